@@ -1,4 +1,4 @@
-//! Removes what dead processes left in the namespace of the environment, and says what it found.
+//! Removes what dead processes left in the namespace of the environment, and prints a report.
 //!
 //! ```text
 //! cargo run -p horus_shm --example sweep

@@ -5,11 +5,11 @@
 //! |  kind   |   generation   |         index          |
 //! ```
 //!
-//! A number is looked up in a table of which no entry is ever freed, so any number is either that
-//! of an open value or an error: null, stale, forged and of another kind alike. A call says in a
-//! word of its thread which handle it uses, and looks at the entry afterwards ([`hazard`]). Who
-//! closes a handle marks the entry, has the kernel make a barrier on all threads, and waits for
-//! those words: a call never meets a value that is gone, and pays for that with a store.
+//! A number is looked up in a table whose entries are never freed. So any number is either that of
+//! an open value or an error, also if it is null, stale, forged or of another kind. A call stores
+//! the handle that it uses in a word of its thread, and loads the entry afterwards ([`hazard`]). To
+//! close a handle, a thread marks the entry, makes a barrier on all threads by the kernel, and
+//! waits for those words. So a call never uses a dropped value, and pays for that with a store.
 
 pub mod hazard;
 mod shared;
@@ -31,28 +31,28 @@ const KIND_SHIFT: u32 = 56;
 const GENERATION_SHIFT: u32 = 32;
 const GENERATION_MAX: u32 = (1 << 24) - 1;
 
-/// Why a handle cannot be used.
+/// The reason why a handle cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HandleError {
-    /// It is 0.
+    /// The handle is 0.
     #[error("the handle is null: open one first")]
     Null,
-    /// It stands for something else.
+    /// The handle stands for a value of another kind.
     #[error("the handle is of kind {found}, and one of kind {wanted} is needed")]
     Kind {
-        /// What it says.
+        /// The kind of the handle.
         found: u8,
-        /// What the call is about.
+        /// The kind that the call needs.
         wanted: u8,
     },
-    /// It was closed, or never open.
+    /// The handle was closed, or never open.
     #[error("the handle was closed, or never came from this library")]
     Stale,
-    /// The calling thread is in a call that uses it already.
+    /// The calling thread is already in a call that uses the handle.
     #[error("a call that uses the handle has called back: it cannot be used or closed in there")]
     Busy,
-    /// Another thread is in a call that uses it. Only found in checked builds.
+    /// Another thread is in a call that uses the handle. Only detected in checked builds.
     #[error("another thread uses the handle: give each thread one of its own")]
     Shared,
     /// The calling thread uses too many handles at a time.
@@ -64,23 +64,23 @@ pub enum HandleError {
     /// There are too many handles of a kind.
     #[error("{HANDLES_MAX} handles of this kind are open: close some")]
     TooMany,
-    /// The kernel makes no barrier, so it cannot be known who uses the value: it stays.
+    /// The kernel refused a barrier, so the users of the value are unknown: the value stays.
     #[error("the kernel refused a memory barrier: the handle is closed, its value leaks")]
     NoBarrier,
 }
 
-/// What an entry is about.
+/// An entry of the table: the state of a handle, and its value.
 #[derive(Debug)]
-// WHY in this order: a call looks at the first words, and then at the value.
+// WHY in this order: a call loads the first words, and then the value.
 #[repr(C)]
 struct Entry<T> {
-    /// The handle while it is open, else 0.
+    /// The handle while it is open, otherwise 0.
     state: AtomicU64,
-    /// Generations that were used up.
+    /// Number of generations used so far.
     generation: AtomicU64,
-    /// Where it lies among entries that are free: the next one's index and one, or 0.
+    /// The link in the list of free entries: the next one's index plus one, or 0.
     next: AtomicU64,
-    /// The thread that is in a call, in checked builds.
+    /// The number of the thread that is in a call, in checked builds.
     user: AtomicU64,
     value: UnsafeCell<Option<T>>,
 }
@@ -97,23 +97,23 @@ impl<T> Entry<T> {
     }
 }
 
-/// True where a second thread in a call is looked for.
+/// True in builds that detect a second thread in a call.
 const IS_CHECKED: bool = cfg!(any(debug_assertions, feature = "checked"));
 
-/// Values of one kind that one call uses at a time, and their handles. Meant for a `static`.
+/// Values of one kind, each used by one call at a time, and their handles. Meant for a `static`.
 #[derive(Debug)]
 pub struct Slab<T: 'static> {
     table: Table<T>,
 }
 
 impl<T: Send> Slab<T> {
-    /// A slab of nothing. `kind`, not 0, tells its handles from all others.
+    /// Creates an empty slab. `kind`, not 0, distinguishes its handles from all others.
     #[must_use]
     pub const fn new(kind: u8) -> Self {
         Self { table: Table::new(kind) }
     }
 
-    /// Keeps `value`, and returns the handle that stands for it.
+    /// Stores `value`, and returns its handle.
     ///
     /// # Errors
     ///
@@ -122,8 +122,8 @@ impl<T: Send> Slab<T> {
         self.table.put(value)
     }
 
-    /// The value that `handle` stands for, for the length of a call. Never blocks; two stores and
-    /// a few loads, none of them shared.
+    /// Returns a guard of the value of `handle`, for the length of a call. Never blocks; two stores
+    /// and a few loads, none of them of shared lines.
     ///
     /// # Errors
     ///
@@ -131,7 +131,7 @@ impl<T: Send> Slab<T> {
     ///
     /// # Safety
     ///
-    /// No other thread has a guard of the same handle. (Of this one, the second gets
+    /// No other thread has a guard of the same handle. (A second call of this thread gets
     /// [`HandleError::Busy`].)
     #[inline]
     pub unsafe fn enter(&self, handle: u64) -> Result<Guard<'_, T>, HandleError> {
@@ -150,32 +150,32 @@ impl<T: Send> Slab<T> {
         Ok(guard)
     }
 
-    /// Closes `handle` and returns its value. Calls that use it now are waited for; those that
-    /// come later get an error. Some microseconds, and as long as such calls take.
+    /// Closes `handle` and returns its value. Waits for calls that use it now; later ones get an
+    /// error. Takes some microseconds, and as long as such calls.
     ///
     /// # Errors
     ///
-    /// [`HandleError`]; of two threads one gets [`HandleError::Stale`].
+    /// [`HandleError`]; if two threads close it, one gets [`HandleError::Stale`].
     pub fn close(&self, handle: u64) -> Result<T, HandleError> {
         close(&self.table, handle)
     }
 
-    /// True if `handle` stands for a value at the moment. About a nanosecond.
+    /// Returns true if `handle` stands for a value at the moment. Takes about a nanosecond.
     #[inline]
     #[must_use]
     pub fn is_open(&self, handle: u64) -> bool {
-        // Relaxed: nothing is concluded about the value.
+        // Relaxed: the value is not accessed.
         self.table.entry(handle).is_some_and(|entry| entry.state.get() == handle)
     }
 
-    /// Why `handle` is none of this slab.
+    /// Returns the reason why `handle` is not one of this slab.
     #[cold]
     fn refuse(&self, handle: u64) -> HandleError {
         self.table.refuse(handle)
     }
 }
 
-/// Takes the value of `handle` out of `table`, when no call uses it any more.
+/// Takes the value of `handle` out of `table`, after the last call that uses it.
 fn close<T: Send>(table: &Table<T>, handle: u64) -> Result<T, HandleError> {
     let entry = table.entry(handle).ok_or_else(|| table.refuse(handle))?;
     if hazard::Record::mine().uses(handle) {
@@ -189,7 +189,7 @@ fn close<T: Send>(table: &Table<T>, handle: u64) -> Result<T, HandleError> {
     unsafe { table.take(handle) }.ok_or(HandleError::Stale)
 }
 
-/// A value for the length of a call; whoever closes the handle waits for it.
+/// A guard of a value, for the length of a call; closing the handle waits for it.
 pub struct Guard<'a, T> {
     entry: &'a Entry<T>,
     word: &'a AtomicU64,
@@ -197,15 +197,16 @@ pub struct Guard<'a, T> {
 }
 
 impl<T> Guard<'_, T> {
-    /// Notes the thread that is in a call; false if there is one.
+    /// Stores the thread that is in a call; returns false if there is one already.
     fn claim(&self, record: &hazard::Record) -> bool {
         self.entry.user.compare_exchange_relaxed(0, record.number())
     }
 
-    /// True once another thread waits to close the handle: a call that blocks gives up then.
+    /// Returns true once another thread waits to close the handle: a blocking call should then
+    /// return.
     #[must_use]
     pub fn is_closing(&self) -> bool {
-        // Relaxed: it is asked again.
+        // Relaxed: the caller checks again.
         self.entry.state.get() != self.handle
     }
 }
@@ -215,8 +216,9 @@ impl<T> Deref for Guard<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the hazard word keeps the value, and nobody else has a guard: no other thread by
-        // the contract of `enter`, and no other call of this one by `free_word`.
+        // SAFETY: the hazard word keeps the value, and there is no other guard: none of another
+        // thread by the contract of `enter`, and none of another call of this thread by
+        // `free_word`.
         let value = unsafe { &*self.entry.value.get() };
         value.as_ref().expect("an open handle has a value")
     }
@@ -247,20 +249,20 @@ impl<T> fmt::Debug for Guard<'_, T> {
     }
 }
 
-/// Values that are only put in and taken out again, never used in between. Meant for a `static`.
+/// Values that are only stored and taken out again, never used in between. Meant for a `static`.
 #[derive(Debug)]
 pub struct Vault<T: 'static> {
     table: Table<T>,
 }
 
 impl<T: Send> Vault<T> {
-    /// A vault of nothing. `kind`, not 0, tells its handles from all others.
+    /// Creates an empty vault. `kind`, not 0, distinguishes its handles from all others.
     #[must_use]
     pub const fn new(kind: u8) -> Self {
         Self { table: Table::new(kind) }
     }
 
-    /// Keeps `value`, and returns the handle that stands for it. Never blocks.
+    /// Stores `value`, and returns its handle. Never blocks.
     ///
     /// # Errors
     ///
@@ -269,17 +271,17 @@ impl<T: Send> Vault<T> {
         self.table.put(value)
     }
 
-    /// The value that `handle` stands for, which ends by that. Never blocks.
+    /// Takes out the value of `handle`, which is closed by that. Never blocks.
     ///
     /// # Errors
     ///
-    /// [`HandleError`]; of two threads one gets [`HandleError::Stale`].
+    /// [`HandleError`]; if two threads take it, one gets [`HandleError::Stale`].
     pub fn take(&self, handle: u64) -> Result<T, HandleError> {
         let entry = self.table.entry(handle).ok_or_else(|| self.table.refuse(handle))?;
         if !hazard::mark(&entry.state, handle) {
             return Err(self.table.refuse(handle));
         }
-        // SAFETY: this thread closed the handle, and nobody enters values of a vault.
+        // SAFETY: this thread closed the handle, and no code accesses values in a vault.
         unsafe { self.table.take(handle) }.ok_or(HandleError::Stale)
     }
 }
@@ -292,9 +294,9 @@ mod tests {
 
     use super::*;
 
-    /// SAFETY: for tests in which no other thread has a guard of the handle.
+    /// SAFETY: only for tests in which no other thread has a guard of the handle.
     fn enter<T: Send>(slab: &Slab<T>, handle: u64) -> Result<Guard<'_, T>, HandleError> {
-        // SAFETY: by the contract of this function.
+        // SAFETY: no other thread has a guard of the handle, by the contract above.
         unsafe { slab.enter(handle) }
     }
 
@@ -324,7 +326,7 @@ mod tests {
         }
     }
 
-    /// The word of a call that ended says nothing of calls that go on.
+    /// The word of a call that ended is independent of those of calls that go on.
     #[test]
     fn a_handle_has_one_guard_in_whatever_order_calls_end() {
         static SLAB: Slab<u8> = Slab::new(9);
@@ -341,7 +343,7 @@ mod tests {
         assert!(handles.iter().all(|&handle| SLAB.close(handle).is_ok()));
     }
 
-    /// A guard that is never dropped belongs to its thread for ever: nobody else gets the word.
+    /// A guard that is never dropped belongs to its thread for ever: no other thread gets the word.
     #[test]
     fn a_thread_that_ends_within_a_call_keeps_its_words() {
         // WHY a kind of its own: other tests would wait for this call to end.
@@ -377,7 +379,7 @@ mod tests {
         }
     }
 
-    /// Says when it is dropped.
+    /// Sets a flag when it is dropped.
     struct Noted(Arc<AtomicU64>);
 
     impl Drop for Noted {
@@ -399,7 +401,7 @@ mod tests {
             while !guard.is_closing() {
                 thread::yield_now();
             }
-            // The closer is at work, and cannot have got the value.
+            // The closer is waiting, and cannot have taken the value.
             (0..1000).for_each(|_| thread::yield_now());
             guard.0.get()
         });

@@ -1,16 +1,16 @@
 //! Lanes, and the memory they run on: rings in memory-mapped files between processes.
 //!
-//! A ring is made of *lanes*: arrays of slots that one producer each writes, with a stamp in every
-//! slot. A producer never waits for a lock, a consumer or another producer, and killing or
-//! stopping any process at any instruction leaves all others working. The typed views are in
-//! [`ring`]; topics with schemas and quality of service are in `horus_core`, on top of this.
+//! A ring is made of *lanes*: arrays of slots with a stamp in every slot, each written by one
+//! producer. A producer never waits for a lock, a consumer or another producer. If a process is
+//! killed or stopped at any instruction, all others go on working. The typed views are in [`ring`];
+//! topics with schemas and quality of service are in `horus_core`, on top of this.
 //!
 //! ```
 //! use horus_shm::{FanoutShm, Namespace, NamespaceConfig, NamespaceName, RingOptions};
 //!
 //! # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
 //! # let config = NamespaceConfig::new(dir.path().join("horus"), NamespaceName::new("doc")?);
-//! // In one process (here with a `config`; `Namespace::current()` asks the environment):
+//! // In one process (here with a `config`; `Namespace::current()` reads the environment):
 //! let namespace = Namespace::open(&config)?;
 //! let ring = FanoutShm::<[f64; 3]>::create(&namespace, "position", &RingOptions::default())?;
 //! let mut producer = ring.producer()?;
@@ -26,7 +26,7 @@
 //!
 //! The algorithms are in `lane`, `gate` and `takeover`, generic over their `memory`, so that all of
 //! them also run in the loom models; the bytes are in `layout` and `shape`. None of them is public:
-//! safe code that wrote them could change a message that somebody borrows.
+//! safe code that wrote them could change a message that is borrowed elsewhere.
 
 #[cfg(test)]
 use horus_testing as _;
@@ -71,7 +71,7 @@ pub use wait::{WaitPolicy, WakeEdge};
 /// Re-exports the parts of this crate that its models, its tests and the other crates of this
 /// workspace use.
 ///
-/// Nothing here is for users or stable: a call out of order breaks what other processes borrow.
+/// Nothing here is for users or stable: a call out of order corrupts what other processes borrow.
 #[doc(hidden)]
 pub mod internals {
     pub use crate::file::segment::Blocks;

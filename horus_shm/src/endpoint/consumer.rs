@@ -1,4 +1,4 @@
-//! The consuming end of a ring, as the user of a message type sees it.
+//! Typed consumers of a ring.
 
 mod alarm;
 mod raw;
@@ -18,10 +18,10 @@ use crate::file::error::{OpenError, RecvError};
 use crate::protocol::lane::Polled;
 use crate::wait::WaitPolicy;
 
-/// The consuming end of a ring of `T`. `Send`, not `Sync`: one thread at a time.
+/// The typed consumer of a ring of `T`. `Send`, not `Sync`: one thread at a time.
 pub struct Consumer<T> {
     raw: RawConsumer,
-    // A cell-like marker keeps the end from being shared between threads.
+    // A cell-like marker keeps the consumer from being shared between threads.
     marker: PhantomData<(fn() -> T, std::cell::Cell<()>)>,
 }
 
@@ -33,11 +33,11 @@ impl<T> fmt::Debug for Consumer<T> {
 }
 
 impl<T: Pod> Consumer<T> {
-    /// A typed view of `raw`.
+    /// Creates a typed view of `raw`.
     ///
     /// # Panics
     ///
-    /// If the ring's messages are not of the size of `T`, or have lengths of their own.
+    /// If the ring's messages do not have the size of `T`, or have lengths of their own.
     #[must_use]
     pub fn new(raw: RawConsumer) -> Self {
         let request = raw.segment().shape().request();
@@ -47,16 +47,16 @@ impl<T: Pod> Consumer<T> {
         Self { raw, marker: PhantomData }
     }
 
-    /// The next message, or `None` if there is none right now. Never blocks.
+    /// Returns the next message, or `None` if there is none right now. Never blocks.
     ///
-    /// Wait-free: bounded work, no allocation, no system call, but for the first message of a
-    /// publisher that came later, whose lane is mapped then. An empty look pauses the CPU briefly,
-    /// so a loop around it needs no spin hint of its own. `None` for good in a forked child, and if
-    /// the ring's file was truncated: [`Self::check`] tells.
+    /// Wait-free: bounded work, no allocation, no system call, except for the first message of a
+    /// publisher that came later, whose lane is mapped then. An empty poll pauses the CPU briefly,
+    /// so a loop around it needs no spin hint of its own. Always `None` in a forked child, or after
+    /// the ring's file was truncated: [`Self::check`] then returns the reason.
     #[inline(always)]
     pub fn recv(&mut self) -> Option<T> {
         let mut message = MaybeUninit::<T>::uninit();
-        // SAFETY: room for a `T`, whose size `new` compared with the ring's payload.
+        // SAFETY: `message` has the size of a `T`, which `new` compared with the ring's payload.
         match unsafe { self.raw.recv(message.as_mut_ptr().cast(), size_of::<T>()) } {
             // SAFETY: all bytes were written, and any bytes are a `T`.
             Polled::Message => Some(unsafe { message.assume_init() }),
@@ -64,41 +64,42 @@ impl<T: Pod> Consumer<T> {
         }
     }
 
-    /// [`Self::recv`] into memory that is already there: one copy less of a large message.
+    /// Receives as [`Self::recv`] does, into existing memory: one copy less of a large message.
     ///
-    /// True if a message arrived. Else `message` holds unspecified values.
+    /// Returns true if a message arrived. Otherwise `message` holds unspecified values.
     #[inline(always)]
     pub fn recv_into(&mut self, message: &mut T) -> bool {
         let dst = std::ptr::from_mut(message).cast();
-        // SAFETY: room for a `T`, whose size `new` compared with the ring's payload; whatever
-        // bytes a torn copy leaves are a `T`.
+        // SAFETY: `message` has the size of a `T`, which `new` compared with the ring's payload;
+        // any bytes that a torn copy leaves are a `T`.
         unsafe { self.raw.recv(dst, size_of::<T>()) == Polled::Message }
     }
 
-    /// Receives what is there, or about as much as fills a lane, and hands each message to `each`:
-    /// how many there were. Never blocks.
+    /// Receives the messages that are there, up to about a lane's capacity, and passes each one to
+    /// `each`. Returns their number. Never blocks.
     ///
-    /// For streams: what costs the same for one message or several is done once for several, and
-    /// the publishers of a reliable ring are told of room in steps of an eighth of a lap. If `each`
-    /// panics, what it was given is received and all else is not.
+    /// For streams: costs that do not depend on the number of messages are paid once for all, and
+    /// the cursors that make room for the publishers of a reliable ring are published in steps of
+    /// an eighth of a lap. If `each` panics, the messages passed to it are received and all others
+    /// are not.
     #[inline]
     pub fn drain(&mut self, mut each: impl FnMut(T)) -> usize {
         let mut message = MaybeUninit::<T>::uninit();
         let dst = message.as_mut_ptr();
         // SAFETY: all bytes were written before this is called, and any bytes are a `T`.
         let each = || each(unsafe { dst.read() });
-        // SAFETY: room for a `T`, whose size `new` compared with the ring's payload.
+        // SAFETY: `message` has the size of a `T`, which `new` compared with the ring's payload.
         unsafe { self.raw.drain(dst.cast(), size_of::<T>(), each) as usize }
     }
 
-    /// [`Self::recv`], but waits for a message until the patience ends.
+    /// Receives as [`Self::recv`] does, but waits for a message until `wait_policy` ends.
     ///
-    /// Blocks, asleep but for a short spin at first; no wake is lost. `None` at once in a forked
-    /// child.
+    /// Blocks: it sleeps after a short spin, and no wake is lost. Returns `None` at once in a
+    /// forked child.
     pub fn recv_until(&mut self, wait_policy: WaitPolicy) -> Option<T> {
         let mut message = MaybeUninit::<T>::uninit();
         let dst = message.as_mut_ptr().cast();
-        // SAFETY: room for a `T`, whose size `new` compared with the ring's payload.
+        // SAFETY: `message` has the size of a `T`, which `new` compared with the ring's payload.
         match unsafe { self.raw.recv_until(wait_policy, dst, size_of::<T>()) } {
             // SAFETY: all bytes were written, and any bytes are a `T`.
             Polled::Message => Some(unsafe { message.assume_init() }),
@@ -106,17 +107,17 @@ impl<T: Pod> Consumer<T> {
         }
     }
 
-    /// The newest message that was not received yet; older ones are passed over and counted as
-    /// skipped. `None` if there is nothing new.
+    /// Returns the newest message that was not received yet; older ones are counted as skipped.
+    /// `None` if there is nothing new.
     ///
-    /// With several publishers the one with the greatest `key` wins, which makes the answer as
-    /// good as the publishers' clocks agree. Never blocks.
+    /// With several publishers the message with the greatest `key` wins, so the result is as good
+    /// as the publishers' clocks agree. Never blocks.
     #[inline]
     pub fn latest_by_key(&mut self, key: impl Fn(&T) -> u64) -> Option<T> {
         self.raw.latest_among(|raw, lane, _| {
             let mut message = MaybeUninit::<T>::uninit();
             let dst = message.as_mut_ptr().cast();
-            // SAFETY: room for a `T`, as in `recv`.
+            // SAFETY: `message` has the size of a `T`, as in `recv`.
             let arrival = unsafe { raw.latest_of(lane, dst, size_of::<T>()) }?;
             // SAFETY: all bytes were written, and any bytes are a `T`.
             let message = unsafe { message.assume_init() };
@@ -124,13 +125,13 @@ impl<T: Pod> Consumer<T> {
         })
     }
 
-    /// [`Self::latest_by_key`] for a ring with one publisher at a time.
+    /// Does the same as [`Self::latest_by_key`] for a ring with one publisher at a time.
     #[inline]
     pub fn latest(&mut self) -> Option<T> {
         self.latest_by_key(|_| 0)
     }
 
-    /// Whether this end can still receive. About a nanosecond.
+    /// Checks that this consumer can still receive. Takes about a nanosecond.
     ///
     /// # Errors
     ///
@@ -140,18 +141,18 @@ impl<T: Pod> Consumer<T> {
         self.raw.check()
     }
 
-    /// The ledger since this reader joined. Costs a look at every lane's head.
+    /// Returns the ledger since this reader joined. Loads every lane's head.
     #[must_use]
     pub fn stats(&self) -> ReadStats {
         self.raw.stats()
     }
 
-    /// Leaves lane `lane` out from now on: a participant's own messages.
+    /// Leaves lane `lane` out from now on, which carries the participant's own messages.
     pub fn ignore(&mut self, lane: u32) {
         self.raw.ignore(lane);
     }
 
-    /// Takes lane `lane` in again, from now on, after [`Self::ignore`].
+    /// Receives from lane `lane` again, from now on, after [`Self::ignore`].
     ///
     /// # Errors
     ///
@@ -160,7 +161,7 @@ impl<T: Pod> Consumer<T> {
         self.raw.include(lane)
     }
 
-    /// What lies under the type.
+    /// Returns the untyped consumer.
     #[must_use]
     pub const fn raw(&self) -> &RawConsumer {
         &self.raw

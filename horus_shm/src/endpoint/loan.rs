@@ -1,4 +1,4 @@
-//! Loans: messages that are written where they will be read.
+//! Loans: messages that are written into their slot, without a copy.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,11 +9,11 @@ use bytemuck::Pod;
 use crate::endpoint::producer::{Producer, RawProducer, SendError};
 use crate::file::label::TopicLabel;
 
-/// Why there is no slot to lend.
+/// The reason why no slot can be lent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoanError {
-    /// The topic was made without room for loans.
+    /// The topic was created without loans.
     #[error(
         "{topic}: its messages are copied, as it is not pinnable: create it as pinnable, or use \
          send"
@@ -22,7 +22,7 @@ pub enum LoanError {
         /// The topic.
         topic: TopicLabel,
     },
-    /// A reliable reader is a whole lane behind. Transient: try again when it has read.
+    /// A reliable reader is a whole lane behind. Transient: try again after it has read.
     #[error(
         "{topic}: a reliable reader is a whole lane behind: try again, or detach stalled readers"
     )]
@@ -36,8 +36,8 @@ pub enum LoanError {
         /// The topic.
         topic: TopicLabel,
     },
-    /// The ring's memory is lost: its file was truncated, or the program closed our descriptors.
-    /// Permanent: open it again.
+    /// The ring's memory is lost: its file was truncated, or the program closed descriptors of this
+    /// library. Permanent: open the topic again.
     #[error(
         "{topic}: its memory is lost: the file was truncated, or the program closed descriptors of \
          this library: drop all of its handles and open it again"
@@ -46,7 +46,7 @@ pub enum LoanError {
         /// The topic.
         topic: TopicLabel,
     },
-    /// Messages of the topic cannot be that long. Permanent.
+    /// The message is longer than the topic allows. Permanent.
     #[error(
         "{topic}: a message of {bytes} bytes, and the topic was created for {max} at most: create \
          it with a larger max_message_bytes"
@@ -54,12 +54,12 @@ pub enum LoanError {
     TooLong {
         /// The topic.
         topic: TopicLabel,
-        /// Of the message that was to be written.
+        /// The length of the message that was to be written.
         bytes: u64,
-        /// Of the topic's longest message.
+        /// The length of the topic's longest message.
         max: u64,
     },
-    /// Nothing is on loan, or something else was sent since.
+    /// No slot is on loan, or a message was sent since.
     #[error("{topic}: nothing is on loan, or something was sent since: ask for another slot")]
     Ended {
         /// The topic.
@@ -92,7 +92,7 @@ impl From<SendError<()>> for LoanError {
     }
 }
 
-/// A slot on loan, whatever its message is. Dropped, it is as if it had not been asked for.
+/// An untyped slot on loan. Dropping it has no effect on the topic.
 pub struct RawLoan<'a> {
     producer: &'a mut RawProducer,
     address: *mut u8,
@@ -105,12 +105,12 @@ impl fmt::Debug for RawLoan<'_> {
 }
 
 impl<'a> RawLoan<'a> {
-    /// A loan of the slot at `address`, which `producer` has begun.
+    /// Creates a loan of the slot at `address`, which `producer` has begun.
     pub(crate) const fn new(producer: &'a mut RawProducer, address: *mut u8) -> Self {
         Self { producer, address }
     }
 
-    /// The longest message that fits, in bytes.
+    /// Returns the length of the longest message that fits, in bytes.
     #[must_use]
     pub fn capacity_bytes(&self) -> usize {
         self.producer.segment().shape().request().payload_bytes as usize
@@ -122,19 +122,19 @@ impl<'a> RawLoan<'a> {
         self.producer.segment().label()
     }
 
-    /// What the slot holds: an older message, or zeros.
+    /// Returns the present content of the slot: an older message, or zeros.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: there is room for the payload; until it is published nobody else writes it,
-        // and the bytes of a mapping always have a value.
+        // SAFETY: the slot has the length of the payload; until it is published no other code
+        // writes it, and the bytes of a mapping always have a value.
         unsafe { std::slice::from_raw_parts(self.address, self.capacity_bytes()) }
     }
 
-    /// The slot, to be filled.
+    /// Returns the slot, to be filled.
     #[must_use]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `bytes`. No reader of this process loads from it meanwhile: the slot was
-        // begun with no pin on it and no observer, or this is memory apart from it.
+        // SAFETY: as in `bytes`. No reader of this process loads from it meanwhile: either the slot
+        // was begun with no pin on it and no observer, or this is memory outside the slot.
         unsafe { std::slice::from_raw_parts_mut(self.address, self.capacity_bytes()) }
     }
 
@@ -149,10 +149,10 @@ impl<'a> RawLoan<'a> {
     }
 }
 
-/// A message on loan: lies in shared memory, and is published without being copied.
+/// A message on loan, which is in shared memory and is published without a copy.
 ///
-/// It begins as whatever the slot held before. Dropped, it is as if it had not been asked for. In
-/// a forked child it is memory of the child's own, which cannot be published.
+/// It begins with the slot's old content. Dropping it has no effect on the topic. In a forked child
+/// it is memory of the child's own, which cannot be published.
 pub struct Loan<'a, T> {
     raw: RawLoan<'a>,
     marker: PhantomData<&'a mut T>,
@@ -190,7 +190,7 @@ impl<T: Pod> DerefMut for Loan<'_, T> {
 }
 
 impl<T: Pod> Producer<T> {
-    /// Lends the next slot: fill it, then [`Loan::publish`]. Only in pinnable rings.
+    /// Lends the next slot: fill it, then call [`Loan::publish`]. Only in pinnable rings.
     ///
     /// Does not block and copies nothing. One at a time.
     ///

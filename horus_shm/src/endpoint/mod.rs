@@ -1,4 +1,4 @@
-//! What callers hold: producers, consumers, loans, samples, and the typed rings made of them.
+//! Endpoints of callers: producers, consumers, loans, samples, and the typed rings made of them.
 //!
 //! The top room: it may import all others, and none of them imports it.
 

@@ -1,4 +1,4 @@
-//! The producing end of a ring, as the user of a message type sees it.
+//! Typed producers of a ring.
 
 mod error;
 mod raw;
@@ -13,10 +13,10 @@ pub use raw::{LoanMemory, OnStalled, RawProducer};
 
 use crate::wait::WaitPolicy;
 
-/// The producing end of a ring of `T`. `Send`, not `Sync`: one thread at a time.
+/// The typed producer of a ring of `T`. `Send`, not `Sync`: one thread at a time.
 pub struct Producer<T> {
     raw: RawProducer,
-    // A cell-like marker keeps the end from being shared between threads.
+    // A cell-like marker keeps the producer from being shared between threads.
     marker: PhantomData<(fn(T), std::cell::Cell<()>)>,
 }
 
@@ -28,11 +28,11 @@ impl<T> fmt::Debug for Producer<T> {
 }
 
 impl<T: Pod> Producer<T> {
-    /// A typed view of `raw`.
+    /// Creates a typed view of `raw`.
     ///
     /// # Panics
     ///
-    /// If the ring's messages are not of the size of `T`.
+    /// If the ring's messages do not have the size of `T`.
     #[must_use]
     pub fn new(raw: RawProducer) -> Self {
         let bytes = raw.segment().shape().request().payload_bytes;
@@ -43,7 +43,7 @@ impl<T: Pod> Producer<T> {
     /// Copies `message` into the next slot and publishes it, without blocking.
     ///
     /// Wait-free: no loop, no allocation, no system call, unless a reliable reader is a whole lane
-    /// behind; then it is looked after, by a few system calls at most once a millisecond.
+    /// behind. Then the reader is probed, by a few system calls at most once a millisecond.
     ///
     /// # Errors
     ///
@@ -55,7 +55,7 @@ impl<T: Pod> Producer<T> {
         self.send_ref(&message).map_err(|error| error.with(message))
     }
 
-    /// [`Self::send`] for a message that is already in memory: one copy less of a large one.
+    /// Sends as [`Self::send`] does, from existing memory: one copy less of a large message.
     ///
     /// # Errors
     ///
@@ -67,11 +67,11 @@ impl<T: Pod> Producer<T> {
         unsafe { self.raw.send(src, size_of::<T>()) }
     }
 
-    /// [`Self::send_ref`], but waits for room until the patience ends.
+    /// Sends as [`Self::send_ref`] does, but waits for room until `wait_policy` ends.
     ///
     /// # Errors
     ///
-    /// As [`Self::send`]; [`SendError::Full`] only after that.
+    /// As [`Self::send`]; [`SendError::Full`] only after the wait.
     pub fn send_until(
         &mut self,
         wait_policy: WaitPolicy,
@@ -82,7 +82,7 @@ impl<T: Pod> Producer<T> {
         unsafe { self.raw.send_until(wait_policy, src, size_of::<T>()) }
     }
 
-    /// What lies under the type.
+    /// Returns the untyped producer.
     #[must_use]
     pub const fn raw(&self) -> &RawProducer {
         &self.raw
@@ -92,7 +92,8 @@ impl<T: Pod> Producer<T> {
         &mut self.raw
     }
 
-    /// Messages that this lane has carried since the ring was made, by all of its owners.
+    /// Returns the number of messages that this lane has carried since the ring was made, by all of
+    /// its owners.
     #[must_use]
     pub const fn position(&self) -> u64 {
         self.raw.position()

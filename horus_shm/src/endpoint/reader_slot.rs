@@ -1,4 +1,4 @@
-//! A reader's place: its block in the file, with its bit among the sleepers.
+//! Reader slots: a reader's block in the file, with its bit among the sleepers.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -13,12 +13,14 @@ use crate::protocol::owner;
 use crate::protocol::sync::{self, Word, edge};
 use crate::wait::{Event, Sleeper, WakeOrder};
 
-/// The number of times that a claimant yields, and then sleeps for a millisecond, if all is taken.
+/// The number of times that a claimant yields, and then sleeps for a millisecond, if all entries
+/// are taken.
 const YIELDS: u32 = 32;
 const SLEEPS: u32 = 8;
 
-/// Returns a pause for [`owner::claim_patiently`]: some 10 ms in all, enough for a process that frees
-/// an entry and lost the CPU meanwhile. There is none on the heap, where no owner can be dead.
+/// Returns a pause for [`owner::claim_patiently`]: some 10 ms in all, enough for a process that
+/// frees an entry and lost the CPU meanwhile. On the heap there is no pause, because no owner can
+/// be dead.
 pub(crate) fn pauses(is_file: bool) -> impl FnMut() -> bool {
     let mut pauses = 0;
     move || {
@@ -32,14 +34,14 @@ pub(crate) fn pauses(is_file: bool) -> impl FnMut() -> bool {
     }
 }
 
-/// The place of one announced reader; given back on drop. Kept by the reader and by every message
-/// that it has borrowed.
+/// The slot of one announced reader; freed on drop. Kept by the reader and by every message that it
+/// has borrowed.
 #[derive(Debug)]
 pub(crate) struct ReaderSlot {
     index: u32,
-    /// A bit a pin that holds a borrowed message.
+    /// A bit for each pin that holds a borrowed message.
     held: AtomicU64,
-    /// Threads of this process that sleep here.
+    /// Number of threads of this process that sleep under the slot's bit.
     sleepers: Mutex<u32>,
     segment: Arc<Segment>,
 }
@@ -47,11 +49,11 @@ pub(crate) struct ReaderSlot {
 /// The pin under which messages are copied.
 pub(crate) const COPY_PIN: u32 = PINS_PER_READER as u32 - 1;
 
-/// Messages that a reader can borrow at a time: a pin each.
+/// Maximum number of messages that a reader can borrow at a time: a pin each.
 pub const BORROWS_MAX: u32 = COPY_PIN;
 
 impl ReaderSlot {
-    /// Claims the first place that is free or whose reader is dead.
+    /// Claims the first slot that is free or whose reader is dead.
     ///
     /// # Errors
     ///
@@ -80,7 +82,7 @@ impl ReaderSlot {
         Ok(this)
     }
 
-    /// Announces that this reader pins slots. Before its first pin.
+    /// Announces that this reader pins slots. To be called before its first pin.
     pub(crate) fn announce_pins(&self) {
         if let Ok(wait) = self.segment.wait_block(Access::Write) {
             // Relaxed: the fence behind the first pin orders it.
@@ -88,18 +90,18 @@ impl ReaderSlot {
         }
     }
 
-    /// Sets aside pins so that this reader can borrow `borrows` messages at a time: the pins of
-    /// all readers together are half a lane at most, so that a send always finds a slot.
+    /// Reserves pins so that this reader can borrow `borrows` messages at a time. The pins of all
+    /// readers together are at most half a lane, so that a send always finds a slot.
     ///
     /// # Errors
     ///
-    /// How many this reader can have.
+    /// The number of pins that this reader can have.
     pub(crate) fn reserve_pins(&self, borrows: u32) -> Result<(), u64> {
         let Ok(block) = self.segment.reader_block(self.index, Access::Write) else { return Err(0) };
-        // Relaxed: the fence orders it before the look at the others.
+        // Relaxed: the fence orders it before the loads of the others.
         let had = block.pin_limit.get();
         block.pin_limit.set(had.max(borrows.into()));
-        // ORDERING(pin): of two readers that reserve at once, one at least sees the other. Pairs
+        // ORDERING(pin): of two readers that reserve at once, at least one sees the other. Pairs
         // with itself.
         sync::fence(edge::PIN_HOLD);
         let request = self.segment.shape().request();
@@ -117,33 +119,34 @@ impl ReaderSlot {
         Err(free)
     }
 
-    /// Pins that are set aside for this reader.
+    /// Returns the number of pins reserved for this reader.
     pub(crate) fn pin_limit(&self) -> u32 {
         let block = self.segment.reader_block(self.index, Access::Read);
         block.map_or(0, |block| block.pin_limit.get().min(BORROWS_MAX.into()) as u32)
     }
 
-    /// The process's record of the pins in use.
+    /// Returns the process's record of the pins in use.
     pub(crate) const fn held(&self) -> &AtomicU64 {
         &self.held
     }
 
-    /// The topic.
+    /// Returns the topic's segment.
     pub(crate) const fn segment(&self) -> &Arc<Segment> {
         &self.segment
     }
 
-    /// A pin's word.
+    /// Returns a pin's word.
     pub(crate) fn pin(&self, pin: u32) -> Option<&AtomicU64> {
         self.segment.reader_block(self.index, Access::Write).ok()?.pins.get(pin as usize)
     }
 
-    /// Which place it is.
+    /// Returns the index of this reader slot.
     pub(crate) const fn index(&self) -> u32 {
         self.index
     }
 
-    /// Where its reader sleeps; nowhere, if this is a copy in a forked child.
+    /// Returns the eventcount at which this reader sleeps; `None` if this is a copy in a forked
+    /// child.
     pub(crate) fn event(&self) -> Option<Event<'_>> {
         let order = WakeOrder::of_waiter(self.segment.contract().wake_edge);
         let block = self.segment.wait_block(Access::Write);
@@ -155,7 +158,7 @@ impl ReaderSlot {
 
 impl Drop for ReaderSlot {
     fn drop(&mut self) {
-        // A forked child owns nothing here.
+        // WHY: a forked child owns nothing here.
         if self.segment.is_forked() {
             return;
         }
@@ -166,7 +169,7 @@ impl Drop for ReaderSlot {
     }
 }
 
-/// Takes back what the owner of a place had announced. Only its owner may.
+/// Withdraws what the owner of a reader slot had announced. Only its owner may call it.
 fn clear(segment: &Segment, index: u32) {
     if let Ok(block) = segment.reader_block(index, Access::Write) {
         block.pin_limit.set(0);
@@ -178,11 +181,12 @@ fn clear(segment: &Segment, index: u32) {
     }
 }
 
-/// Wakes in a row that woke nobody, after which the waker makes sure that the sleepers live.
+/// Number of wakes in a row that woke no thread, after which the waker checks that the sleepers
+/// live.
 pub(crate) const FRUITLESS_MAX: u32 = 8;
 
-/// Frees the place `index` if its reader is dead: nobody waits for that one any more. Nor for
-/// nobody: what is announced at a free place is damage, and is cleared likewise.
+/// Frees the reader slot `index` if its reader is dead or the slot is free. No thread waits there;
+/// announcements at a free slot are damage, and are cleared likewise.
 pub(crate) fn reap(segment: &Segment, index: u32) -> bool {
     let Ok(block) = segment.reader_block(index, Access::Write) else { return false };
     // Relaxed: the exchange decides.
@@ -199,7 +203,7 @@ pub(crate) fn reap(segment: &Segment, index: u32) -> bool {
     true
 }
 
-/// Frees the places of dead readers that are announced as asleep.
+/// Frees the reader slots of dead readers that are announced as asleep.
 #[cold]
 pub(crate) fn reap_sleepers(segment: &Segment) {
     let Ok(wait) = segment.wait_block(Access::Write) else { return };
@@ -208,27 +212,27 @@ pub(crate) fn reap_sleepers(segment: &Segment) {
     }
 }
 
-/// Clears the bits of publishers that died waiting for room, or left.
+/// Clears the bits of publishers that died while they waited for room, or left.
 #[cold]
 pub(crate) fn reap_publishers(segment: &Segment) {
     let Ok(wait) = segment.wait_block(Access::Write) else { return };
     for lane in bits(&wait.room_waiters, segment.shape().request().lane_limit) {
         let Ok(block) = segment.lane_block(lane, Access::Read) else { continue };
-        // Relaxed: a wake too many, or one that comes a slice too late, is all that is at stake.
+        // Relaxed: at worst, one wake is superfluous, or comes a slice too late.
         let owner = block.owner.get();
         if owner != 0 && !segment.is_dead(owner) {
             continue;
         }
         wait.room_waiters.fetch_and_not_relaxed(1 << lane);
         if block.owner.get() != owner {
-            // The next owner may have announced itself meanwhile.
+            // WHY: the next owner may have announced itself meanwhile.
             wait.room_waiters.fetch_or_relaxed(1 << lane);
         }
     }
 }
 
 fn bits(word: &AtomicU64, limit: u32) -> impl Iterator<Item = u32> {
-    // Relaxed: what is missed comes next time.
+    // Relaxed: bits that are missed here are found next time.
     let bits = word.get();
     (0..limit).filter(move |bit| bits & 1 << bit != 0)
 }

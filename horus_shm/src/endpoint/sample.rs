@@ -1,4 +1,4 @@
-//! Samples: messages that are read where they were written.
+//! Samples: messages that are read in their slots.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,11 +12,11 @@ use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::label::TopicLabel;
 use crate::protocol::lane::let_go;
 
-/// Why a message cannot be borrowed.
+/// The reason why a message cannot be borrowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BorrowError {
-    /// The topic was made without room for pins.
+    /// The topic was created without pins.
     #[error(
         "{topic}: its messages are copied, as it is not pinnable: create it as pinnable, or use \
          recv"
@@ -31,8 +31,8 @@ pub enum BorrowError {
         /// The topic.
         topic: TopicLabel,
     },
-    /// As many messages are held as this reader may hold: drop one, or make the topic larger, as
-    /// all readers together may hold half of a publisher's slots.
+    /// This reader holds as many messages as it may: drop one, or create a larger topic, as all
+    /// readers together may hold half of a publisher's slots.
     #[error(
         "{topic}: {held} messages are held, and there are pins for no more: drop one, or create \
          the topic with a larger capacity (readers may hold half of its {capacity} slots, 7 each)"
@@ -40,9 +40,9 @@ pub enum BorrowError {
     NoPins {
         /// The topic.
         topic: TopicLabel,
-        /// Messages that this reader holds.
+        /// Number of messages that this reader holds.
         held: u32,
-        /// Slots of a lane.
+        /// Number of slots of a lane.
         capacity: u64,
     },
 }
@@ -59,7 +59,7 @@ impl BorrowError {
     }
 }
 
-/// A message in shared memory, whatever it is, that its publisher will not overwrite.
+/// An untyped message in shared memory that its publisher will not overwrite.
 pub struct RawSample {
     address: *const u8,
     bytes: usize,
@@ -70,7 +70,7 @@ pub struct RawSample {
 
 // SAFETY: the bytes are not written while they are pinned; pin and record are atomics.
 unsafe impl Send for RawSample {}
-// SAFETY: as above.
+// SAFETY: the bytes are not written while they are pinned; pin and record are atomics.
 unsafe impl Sync for RawSample {}
 
 impl fmt::Debug for RawSample {
@@ -81,12 +81,13 @@ impl fmt::Debug for RawSample {
 }
 
 impl RawSample {
-    /// The message of `bytes` bytes at `address` and its number, held by pin `pin` of `place`.
+    /// Creates the sample of the message of `bytes` bytes with number `number` at `address`, held
+    /// by pin `pin` of `place`.
     ///
     /// # Safety
     ///
-    /// The address lies in the segment of `place`, which has that many bytes there, and they stay
-    /// as they are until the pin is taken back.
+    /// The address is in the segment of `place`, which has that many bytes there, and they do not
+    /// change until the pin is taken back.
     pub(crate) const unsafe fn new(
         address: *const u8,
         (bytes, number): (usize, u64),
@@ -96,14 +97,15 @@ impl RawSample {
         Self { address, bytes, number, pin, place }
     }
 
-    /// The message.
+    /// Returns the message.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: by the contract of `new`, for as long as this value lives.
+        // SAFETY: the bytes are there and do not change while the pin is held, by the contract of
+        // `new`.
         unsafe { std::slice::from_raw_parts(self.address, self.bytes) }
     }
 
-    /// Number of the message, counted by its publisher's lane from 1 on.
+    /// Returns the number of the message, as its publisher's lane counts from 1 on.
     #[must_use]
     pub const fn sequence(&self) -> u64 {
         self.number
@@ -112,7 +114,7 @@ impl RawSample {
 
 impl Drop for RawSample {
     fn drop(&mut self) {
-        // A forked child holds nothing: the pin is its parent's.
+        // WHY: a forked child holds nothing: the pin is its parent's.
         if !self.place.segment().is_forked()
             && let Some(word) = self.place.pin(self.pin)
         {
@@ -124,10 +126,11 @@ impl Drop for RawSample {
 /// A message in shared memory that its publisher will not overwrite while this value lives.
 ///
 /// Needs no copy, may be sent to other threads, and outlives its consumer. Keep few: a reader can
-/// hold seven at a time, and all together half of the slots of a publisher, which steps over them.
+/// hold seven at a time, and all readers together half of the slots of a publisher, which skips
+/// those.
 ///
-/// A forked child reads it for as long as its parent holds it. After that the publisher may write
-/// there: copy before a `fork` what the child is to read.
+/// A forked child may read it while its parent holds it. After that the publisher may overwrite it:
+/// copy before a `fork` the messages that the child should read.
 pub struct Sample<T> {
     raw: RawSample,
     marker: PhantomData<T>,
@@ -140,7 +143,7 @@ impl<T: fmt::Debug + Pod> fmt::Debug for Sample<T> {
 }
 
 impl<T> Sample<T> {
-    /// Number of the message, counted by its publisher's lane from 1 on.
+    /// Returns the number of the message, as its publisher's lane counts from 1 on.
     #[must_use]
     pub const fn sequence(&self) -> u64 {
         self.raw.sequence()
@@ -156,23 +159,23 @@ impl<T: Pod> Deref for Sample<T> {
 }
 
 impl<T: Pod> Consumer<T> {
-    /// The next message where it lies, or `None` if there is none right now. Never blocks, copies
-    /// nothing. Only in pinnable rings.
+    /// Borrows the next message in its slot, or returns `None` if there is none right now. Never
+    /// blocks, copies nothing. Only in pinnable rings.
     ///
     /// # Errors
     ///
-    /// [`BorrowError`]; nothing is lost by it.
+    /// [`BorrowError`]; no message is lost then.
     pub fn borrow(&mut self) -> Result<Option<Sample<T>>, BorrowError> {
         let raw = self.raw_mut().borrow()?;
         Ok(raw.map(|raw| Sample { raw, marker: PhantomData }))
     }
 
-    /// [`Self::borrow`] of the newest message that was not received yet; older ones are passed
-    /// over. Of those of several publishers the one with the greatest `key` wins.
+    /// Borrows the newest message that was not received yet, as [`Self::borrow`] does; older ones
+    /// are skipped. Of the newest ones of several publishers the one with the greatest `key` wins.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As [`Self::borrow`].
     pub fn borrow_latest(&mut self, key: Key<'_>) -> Result<Option<Sample<T>>, BorrowError> {
         let raw = self.raw_mut().borrow_latest(key)?;
         Ok(raw.map(|raw| Sample { raw, marker: PhantomData }))

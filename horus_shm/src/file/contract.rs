@@ -1,4 +1,4 @@
-//! The contract of a topic file: what its creator fixed, and what a joiner asks for.
+//! Contracts of topic files: the creator's settings, and a joiner's request.
 
 use std::path::Path;
 
@@ -8,65 +8,68 @@ use crate::protocol::layout::{SCHEMA_BYTES_MAX, TYPE_NAME_BYTES_MAX};
 use crate::protocol::shape::{Shape, ShapeError, ShapeRequest, default_capacity, stride_for};
 use crate::wait::WakeEdge;
 
-/// Messages of this size and more can be written and read in place, unless told otherwise: a copy
-/// of them costs more than what keeps them where they are.
+/// Messages of this size and more are pinnable by default: a copy of them costs more than to write
+/// and read them in place.
 pub const PINNABLE_BYTES: u64 = 4096;
 
-/// All that the creator of a topic file fixed.
+/// All settings that the creator of a topic file fixed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contract {
     /// The message type.
     pub type_info: TypeInfo,
     /// Sizes and offsets.
     pub shape: Shape,
-    /// What a full lane means.
+    /// The effect of a full lane on publishers.
     pub reliability: Reliability,
-    /// Messages that a late joiner still gets.
+    /// Number of messages that a late joiner still gets.
     pub history: u32,
-    /// History outlives its publishers, and the file its processes.
+    /// True if history outlives its publishers, and the file outlives its processes.
     pub persists: bool,
-    /// Every reader is gated, and writers leave out the odd stamp.
+    /// True if every reader is gated, and writers omit the odd stamp.
     pub gated_only: bool,
-    /// Who pays for waking.
+    /// The side that pays for the store-load order of wakes.
     pub wake_edge: WakeEdge,
 }
 
-/// What one who opens a topic asks for. Whatever is `None` is adopted from the file, or takes its
-/// default if this call creates it.
+/// The request of a process that opens a topic. A field that is `None` is adopted from the file, or
+/// takes its default if this call creates the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// The message type.
     pub type_info: TypeInfo,
-    /// Slots of a lane; rounded up to a power of two.
+    /// Number of slots of a lane; rounded up to a power of two.
     pub capacity: Option<u64>,
-    /// Asked by a reader: a larger capacity is as good, and how it reads is its own affair, so
-    /// `reliability` only counts if this call creates the topic.
+    /// True for a reader. A larger capacity then also satisfies it, and `reliability` only counts
+    /// if this call creates the topic, as a reader chooses itself how it reads.
     pub reader: bool,
-    /// Lanes: publishers at a time. Default 16.
+    /// Number of lanes, which is that of publishers at a time. Default 16.
     pub lane_limit: Option<u32>,
-    /// Gates: reliable readers at a time. Default 16, or none on a best-effort topic.
+    /// Number of gates, which is that of reliable readers at a time. Default 16, or none on a
+    /// best-effort topic.
     pub gate_limit: Option<u32>,
-    /// Announced readers at a time. Default 64.
+    /// Number of announced readers at a time. Default 64.
     pub reader_limit: Option<u32>,
-    /// Default best effort.
+    /// The effect of a full lane. Default best effort.
     pub reliability: Option<Reliability>,
-    /// Default 0.
+    /// Number of messages for late joiners. Default 0.
     pub history: Option<u32>,
-    /// Default false.
+    /// True if the file outlives its processes. Default false.
     pub persists: Option<bool>,
-    /// Default membarrier.
+    /// The side that pays for wakes. Default membarrier.
     pub wake_edge: Option<WakeEdge>,
-    /// Messages can be written and read where they lie. Default for those of 4 KiB and more.
+    /// True if messages can be written and read in place. Default: true for those of 4 KiB and
+    /// more.
     pub pinnable: Option<bool>,
-    /// Bytes of the longest message, where messages have lengths of their own; to a reader any is
-    /// good, to a publisher one that is as long or longer. Default that of the type.
+    /// Length of the longest message in bytes, where messages have lengths of their own. Any length
+    /// satisfies a reader, and a longer one a publisher. Default: that of the type.
     pub max_message_bytes: Option<u64>,
-    /// A kind of ring, not a setting: gated-only files and others do not mix.
+    /// True for a gated-only file. This is a kind of ring, not a setting: a gated-only and an open
+    /// endpoint cannot share a file.
     pub gated_only: bool,
 }
 
 impl Request {
-    /// A request that leaves everything but the type open.
+    /// Creates a request that leaves everything except the type open.
     #[must_use]
     pub const fn new(type_info: TypeInfo) -> Self {
         Self {
@@ -86,11 +89,11 @@ impl Request {
         }
     }
 
-    /// The contract of a file that this request creates.
+    /// Returns the contract of a file that this request creates.
     ///
     /// # Errors
     ///
-    /// [`OpenError::Shape`] or [`OpenError::TypeTooLong`] if no file can be made like that.
+    /// [`OpenError::Shape`] or [`OpenError::TypeTooLong`] if no such file can be made.
     pub fn contract(&self) -> Result<Contract, OpenError> {
         let info = &self.created_type();
         for (field, bytes, max) in [
@@ -103,7 +106,8 @@ impl Request {
         }
         let history = self.history.unwrap_or(0);
         if self.gated_only && history > 0 {
-            // WHY: copies are exclusive there, and no gate reaches back before it was registered.
+            // WHY: copies are exclusive there, and no gate holds messages from before it was
+            // registered.
             let (field, found) = ("history", u64::from(history));
             return Err(ShapeError { field, found, wanted: "0 in a gated-only file" }.into());
         }
@@ -133,7 +137,7 @@ impl Request {
         })
     }
 
-    /// Has a refusal name the capacity that was asked for, not what it was rounded up to.
+    /// Replaces the rounded capacity in an error by the requested one.
     fn as_asked(&self, error: ShapeError) -> ShapeError {
         match self.capacity {
             Some(found) if error.field == "capacity" => {
@@ -144,7 +148,7 @@ impl Request {
         }
     }
 
-    /// The type of a new file's messages.
+    /// Returns the message type of a new file.
     fn created_type(&self) -> TypeInfo {
         let mut info = self.type_info.clone();
         if info.sized {
@@ -153,7 +157,7 @@ impl Request {
         info
     }
 
-    /// Whether the slots of a new file can be pinned.
+    /// Returns true if the slots of a new file can be pinned.
     fn makes_pinnable(&self) -> Result<bool, ShapeError> {
         let in_place = self.type_info.sized || self.type_info.bytes >= PINNABLE_BYTES;
         let pinnable = self.pinnable.unwrap_or(in_place && !self.gated_only);
@@ -168,7 +172,7 @@ impl Request {
         Ok(pinnable)
     }
 
-    /// Checks that `contract`, of the topic at `path`, gives what this request asks for.
+    /// Checks that `contract`, of the topic at `path`, satisfies this request.
     ///
     /// # Errors
     ///
@@ -222,7 +226,8 @@ impl Request {
     }
 }
 
-/// The next power of two in range; what is out of range stays so, for the shape to refuse.
+/// Returns the next power of two; a value out of range stays out of range, and the shape refuses
+/// it.
 fn rounded_capacity(capacity: u64) -> u64 {
     capacity.checked_next_power_of_two().unwrap_or(u64::MAX)
 }

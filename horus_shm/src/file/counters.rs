@@ -1,4 +1,4 @@
-//! Figures: what the participants of a topic have counted, for those who look from outside.
+//! Counters of a topic's participants, for other processes to read.
 
 use std::sync::atomic::AtomicU64;
 
@@ -10,49 +10,49 @@ use crate::protocol::layout::ReaderBlock;
 use crate::protocol::sync::Word;
 use crate::protocol::telemetry::Latencies;
 
-/// A lane that carries messages, or did.
+/// The counters of a lane that carries messages, or carried some.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaneCounters {
     /// Index of the lane.
     pub lane: u32,
     /// Its publisher, if it is alive.
     pub publisher: Option<Participant>,
-    /// Messages that it has carried since the topic was made, by all of its publishers.
+    /// Number of messages that it has carried since the topic was made, by all of its publishers.
     pub sent: u64,
-    /// How often it was claimed.
+    /// Number of times that it was claimed.
     pub claims: u64,
-    /// Writes that the death of a publisher interrupted.
+    /// Number of writes interrupted by the death of a publisher.
     pub aborted: u64,
-    /// Takeovers that found the lane damaged.
+    /// Number of takeovers that found the lane damaged.
     pub corrupt_resyncs: u64,
-    /// Sends refused because a reliable subscriber was a whole lane behind.
+    /// Number of sends refused because a reliable subscriber was a whole lane behind.
     pub refused: u64,
-    /// Wakes of sleeping subscribers: each was a system call.
+    /// Number of wakes of sleeping subscribers, each a system call.
     pub wakes: u64,
-    /// Positions stepped over because a subscriber held what was there.
+    /// Number of positions skipped because a subscriber held the message in the slot.
     pub skips: u64,
 }
 
-/// A subscriber that is alive.
+/// The counters of a live subscriber.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReaderCounters {
-    /// Index of its place.
+    /// Index of its reader slot.
     pub place: u32,
     /// The process.
     pub subscriber: Participant,
-    /// Messages delivered to it.
+    /// Number of messages delivered to it.
     pub received: u64,
-    /// Messages overwritten before it came to them. Behind by up to 256 messages.
+    /// Number of messages overwritten before it read them. Up to 256 messages out of date.
     pub lost: u64,
-    /// Messages that it passed over. As above.
+    /// Number of messages that it skipped. As out of date as `lost`.
     pub skipped: u64,
-    /// Calls in which the publishers were faster. As above.
+    /// Number of calls in which the publishers were faster. As out of date as `lost`.
     pub busy: u64,
-    /// Messages that it has borrowed at the moment.
+    /// Number of messages that it has borrowed at the moment.
     pub borrowed: u32,
     /// True if it sleeps until a message comes.
     pub asleep: bool,
-    /// How long sampled messages took to reach it.
+    /// Histogram of the latencies of sampled messages to it.
     pub latencies: Latencies,
 }
 
@@ -60,12 +60,12 @@ pub struct ReaderCounters {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Participant {
-    /// Who it is: pid, start time and name, for people. `None` in a ring on the heap.
+    /// Pid, start time and name of the process, for people. `None` in a ring on the heap.
     pub process: Option<ProcessInfo>,
 }
 
 impl Segment {
-    /// The lanes that were ever claimed. Reads only; some 0.3 µs a lane.
+    /// Returns the counters of the lanes that were ever claimed. Only reads; some 0.3 µs a lane.
     #[must_use]
     pub fn lane_figures(&self) -> Vec<LaneCounters> {
         let lanes = 0..self.shape().request().lane_limit;
@@ -74,7 +74,7 @@ impl Segment {
 
     fn figures_of_lane(&self, lane: u32) -> Option<LaneCounters> {
         let block = self.lane_block(lane, Access::Read).ok()?;
-        // Relaxed, here and below: figures for people.
+        // Relaxed, here and below: counters for people.
         let claims = block.epoch.get();
         let (sent, position) = count(block);
         (claims > 0).then(|| LaneCounters {
@@ -90,7 +90,8 @@ impl Segment {
         })
     }
 
-    /// The announced subscribers that are alive. Reads only; some 0.3 µs each.
+    /// Returns the counters of the announced subscribers that are alive. Only reads; some 0.3 µs
+    /// each.
     #[must_use]
     pub fn reader_figures(&self) -> Vec<ReaderCounters> {
         let waiters = self.wait_block(Access::Read).map_or(0, |wait| wait.waiters.get());
@@ -103,7 +104,7 @@ impl Segment {
         figures.collect()
     }
 
-    /// The live process behind an owner word.
+    /// Returns the live process that an owner word names.
     pub(crate) fn participant(&self, owner: u64) -> Option<Participant> {
         let lives = owner != 0 && !self.is_dead(owner);
         lives.then(|| {

@@ -1,4 +1,4 @@
-//! What can go wrong when a topic or a ring is opened, and what a reader may find out later.
+//! Errors of opening a topic or a ring, and later errors of a reader.
 
 use std::path::PathBuf;
 use std::{fmt, io};
@@ -11,50 +11,51 @@ use crate::os;
 use crate::process::liveness::Holder;
 use crate::protocol::shape::ShapeError;
 
-/// Why a topic or one of its ends could not be opened. Nothing is left behind.
+/// The reason why a topic or one of its endpoints could not be opened. The call leaves nothing
+/// behind.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// The topic's name is not one.
+    /// The topic's name is not valid.
     #[error(transparent)]
     Name(#[from] NameError),
     /// The namespace's directory or registry cannot be used.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
-    /// Nobody created the topic yet. Trying again later is useful.
+    /// The topic was not created yet. Trying again later is useful.
     #[error(
         "no topic at {}: start its publisher, or open it so that it is created",
         path.display()
     )]
     NotFound {
-        /// Where it would be.
+        /// The path of the topic's file.
         path: PathBuf,
     },
-    /// The topic is there, and was to be created.
+    /// The topic exists, and the call was to create it.
     #[error("{} exists: open it, or remove it first", path.display())]
     AlreadyExists {
         /// The path of it.
         path: PathBuf,
     },
-    /// What has the topic's name is not a topic file of ours.
+    /// The file with the topic's name is not a topic file of this library.
     #[error("{} is {found}, and must be a topic file: remove it", path.display())]
     NotATopic {
         /// The path of it.
         path: PathBuf,
-        /// What it is instead.
+        /// A description of the file.
         found: String,
     },
-    /// Something has the topic's name that the call may not remove.
+    /// The call may not remove the file with the topic's name.
     #[error("{} is {found}, and was not removed: {cure} first", path.display())]
     NotRemoved {
         /// The path of it.
         path: PathBuf,
         /// A description of what was found.
         found: &'static str,
-        /// The advice: what to do about it.
+        /// The advice: the action that makes it removable.
         cure: String,
     },
-    /// A topic file whose header does not add up.
+    /// The header of the topic file is damaged.
     #[error(
         "{} is damaged: {field} is {found}, and must be {wanted}: stop its users and remove it",
         path.display()
@@ -64,9 +65,9 @@ pub enum OpenError {
         path: PathBuf,
         /// The header's field.
         field: &'static str,
-        /// What it says.
+        /// The field's value.
         found: String,
-        /// What it would have to say.
+        /// The value or range that is valid.
         wanted: String,
     },
     /// Live processes use the topic with another version of this library.
@@ -83,7 +84,7 @@ pub enum OpenError {
         /// This library's version.
         wanted: u32,
     },
-    /// Live processes use the topic under a registry that is no longer there.
+    /// Live processes use the topic under a registry that was removed.
     #[error(
         "{} belongs to a process registry that was removed while processes use it: \
          restart those processes",
@@ -101,12 +102,12 @@ pub enum OpenError {
     SchemaMismatch {
         /// The topic.
         path: PathBuf,
-        /// This end's type.
+        /// The requested type.
         wanted: Box<TypeInfo>,
         /// The topic's type.
         found: Box<TypeInfo>,
     },
-    /// A setting that was asked for differs from what the creator fixed.
+    /// A requested setting differs from that of the topic's creator.
     #[error("{field} of {} is {found}, and {wanted} was asked for", path.display())]
     QosMismatch {
         /// The topic.
@@ -115,18 +116,18 @@ pub enum OpenError {
         field: &'static str,
         /// The topic's value.
         found: String,
-        /// The value asked for.
+        /// The requested value.
         wanted: String,
     },
-    /// A reliable reader on a topic whose publishers never wait.
+    /// A reliable reader was requested on a topic whose publishers never wait.
     #[error("the topic is {offered}, and a {requested} reader was asked for")]
     IncompatibleQos {
         /// The topic's reliability.
         offered: Reliability,
-        /// The reader's.
+        /// The reader's reliability.
         requested: Reliability,
     },
-    /// Gated-only rings and open ones do not mix.
+    /// A gated-only endpoint was requested in an open ring, or the reverse.
     #[error(
         "{} is {} ring, and an end of the other kind was asked for",
         path.display(),
@@ -141,13 +142,13 @@ pub enum OpenError {
     /// Every lane has a live publisher.
     #[error("all {limit} places of publishers are taken: allow more where the topic is created")]
     TooManyPublishers {
-        /// Lanes.
+        /// Number of lanes.
         limit: u32,
     },
     /// Every reader block has a live reader.
     #[error("all {limit} places of readers are taken: allow more where the topic is created")]
     TooManySubscribers {
-        /// Places.
+        /// Number of reader slots.
         limit: u32,
     },
     /// Every gate has a live reader.
@@ -155,7 +156,7 @@ pub enum OpenError {
         "all {limit} places of reliable readers are taken: allow more where the topic is created"
     )]
     TooManyReliableSubscribers {
-        /// Gates.
+        /// Number of gates.
         limit: u32,
     },
     /// The memory file system is full.
@@ -166,20 +167,20 @@ pub enum OpenError {
     NoSpace {
         /// The file.
         path: PathBuf,
-        /// What was to be reserved.
+        /// Number of bytes to be reserved.
         needed_bytes: u64,
-        /// What the file system had left.
+        /// Number of bytes that the file system has left.
         available_bytes: u64,
-        /// How many files it could still have; `None` if it does not count them.
+        /// Number of files that the file system can still hold; `None` if it does not count them.
         available_files: Option<u64>,
     },
-    /// A process is in the middle of removing the file, and does not get on. Until it goes on or
-    /// ends, nobody can use the name.
+    /// A process stopped while it was removing the file. Until it goes on or ends, no process can
+    /// use the name.
     #[error("{} is being removed by {}", path.display(), remover(holder.as_deref()))]
     Retiring {
         /// The path of it.
         path: PathBuf,
-        /// The process that removes it, if the system says.
+        /// The process that removes it, if the system names it.
         holder: Option<Box<Holder>>,
     },
     /// No file can have these sizes.
@@ -188,25 +189,25 @@ pub enum OpenError {
     /// A type name or schema text that does not fit the header.
     #[error("the {field} has {bytes} bytes, and may have {max}")]
     TypeTooLong {
-        /// Which of the two.
+        /// The name or the text.
         field: &'static str,
-        /// Its length.
+        /// Its length, in bytes.
         bytes: usize,
-        /// The limit.
+        /// The maximum, in bytes.
         max: usize,
     },
     /// This handle was inherited through `fork`; open a new one in the child.
     #[error("the handle belongs to the parent process: open a new one after fork")]
     Forked,
-    /// The topic's file was truncated while this process used it, or the program closed the
-    /// descriptors of this library, and with them the lock by which this process lives.
+    /// The topic's file was truncated while this process used it, or the program closed descriptors
+    /// of this library, and with them the lock that marks this process as alive.
     #[error(
         "{} was truncated while in use, or the program closed descriptors of this library: drop \
          all of its handles and open it again",
         path.display()
     )]
     RegionLost {
-        /// Where it was.
+        /// The path of the topic's file.
         path: PathBuf,
     },
     /// The memory of a publisher's lane cannot be mapped.
@@ -214,22 +215,22 @@ pub enum OpenError {
     LaneNotMapped {
         /// The topic.
         path: PathBuf,
-        /// Which lane, and why.
+        /// The lane, and the reason.
         cause: LaneNotMapped,
     },
-    /// The system refused.
+    /// A system call failed.
     #[error("{operation} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         operation: &'static str,
-        /// On what.
+        /// The file or directory.
         path: PathBuf,
-        /// The system's answer.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
-/// Says what of a file system is missing, and what to do about it.
+/// Describes the resource that a file system lacks, and the remedy.
 fn missing(needed_bytes: u64, available_bytes: u64, available_files: Option<u64>) -> String {
     if available_files == Some(0) {
         return "the file system has no inode left: remove files, or mount it with a larger \
@@ -241,7 +242,7 @@ fn missing(needed_bytes: u64, available_bytes: u64, available_files: Option<u64>
     )
 }
 
-/// Says who removes a file, and what to do about it.
+/// Describes the process that removes a file, and the remedy.
 fn remover(holder: Option<&Holder>) -> String {
     let Some(holder) = holder else {
         return "a process that does not get on, and that the system does not name: end it".into();
@@ -257,7 +258,7 @@ fn remover(holder: Option<&Holder>) -> String {
     }
 }
 
-/// Why a handle receives nothing, or not everything. Permanent, except for
+/// The reason why a handle does not receive, or misses a publisher. Permanent, except for
 /// [`Self::LaneNotMapped`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -268,7 +269,8 @@ pub enum RecvError {
         /// The topic.
         topic: TopicLabel,
     },
-    /// The topic's memory is lost: its file was truncated, or the program closed our descriptors.
+    /// The topic's memory is lost: its file was truncated, or the program closed descriptors of
+    /// this library.
     #[error(
         "{topic}: its memory is lost: the file was truncated, or the program closed descriptors of \
          this library: drop all of its handles and open it again"
@@ -278,12 +280,12 @@ pub enum RecvError {
         topic: TopicLabel,
     },
     /// The memory of a publisher's lane cannot be mapped, so its messages wait there. Transient:
-    /// receiving tries again ten times a second, and goes on where it stopped.
+    /// calls that receive try again ten times a second, and go on where they stopped.
     #[error("{topic}: {cause}")]
     LaneNotMapped {
         /// The topic.
         topic: TopicLabel,
-        /// The lane, and why it is not mapped.
+        /// The lane, and the reason why it is not mapped.
         cause: LaneNotMapped,
     },
 }
@@ -300,7 +302,7 @@ impl RecvError {
     }
 }
 
-/// Why all handles of a topic are of no use any more.
+/// The reason why all handles of a topic are unusable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unusable {
     Forked,
@@ -308,7 +310,7 @@ pub(crate) enum Unusable {
 }
 
 impl Unusable {
-    /// The error of a handle of `topic` that receives.
+    /// Returns the error for a handle of `topic` that receives.
     pub(crate) const fn on_recv(self, topic: TopicLabel) -> RecvError {
         match self {
             Self::Forked => RecvError::Forked { topic },
@@ -322,11 +324,11 @@ impl Unusable {
 pub struct LaneNotMapped {
     /// Index of the lane.
     pub lane: u32,
-    /// Bytes that were to be mapped.
+    /// Number of bytes to be mapped.
     pub bytes: u64,
-    /// The system's answer, as in `errno`.
+    /// The error of the system, as in `errno`.
     pub errno: i32,
-    /// The limit of this process that is probably in the way: its name and its value.
+    /// The resource limit of this process that is the probable cause: its name and its value.
     pub limit: Option<(&'static str, u64)>,
 }
 
@@ -337,7 +339,8 @@ impl LaneNotMapped {
             OpenError::Io { source, .. } => source.raw_os_error().unwrap_or(0),
             _ => 0,
         };
-        // The kernel's answers where memory may not be locked, and where it may not be mapped.
+        // WHY these: the kernel's errors where memory cannot be locked, and where it cannot be
+        // mapped.
         let of = |name, resource| match os::soft_limit(resource) {
             Ok(libc::RLIM_INFINITY) | Err(_) => None,
             Ok(limit) => Some((name, limit)),

@@ -1,4 +1,4 @@
-//! The header of a topic file: contract → bytes, and bytes → contract with distrust.
+//! Headers of topic files: contract → bytes, and untrusted bytes → contract.
 
 use bytemuck::Zeroable;
 
@@ -11,38 +11,38 @@ use crate::protocol::layout::{
 use crate::protocol::shape::{Shape, ShapeRequest};
 use crate::wait::WakeEdge;
 
-/// Whose file it is: what must match before anything else in it means anything.
+/// The origin of a file, which must match before any other field has a meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Provenance {
     /// The boot in which the file was made.
     pub boot_id: [u8; 16],
-    /// The process registry that it counts on.
+    /// The process registry that decides which of its processes are alive.
     pub registry_id: [u8; 16],
 }
 
-/// Why a header is not taken as it is.
+/// The reason why a header is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HeaderError {
-    /// Not a topic file.
+    /// It is not a topic file.
     Magic,
-    /// Another layout version.
+    /// It has another layout version.
     Version(u32),
-    /// Made in another boot.
+    /// It was made in another boot.
     Boot,
-    /// Made under another process registry.
+    /// It was made under another process registry.
     Registry,
-    /// Ours, but it does not add up.
+    /// It is of this library, but damaged.
     Damaged {
         /// The field.
         field: &'static str,
-        /// What it says.
+        /// The field's value.
         found: String,
-        /// What it would have to say.
+        /// The value or range that is valid.
         wanted: String,
     },
 }
 
-/// The header area of a new file.
+/// Encodes the header area of a new file.
 #[must_use]
 pub fn encode(contract: &Contract, topic: &str, provenance: Provenance, now_ns: u64) -> Vec<u8> {
     let Contract { type_info, shape, .. } = contract;
@@ -85,7 +85,7 @@ pub fn encode(contract: &Contract, topic: &str, provenance: Provenance, now_ns: 
     bytes
 }
 
-/// CRC-32 of the header up to its last field, then of the schema text.
+/// Computes the CRC-32 of the header up to its last field, then of the schema text.
 fn checksum(header: &Header, schema: &[u8]) -> u32 {
     let mut crc = crc32fast::Hasher::new();
     crc.update(&bytemuck::bytes_of(header)[..core::mem::offset_of!(Header, crc)]);
@@ -97,13 +97,13 @@ fn damaged(field: &'static str, found: impl ToString, wanted: impl ToString) -> 
     HeaderError::Damaged { field, found: found.to_string(), wanted: wanted.to_string() }
 }
 
-/// Reads a private copy of a header area, of a file of `file_bytes` bytes that should be `topic`.
+/// Decodes a private copy of a header area, of a file of `file_bytes` bytes that should be `topic`.
 ///
-/// Total: any bytes give a contract or an error, in bounded time, without reading out of bounds.
+/// Any bytes give a contract or an error, in bounded time, without reading out of bounds.
 ///
 /// # Errors
 ///
-/// The first thing that is wrong, checked from the outside in.
+/// The first error found; identity is checked first, then the fields.
 pub fn decode(
     bytes: &[u8],
     file_bytes: u64,

@@ -1,4 +1,4 @@
-//! The label of a topic in errors: a copy of its name that is never freed.
+//! Topic labels for errors: a copy of the topic's name that is never freed.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,11 +7,11 @@ use std::sync::{Mutex, PoisonError};
 use crate::file::name::TopicName;
 use crate::process::fork::ForkLocal;
 
-/// Each name that this process opened, once. Fork-local, as another thread of the parent may hold
-/// the lock during a fork; what the parent entered stays valid in the child.
+/// Each name that this process opened, once. Fork-local, because another thread of the parent may
+/// hold the lock during a fork; names entered by the parent stay valid in the child.
 static NAMES: ForkLocal<Mutex<BTreeSet<&'static TopicName>>> = ForkLocal::new();
 
-/// The topic that an error is about. Its text is `topic 'camera/rgb'`.
+/// The topic of an error. Its text is `topic 'camera/rgb'`.
 ///
 /// The label is one pointer, so errors that carry it stay small and `Copy`. The names behind all
 /// labels are in a table of the process. A name is entered when its topic is first opened, and is
@@ -40,7 +40,7 @@ impl TopicLabel {
     /// use the name before.
     #[must_use]
     pub fn new(name: &TopicName) -> Self {
-        // An insertion that panics leaves the set as it was, so poison means nothing here.
+        // WHY poison is ignored: an insertion that panics leaves the set unchanged.
         let mut names = NAMES.get().lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = names.get(name) {
             return Self(Some(known));
@@ -60,14 +60,14 @@ impl TopicLabel {
 impl fmt::Display for TopicLabel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            // WHY as it is: a checked name has no character that a terminal would interpret.
+            // WHY unescaped: a checked name has no character that a terminal would interpret.
             Some(name) => write!(f, "topic '{name}'"),
             None => f.write_str("ring on the heap"),
         }
     }
 }
 
-/// As `Display`: `unwrap` and `{:?}` of an error shall read well.
+/// Formats as `Display`, so that `unwrap` and `{:?}` of an error read well.
 impl fmt::Debug for TopicLabel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

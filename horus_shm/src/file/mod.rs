@@ -1,6 +1,6 @@
-//! The life of a topic file: names and directories, birth and opening, mapping, removal.
+//! Topic files: names and directories, creation and opening, mapping, removal.
 //!
-//! What lies in the file is the matter of `protocol`; who sends and receives, that of `endpoint`.
+//! The content of the file belongs to `protocol`; sending and receiving belong to `endpoint`.
 
 pub(crate) mod contract;
 pub(crate) mod counters;

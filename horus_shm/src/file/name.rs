@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A topic is one file. Its name is the topic's with `/` written as `+`, a character that no topic
-//! name contains: each byte stands for one byte, so the encoding is injective and keeps lengths.
-//! No token is empty, so that no file name is `.`, `..` or hidden.
+//! name contains. Each byte stands for one byte, so the encoding is injective and keeps lengths. No
+//! token is empty, so no file name is `.`, `..` or hidden.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,7 +21,7 @@ pub(crate) const TOPIC_NAME_BYTES_MAX: usize = 200;
 /// Longest namespace name, in bytes.
 pub(crate) const NAMESPACE_NAME_BYTES_MAX: usize = 64;
 
-/// How a `/` is written in a file name.
+/// The replacement of `/` in a file name.
 const SLASH: &str = "+";
 
 /// A topic's name, checked, without a leading slash, and the name of its file.
@@ -44,7 +44,7 @@ impl TopicName {
     ///
     /// # Errors
     ///
-    /// [`NameError`]: what is wrong with the name, and at which byte of it.
+    /// [`NameError`] with the fault and its byte.
     pub fn new(name: &str) -> Result<Self, NameError> {
         let start = usize::from(name.starts_with('/'));
         check(name, start, NameKind::Topic)?;
@@ -53,7 +53,7 @@ impl TopicName {
         Ok(Self { name, file_name })
     }
 
-    /// The topic whose file is called `file_name`: the inverse of [`TopicName::file_name`].
+    /// Returns the topic whose file is called `file_name`: the inverse of [`TopicName::file_name`].
     ///
     /// # Errors
     ///
@@ -68,12 +68,12 @@ impl TopicName {
         Ok(Self { name: name.into(), file_name: file_name.into() })
     }
 
-    /// The name, without a leading slash.
+    /// Returns the name, without a leading slash.
     pub fn as_str(&self) -> &str {
         &self.name
     }
 
-    /// The name of the topic's file: one path component of at most 200 bytes.
+    /// Returns the name of the topic's file: one path component of at most 200 bytes.
     pub fn file_name(&self) -> &str {
         &self.file_name
     }
@@ -93,7 +93,7 @@ impl FromStr for TopicName {
     }
 }
 
-/// A namespace's name, checked. It is the name of the namespace's directory.
+/// A checked name of a namespace, which is also the name of its directory.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NamespaceName(Box<str>);
 
@@ -102,20 +102,20 @@ impl NamespaceName {
     ///
     /// # Errors
     ///
-    /// [`NameError`]: what is wrong with the name, and at which byte of it.
+    /// [`NameError`] with the fault and its byte.
     pub fn new(name: &str) -> Result<Self, NameError> {
         check(name, 0, NameKind::Namespace)?;
         Ok(Self(name.into()))
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 impl Default for NamespaceName {
-    /// `default`, the namespace of a user who chose none.
+    /// Returns `default`, the namespace of a user who chose none.
     fn default() -> Self {
         Self("default".into())
     }
@@ -135,7 +135,7 @@ impl FromStr for NamespaceName {
     }
 }
 
-/// What a refused name was to be the name of.
+/// The kind of object that a name is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NameKind {
@@ -178,40 +178,40 @@ impl fmt::Display for NameKind {
     }
 }
 
-/// Why a name was refused. Permanent: the name has to change.
+/// The reason why a name was refused. Permanent: the name has to change.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum NameError {
-    /// There is no name, or only a slash.
+    /// The name is empty, or only a slash.
     #[error("the {kind} is empty: use {}", kind.grammar())]
     Empty {
-        /// What it was to name.
+        /// The kind of name.
         kind: NameKind,
     },
-    /// The name has more bytes than fit.
+    /// The name is too long.
     #[error("the {kind} has {bytes} bytes: use at most {bytes_max}")]
     TooLong {
-        /// What it was to name.
+        /// The kind of name.
         kind: NameKind,
-        /// Its length.
+        /// Its length, in bytes.
         bytes: usize,
-        /// The longest that is accepted.
+        /// The maximum length, in bytes.
         bytes_max: usize,
     },
-    /// Two separators meet, or one begins or ends the name.
+    /// Two separators follow each other, or one begins or ends the name.
     #[error("the {kind} {name:?} has an empty token at byte {at}: use {}", kind.grammar())]
     EmptyToken {
-        /// What it was to name.
+        /// The kind of name.
         kind: NameKind,
         /// The name as it was given.
         name: String,
         /// Byte of `name` where a token should begin.
         at: usize,
     },
-    /// A character outside the grammar.
+    /// The name has a character outside the grammar.
     #[error("the {kind} {name:?} has {character:?} at byte {at}: use {}", kind.grammar())]
     BadCharacter {
-        /// What it was to name.
+        /// The kind of name.
         kind: NameKind,
         /// The name as it was given.
         name: String,
@@ -222,7 +222,7 @@ pub enum NameError {
     },
 }
 
-/// Checks `name[start..]`; errors name bytes of the whole `name`, which is what the caller wrote.
+/// Checks `name[start..]`; errors count bytes of the whole `name`, as the caller wrote it.
 fn check(name: &str, start: usize, kind: NameKind) -> Result<(), NameError> {
     let (bytes, bytes_max) = (name.len() - start, kind.bytes_max());
     if bytes == 0 {

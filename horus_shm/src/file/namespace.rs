@@ -1,4 +1,4 @@
-//! The namespace: a private directory with a registry of who is alive and the files of the topics.
+//! Namespaces: a private directory with a registry of live processes and the topic files.
 //!
 //! ```text
 //! <dir>/                      $HORUS_SHM_DIR, else /dev/shm/horus-<uid>
@@ -35,14 +35,16 @@ const DIR_VARIABLE: &str = "HORUS_SHM_DIR";
 const NAMESPACE_VARIABLE: &str = "HORUS_NAMESPACE";
 const TOPICS: &str = "topics";
 
-/// How often, and how far apart, a namespace is opened that others remove meanwhile.
+/// Number of attempts to open a namespace that other processes remove meanwhile, and the pause
+/// between two.
 const OPEN_ATTEMPTS: u32 = 100;
 const OPEN_PAUSE: Duration = Duration::from_millis(1);
 
 /// The namespaces that this process has open.
 static OPEN: ForkLocal<Mutex<Vec<Weak<Namespace>>>> = ForkLocal::new();
 
-/// Who else may enter: the modes of what is made, and the most that is accepted of what is found.
+/// The permitted access: the modes of new files and directories, and the widest accepted modes of
+/// existing ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Access {
     pub(crate) file_mode: u32,
@@ -50,11 +52,11 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// Only processes of the same user.
+    /// Access only for processes of the same user.
     pub(crate) const PRIVATE: Self = Self { file_mode: 0o600, dir_mode: 0o700 };
 }
 
-/// Which namespace to open.
+/// The directory and name of a namespace to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamespaceConfig {
     dir: PathBuf,
@@ -63,19 +65,19 @@ pub struct NamespaceConfig {
 }
 
 impl NamespaceConfig {
-    /// The namespace `name` in `dir`. Both are made when the namespace is opened; what `dir` is in
-    /// has to exist.
+    /// Selects the namespace `name` in `dir`. Both are made when the namespace is opened; the
+    /// parent of `dir` must exist.
     pub fn new(dir: impl Into<PathBuf>, name: NamespaceName) -> Self {
         Self { dir: dir.into(), name, access: Access::PRIVATE }
     }
 
-    /// The namespace that the environment names: `$HORUS_NAMESPACE` in `$HORUS_SHM_DIR`. Where a
-    /// variable is unset or empty, `default` in `/dev/shm/horus-<uid>`: two terminals of one user
-    /// meet there.
+    /// Selects the namespace that the environment names: `$HORUS_NAMESPACE` in `$HORUS_SHM_DIR`.
+    /// The defaults for an unset or empty variable are `default` and `/dev/shm/horus-<uid>`, so
+    /// that two terminals of one user share a namespace.
     ///
     /// # Errors
     ///
-    /// [`NameError`] if `$HORUS_NAMESPACE` is no name.
+    /// [`NameError`] if `$HORUS_NAMESPACE` is not a valid name.
     pub fn from_env() -> Result<Self, NameError> {
         let set = |variable| env::var_os(variable).filter(|value: &OsString| !value.is_empty());
         let dir = set(DIR_VARIABLE).map_or_else(
@@ -83,46 +85,46 @@ impl NamespaceConfig {
             PathBuf::from,
         );
         let name = match set(NAMESPACE_VARIABLE) {
-            // What is no UTF-8 becomes a character that no name has.
+            // WHY lossy: a name that is not UTF-8 gets a character that no valid name has.
             Some(name) => NamespaceName::new(&name.to_string_lossy())?,
             None => NamespaceName::default(),
         };
         Ok(Self::new(dir, name))
     }
 
-    /// The directory of all namespaces.
+    /// Returns the directory of all namespaces.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// The namespace's name.
+    /// Returns the namespace's name.
     pub fn name(&self) -> &NamespaceName {
         &self.name
     }
 }
 
-/// Why a namespace could not be removed.
+/// The reason why a namespace could not be removed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum NamespaceRemoveError {
-    /// Another process lives in it. Retry after it ended.
+    /// Another process is alive in it. Retry after it ended.
     #[error("the namespace {} is in use by {}", path.display(), shown(process))]
     Attended {
         /// The namespace.
         path: PathBuf,
-        /// One of those who live in it, if it said who it is.
+        /// One of the processes in it, if it wrote its description.
         process: Option<ProcessInfo>,
     },
-    /// What has the namespace's name is not what was opened. Permanent.
+    /// The opened namespace no longer has its name. Permanent.
     #[error("the namespace {} was removed or replaced by others: open it anew", path.display())]
     Replaced {
         /// The namespace.
         path: PathBuf,
     },
-    /// A system call failed; a part may be removed. Open the namespace anew to remove the rest.
+    /// A system call failed; a part may be removed. Open the namespace again to remove the rest.
     #[error("cannot {doing} the namespace {}: {source}", path.display())]
     Io {
-        /// What was being done.
+        /// The operation that failed.
         doing: &'static str,
         /// The namespace.
         path: PathBuf,
@@ -135,14 +137,14 @@ fn shown(process: &Option<ProcessInfo>) -> String {
     process.as_ref().map_or_else(|| "another process".into(), ProcessInfo::to_string)
 }
 
-/// A namespace that [`Namespace::join`] found or joined.
+/// The result of [`Namespace::join`].
 struct Opened {
     namespace: Arc<Namespace>,
-    /// False if this process had it open.
+    /// False if this process had it open already.
     is_new: bool,
 }
 
-/// An open namespace, shared by all that uses it in this process.
+/// An open namespace, shared by all users in this process.
 #[derive(Debug)]
 pub struct Namespace {
     registry: Registry,
@@ -186,8 +188,8 @@ impl Namespace {
 
         known.retain(|namespace| namespace.strong_count() > 0);
         for open in known.iter().filter_map(Weak::upgrade) {
-            // WHY: where the system does not say, a second entry in the registry would make this
-            // process another one to itself.
+            // WHY: where the system does not answer, joining again would give this process a second
+            // registry entry, and it would take itself for another process.
             if open.stat.is_same_file(&stat)
                 && open.is_held()
                 && open.is_linked().map_err(directory::io_error("examine", &path))?
@@ -210,7 +212,7 @@ impl Namespace {
         Ok(Opened { namespace, is_new: true })
     }
 
-    /// Who is alive.
+    /// Returns the registry of live processes.
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
@@ -219,42 +221,44 @@ impl Namespace {
     ///
     /// # Errors
     ///
-    /// The program closed this descriptor, or the one by whose lock this process lives.
+    /// The program closed this descriptor, or the one with the lock that marks this process as
+    /// alive.
     pub fn topics_dir(&self) -> io::Result<BorrowedFd<'_>> {
         self.registry.expect_held()?;
         self.topics.get()
     }
 
-    /// Returns false if the program closed one of the descriptors: the namespace has to be opened
-    /// again. Handles are told if it was the one by whose lock they live.
+    /// Returns false if the program closed one of the descriptors: the namespace then has to be
+    /// opened again. Handles find out if it was the descriptor with the lock of this process.
     fn is_held(&self) -> bool {
         let dirs = [&self.parent, &self.dir, &self.topics];
         self.registry.expect_held().is_ok() && dirs.iter().all(|dir| dir.is_ours())
     }
 
-    /// The namespace's directory.
+    /// Returns the namespace's directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The directory of the topic files, for messages: open them in [`Namespace::topics_dir`].
+    /// Returns the directory of the topic files, for messages: open them in
+    /// [`Namespace::topics_dir`].
     pub fn topics_path(&self) -> PathBuf {
         self.path.join(TOPICS)
     }
 
-    /// What this namespace was opened by, with an absolute path.
+    /// Returns the configuration that opened this namespace, with an absolute path.
     pub fn config(&self) -> &NamespaceConfig {
         &self.config
     }
 
-    /// The modes of the files in it.
+    /// Returns the modes of the files in it.
     pub(crate) fn access(&self) -> Access {
         self.config.access
     }
 
-    /// Whether registry and topics still are the ones on disk. If not, a user removed them, and
-    /// the next [`Namespace::open`] makes and joins new ones. Where the system does not say, the
-    /// answer is no.
+    /// Returns true if registry and topics are still the ones on disk. If not, a user removed them,
+    /// and the next [`Namespace::open`] makes and joins new ones. If the system gives no answer,
+    /// returns false.
     pub fn is_current(&self) -> bool {
         self.is_linked().unwrap_or(false)
     }
@@ -264,16 +268,17 @@ impl Namespace {
         Ok(self.registry.is_linked(dir)? && os::leads_to(dir, TOPICS, &self.topics_stat)?)
     }
 
-    /// Removes the namespace and all topics in it: for tests and benchmarks, which have their own.
+    /// Removes the namespace and all topics in it: for tests and benchmarks with namespaces of
+    /// their own.
     ///
-    /// Handles that this process has go on with files that have no name.
+    /// Existing handles of this process go on with files that have no name.
     ///
     /// # Errors
     ///
     /// [`NamespaceRemoveError::Attended`] if any other process, or another copy of this library in
-    /// this one, lives in the namespace: nothing was removed then.
+    /// this process, is alive in the namespace: nothing was removed then.
     pub fn remove(&self) -> Result<(), NamespaceRemoveError> {
-        // WHY: whoever opens the namespace in another thread finds all of it, or none.
+        // WHY: another thread that opens the namespace meanwhile finds all of it, or none.
         let _known = lock_known();
         match self.registry.exclude_all().map_err(self.io("lock"))? {
             Ok(()) => {}
@@ -305,8 +310,8 @@ impl Namespace {
         self.registry.unlink(dir).map_err(self.io("remove the registry of"))?;
         match os::remove_dir(parent, name) {
             Ok(()) => Ok(()),
-            // WHY: without its registry the directory is anybody's. Who waited for that has moved
-            // in and begun anew, or has even left again.
+            // WHY: without its registry any process may use the directory. A process that waited
+            // for that has begun again in it, or has even left it already.
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(self.io("remove")(error)),
@@ -320,6 +325,6 @@ impl Namespace {
 }
 
 fn lock_known() -> std::sync::MutexGuard<'static, Vec<Weak<Namespace>>> {
-    // WHY: the list is valid at every instruction, so a panic of another thread spoils nothing.
+    // WHY: the list is valid at every instruction, so a panic of another thread cannot damage it.
     OPEN.get().lock().unwrap_or_else(PoisonError::into_inner)
 }

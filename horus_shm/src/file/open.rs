@@ -1,4 +1,4 @@
-//! Opening a topic: atomic birth, distrusting open, and the table of what this process has open.
+//! Opening topics: atomic creation, checked opening, and the table of this process's open files.
 
 use std::collections::HashMap;
 use std::io;
@@ -20,16 +20,16 @@ use crate::process::liveness::Holder;
 use crate::protocol::layout::{HEADER_BYTES, LAYOUT_VERSION};
 use crate::protocol::presence::{self, Attach, Attendance};
 
-/// Looks at a name that others create and remove all the time before giving up.
+/// Maximum number of looks at a name that other processes keep creating and removing.
 const ATTEMPTS_MAX: u32 = 1000;
-/// Looks at a file that cannot be used before believing that who has it open uses it.
+/// Number of looks at an unusable file before it counts as in use by the process that has it open.
 const IN_USE_ATTEMPTS_MAX: u32 = 30;
-/// After how many looks at a file that is being removed its remover is looked at: some 30 ms.
+/// Number of looks at a file that is being removed before its remover is examined: some 30 ms.
 const HOLDER_ATTEMPTS: u32 = 25;
-/// Pause while somebody else is in the middle of removing a file.
+/// Pause while another process is removing a file.
 const RETIRING_PAUSE: Duration = Duration::from_millis(1);
 
-/// May the topic be there; may it be made?
+/// The permitted outcomes of an open: the topic exists, or it is created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     Open,
@@ -37,21 +37,21 @@ pub(crate) enum Mode {
     OpenOrCreate,
 }
 
-/// The topic files that this process attends, by what they are, not by name.
+/// The topic files that this process attends, by device and inode, not by name.
 pub(crate) type Table = HashMap<FileId, Attended>;
 
 #[derive(Debug)]
 pub(crate) struct Attended {
     segment: Weak<Segment>,
-    /// Segments of this file, those in the middle of their drop included: the presence lock is
-    /// the process's, so only the last one gives it back.
+    /// Number of segments of this file, including those that are being dropped. The presence lock
+    /// belongs to the process, so only the last segment gives it back.
     segments: usize,
 }
 
 static TABLE: ForkLocal<Mutex<Table>> = ForkLocal::new();
 
 fn table() -> MutexGuard<'static, Table> {
-    // A panic cannot leave the table half-changed, so poison means nothing here.
+    // WHY poison is ignored: a panic cannot leave the table half-changed.
     TABLE.get().lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -67,21 +67,21 @@ pub(crate) fn leave(file: &TopicFile, last: impl FnOnce()) {
     }
 }
 
-/// The locked table, if this process does not attend the file; `None` if it does.
+/// Returns the locked table if this process does not attend the file; `None` if it does.
 pub(crate) fn table_unless_attended(id: FileId) -> Option<MutexGuard<'static, Table>> {
     let table = table();
     (!table.contains_key(&id)).then_some(table)
 }
 
-/// How one look at the name ended.
+/// The result of one look at the name.
 pub(crate) enum Look {
     Found(Arc<Segment>),
-    /// Nothing there, or no longer: create, or look again.
+    /// The file does not exist, or no longer: create it, or look again.
     Gone,
-    /// Somebody is removing it: look again a little later.
+    /// Another process is removing it: look again a little later.
     Retiring,
-    /// It cannot be used as it is, and somebody has it open: an error, unless that is only another
-    /// one who looks at it.
+    /// It cannot be used as it is, and another process has it open. This is an error, unless that
+    /// process only looks at it, too.
     InUse(Box<OpenError>),
 }
 
@@ -117,7 +117,8 @@ pub(crate) fn open(
     Err(place.removed_by(place.holder()))
 }
 
-/// Waits a little, not as long as another process that came at the same moment.
+/// Sleeps a little, for a time that differs from that of another process that came at the same
+/// moment.
 fn pause(attempt: u32) {
     let spread = std::process::id().wrapping_mul(31).wrapping_add(attempt.wrapping_mul(7)) % 8;
     std::thread::sleep(RETIRING_PAUSE * (1 + spread) / 4);
@@ -144,7 +145,7 @@ pub(crate) fn inspect(
 ///
 /// # Errors
 ///
-/// [`OpenError::NoSpace`] with what is needed and what there is, or [`OpenError::Io`].
+/// [`OpenError::NoSpace`] with the needed and the available space, or [`OpenError::Io`].
 pub(crate) fn reserve(
     fd: BorrowedFd<'_>,
     range: Range<u64>,
@@ -155,8 +156,8 @@ pub(crate) fn reserve(
         .map_err(|source| no_space_or(fd, "reserving memory of", path(), needed_bytes, source))
 }
 
-/// Says what an error of the system means for a file that needs so many bytes, on the file system
-/// of `fd`.
+/// Converts an error of the system for a file that needs `needed_bytes`, on the file system of
+/// `fd`.
 fn no_space_or(
     fd: BorrowedFd<'_>,
     operation: &'static str,
@@ -185,11 +186,11 @@ impl TopicPath<'_> {
         self.namespace.topics_path().join(self.name.file_name())
     }
 
-    /// Waits a little for a process that is removing the file; an error once that is found to be
-    /// stopped.
+    /// Waits a little for a process that is removing the file; returns an error if that process is
+    /// found to be stopped.
     ///
-    /// WHY nobody does its work for it: it may have looked at the name and be about to remove it,
-    /// which would then be another file.
+    /// WHY no other process removes the file in its place: the remover may have looked at the name
+    /// already and be about to unlink it, which would then be another file.
     fn await_removal(&self, attempt: u32) -> Result<(), OpenError> {
         pause(attempt);
         if attempt % HOLDER_ATTEMPTS == HOLDER_ATTEMPTS - 1 {
@@ -201,7 +202,7 @@ impl TopicPath<'_> {
         Ok(())
     }
 
-    /// The process that is removing the file.
+    /// Returns the process that is removing the file.
     fn holder(&self) -> Option<Holder> {
         let file = os::fstatat(self.namespace.topics_dir().ok()?, self.name.file_name()).ok()?;
         self.namespace.registry().holder(file.ino)
@@ -225,13 +226,13 @@ impl TopicPath<'_> {
         Ok(Provenance { boot_id, registry_id: self.namespace.registry().id() })
     }
 
-    /// Opens what has the name, trusting nothing of it.
+    /// Opens the file with the topic's name, without trusting its content.
     fn look(&self) -> Result<Look, OpenError> {
         let dir = self.namespace.topics_dir().map_err(self.io("opening"))?;
         let fd = match os::open_file(dir, self.name.file_name(), OpenMode::ReadWrite) {
             Ok(fd) => fd,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Look::Gone),
-            // Another process holds a lease on it, to find out whether it may be removed.
+            // WHY: another process holds a lease on it, to find out whether it may be removed.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Look::Retiring),
             Err(error) => return Err(self.unopened(error)),
         };
@@ -241,16 +242,18 @@ impl TopicPath<'_> {
         }
         self.check_kind(&stat)?;
         let id = FileId::of(&stat);
-        // WHY before the table: a lost segment's last handle may go meanwhile, and the drop of the
-        // segment, which then falls to this one, locks the table itself.
+        // WHY before the table: the last other handle of a lost segment may be dropped meanwhile.
+        // The segment is then dropped here, and its drop locks the table itself.
         let _lost;
-        // WHY: held until the file is entered, so that two threads of this process end on one
+        // WHY: held until the file is entered. Then two threads of this process get the same
         // segment, and a segment in its drop is either still counted or already gone.
         let mut table = table();
         match table.get(&id).and_then(|attended| attended.segment.upgrade()) {
-            // WHY: its memory is not the file's; whether the file is of use again is seen below.
+            // WHY: its memory is not the file's any more; whether the file is usable again is
+            // checked below.
             Some(segment) if segment.is_lost() => _lost = segment,
-            // WHY: attended by this process, so nobody can have retired it under its lock.
+            // WHY no check: this process attends the file, so no process can have retired it
+            // meanwhile.
             Some(segment) => return Ok(Look::Found(segment)),
             None => {}
         }
@@ -273,8 +276,8 @@ impl TopicPath<'_> {
         Ok(match presence::attach(&file).map_err(self.io("attending"))? {
             Attach::Attached => Look::Found(enter(table, contract, file)),
             Attach::Gone => {
-                // WHY: whoever retired it may have died before the unlink; the name would then be
-                // taken for good. Retiring again takes that step, or finds it taken.
+                // WHY: the process that retired it may have died before the unlink; the name would
+                // then stay taken for ever. Retiring again makes that step, or finds it made.
                 if file.is_retired().map_err(self.io("attending"))? {
                     presence::retire(&file).map_err(self.io("removing the retired"))?;
                 }
@@ -288,7 +291,7 @@ impl TopicPath<'_> {
         TopicFile::new(fd, id, Arc::clone(self.namespace), self.name.clone())
     }
 
-    /// What a failed open says about the thing that has the name.
+    /// Converts the error of a failed open by the kind of file that has the name.
     pub(crate) fn unopened(&self, error: io::Error) -> OpenError {
         let found = match error.raw_os_error() {
             Some(libc::ELOOP) => "a symbolic link",
@@ -315,7 +318,7 @@ impl TopicPath<'_> {
         Err(OpenError::NotATopic { path: self.path(), found })
     }
 
-    /// A file that cannot be used as it is: removed if it is merely stale and nobody has it open.
+    /// Removes an unusable file if it is stale and no process has it open.
     pub(crate) fn replace(&self, file: &TopicFile, error: HeaderError) -> Result<Look, OpenError> {
         let path = self.path();
         let attended = match error {
@@ -335,8 +338,8 @@ impl TopicPath<'_> {
             }
             HeaderError::Registry => OpenError::RegistryReplaced { path },
         };
-        // WHY: the presence lock only speaks for files of this registry. The kernel grants a write
-        // lease only on a file that nobody else has open or mapped, whoever they are.
+        // WHY: the presence lock covers only processes of this registry. The kernel grants a write
+        // lease only on a file that no other process has open or mapped.
         let fd = file.fd.get().map_err(self.io("taking a lease on"))?;
         if !lock::try_write_lease(fd).map_err(self.io("taking a lease on"))? {
             return Ok(Look::InUse(Box::new(attended)));
@@ -346,8 +349,8 @@ impl TopicPath<'_> {
         Ok(if removed? { Look::Gone } else { Look::InUse(Box::new(attended)) })
     }
 
-    /// Makes the file without a name, and links it when it is complete. `None` if somebody else
-    /// was faster.
+    /// Makes the file without a name, and links it when it is complete. Returns `None` if another
+    /// process was faster.
     fn give_birth(&self, request: &Request) -> Result<Option<Arc<Segment>>, OpenError> {
         let contract = request.contract()?;
         let shape = &contract.shape;

@@ -1,4 +1,4 @@
-//! A segment: one topic's memory in this process, parts mapped as they are needed.
+//! Segments: one topic's memory in this process, whose parts are mapped when they are needed.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -30,13 +30,13 @@ mod blocks;
 
 pub use blocks::Blocks;
 
-/// The one owner of everything in a heap segment: its process, which cannot outlive it.
+/// The owner word of everything in a heap segment: its process, which cannot outlive it.
 const HEAP_OWNER: u64 = 1;
 
-/// One topic as this process sees it; shared by all of its ends.
+/// A topic as this process sees it; shared by all of its endpoints.
 ///
-/// Its blocks are not reached from outside this crate, because safe code that writes them could
-/// change a message that somebody borrows:
+/// Its blocks are not accessible from outside this crate, because safe code that writes them could
+/// change a message that is borrowed elsewhere:
 ///
 /// ```compile_fail,E0599
 /// # fn f(segment: &horus_shm::Segment) {
@@ -47,12 +47,12 @@ const HEAP_OWNER: u64 = 1;
 pub struct Segment {
     contract: Contract,
     backing: Backing,
-    /// The name of the topic, for errors.
+    /// The topic's label for errors.
     label: TopicLabel,
     epoch: u64,
-    /// Observers of a heap segment.
+    /// Number of observers of a heap segment.
     observers: Mutex<u32>,
-    /// While it is dropped: after everything else, which closes and unmaps.
+    /// Set during drop. Declared last, so that it outlives the fields whose drop closes and unmaps.
     uncancelled: Option<Uncancelled>,
 }
 
@@ -62,7 +62,7 @@ enum Backing {
     File(Box<TopicFile>),
 }
 
-/// Which file, whatever it is called.
+/// The identity of a file, independent of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct FileId {
     device: u64,
@@ -88,7 +88,7 @@ pub(crate) struct TopicFile {
     lanes: Box<[Maps]>,
 }
 
-/// A part of the file, mapped read-only, writable, both or not yet.
+/// The mappings of a part of the file: read-only, writable, both or none yet.
 #[derive(Debug, Default)]
 struct Maps {
     read: OnceLock<Region>,
@@ -108,7 +108,7 @@ impl TopicFile {
         Self { fd, id, namespace, name, lane_area, reader_area, lanes }
     }
 
-    /// Where the file is, for messages.
+    /// Returns the file's path, for messages.
     pub(crate) fn path(&self) -> PathBuf {
         self.namespace.topics_path().join(self.name.file_name())
     }
@@ -151,7 +151,7 @@ impl Attendance for TopicFile {
 }
 
 impl Segment {
-    /// A segment on the heap: for ends within one process, and for tools that see no files.
+    /// Creates a segment on the heap: for endpoints within one process, invisible to tools.
     ///
     /// # Errors
     ///
@@ -165,11 +165,11 @@ impl Segment {
         Ok(Arc::new(Self { contract, backing, label, epoch, observers, uncancelled: None }))
     }
 
-    /// Opens the topic `name`, and creates it if it is not there.
+    /// Opens the topic `name`, and creates it if it does not exist.
     ///
     /// # Errors
     ///
-    /// Any of [`OpenError`] but `NotFound`, `AlreadyExists` and those about places.
+    /// Any [`OpenError`] except `NotFound`, `AlreadyExists` and those about limits of participants.
     pub fn open_or_create(
         namespace: &Arc<Namespace>,
         name: &TopicName,
@@ -178,7 +178,7 @@ impl Segment {
         open::open(namespace, name, request, open::Mode::OpenOrCreate)
     }
 
-    /// Opens the topic `name`, which must be there.
+    /// Opens the topic `name`, which must exist.
     ///
     /// # Errors
     ///
@@ -191,7 +191,7 @@ impl Segment {
         open::open(namespace, name, request, open::Mode::Open)
     }
 
-    /// Creates the topic `name`, which must not be there.
+    /// Creates the topic `name`, which must not exist.
     ///
     /// # Errors
     ///
@@ -204,11 +204,11 @@ impl Segment {
         open::open(namespace, name, request, open::Mode::Create)
     }
 
-    /// Opens the topic `name` whatever it carries: for tools.
+    /// Opens the topic `name` whatever its type and settings are: for tools.
     ///
     /// # Errors
     ///
-    /// As [`Self::open`], but no mismatch.
+    /// As [`Self::open`], except mismatches.
     pub fn inspect(namespace: &Arc<Namespace>, name: &TopicName) -> Result<Arc<Self>, OpenError> {
         open::inspect(namespace, name)
     }
@@ -228,24 +228,24 @@ impl Segment {
 
     /// Announces a reader that pins nothing, until [`Self::unobserve`].
     ///
-    /// The mutex orders this against [`Self::is_observed`]: either that finds this reader, or this
-    /// reader finds the stamp of the slot that a publisher had begun before.
+    /// The mutex orders this call against [`Self::is_observed`]: either that call finds this
+    /// reader, or this reader finds the stamp of the slot that a publisher had begun before.
     pub(crate) fn observe(&self) {
         *self.lock_observers() += 1;
     }
 
-    /// The reader that was announced by [`Self::observe`] reads nothing any more.
+    /// Withdraws a reader announced by [`Self::observe`], which reads no more.
     pub(crate) fn unobserve(&self) {
         *self.lock_observers() -= 1;
     }
 
     fn lock_observers(&self) -> MutexGuard<'_, u32> {
-        // Nothing panics while it is locked, so poison means nothing here.
+        // WHY poison is ignored: nothing panics while it is locked.
         self.observers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// True if somebody who pins nothing may be copying out of a slot that a publisher has begun.
-    /// Observers of a file copy by [`Self::load`], and need no such care.
+    /// Returns true if a reader that pins nothing may be copying out of a slot that a publisher has
+    /// begun. Observers of a file copy by [`Self::load`], and do not count.
     pub(crate) fn is_observed(&self) -> bool {
         self.file().is_none() && *self.lock_observers() != 0
     }
@@ -253,7 +253,7 @@ impl Segment {
     /// Copies the first `bytes` bytes of a slot for a reader that pins nothing; false if it cannot.
     ///
     /// WHY by the kernel: a publisher may be filling that slot on loan, by ordinary stores, and no
-    /// load of this process may race with those. What arrives may be torn, as ever.
+    /// load of this process may race with those. The copy may be torn all the same.
     ///
     /// # Safety
     ///
@@ -264,53 +264,56 @@ impl Segment {
             Backing::Heap(region) => {
                 // SAFETY: the region holds the whole file, of which the slot is a part.
                 let slot = unsafe { region.address().add(offset as usize) };
-                // SAFETY: the caller's contract. While there is an observer, nobody writes slots of
-                // a heap segment but by racing stores: `is_observed`.
+                // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
+                // While there is an observer, slots of a heap segment are written only by racing
+                // stores: `is_observed`.
                 unsafe { copy::load(dst, slot, bytes) };
                 true
             }
             Backing::File(file) => {
                 let _uncancelled = Uncancelled::begin();
-                // SAFETY: the caller's contract.
+                // SAFETY: `dst` is writable for `bytes` bytes by the contract.
                 let read = |fd| unsafe { os::read_raw_at(fd, dst, bytes, offset) };
                 match file.fd.get().map(read) {
                     Ok(Ok(())) => return true,
-                    // WHY on: of a file that was truncated, the load finds out that it is lost.
+                    // WHY go on: if the file was truncated, the load below finds out that it is
+                    // lost.
                     Ok(Err(error)) if error.kind() != io::ErrorKind::UnexpectedEof => return false,
-                    // WHY on: a program that closed the descriptor still receives.
+                    // WHY go on: a program that closed the descriptor still receives.
                     Ok(Err(_)) | Err(_) => {}
                 }
                 let Ok(slots) = self.slots(lane, Access::Read) else { return false };
                 let slot = slots.wrapping_add(index as usize * self.shape().stride() as usize);
-                // SAFETY: the caller's contract; the slot lies in the lane, which is mapped.
+                // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract; the
+                // slot is in the lane, which is mapped.
                 unsafe { copy::load(dst, slot, bytes) };
                 true
             }
         }
     }
 
-    /// What the creator fixed.
+    /// Returns the settings that the creator fixed.
     #[must_use]
     pub const fn contract(&self) -> &Contract {
         &self.contract
     }
 
-    /// Sizes and offsets.
+    /// Returns the sizes and offsets.
     #[must_use]
     pub const fn shape(&self) -> &Shape {
         &self.contract.shape
     }
 
-    /// True in a process that inherited this segment through `fork`.
+    /// Returns true in a process that inherited this segment through `fork`.
     #[inline(always)]
     #[must_use]
     pub fn is_forked(&self) -> bool {
         self.epoch != fork_epoch()
     }
 
-    /// Returns true once this process found that the topic's file does not hold its memory any
-    /// more, because somebody truncated it, or that the program closed the descriptor by whose lock
-    /// it lives. Nothing can be sent or received here again.
+    /// Returns true once this process found that the topic's file was truncated, so that it no
+    /// longer holds its memory, or that the program closed the descriptor with the lock that marks
+    /// this process as alive. Nothing can be sent or received by this segment again.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         let Backing::File(file) = &self.backing else { return false };
@@ -319,11 +322,12 @@ impl Segment {
         is_evicted || areas.into_iter().chain(&file.lanes).any(Maps::is_lost)
     }
 
-    /// What the disturbances so far mean for this segment's ends: nothing, then their count, or
-    /// the end.
+    /// Checks whether a fault concerns this segment: returns the fault epoch if not, or the reason
+    /// why its endpoints are unusable.
     #[cold]
     pub(crate) fn check_health(&self) -> Result<u64, Unusable> {
-        // WHY: counted before the look, so that a loss after it is news again.
+        // WHY: the epoch is loaded before the check, so that a later loss is noticed as a new
+        // epoch.
         let seen = fault::epoch_now();
         if self.is_forked() {
             return Err(Unusable::Forked);
@@ -331,7 +335,7 @@ impl Segment {
         if self.is_lost() { Err(Unusable::RegionLost) } else { Ok(seen) }
     }
 
-    /// [`Self::check_health`] for who opens an end.
+    /// Does the same as [`Self::check_health`] for a caller that opens an endpoint.
     pub(crate) fn expect_usable(&self) -> Result<u64, OpenError> {
         self.check_health().map_err(|error| match error {
             Unusable::Forked => OpenError::Forked,
@@ -339,7 +343,7 @@ impl Segment {
         })
     }
 
-    /// The owner word of this process.
+    /// Returns the owner word of this process.
     #[must_use]
     pub fn me(&self) -> u64 {
         match &self.backing {
@@ -348,7 +352,8 @@ impl Segment {
         }
     }
 
-    /// True if the process behind an owner word can store no more. About 0.2 µs: slow paths only.
+    /// Returns true if the process that an owner word names can store no more. About 0.2 µs: only
+    /// for slow paths.
     #[must_use]
     pub fn is_dead(&self, owner: u64) -> bool {
         match &self.backing {
@@ -359,7 +364,7 @@ impl Segment {
         }
     }
 
-    /// Live publishers, in any process. About 0.2 µs for each.
+    /// Returns the number of live publishers, in any process. About 0.2 µs for each.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
         let lanes = 0..self.shape().request().lane_limit;
@@ -368,7 +373,7 @@ impl Segment {
             .count()
     }
 
-    /// Live announced readers, in any process. About 0.2 µs for each.
+    /// Returns the number of live announced readers, in any process. About 0.2 µs for each.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
         let readers = 0..self.shape().request().reader_limit;
@@ -379,7 +384,7 @@ impl Segment {
     }
 
     fn lives(&self, owner: &AtomicU64) -> bool {
-        // Relaxed: a figure for people.
+        // Relaxed: a counter for people.
         let owner = owner.get();
         owner != 0 && !self.is_dead(owner)
     }
@@ -396,7 +401,7 @@ impl Segment {
         self.label
     }
 
-    /// Where the topic is, for messages.
+    /// Returns the topic's path, for messages.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         match &self.backing {
@@ -405,7 +410,7 @@ impl Segment {
         }
     }
 
-    /// Reserves the memory of a lane, so that touching it cannot fail later.
+    /// Reserves the memory of a lane, so that an access to it cannot fail later.
     ///
     /// # Errors
     ///
@@ -425,7 +430,7 @@ impl Segment {
         }
     }
 
-    /// The address of a part of the segment, mapped now if it was not yet.
+    /// Returns the address of a part of the segment, and maps it first if necessary.
     fn part(
         &self,
         maps: impl FnOnce(&TopicFile) -> &Maps,
@@ -449,7 +454,7 @@ impl Segment {
         let region = fd
             .and_then(|fd| Region::map(fd, range.start, bytes, access))
             .map_err(|source| OpenError::Io { operation: "mapping", path: file.path(), source })?;
-        // WHY: if another thread mapped it meanwhile, that one stays and this one is unmapped.
+        // WHY: if another thread mapped it meanwhile, that mapping stays and this one is unmapped.
         Ok(place.get_or_init(|| region).address())
     }
 
@@ -465,20 +470,20 @@ impl Segment {
         self.part(|file| &file.reader_area, self.shape().reader_area(), access)
     }
 
-    /// The block at `offset` of a mapped area.
+    /// Returns the block at `offset` of a mapped area.
     ///
     /// # Safety
     ///
-    /// A block of type `B`, all atomics, lies there.
+    /// A block of type `B`, which contains only atomics, is there.
     unsafe fn block<B>(&self, area: *mut u8, offset: usize) -> &B {
-        // SAFETY: the caller's contract.
+        // SAFETY: the block at `offset` is in the area, by the contract.
         let block = unsafe { area.add(offset) };
         // SAFETY: blocks are aligned in their area, and mapped for as long as this segment lives;
-        // atomics may be shared with whoever writes them.
+        // atomics may be shared with other processes that write them.
         unsafe { &*block.cast() }
     }
 
-    /// The cursors of gate `gate`, a word a lane.
+    /// Returns the cursors of gate `gate`, one word for each lane.
     ///
     /// # Errors
     ///
@@ -492,14 +497,14 @@ impl Segment {
         Ok(unsafe { std::slice::from_raw_parts(cursors.cast(), lanes) })
     }
 
-    /// The reader area, and where gate `gate` lies in it.
+    /// Returns the reader area, and the offset of gate `gate` in it.
     fn gate_place(&self, gate: u32, access: Access) -> Result<(*mut u8, usize), OpenError> {
         assert!(gate < self.shape().request().gate_limit, "gate {gate} is past the limit");
         let area = self.reader_area(access)?;
         Ok((area, self.shape().gates_offset() + gate as usize * self.shape().gate_bytes()))
     }
 
-    /// The blocks of lane `lane` without its slots: enough to register a gate.
+    /// Returns the blocks of lane `lane` without its slots: enough to register a gate.
     ///
     /// # Errors
     ///
@@ -531,7 +536,7 @@ impl Segment {
         })
     }
 
-    /// Lane `lane`, which must be reserved, with its slots.
+    /// Returns lane `lane`, which must be reserved, with its slots.
     ///
     /// # Errors
     ///
@@ -545,11 +550,11 @@ impl Segment {
         let mut parts = self.bare_lane(lane, slots, reader_area)?;
         parts.slots = self.slots(lane, slots)?;
         // SAFETY: slots, block and cursors are mapped for as long as this segment lives, with the
-        // access that the caller says its use needs; every end keeps the segment.
+        // access that the caller requests for its use; every endpoint keeps the segment.
         Ok(unsafe { RawLane::new(parts) })
     }
 
-    /// Has the kernel map a lane that this process writes, all at once.
+    /// Maps a lane that this process writes, all of it at once.
     pub(crate) fn touch_lane(&self, lane: u32) {
         let range = self.shape().lane(lane);
         let place = self.file().map(|file| &file.lanes[lane as usize].write);
@@ -558,7 +563,7 @@ impl Segment {
         }
     }
 
-    /// The descriptor of the topic file, if there is one.
+    /// Returns the topic file, if the segment has one.
     pub(crate) fn file(&self) -> Option<&TopicFile> {
         match &self.backing {
             Backing::Heap(_) => None,
@@ -566,7 +571,7 @@ impl Segment {
         }
     }
 
-    /// The descriptor of the topic file, for tests and tools that look at its bytes.
+    /// Returns the descriptor of the topic file, for tests and tools that look at its bytes.
     #[must_use]
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.file()?.fd.get().ok()
@@ -576,7 +581,7 @@ impl Segment {
 impl Drop for Segment {
     fn drop(&mut self) {
         self.uncancelled = Some(Uncancelled::begin());
-        // A forked child holds neither locks nor places: it only unmaps.
+        // WHY: a forked child holds neither locks nor lanes, so it only unmaps.
         if self.is_forked() {
             return;
         }
@@ -585,7 +590,7 @@ impl Drop for Segment {
                 if self.contract.persists {
                     file.release();
                 } else {
-                    // What cannot be removed now is removed by the next sweep.
+                    // WHY ignored: a file that cannot be removed now is removed by the next sweep.
                     let _ = presence::retire(&**file);
                 }
             });

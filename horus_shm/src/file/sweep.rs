@@ -1,4 +1,4 @@
-//! The sweep: removes topic files that nobody attends any more.
+//! Sweeps, which remove topic files that no process attends any more.
 
 mod foreign;
 
@@ -16,17 +16,17 @@ use crate::os::{self, OpenMode};
 use crate::protocol::layout::HEADER_BYTES;
 use crate::protocol::presence::{self, Attendance};
 
-/// What a sweep found in a namespace.
+/// The result of a sweep of a namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SweepReport {
-    /// Topics whose processes are gone: removed.
+    /// Topics that were removed, because their processes are gone.
     pub removed: Vec<TopicName>,
     /// Topics that a process attends.
     pub attended: Vec<TopicName>,
-    /// Topics that outlive their processes because their creator said so.
+    /// Topics without processes that stay because they persist.
     pub kept: Vec<TopicName>,
-    /// File names that are no topic of ours, or damaged: left alone.
+    /// File names that are not topics of this library, or damaged: left unchanged.
     pub foreign: Vec<String>,
 }
 
@@ -40,8 +40,9 @@ enum Swept {
 
 /// Removes what dead processes left in `namespace`; never what is in use.
 ///
-/// Runs by itself whenever a process joins a namespace. Any process may call it at any time, also
-/// several at once; one that dies in it leaves the rest to the next. Some ten system calls a topic.
+/// Runs automatically when a process joins a namespace. Any process may call it at any time, even
+/// several at once. If a process dies in it, the next sweep does the rest. Some ten system calls a
+/// topic.
 ///
 /// ```
 /// # use horus_shm::{FanoutShm, Namespace, NamespaceConfig, NamespaceName, RingOptions, sweep};
@@ -55,7 +56,7 @@ enum Swept {
 ///
 /// # Errors
 ///
-/// [`OpenError::Io`] if the directory cannot be read. A single file that cannot be looked at is
+/// [`OpenError::Io`] if the directory cannot be read. A single file that cannot be examined is
 /// reported as foreign.
 pub fn sweep(namespace: &Arc<Namespace>) -> Result<SweepReport, OpenError> {
     let mut report = SweepReport::default();
@@ -75,16 +76,16 @@ pub fn sweep(namespace: &Arc<Namespace>) -> Result<SweepReport, OpenError> {
     Ok(report)
 }
 
-/// Removes the topic `name`, even if it is to outlive its processes; never while a process attends
-/// it, this one included. Returns true if it is gone, also if it never was.
+/// Removes the topic `name`, even if it persists; never while a process attends it, this one
+/// included. Returns true if it is gone, even if it never existed.
 ///
-/// Whatever has the topic's name is removed: also a damaged file, one with other rights, a symbolic
-/// link, a FIFO, or an empty directory.
+/// A file of any kind with the topic's name is removed: also a damaged one, one with other
+/// permissions, a symbolic link, a FIFO, or an empty directory.
 ///
 /// # Errors
 ///
-/// [`OpenError::NotRemoved`] names what is in the way: a process that has a damaged file open, or
-/// what is in a directory. [`OpenError::Io`] is what the system says.
+/// [`OpenError::NotRemoved`] with the obstacle: a process that has a damaged file open, or a
+/// directory that is not empty. [`OpenError::Io`] if a system call fails.
 pub fn remove_topic(namespace: &Arc<Namespace>, name: &TopicName) -> Result<bool, OpenError> {
     match sweep_topic(namespace, name, Persistent::Go) {
         Ok(Swept::Removed | Swept::Gone) => Ok(true),
@@ -99,7 +100,7 @@ pub fn remove_topic(namespace: &Arc<Namespace>, name: &TopicName) -> Result<bool
     }
 }
 
-/// What becomes of topics that outlive their processes.
+/// The treatment of topics that persist.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Persistent {
     Stay,
@@ -115,7 +116,7 @@ fn file_names(namespace: &Namespace) -> Result<Vec<String>, OpenError> {
     Ok(names.iter().map(|name| name.to_string_lossy().into_owned()).collect())
 }
 
-/// The topics that there are in `namespace`, in use or not, in no order. Opens none of them.
+/// Returns the names of the topics in `namespace`, in use or not, in no order. Opens none of them.
 ///
 /// # Errors
 ///
@@ -135,7 +136,7 @@ fn sweep_topic(
     let fd = match os::open_file(dir, name.file_name(), OpenMode::ReadWrite) {
         Ok(fd) => fd,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Swept::Gone),
-        // Somebody else is just finding out whether to remove it.
+        // WHY: another process is just finding out whether to remove it.
         Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Ok(Swept::Attended),
         Err(error) => return Err(place.unopened(error)),
     };
@@ -145,8 +146,8 @@ fn sweep_topic(
     }
     place.check_kind(&stat)?;
     let id = FileId::of(&stat);
-    // WHY: an exclusive lock on top of one's own shared one succeeds, so what this process
-    // attends is known from its table alone, which stays locked until this file is dealt with.
+    // WHY: an exclusive lock on top of this process's own shared one would succeed. So only the
+    // table shows what this process attends, and it stays locked until this file is handled.
     let Some(_table) = table_unless_attended(id) else { return Ok(Swept::Attended) };
     let mut bytes = vec![0; HEADER_BYTES.min(stat.size_bytes as usize)];
     os::read_at(fd.as_fd(), &mut bytes, 0).map_err(place.io("reading the header of"))?;

@@ -1,26 +1,27 @@
-//! The type of a topic: what its messages are, and what a full lane means to its publishers.
+//! Topic types: the format of a topic's messages, and the effect of a full lane on publishers.
 
 use std::borrow::Cow;
 
-/// What both ends must agree on about a message: its schema, opaque to this crate.
+/// The message type, on which both endpoints must agree; the schema is opaque to this crate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypeInfo {
     /// The type's name, at most 128 bytes.
     pub name: Cow<'static, str>,
     /// The schema text, at most 15 KiB; stored in the file for tools.
     pub schema: Cow<'static, str>,
-    /// Hash of the schema text; what is compared.
+    /// Hash of the schema text; types are compared by it.
     pub hash: [u8; 16],
-    /// Size of a message, in bytes; of the largest one if `sized`.
+    /// Size of a message, in bytes; of the longest one if `sized`.
     pub bytes: u64,
     /// Alignment of a message, in bytes.
     pub align: u32,
-    /// Messages have a length of their own.
+    /// True if messages have lengths of their own.
     pub sized: bool,
 }
 
 impl TypeInfo {
-    /// Plain bytes of the size and alignment of `T`, for rings between ends that share its source.
+    /// Describes plain bytes of the size and alignment of `T`, for rings whose endpoints share
+    /// source code.
     #[must_use]
     pub fn opaque<T>() -> Self {
         let (bytes, align) = (size_of::<T>() as u64, align_of::<T>() as u32);
@@ -32,13 +33,13 @@ impl TypeInfo {
     }
 }
 
-/// What a full lane means to a publisher.
+/// The effect of a full lane on a publisher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reliability {
-    /// The writer never waits; a slow reader loses messages and counts them.
+    /// The writer never waits. A slow reader loses messages and counts them.
     #[default]
     BestEffort,
-    /// Readers may register gates, and a send that would overrun one is refused.
+    /// Readers may register gates. A send that would overrun one is refused.
     Reliable,
 }
 

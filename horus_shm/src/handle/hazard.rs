@@ -1,4 +1,4 @@
-//! Who is in a call with which handle: a few words for each thread.
+//! Hazard words: a few words of each thread that hold the handles of its calls.
 //!
 //! [`announce`], [`free_word`], [`enter`], [`leave`], [`mark`] and [`is_used`] are generic over
 //! their memory, for the models.
@@ -14,31 +14,31 @@ use crate::process::fork;
 use crate::protocol::sync::{self, Edge, Word, edge, load_pointer};
 use crate::wait;
 
-/// Handles that one thread can use at a time, by calls that call back.
+/// Maximum number of handles that one thread can use at a time, by calls that call back.
 pub const NESTED_MAX: usize = 7;
 
-/// Looks before a closer sleeps between two looks.
+/// Number of polls before a closer sleeps between two polls.
 const LOOKS: u32 = 64;
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// Says that the value of `handle`, the entry of which is the caller's, can be used.
+/// Publishes the value of `handle`, whose entry belongs to the caller.
 pub fn announce<W: Word>(state: &W, handle: u64) {
     // ORDERING(handle): pairs with the load in `enter` and the exchange in `mark`.
     state.store(handle, edge::HANDLE_OPEN);
 }
 
-/// A word of the calling thread that says nothing, for the only call of it that uses `handle`.
+/// Returns a free word of the calling thread, if no other call of it uses `handle`.
 ///
 /// # Errors
 ///
-/// [`HandleError::Busy`] if another of its calls does; [`HandleError::Nested`].
+/// [`HandleError::Busy`] if another of its calls uses it; [`HandleError::Nested`].
 #[inline(always)]
 pub fn free_word<W: Word, const WORDS: usize>(
     words: &[W; WORDS],
     handle: u64,
 ) -> Result<&W, HandleError> {
-    // WHY all of them: calls may end in any order, so that one word says nothing of the others.
-    // Relaxed, here and below: only this thread stores them.
+    // WHY all of them: calls may end in any order, so each word is independent of the others.
+    //  Relaxed, here and below: only this thread stores them.
     let used = words.iter().fold(0, |used, word| used | word.get());
     if used == 0 { Ok(&words[0]) } else { nested_word(words, handle) }
 }
@@ -51,16 +51,16 @@ fn nested_word<W: Word>(words: &[W], handle: u64) -> Result<&W, HandleError> {
     words.iter().find(|word| word.get() == 0).ok_or(HandleError::Nested)
 }
 
-/// Says that `handle` is used, then looks whether `state` still is that handle. False, and
-/// nothing is used, if not.
+/// Stores that `handle` is used, then checks that `state` still is that handle. Otherwise frees the
+/// word and returns false.
 #[inline(always)]
 pub fn enter<W: Word>(word: &W, state: &W, handle: u64, fence: impl FnOnce(Edge)) -> bool {
     // Relaxed: the fence, or the barrier of a closer, orders it before the load.
     word.set(handle);
-    // ORDERING(hazard): pairs with the barrier of a closer, the Dekker way: either this call sees
-    // that the handle is closed, or the closer sees this call.
+    // ORDERING(hazard): pairs with the barrier of a closer, as in Dekker's algorithm: either this
+    // call sees that the handle is closed, or the closer sees this call.
     fence(edge::HAZARD_ENTER);
-    // ORDERING(handle): pairs with the store that opened it: who sees it sees the value.
+    // ORDERING(handle): pairs with the store that opened it: a thread that sees it sees the value.
     if state.load(edge::HANDLE_SEE) == handle {
         return true;
     }
@@ -68,37 +68,37 @@ pub fn enter<W: Word>(word: &W, state: &W, handle: u64, fence: impl FnOnce(Edge)
     false
 }
 
-/// Ends the use.
+/// Ends the use of a handle.
 #[inline(always)]
 pub fn leave<W: Word>(word: &W) {
-    // ORDERING(left): pairs with the load in `is_used`: the call happened before the closing.
+    // ORDERING(left): pairs with the load in `is_used`: the call happens before the closing.
     word.store(0, edge::LEFT_LEAVE);
 }
 
-/// Marks the entry of `handle` as closed; false if it is already.
+/// Marks the entry of `handle` as closed; returns false if it is closed already.
 pub fn mark<W: Word>(state: &W, handle: u64) -> bool {
     // ORDERING(handle): pairs with the store that opened it.
     state.compare_exchange_at(handle, 0, edge::HANDLE_SEE)
 }
 
-/// After [`mark`] and a barrier: whether the call of `word` uses `handle`.
+/// Returns true if the call of `word` uses `handle`. To be called after [`mark`] and a barrier.
 pub fn is_used<W: Word>(word: &W, handle: u64) -> bool {
     // ORDERING(left): pairs with the store in `leave`.
     word.load(edge::LEFT_SEE) == handle
 }
 
-/// The words of one thread. Never freed; handed on when the thread ends.
+/// The words of one thread. Never freed; reused when the thread ends.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Record {
     words: [AtomicU64; NESTED_MAX],
     /// 1 while a thread has it.
     taken: AtomicU64,
-    /// Which record it is, counted from 1 on.
+    /// The record's number, from 1 on.
     number: AtomicU64,
-    /// The one that was made before it.
+    /// The record that was made before it.
     next: AtomicPtr<Record>,
-    /// Closers have the kernel make barriers, so that calls need no fence.
+    /// True if closers make barriers by the kernel, so that calls need no fence.
     by_barrier: bool,
 }
 
@@ -106,14 +106,14 @@ static RECORDS: AtomicPtr<Record> = AtomicPtr::new(ptr::null_mut());
 static RECORDS_MADE: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    // WHY two: the one that is read in each call has no destructor, and so needs no look whether
-    // it still exists.
+    // WHY two: the one that is read in each call has no destructor, so that no check is needed
+    // whether it still exists.
     static MINE: Cell<*const Record> = const { Cell::new(ptr::null()) };
     static RETURN: Return = const { Return };
 }
 
-/// Hands the record of a thread on when the thread ends, unless it ends within a call: the words
-/// stay its own then, as a guard of it may still end, or never.
+/// Frees the record of a thread when the thread ends, unless it ends within a call. The words then
+/// stay its own, because a guard of it may still be dropped, or never.
 struct Return;
 
 impl Drop for Return {
@@ -131,7 +131,7 @@ impl Drop for Return {
 }
 
 impl Record {
-    /// That of this thread.
+    /// Returns the record of this thread.
     #[inline(always)]
     pub(super) fn mine() -> &'static Self {
         let mine = MINE.get();
@@ -144,13 +144,13 @@ impl Record {
 
     #[cold]
     fn acquire() -> &'static Self {
-        // WHY: without handlers a child would wait for threads that only its parent has. It only
-        // fails for want of memory.
+        // WHY: without handlers a child would wait for threads that only its parent has. Installing
+        // them fails only for lack of memory.
         let _ = fork::run_in_child(after_fork);
         let record = Self::claim_free().unwrap_or_else(Self::make);
         MINE.set(record);
-        // WHY the error is nothing: a thread that is past its destructors keeps its record, which
-        // nobody then uses again.
+        // WHY the error is ignored: a thread that is past its destructors keeps its record, which
+        // no other thread then reuses.
         let _ = RETURN.try_with(|_| ());
         record
     }
@@ -176,25 +176,26 @@ impl Record {
         let record: &'static Self = record;
         record.number.set(sync::next_number(&RECORDS_MADE));
         let this = ptr::from_ref(record).cast_mut();
-        // ORDERING(records): pairs with the loads in `all`: who sees the record sees its words.
+        // ORDERING(records): pairs with the loads in `all`: a thread that sees the record sees its
+        // words.
         sync::push_pointer(&RECORDS, &record.next, this, edge::RECORDS_PUSH);
         record
     }
 
-    /// What the first half of the Dekker pair takes.
+    /// Returns the fence of a call in the Dekker pair.
     #[inline(always)]
     pub(super) fn fence(&self) -> impl FnOnce(Edge) + use<> {
         let by_barrier = self.by_barrier;
         move |edge| if by_barrier { sync::compiler_fence(edge) } else { sync::fence(edge) }
     }
 
-    /// A word that says nothing, for the only call of this thread that uses `handle`.
+    /// Returns a free word, if no other call of this thread uses `handle`.
     #[inline(always)]
     pub(super) fn free_word(&self, handle: u64) -> Result<&AtomicU64, HandleError> {
         free_word(&self.words, handle)
     }
 
-    /// A word that says nothing, for a call beside others with the same handle.
+    /// Returns a free word, for a call beside others with the same handle.
     #[inline(always)]
     pub(super) fn shared_word(&self) -> Result<&AtomicU64, HandleError> {
         // Relaxed: only this thread stores them.
@@ -202,18 +203,18 @@ impl Record {
         free.ok_or(HandleError::Nested)
     }
 
-    /// True if this thread is in a call with `handle`.
+    /// Returns true if this thread is in a call with `handle`.
     pub(super) fn uses(&self, handle: u64) -> bool {
         self.words.iter().any(|word| word.get() == handle)
     }
 
-    /// What tells this thread from others that live.
+    /// Returns a number that distinguishes this thread from other live ones.
     pub(super) fn number(&self) -> u64 {
         self.number.get()
     }
 }
 
-/// The records that there are.
+/// Returns all records.
 fn all() -> impl Iterator<Item = &'static Record> {
     // ORDERING(records): pairs with the exchange in `push_pointer`.
     let mut next = load_pointer(&RECORDS, edge::RECORDS_SEE);
@@ -232,8 +233,9 @@ fn all() -> impl Iterator<Item = &'static Record> {
 ///
 /// [`HandleError::NoBarrier`].
 pub(super) fn wait_for_calls(handle: u64) -> Result<(), HandleError> {
-    // ORDERING(hazard): SeqCst, between the mark and the look at the calls. Pairs with the fence
-    // in `enter`; where calls have none, the barrier is one on every CPU that runs a thread of us.
+    // ORDERING(hazard): SeqCst, between the mark and the loads of the calls. Pairs with the fence
+    // in `enter`; where calls have none, the barrier is one on every CPU that runs a thread of this
+    // process.
     sync::fence(edge::HAZARD_CLOSE);
     let any_by_barrier = all().any(|record| record.by_barrier);
     if any_by_barrier && !wait::barrier_in_process() {
@@ -251,11 +253,12 @@ pub(super) fn wait_for_calls(handle: u64) -> Result<(), HandleError> {
     Ok(())
 }
 
-/// In a forked child, its only thread: the calls of other threads end, as they do.
+/// Runs in a forked child, in its only thread: frees the words of all other threads, which do not
+/// exist there.
 fn after_fork() {
     let mine = MINE.get();
     for record in all().filter(|record| !ptr::eq(*record, mine)) {
-        // Relaxed: nobody else is here.
+        // Relaxed: there is no other thread.
         record.words.iter().for_each(|word| word.set(0));
         record.taken.set(0);
     }

@@ -1,4 +1,4 @@
-//! Values that any number of threads use at a time, by one handle.
+//! Shared values, which any number of threads use at a time by one handle.
 
 use std::fmt;
 use std::ops::Deref;
@@ -9,21 +9,21 @@ use super::{Entry, HandleError, close, hazard};
 
 /// Values of one kind that calls share, and their handles. Meant for a `static`.
 ///
-/// WHY a type of its own: nobody ever has such a value for itself before it is closed, so that any
-/// call may look at it.
+/// WHY a type of its own: no code has exclusive access to such a value before it is closed, so any
+/// call may read it.
 #[derive(Debug)]
 pub struct SharedSlab<T: 'static> {
     table: Table<T>,
 }
 
 impl<T: Send + Sync> SharedSlab<T> {
-    /// A slab of nothing. `kind`, not 0, tells its handles from all others.
+    /// Creates an empty slab. `kind`, not 0, distinguishes its handles from all others.
     #[must_use]
     pub const fn new(kind: u8) -> Self {
         Self { table: Table::new(kind) }
     }
 
-    /// Keeps `value`, and returns the handle that stands for it.
+    /// Stores `value`, and returns its handle.
     ///
     /// # Errors
     ///
@@ -32,8 +32,8 @@ impl<T: Send + Sync> SharedSlab<T> {
         self.table.put(value)
     }
 
-    /// The value that `handle` stands for, for the length of a call, beside other calls with the
-    /// same handle: of other threads, and of this one. Never blocks.
+    /// Returns a guard of the value of `handle`, for the length of a call, beside other calls with
+    /// the same handle, of other threads and of this one. Never blocks.
     ///
     /// # Errors
     ///
@@ -49,18 +49,18 @@ impl<T: Send + Sync> SharedSlab<T> {
         Ok(Shared { entry, word })
     }
 
-    /// Closes `handle` and returns its value. Calls that use it now are waited for; those that
-    /// come later get an error. Some microseconds, and as long as such calls take.
+    /// Closes `handle` and returns its value. Waits for calls that use it now; later ones get an
+    /// error. Takes some microseconds, and as long as such calls.
     ///
     /// # Errors
     ///
-    /// [`HandleError`]; of two threads one gets [`HandleError::Stale`].
+    /// [`HandleError`]; if two threads close it, one gets [`HandleError::Stale`].
     pub fn close(&self, handle: u64) -> Result<T, HandleError> {
         close(&self.table, handle)
     }
 }
 
-/// A value that others use, too, for the length of a call.
+/// A guard of a value that other calls use, too, for the length of a call.
 pub struct Shared<'a, T> {
     entry: &'a Entry<T>,
     word: &'a AtomicU64,
@@ -71,7 +71,7 @@ impl<T> Deref for Shared<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the hazard word keeps the value, and a `SharedSlab` lends it to nobody mutably.
+        // SAFETY: the hazard word keeps the value, and a `SharedSlab` never lends it mutably.
         let value = unsafe { &*self.entry.value.get() };
         value.as_ref().expect("an open handle has a value")
     }
@@ -96,8 +96,8 @@ mod tests {
 
     use super::*;
 
-    /// Calls of each thread.
-    // WHY fewer: miri runs a thousandth as fast.
+    /// Number of calls of each thread.
+    // WHY fewer under miri: it is a thousand times slower.
     const CALLS: u64 = if cfg!(miri) { 25 } else { 1000 };
 
     static COUNTS: SharedSlab<Mutex<u64>> = SharedSlab::new(77);

@@ -1,11 +1,12 @@
-//! The list of entries that are free: a stack of their indices.
+//! Free entries of handles: a stack of their indices.
 //!
-//! Its word is the first one's index and one, or 0; above that a count of changes, so that nobody
-//! mistakes a list for one that looks the same. Generic over its memory, for the models.
+//! The lower half of its word is the first one's index plus one, or 0. The upper half counts
+//! changes, so that a list is never mistaken for an older one that looks the same. Generic over its
+//! memory, for the models.
 
 use crate::protocol::sync::{Word, edge};
 
-/// Puts entry `index`, of which `next` is the link, on top.
+/// Pushes entry `index`, whose link is `next`.
 pub fn push<W: Word>(free: &W, next: &W, index: u32) {
     loop {
         // Relaxed: nothing is read through it.
@@ -22,12 +23,12 @@ pub fn push<W: Word>(free: &W, next: &W, index: u32) {
     }
 }
 
-/// Takes the entry on top, if there is one; `next_of` finds its link.
+/// Pops an entry, if there is one; `next_of` finds its link.
 pub fn pop<'a, W: Word + 'a>(free: &W, next_of: impl Fn(u32) -> Option<&'a W>) -> Option<u32> {
     loop {
-        // ORDERING(spare): pairs with the exchange in `push`: who sees the entry in the list sees
-        // what comes after it, and that its value was taken out. A pop in between leaves the list
-        // to the same release.
+        // ORDERING(spare): pairs with the exchange in `push`: a thread that sees the entry in the
+        // list sees its link, and that its value was taken out. A pop in between continues the
+        // release sequence.
         let found = free.load(edge::SPARE_POP);
         let index = (found as u32).checked_sub(1)?;
         let next = next_of(index)?.get();
@@ -37,7 +38,7 @@ pub fn pop<'a, W: Word + 'a>(free: &W, next_of: impl Fn(u32) -> Option<&'a W>) -
     }
 }
 
-/// The count of changes after one more.
+/// Returns the count of changes plus one.
 const fn changed(found: u64) -> u64 {
     ((found >> 32).wrapping_add(1)) << 32
 }

@@ -1,4 +1,4 @@
-//! Where the entries of handles lie: in chunks that are made when they are needed, never freed.
+//! Tables of handles: entries in chunks that are made when needed, and never freed.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64};
@@ -10,22 +10,22 @@ const CHUNK_BITS: u32 = 8;
 const CHUNK_ENTRIES: usize = 1 << CHUNK_BITS;
 const CHUNKS_MAX: usize = 1024;
 
-/// Handles of one kind that can be open at a time.
+/// Maximum number of open handles of one kind.
 pub const HANDLES_MAX: usize = CHUNKS_MAX * CHUNK_ENTRIES;
 
-/// Entries of one kind of handles.
+/// The entries of one kind of handles.
 #[derive(Debug)]
 pub(super) struct Table<T: 'static> {
     kind: u8,
     chunks: [AtomicPtr<[Entry<T>; CHUNK_ENTRIES]>; CHUNKS_MAX],
-    /// Entries that were ever used.
+    /// Number of entries ever used.
     used: AtomicU64,
-    /// Those that are free, as [`spare`] has it.
+    /// The list of free entries, as in [`spare`].
     free: AtomicU64,
 }
 
-// SAFETY: the value of an entry is reached by the one who popped it off the free list, by the one
-// who closed it, and in between through `Slab` or `SharedSlab`, which say who may.
+// SAFETY: the value of an entry is accessed by the thread that popped it off the free list, by the
+// thread that closed it, and in between through `Slab` or `SharedSlab`, which control the access.
 unsafe impl<T: Send> Sync for Table<T> {}
 
 impl<T> Table<T> {
@@ -39,7 +39,7 @@ impl<T> Table<T> {
         }
     }
 
-    /// The entry that `handle` is about, if it is of this kind.
+    /// Returns the entry of `handle`, if the handle is of this kind.
     #[inline]
     pub(super) fn entry(&self, handle: u64) -> Option<&Entry<T>> {
         if handle >> KIND_SHIFT != u64::from(self.kind) {
@@ -67,15 +67,15 @@ impl<T> Table<T> {
         }
     }
 
-    /// Puts `value` into a free entry.
+    /// Stores `value` in a free entry.
     pub(super) fn put(&self, value: T) -> Result<u64, HandleError> {
         let index = spare::pop(&self.free, |index| Some(&self.at(index)?.next));
         let index = index.or_else(|| self.fresh()).ok_or(HandleError::TooMany)?;
         let entry = self.at(index).ok_or(HandleError::TooMany)?;
-        // Relaxed: the entry is this thread's alone.
+        // Relaxed: the entry belongs to this thread only.
         let generation = entry.generation.get() + 1;
         entry.generation.set(generation);
-        // SAFETY: as above; its state is 0, so that no call looks at it.
+        // SAFETY: as above; its state is 0, so no call accesses it.
         unsafe { *entry.value.get() = Some(value) };
         let kind = u64::from(self.kind) << KIND_SHIFT;
         let handle = kind | generation << GENERATION_SHIFT | u64::from(index);
@@ -87,23 +87,23 @@ impl<T> Table<T> {
     ///
     /// # Safety
     ///
-    /// The caller marked the entry, and nobody uses the value.
+    /// The caller marked the entry, and no call uses the value.
     pub(super) unsafe fn take(&self, handle: u64) -> Option<T> {
         let entry = self.at(handle as u32)?;
-        // SAFETY: the caller's contract.
+        // SAFETY: the entry is marked and no call uses the value, by the contract.
         let value = unsafe { (*entry.value.get()).take() };
-        // WHY: an entry whose generations are used up stays empty, or an old handle would come to
-        // stand for something new.
+        // WHY: an entry whose generations are used up stays empty; otherwise an old handle could
+        // stand for a new value.
         if entry.generation.get() < u64::from(GENERATION_MAX) {
             spare::push(&self.free, &entry.next, handle as u32);
         }
         value
     }
 
-    /// An entry that was never used.
+    /// Returns the index of an entry that was never used.
     fn fresh(&self) -> Option<u32> {
         loop {
-            // Relaxed: only who gets which number matters.
+            // Relaxed: only the numbers themselves matter.
             let used = self.used.get();
             let index = u32::try_from(used).ok().filter(|_| used < HANDLES_MAX as u64)?;
             self.make_chunk((index >> CHUNK_BITS) as usize);
@@ -120,9 +120,10 @@ impl<T> Table<T> {
             return;
         }
         let made = Box::into_raw(Box::new([const { Entry::new() }; CHUNK_ENTRIES]));
-        // ORDERING(chunk): pairs with the load in `at`: who sees the chunk sees its entries.
+        // ORDERING(chunk): pairs with the load in `at`: a thread that sees the chunk sees its
+        // entries.
         if !publish_pointer(place, made, edge::CHUNK_PUBLISH) {
-            // SAFETY: another thread was faster, and nobody saw this one.
+            // SAFETY: another thread was faster, and no thread saw this chunk.
             drop(unsafe { Box::from_raw(made) });
         }
     }

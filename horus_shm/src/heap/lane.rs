@@ -1,4 +1,4 @@
-//! A lane on the heap whose slots hold values of any type, as the lane algorithms see it.
+//! Lanes on the heap, whose slots hold values of any type, as the lane algorithms see them.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -11,23 +11,23 @@ use crate::protocol::layout::LaneBlock;
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{self, Edge, Word};
 
-/// How readers get a value out of its slot.
+/// The way in which readers get a value out of its slot.
 pub trait Handling<T>: sealed::Handling {
-    /// Whether the value stays behind, to be dropped when the slot is written again.
+    /// True if the value stays in the slot, to be dropped when the slot is written again.
     const KEEPS: bool;
 
-    /// What a reader has to drop of a value that it looked at in its slot.
+    /// The value that a reader has to drop after it looked at it in its slot, or nothing.
     type Rest;
 
-    /// The value at `slot`.
+    /// Returns the value at `slot`.
     ///
     /// # Safety
     ///
-    /// * `slot` holds a value, which nobody writes meanwhile.
-    /// * Unless the value stays behind, the caller is the only reader, and comes once.
+    /// * `slot` holds a value, which no thread writes meanwhile.
+    /// * Unless the value stays in the slot, the caller is the only reader, and calls this once.
     unsafe fn load(slot: *const T) -> T;
 
-    /// What is left of the value at `slot` for the caller, who looked at it there.
+    /// Returns what the caller has to drop of the value at `slot`, after it looked at it there.
     ///
     /// # Safety
     ///
@@ -35,7 +35,7 @@ pub trait Handling<T>: sealed::Handling {
     unsafe fn rest(slot: *const T) -> Self::Rest;
 }
 
-/// One reader takes the value.
+/// One reader takes the value out.
 #[derive(Debug)]
 pub enum Move {}
 
@@ -50,13 +50,15 @@ impl<T> Handling<T> for Move {
 
     #[inline(always)]
     unsafe fn load(slot: *const T) -> T {
-        // SAFETY: the caller's contract.
+        // SAFETY: `slot` holds a value, and this is its only reader, which reads once, by the
+        // contract.
         unsafe { slot.read() }
     }
 
     #[inline(always)]
     unsafe fn rest(slot: *const T) -> T {
-        // SAFETY: the caller's contract.
+        // SAFETY: `slot` holds a value, and this is its only reader, which reads once, by the
+        // contract.
         unsafe { slot.read() }
     }
 }
@@ -68,9 +70,10 @@ impl<T: Clone> Handling<T> for Share {
 
     #[inline(always)]
     unsafe fn load(slot: *const T) -> T {
-        // SAFETY: there is a value and nobody writes it; other readers share it as this one does.
+        // SAFETY: there is a value and no thread writes it; other readers share it as this one
+        // does.
         let value = unsafe { &*slot };
-        // WHY: a panic in `clone` leaves the reader's position where it was.
+        // WHY here: a panic in `clone` leaves the reader's position unchanged.
         value.clone()
     }
 
@@ -85,7 +88,8 @@ mod sealed {
     impl Handling for super::Share {}
 }
 
-/// Addresses of one lane of values. A copy is the same lane; who owns the memory is kept beside it.
+/// Addresses of one lane of values. A copy is the same lane; an owner of the memory is kept beside
+/// it.
 pub(super) struct ValueLane<T, H> {
     slots: Row<T, true>,
     room: u64,
@@ -97,20 +101,20 @@ pub(super) struct ValueLane<T, H> {
     handling: PhantomData<H>,
 }
 
-/// Where [`ValueLane::new`] finds the parts of a lane.
+/// The parts from which [`ValueLane::new`] builds a lane.
 pub(super) struct ValueLaneParts<'a, T> {
     /// Empty for a lane of which only block and cursors are used.
     pub(super) slots: Row<T, true>,
     pub(super) room: u64,
     pub(super) block: &'a LaneBlock<AtomicU64>,
-    /// The cursors from this lane's one in the first gate on.
+    /// The cursors, starting with this lane's one in the first gate.
     pub(super) cursors: &'a [AtomicU64],
     pub(super) gate_words: usize,
     pub(super) gate_limit: u32,
 }
 
 impl<T, H: Handling<T>> ValueLane<T, H> {
-    /// A lane made of `parts`.
+    /// Creates a lane from `parts`.
     ///
     /// # Safety
     ///
@@ -133,36 +137,37 @@ impl<T, H: Handling<T>> ValueLane<T, H> {
         }
     }
 
-    /// The value in slot `index`.
+    /// Returns the value in slot `index`.
     ///
     /// # Safety
     ///
-    /// The stamp said to a reader that there is a value, and its gate keeps the writer out.
+    /// The reader saw by the stamp that there is a value, and its gate keeps the writer out.
     #[inline(always)]
     pub(super) unsafe fn load(&self, index: u64) -> T {
-        // SAFETY: the caller's contract.
+        // SAFETY: the slot holds a value, and the gate keeps the writer out, by the contract.
         unsafe { H::load(self.slot(index).value()) }
     }
 
-    /// Shows `each` the value in slot `index`, where it lies; what is to be dropped of it then.
+    /// Passes the value in slot `index` to `each` by reference; returns what has to be dropped
+    /// then.
     ///
     /// # Safety
     ///
-    /// As [`Self::load`]. If `each` panics, the value is still there.
+    /// As [`Self::load`]. If `each` panics, the value is still in the slot.
     #[inline(always)]
     pub(super) unsafe fn show(&self, index: u64, each: &mut impl FnMut(&T)) -> H::Rest {
         let value = self.slot(index).value();
-        // SAFETY: there is a value and nobody writes it, by the caller's contract.
+        // SAFETY: there is a value and no thread writes it, by the contract.
         each(unsafe { &*value });
-        // SAFETY: the caller's contract.
+        // SAFETY: the slot holds a value, and the gate keeps the writer out, by the contract.
         unsafe { H::rest(value) }
     }
 
     #[inline(always)]
     fn slot(&self, index: u64) -> &Slot<T> {
-        // SAFETY: `index` is below the number of slots, which are there by the contract of `new`.
+        // SAFETY: `index` is below the number of slots, which exist by the contract of `new`.
         let slot = unsafe { self.slots.at(index) };
-        // SAFETY: the slot is alive by the contract of `new`, and shared by nature.
+        // SAFETY: the slot is alive by the contract of `new`, and made for shared access.
         unsafe { &*slot }
     }
 }
@@ -184,7 +189,7 @@ impl<T, H> fmt::Debug for ValueLane<T, H> {
 
 // SAFETY: values move from the writer's thread to the reader's; the words are atomic.
 unsafe impl<T: Send> Send for ValueLane<T, Move> {}
-// SAFETY: as above; besides, several readers look at one value at once.
+// SAFETY: as above; besides, several readers read one value at once.
 unsafe impl<T: Send + Sync> Send for ValueLane<T, Share> {}
 
 impl<T, H: Handling<T>> LaneMemory for ValueLane<T, H> {
@@ -192,9 +197,9 @@ impl<T, H: Handling<T>> LaneMemory for ValueLane<T, H> {
 
     const EXCLUSIVE: bool = true;
 
-    /// WHY not: the hardware sees a drain coming, line by line, and asks for what is next itself.
-    /// What a message costs besides keeps it from looking as far: 64 B 65 -> 81 million a second, 8
-    /// and 16 B a tenth more, 256 B and 1 KiB the same.
+    /// WHY false: the hardware recognises a drain, line by line, and prefetches itself. The other
+    /// costs of a message keep it from prefetching as far: 64 B 65 -> 81 million a second, 8 and 16
+    /// B a tenth more, 256 B and 1 KiB the same.
     const DRAINS_AHEAD: bool = false;
 
     #[inline(always)]
@@ -213,7 +218,7 @@ impl<T, H: Handling<T>> LaneMemory for ValueLane<T, H> {
 
     #[inline(always)]
     fn block(&self) -> &LaneBlock<AtomicU64> {
-        // SAFETY: alive by the contract of `new`; it holds nothing but atomics.
+        // SAFETY: alive by the contract of `new`; it contains only atomics.
         unsafe { &*self.block }
     }
 
@@ -244,19 +249,21 @@ impl<T, H: Handling<T>> LaneMemory for ValueLane<T, H> {
         unreachable!("all readers of values are gated");
     }
 
-    /// Moves a `T` in. What the slot held before was passed by all readers, and is dropped.
+    /// Moves a `T` into the slot. The slot's old value was passed by all readers, and is dropped.
     ///
-    /// If that panics the new value is in the slot but not published: the next one replaces it.
+    /// If that drop panics, the new value is in the slot but not published: the next one replaces
+    /// it.
     #[inline(always)]
     unsafe fn store_exclusive(&self, index: u64, src: *const u8, bytes: usize) {
         debug_assert_eq!(bytes, size_of::<T>());
         let slot = self.slot(index);
-        // Relaxed: only the writers of this lane store it, one after the other.
+        // Relaxed: only the writers of this lane store it, one after another.
         let keeps = const { H::KEEPS && needs_drop::<T>() } && slot.stamp.get() != 0;
-        // SAFETY: a slot that keeps values holds one from its first stamp on, and no gate is in
-        // it. It is overwritten below before anything can panic.
+        // SAFETY: a slot that keeps values holds one from its first stamp on, and no gate is in it.
+        // It is overwritten below before anything can panic.
         let old = keeps.then(|| unsafe { slot.value().read() });
-        // SAFETY: `src` is a `T` that the caller gives away, and no gate is in the slot.
+        // SAFETY: `src` is a `T` of which the caller gives up the ownership, and no gate is in the
+        // slot.
         unsafe { slot.put(src.cast()) };
         drop(old);
     }
@@ -264,9 +271,9 @@ impl<T, H: Handling<T>> LaneMemory for ValueLane<T, H> {
     #[inline(always)]
     unsafe fn load_exclusive(&self, index: u64, dst: *mut u8, bytes: usize) {
         debug_assert_eq!(bytes, size_of::<T>());
-        // SAFETY: the caller's contract.
+        // SAFETY: the slot holds a value, and the gate keeps the writer out, by the contract.
         let value = unsafe { self.load(index) };
-        // SAFETY: the caller's contract.
+        // SAFETY: `dst` is writable for a `T`, by the contract.
         unsafe { dst.cast::<T>().write(value) };
     }
 

@@ -1,4 +1,4 @@
-//! The memory of a channel made of lanes: who owns it, who claims which part, and its end.
+//! The memory of a channel made of lanes: its owner, the claims of its parts, and its drop.
 
 use core::fmt;
 use core::sync::atomic::AtomicU64;
@@ -14,13 +14,13 @@ use crate::protocol::layout::{ControlBlock, GateBlock, LaneBlock, SEPARATION_BYT
 use crate::protocol::owner;
 use crate::protocol::sync::{Word, edge};
 
-/// Lanes, and gates, of one channel at most: one bit each in a mask.
+/// Maximum number of lanes, and of gates, of one channel: one bit each in a mask.
 ///
-/// WHY fewer under miri: a channel has a cursor for each lane and gate, and the interpreter takes
-/// a second to initialize 4,096 of them.
+/// WHY fewer under miri: a channel has a cursor for each lane and gate, and the interpreter takes a
+/// second to initialise 4,096 of them.
 pub const LANES_MAX: usize = if cfg!(miri) { 8 } else { 64 };
 
-/// The owner word of whatever is claimed: threads die together, so it matters only that it is.
+/// The owner word of a claimed part: threads die together, so all owners have the same word.
 const CLAIMED: u64 = 1;
 
 /// The gate of lanes whose values are moved out.
@@ -31,42 +31,42 @@ const FIRST_CURSOR: u64 = 1;
 
 const WORDS_PER_LINE: usize = SEPARATION_BYTES / size_of::<AtomicU64>();
 
-/// A part of a gate's cursors that no other gate's lie near.
+/// A part of a gate's cursors, on cache lines without other gates' cursors.
 #[repr(align(128))]
 #[derive(Debug, Default)]
 struct Cursors([AtomicU64; WORDS_PER_LINE]);
 
 /// Lanes of values of type `T`, and gates for their readers.
 ///
-/// Where values are moved out, the one gate holds its writers back from the beginning: what is
-/// written before there is a reader waits for it, and nothing is written over. Ends keep it alive;
-/// the last one drops what was not taken.
+/// Where values are moved out, the only gate holds the writers back from the beginning: values
+/// written before there is a reader wait for it, and nothing is overwritten. Endpoints keep this
+/// value alive; the last one drops the values that were not taken.
 pub struct Lanes<T, H: Handling<T>> {
     control: ControlBlock<AtomicU64>,
     blocks: Box<[LaneBlock<AtomicU64>]>,
     gates: Box<[GateBlock<AtomicU64>]>,
-    /// By gate, then by lane.
+    /// The cursors by gate, then by lane.
     cursors: Box<[Cursors]>,
-    /// By lane: its slots, once it was claimed.
+    /// The slots by lane, once it was claimed.
     slots: Box<[OnceLock<Slots<T, true>>]>,
     capacity: u64,
     handling: core::marker::PhantomData<H>,
 }
 
-// SAFETY: slots are reached through the lane algorithms only, which hand each value from one
-// thread to another; everything else is atomic.
+// SAFETY: slots are accessed through the lane algorithms only, which hand each value from one
+// thread to another; all else is atomic.
 unsafe impl<T: Send> Sync for Lanes<T, Move> {}
-// SAFETY: as above; besides, several readers look at one value at once.
+// SAFETY: as above; besides, several readers read one value at once.
 unsafe impl<T: Clone + Send + Sync> Sync for Lanes<T, Share> {}
 
 impl<T, H: Handling<T>> Lanes<T, H> {
-    /// At most `lane_limit` lanes of `capacity` values each, and `gate_limit` gates. Nothing is
-    /// claimed, and no lane has memory yet.
+    /// Creates at most `lane_limit` lanes of `capacity` values each, and `gate_limit` gates.
+    /// Nothing is claimed, and no lane has memory yet.
     ///
     /// # Panics
     ///
-    /// If a limit is 0 or above [`LANES_MAX`], if there is more than one gate but values are
-    /// moved out, or if `capacity` is 0 or beyond all memory.
+    /// If a limit is 0 or above [`LANES_MAX`], if there is more than one gate but values are moved
+    /// out, or if `capacity` is 0 or needs more memory than there can be.
     #[must_use]
     pub fn new(lane_limit: usize, gate_limit: usize, capacity: usize) -> Arc<Self> {
         let limits = 1..=LANES_MAX;
@@ -85,15 +85,15 @@ impl<T, H: Handling<T>> Lanes<T, H> {
         };
         if !H::KEEPS {
             for lane in 0..lane_limit as u32 {
-                // Relaxed: nobody else knows of it.
+                // Relaxed: no other thread knows the value yet.
                 lanes.cursor(lane, ONLY_GATE).set(FIRST_CURSOR);
             }
         }
         Arc::new(lanes)
     }
 
-    /// Claims a lane that nobody writes, behind what its last writer left. `None` if all are
-    /// taken.
+    /// Claims a lane without a writer, and goes on behind its last writer's values. `None` if all
+    /// lanes are taken.
     #[must_use]
     pub fn writer(self: &Arc<Self>) -> Option<ValueWriter<T, H>> {
         let owners = self.blocks.iter().map(|block| &block.owner);
@@ -104,20 +104,21 @@ impl<T, H: Handling<T>> Lanes<T, H> {
         Some(ValueWriter::new(Arc::clone(self), lane))
     }
 
-    /// Claims a gate of the first lane: from the present head on, or from the first value on where
-    /// values are moved out, which one reader ever does. `None` if all are taken.
+    /// Claims a gate of the first lane, from the present head on. Where values are moved out it
+    /// begins at the first value, and only one reader can ever do so. `None` if all gates are
+    /// taken.
     ///
     /// # Panics
     ///
-    /// If nobody ever claimed the first lane.
+    /// If the first lane was never claimed.
     #[must_use]
     pub fn reader(self: &Arc<Self>) -> Option<LaneEnd<T, H>> {
         let gate = self.claim_gate()?;
         Some(LaneEnd::new(Arc::clone(self), gate))
     }
 
-    /// Claims a gate of all lanes, those that nobody writes yet included, as [`Self::reader`]
-    /// claims one of the first.
+    /// Claims a gate of all lanes, including those that have no writer yet, as [`Self::reader`]
+    /// claims one of the first lane.
     #[must_use]
     pub fn fan_reader(self: &Arc<Self>) -> Option<FanReader<T, H>> {
         let gate = self.claim_gate()?;
@@ -135,29 +136,29 @@ impl<T, H: Handling<T>> Lanes<T, H> {
         Some(gate)
     }
 
-    /// The reader of `lane` behind `gate`, from the position on that its cursor says.
+    /// Returns the reader of `lane` behind `gate`, from the position of its cursor on.
     ///
     /// # Safety
     ///
-    /// `gate` was claimed by the caller, who has no other reader of this lane behind it.
+    /// `gate` was claimed by the caller, which has no other reader of this lane behind it.
     pub(super) unsafe fn lane_reader(&self, lane: u32, gate: u32) -> LaneReader<ValueLane<T, H>> {
         let memory = self.claimed_lane(lane);
-        // Relaxed: the caller's own.
+        // Relaxed: the caller's own cursor.
         let start = self.cursor(lane, gate).get() - FIRST_CURSOR;
         LaneReader::new(memory, start, gate, true)
     }
 
-    /// Lane `lane`, which was claimed before.
+    /// Returns lane `lane`, which was claimed before.
     pub(super) fn claimed_lane(&self, lane: u32) -> ValueLane<T, H> {
         let slots = self.slots[lane as usize].get().expect("a claimed lane has slots");
         self.lane(lane, slots.row())
     }
 
-    /// Lane `lane` with these slots of its own, or with none.
+    /// Returns lane `lane` with its own slots, or with none.
     fn lane(&self, lane: u32, slots: Row<T, true>) -> ValueLane<T, H> {
         let cursors = self.cursors.as_ptr().cast::<AtomicU64>();
         let words = self.cursors.len() * WORDS_PER_LINE;
-        // SAFETY: `Cursors` is nothing but words, one after the other.
+        // SAFETY: `Cursors` consists only of words, one after another.
         let cursors = unsafe { core::slice::from_raw_parts(cursors, words) };
         let parts = ValueLaneParts {
             slots,
@@ -167,9 +168,9 @@ impl<T, H: Handling<T>> Lanes<T, H> {
             gate_words: words / self.gates.len(),
             gate_limit: self.gates.len() as u32,
         };
-        // SAFETY: the parts are in boxes that this value keeps, and whoever gets the lane keeps
-        // this value. Lanes have one writer, who claimed it, and readers behind claimed gates, of
-        // which there is one unless values stay behind.
+        // SAFETY: the parts are in boxes that this value keeps, and every user of the lane keeps
+        // this value. A lane has one writer, which claimed it, and readers behind claimed gates:
+        // only one unless values stay in their slots.
         unsafe { ValueLane::new(parts) }
     }
 
@@ -179,37 +180,37 @@ impl<T, H: Handling<T>> Lanes<T, H> {
         &self.cursors[line].0[lane as usize % WORDS_PER_LINE]
     }
 
-    /// Bit i: lane i was claimed at some time, and has slots.
+    /// Returns the mask of lanes that were claimed at some time, and have slots.
     #[inline(always)]
     pub(super) fn ready(&self) -> u64 {
         // ORDERING(ready): pairs with the bit set in `writer`.
         Word::load(&self.control.ready, edge::READY_SEE)
     }
 
-    /// Values of `lane` that the reader behind `gate` has not passed.
+    /// Returns the number of values of `lane` that the reader behind `gate` has not passed.
     pub(super) fn waiting(&self, lane: u32, gate: u32) -> u64 {
-        // Relaxed: figures.
+        // Relaxed: counters.
         let head = self.blocks[lane as usize].head.get();
         (head + 1).saturating_sub(self.cursor(lane, gate).get())
     }
 
-    /// Lanes that there can be.
+    /// Returns the maximum number of lanes.
     pub(super) const fn lane_limit(&self) -> usize {
         self.blocks.len()
     }
 
-    /// Values of one lane.
+    /// Returns the maximum number of values in one lane.
     #[must_use]
     pub const fn capacity(&self) -> usize {
         self.capacity as usize
     }
 
-    /// Gives a lane back.
+    /// Frees a lane.
     pub(super) fn release_lane(&self, lane: u32) {
         owner::release(&self.blocks[lane as usize].owner);
     }
 
-    /// Gives a gate back, unless its cursor says what is left to be dropped.
+    /// Frees a gate, unless its cursor is needed to find the values to be dropped.
     pub(super) fn release_gate(&self, gate: u32) {
         if H::KEEPS {
             let cursors = (0..self.blocks.len() as u32).map(|lane| self.cursor(lane, gate));
@@ -228,9 +229,9 @@ impl<T, H: Handling<T>> Drop for Lanes<T, H> {
             let kept = head.saturating_sub(slots.len());
             let start = if H::KEEPS { kept } else { cursor - FIRST_CURSOR };
             // SAFETY: every position below the head was filled. Where values are moved out, the
-            // cursor held the writers back from the first one on, so those from there to the head
-            // are in slots of their own; those below were moved out by the reader. Where values
-            // stay, those of the last lap are there (or what replaced one of them in a write that
+            // cursor held the writers back from the first one on. So the values from the cursor to
+            // the head are in slots of their own, and the reader moved out those below. Where
+            // values stay, those of the last lap are there (or a replacement, after a write that
             // panicked).
             unsafe { slots.leave(start..head) };
         }
@@ -249,8 +250,8 @@ const _: () = assert!(size_of::<Cursors>() == SEPARATION_BYTES);
 mod tests {
     use super::*;
 
-    /// Counts the drops of each value by itself, so that one too many is not made up for by
-    /// another that is missing.
+    /// Counts the drops of each value separately, so that one drop too many cannot hide one that is
+    /// missing.
     fn tokens(count: usize) -> Vec<Arc<()>> {
         (0..count).map(|_| Arc::new(())).collect()
     }

@@ -6,8 +6,8 @@
 //! then either moved out ([`Move`]) or cloned by each reader ([`Share`]), and is dropped exactly
 //! once.
 //!
-//! This room imports `protocol` only. Its endpoints neither wait nor know whether there is anybody
-//! at the other side: `horus_core::channel` adds that.
+//! This room imports `protocol` only. Its endpoints neither wait nor know whether the other side
+//! exists: `horus_core::channel` adds that.
 
 mod lane;
 mod lanes;

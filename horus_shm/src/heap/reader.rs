@@ -1,4 +1,4 @@
-//! The reading ends of lanes of values: of one lane, and of all that there are.
+//! Readers of lanes of values: of one lane, and of all lanes.
 
 use core::fmt;
 use std::sync::Arc;
@@ -7,10 +7,11 @@ use super::lane::{Handling, ValueLane};
 use super::lanes::Lanes;
 use crate::protocol::lane::{LaneReader, Polled};
 
-/// Steps in which a writer is told of a lap that is drained. WHY not one: it is to write meanwhile.
+/// Number of steps in which a drained lap is published. WHY not one: the writer should write
+/// meanwhile.
 pub(super) const DRAIN_STEPS: u64 = 8;
 
-/// Reads the first lane, behind a gate; gives the gate back on drop.
+/// A reader of the first lane, behind a gate; frees the gate on drop.
 pub struct LaneEnd<T, H: Handling<T>> {
     reader: LaneReader<ValueLane<T, H>>,
     gate: u32,
@@ -18,24 +19,24 @@ pub struct LaneEnd<T, H: Handling<T>> {
 }
 
 impl<T, H: Handling<T>> LaneEnd<T, H> {
-    /// The reader behind `gate`, which the caller claimed.
+    /// Creates the reader behind `gate`, which the caller claimed.
     pub(super) fn new(lanes: Arc<Lanes<T, H>>, gate: u32) -> Self {
         // SAFETY: the gate is the caller's, and this is its only reader.
         let reader = unsafe { lanes.lane_reader(0, gate) };
         Self { reader, gate, lanes }
     }
 
-    /// The way to take the next value, if there is one: it stays where it is until then. Wait-free,
-    /// but for a clone.
+    /// Returns a function that takes the next value, if there is one; the value stays in its slot
+    /// until that is called. Wait-free, except for a clone.
     ///
-    /// WHY in two steps: the value goes from its slot to where the caller wants it, not through
-    /// one option after the other: at 16 bytes each step more waits for the one before.
+    /// WHY in two steps: the value goes directly from its slot to the caller's place, not through
+    /// several options. At 16 bytes each additional copy waits for the one before.
     #[inline(always)]
     pub fn find(&mut self) -> Option<impl FnOnce() -> T> {
         find(&mut self.reader)
     }
 
-    /// Copies the next value to `value`, straight from its slot: false if there is none. Wait-free.
+    /// Copies the next value from its slot to `value`; returns false if there is none. Wait-free.
     #[inline(always)]
     pub fn pop_into(&mut self, value: &mut T) -> bool
     where
@@ -44,20 +45,20 @@ impl<T, H: Handling<T>> LaneEnd<T, H> {
         pop_into(&mut self.reader, value)
     }
 
-    /// Hands what is there to `each`, up to one lap of it: how many values there were. The writer
-    /// is told of them in a few steps. Does not block.
+    /// Passes the values that are there to `each`, up to one lap of them, and returns their number.
+    /// The cursor is published in a few steps. Does not block.
     #[inline]
     pub fn drain(&mut self, each: impl FnMut(T)) -> usize {
         let load = |memory: &ValueLane<T, H>, index| {
             // SAFETY: the reader found a value in this slot, and holds its writer back until it
-            // has passed it, after this.
+            // passes the value, after this.
             Some(unsafe { memory.load(index) })
         };
         self.drain_by(load, each)
     }
 
-    /// As [`Self::drain`], of values that stay where they are meanwhile. If `each` panics, the one
-    /// that it looked at is the next.
+    /// Does the same as [`Self::drain`] with references to values in their slots. If `each` panics,
+    /// its value is the next one.
     #[inline]
     pub fn drain_in_place(&mut self, mut each: impl FnMut(&T)) -> usize {
         self.drain_by(show(&mut each), drop)
@@ -77,19 +78,19 @@ impl<T, H: Handling<T>> LaneEnd<T, H> {
         drained as usize
     }
 
-    /// Values that this reader has not passed.
+    /// Returns the number of values that this reader has not passed.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.lanes.waiting(0, self.gate) as usize
     }
 
-    /// The memory.
+    /// Returns the memory.
     #[must_use]
     pub const fn lanes(&self) -> &Arc<Lanes<T, H>> {
         &self.lanes
     }
 
-    /// Values that fit into one lane.
+    /// Returns the maximum number of values in one lane.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.lanes.capacity()
@@ -98,14 +99,14 @@ impl<T, H: Handling<T>> LaneEnd<T, H> {
 
 #[inline(always)]
 fn find<T, H: Handling<T>>(reader: &mut LaneReader<ValueLane<T, H>>) -> Option<impl FnOnce() -> T> {
-    // Behind a gate a reader is never lapped.
+    // WHY no other case: behind a gate a reader is never lapped.
     if reader.find() != Polled::Message {
         reader.prefetch_slot(1);
         return None;
     }
     Some(move || {
-        // SAFETY: the reader found a value in this slot, and holds its writer back until it has
-        // passed it, below.
+        // SAFETY: the reader found a value in this slot, and holds its writer back until it passes
+        // the value, below.
         let value = unsafe { reader.memory().load(reader.found()) };
         reader.step();
         value
@@ -127,13 +128,13 @@ fn pop_into<T: Copy, H: Handling<T>>(
     true
 }
 
-/// What [`LaneReader::drain`] is to do with each slot, for `each` to look at its value there.
+/// Returns the `load` of [`LaneReader::drain`] that passes values in their slots to `each`.
 #[inline(always)]
 fn show<T, H: Handling<T>>(
     each: &mut impl FnMut(&T),
 ) -> impl FnMut(&ValueLane<T, H>, u64) -> Option<H::Rest> {
-    // SAFETY: the reader found a value in this slot, and holds its writer back until it has passed
-    // it, after this.
+    // SAFETY: the reader found a value in this slot, and holds its writer back until it passes the
+    // value, after this.
     move |memory, index| Some(unsafe { memory.show(index, each) })
 }
 
@@ -149,33 +150,33 @@ impl<T, H: Handling<T>> fmt::Debug for LaneEnd<T, H> {
     }
 }
 
-/// Reads every lane, in turn, behind one gate; gives the gate back on drop.
+/// A reader of every lane, in turn, behind one gate; frees the gate on drop.
 pub struct FanReader<T, H: Handling<T>> {
     /// Readers of the lanes that have slots, in the order of their discovery.
     readers: Vec<LaneReader<ValueLane<T, H>>>,
     next: usize,
-    /// The lanes that have a reader.
+    /// The mask of lanes that have a reader.
     known: u64,
     gate: u32,
     lanes: Arc<Lanes<T, H>>,
 }
 
 impl<T, H: Handling<T>> FanReader<T, H> {
-    /// The reader behind `gate`, which the caller claimed.
+    /// Creates the reader behind `gate`, which the caller claimed.
     pub(super) fn new(lanes: Arc<Lanes<T, H>>, gate: u32) -> Self {
-        // WHY: all at once, so that no later call allocates.
+        // WHY the limit: then no later call allocates.
         let readers = Vec::with_capacity(lanes.lane_limit());
         Self { readers, next: 0, known: 0, gate, lanes }
     }
 
-    /// As [`LaneEnd::find`], for the next value of any lane. Looks into each lane once; does not
-    /// block.
+    /// Does the same as [`LaneEnd::find`] for the next value of any lane. Polls each lane once;
+    /// does not block.
     #[inline]
     pub fn find(&mut self) -> Option<impl FnOnce() -> T> {
         find(self.turn()?)
     }
 
-    /// As [`LaneEnd::pop_into`], of the next value of any lane.
+    /// Does the same as [`LaneEnd::pop_into`] for the next value of any lane.
     #[inline]
     pub fn pop_into(&mut self, value: &mut T) -> bool
     where
@@ -184,14 +185,14 @@ impl<T, H: Handling<T>> FanReader<T, H> {
         self.turn().is_some_and(|reader| pop_into(reader, value))
     }
 
-    /// As [`LaneEnd::drain`], one value of each lane in turn.
+    /// Does the same as [`LaneEnd::drain`] with one value of each lane in turn.
     #[inline]
     pub fn drain(&mut self, mut each: impl FnMut(T)) -> usize {
         let capacity = self.lanes.capacity();
         (0..capacity).map_while(|_| self.find().map(|take| take())).map(&mut each).count()
     }
 
-    /// As [`LaneEnd::drain_in_place`], one value of each lane in turn.
+    /// Does the same as [`LaneEnd::drain_in_place`] with one value of each lane in turn.
     #[inline]
     pub fn drain_in_place(&mut self, mut each: impl FnMut(&T)) -> usize {
         let mut one = |reader: &mut LaneReader<_>| reader.drain(1, 1, show(&mut each), drop) == 1;
@@ -199,7 +200,7 @@ impl<T, H: Handling<T>> FanReader<T, H> {
         (0..capacity).take_while(|_| self.turn().is_some_and(&mut one)).count()
     }
 
-    /// The next lane in turn that has a value.
+    /// Returns the next lane in turn that has a value.
     #[inline(always)]
     fn turn(&mut self) -> Option<&mut LaneReader<ValueLane<T, H>>> {
         let ready = self.lanes.ready();
@@ -228,20 +229,20 @@ impl<T, H: Handling<T>> FanReader<T, H> {
         self.known = ready;
     }
 
-    /// Values that this reader has not passed, in all lanes.
+    /// Returns the number of values that this reader has not passed, in all lanes.
     #[must_use]
     pub fn waiting(&self) -> usize {
         let lanes = 0..self.lanes.lane_limit() as u32;
         lanes.map(|lane| self.lanes.waiting(lane, self.gate) as usize).sum()
     }
 
-    /// The memory.
+    /// Returns the memory.
     #[must_use]
     pub const fn lanes(&self) -> &Arc<Lanes<T, H>> {
         &self.lanes
     }
 
-    /// Values that fit into one lane.
+    /// Returns the maximum number of values in one lane.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.lanes.capacity()

@@ -1,4 +1,4 @@
-//! Slots on the heap: a stamp, and room for a value of any type.
+//! Slots on the heap: a stamp, and memory for a value of any type.
 
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
@@ -10,7 +10,7 @@ use std::alloc::{self, Layout};
 use crate::protocol::copy::{self, CACHE_LINE_BYTES, Intent};
 use crate::protocol::sync;
 
-/// Lines of one slot that are asked for, at most.
+/// Maximum number of lines of one slot that are prefetched.
 const PREFETCH_LINES_MAX: usize = 64;
 
 /// A stamp and a value.
@@ -21,37 +21,40 @@ pub(super) struct Slot<T> {
 }
 
 impl<T> Slot<T> {
-    /// Cache lines that a slot fills, whole or in part, if it begins one.
+    /// Number of cache lines that a slot covers, whole or in part, if it begins at one.
     pub(super) const LINES: usize = size_of::<Self>().div_ceil(CACHE_LINE_BYTES);
 
-    /// More than a quarter of several lines would be padding.
+    /// True if more than a quarter of several lines would be padding.
     const IS_SPARSE: bool = {
         let lines = Self::LINES * CACHE_LINE_BYTES;
         Self::LINES > 1 && 4 * (lines - size_of::<Self>()) > lines
     };
 
-    /// Distance of two slots in bytes: lines of their own, unless they are `dense` and sparse.
+    /// Returns the distance of two slots in bytes: whole lines, unless the row is `dense` and slots
+    /// are sparse.
     const fn pitch(dense: bool) -> usize {
         if dense && Self::IS_SPARSE { size_of::<Self>() } else { Self::LINES * CACHE_LINE_BYTES }
     }
 
-    /// Where the value lies, aligned for it. Whoever goes there has to be let in by the stamps.
+    /// Returns the address of the value, aligned for it. Only for code that the stamps admit to the
+    /// slot.
     #[inline(always)]
     pub(super) const fn value(&self) -> *mut T {
         self.value.get().cast()
     }
 
-    /// Copies the value at `src` in, line by line: what lies in the stamp's line comes last, if the
-    /// slot begins a line.
+    /// Copies the value at `src` into the slot, line by line: the part in the stamp's line comes
+    /// last, if the slot begins at a line.
     ///
-    /// WHY: a reader that waits looks at the stamp all the time. What is written to its line long
-    /// before the stamp is, brings the line here once more than needed: 40 ns at 256 bytes. And
-    /// each of the others is written at once, for the reader asks for it meanwhile: 512 bytes from
-    /// one thread to another 340 -> 220 ns.
+    /// WHY last: a waiting reader polls the stamp. A write to its line long before the store of the
+    /// stamp transfers the line once more than needed: 40 ns at 256 bytes. WHY line by line: a
+    /// reader prefetches the other lines meanwhile, so each of them is written at once: 512 bytes
+    /// from one thread to another 340 -> 220 ns.
     ///
     /// # Safety
     ///
-    /// There is a `T` at `src`, which the caller gives away, and nobody else is in the slot.
+    /// There is a `T` at `src`, of which the caller gives up the ownership, and no other code is in
+    /// the slot.
     #[inline(always)]
     pub(super) unsafe fn put(&self, src: *const T) {
         let (src, dst) = (src.cast::<u8>(), self.value().cast::<u8>());
@@ -60,14 +63,14 @@ impl<T> Slot<T> {
         // WHY in two parts: a whole line is copied without a call.
         while size_of::<T>() - at >= CACHE_LINE_BYTES {
             let (from, to) = (src.wrapping_add(at), dst.wrapping_add(at));
-            // SAFETY: a part of the value, behind what is near.
+            // SAFETY: a part of the value, behind the part in the stamp's line.
             unsafe { ptr::copy_nonoverlapping(from, to, CACHE_LINE_BYTES) };
-            // ORDERING(copy_order): for the compiler alone; line by line, the near one last.
+            // ORDERING(copy_order): for the compiler only; line by line, the stamp's line last.
             sync::keep_order();
             at += CACHE_LINE_BYTES;
         }
         let (from, to) = (src.wrapping_add(at), dst.wrapping_add(at));
-        // SAFETY: the end of the value, unless it is short.
+        // SAFETY: the end of the value; empty if the value fits into the stamp's line.
         unsafe { ptr::copy_nonoverlapping(from, to, size_of::<T>() - at) };
         // ORDERING(copy_order): as above.
         sync::keep_order();
@@ -75,7 +78,7 @@ impl<T> Slot<T> {
         unsafe { ptr::copy_nonoverlapping(src, dst, near) };
     }
 
-    /// Asks for the slot's lines, as far as it makes sense. A hint.
+    /// Prefetches the slot's lines, up to a limit. Only a hint.
     #[inline(always)]
     pub(super) fn prefetch(&self, intent: Intent) {
         let lines = Self::LINES.min(PREFETCH_LINES_MAX);
@@ -83,42 +86,42 @@ impl<T> Slot<T> {
     }
 }
 
-/// Where slots lie, one after the other. A copy is the same row.
+/// The address of slots in a row, and their number. A copy is the same row.
 ///
-/// `DENSE`: next to each other if they are sparse, which is so for values of 57 to 80 and of 121 to
-/// 128 bytes that are aligned to 8 at most. WHY: a receiver gets a line in 7 ns from another core,
+/// `DENSE`: slots are adjacent if they are sparse, which holds for values of 57 to 80 and of 121 to
+/// 128 bytes with an alignment of at most 8. WHY: a receiver gets a line in 7 ns from another core,
 /// used or not. 64 B from one thread to another take as long as before, and streams are 72 -> 115
-/// million a second (where the hardware's other thread is busy, 65 -> 82); of 128 B 51 -> 64, and
-/// 4 % longer. Not where several threads write: two of them get 12 instead of 17 million of 64 B
-/// through.
+/// million a second (where the hardware's other thread is busy, 65 -> 82); of 128 B 51 -> 64, and 4
+/// % longer. WHY not where several threads write: two of them get only 12 instead of 17 million of
+/// 64 B through.
 pub(super) struct Row<T, const DENSE: bool> {
     first: NonNull<Slot<T>>,
     slots: u64,
 }
 
 impl<T, const DENSE: bool> Row<T, DENSE> {
-    /// No slots.
+    /// A row without slots.
     pub(super) const EMPTY: Self = Self { first: NonNull::dangling(), slots: 0 };
 
-    /// Slots.
+    /// Returns the number of slots.
     #[inline(always)]
     pub(super) const fn len(&self) -> u64 {
         self.slots
     }
 
-    /// Where slot `index` lies.
+    /// Returns the address of slot `index`.
     ///
     /// # Safety
     ///
-    /// `index` is below [`Self::len`], and the [`Slots`] are there.
+    /// `index` is below [`Self::len`], and the [`Slots`] exist.
     #[inline(always)]
     pub(super) unsafe fn at(&self, index: u64) -> *mut Slot<T> {
         debug_assert!(index < self.slots);
-        // SAFETY: within the memory of the slots, by the caller's contract.
+        // SAFETY: within the memory of the slots, as `index` is below their number by the contract.
         unsafe { self.first.as_ptr().byte_add(index as usize * Slot::<T>::pitch(DENSE)) }
     }
 
-    /// The memory that they lie in, unless it is beyond all memory.
+    /// Returns the layout of their memory, unless its size overflows.
     fn layout(&self) -> Option<Layout> {
         let bytes = usize::try_from(self.slots).ok()?.checked_mul(Slot::<T>::pitch(DENSE))?;
         Layout::from_size_align(bytes, align_of::<Slot<T>>().max(CACHE_LINE_BYTES)).ok()
@@ -134,72 +137,73 @@ impl<T, const DENSE: bool> Clone for Row<T, DENSE> {
     }
 }
 
-/// The slots of a ring, and at its end the values that are still in them.
+/// The slots of a ring, which drops the values left in them at its end.
 pub(super) struct Slots<T, const DENSE: bool> {
     row: Row<T, DENSE>,
     left: Range<u64>,
 }
 
-// SAFETY: they own their values, and nothing of them belongs to a thread.
+// SAFETY: they own their values, and nothing in them is tied to a thread.
 unsafe impl<T: Send, const DENSE: bool> Send for Slots<T, DENSE> {}
 
 impl<T, const DENSE: bool> Slots<T, DENSE> {
-    /// Empty slots for `capacity` values, a power of two of them, with these stamps.
+    /// Allocates empty slots for `capacity` values, rounded up to a power of two, with these
+    /// stamps.
     ///
     /// # Panics
     ///
-    /// If there is no such power, or no such memory.
+    /// If the number or the memory overflows.
     pub(super) fn new(capacity: u64, stamp: impl Fn(u64) -> u64) -> Self {
         let slots = capacity.checked_next_power_of_two().expect("capacity overflow");
         let mut row = Row { slots, ..Row::EMPTY };
         let layout = row.layout().expect("capacity overflow");
-        // SAFETY: a slot is not of size 0, and there is one at least.
+        // SAFETY: a slot does not have size 0, and there is at least one.
         let memory = unsafe { alloc::alloc(layout) };
         let Some(first) = NonNull::new(memory.cast()) else { alloc::handle_alloc_error(layout) };
         row.first = first;
-        // WHY first: if `stamp` panics, the memory is given back.
+        // WHY first: if `stamp` panics, the memory is freed.
         let made = Self { row, left: 0..0 };
         for index in 0..slots {
             let value = UnsafeCell::new(MaybeUninit::uninit());
             let slot = Slot { stamp: AtomicU64::new(stamp(index)), value };
             // SAFETY: `index` is below the number of slots.
             let place = unsafe { row.at(index) };
-            // SAFETY: in bounds and aligned, and nobody else knows of it.
+            // SAFETY: in bounds and aligned, and no other code knows of it.
             unsafe { place.write(slot) };
         }
         made
     }
 
-    /// Where they lie for as long as this value is there.
+    /// Returns their row, which is valid for as long as this value lives.
     pub(super) const fn row(&self) -> Row<T, DENSE> {
         self.row
     }
 
-    /// How many there are: a power of two.
+    /// Returns the number of slots: a power of two.
     #[inline(always)]
     pub(super) const fn len(&self) -> u64 {
         self.row.len()
     }
 
-    /// Slot `index`.
+    /// Returns slot `index`.
     ///
     /// # Panics
     ///
-    /// If there is none.
+    /// If there is no such slot.
     #[inline(always)]
     pub(super) fn at(&self, index: u64) -> &Slot<T> {
         assert!(index < self.len(), "no slot {index}");
-        // SAFETY: just looked at.
+        // SAFETY: `index` was just checked.
         let slot = unsafe { self.row.at(index) };
-        // SAFETY: it was initialised in `new`, and is shared by nature.
+        // SAFETY: it was initialised in `new`, and is made for shared access.
         unsafe { &*slot }
     }
 
-    /// Says that the drop is to drop the values at the positions `left`.
+    /// Sets the positions `left`, whose values are dropped with the slots.
     ///
     /// # Safety
     ///
-    /// Each of them has a value in its slot, which nobody uses any more.
+    /// Each of them has a value in its slot, which no code uses any more.
     pub(super) unsafe fn leave(&mut self, left: Range<u64>) {
         self.left = left;
     }
@@ -208,8 +212,8 @@ impl<T, const DENSE: bool> Slots<T, DENSE> {
         let mask = self.len() - 1;
         while let Some(pos) = self.left.next() {
             let value = self.at(pos & mask).value();
-            // SAFETY: promised for each position in `leave`, and this one was just taken off the
-            // range; the exclusive borrow keeps all others out.
+            // SAFETY: each position has a value by the contract of `leave`, and this one was just
+            // removed from the range; the exclusive borrow excludes all other access.
             unsafe { value.drop_in_place() };
         }
     }
@@ -217,7 +221,7 @@ impl<T, const DENSE: bool> Slots<T, DENSE> {
 
 impl<T, const DENSE: bool> Drop for Slots<T, DENSE> {
     fn drop(&mut self) {
-        /// Goes on with the others if one value panics in its drop, as a `Vec` does.
+        /// Drops the remaining values if one panics in its drop, as a `Vec` does.
         struct Others<'a, T, const DENSE: bool>(&'a mut Slots<T, DENSE>);
 
         impl<T, const DENSE: bool> Drop for Others<'_, T, DENSE> {
@@ -231,13 +235,13 @@ impl<T, const DENSE: bool> Drop for Slots<T, DENSE> {
     }
 }
 
-/// Gives the memory of slots back, which nobody uses any more.
+/// Frees the memory of slots, which no code uses any more.
 struct Memory<T, const DENSE: bool>(Row<T, DENSE>);
 
 impl<T, const DENSE: bool> Drop for Memory<T, DENSE> {
     fn drop(&mut self) {
         let layout = self.0.layout().expect("it was made by it");
-        // SAFETY: `Slots::new` made it with this layout; their drop is the only one to come here.
+        // SAFETY: `Slots::new` allocated it with this layout, and only their drop frees it.
         unsafe { alloc::dealloc(self.0.first.as_ptr().cast(), layout) };
     }
 }
@@ -258,13 +262,13 @@ mod tests {
     #[derive(Debug, Clone, Copy, PartialEq)]
     struct Aligned([u8; 3]);
 
-    /// Each slot keeps its stamp and its value, whatever is written to the others.
+    /// Each slot keeps its stamp and its value when the others are written.
     fn slots_do_not_overlap<T: Copy + PartialEq, const DENSE: bool>(make: impl Fn(u8) -> T) {
         let slots = Slots::<T, DENSE>::new(7, |index| index);
         assert_eq!(slots.len(), 8);
         for value in 0..2 {
             for index in (0..8).rev() {
-                // SAFETY: nobody else is there, and the value has no drop.
+                // SAFETY: no other code uses the slots, and the value has no drop.
                 unsafe { slots.at(index).put(&make(value + index as u8)) };
             }
             for index in 0..8 {
@@ -299,12 +303,12 @@ mod tests {
         let mut slots = Slots::<(Arc<()>, [u64; 7]), DENSE>::new(4, |_| 0);
         for index in 0..4 {
             let value = ManuallyDrop::new((Arc::clone(&token), [index; 7]));
-            // SAFETY: nobody else is there, and the value is given away.
+            // SAFETY: no other code uses the slots, and the ownership of the value is given up.
             unsafe { slots.at(index).put(&raw const *value) };
         }
-        // SAFETY: slot 1 is taken from here, which nobody else does.
+        // SAFETY: the value of slot 1 is taken here, and only here.
         drop(unsafe { slots.at(1).value().read() });
-        // SAFETY: there is one in each of the others, and nobody uses it.
+        // SAFETY: each of the other slots has a value, which no code uses.
         unsafe { slots.leave(2..5) };
         assert_eq!(Arc::strong_count(&token), 4);
         drop(slots);

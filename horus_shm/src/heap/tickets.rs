@@ -11,7 +11,7 @@ use crate::protocol::copy::{Intent, is_worth_awaiting};
 use crate::protocol::sync::Word;
 use crate::protocol::ticket::{self, Run, TicketMemory};
 
-/// A word that no other lies near.
+/// A word on cache lines of its own.
 #[repr(align(128))]
 struct Apart(AtomicU64);
 
@@ -27,11 +27,11 @@ struct Ring<T> {
 unsafe impl<T: Send> Sync for Ring<T> {}
 
 impl<T> Ring<T> {
-    /// Asks for the slot of the next value.
+    /// Prefetches the slot of the next value.
     #[inline(always)]
     fn prefetch(&self) {
         if is_worth_awaiting(Slot::<T>::LINES as u64, 1) {
-            // Relaxed: only the receiver stores it, who calls this.
+            // Relaxed: only the receiver stores it, which calls this.
             let index = self.head.0.get() & (self.slots() - 1);
             self.slots.at(index).prefetch(Intent::Read);
         }
@@ -42,8 +42,8 @@ impl<T> TicketMemory for Ring<T> {
     type Word = AtomicU64;
     type Value = T;
 
-    /// WHY: streams of 1 KiB go 3.8 -> 5.6 million a second. 256 B and 64 B are no faster for it,
-    /// and of two lines the look at the stamp brings one.
+    /// WHY: streams of 1 KiB go 3.8 -> 5.6 million a second. 256 B and 64 B do not get faster, and
+    /// the load of the stamp already fetches one of two lines.
     const ASKS_AHEAD: bool = Slot::<T>::LINES > 2;
 
     #[inline(always)]
@@ -78,13 +78,14 @@ impl<T> TicketMemory for Ring<T> {
 
     #[inline(always)]
     unsafe fn put(&self, index: u64, src: *const T) {
-        // SAFETY: the caller's contract.
+        // SAFETY: the slot is empty and no other thread is in it, and `src` is a `T`, by the
+        // contract.
         unsafe { self.slots.at(index).put(src) };
     }
 
     #[inline(always)]
     unsafe fn take(&self, index: u64) -> T {
-        // SAFETY: the caller's contract: there is a value and nobody else is in the slot.
+        // SAFETY: the slot holds a value and no other thread is in it, by the contract.
         unsafe { self.slots.at(index).value().read() }
     }
 }
@@ -93,23 +94,23 @@ impl<T> Drop for Ring<T> {
     fn drop(&mut self) {
         // Relaxed: the last owner of an `Arc` comes after all others.
         let left = self.head.0.get()..self.tail.0.get();
-        // SAFETY: no sender is left, so every position that was drawn is filled; those below the
-        // head were moved out.
+        // SAFETY: no sender is left, so every drawn position is filled; those below the head were
+        // moved out.
         unsafe { self.slots.leave(left) };
     }
 }
 
-/// The sending end of a ring of values. A clone sends into the same ring.
+/// The sender of a ring of values. A clone sends into the same ring.
 pub struct TicketWriter<T>(Arc<Ring<T>>);
 
-/// The receiving end of a ring of values.
+/// The receiver of a ring of values.
 pub struct TicketReader<T>(Arc<Ring<T>>);
 
-/// A ring of `capacity` values.
+/// Creates a ring of `capacity` values.
 ///
 /// # Panics
 ///
-/// If `capacity` is 0 or beyond all memory.
+/// If `capacity` is 0 or needs more memory than there can be.
 #[must_use]
 pub fn tickets<T>(capacity: usize) -> (TicketWriter<T>, TicketReader<T>) {
     assert!(capacity > 0, "a channel holds at least one message");
@@ -129,30 +130,29 @@ impl<T> TicketWriter<T> {
     #[inline]
     pub fn push(&self, value: T) -> Result<(), T> {
         let value = ManuallyDrop::new(value);
-        // SAFETY: the ring was made by `tickets` and is only used by what this allows; the value is
-        // given away.
+        // SAFETY: the ring was made by `tickets` and is used only by the methods here; the
+        // ownership of the value is given up.
         let is_sent = unsafe { ticket::push(&*self.0, &raw const *value) };
         if is_sent { Ok(()) } else { Err(ManuallyDrop::into_inner(value)) }
     }
 
-    /// Copies `value` into the ring, straight from where it is: false if the ring is full.
-    /// Lock-free.
+    /// Copies `value` directly into the ring; returns false if the ring is full. Lock-free.
     #[inline(always)]
     pub fn push_ref(&self, value: &T) -> bool
     where
         T: Copy,
     {
-        // SAFETY: as in `push`, of a value of which there may be two.
+        // SAFETY: as in `push`, with a value that may be copied.
         unsafe { ticket::push(&*self.0, value) }
     }
 
-    /// Values that were not received yet.
+    /// Returns the number of values that were not received yet.
     #[must_use]
     pub fn waiting(&self) -> usize {
         ticket::waiting(&*self.0) as usize
     }
 
-    /// Values that fit.
+    /// Returns the maximum number of values.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.0.capacity as usize
@@ -166,8 +166,8 @@ impl<T> Clone for TicketWriter<T> {
 }
 
 impl<T> TicketReader<T> {
-    /// The way to take the next value, if there is one and its sender has finished: it stays where
-    /// it is until then. Wait-free.
+    /// Returns a function that takes the next value, if there is one and its sender has finished;
+    /// the value stays in its slot until that is called. Wait-free.
     #[inline(always)]
     pub fn find(&mut self) -> Option<impl FnOnce() -> T> {
         let ring = &*self.0;
@@ -175,11 +175,12 @@ impl<T> TicketReader<T> {
             ring.prefetch();
             return None;
         };
-        // SAFETY: as in `push`; this is the only reader, borrowed exclusively since it was found.
+        // SAFETY: as in `push`; this is the only reader, borrowed exclusively since the value was
+        // found.
         Some(move || unsafe { ticket::take(ring, pos) })
     }
 
-    /// Copies the next value to `value`: false if there is none. Wait-free.
+    /// Copies the next value to `value`; returns false if there is none. Wait-free.
     #[inline]
     pub fn pop_into(&mut self, value: &mut T) -> bool
     where
@@ -188,35 +189,36 @@ impl<T> TicketReader<T> {
         self.find().map(|take| *value = take()).is_some()
     }
 
-    /// Hands what is there to `each`, up to one lap of it: how many values there were. Senders are
-    /// told of room in a few steps. Does not block.
+    /// Passes the values that are there to `each`, up to one lap of them, and returns their number.
+    /// Slots are freed in a few steps. Does not block.
     #[inline]
     pub fn drain(&mut self, mut each: impl FnMut(T)) -> usize {
         self.run(|ring, index, run| {
             // SAFETY: as in `find`.
             let value = unsafe { ring.take(index) };
-            // SAFETY: it was found, and is out.
+            // SAFETY: the value was found, and moved out.
             unsafe { run.pass() };
             each(value);
         })
     }
 
-    /// As [`Self::drain`], of values that stay where they are meanwhile. If `each` panics, the one
-    /// that it looked at is the next.
+    /// Does the same as [`Self::drain`] with references to values in their slots. If `each` panics,
+    /// its value is the next one.
     #[inline]
     pub fn drain_in_place(&mut self, mut each: impl FnMut(&T)) -> usize {
         self.run(|ring, index, run| {
-            // SAFETY: it was found to be filled, and only this reader empties it, below.
+            // SAFETY: the slot was found filled, and only this reader empties it, below.
             each(unsafe { &*ring.slots.at(index).value() });
             // SAFETY: as in `find`.
             let value = unsafe { ring.take(index) };
-            // SAFETY: it was found, and is out.
+            // SAFETY: the value was found, and moved out.
             unsafe { run.pass() };
             drop(value);
         })
     }
 
-    /// Has `receive` take value after value out of their slots, up to one lap of them.
+    /// Calls `receive` for one value after another, up to one lap of them, to take it out of its
+    /// slot.
     #[inline(always)]
     fn run(&mut self, mut receive: impl FnMut(&Ring<T>, u64, &mut Run<'_, Ring<T>>)) -> usize {
         let ring = &*self.0;
@@ -235,13 +237,13 @@ impl<T> TicketReader<T> {
         drained
     }
 
-    /// Values that were not received yet.
+    /// Returns the number of values that were not received yet.
     #[must_use]
     pub fn waiting(&self) -> usize {
         ticket::waiting(&*self.0) as usize
     }
 
-    /// Values that fit.
+    /// Returns the maximum number of values.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.0.capacity as usize
@@ -281,7 +283,7 @@ mod tests {
         assert_eq!(Arc::strong_count(&token), 1);
     }
 
-    /// Long enough for the sender to ask for the slot after its own.
+    /// Long enough for the sender to prefetch the slot after its own.
     #[test]
     fn long_copies_go_in_and_out_by_reference_over_many_laps() {
         let (tx, mut rx) = tickets::<[u64; 32]>(3);

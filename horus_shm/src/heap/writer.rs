@@ -1,4 +1,4 @@
-//! The writing end of a lane of values.
+//! Writers of a lane of values.
 
 use core::fmt;
 use core::mem::{ManuallyDrop, size_of};
@@ -11,7 +11,7 @@ use crate::protocol::lane::{LaneWriter, NoRoom};
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::Word;
 
-/// Writes values into a lane of its own; gives the lane back on drop.
+/// A writer of values into a lane of its own; frees the lane on drop.
 pub struct ValueWriter<T, H: Handling<T>> {
     writer: LaneWriter<ValueLane<T, H>>,
     lane: u32,
@@ -19,7 +19,7 @@ pub struct ValueWriter<T, H: Handling<T>> {
 }
 
 impl<T, H: Handling<T>> ValueWriter<T, H> {
-    /// The writer of `lane`, which the caller claimed.
+    /// Creates the writer of `lane`, which the caller claimed.
     pub(super) fn new(lanes: Arc<Lanes<T, H>>, lane: u32) -> Self {
         let memory = lanes.claimed_lane(lane);
         // Relaxed: the claim ordered it behind the last writer.
@@ -27,7 +27,7 @@ impl<T, H: Handling<T>> ValueWriter<T, H> {
         Self { writer: LaneWriter::new(memory, pos, true, true), lane, lanes }
     }
 
-    /// Moves `value` into the next slot. Wait-free, but for the drop of a value that was kept in
+    /// Moves `value` into the next slot. Wait-free, except for the drop of a value that was kept in
     /// that slot.
     ///
     /// # Errors
@@ -37,26 +37,25 @@ impl<T, H: Handling<T>> ValueWriter<T, H> {
     pub fn push(&mut self, value: T) -> Result<(), T> {
         let value = ManuallyDrop::new(value);
         let src = (&raw const value).cast();
-        // SAFETY: `value` is a `T` that is given away, and this is the lane's only writer.
+        // SAFETY: `value` is a `T` whose ownership is given up, and this is the lane's only writer.
         match unsafe { self.writer.write(src, size_of::<T>()) } {
             Ok(()) => Ok(()),
             Err(NoRoom) => Err(ManuallyDrop::into_inner(value)),
         }
     }
 
-    /// Copies `value` into the next slot, straight from where it is: false if there is no room.
-    /// Wait-free.
+    /// Copies `value` directly into the next slot; returns false if there is no room. Wait-free.
     #[inline(always)]
     pub fn push_ref(&mut self, value: &T) -> bool
     where
         T: Copy,
     {
         let src = ptr::from_ref(value).cast();
-        // SAFETY: `value` is a `T`, of which there may be two, and this is the lane's only writer.
+        // SAFETY: `value` is a `T` that may be copied, and this is the lane's only writer.
         unsafe { self.writer.write(src, size_of::<T>()) }.is_ok()
     }
 
-    /// Values that the slowest reader has not passed.
+    /// Returns the number of values that the slowest reader has not passed.
     #[must_use]
     pub fn waiting(&self) -> usize {
         let pos = self.writer.position();
@@ -64,13 +63,13 @@ impl<T, H: Handling<T>> ValueWriter<T, H> {
         slowest.map_or(0, |(_, cursor)| (pos + 1).saturating_sub(cursor)) as usize
     }
 
-    /// The memory.
+    /// Returns the memory.
     #[must_use]
     pub const fn lanes(&self) -> &Arc<Lanes<T, H>> {
         &self.lanes
     }
 
-    /// Values that fit.
+    /// Returns the maximum number of values.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.lanes.capacity()

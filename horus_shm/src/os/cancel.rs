@@ -1,5 +1,5 @@
-//! Cancellation of threads, kept out of this library: `pthread_cancel` unwinds from within a system
-//! call, and the frames of Rust on the way end the process.
+//! Protection against cancellation of threads: `pthread_cancel` unwinds from within a system call,
+//! and Rust frames on the stack then abort the process.
 
 use libc::c_int;
 
@@ -8,7 +8,7 @@ unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
 }
 
-/// Without threads that are cancelled.
+/// Does nothing: miri has no threads that are cancelled.
 #[cfg(miri)]
 unsafe fn pthread_setcancelstate(_: c_int, _: *mut c_int) -> c_int {
     0
@@ -17,9 +17,9 @@ unsafe fn pthread_setcancelstate(_: c_int, _: *mut c_int) -> c_int {
 /// `PTHREAD_CANCEL_DISABLE`.
 const DISABLE: c_int = 1;
 
-/// Has a `pthread_cancel` of the calling thread wait until this is dropped, on the same thread.
+/// Delays a `pthread_cancel` of the calling thread until this value is dropped, on the same thread.
 ///
-/// Two calls of some nanoseconds: for paths on which system calls are made, and not for the others.
+/// Two calls of some nanoseconds: only for paths that make system calls.
 #[derive(Debug)]
 #[must_use = "dropping it ends it"]
 pub(crate) struct Uncancelled {
@@ -29,7 +29,7 @@ pub(crate) struct Uncancelled {
 impl Uncancelled {
     pub(crate) fn begin() -> Self {
         let mut before = 0;
-        // SAFETY: it changes a flag of this thread, and says what it was.
+        // SAFETY: it changes a flag of this thread, and writes the old state to `before`.
         unsafe { pthread_setcancelstate(DISABLE, &raw mut before) };
         Self { before }
     }
@@ -37,7 +37,7 @@ impl Uncancelled {
 
 impl Drop for Uncancelled {
     fn drop(&mut self) {
-        // SAFETY: as above; this state was there before.
+        // SAFETY: as above; this is the old state.
         unsafe { pthread_setcancelstate(self.before, std::ptr::null_mut()) };
     }
 }

@@ -1,18 +1,18 @@
-//! Monotonic time, cheap: the processor's counter where it can be trusted, else the kernel's clock.
+//! Cheap monotonic time: the processor's counter where it is reliable, else the kernel's clock.
 
 use crate::os::futex;
 
-/// Nanoseconds of CLOCK_MONOTONIC, some of them guessed from the processor's counter.
+/// A clock for nanoseconds of CLOCK_MONOTONIC, which may extrapolate from the processor's counter.
 ///
-/// With the counter a reading costs what the counter costs, 8 to 25 ns, else a call of the vDSO,
-/// 20 to 60 ns. The counter runs at a rate of its own; [`Clock::resync`] takes the kernel's time
-/// again, and learns the rate the better the longer ago the clock was made.
+/// With the counter a reading costs as much as the counter, 8 to 25 ns, else a vDSO call, 20 to 60
+/// ns. The counter runs at a rate of its own. [`Clock::resync`] reads the kernel's time again, and
+/// its estimate of the rate improves with the age of the clock.
 #[derive(Debug, Clone)]
 pub struct Clock {
     hand: Hand,
 }
 
-/// What shows the time.
+/// The time source of a clock.
 #[derive(Debug, Clone)]
 enum Hand {
     Counter(Counter),
@@ -20,38 +20,38 @@ enum Hand {
     Simulated(u64),
 }
 
-/// A line through two moments at which counter and kernel were asked.
+/// A line through two moments at which both counter and kernel were read.
 #[derive(Debug, Clone, Copy)]
 struct Counter {
     first: Moment,
     last: Moment,
-    /// Nanoseconds for a tick, in 2^-32.
+    /// Nanoseconds per tick, in units of 2^-32.
     scale: u64,
 }
 
-/// What counter and kernel said at once.
+/// A simultaneous reading of counter and kernel.
 #[derive(Debug, Clone, Copy)]
 struct Moment {
     ticks: u64,
     ns: u64,
 }
 
-/// What a [`Clock`] reads.
+/// The source that a [`Clock`] reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// The processor's counter, resynchronised with the kernel's clock.
     Counter,
     /// CLOCK_MONOTONIC, by a call.
     Kernel,
-    /// What it was set to.
+    /// A time that the program sets.
     Simulated,
 }
 
-/// How long the counter is watched before its rate is believed.
+/// The time for which the counter is observed to estimate its rate.
 const CALIBRATION_NS: u64 = 2_000_000;
 
 impl Clock {
-    /// The cheapest clock that can be trusted here. Takes some 2 ms if that is the counter.
+    /// Creates the cheapest reliable clock. Takes some 2 ms if that is the counter.
     #[must_use]
     pub fn new() -> Self {
         if !is_trusted() {
@@ -66,26 +66,26 @@ impl Clock {
         Counter::through(first, last).map_or(Self::kernel(), |c| Self { hand: Hand::Counter(c) })
     }
 
-    /// The kernel's clock.
+    /// Creates a clock that reads the kernel's clock.
     #[must_use]
     pub const fn kernel() -> Self {
         Self { hand: Hand::Kernel }
     }
 
-    /// A clock that stands at this time until it is set to another.
+    /// Creates a clock that stands at this time until it is set to another.
     #[must_use]
     pub const fn simulated(ns: u64) -> Self {
         Self { hand: Hand::Simulated(ns) }
     }
 
-    /// Sets a simulated clock; any other is left as it is.
+    /// Sets a simulated clock; has no effect on others.
     pub const fn set(&mut self, ns: u64) {
         if let Hand::Simulated(now) = &mut self.hand {
             *now = ns;
         }
     }
 
-    /// What this clock reads.
+    /// Returns the source that this clock reads.
     #[must_use]
     pub const fn source(&self) -> Source {
         match self.hand {
@@ -95,7 +95,7 @@ impl Clock {
         }
     }
 
-    /// Nanoseconds since some moment before the process began.
+    /// Returns the nanoseconds since some moment before the process began.
     #[inline(always)]
     #[must_use]
     pub fn now_ns(&self) -> u64 {
@@ -106,8 +106,8 @@ impl Clock {
         }
     }
 
-    /// Takes the kernel's time again, and returns it. The time that this clock shows may jump by
-    /// what the counter had drifted, some 50 ns for a millisecond, backwards too.
+    /// Reads the kernel's time again, and returns it. The time of this clock may jump, also
+    /// backwards, by the drift of the counter: some 50 ns for a millisecond.
     pub fn resync(&mut self) -> u64 {
         let Hand::Counter(counter) = &mut self.hand else { return self.now_ns() };
         let now = Moment::now();
@@ -126,7 +126,7 @@ impl Default for Clock {
 }
 
 impl Counter {
-    /// The line through two moments; none if the counter did not move.
+    /// Returns the line through two moments; `None` if the counter did not move.
     fn through(first: Moment, last: Moment) -> Option<Self> {
         let (ticks, ns) = (last.ticks.checked_sub(first.ticks)?, last.ns.checked_sub(first.ns)?);
         let scale = (u128::from(ns) << 32).checked_div(u128::from(ticks))?;
@@ -135,7 +135,7 @@ impl Counter {
 
     #[inline(always)]
     fn at(&self, ticks: u64) -> u64 {
-        // WHY signed: another core's counter may be a little behind the one that was asked last.
+        // WHY signed: another core's counter may be a little behind the one that was read last.
         let since = ticks.wrapping_sub(self.last.ticks) as i64;
         let ns = (i128::from(since) * i128::from(self.scale)) >> 32;
         self.last.ns.wrapping_add(ns as u64)
@@ -143,7 +143,8 @@ impl Counter {
 }
 
 impl Moment {
-    /// The kernel's time between two readings of the counter, the closest pair of a few.
+    /// Reads the kernel's time between two readings of the counter; returns the closest of three
+    /// pairs.
     fn now() -> Self {
         let ask = || {
             let before = ticks();
@@ -163,8 +164,8 @@ fn kernel_ns() -> u64 {
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn ticks() -> u64 {
-    // SAFETY: every x86-64 has the instruction; a process may have it forbidden by prctl, which
-    // nobody does to himself.
+    // SAFETY: every x86-64 has the instruction. It traps only if the process itself has forbidden
+    // it by prctl.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
@@ -173,8 +174,8 @@ fn ticks() -> u64 {
     0
 }
 
-/// Whether the counter runs at one rate, in sleep too, and alike on all cores: as the processor and
-/// the kernel say.
+/// Returns true if the counter runs at one constant rate, even in sleep, and in step on all cores,
+/// according to the processor and the kernel.
 #[cfg(target_arch = "x86_64")]
 fn is_trusted() -> bool {
     let flags = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -190,8 +191,8 @@ fn is_trusted() -> bool {
     false
 }
 
-/// Sleeps until this time of CLOCK_MONOTONIC, in nanoseconds; at once if it has passed. A signal
-/// may end it early.
+/// Sleeps until this time of CLOCK_MONOTONIC, in nanoseconds; returns at once if it has passed. A
+/// signal may end the sleep early.
 pub fn sleep_until(ns: u64) {
     futex::sleep_until(ns);
 }
@@ -208,7 +209,7 @@ mod tests {
             let before = kernel_ns();
             let shown = clock.now_ns();
             let after = kernel_ns();
-            // Within what the counter drifts in a moment, and what a reading of it may be off.
+            // WHY 2000: the counter's drift in that time, and the error of a reading.
             assert!(before.saturating_sub(2000) <= shown && shown <= after + 2000);
         }
     }
@@ -232,7 +233,7 @@ mod tests {
         assert_eq!(counter.at(last.ticks), last.ns);
         assert!(counter.at(first.ticks).abs_diff(first.ns) <= 1);
         assert!(counter.at(last.ticks + 2300).abs_diff(last.ns + 1000) <= 1);
-        // A day later, too.
+        // The line still fits a day later.
         let day = 86_400 * 1_000_000_000_u64;
         let error = counter.at(last.ticks + day / 10 * 23).abs_diff(last.ns + day);
         assert!(error < 100_000, "{error}");

@@ -1,9 +1,9 @@
-//! Descriptors that are kept: never one of the standard streams, and never taken for another file.
+//! Long-lived descriptors: never one of the standard streams, and never mistaken for another
+//! file's.
 //!
 //! A program may run with descriptor 0, 1 or 2 closed. The next file that it opens gets that
-//! number, and what the program prints afterwards goes into the file. Programs also close
-//! descriptors that they do not know, all of them at once, and the numbers become those of other
-//! files.
+//! number, and the program's later output goes into the file. Programs also close descriptors that
+//! they do not know, all of them at once, and the numbers become those of other files.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
@@ -12,16 +12,17 @@ use libc::ssize_t;
 
 use super::{fstat, retry};
 
-/// The lowest number of a descriptor that is kept: below are the standard streams.
+/// The lowest number of a long-lived descriptor: those below are the standard streams.
 const LOWEST: RawFd = 3;
 
-/// Runs `open` while no standard stream is closed, so that what it opens gets other numbers.
+/// Runs `open` while no standard stream is closed, so that the descriptors it opens get other
+/// numbers.
 ///
-/// Closed ones are opened for that time in a way that neither reads nor writes.
+/// Closed streams are opened for that time, in a mode that can neither read nor write.
 ///
 /// # Errors
 ///
-/// What the system says to that, or what `open` returns.
+/// The error of that opening, or of `open`.
 pub fn above_standard<T>(open: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let mut fillers = Vec::new();
     for stream in 0..LOWEST {
@@ -31,25 +32,25 @@ pub fn above_standard<T>(open: impl FnOnce() -> io::Result<T>) -> io::Result<T> 
         let (path, flags) = (c"/".as_ptr(), libc::O_PATH | libc::O_CLOEXEC);
         // SAFETY: the path is a C string.
         let fd = retry(|| unsafe { libc::open(path, flags) as ssize_t })?;
-        // SAFETY: `open` just returned this descriptor, and nobody else knows it.
+        // SAFETY: `open` just returned this descriptor, and no other code knows it.
         let filler = unsafe { OwnedFd::from_raw_fd(fd as RawFd) };
-        // WHY held: another thread may put a stream of the program's in its place.
+        // WHY held: another thread may replace it by a stream of the program.
         fillers.push(Held::new(filler)?);
     }
     open()
 }
 
-/// Opens one descriptor that is to be kept.
+/// Opens one long-lived descriptor.
 pub(crate) fn kept(open: impl FnOnce() -> io::Result<OwnedFd>) -> io::Result<OwnedFd> {
     let fd = above_standard(open)?;
     if fd.as_raw_fd() >= LOWEST {
         return Ok(fd);
     }
-    // Another thread closed a standard stream meanwhile.
+    // WHY: another thread closed a standard stream meanwhile.
     // SAFETY: the call takes no pointer.
     let copy =
         retry(|| unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, LOWEST) as ssize_t })?;
-    // SAFETY: `fcntl` just returned this descriptor, and nobody else knows it.
+    // SAFETY: `fcntl` just returned this descriptor, and no other code knows it.
     Ok(unsafe { OwnedFd::from_raw_fd(copy as RawFd) })
 }
 
@@ -59,10 +60,10 @@ fn is_open(fd: RawFd) -> bool {
     !answer.is_err_and(|error| error.raw_os_error() == Some(libc::EBADF))
 }
 
-/// A descriptor that is held for long, and the file that it was opened for.
+/// A long-lived descriptor, with the identity of its file.
 ///
-/// Each use asks the kernel whether it still is that file: a program that closed the descriptor by
-/// its number must not have another file locked, mapped or closed in its place.
+/// Each use checks with the kernel that it still is that file: if the program closed the descriptor
+/// by its number, another file must not be locked, mapped or closed in its place.
 #[derive(Debug)]
 pub(crate) struct Held {
     fd: Option<OwnedFd>,
@@ -77,7 +78,7 @@ impl Held {
         Ok(Self::of(fd, stat.dev, stat.ino))
     }
 
-    /// Holds `fd`, which is the file of that device and inode.
+    /// Holds `fd`, the descriptor of the file with that device and inode.
     pub(crate) const fn of(fd: OwnedFd, device: u64, inode: u64) -> Self {
         Self { fd: Some(fd), device, inode }
     }
@@ -94,12 +95,12 @@ impl Held {
         }
     }
 
-    /// Returns false if the program closed the descriptor, also if another file has its number.
+    /// Returns false if the program closed the descriptor, even if another file has its number.
     pub(crate) fn is_ours(&self) -> bool {
         let Some(fd) = &self.fd else { return false };
         match fstat(fd.as_fd()) {
             Ok(found) => (found.dev, found.ino) == (self.device, self.inode),
-            // WHY: any other error says nothing of the descriptor.
+            // WHY: any other error does not mean that the descriptor is closed.
             Err(error) => error.raw_os_error() != Some(libc::EBADF),
         }
     }
@@ -120,7 +121,7 @@ impl Drop for Held {
     }
 }
 
-/// The error for a descriptor that the program closed.
+/// Returns the error for a descriptor that the program closed.
 pub(crate) fn closed() -> io::Error {
     io::Error::other(
         "the program closed a descriptor that this library holds (close, close_range, dup2): \

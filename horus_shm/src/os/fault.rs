@@ -1,15 +1,17 @@
-//! Faults: mapped regions whose file was truncated under them, and the handler that outlives it.
+//! Faults: mapped regions whose file was truncated, and the SIGBUS handler that keeps the process
+//! alive.
 //!
-//! Touching a page that a file no longer holds is a SIGBUS. The handler here looks the address up
-//! in a table of the regions that this process has mapped, puts zeroed memory in the region's
-//! place, marks it as lost, and returns; the access is repeated and finds zeros. Every end compares
-//! one counter with what it remembers, before and after it touches shared memory, and so learns
-//! that its topic is gone before it believes anything that it read or wrote.
+//! An access to a page that a file no longer holds raises SIGBUS. The handler here looks the
+//! address up in a table of the regions that this process has mapped, maps zeroed memory over the
+//! region, marks it as lost, and returns; the access is repeated and finds zeros. Every endpoint
+//! compares the fault epoch with the last one it observed, before and after it accesses shared
+//! memory. So it detects that its topic is lost before it uses anything that it read or reports a
+//! write as done.
 //!
-//! A SIGBUS anywhere else goes to the handler that was there before. One that is installed
-//! *after* ours decides by itself whether to hand a fault on: if it does not, a truncated topic
-//! ends the process as it would without this library. So it does in a thread that blocks SIGBUS,
-//! and for regions beyond the first [`REGION_LIMIT`] of a process.
+//! A SIGBUS at any other address goes to the previous handler. A handler that is installed *after*
+//! ours decides itself whether to forward a fault: if it does not, a truncated topic ends the
+//! process as it would without this library. The same holds in a thread that blocks SIGBUS, and for
+//! regions beyond the first [`REGION_LIMIT`] of a process.
 
 use std::os::fd::RawFd;
 use std::ptr;
@@ -23,35 +25,38 @@ use libc::{c_int, c_void, siginfo_t};
 use crate::os::region::Access;
 use crate::os::signal;
 
-/// Mapped regions of one process that are watched over: some 600 topics' worth.
+/// Maximum number of watched regions of one process: enough for some 600 topics.
 const REGION_LIMIT: usize = 4096;
 
-/// How often a thread yields to one that is installing the handler.
+/// Number of times that a thread yields to one that is installing the handler.
 const INSTALL_WAIT_LIMIT: u32 = 1000;
 
-/// No file.
+/// The descriptor number for no file.
 const NO_FD: RawFd = -1;
 
 /// The regions of this process.
 static REGIONS: Table<REGION_LIMIT> = Table::new();
 
-/// Forks and losses so far; see [`epoch`].
+/// The number of forks and losses so far; see [`epoch`].
 static FAULT_EPOCH: Line = Line(AtomicU64::new(0));
 
-/// A word in cache lines of its own, as every `send` and `recv` reads it.
+/// A word in cache lines of its own, because every `send` and `recv` reads it.
 #[repr(align(128))]
 struct Line(AtomicU64);
 
-/// Counts what concerns ends that exist: a fork made them copies, or a region was lost.
+/// Returns the fault epoch, which advances when a fork turns endpoints into copies, or a region is
+/// lost.
 ///
-/// Who finds it as it was may go on; who does not asks its segment. One relaxed load.
+/// An endpoint that finds its last observed epoch may go on; any other epoch makes it check its
+/// segment. One relaxed load.
 #[inline(always)]
 pub(crate) fn epoch() -> u64 {
-    // Relaxed: to find out more, there is `epoch_now`.
+    // Relaxed: an endpoint that finds a new epoch calls `epoch_now` next.
     FAULT_EPOCH.0.load(Ordering::Relaxed)
 }
 
-/// [`epoch`] after shared memory was touched: counts a fault of this thread in doing so.
+/// Returns the [`epoch`] after accesses to shared memory, which includes a fault of this thread in
+/// them.
 #[inline(always)]
 pub(crate) fn epoch_after() -> u64 {
     // ORDERING(fault): SeqCst compiler fence, which is no instruction: the accesses before it
@@ -61,27 +66,28 @@ pub(crate) fn epoch_after() -> u64 {
     epoch()
 }
 
-/// [`epoch`], for who goes on to ask what they were.
+/// Returns the [`epoch`] for a caller that checks next what has happened.
 pub(crate) fn epoch_now() -> u64 {
-    // ORDERING(fault-epoch): Acquire. Pairs with `advance_epoch`: who sees the count sees the mark.
+    // ORDERING(fault-epoch): Acquire. Pairs with `advance_epoch`: a thread that sees the epoch sees
+    // the mark.
     FAULT_EPOCH.0.load(Ordering::Acquire)
 }
 
-/// Tells every end of this process to look around. Async-signal-safe.
+/// Advances the epoch, so that every endpoint of this process checks its health. Async-signal-safe.
 pub(crate) fn advance_epoch() {
     // ORDERING(fault-epoch): Release. Pairs with the load in `epoch_now`.
     FAULT_EPOCH.0.fetch_add(1, Ordering::Release);
 }
 
-/// Watches over a region for as long as it lives.
+/// Watches a region for as long as it lives.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    /// None if the table is full.
+    /// `None` if the table is full.
     index: Option<usize>,
 }
 
 impl Watch {
-    /// Watches over a mapping of a file, from `file.1` bytes on; to be dropped before that is
+    /// Watches a mapping of a file from offset `file.1` on. To be dropped before the mapping is
     /// unmapped.
     pub(crate) fn new(address: *mut u8, bytes: usize, access: Access, file: (RawFd, u64)) -> Self {
         install_handler();
@@ -89,7 +95,7 @@ impl Watch {
         Self { index: REGIONS.enter(Mapping { address, bytes, access, fd, offset }) }
     }
 
-    /// True once the region's memory is no longer its file's.
+    /// Returns true once the region's memory is no longer its file's.
     pub(crate) fn is_lost(&self) -> bool {
         // Relaxed: ordered by the fault epoch.
         self.index.is_some_and(|index| REGIONS.places[index].lost.load(Ordering::Relaxed))
@@ -110,7 +116,7 @@ struct Mapping {
     address: *mut u8,
     bytes: usize,
     access: Access,
-    /// The file; [`NO_FD`] if the memory is this process's own.
+    /// The file; [`NO_FD`] if the memory belongs to this process only.
     fd: RawFd,
     /// The offset in the file at which the mapping begins.
     offset: u64,
@@ -127,12 +133,12 @@ struct Table<const N: usize> {
     places: [MappingEntry; N],
 }
 
-/// A place of the table. Its words are read like those of a seqlock, without trying again: one
-/// that is changing is not the mapping that the reader faulted in, which is there to stay.
+/// An entry of the table. Its words are read like those of a seqlock, but without trying again: an
+/// entry that is changing is not the mapping in which the reader faulted, because that one stays.
 struct MappingEntry {
     /// Odd while the other words change.
     version: AtomicU64,
-    /// Null if the place is free.
+    /// Null if the entry is free.
     address: AtomicPtr<u8>,
     bytes: AtomicUsize,
     writable: AtomicBool,
@@ -146,12 +152,12 @@ impl<const N: usize> Table<N> {
         Self { places: [const { MappingEntry::new() }; N] }
     }
 
-    /// Enters `mapping` in the first free place, if there is one.
+    /// Enters `mapping` in the first free entry, if there is one.
     fn enter(&self, mapping: Mapping) -> Option<usize> {
         self.places.iter().position(|place| place.claim(mapping))
     }
 
-    /// The mapping that `address` lies in, and its place. Async-signal-safe.
+    /// Returns the mapping that contains `address`, and its entry. Async-signal-safe.
     fn find(&self, address: *mut u8) -> Option<(&MappingEntry, Mapping)> {
         let mut entered = self.places.iter().filter_map(|place| Some((place, place.mapping()?)));
         entered.find(|(_, mapping)| mapping.contains(address))
@@ -171,15 +177,15 @@ impl MappingEntry {
         }
     }
 
-    /// Enters `mapping` here if the place is free.
+    /// Enters `mapping` here if the entry is free.
     fn claim(&self, mapping: Mapping) -> bool {
         // ORDERING(watch): Acquire. Pairs with the Release in `end_change`.
         let version = self.version.load(Ordering::Acquire);
         if !version.is_multiple_of(2) || !self.address.load(Ordering::Relaxed).is_null() {
             return false;
         }
-        // WHY: the version only grows, so if it is still the same the place is still free.
-        // Relaxed: the fence below orders it before the words.
+        // WHY: the version only grows, so if it is unchanged the entry is still free.
+        //  Relaxed: the fence below orders it before the words.
         let order = Ordering::Relaxed;
         if self.version.compare_exchange(version, version + 1, order, order).is_err() {
             return false;
@@ -195,9 +201,9 @@ impl MappingEntry {
         true
     }
 
-    /// Frees the place; for its owner.
+    /// Frees the entry; only for its owner.
     fn clear(&self) {
-        // Relaxed: nobody else changes what is entered.
+        // Relaxed: only the owner changes an entry that is in use.
         let version = self.version.load(Ordering::Relaxed);
         self.version.store(version + 1, Ordering::Relaxed);
         self.begin_change();
@@ -216,7 +222,7 @@ impl MappingEntry {
         self.version.store(version, Ordering::Release);
     }
 
-    /// What is entered here, unless that is just changing.
+    /// Returns the mapping in this entry, unless the entry is changing.
     fn mapping(&self) -> Option<Mapping> {
         // ORDERING(watch): Acquire. Pairs with the Release in `end_change`.
         let version = self.version.load(Ordering::Acquire);
@@ -225,8 +231,8 @@ impl MappingEntry {
         let writable = self.writable.load(Ordering::Relaxed);
         let fd = self.fd.load(Ordering::Relaxed);
         let offset = self.offset.load(Ordering::Relaxed);
-        // ORDERING(watch): Acquire fence. Pairs with the one in `begin_change`: who read a new
-        // word sees that the version is no longer the same.
+        // ORDERING(watch): Acquire fence. Pairs with the one in `begin_change`: a thread that read
+        // a new word sees that the version has changed.
         fence(Ordering::Acquire);
         let is_whole = version.is_multiple_of(2) && self.version.load(Ordering::Relaxed) == version;
         let access = if writable { Access::Write } else { Access::Read };
@@ -234,37 +240,39 @@ impl MappingEntry {
     }
 }
 
-/// Makes the regions that a forked child may write its own: what it writes through an inherited
-/// loan must reach nobody. Their content stays, or becomes zeros if the file cannot be mapped.
+/// Makes the regions that a forked child may write private to it: its writes through an inherited
+/// loan must not reach other processes. Their content stays, or becomes zeros if the file cannot be
+/// mapped.
 ///
-/// Runs in the child, its only thread. Async-signal-safe.
+/// Runs in the child, in its only thread. Async-signal-safe.
 pub(crate) fn after_fork() {
     for place in &REGIONS.places {
         let Some(mapping) = place.mapping() else { continue };
-        // Relaxed: nobody else is here. WHY: a grandchild gets the child's memory as it is.
+        // Relaxed: there is no other thread. WHY: a grandchild gets the child's memory as it is.
         place.fd.store(NO_FD, Ordering::Relaxed);
         if mapping.access == Access::Read || mapping.fd == NO_FD {
             continue;
         }
         let Mapping { address, bytes, fd, offset, .. } = mapping;
-        // SAFETY: who entered the region has it mapped, and a private copy has the same content.
+        // SAFETY: the owner of the entry has the region mapped, and a private copy has the same
+        // content.
         let is_private = unsafe { signal::map_private(address, bytes, fd, offset) };
-        // SAFETY: as above; any bytes are a value of what an inert handle refers to.
+        // SAFETY: as above; any bytes are a valid value for the inert handles of a child.
         if !is_private && !unsafe { signal::map_zeros(address, bytes, Access::Write) } {
-            // SAFETY: as above. A write kills the child then, and does not reach its parent.
+            // SAFETY: as above. A write then kills the child, and does not reach its parent.
             unsafe { signal::forbid_writes(address, bytes) };
         }
     }
 }
 
-/// Installs the handler once in a process. Where that is refused, a fault is fatal as ever.
+/// Installs the handler once in a process. If that fails, a fault is fatal as before.
 fn install_handler() {
     const NONE: u8 = 0;
     const BEGUN: u8 = 1;
     const DONE: u8 = 2;
     static STATE: AtomicU8 = AtomicU8::new(NONE);
-    // WHY: never twice: the second time, the "previous" handler could be one that hands on to ours.
-    // Relaxed: whoever goes on relies on the kernel's view of the handler only.
+    // WHY never twice: the second time, the "previous" handler could be one that forwards to ours.
+    //  Relaxed: a thread that goes on relies only on the kernel's view of the handler.
     let order = Ordering::Relaxed;
     match STATE.compare_exchange(NONE, BEGUN, order, order) {
         Ok(_) => {
@@ -272,7 +280,7 @@ fn install_handler() {
             STATE.store(DONE, Ordering::Relaxed);
         }
         Err(BEGUN) => {
-            // WHY bounded: the child of a fork in the midst of it would wait for good.
+            // WHY bounded: the child of a fork that ran meanwhile would wait for ever.
             for _ in 0..INSTALL_WAIT_LIMIT {
                 if STATE.load(Ordering::Relaxed) == DONE {
                     break;
@@ -286,10 +294,10 @@ fn install_handler() {
 
 extern "C" fn on_sigbus(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     signal::keep_errno(|| {
-        // SAFETY: the kernel's own words.
+        // SAFETY: the kernel passed this `info` to the handler.
         let address = unsafe { signal::missing_page(info) };
         if !address.is_some_and(recover) {
-            // SAFETY: the kernel's own words, in the handler.
+            // SAFETY: the kernel passed these arguments to the handler, which is running.
             unsafe { signal::hand_on(signal, info, context) };
         }
         // ORDERING(fault): SeqCst compiler fence. Pairs with the one in `epoch_after`.
@@ -297,18 +305,18 @@ extern "C" fn on_sigbus(signal: c_int, info: *mut siginfo_t, context: *mut c_voi
     });
 }
 
-/// Puts zeros in the place of the region that `address` lies in; false if it is none of ours.
+/// Maps zeros over the region that contains `address`; false if it is not one of ours.
 fn recover(address: *mut u8) -> bool {
     let Some((place, mapping)) = REGIONS.find(address) else { return false };
-    // WHY first: a thread that finds zeros where its region was must find the count changed.
-    // Relaxed: the count orders it.
+    // WHY first: a thread that finds zeros in its region must also find the epoch changed.
+    //  Relaxed: the epoch orders it.
     place.lost.store(true, Ordering::Relaxed);
     advance_epoch();
-    // WHY: that thread need not fault, so nothing else orders its look at the count behind its
-    // look at the zeros. It can find them only after this barrier, which it passed, too.
+    // WHY: such a thread need not fault, so nothing else orders its load of the epoch behind its
+    // load of the zeros. It can find the zeros only after this barrier, which it passed, too.
     signal::order_threads();
-    // SAFETY: the faulting thread uses the region, so it is mapped until this returns. Its content
-    // is believed by nobody who sees the count.
+    // SAFETY: the faulting thread uses the region, so it stays mapped until this returns. Its
+    // content is used by no thread that sees the new epoch.
     unsafe { signal::map_zeros(mapping.address, mapping.bytes, mapping.access) }
 }
 
@@ -357,7 +365,7 @@ mod tests {
         assert!(!table.places[0].lost.load(Ordering::Relaxed), "the mark is of another region");
     }
 
-    /// Address and length of a place belong together whenever they are found.
+    /// Address and length in an entry belong together whenever it is found.
     #[test]
     fn a_place_that_changes_is_never_found_half_changed() {
         let table = Table::<2>::new();
@@ -373,7 +381,8 @@ mod tests {
             }
         };
         std::thread::scope(|scope| {
-            // More than there are CPUs, so that one is suspended in the midst of a look.
+            // WHY 8: more than there are CPUs, so that a thread is suspended in the middle of a
+            // look.
             let looking = [(); 8].map(|()| scope.spawn(look));
             for number in (1..1_000_000).map(|round| 1 + round % 7) {
                 let index = table.enter(mapping(0x1000 * number, number)).unwrap();

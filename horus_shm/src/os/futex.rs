@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use libc::{c_int, c_long};
 
-/// From `linux/futex.h`; libc has the structure, not the flag.
+/// From `linux/futex.h`; libc has the structure, but not the flag.
 const FUTEX2_SIZE_U32: u32 = 2;
 const FUTEX2_PRIVATE: u32 = libc::FUTEX_PRIVATE_FLAG as u32;
 
-/// Words that one call can wait for (`FUTEX_WAITV_MAX`).
+/// Maximum number of words for one call (`FUTEX_WAITV_MAX`).
 pub(crate) const WAITV_MAX: usize = 128;
 
 const NANOS_PER_SECOND: u32 = 1_000_000_000;
 
-/// Who can sleep on a word, or is meant by a barrier.
+/// The processes that can sleep on a word, or that a barrier reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// Threads of this process.
+    /// The threads of this process.
     Process,
     /// Every process that has registered.
     Machine,
@@ -35,23 +35,23 @@ fn timespec(duration: Duration) -> libc::timespec {
 pub(crate) fn sleep_until(ns: u64) {
     let until = timespec(Duration::from_nanos(ns));
     let (clock, flags) = (libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME);
-    // SAFETY: the time is valid, and of an absolute one no rest is written.
+    // SAFETY: the time is valid, and an absolute sleep writes no remaining time.
     unsafe { libc::clock_nanosleep(clock, flags, &until, std::ptr::null_mut()) };
 }
 
-/// How a sleep ended.
+/// The result of a sleep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Slept {
-    /// By a wake, a signal, or before it began: the word had changed.
+    /// It ended by a wake or a signal, or did not begin because the word had changed.
     Woken,
-    /// Its time was over, and nobody had woken it.
+    /// Its timeout ended it, without a wake.
     OutOfTime,
-    /// It did not begin: this kernel cannot.
+    /// It did not begin: this kernel lacks the call.
     Unable,
 }
 
 impl Slept {
-    /// By what the kernel just answered.
+    /// Converts the result of the last system call.
     fn of(answer: c_long) -> Self {
         let error = if answer < 0 { io::Error::last_os_error().raw_os_error() } else { None };
         match error {
@@ -64,7 +64,7 @@ impl Slept {
 
 /// Sleeps while `word` is `seen`, until woken or `timeout` is over.
 ///
-/// May return early, for no reason.
+/// May return early without a reason.
 pub(crate) fn wait(word: &AtomicU32, seen: u32, timeout: Duration, scope: Scope) -> Slept {
     let operation = libc::FUTEX_WAIT | private(scope);
     let timeout = timespec(timeout);
@@ -73,7 +73,7 @@ pub(crate) fn wait(word: &AtomicU32, seen: u32, timeout: Duration, scope: Scope)
     Slept::of(unsafe { libc::syscall(libc::SYS_futex, word, operation, seen, timeout) })
 }
 
-/// Wakes all who sleep on `word`; returns how many did.
+/// Wakes all threads that sleep on `word`; returns how many did.
 pub(crate) fn wake_all(word: &AtomicU32, scope: Scope) -> u32 {
     let operation = libc::FUTEX_WAKE | private(scope);
     // SAFETY: the word is valid for as long as it is borrowed.
@@ -88,7 +88,7 @@ const fn private(scope: Scope) -> c_int {
     }
 }
 
-/// As the kernel's `struct futex_waitv`.
+/// The kernel's `struct futex_waitv`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Waiter {
@@ -99,7 +99,7 @@ pub(crate) struct Waiter {
 }
 
 impl Waiter {
-    /// Nobody; a place in an array.
+    /// An unused element of an array.
     pub(crate) const NONE: Self = Self { value: 0, address: 0, flags: 0, reserved: 0 };
 
     pub(crate) fn new(word: &AtomicU32, seen: u32, scope: Scope) -> Self {
@@ -109,13 +109,13 @@ impl Waiter {
     }
 }
 
-/// Sleeps while all of `waiters` find their words as they saw them, for `timeout` at most.
+/// Sleeps while all of `waiters` find their words unchanged, for at most `timeout`.
 ///
-/// May return early, for no reason. [`Slept::Unable`] before Linux 5.16.
+/// May return early without a reason. [`Slept::Unable`] before Linux 5.16.
 ///
 /// # Safety
 ///
-/// The words stay where they are for the call.
+/// The words stay valid during the call.
 pub(crate) unsafe fn wait_any(waiters: &[Waiter], timeout: Duration) -> Slept {
     debug_assert!(waiters.len() <= WAITV_MAX);
     // WHY: miri does not know the call; there, as under an old kernel, the caller polls.
@@ -123,7 +123,7 @@ pub(crate) unsafe fn wait_any(waiters: &[Waiter], timeout: Duration) -> Slept {
         return Slept::Unable;
     }
     let deadline = timespec(monotonic() + timeout);
-    // SAFETY: the array and the deadline are valid for the call, the words by the caller.
+    // SAFETY: the array and the deadline are valid for the call, and the words by the contract.
     let woken = unsafe {
         libc::syscall(
             libc::SYS_futex_waitv,
@@ -137,7 +137,7 @@ pub(crate) unsafe fn wait_any(waiters: &[Waiter], timeout: Duration) -> Slept {
     Slept::of(woken)
 }
 
-/// CLOCK_MONOTONIC.
+/// Returns the time of CLOCK_MONOTONIC.
 pub(crate) fn monotonic() -> Duration {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `now` is valid for the write; the clock always exists.
@@ -146,7 +146,7 @@ pub(crate) fn monotonic() -> Duration {
     Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), nanos)
 }
 
-/// Makes this process one that [`barrier`] reaches; false if the kernel will not.
+/// Registers this process so that [`barrier`] reaches it; false if the kernel refuses.
 pub(crate) fn register_for_barriers(scope: Scope) -> bool {
     membarrier(match scope {
         Scope::Process => libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED,
@@ -154,8 +154,8 @@ pub(crate) fn register_for_barriers(scope: Scope) -> bool {
     })
 }
 
-/// A full memory barrier on every CPU that runs a registered process; false if the kernel will
-/// not. A fifth of a microsecond if none of them runs, up to 20 µs else.
+/// Makes a full memory barrier on every CPU that runs a registered process; false if the kernel
+/// refuses. Takes 0.2 µs if none of them runs, otherwise up to 20 µs.
 pub(crate) fn barrier(scope: Scope) -> bool {
     membarrier(match scope {
         Scope::Process => libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED,

@@ -10,22 +10,24 @@ use super::{retry, to_off};
 /// From `asm-generic/fcntl.h`; libc does not have it.
 const F_SETSIG: c_int = 10;
 
-/// Bytes of a file under a lock.
+/// A range of bytes of a file to be locked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LockRange {
     start: off_t,
-    /// 0: to the end of all offsets.
+    /// 0 means up to the largest offset.
     len: off_t,
 }
 
 impl LockRange {
-    /// Every offset there is.
+    /// The range of all offsets.
     pub(crate) const ALL: Self = Self { start: 0, len: 0 };
 
+    /// Creates a range of at least one byte.
+    ///
     /// # Errors
     ///
     /// `InvalidInput` if an offset of the range does not fit the kernel's signed 64 bits, or if the
-    /// range is empty, which to the kernel would mean the opposite.
+    /// range is empty, which for the kernel would mean all offsets.
     pub(crate) fn new(start: u64, len_bytes: u64) -> io::Result<Self> {
         let (start, len) = (to_off(start)?, to_off(len_bytes)?);
         if len == 0 || start.checked_add(len).is_none() {
@@ -35,7 +37,8 @@ impl LockRange {
     }
 
     fn to_raw(self, kind: c_int) -> libc::flock {
-        // SAFETY: `flock` is plain integers, for which zero is a value; the kernel wants `l_pid` 0.
+        // SAFETY: `flock` contains only integers, for which zero is valid; the kernel requires
+        // `l_pid` 0.
         let mut raw: libc::flock = unsafe { std::mem::zeroed() };
         raw.l_type = kind as _;
         raw.l_whence = libc::SEEK_SET as _;
@@ -45,7 +48,7 @@ impl LockRange {
     }
 }
 
-/// How a range is locked.
+/// The kind of lock on a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LockKind {
     Shared,
@@ -61,8 +64,8 @@ impl LockKind {
     }
 }
 
-/// Locks a range for the open file description, or converts the lock it has there. Never waits:
-/// false if another description is in the way, in which case what was held stays held.
+/// Locks a range for the open file description, or converts its lock there. Never waits: returns
+/// false if another description's lock conflicts; the old lock then stays.
 pub(crate) fn try_lock(fd: BorrowedFd<'_>, range: LockRange, kind: LockKind) -> io::Result<bool> {
     match set_lock(fd, range.to_raw(kind.to_raw())) {
         Ok(()) => Ok(true),
@@ -73,7 +76,7 @@ pub(crate) fn try_lock(fd: BorrowedFd<'_>, range: LockRange, kind: LockKind) -> 
     }
 }
 
-/// Unlocks a range; nothing happens where it is not locked.
+/// Unlocks a range; has no effect where it is not locked.
 pub(crate) fn unlock(fd: BorrowedFd<'_>, range: LockRange) -> io::Result<()> {
     set_lock(fd, range.to_raw(libc::F_UNLCK))
 }
@@ -84,8 +87,8 @@ fn set_lock(fd: BorrowedFd<'_>, raw: libc::flock) -> io::Result<()> {
     Ok(())
 }
 
-/// The first byte of a lock of *another* open file description that would be in the way of an
-/// exclusive lock on the range. One's own locks never are.
+/// Returns the first byte of a lock of *another* open file description that conflicts with an
+/// exclusive lock on the range. The description's own locks never conflict.
 pub(crate) fn lock_in_the_way(fd: BorrowedFd<'_>, range: LockRange) -> io::Result<Option<u64>> {
     let mut raw = range.to_raw(libc::F_WRLCK);
     // SAFETY: `raw` is a `flock` that outlives the call and is valid for its writes.
@@ -94,12 +97,12 @@ pub(crate) fn lock_in_the_way(fd: BorrowedFd<'_>, range: LockRange) -> io::Resul
     Ok((!is_free).then_some(raw.l_start.max(0) as u64))
 }
 
-/// Tries to become the only one who has the file open: true if a write lease was granted, false if
-/// another description of the file is open. While it is held, whoever opens the file is told
-/// `EWOULDBLOCK` or waits. Ended by [`end_lease`] or the last close.
+/// Tries to get a write lease, which requires that no other description of the file is open:
+/// returns true if it was granted. While it is held, a process that opens the file gets
+/// `EWOULDBLOCK` or waits. [`end_lease`] or the last close ends it.
 pub(crate) fn try_write_lease(fd: BorrowedFd<'_>) -> io::Result<bool> {
-    // WHY: an opener makes the kernel signal the holder, by default with SIGIO, which kills. The
-    // default action of SIGURG is to be ignored.
+    // WHY: when another process opens the file, the kernel signals the holder, by default with
+    // SIGIO, which kills. SIGURG is ignored by default.
     // SAFETY: the call takes no pointer.
     retry(|| unsafe { libc::fcntl(fd.as_raw_fd(), F_SETSIG, libc::SIGURG) as ssize_t })?;
     match set_lease(fd, libc::F_WRLCK) {
@@ -109,7 +112,7 @@ pub(crate) fn try_write_lease(fd: BorrowedFd<'_>) -> io::Result<bool> {
     }
 }
 
-/// Gives back what [`try_write_lease`] took.
+/// Gives back the lease of [`try_write_lease`].
 pub(crate) fn end_lease(fd: BorrowedFd<'_>) -> io::Result<()> {
     set_lease(fd, libc::F_UNLCK)
 }
@@ -128,7 +131,7 @@ mod tests {
     use super::*;
     use crate::os::{OpenMode, open_file};
 
-    /// Whether a write lease is held that nobody has asked to end.
+    /// Returns true if a write lease is held that no other process has asked to end.
     fn has_write_lease(fd: BorrowedFd<'_>) -> io::Result<bool> {
         // SAFETY: the call takes no pointer.
         let kind = retry(|| unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETLEASE) as ssize_t })?;

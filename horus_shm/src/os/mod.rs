@@ -1,5 +1,5 @@
 //! System calls of the slow paths, typed: descriptors are owned or borrowed, failures are
-//! [`io::Error`], and `EINTR` never surfaces.
+//! [`io::Error`], and `EINTR` is never returned.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
@@ -20,13 +20,13 @@ pub mod rt;
 pub(crate) mod signal;
 pub mod termination;
 
-// Presence bytes lie beyond 2^40, so offsets must have 64 bits.
+// WHY: presence bytes are beyond 2^40, so offsets must have 64 bits.
 const _: () = assert!(size_of::<off_t>() == 8);
 
-/// The smallest piece in which a range is reserved while signals interrupt it.
+/// The smallest piece to reserve at a time when signals interrupt the call.
 const RESERVED_BYTES_MIN: off_t = 4096;
 
-/// What we need to know of a file.
+/// The part of a file's status that this library uses.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stat {
     pub(crate) dev: u64,
@@ -69,7 +69,7 @@ impl Stat {
     }
 }
 
-/// How a file is opened.
+/// The access mode of an opened file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OpenMode {
     #[cfg_attr(not(test), expect(dead_code, reason = "observers will open read-only"))]
@@ -101,13 +101,13 @@ fn open_raw(dir: RawFd, path: &OsStr, flags: c_int, mode: mode_t) -> io::Result<
         // SAFETY: `path` is a C string that outlives the call, and the mode is passed as C
         // promotes it.
         let fd = retry(|| unsafe { libc::openat(dir, path.as_ptr(), flags, mode) as ssize_t })?;
-        // SAFETY: `openat` just returned this descriptor, and nobody else knows it.
+        // SAFETY: `openat` just returned this descriptor, and no other code knows it.
         Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
     })
 }
 
-/// Opens an existing file without following a symlink, waiting for a FIFO's peer, or gaining a
-/// controlling terminal. What kind of file it is remains to be checked by [`fstat`].
+/// Opens an existing file without following a symlink, waiting for a FIFO's peer, or acquiring a
+/// controlling terminal. The caller has to check the kind of file by [`fstat`].
 pub(crate) fn open_file(
     dir: BorrowedFd<'_>,
     name: impl AsRef<OsStr>,
@@ -127,13 +127,13 @@ pub(crate) fn open_dir(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> io::Resu
     open_raw(dir.as_raw_fd(), name.as_ref(), flags, 0)
 }
 
-/// Opens a directory as a mere place, which needs no right to read it; a symlink is `ENOTDIR`.
+/// Opens a directory by `O_PATH`, which needs no right to read it; a symlink is `ENOTDIR`.
 pub(crate) fn open_dir_place(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> io::Result<OwnedFd> {
     let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW;
     open_raw(dir.as_raw_fd(), name.as_ref(), flags, 0)
 }
 
-/// Opens the directory at `path` as a mere place, following symlinks.
+/// Opens the directory at `path` by `O_PATH`, following symlinks.
 pub(crate) fn open_place(path: impl AsRef<OsStr>) -> io::Result<OwnedFd> {
     open_raw(libc::AT_FDCWD, path.as_ref(), libc::O_PATH | libc::O_DIRECTORY, 0)
 }
@@ -159,7 +159,7 @@ pub(crate) fn link_unnamed(
     Ok(())
 }
 
-/// Names an open descriptor of this process as a path.
+/// Returns a path for an open descriptor of this process.
 fn proc_path(fd: BorrowedFd<'_>) -> String {
     format!("/proc/self/fd/{}", fd.as_raw_fd())
 }
@@ -172,7 +172,7 @@ pub(crate) fn fstat(fd: BorrowedFd<'_>) -> io::Result<Stat> {
     Ok(Stat::from_raw(unsafe { raw.assume_init_ref() }))
 }
 
-/// The file called `name`; of a symlink, the link itself.
+/// Returns the status of the file called `name`; for a symlink, of the link itself.
 pub(crate) fn fstatat(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> io::Result<Stat> {
     let name = c_path(name.as_ref())?;
     let mut raw = MaybeUninit::<libc::stat>::uninit();
@@ -183,7 +183,7 @@ pub(crate) fn fstatat(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> io::Resul
     Ok(Stat::from_raw(unsafe { raw.assume_init_ref() }))
 }
 
-/// Makes a directory. The umask takes bits of `mode` away: see [`chmod_place`].
+/// Makes a directory. The umask clears bits of `mode`: see [`chmod_place`].
 pub(crate) fn make_dir(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>, mode: u32) -> io::Result<()> {
     let name = c_path(name.as_ref())?;
     // SAFETY: `name` is a C string that outlives the call.
@@ -191,7 +191,7 @@ pub(crate) fn make_dir(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>, mode: u32) 
     Ok(())
 }
 
-/// Removes the name of a file that is no directory.
+/// Removes the name of a file that is not a directory.
 pub(crate) fn unlink(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> io::Result<()> {
     unlink_raw(dir, name.as_ref(), 0)
 }
@@ -208,13 +208,13 @@ fn unlink_raw(dir: BorrowedFd<'_>, name: &OsStr, flags: c_int) -> io::Result<()>
     Ok(())
 }
 
-/// The names in a directory opened by [`open_dir`].
+/// Returns the names in a directory opened by [`open_dir`].
 pub(crate) fn list(dir: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
     let path = proc_path(dir);
     loop {
         let names = std::fs::read_dir(&path)
             .and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect());
-        // WHY: the standard library's directory streams do not repeat what a signal interrupted.
+        // WHY: the standard library's directory streams do not retry after a signal.
         match names {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             other => return other,
@@ -222,7 +222,7 @@ pub(crate) fn list(dir: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
     }
 }
 
-/// Whether `name` in `dir` leads to `file`.
+/// Returns true if `name` in `dir` leads to `file`.
 pub(crate) fn leads_to(
     dir: BorrowedFd<'_>,
     name: impl AsRef<OsStr>,
@@ -235,14 +235,14 @@ pub(crate) fn leads_to(
     }
 }
 
-/// Sets the permissions of an open file, whatever the umask.
+/// Sets the permissions of an open file, independent of the umask.
 pub(crate) fn fchmod(fd: BorrowedFd<'_>, mode: u32) -> io::Result<()> {
     // SAFETY: the call takes no pointer.
     retry(|| unsafe { libc::fchmod(fd.as_raw_fd(), mode) as ssize_t })?;
     Ok(())
 }
 
-/// [`fchmod`] for a descriptor of [`open_dir_place`], which the plain call refuses.
+/// Does the same as [`fchmod`] for a descriptor of [`open_dir_place`], which that call refuses.
 pub(crate) fn chmod_place(place: BorrowedFd<'_>, mode: u32) -> io::Result<()> {
     let path = c_path(OsStr::new(&proc_path(place)))?;
     // SAFETY: `path` is a C string that outlives the call.
@@ -250,7 +250,7 @@ pub(crate) fn chmod_place(place: BorrowedFd<'_>, mode: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Sets the length of a file. `EFBIG` where this process may not have files as long.
+/// Sets the length of a file. `EFBIG` if this process may not have files of that length.
 pub(crate) fn set_len(fd: BorrowedFd<'_>, len_bytes: u64) -> io::Result<()> {
     check_size_limit(len_bytes)?;
     let len = to_off(len_bytes)?;
@@ -259,10 +259,10 @@ pub(crate) fn set_len(fd: BorrowedFd<'_>, len_bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// `EFBIG` if this process may not write a file up to `end_bytes`.
+/// Returns `EFBIG` if this process may not write a file up to `end_bytes`.
 fn check_size_limit(end_bytes: u64) -> io::Result<()> {
     let limit = soft_limit(libc::RLIMIT_FSIZE)?;
-    // WHY: the kernel would answer the same, and send SIGXFSZ besides, which kills.
+    // WHY: the kernel would return the same error, but also send SIGXFSZ, which kills.
     if end_bytes > limit { Err(io::Error::from_raw_os_error(libc::EFBIG)) } else { Ok(()) }
 }
 
@@ -272,7 +272,7 @@ pub(crate) type Resource = c_int;
 #[cfg(not(target_env = "musl"))]
 pub(crate) type Resource = libc::__rlimit_resource_t;
 
-/// The soft limit of this process for `resource`; `RLIM_INFINITY` if there is none.
+/// Returns the soft limit of this process for `resource`; `RLIM_INFINITY` if there is none.
 pub(crate) fn soft_limit(resource: Resource) -> io::Result<u64> {
     let mut raw = MaybeUninit::<libc::rlimit>::uninit();
     // SAFETY: `raw` is valid for the write of one `rlimit`.
@@ -281,8 +281,8 @@ pub(crate) fn soft_limit(resource: Resource) -> io::Result<u64> {
     Ok(unsafe { raw.assume_init_ref() }.rlim_cur)
 }
 
-/// [`fallocate`] for a range within the file, which stays as long as it is: one that somebody
-/// truncated must not come back as zeros.
+/// Reserves a range within the file as [`fallocate`] does, but keeps the file's length: a range
+/// that was truncated must not come back as zeros.
 pub(crate) fn reserve(fd: BorrowedFd<'_>, offset: u64, len_bytes: u64) -> io::Result<()> {
     let reserved = in_pieces(offset, len_bytes, |at, len| {
         // SAFETY: the call takes no pointer.
@@ -292,7 +292,7 @@ pub(crate) fn reserve(fd: BorrowedFd<'_>, offset: u64, len_bytes: u64) -> io::Re
         }
     });
     match reserved {
-        // Not every file system can; the library call then writes to every block.
+        // WHY: not every file system supports it; the library call then writes to every block.
         Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
             fallocate(fd, offset, len_bytes)
         }
@@ -300,17 +300,17 @@ pub(crate) fn reserve(fd: BorrowedFd<'_>, offset: u64, len_bytes: u64) -> io::Re
     }
 }
 
-/// Reserves the bytes of a range, so that touching them later cannot fail; `ENOSPC` if it cannot.
-/// Grows the file if it ends before.
+/// Reserves the bytes of a range, so that later accesses to them cannot fail; `ENOSPC` if there is
+/// no space. Extends a shorter file.
 pub(crate) fn fallocate(fd: BorrowedFd<'_>, offset: u64, len_bytes: u64) -> io::Result<()> {
     in_pieces(offset, len_bytes, |at, len| {
-        // This call returns its error and leaves `errno` alone.
+        // This call returns its error and does not set `errno`.
         // SAFETY: the call takes no pointer.
         unsafe { libc::posix_fallocate(fd.as_raw_fd(), at, len) }
     })
 }
 
-/// Has `reserve` reserve a range; it returns 0 or an error number.
+/// Reserves a range by calls of `reserve`, which returns 0 or an error number.
 fn in_pieces(
     offset: u64,
     len_bytes: u64,
@@ -322,8 +322,8 @@ fn in_pieces(
         let len = piece.min(end - at);
         match reserve(at, len) {
             0 => at += len,
-            // WHY: a kernel may give back on a signal all that it had reserved (tmpfs did so for
-            // years). Under a timer that is faster than the whole, only pieces ever get done.
+            // WHY: on a signal a kernel may release all that it had reserved (tmpfs did so for
+            // years). If signals come faster than the whole range is reserved, only pieces succeed.
             libc::EINTR => piece = (piece / 2).max(RESERVED_BYTES_MIN),
             error => return Err(io::Error::from_raw_os_error(error)),
         }
@@ -331,13 +331,13 @@ fn in_pieces(
     Ok(())
 }
 
-/// Fills `bytes` from `offset`; `UnexpectedEof` if the file ends before.
+/// Fills `bytes` from `offset`; `UnexpectedEof` if the file is shorter.
 pub(crate) fn read_at(fd: BorrowedFd<'_>, bytes: &mut [u8], offset: u64) -> io::Result<()> {
     // SAFETY: the slice is writable.
     unsafe { read_raw_at(fd, bytes.as_mut_ptr(), bytes.len(), offset) }
 }
 
-/// [`read_at`] into memory that need not hold a value yet.
+/// Reads as [`read_at`] does, into memory that may be uninitialised.
 ///
 /// # Safety
 ///
@@ -351,9 +351,9 @@ pub(crate) unsafe fn read_raw_at(
     let mut done = 0;
     while done < bytes {
         let offset = to_off(offset + done as u64)?;
-        // SAFETY: the caller's contract; `done` is less than `bytes`.
+        // SAFETY: `to` is writable for `bytes` by the contract; `done` is less than `bytes`.
         let to = unsafe { to.add(done) }.cast();
-        // SAFETY: the caller's contract.
+        // SAFETY: `to` is writable for the remaining `bytes - done` by the contract.
         match retry(|| unsafe { libc::pread(fd.as_raw_fd(), to, bytes - done, offset) })? {
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
             more => done += more,
@@ -362,7 +362,7 @@ pub(crate) unsafe fn read_raw_at(
     Ok(())
 }
 
-/// Writes all of `bytes` at `offset`. `EFBIG` where this process may not write so far.
+/// Writes all of `bytes` at `offset`. `EFBIG` if this process may not write that far.
 pub(crate) fn write_at(fd: BorrowedFd<'_>, mut bytes: &[u8], offset: u64) -> io::Result<()> {
     check_size_limit(offset.saturating_add(bytes.len() as u64))?;
     let mut offset = to_off(offset)?;
@@ -383,7 +383,7 @@ fn to_off(bytes: u64) -> io::Result<off_t> {
     off_t::try_from(bytes).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
-/// The magic number of the file system, as in statfs(2).
+/// Returns the magic number of the file system, as in statfs(2).
 pub(crate) fn file_system_type(fd: BorrowedFd<'_>) -> io::Result<u64> {
     let mut raw = MaybeUninit::<libc::statfs>::uninit();
     // SAFETY: `raw` is valid for the write of one `statfs`.
@@ -394,15 +394,15 @@ pub(crate) fn file_system_type(fd: BorrowedFd<'_>) -> io::Result<u64> {
     Ok(kind as u64 & 0xffff_ffff)
 }
 
-/// What an unprivileged user may still have of a file system.
+/// The space of a file system that an unprivileged user may still use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FreeSpace {
     pub(crate) bytes: u64,
-    /// `None` where files are not counted.
+    /// `None` if the file system does not count files.
     pub(crate) files: Option<u64>,
 }
 
-/// Returns what is left of the file system that `fd` is on.
+/// Returns the free space of the file system that `fd` is on.
 pub(crate) fn free_space(fd: BorrowedFd<'_>) -> io::Result<FreeSpace> {
     let mut raw = MaybeUninit::<libc::statvfs>::uninit();
     // SAFETY: `raw` is valid for the write of one `statvfs`.
@@ -416,8 +416,8 @@ pub(crate) fn free_space(fd: BorrowedFd<'_>) -> io::Result<FreeSpace> {
     Ok(FreeSpace { bytes, files })
 }
 
-/// Signals that a thread raises by what it does itself. A thread that blocks one of them is killed
-/// by it, with its process, whatever handler there is.
+/// Signals that a thread raises by its own instructions. A thread that blocks one of them is killed
+/// by it, with its process, even if there is a handler.
 const SYNCHRONOUS_SIGNALS: [c_int; 7] = [
     libc::SIGBUS,
     libc::SIGSEGV,
@@ -428,8 +428,8 @@ const SYNCHRONOUS_SIGNALS: [c_int; 7] = [
     libc::SIGABRT,
 ];
 
-/// Leaves signals that somebody sends to the other threads of the process: blocks, in the calling
-/// thread, all but those that it raises itself.
+/// Leaves signals that other processes send to the other threads of this process: blocks, in the
+/// calling thread, all signals except those that it raises itself.
 pub(crate) fn block_sent_signals() {
     let mut set = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: `set` is valid for the write.
@@ -439,20 +439,20 @@ pub(crate) fn block_sent_signals() {
         unsafe { libc::sigdelset(set.as_mut_ptr(), signal) };
     }
     let (set, former) = (set.as_ptr(), std::ptr::null_mut());
-    // SAFETY: the set was filled, and the former one is not asked for.
+    // SAFETY: the set was filled, and null means that the former one is not returned.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, set, former) };
 }
 
-/// 128 bits from the kernel's random number generator.
+/// Returns 128 bits from the kernel's random number generator.
 pub(crate) fn random_bytes() -> io::Result<[u8; 16]> {
     let mut bytes = [0; 16];
     let (to, len) = (bytes.as_mut_ptr().cast(), bytes.len());
-    // SAFETY: `to` is valid for writes of `len` bytes. Up to 256 are never returned in part.
+    // SAFETY: `to` is valid for writes of `len` bytes. Up to 256 bytes are always returned in full.
     retry(|| unsafe { libc::getrandom(to, len, 0) })?;
     Ok(bytes)
 }
 
-/// The kernel's identity of this boot of the machine.
+/// Returns the kernel's id of this boot of the machine.
 pub(crate) fn boot_id() -> io::Result<[u8; 16]> {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
     let digits = text.trim().replace('-', "");
@@ -462,7 +462,7 @@ pub(crate) fn boot_id() -> io::Result<[u8; 16]> {
     }
 }
 
-/// The user whose rights this process has.
+/// Returns the user whose rights this process has.
 pub(crate) fn effective_uid() -> u32 {
     // SAFETY: the call takes nothing and cannot fail.
     unsafe { libc::geteuid() }

@@ -1,4 +1,4 @@
-//! A region: the memory under a lane or a block, on the heap or mapped from a file.
+//! Regions: the memory under a lane or a block, on the heap or mapped from a file.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::io;
@@ -11,16 +11,16 @@ use crate::protocol::layout::SEPARATION_BYTES;
 
 const PAGE_BYTES: usize = 4096;
 
-/// May the region be written?
+/// The access that a region permits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Stores fault.
+    /// Loads only; stores fault.
     Read,
     /// Loads and stores.
     Write,
 }
 
-/// Zeroed heap memory, or a part of a file; given back on drop.
+/// Zeroed heap memory, or a mapped part of a file; freed or unmapped on drop.
 #[derive(Debug)]
 pub(crate) struct Region {
     address: *mut u8,
@@ -30,17 +30,17 @@ pub(crate) struct Region {
 #[derive(Debug)]
 enum Kind {
     Heap(Layout),
-    /// Dropped in this order: what is unmapped must not be watched any more.
+    /// Dropped in this order: a region must not be watched any more when it is unmapped.
     Mapped(Watch, #[expect(dead_code, reason = "held for its drop, which unmaps")] MmapRaw),
 }
 
-// SAFETY: a region is an address; those who use it answer for their accesses.
+// SAFETY: a region is only an address; its users are responsible for their accesses.
 unsafe impl Send for Region {}
 // SAFETY: as above; the region itself has no operation that changes it.
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// `bytes` zeroed bytes of heap memory.
+    /// Allocates `bytes` zeroed bytes of heap memory.
     #[must_use]
     pub(crate) fn heap(bytes: usize) -> Self {
         let layout = Layout::from_size_align(bytes.max(1), SEPARATION_BYTES)
@@ -57,7 +57,7 @@ impl Region {
     /// the region is used: a forked child maps it again.
     ///
     /// # Errors
-    ///
+    /// The error of the system call.
     /// The system call's.
     pub(crate) fn map(
         file: BorrowedFd<'_>,
@@ -76,27 +76,27 @@ impl Region {
         Ok(Self { address, kind: Kind::Mapped(watch, map) })
     }
 
-    /// First byte.
+    /// Returns the address of the first byte.
     #[must_use]
     pub(crate) const fn address(&self) -> *mut u8 {
         self.address
     }
 
-    /// Has the kernel map the first `bytes` bytes now, which this process may write, instead of
-    /// page by page when they are written first. Does nothing where it cannot, before Linux 5.14.
+    /// Maps the first `bytes` bytes now, which this process may write, instead of page by page at
+    /// the first writes. Does nothing where the kernel cannot, before Linux 5.14.
     pub(crate) fn touch(&self, bytes: usize) {
         if matches!(self.kind, Kind::Heap(_)) {
             return;
         }
-        // WHY: a file of another page size may be mapped in the middle of a page.
+        // WHY: with another page size, the region may begin in the middle of a page.
         let ahead = self.address as usize % PAGE_BYTES;
-        // SAFETY: the page that the region begins in is mapped from its begin on.
+        // SAFETY: the page in which the region begins is mapped from its start on.
         let begin = unsafe { self.address.sub(ahead) };
-        // SAFETY: the call maps pages of a region that is there, and stores nothing.
+        // SAFETY: the call maps pages of an existing region, and stores nothing.
         unsafe { libc::madvise(begin.cast(), ahead + bytes, libc::MADV_POPULATE_WRITE) };
     }
 
-    /// True once its file was found not to hold it any more.
+    /// Returns true once its file was found not to hold it any more.
     pub(crate) fn is_lost(&self) -> bool {
         match &self.kind {
             Kind::Heap(_) => false,

@@ -1,5 +1,5 @@
-//! What a thread can ask of the kernel to be in time: a processor, a priority, memory that stays,
-//! and processors that do not sleep.
+//! Real-time settings of a thread: its CPU, its priority, memory that stays resident, and CPUs that
+//! do not enter sleep states.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::os::descriptor::above_standard;
 
-/// Bytes of stack that [`touch_stack`] makes sure of.
+/// Number of bytes of stack that [`touch_stack`] makes resident.
 const STACK_BYTES: usize = 256 * 1024;
 const PAGE_BYTES: usize = 4096;
 
@@ -15,65 +15,65 @@ fn done(answer: libc::c_int) -> io::Result<()> {
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Keeps the calling thread on one processor.
+/// Pins the calling thread to one CPU.
 ///
 /// # Errors
 ///
-/// There is no such processor, or this process may not use it.
+/// The CPU does not exist, or this process may not use it.
 pub fn pin_to(core: usize) -> io::Result<()> {
     if core >= libc::CPU_SETSIZE as usize {
         return Err(io::Error::from_raw_os_error(libc::EINVAL));
     }
-    // SAFETY: a set of no processors is all zeros.
+    // SAFETY: all zeros are an empty set.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the processor is one that a set has room for.
+    // SAFETY: the CPU's number is below the size of the set.
     unsafe { libc::CPU_SET(core, &mut set) };
     // SAFETY: the set is valid for its size; 0 is the calling thread.
     done(unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) })
 }
 
-/// Has the calling thread run before all that has a lower real-time priority, or none, until it
-/// sleeps: SCHED_FIFO with this priority, 1 to 99.
+/// Sets the calling thread to SCHED_FIFO with this priority, 1 to 99: until it sleeps, it runs
+/// before all threads with a lower real-time priority, or none.
 ///
 /// # Errors
 ///
-/// EPERM without CAP_SYS_NICE or a limit RLIMIT_RTPRIO of at least that; EINVAL for other numbers.
+/// EPERM without CAP_SYS_NICE or a limit RLIMIT_RTPRIO of at least `priority`; EINVAL for other
+/// numbers.
 pub fn run_first(priority: u8) -> io::Result<()> {
-    // SAFETY: the parameters of a policy are plain data, of which zeros are none.
+    // SAFETY: the parameters of a policy are plain integers, for which zeros are valid.
     let mut wanted: libc::sched_param = unsafe { std::mem::zeroed() };
     wanted.sched_priority = priority.into();
     // SAFETY: the parameters are valid; 0 is the calling thread.
     done(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const wanted) })
 }
 
-/// Keeps all memory of the process from being paged out, from when it is touched first.
+/// Keeps all memory of the process from being paged out, from the first access on.
 ///
 /// # Errors
 ///
-/// EPERM or ENOMEM without CAP_IPC_LOCK or a limit RLIMIT_MEMLOCK that suffices.
+/// EPERM or ENOMEM without CAP_IPC_LOCK or a sufficient limit RLIMIT_MEMLOCK.
 pub fn lock_memory() -> io::Result<()> {
     let flags = libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT;
     // SAFETY: the call takes no pointer.
     done(unsafe { libc::mlockall(flags) })
 }
 
-/// The kernel's interface for how long processors may take to wake (PM QoS).
+/// The kernel's interface for the maximum wake-up latency of CPUs (PM QoS).
 const LATENCY_FILE: &str = "/dev/cpu_dma_latency";
 
-/// Keeps the processors of the machine from sleeping for as long as it lives: without anything to
-/// do they look for it all the time. The kernel takes it back when the process ends, however it
-/// does.
+/// Keeps the CPUs of the machine out of sleep states for as long as it lives: an idle CPU polls for
+/// work. The kernel withdraws the request when the process ends, for whatever reason.
 #[derive(Debug)]
 pub struct Awake {
     _request: File,
 }
 
 impl Awake {
-    /// Asks for it.
+    /// Requests it.
     ///
     /// # Errors
     ///
-    /// The file is not there (a kernel without PM QoS, a container), or, as usual, only root may
+    /// The file does not exist (a kernel without PM QoS, a container), or, as usual, only root may
     /// write it.
     pub fn keep() -> io::Result<Self> {
         Self::keep_by(Path::new(LATENCY_FILE))
@@ -82,8 +82,8 @@ impl Awake {
     fn keep_by(path: &Path) -> io::Result<Self> {
         let open = || File::options().write(true).open(path);
         let mut request = above_standard(open)?;
-        // WHY zero: of one microsecond the kernel makes a sleep of which a virtual machine's host
-        // makes tens or hundreds.
+        // WHY zero: for one microsecond the kernel chooses a sleep state that a virtual machine's
+        // host turns into one of tens or hundreds of microseconds.
         request.write_all(&0_i32.to_ne_bytes())?;
         Ok(Self { _request: request })
     }

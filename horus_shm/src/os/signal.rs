@@ -1,6 +1,7 @@
-//! The signal SIGBUS: one handler of ours, and handing on to the one from before what is not ours.
+//! The signal SIGBUS: one handler of this library, which forwards other signals to the previous
+//! handler.
 //!
-//! Whatever runs in a signal handler here makes plain system calls only: no allocation, no lock.
+//! Code that runs in a signal handler here makes plain system calls only: no allocation, no lock.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -15,27 +16,27 @@ use crate::os::region::Access;
 const PRIVATE_EXPEDITED: c_int = 1 << 3;
 const REGISTER_PRIVATE_EXPEDITED: c_int = 1 << 4;
 
-/// A handler as `SA_SIGINFO` asks for.
+/// The type of a handler for `SA_SIGINFO`.
 pub(crate) type Handler = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
 
-/// What SIGBUS did before our handler; null until that is installed. What it points to is never
+/// The action for SIGBUS before our handler; null until that is installed. The action is never
 /// changed or freed.
 static PREVIOUS: AtomicPtr<sigaction> = AtomicPtr::new(ptr::null_mut());
-/// Set once a previous handler that was to run once (`SA_RESETHAND`) has run.
+/// Set once a previous handler for one signal only (`SA_RESETHAND`) has run.
 static SPENT: AtomicBool = AtomicBool::new(false);
 
-/// Makes `handler` the one for SIGBUS; to be called once in a process.
+/// Installs `handler` for SIGBUS; to be called once in a process.
 pub(crate) fn install(handler: Handler) -> io::Result<()> {
     let previous = current()?;
     let mut ours = previous;
     ours.sa_sigaction = handler as usize;
-    // WHY: on the signal stack, because std's and other languages' threads have little room on
-    // their own; and restarting, because a SIGBUS from `kill` should interrupt nothing.
+    // WHY on the signal stack: threads of std and of other languages may have small stacks. WHY
+    // restarting: a SIGBUS from `kill` should not interrupt system calls.
     ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
     // SAFETY: the set is valid for the write.
     unsafe { libc::sigemptyset(&mut ours.sa_mask) };
-    // WHY: known before it can be needed: the next fault may come at once, in another thread.
-    // ORDERING(previous): Release. Pairs with the load in `hand_on`.
+    // WHY stored first: the next fault may come at once, in another thread.
+    //  ORDERING(previous): Release. Pairs with the load in `hand_on`.
     PREVIOUS.store(Box::into_raw(Box::new(previous)), Ordering::Release);
     let mut replaced = previous;
     // SAFETY: both actions are valid; the handler does only what is allowed in one.
@@ -43,8 +44,8 @@ pub(crate) fn install(handler: Handler) -> io::Result<()> {
         return Err(io::Error::last_os_error());
     }
     if replaced.sa_sigaction != previous.sa_sigaction {
-        // Another thread was just installing one.
-        // ORDERING(previous): Release. Pairs with the load in `hand_on`.
+        // WHY: another thread installed a handler meanwhile.
+        //  ORDERING(previous): Release. Pairs with the load in `hand_on`.
         PREVIOUS.store(Box::into_raw(Box::new(replaced)), Ordering::Release);
     }
     Ok(())
@@ -52,7 +53,7 @@ pub(crate) fn install(handler: Handler) -> io::Result<()> {
 
 fn current() -> io::Result<sigaction> {
     let mut action = MaybeUninit::<sigaction>::uninit();
-    // SAFETY: `action` is valid for the write, and null asks for no change.
+    // SAFETY: `action` is valid for the write, and null means no change.
     if unsafe { libc::sigaction(libc::SIGBUS, ptr::null(), action.as_mut_ptr()) } != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -60,19 +61,20 @@ fn current() -> io::Result<sigaction> {
     Ok(unsafe { action.assume_init() })
 }
 
-/// Where a fault is, if memory was touched that a file does not (or no longer) hold.
+/// Returns the address of a fault if it was an access to memory that a file does not (or no longer)
+/// hold.
 ///
 /// # Safety
 ///
-/// `info` is what the kernel gave a handler of SIGBUS.
+/// `info` was passed by the kernel to a handler of SIGBUS.
 pub(crate) unsafe fn missing_page(info: *const siginfo_t) -> Option<*mut u8> {
-    // SAFETY: the caller's contract.
+    // SAFETY: the kernel passed a valid `info`, by the contract.
     let info = unsafe { &*info };
     // SAFETY: the kernel fills in the address with this code.
     (info.si_code == libc::BUS_ADRERR).then(|| unsafe { info.si_addr() }.cast())
 }
 
-/// Runs `body`, a part of a handler, so that the interrupted code finds its `errno` again.
+/// Runs `body`, a part of a handler, and restores `errno` for the interrupted code.
 pub(crate) fn keep_errno<T>(body: impl FnOnce() -> T) -> T {
     // SAFETY: the call takes nothing and cannot fail.
     let errno = unsafe { libc::__errno_location() };
@@ -84,11 +86,12 @@ pub(crate) fn keep_errno<T>(body: impl FnOnce() -> T) -> T {
     answer
 }
 
-/// Puts zeroed private memory in the place of a mapping. Async-signal-safe.
+/// Maps zeroed private memory over a mapping. Async-signal-safe.
 ///
 /// # Safety
 ///
-/// A mapping of the caller's begins at `address` and has `bytes` bytes; nobody minds its content.
+/// A mapping of the caller begins at `address` and has `bytes` bytes; no code relies on its
+/// content.
 pub(crate) unsafe fn map_zeros(address: *mut u8, bytes: usize, access: Access) -> bool {
     let protection = match access {
         Access::Read => libc::PROT_READ,
@@ -100,13 +103,13 @@ pub(crate) unsafe fn map_zeros(address: *mut u8, bytes: usize, access: Access) -
     map != libc::MAP_FAILED
 }
 
-/// Puts a private copy of a part of a file in the place of a mapping, made page by page when it is
-/// written. Async-signal-safe.
+/// Maps a private copy of a part of a file over a mapping; pages are copied when they are written.
+/// Async-signal-safe.
 ///
 /// # Safety
 ///
-/// A mapping of the caller's begins at `address` and has `bytes` bytes. Nobody minds that its
-/// content may be another.
+/// A mapping of the caller begins at `address` and has `bytes` bytes. No code relies on its content
+/// staying the same.
 pub(crate) unsafe fn map_private(address: *mut u8, bytes: usize, fd: c_int, offset: u64) -> bool {
     let Ok(offset) = libc::off_t::try_from(offset) else { return false };
     let protection = libc::PROT_READ | libc::PROT_WRITE;
@@ -120,13 +123,13 @@ pub(crate) unsafe fn map_private(address: *mut u8, bytes: usize, fd: c_int, offs
 ///
 /// # Safety
 ///
-/// A mapping of the caller's begins at `address` and has `bytes` bytes.
+/// A mapping of the caller begins at `address` and has `bytes` bytes.
 pub(crate) unsafe fn forbid_writes(address: *mut u8, bytes: usize) {
-    // SAFETY: the caller's contract; the content stays.
+    // SAFETY: the mapping is the caller's by the contract; its content stays.
     unsafe { libc::mprotect(address.cast(), bytes, libc::PROT_READ) };
 }
 
-/// Has every running thread of this process pass a full barrier, if the kernel knows how.
+/// Makes every running thread of this process pass a full barrier, if the kernel supports it.
 /// Async-signal-safe.
 pub(crate) fn order_threads() {
     for command in [REGISTER_PRIVATE_EXPEDITED, PRIVATE_EXPEDITED] {
@@ -135,19 +138,19 @@ pub(crate) fn order_threads() {
     }
 }
 
-/// Lets the handler from before have the signal, as if ours were not there.
+/// Runs the previous action for the signal, as if our handler were not installed.
 ///
 /// # Safety
 ///
-/// To be called in our handler, with what the kernel gave it.
+/// To be called in our handler, with the arguments from the kernel.
 pub(crate) unsafe fn hand_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     // ORDERING(previous): Acquire. Pairs with the store in `install`.
     let previous = PREVIOUS.load(Ordering::Acquire);
-    // SAFETY: null, or made by `install`, and neither changed nor freed since.
+    // SAFETY: null, or made by `install`, and neither changed nor freed since then.
     let Some(previous) = (unsafe { previous.as_ref() }) else { return };
-    // SAFETY: the caller's contract.
+    // SAFETY: the kernel passed a valid `info`, by the contract.
     let code = unsafe { (*info).si_code };
-    // A fault comes again if nothing is done about it; what somebody sent does not.
+    // WHY: an unhandled fault is raised again; a signal that was sent is not.
     let recurs = code > 0 && code != libc::BUS_MCEERR_AO;
     let once = previous.sa_flags & libc::SA_RESETHAND != 0;
     let spent = once && SPENT.swap(true, Ordering::Relaxed);
@@ -155,14 +158,15 @@ pub(crate) unsafe fn hand_on(signal: c_int, info: *mut siginfo_t, context: *mut 
         libc::SIG_IGN if !recurs => {}
         libc::SIG_DFL | libc::SIG_IGN => default(signal, recurs),
         _ if spent => default(signal, recurs),
-        // SAFETY: the caller's contract; the action is one that the kernel would have run.
+        // SAFETY: the arguments are the kernel's by the contract; the kernel would have run this
+        // action.
         _ => unsafe { run(previous, signal, info, context) },
     }
 }
 
-/// Restores the default and lets the signal come again. (The kernel ignores no fault.)
+/// Restores the default action and raises the signal again. (The kernel never ignores a fault.)
 fn default(signal: c_int, recurs: bool) {
-    // SAFETY: the signal's number is one; nothing of ours is behind the default.
+    // SAFETY: the number is that of a signal; the default action runs no code of this process.
     unsafe { libc::signal(signal, libc::SIG_DFL) };
     if !recurs {
         // SAFETY: the call takes no pointer. It takes effect when the handler returns.
@@ -170,7 +174,7 @@ fn default(signal: c_int, recurs: bool) {
     }
 }
 
-/// Runs the handler of `action` under the signal mask that it asked for.
+/// Runs the handler of `action` under the signal mask of the action.
 ///
 /// # Safety
 ///

@@ -1,4 +1,4 @@
-//! The signals that ask a process to end, noted instead of obeyed for a while.
+//! Termination signals: recorded for the program, instead of ending the process at once.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -10,22 +10,22 @@ use libc::{c_int, sigaction};
 
 use crate::protocol::sync::Word;
 
-/// What asks a process to end.
+/// The termination signals.
 const ENDING: [c_int; 2] = [libc::SIGINT, libc::SIGTERM];
 
-/// The number of the first of them that has come, 0 before; and the two bits below. WHY one word: a
-/// thread may be in the handler, held up, while the last user goes. Either the user finds the
-/// signal here, or the handler finds that nobody notes any more; never neither.
+/// The number of the first termination signal that has come, 0 before; and the two bits below. WHY
+/// one word: a thread may be suspended in the handler while the last user is dropped. Either the
+/// user finds the signal here, or the handler finds the word `OFF`; never neither.
 static STATE: AtomicU64 = AtomicU64::new(OFF);
-/// Nobody notes signals.
+/// No user records signals.
 const OFF: u64 = 0;
-/// Somebody notes signals.
+/// A user records signals.
 const ARMED: u64 = 1 << 32;
-/// Somebody has been told of the one that has come.
+/// A user has read the signal that has come.
 const TOLD: u64 = 1 << 33;
 static USERS: Mutex<Users> = Mutex::new(Users { count: 0, previous: None });
 
-/// Who wants signals noted, and what they did before.
+/// The number of users that record signals, and the previous actions.
 struct Users {
     count: usize,
     previous: Option<[sigaction; 2]>,
@@ -35,24 +35,25 @@ fn users() -> MutexGuard<'static, Users> {
     USERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// While one of these lives, the first SIGINT or SIGTERM is noted, and a second one ends the
-/// process at once, with 128 and its number.
+/// While one of these lives, the first SIGINT or SIGTERM is recorded, and a second one ends the
+/// process at once, with exit status 128 plus its number.
 ///
-/// When the last one is dropped, the signals do what they did before, unless somebody has said
-/// otherwise meanwhile. One that nobody has been told of is sent again then: none is lost.
+/// When the last one is dropped, the previous actions are restored, unless the program has set
+/// others meanwhile. A recorded signal that no user has read is then sent again: none is lost.
 #[derive(Debug)]
 pub struct TerminationSignals(());
 
 impl TerminationSignals {
-    /// Begins to note signals. Some system calls.
+    /// Starts recording signals. Some system calls.
     ///
     /// # Errors
     ///
-    /// What the system says; a filter of system calls may forbid handlers.
+    /// The error of the system; a seccomp filter may forbid handlers.
     pub fn install() -> io::Result<Self> {
         let mut users = users();
         if users.count == 0 {
-            // Relaxed: the system calls below are far behind it, and the handler tells by the word.
+            // Relaxed: the system calls below come long after it, and the handler depends on this
+            // word only.
             STATE.set(ARMED);
             let first = noting().and_then(|action| exchange(ENDING[0], &action));
             let first = first.inspect_err(|_| STATE.set(OFF))?;
@@ -66,13 +67,14 @@ impl TerminationSignals {
         Ok(Self(()))
     }
 
-    /// The signal that has come, if one has. A load.
+    /// Returns the signal that has come, if any. A load.
     #[must_use]
     pub fn received(&self) -> Option<i32> {
-        // Relaxed: a number, because of which nothing else is read.
+        // Relaxed: a number; no other memory is read because of it.
         let state = STATE.get();
         let signal = number(state)?;
-        // It changes no more but by this, while somebody notes.
+        // WHY it can fail harmlessly: while a user records, only this call changes a word with a
+        // signal.
         STATE.compare_exchange_relaxed(state, state | TOLD);
         Some(signal)
     }
@@ -93,13 +95,14 @@ impl Drop for TerminationSignals {
     }
 }
 
-/// The signal that has come.
+/// Returns the signal that has come.
 fn number(state: u64) -> Option<c_int> {
     let number = (state & 0xff) as c_int;
     (number != 0).then_some(number)
 }
 
-/// Notes no more; sends again what nobody has been told of. The signals do what they did before.
+/// Stops recording; sends a signal again that no user has read. The previous actions are restored
+/// already.
 fn disarm() {
     let state = loop {
         let state = STATE.get();
@@ -120,16 +123,16 @@ fn send(signal: c_int) {
     unsafe { libc::kill(this, signal) };
 }
 
-/// Notes the first signal; the second ends the process.
+/// Records the first signal; the second ends the process.
 extern "C" fn note(signal: c_int) {
-    // Relaxed: a word that stands for itself, and `OFF` comes after the system calls that put back
-    // what the signals did before.
+    // Relaxed: the word is self-contained, and `OFF` is stored after the system calls that restored
+    // the previous actions.
     loop {
         match STATE.get() {
             ARMED if STATE.compare_exchange_relaxed(ARMED, ARMED | signal as u64) => return,
-            // Another thread was quicker.
+            // Another thread was faster.
             ARMED => {}
-            // This thread was held up until here: the signal does what it did before.
+            // This thread was suspended until now: the previous action is to handle the signal.
             OFF => return crate::os::signal::keep_errno(|| send(signal)),
             // SAFETY: allowed in a handler, and takes no pointer.
             _ => unsafe { libc::_exit(128 + signal) },
@@ -137,11 +140,11 @@ extern "C" fn note(signal: c_int) {
     }
 }
 
-/// The action that notes a signal.
+/// Returns the action that records a signal.
 fn noting() -> io::Result<sigaction> {
     let mut action = current(ENDING[0])?;
     action.sa_sigaction = note as *const () as usize;
-    // WHY restarting: what nodes read and write is not to be cut short.
+    // WHY restarting: reads and writes of nodes should not be interrupted.
     action.sa_flags = libc::SA_ONSTACK | libc::SA_RESTART;
     // SAFETY: the set is valid for the write.
     unsafe { libc::sigemptyset(&raw mut action.sa_mask) };
@@ -156,11 +159,11 @@ fn exchange(signal: c_int, action: &sigaction) -> io::Result<sigaction> {
     change(signal, action)
 }
 
-/// Replaces what a signal does, if `action` is not null; what it did.
+/// Replaces the action of a signal, if `action` is not null; returns the old one.
 fn change(signal: c_int, action: *const sigaction) -> io::Result<sigaction> {
     let mut before = MaybeUninit::<sigaction>::uninit();
-    // SAFETY: `action` is null or valid, as both callers have it, and `before` is valid for the
-    // write; the handler does only what is allowed in one.
+    // SAFETY: `action` is null or valid, as both callers pass it, and `before` is valid for the
+    // write; the handler only does what is allowed in one.
     if unsafe { libc::sigaction(signal, action, before.as_mut_ptr()) } != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -168,11 +171,11 @@ fn change(signal: c_int, action: *const sigaction) -> io::Result<sigaction> {
     Ok(unsafe { before.assume_init() })
 }
 
-/// Has a signal do what it did before, if it does what we said.
+/// Restores the previous action of a signal, if the present one is ours.
 fn put_back(signal: c_int, previous: &sigaction) {
     let is_ours = |action: &sigaction| action.sa_sigaction == note as *const () as usize;
     if current(signal).is_ok_and(|action| is_ours(&action)) {
-        // It worked when it was installed.
+        // WHY ignored: the same call succeeded when the action was installed.
         let _ = exchange(signal, previous);
     }
 }

@@ -1,10 +1,10 @@
-//! A forked child must not inherit lock descriptors, writable shared memory, or state behind the
-//! locks of threads that do not exist there.
+//! Fork handling: a child must not inherit lock descriptors, writable shared memory, or state
+//! behind locks of threads that it does not have.
 //!
-//! An open file description keeps its locks until the last descriptor of it is closed, and `fork`
-//! copies descriptors. A child would keep its parent alive in the eyes of everybody else; so it
-//! closes each [`LockFd`] before `fork` returns in it. `vfork` and `posix_spawn` run no handlers;
-//! there `exec` closes the descriptors, which are all `O_CLOEXEC`.
+//! An open file description keeps its locks until its last descriptor is closed, and `fork` copies
+//! descriptors. A child would keep its parent alive for all other processes; so it closes each
+//! [`LockFd`] before `fork` returns in it. `vfork` and `posix_spawn` run no handlers; there `exec`
+//! closes the descriptors, which are all `O_CLOEXEC`.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -18,10 +18,11 @@ use crate::os::descriptor::{self, Held};
 use crate::os::fault;
 use crate::os::lock::{LockRange, unlock};
 
-/// Lock descriptors that one process can have: one for each open namespace.
+/// Maximum number of lock descriptors of one process: one for each open namespace.
 pub(crate) const LOCK_FD_LIMIT: usize = 64;
 
-/// How often, a millisecond apart, [`LockFd::open`] waits for forks in other threads to end.
+/// Number of times, a millisecond apart, that [`LockFd::open`] waits for forks in other threads to
+/// end.
 const FORK_WAIT_LIMIT: u32 = 1000;
 
 const NO_FD: i32 = -1;
@@ -31,19 +32,20 @@ static FORKS_BEGUN: AtomicU64 = AtomicU64::new(0);
 static FORKS_ENDED: AtomicU64 = AtomicU64::new(0);
 static LOCK_FDS: [AtomicI32; LOCK_FD_LIMIT] = [const { AtomicI32::new(NO_FD) }; LOCK_FD_LIMIT];
 static INSTALLED: AtomicBool = AtomicBool::new(false);
-/// Set by the table of handles, which lies above this room.
+/// Set by the table of handles, which is above this room.
 static IN_CHILD: OnceLock<fn()> = OnceLock::new();
 
-/// Grows with every fork: greater here than in any ancestor that used this library.
+/// Returns the fork epoch: it grows with every fork, so it is greater here than in any ancestor
+/// that used this library.
 ///
-/// What was made at another epoch belongs to an ancestor. One relaxed load.
+/// An object of another epoch belongs to an ancestor. One relaxed load.
 #[inline(always)]
 pub fn fork_epoch() -> u64 {
     // Relaxed: only the child handler stores it, while its process has one thread.
     EPOCH.load(Ordering::Relaxed)
 }
 
-/// Why a lock descriptor could not be had.
+/// The reason why a lock descriptor could not be opened.
 #[derive(Debug, Error)]
 pub(crate) enum LockFdError {
     #[error(transparent)]
@@ -58,11 +60,11 @@ pub(crate) enum LockFdError {
 #[derive(Debug)]
 pub(crate) struct LockFd {
     fd: Held,
-    /// Its number, as the table has it.
+    /// Its number in the table.
     number: i32,
     index: usize,
     epoch: u64,
-    /// Set once the program was found to have closed the descriptor.
+    /// True once the program was found to have closed the descriptor.
     lost: AtomicBool,
 }
 
@@ -77,8 +79,8 @@ impl LockFd {
             };
             let lock_fd = Self::register(Held::new(open()?)?)?;
             // ORDERING(fork): SeqCst load after the SeqCst exchange in `register`. Pairs with
-            // `before_fork`, the Dekker way: either this load sees that a fork has begun, or that
-            // fork's child finds the descriptor in its table.
+            // `before_fork`, as in Dekker's algorithm: either this load sees that a fork has begun,
+            // or that fork's child finds the descriptor in its table.
             if FORKS_BEGUN.load(Ordering::SeqCst) == forks {
                 return Ok(lock_fd);
             }
@@ -99,35 +101,36 @@ impl LockFd {
         Err(LockFdError::TableFull)
     }
 
-    /// Whether this is a copy in a forked child, where the descriptor is closed.
+    /// Returns true if this is a copy in a forked child, where the descriptor is closed.
     #[inline]
     pub(crate) fn is_forked(&self) -> bool {
         self.epoch != fork_epoch()
     }
 
-    /// True once [`Self::get`] found that the program closed the descriptor: the locks are gone.
+    /// Returns true once [`Self::get`] found that the program closed the descriptor: the locks are
+    /// gone.
     pub(crate) fn is_lost(&self) -> bool {
         // Relaxed: ordered by the fault epoch.
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// The descriptor; an error in a forked child, and when the program closed it.
+    /// Returns the descriptor; an error in a forked child, or if the program closed it.
     pub(crate) fn get(&self) -> io::Result<BorrowedFd<'_>> {
         if self.is_forked() {
             return Err(io::Error::other("the lock descriptor belongs to the parent process"));
         }
-        // WHY for good: another thread may be opening the same file under the same number.
+        // WHY permanent: another thread may be opening the same file under the same number.
         let fd = if self.is_lost() { Err(descriptor::closed()) } else { self.fd.get() };
         fd.inspect_err(|_| self.lose())
     }
 
-    /// Notes that the descriptor is not ours any more, and has all ends find out.
+    /// Marks the descriptor as lost, and advances the fault epoch, so that all endpoints notice.
     #[cold]
     fn lose(&self) {
         if self.lost.swap(true, Ordering::Relaxed) {
             return;
         }
-        // WHY: a forked child would close what has got the number by now.
+        // WHY: a forked child would close the file that has the number by now.
         // ORDERING(fork): SeqCst, as in `drop`. Fails where the number is another's entry.
         let order = (Ordering::SeqCst, Ordering::Relaxed);
         let _ = LOCK_FDS[self.index].compare_exchange(self.number, NO_FD, order.0, order.1);
@@ -137,20 +140,20 @@ impl LockFd {
 
 impl Drop for LockFd {
     fn drop(&mut self) {
-        // WHY: a child forked between the next two steps keeps the description open; it must hold
-        // no lock by then. It cannot fail on a range that needs no split.
+        // WHY: a child forked between the next two steps keeps the description open, and it must
+        // hold no lock by then. The call cannot fail on a range that needs no split.
         let unlocked = self.get().and_then(|fd| unlock(fd, LockRange::ALL));
-        // The handler, or the program, closed it: its number may be another file's by now.
+        // WHY: the handler, or the program, closed it: its number may be another file's by now.
         if unlocked.is_err() && (self.is_forked() || self.is_lost()) {
             return self.fd.forget();
         }
         // ORDERING(fork): SeqCst store. Pairs with `before_fork`: no child forked after the close
-        // below closes what has got the number by then.
+        // below closes the file that has the number by then.
         LOCK_FDS[self.index].store(NO_FD, Ordering::SeqCst);
     }
 }
 
-/// The number of forks so far, or `None` while another thread is in one.
+/// Returns the number of forks so far, or `None` while another thread is in one.
 fn forks_if_none_runs() -> Option<u64> {
     // ORDERING(fork): SeqCst loads, ended before begun. Pairs with `before_fork` and
     // `after_fork_in_parent`: equal counts mean that no fork ran when `begun` was read.
@@ -159,14 +162,15 @@ fn forks_if_none_runs() -> Option<u64> {
     (begun == ended).then_some(begun)
 }
 
-/// Installs the handlers once. Two threads may both do it: running them twice is harmless.
+/// Installs the handlers once. If two threads both do it, the handlers run twice, which is
+/// harmless.
 pub(crate) fn install_handlers() -> io::Result<()> {
-    // ORDERING(atfork): Acquire. Pairs with the Release below: who sees true may rely on forks
-    // that begin later to run the handlers.
+    // ORDERING(atfork): Acquire. Pairs with the Release below: a thread that sees true may rely on
+    // later forks to run the handlers.
     if INSTALLED.load(Ordering::Acquire) {
         return Ok(());
     }
-    // SAFETY: the three functions live as long as the code they would be called from, and do only
+    // SAFETY: the three functions live as long as the code that they are called from, and only do
     // what is allowed between fork and exec of a process with threads.
     let error = unsafe {
         libc::pthread_atfork(Some(before_fork), Some(after_fork_in_parent), Some(after_fork))
@@ -179,8 +183,8 @@ pub(crate) fn install_handlers() -> io::Result<()> {
     Ok(())
 }
 
-/// Installs the handlers, and has the child of every later fork call `hook` before `fork` returns
-/// in it. `hook` may do what a signal handler may. The first one stays.
+/// Installs the handlers, and makes the child of every later fork call `hook` before `fork` returns
+/// in it. `hook` may do what a signal handler may. Only the first hook is kept.
 pub(crate) fn run_in_child(hook: fn()) -> io::Result<()> {
     let _ = IN_CHILD.set(hook);
     install_handlers()
@@ -196,9 +200,9 @@ extern "C" fn after_fork_in_parent() {
     FORKS_ENDED.fetch_add(1, Ordering::SeqCst);
 }
 
-/// Runs in the child, its only thread: atomics, `mmap` and `close` only.
+/// Runs in the child, in its only thread: atomics, `mmap` and `close` only.
 extern "C" fn after_fork() {
-    // Relaxed, all of it: nobody else is here.
+    // Relaxed, all of it: there is no other thread.
     EPOCH.fetch_add(1, Ordering::Relaxed);
     fault::after_fork();
     fault::advance_epoch();
@@ -216,8 +220,8 @@ extern "C" fn after_fork() {
     }
 }
 
-/// A static that starts anew in a forked child: a mutex in it that some thread of the parent held
-/// during the fork stays locked in a copy that is leaked and never looked at again.
+/// A static that is made anew in a forked child. If a thread of the parent held a mutex in it
+/// during the fork, that mutex stays locked in a copy that is leaked and never used again.
 #[derive(Debug)]
 pub(crate) struct ForkLocal<T: 'static> {
     state: AtomicPtr<OfEpoch<T>>,
@@ -230,15 +234,15 @@ struct OfEpoch<T> {
 }
 
 impl<T: Default + Send + Sync + 'static> ForkLocal<T> {
-    /// A state that is made when it is first asked for.
+    /// Creates a state that is made when it is first used.
     pub(crate) const fn new() -> Self {
         Self { state: AtomicPtr::new(std::ptr::null_mut()) }
     }
 
-    /// The state of this process.
+    /// Returns the state of this process.
     pub(crate) fn get(&self) -> &'static T {
-        // ORDERING(fork-local): Acquire. Pairs with the exchange in `renew`: who sees the pointer
-        // sees the state behind it.
+        // ORDERING(fork-local): Acquire. Pairs with the exchange in `renew`: a thread that sees the
+        // pointer sees the state behind it.
         let found = self.state.load(Ordering::Acquire);
         Self::current(found).unwrap_or_else(|| self.renew(found))
     }
@@ -246,7 +250,8 @@ impl<T: Default + Send + Sync + 'static> ForkLocal<T> {
     #[cold]
     fn renew(&self, mut found: *mut OfEpoch<T>) -> &'static T {
         // WHY: without handlers the epoch never changes, so a child would go on with the parent's
-        // state. It only fails for want of memory, and opening a lock descriptor reports that.
+        // state. Installing them fails only for lack of memory, which opening a lock descriptor
+        // reports.
         let _ = install_handlers();
         let fresh = Box::into_raw(Box::new(OfEpoch { epoch: fork_epoch(), value: T::default() }));
         loop {
@@ -259,7 +264,7 @@ impl<T: Default + Send + Sync + 'static> ForkLocal<T> {
             };
             let Some(value) = Self::current(found) else { continue };
             if found != fresh {
-                // SAFETY: made by `Box::into_raw` above and shown to nobody.
+                // SAFETY: made by `Box::into_raw` above and not published.
                 drop(unsafe { Box::from_raw(fresh) });
             }
             return value;
@@ -267,7 +272,8 @@ impl<T: Default + Send + Sync + 'static> ForkLocal<T> {
     }
 
     fn current(state: *mut OfEpoch<T>) -> Option<&'static T> {
-        // SAFETY: null, or made by `Box::into_raw` in `renew`, only shared since, never freed.
+        // SAFETY: null, or made by `Box::into_raw` in `renew`, only shared since then, and never
+        // freed.
         let state: &'static OfEpoch<T> = unsafe { state.as_ref() }?;
         (state.epoch == fork_epoch()).then_some(&state.value)
     }
@@ -280,7 +286,7 @@ mod tests {
 
     use super::*;
 
-    /// Runs `body` in a forked child, and returns its answer.
+    /// Runs `body` in a forked child, and returns its result.
     fn fork(body: impl FnOnce() -> bool) -> bool {
         // SAFETY: the child is a copy whose other threads are gone; `body` takes no lock of theirs.
         let child = unsafe { libc::fork() };

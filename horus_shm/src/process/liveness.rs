@@ -1,9 +1,10 @@
-//! Who is alive: the registry of a namespace, and the locks that decide.
+//! Liveness of processes: the registry of a namespace, and the locks that decide.
 //!
 //! Each process, or each copy of this library in one, holds a lock on one byte of the registry
 //! file, by a descriptor that it never maps, passes on, or leaves to a forked child. The kernel
-//! gives the lock back when the last thread that could use the descriptor has left user mode for
-//! good: a free byte proves that its owner will never store again. No clock decides, nor a pid.
+//! releases the lock when the last thread that could use the descriptor has left user mode for
+//! good: a free byte proves that its owner will never store again. Neither a clock nor a pid
+//! decides.
 
 mod file;
 mod holder;
@@ -27,13 +28,13 @@ pub(crate) use holder::user_of;
 pub use record::RegistryFault;
 use record::{ENTRY_LIMIT, Entry, GENERATION_MAX};
 
-/// How often an attempt to join is repeated, and how long it waits for one who removes the file.
+/// Number of attempts to join, and the pause after one that met a process that removes the file.
 const JOIN_ATTEMPTS: u32 = 1000;
 const JOIN_PAUSE: Duration = Duration::from_millis(1);
 
 const GENERATION_BITS: u32 = GENERATION_MAX.count_ones();
 
-/// A process, as owner words name it: an entry of the registry and its generation.
+/// A process in an owner word: its entry in the registry, and the generation of that entry.
 ///
 /// ```text
 /// bits 63..48  entry + 1          bits 47..0  generation
@@ -43,16 +44,16 @@ const GENERATION_BITS: u32 = GENERATION_MAX.count_ones();
 pub struct Owner(u64);
 
 impl Owner {
-    /// No process: what an unowned word holds.
+    /// No process: the value of an unowned word.
     pub const NOBODY: Self = Self(0);
 
-    /// Any word of a file; whether it names an entry is for [`Registry::is_dead`] to find out.
+    /// Decodes any word of a file; [`Registry::is_dead`] finds out whether it names an entry.
     #[inline]
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
 
-    /// The word to store.
+    /// Returns the word to store.
     #[inline]
     pub const fn to_bits(self) -> u64 {
         self.0
@@ -72,13 +73,14 @@ impl Owner {
     }
 }
 
-/// What a process wrote about itself when it joined. For messages: none of it decides anything.
+/// The description of a process that it wrote when it joined. Only for messages: nothing depends on
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProcessInfo {
     /// Its id, in its own pid namespace.
     pub pid: u32,
-    /// When it started: field 22 of `/proc/<pid>/stat`, in clock ticks since boot.
+    /// Its start time: field 22 of `/proc/<pid>/stat`, in clock ticks since boot.
     pub start_time: u64,
     /// Its command name.
     pub name: String,
@@ -90,27 +92,27 @@ impl fmt::Display for ProcessInfo {
     }
 }
 
-/// Why a process could not join a registry.
+/// The reason why a process could not join a registry.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RegistryError {
     /// A system call failed.
     #[error("cannot {doing} the registry {}: {source}", path.display())]
     Io {
-        /// What was being done.
+        /// The operation that failed.
         doing: &'static str,
         /// The registry.
         path: PathBuf,
         /// The error of the system.
         source: io::Error,
     },
-    /// Something else has the registry's name. Permanent until somebody removes it.
+    /// A file of another kind has the registry's name. Permanent until it is removed.
     #[error("{} is not a regular file: remove it", path.display())]
     NotAFile {
-        /// What was found in place of a registry.
+        /// The path of the file that is not a registry.
         path: PathBuf,
     },
-    /// The file could be somebody else's. Permanent until somebody removes it.
+    /// Another user may be able to write the file. Permanent until it is removed.
     #[error(
         "the registry {} belongs to uid {uid} with mode {mode:04o} and {links} links, wanted \
          uid {wanted_uid}, mode {wanted_mode:04o} and 1 link: remove it, or set another directory",
@@ -123,14 +125,14 @@ pub enum RegistryError {
         uid: u32,
         /// Its permissions.
         mode: u32,
-        /// Its names.
+        /// Number of its names.
         links: u64,
         /// The user of this process.
         wanted_uid: u32,
-        /// The most that its permissions may be.
+        /// The widest permissions that are accepted.
         wanted_mode: u32,
     },
-    /// The file is of no use, but processes live by it. Retry after they ended.
+    /// The file is unusable, but processes hold locks on it. Retry after they ended.
     #[error(
         "the registry {} cannot be used: {fault}; processes still hold it: end them, and it will \
          be replaced", path.display()
@@ -138,7 +140,7 @@ pub enum RegistryError {
     Damaged {
         /// The registry.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The damage.
         fault: RegistryFault,
     },
     /// Every entry is taken by a live process. Transient.
@@ -146,7 +148,7 @@ pub enum RegistryError {
     Full {
         /// The registry.
         path: PathBuf,
-        /// Its entries.
+        /// Number of its entries.
         limit: u64,
     },
     /// This process has joined too many registries. Retry after one was left.
@@ -154,7 +156,7 @@ pub enum RegistryError {
     TooManyOpen {
         /// The registry.
         path: PathBuf,
-        /// The most that a process may be in.
+        /// Maximum number of registries of a process.
         limit: usize,
     },
     /// The file kept changing, or other threads kept forking. Transient.
@@ -163,7 +165,7 @@ pub enum RegistryError {
         /// The registry.
         path: PathBuf,
     },
-    /// The directory was removed on the way. Transient: open it anew.
+    /// The directory was removed meanwhile. Transient: open it again.
     #[error("the directory {} was removed: open it anew", path.display())]
     Gone {
         /// The directory.
@@ -171,10 +173,10 @@ pub enum RegistryError {
     },
 }
 
-/// This process's entry in the registry of a namespace. Dropping it is leaving.
+/// This process's entry in the registry of a namespace. Dropping it leaves the registry.
 ///
-/// In a forked child a copied `Registry` is inert: it takes everybody for alive, its locks answer
-/// errors, and dropping it does nothing to the parent.
+/// In a forked child a copied `Registry` is inert: it takes every process for alive, its locks
+/// return errors, and dropping it does not affect the parent.
 #[derive(Debug)]
 pub struct Registry {
     lock: LockFd,
@@ -184,15 +186,15 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Joins the registry in `dir`, making one if there is none. `path` is the directory's, for
+    /// Joins the registry in `dir`, and makes one if there is none. `path` is the directory's, for
     /// messages; the file gets `file_mode` and is refused if it permits more.
     ///
-    /// Costs some twenty system calls. Does not block, but for a second at most while another
+    /// Costs some twenty system calls. Does not block, except for at most a second while another
     /// process replaces the registry.
     ///
     /// # Errors
     ///
-    /// [`RegistryError`]. Nothing is left behind.
+    /// [`RegistryError`]. The call leaves nothing behind.
     pub fn join(dir: BorrowedFd<'_>, path: &Path, file_mode: u32) -> Result<Self, RegistryError> {
         let place = RegistryPath { dir, path, file_mode };
         for _ in 0..JOIN_ATTEMPTS {
@@ -212,14 +214,14 @@ impl Registry {
             Attempt::Wait => return Ok(Attempt::Wait),
         };
         let fd = open.lock.get().map_err(place.io("use"))?;
-        // WHY: who removes the file holds all entries. Against it, an entry that is not free is a
-        // process's, and whoever is joining counts as one who lives here.
+        // WHY: a process that removes the file holds all entries. So an entry that is not free
+        // belongs to a process, and a process that is joining counts as alive.
         let removal = record::removal_lock().map_err(place.io("join"))?;
         if !try_lock(fd, removal, LockKind::Shared).map_err(place.io("join"))? {
             return Ok(Attempt::Wait);
         }
         let me = claim_entry(fd, &open).map_err(place.io("join"))?;
-        // WHY: after the lock: whoever finds the file unattended from now on finds us.
+        // WHY after the lock: a process that finds the file unattended from now on finds this one.
         if !place.leads_to(&open.stat)? {
             return Ok(Attempt::Again);
         }
@@ -231,23 +233,23 @@ impl Registry {
         }
     }
 
-    /// The registry's random id: the files that name owners by it carry a copy.
+    /// Returns the registry's random id, of which files that name owners by it carry a copy.
     pub fn id(&self) -> [u8; 16] {
         self.id
     }
 
-    /// This process.
+    /// Returns the owner word of this process.
     pub fn me(&self) -> Owner {
         self.me
     }
 
-    /// Whether this is a copy in a forked child.
+    /// Returns true if this is a copy in a forked child.
     pub fn is_forked(&self) -> bool {
         self.lock.is_forked()
     }
 
-    /// Finds out which process excludes all others from a topic file, or holds a lease on it. For
-    /// messages: reads files under `/proc`, for each process that lives here.
+    /// Returns the process that excludes all others from a topic file, or holds a lease on it. For
+    /// messages: reads files under `/proc`, for each process in the registry.
     pub(crate) fn holder(&self, ino: u64) -> Option<Holder> {
         let fd = self.lock.get().ok()?;
         let processes = (0..ENTRY_LIMIT).filter_map(|entry| {
@@ -261,21 +263,21 @@ impl Registry {
     }
 
     /// Returns true once the program was found to have closed the descriptor that holds this
-    /// process's locks: in the eyes of the others it is dead.
+    /// process's locks: all other processes take it for dead.
     pub(crate) fn is_lost(&self) -> bool {
         self.lock.is_lost()
     }
 
     /// Fails if the program closed the descriptor that holds this process's locks. A system call.
     pub(crate) fn expect_held(&self) -> io::Result<()> {
-        // A forked child finds out where it matters.
+        // WHY: a forked child finds out where it matters.
         if self.is_forked() { Ok(()) } else { self.lock.get().map(drop) }
     }
 
     /// Returns true if `owner` will never store again. Three system calls.
     ///
-    /// Anything that is no live owner of this registry is dead, [`Owner::NOBODY`] too. Where the
-    /// system does not say (the file was truncated, or this is a forked child), the answer is no.
+    /// A word that names no live owner of this registry is dead, [`Owner::NOBODY`] too. Where the
+    /// system gives no answer (the file was truncated, or this is a forked child), returns false.
     pub fn is_dead(&self, owner: Owner) -> bool {
         if owner == self.me {
             return false;
@@ -286,37 +288,37 @@ impl Registry {
 
     fn probe(&self, entry: u64, generation: u64) -> io::Result<bool> {
         let fd = self.lock.get()?;
-        // Another generation of one's own entry is dead, and so it comes out: one's own lock is
-        // never in one's way.
+        // WHY: another generation of this process's own entry is dead, and is reported so, because
+        // a process's own lock never conflicts with its probe.
         if lock_in_the_way(fd, record::entry_lock(entry)?)?.is_none() {
             return Ok(true);
         }
-        // WHY: 0 says that the holder is about to write, or that somebody emptied the file.
+        // WHY: 0 means that the holder is about to write, or that the file was emptied.
         let found = Entry::read_generation(fd, entry)?;
         Ok(found != 0 && found != generation)
     }
 
-    /// What `owner` said of itself, alive or dead, as long as its entry was not taken anew.
+    /// Returns the description of `owner`, alive or dead, unless its entry was claimed again.
     pub fn process(&self, owner: Owner) -> Option<ProcessInfo> {
         let entry = Entry::read(self.lock.get().ok()?, owner.entry()?).ok()?;
         let is_its = entry.generation != 0 && entry.generation == owner.generation();
         is_its.then(|| entry.info())
     }
 
-    /// Declares this process present at the topic file of inode `ino`, in place of an exclusion it
-    /// may hold. False while another process excludes everybody.
+    /// Marks this process as present at the topic file of inode `ino`; replaces an exclusion by
+    /// this process. Returns false while another process excludes all others.
     ///
-    /// Presence belongs to this `Registry` as a whole: it does not count.
+    /// Presence belongs to this `Registry` as a whole: calls are not counted.
     ///
     /// # Errors
     ///
-    /// What the system says; `InvalidInput` if there is no lock for so large an inode.
+    /// The error of the system; `InvalidInput` if there is no lock for so large an inode.
     pub fn presence_share(&self, ino: u64) -> io::Result<bool> {
         try_lock(self.lock.get()?, record::presence_lock(ino)?, LockKind::Shared)
     }
 
-    /// Excludes all others from the topic file of inode `ino`, in place of a presence this process
-    /// may have declared, which stays if the answer is no: another process is present.
+    /// Excludes all others from the topic file of inode `ino`; replaces a presence of this process.
+    /// Returns false if another process is present; the presence of this process then stays.
     ///
     /// # Errors
     ///
@@ -327,35 +329,36 @@ impl Registry {
 
     /// Ends presence or exclusion at the topic file of inode `ino`.
     pub fn presence_release(&self, ino: u64) {
-        // It can fail in a forked child, which holds no lock.
+        // WHY ignored: it can only fail in a forked child, which holds no lock.
         let _ = self.lock.get().and_then(|fd| unlock(fd, record::presence_lock(ino)?));
     }
 
-    /// Whether any *other* process is present at the topic file of inode `ino`, or excludes us.
-    /// Where the system does not say, the answer is yes.
+    /// Returns true if any *other* process is present at the topic file of inode `ino`, or excludes
+    /// this one. Where the system gives no answer, returns true.
     pub fn presence_attended(&self, ino: u64) -> bool {
         let range = record::presence_lock(ino);
         let found = self.lock.get().and_then(|fd| lock_in_the_way(fd, range?));
         !matches!(found, Ok(None))
     }
 
-    /// Whether the registry in `dir` still is this one. If a user removed it, its locks say nothing
-    /// of those who joined since: join anew. In a forked child the answer is no.
-    /// Where the system does not say, it is no as well.
+    /// Returns true if the registry in `dir` is still this one. If a user removed it, its locks do
+    /// not cover processes that joined since: join again. In a forked child, and where the system
+    /// gives no answer, returns false.
     pub fn is_current(&self, dir: BorrowedFd<'_>) -> bool {
         self.is_linked(dir).unwrap_or(false)
     }
 
-    /// [`Registry::is_current`], if the system says.
+    /// Does the same as [`Registry::is_current`], but returns the error of the system.
     pub(crate) fn is_linked(&self, dir: BorrowedFd<'_>) -> io::Result<bool> {
         Ok(!self.is_forked() && os::leads_to(dir, file::FILE_NAME, &self.stat)?)
     }
 
-    /// Keeps everybody from joining, if no other process has: else the one that was found first.
+    /// Keeps all processes from joining, if no other process has joined; otherwise returns the
+    /// first one that was found.
     pub(crate) fn exclude_all(&self) -> io::Result<Result<(), Option<ProcessInfo>>> {
         let fd = self.lock.get()?;
-        // WHY: entries only. Whoever is present at a topic has one; and a lock over the presences
-        // would swallow our own, which `admit_all` could not give back.
+        // WHY: entries only. A process that is present at a topic has one; and a lock over the
+        // presences would replace this process's own, which `admit_all` could not restore.
         let lives = record::lives_lock()?;
         if try_lock(fd, lives, LockKind::Exclusive)? {
             return Ok(Ok(()));
@@ -394,7 +397,7 @@ fn claim_entry(fd: BorrowedFd<'_>, open: &OpenFile) -> io::Result<Option<Owner>>
             Entry::mine(last + 1).write(fd, entry)?;
             return Ok(Some(Owner::new(entry, last + 1)));
         }
-        // Only a scribbler gets there; the entry is lost, the others are not.
+        // WHY: only damage leads here; this entry is lost, the others are not.
         unlock(fd, range)?;
     }
     Ok(None)

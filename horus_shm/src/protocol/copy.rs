@@ -1,25 +1,25 @@
 //! Copies that may race with a peer in another process, done legally.
 //!
-//! A copy whose other side may be writing is a data race unless it is made of atomic accesses.
-//! Up to [`WORDS_MAX_BYTES`] a copy is a handful of relaxed 64-bit atomics, which the compiler
-//! keeps in registers. Longer ones run as assembly, which the language sees as an opaque sequence
-//! of relaxed accesses; the variant is chosen once by CPU feature. With
-//! `--cfg horus_word_copies` (miri, sanitizers) and on other CPUs every copy is made of words.
+//! If a peer may write the other side, a copy is a data race unless it is made of atomic accesses.
+//! Up to [`WORDS_MAX_BYTES`] a copy is a few relaxed 64-bit atomic accesses, which the compiler
+//! keeps in registers. A longer one runs as assembly, which the language sees as an opaque sequence
+//! of relaxed accesses; the variant is chosen once by CPU feature. With `--cfg horus_word_copies`
+//! (miri, sanitizers) and on other CPUs every copy is made of words.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Copies up to this size are plain atomic words, unrolled.
 pub const WORDS_MAX_BYTES: usize = 64;
 
-/// The size of commands to motors. Where lengths are only known at run time, a message of this one
-/// takes a path of its own, on which it is a constant: 8 ns less for a send and a receive.
+/// The size of a motor command. Where lengths are known only at run time, a message of this size
+/// has a path of its own, in which the length is a constant: a send and a receive take 8 ns less.
 pub(crate) const COMMAND_BYTES: usize = 16;
 
 const WORD: usize = size_of::<u64>();
 
 pub(crate) const CACHE_LINE_BYTES: usize = 64;
 
-/// Lines of a copy out of a slot that are asked for at once, at most.
+/// Maximum number of cache lines that a copy out of a slot prefetches at once.
 const ONCE_LINES_MAX: usize = 32;
 
 /// Copies `bytes` bytes of private memory at `src` into the shared slot at `dst`.
@@ -27,58 +27,60 @@ const ONCE_LINES_MAX: usize = 32;
 /// # Safety
 ///
 /// * `src` is readable for `bytes` bytes, and no other thread writes them.
-/// * `dst` is 8-aligned and writable for `bytes` rounded up to 8; everybody else who touches it
+/// * `dst` is 8-aligned and writable for `bytes` rounded up to 8; all other code that accesses it
 ///   meanwhile does so through this module.
 #[inline(always)]
 pub unsafe fn store(dst: *mut u8, src: *const u8, bytes: usize) {
     if bytes > WORDS_MAX_BYTES {
-        // SAFETY: the caller's contract, unchanged.
+        // SAFETY: `src` and `dst` are valid for `bytes` bytes by the contract; `bytes` is more than
+        // 64.
         unsafe { long::copy(dst, src, bytes, Side::Destination) }
     } else {
-        // SAFETY: the caller's contract, unchanged.
+        // SAFETY: `src` and `dst` are valid for `bytes` bytes by the contract.
         unsafe { store_words(dst, src, bytes) }
     }
 }
 
 /// Copies `bytes` bytes of the shared slot at `src` into private memory at `dst`.
 ///
-/// What arrives may be torn; the caller validates it by the slot's stamp before use.
+/// The copy may be torn; the caller validates it by the slot's stamp before use.
 ///
 /// # Safety
 ///
 /// * `dst` is writable for `bytes` bytes, and no other thread touches them.
-/// * `src` is 8-aligned and readable for `bytes` rounded up to 8; everybody else who writes it
+/// * `src` is 8-aligned and readable for `bytes` rounded up to 8; all other code that writes it
 ///   meanwhile does so through this module.
 #[inline(always)]
 pub unsafe fn load(dst: *mut u8, src: *const u8, bytes: usize) {
     if bytes > WORDS_MAX_BYTES {
         let lines = bytes.div_ceil(CACHE_LINE_BYTES);
-        // WHY: lines that were just written come from another core, as many at a time as are asked
-        // for, and the next level of the cache need not keep them. 1480 B one way between two
-        // cores: 525 -> 475 ns; with more lines than these it is slower.
+        // WHY: recently written lines come from another core, as many at a time as are prefetched,
+        // and the next cache level need not keep them. 1480 B one way between two cores: 525 -> 475
+        // ns. With more than `ONCE_LINES_MAX` lines it is slower.
         if lines <= ONCE_LINES_MAX {
             prefetch(src, lines, Intent::ReadOnce);
         }
-        // SAFETY: the caller's contract, unchanged.
+        // SAFETY: `dst` and `src` are valid for `bytes` bytes by the contract; `bytes` is more than
+        // 64.
         unsafe { long::copy(dst, src, bytes, Side::Source) }
     } else {
-        // SAFETY: the caller's contract, unchanged.
+        // SAFETY: `dst` and `src` are valid for `bytes` bytes by the contract.
         unsafe { load_words(dst, src, bytes) }
     }
 }
 
-/// What a cache line is asked for.
+/// The purpose of a prefetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Intent {
-    /// It stays with whoever else has it.
+    /// To read; other caches keep the line.
     Read,
-    /// As `Read`; it is read now, and not again before somebody writes it.
+    /// To read once: it is not read again before a peer writes it.
     ReadOnce,
-    /// All others lose it.
+    /// To write; other caches lose the line.
     Write,
 }
 
-/// Asks for `lines` cache lines from `first` on. A hint: never faults.
+/// Prefetches `lines` cache lines from `first` on. Only a hint: it never faults.
 #[inline(always)]
 pub fn prefetch(first: *const u8, lines: usize, intent: Intent) {
     prefetch_line(first, intent);
@@ -87,17 +89,17 @@ pub fn prefetch(first: *const u8, lines: usize, intent: Intent) {
     }
 }
 
-/// Lines that are asked for while a message is awaited, at most: as many as a core has under way
-/// at once.
+/// Maximum number of lines prefetched while waiting for a message: as many as a core can have in
+/// flight.
 const AWAITED_LINES_MAX: u64 = 12;
 
-/// Whether who waits for a message of `lines` cache lines, in any of `lanes` lanes, should ask for
-/// all of them meanwhile.
+/// Returns true if a reader that waits for a message of `lines` cache lines, in any of `lanes`
+/// lanes, should prefetch all of them meanwhile.
 ///
-/// WHY: who looks at the stamp alone fetches its line when the message is there, and then the
-/// others: twice the way. Between threads on two cores 128 B 215 -> 160 ns, 256 B 270 -> 180, 384 B
-/// 300 -> 205, 768 B 340 -> 300; 1 KiB and more take as long, or longer. Of one line the stamp's
-/// is all there is.
+/// WHY: a reader that polls only the stamp fetches the stamp's line when the message is there, and
+/// the other lines after that: two transfers in a row. Between threads on two cores 128 B 215 ->
+/// 160 ns, 256 B 270 -> 180, 384 B 300 -> 205, 768 B 340 -> 300; 1 KiB and more take as long, or
+/// longer. A slot of one line has no other line than the stamp's.
 #[inline(always)]
 pub(crate) const fn is_worth_awaiting(lines: u64, lanes: usize) -> bool {
     lines > 1 && lines * lanes as u64 <= AWAITED_LINES_MAX
@@ -127,7 +129,7 @@ fn prefetch_line(line: *const u8, intent: Intent) {
 #[inline(always)]
 const fn prefetch_line(_line: *const u8, _intent: Intent) {}
 
-/// Which end of a copy is shared.
+/// The shared side of a copy.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     Source,
@@ -140,15 +142,15 @@ enum Side {
 #[inline(always)]
 unsafe fn store_words(dst: *mut u8, src: *const u8, bytes: usize) {
     let mut at = 0;
-    // WHY in two parts: whole words are moved by one instruction also where the length is only
-    // known at run time; with 16 B that is 10 ns less than two calls of `memcpy`.
+    // WHY in two parts: a whole word is moved by one instruction even where the length is known
+    // only at run time; with 16 B that is 10 ns less than two calls of `memcpy`.
     while bytes - at >= WORD {
         // SAFETY: the whole word at `at` is in bounds.
         unsafe { store_word(dst, src, at, WORD) };
         at += WORD;
     }
     if at < bytes {
-        // SAFETY: what is left is in bounds.
+        // SAFETY: the remaining bytes are in bounds.
         unsafe { store_word(dst, src, at, bytes - at) };
     }
 }
@@ -170,7 +172,7 @@ unsafe fn store_word(dst: *mut u8, src: *const u8, at: usize, length: usize) {
     // SAFETY: this word of the destination is aligned and in bounds; shared words are only ever
     // touched atomically.
     let shared = unsafe { AtomicU64::from_ptr(to.cast()) };
-    // Relaxed: the stamp that follows publishes it.
+    // Relaxed: the store of the stamp that follows publishes it.
     shared.store(u64::from_ne_bytes(word), Ordering::Relaxed);
 }
 
@@ -204,7 +206,7 @@ unsafe fn load_word(dst: *mut u8, src: *const u8, at: usize, length: usize) {
     // SAFETY: this word of the source is aligned and in bounds; shared words are only ever touched
     // atomically.
     let shared = unsafe { AtomicU64::from_ptr(from.cast_mut().cast()) };
-    // Relaxed: the stamp is looked at again behind an acquire fence.
+    // Relaxed: the stamp is checked again behind an acquire fence.
     let word = shared.load(Ordering::Relaxed).to_ne_bytes();
     // SAFETY: in bounds of the destination.
     let to = unsafe { dst.add(at) };
@@ -218,14 +220,14 @@ mod long {
 
     /// # Safety
     ///
-    /// As [`crate::store`] or [`crate::load`], by the side that is shared.
+    /// As [`crate::store`] or [`crate::load`], depending on the side that is shared.
     #[inline]
     pub(super) unsafe fn copy(dst: *mut u8, src: *const u8, bytes: usize, shared: Side) {
         if shared == Side::Source {
-            // SAFETY: the caller's contract, unchanged.
+            // SAFETY: `src` and `dst` are valid for `bytes` bytes by the contract of `load`.
             unsafe { load_words(dst, src, bytes) }
         } else {
-            // SAFETY: the caller's contract, unchanged.
+            // SAFETY: `src` and `dst` are valid for `bytes` bytes by the contract of `store`.
             unsafe { store_words(dst, src, bytes) }
         }
     }
@@ -251,23 +253,26 @@ mod long {
         variant
     }
 
-    /// Copies more than 64 bytes in vectors; the last ones overlap what was copied before.
+    /// Copies more than 64 bytes in vectors; the last vectors overlap bytes that are already
+    /// copied.
     ///
     /// # Safety
     ///
-    /// As [`crate::store`] or [`crate::load`], by the side that is shared; `bytes > 64`.
+    /// As [`crate::store`] or [`crate::load`], depending on the side that is shared; `bytes > 64`.
     #[inline(always)]
     pub(super) unsafe fn copy(dst: *mut u8, src: *const u8, bytes: usize, _shared: Side) {
-        // Relaxed: any thread that finds nothing computes the same value.
+        // Relaxed: every thread that finds no variant computes the same value.
         let mut variant = VARIANT.load(Ordering::Relaxed);
         if variant == UNKNOWN {
             variant = choose();
         }
         if variant == AVX {
-            // SAFETY: the caller's contract, and the CPU has AVX.
+            // SAFETY: `dst` and `src` are valid for `bytes` > 64 by the contract, and the CPU has
+            // AVX.
             unsafe { copy_avx(dst, src, bytes) }
         } else {
-            // SAFETY: the caller's contract; every x86-64 has SSE2.
+            // SAFETY: `dst` and `src` are valid for `bytes` > 64 by the contract; every x86-64 has
+            // SSE2.
             unsafe { copy_sse2(dst, src, bytes) }
         }
     }
@@ -277,8 +282,9 @@ mod long {
     /// As [`copy`], and the CPU has AVX.
     #[inline(always)]
     unsafe fn copy_avx(dst: *mut u8, src: *const u8, bytes: usize) {
-        // SAFETY: the loop moves 128 bytes while at least 128 are left; what is left then (below
-        // 128) is moved as up to two blocks of 64 that end at the end, which exist as bytes > 64.
+        // SAFETY: the loop moves 128 bytes while at least 128 remain. The rest (below 128) is moved
+        // as at most two blocks of 64, the last of which ends at the last byte; both exist because
+        // `bytes` > 64.
         unsafe {
             asm!(
                 "cmp {n}, 128",
@@ -316,9 +322,9 @@ mod long {
                 s = inout(reg) src => _,
                 d = inout(reg) dst => _,
                 n = inout(reg) bytes => _,
-                // WHY all: VZEROUPPER clears the upper halves of ymm0 to ymm15, in which a caller
-                // that is compiled for AVX may keep something. It has to stay: code without AVX
-                // that follows would be slow.
+                // WHY all: VZEROUPPER clears the upper halves of ymm0 to ymm15, which a caller
+                // compiled for AVX may use. It has to stay: code without AVX that follows would be
+                // slow.
                 out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
                 out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
                 out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
@@ -333,8 +339,8 @@ mod long {
     /// As [`copy`].
     #[inline(always)]
     unsafe fn copy_sse2(dst: *mut u8, src: *const u8, bytes: usize) {
-        // SAFETY: the loop moves 64 bytes while at least 64 are left; what is left then is moved
-        // as one block of 64 that ends at the end, which exists as bytes > 64.
+        // SAFETY: the loop moves 64 bytes while at least 64 remain. The rest is moved as one block
+        // of 64 that ends at the last byte; it exists because `bytes` > 64.
         unsafe {
             asm!(
                 "2:",
@@ -381,8 +387,8 @@ mod long {
             for bytes in (65..600).chain([1023, 1024, 1480, 4095, 4096, 4200]) {
                 for variant in [copy_sse2 as unsafe fn(*mut u8, *const u8, usize), copy_avx] {
                     let mut target = vec![0_u8; bytes + 64];
-                    // SAFETY: both buffers hold `bytes` bytes, and this test runs on CPUs with
-                    // AVX or not at all.
+                    // SAFETY: both buffers hold `bytes` bytes, and this test returns early on a CPU
+                    // without AVX.
                     unsafe { variant(target.as_mut_ptr(), source.as_ptr(), bytes) };
                     assert_eq!(target[..bytes], source[..bytes], "{bytes} bytes");
                     assert!(target[bytes..].iter().all(|&b| b == 0), "{bytes} bytes: overrun");
@@ -405,7 +411,7 @@ mod tests {
         for bytes in 0..=source.len() {
             let mut slot = vec![0_u64; bytes.div_ceil(8)];
             let mut back = vec![0_u8; bytes];
-            // SAFETY: the source holds `bytes` bytes, the slot as many rounded up to words.
+            // SAFETY: the source holds `bytes` bytes, the slot `bytes` rounded up to words.
             unsafe { store(slot.as_mut_ptr().cast(), source.as_ptr(), bytes) };
             // SAFETY: as above, and `back` holds `bytes` bytes.
             unsafe { load(back.as_mut_ptr(), slot.as_ptr().cast(), bytes) };

@@ -1,11 +1,11 @@
-//! Who is at the ends of a channel: that nothing is missed when the last sender leaves.
+//! Endpoint counts of a channel: no message is missed when the last sender leaves.
 
 use core::sync::atomic::AtomicU64;
 
 use crate::protocol::sync::{Word, edge};
 
-/// How many senders and receivers a channel has. Hardly ever written, looked at all the time:
-/// in a line of its own.
+/// The number of senders and receivers of a channel. Rarely written and read all the time, so it
+/// has cache lines of its own.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct EndpointCounts<W> {
@@ -13,12 +13,12 @@ pub struct EndpointCounts<W> {
     receivers: W,
 }
 
-/// All senders have left, and nothing is left of what they sent.
+/// The error that all senders have left and all their messages were received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Disconnected;
 
 impl EndpointCounts<AtomicU64> {
-    /// One sender and one receiver.
+    /// Returns the counts of one sender and one receiver.
     #[must_use]
     pub const fn one_each() -> Self {
         Self::new(AtomicU64::new(1), AtomicU64::new(1))
@@ -26,18 +26,18 @@ impl EndpointCounts<AtomicU64> {
 }
 
 impl<W: Word> EndpointCounts<W> {
-    /// As many as the words say.
+    /// Wraps two words that hold the counts.
     pub const fn new(senders: W, receivers: W) -> Self {
         Self { senders, receivers }
     }
 
-    /// Counts one more sender; to be called by one that is still there.
+    /// Counts one more sender. The caller is a sender that is still counted.
     pub fn add_sender(&self) {
-        // Relaxed: who adds is counted itself, so nobody sees zero meanwhile.
+        // Relaxed: the caller is counted itself, so no thread sees zero meanwhile.
         self.senders.fetch_add_one();
     }
 
-    /// Counts one sender less, after its last message.
+    /// Counts one sender less. To be called after its last message.
     pub fn remove_sender(&self) {
         // ORDERING(ends): pairs with the load in `look_again`.
         self.senders.fetch_sub_one_at(edge::ENDS_LEAVE);
@@ -45,7 +45,7 @@ impl<W: Word> EndpointCounts<W> {
 
     /// Counts one more receiver.
     pub fn add_receiver(&self) {
-        // Relaxed: nothing is read on the strength of it.
+        // Relaxed: no other memory is read because of this count.
         self.receivers.fetch_add_one();
     }
 
@@ -55,19 +55,19 @@ impl<W: Word> EndpointCounts<W> {
         self.receivers.fetch_sub_one();
     }
 
-    /// True if there is a receiver to send to.
+    /// Returns true if there is a receiver.
     #[inline(always)]
     pub fn has_receivers(&self) -> bool {
         // Relaxed: as above.
         self.receivers.get() != 0
     }
 
-    /// For a receiver that looked and found nothing. If no sender is left it looks once more, for
-    /// what the last one sent after the first look and before it left.
+    /// Looks once more if no sender is left. For a receiver that looked and found nothing: the last
+    /// sender may have sent a message after that look and before it left.
     ///
     /// # Errors
     ///
-    /// [`Disconnected`] if there is nothing and never will be.
+    /// [`Disconnected`] if there is no message and there will never be one.
     pub fn look_again<R>(
         &self,
         look: impl FnOnce() -> Option<R>,

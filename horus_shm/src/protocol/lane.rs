@@ -1,9 +1,9 @@
-//! The lane: one writer, any number of readers, a stamp in every slot.
+//! Lanes: one writer, any number of readers, a stamp in every slot.
 //!
-//! A writer publishes position `p` by one store of the even stamp into slot `p mod capacity`. On
-//! an *open* lane it says before, by the odd stamp, that the slot is no longer what it was, so
-//! that a reader who is overwritten under its copy notices. Where every reader is gated (a
-//! *gated-only* file) nobody can be in the slot, and the odd stamp is left out.
+//! A writer publishes position `p` by one store of the even stamp into slot `p mod capacity`. On an
+//! *open* lane it first stores the odd stamp, which invalidates the slot, so that a reader notices
+//! that its copy was overwritten. Where every reader is gated (a *gated-only* file), no reader can
+//! be in the slot, and the writer omits the odd stamp.
 
 mod in_place;
 mod reader;
@@ -21,18 +21,18 @@ pub use in_place::{
 pub use reader::{LaneReader, UNGATED};
 pub use writer::LaneWriter;
 
-/// A reader that was lapped this often within one call gives up until the next call.
+/// Number of times that a reader may be lapped within one call before it gives up until the next.
 pub const RESYNC_MAX: u32 = 3;
 
-/// Cache lines that the hint of a writer runs ahead.
+/// Number of cache lines that a writer prefetches ahead.
 const PREFETCH_LINES: u64 = 32;
 
-/// How many slots ahead of the next one a writer asks for its lines, so that several transfers
-/// from the reader's cache are under way at once.
+/// Returns how many slots ahead of the next one a writer prefetches, so that several transfers from
+/// the reader's cache are in flight at once.
 ///
-/// Measured on two Zen 5 cores, capacity 256, streaming 1:1, million messages a second with the
-/// next slot asked for, and with this: 16 B 164 → 352, 304 B 62 → 87, 1480 B 19 → 23; where the
-/// cores share no cache (floor 245 ns instead of 55): 16 B 24 → 33.
+/// Measured on two Zen 5 cores, capacity 256, streaming 1:1, million messages a second when the
+/// next slot is prefetched, and with this distance: 16 B 164 → 352, 304 B 62 → 87, 1480 B 19 → 23;
+/// where the cores share no cache (floor 245 ns instead of 55): 16 B 24 → 33.
 const fn prefetch_distance(slot_lines: u64, capacity: u64) -> u64 {
     let slots = PREFETCH_LINES / slot_lines;
     let slots = if slots < 2 { 2 } else { slots };
@@ -41,36 +41,36 @@ const fn prefetch_distance(slot_lines: u64, capacity: u64) -> u64 {
     if slots < quarter { slots } else { quarter }
 }
 
-/// Every reliable reader is a whole lane behind; nothing was written.
+/// The error that every reliable reader is a whole lane behind; nothing was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoRoom;
 
-/// What a look at a lane found.
+/// The result of polling a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Polled {
     /// A message was copied out.
     Message,
-    /// Nothing new.
+    /// No new message.
     Empty,
-    /// The writer lapped this reader faster than it could follow; try again.
+    /// The writer lapped this reader faster than it could follow. Try again.
     Busy,
 }
 
-/// A position of a lane and the slot that it falls into.
+/// A position of a lane, and the slot for it.
 ///
-/// WHY: a copy of the addresses, or the compiler loads them again after every access to what is
-/// shared.
+/// WHY: it holds copies of the addresses, because the compiler would load them again after every
+/// access to shared memory.
 struct Spot<M> {
     memory: M,
     pos: u64,
     index: u64,
     mask: u64,
-    /// Copies cannot race.
+    /// True if copies cannot race.
     exclusive: bool,
 }
 
 impl<M: LaneMemory> Spot<M> {
-    /// The one of position `pos`.
+    /// Returns the spot of position `pos`.
     #[inline(always)]
     fn at(&self, pos: u64) -> Self
     where
@@ -80,7 +80,7 @@ impl<M: LaneMemory> Spot<M> {
         Self { memory: self.memory.clone(), pos, index: pos & mask, mask, exclusive }
     }
 
-    /// The one of the position that comes `slots` after this one, in the same lap.
+    /// Returns the spot of the position `slots` after this one, in the same lap.
     #[inline(always)]
     fn behind(&self, slots: u64) -> Self
     where
@@ -101,7 +101,7 @@ impl<M: LaneMemory> Spot<M> {
         self.memory.stamp(self.index)
     }
 
-    /// True if nothing was written there since it was seen to be published.
+    /// Returns true if the slot was not written since it was seen published.
     #[inline(always)]
     fn is_still(&self) -> bool {
         if self.exclusive {

@@ -19,53 +19,53 @@ use bytemuck::{Pod, Zeroable};
 
 /// First bytes of every topic file.
 pub const MAGIC: [u8; 8] = *b"HORUStpc";
-/// The layout's own version: a second semver, apart from the crate's.
+/// The layout's own version, independent of the crate's version.
 pub const LAYOUT_VERSION: u32 = 2;
 /// As stored by a little-endian machine; another value means another byte order.
 pub const ENDIANNESS: u32 = 0x0102_0304;
-/// Distance that keeps two writers off each other's cache lines (adjacent-line prefetch included).
+/// Distance that keeps two writers on different cache lines (adjacent-line prefetch included).
 pub const SEPARATION_BYTES: usize = 128;
-/// Every mapped part starts on a multiple of this, the largest page size in use.
+/// Every mapped part starts on a multiple of this value, the largest page size in use.
 pub const PART_ALIGN: u64 = 64 * 1024;
 /// Bytes of the header area: the fixed header and the schema text.
 pub const HEADER_BYTES: usize = 16 * 1024;
-/// Where the schema text starts.
+/// The offset of the schema text.
 pub const SCHEMA_OFFSET: usize = 1024;
 /// Longest schema text, in bytes.
 pub const SCHEMA_BYTES_MAX: usize = HEADER_BYTES - SCHEMA_OFFSET;
-/// Where the word lies that says the file was retired. Not covered by the checksum.
+/// The offset of the word that marks the file as retired. Not covered by the checksum.
 pub const RETIRED_OFFSET: u64 = 1016;
 /// Longest type name, in bytes.
 pub const TYPE_NAME_BYTES_MAX: usize = 128;
 /// Longest topic name, in bytes.
 pub const TOPIC_NAME_BYTES_MAX: usize = 200;
 
-/// Slots of a lane, at most.
+/// Maximum number of slots of a lane.
 pub const CAPACITY_MAX: u64 = 1 << 20;
-/// Slots of a lane, at least.
+/// Minimum number of slots of a lane.
 pub const CAPACITY_MIN: u64 = 2;
-/// Bytes of a slot, at most.
+/// Maximum size of a slot, in bytes.
 pub const STRIDE_MAX: u64 = 64 << 20;
-/// Bytes of a file, at most.
+/// Maximum size of a file, in bytes.
 pub const FILE_BYTES_MAX: u64 = 1 << 40;
-/// Lanes, gates or announced readers of one topic, at most: one bit each in a mask.
+/// Maximum number of lanes, gates or announced readers of a topic: one bit each in a mask.
 pub const PARTICIPANTS_MAX: u32 = 64;
-/// Pins of one reader.
+/// Number of pins of one reader.
 pub const PINS_PER_READER: usize = 8;
 
-/// Positions stay below this; a larger one in a file is damage.
+/// Positions stay below this value; a larger one in a file is damage.
 pub const POSITION_MAX: u64 = 1 << 61;
-/// Bit of a stamp that says: published, but empty; step over it.
+/// Bit of a stamp that marks a skip: the position is published, but its slot holds no message.
 pub const SKIP: u64 = 1 << 63;
 
-/// The stamp of a slot while position `pos` is being written into it.
+/// Returns the stamp of a slot while position `pos` is being written into it.
 #[inline(always)]
 #[must_use]
 pub const fn writing(pos: u64) -> u64 {
     pos.wrapping_mul(2).wrapping_add(1)
 }
 
-/// The stamp of a slot that holds position `pos`.
+/// Returns the stamp of a slot that holds position `pos`.
 #[inline(always)]
 #[must_use]
 pub const fn published(pos: u64) -> u64 {
@@ -84,51 +84,51 @@ pub struct Header {
     pub endianness: u32,
     /// The boot in which the file was made.
     pub boot_id: [u8; 16],
-    /// The process registry that decides who of this file lives.
+    /// The id of the process registry that decides which processes at this file are alive.
     pub registry_id: [u8; 16],
     /// Hash of the schema text.
     pub schema_hash: [u8; 16],
-    /// Size of the whole file.
+    /// Size of the whole file, in bytes.
     pub file_bytes: u64,
-    /// Size of a message; of the largest one if `sized` is set.
+    /// Size of a message in bytes; of the longest one if `sized` is set.
     pub payload_bytes: u64,
-    /// Distance of two slots.
+    /// Distance of two slots, in bytes.
     pub stride: u64,
-    /// Slots of a lane.
+    /// Number of slots of a lane.
     pub capacity: u64,
-    /// CLOCK_REALTIME of creation, for people.
+    /// CLOCK_REALTIME of creation, in nanoseconds, for people.
     pub created_ns: u64,
     /// Alignment of a message.
     pub payload_align: u32,
-    /// Lanes.
+    /// Number of lanes.
     pub lane_limit: u32,
-    /// Gates.
+    /// Number of gates.
     pub gate_limit: u32,
-    /// Announced readers.
+    /// Number of blocks for announced readers.
     pub reader_limit: u32,
     /// 0 best effort, 1 reliable.
     pub reliability: u32,
-    /// Messages that a late joiner still gets.
+    /// Number of messages that a late joiner still gets.
     pub history: u32,
-    /// 1: history outlives its publishers, and the file its processes.
+    /// 1: history outlives its publishers, and the file outlives its processes.
     pub persists: u32,
-    /// 1: every reader is gated, and writers copy plainly.
+    /// 1: every reader is gated, and writers omit the odd stamp.
     pub gated_only: u32,
     /// 1: slots carry a message number, and readers may pin them.
     pub pinnable: u32,
-    /// 1: messages have a length of their own, up to `payload_bytes`.
+    /// 1: messages have lengths of their own, up to `payload_bytes`.
     pub sized: u32,
     /// 0 membarrier, 1 fence.
     pub wake_edge: u32,
-    /// Bytes used of `topic_name`.
+    /// Number of bytes used in `topic_name`.
     pub topic_name_bytes: u32,
-    /// Bytes used of `type_name`.
+    /// Number of bytes used in `type_name`.
     pub type_name_bytes: u32,
-    /// Bytes used of the schema text at [`SCHEMA_OFFSET`].
+    /// Number of bytes used by the schema text at [`SCHEMA_OFFSET`].
     pub schema_bytes: u32,
     /// Zero.
     pub reserved: [u32; 4],
-    /// The name as given, for the check that the file is the one asked for.
+    /// The name as given, to check that the file is the requested one.
     pub topic_name: [u8; 208],
     /// The message type's name.
     pub type_name: [u8; TYPE_NAME_BYTES_MAX],
@@ -138,7 +138,7 @@ pub struct Header {
     pub crc: u32,
 }
 
-/// Shared by all publishers of a topic.
+/// The block that all publishers of a topic share.
 #[repr(C, align(128))]
 #[derive(Debug, Default)]
 pub struct ControlBlock<W> {
@@ -148,46 +148,46 @@ pub struct ControlBlock<W> {
     pub reserved: [W; 15],
 }
 
-/// One lane's bookkeeping. All but `owner` is written by the owner alone.
+/// The bookkeeping of one lane. Only its owner writes it, except for the word `owner`.
 #[repr(C, align(128))]
 #[derive(Debug, Default)]
 pub struct LaneBlock<W> {
-    /// Who writes the lane; 0 when free.
+    /// The process that writes the lane; 0 when free.
     pub owner: W,
-    /// How often the lane was claimed.
+    /// The number of times that the lane was claimed.
     pub epoch: W,
     /// Position at which the present owner began.
     pub epoch_start: W,
     /// 1 once the slots are reserved.
     pub ready: W,
-    /// Writes that a death interrupted: their positions were used again.
+    /// Number of writes interrupted by the death of the writer: their positions were used again.
     pub aborted: W,
-    /// Takeovers that found the head damaged and scanned the stamps.
+    /// Number of takeovers that found the head damaged and scanned the stamps.
     pub corrupt_resync: W,
-    /// The owner whose session began at `epoch_start`: until it equals `owner`, a takeover is
-    /// under way and `epoch_start` belongs to the predecessor.
+    /// The owner whose session began at `epoch_start`. Until it equals `owner`, a takeover is in
+    /// progress and `epoch_start` belongs to the predecessor.
     pub epoch_owner: W,
     /// Zero.
     pub reserved: W,
-    /// Position after the newest published one. In a line that no reader polls.
+    /// Position after the newest published one, in a cache line that no reader polls.
     pub head: W,
-    /// Positions stepped over because they were pinned; see [`Skips`].
+    /// Number of positions skipped because their slots were pinned; see [`Skips`].
     pub skips: W,
-    /// When a message was published that readers are to time; see `telemetry.rs`.
+    /// The publication time of a message whose latency readers measure; see `telemetry.rs`.
     pub sample: W,
-    /// Sends refused for want of room.
+    /// Number of sends refused for lack of room.
     pub refused: W,
-    /// Wakes of sleeping readers: each was a system call.
+    /// Number of wakes of sleeping readers, each a system call.
     pub wakes: W,
     /// Zero.
     pub reserved_tail: [W; 3],
 }
 
-/// The word [`LaneBlock::skips`]: how many positions were ever stepped over, and the position
-/// behind the last of them, cut to its low bits, so that both change in one store.
+/// The word [`LaneBlock::skips`]: the number of positions ever skipped, and the low bits of the
+/// position behind the last of them, so that both change in one store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Skips {
-    /// How many.
+    /// Number of skipped positions.
     pub count: u64,
     /// Position behind the last one, modulo 2^28.
     behind: u64,
@@ -197,70 +197,73 @@ impl Skips {
     const POSITION_BITS: u32 = 28;
     const POSITION_MASK: u64 = (1 << Self::POSITION_BITS) - 1;
 
-    /// `count` of them, the last one at `pos`.
+    /// Creates the value for `count` skips, the last one at `pos`.
     #[must_use]
     pub const fn new(count: u64, pos: u64) -> Self {
         Self { count, behind: (pos + 1) & Self::POSITION_MASK }
     }
 
-    /// From the word.
+    /// Decodes the word.
     #[must_use]
     pub const fn from_word(word: u64) -> Self {
         Self { count: word >> Self::POSITION_BITS, behind: word & Self::POSITION_MASK }
     }
 
-    /// As the word.
+    /// Encodes the word.
     #[must_use]
     pub const fn to_word(self) -> u64 {
         self.count << Self::POSITION_BITS | self.behind
     }
 
-    /// True if the last one is the one at `pos`.
+    /// Returns true if the last skip is at `pos`.
     #[must_use]
     pub const fn includes(self, pos: u64) -> bool {
         self.behind == (pos + 1) & Self::POSITION_MASK && self.count > 0
     }
 
-    /// True if all of them lie before `position`, for one who then saw `head`.
+    /// Returns true if all skips lie before `position`, given that `head` was loaded after this
+    /// word.
     #[must_use]
     pub const fn all_before(self, position: u64, head: u64) -> bool {
         let since = head.wrapping_sub(self.behind) & Self::POSITION_MASK;
-        // WHY: a skip is counted before the head goes past it, so one can be at the head.
+        // WHY: a skip is counted before the head passes it, so the last skip can be at the head.
         let at_head = self.behind == (head + 1) & Self::POSITION_MASK;
         self.count == 0 || (!at_head && position <= head && head - position <= since)
     }
 
-    /// The position for which the count holds, for one who saw the head at `before` and then, later
-    /// than this word, at `after`: the first, or what lies behind the last skip if that is later.
+    /// Returns the position for which the count holds, given that the head was `before` before this
+    /// word was loaded, and `after` after that: `before`, or the position behind the last skip if
+    /// that is later.
     ///
-    /// Where positions were stepped over long ago, it may be taken for later than it was: then the
+    /// If the last skip is long ago, it may seem later than it was. The returned position is then
+    /// between the two, and as usable as `before`.
     /// position is between the two, and as good as the first.
     #[must_use]
     pub const fn position(self, before: u64, after: u64) -> u64 {
         let ahead = self.behind.wrapping_sub(before) & Self::POSITION_MASK;
-        // WHY one more: a skip is counted before the head goes past it.
+        // WHY one more: a skip is counted before the head passes it.
         let reached = after.saturating_sub(before) + 1;
         if ahead <= reached && self.count > 0 { before + ahead } else { before }
     }
 }
 
-/// Shared by all readers of a topic, and by senders that wake them.
+/// The block that all readers of a topic share with the senders that wake them.
 #[repr(C, align(128))]
 #[derive(Debug, Default)]
 pub struct WaitBlock<W> {
-    /// Futex word that sleeping readers wait on: wakes, counted modulo 2^32.
+    /// Futex word on which readers sleep: the number of wakes modulo 2^32.
     pub wake: AtomicU32,
     /// Zero.
     pub reserved_wake: AtomicU32,
-    /// Bit i: announced reader i sleeps, or is about to.
+    /// Bit i: announced reader i sleeps, or is about to sleep.
     pub waiters: W,
-    /// Bit i: announced reader i has pinned a slot before.
+    /// Bit i: announced reader i has pinned a slot at some time.
     pub pinners: W,
     /// Zero.
     pub reserved: [W; 13],
     /// Bit i: the owner of lane i waits for room.
     pub room_waiters: W,
-    /// Futex word of those, likewise.
+    /// Futex word on which those owners sleep, likewise.
     pub room: AtomicU32,
     /// Zero.
     pub reserved_room: AtomicU32,
@@ -268,39 +271,39 @@ pub struct WaitBlock<W> {
     pub reserved_tail: [W; 14],
 }
 
-/// One announced reader.
+/// The block of one announced reader.
 #[repr(C, align(128))]
 #[derive(Debug, Default)]
 pub struct ReaderBlock<W> {
-    /// Who reads; 0 when free.
+    /// The process that reads; 0 when free.
     pub owner: W,
-    /// Pins that the reader may hold at a time.
+    /// Number of pins that the reader may hold at a time.
     pub pin_limit: W,
     /// Zero.
     pub reserved: [W; 6],
-    /// Messages delivered to it.
+    /// Number of messages delivered to it.
     pub received: W,
-    /// Messages overwritten before it came to them.
+    /// Number of messages overwritten before it read them.
     pub lost: W,
-    /// Messages that it passed over.
+    /// Number of messages that it skipped.
     pub skipped: W,
-    /// Calls in which the writers were faster.
+    /// Number of calls in which the writers were faster.
     pub busy: W,
     /// Zero.
     pub reserved_counters: [W; 4],
-    /// Slots that may not be overwritten: `lane << 56 | index + 1`, or 0.
+    /// Slots that must not be overwritten: `lane << 56 | index + 1`, or 0.
     pub pins: [W; PINS_PER_READER],
     /// Histogram of the latencies of sampled messages; see `telemetry.rs`.
     pub latency: [W; 8],
 }
 
-/// One gated reader; its cursors, one word a lane, follow in lines of their own.
+/// The block of one gated reader; its cursors, one word a lane, follow in cache lines of their own.
 #[repr(C, align(128))]
 #[derive(Debug, Default)]
 pub struct GateBlock<W> {
-    /// Who reads behind the gate; 0 when free.
+    /// The process that reads behind the gate; 0 when free.
     pub owner: W,
-    /// How often a writer stopped waiting for this gate.
+    /// The number of times that a writer stopped waiting for this gate.
     pub detached: W,
     /// Zero.
     pub reserved: [W; 14],

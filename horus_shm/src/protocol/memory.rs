@@ -1,4 +1,4 @@
-//! The memory that one lane runs on, as its algorithms see it.
+//! The memory of one lane, as the lane algorithms see it.
 //!
 //! The lane algorithms are generic over [`LaneMemory`], so that every line of them runs on real
 //! memory ([`RawLane`], heap or mapped) and in the loom models.
@@ -10,48 +10,49 @@ use crate::protocol::lane::InPlace;
 use crate::protocol::layout::{LaneBlock, ReaderBlock, WaitBlock};
 use crate::protocol::sync::{self, Edge, Word};
 
-/// Lines of one slot that are asked for ahead, at most: more would only push each other out.
+/// Maximum number of lines of one slot that are prefetched: more would evict each other.
 const PREFETCH_LINES_MAX: usize = 64;
 
-/// One lane: its block, its slots, and its cursor in every gate.
+/// The memory of one lane: its block, its slots, and its cursor in every gate.
 pub trait LaneMemory {
     /// The shared words.
     type Word: Word;
 
-    /// All readers are gated, so copies cannot race. WHY besides what the ends are told: a constant
-    /// is not asked for each message.
+    /// True if all readers are gated, so that copies cannot race. WHY besides the argument
+    /// `exclusive` of the constructors: a constant is not tested for each message.
     const EXCLUSIVE: bool = false;
 
-    /// A reader that drains the lane asks for slots ahead.
+    /// True if a reader that drains the lane prefetches slots.
     const DRAINS_AHEAD: bool = true;
 
-    /// Slots: a power of two.
+    /// Returns the number of slots: a power of two.
     fn capacity(&self) -> u64;
 
-    /// How far a writer may be ahead of a gate: the slots, or fewer.
+    /// Returns how many positions a writer may be ahead of a gate: the number of slots, or fewer.
     fn room(&self) -> u64 {
         self.capacity()
     }
 
-    /// Cache lines of a slot; decides how far ahead a writer asks for them.
+    /// Returns the number of cache lines of a slot, which decides how far ahead a writer
+    /// prefetches.
     fn slot_lines(&self) -> u64 {
         1
     }
 
-    /// The lane's bookkeeping.
+    /// Returns the lane's bookkeeping.
     fn block(&self) -> &LaneBlock<Self::Word>;
 
-    /// The stamp of slot `index`, which is below the capacity.
+    /// Returns the stamp of slot `index`, which is below the capacity.
     fn stamp(&self, index: u64) -> &Self::Word;
 
-    /// Gates of the topic.
+    /// Returns the number of gates of the topic.
     fn gate_limit(&self) -> u32;
 
-    /// This lane's cursor in gate `gate`, which is below the gate limit: next unread position
-    /// plus one, or 0 while nobody gates there.
+    /// Returns this lane's cursor in gate `gate`, which is below the gate limit: the next unread
+    /// position plus one, or 0 while the gate is free.
     fn cursor(&self, gate: u32) -> &Self::Word;
 
-    /// Copies a message into slot `index` while readers may look at it.
+    /// Copies a message into slot `index` while readers may read the slot.
     ///
     /// # Safety
     ///
@@ -60,7 +61,7 @@ pub trait LaneMemory {
     /// * The caller is the lane's only writer.
     unsafe fn store_racing(&self, index: u64, src: *const u8, bytes: usize);
 
-    /// Copies a message out of slot `index` while the writer may be in it; it may come out torn.
+    /// Copies a message out of slot `index` while the writer may write it; the copy may be torn.
     ///
     /// # Safety
     ///
@@ -68,24 +69,24 @@ pub trait LaneMemory {
     /// * `dst` is writable for `bytes` bytes.
     unsafe fn load_racing(&self, index: u64, dst: *mut u8, bytes: usize);
 
-    /// Copies a message into slot `index`, which the gates keep all readers out of.
+    /// Copies a message into slot `index`, while the gates keep all readers out of the slot.
     ///
     /// # Safety
     ///
     /// As [`Self::store_racing`], and no reader may be in the slot.
     unsafe fn store_exclusive(&self, index: u64, src: *const u8, bytes: usize);
 
-    /// Copies a message out of slot `index`, which a gate keeps the writer out of.
+    /// Copies a message out of slot `index`, while a gate keeps the writer out of the slot.
     ///
     /// # Safety
     ///
     /// As [`Self::load_racing`], and the writer may not be in the slot.
     unsafe fn load_exclusive(&self, index: u64, dst: *mut u8, bytes: usize);
 
-    /// A fence at the edge's ordering.
+    /// Executes a fence with the edge's ordering.
     fn fence(&self, edge: Edge);
 
-    /// Asks for slot `index`. A hint.
+    /// Prefetches slot `index`. Only a hint.
     fn prefetch(&self, index: u64, intent: Intent);
 }
 
@@ -94,7 +95,7 @@ pub trait LaneMemory {
 pub struct RawLane {
     slots: *mut u8,
     stride: usize,
-    /// Lines of a slot that are asked for ahead.
+    /// Number of lines of a slot that are prefetched.
     lines_ahead: usize,
     capacity: u64,
     block: *const LaneBlock<AtomicU64>,
@@ -108,17 +109,17 @@ pub struct RawLane {
 }
 
 // SAFETY: every access through the addresses is atomic or guarded by the lane protocol, whose
-// single-writer rule the ends uphold by `&mut self`.
+// single-writer rule the endpoints uphold by `&mut self`.
 unsafe impl Send for RawLane {}
 
-/// Where [`RawLane::new`] finds the parts of a lane.
+/// The addresses and sizes from which [`RawLane::new`] builds a lane.
 #[derive(Debug, Clone, Copy)]
 pub struct RawLaneParts {
     /// First slot, 64-aligned.
     pub slots: *mut u8,
     /// Distance of two slots, in bytes.
     pub stride: usize,
-    /// Slots.
+    /// Number of slots.
     pub capacity: u64,
     /// The lane's block.
     pub block: *const LaneBlock<AtomicU64>,
@@ -126,20 +127,20 @@ pub struct RawLaneParts {
     pub cursors: *const u8,
     /// Distance of two gates, in bytes.
     pub gate_bytes: usize,
-    /// Gates.
+    /// Number of gates.
     pub gate_limit: u32,
-    /// Which lane it is.
+    /// The lane's index.
     pub lane: u32,
-    /// What all readers share.
+    /// The block that all readers share.
     pub wait: *const WaitBlock<AtomicU64>,
     /// The block of the first announced reader; the others follow.
     pub readers: *const ReaderBlock<AtomicU64>,
-    /// Announced readers.
+    /// Number of blocks for announced readers.
     pub reader_limit: u32,
 }
 
 impl RawLane {
-    /// A lane made of `parts`.
+    /// Creates a lane from `parts`.
     ///
     /// # Safety
     ///
@@ -147,7 +148,8 @@ impl RawLane {
     /// * `slots` is valid for `stride × capacity` bytes, `block` and `wait` for one block,
     ///   `readers` for `reader_limit` blocks, and `cursors` for one word at each of `gate_limit`
     ///   multiples of `gate_bytes`, all of them aligned;
-    /// * they are mapped writable if a writer (slots, block), a gated reader (cursors) or one that
+    /// * they are mapped writable if a writer (slots, block), a gated reader (cursors) or a reader
+    ///   that
     ///   pins (wait, readers) uses them;
     /// * the stride has room for a trailer of 24 bytes if the topic is pinnable, and only then is
     ///   the lane used as [`InPlace`].
@@ -163,16 +165,16 @@ impl RawLane {
         };
     }
 
-    /// The word `before` words before the end of slot `index`: part of its trailer.
+    /// Returns the word `before` words before the end of slot `index`: part of its trailer.
     #[inline(always)]
     fn trailer(&self, index: u64, before: usize) -> &AtomicU64 {
-        // SAFETY: a stride is 64 bytes at least, and trailers are 4 words at most.
+        // SAFETY: a stride is at least 64 bytes, and a trailer at most 4 words.
         let word = unsafe { self.slot(index).add(self.stride - before * size_of::<u64>()) };
-        // SAFETY: aligned, in bounds, and only ever touched atomically.
+        // SAFETY: aligned, in bounds, and accessed only atomically.
         unsafe { AtomicU64::from_ptr(word.cast()) }
     }
 
-    /// Where slot `index` begins, and the payload in it.
+    /// Returns the address of slot `index`, which is that of its payload.
     #[inline(always)]
     pub(crate) fn slot(&self, index: u64) -> *mut u8 {
         debug_assert!(index < self.capacity);
@@ -195,7 +197,7 @@ impl LaneMemory for RawLane {
 
     #[inline(always)]
     fn block(&self) -> &LaneBlock<AtomicU64> {
-        // SAFETY: valid and aligned by the contract of `new`; it holds nothing but atomics.
+        // SAFETY: valid and aligned by the contract of `new`; it contains only atomics.
         unsafe { &*self.block }
     }
 
@@ -214,33 +216,35 @@ impl LaneMemory for RawLane {
         debug_assert!(gate < self.gate_limit);
         // SAFETY: `gate` is below the limit, so the word lies in the reader area.
         let cursor = unsafe { self.cursors.add(gate as usize * self.gate_bytes) };
-        // SAFETY: aligned, in bounds, and only ever touched atomically.
+        // SAFETY: aligned, in bounds, and accessed only atomically.
         unsafe { AtomicU64::from_ptr(cursor.cast_mut().cast()) }
     }
 
     #[inline(always)]
     unsafe fn store_racing(&self, index: u64, src: *const u8, bytes: usize) {
-        // SAFETY: the caller's contract; slots are 64-aligned and leave room for whole words.
+        // SAFETY: `index` and `bytes` fit and `src` is readable by the contract; slots are
+        // 64-aligned and hold whole words.
         unsafe { copy::store(self.slot(index), src, bytes) }
     }
 
     #[inline(always)]
     unsafe fn load_racing(&self, index: u64, dst: *mut u8, bytes: usize) {
-        // SAFETY: the caller's contract; slots are 64-aligned and hold whole words.
+        // SAFETY: `index` and `bytes` fit and `dst` is writable by the contract; slots are
+        // 64-aligned and hold whole words.
         unsafe { copy::load(dst, self.slot(index), bytes) }
     }
 
-    // WHY: exclusive copies use the racing ones too: they cost the same, and a hostile peer that
-    // breaks the gate rule can then spoil data but not make a data race.
+    // WHY: exclusive copies use the racing ones, too: these cost the same, and a hostile peer that
+    // breaks the gate rule can then spoil data but not cause a data race.
     #[inline(always)]
     unsafe fn store_exclusive(&self, index: u64, src: *const u8, bytes: usize) {
-        // SAFETY: the caller's contract.
+        // SAFETY: the contract includes that of `store_racing`.
         unsafe { self.store_racing(index, src, bytes) }
     }
 
     #[inline(always)]
     unsafe fn load_exclusive(&self, index: u64, dst: *mut u8, bytes: usize) {
-        // SAFETY: the caller's contract.
+        // SAFETY: the contract includes that of `load_racing`.
         unsafe { self.load_racing(index, dst, bytes) }
     }
 
@@ -282,7 +286,7 @@ impl InPlace for RawLane {
     }
 
     fn pinners(&self) -> &AtomicU64 {
-        // SAFETY: valid by the contract of `new`; it holds nothing but atomics.
+        // SAFETY: valid by the contract of `new`; it contains only atomics.
         unsafe { &(*self.wait).pinners }
     }
 
@@ -290,7 +294,7 @@ impl InPlace for RawLane {
         debug_assert!(reader < self.reader_limit);
         // SAFETY: `reader` is below the limit, so its block lies in the reader area.
         let block = unsafe { self.readers.add(reader as usize) };
-        // SAFETY: valid by the contract of `new`; it holds nothing but atomics.
+        // SAFETY: valid by the contract of `new`; it contains only atomics.
         let block = unsafe { &*block };
         &block.pins[pin as usize % block.pins.len()]
     }

@@ -1,10 +1,11 @@
-//! Owner words: how a process claims a lane, a gate or a reader block, and from whom.
+//! Owner words, by which a process claims a lane, a gate or a reader block.
 
 use crate::protocol::sync::{Word, edge};
 
 /// Claims the first of `owners` that is free or whose owner is dead.
 ///
-/// Returns its index and the word it replaced (0 if it was free), or `None` if all are alive.
+/// Returns its index and the word it replaced (0 if it was free), or `None` if all owners are
+/// alive.
 pub fn claim_first<'a, W: Word + 'a>(
     owners: impl Iterator<Item = &'a W>,
     me: u64,
@@ -22,9 +23,10 @@ pub fn claim_first<'a, W: Word + 'a>(
     None
 }
 
-/// [`claim_first`], again after each `pause` for as long as that returns true.
+/// Calls [`claim_first`], and again after each `pause` for as long as `pause` returns true.
 ///
-/// WHY: whoever frees what a dead process owned owns it for a few stores, and it looks taken.
+/// WHY: a process that frees the entry of a dead owner owns it for a few stores, and the entry
+/// looks taken meanwhile.
 pub fn claim_patiently<'a, W: Word + 'a>(
     owners: impl Iterator<Item = &'a W> + Clone,
     me: u64,
@@ -39,7 +41,7 @@ pub fn claim_patiently<'a, W: Word + 'a>(
     }
 }
 
-/// Frees what its owner claimed.
+/// Frees an entry that the caller's process had claimed.
 pub fn release<W: Word>(word: &W) {
     // ORDERING(owner): pairs with the claim in `claim_first`.
     word.store(0, edge::OWNER_RELEASE);
@@ -51,7 +53,8 @@ mod tests {
 
     use super::*;
 
-    /// The gate or place of a dead reader is its reaper's for a few stores, and that one lives.
+    /// The gate or slot of a dead reader belongs to the live process that frees it for a few
+    /// stores.
     #[test]
     fn what_is_being_freed_is_not_taken() {
         const REAPER: u64 = 7;
@@ -63,7 +66,7 @@ mod tests {
             |_| false,
             || {
                 pauses += 1;
-                // The reaper goes on.
+                // The reaper frees the entry.
                 release(&words[1]);
                 pauses < 3
             },

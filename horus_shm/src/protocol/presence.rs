@@ -1,71 +1,72 @@
-//! Presence: who joins a topic file, and who may remove it, without ever splitting a topic in two.
+//! Presence: joining and removing a topic file, without ever splitting a topic in two.
 
 use std::io;
 
-/// What locks and file system offer to [`attach`] and [`retire`]; a model in the loom tests.
+/// The locks and the file system as [`attach`] and [`retire`] use them; a model in the loom tests.
 pub trait Attendance {
-    /// Takes the shared presence lock without blocking; false while somebody retires the file.
+    /// Takes the shared presence lock without blocking; false while a process retires the file.
     ///
     /// # Errors
     ///
-    /// Whatever the system call says.
+    /// The error of the system call.
     fn share(&self) -> io::Result<bool>;
 
-    /// Takes the exclusive presence lock without blocking; false while another process attends.
+    /// Takes the exclusive presence lock without blocking; false while another process holds it
+    /// shared.
     ///
     /// # Errors
     ///
-    /// Whatever the system call says.
+    /// The error of the system call.
     fn exclude(&self) -> io::Result<bool>;
 
     /// Gives the presence lock back.
     fn release(&self);
 
-    /// True once the file was declared retired.
+    /// Returns true once the file was marked as retired.
     ///
     /// # Errors
     ///
-    /// Whatever the system call says.
+    /// The error of the system call.
     fn is_retired(&self) -> io::Result<bool>;
 
-    /// Declares the file retired.
+    /// Marks the file as retired.
     ///
     /// # Errors
     ///
-    /// Whatever the system call says.
+    /// The error of the system call.
     fn set_retired(&self) -> io::Result<()>;
 
-    /// True while the name still leads to this very file.
+    /// Returns true while the name still leads to this very file.
     ///
     /// # Errors
     ///
-    /// Whatever the system call says.
+    /// The error of the system call.
     fn is_linked(&self) -> io::Result<bool>;
 
     /// Removes the name.
     ///
     /// # Errors
     ///
-    /// Whatever the system call says.
+    /// The error of the system call.
     fn unlink(&self) -> io::Result<()>;
 }
 
-/// How an attempt to join a file ended.
+/// The result of an attempt to join a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attach {
-    /// The shared lock is held, and the name leads to this file for as long as it is.
+    /// The shared lock is held; while it is, the name leads to this file.
     Attached,
-    /// Somebody is retiring the file: look at the name again.
+    /// A process is retiring the file: look up the name again.
     Retiring,
-    /// The file was retired or replaced: look at the name again.
+    /// The file was retired or replaced: look up the name again.
     Gone,
 }
 
-/// Joins the file: lock first, look second, so that a file which passes the look stays.
+/// Joins the file. It locks first and checks second, so that a file that passes the check stays.
 ///
 /// # Errors
 ///
-/// Whatever a system call says; no lock is held then.
+/// The error of a system call; no lock is held then.
 pub fn attach(file: &impl Attendance) -> io::Result<Attach> {
     if !file.share()? {
         return Ok(Attach::Retiring);
@@ -78,16 +79,16 @@ pub fn attach(file: &impl Attendance) -> io::Result<Attach> {
     alive.map(|_| Attach::Gone)
 }
 
-/// Removes the file if nobody else attends it; gives the presence lock back in any case.
+/// Removes the file if no other process attends it; gives the presence lock back in any case.
 ///
-/// True if the file is gone, by this call or before it.
+/// Returns true if the file is gone, by this call or before it.
 ///
 /// # Errors
 ///
-/// Whatever a system call says; the file stays then.
+/// The error of a system call; the file stays then.
 pub fn retire(file: &impl Attendance) -> io::Result<bool> {
-    // WHY: given back first, or two that leave together would each be in the other's way, and the
-    // file would stay. Whoever attaches in between keeps it.
+    // WHY: the lock is given back first; otherwise two processes that leave together would block
+    // each other, and the file would stay. A process that attaches in between keeps the file.
     file.release();
     let outcome = match file.exclude() {
         Ok(true) => remove(file),
@@ -98,8 +99,9 @@ pub fn retire(file: &impl Attendance) -> io::Result<bool> {
 }
 
 fn remove(file: &impl Attendance) -> io::Result<bool> {
-    // WHY: the mark comes before the unlink: whoever has the file open and was about to attach
-    // finds it even if this process dies in between; the next sweep then removes the name.
+    // WHY: the mark comes before the unlink. A process that has the file open and is about to
+    // attach finds the mark even if this process dies in between; the next sweep then removes the
+    // name.
     file.set_retired()?;
     if file.is_linked()? {
         file.unlink()?;

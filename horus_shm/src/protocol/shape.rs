@@ -1,4 +1,4 @@
-//! Where each part of a topic file lies: sizes and offsets, in checked arithmetic.
+//! Shapes of topic files: sizes and offsets of their parts, in checked arithmetic.
 
 use core::mem::size_of;
 use core::ops::Range;
@@ -9,35 +9,35 @@ use crate::protocol::layout::{
     PART_ALIGN, PARTICIPANTS_MAX, ReaderBlock, SEPARATION_BYTES, STRIDE_MAX, WaitBlock,
 };
 
-/// Slots start on multiples of this; also the largest alignment of a message.
+/// Slots start on multiples of this value; also the largest alignment of a message.
 pub const SLOT_ALIGN: u64 = 64;
 
 const STAMP_BYTES: u64 = 8;
 const LENGTH_BYTES: u64 = 8;
 const SEQUENCE_BYTES: u64 = 8;
 
-/// What the creator of a topic file chooses about its size.
+/// The sizes that the creator of a topic file chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShapeRequest {
-    /// Size of a message, in bytes; of the largest one if `sized`.
+    /// Size of a message, in bytes; of the longest one if `sized`.
     pub payload_bytes: u64,
     /// Alignment of a message, in bytes: a power of two up to 64.
     pub payload_align: u32,
-    /// Slots of a lane: a power of two, 2 to 2^20.
+    /// Number of slots of a lane: a power of two, 2 to 2^20.
     pub capacity: u64,
-    /// Lanes, 1 to 64.
+    /// Number of lanes, 1 to 64.
     pub lane_limit: u32,
-    /// Gates, 0 to 64.
+    /// Number of gates, 0 to 64.
     pub gate_limit: u32,
-    /// Announced readers, 1 to 64.
+    /// Number of blocks for announced readers, 1 to 64.
     pub reader_limit: u32,
-    /// Messages have a length of their own.
+    /// True if messages have lengths of their own.
     pub sized: bool,
-    /// Slots carry a message number, and readers may pin them.
+    /// True if slots carry a message number, and readers may pin them.
     pub pinnable: bool,
 }
 
-/// A request that no file can have.
+/// The error that no file can have the requested shape.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field} is {found}, and must be {wanted}")]
 pub struct ShapeError {
@@ -45,18 +45,18 @@ pub struct ShapeError {
     pub field: &'static str,
     /// Its value.
     pub found: u64,
-    /// What it may be.
+    /// The permitted values.
     pub wanted: &'static str,
 }
 
-/// Sizes and offsets of one topic file, all in bytes, none able to overflow.
+/// Sizes and offsets of one topic file, all in bytes; none of them can overflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     request: ShapeRequest,
     stride: u64,
 }
 
-/// Distance of two slots for a message of `payload_bytes`, in bytes.
+/// Returns the distance of two slots for a message of `payload_bytes`, in bytes.
 #[must_use]
 pub const fn stride_for(payload_bytes: u64, sized: bool, pinnable: bool) -> u64 {
     let payload = payload_bytes.next_multiple_of(8);
@@ -65,7 +65,7 @@ pub const fn stride_for(payload_bytes: u64, sized: bool, pinnable: bool) -> u64 
     (payload + length + sequence + STAMP_BYTES).next_multiple_of(SLOT_ALIGN)
 }
 
-/// The default number of slots for a stride: 256 KiB worth of them, but 16 to 1024.
+/// Returns the default number of slots for a stride: 256 KiB of slots, but 16 to 1024.
 #[must_use]
 pub const fn default_capacity(stride: u64) -> u64 {
     let slots = (256 * 1024) / stride;
@@ -75,7 +75,7 @@ pub const fn default_capacity(stride: u64) -> u64 {
 }
 
 impl Shape {
-    /// Checks a request and computes the file it asks for.
+    /// Checks a request and computes the shape of its file.
     ///
     /// # Errors
     ///
@@ -109,8 +109,8 @@ impl Shape {
         check(limits.contains(&r.reader_limit), "reader_limit", r.reader_limit.into(), "1 to 64")?;
         let stride = stride_for(r.payload_bytes, r.sized, r.pinnable);
         let shape = Self { request, stride };
-        // WHY: the largest product is 2^20 slots × 2^26 bytes × 2^6 lanes = 2^52, so plain
-        // arithmetic below cannot overflow; this limit is the one that a file system sees.
+        // WHY: the largest product is 2^20 slots × 2^26 bytes × 2^6 lanes = 2^52, so the plain
+        // arithmetic below cannot overflow; this limit is for the file system.
         check(
             shape.file_bytes() <= FILE_BYTES_MAX,
             "file size",
@@ -120,25 +120,25 @@ impl Shape {
         Ok(shape)
     }
 
-    /// What the file was asked to be.
+    /// Returns the request that the file was made for.
     #[must_use]
     pub const fn request(&self) -> &ShapeRequest {
         &self.request
     }
 
-    /// Distance of two slots.
+    /// Returns the distance of two slots, in bytes.
     #[must_use]
     pub const fn stride(&self) -> u64 {
         self.stride
     }
 
-    /// Slots of a lane.
+    /// Returns the number of slots of a lane.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.request.capacity
     }
 
-    /// The control block and the lane blocks.
+    /// Returns the range of the control block and the lane blocks.
     #[must_use]
     pub const fn lane_area(&self) -> Range<u64> {
         let start = (HEADER_BYTES as u64).next_multiple_of(PART_ALIGN);
@@ -146,7 +146,7 @@ impl Shape {
         start..start + (size_of::<ControlBlock<AtomicU64>>() + blocks) as u64
     }
 
-    /// The wait block, the reader blocks and the gates.
+    /// Returns the range of the wait block, the reader blocks and the gates.
     #[must_use]
     pub const fn reader_area(&self) -> Range<u64> {
         let start = self.lane_area().end.next_multiple_of(PART_ALIGN);
@@ -154,7 +154,7 @@ impl Shape {
         start..start + (self.gates_offset() + gates) as u64
     }
 
-    /// The slots of lane `lane`, which must be below the lane limit.
+    /// Returns the range of the slots of lane `lane`, which must be below the lane limit.
     #[must_use]
     pub const fn lane(&self, lane: u32) -> Range<u64> {
         let bytes = self.request.capacity * self.stride;
@@ -163,31 +163,32 @@ impl Shape {
         start..start + bytes
     }
 
-    /// The whole file, reserved or not.
+    /// Returns the size of the whole file, reserved or not.
     #[must_use]
     pub const fn file_bytes(&self) -> u64 {
         self.lane(self.request.lane_limit).start
     }
 
-    /// Offset of a lane's block in the lane area.
+    /// Returns the offset of a lane's block in the lane area.
     #[must_use]
     pub const fn lane_block_offset(&self, lane: u32) -> usize {
         size_of::<ControlBlock<AtomicU64>>() + lane as usize * size_of::<LaneBlock<AtomicU64>>()
     }
 
-    /// Offset of a reader's block in the reader area.
+    /// Returns the offset of a reader's block in the reader area.
     #[must_use]
     pub const fn reader_block_offset(&self, reader: u32) -> usize {
         size_of::<WaitBlock<AtomicU64>>() + reader as usize * size_of::<ReaderBlock<AtomicU64>>()
     }
 
-    /// Offset of the first gate in the reader area.
+    /// Returns the offset of the first gate in the reader area.
     #[must_use]
     pub const fn gates_offset(&self) -> usize {
         self.reader_block_offset(self.request.reader_limit)
     }
 
-    /// Distance of two gates: the block, then a cursor a lane in lines of their own.
+    /// Returns the distance of two gates: the block, then one cursor a lane, in cache lines of
+    /// their own.
     #[must_use]
     pub const fn gate_bytes(&self) -> usize {
         let cursors = self.request.lane_limit as usize * size_of::<u64>();

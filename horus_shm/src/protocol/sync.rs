@@ -1,19 +1,19 @@
-//! Atomics as the lane algorithms see them: words of any memory, and every ordering by its name.
+//! Atomics as the lane algorithms use them: words of any memory, and orderings with names.
 //!
-//! Each ordering that another thread or process relies on is a named [`Edge`]. The real memory
-//! compiles an edge into the ordering it carries; the memory of the loom models looks the name up
-//! first and can weaken that one edge, which must turn a model red. `docs/memory-ordering.md`
-//! lists both halves of every label.
+//! Each ordering on which another thread or process relies is a named [`Edge`]. On real memory an
+//! edge compiles to its ordering. The memory of the loom models looks the name up first and can
+//! weaken that one edge, which must make a model fail. `docs/memory-ordering.md` lists both halves
+//! of every label.
 
 use core::ptr;
 use core::sync::atomic::{self, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-/// An ordering with the label under which it is argued, modelled and weakened.
+/// An ordering, with the label under which it is argued, modelled and weakened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Edge {
     /// `<pair>/<half>`: both halves of a pair share the part before the slash.
     pub label: &'static str,
-    /// What the real memory uses.
+    /// The ordering on real memory.
     pub ordering: Ordering,
 }
 
@@ -23,12 +23,12 @@ impl Edge {
     }
 }
 
-/// The edges of the lane protocol. Everything else on shared words is `Relaxed`.
+/// The edges of the lane protocol. All other accesses to shared words are `Relaxed`.
 pub mod edge {
     use super::{Edge, Ordering};
 
-    /// ORDERING(slot): Release store of the even stamp. Pairs with [`SLOT_SEE`]: whoever sees the
-    /// stamp sees the payload.
+    /// ORDERING(slot): Release store of the even stamp. Pairs with [`SLOT_SEE`]: a thread that sees
+    /// the stamp sees the payload.
     pub const SLOT_PUBLISH: Edge = Edge::new("slot/publish", Ordering::Release);
     /// ORDERING(slot): Acquire load of the stamp. Pairs with [`SLOT_PUBLISH`].
     pub const SLOT_SEE: Edge = Edge::new("slot/see", Ordering::Acquire);
@@ -36,12 +36,12 @@ pub mod edge {
     /// ORDERING(overwrite): Release fence between the odd stamp and the payload words. Pairs with
     /// [`OVERWRITE_CHECK`]: a reader that read one new word sees the odd stamp (or a later one).
     pub const OVERWRITE_BEGIN: Edge = Edge::new("overwrite/begin", Ordering::Release);
-    /// ORDERING(overwrite): Acquire fence between the payload words and the second look at the
+    /// ORDERING(overwrite): Acquire fence between the payload words and the second load of the
     /// stamp. Pairs with [`OVERWRITE_BEGIN`].
     pub const OVERWRITE_CHECK: Edge = Edge::new("overwrite/check", Ordering::Acquire);
 
-    /// ORDERING(head): Release store of the head. Pairs with [`HEAD_SEE`]: whoever starts at or
-    /// below this head finds slots that are published, and sees the epoch they belong to.
+    /// ORDERING(head): Release store of the head. Pairs with [`HEAD_SEE`]: a reader that starts at
+    /// or below this head finds published slots, and sees the epoch they belong to.
     pub const HEAD_PUBLISH: Edge = Edge::new("head/publish", Ordering::Release);
     /// ORDERING(head): Acquire load of the head. Pairs with [`HEAD_PUBLISH`].
     pub const HEAD_SEE: Edge = Edge::new("head/see", Ordering::Acquire);
@@ -52,9 +52,9 @@ pub mod edge {
     /// ORDERING(cursor): Acquire load of a gate's cursor. Pairs with [`CURSOR_ADVANCE`].
     pub const CURSOR_SEE: Edge = Edge::new("cursor/see", Ordering::Acquire);
 
-    /// ORDERING(gate): SeqCst fence of a registering reader, between its first cursor and its look
-    /// at the head. Pairs with [`GATE_SCAN`], the Dekker way: either the writer's scan sees the
-    /// cursor, or the reader sees a head at or past what the writer may count on.
+    /// ORDERING(gate): SeqCst fence of a registering reader, between its first cursor and its load
+    /// of the head. Pairs with [`GATE_SCAN`], as in Dekker's algorithm: either the writer's scan
+    /// sees the cursor, or the reader sees a head at or past the position of that scan.
     pub const GATE_JOIN: Edge = Edge::new("gate/join", Ordering::SeqCst);
     /// ORDERING(gate): SeqCst fence of the writer before it reads the gates. Pairs with
     /// [`GATE_JOIN`].
@@ -70,46 +70,46 @@ pub mod edge {
     /// [`OWNER_RELEASE`], also through the claim that followed it.
     pub const OWNER_SEE: Edge = Edge::new("owner/see", Ordering::Acquire);
 
-    /// ORDERING(epoch): Release store of the owner whose session begins. Pairs with
-    /// [`EPOCH_SEE`]: whoever sees it sees where the session begins.
+    /// ORDERING(epoch): Release store of the owner whose session begins. Pairs with [`EPOCH_SEE`]:
+    /// a thread that sees it sees the start of the session.
     pub const EPOCH_PUBLISH: Edge = Edge::new("epoch/publish", Ordering::Release);
     /// ORDERING(epoch): Acquire load of the session's owner. Pairs with [`EPOCH_PUBLISH`].
     pub const EPOCH_SEE: Edge = Edge::new("epoch/see", Ordering::Acquire);
 
-    /// ORDERING(ready): Release of the bit that says a lane's slots are reserved. Pairs with
-    /// [`READY_SEE`]: whoever maps the lane may touch it.
+    /// ORDERING(ready): Release of the bit that marks a lane's slots as reserved. Pairs with
+    /// [`READY_SEE`]: a process that sees the bit may map and access the lane.
     pub const READY_PUBLISH: Edge = Edge::new("ready/publish", Ordering::Release);
     /// ORDERING(ready): Acquire load of the ready bits. Pairs with [`READY_PUBLISH`].
     pub const READY_SEE: Edge = Edge::new("ready/see", Ordering::Acquire);
 
-    /// ORDERING(wake): SeqCst fence of a sender between what it published and its look at the
-    /// waiters. Pairs with [`WAKE_ANNOUNCE`], the Dekker way: either the sender sees the waiter,
-    /// or the waiter sees what was published. Where waiters make barriers for both, the sender
-    /// has none.
+    /// ORDERING(wake): SeqCst fence of a sender between its publication and its load of the
+    /// waiters. Pairs with [`WAKE_ANNOUNCE`], as in Dekker's algorithm: either the sender sees the
+    /// waiter, or the waiter sees the message. Where waiters make barriers for both, the sender has
+    /// none.
     pub const WAKE_LOOK: Edge = Edge::new("wake/look", Ordering::SeqCst);
-    /// ORDERING(wake): SeqCst fence of a waiter between its announcement and its last look. Pairs
+    /// ORDERING(wake): SeqCst fence of a waiter between its announcement and its last poll. Pairs
     /// with [`WAKE_LOOK`].
     pub const WAKE_ANNOUNCE: Edge = Edge::new("wake/announce", Ordering::SeqCst);
 
-    /// ORDERING(pin): SeqCst fence of a reader between its pin and its second look at the stamp.
-    /// Pairs with [`PIN_SCAN`], the Dekker way: either the writer sees the pin, or the reader sees
-    /// that the slot is being written.
+    /// ORDERING(pin): SeqCst fence of a reader between its pin and its second load of the stamp.
+    /// Pairs with [`PIN_SCAN`], as in Dekker's algorithm: either the writer sees the pin, or the
+    /// reader sees that the slot is being written.
     pub const PIN_HOLD: Edge = Edge::new("pin/hold", Ordering::SeqCst);
-    /// ORDERING(pin): SeqCst fence of a writer between the odd stamp and its look at the pins.
+    /// ORDERING(pin): SeqCst fence of a writer between the odd stamp and its loads of the pins.
     /// Pairs with [`PIN_HOLD`].
     pub const PIN_SCAN: Edge = Edge::new("pin/scan", Ordering::SeqCst);
 
-    /// ORDERING(pin): Acquire load of the count of skips. Pairs with [`PIN_SCAN`], which is a
-    /// release too, and lies between a head and the skip that may follow it.
+    /// ORDERING(pin): Acquire load of the count of skips. Pairs with [`PIN_SCAN`], which is also a
+    /// release, and lies between a head and the skip that may follow it.
     pub const PIN_COUNT: Edge = Edge::new("pin/count", Ordering::Acquire);
 
-    /// ORDERING(pinned): Release store of a pin. Pairs with [`PIN_SEE`]: what was read under the
-    /// pin before happens before the writer's next stores to that slot.
+    /// ORDERING(pinned): Release store of a pin. Pairs with [`PIN_SEE`]: reads under the previous
+    /// pin happen before the writer's next stores to that slot.
     pub const PIN_MOVE: Edge = Edge::new("pinned/move", Ordering::Release);
     /// ORDERING(pinned): Acquire load of a pin. Pairs with [`PIN_MOVE`].
     pub const PIN_SEE: Edge = Edge::new("pinned/see", Ordering::Acquire);
 
-    /// ORDERING(reuse): Release of the bit that says that a pin is free again. Pairs with
+    /// ORDERING(reuse): Release of the bit that marks a pin as free again. Pairs with
     /// [`PIN_REUSE`]: the pin was taken back before it is used again.
     pub const PIN_FREE: Edge = Edge::new("reuse/free", Ordering::Release);
     /// ORDERING(reuse): Acquire load of the bits of free pins. Pairs with [`PIN_FREE`].
@@ -143,56 +143,56 @@ pub mod edge {
         PIN_REUSE,
     ];
 
-    /// The edges of lane discovery, where the other side of the pair is a system call.
+    /// The edges of lane discovery, where the other half of the pair is a system call.
     pub const DISCOVERY: [Edge; 2] = [READY_PUBLISH, READY_SEE];
 
-    /// ORDERING(ticket): Release store of the stamp that says a value is there. Pairs with
-    /// [`TICKET_SEE`]: whoever sees the stamp sees the value.
+    /// ORDERING(ticket): Release store of the stamp of a filled slot. Pairs with [`TICKET_SEE`]: a
+    /// thread that sees the stamp sees the value.
     pub const TICKET_PUBLISH: Edge = Edge::new("ticket/publish", Ordering::Release);
     /// ORDERING(ticket): Acquire load of a stamp by the receiver. Pairs with [`TICKET_PUBLISH`].
     pub const TICKET_SEE: Edge = Edge::new("ticket/see", Ordering::Acquire);
 
-    /// ORDERING(room): Release store of the stamp that says a slot is free. Pairs with
-    /// [`ROOM_SEE`]: values were moved out before others are moved in.
+    /// ORDERING(room): Release store of the stamp of a free slot. Pairs with [`ROOM_SEE`]: the old
+    /// value was moved out before a new one is moved in.
     pub const ROOM_FREE: Edge = Edge::new("room/free", Ordering::Release);
     /// ORDERING(room): Acquire load of a stamp by a sender. Pairs with [`ROOM_FREE`].
     pub const ROOM_SEE: Edge = Edge::new("room/see", Ordering::Acquire);
 
     /// ORDERING(ends): Release decrement of the senders by one that leaves. Pairs with
-    /// [`ENDS_SEE`]: whoever sees that nobody is left sees all that was sent.
+    /// [`ENDS_SEE`]: a receiver that sees no sender left sees all that was sent.
     pub const ENDS_LEAVE: Edge = Edge::new("ends/leave", Ordering::Release);
     /// ORDERING(ends): Acquire load of the senders by a receiver that found nothing. Pairs with
     /// [`ENDS_LEAVE`].
     pub const ENDS_SEE: Edge = Edge::new("ends/see", Ordering::Acquire);
 
-    /// The edges of channels between threads: the ticket ring, and who is at the ends.
+    /// The edges of channels between threads: the ticket ring, and the endpoint counts.
     pub const CHANNELS: [Edge; 6] =
         [TICKET_PUBLISH, TICKET_SEE, ROOM_FREE, ROOM_SEE, ENDS_LEAVE, ENDS_SEE];
 
-    /// ORDERING(handle): Release store of an entry's handle. Pairs with [`HANDLE_SEE`]: whoever
-    /// sees the handle there sees the value it stands for.
+    /// ORDERING(handle): Release store of an entry's handle. Pairs with [`HANDLE_SEE`]: a thread
+    /// that sees the handle in the entry sees its value.
     pub const HANDLE_OPEN: Edge = Edge::new("handle/open", Ordering::Release);
     /// ORDERING(handle): Acquire load, or exchange, of an entry's handle. Pairs with
     /// [`HANDLE_OPEN`].
     pub const HANDLE_SEE: Edge = Edge::new("handle/see", Ordering::Acquire);
 
-    /// ORDERING(hazard): SeqCst fence of a call between the word that says which handle it uses
-    /// and its look at the entry. Pairs with [`HAZARD_CLOSE`], the Dekker way: either the call
-    /// sees that the handle is closed, or the closer sees the call. Where closers have the kernel
-    /// make barriers, calls have none.
+    /// ORDERING(hazard): SeqCst fence of a call between the word that names its handle and its load
+    /// of the entry. Pairs with [`HAZARD_CLOSE`], as in Dekker's algorithm: either the call sees
+    /// that the handle is closed, or the closer sees the call. Where closers make barriers by the
+    /// kernel, calls have none.
     pub const HAZARD_ENTER: Edge = Edge::new("hazard/enter", Ordering::SeqCst);
-    /// ORDERING(hazard): SeqCst fence of a closer between the mark in the entry and its look at
+    /// ORDERING(hazard): SeqCst fence of a closer between its mark in the entry and its loads of
     /// the calls. Pairs with [`HAZARD_ENTER`].
     pub const HAZARD_CLOSE: Edge = Edge::new("hazard/close", Ordering::SeqCst);
 
-    /// ORDERING(left): Release store of a call that ends. Pairs with [`LEFT_SEE`]: what it did to
-    /// the value happens before the value is dropped.
+    /// ORDERING(left): Release store of a call that ends. Pairs with [`LEFT_SEE`]: the call's
+    /// accesses to the value happen before the value is dropped.
     pub const LEFT_LEAVE: Edge = Edge::new("left/leave", Ordering::Release);
     /// ORDERING(left): Acquire load of a call's word by a closer. Pairs with [`LEFT_LEAVE`].
     pub const LEFT_SEE: Edge = Edge::new("left/see", Ordering::Acquire);
 
     /// ORDERING(spare): Release exchange that puts an entry into the list of free ones. Pairs with
-    /// [`SPARE_POP`]: its value was taken out before another one is put in.
+    /// [`SPARE_POP`]: the old value was taken out before a new one is put in.
     pub const SPARE_PUSH: Edge = Edge::new("spare/push", Ordering::Release);
     /// ORDERING(spare): Acquire load of that list. Pairs with [`SPARE_PUSH`].
     pub const SPARE_POP: Edge = Edge::new("spare/pop", Ordering::Acquire);
@@ -203,16 +203,16 @@ pub mod edge {
     /// Pairs with [`RECORD_RETURN`].
     pub const RECORD_CLAIM: Edge = Edge::new("record/claim", Ordering::Acquire);
 
-    /// ORDERING(chunk): Release exchange that publishes entries that were just made. Pairs with
+    /// ORDERING(chunk): Release exchange that publishes newly made entries. Pairs with
     /// [`CHUNK_SEE`].
     pub const CHUNK_PUBLISH: Edge = Edge::new("chunk/publish", Ordering::Release);
-    /// ORDERING(chunk): Acquire load of where entries lie. Pairs with [`CHUNK_PUBLISH`].
+    /// ORDERING(chunk): Acquire load of the address of entries. Pairs with [`CHUNK_PUBLISH`].
     pub const CHUNK_SEE: Edge = Edge::new("chunk/see", Ordering::Acquire);
 
     /// ORDERING(records): Release exchange that publishes a thread's words. Pairs with
     /// [`RECORDS_SEE`].
     pub const RECORDS_PUSH: Edge = Edge::new("records/push", Ordering::Release);
-    /// ORDERING(records): Acquire load of where they lie. Pairs with [`RECORDS_PUSH`].
+    /// ORDERING(records): Acquire load of their address. Pairs with [`RECORDS_PUSH`].
     pub const RECORDS_SEE: Edge = Edge::new("records/see", Ordering::Acquire);
 
     /// The edges of handles that models can weaken; those of pointers are the same pattern.
@@ -228,41 +228,42 @@ pub mod edge {
     ];
 }
 
-/// Keeps the compiler from moving writes across this. WHY: only for speed, where it matters which
-/// cache line is written first; what is right never depends on it.
+/// Keeps the compiler from moving writes across this call. WHY: only for speed, which depends on
+/// the order in which cache lines are written; correctness never does.
 #[inline(always)]
 pub(crate) fn keep_order() {
-    // ORDERING(copy_order): SeqCst, for the compiler alone. Pairs with nothing.
+    // ORDERING(copy_order): SeqCst, for the compiler only. Pairs with nothing.
     atomic::compiler_fence(Ordering::SeqCst);
 }
 
-/// A shared 64-bit word: a core atomic in real memory, a loom atomic in a model.
+/// A shared 64-bit word: a core atomic on real memory, a loom atomic in a model.
 pub trait Word {
-    /// Relaxed load. Enough where a caller says why.
+    /// Loads the word, relaxed. The caller says why that is enough.
     fn get(&self) -> u64;
-    /// Relaxed store. Enough where a caller says why.
+    /// Stores `value`, relaxed. The caller says why that is enough.
     fn set(&self, value: u64);
-    /// Load at the edge's ordering.
+    /// Loads the word with the edge's ordering.
     fn load(&self, edge: Edge) -> u64;
-    /// Store at the edge's ordering.
+    /// Stores `value` with the edge's ordering.
     fn store(&self, value: u64, edge: Edge);
-    /// Sets `bits` at the edge's ordering.
+    /// Sets `bits` with the edge's ordering.
     fn fetch_or_at(&self, bits: u64, edge: Edge);
-    /// Clears `bits` at the edge's ordering.
+    /// Clears `bits` with the edge's ordering.
     fn fetch_and_not_at(&self, bits: u64, edge: Edge);
     /// Sets `bits`, relaxed.
     fn fetch_or_relaxed(&self, bits: u64);
     /// Clears `bits`, relaxed.
     fn fetch_and_not_relaxed(&self, bits: u64);
-    /// Counts one more, relaxed and in one step.
+    /// Adds one, relaxed and atomically.
     fn fetch_add_one(&self);
-    /// Counts one less, relaxed and in one step.
+    /// Subtracts one, relaxed and atomically.
     fn fetch_sub_one(&self);
-    /// Counts one less, at the edge's ordering and in one step.
+    /// Subtracts one atomically, with the edge's ordering.
     fn fetch_sub_one_at(&self, edge: Edge);
-    /// Replaces `old` by `new`, relaxed. True if it did.
+    /// Replaces `old` by `new`, relaxed. Returns true if it did.
     fn compare_exchange_relaxed(&self, old: u64, new: u64) -> bool;
-    /// Replaces `old` by `new` at the edge's ordering; relaxed on failure. True if it did.
+    /// Replaces `old` by `new` with the edge's ordering; relaxed on failure. Returns true if it
+    /// did.
     fn compare_exchange_at(&self, old: u64, new: u64, edge: Edge) -> bool;
 }
 
@@ -328,15 +329,15 @@ impl Word for AtomicU64 {
     }
 }
 
-/// A shared word that the kernel compares before a sleep: a core atomic in real memory, a loom
+/// A shared word that the kernel compares before a sleep: a core atomic on real memory, a loom
 /// atomic in a model.
 ///
-/// WHY of 32 bits: the kernel compares as many, and an access to a part of a larger atomic would be
-/// a race by the letter.
+/// WHY of 32 bits: that is what the kernel compares, and an access to a part of a larger atomic
+/// would formally be a data race.
 pub trait FutexWord {
-    /// Relaxed load. Enough where a caller says why.
+    /// Loads the word, relaxed. The caller says why that is enough.
     fn load_relaxed(&self) -> u32;
-    /// Counts one more, relaxed and in one step; 0 follows the greatest number.
+    /// Adds one, relaxed and atomically; wraps around to 0.
     fn fetch_add_one(&self);
 }
 
@@ -350,34 +351,34 @@ impl FutexWord for AtomicU32 {
     }
 }
 
-/// Keeps the compiler from moving accesses across, where a barrier that another process makes has
-/// the CPU follow.
+/// Keeps the compiler from moving accesses across this call, where a barrier made by another
+/// process orders them on the CPU.
 #[inline(always)]
 pub(crate) fn compiler_fence(edge: Edge) {
     atomic::compiler_fence(edge.ordering);
 }
 
-/// The fence of real memory.
+/// Executes a fence on real memory.
 #[inline(always)]
 pub(crate) fn fence(edge: Edge) {
     atomic::fence(edge.ordering);
 }
 
-/// Where a thing lies that is made once.
+/// Loads the address of an object that is made once.
 #[inline(always)]
 pub(crate) fn load_pointer<T>(place: &AtomicPtr<T>, edge: Edge) -> *mut T {
     place.load(edge.ordering)
 }
 
-/// Says where a thing lies; false if it was said before.
+/// Publishes the address of such an object; false if one was published before.
 pub(crate) fn publish_pointer<T>(place: &AtomicPtr<T>, new: *mut T, edge: Edge) -> bool {
     let nothing = ptr::null_mut();
     place.compare_exchange(nothing, new, edge.ordering, Ordering::Relaxed).is_ok()
 }
 
-/// Puts `new`, of which `next` is the link, before the first of a list.
+/// Inserts `new`, whose link is `next`, at the front of a list.
 pub(crate) fn push_pointer<T>(first: &AtomicPtr<T>, next: &AtomicPtr<T>, new: *mut T, edge: Edge) {
-    // Relaxed: nothing is read through it here.
+    // Relaxed: nothing is read through the pointer here.
     let mut found = first.load(Ordering::Relaxed);
     loop {
         next.store(found, Ordering::Relaxed);
@@ -388,7 +389,7 @@ pub(crate) fn push_pointer<T>(first: &AtomicPtr<T>, next: &AtomicPtr<T>, new: *m
     }
 }
 
-/// Counts one more, and says how many that makes.
+/// Adds one, and returns the sum.
 pub(crate) fn next_number(count: &AtomicU64) -> u64 {
     count.fetch_add(1, Ordering::Relaxed) + 1
 }

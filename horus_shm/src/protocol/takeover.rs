@@ -1,19 +1,19 @@
-//! Takeover: where the next owner of a lane goes on, whatever its predecessor left.
+//! Takeover: the next owner of a lane goes on, in whatever state its predecessor left the lane.
 
 use crate::protocol::layout::{LaneBlock, POSITION_MAX, SKIP, Skips, published, writing};
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
 
-/// A takeover believes positions up to this: far more than any lane comes to, and far enough below
-/// [`POSITION_MAX`] that the new owner can go on from there.
+/// The highest position that a takeover accepts: far more than any lane reaches, and far enough
+/// below [`POSITION_MAX`] for the new owner to go on.
 const BELIEVED_MAX: u64 = POSITION_MAX / 2;
 
 /// Finds the position at which the new owner `me` goes on, and begins a new epoch there.
 ///
-/// The predecessor may have stopped after any instruction: a slot may be published that the head
-/// does not know yet (then it counts), or half written (then its position is used again, and
-/// counted as aborted). Bounded by the capacity. A step may be repeated: a death in here leaves a
-/// state that the next takeover handles the same way.
+/// The predecessor may have stopped after any instruction. It may have published a slot that its
+/// head does not cover yet (then the message counts), or half written one (then the position is
+/// used again, and counted as aborted). Bounded by the capacity. If the new owner dies in this
+/// function, it leaves a state that the next takeover handles in the same way.
 pub fn take_over<M: LaneMemory>(memory: &M, me: u64) -> u64 {
     let block = memory.block();
     let pos = resume(memory).unwrap_or_else(|| {
@@ -30,45 +30,47 @@ pub fn take_over<M: LaneMemory>(memory: &M, me: u64) -> u64 {
     pos
 }
 
-/// Ends the session of the present owner, who leaves; what it sent is history no more.
+/// Ends the session of the present owner, which leaves: its messages are no longer history.
 pub fn end_session<W: Word>(block: &LaneBlock<W>) {
-    // Relaxed: the release of the owner word, which follows, orders it.
+    // Relaxed: the release of the owner word, which follows, orders this store.
     block.epoch_owner.set(0);
 }
 
-/// The head of a lane, and the position where the session of its live owner began: none if there
-/// is no live owner, or one that is still taking over.
+/// Returns the head of a lane, and the position where the session of its live owner began: `None`
+/// if no live owner exists, or if it is still taking over.
 ///
-/// The head comes first, so that one of a later session is never paired with an earlier start. If
-/// it is not of that session, the start may lie past it: see [`pass_over`].
+/// The head is loaded first, so that the head of a later session is never paired with an earlier
+/// start. If the head is of an earlier session, the start may lie past it: see [`pass_over`].
 pub fn session<W: Word>(block: &LaneBlock<W>, is_dead: impl Fn(u64) -> bool) -> (u64, Option<u64>) {
     // ORDERING(head): pairs with the stores in `take_over` and `LaneWriter::write`.
     let head = block.head.load(edge::HEAD_SEE).min(POSITION_MAX);
     // ORDERING(owner): pairs with the release in `owner::release`, also through the claim that
-    // followed it: whoever sees the successor sees that the session ended.
+    // followed it: a thread that sees the successor sees that the session ended.
     let owner = block.owner.load(edge::OWNER_SEE);
     // ORDERING(epoch): pairs with the store in `take_over`.
     let session = block.epoch_owner.load(edge::EPOCH_SEE) == owner && owner != 0;
     if !session || is_dead(owner) {
         return (head, None);
     }
-    // Relaxed: ordered by the load of the epoch's owner, and by that of the head.
+    // Relaxed: ordered by the load of the epoch's owner, and by the load of the head.
     (head, Some(block.epoch_start.get()))
 }
 
-/// Steps from `head`, which [`session`] found of no live session, over what is published from it
-/// on: a publisher that died may have published a message that its head does not know of.
+/// Returns the first position from `head` on that is not published, for a `head` that [`session`]
+/// found without a live session: a publisher that died may have published a message that its head
+/// does not cover.
 ///
-/// If a successor sends meanwhile, its first messages may be passed over too: a joiner that
-/// looks while they are being sent has no claim to them. Bounded by the capacity.
+/// If a successor sends meanwhile, its first messages may be passed too: a joiner that looks while
+/// they are sent is not owed them. Bounded by the capacity.
 pub fn pass_over<M: LaneMemory>(memory: &M, head: u64) -> u64 {
     let mask = memory.capacity() - 1;
-    // Relaxed: nothing is read here. Who goes on past a stamp reads the next one by itself.
+    // Relaxed: no payload is read here. A reader that goes on past a stamp loads the next one
+    // itself.
     let is_published = |&pos: &u64| memory.stamp(pos & mask).get() & !SKIP == published(pos);
     head + (head..head + memory.capacity()).take_while(is_published).count() as u64
 }
 
-/// Steps from the head over what is published; `None` if head and stamps contradict each other.
+/// Steps from the head over published slots; `None` if head and stamps contradict each other.
 fn resume<M: LaneMemory>(memory: &M) -> Option<u64> {
     let block = memory.block();
     // Relaxed: the claim of the owner word ordered it.
@@ -78,7 +80,7 @@ fn resume<M: LaneMemory>(memory: &M) -> Option<u64> {
     }
     let mask = memory.capacity() - 1;
     for pos in head..=head + memory.capacity() {
-        // Relaxed: as above; payloads are not read here.
+        // Relaxed: as above; no payload is read here.
         let stamp = memory.stamp(pos & mask).get();
         if stamp == published(pos) | SKIP {
             count_skip(block, pos);
@@ -94,7 +96,7 @@ fn resume<M: LaneMemory>(memory: &M) -> Option<u64> {
     None
 }
 
-/// Counts the skip at `pos`, unless the predecessor came to do it.
+/// Counts the skip at `pos`, unless the predecessor had counted it before it died.
 fn count_skip<W: Word>(block: &LaneBlock<W>, pos: u64) {
     // Relaxed: as in `resume`; the head that `take_over` stores publishes it.
     let skips = Skips::from_word(block.skips.get());
@@ -103,7 +105,7 @@ fn count_skip<W: Word>(block: &LaneBlock<W>, pos: u64) {
     }
 }
 
-/// The position after the newest plausible stamp.
+/// Returns the position after the newest plausible stamp.
 fn scan<M: LaneMemory>(memory: &M) -> u64 {
     let mask = memory.capacity() - 1;
     let after = |index: u64| {

@@ -1,61 +1,62 @@
-//! Figures about a topic that cost its participants next to nothing, for whoever looks.
+//! Counters and latencies of a topic, at almost no cost for its participants.
 //!
-//! Each counter is a word in a block that only its owner writes, so counting is a plain store to a
-//! line that is in the owner's cache. Latency is sampled: the publisher notes the time of every
-//! [`SAMPLE_EVERY`]th message in its lane's block, and a reader that receives it in time adds the
-//! difference to a histogram in its own block. Nothing here is needed to read or write a message.
+//! Each counter is a word in a block that only its owner writes, so to count is a plain store to a
+//! line in the owner's cache. Latency is sampled: the publisher stores the time of every
+//! [`SAMPLE_EVERY`]th message in its lane's block, and a reader that receives the message before
+//! the next sample adds the difference to a histogram in its own block. Nothing here is needed to
+//! read or write a message.
 
 use std::time::Duration;
 
 use crate::protocol::layout::{LaneBlock, ReaderBlock};
 use crate::protocol::sync::Word;
 
-/// Every how many messages of a lane one is timed. The clock costs some 20 ns.
+/// One message of a lane is timed in every so many. Reading the clock costs some 20 ns.
 pub const SAMPLE_EVERY: u64 = 256;
 
-/// Of a sample's word: the upper bits are the time in nanoseconds, the lower the position.
+/// In a sample's word the upper bits are the time in nanoseconds, the lower ones the position.
 const POSITION_BITS: u32 = 24;
 const TIME_MASK: u64 = u64::MAX >> POSITION_BITS;
 const POSITION_MASK: u64 = (1 << POSITION_BITS) - 1;
 
-/// Buckets of a histogram: powers of two, four to a word.
+/// Number of buckets of a histogram: powers of two, four to a word.
 pub const BUCKETS: usize = 32;
 const BUCKET_BITS: u32 = 16;
 const BUCKETS_PER_WORD: usize = 4;
 const BUCKET_MAX: u64 = (1 << BUCKET_BITS) - 1;
-/// Bucket i holds what is below 2^(i + 5) ns: the first one less than 32 ns, the last what is over
-/// half a minute.
+/// Bucket i holds times below 2^(i + 5) ns: the first one less than 32 ns, the last one everything
+/// over half a minute.
 const FIRST_BITS: u32 = 5;
 
-/// True if the message at `pos` is one that is timed.
+/// Returns true if the message at `pos` is timed.
 #[inline(always)]
 pub(crate) const fn is_sampled(pos: u64) -> bool {
     pos.is_multiple_of(SAMPLE_EVERY)
 }
 
-/// Messages from `pos` on up to the next one that is timed, that one included.
+/// Returns the number of messages from `pos` on up to the next timed one, including that one.
 pub(crate) const fn until_sample(pos: u64) -> u64 {
     pos.wrapping_neg() % SAMPLE_EVERY + 1
 }
 
-/// Cuts a time of CLOCK_MONOTONIC to the nanoseconds that a sample holds: 18 minutes.
+/// Cuts a time of CLOCK_MONOTONIC to the nanoseconds that a sample can hold: 18 minutes.
 fn cut_ns(now: Duration) -> u64 {
     now.as_nanos() as u64 & TIME_MASK
 }
 
-/// Notes that the message at `pos` is published at `now`, a time of CLOCK_MONOTONIC.
+/// Stores that the message at `pos` is published at `now`, a time of CLOCK_MONOTONIC.
 #[cold]
 pub(crate) fn note_published<W: Word>(
     block: &LaneBlock<W>,
     pos: u64,
     now: impl FnOnce() -> Duration,
 ) {
-    // Relaxed: one word, and it says which position it is about.
+    // Relaxed: a single word, which includes the position.
     block.sample.set(cut_ns(now()) << POSITION_BITS | (pos / SAMPLE_EVERY) & POSITION_MASK);
 }
 
-/// Adds to a reader's histogram how long the message at `pos` took, if its publisher's note of it
-/// is still there.
+/// Adds the latency of the message at `pos` to a reader's histogram, if its publisher's sample is
+/// still there.
 #[cold]
 pub(crate) fn note_received<W: Word>(
     block: &LaneBlock<W>,
@@ -71,17 +72,18 @@ pub(crate) fn note_received<W: Word>(
     }
 }
 
-/// Adds a sample. Only the owner of the histogram may.
+/// Adds a sample. Only the owner of the histogram may call it.
 fn add<W: Word>(words: &[W; BUCKETS / BUCKETS_PER_WORD], taken_ns: u64) {
     let bucket = (u64::BITS - taken_ns.leading_zeros()).saturating_sub(FIRST_BITS);
     let bucket = (bucket as usize).min(BUCKETS - 1);
     let (word, shift) = place_of(bucket);
     if words[word].get() >> shift & BUCKET_MAX == BUCKET_MAX {
-        // WHY: when one is full all are halved: old samples fade, and shares stay as they are.
+        // WHY: when one count is full, all are halved: old samples fade, and the shares stay the
+        // same.
         let halved = u64::MAX / BUCKET_MAX * (BUCKET_MAX >> 1);
         words.iter().for_each(|word| word.set(word.get() >> 1 & halved));
     }
-    // WHY wrapping: somebody who keeps no rule may have written here since.
+    // WHY wrapping: a misbehaving process may have written here since.
     words[word].set(words[word].get().wrapping_add(1 << shift));
 }
 
@@ -89,36 +91,36 @@ const fn place_of(bucket: usize) -> (usize, u32) {
     (bucket / BUCKETS_PER_WORD, (bucket % BUCKETS_PER_WORD) as u32 * BUCKET_BITS)
 }
 
-/// How long sampled messages took from `send` to `recv`, in powers of two.
+/// Latencies of sampled messages from `send` to `recv`, in powers of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Latencies {
     counts: [u16; BUCKETS],
 }
 
 impl Latencies {
-    /// A copy of the histogram of a reader.
+    /// Copies the histogram of a reader.
     pub(crate) fn of<W: Word>(reader: &ReaderBlock<W>) -> Self {
         let counts = std::array::from_fn(|bucket| {
             let (word, shift) = place_of(bucket);
-            // Relaxed: figures for people.
+            // Relaxed: counters for people.
             (reader.latency[word].get() >> shift & BUCKET_MAX) as u16
         });
         Self { counts }
     }
 
-    /// Samples in each bucket, and what they took less than.
+    /// Returns the number of samples in each bucket, and the bucket's upper bound.
     pub fn buckets(&self) -> impl Iterator<Item = (u16, Duration)> {
         let bound = |bucket| Duration::from_nanos(1_u64 << (FIRST_BITS as usize + bucket));
         self.counts.into_iter().enumerate().map(move |(bucket, count)| (count, bound(bucket)))
     }
 
-    /// Samples in all. Of a long run only the later ones: the counts fade.
+    /// Returns the number of samples. In a long run old samples fade and are not included.
     #[must_use]
     pub fn samples(&self) -> u64 {
         self.counts.iter().map(|&count| u64::from(count)).sum()
     }
 
-    /// What a `share` (0 to 1) of the samples took less than, to a factor of two.
+    /// Returns an upper bound for a `share` (0 to 1) of the samples, to a factor of two.
     #[must_use]
     pub fn percentile(&self, share: f64) -> Option<Duration> {
         let wanted = (share.clamp(0.0, 1.0) * self.samples() as f64).ceil().max(1.0) as u64;

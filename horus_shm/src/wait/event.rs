@@ -1,4 +1,4 @@
-//! Eventcounts in real memory: those of a topic file, and those between threads of a process.
+//! Eventcounts on real memory: those of a topic file, and those between threads of a process.
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -11,7 +11,7 @@ use crate::process::fork::ForkLocal;
 use crate::protocol::layout::WaitBlock;
 use crate::protocol::sync::{self, Edge, Word, edge};
 
-/// Who pays for the store-load order: both sides a fence, or the waiter a barrier for both.
+/// The source of the store-load order: a fence on both sides, or a barrier by the waiter for both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WakeOrder {
     Fences,
@@ -19,8 +19,8 @@ pub(crate) enum WakeOrder {
 }
 
 impl WakeOrder {
-    /// For one who wakes others at a topic with `wake_edge`. Registers this process, once, if it
-    /// has to be reached by barriers; if the kernel will not, the sender pays.
+    /// Returns the order for a sender at a topic with `wake_edge`. Registers this process, once, if
+    /// barriers have to reach it; if the kernel refuses, the sender uses fences.
     pub(crate) fn of_sender(wake_edge: WakeEdge) -> Self {
         match wake_edge {
             WakeEdge::Membarrier if registered(Scope::Machine) => Self::Barrier,
@@ -28,7 +28,7 @@ impl WakeOrder {
         }
     }
 
-    /// For one who sleeps at a topic with `wake_edge`.
+    /// Returns the order for a waiter at a topic with `wake_edge`.
     pub(crate) const fn of_waiter(wake_edge: WakeEdge) -> Self {
         match wake_edge {
             WakeEdge::Membarrier => Self::Barrier,
@@ -37,7 +37,7 @@ impl WakeOrder {
     }
 }
 
-/// What this process has asked the kernel for.
+/// The kernel's answers to the registrations of this process for barriers.
 #[derive(Debug, Default)]
 struct Registrations {
     process: OnceLock<bool>,
@@ -46,7 +46,7 @@ struct Registrations {
 
 static REGISTRATIONS: ForkLocal<Registrations> = ForkLocal::new();
 
-/// True if barriers of `scope` reach this process.
+/// Returns true if barriers of `scope` reach this process.
 fn registered(scope: Scope) -> bool {
     let registrations = REGISTRATIONS.get();
     let place = match scope {
@@ -55,46 +55,46 @@ fn registered(scope: Scope) -> bool {
     };
     *place.get_or_init(|| {
         let registered = futex::register_for_barriers(scope);
-        // ORDERING(wake): a barrier that came before the registration came before all that this
-        // process sends from here on: its announcement will be seen.
+        // ORDERING(wake): a barrier before the registration comes before all that this process
+        // sends from here on: it will see that waiter's announcement.
         sync::fence(edge::WAKE_LOOK);
         registered
     })
 }
 
-/// True if [`barrier_in_process`] can be relied on. Asks the kernel once.
+/// Returns true if [`barrier_in_process`] can be relied on. Calls the kernel once.
 pub(crate) fn reaches_this_process() -> bool {
     registered(Scope::Process)
 }
 
-/// A full memory barrier on every CPU that runs a thread of this process; false if the kernel will
-/// not.
+/// Makes a full memory barrier on every CPU that runs a thread of this process; false if the kernel
+/// refuses.
 pub(crate) fn barrier_in_process() -> bool {
-    // WHY: a forked child has to register anew.
+    // WHY: a forked child has to register again.
     registered(Scope::Process) && futex::barrier(Scope::Process)
 }
 
-/// An eventcount of which the words lie elsewhere.
+/// An eventcount whose words are elsewhere.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Event<'a> {
     wake: &'a AtomicU32,
     waiters: &'a AtomicU64,
     sleeper: Sleeper,
-    /// How many threads of this process sleep under the bit, if several may.
+    /// The number of threads of this process that sleep under the bit, if several may.
     sharers: Option<&'a Mutex<u32>>,
     order: WakeOrder,
     scope: Scope,
 }
 
 impl<'a> Event<'a> {
-    /// The same for a bit that several threads of this process sleep under, of which there are
-    /// `sharers` at the moment: it stays until the last one has taken its announcement back.
+    /// Shares the bit among several threads of this process. `sharers` counts them; the bit stays
+    /// set until the last one has withdrawn its announcement.
     pub(crate) const fn shared(mut self, sharers: &'a Mutex<u32>) -> Self {
         self.sharers = Some(sharers);
         self
     }
 
-    /// Where the readers of a topic sleep.
+    /// Returns the eventcount at which the readers of a topic sleep.
     #[inline(always)]
     pub(crate) const fn of_messages(
         block: &'a WaitBlock<AtomicU64>,
@@ -105,7 +105,7 @@ impl<'a> Event<'a> {
         Self { wake, waiters, sleeper, sharers: None, order, scope: Scope::Machine }
     }
 
-    /// Where the publishers of a reliable topic sleep until there is room.
+    /// Returns the eventcount at which the publishers of a reliable topic wait for room.
     #[inline(always)]
     pub(crate) const fn of_room(
         block: &'a WaitBlock<AtomicU64>,
@@ -151,8 +151,8 @@ impl Eventcount for Event<'_> {
     fn withdraw(&self) {
         match (self.sleeper, self.sharers) {
             (Sleeper::Bit(bit), Some(sharers)) => {
-                // WHY a lock: between counting down and clearing the bit another one could
-                // announce itself, and would sleep without a bit.
+                // WHY a lock: between the decrement and the clearing of the bit another thread
+                // could announce itself, and would then sleep without a bit.
                 let mut sharers = sharers.lock().unwrap_or_else(PoisonError::into_inner);
                 *sharers -= 1;
                 if *sharers == 0 {
@@ -168,13 +168,13 @@ impl Eventcount for Event<'_> {
     fn fence_of_sender(&self, edge: Edge) {
         match self.order {
             WakeOrder::Fences => sync::fence(edge),
-            // WHY: for the compiler alone; the waiter's barrier makes the CPU follow.
+            // WHY: for the compiler only; the waiter's barrier orders the accesses on the CPU.
             WakeOrder::Barrier => sync::compiler_fence(edge),
         }
     }
 
     fn fence_of_waiter(events: &[&Self], edge: Edge) -> bool {
-        // WHY: also where barriers do the rest: senders that could not register use fences.
+        // WHY even with barriers: senders that could not register use fences.
         sync::fence(edge);
         let needs =
             |scope| events.iter().any(|e| (e.order, e.scope) == (WakeOrder::Barrier, scope));
@@ -206,11 +206,11 @@ fn sleep_at_any(events: &[&Event<'_>], seen: &[u32], timeout: Duration) -> Slept
     for (waiter, (event, &seen)) in waiters.iter_mut().zip(events.iter().zip(seen)) {
         *waiter = Waiter::new(event.wake, seen, event.scope);
     }
-    // SAFETY: the words are borrowed for the call.
+    // SAFETY: the futex words are borrowed for the call.
     unsafe { futex::wait_any(&waiters[..events.len()], timeout) }
 }
 
-/// Sleepers of one kind among the threads of this process, and who wakes them.
+/// An eventcount between the threads of this process.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicBool, Ordering};
@@ -237,14 +237,14 @@ pub struct EventCount {
 }
 
 impl EventCount {
-    /// An eventcount at which nobody sleeps.
+    /// Creates an eventcount without sleepers.
     #[must_use]
     pub fn new() -> Self {
         let order = if registered(Scope::Process) { WakeOrder::Barrier } else { WakeOrder::Fences };
         Self { wake: AtomicU32::new(0), waiters: AtomicU64::new(0), order }
     }
 
-    /// As its sleepers and wakers see it.
+    /// Returns the view that its sleepers and wakers use.
     #[inline(always)]
     pub(crate) fn event(&self) -> Event<'_> {
         let Self { wake, waiters, order } = self;
@@ -252,9 +252,9 @@ impl EventCount {
         Event { wake, waiters, sleeper, sharers: None, order: *order, scope }
     }
 
-    /// Wakes all who sleep. To be called after what they wait for has been stored.
+    /// Wakes all sleepers. To be called after the value for which they wait was stored.
     ///
-    /// Costs one load, and no system call, if nobody sleeps.
+    /// Costs one load, and no system call, if no thread sleeps.
     #[inline(always)]
     pub fn notify(&self) {
         if has_sleepers(&self.event()) {
@@ -267,10 +267,10 @@ impl EventCount {
         wake(&self.event());
     }
 
-    /// Looks until there is something, or until the patience ends.
+    /// Polls `look` until it returns a value, or until `wait_policy` ends.
     ///
-    /// Spins, then blocks; wakes at least every 50 ms to look. `look` is called at least once, by
-    /// this thread only.
+    /// Spins, then blocks; wakes at least every 50 ms to poll. `look` is called at least once, and
+    /// only by this thread.
     pub fn wait_until<R>(
         &self,
         wait_policy: WaitPolicy,

@@ -1,12 +1,12 @@
-//! Waiting: a look, a short spin, then a sleep on an eventcount. The only place that waits.
+//! Waiting: a poll, a short spin, then a sleep on an eventcount. All waits are in this module.
 //!
-//! An eventcount is two words: `waiters` says whether anybody sleeps or is about to, and `wake`
-//! is what they sleep on. Who publishes looks at `waiters` afterwards, and only if somebody is
-//! there changes `wake` and calls the kernel. Who waits announces itself, looks once more, and
-//! sleeps while `wake` is what it was before. That a message is not overlooked by the one while
-//! the other overlooks the sleeper takes a full fence between store and load on either side, or a
-//! barrier that the sleeper has the kernel make on the sender's CPU. `docs/memory-ordering.md`
-//! has the argument.
+//! An eventcount has two words: `waiters` is not 0 while a thread sleeps or is about to, and `wake`
+//! is the word on which threads sleep. A sender loads `waiters` after it has published, and only if
+//! it is not 0 changes `wake` and calls the kernel. A waiter announces itself, polls once more, and
+//! sleeps while `wake` is what it was before. It must not happen that the sender overlooks the
+//! waiter while the waiter overlooks the message. That takes a full fence between store and load on
+//! both sides, or a barrier that the waiter makes on the sender's CPU by the kernel.
+//! `docs/memory-ordering.md` has the argument.
 
 mod event;
 
@@ -18,7 +18,7 @@ use crate::protocol::sync::{Edge, FutexWord, Word, edge};
 pub use event::EventCount;
 pub(crate) use event::{Event, WakeOrder, barrier_in_process, reaches_this_process};
 
-/// Says which side pays for the store-load order between a sender and a reader about to sleep.
+/// The side that pays for the store-load order between a sender and a reader about to sleep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WakeEdge {
     /// The reader, by a `membarrier` call before it sleeps.
@@ -28,54 +28,55 @@ pub enum WakeEdge {
     Fence,
 }
 
-/// Eventcounts that one sleep can be about.
+/// Maximum number of eventcounts for one sleep.
 pub const EVENTS_MAX: usize = crate::os::futex::WAITV_MAX;
 
-/// Longest sleep between two looks: what a lost wake (of a sender that was killed just before it)
-/// can cost at most.
+/// Longest sleep between two polls: the maximum cost of a lost wake (by a sender that was killed
+/// just before it).
 pub const SLICE: Duration = Duration::from_millis(50);
 
-/// Sleep between two looks where nobody can be relied on to wake the sleeper.
+/// Sleep between two polls where a wake cannot be relied on.
 pub const POLL: Duration = Duration::from_millis(1);
 
-/// Looks between two looks at the clock.
+/// Number of polls between two reads of the clock.
 ///
-/// WHY one under miri: the interpreter takes as long for a look as a CPU for a whole spin.
+/// WHY one under miri: the interpreter takes as long for a poll as a CPU for a whole spin.
 const LOOKS: u32 = if cfg!(miri) { 1 } else { 32 };
 
-/// How long to wait, and how much of that without giving the CPU away.
+/// The length of a wait, and of the spin at its begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitPolicy {
-    /// When to give up; never if `None`.
+    /// The time at which the wait ends; `None` for an endless wait.
     pub deadline: Option<Instant>,
-    /// How long to look without a pause before the first sleep.
+    /// The time for which it spins before the first sleep.
     pub spin: Duration,
 }
 
 impl WaitPolicy {
-    /// The spin that ends have unless told otherwise: about what a sleep and a wake cost.
+    /// The default spin of endpoints: about the cost of a sleep and a wake.
     pub const SPIN: Duration = Duration::from_micros(10);
 
-    /// WaitPolicy for `timeout` from now on; for ever if that is past what the clock can say.
+    /// Returns the policy for `timeout` from now on; endless if the clock cannot represent its end.
     #[must_use]
     pub fn of(timeout: Duration) -> Self {
         Self { deadline: Instant::now().checked_add(timeout), spin: Self::SPIN }
     }
 
-    /// WaitPolicy without end.
+    /// Returns the policy of an endless wait.
     #[must_use]
     pub const fn endless() -> Self {
         Self { deadline: None, spin: Self::SPIN }
     }
 
-    /// The same with another spin budget.
+    /// Replaces the spin time.
     #[must_use]
     pub const fn spinning(mut self, spin: Duration) -> Self {
         self.spin = spin;
         self
     }
 
-    /// The next sleep, `longest` at most, or `None` if the deadline has come.
+    /// Returns the length of the next sleep, at most `longest`, or `None` if the deadline has
+    /// passed.
     fn slice(&self, longest: Duration) -> Option<Duration> {
         let Some(deadline) = self.deadline else { return Some(longest) };
         let left = deadline.saturating_duration_since(Instant::now());
@@ -87,7 +88,7 @@ thread_local! {
     static OVERSLEPT: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Sleeps of this thread that ended by their time, with nobody waking it.
+/// Returns the number of sleeps of this thread that ended by their timeout, without a wake.
 ///
 /// For tests and tools that look for lost wakes: a message that was sent before such a sleep ended
 /// should have ended it.
@@ -96,39 +97,39 @@ pub fn overslept() -> u64 {
     OVERSLEPT.get()
 }
 
-/// How a sleeper announces itself.
+/// The way in which a sleeper announces itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sleeper {
-    /// By a bit of its own, which others can clear if it dies.
+    /// By a bit of its own, which other processes can clear if it dies.
     Bit(u32),
-    /// By counting: sleepers that die only together with their wakers.
+    /// By a count, for sleepers that die only together with their wakers.
     Counted,
 }
 
-/// An eventcount as one of its sleepers, or one who wakes them, sees it.
+/// An eventcount from the view of one of its sleepers or wakers.
 pub trait Eventcount {
-    /// The word that sleepers sleep on.
+    /// The word on which threads sleep.
     type Wake: FutexWord;
 
-    /// The word whose bits say who sleeps.
+    /// The word that announces sleepers.
     type Word: Word;
 
-    /// Counts wakes: a sleeper sleeps while it is what it was before the last look.
+    /// Returns the count of wakes: a sleeper sleeps while it is what it was before the last poll.
     fn wake(&self) -> &Self::Wake;
 
-    /// Not 0 while somebody sleeps or is about to.
+    /// Returns the word that is not 0 while a thread sleeps or is about to.
     fn waiters(&self) -> &Self::Word;
 
-    /// How this one announces itself.
+    /// Returns the way in which this sleeper announces itself.
     fn sleeper(&self) -> Sleeper;
 
-    /// Orders what was published before the look at the waiters.
+    /// Orders the publication before the load of the waiters.
     fn fence_of_sender(&self, edge: Edge);
 
-    /// Orders the announcements at `events` before the last look; false if that is not to be had.
+    /// Orders the announcements at `events` before the last poll; false if that is not possible.
     fn fence_of_waiter(events: &[&Self], edge: Edge) -> bool;
 
-    /// Makes this one known at `waiters`.
+    /// Announces this sleeper in `waiters`.
     fn announce(&self) {
         match self.sleeper() {
             Sleeper::Bit(bit) => self.waiters().fetch_or_relaxed(1 << bit),
@@ -144,32 +145,32 @@ pub trait Eventcount {
         }
     }
 
-    /// Sleeps while each `wake` is as it was `seen`, for `timeout` at most; may return early.
-    /// False if nothing but the end of that time ended it.
+    /// Sleeps while each `wake` is as it was `seen`, for at most `timeout`; may return early.
+    /// Returns false if only the timeout ended the sleep.
     fn sleep(events: &[&Self], seen: &[u32], timeout: Duration) -> bool;
 
     /// Wakes all sleepers; returns how many there were.
     fn rouse(&self) -> u32;
 }
 
-/// True if somebody sleeps, or is about to, who may not have seen what the caller just published.
+/// Returns true if a thread sleeps, or is about to, that may have missed the caller's publication.
 #[inline(always)]
 pub fn has_sleepers<E: Eventcount>(event: &E) -> bool {
     // ORDERING(wake): pairs with the fence in `sleep_once`.
     event.fence_of_sender(edge::WAKE_LOOK);
-    // Relaxed: the fence orders it after what was published.
+    // Relaxed: the fence orders it after the publication.
     event.waiters().get() != 0
 }
 
 /// Wakes all sleepers; returns how many there were.
 pub fn wake<E: Eventcount>(event: &E) -> u32 {
-    // Relaxed: whoever sees the new count sees what was published, by the fences of both.
+    // Relaxed: a thread that sees the new count sees the publication, by the fences of both.
     event.wake().fetch_add_one();
     event.rouse()
 }
 
-/// Announces the caller at `events`, looks, and if there is nothing sleeps until one of them is
-/// notified or `timeout` is over. `None` says: look again.
+/// Announces the caller at `events`, polls `look`, and if that returns `None` sleeps until one of
+/// them is notified or `timeout` is over. After `None` the caller has to poll again.
 pub fn sleep_once<E: Eventcount, R>(
     events: &[&E],
     timeout: Duration,
@@ -194,10 +195,11 @@ pub fn sleep_once<E: Eventcount, R>(
     found
 }
 
-/// Looks until there is something, or until the patience ends: spins, then sleeps at `events`.
+/// Polls `look` until it returns a value, or until `wait_policy` ends: spins, then sleeps at
+/// `events`.
 ///
 /// `look` is called at least once. With more than [`EVENTS_MAX`] events it is called every
-/// millisecond for the sake of those past the limit.
+/// millisecond, because the events past the limit cannot wake the caller.
 pub fn wait_until<E: Eventcount, R>(
     events: &[&E],
     wait_policy: WaitPolicy,
@@ -207,7 +209,8 @@ pub fn wait_until<E: Eventcount, R>(
     wait_in_slices(&events[..events.len().min(EVENTS_MAX)], wait_policy, slice, look)
 }
 
-/// [`wait_until`] with sleeps of `slice` at most, for who waits for what nobody wakes it for.
+/// Does the same as [`wait_until`] with sleeps of at most `slice`, for a wait for something that
+/// causes no wake.
 pub(crate) fn wait_in_slices<E: Eventcount, R>(
     events: &[&E],
     wait_policy: WaitPolicy,
@@ -243,7 +246,7 @@ fn spin<R>(wait_policy: WaitPolicy, look: &mut impl FnMut() -> Option<R>) -> Opt
     found
 }
 
-/// Announcements, withdrawn on drop: a look may panic.
+/// Guard that withdraws announcements on drop: `look` may panic.
 struct Announced<'a, E: Eventcount>(&'a [&'a E]);
 
 impl<'a, E: Eventcount> Announced<'a, E> {

@@ -1,8 +1,8 @@
-//! Alarms: wake a task when its consumer has a message. Owns the only thread of the library.
+//! Alarms wake a task when its consumer has a message. Owns the only thread of the library.
 //!
-//! The thread is started by the first task that finds no message, sleeps at all topics that tasks
-//! wait for and at one word that says that these have changed, and ends when for a second no task
-//! has waited. A forked child has none until one of its own tasks waits.
+//! The first task that finds no message starts the thread. It sleeps at all topics for which tasks
+//! wait, and at one word that changes with the set of alarms. It ends when no task has waited for a
+//! second. A forked child has no such thread until one of its own tasks waits.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicU64;
@@ -17,7 +17,7 @@ use crate::process::fork::{ForkLocal, fork_epoch};
 use crate::protocol::sync::Word;
 use crate::wait::{EventCount, WaitPolicy};
 
-/// How long the thread stays when no task waits.
+/// The time that the thread stays when no task waits.
 const IDLE: Duration = Duration::from_secs(1);
 
 static ALARMS: ForkLocal<Alarms> = ForkLocal::new();
@@ -26,10 +26,10 @@ static ALARMS: ForkLocal<Alarms> = ForkLocal::new();
 #[derive(Debug, Default)]
 struct Alarms {
     state: Mutex<State>,
-    /// Grows whenever the thread has to look at the state again.
+    /// Incremented when the thread has to look at the state again.
     version: AtomicU64,
     changed: EventCount,
-    /// Told whenever the thread lets go of the watches that it sleeps by.
+    /// Notified when the thread drops the watches on which it slept.
     let_go: Condvar,
 }
 
@@ -37,13 +37,13 @@ struct Alarms {
 struct State {
     set: Vec<Set>,
     last_id: u64,
-    /// Whether there is a thread.
+    /// True if the thread runs.
     is_served: bool,
-    /// Whose watches the thread sleeps by.
+    /// The consumers whose watches the thread sleeps on.
     lent: Vec<*const Progress>,
 }
 
-// SAFETY: the pointers are names, and never followed; all else is `Send`.
+// SAFETY: the pointers are only compared, never dereferenced; all else is `Send`.
 unsafe impl Send for State {}
 
 /// An alarm that is set.
@@ -54,36 +54,36 @@ struct Set {
     waker: Waker,
 }
 
-/// Wakes a task when a consumer has a message; switched off when dropped.
+/// Wakes a task when a consumer has a message; cancelled on drop.
 ///
-/// The task has to look for the message itself, and to set the alarm again if there is none: it
-/// may have been taken, or not have been for this consumer.
+/// The task has to poll for the message itself, and to set the alarm again if there is none: the
+/// message may have been received, or may not have been for this consumer.
 #[derive(Debug)]
 pub struct Alarm {
     watch: Watch,
     epoch: u64,
-    /// 0 before it was set.
+    /// 0 before it was set for the first time.
     id: u64,
 }
 
 impl Alarm {
-    /// An alarm for the consumer of `watch`, not set.
+    /// Creates an alarm for the consumer of `watch`, not set.
     #[must_use]
     pub fn new(watch: Watch) -> Self {
         watch.progress().set_alarmed();
         Self { watch, epoch: fork_epoch(), id: 0 }
     }
 
-    /// Has `waker` woken, once, as soon as there is a message, which may be at once.
+    /// Wakes `waker` once, as soon as there is a message, which may be at once.
     ///
-    /// Never blocks for long: takes a lock, and starts the library's thread if there is none. If
-    /// that cannot be started, or in a forked child, the task is woken now.
+    /// Never blocks for long: takes a lock, and starts the library's thread if it does not run. If
+    /// the thread cannot be started, or in a forked child, the task is woken now.
     pub fn set(&mut self, waker: &Waker) {
         if self.epoch != fork_epoch() {
             return waker.wake_by_ref();
         }
         let alarms = ALARMS.get();
-        // WHY outside of the lock: what a waker does when it is copied or dropped is not known.
+        // WHY outside of the lock: cloning or dropping a waker runs unknown code.
         let copy = waker.clone();
         let mut state = alarms.lock();
         if let Some(set) = state.set.iter_mut().find(|set| set.id == self.id) {
@@ -105,7 +105,7 @@ impl Alarm {
         alarms.changed.notify();
     }
 
-    /// Switches it off, if it is set.
+    /// Cancels the alarm, if it is set.
     pub fn cancel(&mut self) {
         if self.id == 0 || self.epoch != fork_epoch() {
             return;
@@ -114,7 +114,7 @@ impl Alarm {
         let mut state = alarms.lock();
         let at = state.set.iter().position(|set| set.id == self.id);
         let Some(set) = at.map(|at| state.set.swap_remove(at)) else { return };
-        // WHY without a wake: the thread finds out within a slice, and that is soon enough.
+        // WHY without a wake: the thread finds out within a slice, which is soon enough.
         alarms.version.fetch_add_one();
         drop(state);
         drop(set);
@@ -127,10 +127,10 @@ impl Drop for Alarm {
     }
 }
 
-/// Takes the alarms of a consumer away. When it returns, the thread holds nothing of its topic.
+/// Removes the alarms of a consumer. When it returns, the thread holds nothing of its topic.
 ///
-/// WHY: a process may end right after its last handle was dropped, and the topic's file would stay
-/// behind if the thread still had a share in it.
+/// WHY: a process may end right after it dropped its last handle, and the topic's file would stay
+/// if the thread still had a reference to it.
 pub(super) fn forget(progress: &Arc<Progress>) {
     let (alarms, name) = (ALARMS.get(), Arc::as_ptr(progress));
     let mut state = alarms.lock();
@@ -149,10 +149,10 @@ pub(super) fn forget(progress: &Arc<Progress>) {
     drop(gone);
 }
 
-/// What the thread is to do next.
+/// The next step of the thread.
 enum Work {
     Wake(Vec<Waker>),
-    /// Until the version is another one, or one of the watches has something.
+    /// Sleep until the version is another one, or one of the watches has a message.
     Sleep(u64),
     End,
 }
@@ -162,15 +162,15 @@ impl Alarms {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts the thread; false if there can be none.
+    /// Starts the thread; false if that fails.
     fn start(&'static self) -> bool {
         let thread = thread::Builder::new().name("horus-alarms".into());
         thread.spawn(|| self.serve()).is_ok()
     }
 
     fn serve(&self) {
-        // WHY: signals are for the threads of the program. SIGBUS is for this one, which raises it
-        // by looking at a truncated topic.
+        // WHY: sent signals are for the threads of the program. SIGBUS is for this one, which
+        // raises it when it reads a truncated topic.
         os::block_sent_signals();
         let mut watches = Vec::new();
         let mut is_idle = false;
@@ -205,7 +205,7 @@ impl Alarms {
         Work::Sleep(self.version.get())
     }
 
-    /// `None` if nothing happened for [`IDLE`], and nothing could.
+    /// Returns `None` if nothing happened for [`IDLE`], and nothing could.
     fn sleep(&self, version: u64, watches: &[Watch]) -> Option<()> {
         let wait_policy =
             if watches.is_empty() { WaitPolicy::of(IDLE) } else { WaitPolicy::endless() };
@@ -219,7 +219,7 @@ fn is_due(watch: &Watch) -> bool {
     watch.has_message() || watch.is_closed()
 }
 
-/// WHY: a waker that panics must not take those of other tasks along.
+/// Wakes a task. WHY caught: a waker that panics must not affect the wakes of other tasks.
 fn call(waker: Waker) {
     let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
 }

@@ -1,4 +1,4 @@
-//! The consuming end whatever its messages are: a cursor in every lane.
+//! Untyped consumers of a ring: a cursor in every lane.
 
 mod bytes;
 mod in_place;
@@ -30,22 +30,22 @@ use join::Start;
 use ledger::Counters;
 use waits::Room;
 
-/// Messages in a row that make a burst.
+/// Number of messages in a row that make a burst.
 const BURST_MIN: u64 = 2;
-/// Pauses at the end of a burst: some 0.1 µs (AMD Zen 5) to 0.5 µs (Intel since Skylake).
+/// Number of pauses at the end of a burst: some 0.1 µs (AMD Zen 5) to 0.5 µs (Intel since Skylake).
 const REST_PAUSES: u32 = 8;
-/// Steps in which publishers are told of a lap that is drained. WHY not one: they are to write
-/// meanwhile.
+/// Number of steps in which a drained lap's cursors are published. WHY not one: publishers should
+/// write meanwhile.
 const RUNS_PER_LAP: u64 = 8;
 
-/// How a reader takes part.
+/// The way in which a reader takes part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
     /// Keeps private cursors; never delays a writer; loses messages when it is slow.
     KeepLast,
-    /// Registers a gate: writers do not overrun it.
+    /// Registers a gate: writers do not overwrite unread messages.
     Gated,
-    /// Maps everything read-only and is not counted: tools.
+    /// Maps everything read-only and is not announced: for tools.
     Observer,
 }
 
@@ -57,76 +57,76 @@ struct Followed {
 }
 
 impl Followed {
-    /// How far the reader is.
+    /// Returns the reader's position.
     #[inline(always)]
     const fn reached(&self) -> Reached {
         Reached { lane: self.lane, position: self.reader.position() }
     }
 }
 
-/// How far a reader is in a lane.
+/// The position of a reader in a lane.
 ///
-/// WHY a copy: each look at the list of lanes takes loads, of which a `recv` has too many already.
+/// WHY a copy: each access to the list of lanes costs loads, and `recv` has too many already.
 #[derive(Debug, Clone, Copy)]
 struct Reached {
     lane: u32,
-    /// Of the next message.
+    /// Position of the next message.
     position: u64,
 }
 
-/// What is known of a message besides its content.
+/// The metadata of a received message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Arrival {
-    /// Its number, as its lane counts from 1 on.
+    /// Number of the message, as its lane counts from 1 on.
     number: u64,
-    /// Its length.
+    /// Length of the message, in bytes.
     bytes: usize,
 }
 
-/// The consuming end, whatever its messages are.
+/// The untyped consumer of a ring.
 #[derive(Debug)]
 pub struct RawConsumer {
-    /// Readers of the lanes that are mapped, in the order of their discovery.
+    /// Readers of the mapped lanes, in the order of their discovery.
     lanes: Vec<Followed>,
     next: usize,
     /// The last message received.
     last: Arrival,
     received: u64,
-    /// Messages received when `recv` last found nothing: those since then are a burst.
+    /// Number of messages received when `recv` last found nothing; those since then are a burst.
     rested: u64,
-    /// Decides how long to pause.
+    /// Random state that decides the length of a pause.
     chance: u64,
-    /// The ready bits that were looked at.
+    /// The ready bits at the last discovery of lanes.
     known: u64,
     /// The last attempt to map lanes, if it failed.
     failed: Option<Box<join::Failed>>,
     ready: *const AtomicU64,
-    /// Disturbances that did not concern this end.
+    /// Last observed fault epoch.
     seen_epoch: u64,
-    /// By lane: where this reader starts.
+    /// By lane: the start of this reader.
     starts: Box<[Start]>,
-    /// Lanes that have a reader, or are not to have one.
+    /// Lanes that have a reader, or must not have one.
     mapped: u64,
     ignored: u64,
     reading: Reading,
-    /// Slots can be pinned, and are read in place.
+    /// True if slots can be pinned, and are read in place.
     in_place: bool,
     place: Option<Arc<ReaderSlot>>,
     /// This reader's own block, if it has one.
     counters: Option<Counters>,
     gate: Option<u32>,
-    /// Behind a gate: where publishers wait for room, and how they are woken.
+    /// Of a gated reader: the eventcount at which publishers wait for room.
     room: Option<Room>,
     progress: Arc<Progress>,
     segment: Arc<Segment>,
 }
 
-// SAFETY: `ready`, `room` and `counters` point into the segment, which is kept and is `Sync`; all
-// else is `Send`.
+// SAFETY: `ready`, `room` and `counters` point into the segment, which this consumer keeps and
+// which is `Sync`; all else is `Send`.
 unsafe impl Send for RawConsumer {}
 
 impl RawConsumer {
-    /// Joins as a reader, from the present head of every lane on, plus the topic's history.
+    /// Joins as a reader from the present head of every lane on, plus the topic's history.
     ///
     /// # Errors
     ///
@@ -137,8 +137,8 @@ impl RawConsumer {
         let seen_epoch = segment.expect_usable()?;
         let contract = segment.contract();
         let gatable = contract.gated_only || contract.reliability == Reliability::Reliable;
-        // WHY: without the odd stamp, only a gate keeps a copy from being torn: no keep-last
-        // reader, and no observer either.
+        // WHY: without the odd stamp, only a gate keeps a copy from being torn. So neither a
+        // keep-last reader nor an observer is possible.
         if contract.gated_only && reading != Reading::Gated {
             return Err(OpenError::GatedOnly { path: segment.path(), found: true });
         }
@@ -173,7 +173,7 @@ impl RawConsumer {
             progress: Arc::new(Progress::new([])),
             segment,
         };
-        // WHY: from here on the drop gives back whatever was claimed.
+        // WHY: from here on, drop gives back all that was claimed.
         this.join()?;
         let starts = this.starts.iter().map(|start| start.position);
         this.progress = Arc::new(Progress::new(starts));
@@ -185,7 +185,7 @@ impl RawConsumer {
         Ok(this)
     }
 
-    /// Copies the next message of any lane into `dst`, lane after lane in turn. Never blocks.
+    /// Copies the next message of any lane into `dst`, from the lanes in turn. Never blocks.
     ///
     /// # Safety
     ///
@@ -196,7 +196,7 @@ impl RawConsumer {
             return Polled::Empty;
         }
         self.look_for_lanes();
-        // SAFETY: the caller's contract.
+        // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
         let polled = unsafe { self.poll(dst, bytes) };
         if polled == Polled::Message {
             return self.confirmed();
@@ -206,14 +206,14 @@ impl RawConsumer {
             self.pause();
             return polled;
         }
-        // SAFETY: the caller's contract.
+        // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
         unsafe { self.back_off(dst, bytes) }
     }
 
-    /// Copies message after message into `dst` and calls `each` after every one, until there is
-    /// none right now, or there were enough to fill a lane: how many. Never blocks.
+    /// Copies messages into `dst` one after another, and calls `each` after every one, until there
+    /// is none right now, or there were enough to fill a lane. Returns their number. Never blocks.
     ///
-    /// Publishers of a reliable topic hear of it in steps of an eighth of a lap.
+    /// The cursors that make room in a reliable topic are published in steps of an eighth of a lap.
     ///
     /// # Safety
     ///
@@ -222,17 +222,17 @@ impl RawConsumer {
     pub unsafe fn drain(&mut self, dst: *mut u8, bytes: usize, mut each: impl FnMut()) -> u64 {
         let lap = self.segment.shape().capacity();
         let mut drained = 0;
-        // SAFETY: the caller's contract.
+        // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
         while drained < lap && unsafe { self.recv(dst, bytes) } == Polled::Message {
             each();
-            // SAFETY: the caller's contract.
+            // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
             drained += 1 + unsafe { self.run(dst, bytes, &mut each) };
         }
         drained
     }
 
-    /// Goes on in the lane of the message just received for an eighth of a lap, and tells its
-    /// publisher, and those who look, at the end.
+    /// Goes on in the lane of the message just received for an eighth of a lap, and publishes the
+    /// reader's position at the end.
     ///
     /// # Safety
     ///
@@ -247,19 +247,21 @@ impl RawConsumer {
         let Self { lanes, received, seen_epoch, .. } = self;
         let reader = &mut lanes[lane].reader;
         let load = |memory: &RawLane, index| {
-            // SAFETY: the caller's contract; the reader's index is below the capacity.
+            // SAFETY: `dst` is writable for `bytes` by the contract; the reader's index is below
+            // the capacity.
             unsafe { memory.load_racing(index, dst, bytes) };
-            // WHY: what comes out of zeros that nobody shares is no message.
+            // WHY: after a truncation the copy came from private zero pages and is no message.
             (fault::epoch_after() == *seen_epoch).then_some(())
         };
-        // WHY: so that the last one is the message that is timed, if there is one.
+        // WHY: then a message to be timed can only be the last one.
         let limit = limit.min(telemetry::until_sample(reader.position()));
         let run = reader.drain(limit, limit, load, |()| {
             *received += 1;
             each();
         });
         if run > 0 {
-            // WHY: all are counted, so that none is forgotten if `each` panics; `take` counts one.
+            // WHY: all are counted already, so that none is missing if `each` panics; `take` counts
+            // one.
             self.received -= 1;
             let reached = self.lanes[lane].reached();
             self.take(lane, reached, Arrival { number: reached.position, bytes });
@@ -267,28 +269,30 @@ impl RawConsumer {
         run
     }
 
-    /// Asks for what is awaited, and pauses between two looks that found nothing: once, or with one
-    /// lane once or twice by chance.
+    /// Back-off after an empty poll: prefetch the awaited slots, then execute PAUSE once, or with
+    /// one lane randomly once or twice.
     ///
-    /// WHY: a reader that looks again at once takes the line away that is being written. And one
-    /// that looks in a fixed rhythm can lock into it: ends that answer each other then meet at the
-    /// same bad moment every time, for as long as they run. Measured, one way between processes on
-    /// two near cores, 16 B, × floor with the 95 % interval over rings: no pause 1.3 to 1.6, one
-    /// 1.39 [1.11, 1.70], one or two 1.25 [1.24, 1.26], two or three 1.8. With two lanes the looks
-    /// are apart already: one 1.1 to 1.25, one or two 1.7.
+    /// WHY a pause: a reader that polls again at once takes away the line that is being written.
+    /// WHY random: a reader that polls in a fixed rhythm can lock into phase with the writer.
+    /// Endpoints that answer each other then meet at the same bad moment every time, for as long as
+    /// they run. Measured, one way between processes on two near cores, 16 B, × floor with the 95 %
+    /// interval over rings: no pause 1.3 to 1.6, one 1.39 [1.11, 1.70], one or two 1.25 [1.24,
+    /// 1.26], two or three 1.8. With two lanes the polls are apart already: one 1.1 to 1.25, one or
+    /// two 1.7.
     #[inline(always)]
     fn pause(&mut self) {
         let lanes = self.lanes.len();
         self.lanes.iter().for_each(|followed| followed.reader.prefetch_slot(lanes));
         std::hint::spin_loop();
-        // A linear congruential step (Knuth's MMIX constants): any bit pattern without a rhythm.
+        // A step of a linear congruential generator (Knuth's MMIX constants): only to break the
+        // rhythm.
         self.chance = self.chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         if self.lanes.len() == 1 && self.chance >> 63 == 1 {
             std::hint::spin_loop();
         }
     }
 
-    /// Looks into each lane once, in turn.
+    /// Polls each lane once, in turn.
     ///
     /// # Safety
     ///
@@ -296,14 +300,14 @@ impl RawConsumer {
     #[inline(always)]
     unsafe fn poll(&mut self, dst: *mut u8, bytes: usize) -> Polled {
         if self.in_place {
-            // SAFETY: the caller's contract.
+            // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
             return unsafe { self.poll_in_place(dst, bytes) };
         }
         let mut nothing = Polled::Empty;
         for _ in 0..self.lanes.len() {
             let lane = self.next_lane();
             let followed = &mut self.lanes[lane];
-            // SAFETY: the caller's contract.
+            // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
             let polled = unsafe { followed.reader.read(dst, bytes) };
             let reached = followed.reached();
             match polled {
@@ -319,7 +323,7 @@ impl RawConsumer {
         nothing
     }
 
-    /// The lane whose turn it is.
+    /// Returns the lane to poll next.
     #[inline(always)]
     fn next_lane(&mut self) -> usize {
         let lane = self.next;
@@ -327,11 +331,11 @@ impl RawConsumer {
         lane
     }
 
-    /// At the end of a burst: gives the writers a moment, then looks once more.
+    /// Backs off at the end of a burst, so that the writers can go on, then polls once more.
     ///
-    /// WHY: a reader that catches up with a streaming writer takes the line away that is being
-    /// written, message after message. Measured with [`REST_PAUSES`], streaming 1:1, 304 B: 47 →
-    /// 70 million messages a second. Where messages come one at a time nothing is waited for.
+    /// WHY: a reader that catches up with a streaming writer takes away the line that is being
+    /// written, message after message. Measured with [`REST_PAUSES`], streaming 1:1, 304 B: 47 → 70
+    /// million messages a second. Messages that come one at a time are not delayed.
     ///
     /// # Safety
     ///
@@ -341,7 +345,7 @@ impl RawConsumer {
         for _ in 0..REST_PAUSES {
             std::hint::spin_loop();
         }
-        // SAFETY: the caller's contract.
+        // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
         let polled = unsafe { self.poll(dst, bytes) };
         if polled != Polled::Message {
             self.rested = self.received;
@@ -352,7 +356,7 @@ impl RawConsumer {
         self.confirmed()
     }
 
-    /// A message was copied out: stands by it, unless it came out of zeros that nobody shares.
+    /// Re-checks after a copy: if the file was truncated, the bytes came from private zero pages.
     #[inline(always)]
     fn confirmed(&mut self) -> Polled {
         if self.became_unusable() {
@@ -362,19 +366,21 @@ impl RawConsumer {
         Polled::Message
     }
 
-    /// True if this end is a forked copy, or its memory is lost: it is to touch nothing.
+    /// Returns true if this handle is a forked copy, or its memory is lost: it must not access
+    /// anything.
     #[inline(always)]
     fn is_unusable(&mut self) -> bool {
         fault::epoch() != self.seen_epoch && self.check_health()
     }
 
-    /// [`Self::is_unusable`] after this thread touched shared memory, whose content then is junk.
+    /// Does the same as [`Self::is_unusable`] after this thread accessed shared memory; if true,
+    /// the bytes it read are meaningless.
     #[inline(always)]
     fn became_unusable(&mut self) -> bool {
         fault::epoch_after() != self.seen_epoch && self.check_health()
     }
 
-    /// Finds out whether a disturbance concerns this end.
+    /// Checks whether a new fault epoch concerns this consumer.
     #[cold]
     fn check_health(&mut self) -> bool {
         let _uncancelled = Uncancelled::begin();
@@ -385,13 +391,13 @@ impl RawConsumer {
         false
     }
 
-    /// Whether this end can still receive. About a nanosecond.
+    /// Checks that this consumer can still receive. Takes about a nanosecond.
     ///
     /// # Errors
     ///
-    /// Why it never will again: [`RecvError::Forked`] or [`RecvError::RegionLost`]. Or why it does
-    /// not receive from one publisher: [`RecvError::LaneNotMapped`], as the last call to receive
-    /// found it.
+    /// [`RecvError::Forked`] or [`RecvError::RegionLost`] if it will never receive again.
+    /// [`RecvError::LaneNotMapped`] if it does not receive from one publisher, as the last call to
+    /// receive found.
     #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
         if fault::epoch() == self.seen_epoch {
@@ -402,7 +408,8 @@ impl RawConsumer {
         self.expect_mapped()
     }
 
-    /// Copies the newest message of lane `lane` (by discovery) into `dst`, passing over the rest.
+    /// Copies the newest message of lane `lane` (by discovery) into `dst`, and skips the older
+    /// ones.
     ///
     /// # Safety
     ///
@@ -415,11 +422,11 @@ impl RawConsumer {
         bytes: usize,
     ) -> Option<Arrival> {
         let found = if self.in_place {
-            // SAFETY: the caller's contract.
+            // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
             unsafe { self.copy_of(lane, dst, bytes, true) }.ok()
         } else {
             let reader = &mut self.lanes[lane].reader;
-            // SAFETY: the caller's contract.
+            // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
             let polled = unsafe { reader.read_latest(dst, bytes) };
             (polled == Polled::Message).then(|| Arrival { number: reader.position(), bytes })
         };
@@ -427,8 +434,9 @@ impl RawConsumer {
         found
     }
 
-    /// Takes the newest message of all lanes, which `read` finds in one, given the best so far,
-    /// with what tells which is newer. The others are passed over.
+    /// Takes the newest message of all lanes. `read` is called for each lane with the best message
+    /// so far, and returns the lane's newest message with a key; the greatest key wins. The others
+    /// count as skipped.
     #[inline(always)]
     pub(super) fn latest_among<M>(
         &mut self,
@@ -451,7 +459,7 @@ impl RawConsumer {
             }
         }
         let Some((lane, arrival, _)) = of_best else {
-            // WHY: as after an empty look of `recv`.
+            // WHY: as after an empty poll of `recv`.
             std::hint::spin_loop();
             return None;
         };
@@ -459,7 +467,7 @@ impl RawConsumer {
         best.filter(|_| self.confirmed() == Polled::Message)
     }
 
-    /// Counts what was just read of a lane as received.
+    /// Counts the message that was just read from a lane as received.
     #[inline(always)]
     fn take(&mut self, lane: usize, reached: Reached, arrival: Arrival) {
         self.received += 1;
@@ -468,44 +476,45 @@ impl RawConsumer {
         self.note(reached);
     }
 
-    /// Counts what [`Self::latest_of`] just read of a lane as passed over.
+    /// Counts the message that [`Self::latest_of`] just read from a lane as skipped.
     fn pass_over(&mut self, lane: usize) {
         self.lanes[lane].reader.count_skipped();
     }
 
-    /// Number of the last message received, counted by its publisher's lane from 1 on; 0 before
-    /// the first.
+    /// Returns the number of the last message received, as its lane counts from 1 on; 0 before the
+    /// first.
     #[must_use]
     pub const fn sequence(&self) -> u64 {
         self.last.number
     }
 
-    /// Length of the last message received, in bytes; 0 before the first.
+    /// Returns the length of the last message received, in bytes; 0 before the first.
     #[must_use]
     pub const fn message_bytes(&self) -> usize {
         self.last.bytes
     }
 
-    /// True once this handle is a copy in a forked child: it receives nothing any more.
+    /// Returns true once this handle is a copy in a forked child: it receives nothing any more.
     #[must_use]
     pub fn is_forked(&self) -> bool {
         self.segment.is_forked()
     }
 
-    /// How often a publisher stopped waiting for this reader (reliable topics).
+    /// Returns the number of times that a publisher stopped waiting for this reader (reliable
+    /// topics).
     #[must_use]
     pub fn detached(&self) -> u64 {
         let block = self.gate.and_then(|gate| self.segment.gate_block(gate, Access::Read).ok());
         block.map_or(0, |block| block.detached.get())
     }
 
-    /// How this reader takes part.
+    /// Returns the way in which this reader takes part.
     #[must_use]
     pub const fn reading(&self) -> Reading {
         self.reading
     }
 
-    /// The topic.
+    /// Returns the topic's segment.
     #[must_use]
     pub const fn segment(&self) -> &Arc<Segment> {
         &self.segment
@@ -514,7 +523,7 @@ impl RawConsumer {
 
 impl Drop for RawConsumer {
     fn drop(&mut self) {
-        // A forked child owns nothing here.
+        // WHY: a forked child owns nothing here.
         if self.is_forked() {
             return;
         }
@@ -530,7 +539,7 @@ impl Drop for RawConsumer {
             )
         {
             gate::free(block, cursors.iter(), me, me);
-            // WHY: nobody else tells those whom this reader held back that there is room.
+            // WHY: no other code wakes the publishers that this reader held back.
             self.wake_publishers_that_sleep();
         }
     }

@@ -1,5 +1,5 @@
-//! A watch on a consumer that somebody else holds: is there a message for it, and how to sleep
-//! until there is.
+//! Watches on a consumer that another thread holds: is there a message for it, and a sleep until
+//! there is one.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -13,20 +13,20 @@ use crate::protocol::layout::{PARTICIPANTS_MAX, POSITION_MAX};
 use crate::protocol::sync::{Word, edge};
 use crate::wait::{EVENTS_MAX, Event, Eventcount, POLL, SLICE, WaitPolicy, wait_in_slices, wake};
 
-/// How far a consumer is, for those who wait on its behalf.
+/// The position of a consumer in each lane, for threads that wait on its behalf.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    /// By lane: the position that is read next. WHY here, not elsewhere on the heap: every message
-    /// that is received comes by.
+    /// By lane: the position that is read next. WHY inline, not in an allocation of its own: every
+    /// received message writes it.
     positions: [AtomicU64; PARTICIPANTS_MAX as usize],
     lanes: usize,
-    /// A bit a lane that is not read at all.
+    /// A bit for each lane that is not read at all.
     ignored: AtomicU64,
-    /// Not 0 once the consumer is gone.
+    /// Not 0 once the consumer is dropped.
     closed: AtomicU64,
     /// Not 0 once a task waited for the consumer.
     alarmed: AtomicU64,
-    /// A lane that the consumer misses because it cannot be mapped.
+    /// A lane whose messages the consumer misses because it cannot be mapped.
     unmapped: Mutex<Option<LaneNotMapped>>,
 }
 
@@ -39,7 +39,8 @@ impl Progress {
         Self { positions, lanes, ignored, closed, alarmed, unmapped }
     }
 
-    /// Relaxed, all of it: a watch that is late is looked at again after the next message.
+    /// Stores the position of a lane. Relaxed, all of it: a watch that sees it late looks again
+    /// after the next message.
     #[inline(always)]
     pub(crate) fn set(&self, lane: u32, position: u64) {
         if let Some(known) = self.positions.get(lane as usize) {
@@ -51,22 +52,22 @@ impl Progress {
         self.ignored.set(lanes);
     }
 
-    /// Notes a lane that cannot be mapped, or that there is none any more.
+    /// Stores the error of a lane that cannot be mapped, or `None` if there is none any more.
     #[cold]
     pub(crate) fn set_unmapped(&self, error: Option<LaneNotMapped>) {
         *self.unmapped.lock().unwrap_or_else(PoisonError::into_inner) = error;
     }
 
-    /// From now on the end of the consumer also concerns the alarms.
+    /// Makes the drop of the consumer also remove its alarms.
     pub(super) fn set_alarmed(&self) {
         self.alarmed.set(1);
     }
 }
 
-/// Tells the watches of a consumer, and whoever sleeps by them, that it is gone.
+/// Marks a consumer as dropped for its watches, and wakes the threads that sleep on them.
 #[cold]
 pub(super) fn close(progress: &Arc<Progress>, place: Option<&ReaderSlot>) {
-    // Relaxed: the fence below orders it before the look at the sleepers.
+    // Relaxed: the fence below orders it before the load of the sleepers.
     progress.closed.set(1);
     if let Some(event) = place.and_then(ReaderSlot::event) {
         // ORDERING(wake): pairs with the fence in `sleep_once`.
@@ -83,13 +84,13 @@ pub(super) fn close(progress: &Arc<Progress>, place: Option<&ReaderSlot>) {
 
 /// Waits for the messages of a [`RawConsumer`](crate::RawConsumer) without holding it.
 ///
-/// `Send` and `Sync`; any number of threads may wait at one. Keeps the topic open in this process,
-/// but not the consumer's place.
+/// `Send` and `Sync`; any number of threads may wait on one. Keeps the topic open in this process,
+/// but not the consumer's slot.
 #[derive(Debug, Clone)]
 pub struct Watch {
     segment: Arc<Segment>,
     progress: Arc<Progress>,
-    /// The consumer's place, under whose bit everybody sleeps who waits on its behalf.
+    /// The consumer's slot, under whose bit all threads sleep that wait on its behalf.
     place: Option<Weak<ReaderSlot>>,
 }
 
@@ -103,40 +104,41 @@ impl Watch {
         Self { segment, progress, place: place.map(Arc::downgrade) }
     }
 
-    /// True if a publisher says that it published something which the consumer has not read yet.
+    /// Returns true if a publisher's head is past the consumer's position.
     ///
-    /// A look at the head of each lane: a few nanoseconds for each that has changed. May say true
-    /// for messages that are not for the consumer (skips), or for none in a damaged file. True in a
-    /// forked child and for a truncated file: who asks the consumer then learns why nothing comes.
-    /// A message whose publisher was killed before it could say so shows when the next one comes.
+    /// Loads the head of each lane: a few nanoseconds for each that has changed. May return true
+    /// for positions without a message for the consumer (skips, or a damaged file). Returns true in
+    /// a forked child and for a truncated file, so that a caller polls the consumer and gets the
+    /// error. If a publisher was killed before it stored the head, its last message shows when the
+    /// next one is published.
     #[must_use]
     pub fn has_message(&self) -> bool {
         self.segment.check_health().is_err()
             || self.lanes().any(|(head, position)| head > position && head <= POSITION_MAX)
     }
 
-    /// True once the consumer is gone: there will be no message any more.
+    /// Returns true once the consumer is dropped: there will be no message any more.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         // Relaxed: as in `has_message`.
         self.progress.closed.get() != 0
     }
 
-    /// True in a forked child, whose copy of the consumer receives nothing.
+    /// Returns true in a forked child, whose copy of the consumer receives nothing.
     #[must_use]
     pub fn is_forked(&self) -> bool {
         self.segment.is_forked()
     }
 
-    /// A figure that changes with every message that is published, read or not.
+    /// Returns a number that changes with every published message, read or not.
     #[must_use]
     pub fn arrivals(&self) -> u64 {
         self.lanes().fold(0, |sum, (head, _)| sum.wrapping_add(head))
     }
 
-    /// Head, and position of the consumer, of each lane that it reads.
+    /// Returns the head, and the position of the consumer, of each lane that it reads.
     ///
-    /// Relaxed, all of it: nothing is read by it, and a sleeper has a fence before.
+    /// Relaxed, all of it: no payload is read because of it, and a sleeper has a fence before.
     fn lanes(&self) -> impl Iterator<Item = (u64, u64)> {
         let ignored = self.progress.ignored.get();
         let lanes = self.progress.positions[..self.progress.lanes].iter().enumerate();
@@ -146,12 +148,12 @@ impl Watch {
         })
     }
 
-    /// Looks until there is something, or until the patience ends, and sleeps between two looks
+    /// Polls `look` until it returns a value, or until `wait_policy` ends. Sleeps between two polls
     /// until one of `watches` gets a message or loses its consumer.
     ///
-    /// Blocks; wakes at least every 50 ms to look. Every millisecond if one of the watches is that
-    /// of an observer, which cannot be woken; if there are more than 128; or if there are several
-    /// and the kernel lacks `futex_waitv` (Linux before 5.16).
+    /// Blocks; wakes at least every 50 ms to poll. It polls every millisecond if one of the watches
+    /// is that of an observer, which cannot be woken; if there are more than 128; or if there are
+    /// several and the kernel lacks `futex_waitv` (Linux before 5.16).
     pub fn wait_any<R>(
         watches: &[Self],
         wait_policy: WaitPolicy,
@@ -160,14 +162,14 @@ impl Watch {
         Self::wait_any_or(None, watches, wait_policy, look)
     }
 
-    /// [`Self::wait_any`] that also sleeps at `own`.
+    /// Does the same as [`Self::wait_any`], but also sleeps at `own`.
     pub(super) fn wait_any_or<R>(
         own: Option<Event<'_>>,
         watches: &[Self],
         wait_policy: WaitPolicy,
         look: impl FnMut() -> Option<R>,
     ) -> Option<R> {
-        // WHY kept: the bit that this thread sleeps under must not become another reader's.
+        // WHY kept: the bit under which this thread sleeps must not be given to another reader.
         let places: Vec<_> = watches.iter().map(Self::place).collect();
         let theirs = places.iter().flatten().filter_map(|place| place.event());
         let events: Vec<_> = own.into_iter().chain(theirs).take(EVENTS_MAX).collect();
@@ -188,19 +190,20 @@ impl Watch {
         LaneWatch { progress: Arc::downgrade(&self.progress) }
     }
 
-    /// Whose messages these are.
+    /// Returns the progress of the watched consumer.
     pub(super) const fn progress(&self) -> &Arc<Progress> {
         &self.progress
     }
 
-    /// The topic.
+    /// Returns the topic's segment.
     #[must_use]
     pub const fn segment(&self) -> &Arc<Segment> {
         &self.segment
     }
 }
 
-/// Tells whether a [`RawConsumer`](crate::RawConsumer) misses a publisher whose lane it cannot map.
+/// Reports whether a [`RawConsumer`](crate::RawConsumer) misses a publisher whose lane it cannot
+/// map.
 ///
 /// `Send` and `Sync`. Keeps neither the consumer nor its topic open.
 #[derive(Debug, Clone)]
@@ -209,22 +212,23 @@ pub struct LaneWatch {
 }
 
 impl LaneWatch {
-    /// Returns why the consumer misses a publisher, as its last call to receive found it; `None` if
-    /// it misses none, or is gone. Takes a lock that the consumer takes only when this changes.
+    /// Returns the error of such a lane, as the consumer's last call to receive found it; `None` if
+    /// there is none, or the consumer is dropped. Takes a lock that the consumer takes only when
+    /// this changes.
     #[must_use]
     pub fn unmapped(&self) -> Option<LaneNotMapped> {
         let progress = self.progress.upgrade()?;
         *progress.unmapped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// True once the consumer is gone.
+    /// Returns true once the consumer is dropped.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         // Relaxed: nothing is read because of it.
         self.progress.upgrade().is_none_or(|progress| progress.closed.get() != 0)
     }
 
-    /// True if both are about the same consumer.
+    /// Returns true if both are watches on the same consumer.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Weak::ptr_eq(&self.progress, &other.progress)

@@ -1,14 +1,14 @@
-//! Why a message was not sent.
+//! Errors of sends.
 
 use std::fmt;
 
 use crate::file::label::TopicLabel;
 
-/// Why a message was not sent; it comes back.
+/// The reason why a message was not sent; returns the message.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError<T> {
-    /// A reliable reader is a whole lane behind. Transient: try again when it has read.
+    /// A reliable reader is a whole lane behind. Transient: try again after it has read.
     #[error(
         "{topic}: a reliable reader is a whole lane behind: try again, or detach stalled readers"
     )]
@@ -26,8 +26,8 @@ pub enum SendError<T> {
         /// The message that was not sent.
         message: T,
     },
-    /// The ring's memory is lost: its file was truncated, or the program closed our descriptors.
-    /// Permanent: open it again.
+    /// The ring's memory is lost: its file was truncated, or the program closed descriptors of this
+    /// library. Permanent: open the topic again.
     #[error(
         "{topic}: its memory is lost: the file was truncated, or the program closed descriptors of \
          this library: drop all of its handles and open it again"
@@ -50,7 +50,7 @@ impl<T> SendError<T> {
         }
     }
 
-    /// The message that was not sent.
+    /// Returns the message that was not sent.
     pub fn into_inner(self) -> T {
         match self {
             Self::Full { message, .. }
@@ -59,12 +59,12 @@ impl<T> SendError<T> {
         }
     }
 
-    /// True if trying again later is useful.
+    /// Returns true if trying again later is useful.
     pub const fn is_full(&self) -> bool {
         matches!(self, Self::Full { .. })
     }
 
-    /// The same refusal of another message.
+    /// Returns the same error with another message.
     pub fn with<U>(self, message: U) -> SendError<U> {
         match self {
             Self::Full { topic, .. } => SendError::Full { topic, message },

@@ -1,4 +1,4 @@
-//! The producing end whatever its messages are: one lane.
+//! Untyped producers of a ring: one lane.
 
 mod in_place;
 mod room;
@@ -32,11 +32,11 @@ pub use room::OnStalled;
 use in_place::Apart;
 use room::Refused;
 
-/// The producing end, whatever its messages are.
+/// The untyped producer of a ring.
 #[derive(Debug)]
 pub struct RawProducer {
     writer: LaneWriter<RawLane>,
-    /// Disturbances that did not concern this end.
+    /// Last observed fault epoch.
     seen_epoch: u64,
     lane: u32,
     me: u64,
@@ -45,19 +45,20 @@ pub struct RawProducer {
     wait: *const WaitBlock<AtomicU64>,
     order: WakeOrder,
     fruitless: u32,
-    /// Slots can be pinned, and are used in place.
+    /// True if slots can be pinned, and are used in place.
     in_place: bool,
-    /// Where the lane was when a slot of it was lent by [`Self::lend`].
+    /// The lane's position when a slot of it was lent by [`Self::lend`].
     lent: Option<u64>,
     apart: Apart,
     segment: Arc<Segment>,
 }
 
-// SAFETY: `wait` points into the segment, which is kept and is `Sync`; all else is `Send`.
+// SAFETY: `wait` points into the segment, which this producer keeps and which is `Sync`; all else
+// is `Send`.
 unsafe impl Send for RawProducer {}
 
 impl RawProducer {
-    /// Claims a lane: a free one, or one whose owner is dead, where that one stopped.
+    /// Claims a lane: a free one, or the lane of a dead owner, at the position where it stopped.
     ///
     /// # Errors
     ///
@@ -80,7 +81,7 @@ impl RawProducer {
             return Err(OpenError::TooManyPublishers { limit });
         };
         let block = blocks[lane as usize];
-        // A predecessor may have died waiting for room.
+        // WHY: a predecessor may have died while it waited for room.
         segment.wait_block(Access::Write)?.room_waiters.fetch_and_not_relaxed(1 << lane);
         let raw = match Self::open_lane(&segment, lane) {
             Ok(raw) => raw,
@@ -102,12 +103,12 @@ impl RawProducer {
             writer, seen_epoch, lane, me, on_stalled, refused, wait, order, fruitless, in_place,
             lent, apart, segment,
         };
-        // WHY: a lane of zeros was never claimed; the drop of this end knows what to do with it.
+        // WHY: if the lane consists of private zero pages, it was never claimed; drop handles that.
         this.segment.expect_usable()?;
         Ok(this)
     }
 
-    /// Reserves and maps the lane, and tells readers that it is there.
+    /// Reserves and maps the lane, and publishes it to readers.
     fn open_lane(segment: &Segment, lane: u32) -> Result<RawLane, OpenError> {
         let block = segment.lane_block(lane, Access::Write)?;
         segment.reserve_lane(lane)?;
@@ -118,13 +119,13 @@ impl RawProducer {
         Ok(raw)
     }
 
-    /// Has the kernel map the whole lane now, so that no message waits for a page. Blocks for some
-    /// 0.1 ms a MiB. Does nothing before Linux 5.14.
+    /// Maps the whole lane now, so that no message waits for a page. Blocks for some 0.1 ms a MiB.
+    /// Does nothing before Linux 5.14.
     pub fn touch(&self) {
         self.segment.touch_lane(self.lane);
     }
 
-    /// Publishes the `bytes` bytes at `src`. Wait-free but for the probe of a dead reader.
+    /// Publishes the `bytes` bytes at `src`. Wait-free except for the probe of a dead reader.
     ///
     /// # Errors
     ///
@@ -138,14 +139,15 @@ impl RawProducer {
         if fault::epoch() != self.seen_epoch {
             self.check_health()?;
         }
-        // SAFETY: the caller's contract; this end owns the lane.
+        // SAFETY: `src` is readable for `bytes`, at most the payload, by the contract; this
+        // producer owns the lane.
         let sent = match unsafe { self.write(src, bytes) } {
             Ok(()) => {
                 self.wake_readers();
                 Ok(())
             }
             Err(NoRoom) => self.when_full(|this| {
-                // SAFETY: the caller's contract.
+                // SAFETY: `src` is readable for `bytes`, at most the payload, by the contract.
                 unsafe { this.write(src, bytes) }.map(|()| this.wake_readers())
             }),
         };
@@ -153,7 +155,7 @@ impl RawProducer {
         sent
     }
 
-    /// Publishes `message`. Wait-free but for the probe of a dead reader.
+    /// Publishes `message`. Wait-free except for the probe of a dead reader.
     ///
     /// # Errors
     ///
@@ -166,7 +168,7 @@ impl RawProducer {
     pub fn send_bytes(&mut self, message: &[u8]) -> Result<(), SendError<()>> {
         self.expect_length(message.len() as u64);
         if message.len() == COMMAND_BYTES {
-            // SAFETY: the slice is readable, and no longer than the payload.
+            // SAFETY: the slice is readable, and at most as long as the payload.
             return unsafe { self.send(message.as_ptr(), COMMAND_BYTES) };
         }
         // SAFETY: as above.
@@ -180,8 +182,7 @@ impl RawProducer {
         assert!(bytes == max || request.sized && bytes < max, "{bytes} bytes, not {max}");
     }
 
-    /// After shared memory was touched: what was written may have gone into zeros that nobody
-    /// shares.
+    /// Re-checks after writing: if the file was truncated, the bytes went to private zero pages.
     #[inline(always)]
     fn confirm(&mut self) -> Result<(), SendError<()>> {
         if fault::epoch_after() != self.seen_epoch {
@@ -190,7 +191,7 @@ impl RawProducer {
         Ok(())
     }
 
-    /// Finds out whether a disturbance concerns this end.
+    /// Checks whether a new fault epoch concerns this producer.
     #[cold]
     fn check_health(&mut self) -> Result<(), SendError<()>> {
         let _uncancelled = Uncancelled::begin();
@@ -210,24 +211,25 @@ impl RawProducer {
     #[inline(always)]
     unsafe fn write(&mut self, src: *const u8, bytes: usize) -> Result<(), NoRoom> {
         if self.in_place {
-            // SAFETY: the caller's contract.
+            // SAFETY: `src` is readable for `bytes`, at most the payload, by the contract.
             return unsafe { self.write_in_place(src, bytes) };
         }
         let pos = self.writer.position();
         if telemetry::is_sampled(pos) {
             telemetry::note_published(self.writer.memory().block(), pos, monotonic);
         }
-        // SAFETY: the caller's contract; this end owns the lane.
+        // SAFETY: `src` is readable for `bytes`, at most the payload, by the contract; this
+        // producer owns the lane.
         unsafe { self.writer.write(src, bytes) }
     }
 
-    /// The refusal of a send for which there is no room.
+    /// Returns the error of a send for which there is no room.
     #[cold]
     fn full(&self) -> SendError<()> {
         SendError::Full { topic: self.segment.label(), message: () }
     }
 
-    /// Wakes the readers that sleep: a load of a line that rarely changes if none does.
+    /// Wakes the readers that sleep. If none does, it costs a load of a line that rarely changes.
     #[inline(always)]
     fn wake_readers(&mut self) {
         if has_sleepers(&self.readers()) {
@@ -237,7 +239,7 @@ impl RawProducer {
 
     #[inline(always)]
     fn readers(&self) -> Event<'_> {
-        // SAFETY: points into the segment, which this end keeps; all of it atomics.
+        // SAFETY: it points into the segment, which this producer keeps; it contains only atomics.
         Event::of_messages(unsafe { &*self.wait }, Sleeper::Counted, self.order)
     }
 
@@ -257,13 +259,14 @@ impl RawProducer {
         reader_slot::reap_sleepers(&self.segment);
     }
 
-    /// Messages that this lane has carried since the file was made, by all of its owners.
+    /// Returns the number of messages that this lane has carried since the file was made, by all of
+    /// its owners.
     #[must_use]
     pub const fn position(&self) -> u64 {
         self.writer.number()
     }
 
-    /// Index of the lane.
+    /// Returns the index of the lane.
     #[must_use]
     pub const fn lane(&self) -> u32 {
         self.lane
@@ -275,11 +278,11 @@ impl RawProducer {
     pub fn slowest_reader(&self) -> Option<Participant> {
         let (gate, _) = self.writer.slowest_gate()?;
         let block = self.segment.gate_block(gate, Access::Read).ok()?;
-        // Relaxed: a figure for people.
+        // Relaxed: for people.
         self.segment.participant(block.owner.get())
     }
 
-    /// The topic.
+    /// Returns the topic's segment.
     #[must_use]
     pub const fn segment(&self) -> &Arc<Segment> {
         &self.segment
@@ -288,7 +291,7 @@ impl RawProducer {
 
 impl Drop for RawProducer {
     fn drop(&mut self) {
-        // A forked child owns nothing here.
+        // WHY: a forked child owns nothing here.
         if self.segment.is_forked() {
             return;
         }

@@ -1,4 +1,4 @@
-//! Many producers, many consumers, each gets every message: a lane a producer.
+//! Many producers, many consumers, each receives every message: one lane for each producer.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -11,10 +11,11 @@ use crate::endpoint::producer::{OnStalled, Producer, RawProducer};
 use crate::file::error::OpenError;
 use crate::file::segment::Segment;
 
-/// Many producers, many consumers; every consumer gets every message that it is fast enough for.
+/// A ring with many producers and many consumers; a consumer receives every message if it is fast
+/// enough.
 ///
-/// Consumers keep private cursors: none of them can delay a producer or another consumer. One that
-/// is lapped loses the oldest messages and knows exactly how many.
+/// Consumers keep private cursors: none of them can delay a producer or another consumer. A
+/// consumer that is lapped loses the oldest messages and counts them exactly.
 ///
 /// ```
 /// use horus_shm::{FanoutShm, RingOptions};
@@ -40,7 +41,7 @@ impl<T: Pod> FanoutShm<T> {
         Ok(Self { segment: origin.segment(&request)?, marker: PhantomData })
     }
 
-    /// One more producing end, with a lane of its own.
+    /// Adds a producer, with a lane of its own.
     ///
     /// # Errors
     ///
@@ -49,11 +50,11 @@ impl<T: Pod> FanoutShm<T> {
         Ok(Producer::new(RawProducer::new(Arc::clone(&self.segment), OnStalled::Full)?))
     }
 
-    /// One more consuming end, from the present head of every lane on.
+    /// Adds a consumer, from the present head of every lane on.
     ///
     /// # Errors
     ///
-    /// [`OpenError::TooManySubscribers`] if every place has a live consumer.
+    /// [`OpenError::TooManySubscribers`] if every reader slot has a live consumer.
     pub fn consumer(&self) -> Result<Consumer<T>, OpenError> {
         Ok(Consumer::new(RawConsumer::new(Arc::clone(&self.segment), Reading::KeepLast)?))
     }

@@ -1,4 +1,4 @@
-//! The four kinds of ring: thin, typed views of lanes.
+//! The four kinds of rings: thin, typed views of lanes.
 //!
 //! | ring | lanes | readers | a slow reader |
 //! |---|---|---|---|
@@ -7,7 +7,7 @@
 //! | [`FanoutShm`] | one a producer | any, keep-last | loses messages and counts them |
 //! | [`PodShm`] | 1 | any, latest value | sees the newest |
 //!
-//! A ring is a topic file of a fixed form: `create` or `open` it by name, then ask for its ends.
+//! A ring is a topic file of a fixed form: `create` or `open` it by name, then get its endpoints.
 
 mod fanout;
 mod mpsc;
@@ -28,24 +28,26 @@ use crate::file::namespace::Namespace;
 use crate::file::segment::Segment;
 use crate::file::topic_type::TypeInfo;
 
-/// What the creator of a ring may choose; whoever opens it adopts the rest.
+/// The options of the creator of a ring. To open a ring, leave an option `None` to adopt it.
 #[derive(Debug, Clone, Default)]
 pub struct RingOptions {
-    /// Slots of a lane, rounded up to a power of two. Default: 256 KiB worth of them, 16 to 1024.
+    /// Number of slots of a lane, rounded up to a power of two. Default: 256 KiB of slots, but 16
+    /// to 1024.
     pub capacity: Option<u64>,
-    /// Lanes, so producers at a time, where the ring has more than one. Default 16.
+    /// Number of lanes, which is that of producers at a time, where the ring has more than one.
+    /// Default 16.
     pub producers: Option<u32>,
-    /// Readers at a time, where the ring has more than one. Default 64.
+    /// Number of readers at a time, where the ring has more than one. Default 64.
     pub consumers: Option<u32>,
-    /// Messages can be written and read where they lie. Default: those of 4 KiB and more, in rings
-    /// whose readers are not all gated.
+    /// True if messages can be written and read in their slots. Default: true for those of 4 KiB
+    /// and more, in rings whose readers are not all gated.
     pub pinnable: Option<bool>,
     /// The message's schema. Default: plain bytes of the type's size.
     pub type_info: Option<TypeInfo>,
 }
 
 impl RingOptions {
-    /// Options that only say how many slots a lane has.
+    /// Creates options that only set the number of slots of a lane.
     #[must_use]
     pub fn capacity(capacity: u64) -> Self {
         Self { capacity: Some(capacity), ..Self::default() }
@@ -63,7 +65,7 @@ impl RingOptions {
     }
 }
 
-/// Where a ring's memory comes from.
+/// The source of a ring's memory.
 #[derive(Debug, Clone, Copy)]
 enum Origin<'a> {
     Create(&'a Arc<Namespace>, &'a str),
@@ -85,14 +87,14 @@ impl Origin<'_> {
     }
 }
 
-/// The constructors that every kind of ring has.
+/// Defines the constructors that every kind of ring has.
 macro_rules! constructors {
     () => {
         /// Creates the ring `name`, which must not exist.
         ///
         /// # Errors
         ///
-        /// Those of [`Segment::create`](crate::Segment::create).
+        /// As [`Segment::create`](crate::Segment::create).
         pub fn create(
             namespace: &std::sync::Arc<crate::Namespace>,
             name: &str,
@@ -105,8 +107,8 @@ macro_rules! constructors {
         ///
         /// # Errors
         ///
-        /// Those of [`Segment::open`](crate::Segment::open); options that are given and differ are
-        /// mismatches.
+        /// As [`Segment::open`](crate::Segment::open); an option that is set and differs from the
+        /// ring's is a mismatch.
         pub fn open(
             namespace: &std::sync::Arc<crate::Namespace>,
             name: &str,
@@ -115,16 +117,16 @@ macro_rules! constructors {
             Self::make(super::Origin::Open(namespace, name), options)
         }
 
-        /// A ring on the heap, between threads of this process.
+        /// Creates a ring on the heap, between threads of this process.
         ///
         /// # Errors
         ///
-        /// Those of [`Segment::heap`](crate::Segment::heap).
+        /// As [`Segment::heap`](crate::Segment::heap).
         pub fn heap(options: &crate::RingOptions) -> Result<Self, crate::OpenError> {
             Self::make(super::Origin::Heap, options)
         }
 
-        /// The memory under the ring.
+        /// Returns the memory under the ring.
         #[must_use]
         pub const fn segment(&self) -> &std::sync::Arc<crate::Segment> {
             &self.segment

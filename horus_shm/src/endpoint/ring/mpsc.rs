@@ -1,4 +1,4 @@
-//! Many producers, one consumer, nothing lost: a lane a producer and one gate.
+//! Many producers, one consumer, nothing lost: one lane for each producer, and one gate.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -11,7 +11,8 @@ use crate::endpoint::producer::{OnStalled, Producer, RawProducer};
 use crate::file::error::OpenError;
 use crate::file::segment::Segment;
 
-/// Many producers, one consumer; a full lane refuses the send, nothing is overwritten unread.
+/// A ring with many producers and one consumer; a full lane refuses the send, nothing is
+/// overwritten unread.
 ///
 /// Each producer's messages keep their order; between producers there is none.
 ///
@@ -42,7 +43,7 @@ impl<T: Pod> MpscShm<T> {
         Ok(Self { segment: origin.segment(&request)?, marker: PhantomData })
     }
 
-    /// One more producing end, with a lane of its own.
+    /// Adds a producer, with a lane of its own.
     ///
     /// # Errors
     ///
@@ -51,8 +52,8 @@ impl<T: Pod> MpscShm<T> {
         Ok(Producer::new(RawProducer::new(Arc::clone(&self.segment), OnStalled::Full)?))
     }
 
-    /// The consuming end: from now on the producers wait for it. After a consumer died behind its
-    /// gate, a new one goes on at its cursors (a message it was reading may come twice).
+    /// Creates the consumer: from now on the producers wait for it. If a consumer died behind its
+    /// gate, the new one goes on at its cursors (a message it was reading may come twice).
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The latest value: one lane whose readers take the newest published slot.
+//! Latest values: one lane whose readers take the newest published slot.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use crate::endpoint::producer::{OnStalled, Producer, RawProducer};
 use crate::file::error::OpenError;
 use crate::file::segment::Segment;
 
-/// Slots of a latest-value lane, at least: a reader copies one while the writer fills the next.
+/// Minimum number of slots of the lane: a reader copies one while the writer fills the next.
 const SLOTS_MIN: u64 = 4;
-/// Slots of a latest-value lane unless the creator says otherwise.
+/// Default number of slots of the lane.
 const SLOTS_DEFAULT: u64 = 16;
 
-/// The latest value of one producer, for any number of consumers.
+/// A ring for the latest value of one producer, with any number of consumers.
 ///
 /// ```
 /// use horus_shm::{PodShm, RingOptions};
@@ -49,7 +49,7 @@ impl<T: Pod> PodShm<T> {
         Ok(Self { segment: origin.segment(&request)?, marker: PhantomData })
     }
 
-    /// The producing end. After a producer died, a new one goes on where it stopped.
+    /// Creates the producer. If a producer died, the new one goes on where it stopped.
     ///
     /// # Errors
     ///
@@ -58,12 +58,12 @@ impl<T: Pod> PodShm<T> {
         Ok(Producer::new(RawProducer::new(Arc::clone(&self.segment), OnStalled::Full)?))
     }
 
-    /// One more consuming end. It sees the present value of a live producer, and every later one
-    /// that it asks for in time.
+    /// Adds a consumer. It sees the present value of a live producer, and every later one that it
+    /// reads in time.
     ///
     /// # Errors
     ///
-    /// [`OpenError::TooManySubscribers`] if every place has a live consumer.
+    /// [`OpenError::TooManySubscribers`] if every reader slot has a live consumer.
     pub fn consumer(&self) -> Result<Consumer<T>, OpenError> {
         Ok(Consumer::new(RawConsumer::new(Arc::clone(&self.segment), Reading::KeepLast)?))
     }

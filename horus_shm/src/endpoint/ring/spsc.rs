@@ -11,7 +11,8 @@ use crate::endpoint::producer::{OnStalled, Producer, RawProducer};
 use crate::file::error::OpenError;
 use crate::file::segment::Segment;
 
-/// One producer, one consumer; a full ring refuses the send, nothing is ever overwritten unread.
+/// A ring with one producer and one consumer; a full ring refuses the send, nothing is overwritten
+/// unread.
 ///
 /// ```
 /// use horus_shm::{RingOptions, SpscShm};
@@ -41,7 +42,7 @@ impl<T: Pod> SpscShm<T> {
         Ok(Self { segment: origin.segment(&request)?, marker: PhantomData })
     }
 
-    /// The producing end. After a producer died, a new one goes on where it stopped.
+    /// Creates the producer. If a producer died, the new one goes on where it stopped.
     ///
     /// # Errors
     ///
@@ -50,9 +51,9 @@ impl<T: Pod> SpscShm<T> {
         Ok(Producer::new(RawProducer::new(Arc::clone(&self.segment), OnStalled::Full)?))
     }
 
-    /// The consuming end: from now on the producer waits for it. What was sent before is not
-    /// received, unless a consumer died behind its gate: then a new one goes on at its cursor (the
-    /// message it was reading may come twice).
+    /// Creates the consumer: from now on the producer waits for it. Messages sent before are not
+    /// received, unless a consumer died behind its gate: then the new one goes on at its cursor
+    /// (the message it was reading may come twice).
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! A directory of ours: private, on a local file system, made if it is missing, refused if it
-//! could be anybody else's.
+//! Directories of namespaces: private, on a local file system, made if missing, refused if another
+//! user could write to them.
 
 use std::ffi::OsStr;
 use std::io;
@@ -9,11 +9,11 @@ use std::path::Path;
 use super::{Access, NamespaceError};
 use crate::os::{self, Stat};
 
-/// How often a directory that comes and goes is tried.
+/// Number of attempts to open a directory that is made and removed meanwhile.
 const ATTEMPTS: u32 = 8;
 
-/// File systems whose locks or mappings are another machine's business, or a user's: as in
-/// statfs(2).
+/// File systems whose locks or mappings another machine or a user-space process controls: numbers
+/// as in statfs(2).
 const REFUSED_FILE_SYSTEMS: [(u64, &str); 10] = [
     (0x6969, "NFS"),
     (0x6573_5546, "FUSE"),
@@ -48,7 +48,8 @@ pub(super) fn open(
         };
         match refused {
             Some(refused) if !is_half_made(&refused) => return Err(refused),
-            // WHY: only an empty directory can be removed, and making it anew is all it needs.
+            // WHY: only an empty directory can be removed, and to make it again is all that it
+            // needs.
             Some(refused) if os::remove_dir(parent, name).is_err() => return Err(refused),
             _ => {}
         }
@@ -57,7 +58,7 @@ pub(super) fn open(
         match made {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            // Removed again, or the parent was.
+            // The directory was removed again, or its parent was.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(io_error("make", path)(error)),
         }
@@ -65,7 +66,7 @@ pub(super) fn open(
     Err(NamespaceError::Gone { path: path.into() })
 }
 
-/// Opens the place where the directory at `path` is, and names it there.
+/// Opens the parent of the directory at `path`, and returns its name there.
 pub(super) fn open_parent(path: &Path) -> Result<(OwnedFd, &OsStr), NamespaceError> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(NamespaceError::BadDirectory { path: path.into() });
@@ -81,8 +82,8 @@ pub(super) fn io_error(
     move |source| NamespaceError::Io { doing, path: path.into(), source }
 }
 
-/// Whether a refusal may be for a directory whose maker died, or is, between making it and giving
-/// it the bits that the umask took.
+/// Returns true if the refused directory may be half made: its maker died, or is, between making it
+/// and restoring the permission bits that the umask cleared.
 fn is_half_made(refused: &NamespaceError) -> bool {
     match refused {
         NamespaceError::Refused { uid, mode, wanted_uid, wanted_mode, .. } => {
@@ -92,11 +93,12 @@ fn is_half_made(refused: &NamespaceError) -> bool {
     }
 }
 
-/// Gives a directory that was just made the bits that the umask took.
+/// Restores the permission bits that the umask cleared in a new directory.
 fn undo_umask(parent: BorrowedFd<'_>, name: &OsStr, access: Access) -> io::Result<()> {
     let place = os::open_dir_place(parent, name)?;
     let stat = os::fstat(place.as_fd())?;
-    // WHY: never chmod what is somebody else's. What we made is ours, and has no bit too many.
+    // WHY: never chmod another user's file. A directory that we made is ours, and has no bit too
+    // many.
     let is_ours = stat.uid == os::effective_uid() && stat.permissions() & !access.dir_mode == 0;
     if is_ours && stat.permissions() != access.dir_mode & 0o777 {
         os::chmod_place(place.as_fd(), access.dir_mode)?;
@@ -135,7 +137,7 @@ pub(super) fn refuse_if_foreign(
     })
 }
 
-/// Says what was found instead of a directory that can be opened.
+/// Returns the error for a directory entry that cannot be opened.
 fn refusal(found: Option<Stat>, path: &Path, access: Access, error: io::Error) -> NamespaceError {
     match found {
         Some(stat) if !stat.is_dir() => NamespaceError::NotADirectory { path: path.into() },

@@ -8,11 +8,11 @@ use thiserror::Error;
 use crate::file::name::NameError;
 use crate::process::liveness::RegistryError;
 
-/// Why a namespace could not be opened.
+/// The reason why a namespace could not be opened.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum NamespaceError {
-    /// `$HORUS_NAMESPACE` is no name. Permanent.
+    /// `$HORUS_NAMESPACE` is not a valid name. Permanent.
     #[error(transparent)]
     Name(#[from] NameError),
     /// The path does not end in a directory's name. Permanent.
@@ -22,15 +22,15 @@ pub enum NamespaceError {
         /// The path.
         path: PathBuf,
     },
-    /// Something else, a symbolic link perhaps, has the directory's name. Permanent until somebody
-    /// removes it.
+    /// A file of another kind, a symbolic link perhaps, has the directory's name. Permanent until
+    /// it is removed.
     #[error("{} is not a directory: remove it, or set HORUS_SHM_DIR to another", path.display())]
     NotADirectory {
-        /// What was found in place of a directory.
+        /// The path of the file that is not a directory.
         path: PathBuf,
     },
-    /// The directory belongs, or is open, to others, or lacks rights of its owner. It is left as it
-    /// is. (An empty one that only lacks rights is made anew.)
+    /// The directory belongs to another user, or is open to others, or its owner lacks rights. It
+    /// is left unchanged. (An empty one that only lacks rights is made again.)
     #[error(
         "the directory {} belongs to uid {uid} with mode {mode:04o}, wanted uid {wanted_uid} and \
          mode {wanted_mode:04o}: change that yourself, or set HORUS_SHM_DIR to another",
@@ -45,10 +45,10 @@ pub enum NamespaceError {
         mode: u32,
         /// The user of this process.
         wanted_uid: u32,
-        /// What its permissions have to be.
+        /// The widest permissions that are accepted.
         wanted_mode: u32,
     },
-    /// The directory is on a file system of other machines. Permanent.
+    /// The directory is on a network file system or similar. Permanent.
     #[error("the directory {} is on {name}: set HORUS_SHM_DIR to one in memory", path.display())]
     FileSystem {
         /// The directory.
@@ -56,7 +56,7 @@ pub enum NamespaceError {
         /// Name of the file system.
         name: &'static str,
     },
-    /// Others kept removing the directory while it was being opened. Transient.
+    /// Other processes kept removing the directory while it was being opened. Transient.
     #[error("the directory {} was removed while it was being opened: retry", path.display())]
     Gone {
         /// The directory.
@@ -65,7 +65,7 @@ pub enum NamespaceError {
     /// A system call failed.
     #[error("cannot {doing} the directory {}: {source}", path.display())]
     Io {
-        /// What was being done.
+        /// The operation that failed.
         doing: &'static str,
         /// The directory.
         path: PathBuf,

@@ -1,4 +1,4 @@
-//! Opening a namespace: joining it, and clearing away what dead processes left in it.
+//! Opening namespaces: joining one, and removing the remains of dead processes in it.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use super::{Namespace, NamespaceConfig, NamespaceError, directory};
 use crate::file::sweep::sweep;
 
 impl Namespace {
-    /// Opens, and makes where it is missing, the namespace that `config` names. Opening the
-    /// same directory twice gives the same namespace, as long as nobody removed it in between.
+    /// Opens the namespace that `config` names, and makes it if it is missing. Opening the same
+    /// directory twice gives the same namespace, as long as it was not removed in between.
     ///
-    /// Some thirty system calls. Does not block, except for a second or so at most while other
+    /// Some thirty system calls. Does not block, except for at most about a second while other
     /// processes remove the namespace.
     ///
     /// # Errors
@@ -21,7 +21,7 @@ impl Namespace {
         let config = NamespaceConfig { dir, ..config.clone() };
         let opened = Self::join(&config)?;
         if opened.is_new {
-            // WHY: every process that comes in clears away what dead ones left. A directory that
+            // WHY: every process that joins removes the remains of dead ones. A directory that
             // cannot be read is reported when a topic in it is opened.
             let _ = sweep(&opened.namespace);
         }

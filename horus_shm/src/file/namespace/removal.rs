@@ -1,4 +1,4 @@
-//! Removes a namespace without joining it: also one that cannot be opened any more.
+//! Removal of namespaces without joining them, even of one that can no longer be opened.
 
 use std::ffi::OsStr;
 use std::io;
@@ -12,15 +12,16 @@ use crate::os::{self, OpenMode, lock};
 use crate::process::liveness::{self, ProcessInfo};
 
 impl Namespace {
-    /// Removes the namespace that `config` names, and all topics in it, without joining it: also
-    /// one whose registry is damaged, replaced, or no file at all. Does nothing if there is none.
+    /// Removes the namespace that `config` names, and all topics in it, without joining it, even if
+    /// its registry is damaged, replaced, or not a file. Does nothing if the namespace does not
+    /// exist.
     ///
     /// # Errors
     ///
-    /// [`NamespaceRemoveError::Attended`] if a process lives in it, this one included, or has a
+    /// [`NamespaceRemoveError::Attended`] if a process is alive in it, this one included, or has a
     /// topic of it open: nothing was removed then.
     pub fn remove_at(config: &NamespaceConfig) -> Result<(), NamespaceRemoveError> {
-        // WHY: whoever opens the namespace in another thread finds all of it, or none.
+        // WHY: another thread that opens the namespace meanwhile finds all of it, or none.
         let _known = lock_known();
         let path = config.dir().join(config.name().as_str());
         let removal = Removal { path };
@@ -30,7 +31,7 @@ impl Namespace {
     }
 }
 
-/// What is removed, for messages.
+/// The namespace to remove; its path is for messages.
 struct Removal {
     path: PathBuf,
 }
@@ -45,7 +46,7 @@ impl Removal {
         NamespaceRemoveError::Attended { path: self.path.clone(), process }
     }
 
-    /// Opens the directory of all namespaces, if it is there.
+    /// Opens the directory of all namespaces, if it exists.
     fn open_parent(&self, dir: &Path) -> Result<Option<OwnedFd>, NamespaceRemoveError> {
         let dir = std::path::absolute(dir).map_err(self.io("find"))?;
         let (Some(place), Some(name)) = (dir.parent(), dir.file_name()) else { return Ok(None) };
@@ -57,7 +58,7 @@ impl Removal {
         self.open_dir(place.as_fd(), name)
     }
 
-    /// Opens a directory, if it is there.
+    /// Opens a directory, if it exists.
     fn open_dir(
         &self,
         dir: BorrowedFd<'_>,
@@ -73,11 +74,11 @@ impl Removal {
     fn remove(&self, parent: BorrowedFd<'_>, name: &OsStr) -> Result<(), NamespaceRemoveError> {
         let Some(dir) = self.open_dir(parent, name)? else { return Ok(()) };
         let dir = dir.as_fd();
-        // WHY: a directory that is open to others is no namespace, whatever is in it.
+        // WHY: a directory that is open to other users is not a namespace, whatever is in it.
         let stat = os::fstat(dir).map_err(self.io("examine"))?;
         directory::refuse_if_foreign(&stat, &self.path, Access::PRIVATE)
             .map_err(|refused| self.io("remove")(io::Error::other(refused)))?;
-        // WHY held until the end: nobody joins meanwhile.
+        // WHY held until the end: no process can join meanwhile.
         let _lock = match liveness::lock_out(dir).map_err(self.io("lock the registry of"))? {
             Ok(lock) => lock,
             Err(process) => return Err(self.attended(process)),
@@ -85,7 +86,7 @@ impl Removal {
         let topics = match os::open_dir(dir, TOPICS) {
             Ok(topics) => Some(topics),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            // Something else has the name, and goes like a topic.
+            // WHY: another kind of file has the name, and is removed like a topic.
             Err(_) => return self.remove_rest(parent, name, dir),
         };
         if let Some(topics) = topics {
@@ -94,8 +95,8 @@ impl Removal {
         self.remove_rest(parent, name, dir)
     }
 
-    /// Removes all topics, if no process has one open. Those under a registry that was replaced
-    /// hold no lock of the one that is there.
+    /// Removes all topics, if no process has one open. A process under a replaced registry holds no
+    /// lock of the present one, so a lease decides.
     fn remove_topics(&self, topics: BorrowedFd<'_>) -> Result<(), NamespaceRemoveError> {
         let names = os::list(topics).map_err(self.io("list the topics of"))?;
         let mut leases = Vec::new();
@@ -107,9 +108,9 @@ impl Removal {
             use io::ErrorKind::{NotFound, PermissionDenied, WouldBlock};
             let fd = match os::open_file(topics, name, OpenMode::ReadWrite) {
                 Ok(fd) => fd,
-                // What its owner may not open is not in use either.
+                // WHY: a file that its owner may not open is not in use either.
                 Err(error) if matches!(error.kind(), NotFound | PermissionDenied) => continue,
-                // Another process has a lease on it: it is being removed, or replaced.
+                // WHY: another process has a lease on it, because it removes or replaces the file.
                 Err(error) if error.kind() == WouldBlock => {
                     return Err(self.attended(liveness::user_of(&stat)));
                 }
@@ -134,7 +135,7 @@ impl Removal {
         self.remove_entry(parent, name)
     }
 
-    /// Removes a file of any kind, or an empty directory, if it is there.
+    /// Removes a file of any kind, or an empty directory, if it exists.
     fn remove_entry(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), NamespaceRemoveError> {
         match remove_any(dir, name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -1,4 +1,4 @@
-//! The blocks of a segment, which only this crate, its models and its tests reach.
+//! The blocks of a segment, accessible only to this crate, its models and its tests.
 
 use std::sync::atomic::AtomicU64;
 
@@ -9,8 +9,8 @@ use crate::protocol::layout::{ControlBlock, GateBlock, LaneBlock, ReaderBlock, W
 
 /// Access to the blocks of a segment.
 ///
-/// A block that is written without its protocol breaks what other processes borrow. That is why
-/// these methods are not methods of [`Segment`]: the trait is named only in
+/// Writing a block outside of its protocol corrupts what other processes borrow. That is why these
+/// methods are not methods of [`Segment`]: the trait is exported only in
 /// [`internals`](crate::internals).
 ///
 /// # Errors
@@ -51,7 +51,7 @@ impl Blocks for Segment {
     fn lane_block(&self, lane: u32, access: Access) -> Result<&LaneBlock<AtomicU64>, OpenError> {
         assert!(lane < self.shape().request().lane_limit, "lane {lane} is past the limit");
         let area = self.lane_area(access)?;
-        // SAFETY: the block of a lane below the limit lies there in the lane area.
+        // SAFETY: this is the offset of the block of a lane below the limit, in the lane area.
         Ok(unsafe { self.block(area, self.shape().lane_block_offset(lane)) })
     }
 
@@ -68,13 +68,13 @@ impl Blocks for Segment {
     ) -> Result<&ReaderBlock<AtomicU64>, OpenError> {
         assert!(reader < self.shape().request().reader_limit, "reader {reader} is past the limit");
         let area = self.reader_area(access)?;
-        // SAFETY: the block of a reader below the limit lies there in the reader area.
+        // SAFETY: this is the offset of the block of a reader below the limit, in the reader area.
         Ok(unsafe { self.block(area, self.shape().reader_block_offset(reader)) })
     }
 
     fn gate_block(&self, gate: u32, access: Access) -> Result<&GateBlock<AtomicU64>, OpenError> {
         let (area, offset) = self.gate_place(gate, access)?;
-        // SAFETY: the block of a gate below the limit lies there in the reader area.
+        // SAFETY: this is the offset of the block of a gate below the limit, in the reader area.
         Ok(unsafe { self.block(area, offset) })
     }
 }

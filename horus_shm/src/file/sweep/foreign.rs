@@ -1,4 +1,5 @@
-//! Removes what has the name of a topic and is none: damaged, or another kind of file.
+//! Removal of files that have a topic's name but are not usable topics: damaged, or of another
+//! kind.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -9,11 +10,11 @@ use crate::file::segment::FileId;
 use crate::os::{self, OpenMode, Stat, lock};
 use crate::process::liveness;
 
-/// Removes what has the name of `place`, unless somebody uses it; true if it is gone.
+/// Removes the file with the name of `place`, unless it is in use; returns true if it is gone.
 ///
 /// # Errors
 ///
-/// [`OpenError::NotRemoved`] says what is in the way; [`OpenError::Io`].
+/// [`OpenError::NotRemoved`] with the obstacle; [`OpenError::Io`].
 pub(super) fn remove(place: &TopicPath<'_>) -> Result<bool, OpenError> {
     let dir = place.namespace.topics_dir().map_err(place.io("opening"))?;
     let stat = match os::fstatat(dir, place.name.file_name()) {
@@ -22,7 +23,7 @@ pub(super) fn remove(place: &TopicPath<'_>) -> Result<bool, OpenError> {
         Err(error) => return Err(place.io("looking at")(error)),
     };
     let Some(_table) = table_unless_attended(FileId::of(&stat)) else { return Ok(false) };
-    // WHY: of two that remove it, the slower one would remove what has the name by then.
+    // WHY: of two processes that remove it, the slower one could remove a new file with the name.
     let registry = place.namespace.registry();
     if !registry.presence_exclude(stat.ino).map_err(place.io("locking"))? {
         return Ok(false);
@@ -32,7 +33,7 @@ pub(super) fn remove(place: &TopicPath<'_>) -> Result<bool, OpenError> {
     removed
 }
 
-/// [`remove`] while all others are excluded who keep to the rules.
+/// Does the work of [`remove`] while all other processes that follow the protocol are excluded.
 fn remove_excluded(place: &TopicPath<'_>, stat: &Stat) -> Result<bool, OpenError> {
     let dir = place.namespace.topics_dir().map_err(place.io("opening"))?;
     let name = place.name.file_name();
@@ -58,8 +59,8 @@ fn remove_excluded(place: &TopicPath<'_>, stat: &Stat) -> Result<bool, OpenError
     Ok(true)
 }
 
-/// Whether another process has the file open. The presence lock speaks only for those who could
-/// make sense of it.
+/// Returns true if another process has the file open. The presence lock covers only processes that
+/// could use the file.
 fn has_users(place: &TopicPath<'_>) -> Result<bool, OpenError> {
     let dir = place.namespace.topics_dir().map_err(place.io("opening"))?;
     match os::open_file(dir, place.name.file_name(), OpenMode::ReadWrite) {
@@ -67,9 +68,10 @@ fn has_users(place: &TopicPath<'_>) -> Result<bool, OpenError> {
             let alone = lock::try_write_lease(fd.as_fd());
             alone.map(|alone| !alone).map_err(place.io("taking a lease on"))
         }
-        // Somebody else holds a lease on it.
+        // WHY: another process holds a lease on it.
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),
-        // WHY: without the right to open it there is no finding out, and its owner may remove it.
+        // WHY: without the permission to open it there is no way to find out, and its owner may
+        // remove it.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(false),
         Err(error) => Err(place.io("opening")(error)),
     }

@@ -1,5 +1,5 @@
-//! The registry file: its birth, its opening without trust, and its replacement when it is of no
-//! use and of no one.
+//! Registry files: creation, checked opening, and replacement of an unusable file that no process
+//! holds.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -14,11 +14,11 @@ use crate::process::fork::{LOCK_FD_LIMIT, LockFd, LockFdError};
 /// Name of the registry in its directory.
 pub(crate) const FILE_NAME: &str = "registry";
 
-/// Where a registry is, and how it is made.
+/// The path of a registry, and the mode of a new one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RegistryPath<'a> {
     pub(super) dir: BorrowedFd<'a>,
-    /// Of the directory: for messages.
+    /// The path of the directory: for messages.
     pub(super) path: &'a Path,
     pub(super) file_mode: u32,
 }
@@ -33,19 +33,19 @@ impl RegistryPath<'_> {
         move |source| RegistryError::Io { doing, path: path.clone(), source }
     }
 
-    /// Whether the name leads to `file`.
+    /// Returns true if the name leads to `file`.
     pub(super) fn leads_to(&self, file: &Stat) -> Result<bool, RegistryError> {
         os::leads_to(self.dir, FILE_NAME, file).map_err(self.io("look for"))
     }
 }
 
-/// How far one attempt came.
+/// The result of one attempt.
 #[derive(Debug)]
 pub(super) enum Attempt<T> {
     Done(T),
-    /// Something changed on the way: start over.
+    /// Something changed meanwhile: start over.
     Again,
-    /// Another process is replacing or removing the file: start over in a moment.
+    /// Another process is replacing or removing the file: start over after a pause.
     Wait,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct OpenFile {
     pub(super) header: Header,
 }
 
-/// Opens the registry, or gives it birth.
+/// Opens the registry, or creates it.
 pub(super) fn open(place: RegistryPath<'_>) -> Result<Attempt<OpenFile>, RegistryError> {
     let open = || os::open_file(place.dir, FILE_NAME, OpenMode::ReadWrite);
     let lock = match LockFd::open(open) {
@@ -77,7 +77,7 @@ pub(super) fn open(place: RegistryPath<'_>) -> Result<Attempt<OpenFile>, Registr
     match Header::read(fd, stat.size_bytes, boot_id).map_err(place.io("read"))? {
         Ok(header) => Ok(Attempt::Done(OpenFile { lock, stat, header })),
         Err(fault) if discard(place, fd, &stat)? => {
-            // Silent: nobody can have been using it.
+            // WHY silent: no process can have been using it.
             let _ = fault;
             Ok(Attempt::Again)
         }
@@ -87,8 +87,9 @@ pub(super) fn open(place: RegistryPath<'_>) -> Result<Attempt<OpenFile>, Registr
     }
 }
 
-/// Locks all processes out of the registry in `dir`, if none lives by it: else the one that was
-/// found first. `None` if there is no registry, or something else has its name.
+/// Locks all processes out of the registry in `dir`, if no process is alive in it; otherwise
+/// returns the first one that was found. The lock is `None` if there is no registry, or another
+/// kind of file has its name.
 pub(crate) fn lock_out(
     dir: BorrowedFd<'_>,
 ) -> io::Result<Result<Option<LockFd>, Option<ProcessInfo>>> {
@@ -111,13 +112,14 @@ pub(crate) fn lock_out(
     Ok(Err(entry.and_then(|entry| Entry::read(fd, entry).ok()).map(|entry| entry.info())))
 }
 
-/// Whether another process holds the file to replace, remove or join it.
+/// Returns true if another process holds the file to replace, remove or join it.
 fn is_being_removed(place: RegistryPath<'_>, fd: BorrowedFd<'_>) -> Result<bool, RegistryError> {
     let byte = removal_lock().and_then(|range| lock_in_the_way(fd, range));
     Ok(byte.map_err(place.io("probe"))?.is_some())
 }
 
-/// A name is absent or complete at every instruction: the file gets it last.
+/// Creates the registry. It gets its name last, so that at every instruction the name is absent or
+/// its file complete.
 fn give_birth(place: RegistryPath<'_>) -> Result<(), RegistryError> {
     let boot_id = os::boot_id().map_err(place.io("learn the boot id for"))?;
     let file = match os::open_unnamed(place.dir) {
@@ -127,19 +129,19 @@ fn give_birth(place: RegistryPath<'_>) -> Result<(), RegistryError> {
     let header = Header::fresh(boot_id).map_err(place.io("find random numbers for"))?;
     let fd = file.as_fd();
     os::set_len(fd, REGISTRY_BYTES).map_err(place.io("size"))?;
-    // WHY: reserved now, so that no later process finds the file system full when it joins.
+    // WHY reserved now: a later process must not find the file system full when it joins.
     os::fallocate(fd, 0, REGISTRY_BYTES).map_err(place.io("reserve room for"))?;
     os::write_at(fd, bytemuck::bytes_of(&header), 0).map_err(place.io("write"))?;
     os::fchmod(fd, place.file_mode).map_err(place.io("set the mode of"))?;
     match os::link_unnamed(fd, place.dir, FILE_NAME) {
         Ok(()) => Ok(()),
-        // Another process was first; its file is as good.
+        // WHY: another process was first, and its file is as good.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(gone_or(place, "link", error)),
     }
 }
 
-/// `error`, unless the directory is gone: then file systems have all kinds of errors.
+/// Converts `error`; if the directory is gone, file systems return all kinds of errors.
 fn gone_or(place: RegistryPath<'_>, doing: &'static str, error: io::Error) -> RegistryError {
     if os::fstat(place.dir).is_ok_and(|dir| dir.links == 0) {
         return RegistryError::Gone { path: place.path.into() };
@@ -147,14 +149,15 @@ fn gone_or(place: RegistryPath<'_>, doing: &'static str, error: io::Error) -> Re
     place.io(doing)(error)
 }
 
-/// Removes a registry that cannot be used, unless a process lives by it.
+/// Removes a registry that cannot be used, unless a process holds it.
 fn discard(
     place: RegistryPath<'_>,
     fd: BorrowedFd<'_>,
     stat: &Stat,
 ) -> Result<bool, RegistryError> {
-    // WHY: every byte there is: in another layout lives may be elsewhere. The lock also keeps two
-    // processes from discarding, or the slower of them would unlink the faster one's new file.
+    // WHY every byte: another layout may have its locks elsewhere. The lock also keeps two
+    // processes from discarding at once, where the slower one would unlink the new file of the
+    // faster one.
     let locked = try_lock(fd, LockRange::ALL, LockKind::Exclusive);
     if !locked.map_err(place.io("lock"))? {
         return Ok(false);
@@ -191,7 +194,7 @@ fn refusal(place: RegistryPath<'_>, error: LockFdError) -> RegistryError {
         }
         LockFdError::Forking => RegistryError::Busy { path: place.file_path() },
         LockFdError::Io(error) => match os::fstatat(place.dir, FILE_NAME) {
-            // A symlink, directory, socket: the error of `open` would only confuse.
+            // WHY: for a symlink, directory or socket the error of `open` would be misleading.
             Ok(stat) if !stat.is_file() => RegistryError::NotAFile { path: place.file_path() },
             _ => place.io("open")(error),
         },

@@ -1,7 +1,8 @@
-//! Finds out which process of a registry holds a file, from what the kernel says about descriptors.
+//! Holders of a file: finds the process of a registry that keeps others out, from the kernel's
+//! lists of locks.
 //!
 //! For error messages: the kernel names no owner of the locks that this library uses, except in the
-//! list of the locks of each descriptor, under `/proc`.
+//! list of each descriptor's locks, under `/proc`.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -26,16 +27,16 @@ pub(super) struct Wanted {
 pub struct Holder {
     /// The process.
     pub process: ProcessInfo,
-    /// True if a signal stopped it. A process that is traced also stops, but goes on by itself.
+    /// True if a signal stopped it. A traced process also stops, but goes on by itself.
     pub is_stopped: bool,
 }
 
-/// The first of `processes` that holds the lock.
+/// Returns the first of `processes` that holds the lock.
 pub(super) fn find(processes: impl Iterator<Item = ProcessInfo>, wanted: Wanted) -> Option<Holder> {
     for process in processes {
         let dir = format!("/proc/{}", process.pid);
         let Ok(stat) = fs::read(format!("{dir}/stat")) else { continue };
-        // WHY: the number may be another process's by now, or one of another pid namespace.
+        // WHY: the pid may be another process's by now, or one of another pid namespace.
         if parse_stat(&stat).is_none_or(|(_, start)| start != process.start_time) {
             continue;
         }
@@ -49,7 +50,7 @@ pub(super) fn find(processes: impl Iterator<Item = ProcessInfo>, wanted: Wanted)
     None
 }
 
-/// Finds a process, other than this one, that has the file open. For messages: looks at all
+/// Finds a process, other than this one, that has the file open. For messages: examines all
 /// descriptors of this user's processes.
 pub(crate) fn user_of(file: &Stat) -> Option<ProcessInfo> {
     for process in fs::read_dir("/proc").ok()?.flatten() {
@@ -68,7 +69,7 @@ pub(crate) fn user_of(file: &Stat) -> Option<ProcessInfo> {
     None
 }
 
-/// Reads lines like `lock:\t1: OFDLCK  ADVISORY  WRITE -1 00:1a:513 1099511628289 1099511628289`.
+/// Parses lines like `lock:\t1: OFDLCK  ADVISORY  WRITE -1 00:1a:513 1099511628289 1099511628289`.
 fn is_wanted(line: &str, wanted: Wanted) -> bool {
     let mut words = line.split_ascii_whitespace();
     let is_lock = words.next() == Some("lock:");

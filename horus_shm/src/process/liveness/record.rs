@@ -6,7 +6,7 @@
 //! 256  entry 1      … byte 65 …
 //! ```
 //!
-//! Locks are on offsets of the same file, but have nothing to do with the bytes found there:
+//! Locks are on offsets of the same file, but are independent of the bytes at these offsets:
 //!
 //! ```text
 //!            0      the file is being replaced or removed (exclusive, with all that follows), or
@@ -26,10 +26,10 @@ use super::ProcessInfo;
 use crate::os;
 use crate::os::lock::LockRange;
 
-/// Entries of a registry: processes, or copies of this library in them, at one time.
+/// Number of entries of a registry: of processes, or copies of this library in them, at one time.
 pub(crate) const ENTRY_LIMIT: u64 = 1024;
 
-/// Version of everything drawn above.
+/// Version of the layout and the locks drawn above.
 pub(crate) const REGISTRY_VERSION: u32 = 1;
 
 /// The largest generation: an owner word has 48 bits for it.
@@ -43,10 +43,10 @@ const ENTRY_BYTES: u64 = size_of::<Entry>() as u64;
 const ENTRY_LOCK_START: u64 = 64;
 const PRESENCE_LOCK_START: u64 = 1 << 40;
 
-// Compared as a native number: a file of the other endianness has another magic.
+// WHY a native number: a file of the other endianness has another magic.
 const MAGIC: u64 = u64::from_be_bytes(*b"HORUSREG");
 
-/// Who the registry is. Immutable.
+/// The identity of the registry. Immutable.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(crate) struct Header {
@@ -55,14 +55,14 @@ pub(crate) struct Header {
     entry_limit: u32,
     pub(crate) registry_id: [u8; 16],
     boot_id: [u8; 16],
-    /// What a stored generation of 0 stands for.
+    /// The generation before the first one of an entry that stores 0.
     pub(crate) generation_base: u64,
     reserved: [u8; 68],
-    /// Of all bytes before it.
+    /// CRC-32 of all bytes before it.
     crc: u32,
 }
 
-/// Who holds, or last held, the lock of an entry.
+/// The process that holds, or last held, the lock of an entry.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(crate) struct Entry {
@@ -87,11 +87,11 @@ const _: () = {
     assert!(ENTRY_LOCK_START + ENTRY_LIMIT < PRESENCE_LOCK_START);
 };
 
-/// What is wrong with the bytes of a registry file.
+/// The damage of a registry file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RegistryFault {
-    /// The file has not the length of a registry.
+    /// The file does not have the length of a registry.
     #[error("it has {found_bytes} bytes instead of {wanted_bytes}")]
     Size {
         /// Its length.
@@ -99,7 +99,7 @@ pub enum RegistryFault {
         /// The length of a registry.
         wanted_bytes: u64,
     },
-    /// The first bytes are not a registry's, or one of the other endianness.
+    /// The first bytes are not a registry's, or those of the other endianness.
     #[error("it does not begin as a registry does")]
     Magic,
     /// Another release of this library made the file.
@@ -107,31 +107,31 @@ pub enum RegistryFault {
     Version {
         /// Its version.
         found: u32,
-        /// Ours.
+        /// This library's version.
         wanted: u32,
     },
     /// The checksum does not match.
     #[error("the checksum of its header is wrong")]
     Checksum,
-    /// The number of entries is not what this version has.
+    /// The number of entries is not that of this version.
     #[error("it has {found} entries instead of {wanted}")]
     Entries {
         /// Its number of entries.
         found: u32,
-        /// Ours.
+        /// Number of entries of this version.
         wanted: u32,
     },
-    /// The machine was started anew since, or the file comes from another machine.
+    /// The machine was booted since, or the file comes from another machine.
     #[error("it is of another boot of the machine")]
     Boot,
 }
 
 impl Header {
-    /// The header of a new registry.
+    /// Creates the header of a new registry.
     pub(crate) fn fresh(boot_id: [u8; 16]) -> io::Result<Self> {
         let (registry_id, random) = (os::random_bytes()?, os::random_bytes()?);
-        // WHY: 47 of 48 bits leave 2^47 generations, and make it hopeless to meet one of an older
-        // registry by accident.
+        // WHY: 47 of 48 bits leave 2^47 generations, and make it very unlikely to meet a generation
+        // of an older registry by accident.
         let generation_base = (u128::from_ne_bytes(random) as u64) & (GENERATION_MAX >> 1);
         let mut header = Self {
             magic: MAGIC,
@@ -159,7 +159,7 @@ impl Header {
         }
         let mut header = Self::zeroed();
         match os::read_at(fd, bytemuck::bytes_of_mut(&mut header), 0) {
-            // The file was truncated after it was measured.
+            // WHY: the file was truncated after it was measured.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(Err(size)),
             other => other?,
         }
@@ -198,7 +198,7 @@ impl Header {
 }
 
 impl Entry {
-    /// An entry of this process.
+    /// Describes this process for an entry.
     pub(crate) fn mine(generation: u64) -> Self {
         let stat = std::fs::read("/proc/self/stat").unwrap_or_default();
         let (comm, start_time) = parse_stat(&stat).unwrap_or_default();
@@ -215,7 +215,7 @@ impl Entry {
         Ok(read)
     }
 
-    /// Reads the generation of entry `entry` alone; 0 if nobody ever took it.
+    /// Reads only the generation of entry `entry`; 0 if the entry was never claimed.
     pub(crate) fn read_generation(fd: BorrowedFd<'_>, entry: u64) -> io::Result<u64> {
         let mut bytes = [0; 8];
         os::read_at(fd, &mut bytes, Self::offset(entry))?;
@@ -227,14 +227,14 @@ impl Entry {
         os::write_at(fd, bytemuck::bytes_of(self), Self::offset(entry))
     }
 
-    /// The name, up to its first zero, without what a terminal would obey.
+    /// Returns the name, up to its first zero, without characters that control a terminal.
     pub(crate) fn name(&self) -> String {
         let name = self.name.split(|&byte| byte == 0).next().unwrap_or_default();
         let shown = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
         String::from_utf8_lossy(name).chars().map(shown).collect()
     }
 
-    /// The process as it described itself.
+    /// Returns the process's description of itself.
     pub(crate) fn info(&self) -> ProcessInfo {
         ProcessInfo { pid: self.pid, start_time: self.start_time, name: self.name() }
     }
@@ -244,40 +244,40 @@ impl Entry {
     }
 }
 
-/// The command name and field 22, the start time, of a `/proc/<pid>/stat`.
+/// Parses the command name and field 22, the start time, of a `/proc/<pid>/stat`.
 pub(super) fn parse_stat(stat: &[u8]) -> Option<(&[u8], u64)> {
     let open = stat.iter().position(|&byte| byte == b'(')?;
-    // WHY: the last one, because the name may hold parentheses and spaces of its own.
+    // WHY the last one: the name may contain parentheses and spaces.
     let close = stat.iter().rposition(|&byte| byte == b')')?;
     let comm = stat.get(open + 1..close)?;
-    // After the name comes field 3.
+    // WHY 3: field 3 follows the name.
     let rest = std::str::from_utf8(&stat[close + 1..]).ok()?;
     let start_time = rest.split_ascii_whitespace().nth(22 - 3)?.parse().ok()?;
     Some((comm, start_time))
 }
 
-/// Field 3, the state, of a `/proc/<pid>/stat`: a letter.
+/// Parses field 3, the state, of a `/proc/<pid>/stat`: a letter.
 pub(super) fn state_of_stat(stat: &[u8]) -> Option<u8> {
     let close = stat.iter().rposition(|&byte| byte == b')')?;
     stat.get(close + 2).copied()
 }
 
-/// The byte whose lock is the life of entry `entry`.
+/// Returns the byte whose lock marks the process of entry `entry` as alive.
 pub(crate) fn entry_lock(entry: u64) -> io::Result<LockRange> {
     LockRange::new(ENTRY_LOCK_START + entry, 1)
 }
 
-/// The entry whose life a locked byte is, if it is one's.
+/// Returns the entry that a locked byte belongs to, if it is the byte of an entry.
 pub(crate) fn entry_of_lock(byte: u64) -> Option<u64> {
     byte.checked_sub(ENTRY_LOCK_START).filter(|&entry| entry < ENTRY_LIMIT)
 }
 
-/// The byte that is locked while the file is replaced, removed, or joined.
+/// Returns the byte that is locked while the file is replaced, removed, or joined.
 pub(crate) fn removal_lock() -> io::Result<LockRange> {
     LockRange::new(0, 1)
 }
 
-/// What [`lives_lock`] covers beside the byte of entry `entry`.
+/// Returns the parts of [`lives_lock`] without the byte of entry `entry`.
 pub(crate) fn lives_lock_without(entry: u64) -> io::Result<Vec<LockRange>> {
     let byte = ENTRY_LOCK_START + entry;
     let (below, above) = (0..byte, byte + 1..ENTRY_LOCK_START + ENTRY_LIMIT);
@@ -285,17 +285,17 @@ pub(crate) fn lives_lock_without(entry: u64) -> io::Result<Vec<LockRange>> {
     ranges.map(|range| LockRange::new(range.start, range.end - range.start)).collect()
 }
 
-/// The removal byte and all entries' bytes, but no presence.
+/// Returns the range of the removal byte and all entries' bytes, but no presence byte.
 pub(crate) fn lives_lock() -> io::Result<LockRange> {
     LockRange::new(0, ENTRY_LOCK_START + ENTRY_LIMIT)
 }
 
-/// The byte whose lock is presence at the topic file of inode `ino`.
+/// Returns the byte whose lock marks presence at the topic file of inode `ino`.
 pub(crate) fn presence_lock(ino: u64) -> io::Result<LockRange> {
     LockRange::new(presence_byte(ino), 1)
 }
 
-/// The byte that [`presence_lock`] covers.
+/// Returns the byte that [`presence_lock`] covers.
 pub(crate) const fn presence_byte(ino: u64) -> u64 {
     PRESENCE_LOCK_START.saturating_add(ino)
 }

@@ -1,9 +1,9 @@
-//! Lanes whose messages are written and read where they lie.
+//! Lanes whose messages are written and read in their slots, without a copy.
 //!
 //! A writer fills a slot in place, and a reader *pins* the slot that it reads. The writer never
-//! enters a pinned slot: it publishes that position as a *skip*, which readers step over, and goes
-//! on with the next one. As positions are then no longer message numbers, each slot carries the
-//! number of its message, and its length; the lane counts its skips.
+//! writes a pinned slot: it publishes that position as a *skip*, over which readers step, and goes
+//! on with the next one. As positions are then not message numbers, each slot carries the number of
+//! its message, and its length; the lane counts its skips.
 
 use super::{LaneReader, LaneWriter, Polled, RESYNC_MAX};
 use crate::protocol::copy::Intent;
@@ -15,46 +15,47 @@ use crate::protocol::sync::{Word, edge};
 
 /// A lane of a pinnable topic.
 pub trait InPlace: LaneMemory {
-    /// Which lane it is.
+    /// Returns the lane's index in its topic.
     fn lane(&self) -> u32;
 
-    /// Number of the message in slot `index`, as its lane counts them from 0 on.
+    /// Returns the number of the message in slot `index`, as its lane counts them from 0 on.
     fn number(&self, index: u64) -> &Self::Word;
 
-    /// Length of the message in slot `index`, in bytes.
+    /// Returns the length of the message in slot `index`, in bytes.
     fn length(&self, index: u64) -> &Self::Word;
 
-    /// Announced readers, 1 to 64.
+    /// Returns the number of announced readers that the topic has blocks for, 1 to 64.
     fn reader_limit(&self) -> u32;
 
-    /// A bit for each announced reader that pins slots.
+    /// Returns the mask with a bit for each announced reader that pins slots.
     fn pinners(&self) -> &Self::Word;
 
-    /// Pins of a reader. The last one is for copies.
+    /// Returns the number of pins of a reader. The last one is for copies.
     fn pins(&self) -> u32 {
         PINS_PER_READER as u32
     }
 
-    /// Pin `pin`, below [`Self::pins`], of announced reader `reader`.
+    /// Returns pin `pin`, below [`Self::pins`], of announced reader `reader`.
     fn pin(&self, reader: u32, pin: u32) -> &Self::Word;
 
-    /// Asks for what a message of `bytes` bytes changes of slot `index`. A hint.
+    /// Prefetches the part of slot `index` that a message of `bytes` bytes changes. Only a hint.
     fn prefetch_message(&self, index: u64, _bytes: u64) {
         self.prefetch(index, Intent::Write);
     }
 }
 
-/// What a pin on slot `index` of lane `lane` says.
+/// Returns the value of a pin on slot `index` of lane `lane`.
 const fn tag(lane: u32, index: u64) -> u64 {
     (lane as u64) << 56 | (index + 1)
 }
 
-/// Why a writer cannot have the next slot.
+/// The reason why a writer cannot have the next slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blocked {
     /// A gate is a whole lane behind.
     NoRoom,
-    /// This reader has pinned it: see whether it lives, or skip the position.
+    /// This reader has pinned it. The writer has to find out whether the reader lives, or skip the
+    /// position.
     Pinned {
         /// The announced reader.
         reader: u32,
@@ -62,19 +63,20 @@ pub enum Blocked {
 }
 
 impl<M: InPlace + Clone> LaneWriter<M> {
-    /// The writer of a lane in which positions were stepped over before.
+    /// Counts the messages of a lane in which positions were skipped before.
     #[must_use]
     pub fn numbering(mut self) -> Self {
         // Relaxed: the claim of the lane ordered it. WHY the minimum: a damaged count must not make
-        // a number below 0.
+        // a negative number.
         self.skips = Skips::from_word(self.memory.block().skips.get()).count.min(self.pos);
         self
     }
 
-    /// Takes the next slot, and returns its index: nobody else is in it until [`Self::commit`], if
-    /// all readers pin what they copy. It may then be written in any way, as a loan is.
+    /// Takes the next slot, and returns its index. If all readers pin the slots that they copy, no
+    /// other code is in the slot until [`Self::commit`]; it may then be written in any way, as a
+    /// loan is.
     ///
-    /// Taking it again is allowed, and gives the same slot.
+    /// A second call before the commit gives the same slot.
     ///
     /// # Errors
     ///
@@ -83,9 +85,9 @@ impl<M: InPlace + Clone> LaneWriter<M> {
         self.begin_beside(self.memory.pins())
     }
 
-    /// [`Self::begin`] where every slot is pinned, some only while they are copied: those readers
-    /// look at the stamp once more, and may lose. They may still be copying, so the slot may only
-    /// be written by [`LaneMemory::store_racing`].
+    /// Takes the next slot as [`Self::begin`] does, but also one that is pinned only for a copy.
+    /// Readers of that copy check the stamp once more, and may lose the message. As they may still
+    /// be copying, the slot may be written only by [`LaneMemory::store_racing`].
     ///
     /// # Errors
     ///
@@ -94,7 +96,7 @@ impl<M: InPlace + Clone> LaneWriter<M> {
         self.begin_beside(self.memory.pins() - 1)
     }
 
-    /// Takes the next slot, unless it is under one of the first `pins` pins of a reader.
+    /// Takes the next slot, unless a reader has it under one of its first `pins` pins.
     fn begin_beside(&mut self, pins: u32) -> Result<u64, Blocked> {
         if self.pos >= self.limit && !self.find_room() {
             return Err(Blocked::NoRoom);
@@ -110,7 +112,7 @@ impl<M: InPlace + Clone> LaneWriter<M> {
         }
     }
 
-    /// Who has pinned slot `index` with one of its first `pins` pins.
+    /// Returns the reader that has pinned slot `index` with one of its first `pins` pins.
     fn pinned(&self, index: u64, pins: u32) -> Option<u32> {
         let tag = tag(self.memory.lane(), index);
         // Relaxed: the fence in `begin` orders it after the stamp.
@@ -129,7 +131,7 @@ impl<M: InPlace + Clone> LaneWriter<M> {
         None
     }
 
-    /// Publishes the slot that [`Self::begin`] gave, which holds a message of `bytes` bytes.
+    /// Publishes the slot that [`Self::begin`] returned, which holds a message of `bytes` bytes.
     pub fn commit(&mut self, bytes: u64) {
         let spot = self.spot();
         // Relaxed, both: the stamp publishes them like the payload.
@@ -137,52 +139,52 @@ impl<M: InPlace + Clone> LaneWriter<M> {
         spot.memory.length(spot.index).set(bytes);
         self.publish(&spot, published(spot.pos));
         if let Some(index) = self.ahead_of(&spot) {
-            // WHY not the whole slot: most have room for far more than is sent, and the next
-            // message is probably as long as this one.
+            // WHY not the whole slot: most slots are far longer than their messages, and the next
+            // message probably has the length of this one.
             spot.memory.prefetch_message(index, bytes);
         }
     }
 
-    /// Publishes the position as empty and goes on with the next one: its slot is pinned.
+    /// Publishes the position as a skip, because its slot is pinned, and goes on with the next one.
     pub fn skip(&mut self) {
         self.skips += 1;
         let spot = self.spot();
         let stamp = published(spot.pos) | SKIP;
-        // Relaxed, both: the head that follows publishes them. WHY in this order: whoever takes
-        // over steps over the skip, and counts it if that was not done.
+        // Relaxed, both: the head that follows publishes them. WHY in this order: after a takeover
+        // the successor steps over the skip, and counts it if its predecessor had not.
         spot.stamp().set(stamp);
         spot.memory.block().skips.set(Skips::new(self.skips, spot.pos).to_word());
         self.publish(&spot, stamp);
     }
 
-    /// Number of the next message, from 0 on: how many this lane has carried.
+    /// Returns the number of the next message, from 0 on: the number of messages so far.
     pub const fn number(&self) -> u64 {
         self.pos - self.skips
     }
 }
 
-/// How many messages a lane has carried, and the position behind the last of them: where a reader
-/// that comes now may start.
+/// Returns the number of messages that a lane has carried, and the position behind the last of
+/// them, where a new reader may start.
 pub fn count<W: Word>(block: &LaneBlock<W>) -> (u64, u64) {
-    // ORDERING(head): pairs with the store in `LaneWriter::publish`: whoever sees the head sees
-    // every skip before it.
+    // ORDERING(head): pairs with the store in `LaneWriter::publish`: a thread that sees the head
+    // sees every skip before it.
     let head = block.head.load(edge::HEAD_SEE).min(POSITION_MAX);
-    // ORDERING(pin): pairs with the fence in `LaneWriter::begin`, which comes between a head and
-    // the next skip: whoever sees the skip sees that head, or a later one.
+    // ORDERING(pin): pairs with the fence in `LaneWriter::begin`, which lies between a head and the
+    // next skip: a thread that sees the skip sees that head, or a later one.
     let skips = Skips::from_word(block.skips.load(edge::PIN_COUNT));
-    // Relaxed: only bounds how far the writer got meanwhile.
+    // Relaxed: it only bounds how far the writer went meanwhile.
     let now = block.head.get().min(POSITION_MAX);
     let position = skips.position(head, now);
     (position.saturating_sub(skips.count), position)
 }
 
-/// [`count`] of a lane without a live session, of which `memory` maps the slots: a publisher that
-/// died may have published a message that its head does not know of.
+/// Does the same as [`count`] for a lane without a live session, whose slots `memory` maps. A
+/// publisher that died may have published a message that its head does not cover.
 pub fn count_all<M: InPlace>(memory: &M) -> (u64, u64) {
     let (mut number, start) = count(memory.block());
     let mask = memory.capacity() - 1;
     for pos in start..start + memory.capacity() {
-        // Relaxed: nothing is read here.
+        // Relaxed: no payload is read here.
         let stamp = memory.stamp(pos & mask).get();
         if stamp & !SKIP != published(pos) {
             return (number, pos);
@@ -192,43 +194,43 @@ pub fn count_all<M: InPlace>(memory: &M) -> (u64, u64) {
     (number, start + memory.capacity())
 }
 
-/// Number of the message at `position`, at or before the head, if no position was stepped over
-/// from there on.
+/// Returns the number of the message at `position`, at or before the head, if no position was
+/// skipped from there on.
 pub fn number_at<W: Word>(block: &LaneBlock<W>, position: u64) -> Option<u64> {
     // ORDERING(pin): as in `count`. The head that led to the position was acquired, so every skip
-    // before it is known.
+    // before it is visible.
     let skips = Skips::from_word(block.skips.load(edge::PIN_COUNT));
     // Relaxed: ordered by the line above.
     let head = block.head.get().min(POSITION_MAX);
     skips.all_before(position, head).then(|| position.saturating_sub(skips.count))
 }
 
-/// A slot that is pinned, and its message.
+/// A pinned slot, and its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pinned {
     /// Index of the slot.
     pub index: u64,
-    /// Length of the message in bytes, as its publisher says.
+    /// Length of the message in bytes, as its publisher stored it.
     pub bytes: u64,
     /// Number of the message, as its lane counts from 1 on.
     pub number: u64,
 }
 
-/// How a message is copied out of a pinnable lane.
+/// Options of a copy out of a pinnable lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Copying {
-    /// The newest message, not the next one.
+    /// True for the newest message instead of the next one.
     pub latest: bool,
-    /// Messages have a length of their own, and no more is copied.
+    /// True if messages have a length of their own, and no more is copied.
     pub sized: bool,
-    /// An announced reader, and its pin for copies, so that writers spare the slot while they can;
-    /// `None` for readers that may not write.
+    /// The announced reader and its pin for copies: writers spare the slot while they can. `None`
+    /// for a reader that may not write.
     pub pin: Option<(u32, u32)>,
 }
 
 impl<M: InPlace + Clone> LaneReader<M> {
-    /// A reader that accounts for messages by their numbers; `next` is that of the first one it is
-    /// owed, or `None` if it takes what it finds.
+    /// Accounts for messages by their numbers. `next` is the number of the first message that is
+    /// owed to this reader, or `None` if it takes the first one it finds.
     #[must_use]
     pub fn numbering(mut self, next: Option<u64>) -> Self {
         self.numbered = true;
@@ -238,16 +240,17 @@ impl<M: InPlace + Clone> LaneReader<M> {
 
     /// Pins the next message with pin `pin` of announced reader `reader`. Bounded work.
     ///
-    /// The slot stays as it is until [`let_go`]; this reader goes on behind it.
+    /// The slot does not change until [`let_go`]; this reader goes on behind it.
     ///
     /// # Errors
     ///
-    /// [`Polled::Empty`] or [`Polled::Busy`]; nothing is pinned then.
+    /// [`Polled::Empty`] or [`Polled::Busy`]; no slot is pinned then.
     pub fn hold(&mut self, reader: u32, pin: u32) -> Result<Pinned, Polled> {
         self.walk(|this| this.pin(reader, pin).then(|| this.pass(false)))
     }
 
-    /// [`Self::hold`] for the newest message; the ones before it count as passed over.
+    /// Does the same as [`Self::hold`] for the newest message; the messages before it count as
+    /// skipped.
     ///
     /// # Errors
     ///
@@ -256,7 +259,7 @@ impl<M: InPlace + Clone> LaneReader<M> {
         self.walk_to_latest(|this| this.pin(reader, pin).then(|| this.pass(true)))
     }
 
-    /// As [`Self::walk`], but to the newest message.
+    /// Goes to the newest message, as [`Self::walk`] goes to the next one.
     fn walk_to_latest<R>(
         &mut self,
         mut attempt: impl FnMut(&mut Self) -> Option<R>,
@@ -265,11 +268,11 @@ impl<M: InPlace + Clone> LaneReader<M> {
             if !self.has_message() {
                 return Err(self.nothing());
             }
-            // Relaxed: where to begin to look; the stamps decide.
+            // Relaxed: only the place where the search begins; the stamps decide.
             let head = self.memory.block().head.get().min(POSITION_MAX);
             let oldest = self.pos.max(head.saturating_sub(self.memory.capacity()));
             let newest = (oldest..head).rev().find(|&pos| {
-                // Relaxed: looked at again below.
+                // Relaxed: the stamp is loaded again below.
                 self.memory.stamp(pos & self.mask).get() == published(pos)
             });
             self.advance(newest.unwrap_or(self.pos));
@@ -289,12 +292,13 @@ impl<M: InPlace + Clone> LaneReader<M> {
         Err(Polled::Busy)
     }
 
-    /// Pins the slot of the current position; true if it still holds that position's message.
+    /// Pins the slot of the current position; returns true if it still holds that position's
+    /// message.
     fn pin(&mut self, reader: u32, pin: u32) -> bool {
         let index = self.pos & self.mask;
         let word = self.memory.pin(reader, pin);
-        // ORDERING(pinned): what was read under this pin before is over. Pairs with the load in
-        // `LaneWriter::pinned`.
+        // ORDERING(pinned): the reads under this pin's previous value are over. Pairs with the load
+        // in `LaneWriter::pinned`.
         word.store(tag(self.memory.lane(), index), edge::PIN_MOVE);
         // ORDERING(pin): pairs with the fence in `LaneWriter::begin`.
         self.memory.fence(edge::PIN_HOLD);
@@ -320,7 +324,7 @@ impl<M: InPlace + Clone> LaneReader<M> {
     /// Accounts for the messages between the last one and `number`.
     pub(super) fn account(&mut self, number: u64, by_choice: bool) {
         let gap = self.next_number.map_or(0, |next| number.saturating_sub(next));
-        // WHY: a damaged number must not make figures that nobody believes.
+        // WHY: a damaged number must not make the counters implausible.
         let gap = if gap < POSITION_MAX { gap } else { 0 };
         if by_choice {
             self.skipped += gap;
@@ -331,13 +335,13 @@ impl<M: InPlace + Clone> LaneReader<M> {
         self.next_number = Some(number.wrapping_add(1));
     }
 
-    /// Numbers of the first message that this reader accounts for and of the next one, from 0 on,
-    /// if one was read or promised.
+    /// Returns the numbers of the first message that this reader accounts for and of the next one,
+    /// from 0 on, if one was read or promised.
     pub fn numbers(&self) -> Option<(u64, u64)> {
         self.first_number.zip(self.next_number)
     }
 
-    /// Copies the next message, or the newest one, into `dst`. Its length is at most `bytes`.
+    /// Copies the next message, or the newest one, into `dst`: at most `bytes` bytes.
     ///
     /// # Errors
     ///
@@ -353,14 +357,14 @@ impl<M: InPlace + Clone> LaneReader<M> {
         copying: Copying,
     ) -> Result<Pinned, Polled> {
         self.copy_by(bytes, copying, |memory, index, bytes| {
-            // SAFETY: the caller's contract; no more than its `bytes`.
+            // SAFETY: `dst` is writable for the caller's `bytes`, and this `bytes` is not more.
             unsafe { memory.load_racing(index, dst, bytes) };
             true
         })
     }
 
-    /// [`Self::copy`] by `load`, which copies so many bytes, at most `bytes`, out of a slot; false
-    /// if it cannot.
+    /// Does the same as [`Self::copy`] by `load`, which copies the given number of bytes, at most
+    /// `bytes`, out of a slot; `load` returns false if it cannot.
     ///
     /// # Errors
     ///
@@ -386,7 +390,7 @@ impl<M: InPlace + Clone> LaneReader<M> {
         if copying.latest { self.walk_to_latest(attempt) } else { self.walk(attempt) }
     }
 
-    /// Copies the message of the current position, if that is what the slot still holds then.
+    /// Copies the message of the current position, if the slot still holds it after the copy.
     fn try_copy(
         &mut self,
         bytes: usize,
@@ -394,10 +398,11 @@ impl<M: InPlace + Clone> LaneReader<M> {
         load: &mut impl FnMut(&M, u64, usize) -> bool,
     ) -> Option<Pinned> {
         let (index, want) = (self.pos & self.mask, published(self.pos));
-        // Relaxed, both: they count only if the slot still holds this message below.
+        // Relaxed, both: they are used only if the slot still holds this message below.
         let number = self.memory.number(index).get();
-        // WHY: where all messages are of one size that is their length, whatever the word says: the
-        // caller takes every byte for written, and nobody could tell a short message from damage.
+        // WHY: where all messages have one size, that is their length, whatever the word says. The
+        // caller takes every byte as written, and could not distinguish a short message from
+        // damage.
         let length = match copying.sized {
             true => self.memory.length(index).get().min(bytes as u64),
             false => bytes as u64,
@@ -417,14 +422,13 @@ impl<M: InPlace + Clone> LaneReader<M> {
     }
 }
 
-/// Takes a pin back: what was read under it is over.
+/// Takes a pin back: the reads under it are over.
 pub fn unpin<W: Word>(word: &W) {
     // ORDERING(pinned): pairs with the load in `LaneWriter::pinned`.
     word.store(0, edge::PIN_MOVE);
 }
 
-/// The first pin below `limit` that is free by `held`, a process's own record of its pins; it is
-/// taken with this.
+/// Takes the first pin below `limit` that is free by `held`, the process's own record of its pins.
 pub fn take_pin<W: Word>(held: &W, limit: u32) -> Option<u32> {
     // ORDERING(reuse): pairs with the store in `let_go`: the pin was taken back before it is used
     // again.
@@ -435,7 +439,7 @@ pub fn take_pin<W: Word>(held: &W, limit: u32) -> Option<u32> {
     })
 }
 
-/// Takes pin `pin` back, of which `word` lies in the file and `held` is the process's record.
+/// Takes pin `pin` back. `word` is the pin in the file, and `held` the process's record.
 pub fn let_go<W: Word>(held: &W, word: &W, pin: u32) {
     unpin(word);
     // ORDERING(reuse): pairs with the load in `take_pin`.

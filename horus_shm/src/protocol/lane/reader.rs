@@ -1,4 +1,4 @@
-//! A reading end of a lane.
+//! Readers of a lane.
 
 use super::{Polled, RESYNC_MAX, Spot, prefetch_distance};
 use crate::protocol::copy::{Intent, is_worth_awaiting};
@@ -6,16 +6,16 @@ use crate::protocol::layout::{POSITION_MAX, SKIP, published};
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
 
-/// Looks in vain after which a reader makes sure that nothing is damaged.
+/// Number of empty polls after which a reader checks whether something is damaged.
 const IDLE_LOOKS: u64 = 256;
 
-/// Messages in a row after which a reader looks how many more there are.
+/// Number of messages in a row after which a reader checks how many more there are.
 const RUN_MIN: u64 = 16;
 
-/// No gate: a reader that writers never wait for.
+/// The gate number of a reader without a gate, for which writers never wait.
 pub const UNGATED: u32 = u32::MAX;
 
-/// A reading end of a lane, with its own position.
+/// A reader of a lane, with its own position.
 #[derive(Debug)]
 pub struct LaneReader<M> {
     pub(super) memory: M,
@@ -26,22 +26,22 @@ pub struct LaneReader<M> {
     pub(super) lost: u64,
     pub(super) skipped: u64,
     pub(super) busy: u64,
-    /// Looks that found nothing, ever.
+    /// Number of all polls that found nothing.
     pub(super) idle: u64,
-    /// How far ahead of the next position slots are asked for; see [`prefetch_distance`].
+    /// Number of slots ahead of the next position that are prefetched; see [`prefetch_distance`].
     pub(super) ahead: u64,
-    /// First position that is not known to be published.
+    /// First position not known to be published.
     pub(super) horizon: u64,
-    /// First position at which the head is to be looked at again.
+    /// First position at which the head is loaded again.
     pub(super) next_head_read: u64,
-    /// Losses are counted by the numbers of messages, not by positions.
+    /// True if losses are counted by message numbers, not by positions.
     pub(super) numbered: bool,
     pub(super) first_number: Option<u64>,
     pub(super) next_number: Option<u64>,
 }
 
 impl<M: LaneMemory + Clone> LaneReader<M> {
-    /// A reader from position `pos` on; behind `gate` unless that is [`UNGATED`].
+    /// Creates a reader from position `pos` on, behind `gate` unless that is [`UNGATED`].
     ///
     /// `exclusive`: the file is gated-only, so copies cannot race.
     pub fn new(memory: M, pos: u64, gate: u32, exclusive: bool) -> Self {
@@ -59,7 +59,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
 
     /// Copies the next message into `dst`. Bounded work; never blocks.
     ///
-    /// `dst` holds a message only if the answer is [`Polled::Message`]; else its bytes are junk.
+    /// `dst` holds a message only if [`Polled::Message`] is returned; otherwise its bytes are
+    /// meaningless.
     ///
     /// # Safety
     ///
@@ -69,7 +70,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         if self.exclusive {
             let found = self.find();
             if found == Polled::Message {
-                // SAFETY: the caller's contract; the cursor keeps the writer out of the slot.
+                // SAFETY: `dst` is valid for `bytes` by the contract; the cursor keeps the writer
+                // out of the slot.
                 unsafe { self.memory.load_exclusive(self.found(), dst, bytes) };
                 self.step();
             }
@@ -83,17 +85,17 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             // An older message, or this position while it is being written.
             return self.nothing();
         }
-        // SAFETY: the caller's contract.
+        // SAFETY: `dst` is writable for `bytes`, which fit the payload, by the contract.
         if stamp == want && unsafe { self.copy_out(&spot, dst, bytes) } {
             self.prefetch_next(&spot);
             return Polled::Message;
         }
-        // SAFETY: the caller's contract.
+        // SAFETY: `dst` is writable for `bytes`, which fit the payload, by the contract.
         unsafe { self.read_on(dst, bytes) }
     }
 
-    /// Looks for the next message on an exclusive lane, over skips, and leaves it where it is: in
-    /// slot [`Self::found`], which is this reader's until [`Self::step`]. Never blocks.
+    /// Goes to the next message on an exclusive lane, over skips, and leaves it in slot
+    /// [`Self::found`]. The writer stays out of that slot until [`Self::step`]. Never blocks.
     #[inline(always)]
     pub fn find(&mut self) -> Polled {
         debug_assert!(self.exclusive);
@@ -111,13 +113,13 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.walk(|_| Some(())).err().unwrap_or(Polled::Message)
     }
 
-    /// Index of the slot that [`Self::find`] found.
+    /// Returns the index of the slot that [`Self::find`] found.
     #[inline(always)]
     pub fn found(&self) -> u64 {
         self.pos & self.mask
     }
 
-    /// Passes the message that [`Self::find`] found.
+    /// Goes on behind the message that [`Self::find`] found.
     #[inline(always)]
     pub fn step(&mut self) {
         let spot = self.spot();
@@ -125,16 +127,18 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.prefetch_next(&spot);
     }
 
-    /// Takes message after message, up to `limit` of them, until one is not there yet, or is no
-    /// more: each is loaded from its slot, passed, and handed to `each`. The writer is told in
-    /// steps of `step`, where a lap ends, and of all of them at the end, also if `each` panics.
-    /// Ends early where `load` says `None`. How many there were; never blocks.
+    /// Takes up to `limit` messages in a row, and stops at the first that is not there yet or is
+    /// overwritten. Each message is loaded from its slot, passed, and given to `each`. Returns how
+    /// many there were. Never blocks.
     ///
-    /// What `load` gives of a lane that is not exclusive may be torn; it is handed on only if it is
-    /// not. Skips and losses are left to [`Self::read`].
+    /// The cursor is published after every `step` messages, at the end of a lap, and at the end of
+    /// the call, even if `each` panics. The call ends early where `load` returns `None`.
     ///
-    /// WHY: telling the writer of each one costs a cache line's way, there and back, in a stream
-    /// that keeps the lane full.
+    /// On a lane that is not exclusive the result of `load` may be torn; it is given to `each` only
+    /// if it is whole. Skips and losses are left to [`Self::read`].
+    ///
+    /// WHY: to publish the cursor for each message costs a cache line transfer in both directions,
+    /// in a stream that keeps the lane full.
     #[inline(always)]
     pub fn drain<R>(
         &mut self,
@@ -146,36 +150,36 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         let start = self.pos;
         let last = start.saturating_add(limit);
         let mut first = self.spot();
-        let mut telling = CursorPublisher { pos: start, published_pos: start, reader: self };
-        'run: while telling.pos < last {
-            first = first.at(telling.pos);
-            // WHY not across the end of the lap: slots that follow each other need no mask.
+        let mut progress = CursorPublisher { pos: start, published_pos: start, reader: self };
+        'run: while progress.pos < last {
+            first = first.at(progress.pos);
+            // WHY not across the end of the lap: consecutive slots need no mask.
             let slots = step.min(last - first.pos).min(first.mask + 1 - first.index);
             for behind in 0..slots {
                 let spot = first.behind(behind);
                 // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
                 if spot.stamp().load(edge::SLOT_SEE) != published(spot.pos) {
-                    telling.reader.caught_up(spot.pos);
+                    progress.reader.caught_up(spot.pos);
                     break 'run;
                 }
                 let Some(message) = load(&spot.memory, spot.index) else { break 'run };
                 if !spot.is_still() {
                     break 'run;
                 }
-                telling.pos = spot.pos + 1;
+                progress.pos = spot.pos + 1;
                 if M::DRAINS_AHEAD {
-                    telling.reader.prefetch_next(&spot);
+                    progress.reader.prefetch_next(&spot);
                 }
                 if behind + 1 == slots {
-                    telling.publish_cursor();
+                    progress.publish_cursor();
                 }
                 each(message);
             }
         }
-        telling.pos - start
+        progress.pos - start
     }
 
-    /// Where the next message is.
+    /// Returns the position of the next message, and its slot.
     #[inline(always)]
     pub(super) fn spot(&self) -> Spot<M> {
         let Self { pos, mask, exclusive, .. } = *self;
@@ -183,8 +187,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         Spot { memory: self.memory.clone(), pos, index: pos & mask, mask, exclusive }
     }
 
-    /// Copies the slot of the current position, which is `spot` and was published; true if it
-    /// still is.
+    /// Copies the slot of the current position, which is `spot` and was published; returns true if
+    /// it still is.
     ///
     /// # Safety
     ///
@@ -193,10 +197,11 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     unsafe fn copy_out(&mut self, spot: &Spot<M>, dst: *mut u8, bytes: usize) -> bool {
         let Spot { memory, pos, index, .. } = spot;
         if spot.exclusive {
-            // SAFETY: the caller's contract; the cursor keeps the writer out of the slot.
+            // SAFETY: `dst` is valid for `bytes` by the contract; the cursor keeps the writer out
+            // of the slot.
             unsafe { memory.load_exclusive(*index, dst, bytes) };
         } else {
-            // SAFETY: the caller's contract.
+            // SAFETY: `dst` is writable for `bytes`, which fit the payload, by the contract.
             unsafe { memory.load_racing(*index, dst, bytes) };
         }
         let is_whole = spot.is_still();
@@ -206,7 +211,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         is_whole
     }
 
-    /// The rest of [`Self::read`]: the slot holds a skip or a later message.
+    /// Handles the rest of [`Self::read`]: the slot holds a skip or a later message.
     ///
     /// # Safety
     ///
@@ -214,14 +219,14 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     #[cold]
     unsafe fn read_on(&mut self, dst: *mut u8, bytes: usize) -> Polled {
         let copied = self.walk(|this| {
-            // SAFETY: the caller's contract.
+            // SAFETY: `dst` is writable for `bytes`, which fit the payload, by the contract.
             unsafe { this.copy_out(&this.spot(), dst, bytes) }.then_some(())
         });
         copied.err().unwrap_or(Polled::Message)
     }
 
-    /// Goes to the next message, over skips and what was lost, and tries to get it by `attempt`,
-    /// which finds it at the current position unless the writer comes round meanwhile.
+    /// Goes to the next message, over skips and lost messages, and tries to get it by `attempt`,
+    /// which finds it at the current position unless the writer overwrites it meanwhile.
     pub(super) fn walk<R>(
         &mut self,
         mut attempt: impl FnMut(&mut Self) -> Option<R>,
@@ -253,10 +258,11 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         }
     }
 
-    /// Asks for a slot that will be read soon, after `spot`.
+    /// Prefetches a slot that will be read soon, after `spot`.
     ///
-    /// WHY only where the head says that it is published: else the hint would take a line away from
-    /// the writer. And the head is only looked at in a run, for its line is the writer's, too.
+    /// WHY only if the head says that it is published: otherwise the hint would take a cache line
+    /// away from the writer. And the head is loaded only in a run of messages, because its line is
+    /// the writer's, too.
     #[inline(always)]
     fn prefetch_next(&mut self, spot: &Spot<M>) {
         let pos = spot.pos + self.ahead;
@@ -269,19 +275,19 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
 
     #[cold]
     fn read_head(&mut self, pos: u64) {
-        // Relaxed: nothing is read by it.
+        // Relaxed: no payload is read because of it.
         self.horizon = self.memory.block().head.get();
         self.caught_up(pos);
     }
 
-    /// The run of messages is over, or as good as.
+    /// Notes that the run of messages is over, or nearly.
     #[inline(always)]
     fn caught_up(&mut self, pos: u64) {
         self.next_head_read = pos + RUN_MIN;
     }
 
-    /// Asks for all lines of the slot that the next message will be in, if that is worth while for
-    /// somebody who waits for `lanes` lanes. A hint.
+    /// Prefetches all lines of the slot of the next message, if that is worthwhile for a reader
+    /// that waits for `lanes` lanes. Only a hint.
     #[inline(always)]
     pub fn prefetch_slot(&self, lanes: usize) {
         if is_worth_awaiting(self.memory.slot_lines(), lanes) {
@@ -289,7 +295,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         }
     }
 
-    /// Counts a look that found nothing.
+    /// Counts a poll that found nothing.
     #[inline(always)]
     pub(super) fn nothing(&mut self) -> Polled {
         self.caught_up(self.pos);
@@ -300,8 +306,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         Polled::Empty
     }
 
-    /// Finds out whether nothing comes because something is damaged: a stamp that no writer will
-    /// ever put right, or a cursor that holds the writer back for a message long read.
+    /// Repairs the reader if nothing comes because of damage: a stamp that no writer will ever
+    /// correct, or a cursor that holds the writer back at a message that was read long ago.
     #[cold]
     fn repair(&mut self) {
         if self.gate != UNGATED && self.memory.cursor(self.gate).get() != self.pos + 1 {
@@ -321,8 +327,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         }
     }
 
-    /// Copies the newest message into `dst` and passes over the ones before it, which count as
-    /// [`Self::skipped`].
+    /// Copies the newest message into `dst`. The messages before it count as [`Self::skipped`].
     ///
     /// # Safety
     ///
@@ -330,8 +335,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     #[inline]
     pub unsafe fn read_latest(&mut self, dst: *mut u8, bytes: usize) -> Polled {
         for _ in 0..=RESYNC_MAX {
-            // WHY: the head is looked at only when there is something: its line is the writer's.
-            // Relaxed: nothing is read by it; the stamp is looked at again below.
+            // WHY: the head is loaded only if there is a message: its line is the writer's.
+            // Relaxed: no payload is read because of it; the stamp is loaded again below.
             if !self.has_message() {
                 return self.nothing();
             }
@@ -346,7 +351,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             let want = published(spot.pos);
             // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
             let stamp = spot.stamp().load(edge::SLOT_SEE);
-            // SAFETY: the caller's contract.
+            // SAFETY: `dst` is writable for `bytes`, which fit the payload, by the contract.
             if stamp == want && unsafe { self.copy_out(&spot, dst, bytes) } {
                 return Polled::Message;
             }
@@ -358,14 +363,15 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         Polled::Busy
     }
 
-    /// Goes on at a published slot with room before the writer comes round; counts the gap.
+    /// Goes on at a published slot, some slots ahead of the next one to be overwritten; counts the
+    /// gap.
     pub(super) fn resync(&mut self) {
         let capacity = self.memory.capacity();
         let margin = capacity.saturating_sub((capacity / 8).max(2)).max(1);
         // ORDERING(head): pairs with the store in `LaneWriter::publish`.
         let head = self.memory.block().head.load(edge::HEAD_SEE);
-        // WHY: the head may lag behind the stamps that were just seen, and a damaged one may say
-        // anything; this position is lost in any case.
+        // WHY: the head may lag behind the stamps that were just seen, and a damaged head may have
+        // any value. This position is lost in any case.
         let after = self.pos + 1;
         let target = if head <= POSITION_MAX { head.saturating_sub(margin) } else { after };
         let target = target.max(after);
@@ -384,63 +390,65 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         }
     }
 
-    /// True if the next message is there already.
+    /// Returns true if the next message is there already.
     #[inline]
     pub fn has_message(&self) -> bool {
-        // Relaxed: nothing is read by it; `read` looks again.
+        // Relaxed: no payload is read because of it; `read` loads the stamp again.
         self.memory.stamp(self.pos & self.mask).get() & !SKIP >= published(self.pos)
     }
 
-    /// Position of the next message.
+    /// Returns the position of the next message.
     pub const fn position(&self) -> u64 {
         self.pos
     }
 
-    /// Messages that the writer overwrote before this reader came to them.
+    /// Returns the number of messages that the writer overwrote before this reader read them.
     pub const fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Messages passed over by [`Self::read_latest`].
+    /// Returns the number of messages skipped by [`Self::read_latest`].
     pub const fn skipped(&self) -> u64 {
         self.skipped
     }
 
-    /// Calls that gave up because the writer was faster.
+    /// Returns the number of calls that gave up because the writer was faster.
     pub const fn busy(&self) -> u64 {
         self.busy
     }
 
-    /// Counts a message that was read and then passed over after all.
+    /// Counts a message as skipped although it was read.
     pub const fn count_skipped(&mut self) {
         self.skipped += 1;
     }
 
-    /// Messages published and not yet passed by this reader, as far as the head tells.
+    /// Returns the number of published messages that this reader has not passed, according to the
+    /// head.
     pub fn waiting(&self) -> u64 {
-        // Relaxed: a figure for people.
+        // Relaxed: a counter for people.
         self.memory.block().head.get().saturating_sub(self.pos)
     }
 
-    /// The memory under the lane.
+    /// Returns the memory under the lane.
     pub const fn memory(&self) -> &M {
         &self.memory
     }
 }
 
-/// A reader whose writer does not know yet how far it is.
+/// Guard that publishes the read cursor in batches, and on drop.
 struct CursorPublisher<'a, M: LaneMemory + Clone> {
     reader: &'a mut LaneReader<M>,
-    /// Where it is. WHY here: what is in a register is neither loaded nor stored for each message.
+    /// The reader's position. WHY here: in a register it is neither loaded nor stored for each
+    /// message.
     pos: u64,
-    /// How far the writer knows it to be.
+    /// The position in the published cursor.
     published_pos: u64,
 }
 
 impl<M: LaneMemory + Clone> CursorPublisher<'_, M> {
     #[inline(always)]
     fn publish_cursor(&mut self) {
-        // WHY not always: a look that finds nothing is to leave the cursor's line alone.
+        // WHY not always: a poll that finds nothing must not write the cursor's line.
         if self.pos != self.published_pos {
             self.published_pos = self.pos;
             self.reader.advance(self.pos);

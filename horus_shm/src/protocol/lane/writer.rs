@@ -1,4 +1,4 @@
-//! The writing end of a lane.
+//! Writers of a lane.
 
 use super::{NoRoom, Spot, prefetch_distance};
 use crate::protocol::copy::Intent;
@@ -7,30 +7,30 @@ use crate::protocol::layout::{published, writing};
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
 
-/// The writing end of a lane.
+/// The writer of a lane.
 #[derive(Debug)]
 pub struct LaneWriter<M> {
     pub(super) memory: M,
     pub(super) mask: u64,
     pub(super) pos: u64,
-    /// First position that needs another look at the gates.
+    /// First position for which the gates must be read again.
     pub(super) limit: u64,
-    /// How far ahead of the next position slots are asked for; see [`prefetch_distance`].
+    /// Number of slots ahead of the next position that are prefetched; see [`prefetch_distance`].
     pub(super) ahead: u64,
     pub(super) exclusive: bool,
-    /// Positions stepped over, ever.
+    /// Number of all positions ever skipped.
     pub(super) skips: u64,
-    /// By gate: the cursor at which it was given up; 0 for a gate that counts.
+    /// By gate: the cursor at which the writer gave the gate up; 0 for a gate that counts.
     pub(super) given_up: Box<[u64]>,
 }
 
 impl<M: LaneMemory + Clone> LaneWriter<M> {
-    /// The writer of a lane that was just claimed, from position `pos` on.
+    /// Creates the writer of a lane that was just claimed, from position `pos` on.
     ///
-    /// `gated`: readers may register gates. `exclusive`: all of them do, so copies cannot race.
+    /// `gated`: readers may register gates. `exclusive`: all readers do, so copies cannot race.
     pub fn new(memory: M, pos: u64, gated: bool, exclusive: bool) -> Self {
         let mask = memory.capacity() - 1;
-        // WHY: `pos` as the limit makes the first write look at the gates.
+        // WHY: with `pos` as the limit the first write reads the gates.
         let limit = if gated { pos } else { u64::MAX };
         let gates = if gated { memory.gate_limit() as usize } else { 0 };
         let ahead = prefetch_distance(memory.slot_lines(), memory.capacity());
@@ -57,14 +57,16 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         let spot = self.spot();
         let Spot { memory, index, .. } = &spot;
         if spot.exclusive {
-            // SAFETY: the caller's contract; no gate is in the slot, and all readers are gated.
+            // SAFETY: `src` is valid for `bytes`, this is the only writer, and the gates keep
+            // readers out.
             unsafe { memory.store_exclusive(*index, src, bytes) };
         } else {
             // Relaxed: the fence below orders it before the payload.
             spot.stamp().set(writing(pos));
             // ORDERING(overwrite): pairs with the fence in `Spot::is_still`.
             memory.fence(edge::OVERWRITE_BEGIN);
-            // SAFETY: the caller's contract.
+            // SAFETY: `src` is readable for `bytes`, which fit, and this is the only writer, by the
+            // contract.
             unsafe { memory.store_racing(*index, src, bytes) };
         }
         self.publish(&spot, published(pos));
@@ -74,7 +76,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         Ok(())
     }
 
-    /// Where the next message goes.
+    /// Returns the position of the next message, and its slot.
     #[inline(always)]
     pub(super) fn spot(&self) -> Spot<M> {
         let Self { pos, mask, exclusive, .. } = *self;
@@ -82,10 +84,10 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         Spot { memory: self.memory.clone(), pos, index: pos & mask, mask, exclusive }
     }
 
-    /// The slot to ask for now, which will be written soon after `spot`.
+    /// Returns the slot to prefetch now, which will be written soon after `spot`.
     ///
-    /// WHY only where it is known to be free: else the hint would take a line away from a reader
-    /// that is in it.
+    /// WHY only if it is known to be free: otherwise the hint would take a cache line away from a
+    /// reader that is in the slot.
     #[inline(always)]
     pub(super) fn ahead_of(&self, spot: &Spot<M>) -> Option<u64> {
         let pos = spot.pos + 1 + self.ahead;
@@ -103,7 +105,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         self.pos = next;
     }
 
-    /// Reads the gates again: true if the next position may be written.
+    /// Reads the gates again; returns true if the next position may be written.
     #[cold]
     pub(super) fn find_room(&mut self) -> bool {
         // ORDERING(gate): pairs with the fence in `gate::join`.
@@ -120,10 +122,10 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         self.pos < self.limit
     }
 
-    /// The gate that is furthest behind and its cursor, if any gate counts.
+    /// Returns the gate that is furthest behind and its cursor, if any gate counts.
     pub fn slowest_gate(&self) -> Option<(u32, u64)> {
         let cursors = self.given_up.iter().enumerate().filter_map(|(gate, &given_up)| {
-            // Relaxed: only names whom to probe; `find_room` decides.
+            // Relaxed: it only selects the reader to probe; `find_room` decides.
             let cursor = self.memory.cursor(gate as u32).get() & !JOINING;
             (cursor != 0 && cursor != given_up).then_some((gate as u32, cursor))
         });
@@ -135,12 +137,12 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         self.given_up[gate as usize] = cursor;
     }
 
-    /// Position of the next write: how many messages this lane has carried.
+    /// Returns the position of the next write: the number of positions written so far.
     pub const fn position(&self) -> u64 {
         self.pos
     }
 
-    /// The memory under the lane.
+    /// Returns the memory under the lane.
     pub const fn memory(&self) -> &M {
         &self.memory
     }

@@ -1,4 +1,4 @@
-//! Messages as bytes: for those who know their type only at run time, or their length.
+//! Messages as bytes: for callers that know their type or their length only at run time.
 
 use super::{RawConsumer, Reading};
 use crate::endpoint::sample::{BorrowError, RawSample};
@@ -6,11 +6,11 @@ use crate::protocol::copy::COMMAND_BYTES;
 use crate::protocol::lane::Polled;
 use crate::wait::WaitPolicy;
 
-/// How the newest of several messages is told: the greatest answer wins.
+/// The key that orders the newest messages of several publishers: the greatest wins.
 pub type Key<'a> = &'a dyn Fn(&[u8]) -> u64;
 
 impl RawConsumer {
-    /// The longest message of the topic, in bytes.
+    /// Returns the length of the topic's longest message, in bytes.
     #[inline]
     #[must_use]
     pub fn max_bytes(&self) -> usize {
@@ -18,12 +18,12 @@ impl RawConsumer {
     }
 
     /// Copies the next message to the beginning of `buffer` and returns its length, or `None` if
-    /// there is none right now. A message that is longer than the buffer is cut. Never blocks.
+    /// there is none right now. A message longer than the buffer is cut. Never blocks.
     #[inline(always)]
     pub fn recv_bytes(&mut self, buffer: &mut [u8]) -> Option<usize> {
         let (buffer, bytes) = (buffer.as_mut_ptr(), buffer.len().min(self.max_bytes()));
         let polled = if bytes == COMMAND_BYTES {
-            // SAFETY: the buffer has room for so many bytes, which are at most the payload.
+            // SAFETY: the buffer is writable for that many bytes, which are at most the payload.
             unsafe { self.recv(buffer, COMMAND_BYTES) }
         } else {
             // SAFETY: as above.
@@ -32,21 +32,22 @@ impl RawConsumer {
         (polled == Polled::Message).then(|| self.message_bytes())
     }
 
-    /// [`Self::recv_bytes`], but waits for a message until the patience ends. Blocks, as
-    /// [`Self::recv_until`].
+    /// Receives as [`Self::recv_bytes`] does, but waits for a message until `wait_policy` ends.
+    /// Blocks, as [`Self::recv_until`].
     pub fn recv_bytes_until(
         &mut self,
         wait_policy: WaitPolicy,
         buffer: &mut [u8],
     ) -> Option<usize> {
         let bytes = buffer.len().min(self.max_bytes());
-        // SAFETY: the buffer has room for so many bytes, which are at most the payload.
+        // SAFETY: the buffer is writable for `bytes`, which are at most the payload.
         let polled = unsafe { self.recv_until(wait_policy, buffer.as_mut_ptr(), bytes) };
         (polled == Polled::Message).then(|| self.message_bytes())
     }
 
     /// Copies the newest message that was not received yet into one of two buffers, as
-    /// [`Self::recv_bytes`]; which one, and the length. Older ones are passed over. Never blocks.
+    /// [`Self::recv_bytes`] does. Returns the index of the buffer, and the length. Older messages
+    /// are skipped. Never blocks.
     ///
     /// Of the newest messages of several publishers the one with the greatest `key` wins.
     pub fn latest_bytes(
@@ -58,26 +59,27 @@ impl RawConsumer {
         let read = |this: &mut Self, lane, best: Option<&(usize, usize)>| {
             let free = best.map_or(0, |(buffer, _)| 1 - buffer);
             let dst: *mut [u8] = &raw mut *buffers[free];
-            // SAFETY: the buffer has room for so many bytes, which are at most the payload.
+            // SAFETY: the buffer is writable for `bytes`, which are at most the payload.
             let arrival = unsafe { this.latest_of(lane, dst.cast(), bytes) }?;
             Some((arrival, key(&buffers[free][..arrival.bytes]), (free, arrival.bytes)))
         };
         self.latest_among(read)
     }
 
-    /// [`Self::borrow`] of the newest message that was not received yet; older ones are passed
-    /// over, and of those of several publishers the one with the greatest `key` wins. Never blocks.
+    /// Borrows the newest message that was not received yet, as [`Self::borrow`] does. Older ones
+    /// are skipped, and of the newest ones of several publishers the one with the greatest `key`
+    /// wins. Never blocks.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As [`Self::borrow`].
     pub fn borrow_latest(&mut self, key: Key<'_>) -> Result<Option<RawSample>, BorrowError> {
         if self.reading() == Reading::Observer {
             return Err(self.not_announced());
         }
         let mut refused = None;
         let found = self.latest_among(|this, lane, _| {
-            // WHY: without a second pin the others are not compared, and stay unread.
+            // WHY: without a second pin the other lanes are not compared, and stay unread.
             let held = this.hold_latest_of(lane).map_err(|error| refused = Some(error));
             let (arrival, sample) = held.ok().flatten()?;
             Some((arrival, key(sample.bytes()), sample))

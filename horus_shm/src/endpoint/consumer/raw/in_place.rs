@@ -1,4 +1,4 @@
-//! Reading where the messages lie: copies under a pin, and messages that are borrowed.
+//! Reading messages in their slots: copies under a pin, and borrowed messages.
 
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ use crate::protocol::lane::{Copying, Pinned, Polled, let_go, take_pin};
 use crate::protocol::sync::Word;
 
 impl RawConsumer {
-    /// [`Self::recv`] without the rest of it: looks into each lane once, in turn.
+    /// Polls each lane of a pinnable topic once, in turn: the poll of [`Self::recv`].
     ///
     /// # Safety
     ///
     /// As [`Self::recv`].
     pub(super) unsafe fn poll_in_place(&mut self, dst: *mut u8, bytes: usize) -> Polled {
-        // SAFETY: the caller's contract.
+        // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
         let attempt = |this: &mut Self, lane| unsafe { this.copy_of(lane, dst, bytes, false) };
         let found = self.turn(|this, lane| Ok((attempt(this, lane)?, ())));
         found.err().unwrap_or(Polled::Message)
     }
 
-    /// Tries each lane once, in turn, and takes what comes.
+    /// Tries each lane once, in turn, and takes the first message.
     fn turn<R>(
         &mut self,
         mut attempt: impl FnMut(&mut Self, usize) -> Result<(Arrival, R), Polled>,
@@ -42,8 +42,8 @@ impl RawConsumer {
         Err(nothing)
     }
 
-    /// Copies the next message of a lane, or its newest one, into `dst`, under a pin: writers
-    /// spare what is being copied for as long as they have another slot.
+    /// Copies the next message of a lane, or its newest one, into `dst`, under a pin: writers spare
+    /// the slot while they have another one.
     ///
     /// # Safety
     ///
@@ -60,17 +60,18 @@ impl RawConsumer {
         let Followed { lane, reader } = &mut self.lanes[lane];
         let copying = Copying { latest, sized, pin };
         let copied = if pin.is_some() {
-            // SAFETY: the caller's contract.
+            // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
             unsafe { reader.copy(dst, bytes, copying) }?
         } else {
-            // SAFETY: the caller's contract; no more than `bytes` are copied.
+            // SAFETY: `dst` is writable for `bytes` by the contract; no more than `bytes` are
+            // copied.
             let load = |_: &_, index, bytes| unsafe { self.segment.load(*lane, index, dst, bytes) };
             reader.copy_by(bytes, copying, load)?
         };
         Ok(Arrival { number: copied.number, bytes: copied.bytes as usize })
     }
 
-    /// Sets pins aside so that `messages` can be borrowed at a time.
+    /// Reserves pins so that `messages` messages can be borrowed at a time.
     ///
     /// # Errors
     ///
@@ -88,16 +89,16 @@ impl RawConsumer {
         BorrowError::NoPins { topic, held, capacity: self.segment.shape().capacity() }
     }
 
-    /// The error of an observer, which has no place to announce pins in.
+    /// Returns the error of an observer, which has no slot for pins.
     pub(super) fn not_announced(&self) -> BorrowError {
         BorrowError::Observer { topic: self.segment.label() }
     }
 
-    /// The next message of any lane where it lies, lane after lane in turn. Never blocks.
+    /// Borrows the next message of any lane, in its slot, from the lanes in turn. Never blocks.
     ///
     /// # Errors
     ///
-    /// [`BorrowError`]; nothing is lost by it.
+    /// [`BorrowError`]; no message is lost then.
     pub fn borrow(&mut self) -> Result<Option<RawSample>, BorrowError> {
         if self.is_unusable() {
             return Ok(None);
@@ -119,7 +120,7 @@ impl RawConsumer {
         Ok(None)
     }
 
-    /// The newest message of a lane where it lies; the ones before it count as passed over.
+    /// Pins the newest message of a lane in its slot; the ones before it count as skipped.
     ///
     /// # Errors
     ///
@@ -145,7 +146,7 @@ impl RawConsumer {
         Arrival { number: pinned.number, bytes: length.min(request.payload_bytes) as usize }
     }
 
-    /// The message in a slot of a lane that a pin of this reader holds.
+    /// Returns the message in a slot of a lane that a pin of this reader holds.
     fn sample(
         &self,
         lane: usize,
@@ -154,11 +155,11 @@ impl RawConsumer {
         (place, pin): (Arc<ReaderSlot>, u32),
     ) -> RawSample {
         let address = self.lanes[lane].reader.memory().slot(index).cast_const();
-        // SAFETY: the slot lies in the segment, has room for the payload, and is pinned.
+        // SAFETY: the slot is in the segment, as long as the payload, and pinned.
         unsafe { RawSample::new(address, (bytes, number), pin, place) }
     }
 
-    /// Takes a pin for a message to be borrowed; sets one more aside if there is none.
+    /// Takes a free pin for a message to be borrowed; reserves one more if there is none.
     fn free_pin(&mut self) -> Result<(Arc<ReaderSlot>, u32), BorrowError> {
         if !self.in_place {
             return Err(BorrowError::NotPinnable { topic: self.segment.label() });
@@ -176,7 +177,7 @@ impl RawConsumer {
     }
 }
 
-/// Takes a pin back that holds nothing.
+/// Takes a pin back that holds no message.
 fn give_back(place: &ReaderSlot, pin: u32) {
     if let Some(word) = place.pin(pin) {
         let_go(place.held(), word, pin);

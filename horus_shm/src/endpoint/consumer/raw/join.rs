@@ -1,4 +1,4 @@
-//! Joining a topic: places, gates, where to start in each lane, and lanes that appear later.
+//! Joining a topic: reader slots, gates, the start in each lane, and lanes that appear later.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -21,11 +21,11 @@ use crate::protocol::owner;
 use crate::protocol::sync::{Word, edge};
 use crate::protocol::takeover;
 
-/// Where a reader starts in a lane.
+/// The start of a reader in a lane.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Start {
     pub(super) position: u64,
-    /// Number of the first message that it is owed; `None` if it takes what it finds.
+    /// Number of the first message owed to it; `None` if it takes the first one it finds.
     pub(super) number: Option<u64>,
 }
 
@@ -35,7 +35,7 @@ const RETRY_PERIOD: Duration = Duration::from_millis(100);
 /// An attempt to map all lanes that failed for some.
 #[derive(Debug)]
 pub(super) struct Failed {
-    /// The first of them that this reader misses messages of.
+    /// The first of them whose messages this reader misses.
     error: Option<LaneNotMapped>,
     /// The number of such lanes.
     lanes: u64,
@@ -60,7 +60,8 @@ impl RawConsumer {
             self.place = Some(Arc::new(place));
         }
         if self.reading == Reading::Gated {
-            // WHY: before the first cursor: whoever wakes others must be known to the kernel.
+            // WHY before the first cursor: a process that wakes others must be registered with the
+            // kernel.
             self.room = Some(Room::of(&segment)?);
             let (gate, predecessor) = claim_gate(&segment)?;
             self.gate = Some(gate);
@@ -72,7 +73,7 @@ impl RawConsumer {
         Ok(())
     }
 
-    /// Where to start in a lane; registers the gate there.
+    /// Returns the start in a lane; registers the gate there.
     fn start(&self, lane: u32, adopted: bool) -> Result<Start, OpenError> {
         let contract = self.segment.contract();
         let block = self.segment.lane_block(lane, Access::Read)?;
@@ -92,8 +93,8 @@ impl RawConsumer {
             Some(gate) => {
                 let memory = self.bare_lane(lane)?;
                 let resumed = if adopted { gate::resume(&memory, gate) } else { None };
-                // WHY: the head that the gate joins at may still be before what was passed over.
-                // Its cursor then is too low until the first message, and that does no harm.
+                // WHY: the head at which the gate joins may be before the positions just passed.
+                // Its cursor is then too low until the first message, which is harmless.
                 let least = back_to.unwrap_or(head);
                 let back_to = back_to.filter(|_| history > 0).unwrap_or(u64::MAX);
                 resumed.unwrap_or_else(|| gate::join(&memory, gate, back_to).max(least))
@@ -103,21 +104,21 @@ impl RawConsumer {
             return Ok(Start { position, number: Some(position) });
         }
         if back_to.is_some_and(|back_to| back_to < head) {
-            // If there are skips in between, nobody knows how many before it looks.
+            // If there are skips in between, their number is unknown until they are read.
             return Ok(Start { position, number: lane::number_at(block, position) });
         }
         self.start_numbered(lane, ended.as_ref())
     }
 
-    /// Starts behind the last message of a pinnable lane, where its number is known; `ended` is the
-    /// lane if its session has.
+    /// Starts behind the last message of a pinnable lane, whose number is known. `ended` is the
+    /// lane if its session has ended.
     fn start_numbered(&self, lane: u32, ended: Option<&RawLane>) -> Result<Start, OpenError> {
         let (number, position) = match ended {
             Some(memory) => lane::count_all(memory),
             None => lane::count(self.segment.lane_block(lane, Access::Read)?),
         };
         if let Some(gate) = self.gate {
-            // WHY: the gate holds the writer from a position before this one on already.
+            // WHY: the gate already holds the writer back, from a position before this one.
             let cursors = self.segment.cursors(gate, Access::Write)?;
             // ORDERING(cursor): pairs with the load in `LaneWriter::find_room`.
             Word::store(&cursors[lane as usize], position + 1, edge::CURSOR_ADVANCE);
@@ -130,25 +131,25 @@ impl RawConsumer {
         Word::load(self.ready(), edge::READY_SEE) & 1 << lane != 0
     }
 
-    /// Maps a lane that is ready.
+    /// Maps a lane whose ready bit is set.
     fn map(&self, lane: u32) -> Result<RawLane, OpenError> {
         let area = if self.reading == Reading::Observer { Access::Read } else { Access::Write };
-        // WHY: a bit that lies would have this process read a hole, and on a full file system
-        // that is fatal. Reserving what is reserved costs one system call.
+        // WHY: with a wrong bit this process would read a hole, which on a full file system raises
+        // SIGBUS. Reserving what is reserved costs one system call.
         self.segment.reserve_lane(lane)?;
         self.segment.lane(lane, Access::Read, area)
     }
 
-    /// Block and cursors of a lane, without its slots.
+    /// Returns block and cursors of a lane, without its slots.
     fn bare_lane(&self, lane: u32) -> Result<RawLane, OpenError> {
         let parts = self.segment.bare_lane(lane, Access::Read, Access::Write)?;
-        // SAFETY: block and cursors are mapped as the segment says; no slot is touched.
+        // SAFETY: block and cursors are mapped by the segment; no slot is accessed.
         Ok(unsafe { RawLane::new(parts) })
     }
 
     #[inline(always)]
     fn ready(&self) -> &AtomicU64 {
-        // SAFETY: points into the segment, which this end keeps; an atomic, never torn down.
+        // SAFETY: it points into the segment, which this consumer keeps; it is an atomic.
         unsafe { &*self.ready }
     }
 
@@ -161,8 +162,8 @@ impl RawConsumer {
         }
     }
 
-    /// Maps the lanes that `ready` says are there. A lane that cannot be mapped is tried again
-    /// after [`RETRY_PERIOD`], and meanwhile is the error of [`Self::check`].
+    /// Maps the lanes whose bits are set in `ready`. If a lane cannot be mapped, it is tried again
+    /// after [`RETRY_PERIOD`], and [`Self::check`] meanwhile returns the error.
     #[cold]
     fn discover(&mut self, ready: u64) {
         if let Some(failed) = &self.failed
@@ -205,7 +206,7 @@ impl RawConsumer {
         }
     }
 
-    /// Keeps the outcome of an attempt to map all lanes, also for those who watch this reader.
+    /// Stores the result of an attempt to map all lanes, also for the watches of this reader.
     fn note_failed(&mut self, failed: Option<Box<Failed>>) {
         let error = |failed: &Option<Box<Failed>>| failed.as_ref().and_then(|failed| failed.error);
         let (before, now) = (error(&self.failed), error(&failed));
@@ -215,8 +216,8 @@ impl RawConsumer {
         }
     }
 
-    /// Returns what is wrong with a lane that cannot be mapped; `None` if this reader misses
-    /// nothing by it: no publisher has the lane, and no message waits there.
+    /// Returns the error of a lane that cannot be mapped; `None` if this reader misses nothing by
+    /// it, because no publisher has the lane, and no message waits there.
     fn not_mapped(&self, lane: u32, cause: &OpenError) -> Option<LaneNotMapped> {
         let range = self.segment.shape().lane(lane);
         let error = LaneNotMapped::new(lane, range.end - range.start, cause);
@@ -237,7 +238,7 @@ impl RawConsumer {
         }
     }
 
-    /// Lanes that [`Self::expect_mapped`] is about.
+    /// Returns the number of lanes with the error of [`Self::expect_mapped`].
     pub(super) fn unmapped(&self) -> u64 {
         self.failed.as_ref().map_or(0, |failed| failed.lanes)
     }
@@ -246,14 +247,15 @@ impl RawConsumer {
         self.segment.contract().gated_only
     }
 
-    /// The bit of a lane in masks, if the topic can have that lane.
+    /// Returns the bit of a lane in masks, if the topic can have that lane.
     fn lane_bit(&self, lane: u32) -> Option<u64> {
         ((lane as usize) < self.starts.len()).then(|| 1 << lane)
     }
 
-    /// Leaves lane `lane` out of everything, the ledger included: a participant's own messages.
+    /// Leaves lane `lane` out of everything, the ledger included. For the lane of the participant
+    /// itself.
     ///
-    /// Nothing happens if the topic cannot have this lane.
+    /// Does nothing if the topic cannot have this lane.
     pub fn ignore(&mut self, lane: u32) {
         let Some(bit) = self.lane_bit(lane).filter(|bit| self.ignored & bit == 0) else { return };
         self.ignored |= bit;
@@ -280,8 +282,8 @@ impl RawConsumer {
         }
     }
 
-    /// Takes lane `lane` in again, from now on, after [`Self::ignore`]: its next owner may be
-    /// somebody else.
+    /// Receives from lane `lane` again, from now on, after [`Self::ignore`]: its next owner may be
+    /// another participant.
     ///
     /// # Errors
     ///
@@ -303,14 +305,14 @@ impl RawConsumer {
         self.ignored &= !bit;
         self.progress.set_ignored(self.ignored);
         self.mapped &= !bit;
-        // WHY: makes the next call look for lanes.
+        // WHY: the next call then looks for lanes.
         self.known = 0;
         self.note_failed(None);
         Ok(())
     }
 }
 
-/// Claims a gate; also says whose place it takes, 0 for a free one.
+/// Claims a gate; also returns the predecessor's owner word, 0 for a free gate.
 fn claim_gate(segment: &Segment) -> Result<(u32, u64), OpenError> {
     let limit = segment.shape().request().gate_limit;
     let blocks: Vec<_> =

@@ -1,4 +1,4 @@
-//! The account of a reader: for its owner, and as counters for those who look.
+//! The ledger of a reader: for its owner, and as counters for other processes.
 
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
@@ -13,27 +13,28 @@ use crate::protocol::memory::{LaneMemory, RawLane};
 use crate::protocol::sync::Word;
 use crate::protocol::telemetry;
 
-/// What a consumer has seen, in messages.
+/// The ledger of a consumer, in messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReadStats {
-    /// Delivered to the caller.
+    /// Number of messages delivered to the caller.
     pub received: u64,
-    /// Overwritten before this reader came to them.
+    /// Number of messages overwritten before this reader read them.
     pub lost: u64,
-    /// Passed over by asking for the latest only.
+    /// Number of messages skipped by calls for the latest message.
     pub skipped: u64,
-    /// Published since this reader joined and not yet passed by it.
+    /// Number of messages published since this reader joined and not passed by it yet.
     pub waiting: u64,
-    /// Published since this reader joined: the sum of the other four, once the writers rest.
+    /// Number of messages published since this reader joined: the sum of the other four, while no
+    /// writer is writing.
     pub sent: u64,
-    /// Calls that gave up because the writer was faster; the message was not lost by that.
+    /// Number of calls that gave up because the writer was faster; that alone lost no message.
     pub busy: u64,
-    /// Publishers whose lane could not be mapped when it was last tried; their messages count as
-    /// waiting.
+    /// Number of publishers whose lane could not be mapped at the last attempt; their messages
+    /// count as waiting.
     pub unmapped: u64,
 }
 
-/// A reader's own block, where it counts for those who look.
+/// A reader's own block, which holds its counters for other processes.
 #[derive(Debug)]
 pub(super) struct Counters(NonNull<ReaderBlock<AtomicU64>>);
 
@@ -44,17 +45,17 @@ impl Counters {
 
     #[inline(always)]
     fn block(&self) -> &ReaderBlock<AtomicU64> {
-        // SAFETY: points into the segment, which the consumer keeps; all of it atomics.
+        // SAFETY: it points into the segment, which the consumer keeps; it contains only atomics.
         unsafe { self.0.as_ref() }
     }
 }
 
 impl RawConsumer {
-    /// Counts the message just read of a lane, where others can see it.
+    /// Counts the message just read from a lane in the shared counters.
     #[inline(always)]
     pub(super) fn count(&self, lane: usize, reached: Reached) {
         let Some(counters) = &self.counters else { return };
-        // Relaxed, here and below: figures.
+        // Relaxed, here and below: counters.
         counters.block().received.set(self.received);
         let pos = reached.position - 1;
         if telemetry::is_sampled(pos) {
@@ -64,7 +65,7 @@ impl RawConsumer {
         }
     }
 
-    /// Brings the counters that rarely change up to date.
+    /// Updates the counters that rarely change.
     #[cold]
     pub(super) fn count_losses(&self) {
         let Some(counters) = &self.counters else { return };
@@ -75,7 +76,7 @@ impl RawConsumer {
         block.busy.set(readers().map(LaneReader::busy).fold(0, u64::wrapping_add));
     }
 
-    /// The ledger since this reader joined. Costs a look at every lane's head.
+    /// Returns the ledger since this reader joined. Loads every lane's head.
     #[must_use]
     pub fn stats(&self) -> ReadStats {
         self.count_losses();
@@ -84,7 +85,7 @@ impl RawConsumer {
             unmapped: self.unmapped(),
             ..ReadStats::default()
         };
-        // WHY wrapping: a damaged head makes wild figures, which must not make a panic.
+        // WHY wrapping: a damaged head makes wrong numbers, which must not cause a panic.
         let add = |sum: &mut u64, figure: u64| *sum = sum.wrapping_add(figure);
         for lane in 0..self.starts.len() as u32 {
             if self.ignored & (1 << lane) != 0 {
@@ -102,9 +103,8 @@ impl RawConsumer {
         stats
     }
 
-    /// Numbers of a lane: of the first message that this reader accounts for, of the next one, and
-    /// of the one that is published next; the third is not less than the second, nor that than the
-    /// first.
+    /// Returns three message numbers of a lane, in ascending order: of the first message that this
+    /// reader accounts for, of the next one to read, and of the next one to be published.
     fn extent(&self, lane: u32, reader: Option<&LaneReader<RawLane>>) -> (u64, u64, u64) {
         let start = self.starts[lane as usize];
         let Ok(block) = self.segment.lane_block(lane, Access::Read) else { return (0, 0, 0) };
@@ -112,7 +112,7 @@ impl RawConsumer {
         // message that was received and is past the head.
         if !self.in_place {
             let next = reader.map_or(start.position, LaneReader::position);
-            // Relaxed: a figure.
+            // Relaxed: a counter.
             return (start.position, next, block.head.get().min(POSITION_MAX).max(next));
         }
         let (end, _) = lane::count(block);

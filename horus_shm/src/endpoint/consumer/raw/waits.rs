@@ -1,4 +1,4 @@
-//! Waiting for messages, and telling those who wait for room.
+//! Waiting for messages, and waking publishers that wait for room.
 
 use std::sync::atomic::AtomicU64;
 
@@ -12,18 +12,18 @@ use crate::protocol::lane::Polled;
 use crate::protocol::layout::WaitBlock;
 use crate::wait::{Event, Sleeper, WaitPolicy, WakeOrder, has_sleepers, wait_until, wake};
 
-/// Where the publishers of a reliable topic wait for room.
+/// The eventcount at which the publishers of a reliable topic wait for room.
 #[derive(Debug)]
 pub(super) struct Room {
     block: *const WaitBlock<AtomicU64>,
     order: WakeOrder,
-    /// Wakes in a row that woke nobody.
+    /// Number of wakes in a row that woke no thread.
     fruitless: u32,
 }
 
 impl Room {
-    /// Of the topic in `segment`. To be asked for before the first cursor is stored: whoever wakes
-    /// others must be known to the kernel.
+    /// Returns the eventcount of the topic in `segment`. To be called before the first cursor is
+    /// stored: a process that wakes others must be registered with the kernel.
     pub(super) fn of(segment: &Segment) -> Result<Self, OpenError> {
         let order = WakeOrder::of_sender(segment.contract().wake_edge);
         let block: *const _ = segment.wait_block(Access::Write)?;
@@ -32,13 +32,14 @@ impl Room {
 
     #[inline(always)]
     fn event(&self) -> Event<'_> {
-        // SAFETY: points into the segment, which the consumer keeps; all of it atomics.
+        // SAFETY: it points into the segment, which the consumer keeps; it contains only atomics.
         Event::of_room(unsafe { &*self.block }, Sleeper::Counted, self.order)
     }
 }
 
 impl RawConsumer {
-    /// Tells those who wait, on either side, how far the reader of a lane is.
+    /// Publishes the position of a lane's reader: to its watches, and to publishers that wait for
+    /// room.
     #[inline(always)]
     pub(super) fn note(&mut self, reached: Reached) {
         self.progress.set(reached.lane, reached.position);
@@ -60,7 +61,8 @@ impl RawConsumer {
             room.fruitless = 0;
             return;
         }
-        // WHY: as in `RawProducer::wake`: the bit of a dead one would cost a system call a message.
+        // WHY: as in `RawProducer::wake`: the bit of a dead publisher would cost a system call a
+        // message.
         room.fruitless += 1;
         if room.fruitless >= FRUITLESS_MAX {
             room.fruitless = 0;
@@ -68,7 +70,7 @@ impl RawConsumer {
         }
     }
 
-    /// [`Self::recv`], but waits for a message until the patience ends.
+    /// Receives as [`Self::recv`] does, but waits for a message until `wait_policy` ends.
     ///
     /// Blocks; see [`Watch::wait_any`].
     ///
@@ -88,14 +90,14 @@ impl RawConsumer {
             None => &[],
         };
         let look = || {
-            // SAFETY: the caller's contract.
+            // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
             let polled = unsafe { self.recv(dst, bytes) };
             (polled == Polled::Message || self.check().is_err()).then_some(polled)
         };
         wait_until(events, wait_policy, look).unwrap_or(Polled::Empty)
     }
 
-    /// A watch on this consumer, for whoever waits on its behalf.
+    /// Returns a watch on this consumer, for threads that wait on its behalf.
     #[must_use]
     pub fn watch(&self) -> Watch {
         Watch::new(&self.segment, &self.progress, self.place.as_ref())

@@ -1,4 +1,4 @@
-//! Writing where the messages will be read: slots that are spared while they are read, and loans.
+//! Writing messages into their slots: slots that are spared while they are read, and loans.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -18,34 +18,34 @@ use crate::wait::WaitPolicy;
 /// A slot that a writer has taken.
 struct Begun {
     index: u64,
-    /// No reader is copying out of it.
+    /// True if no reader is copying out of it.
     is_alone: bool,
 }
 
-/// Memory for a loan whose slot somebody may be copying from, who did not pin it or whose pin
-/// could not be respected: copied into the slot when it is published.
+/// Memory for a loan whose slot a reader may be copying from, because the reader did not pin it or
+/// its pin could not be respected. It is copied into the slot when it is published.
 ///
-/// WHY: a loan is written by ordinary stores. Those may not race with a reader's loads, however
-/// little that reader believes of what it gets.
+/// WHY: a loan is written by ordinary stores. Those must not race with a reader's loads, even if
+/// the reader discards what it loads.
 #[derive(Debug, Default)]
 pub(super) struct Apart {
     /// Shared with each [`LoanMemory`] that keeps it.
     memory: Option<Arc<Region>>,
-    /// Position and index of the slot that the present loan is for; `None` if it is in its slot.
+    /// Position and index of the present loan's slot; `None` if the loan is in its slot.
     slot: Option<(u64, u64)>,
 }
 
 impl Apart {
-    /// Returns memory of `bytes` bytes, always as many, for a new loan.
+    /// Returns memory of `bytes` bytes, the same number in every call, for a new loan.
     fn fresh(&mut self, bytes: u64) -> *mut u8 {
-        // WHY not if somebody keeps it: that loan is over, but may still be read.
+        // WHY not if it is shared: that loan is over, but may still be read.
         let memory = self.memory.take().filter(|memory| Arc::strong_count(memory) == 1);
         let memory = memory.unwrap_or_else(|| Arc::new(Region::heap(bytes as usize)));
         self.memory.insert(memory).address()
     }
 }
 
-/// Keeps the memory of a loan, also when its publisher is gone.
+/// Keeps the memory of a loan, even after its publisher is dropped.
 #[derive(Debug)]
 pub struct LoanMemory {
     _segment: Arc<Segment>,
@@ -53,7 +53,7 @@ pub struct LoanMemory {
 }
 
 impl RawProducer {
-    /// [`Self::write`] into a slot that nobody has pinned.
+    /// Writes, as [`Self::write`] does, into a slot that no reader has pinned.
     ///
     /// # Safety
     ///
@@ -64,17 +64,19 @@ impl RawProducer {
         bytes: usize,
     ) -> Result<(), NoRoom> {
         let Begun { index, .. } = self.begin()?;
-        // SAFETY: the caller's contract; the slot is this end's until it is committed.
+        // SAFETY: `src` is readable for `bytes`, at most the payload, by the contract; the slot is
+        // this producer's until it is committed.
         unsafe { self.writer.memory().store_exclusive(index, src, bytes) };
         self.commit(bytes as u64);
         Ok(())
     }
 
-    /// Takes the next slot that nobody has pinned; if there is none, one that is only being copied.
+    /// Takes the next slot that no reader has pinned; if there is none, one that is only being
+    /// copied.
     fn begin(&mut self) -> Result<Begun, NoRoom> {
         let request = *self.segment.shape().request();
         let mut skips = 0;
-        // Every slot is looked at twice, and every reader is asked for once.
+        // Every slot is tried twice, and every reader is probed once.
         for _ in 0..2 * request.capacity + u64::from(request.reader_limit) {
             let is_alone = skips < request.capacity;
             let begun =
@@ -83,7 +85,7 @@ impl RawProducer {
                 Ok(index) => return Ok(Begun { index, is_alone }),
                 Err(Blocked::NoRoom) => return Err(NoRoom),
                 Err(Blocked::Pinned { reader }) => {
-                    // WHY: the pins of the dead do not count.
+                    // WHY: the pins of dead readers do not count.
                     if !reader_slot::reap(&self.segment, reader) {
                         self.writer.skip();
                         skips += 1;
@@ -91,11 +93,11 @@ impl RawProducer {
                 }
             }
         }
-        // Every slot is borrowed, which only a damaged file can say.
+        // Every slot is borrowed, which is only possible in a damaged file.
         Err(NoRoom)
     }
 
-    /// Publishes the slot that [`Self::begin`] gave.
+    /// Publishes the slot that [`Self::begin`] returned.
     fn commit(&mut self, bytes: u64) {
         let pos = self.writer.position();
         if telemetry::is_sampled(pos) {
@@ -104,9 +106,9 @@ impl RawProducer {
         self.writer.commit(bytes);
     }
 
-    /// Lends the next slot, to be filled where it is.
+    /// Lends the next slot, to be filled in place.
     ///
-    /// Wait-free but for the probe of a dead reader and of pins. One at a time.
+    /// Wait-free except for the probe of a dead reader and of pins. One at a time.
     ///
     /// # Errors
     ///
@@ -116,11 +118,12 @@ impl RawProducer {
         Ok(RawLoan::new(self, address))
     }
 
-    /// [`Self::loan`], but waits for room until the patience ends. Blocks as [`Self::send_until`].
+    /// Lends as [`Self::loan`] does, but waits for room until `wait_policy` ends. Blocks as
+    /// [`Self::send_until`].
     ///
     /// # Errors
     ///
-    /// [`LoanError`]; [`LoanError::Full`] only after that.
+    /// [`LoanError`]; [`LoanError::Full`] only after the wait.
     pub fn loan_until(&mut self, wait_policy: WaitPolicy) -> Result<RawLoan<'_>, LoanError> {
         let address = match self.take_slot() {
             Err(full @ LoanError::Full { .. }) => {
@@ -135,9 +138,10 @@ impl RawProducer {
         Ok(RawLoan::new(self, address))
     }
 
-    /// [`Self::loan`] for those who cannot keep a borrow: lends the next slot until
-    /// [`Self::publish_lent`] or any other send. Nobody else writes it until then. After that, and
-    /// when this end is gone, it may only be read, and only if [`Self::lent_memory`] is kept.
+    /// Lends the next slot until [`Self::publish_lent`] or any other send, for callers that cannot
+    /// keep a borrow such as that of [`Self::loan`]. No other code writes the slot until then.
+    /// After that, and when this producer is dropped, the memory may only be read, and only while
+    /// [`Self::lent_memory`] is kept.
     ///
     /// # Errors
     ///
@@ -150,18 +154,18 @@ impl RawProducer {
         slot.ok_or_else(|| LoanError::RegionLost { topic: self.segment.label() })
     }
 
-    /// Returns what keeps the memory of the present loan, or of the last one.
+    /// Returns a guard that keeps the memory of the present loan, or of the last one.
     #[must_use]
     pub fn lent_memory(&self) -> LoanMemory {
         LoanMemory { _segment: Arc::clone(&self.segment), _apart: self.apart.memory.clone() }
     }
 
-    /// Publishes the first `bytes` bytes of what was lent, or all of it if that is less.
+    /// Publishes the first `bytes` bytes of the lent slot, or all of it if that is less.
     ///
     /// # Errors
     ///
-    /// [`LoanError::Ended`] if nothing is lent, or something was sent since;
-    /// [`LoanError::Forked`] or [`LoanError::RegionLost`].
+    /// [`LoanError::Ended`] if no slot is lent, or a message was sent since; [`LoanError::Forked`]
+    /// or [`LoanError::RegionLost`].
     pub fn publish_lent(&mut self, bytes: usize) -> Result<(), LoanError> {
         if self.lent.take() != Some(self.writer.position()) {
             return Err(LoanError::Ended { topic: self.segment.label() });
@@ -170,12 +174,12 @@ impl RawProducer {
         Ok(self.publish((bytes as u64).min(max))?)
     }
 
-    /// Ends the loan without publishing. True if there was one.
+    /// Ends the loan without publishing. Returns true if there was one.
     pub const fn discard_lent(&mut self) -> bool {
         self.lent.take().is_some()
     }
 
-    /// Takes the next slot, to be filled. Taking it again gives the same one.
+    /// Takes the next slot, to be filled. A second call before the send gives the same slot.
     fn take_slot(&mut self) -> Result<*mut u8, LoanError> {
         self.confirm()?;
         if !self.in_place {
@@ -202,8 +206,8 @@ impl RawProducer {
             && let Some(memory) = &self.apart.memory
         {
             let src = memory.address();
-            // SAFETY: the memory apart has room for a payload, which is not less than `bytes`; the
-            // slot is this end's until it is committed.
+            // SAFETY: the memory apart has the length of a payload, which is not less than `bytes`;
+            // the slot is this producer's until it is committed.
             unsafe { self.writer.memory().store_exclusive(index, src, bytes as usize) };
         }
         self.commit(bytes);

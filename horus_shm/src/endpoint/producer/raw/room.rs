@@ -1,4 +1,4 @@
-//! When there is no room: waiting for it, and getting past readers that do not get on.
+//! Full lanes: waiting for room, and going on without readers that are dead or stalled.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,19 +14,19 @@ use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::Word;
 use crate::wait::{Event, POLL, SLICE, Sleeper, WaitPolicy, WakeOrder, wait_in_slices};
 
-/// A full producer asks at most this often whether the reader it waits for is alive.
+/// Minimum time between two probes by a full producer of the reader for which it waits.
 const PROBE_PERIOD: Duration = Duration::from_millis(1);
 
-/// What a producer does about a live reliable reader that does not get on.
+/// The action of a producer when a live reliable reader stalls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnStalled {
-    /// Refuse the send with [`SendError::Full`], for as long as it takes.
+    /// Refuse the send with [`SendError::Full`], for as long as the reader stalls.
     #[default]
     Full,
-    /// Refuse the send for this long, then go on without that reader until it moves again (up to
-    /// a lane later it can still be overrun). It learns what it lost, exactly.
+    /// Refuse the send for this long, then go on without that reader until it moves again (until up
+    /// to a lane later it can still be overrun). The reader counts exactly what it lost.
     Detach {
-        /// Since the first refusal of the message at hand.
+        /// Time since the first refusal of the current message.
         after: Duration,
     },
 }
@@ -36,17 +36,17 @@ pub enum OnStalled {
 pub(super) struct Refused {
     position: u64,
     since: Instant,
-    /// When the reader in the way was last asked for.
+    /// The time of the last probe of the reader that holds the lane back.
     probed: Instant,
 }
 
 impl RawProducer {
-    /// [`Self::send_bytes`], but waits for room until the patience ends. Blocks as
+    /// Sends as [`Self::send_bytes`] does, but waits for room until `wait_policy` ends. Blocks as
     /// [`Self::send_until`].
     ///
     /// # Errors
     ///
-    /// As [`Self::send`]; [`SendError::Full`] only after that.
+    /// As [`Self::send`]; [`SendError::Full`] only after the wait.
     ///
     /// # Panics
     ///
@@ -57,17 +57,17 @@ impl RawProducer {
         message: &[u8],
     ) -> Result<(), SendError<()>> {
         self.expect_length(message.len() as u64);
-        // SAFETY: the slice is readable, and no longer than the payload.
+        // SAFETY: the slice is readable, and at most as long as the payload.
         unsafe { self.send_until(wait_policy, message.as_ptr(), message.len()) }
     }
 
-    /// [`Self::send`], but waits for room until the patience ends.
+    /// Sends as [`Self::send`] does, but waits for room until `wait_policy` ends.
     ///
-    /// Blocks: spins, then sleeps until a reader has read on, and looks at least every 50 ms.
+    /// Blocks: spins, then sleeps until a reader has read on, and polls at least every 50 ms.
     ///
     /// # Errors
     ///
-    /// As [`Self::send`]; [`SendError::Full`] only after that.
+    /// As [`Self::send`]; [`SendError::Full`] only after the wait.
     ///
     /// # Safety
     ///
@@ -78,20 +78,21 @@ impl RawProducer {
         src: *const u8,
         bytes: usize,
     ) -> Result<(), SendError<()>> {
-        // SAFETY: the caller's contract.
+        // SAFETY: `src` is readable for `bytes`, at most the payload, by the contract.
         match unsafe { self.send(src, bytes) } {
             Err(SendError::Full { .. }) => {}
             outcome => return outcome,
         }
         let look = |this: &mut Self| {
-            // SAFETY: the caller's contract.
+            // SAFETY: `src` is readable for `bytes`, at most the payload, by the contract.
             let outcome = unsafe { this.send(src, bytes) };
             (!matches!(outcome, Err(SendError::Full { .. }))).then_some(outcome)
         };
         self.wait_for_room(wait_policy, look).unwrap_or_else(|| Err(self.full()))
     }
 
-    /// Looks until something comes of it or the patience ends, asleep until there may be room.
+    /// Polls `look` until it returns a value, or until `wait_policy` ends; sleeps until there may
+    /// be room.
     pub(super) fn wait_for_room<R>(
         &mut self,
         wait_policy: WaitPolicy,
@@ -106,7 +107,7 @@ impl RawProducer {
             Some(event) => &[event],
             None => &[],
         };
-        // WHY: a reader is only given up by a send, so one must come by when it is time.
+        // WHY: only a send gives a reader up, so one must be tried when the time has come.
         let slice = match on_stalled {
             OnStalled::Detach { after } => after.clamp(POLL, SLICE),
             OnStalled::Full => SLICE,
@@ -114,7 +115,7 @@ impl RawProducer {
         wait_in_slices(events, wait_policy, slice, || look(self))
     }
 
-    /// Looks after the reader that holds this lane back, and tries again if that made room.
+    /// Handles the reader that holds this lane back, and tries again if that made room.
     #[cold]
     pub(super) fn when_full<R>(
         &mut self,
@@ -124,14 +125,14 @@ impl RawProducer {
         let now = Instant::now();
         self.writer.memory().block().refused.fetch_add_one();
         let position = self.position();
-        // WHY: a send that succeeded since then began a new run, without having to say so.
+        // WHY: a send that succeeded since then began a new run, without storing that anywhere.
         let run = self.refused.filter(|run| run.position == position);
         if run.is_some_and(|run| now - run.probed < PROBE_PERIOD) {
             return Err(self.full());
         }
         let since = run.map_or(now, |run| run.since);
         self.refused = Some(Refused { position, since, probed: now });
-        // Every gate may need it, one after the other.
+        // It may be necessary for every gate, one after the other.
         for _ in 0..self.segment.shape().request().gate_limit {
             if !self.clear_slowest_gate(now - since) {
                 break;
@@ -151,8 +152,8 @@ impl RawProducer {
         let owner = block.owner.get();
         if owner == 0 || self.segment.is_dead(owner) {
             let Ok(cursors) = self.segment.cursors(gate, Access::Write) else { return false };
-            // WHY: a probe by system call came before, and the dead reader's last loads before
-            // its lock was released; the exchange keeps two reapers from each other.
+            // WHY: a probe by system call came before, and the dead reader's last loads before its
+            // lock was released; the exchange excludes a second reaper.
             return gate::free(block, cursors.iter(), owner, self.me);
         }
         match self.on_stalled {
