@@ -116,7 +116,10 @@ fn a_mismatch_has_a_readable_text() {
     let error = error_of(private.builder::<CmdVel>("arm/cmd").capacity(64).publisher());
     let text = error.to_string();
     assert!(text.starts_with("topic 'arm/cmd': capacity of /dev/shm/"), "{text}");
-    assert!(text.ends_with("/topics/arm+cmd is 8, and 64 was asked for"), "{text}");
+    assert!(
+        text.ends_with("/topics/arm+cmd is 8, but 64 was requested: leave it unset to adopt it"),
+        "{text}"
+    );
 }
 
 #[test]

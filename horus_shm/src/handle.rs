@@ -39,7 +39,7 @@ pub enum HandleError {
     #[error("the handle is null: open one first")]
     Null,
     /// The handle stands for a value of another kind.
-    #[error("the handle is of kind {found}, and one of kind {wanted} is needed")]
+    #[error("the handle is of kind {found}, but the call needs one of kind {wanted}")]
     Kind {
         /// The kind of the handle.
         found: u8,
@@ -50,7 +50,7 @@ pub enum HandleError {
     #[error("the handle was closed, or never came from this library")]
     Stale,
     /// The calling thread is already in a call that uses the handle.
-    #[error("a call that uses the handle has called back: it cannot be used or closed in there")]
+    #[error("the handle is in use by a call of this thread: use or close it after that call")]
     Busy,
     /// Another thread is in a call that uses the handle. Only detected in checked builds.
     #[error("another thread uses the handle: give each thread one of its own")]
@@ -328,7 +328,7 @@ mod tests {
 
     /// The word of a call that ended is independent of those of calls that go on.
     #[test]
-    fn a_handle_has_one_guard_in_whatever_order_calls_end() {
+    fn a_handle_has_one_guard_in_any_order_of_returns() {
         static SLAB: Slab<u8> = Slab::new(9);
         let handles = [SLAB.open(0).unwrap(), SLAB.open(1).unwrap(), SLAB.open(2).unwrap()];
         for first in 0..3 {
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_thread_in_a_call_is_found_where_that_is_checked() {
+    fn a_second_thread_in_a_call_is_detected_in_checked_builds() {
         static SLAB: Slab<()> = Slab::new(9);
         if !IS_CHECKED {
             return;
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_of_which_the_generations_are_used_up_stays_empty() {
+    fn an_entry_without_generations_left_stays_empty() {
         static VAULT: Vault<u32> = Vault::new(9);
         let first = VAULT.put(1).unwrap();
         let entry = VAULT.table.entry(first).unwrap();

@@ -60,7 +60,7 @@ pub enum LoanError {
         max: u64,
     },
     /// No slot is on loan, or a message was sent since.
-    #[error("{topic}: nothing is on loan, or something was sent since: ask for another slot")]
+    #[error("{topic}: nothing is on loan, or a message was sent since: take another loan")]
     Ended {
         /// The topic.
         topic: TopicLabel,

@@ -96,7 +96,7 @@ pub enum OpenError {
     },
     /// The topic carries another type.
     #[error(
-        "{} carries '{}' ({} bytes), and this end '{}' ({} bytes): schemas differ",
+        "{} carries '{}' ({} bytes), but '{}' ({} bytes) was requested: use the same schema",
         path.display(), found.name, found.bytes, wanted.name, wanted.bytes
     )]
     SchemaMismatch {
@@ -108,7 +108,10 @@ pub enum OpenError {
         found: Box<TypeInfo>,
     },
     /// A requested setting differs from that of the topic's creator.
-    #[error("{field} of {} is {found}, and {wanted} was asked for", path.display())]
+    #[error(
+        "{field} of {} is {found}, but {wanted} was requested: leave it unset to adopt it",
+        path.display()
+    )]
     QosMismatch {
         /// The topic.
         path: PathBuf,
@@ -120,7 +123,9 @@ pub enum OpenError {
         wanted: String,
     },
     /// A reliable reader was requested on a topic whose publishers never wait.
-    #[error("the topic is {offered}, and a {requested} reader was asked for")]
+    #[error(
+        "the topic is {offered}, but a {requested} reader was requested: use a {offered} reader"
+    )]
     IncompatibleQos {
         /// The topic's reliability.
         offered: Reliability,
@@ -129,7 +134,7 @@ pub enum OpenError {
     },
     /// A gated-only endpoint was requested in an open ring, or the reverse.
     #[error(
-        "{} is {} ring, and an end of the other kind was asked for",
+        "{} is {} ring, but an endpoint of the other kind was requested: open it as what it is",
         path.display(),
         if *found { "a gated-only" } else { "an open" }
     )]
@@ -187,7 +192,7 @@ pub enum OpenError {
     #[error(transparent)]
     Shape(#[from] ShapeError),
     /// A type name or schema text that does not fit the header.
-    #[error("the {field} has {bytes} bytes, and may have {max}")]
+    #[error("the {field} has {bytes} bytes: use at most {max}")]
     TypeTooLong {
         /// The name or the text.
         field: &'static str,
@@ -245,7 +250,7 @@ fn missing(needed_bytes: u64, available_bytes: u64, available_files: Option<u64>
 /// Describes the process that removes a file, and the remedy.
 fn remover(holder: Option<&Holder>) -> String {
     let Some(holder) = holder else {
-        return "a process that does not get on, and that the system does not name: end it".into();
+        return "a process that makes no progress and that the system does not name: end it".into();
     };
     let (process, pid) = (&holder.process, holder.process.pid);
     if holder.is_stopped {
@@ -254,7 +259,7 @@ fn remover(holder: Option<&Holder>) -> String {
              {pid})"
         )
     } else {
-        format!("{process}, which does not get on: wait, or end it (kill {pid})")
+        format!("{process}, which makes no progress: wait, or end it (kill {pid})")
     }
 }
 

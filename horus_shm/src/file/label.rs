@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_kept_once_however_often_it_is_used() {
+    fn a_name_is_stored_only_once() {
         let label = |name| TopicLabel::new(&TopicName::new(name).unwrap());
         let (first, again) = (label("arm/joint"), label("/arm/joint"));
         assert_eq!(first, again);

@@ -116,7 +116,7 @@ pub enum NamespaceRemoveError {
         process: Option<ProcessInfo>,
     },
     /// The opened namespace no longer has its name. Permanent.
-    #[error("the namespace {} was removed or replaced by others: open it anew", path.display())]
+    #[error("the namespace {} was removed or replaced: open it again", path.display())]
     Replaced {
         /// The namespace.
         path: PathBuf,

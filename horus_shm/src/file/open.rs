@@ -323,7 +323,7 @@ impl TopicPath<'_> {
         let path = self.path();
         let attended = match error {
             HeaderError::Magic => {
-                let found = "not marked as one of ours".to_owned();
+                let found = "without the magic number of a topic file".to_owned();
                 return Err(OpenError::NotATopic { path, found });
             }
             HeaderError::Damaged { field, found, wanted } => {

@@ -38,7 +38,7 @@ pub fn free_word<W: Word, const WORDS: usize>(
     handle: u64,
 ) -> Result<&W, HandleError> {
     // WHY all of them: calls may end in any order, so each word is independent of the others.
-    //  Relaxed, here and below: only this thread stores them.
+    // Relaxed, here and below: only this thread stores them.
     let used = words.iter().fold(0, |used, word| used | word.get());
     if used == 0 { Ok(&words[0]) } else { nested_word(words, handle) }
 }

@@ -258,24 +258,24 @@ mod tests {
 
     fn assert_dropped_once(tokens: &[Arc<()>]) {
         let alive: Vec<_> = tokens.iter().map(Arc::strong_count).collect();
-        assert_eq!(alive, vec![1; tokens.len()], "each value is dropped, and once");
+        assert_eq!(alive, vec![1; tokens.len()], "each value is dropped exactly once");
     }
 
     #[test]
-    fn values_that_nobody_read_are_dropped_once() {
+    fn unread_values_are_dropped_once() {
         let tokens = tokens(10);
         let lanes = Lanes::<_, Move>::new(2, 1, 4);
         let mut writers = [lanes.writer().unwrap(), lanes.writer().unwrap()];
         let [first, second] = &mut writers;
         let sent = tokens[..7].iter().filter(|token| first.push(Arc::clone(token)).is_ok()).count();
-        assert_eq!(sent, 4, "nobody reads, and what is moved is not written over");
+        assert_eq!(sent, 4, "nothing is read, and a value to be moved is not overwritten");
         second.push(Arc::clone(&tokens[9])).unwrap();
         drop((writers, lanes));
         assert_dropped_once(&tokens);
     }
 
     #[test]
-    fn a_reader_that_comes_later_gets_what_was_written_before() {
+    fn a_late_reader_gets_earlier_values() {
         let tokens = tokens(12);
         let lanes = Lanes::<_, Move>::new(1, 1, 4);
         let mut writer = lanes.writer().unwrap();
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_moved_to_one_reader_ever() {
+    fn a_value_is_moved_to_only_one_reader() {
         let tokens = tokens(3);
         let lanes = Lanes::<_, Move>::new(1, 1, 4);
         let mut writer = lanes.writer().unwrap();
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn shared_values_are_dropped_once_whoever_read_them() {
+    fn shared_values_are_dropped_once_read_or_not() {
         let tokens = tokens(11);
         let lanes = Lanes::<_, Share>::new(1, 2, 4);
         let mut writer = lanes.writer().unwrap();

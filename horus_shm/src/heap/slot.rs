@@ -240,7 +240,7 @@ struct Memory<T, const DENSE: bool>(Row<T, DENSE>);
 
 impl<T, const DENSE: bool> Drop for Memory<T, DENSE> {
     fn drop(&mut self) {
-        let layout = self.0.layout().expect("it was made by it");
+        let layout = self.0.layout().expect("the memory was allocated with this layout");
         // SAFETY: `Slots::new` allocated it with this layout, and only their drop frees it.
         unsafe { alloc::dealloc(self.0.first.as_ptr().cast(), layout) };
     }
@@ -298,7 +298,7 @@ mod tests {
     }
 
     /// The values that are left are dropped, once each.
-    fn what_is_left_is_dropped<const DENSE: bool>() {
+    fn check_remaining_values_are_dropped<const DENSE: bool>() {
         let token = Arc::new(());
         let mut slots = Slots::<(Arc<()>, [u64; 7]), DENSE>::new(4, |_| 0);
         for index in 0..4 {
@@ -316,9 +316,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_in_the_slots_is_dropped_once() {
-        what_is_left_is_dropped::<false>();
-        what_is_left_is_dropped::<true>();
+    fn values_left_in_slots_are_dropped_once() {
+        check_remaining_values_are_dropped::<false>();
+        check_remaining_values_are_dropped::<true>();
     }
 
     #[test]

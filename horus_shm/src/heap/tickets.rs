@@ -267,7 +267,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_that_does_not_fit_comes_back_and_what_is_left_is_dropped() {
+    fn a_refused_value_comes_back_and_remaining_values_are_dropped() {
         let token = Arc::new(());
         let (tx, mut rx) = tickets(2);
         for number in 0..2 {

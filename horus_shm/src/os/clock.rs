@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_simulated_clock_shows_what_it_was_set_to() {
+    fn a_simulated_clock_shows_the_time_it_was_set_to() {
         let mut clock = Clock::simulated(5);
         assert_eq!((clock.now_ns(), clock.resync(), clock.source()), (5, 5, Source::Simulated));
         clock.set(7);

@@ -125,6 +125,6 @@ impl Drop for Held {
 pub(crate) fn closed() -> io::Error {
     io::Error::other(
         "the program closed a descriptor that this library holds (close, close_range, dup2): \
-         leave descriptors alone that are not its own",
+         close only descriptors that the program opened",
     )
 }

@@ -98,14 +98,14 @@ impl Watch {
     /// Returns true once the region's memory is no longer its file's.
     pub(crate) fn is_lost(&self) -> bool {
         // Relaxed: ordered by the fault epoch.
-        self.index.is_some_and(|index| REGIONS.places[index].lost.load(Ordering::Relaxed))
+        self.index.is_some_and(|index| REGIONS.entries[index].lost.load(Ordering::Relaxed))
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
         if let Some(index) = self.index {
-            REGIONS.places[index].clear();
+            REGIONS.entries[index].clear();
         }
     }
 }
@@ -130,7 +130,7 @@ impl Mapping {
 
 /// Mappings, found by address in a signal handler while other threads enter and clear theirs.
 struct Table<const N: usize> {
-    places: [MappingEntry; N],
+    entries: [MappingEntry; N],
 }
 
 /// An entry of the table. Its words are read like those of a seqlock, but without trying again: an
@@ -149,17 +149,17 @@ struct MappingEntry {
 
 impl<const N: usize> Table<N> {
     const fn new() -> Self {
-        Self { places: [const { MappingEntry::new() }; N] }
+        Self { entries: [const { MappingEntry::new() }; N] }
     }
 
     /// Enters `mapping` in the first free entry, if there is one.
     fn enter(&self, mapping: Mapping) -> Option<usize> {
-        self.places.iter().position(|place| place.claim(mapping))
+        self.entries.iter().position(|entry| entry.claim(mapping))
     }
 
     /// Returns the mapping that contains `address`, and its entry. Async-signal-safe.
     fn find(&self, address: *mut u8) -> Option<(&MappingEntry, Mapping)> {
-        let mut entered = self.places.iter().filter_map(|place| Some((place, place.mapping()?)));
+        let mut entered = self.entries.iter().filter_map(|entry| Some((entry, entry.mapping()?)));
         entered.find(|(_, mapping)| mapping.contains(address))
     }
 }
@@ -185,7 +185,7 @@ impl MappingEntry {
             return false;
         }
         // WHY: the version only grows, so if it is unchanged the entry is still free.
-        //  Relaxed: the fence below orders it before the words.
+        // Relaxed: the fence below orders it before the words.
         let order = Ordering::Relaxed;
         if self.version.compare_exchange(version, version + 1, order, order).is_err() {
             return false;
@@ -246,10 +246,10 @@ impl MappingEntry {
 ///
 /// Runs in the child, in its only thread. Async-signal-safe.
 pub(crate) fn after_fork() {
-    for place in &REGIONS.places {
-        let Some(mapping) = place.mapping() else { continue };
+    for entry in &REGIONS.entries {
+        let Some(mapping) = entry.mapping() else { continue };
         // Relaxed: there is no other thread. WHY: a grandchild gets the child's memory as it is.
-        place.fd.store(NO_FD, Ordering::Relaxed);
+        entry.fd.store(NO_FD, Ordering::Relaxed);
         if mapping.access == Access::Read || mapping.fd == NO_FD {
             continue;
         }
@@ -272,7 +272,7 @@ fn install_handler() {
     const DONE: u8 = 2;
     static STATE: AtomicU8 = AtomicU8::new(NONE);
     // WHY never twice: the second time, the "previous" handler could be one that forwards to ours.
-    //  Relaxed: a thread that goes on relies only on the kernel's view of the handler.
+    // Relaxed: a thread that goes on relies only on the kernel's view of the handler.
     let order = Ordering::Relaxed;
     match STATE.compare_exchange(NONE, BEGUN, order, order) {
         Ok(_) => {
@@ -307,10 +307,10 @@ extern "C" fn on_sigbus(signal: c_int, info: *mut siginfo_t, context: *mut c_voi
 
 /// Maps zeros over the region that contains `address`; false if it is not one of ours.
 fn recover(address: *mut u8) -> bool {
-    let Some((place, mapping)) = REGIONS.find(address) else { return false };
+    let Some((entry, mapping)) = REGIONS.find(address) else { return false };
     // WHY first: a thread that finds zeros in its region must also find the epoch changed.
-    //  Relaxed: the epoch orders it.
-    place.lost.store(true, Ordering::Relaxed);
+    // Relaxed: the epoch orders it.
+    entry.lost.store(true, Ordering::Relaxed);
     advance_epoch();
     // WHY: such a thread need not fault, so nothing else orders its load of the epoch behind its
     // load of the zeros. It can find the zeros only after this barrier, which it passed, too.
@@ -349,25 +349,25 @@ mod tests {
         for (address, mapping) in wanted {
             assert_eq!(find(address), mapping, "{address:#x}");
         }
-        table.places[0].clear();
+        table.entries[0].clear();
         assert_eq!(find(0x1000), None);
     }
 
     #[test]
-    fn a_full_table_takes_no_more_until_a_place_is_cleared() {
+    fn a_full_table_refuses_mappings_until_one_is_cleared() {
         let table = Table::<2>::new();
         assert_eq!(table.enter(mapping(0x1000, 1)), Some(0));
         assert_eq!(table.enter(mapping(0x2000, 1)), Some(1));
         assert_eq!(table.enter(mapping(0x3000, 1)), None);
-        table.places[0].lost.store(true, Ordering::Relaxed);
-        table.places[0].clear();
+        table.entries[0].lost.store(true, Ordering::Relaxed);
+        table.entries[0].clear();
         assert_eq!(table.enter(mapping(0x3000, 1)), Some(0));
-        assert!(!table.places[0].lost.load(Ordering::Relaxed), "the mark is of another region");
+        assert!(!table.entries[0].lost.load(Ordering::Relaxed), "the mark is of another region");
     }
 
     /// Address and length in an entry belong together whenever it is found.
     #[test]
-    fn a_place_that_changes_is_never_found_half_changed() {
+    fn a_changing_entry_is_never_found_half_changed() {
         let table = Table::<2>::new();
         let stays = || mapping(0x7000_0000, 16);
         table.enter(stays()).unwrap();
@@ -375,7 +375,7 @@ mod tests {
         let look = || {
             while !is_over.load(Ordering::Relaxed) {
                 assert_eq!(table.find(stays().address).unwrap().1, stays());
-                if let Some(found) = table.places[1].mapping() {
+                if let Some(found) = table.entries[1].mapping() {
                     assert_eq!(found.address.addr(), 0x1000 * found.bytes, "{found:?}");
                 }
             }
@@ -386,7 +386,7 @@ mod tests {
             let looking = [(); 8].map(|()| scope.spawn(look));
             for number in (1..1_000_000).map(|round| 1 + round % 7) {
                 let index = table.enter(mapping(0x1000 * number, number)).unwrap();
-                table.places[index].clear();
+                table.entries[index].clear();
             }
             is_over.store(true, Ordering::Relaxed);
             looking.into_iter().for_each(|thread| thread.join().unwrap());

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_is_an_error() {
+    fn an_invalid_cpu_or_priority_is_an_error() {
         assert!(pin_to(usize::MAX).is_err());
         assert!(pin_to(libc::CPU_SETSIZE as usize - 1).is_err());
         assert_eq!(run_first(100).unwrap_err().raw_os_error(), Some(libc::EINVAL));
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_stays_where_it_was_put() {
+    fn a_pinned_thread_stays_on_its_cpu() {
         let put = std::thread::spawn(|| {
             // SAFETY: the call takes no pointer.
             let core = unsafe { libc::sched_getcpu() };

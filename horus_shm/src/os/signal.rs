@@ -36,7 +36,7 @@ pub(crate) fn install(handler: Handler) -> io::Result<()> {
     // SAFETY: the set is valid for the write.
     unsafe { libc::sigemptyset(&mut ours.sa_mask) };
     // WHY stored first: the next fault may come at once, in another thread.
-    //  ORDERING(previous): Release. Pairs with the load in `hand_on`.
+    // ORDERING(previous): Release. Pairs with the load in `hand_on`.
     PREVIOUS.store(Box::into_raw(Box::new(previous)), Ordering::Release);
     let mut replaced = previous;
     // SAFETY: both actions are valid; the handler does only what is allowed in one.
@@ -45,7 +45,7 @@ pub(crate) fn install(handler: Handler) -> io::Result<()> {
     }
     if replaced.sa_sigaction != previous.sa_sigaction {
         // WHY: another thread installed a handler meanwhile.
-        //  ORDERING(previous): Release. Pairs with the load in `hand_on`.
+        // ORDERING(previous): Release. Pairs with the load in `hand_on`.
         PREVIOUS.store(Box::into_raw(Box::new(replaced)), Ordering::Release);
     }
     Ok(())

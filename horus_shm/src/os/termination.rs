@@ -11,7 +11,7 @@ use libc::{c_int, sigaction};
 use crate::protocol::sync::Word;
 
 /// The termination signals.
-const ENDING: [c_int; 2] = [libc::SIGINT, libc::SIGTERM];
+const SIGNALS: [c_int; 2] = [libc::SIGINT, libc::SIGTERM];
 
 /// The number of the first termination signal that has come, 0 before; and the two bits below. WHY
 /// one word: a thread may be suspended in the handler while the last user is dropped. Either the
@@ -22,7 +22,7 @@ const OFF: u64 = 0;
 /// A user records signals.
 const ARMED: u64 = 1 << 32;
 /// A user has read the signal that has come.
-const TOLD: u64 = 1 << 33;
+const REPORTED: u64 = 1 << 33;
 static USERS: Mutex<Users> = Mutex::new(Users { count: 0, previous: None });
 
 /// The number of users that record signals, and the previous actions.
@@ -35,11 +35,11 @@ fn users() -> MutexGuard<'static, Users> {
     USERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// While one of these lives, the first SIGINT or SIGTERM is recorded, and a second one ends the
-/// process at once, with exit status 128 plus its number.
+/// Records termination signals: while one of these lives, the first SIGINT or SIGTERM is recorded,
+/// and a second one ends the process at once, with exit status 128 plus its number.
 ///
 /// When the last one is dropped, the previous actions are restored, unless the program has set
-/// others meanwhile. A recorded signal that no user has read is then sent again: none is lost.
+/// other ones meanwhile. A recorded signal that no user has read is then sent again: none is lost.
 #[derive(Debug)]
 pub struct TerminationSignals(());
 
@@ -55,10 +55,10 @@ impl TerminationSignals {
             // Relaxed: the system calls below come long after it, and the handler depends on this
             // word only.
             STATE.set(ARMED);
-            let first = noting().and_then(|action| exchange(ENDING[0], &action));
+            let first = recording().and_then(|action| exchange(SIGNALS[0], &action));
             let first = first.inspect_err(|_| STATE.set(OFF))?;
-            let second = exchange(ENDING[1], &noting()?).inspect_err(|_| {
-                let _ = exchange(ENDING[0], &first);
+            let second = exchange(SIGNALS[1], &recording()?).inspect_err(|_| {
+                let _ = exchange(SIGNALS[0], &first);
                 disarm();
             })?;
             users.previous = Some([first, second]);
@@ -75,7 +75,7 @@ impl TerminationSignals {
         let signal = number(state)?;
         // WHY it can fail harmlessly: while a user records, only this call changes a word with a
         // signal.
-        STATE.compare_exchange_relaxed(state, state | TOLD);
+        STATE.compare_exchange_relaxed(state, state | REPORTED);
         Some(signal)
     }
 }
@@ -88,8 +88,8 @@ impl Drop for TerminationSignals {
             return;
         }
         let previous = users.previous.take();
-        for (signal, previous) in ENDING.into_iter().zip(previous.iter().flatten()) {
-            put_back(signal, previous);
+        for (signal, previous) in SIGNALS.into_iter().zip(previous.iter().flatten()) {
+            restore(signal, previous);
         }
         disarm();
     }
@@ -110,7 +110,7 @@ fn disarm() {
             break state;
         }
     };
-    if let (Some(signal), false) = (number(state), state & TOLD != 0) {
+    if let (Some(signal), false) = (number(state), state & REPORTED != 0) {
         send(signal);
     }
 }
@@ -124,7 +124,7 @@ fn send(signal: c_int) {
 }
 
 /// Records the first signal; the second ends the process.
-extern "C" fn note(signal: c_int) {
+extern "C" fn record(signal: c_int) {
     // Relaxed: the word is self-contained, and `OFF` is stored after the system calls that restored
     // the previous actions.
     loop {
@@ -141,9 +141,9 @@ extern "C" fn note(signal: c_int) {
 }
 
 /// Returns the action that records a signal.
-fn noting() -> io::Result<sigaction> {
-    let mut action = current(ENDING[0])?;
-    action.sa_sigaction = note as *const () as usize;
+fn recording() -> io::Result<sigaction> {
+    let mut action = current(SIGNALS[0])?;
+    action.sa_sigaction = record as *const () as usize;
     // WHY restarting: reads and writes of nodes should not be interrupted.
     action.sa_flags = libc::SA_ONSTACK | libc::SA_RESTART;
     // SAFETY: the set is valid for the write.
@@ -172,8 +172,8 @@ fn change(signal: c_int, action: *const sigaction) -> io::Result<sigaction> {
 }
 
 /// Restores the previous action of a signal, if the present one is ours.
-fn put_back(signal: c_int, previous: &sigaction) {
-    let is_ours = |action: &sigaction| action.sa_sigaction == note as *const () as usize;
+fn restore(signal: c_int, previous: &sigaction) {
+    let is_ours = |action: &sigaction| action.sa_sigaction == record as *const () as usize;
     if current(signal).is_ok_and(|action| is_ours(&action)) {
         // WHY ignored: the same call succeeded when the action was installed.
         let _ = exchange(signal, previous);

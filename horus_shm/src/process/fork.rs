@@ -52,7 +52,7 @@ pub(crate) enum LockFdError {
     Io(#[from] io::Error),
     #[error("all {LOCK_FD_LIMIT} lock descriptors of this process are in use")]
     TableFull,
-    #[error("other threads fork without a pause")]
+    #[error("other threads kept forking")]
     Forking,
 }
 
@@ -220,7 +220,7 @@ extern "C" fn after_fork() {
     }
 }
 
-/// A static that is made anew in a forked child. If a thread of the parent held a mutex in it
+/// A static that is made again in a forked child. If a thread of the parent held a mutex in it
 /// during the fork, that mutex stays locked in a copy that is leaked and never used again.
 #[derive(Debug)]
 pub(crate) struct ForkLocal<T: 'static> {

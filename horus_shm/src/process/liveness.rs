@@ -144,7 +144,10 @@ pub enum RegistryError {
         fault: RegistryFault,
     },
     /// Every entry is taken by a live process. Transient.
-    #[error("all {limit} entries of the registry {} are taken by live processes", path.display())]
+    #[error(
+        "all {limit} entries of the registry {} are taken by live processes: end some",
+        path.display()
+    )]
     Full {
         /// The registry.
         path: PathBuf,
@@ -152,7 +155,7 @@ pub enum RegistryError {
         limit: u64,
     },
     /// This process has joined too many registries. Retry after one was left.
-    #[error("cannot join {}: this process is in {limit} registries, leave one", path.display())]
+    #[error("cannot join {}: this process is in {limit} registries: leave one", path.display())]
     TooManyOpen {
         /// The registry.
         path: PathBuf,
@@ -166,7 +169,7 @@ pub enum RegistryError {
         path: PathBuf,
     },
     /// The directory was removed meanwhile. Transient: open it again.
-    #[error("the directory {} was removed: open it anew", path.display())]
+    #[error("the directory {} was removed: open it again", path.display())]
     Gone {
         /// The directory.
         path: PathBuf,

@@ -1,14 +1,14 @@
 //! The byte contract of a topic file: header, lane blocks, reader blocks, gates, slots.
 //!
 //! ```text
-//!         0  header area    immutable but for `retired`; mapped by nobody, read by `pread`
+//!         0  header area    immutable except `retired`; never mapped, read by `pread`
 //!    64 KiB  lane area      ControlBlock, then one LaneBlock a lane        (publishers write)
 //!       ...  reader area    WaitBlock, ReaderBlocks, then the gates        (readers write)
 //!       ...  lane 0         capacity × stride bytes, reserved when claimed (its owner writes)
 //!       ...  lane 1 ...
 //! ```
 //!
-//! Each part starts on a multiple of [`PART_ALIGN`], so that it can be mapped by itself on every
+//! Each part starts on a multiple of [`PART_ALIGN`], so that it can be mapped separately on every
 //! page size; the file is sparse, and only what is used is reserved. `docs/shared-memory.md`
 //! draws it. A change here is a new [`LAYOUT_VERSION`].
 

@@ -56,7 +56,7 @@ mod tests {
     /// The gate or slot of a dead reader belongs to the live process that frees it for a few
     /// stores.
     #[test]
-    fn what_is_being_freed_is_not_taken() {
+    fn an_entry_that_is_being_freed_is_awaited_and_claimed() {
         const REAPER: u64 = 7;
         let words = [AtomicU64::new(5), AtomicU64::new(REAPER)];
         let mut pauses = 0;
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_taken_is_given_up() {
+    fn claiming_gives_up_when_all_entries_stay_taken() {
         let words = [AtomicU64::new(5)];
         let pauses = || {
             let mut pauses = 0;

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_is_of_the_message_that_it_names() {
+    fn a_sample_counts_only_for_its_own_message() {
         let lane = LaneBlock::<AtomicU64>::default();
         let reader = ReaderBlock::default();
         let at = |ns| move || Duration::from_nanos(ns);

@@ -33,10 +33,10 @@ use waits::Room;
 /// Number of messages in a row that make a burst.
 const BURST_MIN: u64 = 2;
 /// Number of pauses at the end of a burst: some 0.1 µs (AMD Zen 5) to 0.5 µs (Intel since Skylake).
-const REST_PAUSES: u32 = 8;
+const BACK_OFF_PAUSES: u32 = 8;
 /// Number of steps in which a drained lap's cursors are published. WHY not one: publishers should
 /// write meanwhile.
-const RUNS_PER_LAP: u64 = 8;
+const DRAIN_STEPS: u64 = 8;
 
 /// The way in which a reader takes part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -243,7 +243,7 @@ impl RawConsumer {
             return 0;
         }
         let lane = self.next.checked_sub(1).unwrap_or(self.lanes.len() - 1);
-        let limit = self.segment.shape().capacity() / RUNS_PER_LAP;
+        let limit = self.segment.shape().capacity() / DRAIN_STEPS;
         let Self { lanes, received, seen_epoch, .. } = self;
         let reader = &mut lanes[lane].reader;
         let load = |memory: &RawLane, index| {
@@ -334,7 +334,7 @@ impl RawConsumer {
     /// Backs off at the end of a burst, so that the writers can go on, then polls once more.
     ///
     /// WHY: a reader that catches up with a streaming writer takes away the line that is being
-    /// written, message after message. Measured with [`REST_PAUSES`], streaming 1:1, 304 B: 47 → 70
+    /// written, message after message. Measured with [`BACK_OFF_PAUSES`], streaming 1:1, 304 B: 47 → 70
     /// million messages a second. Messages that come one at a time are not delayed.
     ///
     /// # Safety
@@ -342,7 +342,7 @@ impl RawConsumer {
     /// As [`Self::recv`].
     #[cold]
     unsafe fn back_off(&mut self, dst: *mut u8, bytes: usize) -> Polled {
-        for _ in 0..REST_PAUSES {
+        for _ in 0..BACK_OFF_PAUSES {
             std::hint::spin_loop();
         }
         // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.

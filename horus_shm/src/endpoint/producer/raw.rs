@@ -179,7 +179,10 @@ impl RawProducer {
     fn expect_length(&self, bytes: u64) {
         let request = self.segment.shape().request();
         let max = request.payload_bytes;
-        assert!(bytes == max || request.sized && bytes < max, "{bytes} bytes, not {max}");
+        assert!(
+            bytes == max || request.sized && bytes < max,
+            "{bytes} bytes do not fit messages of {max}"
+        );
     }
 
     /// Re-checks after writing: if the file was truncated, the bytes went to private zero pages.

@@ -53,7 +53,7 @@ fn remove_excluded(place: &TopicPath<'_>, stat: &Stat) -> Result<bool, OpenError
         let user = liveness::user_of(stat);
         let user = user.map_or_else(|| "the processes".to_owned(), |user| user.to_string());
         let cure = format!("end {user} that have it open");
-        return Err(place.not_removed("no topic of this library, and open", &cure));
+        return Err(place.not_removed("not a topic of this library, and in use", &cure));
     }
     os::unlink(dir, name).map_err(place.io("removing"))?;
     Ok(true)

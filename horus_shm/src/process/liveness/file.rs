@@ -73,7 +73,7 @@ pub(super) fn open(place: RegistryPath<'_>) -> Result<Attempt<OpenFile>, Registr
         return Ok(Attempt::Again);
     }
     check_ownership(place, &stat)?;
-    let boot_id = os::boot_id().map_err(place.io("learn the boot id for"))?;
+    let boot_id = os::boot_id().map_err(place.io("read the boot id for"))?;
     match Header::read(fd, stat.size_bytes, boot_id).map_err(place.io("read"))? {
         Ok(header) => Ok(Attempt::Done(OpenFile { lock, stat, header })),
         Err(fault) if discard(place, fd, &stat)? => {
@@ -121,12 +121,12 @@ fn is_being_removed(place: RegistryPath<'_>, fd: BorrowedFd<'_>) -> Result<bool,
 /// Creates the registry. It gets its name last, so that at every instruction the name is absent or
 /// its file complete.
 fn give_birth(place: RegistryPath<'_>) -> Result<(), RegistryError> {
-    let boot_id = os::boot_id().map_err(place.io("learn the boot id for"))?;
+    let boot_id = os::boot_id().map_err(place.io("read the boot id for"))?;
     let file = match os::open_unnamed(place.dir) {
         Ok(file) => file,
         Err(error) => return Err(gone_or(place, "create", error)),
     };
-    let header = Header::fresh(boot_id).map_err(place.io("find random numbers for"))?;
+    let header = Header::fresh(boot_id).map_err(place.io("get random numbers for"))?;
     let fd = file.as_fd();
     os::set_len(fd, REGISTRY_BYTES).map_err(place.io("size"))?;
     // WHY reserved now: a later process must not find the file system full when it joins.

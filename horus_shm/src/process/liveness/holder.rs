@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_the_kernel_are_read() {
+    fn lock_lines_of_the_kernel_are_parsed() {
         let wanted = Wanted { registry: 513, byte: 1_099_511_628_289, topic: 7 };
         let lock = "lock:\t1: OFDLCK  ADVISORY  WRITE -1 00:1a:513 1099511628289 1099511628289";
         let others = [

@@ -100,7 +100,7 @@ pub enum RegistryFault {
         wanted_bytes: u64,
     },
     /// The first bytes are not a registry's, or those of the other endianness.
-    #[error("it does not begin as a registry does")]
+    #[error("it does not begin with the magic number of a registry")]
     Magic,
     /// Another release of this library made the file.
     #[error("its layout is version {found}, this library has version {wanted}")]
@@ -305,7 +305,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stat_is_parsed_whatever_the_command_is_called() {
+    fn stat_is_parsed_with_any_command_name() {
         let fields = "S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20 21";
         for comm in ["node", "a b", ") S 1 2 (", "", "((("] {
             let stat = format!("123 ({comm}) {fields}\n");
