@@ -42,7 +42,7 @@ pub fn end_session<W: Word>(block: &LaneBlock<W>) {
 /// The head is loaded first, so that the head of a later session is never paired with an earlier
 /// start. If the head is of an earlier session, the start may lie past it: see [`pass_over`].
 pub fn session<W: Word>(block: &LaneBlock<W>, is_dead: impl Fn(u64) -> bool) -> (u64, Option<u64>) {
-    // ORDERING(head): pairs with the stores in `take_over` and `LaneWriter::write`.
+    // ORDERING(head): pairs with the stores in `take_over` and `LaneWriter::publish`.
     let head = block.head.load(edge::HEAD_SEE).min(POSITION_MAX);
     // ORDERING(owner): pairs with the release in `owner::release`, also through the claim that
     // followed it: a thread that sees the successor sees that the session ended.

@@ -115,7 +115,7 @@ impl<M: InPlace + Clone> LaneWriter<M> {
     /// Returns the reader that has pinned slot `index` with one of its first `pins` pins.
     fn pinned(&self, index: u64, pins: u32) -> Option<u32> {
         let tag = tag(self.memory.lane(), index);
-        // Relaxed: the fence in `begin` orders it after the stamp.
+        // Relaxed: the fence in `begin_beside` orders it after the stamp.
         let mut readers = self.memory.pinners().get();
         readers &= u64::MAX >> (64 - self.memory.reader_limit());
         while readers != 0 {
@@ -169,7 +169,7 @@ pub fn count<W: Word>(block: &LaneBlock<W>) -> (u64, u64) {
     // ORDERING(head): pairs with the store in `LaneWriter::publish`: a thread that sees the head
     // sees every skip before it.
     let head = block.head.load(edge::HEAD_SEE).min(POSITION_MAX);
-    // ORDERING(pin): pairs with the fence in `LaneWriter::begin`, which lies between a head and the
+    // ORDERING(pin): pairs with the fence in `LaneWriter::begin_beside`, which lies between a head and the
     // next skip: a thread that sees the skip sees that head, or a later one.
     let skips = Skips::from_word(block.skips.load(edge::PIN_COUNT));
     // Relaxed: it only bounds how far the writer went meanwhile.
@@ -300,7 +300,7 @@ impl<M: InPlace + Clone> LaneReader<M> {
         // ORDERING(pinned): the reads under this pin's previous value are over. Pairs with the load
         // in `LaneWriter::pinned`.
         word.store(tag(self.memory.lane(), index), edge::PIN_MOVE);
-        // ORDERING(pin): pairs with the fence in `LaneWriter::begin`.
+        // ORDERING(pin): pairs with the fence in `LaneWriter::begin_beside`.
         self.memory.fence(edge::PIN_HOLD);
         // Relaxed: the fence orders it after the pin.
         let held = self.memory.stamp(index).get() == published(self.pos);
@@ -410,7 +410,7 @@ impl<M: InPlace + Clone> LaneReader<M> {
         if !load(&self.memory, index, length as usize) {
             return None;
         }
-        // ORDERING(overwrite): pairs with the fence in `LaneWriter::begin`, which is stronger.
+        // ORDERING(overwrite): pairs with the fence in `LaneWriter::begin_beside`, which is stronger.
         self.memory.fence(edge::OVERWRITE_CHECK);
         // Relaxed: the fence orders it after the payload.
         if self.memory.stamp(index).get() != want {
