@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::protocol::layout::{LaneBlock, ReaderBlock};
 use crate::protocol::sync::Word;
 
-/// One message of a lane is timed in every so many. Reading the clock costs some 20 ns.
+/// One in this many messages of a lane is timed. Reading the clock costs some 20 ns.
 pub const SAMPLE_EVERY: u64 = 256;
 
 /// In a sample's word the upper bits are the time in nanoseconds, the lower ones the position.

@@ -334,8 +334,8 @@ impl RawConsumer {
     /// Backs off at the end of a burst, so that the writers can go on, then polls once more.
     ///
     /// WHY: a reader that catches up with a streaming writer takes away the line that is being
-    /// written, message after message. Measured with [`BACK_OFF_PAUSES`], streaming 1:1, 304 B: 47 → 70
-    /// million messages a second. Messages that come one at a time are not delayed.
+    /// written, message after message. Measured with [`BACK_OFF_PAUSES`], streaming 1:1, 304 B: 47
+    /// → 70 million messages a second. Messages that come one at a time are not delayed.
     ///
     /// # Safety
     ///

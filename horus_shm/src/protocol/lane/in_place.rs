@@ -169,8 +169,8 @@ pub fn count<W: Word>(block: &LaneBlock<W>) -> (u64, u64) {
     // ORDERING(head): pairs with the store in `LaneWriter::publish`: a thread that sees the head
     // sees every skip before it.
     let head = block.head.load(edge::HEAD_SEE).min(POSITION_MAX);
-    // ORDERING(pin): pairs with the fence in `LaneWriter::begin_beside`, which lies between a head and the
-    // next skip: a thread that sees the skip sees that head, or a later one.
+    // ORDERING(pin): pairs with the fence in `LaneWriter::begin_beside`, which lies between a head
+    // and the next skip: a thread that sees the skip sees that head, or a later one.
     let skips = Skips::from_word(block.skips.load(edge::PIN_COUNT));
     // Relaxed: it only bounds how far the writer went meanwhile.
     let now = block.head.get().min(POSITION_MAX);
@@ -410,7 +410,8 @@ impl<M: InPlace + Clone> LaneReader<M> {
         if !load(&self.memory, index, length as usize) {
             return None;
         }
-        // ORDERING(overwrite): pairs with the fence in `LaneWriter::begin_beside`, which is stronger.
+        // ORDERING(overwrite): pairs with the fence in `LaneWriter::begin_beside`, which is
+        // stronger.
         self.memory.fence(edge::OVERWRITE_CHECK);
         // Relaxed: the fence orders it after the payload.
         if self.memory.stamp(index).get() != want {
