@@ -13,6 +13,9 @@
 //! * every message's content is verified, and `sent == received + lost`;
 //! * a round trip halved is labelled `RTT/2`; one way by the TSC is labelled `TSC`;
 //! * the timer's overhead is reported, never subtracted.
+//!
+//! The only callers are the binaries of this crate. An error ends the run and is printed with its
+//! cause; the error types say which there are.
 
 #[cfg(test)]
 use horus_testing as _;

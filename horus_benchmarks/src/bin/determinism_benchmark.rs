@@ -5,10 +5,11 @@ use std::process::ExitCode;
 
 use horus_benchmarks::measure::workload::{Ends, Timing};
 use horus_benchmarks::run::args::Args;
+use horus_benchmarks::run::args::Effort;
 use horus_benchmarks::run::floor::Placement;
 use horus_benchmarks::run::namespace::PrivateNamespace;
 use horus_benchmarks::run::progress::Progress;
-use horus_benchmarks::run::session::{Effort, Session};
+use horus_benchmarks::run::session::Session;
 use horus_benchmarks::scenario::determinism::{self, Run, RunPlan, Unit};
 use horus_benchmarks::scenario::entry::{self, Outcome};
 use horus_benchmarks::transport::packet::Packet16;

@@ -4,13 +4,14 @@ use std::error::Error;
 use std::fs::File;
 use std::process::ExitCode;
 
+use horus_benchmarks::measure::lines::SharedLines;
 use horus_benchmarks::measure::micro::{self, Micro, MicroPlan};
 use horus_benchmarks::measure::payload::size_label;
 use horus_benchmarks::measure::workload::{Turn, alternate};
 use horus_benchmarks::report::rows::Row;
 use horus_benchmarks::run::args::Args;
 use horus_benchmarks::run::bounce::PAUSES_MAX;
-use horus_benchmarks::run::floor::{Floor, Lines, Placement, SharedLines, SpinChoice};
+use horus_benchmarks::run::floor::{Floor, Lines, Placement, SpinChoice};
 use horus_benchmarks::run::namespace::PrivateNamespace;
 use horus_benchmarks::run::progress::Progress;
 use horus_benchmarks::run::session::Session;

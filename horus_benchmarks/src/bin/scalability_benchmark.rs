@@ -8,9 +8,10 @@ use horus_benchmarks::measure::stats;
 use horus_benchmarks::report::figures::Figures;
 use horus_benchmarks::report::rows::Row;
 use horus_benchmarks::run::args::Args;
+use horus_benchmarks::run::args::Effort;
 use horus_benchmarks::run::namespace::PrivateNamespace;
 use horus_benchmarks::run::progress::Progress;
-use horus_benchmarks::run::session::{Effort, Session};
+use horus_benchmarks::run::session::Session;
 use horus_benchmarks::scenario::entry::{self, Outcome};
 use horus_benchmarks::scenario::scaling::{
     CAPACITY, Crew, Crowd, Delivered, Members, ScalingError,

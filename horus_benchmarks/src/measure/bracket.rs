@@ -125,10 +125,6 @@ impl<S> Bracketed<S> {
 /// Runs `subject` until `rounds` runs lie between two rounds of the floor that agree to within
 /// [`STEADY_RATIO_MAX`]; each round of the floor is the end of one bracket and the start of the
 /// next. Gives up on agreement after three times as many.
-///
-/// # Errors
-///
-/// The first error of either.
 pub fn between_floors<S, E>(
     rounds: u32,
     clock: &TscClock,

@@ -25,10 +25,6 @@ pub fn batch(bytes: usize) -> u64 {
 ///
 /// Messages are composed before a batch and verified after it. They are numbered from `first_seq`
 /// on.
-///
-/// # Errors
-///
-/// [`WorkloadError`] for the first message that is lost or corrupt.
 pub fn send_and_receive<P: Payload>(
     link: &mut impl Link<P>,
     plan: &MicroPlan,
@@ -79,10 +75,6 @@ fn verify<P: Payload>(received: &[P], first_seq: u64) -> Result<(), Corrupt> {
 }
 
 /// Streams through the ring in bursts of [`BURST`] messages; composing and verifying included.
-///
-/// # Errors
-///
-/// As [`stream_receive`](crate::measure::stream::stream_receive).
 pub fn stream<P: Payload>(
     link: &mut impl Link<P>,
     plan: &StreamPlan,

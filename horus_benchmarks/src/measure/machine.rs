@@ -71,11 +71,6 @@ impl Machine {
     /// Looks at the system. Call before pinning: the affinity mask is part of the answer.
     ///
     /// Reads files; runs nothing.
-    ///
-    /// # Errors
-    ///
-    /// [`PinError::System`] if the affinity mask cannot be read; what else is missing is
-    /// "unknown".
     pub fn probe(cpus: CpuPair, clock: &TscClock) -> Result<Machine, PinError> {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let mut machine = Machine {

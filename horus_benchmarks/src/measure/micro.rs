@@ -6,9 +6,9 @@
 use std::hint::black_box;
 use std::sync::atomic::{self, AtomicU64};
 
+use crate::measure::lines::SharedLines;
 use crate::measure::stats::Samples;
 use crate::measure::tsc::TickSource;
-use crate::run::floor::SharedLines;
 
 /// Operations per sample where one takes about a nanosecond.
 pub const WORD_BATCH: u64 = 1024;

@@ -40,10 +40,6 @@ pub trait Payload: Copy {
     fn is_intact(&self) -> bool;
 
     /// Verifies that this is message `expected_seq`, whole.
-    ///
-    /// # Errors
-    ///
-    /// [`Corrupt`] if any bit differs.
     #[inline]
     fn check(&self, expected_seq: u64) -> Result<(), Corrupt> {
         let found_seq = self.seq();

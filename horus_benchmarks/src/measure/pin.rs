@@ -53,11 +53,6 @@ impl CpuPair {
 
     /// Takes `requested`, else the first allowed CPU and the first one that shares no core with
     /// it, else the second allowed CPU, else the only one twice.
-    ///
-    /// # Errors
-    ///
-    /// [`PinError::NotAllowed`] for a requested CPU outside the affinity mask;
-    /// [`PinError::System`] if the mask cannot be read.
     pub fn choose(requested: Option<(usize, usize)>) -> Result<CpuPair, PinError> {
         let allowed = allowed_cpus()?;
         let Some((near, far)) = requested else { return Ok(default_pair(&allowed, siblings)) };
@@ -81,10 +76,6 @@ impl CpuPair {
 }
 
 /// The CPUs this thread may run on, ascending.
-///
-/// # Errors
-///
-/// [`PinError::System`] if the kernel refuses, as it does with more than 1024 CPUs.
 pub fn allowed_cpus() -> Result<Vec<usize>, PinError> {
     let mut set = empty_set();
     // SAFETY: the size is that of `set`, which the kernel fills.
@@ -101,11 +92,6 @@ pub fn allowed_cpus() -> Result<Vec<usize>, PinError> {
 }
 
 /// Holds the calling thread, and the threads and processes it starts from now on, on `cpu`.
-///
-/// # Errors
-///
-/// [`PinError::TooLarge`] and [`PinError::NotAllowed`] for a CPU that cannot be used,
-/// [`PinError::System`] for any other refusal.
 pub fn pin_current_thread(cpu: usize) -> Result<(), PinError> {
     let max = libc::CPU_SETSIZE as usize - 1;
     if cpu > max {

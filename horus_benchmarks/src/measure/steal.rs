@@ -36,10 +36,6 @@ pub struct StealWatch {
 
 impl StealWatch {
     /// Watches `cpu` from now on.
-    ///
-    /// # Errors
-    ///
-    /// If the thread cannot be started.
     pub fn start(cpu: usize) -> Result<Self, Box<dyn Error>> {
         let (stop, stopped) = mpsc::channel();
         let thread = thread::Builder::new().name("steal".to_owned()).spawn(move || {
@@ -56,10 +52,6 @@ impl StealWatch {
     }
 
     /// The windows that were whole by now.
-    ///
-    /// # Errors
-    ///
-    /// If the thread panicked.
     pub fn stop(self) -> Result<Windows, Box<dyn Error>> {
         drop(self.stop);
         let readings = self.thread.join().map_err(|_| "the thread that watches panicked")?;

@@ -91,10 +91,6 @@ impl StreamNote {
 
 /// Waits for the receiver's word that it is ready, then sends the whole stream, waiting
 /// (spinning) whenever there is no room.
-///
-/// # Errors
-///
-/// [`WorkloadError`] if there is no room for too long, or the receiver is gone.
 pub fn stream_send<P: Payload>(
     link: &mut impl Link<P>,
     plan: &StreamPlan,
@@ -116,11 +112,6 @@ pub fn stream_send<P: Payload>(
 
 /// Tells the sender that it is ready, then receives until every message has come or is known to
 /// be lost; the last one of a producer never is, in a ring that overwrites the oldest.
-///
-/// # Errors
-///
-/// [`WorkloadError::Corrupt`] for a message that is damaged, repeated or overtaken;
-/// [`WorkloadError::Wait`] if nothing comes any more.
 pub fn stream_receive<P: Payload>(
     link: &mut impl Link<P>,
     plan: &StreamPlan,

@@ -74,11 +74,6 @@ impl Watch {
     }
 
     /// Calls `poll` until it returns something. Uses no `pause`: a `poll` that wants one brings it.
-    ///
-    /// # Errors
-    ///
-    /// [`WaitError::PeerGone`] if the other end is gone, [`WaitError::Stalled`] after the limit.
-    /// Neither is worth a retry.
     #[inline(always)]
     pub fn spin_until<T>(&self, mut poll: impl FnMut() -> Option<T>) -> Result<T, WaitError> {
         let mut wait = Wait { looks: 0, since: None };

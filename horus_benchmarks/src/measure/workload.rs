@@ -21,10 +21,6 @@ pub trait Link<P> {
 
     /// Takes what is there, one message or several, and hands each to `each`; false if there is
     /// nothing. Does not block. For streams: `message` is where a single one goes.
-    ///
-    /// # Errors
-    ///
-    /// What `each` says.
     #[inline(always)]
     fn drain(
         &mut self,
@@ -51,10 +47,6 @@ pub trait Link<P> {
 
     /// Verifies the copies of message `seq` that `poll` kept to itself, where more than one end
     /// receives. Called where nothing is timed.
-    ///
-    /// # Errors
-    ///
-    /// [`Corrupt`] if one of them is not what was sent.
     #[inline(always)]
     fn settle(&mut self, _seq: u64) -> Result<(), Corrupt> {
         Ok(())
@@ -213,10 +205,6 @@ pub struct Echo {
 /// Runs the measuring end of a round: send, wait for the echo, verify it, `plan.messages()` times.
 ///
 /// Messages are composed and verified outside the timed interval. Spins; each wait is bounded.
-///
-/// # Errors
-///
-/// [`WorkloadError`] at the first message that is lost or corrupt.
 pub fn near_end<P: Payload>(
     link: &mut impl Link<P>,
     plan: &RoundPlan,
@@ -256,11 +244,6 @@ pub fn near_end<P: Payload>(
 
 /// Runs the echoing end of a round. A message goes back as it came, so that the near end's check
 /// covers both ways; with [`Timing::OneWay`] it is verified here too, and goes back restamped.
-///
-/// # Errors
-///
-/// [`WorkloadError`] if the near end stops sending, or if a one-way message or a further copy is
-/// corrupt.
 pub fn far_end<P: Payload>(
     link: &mut impl Link<P>,
     plan: &RoundPlan,
@@ -314,10 +297,6 @@ pub struct Alternated {
 /// in the opposite order, so that a drift of the machine favours neither.
 ///
 /// Returns `None` if `rounds` is 0.
-///
-/// # Errors
-///
-/// The first error of either.
 pub fn alternate<E>(
     rounds: u32,
     clock: &TscClock,

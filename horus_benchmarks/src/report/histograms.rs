@@ -44,10 +44,6 @@ impl Timed {
 }
 
 /// Writes the samples of all rows that have any, tagged with their ids; no file if none has.
-///
-/// # Errors
-///
-/// What the file system says.
 pub fn write(rows: &[Row], path: &Path) -> io::Result<()> {
     let timed: Vec<(&Row, &Timed)> =
         rows.iter().filter_map(|row| Some((row, row.samples.as_ref()?))).collect();
@@ -71,10 +67,6 @@ pub fn write(rows: &[Row], path: &Path) -> io::Result<()> {
 }
 
 /// Reads the histograms of a log: their tags, and values in picoseconds.
-///
-/// # Errors
-///
-/// What the file system says; [`io::ErrorKind::InvalidData`] for what is no such log.
 pub fn read(path: &Path) -> io::Result<Vec<(String, Histogram<u64>)>> {
     let mut text = Vec::new();
     File::open(path)?.read_to_end(&mut text)?;

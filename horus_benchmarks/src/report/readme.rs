@@ -91,10 +91,6 @@ pub struct Records {
 impl Records {
     /// Reads the record in the directory `path`, and those in the directories beside it that were
     /// made by the same CPU.
-    ///
-    /// # Errors
-    ///
-    /// [`ReadmeError::Record`] if one of them cannot be read, or the first has no row to show.
     pub fn read(path: &Path) -> Result<Records, ReadmeError> {
         let failed = |error| ReadmeError::Record { path: path.to_owned(), error };
         let shown = Run::read(path).map_err(failed)?;
@@ -172,10 +168,6 @@ impl Records {
 
 /// The newest record below the directory of a CPU: the one of which the run of the program that is
 /// shown began last. A directory that is a record itself is taken as it is.
-///
-/// # Errors
-///
-/// [`ReadmeError::Record`] if there is none.
 pub fn newest(path: &Path) -> Result<PathBuf, ReadmeError> {
     let shown = |path: &Path| path.join(SHOWN).with_extension("json");
     if shown(path).is_file() {
@@ -206,10 +198,6 @@ fn cpu(run: &Run) -> Option<&str> {
 
 /// The document with its tables made anew from `records`, of which the shown one is at `link` (a
 /// path that the document can link to).
-///
-/// # Errors
-///
-/// [`ReadmeError`]: a marker or a row is missing.
 pub fn with_tables(document: &str, records: &Records, link: &str) -> Result<String, ReadmeError> {
     let mut text = document.to_owned();
     let mut tables = 0;
@@ -299,10 +287,6 @@ fn time(ns: f64) -> String {
 }
 
 /// True if the document's tables are those that `records` make.
-///
-/// # Errors
-///
-/// As [`with_tables`].
 pub fn is_current(document: &str, records: &Records, link: &str) -> Result<bool, ReadmeError> {
     Ok(with_tables(document, records, link)? == document)
 }

@@ -208,10 +208,6 @@ impl Report {
     }
 
     /// Writes the report as JSON, and the histograms of its rows beside it (`.hlog`).
-    ///
-    /// # Errors
-    ///
-    /// What the file system says.
     pub fn write_json(&self, path: &Path) -> io::Result<()> {
         let mut text = serde_json::to_string_pretty(self).map_err(io::Error::other)?;
         text.push('\n');

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 use std::process;
 use std::time::Duration;
 
+/// Rounds below which a ratio is no verdict.
+pub const VERDICT_ROUNDS: u32 = 20;
+
 /// Exit code for a command line that is not understood.
 const EXIT_USAGE: i32 = 2;
 
@@ -78,10 +81,6 @@ impl Args {
     }
 
     /// Reads arguments, the program's name not among them. `None` if help is asked for.
-    ///
-    /// # Errors
-    ///
-    /// [`ArgsError`] for the first argument that is not understood.
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Option<Args>, ArgsError> {
         let mut args = Args::default();
         let mut rest = arguments.into_iter();
@@ -105,6 +104,28 @@ impl Args {
     /// Whether a row of this id was asked for.
     pub fn wants(&self, id: &str) -> bool {
         self.filter.as_deref().is_none_or(|part| id.contains(part))
+    }
+}
+
+/// How much is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Effort {
+    /// Alternating rounds of floor and subject.
+    pub rounds: u32,
+    /// Messages per round that are verified but not timed.
+    pub warm_up: u64,
+    /// Messages per round that are timed.
+    pub samples: u64,
+}
+
+impl Effort {
+    /// From the command line: 60 rounds of 50 000 messages, with `--quick` 20 of 20 000; a tenth
+    /// as many again to warm up.
+    pub fn new(args: &Args) -> Effort {
+        let (rounds, samples) = if args.quick { (VERDICT_ROUNDS, 20_000) } else { (60, 50_000) };
+        let samples = args.samples.unwrap_or(samples);
+        let rounds = args.rounds.unwrap_or(rounds);
+        Effort { rounds, warm_up: samples.div_ceil(10), samples }
     }
 }
 
@@ -177,5 +198,14 @@ mod tests {
         assert!(args.wants("floor/cross_thread/two_lines/8B"));
         assert!(!args.wants("floor/cross_thread/one_line/8B"));
         assert!(Args::default().wants("anything"));
+    }
+
+    #[test]
+    fn the_command_line_overrides_the_default_effort() {
+        assert_eq!(Effort::new(&Args::default()).rounds, 60);
+        let quick = Args { quick: true, ..Args::default() };
+        assert_eq!(Effort::new(&quick).rounds, VERDICT_ROUNDS);
+        let asked = Args { rounds: Some(3), samples: Some(15), ..quick };
+        assert_eq!(Effort::new(&asked), Effort { rounds: 3, warm_up: 2, samples: 15 });
     }
 }

@@ -4,13 +4,13 @@ use std::sync::atomic;
 
 use serde::{Deserialize, Serialize};
 
+use crate::measure::lines::{Line, SharedLines};
 use crate::measure::payload::Seq;
 use crate::measure::tsc::TickSource;
 use crate::measure::wait::Watch;
 use crate::measure::workload::{
     Echo, Link, Round, RoundPlan, Timing, WorkloadError, far_end, near_end,
 };
-use crate::run::floor::{Line, SharedLines};
 
 /// How many cache lines the floor uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,10 +39,6 @@ pub struct FloorJob {
 }
 
 /// Runs the measuring end of a round. The lines are clear and the far end has got the same job.
-///
-/// # Errors
-///
-/// As [`near_end`].
 pub fn run_near(
     memory: &SharedLines,
     job: &FloorJob,
@@ -57,10 +53,6 @@ pub fn run_near(
 }
 
 /// Runs the echoing end of a round.
-///
-/// # Errors
-///
-/// As [`far_end`].
 pub fn run_far(memory: &SharedLines, job: &FloorJob, watch: &Watch) -> Result<Echo, WorkloadError> {
     match job.pauses {
         0 => far::<0>(memory, job, watch),

@@ -60,10 +60,6 @@ pub struct ChildProcess {
 
 impl ChildProcess {
     /// Starts another process of this very binary.
-    ///
-    /// # Errors
-    ///
-    /// [`ChildError::Spawn`] if the kernel refuses.
     pub fn spawn(spec: &ChildSpec<'_>) -> Result<ChildProcess, ChildError> {
         let binary = std::env::current_exe().map_err(ChildError::Spawn)?;
         let memory = spec.memory.map(|fd| fd.as_raw_fd());
@@ -88,21 +84,12 @@ impl ChildProcess {
     }
 
     /// Sends one line. Does not block unless 64 KiB are unread.
-    ///
-    /// # Errors
-    ///
-    /// [`ChildError::Died`] if the child has ended, [`ChildError::Pipe`] for any other failure.
     pub fn send_line(&mut self, line: &str) -> Result<(), ChildError> {
         let sent = self.jobs.write_all(format!("{line}\n").as_bytes());
         sent.map_err(|error| self.died_or(ChildError::Pipe(error)))
     }
 
     /// Waits for one line, at most `limit`.
-    ///
-    /// # Errors
-    ///
-    /// [`ChildError::Died`] if the child ended without one, [`ChildError::Silent`] after `limit`,
-    /// [`ChildError::Pipe`] if the pipe fails.
     pub fn receive_line(&mut self, limit: Duration) -> Result<String, ChildError> {
         // WHY: a line is asked for only after a job, and a job gets one line, so nothing is left
         // in the buffer that `poll` would not see.
@@ -181,10 +168,6 @@ impl ChildContext {
     }
 
     /// The memory that came with the role, opened anew.
-    ///
-    /// # Errors
-    ///
-    /// If none was passed, or it cannot be opened.
     pub fn memory(&self) -> io::Result<File> {
         let fd = self.memory.ok_or_else(|| io::Error::other("this role came without memory"))?;
         File::options().read(true).write(true).open(format!("/proc/self/fd/{fd}"))

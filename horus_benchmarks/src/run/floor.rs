@@ -6,34 +6,27 @@
 //! ```
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, FromRawFd};
+use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{self, AtomicU64};
 
-use memmap2::MmapRaw;
 use serde::{Deserialize, Serialize};
 
+use crate::measure::lines::SharedLines;
 use crate::measure::pin::CpuPair;
 use crate::measure::stats::{self, Samples};
 use crate::measure::tsc::{OffsetCheck, TickSource, TscClock};
 use crate::measure::wait::Watch;
 use crate::measure::workload::{Echo, Round, RoundPlan, Timing, WorkloadError};
+use crate::run::args::Effort;
 pub use crate::run::bounce::Lines;
 use crate::run::bounce::{self, FloorJob, PAUSES_MAX};
 use crate::run::child::{ChildContext, ChildSpec};
 use crate::run::peer::{self, Peer, PeerError};
-use crate::run::session::Effort;
 
 /// The role of a child process that is the floor's far end; serve it with [`serve_child`].
 pub const FLOOR_ROLE: &str = "floor";
-
-/// Distance of two lines. WHY: 128 and not 64, since CPUs fetch lines in pairs.
-const LINE_BYTES: usize = 128;
-
-const LINES: usize = 2;
 
 /// Rounds with each number of pauses from which the best one is reported; fewer if the run has
 /// fewer.
@@ -44,102 +37,6 @@ const ROUNDS_REMEMBERED: usize = 5;
 
 /// Messages timed per round of that choice; fewer if the run's rounds are shorter.
 const CHOICE_SAMPLES: u64 = 4_000;
-
-/// One cache line (two, for the prefetcher) of words.
-#[repr(C, align(128))]
-#[derive(Debug)]
-pub struct Line {
-    /// The words; the first one is the one that bounces.
-    pub words: [AtomicU64; LINE_BYTES / size_of::<AtomicU64>()],
-}
-
-const _: () = assert!(size_of::<Line>() == LINE_BYTES);
-
-/// Two lines of memory that threads and processes share: an anonymous file, mapped.
-#[derive(Debug)]
-pub struct SharedLines {
-    file: File,
-    map: MmapRaw,
-}
-
-impl SharedLines {
-    /// Makes and maps an anonymous file (memfd) of zeroes. It vanishes with its last user.
-    ///
-    /// # Errors
-    ///
-    /// What the kernel says.
-    pub fn create() -> io::Result<SharedLines> {
-        // SAFETY: the name is a constant, terminated string.
-        let fd = unsafe { libc::memfd_create(c"horus-bench".as_ptr(), libc::MFD_CLOEXEC) };
-        if fd == -1 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the descriptor is new and nobody else's.
-        let file = unsafe { File::from_raw_fd(fd) };
-        SharedLines::map_new(file)
-    }
-
-    /// Gives the new, empty `file` its size, and maps it.
-    ///
-    /// # Errors
-    ///
-    /// What the kernel says.
-    pub fn map_new(file: File) -> io::Result<SharedLines> {
-        file.set_len((LINES * LINE_BYTES) as u64)?;
-        SharedLines::map(file)
-    }
-
-    /// Maps the first two lines of `file`, which must not shrink while this lives.
-    ///
-    /// # Errors
-    ///
-    /// If the file is too short or cannot be mapped.
-    pub fn map(file: File) -> io::Result<SharedLines> {
-        if file.metadata()?.len() < (LINES * LINE_BYTES) as u64 {
-            return Err(io::Error::other("the file is too short for two lines"));
-        }
-        let map = memmap2::MmapOptions::new().len(LINES * LINE_BYTES).map_raw(&file)?;
-        Ok(SharedLines { file, map })
-    }
-
-    /// Maps the same memory once more, at another address.
-    ///
-    /// # Errors
-    ///
-    /// What the kernel says.
-    pub fn map_again(&self) -> io::Result<SharedLines> {
-        SharedLines::map(self.file.try_clone()?)
-    }
-
-    /// Line `index`: 0 or 1.
-    ///
-    /// # Panics
-    ///
-    /// If there is no such line.
-    pub fn line(&self, index: usize) -> &Line {
-        assert!(index < LINES, "line {index} of {LINES}");
-        let first = self.map.as_mut_ptr().cast::<Line>();
-        let line = first.wrapping_add(index);
-        // SAFETY: `line` is inside the mapping, which is page-aligned and lives as long as `self`;
-        // every process reaches these bytes through atomics only, and any bytes are valid ones.
-        unsafe { &*line }
-    }
-
-    fn clear(&self) {
-        for line in 0..LINES {
-            for word in &self.line(line).words {
-                // Relaxed: the far end is idle, and the job that wakes it orders the memory.
-                word.store(0, atomic::Ordering::Relaxed);
-            }
-        }
-    }
-}
-
-impl AsFd for SharedLines {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
-    }
-}
 
 /// Where the two ends are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -213,10 +110,6 @@ impl Floor {
     /// `effort`, and in some 100 ms on two CPUs.
     ///
     /// The caller is pinned to `cpus.near`, and its `main` serves [`FLOOR_ROLE`].
-    ///
-    /// # Errors
-    ///
-    /// [`FloorError`] if there is no memory, or no far end.
     pub fn new(
         placement: Placement,
         cpus: CpuPair,
@@ -257,10 +150,6 @@ impl Floor {
     /// WHY: how to spin best changes with where the machine puts the two CPUs, which a virtual one
     /// may do at any moment; a floor that is not the lowest would flatter what stands on it. And
     /// the best of each single round would be a stroke of luck, with which no ring can compare.
-    ///
-    /// # Errors
-    ///
-    /// [`FloorError`] if either end fails; the floor is then of no further use.
     pub fn round(&mut self, lines: Lines, warm_up: u64, samples: u64) -> Result<Round, FloorError> {
         let plan = plan(Timing::RoundTrip, warm_up, samples.div_ceil(u64::from(PAUSES_MAX) + 1));
         let mut best: Option<(f64, Round)> = None;
@@ -281,10 +170,6 @@ impl Floor {
     }
 
     /// Sends stamped messages both ways to see whether the two cores' counters agree.
-    ///
-    /// # Errors
-    ///
-    /// As [`round`](Self::round).
     pub fn check_offset(&mut self, clock: &TscClock) -> Result<OffsetCheck, FloorError> {
         let plan = plan(Timing::OneWay, self.choice.warm_up, self.choice.samples * 5);
         let (near, far) = self.run(Lines::Two, self.pauses, plan)?;
@@ -351,22 +236,6 @@ mod tests {
 
     use super::*;
     use crate::measure::pin;
-
-    #[test]
-    fn two_mappings_of_one_memory_show_the_same_words() {
-        let first = SharedLines::create().unwrap();
-        let second = first.map_again().unwrap();
-        first.line(1).words[3].store(42, atomic::Ordering::Relaxed);
-        assert_eq!(second.line(1).words[3].load(atomic::Ordering::Relaxed), 42);
-        assert_eq!(second.line(0).words[3].load(atomic::Ordering::Relaxed), 0);
-    }
-
-    #[test]
-    fn a_file_too_short_for_the_lines_is_refused() {
-        let file = tempfile::tempfile().unwrap();
-        file.set_len((LINES * LINE_BYTES - 1) as u64).unwrap();
-        assert!(SharedLines::map(file).is_err());
-    }
 
     #[test]
     fn rounds_of_either_floor_may_follow_each_other() {

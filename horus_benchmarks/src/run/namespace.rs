@@ -30,10 +30,6 @@ pub struct PrivateNamespace {
 
 impl PrivateNamespace {
     /// Makes a new directory that only this user can enter.
-    ///
-    /// # Errors
-    ///
-    /// What the file system says.
     pub fn create() -> io::Result<PrivateNamespace> {
         let shared = Path::new(SHARED_MEMORY);
         let base = if shared.is_dir() { shared.to_owned() } else { std::env::temp_dir() };
@@ -61,10 +57,6 @@ impl PrivateNamespace {
 
     /// The namespace, for this process; a child with the [`environment`](Self::environment) gets
     /// it from [`Namespace::current`].
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Namespace::open`].
     pub fn open(&self) -> Result<Arc<Namespace>, NamespaceError> {
         Namespace::open(&NamespaceConfig::new(&self.directory, NamespaceName::new(NAME)?))
     }

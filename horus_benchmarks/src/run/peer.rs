@@ -63,10 +63,6 @@ where
     ///
     /// The service spins through the [`Watch`] it is given, which ends the wait when the peer is
     /// dropped. It need not be `Send`. `share_cpu` says that the caller runs on the same CPU.
-    ///
-    /// # Errors
-    ///
-    /// [`PeerError::Thread`] if the kernel refuses.
     pub fn thread_with<S>(
         cpu: usize,
         share_cpu: bool,
@@ -81,10 +77,6 @@ where
     }
 
     /// [`thread_with`](Self::thread_with) a service that is there already.
-    ///
-    /// # Errors
-    ///
-    /// As there.
     pub fn thread<S>(cpu: usize, share_cpu: bool, service: S) -> Result<Peer<J, R>, PeerError>
     where
         S: FnMut(J, &Watch) -> Result<R, String> + Send + 'static,
@@ -93,10 +85,6 @@ where
     }
 
     /// Starts a child process of this binary, whose `main` must [`serve`] the role.
-    ///
-    /// # Errors
-    ///
-    /// [`PeerError::Child`] if the kernel refuses.
     pub fn process(spec: &ChildSpec<'_>) -> Result<Peer<J, R>, PeerError> {
         let child = ChildProcess::spawn(spec)?;
         let watch = Watch::new(spec.share_cpu, child.death_watch());
@@ -109,10 +97,6 @@ where
     }
 
     /// Hands over a job and returns at once. Call [`finish`](Self::finish) before the next one.
-    ///
-    /// # Errors
-    ///
-    /// Any [`PeerError`] if the far end has ended or the job cannot be encoded.
     pub fn start(&mut self, job: J) -> Result<(), PeerError> {
         match &mut self.far {
             Far::Thread(thread) => thread.send(job),
@@ -121,11 +105,6 @@ where
     }
 
     /// Waits for the answer to the job that was started, at most [`STALL_LIMIT`].
-    ///
-    /// # Errors
-    ///
-    /// [`PeerError::Failed`] if the job failed at the far end; any other variant if the far end
-    /// ended or is silent.
     pub fn finish(&mut self) -> Result<R, PeerError> {
         let answer = match &mut self.far {
             Far::Thread(thread) => thread.receive()?,
@@ -135,10 +114,6 @@ where
     }
 
     /// [`start`](Self::start) and [`finish`](Self::finish): for jobs such as opening a topic.
-    ///
-    /// # Errors
-    ///
-    /// Those of both.
     pub fn call(&mut self, job: J) -> Result<R, PeerError> {
         self.start(job)?;
         self.finish()

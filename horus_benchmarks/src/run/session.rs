@@ -11,35 +11,10 @@ use crate::measure::tsc::TscClock;
 use crate::report::goals;
 use crate::report::rows::Report;
 use crate::report::table;
-use crate::run::args::Args;
-
-/// Rounds below which a ratio is no verdict.
-pub const VERDICT_ROUNDS: u32 = 20;
+use crate::run::args::{Args, Effort, VERDICT_ROUNDS};
 
 /// How long the counter is compared with the clock.
 const CALIBRATION: Duration = Duration::from_millis(100);
-
-/// How much is measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Effort {
-    /// Alternating rounds of floor and subject.
-    pub rounds: u32,
-    /// Messages per round that are verified but not timed.
-    pub warm_up: u64,
-    /// Messages per round that are timed.
-    pub samples: u64,
-}
-
-impl Effort {
-    /// From the command line: 60 rounds of 50 000 messages, with `--quick` 20 of 20 000; a tenth
-    /// as many again to warm up.
-    pub fn new(args: &Args) -> Effort {
-        let (rounds, samples) = if args.quick { (VERDICT_ROUNDS, 20_000) } else { (60, 50_000) };
-        let samples = args.samples.unwrap_or(samples);
-        let rounds = args.rounds.unwrap_or(rounds);
-        Effort { rounds, warm_up: samples.div_ceil(10), samples }
-    }
-}
 
 /// What every benchmark needs while it runs.
 #[derive(Debug)]
@@ -62,10 +37,6 @@ impl Session {
     /// Chooses CPUs, calibrates the timer, looks at the machine, and pins the calling thread.
     ///
     /// Sleeps for 100 ms and runs `git`.
-    ///
-    /// # Errors
-    ///
-    /// [`PinError`] if the CPUs asked for cannot be used.
     pub fn begin(args: Args) -> Result<Session, PinError> {
         let effort = Effort::new(&args);
         let mut session = Session::begin_with(args, effort)?;
@@ -77,10 +48,6 @@ impl Session {
     }
 
     /// As [`begin`](Self::begin), for a benchmark without ratios, whose effort is its own.
-    ///
-    /// # Errors
-    ///
-    /// As `begin`.
     pub fn begin_with(args: Args, effort: Effort) -> Result<Session, PinError> {
         let cpus = CpuPair::choose(args.cpus)?;
         let clock = TscClock::calibrate(CALIBRATION);
@@ -103,10 +70,6 @@ impl Session {
 
     /// Prints the report and what became of the goals, which is noted among the settings; if asked
     /// for, writes the JSON and the histograms.
-    ///
-    /// # Errors
-    ///
-    /// If the file cannot be written; the table has been printed by then.
     pub fn finish(mut self) -> io::Result<()> {
         self.report.machine.note_steal(self.cpu_times, CpuTimes::now(&self.cpus.both()));
         let verdicts = goals::verdicts(&self.report.rows, &self.report.settings);
@@ -133,18 +96,4 @@ pub fn exit_code(name: &str, outcome: Result<(), Box<dyn Error>>) -> ExitCode {
     }
     eprintln!("{message}");
     ExitCode::FAILURE
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_command_line_overrides_the_default_effort() {
-        assert_eq!(Effort::new(&Args::default()).rounds, 60);
-        let quick = Args { quick: true, ..Args::default() };
-        assert_eq!(Effort::new(&quick).rounds, VERDICT_ROUNDS);
-        let asked = Args { rounds: Some(3), samples: Some(15), ..quick };
-        assert_eq!(Effort::new(&asked), Effort { rounds: 3, warm_up: 2, samples: 15 });
-    }
 }

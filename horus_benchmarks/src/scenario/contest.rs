@@ -117,19 +117,11 @@ impl<M> Measured<M> {
 
 impl<W: Way> Arena<'_, W> {
     /// Ping-pong of all entrants in turn; each row beside the floor of the same rounds.
-    ///
-    /// # Errors
-    ///
-    /// If a side fails.
     pub fn latency(&mut self, group: &Group<W>) -> Result<(), Box<dyn Error>> {
         self.latency_as(group, None)
     }
 
     /// [`latency`](Self::latency) of one of ours and one of theirs, compared in the row `versus`.
-    ///
-    /// # Errors
-    ///
-    /// As there.
     pub fn latency_as(
         &mut self,
         group: &Group<W>,
@@ -169,20 +161,12 @@ impl<W: Way> Arena<'_, W> {
     }
 
     /// Streams of all entrants in turn, each for about `time`.
-    ///
-    /// # Errors
-    ///
-    /// If a side fails, or loses what its way may not lose.
     pub fn throughput(&mut self, group: &Group<W>, time: Duration) -> Result<(), Box<dyn Error>> {
         self.throughput_as(group, time, None)
     }
 
     /// [`throughput`](Self::throughput) of one of ours and one of theirs, compared in the row
     /// `versus`.
-    ///
-    /// # Errors
-    ///
-    /// As there.
     pub fn throughput_as(
         &mut self,
         group: &Group<W>,
@@ -195,10 +179,6 @@ impl<W: Way> Arena<'_, W> {
     /// [`throughput`](Self::throughput) in streams of about `time`, of which each round has
     /// `parts`: their median is the round's. WHY: on a machine with other work to do, both ends
     /// have their CPUs at the same time for short whiles only.
-    ///
-    /// # Errors
-    ///
-    /// As there.
     pub fn throughput_in_parts(
         &mut self,
         group: &Group<W>,

@@ -51,10 +51,6 @@ pub struct Run {
 impl Run {
     /// Sends a message and receives it, over and over, in one thread. Each is timed by itself, from
     /// before the send to after it was received, and verified.
-    ///
-    /// # Errors
-    ///
-    /// [`Corrupt`] for the first message that is lost or not what was sent.
     pub fn measure<P: Payload>(link: &mut impl Link<P>, plan: &RunPlan) -> Result<Run, Corrupt> {
         let mut run = Run::default();
         for seq in 1..=plan.warm_up + plan.samples {

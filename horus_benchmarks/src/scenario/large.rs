@@ -160,10 +160,6 @@ impl fmt::Debug for LargePair {
 
 impl LargePair {
     /// Starts the far end, pinned to `cpus.far`. The caller is pinned to `cpus.near`.
-    ///
-    /// # Errors
-    ///
-    /// [`LargeError`].
     pub fn start(
         cpus: CpuPair,
         source: TickSource,
@@ -176,10 +172,6 @@ impl LargePair {
     }
 
     /// Opens topics for messages of `bytes` bytes of data.
-    ///
-    /// # Errors
-    ///
-    /// [`LargeError`].
     pub fn open(&mut self, bytes: usize) -> Result<(), LargeError> {
         self.opened += 1;
         let number = self.opened;
@@ -192,10 +184,6 @@ impl LargePair {
     }
 
     /// Sends `warm_up` messages and then `samples`; the ticks of each of those.
-    ///
-    /// # Errors
-    ///
-    /// [`LargeError`].
     pub fn round(
         &mut self,
         manner: Manner,
@@ -340,10 +328,6 @@ impl Copies {
     }
 
     /// Copies once; the ticks that it took.
-    ///
-    /// # Errors
-    ///
-    /// [`Corrupt`] if the copy is not what was copied.
     pub fn copy(&mut self, source: TickSource) -> Result<u64, Corrupt> {
         let seq = self.next_seq;
         self.next_seq += 1;

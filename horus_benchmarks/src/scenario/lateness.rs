@@ -188,10 +188,6 @@ fn room(ticks: u64) -> Vec<Begun> {
 }
 
 /// A node of the scheduler with a rate, a core and a priority.
-///
-/// # Errors
-///
-/// What the scheduler says, or if the node did not come to its end in time.
 pub fn of_node(
     plan: &LatenessPlan,
     namespace: &Arc<Namespace>,
@@ -229,10 +225,6 @@ pub fn of_node(
 
 /// The floor: a thread with the same core and priority that sleeps until each due time, and does
 /// nothing else.
-///
-/// # Errors
-///
-/// If the thread cannot be started.
 pub fn of_sleep(plan: LatenessPlan) -> Result<Lateness, Box<dyn Error>> {
     let thread = thread::Builder::new().name("floor".to_owned());
     let sleeper = thread.spawn(move || sleep_at(&plan))?;

@@ -18,10 +18,6 @@ const SEED: u64 = 7;
 const OURS: usize = 0;
 
 /// Adds the row `id` that compares figures of rounds next to each other, of `count` messages.
-///
-/// # Errors
-///
-/// If there are no rounds.
 pub fn push(
     session: &mut Session,
     id: &str,
@@ -35,10 +31,6 @@ pub fn push(
 }
 
 /// Sends and receives in this thread over both paths, in turn: the row `id`, and one of each.
-///
-/// # Errors
-///
-/// If a path cannot be opened, or a message is not what was sent.
 pub fn same_thread(
     session: &mut Session,
     private: &PrivateNamespace,

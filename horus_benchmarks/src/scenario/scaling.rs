@@ -175,10 +175,6 @@ impl Crew {
     /// Starts all members, pinned to `cpus` in turn; where these are not enough, those that wait
     /// give theirs away.
     ///
-    /// # Errors
-    ///
-    /// [`ScalingError`].
-    ///
     /// # Panics
     ///
     /// If there are no CPUs.
@@ -213,10 +209,6 @@ impl Crew {
     }
 
     /// One stream: `messages` of each publisher, on a new topic.
-    ///
-    /// # Errors
-    ///
-    /// [`ScalingError`].
     pub fn stream(&mut self, messages: u64) -> Result<Delivered, ScalingError> {
         self.opened += 1;
         let (number, source) = (self.opened, self.source);

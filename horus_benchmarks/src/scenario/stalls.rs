@@ -35,10 +35,6 @@ pub struct Stalls {
 
 impl Stalls {
     /// Looks for them on a processor, with a priority under SCHED_FIFO, for about this long.
-    ///
-    /// # Errors
-    ///
-    /// If the thread cannot be started.
     pub fn find(cpu: usize, priority: u8, time: Duration) -> Result<Self, Box<dyn Error>> {
         let thread = thread::Builder::new().name("stalls".to_owned());
         let looking = thread.spawn(move || look(cpu, priority, time))?;

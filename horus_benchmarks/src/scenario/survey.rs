@@ -60,10 +60,6 @@ pub struct Survey {
 
 impl Survey {
     /// Begins a run of about `rows` rows: 40 rounds of 20 000 messages, with `--quick` 20 of 6000.
-    ///
-    /// # Errors
-    ///
-    /// As [`Session::begin`], and if there is no place for shared files.
     pub fn begin(mut args: Args, rows: usize) -> Result<Survey, Box<dyn Error>> {
         let (rounds, samples) = if args.quick { QUICK } else { FULL };
         args.rounds.get_or_insert(rounds);
@@ -95,10 +91,6 @@ impl Survey {
     }
 
     /// Ends the session: see [`Session::finish`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Session::finish`].
     pub fn finish(self) -> Outcome {
         self.progress.finish();
         Ok(self.session.finish()?)
@@ -123,10 +115,6 @@ impl Survey {
     }
 
     /// Rows of both ends in one thread: no latency, but the instructions of `send` and `recv`.
-    ///
-    /// # Errors
-    ///
-    /// If a path cannot be opened, or a message is not what was sent.
     pub fn one_thread(&mut self, one_way: &[Path], streams: &[Path]) -> Outcome {
         for &path in one_way {
             let id = format!("one_way/same_thread/{}", path.id());
@@ -185,10 +173,6 @@ impl Survey {
     }
 
     /// All rows of one placement of two ends, and the floor they were measured beside.
-    ///
-    /// # Errors
-    ///
-    /// If an end fails, or a message is lost where none may be or is not what was sent.
     pub fn two_ends(
         &mut self,
         placement: Placement,
@@ -341,10 +325,6 @@ impl Ends<'_> {
 
 /// A stream from the near side to the far side; on a duplex ring, what both sides received of what
 /// both sent.
-///
-/// # Errors
-///
-/// As [`PathPair::stream`] and [`PathPair::exchange`].
 pub fn carry(
     pair: &mut PathPair,
     path: Path,

@@ -71,10 +71,6 @@ impl<const KIND: bool> Node for Handler<KIND> {
 
 impl Swapping {
     /// Starts the scheduler.
-    ///
-    /// # Errors
-    ///
-    /// What the topic or the scheduler says.
     pub fn start(namespace: &Arc<Namespace>) -> Result<Swapping, Box<dyn Error>> {
         let topic = || Topic::<Packet16>::builder(TOPIC).namespace(namespace);
         let (publisher, subscriber) = (topic().publisher()?, topic().subscriber()?);
@@ -89,10 +85,6 @@ impl Swapping {
 
     /// Swaps the node so often. Before each swap messages are sent, which the node has not received
     /// by then: its successor has to.
-    ///
-    /// # Errors
-    ///
-    /// If a swap is not carried out, or a message is not the one that is due.
     pub fn round(&mut self, source: TickSource, swaps: u64) -> Result<Swapped, Box<dyn Error>> {
         let mut ticks = Samples::new();
         let begin = source.start();

@@ -47,10 +47,6 @@ impl Node for Counting {
 
 impl Ticking {
     /// Starts `nodes` nodes, timed by the kernel's clock or the one that the scheduler chooses.
-    ///
-    /// # Errors
-    ///
-    /// What the scheduler says.
     pub fn start(
         nodes: u64,
         by_kernel: bool,
@@ -100,10 +96,6 @@ impl Ticking {
 
     /// Stops, and makes sure that every node had its turn in every round, by its own count and by
     /// the scheduler's.
-    ///
-    /// # Errors
-    ///
-    /// If one had not.
     pub fn finish(self) -> Result<(), TickingError> {
         let report = self.running.finish()?;
         let told: u64 = report.nodes.iter().map(|node| node.metrics.ticks).sum();

@@ -25,13 +25,13 @@ use std::time::{Duration, Instant};
 use horus_shm::Namespace;
 use serde::{Deserialize, Serialize};
 
+use crate::measure::lines::SharedLines;
 use crate::measure::payload::Payload;
 use crate::measure::pin::CpuPair;
 use crate::measure::stats::Samples;
 use crate::measure::tsc::{TickSource, Ticks};
 use crate::measure::wait::{STALL_LIMIT, WaitError, Watch};
 use crate::run::child::{ChildContext, ChildSpec};
-use crate::run::floor::SharedLines;
 use crate::run::namespace::PrivateNamespace;
 use crate::run::peer::{self, Peer, PeerError};
 use crate::transport::packet::Packet16;
@@ -254,10 +254,6 @@ impl fmt::Debug for WakeupPair {
 impl WakeupPair {
     /// Starts the far end, pinned to `cpus.far`, and opens `ways`. The caller is pinned to
     /// `cpus.near`, and its `main` serves [`WAKEUP_ROLE`].
-    ///
-    /// # Errors
-    ///
-    /// [`WakeupError`].
     pub fn start(
         ways: &[Way],
         cpus: CpuPair,
@@ -285,10 +281,6 @@ impl WakeupPair {
     }
 
     /// One round of `way`: each message wakes the far end, which is asleep for sure.
-    ///
-    /// # Errors
-    ///
-    /// [`WakeupError`].
     pub fn round(&mut self, way: Way, warm_up: u64, samples: u64) -> Result<Woken, WakeupError> {
         let plan = WakeupPlan { source: self.source, warm_up, samples, before: self.sent };
         self.sent = *plan.numbers().end();
@@ -314,10 +306,6 @@ impl WakeupPair {
     }
 
     /// Closes both ends of all ways.
-    ///
-    /// # Errors
-    ///
-    /// [`WakeupError::Peer`].
     pub fn close(mut self) -> Result<(), WakeupError> {
         self.peer.call(Job::Close)?;
         Ok(())

@@ -15,11 +15,6 @@ const JOINED: &str = "there is room for two";
 
 /// Opens both sides of a path over channels, there and back: the near one, and the one that is
 /// handed to the far thread.
-///
-/// # Errors
-///
-/// [`OpenPathError::NotThisWay`] if the path is not one between threads, or the message is not one
-/// of [`Size::ALL`].
 pub fn pair(path: Path) -> Result<Sides, OpenPathError> {
     match path.size {
         Size::Small => pair_of::<Packet16>(path),
@@ -30,10 +25,6 @@ pub fn pair(path: Path) -> Result<Sides, OpenPathError> {
 }
 
 /// Opens a path over one channel, for one thread that sends and receives.
-///
-/// # Errors
-///
-/// As [`pair`].
 pub fn looped(path: Path) -> Result<Box<dyn Side>, OpenPathError> {
     match path.size {
         Size::Small => loop_of::<Packet16>(path),

@@ -220,10 +220,6 @@ impl Meeting {
     }
 
     /// Takes what was left there.
-    ///
-    /// # Errors
-    ///
-    /// [`OpenPathError::System`] if nothing was.
     pub fn take(&self) -> Result<Box<dyn Side>, OpenPathError> {
         let side = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         let side = side.ok_or_else(|| std::io::Error::other("nobody made this side"))?;
@@ -358,10 +354,6 @@ pub const IN_ONE_THREAD: [Maker; 8] = {
 };
 
 /// A send and a receive on one thread, over and over: see [`loopback::send_and_receive`].
-///
-/// # Errors
-///
-/// As there.
 pub fn in_one_thread(maker: Maker, width: Width, plan: &MicroPlan) -> Result<Micro, WorkloadError> {
     match width {
         Width::B8 => looped::<Seq>(maker, plan),

@@ -119,10 +119,6 @@ impl<P: Payload, R: Rx<P>> Rx<P> for Others<R, P> {
 
 /// Sends every other message of the plan (the `first` side its first one, the third, …) and
 /// receives all of them, those of both sides, at once: each is verified, each loss is counted.
-///
-/// # Errors
-///
-/// As [`stream_receive`](crate::measure::stream::stream_receive).
 pub fn exchange<P: Payload>(
     link: &mut Joined<impl Tx<P>, impl Rx<P>>,
     plan: &StreamPlan,

@@ -29,10 +29,6 @@ pub trait Rx<P> {
     }
 
     /// See [`Link::drain`].
-    ///
-    /// # Errors
-    ///
-    /// As there.
     #[inline(always)]
     fn drain(
         &mut self,
@@ -47,10 +43,6 @@ pub trait Rx<P> {
     }
 
     /// Verifies copies of message `seq` that `recv` kept to itself.
-    ///
-    /// # Errors
-    ///
-    /// [`Corrupt`] if one of them is not what was sent.
     #[inline(always)]
     fn settle(&mut self, _seq: u64) -> Result<(), Corrupt> {
         Ok(())

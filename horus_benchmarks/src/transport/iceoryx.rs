@@ -32,11 +32,6 @@ type AnyError = Box<dyn std::error::Error>;
 
 /// Opens one side of a path; both directions are services of the name given there, or one service
 /// if the path is duplex.
-///
-/// # Errors
-///
-/// [`OpenPathError::Iceoryx2`] with what it said; [`OpenPathError::NotThisWay`] for a message that
-/// is not 8, 16, 304, 1480 or 65 536 bytes.
 pub(crate) fn side<P: Packet>(
     namespace: &Namespace,
     path: path::Path,
@@ -89,10 +84,6 @@ fn side_of<S: service::Service + 'static, P: Packet, const N: usize>(
 
 /// A node whose files are in our own directory, or in shared memory by a name that begins with the
 /// directory's: both go when the directory does.
-///
-/// # Errors
-///
-/// What iceoryx2 says.
 pub(crate) fn node_in<S: service::Service>(namespace: &Namespace) -> Result<Node<S>, AnyError> {
     set_log_level(LogLevel::Error);
     let topics = namespace.topics_path();

@@ -23,17 +23,9 @@ pub trait Way: Copy + fmt::Debug + Serialize + DeserializeOwned + Send + 'static
     type Meeting: fmt::Debug + Send + 'static;
 
     /// Opens the near side of the `number`th connection of a pair. It is opened first.
-    ///
-    /// # Errors
-    ///
-    /// [`OpenPathError`].
     fn near(self, meeting: &Self::Meeting, number: u64) -> Result<Box<dyn Side>, OpenPathError>;
 
     /// Opens its far side.
-    ///
-    /// # Errors
-    ///
-    /// [`OpenPathError`].
     fn far(self, meeting: &Self::Meeting, number: u64) -> Result<Box<dyn Side>, OpenPathError>;
 
     /// Sending ends of each side, which take turns.
@@ -96,10 +88,6 @@ impl<W: Way> Drop for Pair<W> {
 impl<W: Way> Pair<W> {
     /// Starts the far side in a thread pinned to `cpus.far`. The caller is pinned to `cpus.near`.
     /// Each side gets a meeting place.
-    ///
-    /// # Errors
-    ///
-    /// [`PathError::Peer`].
     pub fn threads(
         cpus: CpuPair,
         source: TickSource,
@@ -113,10 +101,6 @@ impl<W: Way> Pair<W> {
     }
 
     /// Starts the far side as a child process, whose `main` calls [`serve`].
-    ///
-    /// # Errors
-    ///
-    /// [`PathError::Peer`].
     pub fn processes(
         spec: &ChildSpec<'_>,
         source: TickSource,
@@ -127,10 +111,6 @@ impl<W: Way> Pair<W> {
     }
 
     /// Opens both sides of a way, there and back; closes the one that was open.
-    ///
-    /// # Errors
-    ///
-    /// [`PathError::Open`] and [`PathError::Peer`].
     pub fn open(&mut self, way: W) -> Result<(), PathError> {
         self.close()?;
         self.opened += 1;
@@ -142,10 +122,6 @@ impl<W: Way> Pair<W> {
     }
 
     /// One round of ping-pong. Spins for as long as it takes.
-    ///
-    /// # Errors
-    ///
-    /// [`PathError`] if either side fails; the path is then of no further use.
     pub fn round(
         &mut self,
         timing: Timing,
@@ -164,10 +140,6 @@ impl<W: Way> Pair<W> {
     }
 
     /// Streams `messages` messages from the near side to the far side.
-    ///
-    /// # Errors
-    ///
-    /// As [`round`](Self::round), and [`PathError::Lost`].
     pub fn stream(&mut self, messages: u64) -> Result<(Sent, Streamed), PathError> {
         let near = self.near.as_mut().ok_or(PathError::Closed)?;
         let (way, first_seq) = (near.way, near.next_seq);
@@ -186,10 +158,6 @@ impl<W: Way> Pair<W> {
 
     /// Both sides send `messages` messages between them and receive all of those, on a way that is
     /// one ring for both directions: what each received.
-    ///
-    /// # Errors
-    ///
-    /// As [`round`](Self::round).
     pub fn exchange(&mut self, messages: u64) -> Result<[Streamed; 2], PathError> {
         let near = self.near.as_mut().ok_or(PathError::Closed)?;
         let plan = StreamPlan { messages, first_seq: near.next_seq, producers: 2 };
@@ -212,10 +180,6 @@ impl<W: Way> Pair<W> {
     }
 
     /// Closes both sides.
-    ///
-    /// # Errors
-    ///
-    /// [`PathError::Peer`].
     pub fn close(&mut self) -> Result<(), PathError> {
         if self.near.take().is_some() {
             self.peer.call(Job::Close)?;

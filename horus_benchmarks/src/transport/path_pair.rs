@@ -98,10 +98,6 @@ fn names(path: Path, number: u64) -> [String; 2] {
 
 /// Starts the far side, pinned to `cpus.far`. The caller is pinned to `cpus.near`, and its `main`
 /// serves [`PATH_ROLE`].
-///
-/// # Errors
-///
-/// [`PathError`] if there is no namespace or no far side.
 pub fn start(
     placement: Placement,
     cpus: CpuPair,
@@ -125,10 +121,6 @@ pub fn start(
 }
 
 /// Whether a stream lost what its ring may lose.
-///
-/// # Errors
-///
-/// [`PathError::Lost`].
 pub fn check_loss(ring: Ring, streamed: &Streamed) -> Result<(), PathError> {
     match streamed.lost {
         lost if lost > 0 && ring.is_lossless() => Err(PathError::Lost { lost }),

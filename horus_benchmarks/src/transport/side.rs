@@ -58,10 +58,6 @@ pub struct Direction<'a> {
 /// One side of an open path, whatever its ring and payload are.
 pub trait Side {
     /// [`near_end`] of a round.
-    ///
-    /// # Errors
-    ///
-    /// As there.
     fn ping(
         &mut self,
         plan: &RoundPlan,
@@ -70,10 +66,6 @@ pub trait Side {
     ) -> Result<Round, WorkloadError>;
 
     /// [`far_end`] of a round.
-    ///
-    /// # Errors
-    ///
-    /// As there.
     fn echo(
         &mut self,
         plan: &RoundPlan,
@@ -82,10 +74,6 @@ pub trait Side {
     ) -> Result<Echo, WorkloadError>;
 
     /// [`stream::stream_send`].
-    ///
-    /// # Errors
-    ///
-    /// As there.
     fn send_stream(
         &mut self,
         plan: &StreamPlan,
@@ -94,10 +82,6 @@ pub trait Side {
     ) -> Result<Sent, WorkloadError>;
 
     /// [`stream::stream_receive`]; compares the losses with what the ring says.
-    ///
-    /// # Errors
-    ///
-    /// As there, and [`WorkloadError::Miscounted`].
     fn receive_stream(
         &mut self,
         plan: &StreamPlan,
@@ -106,10 +90,6 @@ pub trait Side {
     ) -> Result<Streamed, WorkloadError>;
 
     /// [`duplex::exchange`], if both directions are one ring with an end of each kind on each side.
-    ///
-    /// # Errors
-    ///
-    /// As there, and [`WorkloadError::Miscounted`].
     fn exchange(
         &mut self,
         plan: &StreamPlan,
@@ -119,17 +99,9 @@ pub trait Side {
     ) -> Result<Streamed, WorkloadError>;
 
     /// [`loopback::send_and_receive`], if both directions are one ring.
-    ///
-    /// # Errors
-    ///
-    /// As there.
     fn loop_round(&mut self, plan: &MicroPlan, first_seq: u64) -> Result<Micro, WorkloadError>;
 
     /// [`loopback::stream`], if both directions are one ring.
-    ///
-    /// # Errors
-    ///
-    /// As there.
     fn loop_stream(
         &mut self,
         plan: &StreamPlan,
@@ -138,10 +110,6 @@ pub trait Side {
 }
 
 /// Opens one side of a path: its sending ends on `out`, its receiving ends on `back`.
-///
-/// # Errors
-///
-/// [`OpenPathError`].
 pub fn open(
     namespace: &Arc<Namespace>,
     path: Path,

@@ -309,10 +309,6 @@ fn topic<P: Packet>(qos: Qos, place: &Place<'_>) -> Result<Box<dyn Side>, TopicE
 }
 
 /// Starts the far side in a process pinned to `cpus.far`.
-///
-/// # Errors
-///
-/// [`PathError`] if there is no namespace or no far side.
 pub fn start(
     cpus: CpuPair,
     source: TickSource,

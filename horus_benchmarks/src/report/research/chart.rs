@@ -68,10 +68,6 @@ pub fn stand_in(colour: RGBColor) -> String {
 }
 
 /// Curves over `x`; points that a logarithmic axis cannot show are left out.
-///
-/// # Errors
-///
-/// [`ChartError::Empty`] if no point is left.
 pub fn curves(
     x: Axis,
     y: Axis,
@@ -174,10 +170,6 @@ pub struct Bar {
 
 /// Horizontal bars, one below the other, each with its value written beside it. With `mark`, a line
 /// across all of them.
-///
-/// # Errors
-///
-/// [`ChartError::Empty`] if there is no bar that the axis can show.
 pub fn bars(x: Axis, bars: &[Bar], mark: Option<f64>) -> Result<String, ChartError> {
     let shown: Vec<&Bar> = bars
         .iter()

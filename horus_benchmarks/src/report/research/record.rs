@@ -162,11 +162,6 @@ pub struct Run {
 
 impl Run {
     /// Reads all records of a directory, or one record alone.
-    ///
-    /// # Errors
-    ///
-    /// What the file system says of the directory; [`io::ErrorKind::NotFound`] if there is no
-    /// record in it. What is wrong with a record is noted in its [`Program`].
     pub fn read(path: &Path) -> io::Result<Run> {
         let stem = |path: &Path| path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         if path.is_file() {

@@ -12,10 +12,10 @@ use horus_core::topic::Subscriber;
 use horus_shm::Namespace;
 
 use super::{Night, WakeupPlan, Way, ticks_of, topics};
+use crate::measure::lines::SharedLines;
 use crate::measure::stats::Samples;
 use crate::measure::tsc::TickSource;
 use crate::measure::wait::STALL_LIMIT;
-use crate::run::floor::SharedLines;
 use crate::transport::packet::Packet16;
 
 /// The node's name, and thereby its thread's.

@@ -9,8 +9,8 @@ use iceoryx2::prelude::{ServiceName, ipc_threadsafe};
 
 use super::kernel::{fetch, post};
 use super::{Sleeper, Waker, stalled};
+use crate::measure::lines::SharedLines;
 use crate::measure::wait::STALL_LIMIT;
-use crate::run::floor::SharedLines;
 use crate::transport::iceoryx;
 use crate::transport::packet::Packet16;
 

@@ -10,8 +10,8 @@ use std::sync::atomic::{self, AtomicU64};
 use horus_shm::Namespace;
 
 use super::{Sleeper, Waker, stalled};
+use crate::measure::lines::SharedLines;
 use crate::measure::wait::STALL_LIMIT;
-use crate::run::floor::SharedLines;
 use crate::transport::packet::Packet16;
 
 /// A word that counts messages, and the message beside it.

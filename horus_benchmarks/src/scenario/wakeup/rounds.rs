@@ -8,10 +8,11 @@ use super::{WakeupPair, Way, Woken};
 use crate::measure::stats::{Alternation, Samples};
 use crate::report::goals::RATIOS;
 use crate::report::rows::{Row, SendCall};
+use crate::run::args::Effort;
 use crate::run::floor::{Floor, Placement};
 use crate::run::namespace::PrivateNamespace;
 use crate::run::progress::Progress;
-use crate::run::session::{Effort, Session};
+use crate::run::session::Session;
 use crate::scenario::rivals;
 
 /// Seed of the bootstrap: the same samples give the same interval.
@@ -24,10 +25,6 @@ const BASIS: &str = "TSC of both CPUs; asleep for 50 us before each send";
 
 /// Notes in the report whether times by the counters of both CPUs mean anything. The program's
 /// `main` serves [`FLOOR_ROLE`](crate::run::floor::FLOOR_ROLE).
-///
-/// # Errors
-///
-/// If the far process fails.
 pub fn check_counters(session: &mut Session) -> Result<(), Box<dyn Error>> {
     let (mut floor, _) = Floor::new(Placement::CrossProcess, session.cpus, &session.clock, CHECK)?;
     let offset = floor.check_offset(&session.clock)?;
@@ -62,10 +59,6 @@ impl Measured {
 
 /// A round of each way, again and again, so that all of them meet the machine in the same state;
 /// their rows, and the ratio of each to each, go into the report.
-///
-/// # Errors
-///
-/// If the far process fails.
 pub fn compare(
     session: &mut Session,
     private: &PrivateNamespace,
@@ -90,10 +83,6 @@ fn push_rows(session: &mut Session, all: &[Measured]) {
 }
 
 /// [`compare`] of ours and theirs, and the row `id` with the ratio of both.
-///
-/// # Errors
-///
-/// As `compare`.
 pub fn duel(
     session: &mut Session,
     private: &PrivateNamespace,

@@ -113,10 +113,6 @@ impl Sleeper for Set {
 
 /// What a send costs while nobody sleeps: on a topic whose reader, in this process, has slept
 /// before. Timed in batches.
-///
-/// # Errors
-///
-/// What opening or sending says.
 pub fn awake_sends(
     namespace: &Arc<Namespace>,
     edge: WakeEdge,

@@ -1,0 +1,115 @@
+//! Two cache lines of memory that threads and processes share.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd};
+use std::sync::atomic::{self, AtomicU64};
+
+use memmap2::MmapRaw;
+
+/// Distance of two lines. WHY: 128 and not 64, since CPUs fetch lines in pairs.
+const LINE_BYTES: usize = 128;
+
+const LINES: usize = 2;
+
+/// One cache line (two, for the prefetcher) of words.
+#[repr(C, align(128))]
+#[derive(Debug)]
+pub struct Line {
+    /// The words; the first one is the one that bounces.
+    pub words: [AtomicU64; LINE_BYTES / size_of::<AtomicU64>()],
+}
+
+const _: () = assert!(size_of::<Line>() == LINE_BYTES);
+
+/// Two lines of memory that threads and processes share: an anonymous file, mapped.
+#[derive(Debug)]
+pub struct SharedLines {
+    file: File,
+    map: MmapRaw,
+}
+
+impl SharedLines {
+    /// Makes and maps an anonymous file (memfd) of zeroes. It vanishes with its last user.
+    pub fn create() -> io::Result<SharedLines> {
+        // SAFETY: the name is a constant, terminated string.
+        let fd = unsafe { libc::memfd_create(c"horus-bench".as_ptr(), libc::MFD_CLOEXEC) };
+        if fd == -1 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor is new and nobody else's.
+        let file = unsafe { File::from_raw_fd(fd) };
+        SharedLines::map_new(file)
+    }
+
+    /// Gives the new, empty `file` its size, and maps it.
+    pub fn map_new(file: File) -> io::Result<SharedLines> {
+        file.set_len((LINES * LINE_BYTES) as u64)?;
+        SharedLines::map(file)
+    }
+
+    /// Maps the first two lines of `file`, which must not shrink while this lives.
+    pub fn map(file: File) -> io::Result<SharedLines> {
+        if file.metadata()?.len() < (LINES * LINE_BYTES) as u64 {
+            return Err(io::Error::other("the file is too short for two lines"));
+        }
+        let map = memmap2::MmapOptions::new().len(LINES * LINE_BYTES).map_raw(&file)?;
+        Ok(SharedLines { file, map })
+    }
+
+    /// Maps the same memory once more, at another address.
+    pub fn map_again(&self) -> io::Result<SharedLines> {
+        SharedLines::map(self.file.try_clone()?)
+    }
+
+    /// Line `index`: 0 or 1.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such line.
+    pub fn line(&self, index: usize) -> &Line {
+        assert!(index < LINES, "line {index} of {LINES}");
+        let first = self.map.as_mut_ptr().cast::<Line>();
+        let line = first.wrapping_add(index);
+        // SAFETY: `line` is inside the mapping, which is page-aligned and lives as long as `self`;
+        // every process reaches these bytes through atomics only, and any bytes are valid ones.
+        unsafe { &*line }
+    }
+
+    /// Sets all words to zero.
+    pub fn clear(&self) {
+        for line in 0..LINES {
+            for word in &self.line(line).words {
+                // Relaxed: the far end is idle, and the job that wakes it orders the memory.
+                word.store(0, atomic::Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+impl AsFd for SharedLines {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_mappings_of_one_memory_show_the_same_words() {
+        let first = SharedLines::create().unwrap();
+        let second = first.map_again().unwrap();
+        first.line(1).words[3].store(42, atomic::Ordering::Relaxed);
+        assert_eq!(second.line(1).words[3].load(atomic::Ordering::Relaxed), 42);
+        assert_eq!(second.line(0).words[3].load(atomic::Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn a_file_too_short_for_the_lines_is_refused() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len((LINES * LINE_BYTES - 1) as u64).unwrap();
+        assert!(SharedLines::map(file).is_err());
+    }
+}
