@@ -7,42 +7,47 @@ use horus_benchmarks::run::args::Args;
 use horus_benchmarks::run::floor::Placement;
 use horus_benchmarks::scenario::entry::{self, Outcome};
 use horus_benchmarks::scenario::survey::Survey;
-use horus_benchmarks::transport::path::{Path, Ring, Size};
+use horus_benchmarks::transport::carrier::{Carrier, Size, Transport};
 
 const NAME: &str = "all_paths_latency";
 
 const ABOUT: &str = "Latency, cost of send and throughput of every channel, ring and topic, in one \
 thread, between two threads and between two processes, as multiples of what two cache lines do.";
 
-const IN_ONE_THREAD: [Ring; 5] =
-    [Ring::Direct, Ring::Spsc, Ring::SpscShm, Ring::FanoutShm, Ring::Topic];
+const IN_ONE_THREAD: [Carrier; 5] =
+    [Carrier::DIRECT, Carrier::SPSC, Carrier::SpscShm, Carrier::FanoutShm, Carrier::Topic];
 
-const CHANNELS: [Ring; 4] = [Ring::Spsc, Ring::Spmc, Ring::Mpsc, Ring::Fanout];
+const CHANNELS: [Carrier; 4] = [Carrier::SPSC, Carrier::SPMC, Carrier::MPSC, Carrier::FANOUT];
 
-const ONE_WAY: [Ring; 7] = [
-    Ring::SpscShm,
-    Ring::MpscShm,
-    Ring::SpmcShm,
-    Ring::FanoutShm,
-    Ring::FanoutShm2p2s,
-    Ring::PodShm,
-    Ring::Topic,
+const ONE_WAY: [Carrier; 7] = [
+    Carrier::SpscShm,
+    Carrier::MpscShm,
+    Carrier::SpmcShm,
+    Carrier::FanoutShm,
+    Carrier::FanoutShm2p2s,
+    Carrier::PodShm,
+    Carrier::Topic,
 ];
 
-const CHANNEL_STREAMS: [Ring; 2] = [Ring::Spsc, Ring::Mpsc];
+const CHANNEL_STREAMS: [Carrier; 2] = [Carrier::SPSC, Carrier::MPSC];
 
-const STREAMS: [Ring; 5] =
-    [Ring::SpscShm, Ring::MpscShm, Ring::FanoutShm, Ring::Topic, Ring::TopicReliable];
+const STREAMS: [Carrier; 5] = [
+    Carrier::SpscShm,
+    Carrier::MpscShm,
+    Carrier::FanoutShm,
+    Carrier::Topic,
+    Carrier::TopicReliable,
+];
 
 fn main() -> ExitCode {
     entry::main(NAME, ABOUT, run)
 }
 
 fn run(args: Args) -> Outcome {
-    let over = |rings: &[Ring]| Path::over(rings, &Size::ALL);
+    let over = |carriers: &[Carrier]| Transport::over(carriers, &Size::ALL);
     let (one_way, streams) = (over(&ONE_WAY), over(&STREAMS));
     let here =
-        (over(&IN_ONE_THREAD), [over(&[Ring::Direct, Ring::Spsc]), streams.clone()].concat());
+        (over(&IN_ONE_THREAD), [over(&[Carrier::DIRECT, Carrier::SPSC]), streams.clone()].concat());
     let threads = (
         [over(&CHANNELS), one_way.clone()].concat(),
         [over(&CHANNEL_STREAMS), streams.clone()].concat(),

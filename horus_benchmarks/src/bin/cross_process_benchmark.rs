@@ -6,7 +6,7 @@ use horus_benchmarks::run::args::Args;
 use horus_benchmarks::run::floor::Placement;
 use horus_benchmarks::scenario::entry::{self, Outcome};
 use horus_benchmarks::scenario::survey::Survey;
-use horus_benchmarks::transport::path::{Path, Ring, Size};
+use horus_benchmarks::transport::carrier::{Carrier, Size, Transport};
 
 const NAME: &str = "cross_process_benchmark";
 
@@ -14,17 +14,22 @@ const ABOUT: &str = "Latency (half a round trip and, where the counters of both 
 way), cost of send and throughput between two processes, from 8 bytes to 64 KiB, as multiples of \
 what two cache lines do.";
 
-const RINGS: [Ring; 4] = [Ring::SpscShm, Ring::MpscShm, Ring::FanoutShm, Ring::PodShm];
+const RINGS: [Carrier; 4] =
+    [Carrier::SpscShm, Carrier::MpscShm, Carrier::FanoutShm, Carrier::PodShm];
+
+/// Bytes of the messages.
+const SIZES: [usize; 7] = [8, 16, 304, 1480, 4096, 16_384, 65_536];
 
 /// A ring of the latest value has no stream: whoever reads it wants the last one.
-const STREAMS: [Ring; 3] = [Ring::SpscShm, Ring::MpscShm, Ring::FanoutShm];
+const STREAMS: [Carrier; 3] = [Carrier::SpscShm, Carrier::MpscShm, Carrier::FanoutShm];
 
 fn main() -> ExitCode {
     entry::main(NAME, ABOUT, run)
 }
 
 fn run(args: Args) -> Outcome {
-    let (one_way, streams) = (Path::over(&RINGS, &Size::RANGE), Path::over(&STREAMS, &Size::RANGE));
+    let sizes = SIZES.map(Size::Bytes);
+    let (one_way, streams) = (Transport::over(&RINGS, &sizes), Transport::over(&STREAMS, &sizes));
     let mut survey = Survey::begin(args, one_way.len() + streams.len())?;
     survey.two_ends(Placement::CrossProcess, &one_way, &streams)?;
     survey.finish()

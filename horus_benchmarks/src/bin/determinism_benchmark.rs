@@ -3,7 +3,8 @@
 
 use std::process::ExitCode;
 
-use horus_benchmarks::measure::workload::{Ends, Timing};
+use horus_benchmarks::measure::endpoint::Closures;
+use horus_benchmarks::measure::workload::Timing;
 use horus_benchmarks::run::args::Args;
 use horus_benchmarks::run::args::Effort;
 use horus_benchmarks::run::floor::Placement;
@@ -12,10 +13,9 @@ use horus_benchmarks::run::progress::Progress;
 use horus_benchmarks::run::session::Session;
 use horus_benchmarks::scenario::determinism::{self, Run, RunPlan, Unit};
 use horus_benchmarks::scenario::entry::{self, Outcome};
+use horus_benchmarks::transport::carrier::{Carrier, Size, Transport};
+use horus_benchmarks::transport::connection::Connection;
 use horus_benchmarks::transport::packet::Packet16;
-use horus_benchmarks::transport::pair::Pair;
-use horus_benchmarks::transport::path::{Path, Ring, Size};
-use horus_benchmarks::transport::path_pair;
 use horus_core::channel::spsc;
 use horus_core::topic::Topic;
 use serde_json::{Value, json};
@@ -42,10 +42,10 @@ const TOPIC: &str = "determinism/topic/16B";
 const CHANNEL: &str = "determinism/spsc/16B";
 
 /// Between two ends.
-const BETWEEN: [(Placement, Ring, &str); 3] = [
-    (Placement::CrossThread, Ring::Topic, "determinism/cross_thread/topic/16B"),
-    (Placement::CrossThread, Ring::Spsc, "determinism/cross_thread/spsc/16B"),
-    (Placement::CrossProcess, Ring::Topic, "determinism/cross_process/topic/16B"),
+const BETWEEN: [(Placement, Carrier, &str); 3] = [
+    (Placement::CrossThread, Carrier::Topic, "determinism/cross_thread/topic/16B"),
+    (Placement::CrossThread, Carrier::SPSC, "determinism/cross_thread/spsc/16B"),
+    (Placement::CrossProcess, Carrier::Topic, "determinism/cross_process/topic/16B"),
 ];
 
 const IN_ONE_THREAD: &str = "send and receive, each timed by itself";
@@ -118,14 +118,16 @@ fn through_topic(
     let builder = || Topic::<Packet16>::builder(&name).namespace(&namespace);
     let (mut publisher, mut subscriber) = (builder().publisher()?, builder().subscriber()?);
     let mut ends =
-        Ends(|message: &Packet16| publisher.send(*message).is_ok(), || subscriber.recv());
+        Closures(|message: &Packet16| publisher.send(*message).is_ok(), || subscriber.recv());
     Ok(Run::measure(&mut ends, plan)?)
 }
 
 fn through_channel(plan: &RunPlan) -> Result<Run, Box<dyn std::error::Error>> {
     let (mut sender, mut receiver) = spsc::channel::<Packet16>(CAPACITY);
-    let mut ends =
-        Ends(|message: &Packet16| sender.try_send(*message).is_ok(), || receiver.try_recv().ok());
+    let mut ends = Closures(
+        |message: &Packet16| sender.try_send(*message).is_ok(),
+        || receiver.try_recv().ok(),
+    );
     Ok(Run::measure(&mut ends, plan)?)
 }
 
@@ -135,17 +137,19 @@ fn two_ends(session: &mut Session) -> Outcome {
     let private = PrivateNamespace::create()?;
     let (effort, deadline_ticks) = (session.effort, deadline_ticks(session));
     let source = session.clock.source();
-    let start = |&(placement, ..): &(Placement, Ring, &str)| {
-        path_pair::start(placement, session.cpus, source, &private)
+    let start = |&(placement, ..): &(Placement, Carrier, &str)| {
+        Connection::start(placement, session.cpus, source, &private)
     };
-    let mut pairs = wanted.iter().map(start).collect::<Result<Vec<Pair<Path>>, _>>()?;
+    let mut connections = wanted.iter().map(start).collect::<Result<Vec<Connection>, _>>()?;
     let mut runs = vec![Vec::new(); wanted.len()];
     let progress = Progress::new(u64::from(effort.rounds) * wanted.len() as u64);
     for _ in 0..effort.rounds {
-        for ((pair, runs), &(_, ring, id)) in pairs.iter_mut().zip(&mut runs).zip(&wanted) {
+        for ((connection, runs), &(_, carrier, id)) in
+            connections.iter_mut().zip(&mut runs).zip(&wanted)
+        {
             progress.label(id);
-            pair.open(Path { ring, size: Size::Small })?;
-            let (round, _) = pair.round(Timing::RoundTrip, effort.warm_up, effort.samples)?;
+            connection.open(Transport { carrier, size: Size::Bytes(16) })?;
+            let (round, _) = connection.round(Timing::RoundTrip, effort.warm_up, effort.samples)?;
             runs.push(Run::of_round(&round, deadline_ticks));
             progress.step();
         }

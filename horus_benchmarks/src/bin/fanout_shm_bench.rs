@@ -7,7 +7,7 @@ use horus_benchmarks::run::args::Args;
 use horus_benchmarks::run::floor::Placement;
 use horus_benchmarks::scenario::entry::{self, Outcome};
 use horus_benchmarks::scenario::survey::Survey;
-use horus_benchmarks::transport::path::{Path, Ring, Size};
+use horus_benchmarks::transport::carrier::{Carrier, Size, Transport};
 
 const NAME: &str = "fanout_shm_bench";
 
@@ -15,14 +15,14 @@ const ABOUT: &str = "Two pinned processes that each publish and subscribe on one
 topic: half a round trip, cost of send, and the messages that reach both subscribers when both \
 publish as fast as they can.";
 
-const RINGS: [Ring; 2] = [Ring::FanoutShmDuplex, Ring::TopicDuplex];
+const RINGS: [Carrier; 2] = [Carrier::FanoutShmDuplex, Carrier::TopicDuplex];
 
 fn main() -> ExitCode {
     entry::main(NAME, ABOUT, run)
 }
 
 fn run(args: Args) -> Outcome {
-    let paths = Path::over(&RINGS, &Size::ALL);
+    let paths = Transport::over(&RINGS, &Size::ALL);
     let mut survey = Survey::begin(args, 2 * paths.len())?;
     survey.two_ends(Placement::CrossProcess, &paths, &paths)?;
     survey.finish()

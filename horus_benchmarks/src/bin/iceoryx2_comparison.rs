@@ -32,16 +32,13 @@ mod comparison {
     use std::time::Duration;
 
     use horus_benchmarks::run::args::Args;
-    use horus_benchmarks::run::floor::{Floor, Placement};
+    use horus_benchmarks::run::floor::Placement;
     use horus_benchmarks::run::namespace::PrivateNamespace;
-    use horus_benchmarks::run::progress::Progress;
     use horus_benchmarks::run::session::Session;
-    use horus_benchmarks::scenario::contest::{Arena, Entrant, Group};
+    use horus_benchmarks::scenario::comparison::{self, Comparison, Group};
     use horus_benchmarks::scenario::entry::Outcome;
-    use horus_benchmarks::scenario::rivals;
     use horus_benchmarks::scenario::wakeup::{self, Way};
-    use horus_benchmarks::transport::path::{Path, Ring, Size};
-    use horus_benchmarks::transport::path_pair;
+    use horus_benchmarks::transport::carrier::{Carrier, Size, Transport};
 
     /// Rounds and timed messages of each, for `--quick` and else.
     const QUICK: (u32, u64) = (20, 5_000);
@@ -57,38 +54,37 @@ mod comparison {
     const WAKEUP: &str = "vs_iceoryx2/wakeup";
 
     /// Ours and theirs.
-    type Rivals = [Ring; 2];
+    type Candidates = [Carrier; 2];
 
-    const ONE_TO_ONE: Rivals = [Ring::TopicDefault, Ring::Iceoryx2];
+    const ONE_TO_ONE: Candidates = [Carrier::TopicDefault, Carrier::Iceoryx2];
     /// Within a process they have a service that does without names in the file system.
-    const IN_PROCESS: Rivals = [Ring::TopicDefault, Ring::Iceoryx2Local];
+    const IN_PROCESS: Candidates = [Carrier::TopicDefault, Carrier::Iceoryx2Local];
     /// Both by what they have for large messages.
-    const LOANS: Rivals = [Ring::TopicLoan, Ring::Iceoryx2];
-    const BOTH_WAYS: Rivals = [Ring::TopicDuplex, Ring::Iceoryx2Duplex];
-    const STREAM: Rivals = [Ring::TopicReliable, Ring::Iceoryx2Stream];
+    const LOANS: Candidates = [Carrier::TopicLoan, Carrier::Iceoryx2];
+    const BOTH_WAYS: Candidates = [Carrier::TopicDuplex, Carrier::Iceoryx2Duplex];
+    const STREAM: Candidates = [Carrier::TopicReliable, Carrier::Iceoryx2Stream];
 
     /// Round trips, by placement.
-    const LATENCIES: [(Placement, &str, Rivals, Size); 6] = [
-        (Placement::CrossThread, "vs_iceoryx2/cross_thread/16B", IN_PROCESS, Size::Small),
-        (Placement::CrossProcess, "vs_iceoryx2/cross_process/16B", ONE_TO_ONE, Size::Small),
-        (Placement::CrossProcess, "vs_iceoryx2/cross_process/1480B", ONE_TO_ONE, Size::Large),
-        (Placement::CrossProcess, "vs_iceoryx2/loan/1480B", LOANS, Size::Large),
-        (Placement::CrossProcess, "vs_iceoryx2/loan/64KB", LOANS, Size::Huge),
-        (Placement::CrossProcess, "vs_iceoryx2/mpmc_2p2s/16B", BOTH_WAYS, Size::Small),
+    const LATENCIES: [(Placement, &str, Candidates, Size); 6] = [
+        (Placement::CrossThread, "vs_iceoryx2/cross_thread/16B", IN_PROCESS, Size::Bytes(16)),
+        (Placement::CrossProcess, "vs_iceoryx2/cross_process/16B", ONE_TO_ONE, Size::Bytes(16)),
+        (Placement::CrossProcess, "vs_iceoryx2/cross_process/1480B", ONE_TO_ONE, Size::Bytes(1480)),
+        (Placement::CrossProcess, "vs_iceoryx2/loan/1480B", LOANS, Size::Bytes(1480)),
+        (Placement::CrossProcess, "vs_iceoryx2/loan/64KB", LOANS, Size::Bytes(65536)),
+        (Placement::CrossProcess, "vs_iceoryx2/mpmc_2p2s/16B", BOTH_WAYS, Size::Bytes(16)),
     ];
 
     /// Streams between processes.
-    const STREAMS: [(&str, Rivals, Size); 1] = [("vs_iceoryx2/throughput/8B", STREAM, Size::Word)];
+    const STREAMS: [(&str, Candidates, Size); 1] =
+        [("vs_iceoryx2/throughput/8B", STREAM, Size::Bytes(8))];
 
     pub(super) fn run(mut args: Args) -> Outcome {
-        let (rounds, samples) = if args.quick { QUICK } else { FULL };
-        args.rounds.get_or_insert(rounds);
-        args.samples.get_or_insert(samples);
+        args.default_to(QUICK, FULL);
         let mut session = Session::begin(args)?;
         let private = PrivateNamespace::create()?;
         if session.args.wants(SAME_THREAD) {
-            let paths = IN_PROCESS.map(|ring| Path { ring, size: Size::Small });
-            rivals::same_thread(&mut session, &private, SAME_THREAD, paths)?;
+            let all = IN_PROCESS.map(|carrier| Transport { carrier, size: Size::Bytes(16) });
+            comparison::same_thread(&mut session, &private, SAME_THREAD, all)?;
         }
         for placement in [Placement::CrossThread, Placement::CrossProcess] {
             two_ends(&mut session, &private, placement)?;
@@ -104,32 +100,20 @@ mod comparison {
         private: &PrivateNamespace,
         placement: Placement,
     ) -> Outcome {
-        let (cpus, clock) = (session.cpus, &session.clock);
-        let (floor, spin) = Floor::new(placement, cpus, clock, session.effort)?;
-        let pair = path_pair::start(placement, cpus, clock.source(), private)?;
-        session.report.set(&format!("spin/{}", placement.id()), serde_json::to_value(spin)?);
-        let progress = Progress::new((LATENCIES.len() + STREAMS.len()) as u64);
-        let mut arena = Arena { session, floor, pair, progress: &progress };
-        for (_, id, rivals, size) in LATENCIES.iter().filter(|one| one.0 == placement) {
-            arena.latency_as(&group(placement, *rivals, *size), Some(id))?;
+        let steps = LATENCIES.len() + STREAMS.len();
+        let mut comparison = Comparison::start(session, placement, private, steps)?;
+        let group = |id, candidates: Candidates, size| {
+            let (candidates, place) = (candidates.to_vec(), placement.id());
+            Group { candidates, place, size, versus: Some(id) }
+        };
+        for &(_, id, candidates, size) in LATENCIES.iter().filter(|one| one.0 == placement) {
+            comparison.latency(&group(id, candidates, size))?;
         }
         let streams = if placement == Placement::CrossProcess { &STREAMS[..] } else { &[] };
-        for (id, rivals, size) in streams {
-            arena.throughput_as(&group(placement, *rivals, *size), STREAM_TIME, Some(id))?;
+        for &(id, candidates, size) in streams {
+            comparison.throughput(&group(id, candidates, size), STREAM_TIME, 1)?;
         }
-        progress.finish();
         Ok(())
-    }
-
-    fn group(placement: Placement, rivals: Rivals, size: Size) -> Group<Path> {
-        let entrant = |ring: Ring| Entrant {
-            name: ring.id(),
-            way: Path { ring, size },
-            is_ours: ring == rivals[0],
-            basis: ring.arrangement(),
-        };
-        let entrants = rivals.map(entrant).to_vec();
-        Group { entrants, place: placement.id().to_owned(), size: size.id() }
     }
 
     fn wake(session: &mut Session, private: &PrivateNamespace) -> Outcome {

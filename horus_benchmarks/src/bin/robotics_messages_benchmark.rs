@@ -8,7 +8,7 @@ use horus_benchmarks::run::floor::Placement;
 use horus_benchmarks::scenario::entry::{self, Outcome};
 use horus_benchmarks::scenario::robot::{CARRIER, add_headroom, real_time};
 use horus_benchmarks::scenario::survey::Survey;
-use horus_benchmarks::transport::path::{Path, Size};
+use horus_benchmarks::transport::carrier::{Size, Transport};
 
 const NAME: &str = "robotics_messages_benchmark";
 
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> Outcome {
-    let paths = Path::over(&[CARRIER], &Size::ROBOT);
+    let paths = Transport::over(&[CARRIER], &Size::ROBOT);
     let places = [Placement::CrossThread, Placement::CrossProcess];
     let mut survey = Survey::begin(args, places.len() * 2 * paths.len())?;
     let mut tables = Vec::new();

@@ -1,11 +1,12 @@
 //! Both ends in one thread: the instructions of `send` and `recv`, with no other core involved.
 
+use crate::measure::endpoint::Endpoint;
 use crate::measure::micro::{self, Micro, MicroPlan};
 use crate::measure::payload::{Corrupt, Payload};
 use crate::measure::stream::{Ledger, StreamPlan, Streamed};
 use crate::measure::tsc::TickSource;
 use crate::measure::wait::Watch;
-use crate::measure::workload::{Link, WorkloadError};
+use crate::measure::workload::WorkloadError;
 
 /// Memory for the messages of a batch. WHY: so that they stay in the first-level cache.
 const BATCH_BYTES: usize = 24 * 1024;
@@ -26,7 +27,7 @@ pub fn batch(bytes: usize) -> u64 {
 /// Messages are composed before a batch and verified after it. They are numbered from `first_seq`
 /// on.
 pub fn send_and_receive<P: Payload>(
-    link: &mut impl Link<P>,
+    end: &mut impl Endpoint<P>,
     plan: &MicroPlan,
     first_seq: u64,
 ) -> Result<Micro, WorkloadError> {
@@ -40,7 +41,7 @@ pub fn send_and_receive<P: Payload>(
             *message = P::compose(seq);
         }
         let start = plan.source.start();
-        let arrived = pass(link, &sent, &mut received);
+        let arrived = pass(end, &sent, &mut received);
         let ticks = plan.source.stop().since(start);
         let verified = verify(&received, batch_seq).and(if arrived == batch {
             Ok(())
@@ -61,10 +62,10 @@ pub fn send_and_receive<P: Payload>(
 ///
 /// WHY not inlined: what is around it would take registers away from it.
 #[inline(never)]
-fn pass<P: Payload>(link: &mut impl Link<P>, sent: &[P], received: &mut [P]) -> u64 {
+fn pass<P: Payload>(end: &mut impl Endpoint<P>, sent: &[P], received: &mut [P]) -> u64 {
     let mut arrived = 0;
     for (message, into) in sent.iter().zip(received) {
-        let done = link.send(message) && link.poll(into);
+        let done = end.send(message) && end.recv(into);
         arrived += u64::from(done);
     }
     arrived
@@ -76,7 +77,7 @@ fn verify<P: Payload>(received: &[P], first_seq: u64) -> Result<(), Corrupt> {
 
 /// Streams through the ring in bursts of [`BURST`] messages; composing and verifying included.
 pub fn stream<P: Payload>(
-    link: &mut impl Link<P>,
+    end: &mut impl Endpoint<P>,
     plan: &StreamPlan,
     source: TickSource,
 ) -> Result<Streamed, WorkloadError> {
@@ -88,10 +89,10 @@ pub fn stream<P: Payload>(
     while !ledger.is_complete() {
         let burst = BURST.min(plan.last_seq() + 1 - seq);
         for seq in seq..seq + burst {
-            watch.spin_until(|| link.send(&P::compose(seq)).then_some(()))?;
+            watch.spin_until(|| end.send(&P::compose(seq)).then_some(()))?;
         }
         for _ in 0..burst {
-            watch.spin_until(|| link.poll(&mut message).then_some(()))?;
+            watch.spin_until(|| end.recv(&mut message).then_some(()))?;
             ledger.enter(&message)?;
         }
         seq += burst;
@@ -106,7 +107,7 @@ mod tests {
     use std::collections::VecDeque;
 
     use super::*;
-    use crate::measure::workload::Ends;
+    use crate::measure::endpoint::Closures;
 
     type Message = [u64; 2];
 
@@ -127,26 +128,26 @@ mod tests {
     #[test]
     fn every_message_is_counted_and_verified() {
         looped(|send, receive| {
-            let mut link = Ends(
+            let mut end = Closures(
                 |message: &Message| {
                     send(message);
                     true
                 },
                 receive,
             );
-            let micro = send_and_receive(&mut link, &PLAN, 1).unwrap();
+            let micro = send_and_receive(&mut end, &PLAN, 1).unwrap();
             assert_eq!((micro.done, micro.verified), (3 * 256, 3 * 256));
             let plan = StreamPlan { messages: 1000, first_seq: 5000, producers: 1 };
-            let streamed = stream(&mut link, &plan, TickSource::Monotonic).unwrap();
+            let streamed = stream(&mut end, &plan, TickSource::Monotonic).unwrap();
             assert_eq!((streamed.received, streamed.lost), (1000, 0));
         });
     }
 
     #[test]
     fn a_message_that_is_lost_or_another_is_an_error() {
-        let mut lossy = Ends(|_: &Message| true, || None);
+        let mut lossy = Closures(|_: &Message| true, || None);
         assert!(send_and_receive(&mut lossy, &PLAN, 1).is_err());
-        let mut stuck = Ends(|_: &Message| true, || Some(Message::compose(1)));
+        let mut stuck = Closures(|_: &Message| true, || Some(Message::compose(1)));
         assert!(send_and_receive(&mut stuck, &PLAN, 1).is_err());
         let plan = StreamPlan { messages: 10, first_seq: 1, producers: 1 };
         assert!(stream(&mut stuck, &plan, TickSource::Monotonic).is_err());

@@ -1,6 +1,7 @@
 //! Clocks, samples and statistics: what a number is made of. Nothing here knows what is measured.
 
 pub mod bracket;
+pub mod endpoint;
 pub mod lines;
 pub mod loopback;
 pub mod machine;

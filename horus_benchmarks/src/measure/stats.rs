@@ -311,6 +311,11 @@ pub struct Alternation {
 }
 
 impl Alternation {
+    /// Pairs the medians of rounds of the floor and of the subject.
+    pub fn of(floor: &[f64], subject: &[f64]) -> Alternation {
+        Alternation { pairs: floor.iter().copied().zip(subject.iter().copied()).collect() }
+    }
+
     /// Adds the medians of a floor round and the subject round next to it, in the same unit.
     pub fn push(&mut self, floor_p50: f64, subject_p50: f64) {
         self.pairs.push((floor_p50, subject_p50));

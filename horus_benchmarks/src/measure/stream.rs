@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::measure::bracket::Bracket;
+use crate::measure::endpoint::Endpoint;
 use crate::measure::payload::{Corrupt, Payload};
 use crate::measure::tsc::TickSource;
 use crate::measure::wait::Watch;
-use crate::measure::workload::{Link, WorkloadError};
+use crate::measure::workload::WorkloadError;
 
 /// Most producing ends of one stream.
 pub const PRODUCERS_MAX: usize = 2;
@@ -92,47 +93,72 @@ impl StreamNote {
 /// Waits for the receiver's word that it is ready, then sends the whole stream, waiting
 /// (spinning) whenever there is no room.
 pub fn stream_send<P: Payload>(
-    link: &mut impl Link<P>,
+    end: &mut impl Endpoint<P>,
     plan: &StreamPlan,
     source: TickSource,
     watch: &Watch,
 ) -> Result<Sent, WorkloadError> {
     let mut ready = P::compose(0);
-    watch.spin_until(|| link.poll(&mut ready).then_some(()))?;
+    watch.spin_until(|| end.recv(&mut ready).then_some(()))?;
     ready.check(plan.first_seq)?;
     let start = source.start();
     for number in 0..plan.messages {
         let message = P::compose(plan.first_seq + number);
-        watch.spin_until(|| link.send(&message).then_some(()))?;
+        watch.spin_until(|| end.send(&message).then_some(()))?;
     }
     let elapsed_ticks = source.stop().since(start);
-    link.conclude(&P::compose(plan.last_seq()));
+    conclude(end, &P::compose(plan.last_seq()));
     Ok(Sent { elapsed_ticks })
 }
 
 /// Tells the sender that it is ready, then receives until every message has come or is known to
 /// be lost; the last one of a producer never is, in a ring that overwrites the oldest.
 pub fn stream_receive<P: Payload>(
-    link: &mut impl Link<P>,
+    end: &mut impl Endpoint<P>,
     plan: &StreamPlan,
     source: TickSource,
     watch: &Watch,
 ) -> Result<Streamed, WorkloadError> {
     let mut message = P::compose(0);
-    link.drop_leftovers(&mut message);
+    drop_leftovers(end, &mut message);
     message = P::compose(plan.first_seq);
-    watch.spin_until(|| link.send(&message).then_some(()))?;
+    watch.spin_until(|| end.send(&message).then_some(()))?;
     let start = source.start();
     let mut ledger = Ledger::new(plan);
     while !ledger.is_complete() {
         watch.spin_until(|| {
-            let drained = link.drain(&mut message, &mut |message| ledger.enter(message));
+            let drained = end.drain(&mut message, &mut |message| ledger.enter(message));
             drained.map(|any| any.then_some(())).transpose()
         })??;
     }
     let elapsed_ticks = source.stop().since(start);
-    link.confirm(&message);
+    if drops::<P, _>(end) {
+        end.send(&message);
+    }
     Ok(Streamed { received: ledger.received, lost: ledger.lost, elapsed_ticks })
+}
+
+/// Attempts to report the last message of a stream to the receiver.
+const ATTEMPTS_MAX: u32 = 1000;
+
+fn drops<P, E: Endpoint<P>>(_end: &E) -> bool {
+    E::DROPS
+}
+
+/// Sends the last message again, where it may be dropped, until the receiver has confirmed it.
+fn conclude<P: Copy>(end: &mut impl Endpoint<P>, last: &P) {
+    let mut answer = *last;
+    let mut attempts = if drops::<P, _>(end) { ATTEMPTS_MAX } else { 0 };
+    while attempts > 0 && !end.recv(&mut answer) {
+        attempts -= 1;
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        end.send(last);
+    }
+}
+
+/// Drops what [`conclude`] sent more often than was needed, before the sender is told to begin.
+fn drop_leftovers<P>(end: &mut impl Endpoint<P>, into: &mut P) {
+    while drops::<P, _>(end) && end.recv(into) {}
 }
 
 /// What became of the messages of a stream.
@@ -200,7 +226,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::measure::workload::Ends;
+    use crate::measure::endpoint::Closures;
 
     type Message = [u64; 2];
 
@@ -208,9 +234,9 @@ mod tests {
 
     fn receive(plan: &StreamPlan, numbers: &[u64]) -> Result<Streamed, WorkloadError> {
         let mut coming = numbers.iter().map(|&seq| Message::compose(seq));
-        let mut link = Ends(|_: &Message| true, move || coming.next());
+        let mut end = Closures(|_: &Message| true, move || coming.next());
         let watch = Watch::new(true, || false).with_limit(Duration::from_millis(1));
-        stream_receive(&mut link, plan, TickSource::detect(), &watch)
+        stream_receive(&mut end, plan, TickSource::detect(), &watch)
     }
 
     #[test]
@@ -254,7 +280,7 @@ mod tests {
         };
         let watch = Watch::new(true, || false);
         let ready = || Some(Message::compose(PLAN.first_seq));
-        stream_send(&mut Ends(send, ready), &PLAN, TickSource::detect(), &watch).unwrap();
+        stream_send(&mut Closures(send, ready), &PLAN, TickSource::detect(), &watch).unwrap();
         assert_eq!(taken, [11, 12, 13, 14, 15, 16]);
     }
 

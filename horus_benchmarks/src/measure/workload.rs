@@ -5,74 +5,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::measure::endpoint::Endpoint;
 use crate::measure::payload::{Corrupt, Payload};
 use crate::measure::stats::{Alternation, Samples};
 use crate::measure::tsc::{TickSource, Ticks, TscClock};
 use crate::measure::wait::{WaitError, Watch};
-
-/// One end of a two-way connection.
-pub trait Link<P> {
-    /// Offers one message; false if there is no room yet. Does not block.
-    fn send(&mut self, message: &P) -> bool;
-
-    /// Takes the next message into `message`, if there is one; if not, `message` holds anything.
-    /// Does not block; brings its own `pause`, if any.
-    fn poll(&mut self, message: &mut P) -> bool;
-
-    /// Takes what is there, one message or several, and hands each to `each`; false if there is
-    /// nothing. Does not block. For streams: `message` is where a single one goes.
-    #[inline(always)]
-    fn drain(
-        &mut self,
-        message: &mut P,
-        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
-    ) -> Result<bool, Corrupt> {
-        if !self.poll(message) {
-            return Ok(false);
-        }
-        each(message)?;
-        Ok(true)
-    }
-
-    /// Told of the last message of a stream, after it was sent. Where it may be dropped although
-    /// no other follows, this sends it again until the receiver has said that it is there.
-    fn conclude(&mut self, _last: &P) {}
-
-    /// Drops what an earlier stream left on its way: what [`conclude`](Self::conclude) said more
-    /// often than was heard. Called before the sender is told to begin.
-    fn drop_leftovers(&mut self, _into: &mut P) {}
-
-    /// Told at the receiving end that the stream is complete.
-    fn confirm(&mut self, _last: &P) {}
-
-    /// Verifies the copies of message `seq` that `poll` kept to itself, where more than one end
-    /// receives. Called where nothing is timed.
-    #[inline(always)]
-    fn settle(&mut self, _seq: u64) -> Result<(), Corrupt> {
-        Ok(())
-    }
-}
-
-/// A [`Link`] of two closures: `Ends(|message| …, || …)`.
-#[derive(Debug)]
-pub struct Ends<S, R>(
-    /// Offers one message; false if there is no room yet.
-    pub S,
-    /// Takes the next message, if there is one.
-    pub R,
-);
-
-impl<P, S: FnMut(&P) -> bool, R: FnMut() -> Option<P>> Link<P> for Ends<S, R> {
-    #[inline(always)]
-    fn send(&mut self, message: &P) -> bool {
-        (self.0)(message)
-    }
-
-    #[inline(always)]
-    fn poll(&mut self, message: &mut P) -> bool {
-        (self.1)().map(|found| *message = found).is_some()
-    }
-}
 
 /// What a round times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -206,7 +143,7 @@ pub struct Echo {
 ///
 /// Messages are composed and verified outside the timed interval. Spins; each wait is bounded.
 pub fn near_end<P: Payload>(
-    link: &mut impl Link<P>,
+    end: &mut impl Endpoint<P>,
     plan: &RoundPlan,
     source: TickSource,
     watch: &Watch,
@@ -220,12 +157,12 @@ pub fn near_end<P: Payload>(
         if plan.timing == Timing::OneWay {
             message.restamp(start.0);
         }
-        watch.spin_until(|| link.send(&message).then_some(()))?;
+        watch.spin_until(|| end.send(&message).then_some(()))?;
         let called = if plan.timing == Timing::SendCall { source.stop() } else { start };
-        watch.spin_until(|| link.poll(&mut echo).then_some(()))?;
+        watch.spin_until(|| end.recv(&mut echo).then_some(()))?;
         let stop = source.stop();
         echo.check(seq)?;
-        link.settle(seq)?;
+        end.settle(seq)?;
         let sample = match plan.timing {
             Timing::RoundTrip => Some(stop.since(start)),
             Timing::SendCall => Some(called.since(start)),
@@ -245,7 +182,7 @@ pub fn near_end<P: Payload>(
 /// Runs the echoing end of a round. A message goes back as it came, so that the near end's check
 /// covers both ways; with [`Timing::OneWay`] it is verified here too, and goes back restamped.
 pub fn far_end<P: Payload>(
-    link: &mut impl Link<P>,
+    end: &mut impl Endpoint<P>,
     plan: &RoundPlan,
     source: TickSource,
     watch: &Watch,
@@ -253,7 +190,7 @@ pub fn far_end<P: Payload>(
     let mut echo = Echo { echoed: 0, forward: Samples::new(), backwards: 0 };
     let mut message = P::compose(0);
     for number in 0..plan.messages() {
-        watch.spin_until(|| link.poll(&mut message).then_some(()))?;
+        watch.spin_until(|| end.recv(&mut message).then_some(()))?;
         if plan.timing == Timing::OneWay {
             let arrived = source.stop();
             message.check(plan.first_seq + number)?;
@@ -265,9 +202,9 @@ pub fn far_end<P: Payload>(
             }
             message.restamp(source.start().0);
         }
-        watch.spin_until(|| link.send(&message).then_some(()))?;
+        watch.spin_until(|| end.send(&message).then_some(()))?;
         // WHY: only now, while the echo is on its way.
-        link.settle(plan.first_seq + number)?;
+        end.settle(plan.first_seq + number)?;
         echo.echoed += 1;
     }
     Ok(echo)

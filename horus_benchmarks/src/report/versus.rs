@@ -60,7 +60,8 @@ const GOALS: [(&str, f64); 29] = [
 
 /// A row of what was measured in rounds next to each other: `ours` and `theirs` by round. `None`
 /// without rounds.
-pub fn row(id: &str, measure: Measure, ours: &[f64], theirs: &[f64], seed: u64) -> Option<Row> {
+pub fn row(id: &str, measure: Measure, figures: [&[f64]; 2], seed: u64) -> Option<Row> {
+    let [ours, theirs] = figures;
     let better = |(&ours, &theirs): (&f64, &f64)| match measure {
         Measure::Latency => (ours, theirs),
         Measure::Throughput => (theirs, ours),
@@ -118,14 +119,16 @@ mod tests {
     #[test]
     fn better_is_less_time_and_more_messages() {
         let (few, many) = ([10.0, 20.0, 15.0], [20.0, 40.0, 30.0]);
-        let row = |measure, ours, theirs| row("x", measure, ours, theirs, 1).unwrap().figures;
+        let row = |measure, ours: &[f64], theirs: &[f64]| {
+            row("x", measure, [ours, theirs], 1).unwrap().figures
+        };
         let latency = row(Measure::Latency, &few, &many);
         assert_eq!(
             (latency.ours, latency.theirs, latency.ratio),
             (Some(15.0), Some(30.0), Some(2.0))
         );
         assert_eq!(row(Measure::Throughput, &few, &many).ratio, Some(0.5));
-        assert!(super::row("x", Measure::Latency, &[], &[], 1).is_none());
+        assert!(super::row("x", Measure::Latency, [&[], &[]], 1).is_none());
     }
 
     #[test]

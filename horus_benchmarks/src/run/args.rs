@@ -101,7 +101,15 @@ impl Args {
         Ok(Some(args))
     }
 
-    /// Whether a row of this id was asked for.
+    /// Sets rounds and samples of each, for `--quick` and else, where the command line does not.
+    /// Returns the rounds.
+    pub fn default_to(&mut self, quick: (u32, u64), full: (u32, u64)) -> u32 {
+        let (rounds, samples) = if self.quick { quick } else { full };
+        self.samples.get_or_insert(samples);
+        *self.rounds.get_or_insert(rounds)
+    }
+
+    /// Returns true if a row of this id is wanted.
     pub fn wants(&self, id: &str) -> bool {
         self.filter.as_deref().is_none_or(|part| id.contains(part))
     }

@@ -4,13 +4,12 @@ use std::sync::atomic;
 
 use serde::{Deserialize, Serialize};
 
+use crate::measure::endpoint::Endpoint;
 use crate::measure::lines::{Line, SharedLines};
 use crate::measure::payload::Seq;
 use crate::measure::tsc::TickSource;
 use crate::measure::wait::Watch;
-use crate::measure::workload::{
-    Echo, Link, Round, RoundPlan, Timing, WorkloadError, far_end, near_end,
-};
+use crate::measure::workload::{Echo, Round, RoundPlan, Timing, WorkloadError, far_end, near_end};
 
 /// How many cache lines the floor uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,11 +66,11 @@ fn near<const PAUSES: u32>(
     job: &FloorJob,
     watch: &Watch,
 ) -> Result<Round, WorkloadError> {
-    let mut link = Bounce::<PAUSES>::new(memory, job.lines, End::Near);
+    let mut end = Bounce::<PAUSES>::new(memory, job.lines, End::Near);
     if job.plan.timing == Timing::OneWay {
-        near_end::<[u64; 2]>(&mut link, &job.plan, job.source, watch)
+        near_end::<[u64; 2]>(&mut end, &job.plan, job.source, watch)
     } else {
-        near_end::<Seq>(&mut link, &job.plan, job.source, watch)
+        near_end::<Seq>(&mut end, &job.plan, job.source, watch)
     }
 }
 
@@ -80,11 +79,11 @@ fn far<const PAUSES: u32>(
     job: &FloorJob,
     watch: &Watch,
 ) -> Result<Echo, WorkloadError> {
-    let mut link = Bounce::<PAUSES>::new(memory, job.lines, End::Far);
+    let mut end = Bounce::<PAUSES>::new(memory, job.lines, End::Far);
     if job.plan.timing == Timing::OneWay {
-        far_end::<[u64; 2]>(&mut link, &job.plan, job.source, watch)
+        far_end::<[u64; 2]>(&mut end, &job.plan, job.source, watch)
     } else {
-        far_end::<Seq>(&mut link, &job.plan, job.source, watch)
+        far_end::<Seq>(&mut end, &job.plan, job.source, watch)
     }
 }
 
@@ -141,7 +140,7 @@ impl<'a, const PAUSES: u32> Bounce<'a, PAUSES> {
     }
 }
 
-impl<const PAUSES: u32> Link<Seq> for Bounce<'_, PAUSES> {
+impl<const PAUSES: u32> Endpoint<Seq> for Bounce<'_, PAUSES> {
     #[inline(always)]
     fn send(&mut self, message: &Seq) -> bool {
         self.post(message.0 << 1 | self.mark);
@@ -149,13 +148,13 @@ impl<const PAUSES: u32> Link<Seq> for Bounce<'_, PAUSES> {
     }
 
     #[inline(always)]
-    fn poll(&mut self, message: &mut Seq) -> bool {
+    fn recv(&mut self, message: &mut Seq) -> bool {
         self.look().map(|word| *message = Seq(word >> 1)).is_some()
     }
 }
 
 /// Stamped messages: the stamp rides in the second word of the same line. Two lines only.
-impl<const PAUSES: u32> Link<[u64; 2]> for Bounce<'_, PAUSES> {
+impl<const PAUSES: u32> Endpoint<[u64; 2]> for Bounce<'_, PAUSES> {
     #[inline(always)]
     fn send(&mut self, message: &[u64; 2]) -> bool {
         // Relaxed: published by the Release in `post`.
@@ -165,7 +164,7 @@ impl<const PAUSES: u32> Link<[u64; 2]> for Bounce<'_, PAUSES> {
     }
 
     #[inline(always)]
-    fn poll(&mut self, message: &mut [u64; 2]) -> bool {
+    fn recv(&mut self, message: &mut [u64; 2]) -> bool {
         let Some(word) = self.look() else { return false };
         // Relaxed: ordered by the Acquire in `look`; the other end writes again only after an
         // answer.

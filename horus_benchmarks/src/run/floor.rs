@@ -121,7 +121,9 @@ impl Floor {
         let peer = match placement {
             Placement::CrossThread => {
                 let lines = memory.clone();
-                Peer::thread(cpus.far, share_cpu, move |job, watch| answer(&lines, &job, watch))?
+                Peer::thread(cpus.far, share_cpu, move || {
+                    move |job, watch: &Watch| answer(&lines, &job, watch)
+                })?
             }
             Placement::CrossProcess => Peer::process(&ChildSpec {
                 role: FLOOR_ROLE,
@@ -211,14 +213,10 @@ impl Floor {
 
 /// Serves [`FLOOR_ROLE`] in a child process until the parent hangs up.
 pub fn serve_child(context: &ChildContext) -> ExitCode {
-    let memory = match context.memory().and_then(SharedLines::map) {
-        Ok(memory) => memory,
-        Err(error) => {
-            eprintln!("child process '{}': {error}", context.role());
-            return ExitCode::FAILURE;
-        }
-    };
-    peer::serve(context, |job: FloorJob, watch| answer(&memory, &job, watch))
+    peer::serve(context, || {
+        let memory = SharedLines::map(context.memory()?)?;
+        Ok(move |job: FloorJob, watch: &Watch| answer(&memory, &job, watch))
+    })
 }
 
 fn answer(memory: &SharedLines, job: &FloorJob, watch: &Watch) -> Result<Echo, String> {

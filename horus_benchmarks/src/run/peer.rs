@@ -3,6 +3,7 @@
 //! Between jobs a peer sleeps in the kernel, so several peers may live on one CPU while only one
 //! of them works: that is how rounds of a ring alternate with rounds of the floor.
 
+use std::error::Error;
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -11,7 +12,7 @@ use std::thread::JoinHandle;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::measure::pin::{self, PinError};
+use crate::measure::pin;
 use crate::measure::wait::{Flag, STALL_LIMIT, Watch};
 use crate::run::child::{ChildContext, ChildError, ChildProcess, ChildSpec};
 
@@ -63,7 +64,7 @@ where
     ///
     /// The service spins through the [`Watch`] it is given, which ends the wait when the peer is
     /// dropped. It need not be `Send`. `share_cpu` says that the caller runs on the same CPU.
-    pub fn thread_with<S>(
+    pub fn thread<S>(
         cpu: usize,
         share_cpu: bool,
         make: impl FnOnce() -> S + Send + 'static,
@@ -74,14 +75,6 @@ where
         let far = FarThread::start(cpu, share_cpu, make)?;
         let ended = far.ended.clone();
         Ok(Peer { far: Far::Thread(far), watch: Watch::new(share_cpu, move || ended.is_raised()) })
-    }
-
-    /// [`thread_with`](Self::thread_with) a service that is there already.
-    pub fn thread<S>(cpu: usize, share_cpu: bool, service: S) -> Result<Peer<J, R>, PeerError>
-    where
-        S: FnMut(J, &Watch) -> Result<R, String> + Send + 'static,
-    {
-        Peer::thread_with(cpu, share_cpu, move || service)
     }
 
     /// Starts a child process of this binary, whose `main` must [`serve`] the role.
@@ -120,50 +113,38 @@ where
     }
 }
 
-/// Runs in a child process: pins itself, then answers each job on standard input with `service`
-/// until the parent hangs up.
+/// Runs in a child process: pins itself, then answers each job on standard input with the service
+/// that `make` makes, until the parent hangs up.
 ///
-/// What fails outside of jobs is said on standard error and gives a failing exit code.
-pub fn serve<J, R, S>(context: &ChildContext, mut service: S) -> ExitCode
+/// An error outside of jobs is printed to standard error and gives a failing exit code.
+pub fn serve<J, R, S>(
+    context: &ChildContext,
+    make: impl FnOnce() -> Result<S, Box<dyn Error>>,
+) -> ExitCode
 where
     J: DeserializeOwned,
     R: Serialize,
     S: FnMut(J, &Watch) -> Result<R, String>,
 {
-    match try_serve(context, &mut service) {
+    let answer_jobs = || -> Result<(), Box<dyn Error>> {
+        pin::pin_current_thread(context.cpu())?;
+        let mut service = make()?;
+        let watch = Watch::new(context.shares_cpu(), context.orphan_watch());
+        let mut answers = io::stdout().lock();
+        for line in io::stdin().lock().lines() {
+            let answer = service(serde_json::from_str(&line?)?, &watch);
+            writeln!(answers, "{}", serde_json::to_string(&answer)?)?;
+            answers.flush()?;
+        }
+        Ok(())
+    };
+    match answer_jobs() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("child process '{}': {error}", context.role());
             ExitCode::FAILURE
         }
     }
-}
-
-fn try_serve<J, R, S>(context: &ChildContext, service: &mut S) -> Result<(), ServeError>
-where
-    J: DeserializeOwned,
-    R: Serialize,
-    S: FnMut(J, &Watch) -> Result<R, String>,
-{
-    pin::pin_current_thread(context.cpu())?;
-    let watch = Watch::new(context.shares_cpu(), context.orphan_watch());
-    let mut answers = io::stdout().lock();
-    for line in io::stdin().lock().lines() {
-        let answer = service(serde_json::from_str(&line?)?, &watch);
-        writeln!(answers, "{}", serde_json::to_string(&answer)?)?;
-        answers.flush()?;
-    }
-    Ok(())
-}
-
-#[derive(Debug, thiserror::Error)]
-enum ServeError {
-    #[error(transparent)]
-    Pin(#[from] PinError),
-    #[error(transparent)]
-    Pipe(#[from] io::Error),
-    #[error(transparent)]
-    Encoding(#[from] serde_json::Error),
 }
 
 /// A thread that runs jobs until told to stop.
@@ -266,7 +247,7 @@ mod tests {
             total += job;
             if job < 0 { Err(format!("{job} is negative")) } else { Ok(total) }
         };
-        let mut peer = Peer::thread(any_cpu(), true, service).unwrap();
+        let mut peer = Peer::thread(any_cpu(), true, move || service).unwrap();
         assert_eq!(peer.call(2).unwrap(), 2);
         assert_eq!(peer.call(3).unwrap(), 5);
         let error = peer.call(-1).unwrap_err();
@@ -278,7 +259,7 @@ mod tests {
         let service = |(): (), watch: &Watch| -> Result<(), String> {
             watch.spin_until(|| None::<()>).map_err(|error| error.to_string())
         };
-        let mut peer = Peer::thread(any_cpu(), true, service).unwrap();
+        let mut peer = Peer::thread(any_cpu(), true, move || service).unwrap();
         peer.start(()).unwrap();
         drop(peer);
     }
@@ -286,7 +267,7 @@ mod tests {
     #[test]
     fn a_near_wait_ends_when_the_far_thread_panics() {
         let service = |(): (), _: &Watch| -> Result<(), String> { panic!("on purpose") };
-        let mut peer = Peer::thread(any_cpu(), true, service).unwrap();
+        let mut peer = Peer::thread(any_cpu(), true, move || service).unwrap();
         peer.start(()).unwrap();
         assert_eq!(peer.watch().spin_until(|| None::<()>), Err(WaitError::PeerGone));
         assert!(matches!(peer.finish(), Err(PeerError::ThreadEnded)));
@@ -295,7 +276,7 @@ mod tests {
     #[test]
     fn an_impossible_cpu_is_the_answer_to_the_first_job() {
         let service = |(): (), _: &Watch| Ok(());
-        let mut peer = Peer::<(), ()>::thread(1 << 20, false, service).unwrap();
+        let mut peer = Peer::<(), ()>::thread(1 << 20, false, move || service).unwrap();
         assert!(peer.call(()).is_err());
     }
 }

@@ -1,9 +1,10 @@
 //! The same work again and again: how much one time differs from another, and one run from another.
 
+use crate::measure::endpoint::Endpoint;
 use crate::measure::payload::{Corrupt, Payload};
 use crate::measure::stats::{Samples, round_share, variation};
 use crate::measure::tsc::{TickSource, TscClock};
-use crate::measure::workload::{Link, Round};
+use crate::measure::workload::Round;
 use crate::report::figures::Figures;
 use crate::report::rows::Row;
 
@@ -51,13 +52,13 @@ pub struct Run {
 impl Run {
     /// Sends a message and receives it, over and over, in one thread. Each is timed by itself, from
     /// before the send to after it was received, and verified.
-    pub fn measure<P: Payload>(link: &mut impl Link<P>, plan: &RunPlan) -> Result<Run, Corrupt> {
+    pub fn measure<P: Payload>(end: &mut impl Endpoint<P>, plan: &RunPlan) -> Result<Run, Corrupt> {
         let mut run = Run::default();
         for seq in 1..=plan.warm_up + plan.samples {
             let message = P::compose(seq);
             let mut received = P::compose(0);
             let start = plan.source.start();
-            let arrived = link.send(&message) && link.poll(&mut received);
+            let arrived = end.send(&message) && end.recv(&mut received);
             let ticks = plan.source.stop().since(start);
             if !arrived {
                 return Err(Corrupt { expected_seq: seq, found_seq: 0 });
@@ -122,7 +123,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::measure::workload::{Ends, Timing};
+    use crate::measure::endpoint::Closures;
+    use crate::measure::workload::Timing;
 
     const PLAN: RunPlan = RunPlan {
         source: TickSource::Monotonic,
@@ -140,17 +142,17 @@ mod tests {
     #[test]
     fn every_message_is_timed_and_verified() {
         let held: Cell<Option<[u64; 2]>> = Cell::new(None);
-        let mut link =
-            Ends(|message: &[u64; 2]| held.replace(Some(*message)).is_none(), || held.take());
-        let run = Run::measure(&mut link, &PLAN).unwrap();
+        let mut end =
+            Closures(|message: &[u64; 2]| held.replace(Some(*message)).is_none(), || held.take());
+        let run = Run::measure(&mut end, &PLAN).unwrap();
         assert_eq!((run.samples.count(), run.misses), (20, 0));
     }
 
     #[test]
     fn a_message_that_is_lost_or_old_ends_the_run() {
-        let mut deaf = Ends(|_: &[u64; 2]| true, || None);
+        let mut deaf = Closures(|_: &[u64; 2]| true, || None);
         assert_eq!(Run::measure(&mut deaf, &PLAN).unwrap_err().expected_seq, 1);
-        let mut stuck = Ends(|_: &[u64; 2]| true, || Some(<[u64; 2]>::compose(1)));
+        let mut stuck = Closures(|_: &[u64; 2]| true, || Some(<[u64; 2]>::compose(1)));
         assert_eq!(Run::measure(&mut stuck, &PLAN).unwrap_err().expected_seq, 2);
     }
 

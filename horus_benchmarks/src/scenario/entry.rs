@@ -10,8 +10,7 @@ use crate::run::session;
 use crate::scenario::large::{self, LARGE_ROLE};
 use crate::scenario::scaling::{self, SCALING_ROLE};
 use crate::scenario::wakeup::{self, WAKEUP_ROLE};
-use crate::transport::path_pair::{self, PATH_ROLE};
-use crate::transport::transports::{self, TRANSPORT_ROLE};
+use crate::transport::connection::{self, CONNECTION_ROLE};
 
 /// What a benchmark gives, if nothing fails.
 pub type Outcome = Result<(), Box<dyn Error>>;
@@ -24,9 +23,8 @@ pub fn main(name: &str, about: &str, run: impl FnOnce(Args) -> Outcome) -> ExitC
     match child.role() {
         FLOOR_ROLE => floor::serve_child(&child),
         LARGE_ROLE => large::serve_child(&child),
-        PATH_ROLE => path_pair::serve_child(&child),
+        CONNECTION_ROLE => connection::serve_child(&child),
         SCALING_ROLE => scaling::serve_child(&child),
-        TRANSPORT_ROLE => transports::serve_child(&child),
         WAKEUP_ROLE => wakeup::serve_child(&child),
         other => {
             eprintln!("{name}: no far end is called '{other}'");

@@ -284,30 +284,26 @@ impl Far {
 
 /// Serves [`LARGE_ROLE`] in a child process until the parent hangs up.
 pub fn serve_child(context: &ChildContext) -> ExitCode {
-    let namespace = match Namespace::current() {
-        Ok(namespace) => namespace,
-        Err(error) => {
-            eprintln!("child process '{}': {error}", context.role());
-            return ExitCode::FAILURE;
-        }
-    };
-    let mut open: Option<Far> = None;
-    peer::serve(context, move |job, watch| match job {
-        Job::Open { bytes, number } => {
-            let topics = || -> Result<Far, TopicError> {
-                let back = large(&namespace, bytes, number).subscriber()?;
-                Ok(Far { back, answers: answers(&namespace, number).publisher()? })
-            };
-            open = Some(topics().map_err(|error| error.to_string())?);
-            Ok(0)
-        }
-        Job::Receive { manner, first_seq, messages } => {
-            let far = open.as_mut().ok_or("no topic is open")?;
-            for seq in first_seq..first_seq + messages {
-                far.receive(manner, seq, watch).map_err(|error| error.to_string())?;
+    peer::serve(context, || {
+        let namespace = Namespace::current()?;
+        let mut open: Option<Far> = None;
+        Ok(move |job, watch: &Watch| match job {
+            Job::Open { bytes, number } => {
+                let topics = || -> Result<Far, TopicError> {
+                    let back = large(&namespace, bytes, number).subscriber()?;
+                    Ok(Far { back, answers: answers(&namespace, number).publisher()? })
+                };
+                open = Some(topics().map_err(|error| error.to_string())?);
+                Ok(0)
             }
-            Ok(messages)
-        }
+            Job::Receive { manner, first_seq, messages } => {
+                let far = open.as_mut().ok_or("no topic is open")?;
+                for seq in first_seq..first_seq + messages {
+                    far.receive(manner, seq, watch).map_err(|error| error.to_string())?;
+                }
+                Ok(messages)
+            }
+        })
     })
 }
 

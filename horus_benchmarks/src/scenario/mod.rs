@@ -1,11 +1,10 @@
 //! What is measured: each scenario drives transports and makes rows.
 
-pub mod contest;
+pub mod comparison;
 pub mod determinism;
 pub mod entry;
 pub mod large;
 pub mod lateness;
-pub mod rivals;
 pub mod robot;
 pub mod scaling;
 pub mod stalls;

@@ -4,7 +4,7 @@ use comfy_table::{Table, presets};
 use serde_json::{Value, json};
 
 use crate::report::rows::Report;
-use crate::transport::path::{Path, Ring, Size};
+use crate::transport::carrier::{Carrier, Size, Transport};
 
 /// How often each message is usually sent, per second.
 const TYPICAL_HZ: [(Size, f64); 4] = [
@@ -24,12 +24,12 @@ const LOOPS: [(&str, f64, Size); 5] = [
 ];
 
 /// What carries the messages: what a robot's programs use.
-pub const CARRIER: Ring = Ring::Topic;
+pub const CARRIER: Carrier = Carrier::Topic;
 
 /// Puts into the rows of throughput how many times more messages there can be than there are.
 pub fn add_headroom(report: &mut Report, place: &str) {
     for (size, typical_hz) in TYPICAL_HZ {
-        let id = format!("throughput/{place}/{}", Path { ring: CARRIER, size }.id());
+        let id = format!("throughput/{place}/{}", Transport { carrier: CARRIER, size }.id());
         if let Some(row) = report.rows.iter_mut().find(|row| row.id == id) {
             row.figures.headroom = row.msgs_per_s.map(|rate| rate / typical_hz);
         }
@@ -63,7 +63,7 @@ pub fn real_time(report: &mut Report, place: &str) -> Option<String> {
     let all: Vec<Suitability> = LOOPS
         .iter()
         .filter_map(|&(name, rate_hz, size)| {
-            let id = format!("one_way/{place}/{}", Path { ring: CARRIER, size }.id());
+            let id = format!("one_way/{place}/{}", Transport { carrier: CARRIER, size }.id());
             let ns = report.row(&id)?.ns?;
             Some(Suitability {
                 name,

@@ -192,7 +192,9 @@ impl Crew {
             match kind {
                 Members::Threads => {
                     let mut member = Member::new(&namespace);
-                    Peer::thread(cpu, share_cpu, move |job, watch| member.answer(job, watch))
+                    Peer::thread(cpu, share_cpu, || {
+                        move |job, watch: &Watch| member.answer(job, watch)
+                    })
                 }
                 Members::Processes => {
                     let role = SCALING_ROLE;
@@ -248,16 +250,10 @@ impl Crew {
 
 /// Serves [`SCALING_ROLE`] in a child process until the parent hangs up.
 pub fn serve_child(context: &ChildContext) -> ExitCode {
-    match Namespace::current() {
-        Ok(namespace) => {
-            let mut member = Member::new(&namespace);
-            peer::serve(context, move |job, watch| member.answer(job, watch))
-        }
-        Err(error) => {
-            eprintln!("child process '{}': {error}", context.role());
-            ExitCode::FAILURE
-        }
-    }
+    peer::serve(context, || {
+        let mut member = Member::new(&Namespace::current()?);
+        Ok(move |job, watch: &Watch| member.answer(job, watch))
+    })
 }
 
 /// A publisher or a subscriber, or neither.

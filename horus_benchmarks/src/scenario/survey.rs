@@ -9,7 +9,7 @@ use crate::measure::bracket::{Bracketed, STEADY_RATIO_MAX, between_floors};
 use crate::measure::loopback;
 use crate::measure::micro::MicroPlan;
 use crate::measure::stats::{self, Samples};
-use crate::measure::stream::{Sent, StreamNote, StreamPlan, Streamed};
+use crate::measure::stream::{StreamNote, StreamPlan, Streamed};
 use crate::measure::workload::{Round, Timing};
 use crate::report::goals::{FLOOR_NS, STATES};
 use crate::report::rows::{Report, Row};
@@ -19,10 +19,10 @@ use crate::run::namespace::PrivateNamespace;
 use crate::run::progress::Progress;
 use crate::run::session::Session;
 use crate::scenario::entry::Outcome;
-use crate::transport::channel_ends;
-use crate::transport::path::{CAPACITY, CAPACITY_LARGE, Path, Size};
-use crate::transport::path_pair::{self, PathError, PathPair};
-use crate::transport::side::{self, Direction, Side};
+use crate::transport::carrier::{CAPACITY, CAPACITY_LARGE, Size, Transport};
+use crate::transport::connection::{self, Connection};
+use crate::transport::driver::Driver;
+use crate::transport::rendezvous::{ConnectionError, Rendezvous};
 
 /// Seed of the bootstrap: the same samples give the same interval.
 const SEED: u64 = 7;
@@ -61,9 +61,7 @@ pub struct Survey {
 impl Survey {
     /// Begins a run of about `rows` rows: 40 rounds of 20 000 messages, with `--quick` 20 of 6000.
     pub fn begin(mut args: Args, rows: usize) -> Result<Survey, Box<dyn Error>> {
-        let (rounds, samples) = if args.quick { QUICK } else { FULL };
-        args.rounds.get_or_insert(rounds);
-        args.samples.get_or_insert(samples);
+        args.default_to(QUICK, FULL);
         let mut survey = Survey {
             session: Session::begin(args)?,
             private: PrivateNamespace::create()?,
@@ -74,7 +72,7 @@ impl Survey {
     }
 
     fn note_settings(&mut self) {
-        let (messages, repetitions) = (self.messages(Size::Small), self.repetitions());
+        let (messages, repetitions) = (self.messages(Size::Bytes(16)), self.repetitions());
         let report = &mut self.session.report;
         report.set("capacity", CAPACITY);
         report.set("capacity/large", CAPACITY_LARGE);
@@ -115,59 +113,54 @@ impl Survey {
     }
 
     /// Rows of both ends in one thread: no latency, but the instructions of `send` and `recv`.
-    pub fn one_thread(&mut self, one_way: &[Path], streams: &[Path]) -> Outcome {
-        for &path in one_way {
-            let id = format!("one_way/same_thread/{}", path.id());
+    pub fn one_thread(&mut self, one_way: &[Transport], streams: &[Transport]) -> Outcome {
+        for &transport in one_way {
+            let id = format!("one_way/same_thread/{}", transport.id());
             if self.wants(&id) {
-                self.loop_round(&id, path)?;
+                self.loop_round(&id, transport)?;
             }
         }
-        for &path in streams {
-            let id = format!("throughput/same_thread/{}", path.id());
+        for &transport in streams {
+            let id = format!("throughput/same_thread/{}", transport.id());
             if self.wants(&id) {
-                self.loop_streams(&id, path)?;
+                self.loop_streams(&id, transport)?;
             }
         }
         Ok(())
     }
 
-    fn open_loop(&self, id: &str, path: Path) -> Result<Box<dyn Side>, Box<dyn Error>> {
-        if path.ring.is_channel() {
-            return Ok(channel_ends::looped(path)?);
-        }
-        let namespace = self.private.open()?;
-        let out = Direction { name: id, create: true };
-        let back = Direction { name: id, create: false };
-        Ok(side::open(&namespace, path, out, back)?)
+    fn open_loop(&self, transport: Transport) -> Result<Box<dyn Driver>, ConnectionError> {
+        transport.open(&Rendezvous::new(self.private.open()?).looped())
     }
 
-    fn loop_round(&mut self, id: &str, path: Path) -> Outcome {
-        let mut side = self.open_loop(id, path)?;
+    fn loop_round(&mut self, id: &str, transport: Transport) -> Outcome {
+        let mut driver = self.open_loop(transport)?;
         let effort = self.session.effort;
         let batches = (u64::from(effort.rounds) * effort.samples / 4).max(1);
         let source = self.session.clock.source();
         let plan = MicroPlan { source, warm_up: batches.div_ceil(10), batches };
-        let micro = side.loop_round(&plan, 1)?;
+        let micro = driver.loop_round(&plan, 1)?;
         let row = Row::micro(id, &micro, &self.session.clock);
-        let basis = format!("{}; send + recv, batches of {}", path.ring.arrangement(), micro.batch);
+        let basis =
+            format!("{}; send + recv, batches of {}", transport.carrier.basis(), micro.batch);
         self.session.report.push(row, &basis);
         Ok(())
     }
 
-    fn loop_streams(&mut self, id: &str, path: Path) -> Outcome {
-        let mut side = self.open_loop(id, path)?;
-        let (messages, producers) = (self.messages(path.size), path.ring.producers());
+    fn loop_streams(&mut self, id: &str, transport: Transport) -> Outcome {
+        let mut driver = self.open_loop(transport)?;
+        let (messages, producers) = (self.messages(transport.size), transport.carrier.producers());
         let clock = &self.session.clock;
         let (mut streams, mut rates) = (Vec::new(), Vec::new());
         for number in 0..u64::from(self.repetitions()) {
             let plan = StreamPlan { messages, first_seq: 1 + number * messages, producers };
-            let streamed = side.loop_stream(&plan, clock.source())?;
-            path_pair::check_loss(path.ring, &streamed)?;
+            let streamed = driver.loop_stream(&plan, clock.source())?;
+            connection::check_loss(transport.carrier, &streamed)?;
             rates.push(streamed.messages_per_s(clock.hz()));
             streams.push(streamed);
         }
         let row = Row::throughput(id, &streams, None).with_rates(&rates);
-        let basis = format!("{}; bursts of {}", path.ring.arrangement(), loopback::BURST);
+        let basis = format!("{}; bursts of {}", transport.carrier.basis(), loopback::BURST);
         self.session.report.push(row, &basis);
         Ok(())
     }
@@ -176,28 +169,28 @@ impl Survey {
     pub fn two_ends(
         &mut self,
         placement: Placement,
-        one_way: &[Path],
-        streams: &[Path],
+        one_way: &[Transport],
+        streams: &[Transport],
     ) -> Outcome {
         let place = placement.id();
         self.progress.label(place);
         let (cpus, effort) = (self.session.cpus, self.session.effort);
         let (mut floor, spin) = Floor::new(placement, cpus, &self.session.clock, effort)?;
         let source = self.session.clock.source();
-        let pair = path_pair::start(placement, cpus, source, &self.private)?;
+        let connection = Connection::start(placement, cpus, source, &self.private)?;
         self.session.report.set(&format!("spin/{place}"), serde_json::to_value(spin)?);
         let mut all = floor.round(Lines::Two, effort.warm_up, effort.samples)?;
-        let mut ends = Ends { survey: self, floor, pair, place };
-        for &path in one_way {
-            let id = format!("one_way/{place}/{}", path.id());
+        let mut ends = Ends { survey: self, floor, connection, place };
+        for &transport in one_way {
+            let id = format!("one_way/{place}/{}", transport.id());
             if ends.survey.wants(&id) {
-                all.merge(&ends.one_way(&id, path)?);
+                all.merge(&ends.one_way(&id, transport)?);
             }
         }
-        for &path in streams {
-            let id = format!("throughput/{place}/{}", path.id());
+        for &transport in streams {
+            let id = format!("throughput/{place}/{}", transport.id());
             if ends.survey.wants(&id) {
-                ends.streams(&id, path)?;
+                ends.streams(&id, transport)?;
             }
         }
         let id = format!("floor/{place}/two_lines/8B");
@@ -212,24 +205,24 @@ impl Survey {
 struct Ends<'a> {
     survey: &'a mut Survey,
     floor: Floor,
-    pair: PathPair,
+    connection: Connection,
     place: &'static str,
 }
 
 impl Ends<'_> {
     /// Measures a row of latencies; all rounds of the floor beside it.
-    fn one_way(&mut self, id: &str, path: Path) -> Result<Round, Box<dyn Error>> {
+    fn one_way(&mut self, id: &str, transport: Transport) -> Result<Round, Box<dyn Error>> {
         let (effort, clock) = (self.survey.session.effort, &self.survey.session.clock);
-        let (pair, floor) = (&mut self.pair, &mut self.floor);
+        let (connection, floor) = (&mut self.connection, &mut self.floor);
         let measured = between_floors(
             effort.rounds,
             clock,
             || Ok::<_, Box<dyn Error>>(floor.round(Lines::Two, effort.warm_up, effort.samples)?),
             || {
                 // WHY: two ends lock into a rhythm that stays as long as the rings do; one pair of
-                // rings for the whole row would make its ratio a draw from a lottery.
-                pair.open(path)?;
-                Ok(pair.round(Timing::RoundTrip, effort.warm_up, effort.samples)?.0)
+                // rings for the whole row would make its ratio a matter of chance.
+                connection.open(transport)?;
+                Ok(connection.round(Timing::RoundTrip, effort.warm_up, effort.samples)?.0)
             },
         )?;
         let ratio = measured.pairs(|round| round.p50_ns(clock)).ratio(SEED);
@@ -239,21 +232,21 @@ impl Ends<'_> {
         let mut row = Row::latency(id, &trips.ok_or("no rounds")?, &self.survey.session.clock)
             .with_floor_ratio(ratio)
             .with_send_call(&calls.0, &self.survey.session.clock);
-        row.figures.tsc_ns = self.one_way_by_tsc(id, path.size)?;
+        row.figures.tsc_ns = self.one_way_by_tsc(id, transport.size)?;
         let session = &mut self.survey.session;
-        session.report.push(row, &format!("RTT/2; {}", path.ring.arrangement()));
+        session.report.push(row, &format!("RTT/2; {}", transport.carrier.basis()));
         session.report.note(STATES, id, serde_json::to_value(states)?);
         self.note_floor(id, &measured);
         measured.floor.ok_or_else(|| "no rounds of the floor".into())
     }
 
     /// A few more rounds of another timing: at the near end, and far-bound times.
-    fn extra(&mut self, timing: Timing) -> Result<(Round, Samples), PathError> {
+    fn extra(&mut self, timing: Timing) -> Result<(Round, Samples), ConnectionError> {
         let effort = self.survey.session.effort;
-        let (mut near, echo) = self.pair.round(timing, effort.warm_up, effort.samples)?;
+        let (mut near, echo) = self.connection.round(timing, effort.warm_up, effort.samples)?;
         let mut forward = echo.forward;
         for _ in 1..EXTRA_ROUNDS.min(effort.rounds) {
-            let (round, echo) = self.pair.round(timing, effort.warm_up, effort.samples)?;
+            let (round, echo) = self.connection.round(timing, effort.warm_up, effort.samples)?;
             near.merge(&round);
             forward.merge(&echo.forward);
         }
@@ -279,14 +272,15 @@ impl Ends<'_> {
     }
 
     /// Measures a row of throughput: the median of the streams beside a steady floor.
-    fn streams(&mut self, id: &str, path: Path) -> Outcome {
-        let (messages, repetitions) = (self.survey.messages(path.size), self.survey.repetitions());
+    fn streams(&mut self, id: &str, transport: Transport) -> Outcome {
+        let (messages, repetitions) =
+            (self.survey.messages(transport.size), self.survey.repetitions());
         let limit = if self.survey.session.args.quick { STREAM_TIME.0 } else { STREAM_TIME.1 };
         let (effort, clock) = (self.survey.session.effort, &self.survey.session.clock);
-        let (pair, floor) = (&mut self.pair, &mut self.floor);
-        pair.open(path)?;
+        let (connection, floor) = (&mut self.connection, &mut self.floor);
+        connection.open(transport)?;
         // Warms up the rings' pages and both ends' caches, and shows how long a stream takes.
-        let (_, first) = carry(pair, path, messages.div_ceil(20))?;
+        let (_, first) = connection.stream(messages.div_ceil(20))?;
         let per_s = first.sent() as f64 / clock.to_ns(first.elapsed_ticks.max(1)) * 1e9;
         let fitting = (per_s * limit.as_secs_f64()) as u64;
         let messages = messages.min(fitting.max(STREAM_MIN));
@@ -294,7 +288,7 @@ impl Ends<'_> {
             repetitions,
             clock,
             || Ok::<_, Box<dyn Error>>(floor.round(Lines::Two, effort.warm_up, effort.samples)?),
-            || Ok(carry(pair, path, messages)?),
+            || Ok(connection.stream(messages)?),
         )?;
         let notes: Vec<StreamNote> =
             measured.all.iter().map(|bracket| StreamNote::new(bracket, clock.hz())).collect();
@@ -304,8 +298,8 @@ impl Ends<'_> {
         let received = rates(|note| note.msgs_per_s);
         let sent = stats::median(&mut rates(|note| note.sent_per_s));
         let streams: Vec<Streamed> = measured.all.iter().map(|bracket| bracket.subject.1).collect();
-        let what = if path.ring.is_duplex() { "due at both subscribers" } else { "sent" };
-        let basis = format!("{}; {what} {:.1}M/s", path.ring.arrangement(), sent / 1e6);
+        let what = if transport.carrier.is_duplex() { "due at both subscribers" } else { "sent" };
+        let basis = format!("{}; {what} {:.1}M/s", transport.carrier.basis(), sent / 1e6);
         let session = &mut self.survey.session;
         session.report.push(Row::throughput(id, &streams, None).with_rates(&received), &basis);
         session.report.note("streams", id, serde_json::to_value(notes)?);
@@ -321,20 +315,4 @@ impl Ends<'_> {
         report.note("rounds_repeated", id, measured.repeated);
         report.note("rounds_unsteady", id, measured.unsteady);
     }
-}
-
-/// A stream from the near side to the far side; on a duplex ring, what both sides received of what
-/// both sent.
-pub fn carry(
-    pair: &mut PathPair,
-    path: Path,
-    messages: u64,
-) -> Result<(Sent, Streamed), PathError> {
-    if !path.ring.is_duplex() {
-        return pair.stream(messages);
-    }
-    let [near, far] = pair.exchange(messages.max(2))?;
-    let elapsed_ticks = near.elapsed_ticks.max(far.elapsed_ticks);
-    let (received, lost) = (near.received + far.received, near.lost + far.lost);
-    Ok((Sent { elapsed_ticks }, Streamed { received, lost, elapsed_ticks }))
 }

@@ -353,33 +353,26 @@ impl ThreadState {
 
 /// Serves [`WAKEUP_ROLE`] in a child process until the parent hangs up.
 pub fn serve_child(context: &ChildContext) -> ExitCode {
-    let open = || -> Result<Common, Box<dyn std::error::Error>> {
+    peer::serve(context, || {
         let lines = Arc::new(SharedLines::map(context.memory()?)?);
-        Ok(Common { lines, namespace: Namespace::current()? })
-    };
-    let common = match open() {
-        Ok(common) => common,
-        Err(error) => {
-            eprintln!("child process '{}': {error}", context.role());
-            return ExitCode::FAILURE;
-        }
-    };
-    let mut nights = BTreeMap::new();
-    peer::serve(context, move |job, _| match job {
-        Job::Open(way) => {
-            let night = common.night(way)?;
-            let thread = night.thread();
-            nights.insert(way, night);
-            Ok(Answer::Opened { pid: std::process::id(), thread })
-        }
-        Job::Sleep { way, plan } => {
-            let night = nights.get_mut(&way).ok_or("the way is not open")?;
-            night.spend(common.blocked(), &plan).map(Answer::Woken)
-        }
-        Job::Close => {
-            nights.clear();
-            Ok(Answer::Closed)
-        }
+        let common = Common { lines, namespace: Namespace::current()? };
+        let mut nights = BTreeMap::new();
+        Ok(move |job, _: &Watch| match job {
+            Job::Open(way) => {
+                let night = common.night(way)?;
+                let thread = night.thread();
+                nights.insert(way, night);
+                Ok(Answer::Opened { pid: std::process::id(), thread })
+            }
+            Job::Sleep { way, plan } => {
+                let night = nights.get_mut(&way).ok_or("the way is not open")?;
+                night.spend(common.blocked(), &plan).map(Answer::Woken)
+            }
+            Job::Close => {
+                nights.clear();
+                Ok(Answer::Closed)
+            }
+        })
     })
 }
 

@@ -1,430 +1,194 @@
-//! Channels between threads, ours and those of other crates, as transports of a
-//! [`Pair`](crate::transport::pair).
+//! Channels between threads, ours and those of other crates.
 //!
 //! All hold [`CAPACITY`] messages. Each is polled: `try_send` and `try_recv`, or what comes next to
-//! them, which for all of them is faster than blocking while both ends have a CPU. Shapes with more
-//! than one sender have them take turns on one thread, so that two CPUs are enough.
-
-use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+//! them, which for all of them is faster than blocking while both sides have a CPU. Several senders
+//! take turns on one thread, so that two CPUs are enough.
 
 use horus_core::channel::{direct, fanout, mpsc, spmc, spsc};
-use serde::{Deserialize, Serialize};
 
-use crate::measure::loopback;
-use crate::measure::micro::{Micro, MicroPlan};
-use crate::measure::payload::{Payload, Seq};
-use crate::measure::workload::WorkloadError;
-use crate::scenario::contest::Entrant;
-use crate::transport::ends::{Both, InTurn, Joined, Rx, Tx};
-use crate::transport::pair::Way;
-use crate::transport::side::{self, OpenPathError, Side};
+use crate::measure::endpoint::Endpoint;
+use crate::measure::payload::{Corrupt, Payload, Seq};
+use crate::transport::carrier::{CAPACITY, Carrier, Maker, Shape, Size, Transport};
+use crate::transport::driver::{self, Driver};
+use crate::transport::endpoints::{Both, Draining, InTurn, cloned};
+use crate::transport::packet::{Packet16, Packet304, Packet1480, with_packet};
+use crate::transport::peer_channels as peers;
+use crate::transport::rendezvous::{ConnectionError, Opened, Place, Role};
 
-/// A sending end: what it calls and whether that went well.
-macro_rules! tx {
-    ($end:ty, |$tx:ident, $message:ident| $sent:expr) => {
-        impl<P: Word> Tx<P> for $end {
-            #[inline(always)]
-            fn send(&mut self, message: &P) -> bool {
-                let ($tx, $message) = (self, *message);
-                $sent || full()
-            }
-        }
-    };
-}
+/// Messages that every channel holds.
+pub(super) const ROOM: usize = CAPACITY as usize;
 
-/// A receiving end: the message that it gets, if any.
-macro_rules! rx {
-    ($end:ty, |$rx:ident| $received:expr) => {
-        impl<P: Word> Rx<P> for $end {
-            #[inline(always)]
-            fn recv(&mut self, message: &mut P) -> bool {
-                let $rx = self;
-                $received.map(|found| *message = found).is_some()
-            }
+const JOINED: &str = "there is room for two";
 
-            fn lost(&self) -> u64 {
-                0
-            }
-        }
-    };
-}
+/// A message that every channel here can carry.
+pub(super) trait Word: Payload + Send + Sync + 'static {}
 
-mod ours;
-mod theirs;
+impl<P: Payload + Send + Sync + 'static> Word for P {}
 
-/// There is no room at the moment.
+/// Returns false, since there is no room at the moment.
 #[inline(always)]
-fn full() -> bool {
+pub(super) fn full() -> bool {
     std::hint::spin_loop();
     false
 }
 
-/// Messages that every channel holds: as large as the examples of most of them, and a power of
-/// two, as some want.
-pub const CAPACITY: usize = 256;
-
-/// Who makes the channel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "modules of ours, and crates")]
-pub enum Maker {
-    Direct,
-    Spsc,
-    Spmc,
-    Mpsc,
-    Fanout,
-    Rtrb,
-    Disruptor,
-    Crossbeam,
-    Std,
-    Kanal,
-    Flume,
+/// Opens one side. The near side makes both, and leaves one for the far thread.
+pub(super) fn open(transport: Transport, place: &Place<'_>) -> Opened {
+    use Size::Bytes;
+    if place.role == Role::Far {
+        return place.take();
+    }
+    if !transport.carrier.is_ours() {
+        return with_packet!(
+            theirs(transport, place), Bytes(8) => Seq, Bytes(16) => Packet16,
+            Bytes(64) => [u64; 8], Bytes(256) => [u64; 32], Bytes(1024) => [u64; 128],
+        );
+    }
+    with_packet!(
+        ours(transport, place), Bytes(8) => Seq, Bytes(16) => Packet16, Bytes(64) => [u64; 8],
+        Bytes(256) => [u64; 32], Bytes(304) => Packet304, Bytes(1024) => [u64; 128],
+        Bytes(1480) => Packet1480,
+    )
 }
 
-impl Maker {
-    /// As it is written in ids.
-    pub const fn id(self) -> &'static str {
-        match self {
-            Maker::Direct => "direct",
-            Maker::Spsc => "spsc",
-            Maker::Spmc => "spmc",
-            Maker::Mpsc => "mpsc",
-            Maker::Fanout => "fanout",
-            Maker::Rtrb => "rtrb",
-            Maker::Disruptor => "disruptor",
-            Maker::Crossbeam => "crossbeam",
-            Maker::Std => "std",
-            Maker::Kanal => "kanal",
-            Maker::Flume => "flume",
-        }
-    }
-
-    /// How it is used.
-    const fn basis(self) -> &'static str {
-        match self {
-            Maker::Direct => "try_send, try_recv",
-            Maker::Spsc | Maker::Spmc | Maker::Mpsc | Maker::Fanout => {
-                "try_send_ref, try_recv_into; streams received by drain_in_place"
-            }
-            Maker::Rtrb => "push, pop; streams received by read_chunk of all there is",
-            Maker::Disruptor => "BusySpin; try_publish, EventPoller::poll of all there is",
-            Maker::Crossbeam => "bounded; try_send, try_recv",
-            Maker::Std => "sync_channel; try_send, try_recv",
-            Maker::Kanal => "bounded; try_send, try_recv; streams received by drain_into",
-            Maker::Flume => "bounded; try_send, try_recv; streams received by drain",
-        }
-    }
-
-    const fn is_ours(self) -> bool {
-        use Maker::{Direct, Fanout, Mpsc, Spmc, Spsc};
-        matches!(self, Direct | Spsc | Spmc | Mpsc | Fanout)
-    }
-}
-
-/// How many ends each side has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Shape {
-    /// One sender, one receiver.
-    OneToOne,
-    /// Two senders that take turns, one receiver.
-    TwoToOne,
-    /// One sender, two receivers that both get every message. Where a channel cannot do that, the
-    /// sender has one to each of them.
-    OneToTwo,
-}
-
-impl Shape {
-    /// Part of the place in ids.
-    pub const fn id(self) -> &'static str {
-        match self {
-            Shape::OneToOne => "cross_thread",
-            Shape::TwoToOne => "cross_thread_2p1s",
-            Shape::OneToTwo => "cross_thread_1p2s",
-        }
-    }
-
-    /// Who is compared in this shape.
-    pub const fn makers(self) -> &'static [Maker] {
-        use Maker::{Crossbeam, Disruptor, Fanout, Flume, Kanal, Mpsc, Rtrb, Spmc, Spsc, Std};
-        match self {
-            Shape::OneToOne => &[Spsc, Rtrb, Disruptor, Crossbeam, Std, Kanal, Flume],
-            Shape::TwoToOne => &[Mpsc, Fanout, Disruptor, Crossbeam, Std, Kanal, Flume],
-            Shape::OneToTwo => &[Spmc, Fanout, Disruptor, Crossbeam],
-        }
-    }
-}
-
-/// Bytes of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum Width {
-    B8,
-    B16,
-    B64,
-    B256,
-    B1024,
-}
-
-impl Width {
-    /// From small to large.
-    pub const ALL: [Width; 5] = [Width::B8, Width::B16, Width::B64, Width::B256, Width::B1024];
-
-    /// The number.
-    pub const fn bytes(self) -> usize {
-        match self {
-            Width::B8 => 8,
-            Width::B16 => 16,
-            Width::B64 => 64,
-            Width::B256 => 256,
-            Width::B1024 => 1024,
-        }
-    }
-}
-
-/// A channel there, and one of the same kind back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Channel {
-    /// Who makes it.
-    pub maker: Maker,
-    /// How many ends it has.
-    pub shape: Shape,
-    /// What it carries.
-    pub width: Width,
-}
-
-impl Channel {
-    /// All that are compared in `shape`.
-    pub fn entrants(shape: Shape, width: Width) -> Vec<Entrant<Channel>> {
-        let entrant = |&maker: &Maker| Entrant {
-            // WHY another name: it is compared in two shapes.
-            name: match (maker, shape) {
-                (Maker::Fanout, Shape::OneToTwo) => "fanout_broadcast",
-                _ => maker.id(),
-            },
-            way: Channel { maker, shape, width },
-            is_ours: maker.is_ours(),
-            basis: maker.basis(),
-        };
-        shape.makers().iter().map(entrant).collect()
-    }
-}
-
-/// Where the side that was made for the far end is left.
-#[derive(Clone, Default)]
-pub struct Meeting(Arc<Mutex<Option<Box<dyn Side + Send>>>>);
-
-impl Meeting {
-    /// Leaves the far side there.
-    pub fn leave(&self, side: Box<dyn Side + Send>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(side);
-    }
-
-    /// Takes what was left there.
-    pub fn take(&self) -> Result<Box<dyn Side>, OpenPathError> {
-        let side = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let side = side.ok_or_else(|| std::io::Error::other("nobody made this side"))?;
-        Ok(side)
-    }
-}
-
-impl fmt::Debug for Meeting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Meeting")
-    }
-}
-
-impl Way for Channel {
-    type Meeting = Meeting;
-
-    fn near(self, meeting: &Meeting, _number: u64) -> Result<Box<dyn Side>, OpenPathError> {
-        let [near, far] = match self.width {
-            Width::B8 => sides::<Seq>(self),
-            Width::B16 => sides::<[u64; 2]>(self),
-            Width::B64 => sides::<[u64; 8]>(self),
-            Width::B256 => sides::<[u64; 32]>(self),
-            Width::B1024 => sides::<[u64; 128]>(self),
-        };
-        meeting.leave(far);
-        Ok(near)
-    }
-
-    fn far(self, meeting: &Meeting, _number: u64) -> Result<Box<dyn Side>, OpenPathError> {
-        meeting.take()
-    }
-
-    fn producers(self) -> u64 {
-        if self.shape == Shape::TwoToOne { 2 } else { 1 }
-    }
-
-    fn is_lossless(self) -> bool {
-        true
-    }
-}
-
-/// What every message here can do.
-pub trait Word: Payload + Send + Sync + 'static {}
-
-impl<P: Payload + Send + Sync + 'static> Word for P {}
-
-/// Both sides of a way, of which one is handed over.
-pub type Sides = [Box<dyn Side + Send>; 2];
-
-/// Both sides of two channels that `make` makes.
-pub(crate) fn both<P: Word, T, R>(make: impl Fn() -> (T, R)) -> Sides
+/// Makes a channel in each direction for two threads.
+fn across<P: Word, T, R>(place: &Place<'_>, make: impl Fn() -> (T, R)) -> Box<dyn Driver>
 where
-    T: Tx<P> + Send + 'static,
-    R: Rx<P> + Send + 'static,
+    T: Endpoint<P> + Send + 'static,
+    R: Endpoint<P> + Send + 'static,
 {
     let ((there, from_there), (back, from_back)) = (make(), make());
-    [side::across::<P, T, R>(there, from_back), side::across::<P, T, R>(back, from_there)]
+    place.leave(driver::across_threads::<P>((back, from_there)));
+    driver::across_threads::<P>((there, from_back))
 }
 
-fn sides<P: Word>(channel: Channel) -> Sides {
-    match channel.shape {
-        Shape::OneToOne => one_to_one::<P>(channel.maker),
-        Shape::TwoToOne => two_to_one::<P>(channel.maker),
-        Shape::OneToTwo => one_to_two::<P>(channel.maker),
+/// Makes a channel in each direction for two threads, or one channel for one thread.
+fn one_to_one<P: Word, T, R>(place: &Place<'_>, make: impl Fn() -> (T, R)) -> Box<dyn Driver>
+where
+    T: Endpoint<P> + Send + 'static,
+    R: Endpoint<P> + Send + 'static,
+{
+    match place.role {
+        Role::Loop => driver::looped::<P>(make()),
+        _ => across::<P, T, R>(place, make),
     }
 }
 
-fn one_to_one<P: Word>(maker: Maker) -> Sides {
-    match maker {
-        Maker::Spsc => both::<P, _, _>(|| spsc::channel(CAPACITY)),
-        Maker::Rtrb => both::<P, _, _>(|| rtrb::RingBuffer::new(CAPACITY)),
-        Maker::Disruptor => both::<P, _, _>(theirs::disruptor),
-        Maker::Crossbeam => both::<P, _, _>(|| crossbeam_channel::bounded(CAPACITY)),
-        Maker::Std => both::<P, _, _>(|| std::sync::mpsc::sync_channel(CAPACITY)),
-        Maker::Kanal => both::<P, _, _>(theirs::kanal),
-        Maker::Flume => both::<P, _, _>(|| flume::bounded(CAPACITY)),
-        other => unreachable!("{other:?} is of another shape"),
-    }
-}
-
-/// Two of the same sender, in turn.
-pub(crate) fn cloned<T: Clone, R>((tx, rx): (T, R)) -> (InTurn<T>, R) {
-    (InTurn::new([tx.clone(), tx]), rx)
-}
-
-fn two_to_one<P: Word>(maker: Maker) -> Sides {
-    match maker {
-        Maker::Mpsc => both::<P, _, _>(|| cloned(mpsc::channel(CAPACITY))),
-        Maker::Fanout => both::<P, _, _>(|| {
-            let (tx, rx) = fanout::channel(CAPACITY);
-            let other = tx.try_clone().expect("there is room for two");
+fn ours<P: Word>(transport: Transport, place: &Place<'_>) -> Opened {
+    let Carrier::Channel(maker, shape) = transport.carrier else {
+        return Err(ConnectionError::Unsuited(transport));
+    };
+    Ok(match (maker, shape) {
+        (Maker::Direct, Shape::OneToOne) if place.role == Role::Loop => {
+            driver::looped::<P>(direct::channel(ROOM))
+        }
+        (Maker::Spsc, Shape::OneToOne) => one_to_one::<P, _, _>(place, || spsc::channel(ROOM)),
+        (Maker::Mpsc, Shape::TwoToOne) => across::<P, _, _>(place, || cloned(mpsc::channel(ROOM))),
+        (Maker::Spmc, Shape::OneToTwo) => across::<P, _, _>(place, || {
+            let (tx, rx) = spmc::channel(ROOM);
+            let other = rx.try_clone().expect(JOINED);
+            (tx, Both::new([rx, other]))
+        }),
+        (Maker::Fanout, Shape::TwoToOne) => across::<P, _, _>(place, || {
+            let (tx, rx) = fanout::channel(ROOM);
+            let other = tx.try_clone().expect(JOINED);
             (InTurn::new([tx, other]), rx)
         }),
-        Maker::Disruptor => both::<P, _, _>(|| cloned(theirs::disruptor_multi())),
-        Maker::Crossbeam => both::<P, _, _>(|| cloned(crossbeam_channel::bounded(CAPACITY))),
-        Maker::Std => both::<P, _, _>(|| cloned(std::sync::mpsc::sync_channel(CAPACITY))),
-        Maker::Kanal => both::<P, _, _>(|| cloned(theirs::kanal())),
-        Maker::Flume => both::<P, _, _>(|| cloned(flume::bounded(CAPACITY))),
-        other => unreachable!("{other:?} is of another shape"),
-    }
+        (Maker::Fanout, Shape::OneToTwo) => across::<P, _, _>(place, || {
+            let (tx, rx) = fanout::channel(ROOM);
+            let other = rx.try_clone().expect(JOINED);
+            (tx, Both::new([rx, other]))
+        }),
+        (Maker::Fanout, Shape::TwoToTwo) => across::<P, _, _>(place, || {
+            let (tx, rx) = fanout::channel(ROOM);
+            let other = (tx.try_clone().expect(JOINED), rx.try_clone().expect(JOINED));
+            (InTurn::new([tx, other.0]), Both::new([rx, other.1]))
+        }),
+        _ => return Err(ConnectionError::Unsuited(transport)),
+    })
 }
 
-fn one_to_two<P: Word>(maker: Maker) -> Sides {
-    match maker {
-        Maker::Spmc => both::<P, _, _>(|| {
-            let (tx, rx) = spmc::channel(CAPACITY);
-            let other = rx.try_clone().expect("there is room for two");
-            (tx, Both::new([rx, other]))
-        }),
-        Maker::Fanout => both::<P, _, _>(|| {
-            let (tx, rx) = fanout::channel(CAPACITY);
-            let other = rx.try_clone().expect("there is room for two");
-            (tx, Both::new([rx, other]))
-        }),
-        Maker::Disruptor => both::<P, _, _>(|| {
-            let (tx, receivers) = theirs::disruptor_broadcast();
+fn theirs<P: Word>(transport: Transport, place: &Place<'_>) -> Opened {
+    use Maker::{Crossbeam, Disruptor, Flume, Kanal, Rtrb, Std};
+    let Carrier::Channel(maker, shape) = transport.carrier else {
+        return Err(ConnectionError::Unsuited(transport));
+    };
+    Ok(match (shape, maker) {
+        (Shape::OneToOne, Rtrb) => one_to_one::<P, _, _>(place, || rtrb::RingBuffer::new(ROOM)),
+        (Shape::OneToOne, Disruptor) => one_to_one::<P, _, _>(place, peers::disruptor),
+        (Shape::OneToOne, Crossbeam) => {
+            one_to_one::<P, _, _>(place, || crossbeam_channel::bounded(ROOM))
+        }
+        (Shape::OneToOne, Std) => {
+            one_to_one::<P, _, _>(place, || std::sync::mpsc::sync_channel(ROOM))
+        }
+        (Shape::OneToOne, Kanal) => one_to_one::<P, _, _>(place, peers::kanal),
+        (Shape::OneToOne, Flume) => one_to_one::<P, _, _>(place, || flume::bounded(ROOM)),
+        (Shape::TwoToOne, Disruptor) => {
+            across::<P, _, _>(place, || cloned(peers::disruptor_multi()))
+        }
+        (Shape::TwoToOne, Crossbeam) => {
+            across::<P, _, _>(place, || cloned(crossbeam_channel::bounded(ROOM)))
+        }
+        (Shape::TwoToOne, Std) => {
+            across::<P, _, _>(place, || cloned(std::sync::mpsc::sync_channel(ROOM)))
+        }
+        (Shape::TwoToOne, Kanal) => across::<P, _, _>(place, || cloned(peers::kanal())),
+        (Shape::TwoToOne, Flume) => across::<P, _, _>(place, || cloned(flume::bounded(ROOM))),
+        (Shape::OneToTwo, Disruptor) => across::<P, _, _>(place, || {
+            let (tx, receivers) = peers::disruptor_broadcast();
             (tx, Both::new(receivers))
         }),
-        Maker::Crossbeam => both::<P, _, _>(|| {
-            let (one, from_one) = crossbeam_channel::bounded(CAPACITY);
-            let (two, from_two) = crossbeam_channel::bounded(CAPACITY);
-            (theirs::ToBoth::new([one, two]), Both::new([from_one, from_two]))
+        (Shape::OneToTwo, Crossbeam) => across::<P, _, _>(place, || {
+            let (one, from_one) = crossbeam_channel::bounded(ROOM);
+            let (two, from_two) = crossbeam_channel::bounded(ROOM);
+            (peers::ToBoth::new([one, two]), Both::new([from_one, from_two]))
         }),
-        other => unreachable!("{other:?} is of another shape"),
+        _ => return Err(ConnectionError::Unsuited(transport)),
+    })
+}
+
+impl<P: Word> Endpoint<P> for direct::Sender<P> {
+    #[inline(always)]
+    fn send(&mut self, message: &P) -> bool {
+        self.try_send(*message).is_ok() || full()
     }
 }
 
-/// Who is compared with both ends on one thread.
-pub const IN_ONE_THREAD: [Maker; 8] = {
-    use Maker::{Crossbeam, Direct, Disruptor, Flume, Kanal, Rtrb, Spsc, Std};
-    [Direct, Spsc, Rtrb, Disruptor, Crossbeam, Std, Kanal, Flume]
-};
-
-/// A send and a receive on one thread, over and over: see [`loopback::send_and_receive`].
-pub fn in_one_thread(maker: Maker, width: Width, plan: &MicroPlan) -> Result<Micro, WorkloadError> {
-    match width {
-        Width::B8 => looped::<Seq>(maker, plan),
-        Width::B16 => looped::<[u64; 2]>(maker, plan),
-        Width::B64 => looped::<[u64; 8]>(maker, plan),
-        Width::B256 => looped::<[u64; 32]>(maker, plan),
-        Width::B1024 => looped::<[u64; 128]>(maker, plan),
+impl<P: Word> Endpoint<P> for direct::Receiver<P> {
+    #[inline(always)]
+    fn recv(&mut self, message: &mut P) -> bool {
+        self.try_recv().ok().map(|found| *message = found).is_some()
     }
 }
 
-fn looped<P: Word>(maker: Maker, plan: &MicroPlan) -> Result<Micro, WorkloadError> {
-    fn run<P: Word>(
-        plan: &MicroPlan,
-        (out, back): (impl Tx<P>, impl Rx<P>),
-    ) -> Result<Micro, WorkloadError> {
-        loopback::send_and_receive::<P>(&mut Joined { out, back }, plan, 1)
-    }
-    match maker {
-        Maker::Direct => run::<P>(plan, direct::channel(CAPACITY)),
-        Maker::Spsc => run::<P>(plan, spsc::channel(CAPACITY)),
-        Maker::Spmc => run::<P>(plan, spmc::channel(CAPACITY)),
-        Maker::Mpsc => run::<P>(plan, mpsc::channel(CAPACITY)),
-        Maker::Fanout => run::<P>(plan, fanout::channel(CAPACITY)),
-        Maker::Rtrb => run::<P>(plan, rtrb::RingBuffer::new(CAPACITY)),
-        Maker::Disruptor => run::<P>(plan, theirs::disruptor()),
-        Maker::Crossbeam => run::<P>(plan, crossbeam_channel::bounded(CAPACITY)),
-        Maker::Std => run::<P>(plan, std::sync::mpsc::sync_channel(CAPACITY)),
-        Maker::Kanal => run::<P>(plan, theirs::kanal()),
-        Maker::Flume => run::<P>(plan, flume::bounded(CAPACITY)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::measure::pin::{self, CpuPair};
-    use crate::measure::tsc::TickSource;
-    use crate::measure::workload::Timing;
-    use crate::transport::pair::Pair;
-
-    #[test]
-    fn every_channel_carries_rounds_and_streams_in_every_shape() {
-        let cpu = pin::allowed_cpus().unwrap()[0];
-        let cpus = CpuPair { near: cpu, far: cpu };
-        // A thread of its own, so that the test runner's threads keep their freedom.
-        std::thread::spawn(move || {
-            pin::pin_current_thread(cpu).unwrap();
-            let meeting = Meeting::default();
-            let both = [meeting.clone(), meeting];
-            let mut pair = Pair::<Channel>::threads(cpus, TickSource::detect(), both).unwrap();
-            let mut widths = Width::ALL.into_iter().cycle();
-            for shape in [Shape::OneToOne, Shape::TwoToOne, Shape::OneToTwo] {
-                for entrant in Channel::entrants(shape, widths.next().unwrap()) {
-                    pair.open(entrant.way).unwrap();
-                    let (round, echo) = pair.round(Timing::RoundTrip, 5, 40).unwrap();
-                    assert_eq!((round.received, echo.echoed), (40, 45), "{entrant:?}");
-                    let (_, streamed) = pair.stream(1000).unwrap();
-                    assert_eq!((streamed.received, streamed.lost), (1000, 0), "{entrant:?}");
-                }
+macro_rules! endpoints {
+    ($($module:ident),+) => {$(
+        impl<P: Word> Endpoint<P> for $module::Sender<P> {
+            #[inline(always)]
+            fn send(&mut self, message: &P) -> bool {
+                self.try_send_ref(message).is_ok() || full()
             }
-        })
-        .join()
-        .unwrap();
-    }
-
-    #[test]
-    fn every_channel_works_on_one_thread() {
-        let plan = MicroPlan { source: TickSource::detect(), warm_up: 1, batches: 3 };
-        for maker in IN_ONE_THREAD {
-            let micro = in_one_thread(maker, Width::B16, &plan).unwrap();
-            assert_eq!(micro.verified, micro.done, "{maker:?}");
         }
-    }
+
+        impl<P: Word> Endpoint<P> for $module::Receiver<P> {
+            #[inline(always)]
+            fn recv(&mut self, message: &mut P) -> bool {
+                self.try_recv_into(message).is_ok()
+            }
+
+            #[inline(always)]
+            fn drain(
+                &mut self,
+                _message: &mut P,
+                each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
+            ) -> Result<bool, Corrupt> {
+                let mut draining = Draining::into(each);
+                let messages = self.drain_in_place(|message| draining.enter(message));
+                draining.end(messages)
+            }
+        }
+    )+};
 }
+
+endpoints!(spsc, spmc, mpsc, fanout);

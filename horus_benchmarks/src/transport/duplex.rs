@@ -1,12 +1,12 @@
 //! One ring for both directions: each side publishes and subscribes, and every subscriber gets
 //! everything, also what its own side sent.
 
+use crate::measure::endpoint::Endpoint;
 use crate::measure::payload::{Corrupt, Payload};
 use crate::measure::stream::{Ledger, StreamPlan, Streamed};
 use crate::measure::tsc::TickSource;
 use crate::measure::wait::Watch;
 use crate::measure::workload::WorkloadError;
-use crate::transport::ends::{Joined, Rx, Tx};
 
 /// Number of the message that says that the other side may begin.
 const READY: u64 = 0;
@@ -19,14 +19,9 @@ const RECEIVED_PER_SENT: u32 = 2;
 
 /// The two sides, told apart by the lowest bit of the stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mark(u64);
+struct Mark(u64);
 
 impl Mark {
-    /// The mark of the side that came `first`, or of the other one.
-    pub fn of(first: bool) -> Mark {
-        Mark(u64::from(!first))
-    }
-
     fn is_on(self, message: &impl Payload) -> bool {
         message.stamp() & 1 == self.0
     }
@@ -34,19 +29,12 @@ impl Mark {
 
 /// A sending end that marks what it sends.
 #[derive(Debug)]
-pub struct Marked<T> {
+pub(super) struct Marked<T> {
     end: T,
     mark: Mark,
 }
 
-impl<T> Marked<T> {
-    /// Of the side with that mark.
-    pub fn new(end: T, mark: Mark) -> Marked<T> {
-        Marked { end, mark }
-    }
-}
-
-impl<P: Payload, T: Tx<P>> Tx<P> for Marked<T> {
+impl<P: Payload, T: Endpoint<P>> Endpoint<P> for Marked<T> {
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
         let mut message = *message;
@@ -57,7 +45,7 @@ impl<P: Payload, T: Tx<P>> Tx<P> for Marked<T> {
 
 /// A receiving end that keeps what its own side sent to itself, to be verified by `settle`.
 #[derive(Debug)]
-pub struct Others<R, P> {
+pub(super) struct Others<R, P> {
     end: R,
     mark: Mark,
     /// What its own side sent last, once it is here.
@@ -66,14 +54,7 @@ pub struct Others<R, P> {
     next: Option<P>,
 }
 
-impl<R, P> Others<R, P> {
-    /// Of the side with that mark.
-    pub fn new(end: R, mark: Mark) -> Others<R, P> {
-        Others { end, mark, own: None, next: None }
-    }
-}
-
-impl<P: Payload, R: Rx<P>> Rx<P> for Others<R, P> {
+impl<P: Payload, R: Endpoint<P>> Endpoint<P> for Others<R, P> {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         if let Some(next) = self.next.take() {
@@ -117,10 +98,16 @@ impl<P: Payload, R: Rx<P>> Rx<P> for Others<R, P> {
     }
 }
 
+/// Returns one side of a ring: its own messages are marked, and received apart from the others.
+pub(super) fn side<P: Payload, T, R>(out: T, back: R, first: bool) -> (Marked<T>, Others<R, P>) {
+    let mark = Mark(u64::from(!first));
+    (Marked { end: out, mark }, Others { end: back, mark, own: None, next: None })
+}
+
 /// Sends every other message of the plan (the `first` side its first one, the third, …) and
 /// receives all of them, those of both sides, at once: each is verified, each loss is counted.
-pub fn exchange<P: Payload>(
-    link: &mut Joined<impl Tx<P>, impl Rx<P>>,
+pub(super) fn exchange<P: Payload>(
+    end: &mut impl Endpoint<P>,
     plan: &StreamPlan,
     first: bool,
     source: TickSource,
@@ -128,12 +115,12 @@ pub fn exchange<P: Payload>(
 ) -> Result<Streamed, WorkloadError> {
     let mut message = P::compose(READY);
     if first {
-        watch.spin_until(|| link.back.recv_all(&mut message).then_some(()))?;
+        watch.spin_until(|| end.recv_all(&mut message).then_some(()))?;
         if message.seq() != READY {
             return Err(Corrupt { expected_seq: READY, found_seq: message.seq() }.into());
         }
     } else {
-        watch.spin_until(|| link.out.send(&message).then_some(()))?;
+        watch.spin_until(|| end.send(&message).then_some(()))?;
     }
     let start = source.start();
     let mut ledger = Ledger::new(plan);
@@ -144,10 +131,10 @@ pub fn exchange<P: Payload>(
     let step = plan.producers;
     while next <= plan.last_seq() || !ledger.is_complete() {
         watch.spin_until(|| {
-            let sent = may_send && next <= plan.last_seq() && link.out.send(&P::compose(next));
+            let sent = may_send && next <= plan.last_seq() && end.send(&P::compose(next));
             next += if sent { step } else { 0 };
             let mut received = 0;
-            while received < RECEIVED_PER_SENT && link.back.recv_all(&mut message) {
+            while received < RECEIVED_PER_SENT && end.recv_all(&mut message) {
                 received += 1;
                 // The own word that this side is ready is no message of the plan.
                 let entered = match message.seq() {
@@ -175,16 +162,12 @@ mod tests {
     use super::*;
     use crate::transport::packet::Packet16;
 
-    type Side = Joined<Marked<Producer<Packet16>>, Others<Consumer<Packet16>, Packet16>>;
+    type Side = (Marked<Producer<Packet16>>, Others<Consumer<Packet16>, Packet16>);
 
     /// Two sides on one ring.
     fn sides() -> [Side; 2] {
         let ring = FanoutShm::<Packet16>::heap(&RingOptions::capacity(64)).unwrap();
-        [true, false].map(|first| {
-            let mark = Mark::of(first);
-            let out = Marked::new(ring.producer().unwrap(), mark);
-            Joined { out, back: Others::new(ring.consumer().unwrap(), mark) }
-        })
+        [true, false].map(|first| side(ring.producer().unwrap(), ring.consumer().unwrap(), first))
     }
 
     #[test]
@@ -192,14 +175,14 @@ mod tests {
         let [mut near, mut far] = sides();
         let mut message = Packet16::compose(0);
         for seq in 1..10 {
-            assert!(near.out.send(&Packet16::compose(seq)));
-            assert!(!near.back.recv(&mut message), "that was its own");
-            assert!(far.back.recv(&mut message) && far.out.send(&message));
-            assert_eq!((message.check(seq), far.back.settle(seq)), (Ok(()), Ok(())));
-            assert!((0..2).any(|_| near.back.recv(&mut message)));
-            assert_eq!((message.check(seq), near.back.settle(seq)), (Ok(()), Ok(())));
+            assert!(near.send(&Packet16::compose(seq)));
+            assert!(!near.recv(&mut message), "that was its own");
+            assert!(far.recv(&mut message) && far.send(&message));
+            assert_eq!((message.check(seq), far.settle(seq)), (Ok(()), Ok(())));
+            assert!((0..2).any(|_| near.recv(&mut message)));
+            assert_eq!((message.check(seq), near.settle(seq)), (Ok(()), Ok(())));
         }
-        assert!(near.back.settle(10).is_err(), "nothing was sent");
+        assert!(near.settle(10).is_err(), "nothing was sent");
     }
 
     #[test]

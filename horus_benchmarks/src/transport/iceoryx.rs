@@ -21,65 +21,52 @@ use iceoryx2::prelude::{
 use iceoryx2::sample_mut_uninit::SampleMutUninit;
 use iceoryx2::service;
 
+use crate::measure::endpoint::Endpoint;
 use crate::run::namespace::PREFIX;
-use crate::transport::ends::{Rx, Tx};
-use crate::transport::packet::Packet;
-use crate::transport::path::{self, CAPACITY, Ring};
-use crate::transport::side::{self, Direction, OpenPathError, Side};
+use crate::transport::carrier::{CAPACITY, Carrier, Size, Transport};
+use crate::transport::driver::{self, Driver};
+use crate::transport::packet::{Packet, Packet8, Packet16, Packet304, Packet1480, Packet65536};
+use crate::transport::rendezvous::{ConnectionError, Opened, Place};
 
 type Words<const N: usize> = [u64; N];
 type AnyError = Box<dyn std::error::Error>;
 
-/// Opens one side of a path; both directions are services of the name given there, or one service
-/// if the path is duplex.
-pub(crate) fn side<P: Packet>(
-    namespace: &Namespace,
-    path: path::Path,
-    out: Direction<'_>,
-    back: Direction<'_>,
-) -> Result<Box<dyn Side>, OpenPathError> {
-    let side = match path.ring {
-        Ring::Iceoryx2Local => sized::<local::Service, P>(namespace, path.ring, out, back),
-        _ => sized::<ipc::Service, P>(namespace, path.ring, out, back),
-    };
-    let side = side.map_err(|error| OpenPathError::Iceoryx2(error.to_string()))?;
-    side.ok_or(OpenPathError::NotThisWay(path))
-}
-
-/// `None` for a message of another size.
-fn sized<S: service::Service + 'static, P: Packet>(
-    namespace: &Namespace,
-    ring: Ring,
-    out: Direction<'_>,
-    back: Direction<'_>,
-) -> Result<Option<Box<dyn Side>>, AnyError> {
-    let side = match P::BYTES {
-        8 => side_of::<S, P, 1>(namespace, ring, out, back),
-        16 => side_of::<S, P, 2>(namespace, ring, out, back),
-        304 => side_of::<S, P, 38>(namespace, ring, out, back),
-        1480 => side_of::<S, P, 185>(namespace, ring, out, back),
-        65_536 => side_of::<S, P, 8192>(namespace, ring, out, back),
-        _ => return Ok(None),
-    };
-    side.map(Some)
-}
-
-fn side_of<S: service::Service + 'static, P: Packet, const N: usize>(
-    namespace: &Namespace,
-    ring: Ring,
-    out: Direction<'_>,
-    back: Direction<'_>,
-) -> Result<Box<dyn Side>, AnyError> {
-    let node = node_in::<S>(namespace)?;
-    if ring == Ring::Iceoryx2Duplex {
-        let name = if out.create { out.name } else { back.name };
-        let publisher = publish::<S, N>(&node, ring, name)?;
-        let subscriber = listen::<S, N>(&node, ring, name)?;
-        return Ok(side::duplex_here::<P, _, _>(publisher, subscriber, out.create));
+/// Opens one side of a transport.
+pub(crate) fn open(transport: Transport, place: &Place<'_>) -> Opened {
+    use Size::Bytes;
+    match transport.size {
+        Bytes(8) => sized::<Packet8, 1>(transport, place),
+        Bytes(16) => sized::<Packet16, 2>(transport, place),
+        Bytes(304) => sized::<Packet304, 38>(transport, place),
+        Bytes(1480) => sized::<Packet1480, 185>(transport, place),
+        Bytes(65_536) => sized::<Packet65536, 8192>(transport, place),
+        _ => Err(ConnectionError::Unsuited(transport)),
     }
-    let publisher = publish::<S, N>(&node, ring, out.name)?;
-    let subscriber = listen::<S, N>(&node, ring, back.name)?;
-    Ok(side::joined_here::<P, _, _>(publisher, subscriber))
+}
+
+fn sized<P: Packet, const N: usize>(transport: Transport, place: &Place<'_>) -> Opened {
+    let driver = match transport.carrier {
+        Carrier::Iceoryx2Local => side::<local::Service, P, N>(transport.carrier, place),
+        _ => side::<ipc::Service, P, N>(transport.carrier, place),
+    };
+    driver.map_err(|error| ConnectionError::Iceoryx2(error.to_string()))
+}
+
+/// WHY one service if the transport is duplex: both sides then publish and subscribe there.
+fn side<S: service::Service + 'static, P: Packet, const N: usize>(
+    carrier: Carrier,
+    place: &Place<'_>,
+) -> Result<Box<dyn Driver>, AnyError> {
+    let node = node_in::<S>(place.namespace())?;
+    let [out, back] = place.directions();
+    if carrier == Carrier::Iceoryx2Duplex {
+        let name = if out.create { &out.name } else { &back.name };
+        let ends = (publish::<S, N>(&node, carrier, name)?, listen::<S, N>(&node, carrier, name)?);
+        return Ok(driver::sharing::<P>(ends, out.create));
+    }
+    let publisher = publish::<S, N>(&node, carrier, &out.name)?;
+    let subscriber = listen::<S, N>(&node, carrier, &back.name)?;
+    Ok(place.driven::<P>((publisher, subscriber)))
 }
 
 /// A node whose files are in our own directory, or in shared memory by a name that begins with the
@@ -100,9 +87,9 @@ pub(crate) fn node_in<S: service::Service>(namespace: &Namespace) -> Result<Node
 
 /// The service `name`, which is the same from both sides.
 macro_rules! service {
-    ($node:expr, $ring:expr, $name:expr) => {{
-        let ends = if $ring == Ring::Iceoryx2Duplex { 2 } else { 1 };
-        let streams = $ring == Ring::Iceoryx2Stream;
+    ($node:expr, $carrier:expr, $name:expr) => {{
+        let ends = if $carrier == Carrier::Iceoryx2Duplex { 2 } else { 1 };
+        let streams = $carrier == Carrier::Iceoryx2Stream;
         $node
             .service_builder(&ServiceName::new($name)?)
             .publish_subscribe::<Words<N>>()
@@ -118,25 +105,27 @@ macro_rules! service {
 
 fn publish<S: service::Service, const N: usize>(
     node: &Node<S>,
-    ring: Ring,
+    carrier: Carrier,
     name: &str,
 ) -> Result<Sending<S, N>, AnyError> {
-    let strategy = match ring {
-        Ring::Iceoryx2Stream => BackpressureStrategy::RetryUntilDelivered,
+    let strategy = match carrier {
+        Carrier::Iceoryx2Stream => BackpressureStrategy::RetryUntilDelivered,
         _ => BackpressureStrategy::DiscardData,
     };
-    let publisher =
-        service!(node, ring, name).publisher_builder().backpressure_strategy(strategy).create()?;
+    let publisher = service!(node, carrier, name)
+        .publisher_builder()
+        .backpressure_strategy(strategy)
+        .create()?;
     let ahead = Some(publisher.loan_uninit()?);
     Ok(Sending { ahead, publisher })
 }
 
 fn listen<S: service::Service, const N: usize>(
     node: &Node<S>,
-    ring: Ring,
+    carrier: Carrier,
     name: &str,
 ) -> Result<Receiving<S, N>, AnyError> {
-    Ok(Receiving(service!(node, ring, name).subscriber_builder().create()?))
+    Ok(Receiving(service!(node, carrier, name).subscriber_builder().create()?))
 }
 
 /// A publisher, and the sample that is sent next.
@@ -145,7 +134,7 @@ struct Sending<S: service::Service, const N: usize> {
     publisher: Publisher<S, Words<N>, ()>,
 }
 
-impl<S: service::Service, P: Packet, const N: usize> Tx<P> for Sending<S, N> {
+impl<S: service::Service, P: Packet, const N: usize> Endpoint<P> for Sending<S, N> {
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
         let loan = || self.publisher.loan_uninit().expect("one sample is loaned at a time");
@@ -162,16 +151,11 @@ impl<S: service::Service, P: Packet, const N: usize> Tx<P> for Sending<S, N> {
 /// A subscriber.
 struct Receiving<S: service::Service, const N: usize>(Subscriber<S, Words<N>, ()>);
 
-impl<S: service::Service, P: Packet, const N: usize> Rx<P> for Receiving<S, N> {
+impl<S: service::Service, P: Packet, const N: usize> Endpoint<P> for Receiving<S, N> {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         let Some(sample) = self.0.receive().expect("the service is open") else { return false };
         *message = *bytemuck::cast_ref(sample.payload());
         true
-    }
-
-    /// It does not count; only in streams could anything be lost, and there nothing overflows.
-    fn lost(&self) -> u64 {
-        0
     }
 }

@@ -1,14 +1,16 @@
 //! What carries messages: endpoints of ours and of the peers, and how two sides meet.
 
-pub mod channel_ends;
-pub mod channels;
-pub mod duplex;
-pub mod ends;
+pub mod carrier;
+mod channels;
+pub mod connection;
+pub mod driver;
+mod duplex;
+mod endpoints;
+mod head_tail_ring;
 #[cfg(feature = "iceoryx2")]
 pub mod iceoryx;
+mod kernel;
+mod open;
 pub mod packet;
-pub mod pair;
-pub mod path;
-pub mod path_pair;
-pub mod side;
-pub mod transports;
+mod peer_channels;
+pub mod rendezvous;

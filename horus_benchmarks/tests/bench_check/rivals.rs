@@ -4,11 +4,11 @@
 
 use std::collections::BTreeSet;
 
-use horus_benchmarks::measure::payload::size_label;
 use horus_benchmarks::report::rows::{Report, Row};
+use horus_benchmarks::report::versus::Measure;
+use horus_benchmarks::scenario::comparison::Group;
 use horus_benchmarks::scenario::scaling::Crowd;
-use horus_benchmarks::transport::channels::{Channel, IN_ONE_THREAD, Shape, Width};
-use horus_benchmarks::transport::transports::{Bytes, Carrier, Transport};
+use horus_benchmarks::transport::carrier::{Carrier, Maker, Shape, Size, Transport};
 
 use super::common::{assert_row_is_sound, namespaces_left_by, run_process};
 
@@ -54,6 +54,19 @@ fn ids(report: &Report) -> BTreeSet<&str> {
     ids
 }
 
+/// The row of each candidate and of each comparison is there.
+fn assert_has_all(ids: &BTreeSet<&str>, group: &Group) {
+    for measure in [Measure::Latency, Measure::Throughput] {
+        let rows = group.candidates.iter().map(|&one| group.id(measure, one));
+        let pairs = group.pairs().into_iter().map(|(one, other)| {
+            group.versus_id(measure, group.candidates[one], group.candidates[other])
+        });
+        for id in rows.chain(pairs) {
+            assert!(ids.contains(&*id), "no {id}");
+        }
+    }
+}
+
 #[test]
 fn channels_are_compared_in_every_shape_and_size() {
     let (report, printed) = least(CHANNEL_COMPARISON, &[]);
@@ -61,25 +74,15 @@ fn channels_are_compared_in_every_shape_and_size() {
     for row in &report.rows {
         assert_sound(&report, row, true);
     }
-    for width in Width::ALL {
-        let size = size_label(width.bytes());
-        for maker in IN_ONE_THREAD {
-            assert!(ids.contains(&*format!("one_way/same_thread/{}/{size}", maker.id())));
+    for size in [8, 16, 64, 256, 1024].map(Size::Bytes) {
+        let makers = Maker::IN_ONE_THREAD.map(|maker| Carrier::Channel(maker, Shape::OneToOne));
+        for transport in Transport::over(&makers, &[size]) {
+            assert!(ids.contains(&*format!("one_way/same_thread/{}", transport.id())));
         }
-        for shape in [Shape::OneToOne, Shape::TwoToOne, Shape::OneToTwo] {
-            let entrants = Channel::entrants(shape, width);
-            for one in &entrants {
-                for kind in ["one_way", "throughput"] {
-                    let id = format!("{kind}/{}/{}/{size}", shape.id(), one.name);
-                    assert!(ids.contains(&*id), "no {id}");
-                }
-                for rival in entrants.iter().filter(|rival| one.is_ours && !rival.is_ours) {
-                    for what in ["latency", "throughput"] {
-                        let id = format!("vs_{}/{}/{what}/{size}", rival.name, one.name);
-                        assert!(ids.contains(&*id), "no {id}");
-                    }
-                }
-            }
+        for shape in Shape::COMPARED {
+            let place = shape.id();
+            let group = Group { candidates: shape.carriers(), place, size, versus: None };
+            assert_has_all(&ids, &group);
         }
     }
     assert!(printed.contains("x theirs") && printed.contains("< 3 ns"), "{printed}");
@@ -93,21 +96,19 @@ fn transports_are_compared_as_far_as_they_carry_the_size() {
         let may_lose = ["/topic/", "/udp/", "vs_"].iter().any(|part| row.id.contains(part));
         assert_sound(&report, row, !may_lose);
     }
-    for bytes in Bytes::ALL {
-        let size = size_label(bytes.count());
-        let (entrants, refused) = Transport::entrants(bytes);
-        for one in &entrants {
-            for kind in ["one_way", "throughput"] {
-                let id = format!("{kind}/cross_process/{}/{size}", one.name);
-                assert!(ids.contains(&*id), "no {id}");
+    for size in [8, 32, 304, 1480, 4096, 16_384, 65_536].map(Size::Bytes) {
+        let mut candidates = Carrier::BETWEEN_PROCESSES.to_vec();
+        candidates.retain(|carrier| match carrier.refusal(size.bytes()) {
+            None => true,
+            Some(reason) => {
+                let id = format!("{}/{}", carrier.id(), size.id());
+                assert_eq!(report.settings["left_out"][id].as_str(), Some(&*reason));
+                false
             }
-        }
-        for (carrier, reason) in refused {
-            let note = &report.settings["left_out"][format!("{}/{size}", carrier.id())];
-            assert_eq!(note.as_str(), Some(&*reason));
-        }
-        let id = format!("vs_{}/topic/latency/{size}", Carrier::UnixStream.id());
-        assert!(ids.contains(&*id), "no {id}");
+        });
+        assert!(candidates.contains(&Carrier::UnixStream));
+        let group = Group { candidates, place: "cross_process", size, versus: None };
+        assert_has_all(&ids, &group);
     }
     assert!(printed.contains(">= 10.0 x theirs"), "{printed}");
 }

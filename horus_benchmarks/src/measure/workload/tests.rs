@@ -5,17 +5,18 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::*;
+use crate::measure::endpoint::Closures;
 use crate::measure::pin;
 
 type Queue<P> = Arc<Mutex<VecDeque<P>>>;
 
-fn queue_link<P: Copy>(out: &Queue<P>, back: &Queue<P>) -> impl Link<P> + use<P> {
+fn queue_end<P: Copy>(out: &Queue<P>, back: &Queue<P>) -> impl Endpoint<P> + use<P> {
     let (out, back) = (out.clone(), back.clone());
     let send = move |message: &P| {
         out.lock().unwrap().push_back(*message);
         true
     };
-    Ends(send, move || back.lock().unwrap().pop_front())
+    Closures(send, move || back.lock().unwrap().pop_front())
 }
 
 fn plan(timing: Timing) -> RoundPlan {
@@ -24,7 +25,7 @@ fn plan(timing: Timing) -> RoundPlan {
 
 fn run_round<P: Payload + Send + 'static>(plan: RoundPlan) -> (Round, Echo) {
     let (there, back) = (Queue::<P>::default(), Queue::<P>::default());
-    let (mut near, mut far) = (queue_link(&there, &back), queue_link(&back, &there));
+    let (mut near, mut far) = (queue_end(&there, &back), queue_end(&back, &there));
     let watch = Watch::new(true, || false);
     let far_watch = watch.clone();
     let source = TickSource::detect();
@@ -59,10 +60,10 @@ fn rounds_of_every_payload_are_counted_and_verified() {
 fn a_corrupt_echo_and_a_lost_one_end_the_round() {
     let source = TickSource::detect();
     let watch = Watch::new(true, || false).with_limit(Duration::from_millis(1));
-    let mut wrong = Ends(|_: &[u64; 2]| true, || Some(<[u64; 2]>::compose(9)));
+    let mut wrong = Closures(|_: &[u64; 2]| true, || Some(<[u64; 2]>::compose(9)));
     let error = near_end(&mut wrong, &plan(Timing::RoundTrip), source, &watch).unwrap_err();
     assert!(matches!(error, WorkloadError::Corrupt(c) if c.found_seq == 9));
-    let mut silent = Ends(|_: &[u64; 2]| true, || None);
+    let mut silent = Closures(|_: &[u64; 2]| true, || None);
     let error = near_end(&mut silent, &plan(Timing::RoundTrip), source, &watch).unwrap_err();
     assert_eq!(error, WorkloadError::Wait(WaitError::Stalled));
 }

@@ -13,7 +13,7 @@ use crate::run::floor::{Floor, Placement};
 use crate::run::namespace::PrivateNamespace;
 use crate::run::progress::Progress;
 use crate::run::session::Session;
-use crate::scenario::rivals;
+use crate::scenario::comparison;
 
 /// Seed of the bootstrap: the same samples give the same interval.
 const SEED: u64 = 7;
@@ -95,7 +95,7 @@ pub fn duel(
     let count = ours.latency.count() + theirs.latency.count();
     let ns_per_tick = session.clock.ns_per_tick();
     let ns = |one: &Measured| one.p50.iter().map(|p50| p50 * ns_per_tick).collect::<Vec<f64>>();
-    rivals::push(session, id, [&ns(ours), &ns(theirs)], count, BASIS)
+    comparison::push(session, id, [&ns(ours), &ns(theirs)], count, BASIS)
 }
 
 /// A round of each way, again and again.

@@ -1,28 +1,16 @@
 //! POSIX message queues.
 
 use std::ffi::CString;
-use std::fs;
 use std::io;
 
-use super::Place;
-use crate::transport::ends::{Rx, Tx};
+use crate::measure::endpoint::Endpoint;
+use crate::transport::carrier::queue_limit;
 use crate::transport::packet::Packet;
-
-/// Where the kernel says what a queue may hold.
-const LIMITS: &str = "/proc/sys/fs/mqueue";
-
-/// Bytes of a message at most; `None` if there are no queues.
-pub(super) fn message_bytes_max() -> Option<usize> {
-    limit("msgsize_max")
-}
-
-fn limit(name: &str) -> Option<usize> {
-    fs::read_to_string(format!("{LIMITS}/{name}")).ok()?.trim().parse().ok()
-}
+use crate::transport::rendezvous::Place;
 
 /// One end of a queue, polled. The near side takes the name away.
 #[derive(Debug)]
-pub(super) struct Queue {
+pub(crate) struct Queue {
     queue: libc::mqd_t,
     name: CString,
     is_near: bool,
@@ -30,14 +18,14 @@ pub(super) struct Queue {
 
 impl Queue {
     /// Opens the queue `name` for messages of `bytes`; the near side makes it.
-    pub(super) fn open(name: &str, bytes: usize, place: &Place<'_>) -> io::Result<Queue> {
+    pub(crate) fn open(name: &str, bytes: usize, place: &Place<'_>) -> io::Result<Queue> {
         // WHY part of the directory: queues share one name space, and the directory is this run's.
         let run = place.directory().to_string_lossy().replace('/', "-");
         let name = CString::new(format!("/{run}-{name}"))?;
         let flags = libc::O_RDWR | libc::O_NONBLOCK | libc::O_CREAT | libc::O_CLOEXEC;
         // SAFETY: `mq_attr` is plain data, for which all zeroes is a valid value.
         let mut attributes: libc::mq_attr = unsafe { std::mem::zeroed() };
-        attributes.mq_maxmsg = limit("msg_max").unwrap_or(1) as _;
+        attributes.mq_maxmsg = queue_limit("msg_max").unwrap_or(1) as _;
         attributes.mq_msgsize = bytes as _;
         let (mode, attributes) = (0o600 as libc::mode_t, &raw const attributes);
         // SAFETY: the name is a C string, and the attributes are readable for the call.
@@ -45,7 +33,7 @@ impl Queue {
         if queue == -1 {
             return Err(io::Error::last_os_error());
         }
-        Ok(Queue { queue, name, is_near: place.is_near })
+        Ok(Queue { queue, name, is_near: place.is_near() })
     }
 }
 
@@ -60,7 +48,7 @@ impl Drop for Queue {
     }
 }
 
-impl<P: Packet> Tx<P> for Queue {
+impl<P: Packet> Endpoint<P> for Queue {
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
         let bytes = horus_shm::bytes_of(message);
@@ -71,9 +59,7 @@ impl<P: Packet> Tx<P> for Queue {
         }
         rc == 0
     }
-}
 
-impl<P: Packet> Rx<P> for Queue {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         let bytes = bytemuck::bytes_of_mut(message);
@@ -84,9 +70,5 @@ impl<P: Packet> Rx<P> for Queue {
             std::hint::spin_loop();
         }
         count == length as isize
-    }
-
-    fn lost(&self) -> u64 {
-        0
     }
 }

@@ -9,11 +9,11 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
-use super::Place;
-use super::datagram::ask_for_buffers;
+use super::datagram::request_buffers;
+use crate::measure::endpoint::Endpoint;
 use crate::measure::payload::Corrupt;
-use crate::transport::ends::{Rx, Tx};
 use crate::transport::packet::Packet;
+use crate::transport::rendezvous::Place;
 
 /// Buffer asked for in a pipe: what the kernel allows by default.
 const PIPE_BYTES: libc::c_int = 1 << 20;
@@ -23,7 +23,7 @@ const PIPE_BYTES: libc::c_int = 1 << 20;
 const READ_BYTES: usize = 256 << 10;
 
 /// What bytes go through. WHY not one type: a socket may be written and read, a pipe either.
-pub(super) trait Bytes: Send {
+pub(crate) trait Bytes: Send {
     /// Writes some of `bytes`; an error if it has to wait.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
     /// Reads some bytes; an error if it has to wait.
@@ -45,7 +45,7 @@ impl Bytes for File {
 
 /// A socket, which on the near side is there once the far side has connected.
 #[derive(Debug)]
-pub(super) struct Socket {
+pub(crate) struct Socket {
     listener: Option<UnixListener>,
     stream: Option<UnixStream>,
 }
@@ -64,7 +64,7 @@ impl Socket {
         if let Some(listener) = &self.listener {
             let (stream, _) = listener.accept()?;
             stream.set_nonblocking(true)?;
-            ask_for_buffers(stream.as_raw_fd())?;
+            request_buffers(stream.as_raw_fd())?;
             self.stream = Some(stream);
         }
         Ok(())
@@ -84,25 +84,25 @@ impl Bytes for Socket {
 }
 
 /// Opens this side's sockets: one in each direction, the sending end connects.
-pub(super) fn unix(place: &Place<'_>) -> io::Result<(Out<Socket>, Back<Socket>)> {
+pub(crate) fn unix(place: &Place<'_>) -> io::Result<(Out<Socket>, Back<Socket>)> {
     let [out, back] = place.paths().map(|path| path.with_extension("stream"));
     // WHY the near side listens on both: it opens first.
     let open = |path: &Path| -> io::Result<Socket> {
-        if place.is_near {
+        if place.is_near() {
             let listener = UnixListener::bind(path)?;
             listener.set_nonblocking(true)?;
             return Ok(Socket { listener: Some(listener), stream: None });
         }
         let stream = UnixStream::connect(path)?;
         stream.set_nonblocking(true)?;
-        ask_for_buffers(stream.as_raw_fd())?;
+        request_buffers(stream.as_raw_fd())?;
         Ok(Socket { listener: None, stream: Some(stream) })
     };
     Ok((Out::new(open(&out)?), Back::new(open(&back)?)))
 }
 
 /// Opens this side's pipes, which are made if they are not there.
-pub(super) fn pipes(place: &Place<'_>) -> io::Result<(Out<File>, Back<File>)> {
+pub(crate) fn pipes(place: &Place<'_>) -> io::Result<(Out<File>, Back<File>)> {
     let [out, back] = place.paths().map(|path| path.with_extension("pipe"));
     Ok((Out::new(pipe(&out)?), Back::new(pipe(&back)?)))
 }
@@ -120,7 +120,7 @@ fn pipe(path: &Path) -> io::Result<File> {
 
 /// A sending end; remembers how much of a message has gone.
 #[derive(Debug)]
-pub(super) struct Out<B> {
+pub(crate) struct Out<B> {
     channel: B,
     sent: usize,
 }
@@ -131,7 +131,7 @@ impl<B> Out<B> {
     }
 }
 
-impl<P: Packet, B: Bytes> Tx<P> for Out<B> {
+impl<P: Packet, B: Bytes> Endpoint<P> for Out<B> {
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
         let rest = &horus_shm::bytes_of(message)[self.sent..];
@@ -144,7 +144,7 @@ impl<P: Packet, B: Bytes> Tx<P> for Out<B> {
 
 /// A receiving end; remembers how much of a message has come.
 #[derive(Debug)]
-pub(super) struct Back<B> {
+pub(crate) struct Back<B> {
     channel: B,
     received: usize,
     /// The bytes that one call read beyond whole messages, at the beginning, and room for more.
@@ -159,7 +159,7 @@ impl<B> Back<B> {
     }
 }
 
-impl<P: Packet, B: Bytes> Rx<P> for Back<B> {
+impl<P: Packet, B: Bytes> Endpoint<P> for Back<B> {
     /// The caller offers the same `message` until it is whole.
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
@@ -198,10 +198,6 @@ impl<P: Packet, B: Bytes> Rx<P> for Back<B> {
             std::hint::spin_loop();
         }
         Ok(found > 0)
-    }
-
-    fn lost(&self) -> u64 {
-        0
     }
 }
 

@@ -1,61 +1,14 @@
-//! Sending and receiving ends of rings and topics, alone or two of a kind, joined to a link.
+//! The endpoints of our rings and topics, alone or two of a kind.
 
 use horus_core::topic::{Publisher, Subscriber};
 use horus_shm::{Consumer, LoanError, Producer};
 
+use crate::measure::endpoint::Endpoint;
 use crate::measure::payload::{Corrupt, Payload};
 use crate::measure::stream::PRODUCERS_MAX;
-use crate::measure::workload::Link;
 use crate::transport::packet::Packet;
 
-/// A sending end.
-pub trait Tx<P> {
-    /// Offers one message; false if there is no room yet, after a `pause`.
-    fn send(&mut self, message: &P) -> bool;
-
-    /// What is sent now may be dropped although nothing follows it: see [`Link::conclude`].
-    const DROPS: bool = false;
-}
-
-/// A receiving end.
-pub trait Rx<P> {
-    /// Takes the next message into `message`; false if there is none.
-    fn recv(&mut self, message: &mut P) -> bool;
-
-    /// As `recv`; where each side has both ends of one ring, also what its own side sent.
-    #[inline(always)]
-    fn recv_all(&mut self, message: &mut P) -> bool {
-        self.recv(message)
-    }
-
-    /// See [`Link::drain`].
-    #[inline(always)]
-    fn drain(
-        &mut self,
-        message: &mut P,
-        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
-    ) -> Result<bool, Corrupt> {
-        if !self.recv(message) {
-            return Ok(false);
-        }
-        each(message)?;
-        Ok(true)
-    }
-
-    /// Verifies copies of message `seq` that `recv` kept to itself.
-    #[inline(always)]
-    fn settle(&mut self, _seq: u64) -> Result<(), Corrupt> {
-        Ok(())
-    }
-
-    /// This end counts what it lost.
-    const COUNTS: bool = true;
-
-    /// Messages that this end knows to have lost since it joined.
-    fn lost(&self) -> u64;
-}
-
-/// Hands what an end drains to `each`, and keeps the first that is not right.
+/// Hands the messages that are drained to `each`, and keeps the first error.
 pub(crate) struct Draining<'a, E> {
     each: &'a mut E,
     outcome: Result<(), Corrupt>,
@@ -82,13 +35,13 @@ impl<'a, E> Draining<'a, E> {
         self.outcome = self.outcome.and(Err(corrupt));
     }
 
-    /// What [`Rx::drain`] says of so many messages.
+    /// Returns what [`Endpoint::drain`] does after so many messages.
     pub(crate) fn end(self, messages: usize) -> Result<bool, Corrupt> {
         self.outcome.map(|()| messages > 0)
     }
 }
 
-impl<P: Packet> Tx<P> for Producer<P> {
+impl<P: Packet> Endpoint<P> for Producer<P> {
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
         match self.send_ref(message) {
@@ -98,7 +51,7 @@ impl<P: Packet> Tx<P> for Producer<P> {
     }
 }
 
-impl<P: Packet> Rx<P> for Consumer<P> {
+impl<P: Packet> Endpoint<P> for Consumer<P> {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         self.recv_into(message)
@@ -120,7 +73,7 @@ impl<P: Packet> Rx<P> for Consumer<P> {
     }
 }
 
-impl<P: Packet> Tx<P> for Publisher<P> {
+impl<P: Packet> Endpoint<P> for Publisher<P> {
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
         match Publisher::send(self, message) {
@@ -130,7 +83,7 @@ impl<P: Packet> Tx<P> for Publisher<P> {
     }
 }
 
-impl<P: Packet> Rx<P> for Subscriber<P> {
+impl<P: Packet> Endpoint<P> for Subscriber<P> {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         self.recv_into(message)
@@ -154,12 +107,12 @@ impl<P: Packet> Rx<P> for Subscriber<P> {
 
 /// A publisher that fills each message where it is read.
 #[derive(Debug)]
-pub struct Lending<P: Packet>(
+pub(super) struct Lending<P: Packet>(
     /// Of a topic that can lend.
-    pub Publisher<P>,
+    pub(super) Publisher<P>,
 );
 
-impl<P: Packet> Tx<P> for Lending<P> {
+impl<P: Packet> Endpoint<P> for Lending<P> {
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
         match self.0.loan() {
@@ -174,12 +127,12 @@ impl<P: Packet> Tx<P> for Lending<P> {
 
 /// A subscriber that reads each message where it is.
 #[derive(Debug)]
-pub struct Borrowing<P: Packet>(
+pub(super) struct Borrowing<P: Packet>(
     /// Of a topic that can lend.
-    pub Subscriber<P>,
+    pub(super) Subscriber<P>,
 );
 
-impl<P: Packet> Rx<P> for Borrowing<P> {
+impl<P: Packet> Endpoint<P> for Borrowing<P> {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         let sample = self.0.borrow().expect("the topic can lend, and one message is borrowed");
@@ -191,7 +144,7 @@ impl<P: Packet> Rx<P> for Borrowing<P> {
     }
 }
 
-/// Every send goes well, or has to wait for room, or the benchmark is over.
+/// Handles a refused send: it has to wait for room, or the benchmark is over.
 #[inline(always)]
 fn refused(is_full: bool) -> bool {
     assert!(is_full, "the ring is not ours any more, or its memory is gone");
@@ -201,12 +154,12 @@ fn refused(is_full: bool) -> bool {
 
 /// A consumer that takes the newest message.
 #[derive(Debug)]
-pub struct Latest<P>(
+pub(super) struct Latest<P>(
     /// Of a latest-value ring.
-    pub Consumer<P>,
+    pub(super) Consumer<P>,
 );
 
-impl<P: Packet> Rx<P> for Latest<P> {
+impl<P: Packet> Endpoint<P> for Latest<P> {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         self.0.latest().map(|newest| *message = newest).is_some()
@@ -218,21 +171,21 @@ impl<P: Packet> Rx<P> for Latest<P> {
     }
 }
 
-/// Sending ends that take turns.
+/// Endpoints that send in turn.
 #[derive(Debug)]
-pub struct InTurn<T> {
+pub(super) struct InTurn<T> {
     ends: [T; PRODUCERS_MAX],
     next: usize,
 }
 
 impl<T> InTurn<T> {
     /// The first of `ends` begins.
-    pub fn new(ends: [T; PRODUCERS_MAX]) -> InTurn<T> {
+    pub(super) fn new(ends: [T; PRODUCERS_MAX]) -> InTurn<T> {
         InTurn { ends, next: 0 }
     }
 }
 
-impl<P, T: Tx<P>> Tx<P> for InTurn<T> {
+impl<P, T: Endpoint<P>> Endpoint<P> for InTurn<T> {
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
         let sent = self.ends[self.next % PRODUCERS_MAX].send(message);
@@ -241,23 +194,28 @@ impl<P, T: Tx<P>> Tx<P> for InTurn<T> {
     }
 }
 
-/// Two receiving ends: a message has arrived when both have it.
+/// Clones of a sender that send in turn, and the receiver.
+pub(crate) fn cloned<T: Clone, R>((tx, rx): (T, R)) -> (InTurn<T>, R) {
+    (InTurn::new([tx.clone(), tx]), rx)
+}
+
+/// Two endpoints that receive: a message has arrived when both have it.
 #[derive(Debug)]
-pub struct Both<R, P> {
+pub(super) struct Both<R, P> {
     ends: [R; 2],
-    /// What the first end received.
+    /// The message that the first one received.
     copy: P,
     first_has_it: bool,
 }
 
 impl<R, P: Payload> Both<R, P> {
     /// Neither of `ends` has received anything.
-    pub fn new(ends: [R; 2]) -> Both<R, P> {
+    pub(super) fn new(ends: [R; 2]) -> Both<R, P> {
         Both { ends, copy: P::compose(0), first_has_it: false }
     }
 }
 
-impl<P: Payload, R: Rx<P>> Rx<P> for Both<R, P> {
+impl<P: Payload, R: Endpoint<P>> Endpoint<P> for Both<R, P> {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         if !self.first_has_it {
@@ -274,67 +232,7 @@ impl<P: Payload, R: Rx<P>> Rx<P> for Both<R, P> {
     }
 
     fn lost(&self) -> u64 {
-        self.ends.iter().map(Rx::lost).sum()
-    }
-}
-
-/// A sending end and a receiving end: one side of a two-way connection.
-#[derive(Debug)]
-pub struct Joined<T, R> {
-    /// To the other side.
-    pub out: T,
-    /// From the other side.
-    pub back: R,
-}
-
-/// Attempts at telling the receiver of the last message.
-const ATTEMPTS_MAX: u32 = 1000;
-
-impl<P: Copy, T: Tx<P>, R: Rx<P>> Link<P> for Joined<T, R> {
-    #[inline(always)]
-    fn send(&mut self, message: &P) -> bool {
-        self.out.send(message)
-    }
-
-    #[inline(always)]
-    fn poll(&mut self, message: &mut P) -> bool {
-        self.back.recv(message)
-    }
-
-    #[inline(always)]
-    fn drain(
-        &mut self,
-        message: &mut P,
-        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
-    ) -> Result<bool, Corrupt> {
-        self.back.drain(message, each)
-    }
-
-    fn conclude(&mut self, last: &P) {
-        let mut answer = *last;
-        let mut attempts = if T::DROPS { ATTEMPTS_MAX } else { 0 };
-        while attempts > 0 && !self.back.recv(&mut answer) {
-            attempts -= 1;
-            std::thread::sleep(std::time::Duration::from_millis(1));
-            self.out.send(last);
-        }
-    }
-
-    fn confirm(&mut self, last: &P) {
-        if T::DROPS {
-            self.out.send(last);
-        }
-    }
-
-    fn drop_leftovers(&mut self, into: &mut P) {
-        if T::DROPS {
-            while self.back.recv(into) {}
-        }
-    }
-
-    #[inline(always)]
-    fn settle(&mut self, seq: u64) -> Result<(), Corrupt> {
-        self.back.settle(seq)
+        self.ends.iter().map(Endpoint::lost).sum()
     }
 }
 
@@ -353,7 +251,7 @@ mod tests {
         let sent = (1..20).take_while(|&seq| out.send(&Packet16::compose(seq))).count();
         assert_eq!(sent, 8);
         let mut message = Packet16::compose(0);
-        assert!(Rx::recv(&mut consumer, &mut message) && out.send(&message));
+        assert!(Endpoint::recv(&mut consumer, &mut message) && out.send(&message));
     }
 
     #[test]
@@ -364,7 +262,7 @@ mod tests {
         let mut message = Packet16::compose(0);
         assert!(!both.recv(&mut message));
         for seq in 1..20 {
-            assert!(Tx::send(&mut out, &Packet16::compose(seq)));
+            assert!(Endpoint::send(&mut out, &Packet16::compose(seq)));
             assert!(both.recv(&mut message) && !both.recv(&mut Packet16::compose(0)));
             assert_eq!((message.check(seq), both.settle(seq)), (Ok(()), Ok(())));
         }
@@ -377,7 +275,7 @@ mod tests {
         let ring = PodShm::<Packet16>::heap(&RingOptions::default()).unwrap();
         let (mut out, mut back) = (ring.producer().unwrap(), Latest(ring.consumer().unwrap()));
         for seq in 1..=3 {
-            assert!(Tx::send(&mut out, &Packet16::compose(seq)));
+            assert!(Endpoint::send(&mut out, &Packet16::compose(seq)));
         }
         let mut message = Packet16::compose(0);
         assert!(back.recv(&mut message) && !back.recv(&mut Packet16::compose(0)));

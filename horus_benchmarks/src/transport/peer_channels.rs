@@ -1,4 +1,4 @@
-//! The ends of other crates' channels.
+//! The endpoints of other crates' channels.
 
 use std::sync::mpsc;
 
@@ -7,19 +7,44 @@ use disruptor::{
     SingleConsumerBarrier, SingleProducer, SingleProducerBarrier,
 };
 
-use super::{CAPACITY, Word, full};
+use crate::measure::endpoint::Endpoint;
 use crate::measure::payload::Corrupt;
-use crate::transport::ends::{Rx, Tx};
+use crate::transport::channels::{ROOM, Word, full};
 
-tx!(crossbeam_channel::Sender<P>, |tx, message| tx.try_send(message).is_ok());
-rx!(crossbeam_channel::Receiver<P>, |rx| rx.try_recv().ok());
-tx!(mpsc::SyncSender<P>, |tx, message| tx.try_send(message).is_ok());
-rx!(mpsc::Receiver<P>, |rx| rx.try_recv().ok());
-tx!(kanal::Sender<P>, |tx, message| matches!(tx.try_send(message), Ok(true)));
-tx!(flume::Sender<P>, |tx, message| tx.try_send(message).is_ok());
-tx!(rtrb::Producer<P>, |tx, message| tx.push(message).is_ok());
+/// An endpoint that sends: the call, and whether it went well.
+macro_rules! sender {
+    ($end:ty, |$tx:ident, $message:ident| $sent:expr) => {
+        impl<P: Word> Endpoint<P> for $end {
+            #[inline(always)]
+            fn send(&mut self, message: &P) -> bool {
+                let ($tx, $message) = (self, *message);
+                $sent || full()
+            }
+        }
+    };
+}
 
-impl<P: Word> Rx<P> for rtrb::Consumer<P> {
+/// An endpoint that receives: the message that it gets, if any.
+macro_rules! receiver {
+    ($end:ty) => {
+        impl<P: Word> Endpoint<P> for $end {
+            #[inline(always)]
+            fn recv(&mut self, message: &mut P) -> bool {
+                self.try_recv().ok().map(|found| *message = found).is_some()
+            }
+        }
+    };
+}
+
+sender!(crossbeam_channel::Sender<P>, |tx, message| tx.try_send(message).is_ok());
+receiver!(crossbeam_channel::Receiver<P>);
+sender!(mpsc::SyncSender<P>, |tx, message| tx.try_send(message).is_ok());
+receiver!(mpsc::Receiver<P>);
+sender!(kanal::Sender<P>, |tx, message| matches!(tx.try_send(message), Ok(true)));
+sender!(flume::Sender<P>, |tx, message| tx.try_send(message).is_ok());
+sender!(rtrb::Producer<P>, |tx, message| tx.push(message).is_ok());
+
+impl<P: Word> Endpoint<P> for rtrb::Consumer<P> {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         self.pop().map(|found| *message = found).is_ok()
@@ -38,25 +63,21 @@ impl<P: Word> Rx<P> for rtrb::Consumer<P> {
         chunk.commit_all();
         Ok(found)
     }
-
-    fn lost(&self) -> u64 {
-        0
-    }
 }
 
-/// The receiving end of kanal, and room for all that it drains.
+/// The receiver of kanal, and room for all that it drains.
 pub(super) struct Kanal<P> {
     receiver: kanal::Receiver<P>,
     found: Vec<P>,
 }
 
-/// Both ends of kanal.
+/// Returns both endpoints of kanal.
 pub(super) fn kanal<P: Word>() -> (kanal::Sender<P>, Kanal<P>) {
-    let (sender, receiver) = kanal::bounded(CAPACITY);
-    (sender, Kanal { receiver, found: Vec::with_capacity(CAPACITY) })
+    let (sender, receiver) = kanal::bounded(ROOM);
+    (sender, Kanal { receiver, found: Vec::with_capacity(ROOM) })
 }
 
-impl<P: Word> Rx<P> for Kanal<P> {
+impl<P: Word> Endpoint<P> for Kanal<P> {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         self.receiver.try_recv().ok().flatten().map(|found| *message = found).is_some()
@@ -73,13 +94,9 @@ impl<P: Word> Rx<P> for Kanal<P> {
         self.found.clear();
         Ok(count > 0)
     }
-
-    fn lost(&self) -> u64 {
-        0
-    }
 }
 
-impl<P: Word> Rx<P> for flume::Receiver<P> {
+impl<P: Word> Endpoint<P> for flume::Receiver<P> {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         self.try_recv().map(|found| *message = found).is_ok()
@@ -96,22 +113,18 @@ impl<P: Word> Rx<P> for flume::Receiver<P> {
         found.try_for_each(|message| each(&message))?;
         Ok(count > 0)
     }
-
-    fn lost(&self) -> u64 {
-        0
-    }
 }
 
-/// The sending end of a disruptor. WHY a type of our own: the name has no traits to offer.
+/// The sender of a disruptor. WHY a type of our own: the name has no traits to offer.
 #[derive(Clone)]
 pub(super) struct Publisher<E>(E);
 
-/// The receiving end of a disruptor.
+/// The receiver of a disruptor.
 pub(super) struct Poller<E, B>(EventPoller<E, B>);
 
 macro_rules! publisher {
     ($producer:ty) => {
-        impl<P: Word> Tx<P> for Publisher<$producer> {
+        impl<P: Word> Endpoint<P> for Publisher<$producer> {
             #[inline(always)]
             fn send(&mut self, message: &P) -> bool {
                 self.0.try_publish(|slot| *slot = *message).is_ok() || full()
@@ -126,7 +139,7 @@ publisher!(MultiProducer<P, SingleConsumerBarrier>);
 
 macro_rules! poller {
     ($barrier:ty) => {
-        impl<P: Word> Rx<P> for Poller<P, $barrier> {
+        impl<P: Word> Endpoint<P> for Poller<P, $barrier> {
             #[inline(always)]
             fn recv(&mut self, message: &mut P) -> bool {
                 let Ok(mut events) = self.0.take(1) else { return false };
@@ -143,10 +156,6 @@ macro_rules! poller {
                 (&mut events).try_for_each(each)?;
                 Ok(true)
             }
-
-            fn lost(&self) -> u64 {
-                0
-            }
         }
     };
 }
@@ -154,7 +163,7 @@ macro_rules! poller {
 poller!(SingleProducerBarrier);
 poller!(MultiProducerBarrier);
 
-/// What events are before anything was published.
+/// Returns an event as it is before anything was published.
 fn empty<P: Word>() -> P {
     P::compose(0)
 }
@@ -165,14 +174,14 @@ type Multi<P> = Publisher<MultiProducer<P, SingleConsumerBarrier>>;
 /// One producer, one poller.
 pub(super) fn disruptor<P: Word>()
 -> (Single<P, SingleConsumerBarrier>, Poller<P, SingleProducerBarrier>) {
-    let builder = disruptor::build_single_producer(CAPACITY, empty::<P>, BusySpin);
+    let builder = disruptor::build_single_producer(ROOM, empty::<P>, BusySpin);
     let (poller, builder) = builder.new_event_poller();
     (Publisher(builder.build()), Poller(poller))
 }
 
 /// Producers that can be cloned, one poller.
 pub(super) fn disruptor_multi<P: Word>() -> (Multi<P>, Poller<P, MultiProducerBarrier>) {
-    let builder = disruptor::build_multi_producer(CAPACITY, empty::<P>, BusySpin);
+    let builder = disruptor::build_multi_producer(ROOM, empty::<P>, BusySpin);
     let (poller, builder) = builder.new_event_poller();
     (Publisher(builder.build()), Poller(poller))
 }
@@ -180,7 +189,7 @@ pub(super) fn disruptor_multi<P: Word>() -> (Multi<P>, Poller<P, MultiProducerBa
 /// One producer, two pollers of which each gets every event.
 pub(super) fn disruptor_broadcast<P: Word>()
 -> (Single<P, MultiConsumerBarrier>, [Poller<P, SingleProducerBarrier>; 2]) {
-    let builder = disruptor::build_single_producer(CAPACITY, empty::<P>, BusySpin);
+    let builder = disruptor::build_single_producer(ROOM, empty::<P>, BusySpin);
     let (one, builder) = builder.new_event_poller();
     let (two, builder) = builder.new_event_poller();
     (Publisher(builder.build()), [Poller(one), Poller(two)])
@@ -198,7 +207,7 @@ impl<T> ToBoth<T> {
     }
 }
 
-impl<P, T: Tx<P>> Tx<P> for ToBoth<T> {
+impl<P, T: Endpoint<P>> Endpoint<P> for ToBoth<T> {
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
         if !self.first_has_it {

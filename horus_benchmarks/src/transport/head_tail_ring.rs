@@ -11,9 +11,8 @@ use std::sync::atomic::{self, AtomicU64};
 
 use memmap2::MmapRaw;
 
-use super::Place;
+use crate::measure::endpoint::Endpoint;
 use crate::measure::payload::Corrupt;
-use crate::transport::ends::{Rx, Tx};
 use crate::transport::packet::Packet;
 
 /// Distance of head, tail and slots. WHY: 128 and not 64, since CPUs fetch lines in pairs.
@@ -28,10 +27,10 @@ pub(super) struct Ring<P> {
 }
 
 /// Opens the ring in `file`, which is made if it is not there.
-pub(super) fn open<P: Packet>(file: &Path, place: &Place<'_>) -> io::Result<Ring<P>> {
+pub(super) fn open<P: Packet>(file: &Path, capacity: u64) -> io::Result<Ring<P>> {
     let file = file.with_extension("ring");
     let file = File::options().read(true).write(true).create(true).truncate(false).open(file)?;
-    let slots = place.capacity.next_power_of_two();
+    let slots = capacity.next_power_of_two() as usize;
     let bytes = 2 * LINE_BYTES + slots * P::BYTES;
     file.set_len(bytes as u64)?;
     let map = memmap2::MmapOptions::new().len(bytes).map_raw(&file)?;
@@ -79,7 +78,7 @@ impl<P: Packet> Producer<P> {
     }
 }
 
-impl<P: Packet> Tx<P> for Producer<P> {
+impl<P: Packet> Endpoint<P> for Producer<P> {
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
         if self.head - self.tail_seen > self.ring.mask {
@@ -117,7 +116,7 @@ impl<P: Packet> Consumer<P> {
     }
 }
 
-impl<P: Packet> Rx<P> for Consumer<P> {
+impl<P: Packet> Endpoint<P> for Consumer<P> {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         if self.tail == self.head_seen {
@@ -158,9 +157,5 @@ impl<P: Packet> Rx<P> for Consumer<P> {
             self.ring.tail().store(self.tail, atomic::Ordering::Release);
         }
         Ok(found)
-    }
-
-    fn lost(&self) -> u64 {
-        0
     }
 }

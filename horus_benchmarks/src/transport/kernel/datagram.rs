@@ -7,10 +7,10 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 
-use super::{Place, done};
+use crate::measure::endpoint::Endpoint;
 use crate::measure::payload::Corrupt;
-use crate::transport::ends::{Rx, Tx};
 use crate::transport::packet::Packet;
+use crate::transport::rendezvous::Place;
 
 /// Buffer asked for in each direction.
 const BUFFER_BYTES: libc::c_int = 4 << 20;
@@ -56,7 +56,7 @@ impl Batch {
         let count = usize::try_from(count).unwrap_or(0);
         let mut last: &[u8] = &[];
         for (bytes, head) in self.bytes.chunks_exact(P::BYTES).zip(&heads).take(count) {
-            // The last message of a stream is sent again until it is heard: see `Tx::DROPS`.
+            // The last message of a stream is sent again until it is heard: see `Endpoint::DROPS`.
             if bytes == last {
                 continue;
             }
@@ -77,7 +77,7 @@ impl Batch {
 
 /// A socket that is connected to the other side's, polled.
 #[derive(Debug)]
-pub(super) struct Udp {
+pub(crate) struct Udp {
     socket: UdpSocket,
     batch: Batch,
 }
@@ -86,13 +86,14 @@ pub(super) struct Udp {
 ///
 /// The near side takes any port of one address that this run has to itself; the far side takes the
 /// same port of the next address. So either knows the other before it is there.
-pub(super) fn udp(place: &Place<'_>) -> io::Result<Udp> {
-    let run = if place.is_near { std::process::id() } else { std::os::unix::process::parent_id() };
+pub(crate) fn udp(place: &Place<'_>) -> io::Result<Udp> {
+    let run =
+        if place.is_near() { std::process::id() } else { std::os::unix::process::parent_id() };
     let run = if cfg!(test) { std::process::id() } else { run };
     let [_, high, low, _] = (run << 8).to_be_bytes();
     let address = |last| Ipv4Addr::new(127, high | 1, low, last);
-    let file = place.directory().join(format!("udp-{}", place.number));
-    let (socket, peer) = if place.is_near {
+    let file = place.directory().join(format!("udp-{}", place.number()));
+    let (socket, peer) = if place.is_near() {
         let socket = UdpSocket::bind((address(1), 0))?;
         let port = socket.local_addr()?.port();
         fs::write(&file, port.to_string())?;
@@ -103,28 +104,19 @@ pub(super) fn udp(place: &Place<'_>) -> io::Result<Udp> {
     };
     socket.connect(peer)?;
     socket.set_nonblocking(true)?;
-    ask_for_buffers(socket.as_raw_fd())?;
+    request_buffers(socket.as_raw_fd())?;
     Ok(Udp { socket, batch: Batch::default() })
 }
 
-impl Udp {
-    pub(super) fn try_clone(&self) -> io::Result<Udp> {
-        Ok(Udp { socket: self.socket.try_clone()?, batch: Batch::default() })
-    }
-}
-
-impl<P: Packet> Tx<P> for Udp {
-    /// What comes to a full buffer is dropped.
+impl<P: Packet> Endpoint<P> for Udp {
+    /// A full buffer drops what comes.
     const DROPS: bool = true;
+    const COUNTS: bool = false;
 
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
         done(self.socket.send(horus_shm::bytes_of(message)), P::BYTES)
     }
-}
-
-impl<P: Packet> Rx<P> for Udp {
-    const COUNTS: bool = false;
 
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
@@ -139,15 +131,11 @@ impl<P: Packet> Rx<P> for Udp {
     ) -> Result<bool, Corrupt> {
         self.batch.receive(self.socket.as_raw_fd(), message, each)
     }
-
-    fn lost(&self) -> u64 {
-        0
-    }
 }
 
 /// A socket in the file system, polled.
 #[derive(Debug)]
-pub(super) struct Unix {
+pub(crate) struct Unix {
     socket: UnixDatagram,
     /// The other side's name, until it is connected to.
     peer: Option<PathBuf>,
@@ -155,20 +143,15 @@ pub(super) struct Unix {
 }
 
 /// Opens this side's socket.
-pub(super) fn unix(place: &Place<'_>) -> io::Result<Unix> {
+pub(crate) fn unix(place: &Place<'_>) -> io::Result<Unix> {
     let [peer, own] = place.paths();
     let socket = UnixDatagram::bind(own)?;
     socket.set_nonblocking(true)?;
-    ask_for_buffers(socket.as_raw_fd())?;
+    request_buffers(socket.as_raw_fd())?;
     Ok(Unix { socket, peer: Some(peer), batch: Batch::default() })
 }
 
 impl Unix {
-    pub(super) fn try_clone(&self) -> io::Result<Unix> {
-        let (socket, peer) = (self.socket.try_clone()?, self.peer.clone());
-        Ok(Unix { socket, peer, batch: Batch::default() })
-    }
-
     /// Connects to the other side, which opened its socket meanwhile.
     #[cold]
     fn connect(&mut self) {
@@ -177,7 +160,7 @@ impl Unix {
     }
 }
 
-impl<P: Packet> Tx<P> for Unix {
+impl<P: Packet> Endpoint<P> for Unix {
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
         if self.peer.is_some() {
@@ -185,9 +168,7 @@ impl<P: Packet> Tx<P> for Unix {
         }
         done(self.socket.send(horus_shm::bytes_of(message)), P::BYTES)
     }
-}
 
-impl<P: Packet> Rx<P> for Unix {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         done(self.socket.recv(bytemuck::bytes_of_mut(message)), P::BYTES)
@@ -201,14 +182,10 @@ impl<P: Packet> Rx<P> for Unix {
     ) -> Result<bool, Corrupt> {
         self.batch.receive(self.socket.as_raw_fd(), message, each)
     }
-
-    fn lost(&self) -> u64 {
-        0
-    }
 }
 
 /// Asks for large buffers; the kernel grants what its limits allow.
-pub(super) fn ask_for_buffers(fd: RawFd) -> io::Result<()> {
+pub(crate) fn request_buffers(fd: RawFd) -> io::Result<()> {
     for option in [libc::SO_SNDBUF, libc::SO_RCVBUF] {
         let wanted = BUFFER_BYTES;
         let (value, bytes) = ((&raw const wanted).cast(), size_of_val(&wanted));
@@ -221,4 +198,14 @@ pub(super) fn ask_for_buffers(fd: RawFd) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Returns true if a call that does not block was done, and false if it has to wait. Any other
+/// error means that the other side is gone, which the watch finds out.
+fn done(result: io::Result<usize>, bytes: usize) -> bool {
+    let done = matches!(result, Ok(count) if count == bytes);
+    if !done {
+        std::hint::spin_loop();
+    }
+    done
 }

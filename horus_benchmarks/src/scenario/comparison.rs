@@ -1,0 +1,289 @@
+//! Candidates beside each other: a round of each, again and again, so that all of them meet the
+//! machine in the same state; and the ratio of ours to each of the others.
+
+use std::error::Error;
+use std::time::Duration;
+
+use crate::measure::micro::{Micro, MicroPlan};
+use crate::measure::stats::{self, Alternation};
+use crate::measure::stream::Streamed;
+use crate::measure::workload::{Round, Timing};
+use crate::report::rows::Row;
+use crate::report::versus::{self, Measure};
+use crate::run::floor::{Floor, Lines, Placement};
+use crate::run::namespace::PrivateNamespace;
+use crate::run::progress::Progress;
+use crate::run::session::Session;
+use crate::scenario::entry::Outcome;
+use crate::transport::carrier::{Carrier, Size, Transport};
+use crate::transport::connection::Connection;
+use crate::transport::rendezvous::Rendezvous;
+
+/// Seed of the bootstrap: the same samples give the same interval.
+const SEED: u64 = 7;
+
+/// Messages of the stream that shows how long one takes.
+const PROBE_MESSAGES: u64 = 2_000;
+
+/// Messages of a stream for each timed message of a round, at most.
+const STREAM_FACTOR: u64 = 500;
+
+/// Messages of a stream at least, however slow it is.
+const STREAM_MIN: u64 = 500;
+
+/// Threads that are busy at the same time: the two ends.
+const BUSY_THREADS: usize = 2;
+
+/// Candidates that carry messages of one size between the same two ends.
+#[derive(Debug)]
+pub struct Group {
+    /// The candidates. Each of ours is compared with each that is not.
+    pub candidates: Vec<Carrier>,
+    /// Where the ends are, and how many: part of the ids of rows, as `cross_thread`.
+    pub place: &'static str,
+    /// The size of the messages.
+    pub size: Size,
+    /// The id of the row that compares two candidates, if it is not made from their names.
+    pub versus: Option<&'static str>,
+}
+
+impl Group {
+    /// Returns the id of a candidate's row: `one_way/cross_thread/spsc/16B`.
+    pub fn id(&self, measure: Measure, candidate: Carrier) -> String {
+        let kind = match measure {
+            Measure::Latency => "one_way",
+            Measure::Throughput => "throughput",
+        };
+        format!("{kind}/{}/{}/{}", self.place, candidate.id(), self.size.id())
+    }
+
+    /// Returns the id of the row that compares: `vs_rtrb/spsc/latency/16B`.
+    pub fn versus_id(&self, measure: Measure, ours: Carrier, theirs: Carrier) -> String {
+        let made = || {
+            let (ours, theirs, size) = (ours.id(), theirs.id(), self.size.id());
+            format!("vs_{theirs}/{ours}/{}/{size}", measure.id())
+        };
+        self.versus.map_or_else(made, str::to_owned)
+    }
+
+    /// Returns each of ours with each of theirs, by their indices.
+    pub fn pairs(&self) -> Vec<(usize, usize)> {
+        let (ours, theirs): (Vec<usize>, Vec<usize>) =
+            (0..self.candidates.len()).partition(|&index| self.candidates[index].is_ours());
+        let with = |&one: &usize| theirs.iter().map(move |&other| (one, other)).collect::<Vec<_>>();
+        ours.iter().flat_map(with).collect()
+    }
+
+    /// Returns true if the filter of the command line leaves any row of this group.
+    fn is_wanted(&self, session: &Session, measure: Measure) -> bool {
+        let all = &self.candidates;
+        let versus = self.pairs().into_iter();
+        let versus = versus.map(|(one, other)| self.versus_id(measure, all[one], all[other]));
+        let rows = all.iter().map(|&one| self.id(measure, one));
+        let rows = rows.filter(|_| self.versus.is_none());
+        versus.chain(rows).any(|id| session.args.wants(&id))
+    }
+}
+
+/// Compares candidates between the same two ends.
+#[derive(Debug)]
+pub struct Comparison<'a> {
+    session: &'a mut Session,
+    floor: Floor,
+    connection: Connection,
+    progress: Progress,
+}
+
+/// The results of one candidate, by round.
+struct Measured<M> {
+    rounds: Vec<M>,
+    /// Of each round, the median one way in nanoseconds, or messages a second.
+    figures: Vec<f64>,
+}
+
+impl<'a> Comparison<'a> {
+    /// Starts the far ends of the floor and of the candidates, for about so many steps.
+    pub fn start(
+        session: &'a mut Session,
+        placement: Placement,
+        private: &PrivateNamespace,
+        steps: usize,
+    ) -> Result<Comparison<'a>, Box<dyn Error>> {
+        let (cpus, clock) = (session.cpus, &session.clock);
+        let (floor, spin) = Floor::new(placement, cpus, clock, session.effort)?;
+        let connection = Connection::start(placement, cpus, clock.source(), private)?;
+        session.report.set(&format!("spin/{}", placement.id()), serde_json::to_value(spin)?);
+        let progress = Progress::new(steps as u64);
+        Ok(Comparison { session, floor, connection, progress })
+    }
+
+    /// Notes something about the run.
+    pub fn note(&mut self, group: &str, id: &str, value: String) {
+        self.session.report.note(group, id, value);
+    }
+
+    /// Returns true if a row of the group is wanted, and shows the step on the terminal.
+    fn begins(&mut self, group: &Group, measure: Measure) -> bool {
+        self.progress.step();
+        let (place, size) = (group.place, group.size.id());
+        self.progress.label(&format!("{place} {size} {}", measure.id()));
+        group.is_wanted(self.session, measure)
+    }
+
+    /// Measures the ping-pong of all candidates in turn; each row beside the floor of the same
+    /// rounds.
+    pub fn latency(&mut self, group: &Group) -> Outcome {
+        if !self.begins(group, Measure::Latency) {
+            return Ok(());
+        }
+        let effort = self.session.effort;
+        let (mut all, mut floors) = (empty::<Round>(group), Vec::new());
+        for number in 0..effort.rounds {
+            let floor = self.floor.round(Lines::Two, effort.warm_up, effort.samples)?;
+            floors.push(floor.p50_ns(&self.session.clock));
+            for index in order(number, all.len()) {
+                // WHY: two ends lock into a rhythm that stays as long as the memory does.
+                let (carrier, size) = (group.candidates[index], group.size);
+                self.connection.open(Transport { carrier, size })?;
+                let timing = Timing::RoundTrip;
+                let (round, _) = self.connection.round(timing, effort.warm_up, effort.samples)?;
+                all[index].figures.push(round.p50_ns(&self.session.clock));
+                all[index].rounds.push(round);
+            }
+        }
+        self.connection.close()?;
+        for (&one, measured) in group.candidates.iter().zip(&all) {
+            let pairs = Alternation::of(&floors, &measured.figures);
+            let merged = Round::merged(&measured.rounds).ok_or("no rounds")?;
+            let id = group.id(Measure::Latency, one);
+            let row = Row::latency(&id, &merged, &self.session.clock);
+            let row = row.with_floor_ratio(pairs.ratio(SEED));
+            self.session.report.push(row, &format!("RTT/2; {}", one.basis()));
+        }
+        self.compare(group, Measure::Latency, &all);
+        Ok(())
+    }
+
+    /// Measures streams of all candidates in turn, in each round `parts` of about `time`, whose
+    /// median is the round's. WHY parts: on a machine with other work to do, both ends have their
+    /// CPUs at the same time for short whiles only.
+    pub fn throughput(&mut self, group: &Group, time: Duration, parts: u32) -> Outcome {
+        if !self.begins(group, Measure::Throughput) {
+            return Ok(());
+        }
+        let (hz, rounds) = (self.session.clock.hz(), self.session.effort.rounds);
+        let mut all = empty::<Streamed>(group);
+        // WHY: the command line limits it for those who only want to see that all works.
+        let messages_max = self.session.effort.samples.saturating_mul(STREAM_FACTOR);
+        for number in 0..rounds {
+            for index in order(number, all.len()) {
+                let (carrier, size) = (group.candidates[index], group.size);
+                self.connection.open(Transport { carrier, size })?;
+                let (_, probe) = self.connection.stream(PROBE_MESSAGES.min(messages_max))?;
+                let per_s = probe.sent() as f64 / probe.elapsed_ticks.max(1) as f64 * hz;
+                let last = all[index].figures.last().copied().unwrap_or(per_s);
+                let fitting = (per_s.max(last) * time.as_secs_f64()) as u64;
+                let messages = fitting.clamp(STREAM_MIN, messages_max.max(STREAM_MIN));
+                let mut rates = Vec::new();
+                for _ in 0..parts {
+                    let (_, streamed) = self.connection.stream(messages)?;
+                    rates.push(streamed.messages_per_s(hz));
+                    all[index].rounds.push(streamed);
+                }
+                all[index].figures.push(stats::median(&mut rates));
+            }
+        }
+        self.connection.close()?;
+        for (&one, measured) in group.candidates.iter().zip(&all) {
+            let id = group.id(Measure::Throughput, one);
+            let rate = stats::median(&mut measured.figures.clone());
+            let row = Row::throughput(&id, &measured.rounds, Some(rate));
+            self.session.report.push(row, &one.basis());
+        }
+        self.compare(group, Measure::Throughput, &all);
+        Ok(())
+    }
+
+    /// Adds a row for each of ours with each of theirs; its messages are those of both.
+    fn compare<M>(&mut self, group: &Group, measure: Measure, all: &[Measured<M>]) {
+        for (one, other) in group.pairs() {
+            let [ours, theirs] = [one, other].map(|index| group.candidates[index]);
+            let id = group.versus_id(measure, ours, theirs);
+            let figures = [one, other].map(|index| &all[index].figures[..]);
+            let Some(row) = versus::row(&id, measure, figures, SEED) else { continue };
+            let report = &mut self.session.report;
+            let rows = [ours, theirs].map(|one| report.row(&group.id(measure, one)));
+            let sum = |field: fn(&Row) -> u64| rows.iter().flatten().map(|row| field(row)).sum();
+            let (sent, received) = (sum(|row| row.sent), sum(|row| row.received));
+            let row = Row { sent, received, lost: sent - received, ..row };
+            let row = row.with_busy_threads(BUSY_THREADS);
+            report.push(row, "medians of rounds next to each other");
+        }
+    }
+}
+
+impl Drop for Comparison<'_> {
+    fn drop(&mut self) {
+        self.progress.finish();
+    }
+}
+
+fn empty<M>(group: &Group) -> Vec<Measured<M>> {
+    group.candidates.iter().map(|_| Measured { rounds: Vec::new(), figures: Vec::new() }).collect()
+}
+
+/// Returns the order of a round: every other one is backwards, so that a drift favours nobody.
+fn order(round: u32, count: usize) -> impl Iterator<Item = usize> {
+    (0..count).map(move |index| if round.is_multiple_of(2) { index } else { count - 1 - index })
+}
+
+/// Adds the row `id` that compares figures of rounds next to each other, of `count` messages.
+pub fn push(
+    session: &mut Session,
+    id: &str,
+    figures: [&[f64]; 2],
+    count: u64,
+    basis: &str,
+) -> Outcome {
+    let row = versus::row(id, Measure::Latency, figures, SEED).ok_or("no rounds")?;
+    session.report.push(Row { sent: count, received: count, ..row }, basis);
+    Ok(())
+}
+
+/// Sends and receives in this thread over ours and theirs, in turn: the row `id`, and one of each.
+pub fn same_thread(
+    session: &mut Session,
+    private: &PrivateNamespace,
+    id: &str,
+    transports: [Transport; 2],
+) -> Outcome {
+    let (effort, clock) = (session.effort, &session.clock);
+    let rendezvous = Rendezvous::new(private.open()?);
+    let open = |transport: Transport| transport.open(&rendezvous.looped());
+    let mut drivers = [open(transports[0])?, open(transports[1])?];
+    let batches = effort.samples.div_ceil(4);
+    let plan = MicroPlan { source: clock.source(), warm_up: batches.div_ceil(10), batches };
+    let (mut p50_ns, mut next_seq) = ([Vec::new(), Vec::new()], [1, 1]);
+    let mut all: [Option<Micro>; 2] = [None, None];
+    for round in 0..effort.rounds {
+        for turn in order(round, drivers.len()) {
+            let micro = drivers[turn].loop_round(&plan, next_seq[turn])?;
+            next_seq[turn] += (plan.warm_up + plan.batches) * micro.batch;
+            let ticks = micro.batches.median_within(clock.resolution_ticks());
+            p50_ns[turn].push(ticks * clock.ns_per_tick() / micro.batch as f64);
+            match &mut all[turn] {
+                Some(all) => all.merge(&micro),
+                none => *none = Some(micro),
+            }
+        }
+    }
+    let mut count = 0;
+    for (micro, transport) in all.iter().flatten().zip(transports) {
+        let id = format!("one_way/same_thread/{}", transport.id());
+        let row = Row::micro(&id, micro, &session.clock);
+        count += row.received;
+        let basis = format!("{}; batches of {}", transport.carrier.basis(), micro.batch);
+        session.report.push(row, &basis);
+    }
+    push(session, id, [&p50_ns[0], &p50_ns[1]], count, "send + recv, in batches")
+}

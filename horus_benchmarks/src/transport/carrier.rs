@@ -1,0 +1,483 @@
+//! What carries messages, and how large they are: the names, and what is promised of each.
+//!
+//! ```text
+//!              near                                       far
+//! spsc_shm     1 producer  ── there (gated-only) ──▶      1 consumer     and the same back
+//! mpsc_shm     2 producers ── there (gated-only) ──▶      1 consumer     in turn
+//! spmc_shm     1 producer  ── there (open) ──▶            2 consumers    both, then the echo
+//! fanout_shm   1 producer  ── there (open) ──▶            1 consumer
+//! …_2p2s       2 producers ── there (open) ──▶            2 consumers    in turn; both
+//! pod_shm      1 producer  ── there (latest value) ──▶    1 consumer     `latest`
+//! topic        1 publisher ── there (open) ──▶            1 subscriber
+//! spsc … fanout    the same between threads, through channels of the process
+//! …_duplex     1 producer, 1 consumer ◀── one ring ──▶ 1 producer, 1 consumer    all get all
+//! ```
+//!
+//! Each side has one thread for all of its endpoints, so that two CPUs are enough. A round trip
+//! goes there and back over carriers of the same kind, so half of it is one way of that kind; on a
+//! duplex carrier both directions are one ring.
+
+use horus_core::message::{CmdVel, Imu, JointCommand, LaserScan};
+use serde::{Deserialize, Serialize};
+
+use crate::measure::payload::size_label;
+
+/// Slots of every lane except that of the latest-value ring, and messages of every channel: a power
+/// of two, as some channels need.
+pub const CAPACITY: u64 = 256;
+
+/// Slots for messages of 4 KiB and more.
+pub const CAPACITY_LARGE: u64 = 32;
+
+/// Bytes that a datagram of UDP can carry.
+const UDP_BYTES_MAX: usize = 65_507;
+
+/// A ring, topic, channel, socket or pipe, with the number of its endpoints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Carrier {
+    /// 1:1, gated-only.
+    SpscShm,
+    /// N:1 with two producers, gated-only.
+    MpscShm,
+    /// 1:N with two consumers, open lane.
+    SpmcShm,
+    /// 1:1, open lane.
+    FanoutShm,
+    /// N:N with two of each, open lanes.
+    FanoutShm2p2s,
+    /// Latest value.
+    PodShm,
+    /// A best-effort topic, 1:1.
+    Topic,
+    /// A reliable topic, 1:1.
+    TopicReliable,
+    /// A best-effort topic, 1:1, with the default number of slots.
+    TopicDefault,
+    /// A best-effort topic, 1:1, whose messages are lent and borrowed.
+    TopicLoan,
+    /// N:N on one ring: each side publishes and subscribes; open lanes.
+    FanoutShmDuplex,
+    /// The same as a best-effort topic.
+    TopicDuplex,
+    /// A channel between threads.
+    Channel(Maker, Shape),
+    /// A ring in shared memory with a head and a tail.
+    HeadTailRing,
+    /// UDP over the loopback device.
+    Udp,
+    /// Datagrams between sockets in the file system.
+    UnixDatagram,
+    /// A stream between sockets in the file system.
+    UnixStream,
+    /// Two pipes in the file system.
+    Pipe,
+    /// POSIX message queues.
+    MessageQueue,
+    /// A service of iceoryx2, 1:1.
+    #[cfg(feature = "iceoryx2")]
+    Iceoryx2,
+    /// The same within a process.
+    #[cfg(feature = "iceoryx2")]
+    Iceoryx2Local,
+    /// The same with room for a stream, and nothing lost.
+    #[cfg(feature = "iceoryx2")]
+    Iceoryx2Stream,
+    /// A service of iceoryx2, N:N: each side publishes and subscribes.
+    #[cfg(feature = "iceoryx2")]
+    Iceoryx2Duplex,
+}
+
+/// The module or crate that provides a channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "modules of ours, and crates")]
+pub enum Maker {
+    Direct,
+    Spsc,
+    Spmc,
+    Mpsc,
+    Fanout,
+    Rtrb,
+    Disruptor,
+    Crossbeam,
+    Std,
+    Kanal,
+    Flume,
+}
+
+/// The number of endpoints of each side of a channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Shape {
+    /// One sender, one receiver.
+    OneToOne,
+    /// Two senders that take turns, one receiver.
+    TwoToOne,
+    /// One sender, two receivers that both get every message. Where a channel cannot do that, the
+    /// sender has one to each of them.
+    OneToTwo,
+    /// Two of each, as in the two above.
+    TwoToTwo,
+}
+
+impl Maker {
+    /// All that are compared with both endpoints on one thread.
+    pub const IN_ONE_THREAD: [Maker; 8] = {
+        use Maker::{Crossbeam, Direct, Disruptor, Flume, Kanal, Rtrb, Spsc, Std};
+        [Direct, Spsc, Rtrb, Disruptor, Crossbeam, Std, Kanal, Flume]
+    };
+
+    /// The name in ids.
+    const fn id(self) -> &'static str {
+        match self {
+            Maker::Direct => "direct",
+            Maker::Spsc => "spsc",
+            Maker::Spmc => "spmc",
+            Maker::Mpsc => "mpsc",
+            Maker::Fanout => "fanout",
+            Maker::Rtrb => "rtrb",
+            Maker::Disruptor => "disruptor",
+            Maker::Crossbeam => "crossbeam",
+            Maker::Std => "std",
+            Maker::Kanal => "kanal",
+            Maker::Flume => "flume",
+        }
+    }
+
+    /// The calls that are timed.
+    const fn basis(self) -> &'static str {
+        match self {
+            Maker::Direct => "try_send, try_recv",
+            Maker::Spsc | Maker::Spmc | Maker::Mpsc | Maker::Fanout => {
+                "try_send_ref, try_recv_into; streams received by drain_in_place"
+            }
+            Maker::Rtrb => "push, pop; streams received by read_chunk of all there is",
+            Maker::Disruptor => "BusySpin; try_publish, EventPoller::poll of all there is",
+            Maker::Crossbeam => "bounded; try_send, try_recv",
+            Maker::Std => "sync_channel; try_send, try_recv",
+            Maker::Kanal => "bounded; try_send, try_recv; streams received by drain_into",
+            Maker::Flume => "bounded; try_send, try_recv; streams received by drain",
+        }
+    }
+}
+
+impl Shape {
+    /// The shapes in which channels are compared.
+    pub const COMPARED: [Shape; 3] = [Shape::OneToOne, Shape::TwoToOne, Shape::OneToTwo];
+
+    /// The place in ids.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Shape::OneToOne => "cross_thread",
+            Shape::TwoToOne => "cross_thread_2p1s",
+            Shape::OneToTwo => "cross_thread_1p2s",
+            Shape::TwoToTwo => "cross_thread_2p2s",
+        }
+    }
+
+    /// The channels that are compared in this shape.
+    pub fn carriers(self) -> Vec<Carrier> {
+        use Maker::{Crossbeam, Disruptor, Fanout, Flume, Kanal, Mpsc, Rtrb, Spmc, Spsc, Std};
+        let makers: &[Maker] = match self {
+            Shape::OneToOne => &[Spsc, Rtrb, Disruptor, Crossbeam, Std, Kanal, Flume],
+            Shape::TwoToOne => &[Mpsc, Fanout, Disruptor, Crossbeam, Std, Kanal, Flume],
+            Shape::OneToTwo => &[Spmc, Fanout, Disruptor, Crossbeam],
+            Shape::TwoToTwo => &[Fanout],
+        };
+        makers.iter().map(|&maker| Carrier::Channel(maker, self)).collect()
+    }
+
+    const fn basis(self) -> &'static str {
+        match self {
+            Shape::OneToOne => "1:1",
+            Shape::TwoToOne => "2:1, senders in turn",
+            Shape::OneToTwo => "1:2, both receive",
+            Shape::TwoToTwo => "2:2, senders in turn, both receive",
+        }
+    }
+}
+
+impl Carrier {
+    /// Our channel within one thread.
+    pub const DIRECT: Carrier = Carrier::Channel(Maker::Direct, Shape::OneToOne);
+    /// Our channel 1:1.
+    pub const SPSC: Carrier = Carrier::Channel(Maker::Spsc, Shape::OneToOne);
+    /// Our channel 1:N with two receivers.
+    pub const SPMC: Carrier = Carrier::Channel(Maker::Spmc, Shape::OneToTwo);
+    /// Our channel N:1 with two senders.
+    pub const MPSC: Carrier = Carrier::Channel(Maker::Mpsc, Shape::TwoToOne);
+    /// Our channel N:N with two of each.
+    pub const FANOUT: Carrier = Carrier::Channel(Maker::Fanout, Shape::TwoToTwo);
+
+    /// The carriers between processes that are compared, as the rows are ordered.
+    pub const BETWEEN_PROCESSES: [Carrier; 8] = [
+        Carrier::Topic,
+        Carrier::TopicReliable,
+        Carrier::HeadTailRing,
+        Carrier::Udp,
+        Carrier::UnixDatagram,
+        Carrier::UnixStream,
+        Carrier::Pipe,
+        Carrier::MessageQueue,
+    ];
+
+    /// The name in ids.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Carrier::SpscShm => "spsc_shm",
+            Carrier::MpscShm => "mpsc_shm",
+            Carrier::SpmcShm => "spmc_shm",
+            Carrier::FanoutShm => "fanout_shm",
+            Carrier::FanoutShm2p2s => "fanout_shm_2p2s",
+            Carrier::PodShm => "pod_shm",
+            Carrier::Topic => "topic",
+            Carrier::TopicReliable => "topic_reliable",
+            Carrier::TopicDefault => "topic_default",
+            Carrier::TopicLoan => "topic_loan",
+            Carrier::FanoutShmDuplex => "fanout_shm_duplex",
+            Carrier::TopicDuplex => "topic_duplex",
+            // WHY another name: it is compared in two shapes.
+            Carrier::Channel(Maker::Fanout, Shape::OneToTwo) => "fanout_broadcast",
+            Carrier::Channel(maker, _) => maker.id(),
+            Carrier::HeadTailRing => "head_tail_ring",
+            Carrier::Udp => "udp",
+            Carrier::UnixDatagram => "unix_datagram",
+            Carrier::UnixStream => "unix_stream",
+            Carrier::Pipe => "pipe",
+            Carrier::MessageQueue => "posix_mq",
+            #[cfg(feature = "iceoryx2")]
+            Carrier::Iceoryx2 => "iceoryx2",
+            #[cfg(feature = "iceoryx2")]
+            Carrier::Iceoryx2Local => "iceoryx2_local",
+            #[cfg(feature = "iceoryx2")]
+            Carrier::Iceoryx2Stream => "iceoryx2_stream",
+            #[cfg(feature = "iceoryx2")]
+            Carrier::Iceoryx2Duplex => "iceoryx2_duplex",
+        }
+    }
+
+    /// Describes for the report how many endpoints there are, and which calls are timed.
+    pub fn basis(self) -> String {
+        let text = match self {
+            Carrier::SpscShm => "1:1, gated-only",
+            Carrier::MpscShm => "2:1, gated-only, producers in turn",
+            Carrier::SpmcShm => "1:2, open lane, both receive",
+            Carrier::FanoutShm => "1:1, open lane",
+            Carrier::FanoutShm2p2s => "2:2, open lanes, producers in turn, both receive",
+            Carrier::PodShm => "1:1, latest()",
+            Carrier::Topic => {
+                "1:1, best-effort topic (open lane); send; recv_into, streams received by drain"
+            }
+            Carrier::TopicReliable => {
+                "1:1, reliable topic; send; recv_into, streams received by drain"
+            }
+            Carrier::TopicDefault => "1:1, best-effort topic, default capacity; send, recv_into",
+            Carrier::TopicLoan => "1:1, best-effort topic, default capacity; loan, publish, borrow",
+            Carrier::FanoutShmDuplex => "2:2 on one ring, both sides publish and subscribe",
+            Carrier::TopicDuplex => {
+                "2:2 on one best-effort topic, both sides publish and subscribe"
+            }
+            Carrier::Channel(maker, shape) => {
+                return format!("channel, {}; {}", shape.basis(), maker.basis());
+            }
+            Carrier::HeadTailRing => {
+                "head and tail in lines of their own, each endpoint caches the other; streams \
+                 received in place, all there is at once"
+            }
+            Carrier::Udp | Carrier::UnixDatagram => {
+                "connected, not blocking, polled, 4 MiB of buffer requested; send; recv, streams \
+                 received by recvmmsg of up to 64"
+            }
+            Carrier::UnixStream => {
+                "not blocking, polled, 4 MiB of buffer requested; write; read, streams received \
+                 by reads of up to 256 KiB"
+            }
+            Carrier::Pipe => {
+                "not blocking, polled, 1 MiB of buffer requested; write; read, streams received \
+                 by reads of up to 256 KiB"
+            }
+            Carrier::MessageQueue => {
+                "not blocking, polled, as many messages as are allowed; mq_send; mq_receive, also \
+                 of streams: there is no call for several"
+            }
+            #[cfg(feature = "iceoryx2")]
+            Carrier::Iceoryx2 => "1:1, ipc service, buffer of 1 that overflows, loaned ahead",
+            #[cfg(feature = "iceoryx2")]
+            Carrier::Iceoryx2Local => {
+                "1:1, local service, buffer of 1 that overflows, loaned ahead"
+            }
+            #[cfg(feature = "iceoryx2")]
+            Carrier::Iceoryx2Stream => "1:1, ipc service, buffer of 256, RetryUntilDelivered",
+            #[cfg(feature = "iceoryx2")]
+            Carrier::Iceoryx2Duplex => "2:2, ipc service, both sides publish and subscribe",
+        };
+        text.to_owned()
+    }
+
+    /// Returns true for our own, which are compared with all that are not.
+    pub const fn is_ours(self) -> bool {
+        use Maker::{Direct, Fanout, Mpsc, Spmc, Spsc};
+        match self {
+            Carrier::Channel(Direct | Spsc | Spmc | Mpsc | Fanout, _) => true,
+            Carrier::Channel(..)
+            | Carrier::HeadTailRing
+            | Carrier::Udp
+            | Carrier::UnixDatagram
+            | Carrier::UnixStream
+            | Carrier::Pipe
+            | Carrier::MessageQueue => false,
+            #[cfg(feature = "iceoryx2")]
+            Carrier::Iceoryx2
+            | Carrier::Iceoryx2Local
+            | Carrier::Iceoryx2Stream
+            | Carrier::Iceoryx2Duplex => false,
+            _ => true,
+        }
+    }
+
+    /// Returns how many endpoints of each side send, in turn.
+    pub const fn producers(self) -> u64 {
+        match self {
+            Carrier::MpscShm
+            | Carrier::FanoutShm2p2s
+            | Carrier::Channel(_, Shape::TwoToOne | Shape::TwoToTwo) => 2,
+            _ => 1,
+        }
+    }
+
+    /// Returns true if nothing is overwritten or dropped unread: a lost message is then an error.
+    pub const fn is_lossless(self) -> bool {
+        match self {
+            Carrier::SpscShm
+            | Carrier::MpscShm
+            | Carrier::TopicReliable
+            | Carrier::Channel(..)
+            | Carrier::HeadTailRing
+            | Carrier::UnixDatagram
+            | Carrier::UnixStream
+            | Carrier::Pipe
+            | Carrier::MessageQueue => true,
+            #[cfg(feature = "iceoryx2")]
+            Carrier::Iceoryx2Stream => true,
+            _ => false,
+        }
+    }
+
+    /// Returns true if both directions are one ring: it carries exchanges instead of streams.
+    pub const fn is_duplex(self) -> bool {
+        match self {
+            Carrier::FanoutShmDuplex | Carrier::TopicDuplex => true,
+            #[cfg(feature = "iceoryx2")]
+            Carrier::Iceoryx2Duplex => true,
+            _ => false,
+        }
+    }
+
+    /// Says why messages of so many bytes cannot be carried on this machine, if so.
+    pub fn refusal(self, bytes: usize) -> Option<String> {
+        match self {
+            Carrier::Udp if bytes > UDP_BYTES_MAX => {
+                Some(format!("a datagram holds {UDP_BYTES_MAX} bytes"))
+            }
+            Carrier::MessageQueue => match queue_limit("msgsize_max") {
+                None => Some("this kernel has no message queues".to_owned()),
+                Some(max) if bytes > max => Some(format!("a message holds {max} bytes")),
+                Some(_) => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// Reads what the kernel allows a message queue; returns `None` if there are no queues.
+pub(crate) fn queue_limit(name: &str) -> Option<usize> {
+    std::fs::read_to_string(format!("/proc/sys/fs/mqueue/{name}")).ok()?.trim().parse().ok()
+}
+
+/// A message: a number of bytes, or a message of robots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Size {
+    Bytes(usize),
+    CmdVel,
+    Imu,
+    JointCommand,
+    LaserScan,
+}
+
+impl Size {
+    /// The sizes of the usual messages, from small to large.
+    pub const ALL: [Size; 3] = [Size::Bytes(16), Size::Bytes(304), Size::Bytes(1480)];
+
+    /// The messages of robots.
+    pub const ROBOT: [Size; 4] = [Size::CmdVel, Size::Imu, Size::JointCommand, Size::LaserScan];
+
+    /// The number of bytes.
+    pub const fn bytes(self) -> usize {
+        match self {
+            Size::Bytes(bytes) => bytes,
+            Size::CmdVel => size_of::<CmdVel>(),
+            Size::Imu => size_of::<Imu>(),
+            Size::JointCommand => size_of::<JointCommand>(),
+            Size::LaserScan => size_of::<LaserScan>(),
+        }
+    }
+
+    /// The name in ids: `16B`, `64KB`, `CmdVel`.
+    pub fn id(self) -> String {
+        match self {
+            Size::Bytes(bytes) => size_label(bytes),
+            _ => format!("{self:?}"),
+        }
+    }
+
+    /// Returns true if a message has room for the time at which it was sent.
+    pub const fn has_stamp(self) -> bool {
+        self.bytes() > size_of::<u64>()
+    }
+
+    /// Slots for such messages.
+    pub const fn capacity(self) -> u64 {
+        if self.bytes() < 4096 { CAPACITY } else { CAPACITY_LARGE }
+    }
+}
+
+/// A carrier there, one of the same kind back, and what they carry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Transport {
+    /// What carries the messages.
+    pub carrier: Carrier,
+    /// How large they are.
+    pub size: Size,
+}
+
+impl Transport {
+    /// Returns all of `sizes` over each of `carriers`, as the rows are ordered.
+    pub fn over(carriers: &[Carrier], sizes: &[Size]) -> Vec<Transport> {
+        let of = |&carrier| sizes.iter().map(move |&size| Transport { carrier, size });
+        carriers.iter().flat_map(of).collect()
+    }
+
+    /// The name in ids: `spsc_shm/16B`.
+    pub fn id(self) -> String {
+        format!("{}/{}", self.carrier.id(), self.size.id())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_those_of_the_rows() {
+        let transports = Transport::over(&[Carrier::SpscShm, Carrier::SPSC], &Size::ALL[..2]);
+        let ids: Vec<String> = transports.into_iter().map(Transport::id).collect();
+        assert_eq!(ids, ["spsc_shm/16B", "spsc_shm/304B", "spsc/16B", "spsc/304B"]);
+        let sizes = [Size::Bytes(8), Size::Bytes(65_536), Size::JointCommand].map(Size::id);
+        assert_eq!(sizes, ["8B", "64KB", "JointCommand"]);
+    }
+
+    #[test]
+    fn only_an_open_lane_may_lose_messages() {
+        assert!(!Carrier::Topic.is_lossless() && Carrier::TopicReliable.is_lossless());
+        assert!(Carrier::SPMC.is_lossless() && !Carrier::Udp.is_lossless());
+    }
+}

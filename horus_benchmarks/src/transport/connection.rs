@@ -1,0 +1,333 @@
+//! A connection: the near side here, the far one in a thread or a child process.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use horus_shm::Namespace;
+use serde::{Deserialize, Serialize};
+
+use crate::measure::pin::CpuPair;
+use crate::measure::stream::{Sent, StreamPlan, Streamed};
+use crate::measure::tsc::TickSource;
+use crate::measure::wait::Watch;
+use crate::measure::workload::{Echo, Round, RoundPlan, Timing, WorkloadError};
+use crate::run::child::{ChildContext, ChildSpec};
+use crate::run::floor::Placement;
+use crate::run::namespace::PrivateNamespace;
+use crate::run::peer::{self, Peer, PeerError};
+use crate::transport::carrier::{Carrier, Transport};
+use crate::transport::driver::{Driver, Timer};
+use crate::transport::rendezvous::{ConnectionError, Rendezvous, next_number};
+
+/// The role of a child process that is the far side; serve it with [`serve_child`].
+pub const CONNECTION_ROLE: &str = "connection";
+
+/// What the far side is to do.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+enum Job {
+    Open { transport: Transport, number: u64 },
+    Echo { plan: RoundPlan, source: TickSource },
+    Receive { plan: StreamPlan, source: TickSource },
+    Exchange { plan: StreamPlan, source: TickSource },
+    Close,
+}
+
+/// What the far side answers.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+enum Answer {
+    Done,
+    Echoed(Echo),
+    Received(Streamed),
+}
+
+/// Both sides of one transport at a time. The far side sleeps between rounds.
+#[derive(Debug)]
+pub struct Connection {
+    rendezvous: Rendezvous,
+    peer: Peer<Job, Answer>,
+    source: TickSource,
+    near: Option<Near>,
+}
+
+/// The near side of the transport that is open.
+struct Near {
+    driver: Box<dyn Driver>,
+    transport: Transport,
+    next_seq: u64,
+}
+
+impl fmt::Debug for Near {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Near").field("transport", &self.transport).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Connection {
+    /// WHY: a far process is killed, and not every peer clears up after that.
+    fn drop(&mut self) {
+        // An error has been reported by the call that it ended.
+        let _ = self.close();
+    }
+}
+
+impl Connection {
+    /// Starts the far side, pinned to `cpus.far`. The caller is pinned to `cpus.near`, and its
+    /// `main` serves [`CONNECTION_ROLE`].
+    pub fn start(
+        placement: Placement,
+        cpus: CpuPair,
+        source: TickSource,
+        private: &PrivateNamespace,
+    ) -> Result<Connection, ConnectionError> {
+        let rendezvous = Rendezvous::new(private.open()?);
+        let (cpu, share_cpu) = (cpus.far, cpus.oversubscribed());
+        let peer = match placement {
+            Placement::CrossThread => {
+                let far = rendezvous.clone();
+                Peer::thread(cpu, share_cpu, move || service(far))?
+            }
+            Placement::CrossProcess => {
+                let (role, env) = (CONNECTION_ROLE, &private.environment());
+                Peer::process(&ChildSpec { role, cpu, share_cpu, memory: None, env })?
+            }
+        };
+        Ok(Connection { rendezvous, peer, source, near: None })
+    }
+
+    /// Opens both sides of a transport, there and back; closes the one that was open.
+    pub fn open(&mut self, transport: Transport) -> Result<(), ConnectionError> {
+        self.close()?;
+        let number = next_number();
+        let driver = transport.open(&self.rendezvous.near(number))?;
+        self.peer.call(Job::Open { transport, number })?;
+        self.near = Some(Near { driver, transport, next_seq: 1 });
+        Ok(())
+    }
+
+    /// Runs one round of ping-pong. Spins for as long as it takes. After an error the transport is
+    /// of no further use.
+    pub fn round(
+        &mut self,
+        timing: Timing,
+        warm_up: u64,
+        samples: u64,
+    ) -> Result<(Round, Echo), ConnectionError> {
+        let near = self.near.as_mut().ok_or(ConnectionError::Closed)?;
+        let plan = RoundPlan { timing, warm_up, samples, first_seq: near.next_seq };
+        near.next_seq = plan.next_seq();
+        self.peer.start(Job::Echo { plan, source: self.source })?;
+        let timer = Timer { source: self.source, watch: self.peer.watch() };
+        let round = near.driver.ping(&plan, &timer);
+        match self.finish(round)? {
+            (round, Answer::Echoed(echo)) => Ok((round, echo)),
+            (_, other) => Err(unexpected(&other)),
+        }
+    }
+
+    /// Streams `messages` messages from the near side to the far side; over a duplex carrier, both
+    /// sides send half of them and receive all, and the result is that of both.
+    pub fn stream(&mut self, messages: u64) -> Result<(Sent, Streamed), ConnectionError> {
+        let near = self.near.as_mut().ok_or(ConnectionError::Closed)?;
+        let (carrier, first_seq) = (near.transport.carrier, near.next_seq);
+        if carrier.is_duplex() {
+            return self.exchange(messages.max(2));
+        }
+        let plan = StreamPlan { messages, first_seq, producers: carrier.producers() };
+        near.next_seq = plan.last_seq() + 1;
+        self.peer.start(Job::Receive { plan, source: self.source })?;
+        let timer = Timer { source: self.source, watch: self.peer.watch() };
+        let sent = near.driver.send_stream(&plan, &timer);
+        match self.finish(sent)? {
+            (sent, Answer::Received(streamed)) => {
+                check_loss(carrier, &streamed)?;
+                Ok((sent, streamed))
+            }
+            (_, other) => Err(unexpected(&other)),
+        }
+    }
+
+    fn exchange(&mut self, messages: u64) -> Result<(Sent, Streamed), ConnectionError> {
+        let near = self.near.as_mut().ok_or(ConnectionError::Closed)?;
+        let plan = StreamPlan { messages, first_seq: near.next_seq, producers: 2 };
+        near.next_seq = plan.last_seq() + 1;
+        self.peer.start(Job::Exchange { plan, source: self.source })?;
+        let timer = Timer { source: self.source, watch: self.peer.watch() };
+        let received = near.driver.exchange(&plan, true, &timer);
+        match self.finish(received)? {
+            (near, Answer::Received(far)) => {
+                let elapsed_ticks = near.elapsed_ticks.max(far.elapsed_ticks);
+                let (received, lost) = (near.received + far.received, near.lost + far.lost);
+                Ok((Sent { elapsed_ticks }, Streamed { received, lost, elapsed_ticks }))
+            }
+            (_, other) => Err(unexpected(&other)),
+        }
+    }
+
+    /// Returns the results of both sides. Where the near side only waited in vain, the far side
+    /// knows why.
+    fn finish<T>(
+        &mut self,
+        near: Result<T, WorkloadError>,
+    ) -> Result<(T, Answer), ConnectionError> {
+        if let Err(error @ (WorkloadError::Corrupt(_) | WorkloadError::Miscounted { .. })) = near {
+            return Err(error.into());
+        }
+        let answer = self.peer.finish()?;
+        Ok((near?, answer))
+    }
+
+    /// Closes both sides.
+    pub fn close(&mut self) -> Result<(), ConnectionError> {
+        if self.near.take().is_some() {
+            self.peer.call(Job::Close)?;
+        }
+        Ok(())
+    }
+}
+
+fn unexpected(answer: &Answer) -> ConnectionError {
+    ConnectionError::Peer(PeerError::Failed(format!("an answer to another job: {answer:?}")))
+}
+
+/// Refuses a stream that lost messages although its carrier is lossless.
+pub fn check_loss(carrier: Carrier, streamed: &Streamed) -> Result<(), ConnectionError> {
+    match streamed.lost {
+        lost if lost > 0 && carrier.is_lossless() => Err(ConnectionError::Lost { lost }),
+        _ => Ok(()),
+    }
+}
+
+/// Serves [`CONNECTION_ROLE`] in a child process until the parent hangs up.
+pub fn serve_child(context: &ChildContext) -> ExitCode {
+    peer::serve(context, || Ok(service(Rendezvous::new(Namespace::current()?))))
+}
+
+/// Returns what does the jobs of the far side.
+fn service(rendezvous: Rendezvous) -> impl FnMut(Job, &Watch) -> Result<Answer, String> {
+    let mut open = None;
+    move |job, watch| {
+        let done = answer(&rendezvous, &mut open, job, watch);
+        done.map_err(|error| error.to_string())
+    }
+}
+
+fn answer(
+    rendezvous: &Rendezvous,
+    open: &mut Option<Box<dyn Driver>>,
+    job: Job,
+    watch: &Watch,
+) -> Result<Answer, ConnectionError> {
+    let timer = |source| Timer { source, watch: watch.clone() };
+    let driver = open.as_mut().ok_or(ConnectionError::Closed);
+    Ok(match job {
+        Job::Open { transport, number } => {
+            *open = Some(transport.open(&rendezvous.far(number))?);
+            Answer::Done
+        }
+        Job::Echo { plan, source } => Answer::Echoed(driver?.echo(&plan, &timer(source))?),
+        Job::Receive { plan, source } => {
+            Answer::Received(driver?.receive_stream(&plan, &timer(source))?)
+        }
+        Job::Exchange { plan, source } => {
+            Answer::Received(driver?.exchange(&plan, false, &timer(source))?)
+        }
+        Job::Close => {
+            *open = None;
+            Answer::Done
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::pin;
+    use crate::transport::carrier::{Shape, Size};
+
+    /// Runs `body` with a connection between two threads on one CPU. WHY on a thread of its own:
+    /// the threads of the test runner are not to be pinned.
+    fn with_connection(body: impl FnOnce(&mut Connection) + Send + 'static) {
+        let cpu = pin::allowed_cpus().unwrap()[0];
+        let run = move || {
+            pin::pin_current_thread(cpu).unwrap();
+            let (cpus, source) = (CpuPair { near: cpu, far: cpu }, TickSource::detect());
+            let private = PrivateNamespace::create().unwrap();
+            let place = Placement::CrossThread;
+            body(&mut Connection::start(place, cpus, source, &private).unwrap());
+        };
+        std::thread::spawn(run).join().unwrap();
+    }
+
+    fn carries_rounds_and_streams(connection: &mut Connection, transport: Transport) {
+        connection.open(transport).unwrap();
+        let (round, echo) = connection.round(Timing::RoundTrip, 2, 20).unwrap();
+        assert_eq!((round.sent, round.received, echo.echoed), (20, 20, 22), "{transport:?}");
+        let (_, streamed) = connection.stream(400).unwrap();
+        let copies = if transport.carrier.is_duplex() { 2 } else { 1 };
+        assert_eq!(streamed.sent(), 400 * copies, "{transport:?}");
+        assert!(streamed.lost == 0 || !transport.carrier.is_lossless(), "{transport:?}");
+    }
+
+    #[test]
+    fn our_carriers_take_every_timing() {
+        let all = [
+            Carrier::SpscShm,
+            Carrier::MpscShm,
+            Carrier::SpmcShm,
+            Carrier::FanoutShm,
+            Carrier::FanoutShm2p2s,
+            Carrier::Topic,
+            Carrier::TopicReliable,
+            Carrier::TopicDefault,
+            Carrier::TopicLoan,
+            Carrier::SPSC,
+            Carrier::SPMC,
+            Carrier::MPSC,
+            Carrier::FANOUT,
+            Carrier::FanoutShmDuplex,
+            Carrier::TopicDuplex,
+            Carrier::PodShm,
+        ];
+        with_connection(move |connection| {
+            assert!(matches!(connection.stream(1), Err(ConnectionError::Closed)));
+            for (carrier, size) in all.into_iter().zip(Size::ALL.into_iter().cycle()) {
+                let transport = Transport { carrier, size };
+                connection.open(transport).unwrap();
+                for timing in [Timing::OneWay, Timing::SendCall] {
+                    let (round, echo) = connection.round(timing, 5, 40).unwrap();
+                    assert_eq!((round.sent, round.received, echo.echoed), (40, 40, 45));
+                }
+                // Two consumers of an open lane lose different messages: nobody streams to them.
+                let alone = [Carrier::PodShm, Carrier::SpmcShm, Carrier::FanoutShm2p2s];
+                if !alone.contains(&carrier) {
+                    carries_rounds_and_streams(connection, transport);
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn every_channel_carries_rounds_and_streams_in_every_shape() {
+        with_connection(|connection| {
+            let mut sizes = [8, 16, 64, 256, 1024].map(Size::Bytes).into_iter().cycle();
+            for shape in Shape::COMPARED {
+                let size = sizes.next().unwrap();
+                for carrier in shape.carriers() {
+                    carries_rounds_and_streams(connection, Transport { carrier, size });
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn every_carrier_between_processes_carries_every_size_that_it_can() {
+        with_connection(|connection| {
+            for size in [8, 32, 304, 1480, 4096, 16_384, 65_536].map(Size::Bytes) {
+                let able = |carrier: &Carrier| carrier.refusal(size.bytes()).is_none();
+                for carrier in Carrier::BETWEEN_PROCESSES.into_iter().filter(able) {
+                    carries_rounds_and_streams(connection, Transport { carrier, size });
+                }
+            }
+        });
+    }
+}

@@ -1,0 +1,187 @@
+//! Opens one side of a transport.
+
+use horus_core::message::{CmdVel, Imu, JointCommand, LaserScan};
+use horus_core::topic::{Qos, Topic};
+use horus_shm::{FanoutShm, MpscShm, PodShm, RingOptions, SpscShm};
+
+use crate::transport::carrier::{Carrier, Size, Transport};
+use crate::transport::channels;
+use crate::transport::driver::{self, Driver};
+use crate::transport::endpoints::{Borrowing, Both, InTurn, Latest, Lending};
+use crate::transport::head_tail_ring as ring;
+#[cfg(feature = "iceoryx2")]
+use crate::transport::iceoryx;
+use crate::transport::kernel::{datagram, queue, stream};
+use crate::transport::packet::{
+    Packet, Packet8, Packet16, Packet32, Packet304, Packet1480, Packet4096, Packet16384,
+    Packet65536, with_packet,
+};
+use crate::transport::rendezvous::{ConnectionError, Opened, Place, Role};
+
+impl Transport {
+    /// Opens the side at `place`.
+    pub fn open(self, place: &Place<'_>) -> Result<Box<dyn Driver>, ConnectionError> {
+        use Size::{
+            Bytes, CmdVel as Cmd, Imu as Inertia, JointCommand as Joint, LaserScan as Scan,
+        };
+        match self.carrier {
+            Carrier::Channel(..) => channels::open(self, place),
+            Carrier::SpscShm | Carrier::MpscShm | Carrier::FanoutShm | Carrier::PodShm => {
+                with_packet!(
+                    open_ring(self, place), Bytes(8) => Packet8, Bytes(16) => Packet16,
+                    Bytes(304) => Packet304, Bytes(1480) => Packet1480, Bytes(4096) => Packet4096,
+                    Bytes(16384) => Packet16384, Bytes(65536) => Packet65536,
+                )
+            }
+            Carrier::Topic | Carrier::TopicReliable => with_packet!(
+                open_topic(self, place), Bytes(8) => Packet8, Bytes(16) => Packet16,
+                Bytes(32) => Packet32, Bytes(304) => Packet304, Bytes(1480) => Packet1480,
+                Bytes(4096) => Packet4096, Bytes(16384) => Packet16384,
+                Bytes(65536) => Packet65536, Cmd => CmdVel, Inertia => Imu,
+                Joint => JointCommand, Scan => LaserScan,
+            ),
+            Carrier::TopicDefault | Carrier::TopicLoan => with_packet!(
+                open_topic(self, place), Bytes(16) => Packet16, Bytes(304) => Packet304,
+                Bytes(1480) => Packet1480, Bytes(65536) => Packet65536,
+            ),
+            Carrier::SpmcShm
+            | Carrier::FanoutShm2p2s
+            | Carrier::FanoutShmDuplex
+            | Carrier::TopicDuplex => with_packet!(
+                open_many(self, place), Bytes(16) => Packet16, Bytes(304) => Packet304,
+                Bytes(1480) => Packet1480,
+            ),
+            Carrier::HeadTailRing
+            | Carrier::Udp
+            | Carrier::UnixDatagram
+            | Carrier::UnixStream
+            | Carrier::Pipe
+            | Carrier::MessageQueue => with_packet!(
+                open_peer(self, place), Bytes(8) => Packet8, Bytes(32) => Packet32,
+                Bytes(304) => Packet304, Bytes(1480) => Packet1480, Bytes(4096) => Packet4096,
+                Bytes(16384) => Packet16384, Bytes(65536) => Packet65536,
+            ),
+            #[cfg(feature = "iceoryx2")]
+            Carrier::Iceoryx2
+            | Carrier::Iceoryx2Local
+            | Carrier::Iceoryx2Stream
+            | Carrier::Iceoryx2Duplex => iceoryx::open(self, place),
+        }
+    }
+}
+
+/// Opens both directions as rings of type `$ring`.
+macro_rules! rings {
+    ($ring:ident, $options:expr, $place:expr) => {{
+        let [out, back] = $place.directions().map(|direction| match direction.create {
+            true => $ring::<P>::create($place.namespace(), &direction.name, &$options),
+            false => $ring::<P>::open($place.namespace(), &direction.name, &$options),
+        });
+        (out?, back?)
+    }};
+}
+
+/// Opens a ring with as few endpoints as it can have.
+fn open_ring<P: Packet>(transport: Transport, place: &Place<'_>) -> Opened {
+    let options = RingOptions::capacity(transport.size.capacity());
+    Ok(match transport.carrier {
+        Carrier::SpscShm => {
+            let (out, back) = rings!(SpscShm, options, place);
+            place.driven::<P>((out.producer()?, back.consumer()?))
+        }
+        Carrier::MpscShm => {
+            let (out, back) = rings!(MpscShm, options, place);
+            let producers = InTurn::new([out.producer()?, out.producer()?]);
+            place.driven::<P>((producers, back.consumer()?))
+        }
+        Carrier::FanoutShm => {
+            let (out, back) = rings!(FanoutShm, options, place);
+            place.driven::<P>((out.producer()?, back.consumer()?))
+        }
+        Carrier::PodShm => {
+            let (out, back) = rings!(PodShm, RingOptions::default(), place);
+            driver::across::<P>((out.producer()?, Latest(back.consumer()?)))
+        }
+        _ => return Err(ConnectionError::Unsuited(transport)),
+    })
+}
+
+/// Opens a ring or topic with two endpoints of a kind.
+fn open_many<P: Packet>(transport: Transport, place: &Place<'_>) -> Opened {
+    let capacity = transport.size.capacity();
+    let options = RingOptions::capacity(capacity);
+    // A duplex ring is the one that is called `there`.
+    let [out, back] = place.directions();
+    let shared = if out.create { &out.name } else { &back.name };
+    Ok(match transport.carrier {
+        Carrier::SpmcShm => {
+            let (out, back) = rings!(FanoutShm, options, place);
+            let consumers = Both::new([back.consumer()?, back.consumer()?]);
+            driver::across::<P>((out.producer()?, consumers))
+        }
+        Carrier::FanoutShm2p2s => {
+            let (out, back) = rings!(FanoutShm, options, place);
+            let producers = InTurn::new([out.producer()?, out.producer()?]);
+            let consumers = Both::new([back.consumer()?, back.consumer()?]);
+            driver::across::<P>((producers, consumers))
+        }
+        Carrier::FanoutShmDuplex => {
+            let ring = match out.create {
+                true => FanoutShm::<P>::create(place.namespace(), shared, &options)?,
+                false => FanoutShm::<P>::open(place.namespace(), shared, &options)?,
+            };
+            driver::sharing::<P>((ring.producer()?, ring.consumer()?), out.create)
+        }
+        Carrier::TopicDuplex => {
+            let builder = Topic::<P>::builder(shared).namespace(place.namespace());
+            let builder = builder.qos(Qos::new().capacity(capacity));
+            let ends = (builder.clone().publisher()?, builder.subscriber()?);
+            driver::sharing::<P>(ends, out.create)
+        }
+        _ => return Err(ConnectionError::Unsuited(transport)),
+    })
+}
+
+fn open_topic<P: Packet>(transport: Transport, place: &Place<'_>) -> Opened {
+    let capacity = transport.size.capacity();
+    let qos = match transport.carrier {
+        Carrier::Topic => Qos::new().capacity(capacity),
+        Carrier::TopicReliable => Qos::reliable().capacity(capacity),
+        Carrier::TopicDefault => Qos::new(),
+        _ => Qos::new().pinnable(true),
+    };
+    let builder = |name: &str| Topic::<P>::builder(name).namespace(place.namespace()).qos(qos);
+    let [out, back] = place.directions();
+    if place.role == Role::Loop {
+        // WHY: one thread that has both ends shares a mapping between them. What is stored through
+        // one mapping is forwarded late to a load through another (`mmap_write_read`).
+        return Ok(driver::looped::<P>(builder(&out.name).topic()?.split()));
+    }
+    let ends = (builder(&out.name).publisher()?, builder(&back.name).subscriber()?);
+    Ok(match transport.carrier {
+        Carrier::TopicLoan => driver::across::<P>((Lending(ends.0), Borrowing(ends.1))),
+        _ => driver::across::<P>(ends),
+    })
+}
+
+/// Opens what the kernel offers, and a ring as it is usually written.
+fn open_peer<P: Packet>(transport: Transport, place: &Place<'_>) -> Opened {
+    Ok(match transport.carrier {
+        Carrier::HeadTailRing => {
+            let open = |path| ring::open::<P>(path, transport.size.capacity());
+            let [out, back] = place.paths();
+            let ends = (ring::Producer::new(open(&out)?), ring::Consumer::new(open(&back)?));
+            driver::across::<P>(ends)
+        }
+        Carrier::Udp => driver::across::<P>(datagram::udp(place)?),
+        Carrier::UnixDatagram => driver::across::<P>(datagram::unix(place)?),
+        Carrier::UnixStream => driver::across::<P>(stream::unix(place)?),
+        Carrier::Pipe => driver::across::<P>(stream::pipes(place)?),
+        Carrier::MessageQueue => {
+            let open = |name: &str| queue::Queue::open(name, P::BYTES, place);
+            let [out, back] = place.directions();
+            driver::across::<P>((open(&out.name)?, open(&back.name)?))
+        }
+        _ => return Err(ConnectionError::Unsuited(transport)),
+    })
+}
