@@ -120,8 +120,7 @@ impl Page {
                     self.references.borrow_mut().push(value);
                 }
                 "id" => self.ids.borrow_mut().push(value),
-                // The stand-ins of series: see `chart::colour`.
-                "fill" | "stroke" if value.starts_with("#0303") => {
+                "class" if value == "series" => {
                     self.shapes.set(self.shapes.get() + 1);
                 }
                 _ => {}

@@ -7,4 +7,5 @@ pub mod readme;
 pub mod research;
 pub mod rows;
 pub mod table;
+mod template;
 pub mod versus;

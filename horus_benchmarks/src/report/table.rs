@@ -2,8 +2,11 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 
+use serde_json::{Value, json};
+
 use crate::measure::machine::Machine;
 use crate::report::rows::{Report, Row};
+use crate::report::template::fill;
 use crate::report::versus;
 
 const LEGEND: &str = "\
@@ -15,75 +18,44 @@ x floor: median over alternating rounds of the ratio of medians to the two-line 
 [95 % bootstrap interval].
 x theirs: their time by ours, or our rate by theirs, median over rounds: ours is ahead above 1.";
 
-/// A column: its heading, and its text for a row (empty where it does not apply).
-type Column = (&'static str, fn(&Report, &Row) -> String);
-
-const COLUMNS: &[Column] = &[
-    ("id", |_, row| row.id.clone()),
-    ("sent", |_, row| row.sent.to_string()),
-    ("lost", |_, row| row.lost.to_string()),
-    ("min", |_, row| ns(row.ns.map(|ns| ns.min))),
-    ("p50", |_, row| ns(row.ns.map(|ns| ns.p50))),
-    ("p90", |_, row| ns(row.ns.map(|ns| ns.p90))),
-    ("p99", |_, row| ns(row.ns.map(|ns| ns.p99))),
-    ("p99.9", |_, row| ns(row.ns.map(|ns| ns.p99_9))),
-    ("p99.99", |_, row| ns(row.ns.map(|ns| ns.p99_99))),
-    ("max", |_, row| ns(row.ns.map(|ns| ns.max))),
-    ("mean", |_, row| ns(row.ns.map(|ns| ns.mean))),
-    ("p50 95 %", |_, row| row.spread.map_or_else(String::new, |s| s.p50_ci.map(figure).join("-"))),
-    ("CV", |_, row| {
-        let cv = row.spread.and_then(|spread| spread.cv);
-        cv.map_or_else(String::new, |cv| format!("{cv:.3}"))
-    }),
-    ("sd", |_, row| ns(row.figures.sd_ns)),
-    ("run CV", |_, row| row.figures.run_cv.map_or_else(String::new, |cv| format!("{cv:.4}"))),
-    ("misses", |_, row| {
-        row.figures.deadline_misses.map_or_else(String::new, |misses| misses.to_string())
-    }),
-    ("ns/node", |_, row| ns(row.figures.ns_per_node)),
-    ("swaps/s", |_, row| {
-        row.figures.swaps_per_s.map_or_else(String::new, |rate| format!("{:.0}k", rate / 1e3))
-    }),
-    ("CPU %", |_, row| {
-        row.figures.cpu_percent.map_or_else(String::new, |percent| format!("{percent:.2}"))
-    }),
-    ("stalled %", |_, row| {
-        row.figures.stalled_percent.map_or_else(String::new, |percent| format!("{percent:.2}"))
-    }),
-    ("drift", |_, row| {
-        row.figures.drift_ticks.map_or_else(String::new, |ticks| format!("{ticks:+.2}"))
-    }),
-    ("filtered p50/p99", |_, row| {
-        row.filtered_ns
-            .map_or_else(String::new, |f| format!("{}/{}", figure(f.ns.p50), figure(f.ns.p99)))
-    }),
-    ("send p50/p99", |_, row| {
-        row.send_ns.map_or_else(String::new, |s| format!("{}/{}", figure(s.p50), figure(s.p99)))
-    }),
-    ("msgs/s", |_, row| {
-        row.msgs_per_s.map_or_else(String::new, |rate| format!("{:.2}M", rate / 1e6))
-    }),
-    ("headroom", |_, row| {
-        row.figures.headroom.map_or_else(String::new, |factor| format!("{factor:.0}x"))
-    }),
-    ("msgs/s each", |_, row| {
-        let rate = row.figures.msgs_per_s_per_member;
-        rate.map_or_else(String::new, |rate| format!("{:.2}M", rate / 1e6))
-    }),
-    ("scaling", |_, row| {
-        row.figures.scaling_percent.map_or_else(String::new, |percent| format!("{percent:.0} %"))
-    }),
-    ("x floor", |_, row| floor_ratio(row)),
-    ("ours", |_, row| versus::figure(row, row.figures.ours)),
-    ("theirs", |_, row| versus::figure(row, row.figures.theirs)),
-    ("x theirs", |_, row| versus::ratio(row)),
-    ("TSC p50/p99", |_, row| {
-        row.figures.tsc_ns.map_or_else(String::new, |ns| ns.map(figure).join("/"))
-    }),
-    ("basis", basis),
+/// The columns: a heading, and a template that is filled from the row.
+const COLUMNS: [(&str, &str); 33] = [
+    ("id", "{/id}"),
+    ("sent", "{/sent}"),
+    ("lost", "{/lost}"),
+    ("min", "{/ns/min:ns}"),
+    ("p50", "{/ns/p50:ns}"),
+    ("p90", "{/ns/p90:ns}"),
+    ("p99", "{/ns/p99:ns}"),
+    ("p99.9", "{/ns/p99_9:ns}"),
+    ("p99.99", "{/ns/p99_99:ns}"),
+    ("max", "{/ns/max:ns}"),
+    ("mean", "{/ns/mean:ns}"),
+    ("p50 95 %", "{/spread/p50_ci/0:ns}-{/spread/p50_ci/1:ns}"),
+    ("CV", "{/spread/cv:3}"),
+    ("sd", "{/sd_ns:ns}"),
+    ("run CV", "{/run_cv:4}"),
+    ("misses", "{/deadline_misses}"),
+    ("ns/node", "{/ns_per_node:ns}"),
+    ("swaps/s", "{/swaps_per_s:k}"),
+    ("CPU %", "{/cpu_percent:2}"),
+    ("stalled %", "{/stalled_percent:2}"),
+    ("drift", "{/drift_ticks:signed}"),
+    ("filtered p50/p99", "{/filtered_ns/p50:ns}/{/filtered_ns/p99:ns}"),
+    ("send p50/p99", "{/send_ns/p50:ns}/{/send_ns/p99:ns}"),
+    ("msgs/s", "{/msgs_per_s:M}"),
+    ("headroom", "{/headroom:0}x"),
+    ("msgs/s each", "{/msgs_per_s_per_member:M}"),
+    ("scaling", "{/scaling_percent:0} %"),
+    ("x floor", "{/floor_ratio:2} [{/floor_ratio_ci/0:2}, {/floor_ratio_ci/1:2}]"),
+    ("ours", "{/compared/0}"),
+    ("theirs", "{/compared/1}"),
+    ("x theirs", "{/ratio:2} [{/ratio_ci/0:2}, {/ratio_ci/1:2}]"),
+    ("TSC p50/p99", "{/tsc_ns/0:ns}/{/tsc_ns/1:ns}"),
+    ("basis", "{/basis}"),
 ];
 
-/// The whole report for a terminal.
+/// Returns the whole report for a terminal.
 pub fn render(report: &Report) -> String {
     let mut text = heading(report);
     for warning in &report.machine.warnings {
@@ -100,7 +72,7 @@ pub fn render(report: &Report) -> String {
     )
 }
 
-/// Tables of times, of rates and of comparisons, as far as there are any: they share no figures.
+/// Returns the tables of times, of rates and of comparisons, as far as there are any.
 fn tables(report: &Report) -> Vec<String> {
     let (timed, others): (Vec<&Row>, Vec<_>) = report.rows.iter().partition(|row| row.ns.is_some());
     let (compared, streamed) = others.into_iter().partition(|row| row.figures.ratio.is_some());
@@ -123,17 +95,18 @@ fn heading(report: &Report) -> String {
     )
 }
 
-/// Columns that apply to no row are left out.
+/// Returns the table without the columns that apply to no row.
 fn table(report: &Report, rows: &[&Row]) -> Table {
-    let columns: Vec<&Column> = COLUMNS
+    let rows: Vec<Value> = rows.iter().map(|row| described(report, row)).collect();
+    let columns: Vec<_> = COLUMNS
         .iter()
-        .filter(|(_, text)| rows.iter().any(|row| !text(report, row).is_empty()))
+        .filter(|(_, template)| rows.iter().any(|row| fill(template, row).is_some()))
         .collect();
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);
     table.set_header(columns.iter().map(|(heading, _)| *heading));
-    for row in rows {
-        table.add_row(columns.iter().map(|(_, text)| text(report, row)));
+    for row in &rows {
+        table.add_row(columns.iter().map(|(_, template)| fill(template, row).unwrap_or_default()));
     }
     for (column, (heading, _)) in table.column_iter_mut().zip(&columns) {
         let is_text = ["id", "basis"].contains(heading);
@@ -143,30 +116,17 @@ fn table(report: &Report, rows: &[&Row]) -> Table {
     table
 }
 
-fn basis(report: &Report, row: &Row) -> String {
+/// Returns the JSON of a row, with what is compared in its unit and with the basis.
+fn described(report: &Report, row: &Row) -> Value {
+    let mut value = json!(row);
+    if let (Some(ours), Some(theirs)) = (row.figures.ours, row.figures.theirs) {
+        value["compared"] = json!([ours, theirs].map(|one| versus::figure(&row.id, one)));
+    }
     let basis = report.basis(&row.id);
-    match (row.oversubscribed, basis) {
-        (false, basis) => basis.to_owned(),
-        (true, "") => "oversubscribed".to_owned(),
-        (true, basis) => format!("oversubscribed; {basis}"),
-    }
-}
-
-fn floor_ratio(row: &Row) -> String {
-    match (row.floor_ratio, row.floor_ratio_ci) {
-        (Some(ratio), Some([low, high])) => format!("{ratio:.2} [{low:.2}, {high:.2}]"),
-        _ => String::new(),
-    }
-}
-
-fn ns(value: Option<f64>) -> String {
-    value.map_or_else(String::new, figure)
-}
-
-/// As many digits as mean something: two decimals below 10 ns, one below 100, none above.
-fn figure(ns: f64) -> String {
-    let decimals = if ns < 10.0 { 2 } else { usize::from(ns < 100.0) };
-    format!("{ns:.decimals$}")
+    let mark = if row.oversubscribed { "oversubscribed" } else { "" };
+    let parts = [mark, basis].into_iter().filter(|part| !part.is_empty());
+    value["basis"] = parts.collect::<Vec<_>>().join("; ").into();
+    value
 }
 
 #[cfg(test)]
@@ -228,10 +188,5 @@ mod tests {
         report.push(Row { msgs_per_s: Some(5e6), ..Row::default() }, "");
         let tables = tables(&report);
         assert!(!tables[0].contains("msgs/s") && tables[1].contains("5.00M"));
-    }
-
-    #[test]
-    fn figures_have_the_digits_that_mean_something() {
-        assert_eq!([figure(1.234), figure(12.34), figure(1234.5)], ["1.23", "12.3", "1234"]);
     }
 }

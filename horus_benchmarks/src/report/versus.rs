@@ -90,25 +90,16 @@ pub(crate) fn judge(row: &Row) -> Option<[String; 3]> {
         [low, _] if low <= 1.0 => "; neither is ahead",
         _ => "",
     };
-    Some([format!(">= {min:.1} x theirs"), ratio(row), format!("{word}{ahead}")])
+    let [low, high] = interval;
+    let measured = format!("{found:.2} [{low:.2}, {high:.2}]");
+    Some([format!(">= {min:.1} x theirs"), measured, format!("{word}{ahead}")])
 }
 
-/// A figure of such a row, for people.
-pub(crate) fn figure(row: &Row, figure: Option<f64>) -> String {
-    figure.map_or_else(String::new, |figure| {
-        if row.id.contains(Measure::Throughput.id()) {
-            format!("{:.2}M/s", figure / 1e6)
-        } else {
-            format!("{figure:.1} ns")
-        }
-    })
-}
-
-/// The ratio of such a row and its interval, for people.
-pub(crate) fn ratio(row: &Row) -> String {
-    match (row.figures.ratio, row.figures.ratio_ci) {
-        (Some(ratio), Some([low, high])) => format!("{ratio:.2} [{low:.2}, {high:.2}]"),
-        _ => String::new(),
+/// Returns a time or a rate of such a row, for people.
+pub(crate) fn figure(id: &str, figure: f64) -> String {
+    match id.contains(Measure::Throughput.id()) {
+        true => format!("{:.2}M/s", figure / 1e6),
+        false => format!("{figure:.1} ns"),
     }
 }
 

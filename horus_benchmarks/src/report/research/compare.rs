@@ -1,8 +1,8 @@
 //! Two runs beside each other: what became slower by more than their noise.
 
-use crate::report::research::chart::{rate, time};
 use crate::report::research::record::{Program, Run};
 use crate::report::rows::Row;
+use crate::report::template::{rate, time};
 
 /// Changes smaller than this are noise, whatever their intervals say: an interval is of one run,
 /// and the next run on the same machine differs by more than it admits.
@@ -17,7 +17,7 @@ pub enum Measure {
     /// The ratio to the floor: holds where the machine is not the same.
     Floor,
     /// Their time by ours, or our rate by theirs.
-    Contest,
+    Theirs,
     /// The median time.
     Time,
     /// Messages per second.
@@ -77,7 +77,7 @@ impl Comparison {
             .rows()
             .map(|(program, row)| {
                 let other = new.program(&program.name);
-                let found = other.and_then(|other| Some((other, other.row(&row.id)?)));
+                let found = other.and_then(|other| other.row(&row.id));
                 compare(program, row, found, same_cpu)
             })
             .collect();
@@ -143,7 +143,7 @@ impl Figure {
     fn show(self, measure: Measure) -> String {
         let text = |value: f64| match measure {
             Measure::Floor => format!("{value:.2} x floor"),
-            Measure::Contest => format!("{value:.2} x theirs"),
+            Measure::Theirs => format!("{value:.2} x theirs"),
             Measure::Time => time(value),
             Measure::Rate => rate(value),
         };
@@ -152,33 +152,24 @@ impl Figure {
     }
 }
 
-fn compare(
-    program: &Program,
-    row: &Row,
-    found: Option<(&Program, &Row)>,
-    same_cpu: bool,
-) -> Compared {
+fn compare(program: &Program, row: &Row, found: Option<&Row>, same_cpu: bool) -> Compared {
     let id = format!("{}: {}", program.name, row.id);
-    let Some((other_program, other)) = found else {
+    let Some(other) = found else {
         return Compared { id, figures: None, change: Change::Missing };
     };
-    let measures = [Measure::Contest, Measure::Floor, Measure::Time, Measure::Rate];
+    let measures = [Measure::Theirs, Measure::Floor, Measure::Time, Measure::Rate];
     let figures = measures
         .into_iter()
-        .filter(|measure| same_cpu || matches!(measure, Measure::Contest | Measure::Floor))
-        .find_map(|measure| {
-            Some((measure, read(program, row, measure)?, read(other_program, other, measure)?))
-        });
+        .filter(|measure| same_cpu || matches!(measure, Measure::Theirs | Measure::Floor))
+        .find_map(|measure| Some((measure, read(row, measure)?, read(other, measure)?)));
     let change = figures.map_or(Change::Same, |(measure, old, new)| judge(measure, old, new));
     Compared { id, figures, change }
 }
 
-fn read(program: &Program, row: &Row, measure: Measure) -> Option<Figure> {
+fn read(row: &Row, measure: Measure) -> Option<Figure> {
     let (value, interval) = match measure {
         Measure::Floor => (row.floor_ratio?, row.floor_ratio_ci),
-        Measure::Contest => {
-            (program.figure(&row.id, "ratio")?, program.interval(&row.id, "ratio_ci"))
-        }
+        Measure::Theirs => (row.figures.ratio?, row.figures.ratio_ci),
         Measure::Time => (row.ns?.p50, row.spread.map(|spread| spread.p50_ci)),
         Measure::Rate => (row.msgs_per_s?, row.msgs_per_s_ci),
     };
@@ -187,7 +178,7 @@ fn read(program: &Program, row: &Row, measure: Measure) -> Option<Figure> {
 
 /// Worse or better if the intervals do not meet and the values differ by more than noise.
 fn judge(measure: Measure, old: Figure, new: Figure) -> Change {
-    let more_is_better = matches!(measure, Measure::Rate | Measure::Contest);
+    let more_is_better = matches!(measure, Measure::Rate | Measure::Theirs);
     let slower = if more_is_better { old.value / new.value } else { new.value / old.value };
     let (apart, noise) = match (old.interval, new.interval) {
         (Some(old), Some(new)) => (old[1] < new[0] || new[1] < old[0], NOISE_MIN),

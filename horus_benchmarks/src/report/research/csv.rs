@@ -1,57 +1,56 @@
 //! All rows of a run as CSV, one line each, for spreadsheets and scripts.
 
-use crate::report::research::record::{Program, Run};
-use crate::report::rows::Row;
+use crate::report::research::record::Run;
+use crate::report::research::tables::described;
+use crate::report::template::fill;
 
-/// A column: its name, and its text for a row (empty where it does not apply).
-type Column = (&'static str, fn(&Program, &Row) -> String);
-
-const COLUMNS: [Column; 34] = [
-    ("program", |program, _| program.name.clone()),
-    ("id", |_, row| row.id.clone()),
-    ("sent", |_, row| row.sent.to_string()),
-    ("received", |_, row| row.received.to_string()),
-    ("lost", |_, row| row.lost.to_string()),
-    ("unit", |_, row| if row.ns.is_some() { "ns".to_owned() } else { String::new() }),
-    ("min", |_, row| number(row.ns.map(|ns| ns.min))),
-    ("p1", |_, row| number(row.ns.and_then(|ns| ns.p1))),
-    ("p5", |_, row| number(row.ns.and_then(|ns| ns.p5))),
-    ("p25", |_, row| number(row.ns.and_then(|ns| ns.p25))),
-    ("p50", |_, row| number(row.ns.map(|ns| ns.p50))),
-    ("p50_low", |_, row| number(row.spread.map(|spread| spread.p50_ci[0]))),
-    ("p50_high", |_, row| number(row.spread.map(|spread| spread.p50_ci[1]))),
-    ("p75", |_, row| number(row.ns.and_then(|ns| ns.p75))),
-    ("p90", |_, row| number(row.ns.map(|ns| ns.p90))),
-    ("p95", |_, row| number(row.ns.map(|ns| ns.p95))),
-    ("p99", |_, row| number(row.ns.map(|ns| ns.p99))),
-    ("p99_9", |_, row| number(row.ns.map(|ns| ns.p99_9))),
-    ("p99_99", |_, row| number(row.ns.map(|ns| ns.p99_99))),
-    ("max", |_, row| number(row.ns.map(|ns| ns.max))),
-    ("mean", |_, row| number(row.ns.map(|ns| ns.mean))),
-    ("cv", |_, row| number(row.spread.and_then(|spread| spread.cv))),
-    ("rounds", |_, row| row.spread.map_or_else(String::new, |spread| spread.rounds.to_string())),
-    ("rounds_cv", |_, row| number(row.spread.and_then(|spread| spread.rounds_cv))),
-    ("filtered_p50", |_, row| number(row.filtered_ns.map(|filtered| filtered.ns.p50))),
-    ("filtered_p99", |_, row| number(row.filtered_ns.map(|filtered| filtered.ns.p99))),
-    ("filtered_removed", |_, row| {
-        row.filtered_ns.map_or_else(String::new, |filtered| filtered.removed.to_string())
-    }),
-    ("send_p50", |_, row| number(row.send_ns.map(|send| send.p50))),
-    ("msgs_per_s", |_, row| number(row.msgs_per_s)),
-    ("floor_ratio", |_, row| number(row.floor_ratio)),
-    ("floor_ratio_low", |_, row| number(row.floor_ratio_ci.map(|ci| ci[0]))),
-    ("floor_ratio_high", |_, row| number(row.floor_ratio_ci.map(|ci| ci[1]))),
-    ("oversubscribed", |_, row| {
-        if row.oversubscribed { "oversubscribed".to_owned() } else { String::new() }
-    }),
-    ("basis", |program, row| program.basis(&row.id).to_owned()),
+/// The columns: a name, and a template that is filled from the row (empty where it does not apply).
+const COLUMNS: [(&str, &str); 34] = [
+    ("program", "{/program}"),
+    ("id", "{/id}"),
+    ("sent", "{/sent}"),
+    ("received", "{/received}"),
+    ("lost", "{/lost}"),
+    ("unit", "{/unit}"),
+    ("min", "{/ns/min:raw}"),
+    ("p1", "{/ns/p1:raw}"),
+    ("p5", "{/ns/p5:raw}"),
+    ("p25", "{/ns/p25:raw}"),
+    ("p50", "{/ns/p50:raw}"),
+    ("p50_low", "{/spread/p50_ci/0:raw}"),
+    ("p50_high", "{/spread/p50_ci/1:raw}"),
+    ("p75", "{/ns/p75:raw}"),
+    ("p90", "{/ns/p90:raw}"),
+    ("p95", "{/ns/p95:raw}"),
+    ("p99", "{/ns/p99:raw}"),
+    ("p99_9", "{/ns/p99_9:raw}"),
+    ("p99_99", "{/ns/p99_99:raw}"),
+    ("max", "{/ns/max:raw}"),
+    ("mean", "{/ns/mean:raw}"),
+    ("cv", "{/spread/cv:raw}"),
+    ("rounds", "{/spread/rounds}"),
+    ("rounds_cv", "{/spread/rounds_cv:raw}"),
+    ("filtered_p50", "{/filtered_ns/p50:raw}"),
+    ("filtered_p99", "{/filtered_ns/p99:raw}"),
+    ("filtered_removed", "{/filtered_ns/removed}"),
+    ("send_p50", "{/send_ns/p50:raw}"),
+    ("msgs_per_s", "{/msgs_per_s:raw}"),
+    ("floor_ratio", "{/floor_ratio:raw}"),
+    ("floor_ratio_low", "{/floor_ratio_ci/0:raw}"),
+    ("floor_ratio_high", "{/floor_ratio_ci/1:raw}"),
+    ("oversubscribed", "{/busy}"),
+    ("basis", "{/basis}"),
 ];
 
-/// The whole run: a line of names, then a line a row.
+/// Returns the whole run: a line of names, then a line a row.
 pub fn render(run: &Run) -> String {
     let mut text = line(COLUMNS.iter().map(|(name, _)| (*name).to_owned()));
     for (program, row) in run.rows() {
-        text.push_str(&line(COLUMNS.iter().map(|(_, cell)| cell(program, row))));
+        let mut value = described(program, row);
+        value["unit"] = if row.ns.is_some() { "ns" } else { "" }.into();
+        value["busy"] = if row.oversubscribed { "oversubscribed" } else { "" }.into();
+        let cells = COLUMNS.iter().map(|(_, template)| fill(template, &value).unwrap_or_default());
+        text.push_str(&line(cells));
     }
     text
 }
@@ -62,7 +61,7 @@ fn line(cells: impl Iterator<Item = String>) -> String {
     text
 }
 
-/// As RFC 4180 has it.
+/// Quotes a cell as RFC 4180 has it.
 fn quote(cell: &str) -> String {
     if cell.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", cell.replace('"', "\"\""))
@@ -71,14 +70,12 @@ fn quote(cell: &str) -> String {
     }
 }
 
-fn number(value: Option<f64>) -> String {
-    value.map_or_else(String::new, |value| value.to_string())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::measure::stats::Samples;
+    use crate::report::research::record::Program;
+    use crate::report::rows::Row;
 
     #[test]
     fn every_row_is_a_line_with_all_columns() {

@@ -1,73 +1,108 @@
-//! Figures of the page: which rows go into which chart.
-
-use std::collections::BTreeMap;
+//! Figures of the page: which rows are the curves of which chart.
 
 use crate::report::histograms;
-use crate::report::research::chart::{self, Axis, Bar, SERIES_MAX, Scale};
-use crate::report::research::record::{Program, Run};
+use crate::report::research::chart::{self, Axis, SERIES_MAX};
+use crate::report::research::html::escape;
+use crate::report::research::record::Program;
 use crate::report::rows::Row;
+use crate::report::template::{digits, rate, time};
 
 /// Points of a percentile curve for each further nine.
 const STEPS: u32 = 20;
 
+/// Points of a curve over sizes or numbers, at least.
+const POINTS_MIN: usize = 3;
+
 /// A picture with what is needed to understand it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Figure {
+pub(super) struct Figure {
     /// What it shows.
-    pub title: String,
-    /// Where its figures stand: programs and ids of rows.
-    pub source: String,
+    pub(super) title: String,
+    /// The program, and the ids of the rows that are shown.
+    pub(super) source: String,
     /// The picture.
-    pub svg: String,
-    /// What each colour is, in the order of the colours.
-    pub legend: Vec<String>,
+    pub(super) svg: String,
+    /// The name of each curve, in the order of the colours.
+    pub(super) legend: Vec<String>,
 }
 
-const LATENCY: Axis =
-    Axis { label: "latency (ns, µs, ms)", scale: Scale::Log, format: chart::time };
+const LATENCY: Axis = Axis { label: "latency (ns, µs, ms)", is_log: true, format: time };
+const MEDIAN: Axis = Axis { label: "median latency (ns, µs, ms)", ..LATENCY };
 const PERCENTILE: Axis = Axis {
     label: "percentile of all samples",
-    scale: Scale::Linear,
+    is_log: false,
     format: |nines| {
-        if nines < 0.005 { "0 %".to_owned() } else { format!("{} %", percent_of(nines)) }
+        let decimals = (nines - 2.0).max(0.0).round() as usize;
+        format!("{:.decimals$} %", 100.0 * (1.0 - 10f64.powf(-nines)))
     },
 };
-const FLOORS: Axis = Axis {
-    label: "times the two-line floor of the same run (line: the floor; whisker: 95 %)",
-    scale: Scale::Linear,
-    format: chart::times,
-};
-const BYTES: Axis = Axis { label: "message size (bytes)", scale: Scale::Log, format: bytes };
-const RATE: Axis =
-    Axis { label: "messages per second, received", scale: Scale::Linear, format: chart::rate };
+const BYTES: Axis = Axis { label: "message size (bytes)", is_log: true, format: bytes };
+const RATE: Axis = Axis { label: "messages per second, received", is_log: false, format: rate };
 
-/// Percentile curves: one figure for the rows of a program that differ only in what carries the
-/// message. Those of 16 bytes, and of programs that know no sizes, come first.
-pub fn percentiles(program: &Program) -> Vec<Figure> {
+/// A curve: its name, its points, and the ids of its rows.
+#[derive(Default)]
+struct Curve<'a> {
+    name: String,
+    points: Vec<(f64, f64)>,
+    ids: Vec<&'a str>,
+}
+
+fn figure(
+    program: &Program,
+    title: &str,
+    (x, y): (Axis, Axis),
+    curves: Vec<Curve<'_>>,
+) -> Option<Figure> {
+    let ids: Vec<&str> = curves.iter().flat_map(|curve| curve.ids.iter().copied()).collect();
+    let source = format!("{}: {}", program.name, ids.join(", "));
+    let title = format!("{}: {title}", program.name);
+    let dots = x.label != PERCENTILE.label;
+    let (legend, points): (Vec<_>, Vec<_>) =
+        curves.into_iter().map(|curve| (curve.name, curve.points)).unzip();
+    let label = escape(&format!("Chart. {title}. {source}"));
+    let svg = chart::curves(x, y, &points, dots, &label)?;
+    Some(Figure { title, source, svg, legend })
+}
+
+/// Finds the group of this key, or makes it.
+fn group<T: Default>(groups: &mut Vec<(String, T)>, key: String) -> &mut T {
+    let found = groups.iter().position(|(other, _)| *other == key);
+    let index = found.unwrap_or_else(|| {
+        groups.push((key, T::default()));
+        groups.len() - 1
+    });
+    &mut groups[index].1
+}
+
+/// Draws percentile curves: one figure for the rows of a program that differ only in what carries
+/// the message. Those of 16 bytes, and of programs that know no sizes, come first.
+pub(super) fn percentiles(program: &Program) -> Vec<Figure> {
     let mut groups: Vec<(String, Vec<&Row>)> = Vec::new();
     for row in program.rows.iter().filter(|row| row.ns.is_some()) {
-        let key = without_subject(&row.id);
-        match groups.iter_mut().find(|(other, _)| *other == key) {
-            Some((_, rows)) => rows.push(row),
-            None => groups.push((key, vec![row])),
-        }
+        let mut parts: Vec<&str> = row.id.split('/').collect();
+        let index = subject_index(&parts);
+        parts[index] = "*";
+        group(&mut groups, parts.join("/")).push(row);
     }
     groups.sort_by_key(|(key, _)| size_of(key).is_some_and(|size| size != 16.0));
     let figures = groups.iter().flat_map(|(key, rows)| {
         rows.chunks(SERIES_MAX).filter_map(move |rows| {
-            let curves: Vec<Vec<(f64, f64)>> = rows.iter().map(|row| curve(program, row)).collect();
-            let svg = chart::curves(PERCENTILE, LATENCY, &curves, false).ok()?;
-            let legend = rows.iter().map(|row| subject(&row.id).to_owned()).collect();
-            let source = source(program, &rows.iter().map(|row| &*row.id).collect::<Vec<_>>());
-            Some(Figure { title: format!("{}: {key}", program.name), source, svg, legend })
+            let curve = |row: &&'_ Row| Curve {
+                name: subject(&row.id).to_owned(),
+                points: percentile_curve(program, row),
+                ids: Vec::new(),
+            };
+            let mut curves: Vec<Curve<'_>> = rows.iter().map(curve).collect();
+            curves.iter_mut().zip(rows).for_each(|(curve, row)| curve.ids.push(&row.id));
+            figure(program, key, (PERCENTILE, LATENCY), curves)
         })
     });
     figures.collect()
 }
 
-/// All samples as a curve over the number of nines; of rows without a histogram, the percentiles
-/// that the record has.
-fn curve(program: &Program, row: &Row) -> Vec<(f64, f64)> {
+/// Returns all samples as a curve over the number of nines; of rows without a histogram, the
+/// percentiles that the record has.
+fn percentile_curve(program: &Program, row: &Row) -> Vec<(f64, f64)> {
     if let Some(histogram) = program.histograms.get(&row.id) {
         let points = histograms::curve(histogram, STEPS);
         return points.into_iter().map(|(above, ns)| (-above.log10(), ns)).collect();
@@ -75,8 +110,6 @@ fn curve(program: &Program, row: &Row) -> Vec<(f64, f64)> {
     let Some(ns) = row.ns else { return Vec::new() };
     let points = [
         (0.0, Some(ns.min)),
-        (0.01, ns.p1),
-        (0.05, ns.p5),
         (0.25, ns.p25),
         (0.5, Some(ns.p50)),
         (0.75, ns.p75),
@@ -90,55 +123,20 @@ fn curve(program: &Program, row: &Row) -> Vec<(f64, f64)> {
     points.into_iter().filter_map(|(below, ns)| Some((-(1.0f64 - below).log10(), ns?))).collect()
 }
 
-/// Bars of the ratio to the floor, one figure for each placement and size.
-pub fn floor_ratios(run: &Run) -> Vec<Figure> {
-    let mut groups: BTreeMap<String, Vec<(&Program, &Row)>> = BTreeMap::new();
-    for (program, row) in run.rows().filter(|(_, row)| row.floor_ratio.is_some()) {
-        if row.id.starts_with("floor/") || program.interval(&row.id, "ratio_ci").is_some() {
-            continue;
-        }
-        groups
-            .entry(format!("{}: {}", program.name, without_subject(&row.id)))
-            .or_default()
-            .push((program, row));
-    }
-    let mut groups: Vec<_> = groups.into_iter().collect();
-    groups.sort_by_key(|(key, _)| size_of(key) != Some(16.0));
-    let figures = groups.into_iter().filter_map(|(title, rows)| {
-        let bars: Vec<Bar> = rows
-            .iter()
-            .filter_map(|(_, row)| {
-                let label = subject(&row.id).to_owned();
-                Some(Bar {
-                    label,
-                    value: row.floor_ratio?,
-                    interval: row.floor_ratio_ci,
-                    series: 0,
-                })
-            })
-            .collect();
-        let svg = chart::bars(FLOORS, &bars, Some(1.0)).ok()?;
-        let ids: Vec<&str> = rows.iter().map(|(_, row)| &*row.id).collect();
-        let source = source(rows[0].0, &ids);
-        Some(Figure { title, source, svg, legend: Vec::new() })
+/// Draws median latency and throughput over the size of the message.
+pub(super) fn by_size(program: &Program) -> Vec<Figure> {
+    let rates = Axis { is_log: true, ..RATE };
+    let mut all = over(program, "median latency by size", (BYTES, MEDIAN), |row| {
+        Some((size_of(&row.id)?, row.ns?.p50))
     });
-    figures.collect()
-}
-
-/// Median latency and throughput over the size of the message, where there are three sizes or more.
-pub fn by_size(program: &Program) -> Vec<Figure> {
-    let latency = |row: &Row| row.ns.map(|ns| ns.p50);
-    let (mut y, mut all) = (LATENCY, Vec::new());
-    y.label = "median latency (ns, µs, ms)";
-    all.extend(over(program, (BYTES, &size_of), (y, &latency), "median latency by size"));
-    let rate = Axis { scale: Scale::Log, ..RATE };
-    let per_s = |row: &Row| row.msgs_per_s;
-    all.extend(over(program, (BYTES, &size_of), (rate, &per_s), "throughput by size"));
+    all.extend(over(program, "throughput by size", (BYTES, rates), |row| {
+        Some((size_of(&row.id)?, row.msgs_per_s?))
+    }));
     all
 }
 
-/// Throughput over the number of producers, of consumers, and of both.
-pub fn scaling(program: &Program) -> Vec<Figure> {
+/// Draws throughput over the number of producers, of consumers, and of both.
+pub(super) fn scaling(program: &Program) -> Vec<Figure> {
     type Pick = fn(f64, f64) -> Option<f64>;
     let threads: [(&str, &'static str, Pick); 3] = [
         ("producers, one consumer", "producing threads", |p, c| (c == 1.0).then_some(p)),
@@ -146,98 +144,48 @@ pub fn scaling(program: &Program) -> Vec<Figure> {
         ("as many producers as consumers", "threads of each", |p, c| (p == c).then_some(p)),
     ];
     let figures = threads.into_iter().flat_map(|(title, label, pick)| {
-        let x = Axis { label, scale: Scale::Linear, format: chart::digits };
-        let place = move |id: &str| ends_of(id).and_then(|(p, c)| pick(p, c));
-        over(program, (x, &place), (RATE, &|row: &Row| row.msgs_per_s), title)
+        let x = Axis { label, is_log: false, format: digits };
+        over(program, title, (x, RATE), |row| {
+            let (producers, consumers) = ends_of(&row.id)?;
+            Some((pick(producers, consumers)?, row.msgs_per_s?))
+        })
     });
     figures.collect()
 }
 
-/// An axis, and where a row lies on it.
-type AxisOf<'a, T> = (Axis, &'a dyn for<'b> Fn(&'b T) -> Option<f64>);
-
-/// A curve and its name.
-type Curve = (String, Vec<(f64, f64)>);
-
-/// One figure for each kind and placement: a curve for each subject over what `x` says of an id.
+/// Draws one figure for each kind and placement, with a curve for each subject, where that has
+/// enough points.
 fn over(
     program: &Program,
-    (x, x_of): AxisOf<'_, str>,
-    (y, y_of): AxisOf<'_, Row>,
     title: &str,
+    axes: (Axis, Axis),
+    point: impl Fn(&Row) -> Option<(f64, f64)>,
 ) -> Vec<Figure> {
-    let mut groups: Vec<(String, Vec<Curve>, Vec<&str>)> = Vec::new();
+    let mut groups: Vec<(String, Vec<(String, Curve<'_>)>)> = Vec::new();
     for row in &program.rows {
-        let (Some(at), Some(value)) = (x_of(&row.id), y_of(row)) else { continue };
-        let (group, subject) = without_numbers(&row.id);
-        let index = groups.iter().position(|(key, ..)| *key == group).unwrap_or_else(|| {
-            groups.push((group, Vec::new(), Vec::new()));
-            groups.len() - 1
-        });
-        let (_, series, ids) = &mut groups[index];
-        ids.push(&row.id);
-        match series.iter_mut().find(|(name, _)| *name == subject) {
-            Some((_, points)) => points.push((at, value)),
-            None => series.push((subject, vec![(at, value)])),
+        let Some(point) = point(row) else { continue };
+        let (key, name) = without_numbers(&row.id);
+        let curve = group(group(&mut groups, key), name);
+        curve.points.push(point);
+        curve.ids.push(&row.id);
+    }
+    let figures = groups.into_iter().filter_map(|(key, curves)| {
+        let named = |(name, curve)| Curve { name, ..curve };
+        let mut curves: Vec<Curve<'_>> = curves.into_iter().map(named).collect();
+        curves.retain(|curve| curve.points.len() >= POINTS_MIN);
+        curves.truncate(SERIES_MAX);
+        for curve in &mut curves {
+            curve.points.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
-    }
-    let figures = groups.into_iter().filter_map(|(group, mut series, ids)| {
-        series.retain(|(_, points)| points.len() >= 3);
-        series.truncate(SERIES_MAX);
-        let (legend, mut points): (Vec<String>, Vec<Vec<(f64, f64)>>) = series.into_iter().unzip();
-        points.iter_mut().for_each(|points| points.sort_by(|a, b| a.0.total_cmp(&b.0)));
-        let svg = chart::curves(x, y, &points, true).ok()?;
-        let title = format!("{}: {title} ({group})", program.name);
-        Some(Figure { title, source: source(program, &ids), svg, legend })
+        figure(program, &format!("{title} ({key})"), axes, curves)
     });
     figures.collect()
-}
-
-/// Bars, the ids they are of, and the program that measured these.
-type Contest<'a> = (Vec<Bar>, Vec<String>, &'a str);
-
-/// Ours beside theirs: two bars a row, one figure for each peer and unit.
-pub fn contests(run: &Run) -> Vec<Figure> {
-    let mut groups: BTreeMap<(String, bool), Contest<'_>> = BTreeMap::new();
-    for (program, row) in run.rows() {
-        let value = |name| program.figure(&row.id, name);
-        let (Some(ours), Some(theirs)) = (value("ours"), value("theirs")) else { continue };
-        let (peer, rest) = row.id.split_once('/').unwrap_or((&row.id, ""));
-        let key = (peer.to_owned(), row.id.contains("throughput"));
-        let (bars, ids, name) = groups.entry(key).or_default();
-        let bar = |label, value, series| Bar { label, value, interval: None, series };
-        bars.push(bar(format!("{rest}: ours"), ours, 0));
-        bars.push(bar("theirs".to_owned(), theirs, 1));
-        ids.push(row.id.clone());
-        *name = &program.name;
-    }
-    let figures = groups.into_iter().filter_map(|((peer, is_rate), (bars, ids, program))| {
-        let axis = if is_rate { Axis { scale: Scale::Log, ..RATE } } else { LATENCY };
-        let svg = chart::bars(axis, &bars, None).ok()?;
-        let better = if is_rate { "throughput, more is better" } else { "latency, less is better" };
-        let title = format!("{}: {better}", peer.replace("vs_", "against "));
-        let source = format!("{program}: {}", ids.join(", "));
-        Some(Figure { title, source, svg, legend: vec!["ours".to_owned(), "theirs".to_owned()] })
-    });
-    figures.collect()
-}
-
-fn source(program: &Program, ids: &[&str]) -> String {
-    format!("{}: {}", program.name, ids.join(", "))
 }
 
 /// `one_way/cross_process/topic/16B` → `topic`: the part before the size, else the last one.
-pub fn subject(id: &str) -> &str {
+pub(super) fn subject(id: &str) -> &str {
     let parts: Vec<&str> = id.split('/').collect();
     parts[subject_index(&parts)]
-}
-
-/// The id with a star for what carries the message.
-fn without_subject(id: &str) -> String {
-    let mut parts: Vec<&str> = id.split('/').collect();
-    let index = subject_index(&parts);
-    parts[index] = "*";
-    parts.join("/")
 }
 
 fn subject_index(parts: &[&str]) -> usize {
@@ -245,8 +193,8 @@ fn subject_index(parts: &[&str]) -> usize {
     if last > 0 && size_of(parts[last]).is_some() { last - 1 } else { last }
 }
 
-/// The size in bytes at the end of an id.
-pub fn size_of(id: &str) -> Option<f64> {
+/// Returns the size in bytes at the end of an id.
+pub(super) fn size_of(id: &str) -> Option<f64> {
     let last = id.rsplit('/').next()?;
     let units = [("KB", 1024.0), ("MB", 1024.0 * 1024.0), ("B", 1.0)];
     units
@@ -254,8 +202,8 @@ pub fn size_of(id: &str) -> Option<f64> {
         .find_map(|(unit, factor)| Some(last.strip_suffix(unit)?.parse::<f64>().ok()? * factor))
 }
 
-/// How many producers and consumers a part of an id speaks of: `4p2c`, `fanout_2p2s`.
-pub fn ends_of(id: &str) -> Option<(f64, f64)> {
+/// Returns the numbers of producers and consumers in an id: `4p2c`, `fanout_2p2s`.
+fn ends_of(id: &str) -> Option<(f64, f64)> {
     id.split(['/', '_']).find_map(|part| {
         let (producers, consumers) = part.split_once('p')?;
         let consumers = consumers.trim_start_matches('x').strip_suffix(['c', 's'])?;
@@ -263,8 +211,7 @@ pub fn ends_of(id: &str) -> Option<(f64, f64)> {
     })
 }
 
-/// The id without size and numbers of ends, which are what it is drawn over: all but the last part
-/// of what is left, and the last one.
+/// Splits an id, without size and numbers of ends, into all but its last part, and that one.
 fn without_numbers(id: &str) -> (String, String) {
     let is_number =
         |part: &str| size_of(part).is_some() || ends_of(part).is_some() && !part.contains('_');
@@ -273,30 +220,23 @@ fn without_numbers(id: &str) -> (String, String) {
     (parts.join("/"), subject)
 }
 
-fn percent_of(nines: f64) -> String {
-    let decimals = (nines - 2.0).max(0.0).round() as usize;
-    let text = format!("{:.decimals$}", 100.0 * (1.0 - 10f64.powf(-nines)));
-    text
-}
-
 fn bytes(bytes: f64) -> String {
     match bytes {
         size if size < 1024.0 => format!("{size:.0} B"),
-        size if size < 1024.0 * 1024.0 => format!("{} KB", chart::digits(size / 1024.0)),
-        size => format!("{} MB", chart::digits(size / 1024.0 / 1024.0)),
+        size if size < 1024.0 * 1024.0 => format!("{} KB", digits(size / 1024.0)),
+        size => format!("{} MB", digits(size / 1024.0 / 1024.0)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::stats::{Ratio, Samples};
+    use crate::measure::stats::Samples;
 
     fn row(id: &str, p50: u64) -> Row {
         let mut samples = Samples::new();
         (p50 - 5..=p50 + 5).for_each(|value| samples.record(value));
-        let ratio = Ratio { median: 1.5, low: 1.4, high: 1.6 };
-        Row::samples(id, &samples, 1.0).with_floor_ratio(Some(ratio))
+        Row::samples(id, &samples, 1.0)
     }
 
     fn program(rows: Vec<Row>) -> Program {
@@ -316,14 +256,6 @@ mod tests {
     }
 
     #[test]
-    fn ratios_of_16_bytes_come_first() {
-        let rows = vec![row("one_way/p/a/1480B", 9), row("one_way/p/a/16B", 9)];
-        let run = Run { programs: vec![program(rows)], ..Run::default() };
-        let all = floor_ratios(&run);
-        assert!(all[0].title.contains("16B") && all.len() == 2, "{all:?}");
-    }
-
-    #[test]
     fn curves_over_sizes_and_threads_need_three_points() {
         let rate = |id: &str| Row { id: id.to_owned(), msgs_per_s: Some(1e6), ..Row::default() };
         let rows = ["4KB", "64KB", "1024KB"].map(|size| rate(&format!("throughput/p/loan/{size}")));
@@ -334,18 +266,6 @@ mod tests {
         let all = scaling(&program(rows.to_vec()));
         assert_eq!(all.len(), 1, "{:?}", all.iter().map(|one| &one.title).collect::<Vec<_>>());
         assert!(all[0].title.contains("producers, one consumer"));
-    }
-
-    #[test]
-    fn ours_and_theirs_stand_below_each_other() {
-        let mut program =
-            program(vec![Row { id: "vs_rtrb/spsc/latency/16B".into(), ..row("a", 9) }]);
-        let fields = serde_json::json!({ "ours": 10.0, "theirs": 20.0 });
-        program.fields.insert("vs_rtrb/spsc/latency/16B".to_owned(), fields);
-        let run = Run { programs: vec![program], ..Run::default() };
-        let all = contests(&run);
-        assert_eq!(all[0].title, "against rtrb: latency, less is better");
-        assert!(all[0].svg.contains("20 ns"), "{}", all[0].svg);
     }
 
     #[test]

@@ -5,11 +5,11 @@
 //! nothing is typed: every figure on the page stands in one of the records, under the id that is
 //! written beside it.
 
-pub mod chart;
+mod chart;
 pub mod compare;
 pub mod csv;
-pub mod figure;
+mod figure;
+mod html;
 pub mod page;
 pub mod record;
-pub mod table;
-pub mod topics;
+mod tables;

@@ -42,8 +42,6 @@ pub struct Program {
     pub settings: Map<String, Value>,
     /// What it measured.
     pub rows: Vec<Row>,
-    /// All fields of each row, by its id.
-    pub fields: BTreeMap<String, Value>,
     /// All samples of the rows that have any, in picoseconds, by id.
     pub histograms: BTreeMap<String, Histogram<u64>>,
     /// What could not be read.
@@ -63,16 +61,6 @@ impl Outcome {
 }
 
 impl Program {
-    /// A number of a row that only some programs have.
-    pub fn figure(&self, id: &str, name: &str) -> Option<f64> {
-        self.fields.get(id)?.get(name)?.as_f64()
-    }
-
-    /// Such an interval.
-    pub fn interval(&self, id: &str, name: &str) -> Option<[f64; 2]> {
-        serde_json::from_value(self.fields.get(id)?.get(name)?.clone()).ok()
-    }
-
     /// The row `id`, if it was measured.
     pub fn row(&self, id: &str) -> Option<&Row> {
         self.rows.iter().find(|row| row.id == id)
@@ -142,11 +130,10 @@ impl Program {
         };
         for row in rows {
             let id = row.get("id").and_then(Value::as_str).unwrap_or("?").to_owned();
-            match serde_json::from_value::<Row>(row.clone()) {
+            match serde_json::from_value::<Row>(row) {
                 Ok(read) => self.rows.push(read),
                 Err(error) => self.problems.push(format!("row {id} cannot be read: {error}")),
             }
-            self.fields.insert(id, row);
         }
     }
 }
@@ -212,7 +199,13 @@ impl Run {
         self.programs.iter().find(|program| program.machine.contains_key("cpu"))
     }
 
-    /// All rows and the programs that measured them.
+    /// Returns the rows of one program.
+    pub fn rows_of<'a>(&'a self, name: &str) -> impl Iterator<Item = (&'a Program, &'a Row)> {
+        let program = self.program(name).into_iter();
+        program.flat_map(|program| program.rows.iter().map(move |row| (program, row)))
+    }
+
+    /// Returns all rows and the programs that measured them.
     pub fn rows(&self) -> impl Iterator<Item = (&Program, &Row)> {
         self.programs.iter().flat_map(|program| program.rows.iter().map(move |row| (program, row)))
     }
@@ -260,8 +253,7 @@ mod tests {
         assert_eq!(lost.outcome, Some(Outcome { result: "exit code 1".to_owned(), seconds: 7 }));
         assert!(bad.problems[0].contains("cannot be read"), "{:?}", bad.problems);
         assert!(good.problems[0].contains("row b"), "{:?}", good.problems);
-        assert_eq!((good.figure("a", "ratio"), good.basis("a")), (Some(2.5), "RTT/2"));
-        assert_eq!(good.interval("a", "ratio_ci"), Some([2.0, 3.0]));
+        assert_eq!((good.rows[0].figures.ratio, good.basis("a")), (Some(2.5), "RTT/2"));
         assert_eq!((good.warnings(), run.rows().count()), (vec!["hot"], 1));
         assert_eq!(run.on_machine().map(|one| one.name.as_str()), Some("good"));
         assert!(run.find(&["c", "a"]).is_some() && run.find(&["b"]).is_none());
