@@ -37,7 +37,7 @@ mod comparison {
     use horus_benchmarks::run::session::Session;
     use horus_benchmarks::scenario::comparison::{self, Comparison, Group};
     use horus_benchmarks::scenario::entry::Outcome;
-    use horus_benchmarks::scenario::wakeup::{self, Way};
+    use horus_benchmarks::scenario::wakeup::{self, Mechanism};
     use horus_benchmarks::transport::carrier::{Carrier, Size, Transport};
 
     /// Rounds and timed messages of each, for `--quick` and else.
@@ -120,6 +120,6 @@ mod comparison {
         session.effort.samples = session.effort.samples.div_ceil(SAMPLES_PER_WAKE);
         session.effort.warm_up = session.effort.samples.div_ceil(10);
         wakeup::check_counters(session)?;
-        wakeup::duel(session, private, WAKEUP, [Way::Topic, Way::Iceoryx2])
+        wakeup::duel(session, private, WAKEUP, [Mechanism::Topic, Mechanism::Iceoryx2])
     }
 }

@@ -22,9 +22,6 @@ const NAME: &str = "raw_baselines";
 const ABOUT: &str = "What the hardware does without any ring: atomic ping-pong between two cores \
 in one process and between two, store and load, memcpy, a shared mapping, the timer.";
 
-/// Seed of the bootstrap: the same samples give the same interval.
-const SEED: u64 = 7;
-
 fn main() -> ExitCode {
     entry::main(NAME, ABOUT, run)
 }
@@ -66,7 +63,7 @@ fn ping_pong(session: &mut Session, placement: Placement) -> Result<(), Box<dyn 
         session.report.machine.warnings.push(warning);
     }
     let Some(all) = all else { return Ok(()) };
-    let ratio = all.pairs.ratio(SEED);
+    let ratio = all.pairs.ratio();
     let one = Row::latency(&one_id, &all.subject, &session.clock).with_floor_ratio(ratio);
     let two = Row::latency(&two_id, &all.floor, &session.clock);
     add(session, one, &spin_basis(&spin.one_line));

@@ -19,7 +19,7 @@ use horus_benchmarks::scenario::lateness::{self, Lateness, LatenessPlan};
 use horus_benchmarks::scenario::stalls::Stalls;
 use horus_benchmarks::scenario::swapping::{MESSAGES_PER_SWAP, Swapping};
 use horus_benchmarks::scenario::ticking::Ticking;
-use horus_benchmarks::scenario::wakeup::{self, Way};
+use horus_benchmarks::scenario::wakeup::{self, Mechanism};
 use horus_shm::clock::{Clock, Source};
 use serde_json::json;
 
@@ -228,10 +228,10 @@ fn refusals(session: &mut Session, id: &str, refused: &[String]) {
 
 /// A node in another process, and a bare futex.
 fn wake(session: &mut Session, private: &PrivateNamespace) -> Result<(), Box<dyn Error>> {
-    if !session.args.wants(Way::EventNode.id()) {
+    if !session.args.wants(Mechanism::EventNode.id()) {
         return Ok(());
     }
     wakeup::check_counters(session)?;
     // The futex comes along whatever the filter says: it is what the node is compared with.
-    wakeup::compare(session, private, &[Way::Futex, Way::EventNode])
+    wakeup::compare(session, private, &[Mechanism::Futex, Mechanism::EventNode])
 }

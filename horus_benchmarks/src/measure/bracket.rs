@@ -90,7 +90,7 @@ impl<S> Bracketed<S> {
 
     /// The pairs by states of the machine, the faster first: one, or two where the floor of some
     /// rounds is more than twice that of others.
-    pub fn states(&self, p50_ns: impl Fn(&S) -> f64 + Copy, seed: u64) -> Vec<State> {
+    pub fn states(&self, p50_ns: impl Fn(&S) -> f64 + Copy) -> Vec<State> {
         let Some([least, _, largest]) = self.floor_range_ns() else { return Vec::new() };
         let split = if largest > 2.0 * least { (least * largest).sqrt() } else { largest };
         let state = |is_in: &dyn Fn(f64) -> bool| {
@@ -100,7 +100,7 @@ impl<S> Bracketed<S> {
                 floors.push(bracket.floor_ns());
                 pairs.push(bracket.floor_ns(), p50_ns(&bracket.subject));
             }
-            let ratio = pairs.ratio(seed)?.median;
+            let ratio = pairs.ratio()?.median;
             Some(State { floor_ns: stats::median(&mut floors), rounds: pairs.rounds(), ratio })
         };
         [state(&|floor| floor <= split), state(&|floor| floor > split)]
@@ -162,58 +162,4 @@ fn floor_p50_ns(all: &mut Option<Round>, round: Round, clock: &TscClock) -> f64 
         None => *all = Some(round),
     }
     p50_ns
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-    use crate::measure::stats::Samples;
-    use crate::measure::workload::Timing;
-
-    /// Brackets of subjects that are numbered, with floors of `ticks` (the last one stays).
-    fn bracketed(rounds: u32, ticks: &[u64]) -> Bracketed<u32> {
-        let clock = TscClock::calibrate(Duration::from_millis(1));
-        let mut ticks = ticks.iter().copied().peekable();
-        let mut last = 0;
-        let floor = || {
-            last = ticks.next().unwrap_or(last);
-            let mut samples = Samples::new();
-            samples.record(last);
-            let timing = Timing::OneWay;
-            Ok::<_, ()>(Round { timing, ticks: samples, sent: 1, received: 1, backwards: 0 })
-        };
-        let mut number = 0;
-        let subject = || {
-            number += 1;
-            Ok(number)
-        };
-        between_floors(rounds, &clock, floor, subject).unwrap()
-    }
-
-    #[test]
-    fn a_round_in_which_the_floor_changed_is_repeated() {
-        let measured = bracketed(3, &[10_000, 10_100, 50_000, 50_500, 50_000]);
-        let counting: Vec<u32> = measured.counting().map(|bracket| bracket.subject).collect();
-        assert_eq!(counting, [1, 3, 4]);
-        assert_eq!((measured.repeated, measured.unsteady, measured.all.len()), (1, 0, 4));
-        assert_eq!(measured.floor.as_ref().unwrap().sent, 5);
-        let [least, median, largest] = measured.floor_range_ns().unwrap();
-        assert!(least < median && median <= largest);
-        assert_eq!(measured.pairs(|&number| f64::from(number)).rounds(), 3);
-        let states = measured.states(|_| 5_000.0, 1);
-        assert_eq!(states.iter().map(|state| state.rounds).collect::<Vec<_>>(), [1, 2]);
-        assert!(states[0].floor_ns < states[1].floor_ns && states[0].ratio > states[1].ratio);
-    }
-
-    #[test]
-    fn on_a_restless_machine_the_least_unsteady_rounds_count() {
-        let measured = bracketed(1, &[10_000, 50_000, 30_000, 300_000]);
-        let counting: Vec<u32> = measured.counting().map(|bracket| bracket.subject).collect();
-        assert_eq!(counting, [2]);
-        assert_eq!((measured.repeated, measured.unsteady, measured.all.len()), (2, 1, 3));
-        assert_eq!(measured.states(|_| 5_000.0, 1).len(), 1);
-        assert!(bracketed(0, &[10]).floor_range_ns().is_none());
-    }
 }

@@ -119,33 +119,3 @@ pub(crate) fn run(
     }
     micro
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn plan() -> MicroPlan {
-        MicroPlan { source: TickSource::detect(), warm_up: 3, batches: 20 }
-    }
-
-    fn all_verified(micro: &Micro, batch: u64) {
-        assert_eq!(micro.batches.count(), 20);
-        assert_eq!((micro.batch, micro.done, micro.verified), (batch, 20 * batch, 20 * batch));
-    }
-
-    #[test]
-    fn every_operation_is_counted_and_verified() {
-        all_verified(&store_load(&plan()), WORD_BATCH);
-        all_verified(&memcpy::<8>(&plan(), 64), 64);
-        all_verified(&memcpy::<1024>(&plan(), 1), 1);
-        let first = SharedLines::create().unwrap();
-        let second = first.map_again().unwrap();
-        all_verified(&mmap_write_read(&plan(), &first, &second), WORD_BATCH);
-    }
-
-    #[test]
-    fn two_memories_are_not_taken_for_one() {
-        let (one, other) = (SharedLines::create().unwrap(), SharedLines::create().unwrap());
-        assert_eq!(mmap_write_read(&plan(), &one, &other).verified, 0);
-    }
-}

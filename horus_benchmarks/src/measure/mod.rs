@@ -8,6 +8,7 @@ pub mod machine;
 pub mod micro;
 pub mod payload;
 pub mod pin;
+pub mod rounds;
 pub mod spread;
 pub mod stats;
 pub mod steal;

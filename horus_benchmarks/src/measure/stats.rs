@@ -3,6 +3,9 @@
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
+/// Seed of every bootstrap: the same samples give the same interval.
+pub const SEED: u64 = 7;
+
 /// Resamples behind every bootstrap interval.
 pub const BOOTSTRAP_RESAMPLES: usize = 10_000;
 
@@ -10,7 +13,7 @@ pub const BOOTSTRAP_RESAMPLES: usize = 10_000;
 const SIGNIFICANT_DIGITS: u8 = 3;
 
 /// Largest value told apart; larger ones count as this one (the maximum stays exact).
-const LARGEST_SAMPLE: u64 = 1 << 42;
+pub const LARGEST_SAMPLE: u64 = 1 << 42;
 
 /// Samples in raw units (ticks of one operation, or of a batch). None is ever removed.
 ///
@@ -327,8 +330,8 @@ impl Alternation {
     }
 
     /// Subject over floor: see [`paired_ratio`].
-    pub fn ratio(&self, seed: u64) -> Option<Ratio> {
-        paired_ratio(&self.pairs, seed)
+    pub fn ratio(&self) -> Option<Ratio> {
+        paired_ratio(&self.pairs, SEED)
     }
 }
 
@@ -390,10 +393,14 @@ pub fn bootstrap_median_interval(values: &[f64], seed: u64) -> (f64, f64) {
 
 /// SplitMix64: small, seeded, good enough to draw resamples with.
 #[derive(Debug)]
-struct Rng(u64);
+pub struct Rng(
+    /// The seed.
+    pub u64,
+);
 
 impl Rng {
-    fn next_u64(&mut self) -> u64 {
+    /// Returns the next number.
+    pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -402,17 +409,18 @@ impl Rng {
     }
 
     /// Uniform in `0..bound`, to within one part in 2^32 for the small bounds used here.
-    fn below(&mut self, bound: usize) -> usize {
+    pub fn below(&mut self, bound: usize) -> usize {
         (((self.next_u64() >> 32) * bound as u64) >> 32) as usize
     }
 }
 
-pub(crate) fn round_ns(ns: f64) -> f64 {
+/// Rounds nanoseconds to picoseconds.
+pub fn round_ns(ns: f64) -> f64 {
     (ns * 1e3).round() / 1e3
 }
 
 /// As many digits of a part of something as mean anything.
-pub(crate) fn round_share(share: f64) -> f64 {
+pub fn round_share(share: f64) -> f64 {
     (share * 1e6).round() / 1e6
 }
 
@@ -424,6 +432,3 @@ pub fn variation(values: &[f64]) -> Option<f64> {
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     (values.len() > 1 && mean > 0.0).then(|| (squares / (count - 1.0)).sqrt() / mean)
 }
-
-#[cfg(test)]
-mod tests;

@@ -113,29 +113,3 @@ struct Wait {
     looks: u32,
     since: Option<Instant>,
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_wait_returns_what_was_polled() {
-        let mut left = 10_000;
-        let found = Watch::new(false, || false).spin_until(|| {
-            left -= 1;
-            (left == 0).then_some(7)
-        });
-        assert_eq!(found, Ok(7));
-    }
-
-    #[test]
-    fn a_wait_ends_when_the_other_end_is_gone_or_stuck() {
-        let flag = Flag::default();
-        let seen = flag.clone();
-        let watch = Watch::new(true, move || seen.is_raised());
-        let stuck = watch.clone().with_limit(Duration::from_millis(1));
-        assert_eq!(stuck.spin_until(|| None::<()>), Err(WaitError::Stalled));
-        flag.raise();
-        assert_eq!(watch.spin_until(|| None::<()>), Err(WaitError::PeerGone));
-    }
-}

@@ -261,6 +261,3 @@ pub fn alternate<E>(
     }
     Ok(all)
 }
-
-#[cfg(test)]
-mod tests;

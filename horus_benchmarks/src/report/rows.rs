@@ -19,9 +19,6 @@ use crate::report::histograms::{self, Timed};
 /// Key of the settings under which each row's way of measuring is noted.
 const BASIS: &str = "basis";
 
-/// Seed of the bootstrap: the same streams give the same interval.
-const SEED: u64 = 7;
-
 /// One result. What does not apply is absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
@@ -139,7 +136,7 @@ impl Row {
         if rates.is_empty() {
             return self;
         }
-        let (low, high) = stats::bootstrap_median_interval(rates, SEED);
+        let (low, high) = stats::bootstrap_median_interval(rates, stats::SEED);
         let median = stats::median(&mut rates.to_vec());
         Row { msgs_per_s: Some(median), msgs_per_s_ci: Some([low, high]), ..self }
     }
@@ -218,64 +215,5 @@ impl Report {
     /// How the row `id` was measured.
     pub fn basis(&self, id: &str) -> &str {
         self.settings.get(BASIS).and_then(|notes| notes.get(id)?.as_str()).unwrap_or_default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_row_has_the_fields_of_the_contract_and_no_others() {
-        let mut samples = Samples::new();
-        samples.record(100);
-        let ratio = Ratio { median: 1.5, low: 1.25, high: 1.75 };
-        let row = Row::samples("one_way/same_thread/direct/16B", &samples, 1.0);
-        let row = Row {
-            send_ns: Some(SendCall { p50: 1.0, p99: 2.0 }),
-            msgs_per_s: Some(3.0),
-            ..row.with_floor_ratio(Some(ratio))
-        };
-        let value = serde_json::to_value(&row).unwrap();
-        let keys: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
-        let mut wanted = [
-            "id",
-            "sent",
-            "received",
-            "lost",
-            "ns",
-            "filtered_ns",
-            "spread",
-            "send_ns",
-            "msgs_per_s",
-            "floor_ratio",
-            "floor_ratio_ci",
-        ];
-        wanted.sort_unstable();
-        assert_eq!(keys, wanted);
-        assert_eq!(value["floor_ratio_ci"], serde_json::json!([1.25, 1.75]));
-        let ns: Vec<&String> = value["ns"].as_object().unwrap().keys().collect();
-        let wanted = [
-            "max", "mean", "min", "p1", "p25", "p5", "p50", "p75", "p90", "p95", "p99", "p99_9",
-            "p99_99",
-        ];
-        assert_eq!(ns, wanted);
-        let read = serde_json::from_value::<Row>(value).unwrap();
-        assert_eq!(Row { samples: row.samples.clone(), ..read }, row);
-    }
-
-    #[test]
-    fn rates_have_the_interval_of_their_streams() {
-        let row = Row::default().with_rates(&[1.0, 2.0, 3.0, 4.0, 90.0]);
-        let [low, high] = row.msgs_per_s_ci.unwrap();
-        assert_eq!(row.msgs_per_s, Some(3.0));
-        assert!((1.0..3.0).contains(&low) && high > 3.0, "{low} {high}");
-        assert_eq!(Row::default().with_rates(&[]), Row::default());
-    }
-
-    #[test]
-    fn what_does_not_apply_is_left_out() {
-        let text = serde_json::to_string(&Row::default()).unwrap();
-        assert_eq!(text, r#"{"id":"","sent":0,"received":0,"lost":0}"#);
     }
 }

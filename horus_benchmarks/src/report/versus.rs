@@ -60,14 +60,14 @@ const GOALS: [(&str, f64); 29] = [
 
 /// A row of what was measured in rounds next to each other: `ours` and `theirs` by round. `None`
 /// without rounds.
-pub fn row(id: &str, measure: Measure, figures: [&[f64]; 2], seed: u64) -> Option<Row> {
+pub fn row(id: &str, measure: Measure, figures: [&[f64]; 2]) -> Option<Row> {
     let [ours, theirs] = figures;
     let better = |(&ours, &theirs): (&f64, &f64)| match measure {
         Measure::Latency => (ours, theirs),
         Measure::Throughput => (theirs, ours),
     };
     let pairs: Vec<(f64, f64)> = ours.iter().zip(theirs).map(better).collect();
-    let Ratio { median, low, high } = stats::paired_ratio(&pairs, seed)?;
+    let Ratio { median, low, high } = stats::paired_ratio(&pairs, stats::SEED)?;
     let figures = Figures {
         ours: Some(stats::median(&mut ours.to_vec())),
         theirs: Some(stats::median(&mut theirs.to_vec())),
@@ -111,7 +111,7 @@ mod tests {
     fn better_is_less_time_and_more_messages() {
         let (few, many) = ([10.0, 20.0, 15.0], [20.0, 40.0, 30.0]);
         let row = |measure, ours: &[f64], theirs: &[f64]| {
-            row("x", measure, [ours, theirs], 1).unwrap().figures
+            row("x", measure, [ours, theirs]).unwrap().figures
         };
         let latency = row(Measure::Latency, &few, &many);
         assert_eq!(
@@ -119,7 +119,7 @@ mod tests {
             (Some(15.0), Some(30.0), Some(2.0))
         );
         assert_eq!(row(Measure::Throughput, &few, &many).ratio, Some(0.5));
-        assert!(super::row("x", Measure::Latency, [&[], &[]], 1).is_none());
+        assert!(super::row("x", Measure::Latency, [&[], &[]]).is_none());
     }
 
     #[test]

@@ -19,9 +19,6 @@ use crate::transport::carrier::{Carrier, Size, Transport};
 use crate::transport::connection::Connection;
 use crate::transport::rendezvous::Rendezvous;
 
-/// Seed of the bootstrap: the same samples give the same interval.
-const SEED: u64 = 7;
-
 /// Messages of the stream that shows how long one takes.
 const PROBE_MESSAGES: u64 = 2_000;
 
@@ -157,7 +154,7 @@ impl<'a> Comparison<'a> {
             let merged = Round::merged(&measured.rounds).ok_or("no rounds")?;
             let id = group.id(Measure::Latency, one);
             let row = Row::latency(&id, &merged, &self.session.clock);
-            let row = row.with_floor_ratio(pairs.ratio(SEED));
+            let row = row.with_floor_ratio(pairs.ratio());
             self.session.report.push(row, &format!("RTT/2; {}", one.basis()));
         }
         self.compare(group, Measure::Latency, &all);
@@ -210,7 +207,7 @@ impl<'a> Comparison<'a> {
             let [ours, theirs] = [one, other].map(|index| group.candidates[index]);
             let id = group.versus_id(measure, ours, theirs);
             let figures = [one, other].map(|index| &all[index].figures[..]);
-            let Some(row) = versus::row(&id, measure, figures, SEED) else { continue };
+            let Some(row) = versus::row(&id, measure, figures) else { continue };
             let report = &mut self.session.report;
             let rows = [ours, theirs].map(|one| report.row(&group.id(measure, one)));
             let sum = |field: fn(&Row) -> u64| rows.iter().flatten().map(|row| field(row)).sum();
@@ -245,7 +242,7 @@ pub fn push(
     count: u64,
     basis: &str,
 ) -> Outcome {
-    let row = versus::row(id, Measure::Latency, figures, SEED).ok_or("no rounds")?;
+    let row = versus::row(id, Measure::Latency, figures).ok_or("no rounds")?;
     session.report.push(Row { sent: count, received: count, ..row }, basis);
     Ok(())
 }

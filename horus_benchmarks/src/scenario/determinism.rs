@@ -1,50 +1,208 @@
-//! The same work again and again: how much one time differs from another, and one run from another.
+//! How much the time of one message differs from that of another, and one run from another: runs of
+//! pinned threads and processes.
 
-use crate::measure::endpoint::Endpoint;
+use std::error::Error;
+use std::process::ExitCode;
+
+use horus_core::channel::spsc;
+use horus_core::topic::Topic;
+use serde_json::{Value, json};
+
+use crate::measure::endpoint::{Closures, Endpoint};
 use crate::measure::payload::{Corrupt, Payload};
 use crate::measure::stats::{Samples, round_share, variation};
 use crate::measure::tsc::{TickSource, TscClock};
-use crate::measure::workload::Round;
+use crate::measure::workload::{Round, Timing};
 use crate::report::figures::Figures;
 use crate::report::rows::Row;
+use crate::run::args::{Args, Effort};
+use crate::run::floor::Placement;
+use crate::run::namespace::PrivateNamespace;
+use crate::run::progress::Progress;
+use crate::run::session::Session;
+use crate::scenario::entry::{self, Outcome};
+use crate::transport::carrier::{Carrier, Size, Transport};
+use crate::transport::connection::Connection;
+use crate::transport::packet::Packet16;
+
+const ABOUT: &str = "How much the time of one message differs from that of another: a message of \
+16 bytes is sent and received, by one pinned thread, between two threads and between two \
+processes that are pinned, through a topic and through a channel in the process, and each is timed \
+by itself. A round is a run with ends of its own. No sample is left out.";
+
+const RUNS: u32 = 10;
+
+/// Messages of a run, unless told otherwise; with `--quick`.
+const SAMPLES: (u64, u64) = (100_000, 20_000);
+
+/// What one message may take, in nanoseconds.
+const DEADLINE_NS: f64 = 1000.0;
+
+/// Messages that the channel has room for: as many as the topic has by default.
+const CAPACITY: usize = 16;
+
+const TOPIC: &str = "determinism/topic/16B";
+const CHANNEL: &str = "determinism/spsc/16B";
+
+/// Between two ends.
+const BETWEEN: [(Placement, Carrier, &str); 3] = [
+    (Placement::CrossThread, Carrier::Topic, "determinism/cross_thread/topic/16B"),
+    (Placement::CrossThread, Carrier::SPSC, "determinism/cross_thread/spsc/16B"),
+    (Placement::CrossProcess, Carrier::Topic, "determinism/cross_process/topic/16B"),
+];
+
+const IN_ONE_THREAD: &str = "send and receive, each timed by itself";
+const BETWEEN_TWO: &str = "RTT/2, each timed by itself";
+
+/// Runs `determinism_benchmark`.
+pub fn main() -> ExitCode {
+    entry::main("determinism_benchmark", ABOUT, run)
+}
+
+fn run(args: Args) -> Outcome {
+    let samples = args.samples.unwrap_or(if args.quick { SAMPLES.1 } else { SAMPLES.0 });
+    let rounds = args.rounds.unwrap_or(RUNS);
+    let effort = Effort { rounds, warm_up: samples.div_ceil(10), samples };
+    let mut session = Session::begin_with(args, effort)?;
+    session.report.set("deadline_ns", DEADLINE_NS);
+    one_thread(&mut session)?;
+    two_ends(&mut session)?;
+    Ok(session.finish()?)
+}
+
+fn deadline_ticks(session: &Session) -> u64 {
+    (DEADLINE_NS / session.clock.ns_per_tick()) as u64
+}
+
+fn push(session: &mut Session, id: &str, runs: &[Run], unit: Unit, basis: &str) {
+    if runs.is_empty() {
+        return;
+    }
+    let records: Vec<Value> = runs.iter().map(|run| run.record_of(unit)).collect();
+    session.report.note("runs", id, json!(records));
+    session.report.push(row(id, runs, unit), basis);
+}
+
+fn one_thread(session: &mut Session) -> Outcome {
+    let private = PrivateNamespace::create()?;
+    let effort = session.effort;
+    let plan = RunPlan {
+        source: session.clock.source(),
+        warm_up: effort.warm_up,
+        samples: effort.samples,
+        deadline_ticks: deadline_ticks(session),
+    };
+    let (mut topic, mut channel) = (Vec::new(), Vec::new());
+    let progress = Progress::new(u64::from(effort.rounds) * 2);
+    for number in 0..effort.rounds {
+        // One of each in turn, so that both meet the machine in the same state.
+        if session.args.wants(TOPIC) {
+            topic.push(through_topic(&private, number, &plan)?);
+        }
+        progress.step();
+        if session.args.wants(CHANNEL) {
+            channel.push(through_channel(&plan)?);
+        }
+        progress.step();
+    }
+    progress.finish();
+    let unit = Unit::ticks(&session.clock);
+    push(session, TOPIC, &topic, unit, IN_ONE_THREAD);
+    push(session, CHANNEL, &channel, unit, IN_ONE_THREAD);
+    Ok(())
+}
+
+fn through_topic(
+    private: &PrivateNamespace,
+    number: u32,
+    plan: &RunPlan,
+) -> Result<Run, Box<dyn Error>> {
+    let namespace = private.open()?;
+    let name = format!("determinism_{number}");
+    let builder = || Topic::<Packet16>::builder(&name).namespace(&namespace);
+    let (mut publisher, mut subscriber) = (builder().publisher()?, builder().subscriber()?);
+    let mut ends =
+        Closures(|message: &Packet16| publisher.send(*message).is_ok(), || subscriber.recv());
+    Ok(Run::measure(&mut ends, plan)?)
+}
+
+fn through_channel(plan: &RunPlan) -> Result<Run, Box<dyn Error>> {
+    let (mut sender, mut receiver) = spsc::channel::<Packet16>(CAPACITY);
+    let mut ends = Closures(
+        |message: &Packet16| sender.try_send(*message).is_ok(),
+        || receiver.try_recv().ok(),
+    );
+    Ok(Run::measure(&mut ends, plan)?)
+}
+
+fn two_ends(session: &mut Session) -> Outcome {
+    let wanted = BETWEEN.iter().filter(|(_, _, id)| session.args.wants(id));
+    let wanted: Vec<_> = wanted.copied().collect();
+    let private = PrivateNamespace::create()?;
+    let (effort, deadline_ticks) = (session.effort, deadline_ticks(session));
+    let source = session.clock.source();
+    let start = |&(placement, ..): &(Placement, Carrier, &str)| {
+        Connection::start(placement, session.cpus, source, &private)
+    };
+    let mut connections = wanted.iter().map(start).collect::<Result<Vec<Connection>, _>>()?;
+    let mut runs = vec![Vec::new(); wanted.len()];
+    let progress = Progress::new(u64::from(effort.rounds) * wanted.len() as u64);
+    for _ in 0..effort.rounds {
+        for ((connection, runs), &(_, carrier, id)) in
+            connections.iter_mut().zip(&mut runs).zip(&wanted)
+        {
+            progress.label(id);
+            connection.open(Transport { carrier, size: Size::Bytes(16) })?;
+            let (round, _) = connection.round(Timing::RoundTrip, effort.warm_up, effort.samples)?;
+            runs.push(Run::of_round(&round, deadline_ticks));
+            progress.step();
+        }
+    }
+    progress.finish();
+    let unit = Unit::round_trip(&session.clock);
+    for (runs, (_, _, id)) in runs.iter().zip(wanted) {
+        push(session, id, runs, unit, BETWEEN_TWO);
+    }
+    Ok(())
+}
 
 /// How a run is timed.
 #[derive(Debug, Clone, Copy)]
-pub struct RunPlan {
+struct RunPlan {
     /// What to time with.
-    pub source: TickSource,
+    source: TickSource,
     /// Messages before the first sample; verified, but not counted.
-    pub warm_up: u64,
+    warm_up: u64,
     /// Messages that are timed, each by itself.
-    pub samples: u64,
+    samples: u64,
     /// Ticks that one may take.
-    pub deadline_ticks: u64,
+    deadline_ticks: u64,
 }
 
 /// What a sample is counted in.
 #[derive(Debug, Clone, Copy)]
-pub struct Unit {
+struct Unit {
     /// Nanoseconds of one.
-    pub ns: f64,
+    ns: f64,
     /// The step in which samples differ.
-    pub step: u64,
+    step: u64,
 }
 
 impl Unit {
     /// Ticks of the timer.
-    pub fn ticks(clock: &TscClock) -> Unit {
+    fn ticks(clock: &TscClock) -> Unit {
         Unit { ns: clock.ns_per_tick(), step: clock.resolution_ticks() }
     }
 
     /// Ticks of a round trip, of which one way is half.
-    pub fn round_trip(clock: &TscClock) -> Unit {
+    fn round_trip(clock: &TscClock) -> Unit {
         Unit { ns: clock.ns_per_tick() / 2.0, step: clock.resolution_ticks() }
     }
 }
 
 /// What a run gave, in ticks. No sample is left out.
 #[derive(Debug, Clone, Default)]
-pub struct Run {
+struct Run {
     samples: Samples,
     misses: u64,
 }
@@ -52,7 +210,7 @@ pub struct Run {
 impl Run {
     /// Sends a message and receives it, over and over, in one thread. Each is timed by itself, from
     /// before the send to after it was received, and verified.
-    pub fn measure<P: Payload>(end: &mut impl Endpoint<P>, plan: &RunPlan) -> Result<Run, Corrupt> {
+    fn measure<P: Payload>(end: &mut impl Endpoint<P>, plan: &RunPlan) -> Result<Run, Corrupt> {
         let mut run = Run::default();
         for seq in 1..=plan.warm_up + plan.samples {
             let message = P::compose(seq);
@@ -73,7 +231,7 @@ impl Run {
 
     /// A run that was measured as a round of ping-pong: half a round trip is one way, so that a
     /// sample has two deadlines' time. Misses are as exact as the percentiles.
-    pub fn of_round(round: &Round, deadline_ticks: u64) -> Run {
+    fn of_round(round: &Round, deadline_ticks: u64) -> Run {
         let late = round.ticks.counted().filter(|&(ticks, _)| ticks > 2 * deadline_ticks);
         Run { samples: round.ticks.clone(), misses: late.map(|(_, count)| count).sum() }
     }
@@ -89,9 +247,9 @@ impl Run {
     }
 
     /// The run as a record: what differs from run to run.
-    pub fn record_of(&self, unit: Unit) -> serde_json::Value {
+    fn record_of(&self, unit: Unit) -> Value {
         let ns = self.samples.percentiles(unit.ns);
-        serde_json::json!({
+        json!({
             "mean": ns.mean, "p50": ns.p50, "p99": ns.p99, "max": ns.max,
             "sd": round_share(unit.ns * self.samples.sd()), "deadline_misses": self.misses,
         })
@@ -99,7 +257,7 @@ impl Run {
 }
 
 /// A row of several runs: percentiles of the samples of all of them, and how far the runs differ.
-pub fn row(id: &str, runs: &[Run], unit: Unit) -> Row {
+fn row(id: &str, runs: &[Run], unit: Unit) -> Row {
     let mut all = Run::default();
     runs.iter().for_each(|run| all.merge(run));
     let means: Vec<f64> = runs.iter().map(|run| run.samples.mean()).collect();
@@ -123,8 +281,6 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::measure::endpoint::Closures;
-    use crate::measure::workload::Timing;
 
     const PLAN: RunPlan = RunPlan {
         source: TickSource::Monotonic,

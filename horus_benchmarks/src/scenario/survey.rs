@@ -24,9 +24,6 @@ use crate::transport::connection::{self, Connection};
 use crate::transport::driver::Driver;
 use crate::transport::rendezvous::{ConnectionError, Rendezvous};
 
-/// Seed of the bootstrap: the same samples give the same interval.
-const SEED: u64 = 7;
-
 /// Rounds and timed messages of each, for `--quick` and else. WHY: short rounds, many of them, so
 /// that the floor is the same before and after most.
 const QUICK: (u32, u64) = (20, 6_000);
@@ -225,8 +222,8 @@ impl Ends<'_> {
                 Ok(connection.round(Timing::RoundTrip, effort.warm_up, effort.samples)?.0)
             },
         )?;
-        let ratio = measured.pairs(|round| round.p50_ns(clock)).ratio(SEED);
-        let states = measured.states(|round| round.p50_ns(clock), SEED);
+        let ratio = measured.pairs(|round| round.p50_ns(clock)).ratio();
+        let states = measured.states(|round| round.p50_ns(clock));
         let trips = Round::merged(measured.all.iter().map(|bracket| &bracket.subject));
         let calls = self.extra(Timing::SendCall)?;
         let mut row = Row::latency(id, &trips.ok_or("no rounds")?, &self.survey.session.clock)

@@ -1,4 +1,4 @@
-//! Waking a sleeper: ways to block for a message in another process, and rounds of them.
+//! Waking a sleeper: mechanisms to block for a message in another process, and rounds of them.
 //!
 //! The far end blocks in the kernel; the near end makes sure of that before every message. What
 //! is timed is from before the send to after the blocked call returned, by the counters of both
@@ -12,7 +12,7 @@ mod rounds;
 mod topics;
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::error::Error;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
@@ -27,20 +27,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::measure::lines::SharedLines;
 use crate::measure::payload::Payload;
-use crate::measure::pin::CpuPair;
 use crate::measure::stats::Samples;
 use crate::measure::tsc::{TickSource, Ticks};
 use crate::measure::wait::{STALL_LIMIT, WaitError, Watch};
 use crate::run::child::{ChildContext, ChildSpec};
 use crate::run::namespace::PrivateNamespace;
-use crate::run::peer::{self, Peer, PeerError};
+use crate::run::peer::{self, Peer};
+use crate::run::session::Session;
 use crate::transport::packet::Packet16;
 
-pub use rounds::{check_counters, compare, duel};
-pub use topics::awake_sends;
+pub use rounds::{check_counters, compare, duel, main};
 
-/// The role of the child process that sleeps; serve it with [`serve_child`].
-pub const WAKEUP_ROLE: &str = "wakeup";
+/// The role of the child process that sleeps.
+pub(super) const WAKEUP_ROLE: &str = "wakeup";
 
 /// How long the far end is left asleep before it is woken.
 const SETTLE: Duration = Duration::from_micros(50);
@@ -48,10 +47,10 @@ const SETTLE: Duration = Duration::from_micros(50);
 /// Topics of a wait set, of which one gets the message.
 const SET_TOPICS: usize = 4;
 
-/// A way to block until the other process has something.
+/// A mechanism to block until the other process has something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Way {
-    /// A futex word in shared memory, and nothing else: what every other way is built on.
+pub enum Mechanism {
+    /// A futex word in shared memory, and nothing else: what every other mechanism is built on.
     Futex,
     /// A pipe with a name.
     Pipe,
@@ -68,55 +67,34 @@ pub enum Way {
     Iceoryx2,
 }
 
-impl Way {
+impl Mechanism {
     /// Those of a receiver, the one first that the others are compared with.
-    pub const ALL: &'static [Way] = &[
-        Way::Futex,
-        Way::Pipe,
-        Way::Topic,
-        Way::TopicFence,
-        Way::WaitSet,
+    pub const ALL: &'static [Mechanism] = &[
+        Mechanism::Futex,
+        Mechanism::Pipe,
+        Mechanism::Topic,
+        Mechanism::TopicFence,
+        Mechanism::WaitSet,
         #[cfg(feature = "iceoryx2")]
-        Way::Iceoryx2,
+        Mechanism::Iceoryx2,
     ];
 
     /// The id of its row.
     pub const fn id(self) -> &'static str {
         match self {
-            Way::Futex => "wakeup/futex",
-            Way::Pipe => "wakeup/pipe",
-            Way::Topic => "wakeup/topic/16B",
-            Way::TopicFence => "wakeup/topic_fence/16B",
-            Way::WaitSet => "wakeup/wait_set/16B",
-            Way::EventNode => "event/wake/16B",
+            Mechanism::Futex => "wakeup/futex",
+            Mechanism::Pipe => "wakeup/pipe",
+            Mechanism::Topic => "wakeup/topic/16B",
+            Mechanism::TopicFence => "wakeup/topic_fence/16B",
+            Mechanism::WaitSet => "wakeup/wait_set/16B",
+            Mechanism::EventNode => "event/wake/16B",
             #[cfg(feature = "iceoryx2")]
-            Way::Iceoryx2 => "wakeup/iceoryx2",
+            Mechanism::Iceoryx2 => "wakeup/iceoryx2",
         }
     }
 }
 
-/// Why a round failed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum WakeupError {
-    /// The far end failed.
-    #[error(transparent)]
-    Peer(#[from] PeerError),
-    /// The far end did not go to sleep.
-    #[error(transparent)]
-    Wait(#[from] WaitError),
-    /// The system refused.
-    #[error(transparent)]
-    Io(#[from] io::Error),
-    /// A way could not be opened, or did not send.
-    #[error("{way:?}: {reason}")]
-    Way {
-        /// Which.
-        way: Way,
-        /// What it said.
-        reason: String,
-    },
-}
+type AnyError = Box<dyn Error>;
 
 /// What the near end does with a message. An end says in words what failed.
 trait Waker: Send {
@@ -129,7 +107,7 @@ trait Sleeper: Send {
 }
 
 /// A round at the far end, on whatever thread it sleeps.
-trait Night: Send {
+trait FarEnd: Send {
     /// Sleeps for each message of a round; the ticks from each send to its end.
     fn spend(&mut self, blocked: &AtomicU64, plan: &WakeupPlan) -> Result<Samples, String>;
 
@@ -137,7 +115,7 @@ trait Night: Send {
     fn thread(&self) -> u32;
 }
 
-impl<S: Sleeper> Night for S {
+impl<S: Sleeper> FarEnd for S {
     fn spend(&mut self, blocked: &AtomicU64, plan: &WakeupPlan) -> Result<Samples, String> {
         sleep_for_each(self, blocked, plan)
     }
@@ -159,28 +137,36 @@ impl Common {
         &self.lines.line(1).words[0]
     }
 
-    fn waker(&self, way: Way) -> Result<Box<dyn Waker>, String> {
-        Ok(match way {
-            Way::Futex => Box::new(kernel::Futex::new(&self.lines)),
-            Way::Pipe => Box::new(kernel::Pipe::open(&self.namespace)?),
-            Way::Topic | Way::TopicFence | Way::EventNode => {
-                Box::new(topics::publisher(&self.namespace, way)?)
+    fn waker(&self, mechanism: Mechanism) -> Result<Box<dyn Waker>, String> {
+        Ok(match mechanism {
+            Mechanism::Futex => Box::new(kernel::Futex::new(&self.lines)),
+            Mechanism::Pipe => Box::new(kernel::Pipe::open(&self.namespace)?),
+            Mechanism::Topic | Mechanism::TopicFence | Mechanism::EventNode => {
+                Box::new(topics::publisher(&self.namespace, mechanism)?)
             }
-            Way::WaitSet => Box::new(topics::publishers(&self.namespace)?),
+            Mechanism::WaitSet => Box::new(topics::publishers(&self.namespace)?),
             #[cfg(feature = "iceoryx2")]
-            Way::Iceoryx2 => Box::new(iceoryx::Event::notifier(&self.namespace, &self.lines)?),
+            Mechanism::Iceoryx2 => {
+                Box::new(iceoryx::Event::notifier(&self.namespace, &self.lines)?)
+            }
         })
     }
 
-    fn night(&self, way: Way) -> Result<Box<dyn Night>, String> {
-        Ok(match way {
-            Way::Futex => Box::new(kernel::Futex::new(&self.lines)),
-            Way::Pipe => Box::new(kernel::Pipe::open(&self.namespace)?),
-            Way::Topic | Way::TopicFence => Box::new(topics::subscriber(&self.namespace, way)?),
-            Way::WaitSet => Box::new(topics::Set::open(&self.namespace)?),
-            Way::EventNode => Box::new(event_node::EventNode::start(&self.namespace, &self.lines)?),
+    fn far_end(&self, mechanism: Mechanism) -> Result<Box<dyn FarEnd>, String> {
+        Ok(match mechanism {
+            Mechanism::Futex => Box::new(kernel::Futex::new(&self.lines)),
+            Mechanism::Pipe => Box::new(kernel::Pipe::open(&self.namespace)?),
+            Mechanism::Topic | Mechanism::TopicFence => {
+                Box::new(topics::subscriber(&self.namespace, mechanism)?)
+            }
+            Mechanism::WaitSet => Box::new(topics::Set::open(&self.namespace)?),
+            Mechanism::EventNode => {
+                Box::new(event_node::EventNode::start(&self.namespace, &self.lines)?)
+            }
             #[cfg(feature = "iceoryx2")]
-            Way::Iceoryx2 => Box::new(iceoryx::Event::listener(&self.namespace, &self.lines)?),
+            Mechanism::Iceoryx2 => {
+                Box::new(iceoryx::Event::listener(&self.namespace, &self.lines)?)
+            }
         })
     }
 }
@@ -188,11 +174,11 @@ impl Common {
 /// What the far end is told to do.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 enum Job {
-    /// Open a way; answer with the process and its thread that will sleep.
-    Open(Way),
+    /// Open a mechanism; answer with the process and its thread that will sleep.
+    Open(Mechanism),
     /// Sleep for each message of a round; answer with the ticks from send to return.
-    Sleep { way: Way, plan: WakeupPlan },
-    /// Close all ways: what they leave behind when they are killed is not ours to clear up.
+    Sleep { mechanism: Mechanism, plan: WakeupPlan },
+    /// Close all mechanisms: what they leave behind when they are killed is not ours to clear up.
     Close,
 }
 
@@ -204,16 +190,15 @@ enum Answer {
 }
 
 /// One round.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WakeupPlan {
-    /// What to time with.
-    pub source: TickSource,
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct WakeupPlan {
+    source: TickSource,
     /// Messages that are not counted.
-    pub warm_up: u64,
+    warm_up: u64,
     /// Messages that are.
-    pub samples: u64,
+    samples: u64,
     /// Messages of all rounds before.
-    pub before: u64,
+    before: u64,
 }
 
 impl WakeupPlan {
@@ -227,40 +212,23 @@ impl WakeupPlan {
     }
 }
 
-/// What a round gave, in ticks.
-#[derive(Debug, Clone)]
-pub struct Woken {
-    /// From before the send to after the blocked call returned.
-    pub latency: Samples,
-    /// The send alone.
-    pub send: Samples,
-}
-
-/// Both ends of all ways. The far end is a process.
-pub struct WakeupPair {
+/// Both ends of all mechanisms. The far end is a process.
+struct WakeupPair {
     common: Common,
-    wakers: BTreeMap<Way, (Box<dyn Waker>, ThreadState)>,
+    wakers: BTreeMap<Mechanism, (Box<dyn Waker>, ThreadState)>,
     sent: u64,
     source: TickSource,
     peer: Peer<Job, Answer>,
 }
 
-impl fmt::Debug for WakeupPair {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WakeupPair").field("sent", &self.sent).finish_non_exhaustive()
-    }
-}
-
 impl WakeupPair {
-    /// Starts the far end, pinned to `cpus.far`, and opens `ways`. The caller is pinned to
-    /// `cpus.near`, and its `main` serves [`WAKEUP_ROLE`].
-    pub fn start(
-        ways: &[Way],
-        cpus: CpuPair,
-        source: TickSource,
+    /// Starts the far end, pinned to the far CPU, and opens `mechanisms`.
+    fn start(
+        mechanisms: &[Mechanism],
+        session: &Session,
         private: &PrivateNamespace,
-    ) -> Result<Self, WakeupError> {
-        let lines = Arc::new(SharedLines::create()?);
+    ) -> Result<Self, AnyError> {
+        let (cpus, lines) = (session.cpus, Arc::new(SharedLines::create()?));
         let mut peer: Peer<Job, Answer> = Peer::process(&ChildSpec {
             role: WAKEUP_ROLE,
             cpu: cpus.far,
@@ -268,45 +236,49 @@ impl WakeupPair {
             memory: Some(lines.as_fd()),
             env: &private.environment(),
         })?;
-        let namespace = private.open().map_err(io::Error::other)?;
-        let common = Common { lines, namespace };
+        let common = Common { lines, namespace: private.open()? };
         let mut wakers = BTreeMap::new();
-        for &way in ways {
-            let waker = common.waker(way).map_err(|reason| WakeupError::Way { way, reason })?;
-            if let Answer::Opened { pid, thread } = peer.call(Job::Open(way))? {
-                wakers.insert(way, (waker, ThreadState::of(pid, thread)?));
+        for &mechanism in mechanisms {
+            let waker = common.waker(mechanism)?;
+            if let Answer::Opened { pid, thread } = peer.call(Job::Open(mechanism))? {
+                wakers.insert(mechanism, (waker, ThreadState::of(pid, thread)?));
             }
         }
-        Ok(Self { common, wakers, sent: 0, source, peer })
+        Ok(Self { common, wakers, sent: 0, source: session.clock.source(), peer })
     }
 
-    /// One round of `way`: each message wakes the far end, which is asleep for sure.
-    pub fn round(&mut self, way: Way, warm_up: u64, samples: u64) -> Result<Woken, WakeupError> {
+    /// Runs one round: each message wakes the far end, which is known to be asleep. Returns the
+    /// ticks from before the send to after the blocked call returned, and those of the send.
+    fn round(
+        &mut self,
+        mechanism: Mechanism,
+        warm_up: u64,
+        samples: u64,
+    ) -> Result<[Samples; 2], AnyError> {
         let plan = WakeupPlan { source: self.source, warm_up, samples, before: self.sent };
         self.sent = *plan.numbers().end();
-        self.peer.start(Job::Sleep { way, plan })?;
-        let unknown = || WakeupError::Way { way, reason: "it is not open".to_owned() };
-        let (waker, state) = self.wakers.get_mut(&way).ok_or_else(unknown)?;
+        self.peer.start(Job::Sleep { mechanism, plan })?;
+        let (waker, state) = self.wakers.get_mut(&mechanism).ok_or("it is not open")?;
         let mut send = Samples::new();
         for number in plan.numbers() {
             await_sleep(self.common.blocked(), state, &self.peer.watch(), number)?;
             let mut message = Packet16::compose(number);
             let begin = plan.source.start();
             message.restamp(begin.0);
-            waker.send(message).map_err(|reason| WakeupError::Way { way, reason })?;
+            waker.send(message)?;
             let ticks = plan.source.stop().since(begin);
             if plan.counts(number) {
                 send.record(ticks);
             }
         }
         match self.peer.finish()? {
-            Answer::Woken(latency) => Ok(Woken { latency, send }),
-            _ => Err(PeerError::Failed("another job's answer".into()).into()),
+            Answer::Woken(latency) => Ok([latency, send]),
+            _ => Err("an answer to another job".into()),
         }
     }
 
-    /// Closes both ends of all ways.
-    pub fn close(mut self) -> Result<(), WakeupError> {
+    /// Closes both ends of all mechanisms.
+    fn close(mut self) -> Result<(), AnyError> {
         self.peer.call(Job::Close)?;
         Ok(())
     }
@@ -352,24 +324,24 @@ impl ThreadState {
 }
 
 /// Serves [`WAKEUP_ROLE`] in a child process until the parent hangs up.
-pub fn serve_child(context: &ChildContext) -> ExitCode {
+pub(super) fn serve_child(context: &ChildContext) -> ExitCode {
     peer::serve(context, || {
         let lines = Arc::new(SharedLines::map(context.memory()?)?);
         let common = Common { lines, namespace: Namespace::current()? };
-        let mut nights = BTreeMap::new();
+        let mut sleepers = BTreeMap::new();
         Ok(move |job, _: &Watch| match job {
-            Job::Open(way) => {
-                let night = common.night(way)?;
-                let thread = night.thread();
-                nights.insert(way, night);
+            Job::Open(mechanism) => {
+                let far_end = common.far_end(mechanism)?;
+                let thread = far_end.thread();
+                sleepers.insert(mechanism, far_end);
                 Ok(Answer::Opened { pid: std::process::id(), thread })
             }
-            Job::Sleep { way, plan } => {
-                let night = nights.get_mut(&way).ok_or("the way is not open")?;
-                night.spend(common.blocked(), &plan).map(Answer::Woken)
+            Job::Sleep { mechanism, plan } => {
+                let far_end = sleepers.get_mut(&mechanism).ok_or("the mechanism is not open")?;
+                far_end.spend(common.blocked(), &plan).map(Answer::Woken)
             }
             Job::Close => {
-                nights.clear();
+                sleepers.clear();
                 Ok(Answer::Closed)
             }
         })

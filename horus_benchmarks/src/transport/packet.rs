@@ -86,29 +86,3 @@ macro_rules! with_packet {
     };
 }
 pub(crate) use with_packet;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn packets_are_as_large_as_the_messages_they_stand_for() {
-        assert_eq!(Packet16::BYTES, size_of::<CmdVel>());
-        assert_eq!(Packet304::BYTES, size_of::<Imu>());
-        assert_eq!(Packet1480::BYTES, size_of::<LaserScan>());
-        let sizes = [Packet8::BYTES, Packet4096::BYTES, Packet16384::BYTES, Packet65536::BYTES];
-        assert_eq!(sizes, [8, 4096, 16_384, 65_536]);
-    }
-
-    #[test]
-    fn messages_of_robots_are_verified_like_any_other() {
-        let mut scan = LaserScan::compose(7);
-        scan.restamp(123);
-        assert_eq!((scan.check(7), scan.stamp()), (Ok(()), 123));
-        scan.ranges[100] = -scan.ranges[100];
-        assert!(scan.check(7).is_err());
-        let mut joints = JointCommand::compose(1);
-        joints.damping[3] = -joints.damping[3];
-        assert!(joints.check(1).is_err() && CmdVel::compose(1).check(1).is_ok());
-    }
-}

@@ -11,7 +11,7 @@ use horus_core::scheduler::{Context, Handle, Node, NodeResult, Scheduler};
 use horus_core::topic::Subscriber;
 use horus_shm::Namespace;
 
-use super::{Night, WakeupPlan, Way, ticks_of, topics};
+use super::{FarEnd, Mechanism, WakeupPlan, ticks_of, topics};
 use crate::measure::lines::SharedLines;
 use crate::measure::stats::Samples;
 use crate::measure::tsc::TickSource;
@@ -76,7 +76,7 @@ impl EventNode {
         namespace: &Arc<Namespace>,
         lines: &Arc<SharedLines>,
     ) -> Result<Self, String> {
-        let subscriber = topics::subscriber(namespace, Way::EventNode)?;
+        let subscriber = topics::subscriber(namespace, Mechanism::EventNode)?;
         let ((plans, orders), (told, rounds)) = (mpsc::channel(), mpsc::channel());
         let mut scheduler = Scheduler::new();
         scheduler.namespace(namespace);
@@ -117,7 +117,7 @@ fn thread_called(name: &str) -> Result<u32, String> {
     Err(format!("no thread is called '{name}'"))
 }
 
-impl Night for EventNode {
+impl FarEnd for EventNode {
     fn spend(&mut self, blocked: &AtomicU64, plan: &WakeupPlan) -> Result<Samples, String> {
         let ended = "the node's thread has ended";
         self.plans.send(*plan).map_err(|_| ended)?;

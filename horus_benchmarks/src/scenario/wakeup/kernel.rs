@@ -30,7 +30,7 @@ impl Futex {
     }
 }
 
-/// Where the two words of a message lie in the first line, for ways that carry none.
+/// Where the two words of a message lie in the first line, for mechanisms that carry none.
 pub(super) fn post(lines: &SharedLines, message: Packet16) {
     let words = &lines.line(0).words;
     // Relaxed: whatever wakes the other end orders them.

@@ -1,31 +1,79 @@
-//! Rounds of several ways to be woken, interleaved and compared.
+//! Rounds of several mechanisms, interleaved and compared.
 
 use std::error::Error;
+use std::process::ExitCode;
 
+use horus_core::topic::WakeEdge;
 use serde_json::{Value, json};
 
-use super::{WakeupPair, Way, Woken};
-use crate::measure::stats::{Alternation, Samples};
+use super::topics::awake_sends;
+use super::{Mechanism, WakeupPair};
+use crate::measure::micro::MicroPlan;
+use crate::measure::rounds::Rounds;
+use crate::measure::stats::{Ratio, Samples};
 use crate::report::goals::RATIOS;
 use crate::report::rows::{Row, SendCall};
-use crate::run::args::Effort;
+use crate::run::args::{Args, Effort};
 use crate::run::floor::{Floor, Placement};
 use crate::run::namespace::PrivateNamespace;
 use crate::run::progress::Progress;
 use crate::run::session::Session;
 use crate::scenario::comparison;
+use crate::scenario::entry::{self, Outcome};
 
-/// Seed of the bootstrap: the same samples give the same interval.
-const SEED: u64 = 7;
+const ABOUT: &str = "How long it takes to wake a receiver that is blocked in another process, from \
+before the send to after its blocked call returned: topics, a wait set, a bare futex, a pipe and, \
+with the feature iceoryx2, an iceoryx2 event. And what a send costs when nobody sleeps.";
+
+/// Wakes of a round, unless told otherwise; with `--quick`. Each takes a tenth of a millisecond.
+pub(in crate::scenario) const SAMPLES: (u64, u64) = (500, 200);
 
 /// Of the check of the counters: messages enough for a median.
 const CHECK: Effort = Effort { rounds: 1, warm_up: 100, samples: 2000 };
 
 const BASIS: &str = "TSC of both CPUs; asleep for 50 us before each send";
 
-/// Notes in the report whether times by the counters of both CPUs mean anything. The program's
-/// `main` serves [`FLOOR_ROLE`](crate::run::floor::FLOOR_ROLE).
-pub fn check_counters(session: &mut Session) -> Result<(), Box<dyn Error>> {
+/// Runs `wakeup_benchmark`.
+pub fn main() -> ExitCode {
+    entry::main("wakeup_benchmark", ABOUT, run)
+}
+
+fn run(mut args: Args) -> Outcome {
+    args.samples.get_or_insert(if args.quick { SAMPLES.1 } else { SAMPLES.0 });
+    let mut session = Session::begin(args)?;
+    check_counters(&mut session)?;
+    let private = PrivateNamespace::create()?;
+    let wanted = |one: &Mechanism| session.args.wants(one.id());
+    let mechanisms: Vec<Mechanism> = Mechanism::ALL.iter().copied().filter(wanted).collect();
+    compare(&mut session, &private, &mechanisms)?;
+    for (edge, name) in [(WakeEdge::Membarrier, "topic"), (WakeEdge::Fence, "topic_fence")] {
+        nobody_asleep(&mut session, &private, edge, name)?;
+    }
+    Ok(session.finish()?)
+}
+
+/// Sends on a topic whose reader has slept before and is awake.
+fn nobody_asleep(
+    session: &mut Session,
+    private: &PrivateNamespace,
+    edge: WakeEdge,
+    name: &str,
+) -> Outcome {
+    let id = format!("send_to_the_awake/{name}/16B");
+    if !session.args.wants(&id) {
+        return Ok(());
+    }
+    let batches = u64::from(session.effort.rounds) * session.effort.samples.div_ceil(10);
+    let source = session.clock.source();
+    let plan = MicroPlan { source, warm_up: batches.div_ceil(10), batches };
+    let micro = awake_sends(&private.open()?, edge, &plan)?;
+    let row = Row::micro(&id, &micro, &session.clock);
+    session.report.push(row, &format!("batches of {}", micro.batch));
+    Ok(())
+}
+
+/// Notes in the report whether times by the counters of both CPUs mean anything.
+pub fn check_counters(session: &mut Session) -> Outcome {
     let (mut floor, _) = Floor::new(Placement::CrossProcess, session.cpus, &session.clock, CHECK)?;
     let offset = floor.check_offset(&session.clock)?;
     session.report.set("tsc_offset/cross_process", serde_json::to_value(offset)?);
@@ -36,96 +84,72 @@ pub fn check_counters(session: &mut Session) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Everything that was measured of one way.
+/// The measured rounds of one mechanism: of the wake-up, and of the send.
 struct Measured {
-    way: Way,
-    latency: Samples,
+    mechanism: Mechanism,
+    latency: Rounds,
     send: Samples,
-    /// Median of each round, in ticks.
-    p50: Vec<f64>,
 }
 
-impl Measured {
-    fn new(way: Way) -> Measured {
-        Measured { way, latency: Samples::new(), send: Samples::new(), p50: Vec::new() }
-    }
-
-    fn take(&mut self, woken: &Woken, resolution: u64) {
-        self.latency.merge(&woken.latency);
-        self.send.merge(&woken.send);
-        self.p50.push(woken.latency.median_within(resolution));
-    }
-}
-
-/// A round of each way, again and again, so that all of them meet the machine in the same state;
-/// their rows, and the ratio of each to each, go into the report.
+/// Measures a round of each mechanism, again and again, so that all of them meet the machine in the
+/// same state. Their rows, and the ratio of each to each, go into the report.
 pub fn compare(
     session: &mut Session,
     private: &PrivateNamespace,
-    ways: &[Way],
-) -> Result<(), Box<dyn Error>> {
-    let all = measure(session, private, ways)?;
-    push_rows(session, &all);
-    Ok(())
+    mechanisms: &[Mechanism],
+) -> Outcome {
+    measure(session, private, mechanisms).map(drop)
 }
 
-/// The rows of ways that were measured, and the ratio of each to each.
-fn push_rows(session: &mut Session, all: &[Measured]) {
-    for one in all {
-        let row = Row::samples(one.way.id(), &one.latency, session.clock.ns_per_tick());
-        let send = one.send.percentiles(session.clock.ns_per_tick());
-        let send_ns = Some(SendCall { p50: send.p50, p99: send.p99 });
-        session.report.push(Row { send_ns, ..row }, BASIS);
-        let others = all.iter().filter(|other| other.way != one.way);
-        let ratios = others.filter_map(|other| ratio(one, other)).collect();
-        session.report.note(RATIOS, one.way.id(), Value::Object(ratios));
-    }
-}
-
-/// [`compare`] of ours and theirs, and the row `id` with the ratio of both.
+/// Runs [`compare`] of ours and theirs, and adds the row `id` with the ratio of both.
 pub fn duel(
     session: &mut Session,
     private: &PrivateNamespace,
     id: &str,
-    ways: [Way; 2],
-) -> Result<(), Box<dyn Error>> {
-    let all = measure(session, private, &ways)?;
-    push_rows(session, &all);
-    let [ours, theirs] = &all[..] else { return Err("two ways are compared".into()) };
-    let count = ours.latency.count() + theirs.latency.count();
+    mechanisms: [Mechanism; 2],
+) -> Outcome {
+    let all = measure(session, private, &mechanisms)?;
+    let count = all.iter().map(|one| one.latency.samples.count()).sum();
     let ns_per_tick = session.clock.ns_per_tick();
-    let ns = |one: &Measured| one.p50.iter().map(|p50| p50 * ns_per_tick).collect::<Vec<f64>>();
-    comparison::push(session, id, [&ns(ours), &ns(theirs)], count, BASIS)
+    let ns = |one: &Measured| -> Vec<f64> {
+        one.latency.medians.iter().map(|p50| p50 * ns_per_tick).collect()
+    };
+    comparison::push(session, id, [&ns(&all[0]), &ns(&all[1])], count, BASIS)
 }
 
-/// A round of each way, again and again.
 fn measure(
-    session: &Session,
+    session: &mut Session,
     private: &PrivateNamespace,
-    ways: &[Way],
+    mechanisms: &[Mechanism],
 ) -> Result<Vec<Measured>, Box<dyn Error>> {
     let (effort, clock) = (session.effort, &session.clock);
-    let mut pair = WakeupPair::start(ways, session.cpus, clock.source(), private)?;
-    let mut all: Vec<_> = ways.iter().copied().map(Measured::new).collect();
+    let mut pair = WakeupPair::start(mechanisms, session, private)?;
+    let new = |&mechanism| Measured { mechanism, latency: Rounds::default(), send: Samples::new() };
+    let mut all: Vec<_> = mechanisms.iter().map(new).collect();
     let progress = Progress::new(u64::from(effort.rounds) * all.len() as u64);
     for _ in 0..effort.rounds {
         for one in &mut all {
-            progress.label(one.way.id());
-            let woken = pair.round(one.way, effort.warm_up, effort.samples)?;
-            one.take(&woken, clock.resolution_ticks());
+            progress.label(one.mechanism.id());
+            let [latency, send] = pair.round(one.mechanism, effort.warm_up, effort.samples)?;
+            one.latency.add(&latency, clock.resolution_ticks());
+            one.send.merge(&send);
             progress.step();
         }
     }
     progress.finish();
     pair.close()?;
+    for one in &all {
+        let id = one.mechanism.id();
+        let row = Row::samples(id, &one.latency.samples, session.clock.ns_per_tick());
+        let send = one.send.percentiles(session.clock.ns_per_tick());
+        let send_ns = Some(SendCall { p50: send.p50, p99: send.p99 });
+        session.report.push(Row { send_ns, ..row }, BASIS);
+        let others = all.iter().filter(|other| other.mechanism != one.mechanism);
+        let ratios = others.filter_map(|other| {
+            let Ratio { median, low, high } = one.latency.ratio_to(&other.latency)?;
+            Some((other.mechanism.id().to_owned(), json!([median, low, high])))
+        });
+        session.report.note(RATIOS, id, Value::Object(ratios.collect()));
+    }
     Ok(all)
-}
-
-/// Returns how much longer `one` takes than `other`, round by round, for
-/// [`goals`](crate::report::goals).
-fn ratio(one: &Measured, other: &Measured) -> Option<(String, Value)> {
-    let mut pairs = Alternation::default();
-    one.p50.iter().zip(&other.p50).for_each(|(&one, &other)| pairs.push(other, one));
-    let ratio = pairs.ratio(SEED)?;
-    Some((other.way.id().to_owned(), json!([ratio.median, ratio.low, ratio.high])))
 }

@@ -6,10 +6,9 @@ use std::time::Duration;
 use horus_core::topic::{Publisher, Qos, Subscriber, Topic, TopicBuilder, WaitSet, WakeEdge};
 use horus_shm::Namespace;
 
-use super::{SET_TOPICS, Sleeper, Waker, Way, stalled};
-use crate::measure::micro::{Micro, MicroPlan, WORD_BATCH};
+use super::{Mechanism, SET_TOPICS, Sleeper, Waker, stalled};
+use crate::measure::micro::{self, Micro, MicroPlan, WORD_BATCH};
 use crate::measure::payload::Payload;
-use crate::measure::stats::Samples;
 use crate::measure::wait::STALL_LIMIT;
 use crate::transport::packet::Packet16;
 
@@ -20,11 +19,11 @@ fn builder(namespace: &Arc<Namespace>, name: &str, edge: WakeEdge) -> TopicBuild
     Topic::builder(name).namespace(namespace).qos(Qos::new().wake_edge(edge))
 }
 
-/// Name and edge of a way's topic.
-const fn topic(way: Way) -> (&'static str, WakeEdge) {
-    match way {
-        Way::TopicFence => ("wakeup_fence", WakeEdge::Fence),
-        Way::EventNode => ("wakeup_event", WakeEdge::Membarrier),
+/// Name and edge of a mechanism's topic.
+const fn topic(mechanism: Mechanism) -> (&'static str, WakeEdge) {
+    match mechanism {
+        Mechanism::TopicFence => ("wakeup_fence", WakeEdge::Fence),
+        Mechanism::EventNode => ("wakeup_event", WakeEdge::Membarrier),
         _ => ("wakeup", WakeEdge::Membarrier),
     }
 }
@@ -35,17 +34,17 @@ fn set_topic(index: usize) -> String {
 
 pub(super) fn publisher(
     namespace: &Arc<Namespace>,
-    way: Way,
+    mechanism: Mechanism,
 ) -> Result<Publisher<Packet16>, String> {
-    let (name, edge) = topic(way);
+    let (name, edge) = topic(mechanism);
     builder(namespace, name, edge).publisher().map_err(|error| error.to_string())
 }
 
 pub(super) fn subscriber(
     namespace: &Arc<Namespace>,
-    way: Way,
+    mechanism: Mechanism,
 ) -> Result<Subscriber<Packet16>, String> {
-    let (name, edge) = topic(way);
+    let (name, edge) = topic(mechanism);
     let subscriber = builder(namespace, name, edge).subscriber();
     let mut subscriber = subscriber.map_err(|error| error.to_string())?;
     subscriber.set_spin(Duration::ZERO);
@@ -113,7 +112,7 @@ impl Sleeper for Set {
 
 /// What a send costs while nobody sleeps: on a topic whose reader, in this process, has slept
 /// before. Timed in batches.
-pub fn awake_sends(
+pub(super) fn awake_sends(
     namespace: &Arc<Namespace>,
     edge: WakeEdge,
     plan: &MicroPlan,
@@ -128,21 +127,19 @@ pub fn awake_sends(
     if subscriber.recv_timeout(VAIN).is_ok() {
         return Err("a message that nobody sent".into());
     }
-    let mut micro = Micro { batches: Samples::new(), batch: WORD_BATCH, done: 0, verified: 0 };
     let message = Packet16::compose(1);
-    for batch in 0..plan.warm_up + plan.batches {
+    let mut outcome = Ok(());
+    let micro = micro::run(plan, WORD_BATCH, |_| {
         let start = plan.source.start();
         for _ in 0..WORD_BATCH {
-            publisher.send(message).map_err(|error| text(&error))?;
+            if let Err(error) = publisher.send(message) {
+                outcome = Err(error.to_string());
+            }
         }
         let ticks = plan.source.stop().since(start);
-        // The newest one tells that they were sent.
-        let arrived = subscriber.latest().is_some_and(|latest| latest.check(1).is_ok());
-        if batch >= plan.warm_up {
-            micro.batches.record(ticks);
-            micro.done += WORD_BATCH;
-            micro.verified += if arrived { WORD_BATCH } else { 0 };
-        }
-    }
+        // The newest one shows that they were sent.
+        (ticks, subscriber.latest().is_some_and(|latest| latest.check(1).is_ok()))
+    });
+    outcome?;
     Ok(micro)
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
@@ -87,20 +87,18 @@ pub(crate) struct Udp {
 /// The near side takes any port of one address that this run has to itself; the far side takes the
 /// same port of the next address. So either knows the other before it is there.
 pub(crate) fn udp(place: &Place<'_>) -> io::Result<Udp> {
-    let run =
-        if place.is_near() { std::process::id() } else { std::os::unix::process::parent_id() };
-    let run = if cfg!(test) { std::process::id() } else { run };
-    let [_, high, low, _] = (run << 8).to_be_bytes();
-    let address = |last| Ipv4Addr::new(127, high | 1, low, last);
     let file = place.directory().join(format!("udp-{}", place.number()));
     let (socket, peer) = if place.is_near() {
-        let socket = UdpSocket::bind((address(1), 0))?;
-        let port = socket.local_addr()?.port();
-        fs::write(&file, port.to_string())?;
-        (socket, (address(2), port))
+        let [_, high, low, _] = (std::process::id() << 8).to_be_bytes();
+        let socket = UdpSocket::bind((Ipv4Addr::new(127, high | 1, low, 1), 0))?;
+        let SocketAddr::V4(own) = socket.local_addr()? else {
+            unreachable!("it was bound to IPv4")
+        };
+        fs::write(&file, own.to_string())?;
+        (socket, SocketAddrV4::new(next(own), own.port()))
     } else {
-        let port = fs::read_to_string(&file)?.parse().map_err(io::Error::other)?;
-        (UdpSocket::bind((address(2), port))?, (address(1), port))
+        let peer: SocketAddrV4 = fs::read_to_string(&file)?.parse().map_err(io::Error::other)?;
+        (UdpSocket::bind((next(peer), peer.port()))?, peer)
     };
     socket.connect(peer)?;
     socket.set_nonblocking(true)?;
@@ -131,6 +129,11 @@ impl<P: Packet> Endpoint<P> for Udp {
     ) -> Result<bool, Corrupt> {
         self.batch.receive(self.socket.as_raw_fd(), message, each)
     }
+}
+
+/// Returns the address after that of the near side.
+fn next(near: SocketAddrV4) -> Ipv4Addr {
+    Ipv4Addr::from_bits(near.ip().to_bits() + 1)
 }
 
 /// A socket in the file system, polled.

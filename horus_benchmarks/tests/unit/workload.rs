@@ -1,12 +1,17 @@
-//! The ping-pong: counted, verified, alternated.
+//! The ping-pong is counted, verified and alternated.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::*;
-use crate::measure::endpoint::Closures;
-use crate::measure::pin;
+use horus_benchmarks::measure::endpoint::Closures;
+use horus_benchmarks::measure::endpoint::Endpoint;
+use horus_benchmarks::measure::payload::Payload;
+use horus_benchmarks::measure::pin;
+use horus_benchmarks::measure::stats::Samples;
+use horus_benchmarks::measure::tsc::{TickSource, TscClock};
+use horus_benchmarks::measure::wait::{WaitError, Watch};
+use horus_benchmarks::measure::workload::*;
 
 type Queue<P> = Arc<Mutex<VecDeque<P>>>;
 
@@ -84,6 +89,6 @@ fn alternation_pairs_every_round_and_swaps_the_order() {
     use Turn::{Floor as F, Subject as S};
     assert_eq!(order, [F, S, S, F, F, S, S, F]);
     assert_eq!((all.floor.sent, all.subject.received), (4, 4));
-    let ratio = all.pairs.ratio(1).unwrap();
+    let ratio = all.pairs.ratio().unwrap();
     assert!((ratio.median - 3.0).abs() < 1e-9);
 }

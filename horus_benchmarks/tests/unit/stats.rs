@@ -1,6 +1,6 @@
-//! Holds the statistics to slow, obvious versions of themselves.
+//! Percentiles, intervals and ratios are held to slow, obvious versions of themselves.
 
-use super::*;
+use horus_benchmarks::measure::stats::*;
 
 const QUANTILES: [f64; 7] = [0.1, 0.25, 0.5, 0.9, 0.99, 0.999, 0.9999];
 
@@ -249,7 +249,7 @@ fn ratio_of_proportional_rounds_is_exact_however_noisy_the_rounds() {
         let floor = 100.0 + f64::from(round * 37 % 11);
         alternation.push(floor, floor * 1.25);
     }
-    let ratio = alternation.ratio(1).unwrap();
+    let ratio = alternation.ratio().unwrap();
     assert_eq!(alternation.rounds(), 20);
     for found in [ratio.median, ratio.low, ratio.high] {
         assert!((found - 1.25).abs() < 1e-12);

@@ -1,0 +1,25 @@
+//! The parts of the benchmarks, each by itself.
+
+use horus_testing as _;
+
+mod args;
+mod bracket;
+mod compare;
+mod connection;
+mod csv;
+mod floor;
+mod histograms;
+mod lines;
+mod loopback;
+mod micro;
+mod namespace;
+mod packet;
+mod payload;
+mod peer;
+mod record;
+mod rows;
+mod spread;
+mod stats;
+mod stream;
+mod wait;
+mod workload;

@@ -1,0 +1,50 @@
+//! A far end answers jobs, and ends with its near end.
+
+use horus_benchmarks::measure::pin;
+use horus_benchmarks::measure::wait::WaitError;
+use horus_benchmarks::measure::wait::Watch;
+use horus_benchmarks::run::peer::*;
+
+fn any_cpu() -> usize {
+    pin::allowed_cpus().unwrap()[0]
+}
+
+#[test]
+fn a_thread_answers_jobs_in_order_and_reports_failures() {
+    let mut total = 0;
+    let service = move |job: i64, _: &Watch| {
+        total += job;
+        if job < 0 { Err(format!("{job} is negative")) } else { Ok(total) }
+    };
+    let mut peer = Peer::thread(any_cpu(), true, move || service).unwrap();
+    assert_eq!(peer.call(2).unwrap(), 2);
+    assert_eq!(peer.call(3).unwrap(), 5);
+    let error = peer.call(-1).unwrap_err();
+    assert_eq!(error.to_string(), "the far end failed: -1 is negative");
+}
+
+#[test]
+fn a_waiting_thread_ends_when_its_peer_is_dropped() {
+    let service = |(): (), watch: &Watch| -> Result<(), String> {
+        watch.spin_until(|| None::<()>).map_err(|error| error.to_string())
+    };
+    let mut peer = Peer::thread(any_cpu(), true, move || service).unwrap();
+    peer.start(()).unwrap();
+    drop(peer);
+}
+
+#[test]
+fn a_near_wait_ends_when_the_far_thread_panics() {
+    let service = |(): (), _: &Watch| -> Result<(), String> { panic!("on purpose") };
+    let mut peer = Peer::thread(any_cpu(), true, move || service).unwrap();
+    peer.start(()).unwrap();
+    assert_eq!(peer.watch().spin_until(|| None::<()>), Err(WaitError::PeerGone));
+    assert!(matches!(peer.finish(), Err(PeerError::ThreadEnded)));
+}
+
+#[test]
+fn an_impossible_cpu_is_the_answer_to_the_first_job() {
+    let service = |(): (), _: &Watch| Ok(());
+    let mut peer = Peer::<(), ()>::thread(1 << 20, false, move || service).unwrap();
+    assert!(peer.call(()).is_err());
+}
