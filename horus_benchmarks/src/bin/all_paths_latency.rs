@@ -40,7 +40,7 @@ const STREAMS: [Carrier; 5] = [
 ];
 
 fn main() -> ExitCode {
-    entry::main(NAME, ABOUT, run)
+    entry::main(NAME, ABOUT, &[], run)
 }
 
 fn run(args: Args) -> Outcome {

@@ -34,7 +34,7 @@ const PARTS: (u32, u32) = (9, 31);
 const SIZES: [usize; 5] = [8, 16, 64, 256, 1024];
 
 fn main() -> ExitCode {
-    entry::main(NAME, ABOUT, run)
+    entry::main(NAME, ABOUT, &[], run)
 }
 
 fn run(mut args: Args) -> Outcome {

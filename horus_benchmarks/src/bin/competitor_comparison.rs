@@ -29,7 +29,7 @@ const DURATION: (Duration, Duration) = (Duration::from_millis(200), Duration::fr
 const SIZES: [usize; 7] = [8, 32, 304, 1480, 4096, 16_384, 65_536];
 
 fn main() -> ExitCode {
-    entry::main(NAME, ABOUT, run)
+    entry::main(NAME, ABOUT, &[], run)
 }
 
 fn run(mut args: Args) -> Outcome {

@@ -24,7 +24,7 @@ const SIZES: [usize; 7] = [8, 16, 304, 1480, 4096, 16_384, 65_536];
 const STREAMS: [Carrier; 3] = [Carrier::SpscShm, Carrier::MpscShm, Carrier::FanoutShm];
 
 fn main() -> ExitCode {
-    entry::main(NAME, ABOUT, run)
+    entry::main(NAME, ABOUT, &[], run)
 }
 
 fn run(args: Args) -> Outcome {

@@ -18,7 +18,7 @@ publish as fast as they can.";
 const RINGS: [Carrier; 2] = [Carrier::FanoutShmDuplex, Carrier::TopicDuplex];
 
 fn main() -> ExitCode {
-    entry::main(NAME, ABOUT, run)
+    entry::main(NAME, ABOUT, &[], run)
 }
 
 fn run(args: Args) -> Outcome {

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use horus_benchmarks::run::args::Args;
 use horus_benchmarks::scenario::entry::{self, Outcome};
+use horus_benchmarks::scenario::wakeup;
 
 const NAME: &str = "iceoryx2_comparison";
 
@@ -12,7 +13,7 @@ threads, between two processes, two processes that each publish and subscribe, t
 waking a sleeper. Needs the feature iceoryx2.";
 
 fn main() -> ExitCode {
-    entry::main(NAME, ABOUT, run)
+    entry::main(NAME, ABOUT, &[wakeup::ROLE], run)
 }
 
 #[cfg(not(feature = "iceoryx2"))]

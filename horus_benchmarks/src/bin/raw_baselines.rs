@@ -7,7 +7,9 @@ use std::process::ExitCode;
 use horus_benchmarks::measure::lines::SharedLines;
 use horus_benchmarks::measure::micro::{self, Micro, MicroPlan};
 use horus_benchmarks::measure::payload::size_label;
-use horus_benchmarks::measure::workload::{Turn, alternate};
+use horus_benchmarks::measure::rounds::alternating;
+use horus_benchmarks::measure::stats::Alternation;
+use horus_benchmarks::measure::workload::Round;
 use horus_benchmarks::report::rows::Row;
 use horus_benchmarks::run::args::Args;
 use horus_benchmarks::run::bounce::PAUSES_MAX;
@@ -23,7 +25,7 @@ const ABOUT: &str = "What the hardware does without any ring: atomic ping-pong b
 in one process and between two, store and load, memcpy, a shared mapping, the timer.";
 
 fn main() -> ExitCode {
-    entry::main(NAME, ABOUT, run)
+    entry::main(NAME, ABOUT, &[], run)
 }
 
 fn run(args: Args) -> Outcome {
@@ -47,11 +49,14 @@ fn ping_pong(session: &mut Session, placement: Placement) -> Result<(), Box<dyn 
     let progress = Progress::new(u64::from(effort.rounds) * 2);
     progress.label(&format!("floor/{}", placement.id()));
     let (mut floor, spin) = Floor::new(placement, session.cpus, &session.clock, effort)?;
-    let all = alternate(effort.rounds, &session.clock, |turn| {
-        progress.step();
-        let lines = if turn == Turn::Floor { Lines::Two } else { Lines::One };
-        floor.round(lines, effort.warm_up, effort.samples)
-    })?;
+    let mut all: [Vec<Round>; 2] = Default::default();
+    for number in 0..effort.rounds {
+        for index in alternating(number, all.len()) {
+            progress.step();
+            let lines = [Lines::Two, Lines::One][index];
+            all[index].push(floor.round(lines, effort.warm_up, effort.samples)?);
+        }
+    }
     let offset = floor.check_offset(&session.clock)?;
     progress.finish();
 
@@ -62,10 +67,13 @@ fn ping_pong(session: &mut Session, placement: Placement) -> Result<(), Box<dyn 
         let warning = format!("{place}: the CPUs' counters differ by {:.0} ns", offset.offset_ns);
         session.report.machine.warnings.push(warning);
     }
-    let Some(all) = all else { return Ok(()) };
-    let ratio = all.pairs.ratio();
-    let one = Row::latency(&one_id, &all.subject, &session.clock).with_floor_ratio(ratio);
-    let two = Row::latency(&two_id, &all.floor, &session.clock);
+    let p50_ns = |rounds: &Vec<Round>| -> Vec<f64> {
+        rounds.iter().map(|round| round.p50_ns(&session.clock)).collect()
+    };
+    let ratio = Alternation::of(&p50_ns(&all[0]), &p50_ns(&all[1])).ratio();
+    let [Some(two), Some(one)] = all.map(|rounds| Round::merged(&rounds)) else { return Ok(()) };
+    let one = Row::latency(&one_id, &one, &session.clock).with_floor_ratio(ratio);
+    let two = Row::latency(&two_id, &two, &session.clock);
     add(session, one, &spin_basis(&spin.one_line));
     add(session, two, &spin_basis(&spin.two_lines));
     Ok(())

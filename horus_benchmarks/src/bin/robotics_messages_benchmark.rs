@@ -17,7 +17,7 @@ robots, over a topic, between two threads and between two processes; and how muc
 of the usual control loops that is.";
 
 fn main() -> ExitCode {
-    entry::main(NAME, ABOUT, run)
+    entry::main(NAME, ABOUT, &[], run)
 }
 
 fn run(args: Args) -> Outcome {

@@ -73,7 +73,7 @@ const PRIORITY: u8 = 80;
 const REFUSED: &str = "refused";
 
 fn main() -> ExitCode {
-    entry::main(NAME, ABOUT, run)
+    entry::main(NAME, ABOUT, &[wakeup::ROLE], run)
 }
 
 fn run(mut args: Args) -> Outcome {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::measure::endpoint::Endpoint;
 use crate::measure::payload::{Corrupt, Payload};
-use crate::measure::stats::{Alternation, Samples};
+use crate::measure::stats::Samples;
 use crate::measure::tsc::{TickSource, Ticks, TscClock};
 use crate::measure::wait::{WaitError, Watch};
 
@@ -208,56 +208,4 @@ pub fn far_end<P: Payload>(
         echo.echoed += 1;
     }
     Ok(echo)
-}
-
-/// Whose round it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
-    /// The floor's: what the subject is compared with.
-    Floor,
-    /// The subject's: what is measured.
-    Subject,
-}
-
-/// What alternating rounds gave.
-#[derive(Debug, Clone)]
-pub struct Alternated {
-    /// All rounds of the floor, merged.
-    pub floor: Round,
-    /// All rounds of the subject, merged.
-    pub subject: Round,
-    /// The medians of each pair in nanoseconds of one way.
-    pub pairs: Alternation,
-}
-
-/// Runs `rounds` pairs of a floor round and a subject round, next to each other; every other pair
-/// in the opposite order, so that a drift of the machine favours neither.
-///
-/// Returns `None` if `rounds` is 0.
-pub fn alternate<E>(
-    rounds: u32,
-    clock: &TscClock,
-    mut run: impl FnMut(Turn) -> Result<Round, E>,
-) -> Result<Option<Alternated>, E> {
-    let mut all: Option<Alternated> = None;
-    for number in 0..rounds {
-        let (floor, subject) = if number % 2 == 0 {
-            let floor = run(Turn::Floor)?;
-            (floor, run(Turn::Subject)?)
-        } else {
-            let subject = run(Turn::Subject)?;
-            (run(Turn::Floor)?, subject)
-        };
-        let pair = (floor.p50_ns(clock), subject.p50_ns(clock));
-        let all = match &mut all {
-            Some(all) => {
-                all.floor.merge(&floor);
-                all.subject.merge(&subject);
-                all
-            }
-            None => all.insert(Alternated { floor, subject, pairs: Alternation::default() }),
-        };
-        all.pairs.push(pair.0, pair.1);
-    }
-    Ok(all)
 }

@@ -5,6 +5,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use crate::measure::micro::{Micro, MicroPlan};
+use crate::measure::rounds::alternating;
 use crate::measure::stats::{self, Alternation};
 use crate::measure::stream::Streamed;
 use crate::measure::workload::{Round, Timing};
@@ -138,7 +139,7 @@ impl<'a> Comparison<'a> {
         for number in 0..effort.rounds {
             let floor = self.floor.round(Lines::Two, effort.warm_up, effort.samples)?;
             floors.push(floor.p50_ns(&self.session.clock));
-            for index in order(number, all.len()) {
+            for index in alternating(number, all.len()) {
                 // WHY: two ends lock into a rhythm that stays as long as the memory does.
                 let (carrier, size) = (group.candidates[index], group.size);
                 self.connection.open(Transport { carrier, size })?;
@@ -173,7 +174,7 @@ impl<'a> Comparison<'a> {
         // WHY: the command line limits it for those who only want to see that all works.
         let messages_max = self.session.effort.samples.saturating_mul(STREAM_FACTOR);
         for number in 0..rounds {
-            for index in order(number, all.len()) {
+            for index in alternating(number, all.len()) {
                 let (carrier, size) = (group.candidates[index], group.size);
                 self.connection.open(Transport { carrier, size })?;
                 let (_, probe) = self.connection.stream(PROBE_MESSAGES.min(messages_max))?;
@@ -229,11 +230,6 @@ fn empty<M>(group: &Group) -> Vec<Measured<M>> {
     group.candidates.iter().map(|_| Measured { rounds: Vec::new(), figures: Vec::new() }).collect()
 }
 
-/// Returns the order of a round: every other one is backwards, so that a drift favours nobody.
-fn order(round: u32, count: usize) -> impl Iterator<Item = usize> {
-    (0..count).map(move |index| if round.is_multiple_of(2) { index } else { count - 1 - index })
-}
-
 /// Adds the row `id` that compares figures of rounds next to each other, of `count` messages.
 pub fn push(
     session: &mut Session,
@@ -263,7 +259,7 @@ pub fn same_thread(
     let (mut p50_ns, mut next_seq) = ([Vec::new(), Vec::new()], [1, 1]);
     let mut all: [Option<Micro>; 2] = [None, None];
     for round in 0..effort.rounds {
-        for turn in order(round, drivers.len()) {
+        for turn in alternating(round, drivers.len()) {
             let micro = drivers[turn].loop_round(&plan, next_seq[turn])?;
             next_seq[turn] += (plan.warm_up + plan.batches) * micro.batch;
             let ticks = micro.batches.median_within(clock.resolution_ticks());

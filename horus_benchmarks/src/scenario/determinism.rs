@@ -56,7 +56,7 @@ const BETWEEN_TWO: &str = "RTT/2, each timed by itself";
 
 /// Runs `determinism_benchmark`.
 pub fn main() -> ExitCode {
-    entry::main("determinism_benchmark", ABOUT, run)
+    entry::main("determinism_benchmark", ABOUT, &[], run)
 }
 
 fn run(args: Args) -> Outcome {

@@ -30,11 +30,11 @@ use crate::run::namespace::PrivateNamespace;
 use crate::run::peer::{self, Peer};
 use crate::run::progress::Progress;
 use crate::run::session::Session;
-use crate::scenario::entry::{self, Outcome};
+use crate::scenario::entry::{self, Outcome, Role};
 use crate::transport::packet::Packet16;
 
 /// The role of the child process that receives.
-pub(super) const LARGE_ROLE: &str = "large";
+const ROLE: Role = ("large", serve_child);
 
 const ABOUT: &str = "Messages of 4 KiB to 8 MiB between two processes: copied in and out, or made \
 and read where they lie, beside a copy of as many bytes within one process. Timed from before the \
@@ -72,7 +72,7 @@ type AnyError = Box<dyn Error>;
 
 /// Runs `large_message_benchmark`.
 pub fn main() -> ExitCode {
-    entry::main("large_message_benchmark", ABOUT, run)
+    entry::main("large_message_benchmark", ABOUT, &[ROLE], run)
 }
 
 fn run(mut args: Args) -> Outcome {
@@ -192,7 +192,7 @@ impl Pair {
     /// Starts the far end, pinned to the far CPU.
     fn start(session: &Session, private: &PrivateNamespace) -> Result<Pair, AnyError> {
         let (cpus, env) = (session.cpus, &private.environment());
-        let (role, cpu, share_cpu) = (LARGE_ROLE, cpus.far, cpus.oversubscribed());
+        let (role, cpu, share_cpu) = (ROLE.0, cpus.far, cpus.oversubscribed());
         let peer = Peer::process(&ChildSpec { role, cpu, share_cpu, memory: None, env })?;
         let (namespace, source) = (private.open()?, session.clock.source());
         Ok(Pair { namespace, peer, source, near: None, opened: 0 })
@@ -290,8 +290,8 @@ impl Far {
     }
 }
 
-/// Serves [`LARGE_ROLE`] in a child process until the parent hangs up.
-pub(super) fn serve_child(context: &ChildContext) -> ExitCode {
+/// Serves [`ROLE`] in a child process until the parent hangs up.
+fn serve_child(context: &ChildContext) -> ExitCode {
     peer::serve(context, || {
         let namespace = Namespace::current()?;
         let mut open: Option<Far> = None;

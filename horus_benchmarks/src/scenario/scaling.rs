@@ -27,11 +27,11 @@ use crate::run::namespace::PrivateNamespace;
 use crate::run::peer::{self, Peer, PeerError};
 use crate::run::progress::Progress;
 use crate::run::session::Session;
-use crate::scenario::entry::{self, Outcome};
+use crate::scenario::entry::{self, Outcome, Role};
 use crate::transport::packet::Packet16;
 
 /// The role of a child process that publishes or subscribes.
-pub(super) const SCALING_ROLE: &str = "scaling";
+const ROLE: Role = ("scaling", serve_child);
 
 const ABOUT: &str = "Publishers and subscribers of one topic, 1 to 8 of each, as threads and as \
 processes: messages delivered a second to all of them together and by member, and messages lost. \
@@ -58,7 +58,7 @@ type AnyError = Box<dyn Error>;
 
 /// Runs `scalability_benchmark`.
 pub fn main() -> ExitCode {
-    entry::main("scalability_benchmark", ABOUT, run)
+    entry::main("scalability_benchmark", ABOUT, &[ROLE], run)
 }
 
 fn run(args: Args) -> Outcome {
@@ -214,7 +214,7 @@ impl Workers {
                 let namespace = Arc::clone(&namespace);
                 return Peer::thread(cpu, share_cpu, move || service(namespace));
             }
-            let role = SCALING_ROLE;
+            let role = ROLE.0;
             Peer::process(&ChildSpec { role, cpu, share_cpu, memory: None, env })
         };
         let producers = (0..crowd.producers).map(&member).collect::<Result<_, _>>()?;
@@ -265,8 +265,8 @@ impl Workers {
     }
 }
 
-/// Serves [`SCALING_ROLE`] in a child process until the parent hangs up.
-pub(super) fn serve_child(context: &ChildContext) -> ExitCode {
+/// Serves [`ROLE`] in a child process until the parent hangs up.
+fn serve_child(context: &ChildContext) -> ExitCode {
     peer::serve(context, || Ok(service(Namespace::current()?)))
 }
 

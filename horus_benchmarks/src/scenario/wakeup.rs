@@ -34,12 +34,13 @@ use crate::run::child::{ChildContext, ChildSpec};
 use crate::run::namespace::PrivateNamespace;
 use crate::run::peer::{self, Peer};
 use crate::run::session::Session;
+use crate::scenario::entry::Role;
 use crate::transport::packet::Packet16;
 
 pub use rounds::{check_counters, compare, duel, main};
 
 /// The role of the child process that sleeps.
-pub(super) const WAKEUP_ROLE: &str = "wakeup";
+pub const ROLE: Role = ("wakeup", serve_child);
 
 /// How long the far end is left asleep before it is woken.
 const SETTLE: Duration = Duration::from_micros(50);
@@ -230,7 +231,7 @@ impl WakeupPair {
     ) -> Result<Self, AnyError> {
         let (cpus, lines) = (session.cpus, Arc::new(SharedLines::create()?));
         let mut peer: Peer<Job, Answer> = Peer::process(&ChildSpec {
-            role: WAKEUP_ROLE,
+            role: ROLE.0,
             cpu: cpus.far,
             share_cpu: cpus.oversubscribed(),
             memory: Some(lines.as_fd()),
@@ -323,8 +324,8 @@ impl ThreadState {
     }
 }
 
-/// Serves [`WAKEUP_ROLE`] in a child process until the parent hangs up.
-pub(super) fn serve_child(context: &ChildContext) -> ExitCode {
+/// Serves [`ROLE`] in a child process until the parent hangs up.
+fn serve_child(context: &ChildContext) -> ExitCode {
     peer::serve(context, || {
         let lines = Arc::new(SharedLines::map(context.memory()?)?);
         let common = Common { lines, namespace: Namespace::current()? };

@@ -32,6 +32,10 @@ pub const CAPACITY_LARGE: u64 = 32;
 /// Bytes that a datagram of UDP can carry.
 const UDP_BYTES_MAX: usize = 65_507;
 
+/// The calls for datagrams of both kinds.
+const DATAGRAMS: &str = "connected, not blocking, polled, 4 MiB of buffer requested; send; recv, \
+streams received by recvmmsg of up to 64";
+
 /// A ring, topic, channel, socket or pipe, with the number of its endpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Carrier {
@@ -74,16 +78,12 @@ pub enum Carrier {
     /// POSIX message queues.
     MessageQueue,
     /// A service of iceoryx2, 1:1.
-    #[cfg(feature = "iceoryx2")]
     Iceoryx2,
     /// The same within a process.
-    #[cfg(feature = "iceoryx2")]
     Iceoryx2Local,
     /// The same with room for a stream, and nothing lost.
-    #[cfg(feature = "iceoryx2")]
     Iceoryx2Stream,
     /// A service of iceoryx2, N:N: each side publishes and subscribes.
-    #[cfg(feature = "iceoryx2")]
     Iceoryx2Duplex,
 }
 
@@ -125,36 +125,25 @@ impl Maker {
         [Direct, Spsc, Rtrb, Disruptor, Crossbeam, Std, Kanal, Flume]
     };
 
-    /// The name in ids.
-    const fn id(self) -> &'static str {
+    /// The name in ids, and the calls that are timed.
+    const fn texts(self) -> (&'static str, &'static str) {
+        const OURS: &str = "try_send_ref, try_recv_into; streams received by drain_in_place";
         match self {
-            Maker::Direct => "direct",
-            Maker::Spsc => "spsc",
-            Maker::Spmc => "spmc",
-            Maker::Mpsc => "mpsc",
-            Maker::Fanout => "fanout",
-            Maker::Rtrb => "rtrb",
-            Maker::Disruptor => "disruptor",
-            Maker::Crossbeam => "crossbeam",
-            Maker::Std => "std",
-            Maker::Kanal => "kanal",
-            Maker::Flume => "flume",
-        }
-    }
-
-    /// The calls that are timed.
-    const fn basis(self) -> &'static str {
-        match self {
-            Maker::Direct => "try_send, try_recv",
-            Maker::Spsc | Maker::Spmc | Maker::Mpsc | Maker::Fanout => {
-                "try_send_ref, try_recv_into; streams received by drain_in_place"
+            Maker::Direct => ("direct", "try_send, try_recv"),
+            Maker::Spsc => ("spsc", OURS),
+            Maker::Spmc => ("spmc", OURS),
+            Maker::Mpsc => ("mpsc", OURS),
+            Maker::Fanout => ("fanout", OURS),
+            Maker::Rtrb => ("rtrb", "push, pop; streams received by read_chunk of all there is"),
+            Maker::Disruptor => {
+                ("disruptor", "BusySpin; try_publish, EventPoller::poll of all there is")
             }
-            Maker::Rtrb => "push, pop; streams received by read_chunk of all there is",
-            Maker::Disruptor => "BusySpin; try_publish, EventPoller::poll of all there is",
-            Maker::Crossbeam => "bounded; try_send, try_recv",
-            Maker::Std => "sync_channel; try_send, try_recv",
-            Maker::Kanal => "bounded; try_send, try_recv; streams received by drain_into",
-            Maker::Flume => "bounded; try_send, try_recv; streams received by drain",
+            Maker::Crossbeam => ("crossbeam", "bounded; try_send, try_recv"),
+            Maker::Std => ("std", "sync_channel; try_send, try_recv"),
+            Maker::Kanal => {
+                ("kanal", "bounded; try_send, try_recv; streams received by drain_into")
+            }
+            Maker::Flume => ("flume", "bounded; try_send, try_recv; streams received by drain"),
         }
     }
 }
@@ -219,116 +208,101 @@ impl Carrier {
         Carrier::MessageQueue,
     ];
 
+    /// The name in ids, and what the report says of endpoints and calls.
+    const fn texts(self) -> (&'static str, &'static str) {
+        match self {
+            Carrier::SpscShm => ("spsc_shm", "1:1, gated-only"),
+            Carrier::MpscShm => ("mpsc_shm", "2:1, gated-only, producers in turn"),
+            Carrier::SpmcShm => ("spmc_shm", "1:2, open lane, both receive"),
+            Carrier::FanoutShm => ("fanout_shm", "1:1, open lane"),
+            Carrier::FanoutShm2p2s => {
+                ("fanout_shm_2p2s", "2:2, open lanes, producers in turn, both receive")
+            }
+            Carrier::PodShm => ("pod_shm", "1:1, latest()"),
+            Carrier::Topic => (
+                "topic",
+                "1:1, best-effort topic (open lane); send; recv_into, streams received by drain",
+            ),
+            Carrier::TopicReliable => (
+                "topic_reliable",
+                "1:1, reliable topic; send; recv_into, streams received by drain",
+            ),
+            Carrier::TopicDefault => {
+                ("topic_default", "1:1, best-effort topic, default capacity; send, recv_into")
+            }
+            Carrier::TopicLoan => {
+                ("topic_loan", "1:1, best-effort topic, default capacity; loan, publish, borrow")
+            }
+            Carrier::FanoutShmDuplex => {
+                ("fanout_shm_duplex", "2:2 on one ring, both sides publish and subscribe")
+            }
+            Carrier::TopicDuplex => {
+                ("topic_duplex", "2:2 on one best-effort topic, both sides publish and subscribe")
+            }
+            // WHY another name: it is compared in two shapes.
+            Carrier::Channel(Maker::Fanout, Shape::OneToTwo) => {
+                ("fanout_broadcast", Maker::Fanout.texts().1)
+            }
+            Carrier::Channel(maker, _) => maker.texts(),
+            Carrier::HeadTailRing => (
+                "head_tail_ring",
+                "head and tail in lines of their own, each endpoint caches the other; streams \
+                 received in place, all there is at once",
+            ),
+            Carrier::Udp => ("udp", DATAGRAMS),
+            Carrier::UnixDatagram => ("unix_datagram", DATAGRAMS),
+            Carrier::UnixStream => (
+                "unix_stream",
+                "not blocking, polled, 4 MiB of buffer requested; write; read, streams received \
+                 by reads of up to 256 KiB",
+            ),
+            Carrier::Pipe => (
+                "pipe",
+                "not blocking, polled, 1 MiB of buffer requested; write; read, streams received \
+                 by reads of up to 256 KiB",
+            ),
+            Carrier::MessageQueue => (
+                "posix_mq",
+                "not blocking, polled, as many messages as are allowed; mq_send; mq_receive, also \
+                 of streams: there is no call for several",
+            ),
+            Carrier::Iceoryx2 => {
+                ("iceoryx2", "1:1, ipc service, buffer of 1 that overflows, loaned ahead")
+            }
+            Carrier::Iceoryx2Local => {
+                ("iceoryx2_local", "1:1, local service, buffer of 1 that overflows, loaned ahead")
+            }
+            Carrier::Iceoryx2Stream => {
+                ("iceoryx2_stream", "1:1, ipc service, buffer of 256, RetryUntilDelivered")
+            }
+            Carrier::Iceoryx2Duplex => {
+                ("iceoryx2_duplex", "2:2, ipc service, both sides publish and subscribe")
+            }
+        }
+    }
+
     /// The name in ids.
     pub const fn id(self) -> &'static str {
-        match self {
-            Carrier::SpscShm => "spsc_shm",
-            Carrier::MpscShm => "mpsc_shm",
-            Carrier::SpmcShm => "spmc_shm",
-            Carrier::FanoutShm => "fanout_shm",
-            Carrier::FanoutShm2p2s => "fanout_shm_2p2s",
-            Carrier::PodShm => "pod_shm",
-            Carrier::Topic => "topic",
-            Carrier::TopicReliable => "topic_reliable",
-            Carrier::TopicDefault => "topic_default",
-            Carrier::TopicLoan => "topic_loan",
-            Carrier::FanoutShmDuplex => "fanout_shm_duplex",
-            Carrier::TopicDuplex => "topic_duplex",
-            // WHY another name: it is compared in two shapes.
-            Carrier::Channel(Maker::Fanout, Shape::OneToTwo) => "fanout_broadcast",
-            Carrier::Channel(maker, _) => maker.id(),
-            Carrier::HeadTailRing => "head_tail_ring",
-            Carrier::Udp => "udp",
-            Carrier::UnixDatagram => "unix_datagram",
-            Carrier::UnixStream => "unix_stream",
-            Carrier::Pipe => "pipe",
-            Carrier::MessageQueue => "posix_mq",
-            #[cfg(feature = "iceoryx2")]
-            Carrier::Iceoryx2 => "iceoryx2",
-            #[cfg(feature = "iceoryx2")]
-            Carrier::Iceoryx2Local => "iceoryx2_local",
-            #[cfg(feature = "iceoryx2")]
-            Carrier::Iceoryx2Stream => "iceoryx2_stream",
-            #[cfg(feature = "iceoryx2")]
-            Carrier::Iceoryx2Duplex => "iceoryx2_duplex",
-        }
+        self.texts().0
     }
 
     /// Describes for the report how many endpoints there are, and which calls are timed.
     pub fn basis(self) -> String {
-        let text = match self {
-            Carrier::SpscShm => "1:1, gated-only",
-            Carrier::MpscShm => "2:1, gated-only, producers in turn",
-            Carrier::SpmcShm => "1:2, open lane, both receive",
-            Carrier::FanoutShm => "1:1, open lane",
-            Carrier::FanoutShm2p2s => "2:2, open lanes, producers in turn, both receive",
-            Carrier::PodShm => "1:1, latest()",
-            Carrier::Topic => {
-                "1:1, best-effort topic (open lane); send; recv_into, streams received by drain"
-            }
-            Carrier::TopicReliable => {
-                "1:1, reliable topic; send; recv_into, streams received by drain"
-            }
-            Carrier::TopicDefault => "1:1, best-effort topic, default capacity; send, recv_into",
-            Carrier::TopicLoan => "1:1, best-effort topic, default capacity; loan, publish, borrow",
-            Carrier::FanoutShmDuplex => "2:2 on one ring, both sides publish and subscribe",
-            Carrier::TopicDuplex => {
-                "2:2 on one best-effort topic, both sides publish and subscribe"
-            }
-            Carrier::Channel(maker, shape) => {
-                return format!("channel, {}; {}", shape.basis(), maker.basis());
-            }
-            Carrier::HeadTailRing => {
-                "head and tail in lines of their own, each endpoint caches the other; streams \
-                 received in place, all there is at once"
-            }
-            Carrier::Udp | Carrier::UnixDatagram => {
-                "connected, not blocking, polled, 4 MiB of buffer requested; send; recv, streams \
-                 received by recvmmsg of up to 64"
-            }
-            Carrier::UnixStream => {
-                "not blocking, polled, 4 MiB of buffer requested; write; read, streams received \
-                 by reads of up to 256 KiB"
-            }
-            Carrier::Pipe => {
-                "not blocking, polled, 1 MiB of buffer requested; write; read, streams received \
-                 by reads of up to 256 KiB"
-            }
-            Carrier::MessageQueue => {
-                "not blocking, polled, as many messages as are allowed; mq_send; mq_receive, also \
-                 of streams: there is no call for several"
-            }
-            #[cfg(feature = "iceoryx2")]
-            Carrier::Iceoryx2 => "1:1, ipc service, buffer of 1 that overflows, loaned ahead",
-            #[cfg(feature = "iceoryx2")]
-            Carrier::Iceoryx2Local => {
-                "1:1, local service, buffer of 1 that overflows, loaned ahead"
-            }
-            #[cfg(feature = "iceoryx2")]
-            Carrier::Iceoryx2Stream => "1:1, ipc service, buffer of 256, RetryUntilDelivered",
-            #[cfg(feature = "iceoryx2")]
-            Carrier::Iceoryx2Duplex => "2:2, ipc service, both sides publish and subscribe",
-        };
-        text.to_owned()
+        match self {
+            Carrier::Channel(_, shape) => format!("channel, {}; {}", shape.basis(), self.texts().1),
+            _ => self.texts().1.to_owned(),
+        }
     }
 
     /// Returns true for our own, which are compared with all that are not.
     pub const fn is_ours(self) -> bool {
+        use Carrier as C;
         use Maker::{Direct, Fanout, Mpsc, Spmc, Spsc};
         match self {
-            Carrier::Channel(Direct | Spsc | Spmc | Mpsc | Fanout, _) => true,
-            Carrier::Channel(..)
-            | Carrier::HeadTailRing
-            | Carrier::Udp
-            | Carrier::UnixDatagram
-            | Carrier::UnixStream
-            | Carrier::Pipe
-            | Carrier::MessageQueue => false,
-            #[cfg(feature = "iceoryx2")]
-            Carrier::Iceoryx2
-            | Carrier::Iceoryx2Local
-            | Carrier::Iceoryx2Stream
-            | Carrier::Iceoryx2Duplex => false,
+            C::Channel(maker, _) => matches!(maker, Direct | Spsc | Spmc | Mpsc | Fanout),
+            C::HeadTailRing | C::Udp | C::UnixDatagram | C::UnixStream | C::Pipe => false,
+            C::MessageQueue | C::Iceoryx2 | C::Iceoryx2Local => false,
+            C::Iceoryx2Stream | C::Iceoryx2Duplex => false,
             _ => true,
         }
     }
@@ -336,39 +310,34 @@ impl Carrier {
     /// Returns how many endpoints of each side send, in turn.
     pub const fn producers(self) -> u64 {
         match self {
-            Carrier::MpscShm
-            | Carrier::FanoutShm2p2s
-            | Carrier::Channel(_, Shape::TwoToOne | Shape::TwoToTwo) => 2,
+            Carrier::MpscShm | Carrier::FanoutShm2p2s => 2,
+            Carrier::Channel(_, Shape::TwoToOne | Shape::TwoToTwo) => 2,
             _ => 1,
         }
     }
 
     /// Returns true if nothing is overwritten or dropped unread: a lost message is then an error.
     pub const fn is_lossless(self) -> bool {
-        match self {
-            Carrier::SpscShm
-            | Carrier::MpscShm
-            | Carrier::TopicReliable
-            | Carrier::Channel(..)
-            | Carrier::HeadTailRing
-            | Carrier::UnixDatagram
-            | Carrier::UnixStream
-            | Carrier::Pipe
-            | Carrier::MessageQueue => true,
-            #[cfg(feature = "iceoryx2")]
-            Carrier::Iceoryx2Stream => true,
-            _ => false,
-        }
+        use Carrier as C;
+        matches!(
+            self,
+            C::SpscShm
+                | C::MpscShm
+                | C::TopicReliable
+                | C::Channel(..)
+                | C::HeadTailRing
+                | C::UnixDatagram
+                | C::UnixStream
+                | C::Pipe
+                | C::MessageQueue
+                | C::Iceoryx2Stream
+        )
     }
 
     /// Returns true if both directions are one ring: it carries exchanges instead of streams.
     pub const fn is_duplex(self) -> bool {
-        match self {
-            Carrier::FanoutShmDuplex | Carrier::TopicDuplex => true,
-            #[cfg(feature = "iceoryx2")]
-            Carrier::Iceoryx2Duplex => true,
-            _ => false,
-        }
+        use Carrier::{FanoutShmDuplex, Iceoryx2Duplex, TopicDuplex};
+        matches!(self, FanoutShmDuplex | TopicDuplex | Iceoryx2Duplex)
     }
 
     /// Says why messages of so many bytes cannot be carried on this machine, if so.

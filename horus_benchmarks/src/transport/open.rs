@@ -61,11 +61,15 @@ impl Transport {
                 Bytes(304) => Packet304, Bytes(1480) => Packet1480, Bytes(4096) => Packet4096,
                 Bytes(16384) => Packet16384, Bytes(65536) => Packet65536,
             ),
-            #[cfg(feature = "iceoryx2")]
             Carrier::Iceoryx2
             | Carrier::Iceoryx2Local
             | Carrier::Iceoryx2Stream
-            | Carrier::Iceoryx2Duplex => iceoryx::open(self, place),
+            | Carrier::Iceoryx2Duplex => {
+                #[cfg(feature = "iceoryx2")]
+                return iceoryx::open(self, place);
+                #[cfg(not(feature = "iceoryx2"))]
+                Err(ConnectionError::Unsuited(self))
+            }
         }
     }
 }

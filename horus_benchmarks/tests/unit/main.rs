@@ -17,6 +17,7 @@ mod packet;
 mod payload;
 mod peer;
 mod record;
+mod rounds;
 mod rows;
 mod spread;
 mod stats;

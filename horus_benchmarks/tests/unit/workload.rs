@@ -8,8 +8,7 @@ use horus_benchmarks::measure::endpoint::Closures;
 use horus_benchmarks::measure::endpoint::Endpoint;
 use horus_benchmarks::measure::payload::Payload;
 use horus_benchmarks::measure::pin;
-use horus_benchmarks::measure::stats::Samples;
-use horus_benchmarks::measure::tsc::{TickSource, TscClock};
+use horus_benchmarks::measure::tsc::TickSource;
 use horus_benchmarks::measure::wait::{WaitError, Watch};
 use horus_benchmarks::measure::workload::*;
 
@@ -71,24 +70,4 @@ fn a_corrupt_echo_and_a_lost_one_end_the_round() {
     let mut silent = Closures(|_: &[u64; 2]| true, || None);
     let error = near_end(&mut silent, &plan(Timing::RoundTrip), source, &watch).unwrap_err();
     assert_eq!(error, WorkloadError::Wait(WaitError::Stalled));
-}
-
-#[test]
-fn alternation_pairs_every_round_and_swaps_the_order() {
-    let clock = TscClock::calibrate(Duration::from_millis(1));
-    let mut order = Vec::new();
-    let mut run = |turn| -> Result<Round, ()> {
-        order.push(turn);
-        let mut ticks = Samples::new();
-        ticks.record(if turn == Turn::Floor { 100 } else { 300 });
-        let timing = Timing::RoundTrip;
-        Ok(Round { timing, ticks, sent: 1, received: 1, backwards: 0 })
-    };
-    assert!(alternate(0, &clock, &mut run).unwrap().is_none());
-    let all = alternate(4, &clock, &mut run).unwrap().unwrap();
-    use Turn::{Floor as F, Subject as S};
-    assert_eq!(order, [F, S, S, F, F, S, S, F]);
-    assert_eq!((all.floor.sent, all.subject.received), (4, 4));
-    let ratio = all.pairs.ratio().unwrap();
-    assert!((ratio.median - 3.0).abs() < 1e-9);
 }

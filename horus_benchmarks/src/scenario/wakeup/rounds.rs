@@ -35,7 +35,7 @@ const BASIS: &str = "TSC of both CPUs; asleep for 50 us before each send";
 
 /// Runs `wakeup_benchmark`.
 pub fn main() -> ExitCode {
-    entry::main("wakeup_benchmark", ABOUT, run)
+    entry::main("wakeup_benchmark", ABOUT, &[super::ROLE], run)
 }
 
 fn run(mut args: Args) -> Outcome {
