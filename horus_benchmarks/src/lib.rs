@@ -1,10 +1,12 @@
 //! Timing, pinning, statistics and reports that every benchmark binary shares.
 //!
-//! A benchmark is a [`session::Session`] (machine, clock, pinned CPUs, report), one or more
-//! [`peer::Peer`]s (the far end: a thread, or a child process of the same binary) and rounds of a
-//! [`workload`] over a [`workload::Link`]. Rounds of the subject alternate with rounds of the
-//! [`floor::Floor`], so that each latency is shown as a multiple of what the memory bus did at
-//! the same moment.
+//! A benchmark is a [`Session`](run::session::Session) (machine, clock, pinned CPUs, report), one
+//! or more [`Peer`](run::peer::Peer)s (the far end: a thread, or a child process of the same
+//! binary) and rounds of a [`workload`](measure::workload) over an
+//! [`Endpoint`](measure::endpoint::Endpoint). Two sides meet at a
+//! [`Rendezvous`](transport::rendezvous::Rendezvous). Rounds of the subject alternate with rounds
+//! of the [`Floor`](run::floor::Floor), so that each latency is shown as a multiple of what the
+//! memory bus did at the same moment.
 //!
 //! What the numbers promise:
 //!

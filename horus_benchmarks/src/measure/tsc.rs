@@ -256,10 +256,14 @@ fn counter_stop() -> Ticks {
 
 /// `CLOCK_MONOTONIC_RAW` in nanoseconds: comparable between processes, untouched by NTP.
 fn monotonic_raw_ns() -> u64 {
+    clock_ns(libc::CLOCK_MONOTONIC_RAW)
+}
+
+/// Reads a clock of the kernel, which Linux has, in nanoseconds.
+pub fn clock_ns(clock: libc::clockid_t) -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `now` is ours and outlives the call. The call cannot fail: the clock exists since
-    // Linux 2.6.28.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_RAW, &mut now) };
+    // SAFETY: `now` is ours and outlives the call. The call cannot fail: the clock exists.
+    unsafe { libc::clock_gettime(clock, &raw mut now) };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 

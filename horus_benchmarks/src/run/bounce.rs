@@ -37,54 +37,39 @@ pub struct FloorJob {
     pub source: TickSource,
 }
 
+/// Runs a loop over an end of the floor with the pauses and the messages of the job.
+macro_rules! over_lines {
+    ($run:ident, $memory:expr, $job:expr, $end:expr, $watch:expr) => {{
+        macro_rules! with {
+            ($pauses:expr) => {{
+                let mut end = Bounce::<$pauses>::new($memory, $job.lines, $end);
+                match $job.plan.timing {
+                    Timing::OneWay => $run::<[u64; 2]>(&mut end, &$job.plan, $job.source, $watch),
+                    _ => $run::<Seq>(&mut end, &$job.plan, $job.source, $watch),
+                }
+            }};
+        }
+        match $job.pauses {
+            0 => with!(0),
+            1 => with!(1),
+            2 => with!(2),
+            _ => with!(PAUSES_MAX),
+        }
+    }};
+}
+
 /// Runs the measuring end of a round. The lines are clear and the far end has got the same job.
 pub fn run_near(
     memory: &SharedLines,
     job: &FloorJob,
     watch: &Watch,
 ) -> Result<Round, WorkloadError> {
-    match job.pauses {
-        0 => near::<0>(memory, job, watch),
-        1 => near::<1>(memory, job, watch),
-        2 => near::<2>(memory, job, watch),
-        _ => near::<PAUSES_MAX>(memory, job, watch),
-    }
+    over_lines!(near_end, memory, job, End::Near, watch)
 }
 
 /// Runs the echoing end of a round.
 pub fn run_far(memory: &SharedLines, job: &FloorJob, watch: &Watch) -> Result<Echo, WorkloadError> {
-    match job.pauses {
-        0 => far::<0>(memory, job, watch),
-        1 => far::<1>(memory, job, watch),
-        2 => far::<2>(memory, job, watch),
-        _ => far::<PAUSES_MAX>(memory, job, watch),
-    }
-}
-
-fn near<const PAUSES: u32>(
-    memory: &SharedLines,
-    job: &FloorJob,
-    watch: &Watch,
-) -> Result<Round, WorkloadError> {
-    let mut end = Bounce::<PAUSES>::new(memory, job.lines, End::Near);
-    if job.plan.timing == Timing::OneWay {
-        near_end::<[u64; 2]>(&mut end, &job.plan, job.source, watch)
-    } else {
-        near_end::<Seq>(&mut end, &job.plan, job.source, watch)
-    }
-}
-
-fn far<const PAUSES: u32>(
-    memory: &SharedLines,
-    job: &FloorJob,
-    watch: &Watch,
-) -> Result<Echo, WorkloadError> {
-    let mut end = Bounce::<PAUSES>::new(memory, job.lines, End::Far);
-    if job.plan.timing == Timing::OneWay {
-        far_end::<[u64; 2]>(&mut end, &job.plan, job.source, watch)
-    } else {
-        far_end::<Seq>(&mut end, &job.plan, job.source, watch)
-    }
+    over_lines!(far_end, memory, job, End::Far, watch)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

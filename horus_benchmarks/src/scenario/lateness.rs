@@ -9,29 +9,107 @@ use std::time::Duration;
 use horus_core::scheduler::{Context, Miss, Node, NodeResult, Rate, Scheduler, Timeline};
 use horus_shm::Namespace;
 use horus_shm::clock::{Clock, sleep_until};
-use horus_shm::rt::{self, Awake};
+use horus_shm::rt::Awake;
+use serde_json::json;
 
 use crate::measure::stats::Samples;
-use crate::measure::steal::Windows;
+use crate::measure::steal::{StealWatch, Windows};
+use crate::measure::tsc::clock_ns;
 use crate::report::figures::Figures;
+use crate::report::goals;
 use crate::report::rows::Row;
+use crate::run::namespace::PrivateNamespace;
+use crate::run::session::Session;
+use crate::scenario::entry::Outcome;
+use crate::scenario::stalls::{Stalls, become_real_time};
+
+/// Rates, and whether processors are kept awake; their rows, and those of their floors; seconds for
+/// each, with `--quick`.
+const LATENESS: [(u32, bool, &str, &str, (u64, u64)); 4] = [
+    (1000, false, "lateness/1kHz", "floor/nanosleep/1kHz", (60, 6)),
+    (10_000, false, "lateness/10kHz", "floor/nanosleep/10kHz", (12, 6)),
+    (1000, true, "lateness/1kHz/awake", "floor/nanosleep/1kHz/awake", (60, 6)),
+    (10_000, true, "lateness/10kHz/awake", "floor/nanosleep/10kHz/awake", (12, 6)),
+];
+
+/// How long stalls are looked for; with `--quick`.
+const STALLS_TIME: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(2));
+
+/// Of the threads that are to be in time.
+const PRIORITY: u8 = 80;
+
+/// Group of the settings with what threads were to have and could not.
+const REFUSED: &str = "refused";
 
 /// How long a tick may take before the scheduler calls its node stuck.
 const WATCHDOG: Duration = Duration::from_secs(1);
 
+/// Measures nodes with a rate, and the floor of the same rate before each.
+pub(super) fn measure(
+    session: &mut Session,
+    private: &PrivateNamespace,
+    ticks_asked: Option<u64>,
+) -> Outcome {
+    if session.args.wants(goals::STALLS) {
+        let time = if session.args.quick { STALLS_TIME.1 } else { STALLS_TIME.0 };
+        let stalls = Stalls::find(session.cpus.far, PRIORITY, time)?;
+        refusals(session, goals::STALLS, &stalls.refused);
+        let basis = format!(
+            "pauses of a thread that only reads the clock; CPU {}, priority {PRIORITY}",
+            session.cpus.far
+        );
+        session.report.push(stalls.row(goals::STALLS), &basis);
+    }
+    for (hz, awake, id, floor, seconds) in LATENESS {
+        let seconds = if session.args.quick { seconds.1 } else { seconds.0 };
+        let ticks = ticks_asked.unwrap_or(seconds * u64::from(hz)).max(2);
+        let cpu = session.cpus.far;
+        let plan = LatenessPlan { hz, ticks, cpu, priority: PRIORITY, awake };
+        if session.args.wants(floor) {
+            let lateness = of_sleep(plan)?;
+            note(session, floor, &lateness, &plan, "a bare clock_nanosleep, from due to awake");
+        }
+        if session.args.wants(id) {
+            let watch = StealWatch::start(cpu)?;
+            let lateness = of_node(&plan, &private.open()?)?;
+            let windows = watch.stop()?;
+            note(session, id, &lateness, &plan, "from due to the begin of the tick");
+            let quiet = format!("{id}{}", goals::QUIET);
+            if let Some(row) = lateness.quiet_row(&quiet, &plan, &windows) {
+                session.report.push(row, &format!("of {id}: {}", windows.describe()));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn note(session: &mut Session, id: &str, lateness: &Lateness, plan: &LatenessPlan, basis: &str) {
+    refusals(session, id, &lateness.refused);
+    let LatenessPlan { hz, cpu, priority, awake, .. } = plan;
+    let awake = if *awake { ", processors kept awake" } else { "" };
+    let basis = format!("{basis}; {hz} Hz, CPU {cpu}, priority {priority}{awake}");
+    session.report.push(lateness.row(id, plan), &basis);
+}
+
+fn refusals(session: &mut Session, id: &str, refused: &[String]) {
+    session.report.note(REFUSED, id, json!(refused));
+    let warnings = refused.iter().map(|refused| format!("{id}: refused: {refused}"));
+    session.report.machine.warnings.extend(warnings);
+}
+
 /// Who is to be in time, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LatenessPlan {
+struct LatenessPlan {
     /// Due times in a second.
-    pub hz: u32,
+    hz: u32,
     /// Due times in all; at least two.
-    pub ticks: u64,
+    ticks: u64,
     /// Where the thread stays.
-    pub cpu: usize,
+    cpu: usize,
     /// Its priority under SCHED_FIFO, 1 to 99.
-    pub priority: u8,
+    priority: u8,
     /// The machine's processors are kept from sleeping.
-    pub awake: bool,
+    awake: bool,
 }
 
 impl LatenessPlan {
@@ -65,13 +143,13 @@ impl Begun {
 
 /// How late a thread was.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Lateness {
+struct Lateness {
     /// The due times at which it began, in order.
     begun: Vec<Begun>,
     /// Both clocks at the first and at the last tick.
     ends: [Stamp; 2],
     /// What it was to have and could not, with the reason.
-    pub refused: Vec<String>,
+    refused: Vec<String>,
 }
 
 /// What two clocks say at one moment, in nanoseconds.
@@ -85,22 +163,18 @@ struct Stamp {
 
 impl Stamp {
     fn now() -> Self {
-        Self { wall_ns: read(libc::CLOCK_MONOTONIC), cpu_ns: read(libc::CLOCK_THREAD_CPUTIME_ID) }
+        Self {
+            wall_ns: clock_ns(libc::CLOCK_MONOTONIC),
+            cpu_ns: clock_ns(libc::CLOCK_THREAD_CPUTIME_ID),
+        }
     }
-}
-
-fn read(clock: libc::clockid_t) -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `now` is ours and outlives the call, and Linux has both clocks.
-    unsafe { libc::clock_gettime(clock, &raw mut now) };
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 impl Lateness {
     /// A row of it: sent are the due times, received those at which the thread began, lost those
     /// that it passed over. WHY these have a lateness too, until a thread next began, if only with
     /// an earlier one: a thread that stood still for ten of its periods was late ten times.
-    pub fn row(&self, id: &str, plan: &LatenessPlan) -> Row {
+    fn row(&self, id: &str, plan: &LatenessPlan) -> Row {
         let [first, last] = self.ends;
         let wall_ns = last.wall_ns.saturating_sub(first.wall_ns).max(1) as f64;
         let cpu_ns = last.cpu_ns.saturating_sub(first.cpu_ns) as f64;
@@ -119,7 +193,7 @@ impl Lateness {
     }
 
     /// A row of the due times in quiet windows; `None` if none is in one.
-    pub fn quiet_row(&self, id: &str, plan: &LatenessPlan, windows: &Windows) -> Option<Row> {
+    fn quiet_row(&self, id: &str, plan: &LatenessPlan, windows: &Windows) -> Option<Row> {
         let row = self.row_of(id, plan, |due_ns| windows.is_quiet_at(due_ns));
         (row.sent > 0).then_some(row)
     }
@@ -188,10 +262,7 @@ fn room(ticks: u64) -> Vec<Begun> {
 }
 
 /// A node of the scheduler with a rate, a core and a priority.
-pub fn of_node(
-    plan: &LatenessPlan,
-    namespace: &Arc<Namespace>,
-) -> Result<Lateness, Box<dyn Error>> {
+fn of_node(plan: &LatenessPlan, namespace: &Arc<Namespace>) -> Result<Lateness, Box<dyn Error>> {
     let (told, ends) = mpsc::channel();
     let mut scheduler = Scheduler::new();
     scheduler.namespace(namespace);
@@ -225,20 +296,14 @@ pub fn of_node(
 
 /// The floor: a thread with the same core and priority that sleeps until each due time, and does
 /// nothing else.
-pub fn of_sleep(plan: LatenessPlan) -> Result<Lateness, Box<dyn Error>> {
+fn of_sleep(plan: LatenessPlan) -> Result<Lateness, Box<dyn Error>> {
     let thread = thread::Builder::new().name("floor".to_owned());
     let sleeper = thread.spawn(move || sleep_at(&plan))?;
     sleeper.join().map_err(|_| "the floor's thread panicked".into())
 }
 
 fn sleep_at(plan: &LatenessPlan) -> Lateness {
-    let mut refused = Vec::new();
-    if let Err(error) = rt::pin_to(plan.cpu) {
-        refused.push(format!("core {}: {error}", plan.cpu));
-    }
-    if let Err(error) = rt::run_first(plan.priority) {
-        refused.push(format!("priority {} (SCHED_FIFO): {error}", plan.priority));
-    }
+    let mut refused = become_real_time(plan.cpu, plan.priority);
     let awake = plan.awake.then(Awake::keep).transpose();
     if let Err(error) = &awake {
         refused.push(format!("processors that stay awake: {error}"));
@@ -272,7 +337,6 @@ fn sleep_at(plan: &LatenessPlan) -> Lateness {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::namespace::PrivateNamespace;
 
     fn plan() -> LatenessPlan {
         let cpu = crate::measure::pin::allowed_cpus().unwrap()[0];

@@ -15,7 +15,7 @@ use crate::report::rows::Row;
 /// From here on a pause between two readings of the clock is none of the thread's own.
 const STALL_NS: u64 = 5_000;
 /// Who is due in a stall is late by what is left of it: by more than this it matters.
-pub const LATE_NS: u64 = 20_000;
+const LATE_NS: u64 = 20_000;
 /// The thread looks for so long, and sleeps a little. WHY: the kernel takes the processor from a
 /// real-time thread that burns more than 95 % of a second, and that would look like a stall.
 const LOOK: Duration = Duration::from_millis(40);
@@ -23,26 +23,26 @@ const REST: Duration = Duration::from_millis(10);
 
 /// What a thread saw that did nothing but read the clock.
 #[derive(Debug, Clone)]
-pub struct Stalls {
+pub(super) struct Stalls {
     samples: Samples,
     longest_ns: u64,
     looked_ns: u64,
     /// In how much of that time somebody who is due would begin later than [`LATE_NS`].
     late_ns: u64,
     /// What the thread was to have and could not, with the reason.
-    pub refused: Vec<String>,
+    pub(super) refused: Vec<String>,
 }
 
 impl Stalls {
     /// Looks for them on a processor, with a priority under SCHED_FIFO, for about this long.
-    pub fn find(cpu: usize, priority: u8, time: Duration) -> Result<Self, Box<dyn Error>> {
+    pub(super) fn find(cpu: usize, priority: u8, time: Duration) -> Result<Self, Box<dyn Error>> {
         let thread = thread::Builder::new().name("stalls".to_owned());
         let looking = thread.spawn(move || look(cpu, priority, time))?;
         looking.join().map_err(|_| "the thread that looks for stalls panicked".into())
     }
 
     /// A row of the stalls.
-    pub fn row(&self, id: &str) -> Row {
+    pub(super) fn row(&self, id: &str) -> Row {
         let stalled_percent = Some(self.late_ns as f64 / self.looked_ns.max(1) as f64 * 100.0);
         let figures = Figures { stalled_percent, ..Figures::default() };
         let mut samples = self.samples.clone();
@@ -64,14 +64,8 @@ impl Stalls {
 }
 
 fn look(cpu: usize, priority: u8, time: Duration) -> Stalls {
-    let (samples, refused) = (Samples::new(), Vec::new());
+    let (samples, refused) = (Samples::new(), become_real_time(cpu, priority));
     let mut stalls = Stalls { samples, longest_ns: 0, looked_ns: 0, late_ns: 0, refused };
-    if let Err(error) = rt::pin_to(cpu) {
-        stalls.refused.push(format!("core {cpu}: {error}"));
-    }
-    if let Err(error) = rt::run_first(priority) {
-        stalls.refused.push(format!("priority {priority} (SCHED_FIFO): {error}"));
-    }
     let clock = Clock::kernel();
     let rounds = time.as_nanos() / (LOOK + REST).as_nanos() + 1;
     for _ in 0..rounds {
@@ -85,6 +79,14 @@ fn look(cpu: usize, priority: u8, time: Duration) -> Stalls {
         thread::sleep(REST);
     }
     stalls
+}
+
+/// Pins the calling thread and gives it a priority under SCHED_FIFO; returns what was refused.
+pub(super) fn become_real_time(cpu: usize, priority: u8) -> Vec<String> {
+    let pinned = rt::pin_to(cpu).map_err(|error| format!("core {cpu}: {error}"));
+    let first = rt::run_first(priority)
+        .map_err(|error| format!("priority {priority} (SCHED_FIFO): {error}"));
+    [pinned.err(), first.err()].into_iter().flatten().collect()
 }
 
 #[cfg(test)]

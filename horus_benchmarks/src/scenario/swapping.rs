@@ -9,20 +9,59 @@ use horus_core::topic::{Publisher, Subscriber, Topic};
 use horus_shm::Namespace;
 
 use crate::measure::payload::Payload;
-use crate::measure::stats::Samples;
+use crate::measure::pin;
+use crate::measure::stats::{Samples, median};
 use crate::measure::tsc::TickSource;
+use crate::report::figures::Figures;
+use crate::report::rows::Row;
+use crate::run::namespace::PrivateNamespace;
+use crate::run::session::Session;
+use crate::scenario::entry::Outcome;
 use crate::transport::packet::Packet16;
 
+const SWAP: &str = "swap/blitz";
+
+/// Swaps of a round for each sample of the command line.
+const SWAPS_PER_SAMPLE: u64 = 10;
+
 /// Messages between two swaps.
-pub const MESSAGES_PER_SWAP: u64 = 4;
+const MESSAGES_PER_SWAP: u64 = 4;
 
 const NODE: &str = "handler";
 const TOPIC: &str = "swapping";
 
+/// Measures a node that is replaced again and again, while messages go through it.
+pub(super) fn measure(session: &mut Session, private: &PrivateNamespace) -> Outcome {
+    if !session.args.wants(SWAP) {
+        return Ok(());
+    }
+    pin::pin_current_thread(session.cpus.far)?;
+    let mut swapping = Swapping::start(&private.open()?)?;
+    pin::pin_current_thread(session.cpus.near)?;
+    let (effort, clock) = (session.effort, &session.clock);
+    swapping.round(clock.source(), effort.warm_up * SWAPS_PER_SAMPLE)?;
+    let (mut samples, mut per_s) = (Samples::new(), Vec::new());
+    for _ in 0..effort.rounds {
+        let round = swapping.round(clock.source(), effort.samples * SWAPS_PER_SAMPLE)?;
+        samples.merge(&round.ticks);
+        per_s.push(round.swaps as f64 / clock.to_ns(round.elapsed_ticks) * 1e9);
+    }
+    let (sent, received) = swapping.finish();
+    if sent != received {
+        return Err(format!("{sent} messages were sent and {received} handled").into());
+    }
+    let swaps_per_s = median(&mut per_s);
+    let row = Row::samples(SWAP, &samples, clock.ns_per_tick());
+    let figures = Figures { swaps_per_s: Some(swaps_per_s), ..Figures::default() };
+    let msgs_per_s = Some(swaps_per_s * MESSAGES_PER_SWAP as f64);
+    let basis = format!("a swap, {MESSAGES_PER_SWAP} messages and a turn, on one thread");
+    session.report.push(Row { sent, received, msgs_per_s, figures, ..row }, &basis);
+    Ok(())
+}
+
 /// A scheduler that has started, with a node that handles the messages of a topic, and what sends
 /// and swaps: all of it on one thread.
-#[derive(Debug)]
-pub struct Swapping {
+struct Swapping {
     running: Running,
     handle: Handle,
     publisher: Publisher<Packet16>,
@@ -33,14 +72,14 @@ pub struct Swapping {
 }
 
 /// What a round gave.
-#[derive(Debug, Clone)]
-pub struct Swapped {
+#[derive(Debug)]
+struct Swapped {
     /// Ticks of the counter for each swap, with its messages and the node's turn.
-    pub ticks: Samples,
+    ticks: Samples,
     /// Swaps of the round.
-    pub swaps: u64,
+    swaps: u64,
     /// Ticks of the counter for all of it.
-    pub elapsed_ticks: u64,
+    elapsed_ticks: u64,
 }
 
 /// The node, as one of two types, and what both have: it goes from the one to the other.
@@ -71,7 +110,7 @@ impl<const KIND: bool> Node for Handler<KIND> {
 
 impl Swapping {
     /// Starts the scheduler.
-    pub fn start(namespace: &Arc<Namespace>) -> Result<Swapping, Box<dyn Error>> {
+    fn start(namespace: &Arc<Namespace>) -> Result<Swapping, Box<dyn Error>> {
         let topic = || Topic::<Packet16>::builder(TOPIC).namespace(namespace);
         let (publisher, subscriber) = (topic().publisher()?, topic().subscriber()?);
         let handled = Arc::new(AtomicU64::new(0));
@@ -85,7 +124,7 @@ impl Swapping {
 
     /// Swaps the node so often. Before each swap messages are sent, which the node has not received
     /// by then: its successor has to.
-    pub fn round(&mut self, source: TickSource, swaps: u64) -> Result<Swapped, Box<dyn Error>> {
+    fn round(&mut self, source: TickSource, swaps: u64) -> Result<Swapped, Box<dyn Error>> {
         let mut ticks = Samples::new();
         let begin = source.start();
         for _ in 0..swaps {
@@ -115,7 +154,7 @@ impl Swapping {
     }
 
     /// Stops, and returns how many messages were sent and how many handled.
-    pub fn finish(self) -> (u64, u64) {
+    fn finish(self) -> (u64, u64) {
         // A node that failed has not handled what it should have, and that is found by the caller.
         drop(self.running.finish());
         // Relaxed: the node has been shut down.
@@ -130,7 +169,6 @@ fn other<const OLD: bool, const NEW: bool>(old: Handler<OLD>) -> Handler<NEW> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::namespace::PrivateNamespace;
 
     #[test]
     fn every_message_is_handled_once_and_in_order() {

@@ -7,12 +7,80 @@ use std::sync::atomic::{self, AtomicU64};
 
 use horus_core::scheduler::{Context, Node, NodeResult, Running, Scheduler};
 use horus_shm::Namespace;
+use horus_shm::clock::{Clock, Source};
 
-use crate::measure::stats::Samples;
+use crate::measure::pin;
+use crate::measure::rounds::Rounds;
+use crate::measure::stats::{Samples, median};
 use crate::measure::tsc::TickSource;
+use crate::report::figures::Figures;
+use crate::report::rows::Row;
+use crate::run::namespace::PrivateNamespace;
+use crate::run::progress::Progress;
+use crate::run::session::Session;
+use crate::scenario::entry::Outcome;
 
-/// Why rounds failed.
-pub type TickingError = Box<dyn Error>;
+/// Rounds of a scheduler for each sample of the command line.
+const TICKS_PER_SAMPLE: u64 = 10;
+
+/// Nodes, and what their row is called.
+const TICKS: [(u64, &str); 5] = [
+    (0, "tick/rust/0_nodes"),
+    (1, "tick/rust/1_node"),
+    (10, "tick/rust/10_nodes"),
+    (50, "tick/rust/50_nodes"),
+    (1000, "tick/rust/1000_nodes"),
+];
+
+/// As many nodes, timed by the kernel's clock.
+const KERNEL_CLOCK: (u64, &str) = (50, "tick/rust/50_nodes/kernel_clock");
+
+const TICK_BASIS: &str = "a round of all nodes, each timed by itself";
+
+/// Measures rounds of schedulers with nodes that only count.
+pub(super) fn measure(session: &mut Session, private: &PrivateNamespace) -> Outcome {
+    let mut all = Vec::new();
+    // WHY on the far CPU: a scheduler's supervisor stays where it was started.
+    pin::pin_current_thread(session.cpus.far)?;
+    let wanted = TICKS.into_iter().map(|row| (row, false)).chain([(KERNEL_CLOCK, true)]);
+    for ((nodes, id), by_kernel) in wanted {
+        if session.args.wants(id) {
+            let ticking = Ticking::start(nodes, by_kernel, &private.open()?)?;
+            all.push((id, ticking, Rounds::default()));
+        }
+    }
+    pin::pin_current_thread(session.cpus.near)?;
+    let (effort, clock) = (session.effort, &session.clock);
+    let progress = Progress::new(u64::from(effort.rounds) * all.len() as u64);
+    for _ in 0..effort.rounds {
+        // One of each in turn, so that all of them meet the machine in the same state.
+        for (id, ticking, rounds) in &mut all {
+            progress.label(id);
+            let [warm_up, samples] =
+                [effort.warm_up, effort.samples].map(|count| count * TICKS_PER_SAMPLE);
+            rounds.add(&ticking.rounds(clock.source(), warm_up, samples), clock.resolution_ticks());
+            progress.step();
+        }
+    }
+    progress.finish();
+    if !all.is_empty() {
+        let source = Clock::new().source();
+        session.report.set("scheduler_clock", format!("{source:?}").to_lowercase());
+        if source != Source::Counter {
+            let warning = "the scheduler does not trust the counter here: ticks by the kernel's";
+            session.report.machine.warnings.push(warning.to_owned());
+        }
+    }
+    for (id, ticking, mut rounds) in all {
+        let nodes = ticking.nodes().max(1) as f64;
+        ticking.finish()?;
+        let ns_per_node = Some(session.clock.ns_per_tick() * median(&mut rounds.medians) / nodes);
+        let row = Row::samples(id, &rounds.samples, session.clock.ns_per_tick());
+        let figures = Figures { ns_per_node, ..Figures::default() };
+        session.report.push(Row { figures, ..row }, TICK_BASIS);
+    }
+    Ok(())
+}
 
 /// A scheduler that has started, with nodes that count their ticks, all of them without a rate.
 #[derive(Debug)]
@@ -51,7 +119,7 @@ impl Ticking {
         nodes: u64,
         by_kernel: bool,
         namespace: &Arc<Namespace>,
-    ) -> Result<Ticking, TickingError> {
+    ) -> Result<Ticking, Box<dyn Error>> {
         let mut scheduler = Scheduler::new();
         scheduler.namespace(namespace);
         if by_kernel {
@@ -96,7 +164,7 @@ impl Ticking {
 
     /// Stops, and makes sure that every node had its turn in every round, by its own count and by
     /// the scheduler's.
-    pub fn finish(self) -> Result<(), TickingError> {
+    pub fn finish(self) -> Result<(), Box<dyn Error>> {
         let report = self.running.finish()?;
         let told: u64 = report.nodes.iter().map(|node| node.metrics.ticks).sum();
         // Relaxed: the nodes have been shut down.
@@ -117,7 +185,6 @@ impl Ticking {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::namespace::PrivateNamespace;
 
     #[test]
     fn every_node_has_its_turn_in_every_round() {

@@ -37,6 +37,7 @@ use crate::run::session::Session;
 use crate::scenario::entry::Role;
 use crate::transport::packet::Packet16;
 
+pub(in crate::scenario) use rounds::SAMPLES;
 pub use rounds::{check_counters, compare, duel, main};
 
 /// The role of the child process that sleeps.

@@ -50,7 +50,7 @@ pub trait Driver {
         Err(WorkloadError::Unsuited)
     }
 
-    /// Runs [`duplex::exchange`]; compares the losses with what the endpoint counted.
+    /// Runs the exchange of two sides that share a ring; compares the losses as above.
     fn exchange(
         &mut self,
         _plan: &StreamPlan,

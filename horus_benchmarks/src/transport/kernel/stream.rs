@@ -22,27 +22,6 @@ const PIPE_BYTES: libc::c_int = 1 << 20;
 /// only leave the cache.
 const READ_BYTES: usize = 256 << 10;
 
-/// What bytes go through. WHY not one type: a socket may be written and read, a pipe either.
-pub(crate) trait Bytes: Send {
-    /// Writes some of `bytes`; an error if it has to wait.
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
-    /// Reads some bytes; an error if it has to wait.
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize>;
-}
-
-/// One of two pipes.
-impl Bytes for File {
-    #[inline(always)]
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Write::write(self, bytes)
-    }
-
-    #[inline(always)]
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        Read::read(self, bytes)
-    }
-}
-
 /// A socket, which on the near side is there once the far side has connected.
 #[derive(Debug)]
 pub(crate) struct Socket {
@@ -71,12 +50,18 @@ impl Socket {
     }
 }
 
-impl Bytes for Socket {
+impl Write for Socket {
     #[inline(always)]
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.stream()?.write(bytes)
     }
 
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Read for Socket {
     #[inline(always)]
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         self.stream()?.read(bytes)
@@ -131,7 +116,7 @@ impl<B> Out<B> {
     }
 }
 
-impl<P: Packet, B: Bytes> Endpoint<P> for Out<B> {
+impl<P: Packet, B: Write> Endpoint<P> for Out<B> {
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
         let rest = &horus_shm::bytes_of(message)[self.sent..];
@@ -159,7 +144,7 @@ impl<B> Back<B> {
     }
 }
 
-impl<P: Packet, B: Bytes> Endpoint<P> for Back<B> {
+impl<P: Packet, B: Read> Endpoint<P> for Back<B> {
     /// The caller offers the same `message` until it is whole.
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {

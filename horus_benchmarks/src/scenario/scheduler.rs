@@ -1,0 +1,36 @@
+//! What the scheduler costs, how late its nodes are, and how fast a topic wakes one.
+
+use std::process::ExitCode;
+
+use crate::run::args::Args;
+use crate::run::namespace::PrivateNamespace;
+use crate::run::session::Session;
+use crate::scenario::entry::{self, Outcome};
+use crate::scenario::wakeup::{self, Mechanism};
+use crate::scenario::{lateness, swapping, ticking};
+
+const ABOUT: &str = "What a scheduler costs for each of its nodes, how late a node with a rate \
+begins, beside a thread that only sleeps, how long it takes to wake a node in another process by \
+a topic, beside a bare futex, and how fast a node can be replaced while messages go through it.";
+
+/// Runs `scheduler_benchmark`.
+pub fn main() -> ExitCode {
+    entry::main("scheduler_benchmark", ABOUT, &[wakeup::ROLE], run)
+}
+
+fn run(mut args: Args) -> Outcome {
+    let ticks_asked = args.samples;
+    let samples = if args.quick { wakeup::SAMPLES.1 } else { wakeup::SAMPLES.0 };
+    args.samples.get_or_insert(samples);
+    let mut session = Session::begin(args)?;
+    let private = PrivateNamespace::create()?;
+    ticking::measure(&mut session, &private)?;
+    swapping::measure(&mut session, &private)?;
+    lateness::measure(&mut session, &private, ticks_asked)?;
+    if session.args.wants(Mechanism::EventNode.id()) {
+        wakeup::check_counters(&mut session)?;
+        // The futex comes along whatever the filter says: the node is compared with it.
+        wakeup::compare(&mut session, &private, &[Mechanism::Futex, Mechanism::EventNode])?;
+    }
+    Ok(session.finish()?)
+}
