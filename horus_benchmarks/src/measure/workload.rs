@@ -62,6 +62,9 @@ pub enum WorkloadError {
     /// These ends cannot be measured like this.
     #[error("these ends cannot be measured like this")]
     Unsuited,
+    /// The topic refused something.
+    #[error("{0} was refused")]
+    Refused(&'static str),
     /// Messages were lost of which the ring says nothing, or the other way round.
     #[error("{lost} messages did not arrive, and the ring says that it lost {counted}")]
     Miscounted {

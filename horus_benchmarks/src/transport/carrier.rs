@@ -63,6 +63,10 @@ pub enum Carrier {
     FanoutShmDuplex,
     /// The same as a best-effort topic.
     TopicDuplex,
+    /// A best-effort topic of large messages, which are copied in and out.
+    LargeCopy,
+    /// The same, made in a loan and read from a borrowed sample.
+    LargeLoan,
     /// A channel between threads.
     Channel(Maker, Shape),
     /// A ring in shared memory with a head and a tail.
@@ -239,6 +243,8 @@ impl Carrier {
             Carrier::TopicDuplex => {
                 ("topic_duplex", "2:2 on one best-effort topic, both sides publish and subscribe")
             }
+            Carrier::LargeCopy => ("copy", "send, recv, answer of 16 bytes"),
+            Carrier::LargeLoan => ("loan", "publish of a filled loan, borrow, answer of 16 bytes"),
             // WHY another name: it is compared in two shapes.
             Carrier::Channel(Maker::Fanout, Shape::OneToTwo) => {
                 ("fanout_broadcast", Maker::Fanout.texts().1)

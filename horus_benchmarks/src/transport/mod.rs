@@ -10,6 +10,7 @@ mod head_tail_ring;
 #[cfg(feature = "iceoryx2")]
 pub mod iceoryx;
 mod kernel;
+pub mod large;
 mod open;
 pub mod packet;
 mod peer_channels;

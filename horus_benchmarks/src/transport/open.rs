@@ -12,6 +12,7 @@ use crate::transport::head_tail_ring as ring;
 #[cfg(feature = "iceoryx2")]
 use crate::transport::iceoryx;
 use crate::transport::kernel::{datagram, queue, stream};
+use crate::transport::large;
 use crate::transport::packet::{
     Packet, Packet8, Packet16, Packet32, Packet304, Packet1480, Packet4096, Packet16384,
     Packet65536, with_packet,
@@ -51,6 +52,7 @@ impl Transport {
                 open_many(self, place), Bytes(16) => Packet16, Bytes(304) => Packet304,
                 Bytes(1480) => Packet1480,
             ),
+            Carrier::LargeCopy | Carrier::LargeLoan => large::open(self, place),
             Carrier::HeadTailRing
             | Carrier::Udp
             | Carrier::UnixDatagram

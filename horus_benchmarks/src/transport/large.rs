@@ -1,0 +1,137 @@
+//! Large messages over a topic: copied in and out, or written and read where they lie.
+//!
+//! The near side sends, the far side answers with a small message as soon as it has the large one,
+//! verifies every word of it, and says so with a second answer. The timed interval is from before
+//! the send to after the first answer.
+
+use horus_core::message::{Bytes, BytesHeader};
+use horus_core::topic::{Publisher, Qos, Subscriber, Topic};
+
+use crate::measure::payload::{Corrupt, Payload};
+use crate::measure::stats::Samples;
+use crate::measure::wait::Watch;
+use crate::measure::workload::{Echo, Round, RoundPlan, WorkloadError};
+use crate::transport::carrier::{Carrier, Transport};
+use crate::transport::driver::{Driver, Timer};
+use crate::transport::packet::Packet16;
+use crate::transport::rendezvous::{Opened, Place};
+
+/// Messages that the topic holds.
+pub const CAPACITY: u64 = 4;
+
+/// Fills a message with words that follow from `seq`.
+pub fn fill(words: &mut [u64], seq: u64) {
+    for (index, word) in words.iter_mut().enumerate() {
+        *word = word_of(seq, index);
+    }
+}
+
+/// Verifies that a message is what [`fill`] makes of `seq`.
+pub fn verify(words: &[u64], seq: u64) -> Result<(), Corrupt> {
+    // No early exit, so that the loop becomes vector code.
+    let differs = |difference, (index, word)| difference | (word ^ word_of(seq, index));
+    match words.iter().enumerate().fold(0, differs) {
+        0 => Ok(()),
+        _ => Err(Corrupt { expected_seq: seq, found_seq: words.first().map_or(0, |word| *word) }),
+    }
+}
+
+#[inline(always)]
+fn word_of(seq: u64, index: usize) -> u64 {
+    seq.wrapping_add((index as u64) << 32) ^ 0x5bd1_e995_a5a5_c3c3
+}
+
+/// Opens one side.
+pub(super) fn open(transport: Transport, place: &Place<'_>) -> Opened {
+    let (bytes, is_lent) = (transport.size.bytes(), transport.carrier == Carrier::LargeLoan);
+    let [out, back] = place.directions();
+    let room = (size_of::<BytesHeader>() + bytes) as u64;
+    let large = |name: &str| {
+        let builder = Topic::<Bytes>::builder(name).namespace(place.namespace());
+        builder.max_message_bytes(room).qos(Qos::new().capacity(CAPACITY))
+    };
+    let small = |name: &str| Topic::<Packet16>::builder(name).namespace(place.namespace());
+    if place.is_near() {
+        let (out, answers) = (large(&out.name).publisher()?, small(&back.name).subscriber()?);
+        return Ok(Box::new(Near { out, answers, is_lent, bytes: bytes as u64 }));
+    }
+    let (back, answers) = (large(&back.name).subscriber()?, small(&out.name).publisher()?);
+    Ok(Box::new(Far { back, answers, is_lent }))
+}
+
+struct Near {
+    out: Publisher<Bytes>,
+    answers: Subscriber<Packet16>,
+    is_lent: bool,
+    bytes: u64,
+}
+
+impl Driver for Near {
+    fn ping(&mut self, plan: &RoundPlan, timer: &Timer) -> Result<Round, WorkloadError> {
+        let mut buffer =
+            Bytes::zeroed(BytesHeader::new(self.bytes)).map_err(refused("a header"))?;
+        let mut ticks = Samples::new();
+        for number in 0..plan.messages() {
+            let seq = plan.first_seq + number;
+            let start = if self.is_lent {
+                let mut loan = self.out.loan(*buffer).map_err(refused("a loan"))?;
+                fill(loan.data_as_mut().map_err(refused("a header"))?, seq);
+                let start = timer.source.start();
+                loan.publish().map_err(refused("a loan's message"))?;
+                start
+            } else {
+                fill(buffer.data_as_mut().map_err(refused("a header"))?, seq);
+                let start = timer.source.start();
+                self.out.send(&buffer).map_err(refused("a message"))?;
+                start
+            };
+            self.answer(2 * seq, &timer.watch)?;
+            let sample = timer.source.stop().since(start);
+            self.answer(2 * seq + 1, &timer.watch)?;
+            if number >= plan.warm_up {
+                ticks.record(sample);
+            }
+        }
+        let counted = plan.samples;
+        let timing = plan.timing;
+        Ok(Round { timing, ticks, sent: counted, received: counted, backwards: 0 })
+    }
+}
+
+impl Near {
+    fn answer(&mut self, seq: u64, watch: &Watch) -> Result<(), WorkloadError> {
+        Ok(watch.spin_until(|| self.answers.recv())?.check(seq)?)
+    }
+}
+
+struct Far {
+    back: Subscriber<Bytes>,
+    answers: Publisher<Packet16>,
+    is_lent: bool,
+}
+
+impl Driver for Far {
+    fn echo(&mut self, plan: &RoundPlan, timer: &Timer) -> Result<Echo, WorkloadError> {
+        for seq in plan.first_seq..plan.next_seq() {
+            let answers = &mut self.answers;
+            let mut answer =
+                |seq| answers.send(Packet16::compose(seq)).map_err(refused("an answer"));
+            if self.is_lent {
+                let message = timer.watch.spin_until(|| self.back.borrow().transpose())?;
+                let message = message.map_err(refused("a sample"))?;
+                answer(2 * seq)?;
+                verify(message.data_as().map_err(refused("a header"))?, seq)?;
+            } else {
+                let message = timer.watch.spin_until(|| self.back.recv())?;
+                answer(2 * seq)?;
+                verify(message.data_as().map_err(refused("a header"))?, seq)?;
+            }
+            answer(2 * seq + 1)?;
+        }
+        Ok(Echo { echoed: plan.messages(), forward: Samples::new(), backwards: 0 })
+    }
+}
+
+fn refused<E>(what: &'static str) -> impl Fn(E) -> WorkloadError {
+    move |_| WorkloadError::Refused(what)
+}
