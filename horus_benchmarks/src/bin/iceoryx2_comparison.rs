@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use horus_benchmarks::run::args::Args;
 use horus_benchmarks::scenario::entry::{self, Outcome};
-use horus_benchmarks::scenario::wakeup;
 
 const NAME: &str = "iceoryx2_comparison";
 
@@ -13,7 +12,7 @@ threads, between two processes, two processes that each publish and subscribe, t
 waking a sleeper. Needs the feature iceoryx2.";
 
 fn main() -> ExitCode {
-    entry::main(NAME, ABOUT, &[wakeup::ROLE], run)
+    entry::main(NAME, ABOUT, &[], run)
 }
 
 #[cfg(not(feature = "iceoryx2"))]
@@ -38,8 +37,8 @@ mod comparison {
     use horus_benchmarks::run::session::Session;
     use horus_benchmarks::scenario::comparison::{self, Comparison, Group};
     use horus_benchmarks::scenario::entry::Outcome;
-    use horus_benchmarks::scenario::wakeup::{self, Mechanism};
-    use horus_benchmarks::transport::carrier::{Carrier, Size, Transport};
+    use horus_benchmarks::scenario::wakeup;
+    use horus_benchmarks::transport::carrier::{Carrier, Mechanism, Size, Transport};
 
     /// Rounds and timed messages of each, for `--quick` and else.
     const QUICK: (u32, u64) = (20, 5_000);

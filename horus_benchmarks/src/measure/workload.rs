@@ -43,6 +43,11 @@ impl RoundPlan {
         self.warm_up + self.samples
     }
 
+    /// Returns true if message `number` is timed and counted.
+    pub fn counts(&self, number: u64) -> bool {
+        number >= self.first_seq + self.warm_up
+    }
+
     /// Number of the first message of the round after this one.
     pub fn next_seq(&self) -> u64 {
         self.first_seq + self.messages()
@@ -50,7 +55,7 @@ impl RoundPlan {
 }
 
 /// Why a round failed. None is worth a retry: the ends no longer agree on what comes next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkloadError {
     /// The other end is gone or silent; a message lost in a ping-pong ends like this.
@@ -62,9 +67,9 @@ pub enum WorkloadError {
     /// These ends cannot be measured like this.
     #[error("these ends cannot be measured like this")]
     Unsuited,
-    /// The topic refused something.
-    #[error("{0} was refused")]
-    Refused(&'static str),
+    /// The carrier refused something, in its own words.
+    #[error("refused: {0}")]
+    Refused(String),
     /// Messages were lost of which the ring says nothing, or the other way round.
     #[error("{lost} messages did not arrive, and the ring says that it lost {counted}")]
     Miscounted {

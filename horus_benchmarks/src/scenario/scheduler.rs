@@ -6,8 +6,8 @@ use crate::run::args::Args;
 use crate::run::namespace::PrivateNamespace;
 use crate::run::session::Session;
 use crate::scenario::entry::{self, Outcome};
-use crate::scenario::wakeup::{self, Mechanism};
-use crate::scenario::{lateness, swapping, ticking};
+use crate::scenario::{lateness, swapping, ticking, wakeup};
+use crate::transport::carrier::Mechanism;
 
 const ABOUT: &str = "What a scheduler costs for each of its nodes, how late a node with a rate \
 begins, beside a thread that only sleeps, how long it takes to wake a node in another process by \
@@ -15,7 +15,7 @@ a topic, beside a bare futex, and how fast a node can be replaced while messages
 
 /// Runs `scheduler_benchmark`.
 pub fn main() -> ExitCode {
-    entry::main("scheduler_benchmark", ABOUT, &[wakeup::ROLE], run)
+    entry::main("scheduler_benchmark", ABOUT, &[], run)
 }
 
 fn run(mut args: Args) -> Outcome {

@@ -67,6 +67,8 @@ pub enum Carrier {
     LargeCopy,
     /// The same, made in a loan and read from a borrowed sample.
     LargeLoan,
+    /// A mechanism that wakes the far side.
+    Wakeup(Mechanism),
     /// A channel between threads.
     Channel(Maker, Shape),
     /// A ring in shared memory with a head and a tail.
@@ -89,6 +91,51 @@ pub enum Carrier {
     Iceoryx2Stream,
     /// A service of iceoryx2, N:N: each side publishes and subscribes.
     Iceoryx2Duplex,
+}
+
+/// A mechanism to block until the other process sends something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Mechanism {
+    /// A futex word in shared memory, and nothing else: what every other mechanism is built on.
+    Futex,
+    /// A pipe with a name.
+    Pipe,
+    /// `recv_timeout` at a topic whose waiters make barriers.
+    Topic,
+    /// `recv_timeout` at a topic whose publishers make fences.
+    TopicFence,
+    /// A wait set of several topics.
+    WaitSet,
+    /// A node of a scheduler that a topic wakes. Timed until its tick begins.
+    EventNode,
+    /// The event service of iceoryx2.
+    Iceoryx2,
+}
+
+impl Mechanism {
+    /// The mechanisms of a receiver, the one first that the others are compared with.
+    pub const ALL: &'static [Mechanism] = &[
+        Mechanism::Futex,
+        Mechanism::Pipe,
+        Mechanism::Topic,
+        Mechanism::TopicFence,
+        Mechanism::WaitSet,
+        #[cfg(feature = "iceoryx2")]
+        Mechanism::Iceoryx2,
+    ];
+
+    /// The id of its row.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Mechanism::Futex => "wakeup/futex",
+            Mechanism::Pipe => "wakeup/pipe",
+            Mechanism::Topic => "wakeup/topic/16B",
+            Mechanism::TopicFence => "wakeup/topic_fence/16B",
+            Mechanism::WaitSet => "wakeup/wait_set/16B",
+            Mechanism::EventNode => "event/wake/16B",
+            Mechanism::Iceoryx2 => "wakeup/iceoryx2",
+        }
+    }
 }
 
 /// The module or crate that provides a channel.
@@ -245,6 +292,9 @@ impl Carrier {
             }
             Carrier::LargeCopy => ("copy", "send, recv, answer of 16 bytes"),
             Carrier::LargeLoan => ("loan", "publish of a filled loan, borrow, answer of 16 bytes"),
+            Carrier::Wakeup(mechanism) => {
+                (mechanism.id(), "TSC of both CPUs; asleep for 50 us before each send")
+            }
             // WHY another name: it is compared in two shapes.
             Carrier::Channel(Maker::Fanout, Shape::OneToTwo) => {
                 ("fanout_broadcast", Maker::Fanout.texts().1)

@@ -169,11 +169,15 @@ impl Connection {
         &mut self,
         near: Result<T, WorkloadError>,
     ) -> Result<(T, Answer), ConnectionError> {
-        if let Err(error @ (WorkloadError::Corrupt(_) | WorkloadError::Miscounted { .. })) = near {
-            return Err(error.into());
+        match near {
+            Err(error @ (WorkloadError::Corrupt(_) | WorkloadError::Miscounted { .. })) => {
+                Err(error.into())
+            }
+            near => {
+                let answer = self.peer.finish()?;
+                Ok((near?, answer))
+            }
         }
-        let answer = self.peer.finish()?;
-        Ok((near?, answer))
     }
 
     /// Closes both sides.

@@ -133,5 +133,5 @@ impl Driver for Far {
 }
 
 fn refused<E>(what: &'static str) -> impl Fn(E) -> WorkloadError {
-    move |_| WorkloadError::Refused(what)
+    move |_| WorkloadError::Refused(what.to_owned())
 }

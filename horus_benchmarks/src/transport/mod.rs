@@ -15,3 +15,4 @@ mod open;
 pub mod packet;
 mod peer_channels;
 pub mod rendezvous;
+pub mod wakeup;

@@ -18,6 +18,7 @@ use crate::transport::packet::{
     Packet65536, with_packet,
 };
 use crate::transport::rendezvous::{ConnectionError, Opened, Place, Role};
+use crate::transport::wakeup;
 
 impl Transport {
     /// Opens the side at `place`.
@@ -52,6 +53,7 @@ impl Transport {
                 open_many(self, place), Bytes(16) => Packet16, Bytes(304) => Packet304,
                 Bytes(1480) => Packet1480,
             ),
+            Carrier::Wakeup(mechanism) => wakeup::open(self, mechanism, place),
             Carrier::LargeCopy | Carrier::LargeLoan => large::open(self, place),
             Carrier::HeadTailRing
             | Carrier::Udp

@@ -155,6 +155,12 @@ impl Place<'_> {
         }
     }
 
+    /// Returns the name of what goes from the near side to the far one.
+    pub(crate) fn there(&self) -> String {
+        let [out, back] = self.directions();
+        if self.is_near() { out.name } else { back.name }
+    }
+
     /// Returns files for both directions, in the private directory.
     pub(crate) fn paths(&self) -> [PathBuf; 2] {
         self.directions().map(|direction| self.directory().join(direction.name))

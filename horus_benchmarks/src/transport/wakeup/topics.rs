@@ -6,11 +6,13 @@ use std::time::Duration;
 use horus_core::topic::{Publisher, Qos, Subscriber, Topic, TopicBuilder, WaitSet, WakeEdge};
 use horus_shm::Namespace;
 
-use super::{Mechanism, SET_TOPICS, Sleeper, Waker, stalled};
+use super::{SET_TOPICS, Sleeper, Waker, stalled};
 use crate::measure::micro::{self, Micro, MicroPlan, WORD_BATCH};
 use crate::measure::payload::Payload;
 use crate::measure::wait::STALL_LIMIT;
+use crate::transport::carrier::Mechanism;
 use crate::transport::packet::Packet16;
+use crate::transport::rendezvous::Place;
 
 /// How long the reader sleeps in vain whose topic is sent to afterwards.
 const VAIN: Duration = Duration::from_millis(1);
@@ -19,33 +21,31 @@ fn builder(namespace: &Arc<Namespace>, name: &str, edge: WakeEdge) -> TopicBuild
     Topic::builder(name).namespace(namespace).qos(Qos::new().wake_edge(edge))
 }
 
-/// Name and edge of a mechanism's topic.
-const fn topic(mechanism: Mechanism) -> (&'static str, WakeEdge) {
-    match mechanism {
-        Mechanism::TopicFence => ("wakeup_fence", WakeEdge::Fence),
-        Mechanism::EventNode => ("wakeup_event", WakeEdge::Membarrier),
-        _ => ("wakeup", WakeEdge::Membarrier),
-    }
+fn topic(place: &Place<'_>, mechanism: Mechanism) -> TopicBuilder<Packet16> {
+    let edge = match mechanism {
+        Mechanism::TopicFence => WakeEdge::Fence,
+        _ => WakeEdge::Membarrier,
+    };
+    builder(place.namespace(), &place.there(), edge)
 }
 
-fn set_topic(index: usize) -> String {
-    format!("wakeup_set_{index}")
+fn set_topic(place: &Place<'_>, index: usize) -> TopicBuilder<Packet16> {
+    let name = format!("{}-{index}", place.there());
+    builder(place.namespace(), &name, WakeEdge::Membarrier)
 }
 
 pub(super) fn publisher(
-    namespace: &Arc<Namespace>,
+    place: &Place<'_>,
     mechanism: Mechanism,
 ) -> Result<Publisher<Packet16>, String> {
-    let (name, edge) = topic(mechanism);
-    builder(namespace, name, edge).publisher().map_err(|error| error.to_string())
+    topic(place, mechanism).publisher().map_err(|error| error.to_string())
 }
 
 pub(super) fn subscriber(
-    namespace: &Arc<Namespace>,
+    place: &Place<'_>,
     mechanism: Mechanism,
 ) -> Result<Subscriber<Packet16>, String> {
-    let (name, edge) = topic(mechanism);
-    let subscriber = builder(namespace, name, edge).subscriber();
+    let subscriber = topic(place, mechanism).subscriber();
     let mut subscriber = subscriber.map_err(|error| error.to_string())?;
     subscriber.set_spin(Duration::ZERO);
     Ok(subscriber)
@@ -66,9 +66,9 @@ impl Sleeper for Subscriber<Packet16> {
 /// The publishers of a wait set's topics; each message goes to the next one.
 pub(super) struct InTurn(Vec<Publisher<Packet16>>);
 
-pub(super) fn publishers(namespace: &Arc<Namespace>) -> Result<InTurn, String> {
-    let publisher = |index| builder(namespace, &set_topic(index), WakeEdge::Membarrier).publisher();
-    let publishers = (0..SET_TOPICS).map(publisher).collect::<Result<_, _>>();
+pub(super) fn publishers(place: &Place<'_>) -> Result<InTurn, String> {
+    let publishers = (0..SET_TOPICS).map(|index| set_topic(place, index).publisher());
+    let publishers = publishers.collect::<Result<_, _>>();
     publishers.map(InTurn).map_err(|error| error.to_string())
 }
 
@@ -86,10 +86,9 @@ pub(super) struct Set {
 }
 
 impl Set {
-    pub(super) fn open(namespace: &Arc<Namespace>) -> Result<Self, String> {
-        let subscriber =
-            |index| builder(namespace, &set_topic(index), WakeEdge::Membarrier).subscriber();
-        let subscribers = (0..SET_TOPICS).map(subscriber).collect::<Result<Vec<_>, _>>();
+    pub(super) fn open(place: &Place<'_>) -> Result<Self, String> {
+        let subscribers = (0..SET_TOPICS).map(|index| set_topic(place, index).subscriber());
+        let subscribers = subscribers.collect::<Result<Vec<_>, _>>();
         let subscribers = subscribers.map_err(|error| error.to_string())?;
         let mut set = WaitSet::new();
         set.set_spin(Duration::ZERO);
@@ -112,7 +111,7 @@ impl Sleeper for Set {
 
 /// What a send costs while nobody sleeps: on a topic whose reader, in this process, has slept
 /// before. Timed in batches.
-pub(super) fn awake_sends(
+pub fn awake_sends(
     namespace: &Arc<Namespace>,
     edge: WakeEdge,
     plan: &MicroPlan,

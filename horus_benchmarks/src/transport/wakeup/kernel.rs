@@ -1,4 +1,4 @@
-//! Ways that are the kernel's own: a futex and a pipe.
+//! Mechanisms that are the kernel's own: a futex and a pipe.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -7,12 +7,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::sync::atomic::{self, AtomicU64};
 
-use horus_shm::Namespace;
-
 use super::{Sleeper, Waker, stalled};
 use crate::measure::lines::SharedLines;
 use crate::measure::wait::STALL_LIMIT;
 use crate::transport::packet::Packet16;
+use crate::transport::rendezvous::Place;
 
 /// A word that counts messages, and the message beside it.
 pub(super) struct Futex {
@@ -82,8 +81,8 @@ pub(super) struct Pipe {
 
 impl Pipe {
     /// Opens the pipe, which is made if it is not there.
-    pub(super) fn open(namespace: &Namespace) -> Result<Self, String> {
-        let path = namespace.topics_path().with_file_name("pipe");
+    pub(super) fn open(place: &Place<'_>) -> Result<Self, String> {
+        let path = place.directory().join(place.there()).with_extension("pipe");
         let name = CString::new(path.as_os_str().as_bytes()).map_err(|e| e.to_string())?;
         // SAFETY: the name is a C string that outlives the call. That it exists is no matter.
         unsafe { libc::mkfifo(name.as_ptr(), 0o600) };

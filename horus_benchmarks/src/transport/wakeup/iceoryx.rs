@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use horus_shm::Namespace;
 use iceoryx2::port::listener::Listener;
 use iceoryx2::port::notifier::Notifier;
 use iceoryx2::prelude::{ServiceName, ipc_threadsafe};
@@ -13,6 +12,7 @@ use crate::measure::lines::SharedLines;
 use crate::measure::wait::STALL_LIMIT;
 use crate::transport::iceoryx;
 use crate::transport::packet::Packet16;
+use crate::transport::rendezvous::Place;
 
 type Service = ipc_threadsafe::Service;
 
@@ -24,32 +24,14 @@ pub(super) struct Event {
 }
 
 impl Event {
-    /// The end that notifies.
-    pub(super) fn notifier(
-        namespace: &Namespace,
-        lines: &Arc<SharedLines>,
-    ) -> Result<Self, String> {
-        Self::open(namespace, lines, false)
-    }
-
-    /// The end that listens.
-    pub(super) fn listener(
-        namespace: &Namespace,
-        lines: &Arc<SharedLines>,
-    ) -> Result<Self, String> {
-        Self::open(namespace, lines, true)
-    }
-
-    fn open(
-        namespace: &Namespace,
-        lines: &Arc<SharedLines>,
-        listens: bool,
-    ) -> Result<Self, String> {
+    /// Opens the end of a side: the near one notifies, the far one listens.
+    pub(super) fn open(place: &Place<'_>, lines: &Arc<SharedLines>) -> Result<Self, String> {
         let open = || -> Result<Self, Box<dyn std::error::Error>> {
-            let node = iceoryx::node_in::<Service>(namespace)?;
-            let name = ServiceName::new("wakeup")?;
+            let node = iceoryx::node_in::<Service>(place.namespace())?;
+            let name = ServiceName::new(&place.there())?;
             let event = node.service_builder(&name).event().open_or_create()?;
             let notifier = event.notifier_builder().create()?;
+            let listens = !place.is_near();
             let listener = listens.then(|| event.listener_builder().create()).transpose()?;
             Ok(Self { notifier, listener, lines: Arc::clone(lines) })
         };

@@ -9,21 +9,23 @@ use std::time::{Duration, Instant};
 
 use horus_core::scheduler::{Context, Handle, Node, NodeResult, Scheduler};
 use horus_core::topic::Subscriber;
-use horus_shm::Namespace;
 
-use super::{FarEnd, Mechanism, WakeupPlan, ticks_of, topics};
+use super::{Night, ticks_of, topics};
 use crate::measure::lines::SharedLines;
 use crate::measure::stats::Samples;
 use crate::measure::tsc::TickSource;
 use crate::measure::wait::STALL_LIMIT;
+use crate::measure::workload::RoundPlan;
+use crate::transport::carrier::Mechanism;
 use crate::transport::packet::Packet16;
+use crate::transport::rendezvous::Place;
 
 /// The node's name, and thereby its thread's.
 const NAME: &str = "woken";
 
 /// The scheduler that runs the node, from the outside.
 pub(super) struct EventNode {
-    plans: Sender<WakeupPlan>,
+    plans: Sender<RoundPlan>,
     rounds: Receiver<Result<Samples, String>>,
     handle: Handle,
     thread: Option<JoinHandle<()>>,
@@ -35,9 +37,9 @@ struct Woken {
     source: TickSource,
     subscriber: Subscriber<Packet16>,
     lines: Arc<SharedLines>,
-    plans: Receiver<WakeupPlan>,
+    plans: Receiver<RoundPlan>,
     rounds: Sender<Result<Samples, String>>,
-    present: Option<(WakeupPlan, Samples)>,
+    present: Option<(RoundPlan, Samples)>,
 }
 
 impl Node for Woken {
@@ -60,7 +62,7 @@ impl Node for Woken {
         if plan.counts(number) {
             latency.record(ticks);
         }
-        if number < *plan.numbers().end() {
+        if number + 1 < plan.next_seq() {
             // Relaxed: a hint; the near end asks the kernel as well.
             self.lines.line(1).words[0].store(number + 1, atomic::Ordering::Relaxed);
         } else if let Some((_, latency)) = self.present.take() {
@@ -72,14 +74,11 @@ impl Node for Woken {
 
 impl EventNode {
     /// Starts the scheduler on a thread of its own; returns when the node's thread is there.
-    pub(super) fn start(
-        namespace: &Arc<Namespace>,
-        lines: &Arc<SharedLines>,
-    ) -> Result<Self, String> {
-        let subscriber = topics::subscriber(namespace, Mechanism::EventNode)?;
+    pub(super) fn start(place: &Place<'_>, lines: &Arc<SharedLines>) -> Result<Self, String> {
+        let subscriber = topics::subscriber(place, Mechanism::EventNode)?;
         let ((plans, orders), (told, rounds)) = (mpsc::channel(), mpsc::channel());
         let mut scheduler = Scheduler::new();
-        scheduler.namespace(namespace);
+        scheduler.namespace(place.namespace());
         let builder = scheduler.node(NAME).on(&subscriber);
         let built = builder.build(Woken {
             source: TickSource::detect(),
@@ -117,12 +116,17 @@ fn thread_called(name: &str) -> Result<u32, String> {
     Err(format!("no thread is called '{name}'"))
 }
 
-impl FarEnd for EventNode {
-    fn spend(&mut self, blocked: &AtomicU64, plan: &WakeupPlan) -> Result<Samples, String> {
+impl Night for EventNode {
+    fn spend(
+        &mut self,
+        blocked: &AtomicU64,
+        plan: &RoundPlan,
+        _: TickSource,
+    ) -> Result<Samples, String> {
         let ended = "the node's thread has ended";
         self.plans.send(*plan).map_err(|_| ended)?;
         // Relaxed: a hint; the near end asks the kernel as well. From here on the node counts.
-        blocked.store(*plan.numbers().start(), atomic::Ordering::Relaxed);
+        blocked.store(plan.first_seq, atomic::Ordering::Relaxed);
         self.rounds.recv().map_err(|_| ended)?
     }
 

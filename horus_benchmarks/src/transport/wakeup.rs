@@ -1,0 +1,251 @@
+//! Mechanisms that wake a side that is blocked in the kernel. The near side makes sure before every
+//! message that the far one is asleep.
+//!
+//! The timed interval of the far side is from before the send to after its blocked call returned,
+//! by the counters of both CPUs; that of the near side is the send.
+
+mod event_node;
+#[cfg(feature = "iceoryx2")]
+mod iceoryx;
+mod kernel;
+mod topics;
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::sync::atomic::{self, AtomicU64};
+use std::time::{Duration, Instant};
+
+pub use topics::awake_sends;
+
+use crate::measure::lines::SharedLines;
+use crate::measure::payload::Payload;
+use crate::measure::stats::Samples;
+use crate::measure::tsc::{TickSource, Ticks};
+use crate::measure::wait::{STALL_LIMIT, WaitError, Watch};
+use crate::measure::workload::{Echo, Round, RoundPlan, WorkloadError};
+use crate::transport::carrier::{Mechanism, Transport};
+use crate::transport::driver::{Driver, Timer};
+use crate::transport::packet::Packet16;
+use crate::transport::rendezvous::{ConnectionError, Opened, Place};
+
+/// How long the far side is left asleep before it is woken.
+const SETTLE: Duration = Duration::from_micros(50);
+
+/// Topics of a wait set, of which one gets the message.
+const SET_TOPICS: usize = 4;
+
+/// Sends a message to a side that sleeps. An error says in words what failed.
+trait Waker {
+    fn send(&mut self, message: Packet16) -> Result<(), String>;
+}
+
+/// Blocks until there is a message, and gives up after [`STALL_LIMIT`].
+trait Sleeper {
+    fn sleep(&mut self) -> Result<Packet16, String>;
+}
+
+/// Spends rounds asleep, on whatever thread.
+trait Night {
+    /// Sleeps for each message of a round; returns the ticks from each send to its end.
+    fn spend(
+        &mut self,
+        blocked: &AtomicU64,
+        plan: &RoundPlan,
+        source: TickSource,
+    ) -> Result<Samples, String>;
+
+    /// The kernel's number of the thread that sleeps.
+    fn thread(&self) -> u32 {
+        std::process::id()
+    }
+}
+
+impl<S: Sleeper> Night for S {
+    fn spend(
+        &mut self,
+        blocked: &AtomicU64,
+        plan: &RoundPlan,
+        source: TickSource,
+    ) -> Result<Samples, String> {
+        let mut latency = Samples::new();
+        for number in plan.first_seq..plan.next_seq() {
+            // Relaxed: a hint; the near side asks the kernel as well.
+            blocked.store(number, atomic::Ordering::Relaxed);
+            let message = self.sleep()?;
+            let ticks = ticks_of(&message, number, source.stop())?;
+            if plan.counts(number) {
+                latency.record(ticks);
+            }
+        }
+        Ok(latency)
+    }
+}
+
+/// Opens one side.
+pub(super) fn open(transport: Transport, mechanism: Mechanism, place: &Place<'_>) -> Opened {
+    let refused = |reason| ConnectionError::System(io::Error::other(reason));
+    let file = place.directory().join(format!("wakeup-{}", place.number()));
+    let mut options = File::options();
+    options.read(true).write(true);
+    let unsuited = |_| ConnectionError::Unsuited(transport);
+    if place.is_near() {
+        let lines = Arc::new(SharedLines::map_new(options.create_new(true).open(file)?)?);
+        let waker =
+            waker(mechanism, place, &lines).map_err(refused)?.ok_or(()).map_err(unsuited)?;
+        return Ok(Box::new(Near { waker, lines, state: None }));
+    }
+    let lines = Arc::new(SharedLines::map(options.open(file)?)?);
+    let night = night(mechanism, place, &lines).map_err(refused)?.ok_or(()).map_err(unsuited)?;
+    // Relaxed: the near side looks after it was told that this one is open.
+    let words = &lines.line(1).words;
+    words[1].store(u64::from(std::process::id()), atomic::Ordering::Relaxed);
+    words[2].store(u64::from(night.thread()), atomic::Ordering::Relaxed);
+    Ok(Box::new(Far { night, lines }))
+}
+
+type Lines = Arc<SharedLines>;
+
+/// Returns the near end of a mechanism; `None` of one that was not built.
+fn waker(
+    mechanism: Mechanism,
+    place: &Place<'_>,
+    lines: &Lines,
+) -> Result<Option<Box<dyn Waker>>, String> {
+    Ok(Some(match mechanism {
+        Mechanism::Futex => Box::new(kernel::Futex::new(lines)),
+        Mechanism::Pipe => Box::new(kernel::Pipe::open(place)?),
+        Mechanism::Topic | Mechanism::TopicFence | Mechanism::EventNode => {
+            Box::new(topics::publisher(place, mechanism)?)
+        }
+        Mechanism::WaitSet => Box::new(topics::publishers(place)?),
+        #[cfg(feature = "iceoryx2")]
+        Mechanism::Iceoryx2 => Box::new(iceoryx::Event::open(place, lines)?),
+        #[cfg(not(feature = "iceoryx2"))]
+        Mechanism::Iceoryx2 => return Ok(None),
+    }))
+}
+
+/// Returns the far end of a mechanism; `None` of one that was not built.
+fn night(
+    mechanism: Mechanism,
+    place: &Place<'_>,
+    lines: &Lines,
+) -> Result<Option<Box<dyn Night>>, String> {
+    Ok(Some(match mechanism {
+        Mechanism::Futex => Box::new(kernel::Futex::new(lines)),
+        Mechanism::Pipe => Box::new(kernel::Pipe::open(place)?),
+        Mechanism::Topic | Mechanism::TopicFence => Box::new(topics::subscriber(place, mechanism)?),
+        Mechanism::WaitSet => Box::new(topics::Set::open(place)?),
+        Mechanism::EventNode => Box::new(event_node::EventNode::start(place, lines)?),
+        #[cfg(feature = "iceoryx2")]
+        Mechanism::Iceoryx2 => Box::new(iceoryx::Event::open(place, lines)?),
+        #[cfg(not(feature = "iceoryx2"))]
+        Mechanism::Iceoryx2 => return Ok(None),
+    }))
+}
+
+/// The number of messages that the far side has blocked for, the one at hand included.
+fn blocked(lines: &SharedLines) -> &AtomicU64 {
+    &lines.line(1).words[0]
+}
+
+struct Near {
+    waker: Box<dyn Waker>,
+    lines: Lines,
+    state: Option<ThreadState>,
+}
+
+impl Driver for Near {
+    fn ping(&mut self, plan: &RoundPlan, timer: &Timer) -> Result<Round, WorkloadError> {
+        let refused = |error: io::Error| WorkloadError::Refused(error.to_string());
+        let state = match self.state.take() {
+            Some(state) => state,
+            None => ThreadState::of(&self.lines).map_err(refused)?,
+        };
+        let state = self.state.insert(state);
+        let mut ticks = Samples::new();
+        for number in plan.first_seq..plan.next_seq() {
+            await_sleep(blocked(&self.lines), state, &timer.watch, number)?;
+            let mut message = Packet16::compose(number);
+            let begin = timer.source.start();
+            message.restamp(begin.0);
+            self.waker.send(message).map_err(WorkloadError::Refused)?;
+            let sample = timer.source.stop().since(begin);
+            if plan.counts(number) {
+                ticks.record(sample);
+            }
+        }
+        let (timing, counted) = (plan.timing, plan.samples);
+        Ok(Round { timing, ticks, sent: counted, received: counted, backwards: 0 })
+    }
+}
+
+struct Far {
+    night: Box<dyn Night>,
+    lines: Lines,
+}
+
+impl Driver for Far {
+    fn echo(&mut self, plan: &RoundPlan, timer: &Timer) -> Result<Echo, WorkloadError> {
+        let forward = self.night.spend(blocked(&self.lines), plan, timer.source);
+        let forward = forward.map_err(WorkloadError::Refused)?;
+        Ok(Echo { echoed: plan.messages(), forward, backwards: 0 })
+    }
+}
+
+/// Returns when the far side has been asleep for message `number` for a while.
+fn await_sleep(
+    blocked: &AtomicU64,
+    state: &ThreadState,
+    watch: &Watch,
+    number: u64,
+) -> Result<(), WaitError> {
+    watch.spin_until(|| {
+        std::hint::spin_loop();
+        // Relaxed: the state below decides, and the message orders itself.
+        (blocked.load(atomic::Ordering::Relaxed) == number && state.is_asleep()).then_some(())
+    })?;
+    let begin = Instant::now();
+    while begin.elapsed() < SETTLE {
+        std::hint::spin_loop();
+    }
+    Ok(())
+}
+
+/// The kernel's view of a thread of another process.
+struct ThreadState {
+    stat: File,
+}
+
+impl ThreadState {
+    /// Opens that of the far side's thread.
+    fn of(lines: &SharedLines) -> io::Result<Self> {
+        // Relaxed: the far side was open before this round began.
+        let [pid, thread] =
+            [1, 2].map(|index: usize| lines.line(1).words[index].load(atomic::Ordering::Relaxed));
+        Ok(Self { stat: File::open(format!("/proc/{pid}/task/{thread}/stat"))? })
+    }
+
+    /// Returns true if it sleeps. A system call.
+    fn is_asleep(&self) -> bool {
+        let mut text = [0; 64];
+        let read = self.stat.read_at(&mut text, 0).unwrap_or(0);
+        // `pid (name) S …`
+        let after_name = text[..read].rsplit(|&byte| byte == b')').next();
+        after_name.is_some_and(|rest| rest.starts_with(b" S"))
+    }
+}
+
+/// Returns the ticks from the send of message `number` to `end`, if this is that message.
+fn ticks_of(message: &Packet16, number: u64, end: Ticks) -> Result<u64, String> {
+    message.check(number).map_err(|error| error.to_string())?;
+    let ticks = end.checked_since(Ticks(message.stamp()));
+    ticks.ok_or_else(|| "a message arrived before it was sent, by the counters".to_owned())
+}
+
+/// The error of an end that waited for [`STALL_LIMIT`].
+fn stalled() -> String {
+    format!("nothing came within {} s", STALL_LIMIT.as_secs())
+}
