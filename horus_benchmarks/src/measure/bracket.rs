@@ -23,7 +23,7 @@ pub struct Bracket<S> {
     pub before_ns: f64,
     /// Median of the floor's round after.
     pub after_ns: f64,
-    /// What was measured.
+    /// The measured round.
     pub subject: S,
     /// False if the floor was not the same before and after: not part of any ratio.
     pub counts: bool,
@@ -41,7 +41,7 @@ impl<S> Bracket<S> {
     }
 }
 
-/// What rounds between rounds of the floor gave.
+/// The results of rounds between rounds of the floor.
 #[derive(Debug, Clone)]
 pub struct Bracketed<S> {
     /// All of them, in the order they were measured.

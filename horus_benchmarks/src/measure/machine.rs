@@ -14,7 +14,7 @@ const LOAD_MAX: f64 = 0.5;
 /// Share of the time stolen by the hypervisor, in percent, above which it is warned of.
 const STEAL_PERCENT_MAX: f64 = 1.0;
 
-/// What is written where the system does not say.
+/// The text where the system does not say.
 const UNKNOWN: &str = "unknown";
 
 /// The machine, the build and the state both were in.
@@ -35,7 +35,7 @@ pub struct Machine {
     pub isolated_cpus: Vec<usize>,
     /// Kernel release.
     pub kernel: String,
-    /// What the virtual machine's firmware says it is; absent on bare metal.
+    /// The virtual machine by its firmware; absent on bare metal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hypervisor: Option<String>,
     /// The compiler this binary was built with.
@@ -45,7 +45,7 @@ pub struct Machine {
     pub rustflags: String,
     /// `release` or `debug`.
     pub profile: String,
-    /// Where ticks come from.
+    /// The source of ticks.
     pub timer: TickSource,
     /// Ticks per second, as calibrated.
     pub timer_hz: f64,
@@ -63,7 +63,7 @@ pub struct Machine {
     /// percent of the time of the run; absent where the kernel does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steal_percent: Option<f64>,
-    /// What makes the figures less than they could be.
+    /// The circumstances that make the numbers worse than they could be.
     pub warnings: Vec<String>,
 }
 
@@ -120,7 +120,7 @@ impl Machine {
     }
 }
 
-/// What the kernel has accounted to CPUs since it started, in its ticks.
+/// The times that the kernel has accounted to CPUs since it started, in its ticks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuTimes {
     /// All time.
@@ -135,7 +135,7 @@ impl CpuTimes {
         CpuTimes::parse(&fs::read_to_string("/proc/stat").ok()?, cpus)
     }
 
-    /// How much of the time since `before` was stolen, in percent; `None` if none has passed.
+    /// Returns the stolen share of the time since `before`, in percent; `None` without any time.
     pub fn steal_percent_since(self, before: CpuTimes) -> Option<f64> {
         let all = self.all.saturating_sub(before.all);
         let stolen = self.steal.saturating_sub(before.steal);

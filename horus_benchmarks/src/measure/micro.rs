@@ -43,7 +43,7 @@ impl Micro {
 /// How to time a micro-benchmark.
 #[derive(Debug, Clone, Copy)]
 pub struct MicroPlan {
-    /// What to time with.
+    /// The counter.
     pub source: TickSource,
     /// Batches that are not counted.
     pub warm_up: u64,

@@ -13,11 +13,11 @@ const SEQ_MASK: u64 = (1 << SEQ_BITS) - 1;
 pub struct Corrupt {
     /// The sequence number that was due.
     pub expected_seq: u64,
-    /// What the message says, if that can be trusted.
+    /// The sequence number that the message has, if that can be trusted.
     pub found_seq: u64,
 }
 
-/// What a workload sends: made from a sequence number and checked against one.
+/// A message that is made from a sequence number and checked against one.
 ///
 /// Sequence numbers start at 1 and stay below 2^40.
 pub trait Payload: Copy {

@@ -28,9 +28,9 @@ pub enum PinError {
     /// The kernel refused to tell or to set the affinity.
     #[error("cannot {action} the cpu affinity")]
     System {
-        /// What was tried: `read` or `set`.
+        /// The attempt: `read` or `set`.
         action: &'static str,
-        /// What the kernel said.
+        /// The error of the kernel.
         #[source]
         source: io::Error,
     },
@@ -39,9 +39,9 @@ pub enum PinError {
 /// The CPUs of the two ends of a benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuPair {
-    /// Where the measuring end runs.
+    /// The CPU of the measuring end.
     pub near: usize,
-    /// Where the other end runs.
+    /// The CPU of the other end.
     pub far: usize,
 }
 

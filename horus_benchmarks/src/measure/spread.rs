@@ -12,12 +12,12 @@ const ROUNDS_MIN: usize = 5;
 /// Standard deviations on either side of the mean of a normal distribution that hold 95 % of it.
 const NORMAL_95: f64 = 1.959_964;
 
-/// How far the figures of a row can be trusted.
+/// The uncertainty of the values of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// 95 % interval of the median, in nanoseconds, by 10 000 bootstrap resamples.
     pub p50_ci: [f64; 2],
-    /// What was resampled.
+    /// The resampled values.
     pub resampled: Resampled,
     /// Rounds or runs that the samples are of.
     pub rounds: usize,
@@ -33,7 +33,7 @@ pub struct Spread {
     pub rounds_cv_mean: Option<f64>,
 }
 
-/// What an interval was made of.
+/// The values that an interval was made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resampled {

@@ -31,7 +31,7 @@ pub struct Samples {
     parts: Vec<Part>,
 }
 
-/// What one of several merged sets of samples said by itself: a round, or a run.
+/// Median and mean of one of several merged sets of samples: a round, or a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Part {
     /// Median, in the unit of the samples.
@@ -93,7 +93,7 @@ impl Samples {
         })
     }
 
-    /// How many samples there are.
+    /// Returns the number of samples.
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }
@@ -324,7 +324,7 @@ impl Alternation {
         self.pairs.push((floor_p50, subject_p50));
     }
 
-    /// How many pairs there are.
+    /// Returns the number of pairs.
     pub fn rounds(&self) -> usize {
         self.pairs.len()
     }

@@ -18,7 +18,7 @@ const RESOLUTION_DELAYS: u64 = 256;
 /// Times that each of those is timed.
 const RESOLUTION_REPEATS: u32 = 32;
 
-/// How often a value must be seen to count: less often, it may be an interrupt's.
+/// The number of times that a value must be seen to count: a rarer one may be an interrupt's.
 const RESOLUTION_SEEN: u32 = 8;
 
 /// Attempts at reading counter and clock at the same moment; the tightest is kept.
@@ -43,7 +43,7 @@ impl Ticks {
     }
 }
 
-/// Where ticks come from. The same in every process of one machine.
+/// The source of ticks. The same in every process of one machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TickSource {
@@ -110,7 +110,7 @@ impl TscClock {
         TscClock { source, ns_per_tick, overhead: measure_overhead(source), resolution_ticks }
     }
 
-    /// Where the ticks come from.
+    /// Returns the source of the ticks.
     pub fn source(&self) -> TickSource {
         self.source
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{self, AtomicBool};
 use std::time::{Duration, Instant};
 
-/// How long one wait may last before the other end is taken for stuck.
+/// The longest wait before the other end is taken for stuck.
 pub const STALL_LIMIT: Duration = Duration::from_secs(10);
 
 /// Looks at the memory between two looks at the world. Some microseconds: no wait that goes well
@@ -39,7 +39,7 @@ impl Flag {
         self.0.store(true, atomic::Ordering::Release);
     }
 
-    /// Whether the flag was set.
+    /// Returns true if the flag was set.
     pub fn is_raised(&self) -> bool {
         // ORDERING(flag): Acquire. Pairs with the Release in `raise`.
         self.0.load(atomic::Ordering::Acquire)

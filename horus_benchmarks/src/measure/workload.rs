@@ -11,7 +11,7 @@ use crate::measure::stats::Samples;
 use crate::measure::tsc::{TickSource, Ticks, TscClock};
 use crate::measure::wait::{WaitError, Watch};
 
-/// What a round times.
+/// The interval that a round times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Timing {
@@ -26,7 +26,7 @@ pub enum Timing {
 /// One round of ping-pong. Both ends get the same plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundPlan {
-    /// What is timed.
+    /// The timed interval.
     pub timing: Timing,
     /// Messages before the first sample; verified, but not counted.
     pub warm_up: u64,
@@ -75,15 +75,15 @@ pub enum WorkloadError {
     Miscounted {
         /// Gaps in the numbers.
         lost: u64,
-        /// What the ring counted.
+        /// The losses that the ring counted.
         counted: u64,
     },
 }
 
-/// What the near end saw in one round, or in several merged ones. Warm-up is not counted.
+/// The result of the near end of one round, or of several merged ones, without warm-up.
 #[derive(Debug, Clone)]
 pub struct Round {
-    /// What the samples are.
+    /// The timed interval.
     pub timing: Timing,
     /// Round trips, near-bound one-way times or send calls, in ticks.
     pub ticks: Samples,
@@ -136,7 +136,7 @@ impl Round {
     }
 }
 
-/// What the far end saw in one round; travels back from a child process.
+/// The result of the far end of one round; travels back from a child process.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Echo {
     /// Messages echoed, warm-up included.

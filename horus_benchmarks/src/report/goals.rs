@@ -15,7 +15,7 @@ pub const FLOOR_NS: &str = "floor_ns";
 /// Group of the settings with the ratio of each row in each [`State`] of the machine.
 pub const STATES: &str = "floor_ratio_by_state";
 
-/// What is wanted of a row.
+/// A limit for a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Goal {
     /// At most this multiple of the floor.

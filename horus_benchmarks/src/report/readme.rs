@@ -45,7 +45,7 @@ const STREAMS: [(&str, &str); 4] = [
     ("reliable topic, 304 B", "throughput/cross_process/topic_reliable/304B"),
 ];
 
-/// Where a message's time goes: what is added at each step, and the rows that say it.
+/// The parts of a message's time: what each step adds, and the row that shows it.
 const LAYERS: [(&str, &str); 9] = [
     ("floor: two cache lines between two processes", "floor/cross_process/two_lines/8B"),
     ("lane, gated-only, 16 B", "one_way/cross_process/spsc_shm/16B"),

@@ -36,7 +36,7 @@ pub struct Row {
     /// The same after Tukey's filter, to stand beside.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filtered_ns: Option<Filtered>,
-    /// How sure the median is, and how much rounds differ.
+    /// The interval of the median, and the variation of rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<Spread>,
     /// The `send` call alone; not a latency.
@@ -60,7 +60,7 @@ pub struct Row {
     /// Its bootstrap 95 % interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floor_ratio_ci: Option<[f64; 2]>,
-    /// What only some rows have.
+    /// Values that only some rows have.
     #[serde(flatten)]
     pub figures: Figures,
     /// All samples, for [`histograms`]; not part of the JSON.
@@ -167,7 +167,7 @@ pub struct Report {
     pub machine: Machine,
     /// The commit, `-dirty` if sources were changed.
     pub commit: String,
-    /// What was set and chosen; under `basis`, how each row was measured.
+    /// The settings of the run; under `basis`, how each row was measured.
     pub settings: Map<String, Value>,
     /// The results.
     pub rows: Vec<Row>,
@@ -212,7 +212,7 @@ impl Report {
         histograms::write(&self.rows, &path.with_extension("hlog"))
     }
 
-    /// How the row `id` was measured.
+    /// Returns how the row `id` was measured.
     pub fn basis(&self, id: &str) -> &str {
         self.settings.get(BASIS).and_then(|notes| notes.get(id)?.as_str()).unwrap_or_default()
     }

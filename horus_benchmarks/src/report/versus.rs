@@ -5,7 +5,7 @@ use crate::report::figures::Figures;
 use crate::report::goals;
 use crate::report::rows::Row;
 
-/// What is compared.
+/// The quantity that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
     /// Nanoseconds: the fewer the better.
@@ -24,7 +24,7 @@ impl Measure {
     }
 }
 
-/// What the ratio of a row has to be at least, by the beginning of its id; the first one counts.
+/// The least ratio of a row, by the beginning of its id; the first one that fits counts.
 const GOALS: [(&str, f64); 29] = [
     ("vs_iceoryx2/same_thread/16B", 20.0),
     ("vs_iceoryx2/cross_thread/16B", 3.5),

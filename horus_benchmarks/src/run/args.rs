@@ -21,12 +21,12 @@ Options:
   --duration S      seconds that each transport is measured, where a benchmark goes by time
   --help            this text";
 
-/// What a benchmark was asked to do.
+/// The command line of a benchmark.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Args {
     /// Fewer and shorter rounds.
     pub quick: bool,
-    /// Where to write the results, besides the table.
+    /// The file for the results, besides the table.
     pub json: Option<PathBuf>,
     /// Alternating rounds, if not the default.
     pub rounds: Option<u32>,
@@ -36,11 +36,11 @@ pub struct Args {
     pub cpus: Option<(usize, usize)>,
     /// Part of the ids to report.
     pub filter: Option<String>,
-    /// How long each transport is measured, if not the default.
+    /// The time for each transport, if not the default.
     pub duration: Option<Duration>,
 }
 
-/// What is wrong with a command line.
+/// An error in a command line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArgsError {
@@ -55,9 +55,9 @@ pub enum ArgsError {
     BadValue {
         /// The option.
         option: &'static str,
-        /// What would be right.
+        /// A description of valid values.
         wanted: &'static str,
-        /// What was given.
+        /// The given value.
         found: String,
     },
 }
@@ -115,7 +115,7 @@ impl Args {
     }
 }
 
-/// How much is measured.
+/// The number of rounds and messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effort {
     /// Alternating rounds of floor and subject.

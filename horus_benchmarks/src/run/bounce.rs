@@ -11,7 +11,7 @@ use crate::measure::tsc::TickSource;
 use crate::measure::wait::Watch;
 use crate::measure::workload::{Echo, Round, RoundPlan, Timing, WorkloadError, far_end, near_end};
 
-/// How many cache lines the floor uses.
+/// The number of cache lines that the floor uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lines {
@@ -27,13 +27,13 @@ pub const PAUSES_MAX: u32 = 3;
 /// A round of the floor, as the far end is told about it.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct FloorJob {
-    /// How many lines.
+    /// The number of lines.
     pub lines: Lines,
     /// `pause` instructions after each look that found nothing, at most [`PAUSES_MAX`].
     pub pauses: u32,
-    /// What to time, and how often.
+    /// The round.
     pub plan: RoundPlan,
-    /// What to time it with.
+    /// The counter.
     pub source: TickSource,
 }
 
@@ -85,7 +85,7 @@ struct Bounce<'a, const PAUSES: u32> {
     /// Told apart from the other end's words by the lowest bit, for when both use one line.
     mark: u64,
     one_line: bool,
-    /// What the watched word holds while there is nothing new.
+    /// The value of the watched word while there is nothing new.
     quiet: u64,
 }
 

@@ -14,7 +14,7 @@ const CHILD_ARGUMENT: &str = "--child";
 /// In place of a descriptor number: no memory is passed.
 const NO_MEMORY: &str = "-";
 
-/// What goes wrong between parent and child.
+/// An error between parent and child.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChildError {
@@ -32,10 +32,10 @@ pub enum ChildError {
     Pipe(#[source] io::Error),
 }
 
-/// How to start a child.
+/// The settings of a new child.
 #[derive(Debug, Clone, Default)]
 pub struct ChildSpec<'a> {
-    /// What it shall do; its `main` chooses by it.
+    /// The role by which its `main` chooses what to do.
     pub role: &'a str,
     /// The CPU to run on.
     pub cpu: usize,
@@ -127,7 +127,7 @@ impl Drop for ChildProcess {
     }
 }
 
-/// What a process knows of itself if it is a child.
+/// The settings of this process, if it is a child.
 #[derive(Debug)]
 pub struct ChildContext {
     role: String,
@@ -152,12 +152,12 @@ impl ChildContext {
         Some(context)
     }
 
-    /// What this child shall do.
+    /// Returns the role of this child.
     pub fn role(&self) -> &str {
         &self.role
     }
 
-    /// Where this child shall run.
+    /// Returns the CPU of this child.
     pub fn cpu(&self) -> usize {
         self.cpu
     }
@@ -216,7 +216,7 @@ fn readable_within(fd: RawFd, limit: Duration) -> io::Result<bool> {
     }
 }
 
-/// Whether the child `pid` has ended, leaving it to be reaped by its owner.
+/// Returns true if the child `pid` has ended, and leaves it to be reaped by its owner.
 ///
 /// WHY: `kill(pid, 0)` calls a zombie alive, and `Child::try_wait` needs the owner's `&mut`.
 fn has_ended(pid: u32) -> bool {

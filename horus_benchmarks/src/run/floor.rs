@@ -38,7 +38,7 @@ const ROUNDS_REMEMBERED: usize = 5;
 /// Messages timed per round of that choice; fewer if the run's rounds are shorter.
 const CHOICE_SAMPLES: u64 = 4_000;
 
-/// Where the two ends are.
+/// The placement of the two ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
@@ -73,7 +73,7 @@ pub enum FloorError {
     Workload(#[from] WorkloadError),
 }
 
-/// How long to pause between two looks, by the medians of interleaved rounds.
+/// The best number of pauses between two looks, by the medians of interleaved rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SpinChoice {
     /// Medians with no `pause` after a look that found nothing, with one, and so on; ns one way.
@@ -82,7 +82,7 @@ pub struct SpinChoice {
     pub pauses: u32,
 }
 
-/// How to spin on one line and on two, when the run began.
+/// The best numbers of pauses on one line and on two, when the run began.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SpinChoices {
     /// With [`Lines::One`].
@@ -97,7 +97,7 @@ pub struct Floor {
     memory: Arc<SharedLines>,
     peer: Peer<FloorJob, Echo>,
     source: TickSource,
-    /// What [`Lines::Two`] was best with when the run began.
+    /// The best number of pauses of [`Lines::Two`] when the run began.
     pauses: u32,
     resolution_ticks: u64,
     /// By lines and pauses: the medians of the last rounds, in ticks.

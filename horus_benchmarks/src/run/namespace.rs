@@ -10,10 +10,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use horus_shm::{Namespace, NamespaceConfig, NamespaceError, NamespaceName};
 
-/// What the namespace in the directory is called.
+/// The name of the namespace in the directory.
 const NAME: &str = "bench";
 
-/// How the names of directories begin.
+/// The beginning of the names of directories.
 pub(crate) const PREFIX: &str = "horus-bench-";
 
 /// The memory file system; the temporary directory stands in where there is none.
@@ -47,7 +47,7 @@ impl PrivateNamespace {
         &self.directory
     }
 
-    /// What a child process needs in its environment to meet us here.
+    /// Returns the environment with which a child process finds the namespace.
     pub fn environment(&self) -> [(String, OsString); 2] {
         [
             ("HORUS_SHM_DIR".to_owned(), self.directory.clone().into_os_string()),

@@ -13,23 +13,23 @@ use crate::report::rows::Report;
 use crate::report::table;
 use crate::run::args::{Args, Effort, VERDICT_ROUNDS};
 
-/// How long the counter is compared with the clock.
+/// The time for which the counter is compared with the clock.
 const CALIBRATION: Duration = Duration::from_millis(100);
 
-/// What every benchmark needs while it runs.
+/// The parts that every benchmark needs while it runs.
 #[derive(Debug)]
 pub struct Session {
     /// The command line.
     pub args: Args,
-    /// Where the ends run; this thread is pinned to `cpus.near`.
+    /// The CPUs of the ends; this thread is pinned to `cpus.near`.
     pub cpus: CpuPair,
     /// The calibrated timer.
     pub clock: TscClock,
-    /// How much is measured.
+    /// The number of rounds and messages.
     pub effort: Effort,
-    /// What was found so far.
+    /// The results so far.
     pub report: Report,
-    /// What the kernel had accounted to the CPUs when the run began.
+    /// The times of the CPUs when the run began.
     cpu_times: Option<CpuTimes>,
 }
 

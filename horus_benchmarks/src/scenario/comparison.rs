@@ -37,7 +37,7 @@ const BUSY_THREADS: usize = 2;
 pub struct Group {
     /// The candidates. Each of ours is compared with each that is not.
     pub candidates: Vec<Carrier>,
-    /// Where the ends are, and how many: part of the ids of rows, as `cross_thread`.
+    /// The place and the number of the ends: part of the ids of rows, as `cross_thread`.
     pub place: &'static str,
     /// The size of the messages.
     pub size: Size,

@@ -35,7 +35,7 @@ const RUNS: u32 = 10;
 /// Messages of a run, unless told otherwise; with `--quick`.
 const SAMPLES: (u64, u64) = (100_000, 20_000);
 
-/// What one message may take, in nanoseconds.
+/// The deadline of one message, in nanoseconds.
 const DEADLINE_NS: f64 = 1000.0;
 
 /// Messages that the channel has room for: as many as the topic has by default.
@@ -166,10 +166,10 @@ fn two_ends(session: &mut Session) -> Outcome {
     Ok(())
 }
 
-/// How a run is timed.
+/// The plan of a run.
 #[derive(Debug, Clone, Copy)]
 struct RunPlan {
-    /// What to time with.
+    /// The counter.
     source: TickSource,
     /// Messages before the first sample; verified, but not counted.
     warm_up: u64,
@@ -179,7 +179,7 @@ struct RunPlan {
     deadline_ticks: u64,
 }
 
-/// What a sample is counted in.
+/// The unit of a sample.
 #[derive(Debug, Clone, Copy)]
 struct Unit {
     /// Nanoseconds of one.
@@ -200,7 +200,7 @@ impl Unit {
     }
 }
 
-/// What a run gave, in ticks. No sample is left out.
+/// The samples of a run, in ticks. No sample is left out.
 #[derive(Debug, Clone, Default)]
 struct Run {
     samples: Samples,

@@ -9,7 +9,7 @@ use crate::run::floor::{self, FLOOR_ROLE};
 use crate::run::session;
 use crate::transport::connection::{self, CONNECTION_ROLE};
 
-/// What a benchmark gives, if nothing fails.
+/// The result of a benchmark.
 pub type Outcome = Result<(), Box<dyn Error>>;
 
 /// The name of a far end that only some benchmarks have, and what serves it in a child process.

@@ -32,7 +32,7 @@ const LATENESS: [(u32, bool, &str, &str, (u64, u64)); 4] = [
     (10_000, true, "lateness/10kHz/awake", "floor/nanosleep/10kHz/awake", (12, 6)),
 ];
 
-/// How long stalls are looked for; with `--quick`.
+/// The time for which stalls are looked for; with `--quick`.
 const STALLS_TIME: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(2));
 
 /// Of the threads that are to be in time.
@@ -41,7 +41,7 @@ const PRIORITY: u8 = 80;
 /// Group of the settings with what threads were to have and could not.
 const REFUSED: &str = "refused";
 
-/// How long a tick may take before the scheduler calls its node stuck.
+/// The longest tick before the scheduler calls its node stuck.
 const WATCHDOG: Duration = Duration::from_secs(1);
 
 /// Measures nodes with a rate, and the floor of the same rate before each.
@@ -97,14 +97,14 @@ fn refusals(session: &mut Session, id: &str, refused: &[String]) {
     session.report.machine.warnings.extend(warnings);
 }
 
-/// Who is to be in time, and for how long.
+/// A thread that has to be in time, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct LatenessPlan {
     /// Due times in a second.
     hz: u32,
     /// Due times in all; at least two.
     ticks: u64,
-    /// Where the thread stays.
+    /// The CPU of the thread.
     cpu: usize,
     /// Its priority under SCHED_FIFO, 1 to 99.
     priority: u8,
@@ -122,7 +122,7 @@ impl LatenessPlan {
         self.ticks.saturating_sub(1).saturating_mul(1_000_000_000 / u64::from(self.hz))
     }
 
-    /// How long a scheduler may take for it before something is wrong.
+    /// The longest time that a scheduler may take for it.
     fn limit(&self) -> Duration {
         Duration::from_nanos(self.duration_ns()) * 2 + Duration::from_secs(10)
     }
@@ -141,18 +141,18 @@ impl Begun {
     }
 }
 
-/// How late a thread was.
+/// The lateness of a thread.
 #[derive(Debug, Clone, PartialEq)]
 struct Lateness {
     /// The due times at which it began, in order.
     begun: Vec<Begun>,
     /// Both clocks at the first and at the last tick.
     ends: [Stamp; 2],
-    /// What it was to have and could not, with the reason.
+    /// The settings that it was refused, with the reason.
     refused: Vec<String>,
 }
 
-/// What two clocks say at one moment, in nanoseconds.
+/// Two clocks at one moment, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Stamp {
     /// CLOCK_MONOTONIC.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::report::rows::Report;
 use crate::transport::carrier::{Carrier, Size, Transport};
 
-/// How often each message is usually sent, per second.
+/// The usual rate of each message, per second.
 const TYPICAL_HZ: [(Size, f64); 4] = [
     (Size::CmdVel, 1000.0),
     (Size::Imu, 500.0),
@@ -23,7 +23,7 @@ const LOOPS: [(&str, f64, Size); 5] = [
     ("40 Hz (lidar)", 40.0, Size::LaserScan),
 ];
 
-/// What carries the messages: what a robot's programs use.
+/// The carrier of the messages: the one that a robot's programs use.
 pub const CARRIER: Carrier = Carrier::Topic;
 
 /// Puts into the rows of throughput how many times more messages there can be than there are.

@@ -121,7 +121,7 @@ fn row(id: &str, crowd: Crowd, streams: &[Streamed], hz: f64, base: &mut Option<
     Row { figures, ..row }.with_busy_threads(crowd.members())
 }
 
-/// How many publishers and subscribers there are.
+/// The numbers of publishers and subscribers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Crowd {
     producers: usize,
@@ -161,7 +161,7 @@ impl Crowd {
     }
 }
 
-/// What a member is told.
+/// A job of a member.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 enum Job {
     /// Publish on the topic of this number.

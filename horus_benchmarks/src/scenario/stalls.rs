@@ -14,14 +14,14 @@ use crate::report::rows::Row;
 
 /// From here on a pause between two readings of the clock is none of the thread's own.
 const STALL_NS: u64 = 5_000;
-/// Who is due in a stall is late by what is left of it: by more than this it matters.
+/// A thread that is due in a stall is late by the rest of it. More than this matters.
 const LATE_NS: u64 = 20_000;
 /// The thread looks for so long, and sleeps a little. WHY: the kernel takes the processor from a
 /// real-time thread that burns more than 95 % of a second, and that would look like a stall.
 const LOOK: Duration = Duration::from_millis(40);
 const REST: Duration = Duration::from_millis(10);
 
-/// What a thread saw that did nothing but read the clock.
+/// The pauses that a thread observed which did nothing but read the clock.
 #[derive(Debug, Clone)]
 pub(super) struct Stalls {
     samples: Samples,
@@ -29,7 +29,7 @@ pub(super) struct Stalls {
     looked_ns: u64,
     /// In how much of that time somebody who is due would begin later than [`LATE_NS`].
     late_ns: u64,
-    /// What the thread was to have and could not, with the reason.
+    /// The settings that the thread was refused, with the reason.
     pub(super) refused: Vec<String>,
 }
 

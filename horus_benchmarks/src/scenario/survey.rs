@@ -80,7 +80,7 @@ impl Survey {
         report.set("floor_change_max", STEADY_RATIO_MAX);
     }
 
-    /// What was found so far.
+    /// The results so far.
     pub fn report(&mut self) -> &mut Report {
         &mut self.session.report
     }
@@ -91,7 +91,7 @@ impl Survey {
         Ok(self.session.finish()?)
     }
 
-    /// Whether a row was asked for. Says so on the terminal.
+    /// Returns true if a row is wanted, and shows it on the terminal.
     fn wants(&self, id: &str) -> bool {
         self.progress.step();
         self.progress.label(id);

@@ -71,7 +71,7 @@ struct Swapping {
     handled: Arc<AtomicU64>,
 }
 
-/// What a round gave.
+/// The result of a round.
 #[derive(Debug)]
 struct Swapped {
     /// Ticks of the counter for each swap, with its messages and the node's turn.

@@ -157,7 +157,7 @@ impl Ticking {
         self.rounds += 1;
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub fn nodes(&self) -> u64 {
         self.nodes
     }

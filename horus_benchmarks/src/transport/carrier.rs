@@ -468,9 +468,9 @@ impl Size {
 /// A carrier there, one of the same kind back, and what they carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transport {
-    /// What carries the messages.
+    /// The carrier of the messages.
     pub carrier: Carrier,
-    /// How large they are.
+    /// The size of the messages.
     pub size: Size,
 }
 

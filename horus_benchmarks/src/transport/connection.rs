@@ -22,7 +22,7 @@ use crate::transport::rendezvous::{ConnectionError, Rendezvous, next_number};
 /// The role of a child process that is the far side; serve it with [`serve_child`].
 pub const CONNECTION_ROLE: &str = "connection";
 
-/// What the far side is to do.
+/// A job of the far side.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 enum Job {
     Open { transport: Transport, number: u64 },
@@ -32,7 +32,7 @@ enum Job {
     Close,
 }
 
-/// What the far side answers.
+/// An answer of the far side.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 enum Answer {
     Done,

@@ -12,7 +12,7 @@ use crate::measure::wait::Watch;
 use crate::measure::workload::{Echo, Round, RoundPlan, WorkloadError, far_end, near_end};
 use crate::transport::duplex;
 
-/// What the loops time with, and what ends their waits if the other side is gone.
+/// The counter of the loops, and what ends their waits if the other side is gone.
 #[derive(Debug)]
 pub struct Timer {
     /// The counter.

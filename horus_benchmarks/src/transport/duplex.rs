@@ -48,7 +48,7 @@ impl<P: Payload, T: Endpoint<P>> Endpoint<P> for Marked<T> {
 pub(super) struct Others<R, P> {
     end: R,
     mark: Mark,
-    /// What its own side sent last, once it is here.
+    /// The last message of its own side, once it is here.
     own: Option<P>,
     /// A message of the other side that came while `own` was looked for.
     next: Option<P>,

@@ -51,7 +51,7 @@ pub enum ConnectionError {
     /// A message was lost where none may be.
     #[error("{lost} messages were lost on a ring that loses none")]
     Lost {
-        /// How many.
+        /// The number of messages.
         lost: u64,
     },
     /// No transport is open.
@@ -65,7 +65,7 @@ pub(crate) type Opened = Result<Box<dyn Driver>, ConnectionError>;
 /// A side that is handed over.
 type Handed = Option<Box<dyn Driver + Send>>;
 
-/// Where two sides meet. A clone is the same place.
+/// The place where two sides meet. A clone is the same place.
 #[derive(Clone)]
 pub struct Rendezvous {
     namespace: Arc<Namespace>,

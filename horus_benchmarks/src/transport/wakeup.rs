@@ -30,7 +30,7 @@ use crate::transport::driver::{Driver, Timer};
 use crate::transport::packet::Packet16;
 use crate::transport::rendezvous::{ConnectionError, Opened, Place};
 
-/// How long the far side is left asleep before it is woken.
+/// The time that the far side is left asleep before it is woken.
 const SETTLE: Duration = Duration::from_micros(50);
 
 /// Topics of a wait set, of which one gets the message.
@@ -47,9 +47,9 @@ trait Sleeper {
 }
 
 /// Spends rounds asleep, on whatever thread.
-trait Night {
+trait SleepingSide {
     /// Sleeps for each message of a round; returns the ticks from each send to its end.
-    fn spend(
+    fn sleep_through(
         &mut self,
         blocked: &AtomicU64,
         plan: &RoundPlan,
@@ -62,8 +62,8 @@ trait Night {
     }
 }
 
-impl<S: Sleeper> Night for S {
-    fn spend(
+impl<S: Sleeper> SleepingSide for S {
+    fn sleep_through(
         &mut self,
         blocked: &AtomicU64,
         plan: &RoundPlan,
@@ -97,12 +97,13 @@ pub(super) fn open(transport: Transport, mechanism: Mechanism, place: &Place<'_>
         return Ok(Box::new(Near { waker, lines, state: None }));
     }
     let lines = Arc::new(SharedLines::map(options.open(file)?)?);
-    let night = night(mechanism, place, &lines).map_err(refused)?.ok_or(()).map_err(unsuited)?;
+    let sleeping =
+        sleeping(mechanism, place, &lines).map_err(refused)?.ok_or(()).map_err(unsuited)?;
     // Relaxed: the near side looks after it was told that this one is open.
     let words = &lines.line(1).words;
     words[1].store(u64::from(std::process::id()), atomic::Ordering::Relaxed);
-    words[2].store(u64::from(night.thread()), atomic::Ordering::Relaxed);
-    Ok(Box::new(Far { night, lines }))
+    words[2].store(u64::from(sleeping.thread()), atomic::Ordering::Relaxed);
+    Ok(Box::new(Far { sleeping, lines }))
 }
 
 type Lines = Arc<SharedLines>;
@@ -128,11 +129,11 @@ fn waker(
 }
 
 /// Returns the far end of a mechanism; `None` of one that was not built.
-fn night(
+fn sleeping(
     mechanism: Mechanism,
     place: &Place<'_>,
     lines: &Lines,
-) -> Result<Option<Box<dyn Night>>, String> {
+) -> Result<Option<Box<dyn SleepingSide>>, String> {
     Ok(Some(match mechanism {
         Mechanism::Futex => Box::new(kernel::Futex::new(lines)),
         Mechanism::Pipe => Box::new(kernel::Pipe::open(place)?),
@@ -183,13 +184,13 @@ impl Driver for Near {
 }
 
 struct Far {
-    night: Box<dyn Night>,
+    sleeping: Box<dyn SleepingSide>,
     lines: Lines,
 }
 
 impl Driver for Far {
     fn echo(&mut self, plan: &RoundPlan, timer: &Timer) -> Result<Echo, WorkloadError> {
-        let forward = self.night.spend(blocked(&self.lines), plan, timer.source);
+        let forward = self.sleeping.sleep_through(blocked(&self.lines), plan, timer.source);
         let forward = forward.map_err(WorkloadError::Refused)?;
         Ok(Echo { echoed: plan.messages(), forward, backwards: 0 })
     }

@@ -17,7 +17,7 @@ const LABELS: f64 = 8.0;
 /// An axis.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Axis {
-    /// What is measured, and its unit: `latency (ns)`.
+    /// The quantity and its unit: `latency (ns)`.
     pub(super) label: &'static str,
     /// Divided by factors, not evenly from zero.
     pub(super) is_log: bool,

@@ -11,7 +11,7 @@ pub const NOISE_MIN: f64 = 0.05;
 /// The same where one of the two has no interval.
 const NOISE_WITHOUT_INTERVAL: f64 = 0.25;
 
-/// What is compared of a row: the first of these that both runs have.
+/// The quantity that is compared of a row: the first of these that both runs have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
     /// The ratio to the floor: holds where the machine is not the same.
@@ -24,7 +24,7 @@ pub enum Measure {
     Rate,
 }
 
-/// What became of a row.
+/// The change of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Change {
     /// Slower than before by more than noise.
@@ -44,9 +44,9 @@ pub enum Change {
 pub struct Compared {
     /// Program and id.
     pub id: String,
-    /// What was compared, of old and new; `None` if one of them lacks the row.
+    /// The quantity, and its old and new value; `None` if one run lacks the row.
     pub figures: Option<(Measure, Figure, Figure)>,
-    /// What became of it.
+    /// The change.
     pub change: Change,
 }
 

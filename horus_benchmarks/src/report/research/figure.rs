@@ -16,7 +16,7 @@ const POINTS_MIN: usize = 3;
 /// A picture with what is needed to understand it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Figure {
-    /// What it shows.
+    /// The title.
     pub(super) title: String,
     /// The program, and the ids of the rows that are shown.
     pub(super) source: String,

@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-/// What a table shows where there is nothing to show.
+/// The text of a cell without a value.
 pub(super) const NONE: &str = "–";
 
 /// A table. The last cell of each line has the program and the id of the row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Table {
     pub(super) title: String,
-    /// What has to be known to read it.
+    /// Explains the columns.
     pub(super) note: &'static str,
     /// Headings of the columns, without that of the source.
     pub(super) headings: Vec<&'static str>,

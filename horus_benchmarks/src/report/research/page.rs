@@ -29,7 +29,7 @@ const AT_HOME: [&str; 10] = [
     "scheduler_benchmark",
 ];
 
-/// What the page says of the machine: a name, and a template that is filled from the record.
+/// Facts about the machine: a name, and a template that is filled from the record.
 const FACTS: [(&str, &str); 9] = [
     ("CPU", "{/cpu}, {/cores} CPUs"),
     ("kernel", "{/kernel}"),
@@ -49,7 +49,7 @@ struct Section {
     lead: &'static str,
     tables: Vec<Table>,
     figures: Vec<Figure>,
-    /// How many of the figures are shown at once; the others unfold.
+    /// The number of figures that are shown at once; the others unfold.
     open: usize,
 }
 

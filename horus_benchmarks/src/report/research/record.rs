@@ -12,39 +12,39 @@ use crate::report::goals::{self, Verdict};
 use crate::report::histograms;
 use crate::report::rows::Row;
 
-/// Where it says how each program ended: a line each, `name TAB result TAB seconds`.
+/// The file with the result of each program: a line each, `name TAB result TAB seconds`.
 pub const OUTCOMES: &str = "outcomes.tsv";
 
-/// What a program ended with if all is well.
+/// The result of a program that succeeded.
 pub const OK: &str = "ok";
 
-/// How a program ended.
+/// The end of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// [`OK`], or what went wrong.
     pub result: String,
-    /// How long it ran.
+    /// Its run time.
     pub seconds: u64,
 }
 
-/// What one program left.
+/// The record of one program.
 #[derive(Debug, Clone, Default)]
 pub struct Program {
     /// Its name, which is that of its files.
     pub name: String,
-    /// How it ended; `None` if nobody noted it.
+    /// Its end; `None` if nobody noted it.
     pub outcome: Option<Outcome>,
     /// The machine, as it was seen by it.
     pub machine: Map<String, Value>,
     /// The commit it was built from.
     pub commit: String,
-    /// What was set and chosen.
+    /// The settings of the run.
     pub settings: Map<String, Value>,
-    /// What it measured.
+    /// The measured rows.
     pub rows: Vec<Row>,
     /// All samples of the rows that have any, in picoseconds, by id.
     pub histograms: BTreeMap<String, Histogram<u64>>,
-    /// What could not be read.
+    /// The parts that could not be read.
     pub problems: Vec<String>,
 }
 
@@ -66,7 +66,7 @@ impl Program {
         self.rows.iter().find(|row| row.id == id)
     }
 
-    /// How the row `id` was measured.
+    /// Returns how the row `id` was measured.
     pub fn basis(&self, id: &str) -> &str {
         let basis = self.settings.get("basis").and_then(|notes| notes.get(id)?.as_str());
         basis.unwrap_or_default()
@@ -85,7 +85,7 @@ impl Program {
         self.machine.get(field)?.as_str()
     }
 
-    /// What makes the figures less than they could be.
+    /// The circumstances that make the numbers worse than they could be.
     pub fn warnings(&self) -> Vec<&str> {
         let warnings = self.machine.get("warnings").and_then(Value::as_array);
         warnings.into_iter().flatten().filter_map(Value::as_str).collect()
@@ -138,7 +138,7 @@ impl Program {
     }
 }
 
-/// What a whole run left.
+/// The records of a whole run.
 #[derive(Debug, Clone, Default)]
 pub struct Run {
     /// Where.

@@ -186,7 +186,7 @@ impl<P: Packet, B: Read> Endpoint<P> for Back<B> {
     }
 }
 
-/// Whether a message is whole; then the next one begins.
+/// Returns true if a message is whole; then the next one begins.
 #[inline(always)]
 fn whole(count: &mut usize, bytes: usize) -> bool {
     if *count == bytes {

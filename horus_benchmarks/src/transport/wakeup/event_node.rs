@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use horus_core::scheduler::{Context, Handle, Node, NodeResult, Scheduler};
 use horus_core::topic::Subscriber;
 
-use super::{Night, ticks_of, topics};
+use super::{SleepingSide, ticks_of, topics};
 use crate::measure::lines::SharedLines;
 use crate::measure::stats::Samples;
 use crate::measure::tsc::TickSource;
@@ -116,8 +116,8 @@ fn thread_called(name: &str) -> Result<u32, String> {
     Err(format!("no thread is called '{name}'"))
 }
 
-impl Night for EventNode {
-    fn spend(
+impl SleepingSide for EventNode {
+    fn sleep_through(
         &mut self,
         blocked: &AtomicU64,
         plan: &RoundPlan,

@@ -29,7 +29,7 @@ impl Futex {
     }
 }
 
-/// Where the two words of a message lie in the first line, for mechanisms that carry none.
+/// Stores a message in the first line, for mechanisms that carry none.
 pub(super) fn post(lines: &SharedLines, message: Packet16) {
     let words = &lines.line(0).words;
     // Relaxed: whatever wakes the other end orders them.
@@ -37,7 +37,7 @@ pub(super) fn post(lines: &SharedLines, message: Packet16) {
     words[2].store(message.words[1], atomic::Ordering::Relaxed);
 }
 
-/// What was posted last.
+/// Loads the message that was posted last.
 pub(super) fn fetch(lines: &SharedLines) -> Packet16 {
     let words = &lines.line(0).words;
     // Relaxed: as in `post`.

@@ -14,7 +14,7 @@ use crate::transport::carrier::Mechanism;
 use crate::transport::packet::Packet16;
 use crate::transport::rendezvous::Place;
 
-/// How long the reader sleeps in vain whose topic is sent to afterwards.
+/// The time that a reader sleeps in vain whose topic is sent to afterwards.
 const VAIN: Duration = Duration::from_millis(1);
 
 fn builder(namespace: &Arc<Namespace>, name: &str, edge: WakeEdge) -> TopicBuilder<Packet16> {
@@ -109,7 +109,7 @@ impl Sleeper for Set {
     }
 }
 
-/// What a send costs while nobody sleeps: on a topic whose reader, in this process, has slept
+/// Measures a send while nobody sleeps: on a topic whose reader, in this process, has slept
 /// before. Timed in batches.
 pub fn awake_sends(
     namespace: &Arc<Namespace>,
