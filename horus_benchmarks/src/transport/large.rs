@@ -4,6 +4,8 @@
 //! verifies every word of it, and says so with a second answer. The timed interval is from before
 //! the send to after the first answer.
 
+use std::io;
+
 use horus_core::message::{Bytes, BytesHeader};
 use horus_core::topic::{Publisher, Qos, Subscriber, Topic};
 
@@ -53,7 +55,8 @@ pub(super) fn open(transport: Transport, place: &Place<'_>) -> Opened {
     let small = |name: &str| Topic::<Packet16>::builder(name).namespace(place.namespace());
     if place.is_near() {
         let (out, answers) = (large(&out.name).publisher()?, small(&back.name).subscriber()?);
-        return Ok(Box::new(Near { out, answers, is_lent, bytes: bytes as u64 }));
+        let buffer = Bytes::zeroed(BytesHeader::new(bytes as u64)).map_err(io::Error::other)?;
+        return Ok(Box::new(Near { out, answers, is_lent, buffer }));
     }
     let (back, answers) = (large(&back.name).subscriber()?, small(&out.name).publisher()?);
     Ok(Box::new(Far { back, answers, is_lent }))
@@ -63,26 +66,25 @@ struct Near {
     out: Publisher<Bytes>,
     answers: Subscriber<Packet16>,
     is_lent: bool,
-    bytes: u64,
+    /// Where messages are made that are copied.
+    buffer: Bytes,
 }
 
 impl Driver for Near {
     fn ping(&mut self, plan: &RoundPlan, timer: &Timer) -> Result<Round, WorkloadError> {
-        let mut buffer =
-            Bytes::zeroed(BytesHeader::new(self.bytes)).map_err(refused("a header"))?;
         let mut ticks = Samples::new();
         for number in 0..plan.messages() {
             let seq = plan.first_seq + number;
             let start = if self.is_lent {
-                let mut loan = self.out.loan(*buffer).map_err(refused("a loan"))?;
+                let mut loan = self.out.loan(*self.buffer).map_err(refused("a loan"))?;
                 fill(loan.data_as_mut().map_err(refused("a header"))?, seq);
                 let start = timer.source.start();
                 loan.publish().map_err(refused("a loan's message"))?;
                 start
             } else {
-                fill(buffer.data_as_mut().map_err(refused("a header"))?, seq);
+                fill(self.buffer.data_as_mut().map_err(refused("a header"))?, seq);
                 let start = timer.source.start();
-                self.out.send(&buffer).map_err(refused("a message"))?;
+                self.out.send(&self.buffer).map_err(refused("a message"))?;
                 start
             };
             self.answer(2 * seq, &timer.watch)?;
