@@ -9,8 +9,6 @@ use horus_benchmarks::scenario::entry::{self, Outcome};
 use horus_benchmarks::scenario::survey::Survey;
 use horus_benchmarks::transport::carrier::{Carrier, Size, Transport};
 
-const NAME: &str = "all_paths_latency";
-
 const ABOUT: &str = "Latency, cost of send and throughput of every channel, ring and topic, in one \
 thread, between two threads and between two processes, as multiples of what two cache lines do.";
 
@@ -40,7 +38,7 @@ const STREAMS: [Carrier; 5] = [
 ];
 
 fn main() -> ExitCode {
-    entry::main(NAME, ABOUT, &[], run)
+    entry::main("all_paths_latency", ABOUT, &[], run)
 }
 
 fn run(args: Args) -> Outcome {

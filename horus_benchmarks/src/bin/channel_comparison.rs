@@ -14,8 +14,6 @@ use horus_benchmarks::scenario::entry::{self, Outcome};
 use horus_benchmarks::transport::carrier::{CAPACITY, Carrier, Maker, Shape, Size, Transport};
 use horus_benchmarks::transport::rendezvous::Rendezvous;
 
-const NAME: &str = "channel_comparison";
-
 const ABOUT: &str = "Our channels between threads beside rtrb, disruptor, crossbeam-channel, std, \
 kanal and flume: a send and a receive on one thread, latency and throughput between two threads, \
 for messages of 8 to 1024 bytes, in rounds that alternate.";
@@ -34,7 +32,7 @@ const PARTS: (u32, u32) = (9, 31);
 const SIZES: [usize; 5] = [8, 16, 64, 256, 1024];
 
 fn main() -> ExitCode {
-    entry::main(NAME, ABOUT, &[], run)
+    entry::main("channel_comparison", ABOUT, &[], run)
 }
 
 fn run(mut args: Args) -> Outcome {

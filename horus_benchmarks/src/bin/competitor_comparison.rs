@@ -12,8 +12,6 @@ use horus_benchmarks::scenario::comparison::{Comparison, Group};
 use horus_benchmarks::scenario::entry::{self, Outcome};
 use horus_benchmarks::transport::carrier::{Carrier, Size};
 
-const NAME: &str = "competitor_comparison";
-
 const ABOUT: &str = "Our topics between two processes beside UDP over loopback, Unix datagram and \
 stream sockets, pipes, POSIX message queues and a ring with a head and a tail, all polled: latency \
 and sustained throughput for messages of 8 bytes to 64 KiB, in rounds that alternate.";
@@ -29,7 +27,7 @@ const DURATION: (Duration, Duration) = (Duration::from_millis(200), Duration::fr
 const SIZES: [usize; 7] = [8, 32, 304, 1480, 4096, 16_384, 65_536];
 
 fn main() -> ExitCode {
-    entry::main(NAME, ABOUT, &[], run)
+    entry::main("competitor_comparison", ABOUT, &[], run)
 }
 
 fn run(mut args: Args) -> Outcome {

@@ -8,8 +8,6 @@ use horus_benchmarks::scenario::entry::{self, Outcome};
 use horus_benchmarks::scenario::survey::Survey;
 use horus_benchmarks::transport::carrier::{Carrier, Size, Transport};
 
-const NAME: &str = "cross_process_benchmark";
-
 const ABOUT: &str = "Latency (half a round trip and, where the counters of both CPUs agree, one \
 way), cost of send and throughput between two processes, from 8 bytes to 64 KiB, as multiples of \
 what two cache lines do.";
@@ -24,7 +22,7 @@ const SIZES: [usize; 7] = [8, 16, 304, 1480, 4096, 16_384, 65_536];
 const STREAMS: [Carrier; 3] = [Carrier::SpscShm, Carrier::MpscShm, Carrier::FanoutShm];
 
 fn main() -> ExitCode {
-    entry::main(NAME, ABOUT, &[], run)
+    entry::main("cross_process_benchmark", ABOUT, &[], run)
 }
 
 fn run(args: Args) -> Outcome {

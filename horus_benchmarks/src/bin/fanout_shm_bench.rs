@@ -9,8 +9,6 @@ use horus_benchmarks::scenario::entry::{self, Outcome};
 use horus_benchmarks::scenario::survey::Survey;
 use horus_benchmarks::transport::carrier::{Carrier, Size, Transport};
 
-const NAME: &str = "fanout_shm_bench";
-
 const ABOUT: &str = "Two pinned processes that each publish and subscribe on one ring, or on one \
 topic: half a round trip, cost of send, and the messages that reach both subscribers when both \
 publish as fast as they can.";
@@ -18,7 +16,7 @@ publish as fast as they can.";
 const RINGS: [Carrier; 2] = [Carrier::FanoutShmDuplex, Carrier::TopicDuplex];
 
 fn main() -> ExitCode {
-    entry::main(NAME, ABOUT, &[], run)
+    entry::main("fanout_shm_bench", ABOUT, &[], run)
 }
 
 fn run(args: Args) -> Outcome {

@@ -1,125 +1,105 @@
 //! Our topics against the services of iceoryx2, on every path, in alternating rounds of one run.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use horus_benchmarks::run::args::Args;
+use horus_benchmarks::run::floor::Placement;
+use horus_benchmarks::run::namespace::PrivateNamespace;
+use horus_benchmarks::run::session::Session;
+use horus_benchmarks::scenario::comparison::{self, Comparison, Group};
 use horus_benchmarks::scenario::entry::{self, Outcome};
-
-const NAME: &str = "iceoryx2_comparison";
+use horus_benchmarks::scenario::wakeup;
+use horus_benchmarks::transport::carrier::{Carrier, Mechanism, Size, Transport};
 
 const ABOUT: &str = "Our topics against the services of iceoryx2: in one thread, between two \
 threads, between two processes, two processes that each publish and subscribe, throughput, and \
 waking a sleeper. Needs the feature iceoryx2.";
 
+/// Rounds and timed messages of each, for `--quick` and else.
+const QUICK: (u32, u64) = (20, 5_000);
+const FULL: (u32, u64) = (40, 20_000);
+
+/// How long one stream takes.
+const STREAM_TIME: Duration = Duration::from_millis(50);
+
+/// Timed messages of a round for each that wakes a sleeper, which takes long.
+const SAMPLES_PER_WAKE: u64 = 40;
+
+const SAME_THREAD: &str = "vs_iceoryx2/same_thread/16B";
+const WAKEUP: &str = "vs_iceoryx2/wakeup";
+
+/// Ours and theirs.
+type Candidates = [Carrier; 2];
+
+const ONE_TO_ONE: Candidates = [Carrier::TopicDefault, Carrier::Iceoryx2];
+/// Within a process they have a service that does without names in the file system.
+const IN_PROCESS: Candidates = [Carrier::TopicDefault, Carrier::Iceoryx2Local];
+/// Both by what they have for large messages.
+const LOANS: Candidates = [Carrier::TopicLoan, Carrier::Iceoryx2];
+const BOTH_WAYS: Candidates = [Carrier::TopicDuplex, Carrier::Iceoryx2Duplex];
+const STREAM: Candidates = [Carrier::TopicReliable, Carrier::Iceoryx2Stream];
+
+/// Round trips, by placement.
+const LATENCIES: [(Placement, &str, Candidates, Size); 6] = [
+    (Placement::CrossThread, "vs_iceoryx2/cross_thread/16B", IN_PROCESS, Size::Bytes(16)),
+    (Placement::CrossProcess, "vs_iceoryx2/cross_process/16B", ONE_TO_ONE, Size::Bytes(16)),
+    (Placement::CrossProcess, "vs_iceoryx2/cross_process/1480B", ONE_TO_ONE, Size::Bytes(1480)),
+    (Placement::CrossProcess, "vs_iceoryx2/loan/1480B", LOANS, Size::Bytes(1480)),
+    (Placement::CrossProcess, "vs_iceoryx2/loan/64KB", LOANS, Size::Bytes(65536)),
+    (Placement::CrossProcess, "vs_iceoryx2/mpmc_2p2s/16B", BOTH_WAYS, Size::Bytes(16)),
+];
+
+/// Streams between processes.
+const STREAMS: [(&str, Candidates, Size); 1] =
+    [("vs_iceoryx2/throughput/8B", STREAM, Size::Bytes(8))];
+
 fn main() -> ExitCode {
-    entry::main(NAME, ABOUT, &[], run)
+    entry::main("iceoryx2_comparison", ABOUT, &[], run)
 }
 
-#[cfg(not(feature = "iceoryx2"))]
-fn run(_args: Args) -> Outcome {
-    Err("built without iceoryx2; use: cargo run --release -p horus_benchmarks \
-         --bin iceoryx2_comparison --features iceoryx2"
-        .into())
+fn run(mut args: Args) -> Outcome {
+    if !cfg!(feature = "iceoryx2") {
+        return Err("built without iceoryx2; use: cargo run --release -p horus_benchmarks \
+             --bin iceoryx2_comparison --features iceoryx2"
+            .into());
+    }
+    args.default_to(QUICK, FULL);
+    let mut session = Session::begin(args)?;
+    let private = PrivateNamespace::create()?;
+    if session.args.wants(SAME_THREAD) {
+        let all = IN_PROCESS.map(|carrier| Transport { carrier, size: Size::Bytes(16) });
+        comparison::same_thread(&mut session, &private, SAME_THREAD, all)?;
+    }
+    for placement in [Placement::CrossThread, Placement::CrossProcess] {
+        two_ends(&mut session, &private, placement)?;
+    }
+    if session.args.wants(WAKEUP) {
+        wake(&mut session, &private)?;
+    }
+    Ok(session.finish()?)
 }
 
-#[cfg(feature = "iceoryx2")]
-fn run(args: Args) -> Outcome {
-    comparison::run(args)
+fn two_ends(session: &mut Session, private: &PrivateNamespace, placement: Placement) -> Outcome {
+    let steps = LATENCIES.len() + STREAMS.len();
+    let mut comparison = Comparison::start(session, placement, private, steps)?;
+    let group = |id, candidates: Candidates, size| {
+        let (candidates, place) = (candidates.to_vec(), placement.id());
+        Group { candidates, place, size, versus: Some(id) }
+    };
+    for &(_, id, candidates, size) in LATENCIES.iter().filter(|one| one.0 == placement) {
+        comparison.latency(&group(id, candidates, size))?;
+    }
+    let streams = if placement == Placement::CrossProcess { &STREAMS[..] } else { &[] };
+    for &(id, candidates, size) in streams {
+        comparison.throughput(&group(id, candidates, size), STREAM_TIME, 1)?;
+    }
+    Ok(())
 }
 
-#[cfg(feature = "iceoryx2")]
-mod comparison {
-    use std::time::Duration;
-
-    use horus_benchmarks::run::args::Args;
-    use horus_benchmarks::run::floor::Placement;
-    use horus_benchmarks::run::namespace::PrivateNamespace;
-    use horus_benchmarks::run::session::Session;
-    use horus_benchmarks::scenario::comparison::{self, Comparison, Group};
-    use horus_benchmarks::scenario::entry::Outcome;
-    use horus_benchmarks::scenario::wakeup;
-    use horus_benchmarks::transport::carrier::{Carrier, Mechanism, Size, Transport};
-
-    /// Rounds and timed messages of each, for `--quick` and else.
-    const QUICK: (u32, u64) = (20, 5_000);
-    const FULL: (u32, u64) = (40, 20_000);
-
-    /// How long one stream takes.
-    const STREAM_TIME: Duration = Duration::from_millis(50);
-
-    /// Timed messages of a round for each that wakes a sleeper, which takes long.
-    const SAMPLES_PER_WAKE: u64 = 40;
-
-    const SAME_THREAD: &str = "vs_iceoryx2/same_thread/16B";
-    const WAKEUP: &str = "vs_iceoryx2/wakeup";
-
-    /// Ours and theirs.
-    type Candidates = [Carrier; 2];
-
-    const ONE_TO_ONE: Candidates = [Carrier::TopicDefault, Carrier::Iceoryx2];
-    /// Within a process they have a service that does without names in the file system.
-    const IN_PROCESS: Candidates = [Carrier::TopicDefault, Carrier::Iceoryx2Local];
-    /// Both by what they have for large messages.
-    const LOANS: Candidates = [Carrier::TopicLoan, Carrier::Iceoryx2];
-    const BOTH_WAYS: Candidates = [Carrier::TopicDuplex, Carrier::Iceoryx2Duplex];
-    const STREAM: Candidates = [Carrier::TopicReliable, Carrier::Iceoryx2Stream];
-
-    /// Round trips, by placement.
-    const LATENCIES: [(Placement, &str, Candidates, Size); 6] = [
-        (Placement::CrossThread, "vs_iceoryx2/cross_thread/16B", IN_PROCESS, Size::Bytes(16)),
-        (Placement::CrossProcess, "vs_iceoryx2/cross_process/16B", ONE_TO_ONE, Size::Bytes(16)),
-        (Placement::CrossProcess, "vs_iceoryx2/cross_process/1480B", ONE_TO_ONE, Size::Bytes(1480)),
-        (Placement::CrossProcess, "vs_iceoryx2/loan/1480B", LOANS, Size::Bytes(1480)),
-        (Placement::CrossProcess, "vs_iceoryx2/loan/64KB", LOANS, Size::Bytes(65536)),
-        (Placement::CrossProcess, "vs_iceoryx2/mpmc_2p2s/16B", BOTH_WAYS, Size::Bytes(16)),
-    ];
-
-    /// Streams between processes.
-    const STREAMS: [(&str, Candidates, Size); 1] =
-        [("vs_iceoryx2/throughput/8B", STREAM, Size::Bytes(8))];
-
-    pub(super) fn run(mut args: Args) -> Outcome {
-        args.default_to(QUICK, FULL);
-        let mut session = Session::begin(args)?;
-        let private = PrivateNamespace::create()?;
-        if session.args.wants(SAME_THREAD) {
-            let all = IN_PROCESS.map(|carrier| Transport { carrier, size: Size::Bytes(16) });
-            comparison::same_thread(&mut session, &private, SAME_THREAD, all)?;
-        }
-        for placement in [Placement::CrossThread, Placement::CrossProcess] {
-            two_ends(&mut session, &private, placement)?;
-        }
-        if session.args.wants(WAKEUP) {
-            wake(&mut session, &private)?;
-        }
-        Ok(session.finish()?)
-    }
-
-    fn two_ends(
-        session: &mut Session,
-        private: &PrivateNamespace,
-        placement: Placement,
-    ) -> Outcome {
-        let steps = LATENCIES.len() + STREAMS.len();
-        let mut comparison = Comparison::start(session, placement, private, steps)?;
-        let group = |id, candidates: Candidates, size| {
-            let (candidates, place) = (candidates.to_vec(), placement.id());
-            Group { candidates, place, size, versus: Some(id) }
-        };
-        for &(_, id, candidates, size) in LATENCIES.iter().filter(|one| one.0 == placement) {
-            comparison.latency(&group(id, candidates, size))?;
-        }
-        let streams = if placement == Placement::CrossProcess { &STREAMS[..] } else { &[] };
-        for &(id, candidates, size) in streams {
-            comparison.throughput(&group(id, candidates, size), STREAM_TIME, 1)?;
-        }
-        Ok(())
-    }
-
-    fn wake(session: &mut Session, private: &PrivateNamespace) -> Outcome {
-        session.effort.samples = session.effort.samples.div_ceil(SAMPLES_PER_WAKE);
-        session.effort.warm_up = session.effort.samples.div_ceil(10);
-        wakeup::check_counters(session)?;
-        wakeup::duel(session, private, WAKEUP, [Mechanism::Topic, Mechanism::Iceoryx2])
-    }
+fn wake(session: &mut Session, private: &PrivateNamespace) -> Outcome {
+    session.effort.samples = session.effort.samples.div_ceil(SAMPLES_PER_WAKE);
+    session.effort.warm_up = session.effort.samples.div_ceil(10);
+    wakeup::check_counters(session)?;
+    wakeup::duel(session, private, WAKEUP, [Mechanism::Topic, Mechanism::Iceoryx2])
 }

@@ -19,13 +19,11 @@ use horus_benchmarks::run::progress::Progress;
 use horus_benchmarks::run::session::Session;
 use horus_benchmarks::scenario::entry::{self, Outcome};
 
-const NAME: &str = "raw_baselines";
-
 const ABOUT: &str = "What the hardware does without any ring: atomic ping-pong between two cores \
 in one process and between two, store and load, memcpy, a shared mapping, the timer.";
 
 fn main() -> ExitCode {
-    entry::main(NAME, ABOUT, &[], run)
+    entry::main("raw_baselines", ABOUT, &[], run)
 }
 
 fn run(args: Args) -> Outcome {

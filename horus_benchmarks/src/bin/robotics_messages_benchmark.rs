@@ -10,14 +10,12 @@ use horus_benchmarks::scenario::robot::{CARRIER, add_headroom, real_time};
 use horus_benchmarks::scenario::survey::Survey;
 use horus_benchmarks::transport::carrier::{Size, Transport};
 
-const NAME: &str = "robotics_messages_benchmark";
-
 const ABOUT: &str = "Latency, cost of send, throughput and headroom of the usual messages of \
 robots, over a topic, between two threads and between two processes; and how much of the period \
 of the usual control loops that is.";
 
 fn main() -> ExitCode {
-    entry::main(NAME, ABOUT, &[], run)
+    entry::main("robotics_messages_benchmark", ABOUT, &[], run)
 }
 
 fn run(args: Args) -> Outcome {

@@ -6,7 +6,7 @@
 //! ```
 
 use std::collections::VecDeque;
-use std::io;
+use std::error::Error;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use crate::measure::pin::CpuPair;
 use crate::measure::stats::{self, Samples};
 use crate::measure::tsc::{OffsetCheck, TickSource, TscClock};
 use crate::measure::wait::Watch;
-use crate::measure::workload::{Echo, Round, RoundPlan, Timing, WorkloadError};
+use crate::measure::workload::{Echo, Round, RoundPlan, Timing};
 use crate::run::args::Effort;
 pub use crate::run::bounce::Lines;
 use crate::run::bounce::{self, FloorJob, PAUSES_MAX};
 use crate::run::child::{ChildContext, ChildSpec};
-use crate::run::peer::{self, Peer, PeerError};
+use crate::run::peer::{self, Peer};
 
 /// The role of a child process that is the floor's far end; serve it with [`serve_child`].
 pub const FLOOR_ROLE: &str = "floor";
@@ -58,20 +58,7 @@ impl Placement {
     }
 }
 
-/// Why a round of the floor failed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum FloorError {
-    /// There is no memory to share.
-    #[error("cannot share memory")]
-    Memory(#[from] io::Error),
-    /// The far end failed.
-    #[error(transparent)]
-    Peer(#[from] PeerError),
-    /// The near end failed.
-    #[error(transparent)]
-    Workload(#[from] WorkloadError),
-}
+type AnyError = Box<dyn Error>;
 
 /// The best number of pauses between two looks, by the medians of interleaved rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -115,7 +102,7 @@ impl Floor {
         cpus: CpuPair,
         clock: &TscClock,
         effort: Effort,
-    ) -> Result<(Floor, SpinChoices), FloorError> {
+    ) -> Result<(Floor, SpinChoices), AnyError> {
         let memory = Arc::new(SharedLines::create()?);
         let share_cpu = cpus.oversubscribed();
         let peer = match placement {
@@ -152,7 +139,7 @@ impl Floor {
     /// WHY: how to spin best changes with where the machine puts the two CPUs, which a virtual one
     /// may do at any moment; a floor that is not the lowest would flatter what stands on it. And
     /// the best of each single round would be a stroke of luck, with which no ring can compare.
-    pub fn round(&mut self, lines: Lines, warm_up: u64, samples: u64) -> Result<Round, FloorError> {
+    pub fn round(&mut self, lines: Lines, warm_up: u64, samples: u64) -> Result<Round, AnyError> {
         let plan = plan(Timing::RoundTrip, warm_up, samples.div_ceil(u64::from(PAUSES_MAX) + 1));
         let mut best: Option<(f64, Round)> = None;
         for pauses in 0..=PAUSES_MAX {
@@ -172,7 +159,7 @@ impl Floor {
     }
 
     /// Sends stamped messages both ways to see whether the two cores' counters agree.
-    pub fn check_offset(&mut self, clock: &TscClock) -> Result<OffsetCheck, FloorError> {
+    pub fn check_offset(&mut self, clock: &TscClock) -> Result<OffsetCheck, AnyError> {
         let plan = plan(Timing::OneWay, self.choice.warm_up, self.choice.samples * 5);
         let (near, far) = self.run(Lines::Two, self.pauses, plan)?;
         let p50_ns =
@@ -181,7 +168,7 @@ impl Floor {
         Ok(OffsetCheck::new(forward, backward, near.backwards + far.backwards))
     }
 
-    fn choose_spin(&mut self, lines: Lines, clock: &TscClock) -> Result<SpinChoice, FloorError> {
+    fn choose_spin(&mut self, lines: Lines, clock: &TscClock) -> Result<SpinChoice, AnyError> {
         let plan = plan(Timing::RoundTrip, self.choice.warm_up, self.choice.samples);
         let mut rounds = vec![Vec::new(); PAUSES_MAX as usize + 1];
         for _ in 0..self.choice.rounds.max(1) {
@@ -201,7 +188,7 @@ impl Floor {
         lines: Lines,
         pauses: u32,
         plan: RoundPlan,
-    ) -> Result<(Round, Echo), FloorError> {
+    ) -> Result<(Round, Echo), AnyError> {
         let job = FloorJob { lines, pauses, plan, source: self.source };
         self.memory.clear();
         self.peer.start(job)?;

@@ -69,10 +69,10 @@ fn run(args: Args) -> Outcome {
     session.report.set("capacity", CAPACITY);
     session.report.set("stream_ms", time.as_millis() as u64);
     let private = PrivateNamespace::create()?;
-    let progress = Progress::new(2 * Crowd::ALL.len() as u64);
+    let progress = Progress::new(2 * Crowd::all().count() as u64);
     for members in ["threads", "processes"] {
         let mut base = None;
-        for crowd in Crowd::ALL {
+        for crowd in Crowd::all() {
             let id = format!("scalability/{members}/{}", crowd.id());
             progress.step();
             progress.label(&id);
@@ -108,7 +108,7 @@ fn streams(
 fn row(id: &str, crowd: Crowd, streams: &[Streamed], hz: f64, base: &mut Option<f64>) -> Row {
     let rates = streams.iter().map(|stream| stream.messages_per_s(hz));
     let rate = stats::median(&mut rates.collect::<Vec<f64>>());
-    if crowd == Crowd::ALL[0] {
+    if crowd.members() == 2 {
         *base = Some(rate);
     }
     let pairs = crowd.producers.min(crowd.consumers) as f64;
@@ -129,26 +129,13 @@ pub struct Crowd {
 }
 
 impl Crowd {
-    /// The crowds that are measured, the one first that the others are compared with.
-    pub const ALL: [Crowd; 12] = {
-        const fn of(producers: usize, consumers: usize) -> Crowd {
-            Crowd { producers, consumers }
-        }
-        [
-            of(1, 1),
-            of(2, 1),
-            of(3, 1),
-            of(4, 1),
-            of(6, 1),
-            of(8, 1),
-            of(1, 2),
-            of(1, 4),
-            of(1, 8),
-            of(2, 2),
-            of(4, 4),
-            of(8, 8),
-        ]
-    };
+    /// Returns the crowds that are measured, the one first that the others are compared with.
+    pub fn all() -> impl Iterator<Item = Crowd> {
+        let more_producers = [(1, 1), (2, 1), (3, 1), (4, 1), (6, 1), (8, 1)];
+        let more_consumers = [(1, 2), (1, 4), (1, 8), (2, 2), (4, 4), (8, 8)];
+        let all = more_producers.into_iter().chain(more_consumers);
+        all.map(|(producers, consumers)| Crowd { producers, consumers })
+    }
 
     /// The number of all publishers and subscribers.
     pub const fn members(self) -> usize {

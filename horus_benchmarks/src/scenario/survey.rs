@@ -214,7 +214,7 @@ impl Ends<'_> {
         let measured = between_floors(
             effort.rounds,
             clock,
-            || Ok::<_, Box<dyn Error>>(floor.round(Lines::Two, effort.warm_up, effort.samples)?),
+            || floor.round(Lines::Two, effort.warm_up, effort.samples),
             || {
                 // WHY: two ends lock into a rhythm that stays as long as the rings do; one pair of
                 // rings for the whole row would make its ratio a matter of chance.
@@ -284,7 +284,7 @@ impl Ends<'_> {
         let measured = between_floors(
             repetitions,
             clock,
-            || Ok::<_, Box<dyn Error>>(floor.round(Lines::Two, effort.warm_up, effort.samples)?),
+            || floor.round(Lines::Two, effort.warm_up, effort.samples),
             || Ok(connection.stream(messages)?),
         )?;
         let notes: Vec<StreamNote> =

@@ -137,9 +137,9 @@ fn large_messages_are_copied_and_lent_beside_a_copy() {
 fn crowds_receive_or_lose_what_is_sent_and_say_if_they_want_more_cpus() {
     let (report, printed) = least(SCALABILITY_BENCHMARK, &[]);
     let cpus = horus_benchmarks::measure::pin::allowed_cpus().unwrap().len();
-    assert_eq!(report.rows.len(), 2 * Crowd::ALL.len());
+    assert_eq!(report.rows.len(), 2 * Crowd::all().count());
     for members in ["threads", "processes"] {
-        for crowd in Crowd::ALL {
+        for crowd in Crowd::all() {
             let id = format!("scalability/{members}/{}", crowd.id());
             let row = report.row(&id).unwrap_or_else(|| panic!("no {id}"));
             assert_sound(&report, row, false);

@@ -125,67 +125,31 @@ const LOOPS: &Columns = &[
     ("result", "{/result}"),
 ];
 
-/// The row that a reader looks for first: its name, the ids of its latency and of its throughput
-/// (of each the first that was measured), and its use.
-type Reference = (&'static str, &'static [&'static str], &'static [&'static str], &'static str);
-
-const QUICK_REFERENCE: [Reference; 10] = [
-    (
-        "Same thread",
-        &["one_way/same_thread/direct/16B", "one_way/same_thread/topic/16B"],
-        &["throughput/same_thread/direct/16B", "throughput/same_thread/topic/16B"],
-        "pipeline in one thread",
-    ),
-    (
-        "Cross-thread 1:1",
-        &["one_way/cross_thread/spsc/16B", "one_way/cross_thread/spsc_shm/16B"],
-        &["throughput/cross_thread/spsc/16B", "throughput/cross_thread/spsc_shm/16B"],
-        "nodes on threads",
-    ),
-    (
-        "Cross-thread N:N (2:2)",
-        &["one_way/cross_thread/fanout/16B", "one_way/cross_thread/fanout_shm_2p2s/16B"],
-        &["throughput/cross_thread/fanout/16B", "throughput/cross_thread/fanout_shm/16B"],
-        "several producers and consumers",
-    ),
-    (
-        "Cross-process 1:1",
-        &["one_way/cross_process/spsc_shm/16B"],
-        &["throughput/cross_process/spsc_shm/16B"],
-        "programs of their own",
-    ),
-    (
-        "Cross-process 2:2",
-        &["one_way/cross_process/fanout_shm_2p2s/16B"],
-        &["throughput/cross_process/fanout_shm/16B"],
-        "many programs on one topic",
-    ),
-    (
-        "Cross-process latest value",
-        &["one_way/cross_process/pod_shm/16B"],
-        &[],
-        "state that is only worth its newest",
-    ),
-    (
-        "CmdVel, 16 B",
-        &["one_way/cross_process/topic/16B"],
-        &["throughput/cross_process/topic/16B"],
-        "motor control",
-    ),
-    (
-        "Imu, 304 B",
-        &["one_way/cross_process/topic/304B"],
-        &["throughput/cross_process/topic/304B"],
-        "sensor fusion",
-    ),
-    (
-        "LaserScan, 1480 B",
-        &["one_way/cross_process/topic/1480B"],
-        &["throughput/cross_process/topic/1480B"],
-        "lidar",
-    ),
-    ("Blocked receiver, woken", &["wakeup/topic/16B"], &[], "a node that sleeps between messages"),
-];
+/// The rows that a reader looks for first: a name, the use, the ids of the latency, and those of
+/// the throughput (of each the first that was measured).
+const QUICK_REFERENCE: &str = "\
+Same thread | pipeline in one thread | one_way/same_thread/direct/16B \
+    one_way/same_thread/topic/16B | throughput/same_thread/direct/16B \
+    throughput/same_thread/topic/16B
+Cross-thread 1:1 | nodes on threads | one_way/cross_thread/spsc/16B \
+    one_way/cross_thread/spsc_shm/16B | throughput/cross_thread/spsc/16B \
+    throughput/cross_thread/spsc_shm/16B
+Cross-thread N:N (2:2) | several producers and consumers | one_way/cross_thread/fanout/16B \
+    one_way/cross_thread/fanout_shm_2p2s/16B | throughput/cross_thread/fanout/16B \
+    throughput/cross_thread/fanout_shm/16B
+Cross-process 1:1 | programs of their own | one_way/cross_process/spsc_shm/16B | \
+    throughput/cross_process/spsc_shm/16B
+Cross-process 2:2 | many programs on one topic | one_way/cross_process/fanout_shm_2p2s/16B | \
+    throughput/cross_process/fanout_shm/16B
+Cross-process latest value | state that is only worth its newest | \
+    one_way/cross_process/pod_shm/16B |
+CmdVel, 16 B | motor control | one_way/cross_process/topic/16B | \
+    throughput/cross_process/topic/16B
+Imu, 304 B | sensor fusion | one_way/cross_process/topic/304B | \
+    throughput/cross_process/topic/304B
+LaserScan, 1480 B | lidar | one_way/cross_process/topic/1480B | \
+    throughput/cross_process/topic/1480B
+Blocked receiver, woken | a node that sleeps between messages | wakeup/topic/16B |";
 
 const REFERENCE: &Columns = &[
     ("path", "{/path}"),
@@ -246,11 +210,16 @@ fn source(program: &Program, row: &Row) -> String {
 
 /// Returns the table that most readers need no other than.
 pub(super) fn quick_reference(run: &Run) -> Table {
-    let lines = QUICK_REFERENCE.map(|(path, latency, throughput, purpose)| {
-        let found = run.find(latency);
+    let lines = QUICK_REFERENCE.lines().map(|line_of_text| {
+        let mut cells = line_of_text.split('|').map(str::trim);
+        let mut next = || cells.next().unwrap_or_default();
+        let (path, purpose) = (next(), next());
+        let mut ids = || next().split_whitespace().collect::<Vec<&str>>();
+        let (latency, throughput) = (ids(), ids());
+        let found = run.find(&latency);
         let mut value = found.map_or_else(|| json!({}), |(program, row)| described(program, row));
         let mut sources = found.map(|(program, row)| source(program, row)).into_iter().collect();
-        if let Some((program, row)) = run.find(throughput).filter(|_| found.is_some()) {
+        if let Some((program, row)) = run.find(&throughput).filter(|_| found.is_some()) {
             value["stream"] = json!(row);
             Vec::push(&mut sources, source(program, row));
         }
@@ -261,7 +230,7 @@ pub(super) fn quick_reference(run: &Run) -> Table {
     });
     let note = "Latency is one way, all samples; where both ends are on cores of their own, half \
         of a round trip. On one thread it is a send and a receive together.";
-    table("", note, REFERENCE, lines.to_vec())
+    table("", note, REFERENCE, lines.collect())
 }
 
 /// Returns what the rings cost beyond the floor, between two ends.
