@@ -1,4 +1,5 @@
-//! Clocks, samples and statistics: what a number is made of. Nothing here knows what is measured.
+//! Clocks, samples, statistics and the timed loops. Nothing here knows carriers or rows; this room
+//! imports no other one.
 
 pub mod bracket;
 pub mod endpoint;

@@ -1,4 +1,5 @@
-//! What is made of rows: JSON, tables, goals, the page and the tables of the documents.
+//! Rows as JSON, tables, goals, the page and the tables of the documents. Nothing here measures;
+//! this room imports only `measure`.
 
 pub mod figures;
 pub mod goals;

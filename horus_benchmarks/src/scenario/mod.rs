@@ -1,4 +1,5 @@
-//! What is measured: each scenario drives transports and makes rows.
+//! The measurements: each scenario drives transports and makes rows. No other room imports this
+//! one.
 
 pub mod comparison;
 pub mod determinism;

@@ -162,10 +162,10 @@ mod tests {
     use super::*;
     use crate::transport::packet::Packet16;
 
-    type Side = (Marked<Producer<Packet16>>, Others<Consumer<Packet16>, Packet16>);
+    type Sharing = (Marked<Producer<Packet16>>, Others<Consumer<Packet16>, Packet16>);
 
     /// Two sides on one ring.
-    fn sides() -> [Side; 2] {
+    fn sides() -> [Sharing; 2] {
         let ring = FanoutShm::<Packet16>::heap(&RingOptions::capacity(64)).unwrap();
         [true, false].map(|first| side(ring.producer().unwrap(), ring.consumer().unwrap(), first))
     }

@@ -1,4 +1,5 @@
-//! What carries messages: endpoints of ours and of the peers, and how two sides meet.
+//! The carriers of messages: endpoints of ours and of the peers, and how two sides meet. This room
+//! imports `measure` and `run`, and makes no rows.
 
 pub mod carrier;
 mod channels;

@@ -18,6 +18,7 @@ mod packet;
 mod payload;
 mod peer;
 mod record;
+mod rooms;
 mod rounds;
 mod rows;
 mod spread;
