@@ -1,4 +1,4 @@
-//! What single calls cost on one thread: `cargo bench -p horus_benchmarks`, reports in
+//! The cost of single calls on one thread: `cargo bench -p horus_benchmarks`, reports in
 //! `target/criterion/`. Latencies between threads and processes are what the binaries measure.
 
 use std::hint::black_box;

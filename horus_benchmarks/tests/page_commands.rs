@@ -33,7 +33,7 @@ fn lines(file: &str) -> Vec<String> {
     lines.filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
 }
 
-/// What cargo says to a line of arguments, with a compiler that refuses.
+/// Returns the output of cargo for a line of arguments, with a compiler that refuses.
 fn ask_cargo(arguments: &[&str]) -> String {
     let directory = tempfile::tempdir().unwrap();
     let compiler = directory.path().join("compiler");

@@ -23,7 +23,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Where the programs are that were built with this test.
+/// Returns the directory of the programs that were built with this test.
 fn programs() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_raw_baselines")).parent().unwrap()
 }
@@ -74,7 +74,7 @@ fn every_program_runs_and_leaves_a_record_that_is_on_the_page() {
     }
 }
 
-/// What is said by the tokens of a page: errors, elements left open, references, text of charts.
+/// The content of a page by its tokens: errors, elements left open, references, text of charts.
 #[derive(Default)]
 struct Page {
     errors: RefCell<Vec<String>>,
@@ -309,7 +309,7 @@ fn a_command_line_that_is_not_understood_is_an_error() {
     assert!(help.status.success() && String::from_utf8_lossy(&help.stdout).contains("--compare"));
 }
 
-/// What a browser without a network makes of the page; `None` without a browser.
+/// Returns the page as a browser without a network shows it; `None` without a browser.
 fn browse(arguments: &[&str], page: &Path) -> Option<Output> {
     let profile = tempfile::tempdir().unwrap();
     let output = Command::new("chromium")

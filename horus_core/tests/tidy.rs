@@ -13,10 +13,11 @@ mod tidy {
     pub(crate) mod proofs;
     pub(crate) mod rooms;
     pub(crate) mod shape;
+    pub(crate) mod words;
 }
 
 use tidy::files::{File, Repo, Violation};
-use tidy::{crates, docs, orderings, proofs, rooms, shape};
+use tidy::{crates, docs, orderings, proofs, rooms, shape, words};
 
 /// The files that every reader looks for.
 const EXPECTED: [&str; 9] = [
@@ -32,13 +33,15 @@ const EXPECTED: [&str; 9] = [
 ];
 
 /// The rules that check one file.
-const FILE_RULES: [fn(&File) -> Vec<Violation>; 6] = [
+const FILE_RULES: [fn(&File) -> Vec<Violation>; 8] = [
     orderings::ordering_imports,
     proofs::safety,
     shape::banned_words,
     shape::columns,
     shape::length,
     shape::module_doc,
+    words::headless,
+    words::replaced,
 ];
 
 /// The rules that compare files.

@@ -22,7 +22,7 @@ for messages of 8 to 1024 bytes, in rounds that alternate.";
 const QUICK: (u32, u64) = (20, 4_000);
 const FULL: (u32, u64) = (40, 10_000);
 
-/// How long one stream takes.
+/// The duration of one stream.
 const STREAM_TIME: Duration = Duration::from_millis(1);
 
 /// Streams in each round, for `--quick` and else.

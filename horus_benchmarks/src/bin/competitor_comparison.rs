@@ -20,7 +20,7 @@ and sustained throughput for messages of 8 bytes to 64 KiB, in rounds that alter
 const QUICK: (u32, u64) = (20, 500);
 const FULL: (u32, u64) = (40, 2_000);
 
-/// How long each transport streams messages of one size, for `--quick` and else.
+/// The duration for which each transport streams messages of one size, for `--quick` and else.
 const DURATION: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
 /// Bytes of the messages.

@@ -18,7 +18,7 @@ const RINGS: [Carrier; 4] =
 /// Bytes of the messages.
 const SIZES: [usize; 7] = [8, 16, 304, 1480, 4096, 16_384, 65_536];
 
-/// A ring of the latest value has no stream: whoever reads it wants the last one.
+/// A ring of the latest value has no stream: its readers want the last one.
 const STREAMS: [Carrier; 3] = [Carrier::SpscShm, Carrier::MpscShm, Carrier::FanoutShm];
 
 fn main() -> ExitCode {

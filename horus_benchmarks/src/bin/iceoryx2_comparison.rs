@@ -20,7 +20,7 @@ waking a sleeper. Needs the feature iceoryx2.";
 const QUICK: (u32, u64) = (20, 5_000);
 const FULL: (u32, u64) = (40, 20_000);
 
-/// How long one stream takes.
+/// The duration of one stream.
 const STREAM_TIME: Duration = Duration::from_millis(50);
 
 /// Timed messages of a round for each that wakes a sleeper, which takes long.

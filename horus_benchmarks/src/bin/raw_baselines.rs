@@ -81,7 +81,7 @@ fn spin_basis(choice: &SpinChoice) -> String {
     format!("RTT/2, best of 0 to {PAUSES_MAX} pauses ({} at first)", choice.pauses)
 }
 
-/// What one pinned thread does at best.
+/// Measures what one pinned thread does at best.
 fn same_thread(session: &mut Session) -> Result<(), Box<dyn Error>> {
     let namespace = PrivateNamespace::create()?;
     let file = File::options()

@@ -1,5 +1,5 @@
-//! What robots send: `CmdVel`, `Imu`, `JointCommand` and `LaserScan` over a topic, between threads
-//! and between processes, and whether control loops have time for it.
+//! Measures messages of robots: `CmdVel`, `Imu`, `JointCommand` and `LaserScan` over a topic,
+//! between threads and between processes, and whether control loops have time for it.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! What one thread can do at best: a store and a load, a copy, a shared mapping, a timer reading.
+//! Micro-benchmarks of one thread: a store and a load, a copy, a shared mapping, a timer reading.
 //!
 //! These take less time than reading the timer, so they are timed in batches: a sample is a
 //! batch, and percentiles are of batch means.
@@ -13,7 +13,7 @@ use crate::measure::tsc::TickSource;
 /// Operations per sample where one takes about a nanosecond.
 pub const WORD_BATCH: u64 = 1024;
 
-/// What a micro-benchmark gave.
+/// The result of a micro-benchmark.
 #[derive(Debug)]
 pub struct Micro {
     /// Ticks of batches.
@@ -40,7 +40,7 @@ impl Micro {
     }
 }
 
-/// How to time a micro-benchmark.
+/// The way a micro-benchmark is timed.
 #[derive(Debug, Clone, Copy)]
 pub struct MicroPlan {
     /// The counter.

@@ -5,7 +5,7 @@ use std::mem;
 
 use serde::{Deserialize, Serialize};
 
-/// Why a thread could not be pinned.
+/// The reason why a thread could not be pinned.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PinError {

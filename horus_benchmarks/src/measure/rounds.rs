@@ -1,4 +1,4 @@
-//! What was measured of one row, round by round, so that rows can be compared with each other.
+//! Measurements of one row, round by round, so that rows can be compared with each other.
 
 use crate::measure::stats::{Alternation, Ratio, Samples};
 

@@ -1,4 +1,5 @@
-//! How sure a median is: its interval, and how much samples and rounds differ among themselves.
+//! The confidence in a median: its interval, and how much samples and rounds differ among
+//! themselves.
 
 use serde::{Deserialize, Serialize};
 

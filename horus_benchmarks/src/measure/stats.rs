@@ -1,4 +1,4 @@
-//! What a set of samples says: percentiles of all of them, a filtered view, and intervals.
+//! Statistics of a set of samples: percentiles of all of them, a filtered view, and intervals.
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -75,8 +75,8 @@ impl Samples {
         self.sum_of_squares = self.sum_of_squares.saturating_add(other.sum_of_squares);
     }
 
-    /// What each merged set said by itself, in the order of merging; one part if nothing was
-    /// merged, none if there are no samples.
+    /// The statistics of each merged set by itself, in the order of merging; one part if nothing
+    /// was merged, none if there are no samples.
     pub fn parts(&self) -> Vec<Part> {
         if self.parts.is_empty() && self.count() > 0 {
             return vec![Part { p50: self.median_within(1), mean: self.mean() }];

@@ -1,4 +1,4 @@
-//! What a hypervisor takes of one processor while something is measured there: when it took next to
+//! CPU time that a hypervisor takes while something is measured: when it took next to
 //! nothing, the machine was as idle as one without a hypervisor.
 
 use std::error::Error;
@@ -11,10 +11,10 @@ use horus_shm::clock::Clock;
 
 use crate::measure::machine::CpuTimes;
 
-/// How long a window is. WHY not shorter: the kernel counts in hundredths of a second.
+/// The length of a window. WHY not shorter: the kernel counts in hundredths of a second.
 pub const WINDOW: Duration = Duration::from_secs(5);
 
-/// What may be counted as taken in a window that is called quiet, in hundredths of a second. WHY so
+/// The most that is taken in a window that is called quiet, in hundredths of a second. WHY so
 /// little: it is taken in many small parts, each of which makes somebody late.
 pub const QUIET_TICKS_MAX: u64 = 1;
 

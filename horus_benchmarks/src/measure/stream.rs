@@ -31,14 +31,14 @@ impl StreamPlan {
     }
 }
 
-/// What the sending end of a stream saw.
+/// The observations of the sending endpoint of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sent {
     /// Ticks from when both ends were ready to when the last message was sent.
     pub elapsed_ticks: u64,
 }
 
-/// What the receiving end of a stream saw: `received + lost` is what was sent.
+/// The observations of the receiving endpoint of a stream: `received + lost` is what was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Streamed {
     /// Messages received, verified and in order.
@@ -161,7 +161,7 @@ fn drop_leftovers<P>(end: &mut impl Endpoint<P>, into: &mut P) {
     while drops::<P, _>(end) && end.recv(into) {}
 }
 
-/// What became of the messages of a stream.
+/// The fate of the messages of a stream.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     /// By producer: number of the next message.

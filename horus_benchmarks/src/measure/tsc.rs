@@ -178,8 +178,8 @@ fn step_of(values: impl Iterator<Item = u64>) -> u64 {
     gaps.get(gaps.len() / 2).copied().unwrap_or(1)
 }
 
-/// Whether one-way times by the counters of two cores mean anything: the usual message in each
-/// direction, as seen by the counters.
+/// The evidence that one-way times by the counters of two cores mean something: the usual message
+/// in each direction, as seen by the counters.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct OffsetCheck {
     /// Median near-to-far time, by both counters.
@@ -188,7 +188,7 @@ pub struct OffsetCheck {
     pub backward_p50_ns: f64,
     /// Messages that arrived before they were sent.
     pub backwards: u64,
-    /// How far the far counter seems ahead, if the path is as fast in both directions: the error
+    /// The lead of the far counter, if the path is as fast in both directions: the error
     /// of one-way times.
     pub offset_ns: f64,
     /// One-way times by the counters may be reported.

@@ -15,7 +15,7 @@ const SPINS_PER_LOOK: u32 = 4096;
 /// Looks between two questions whether the other end lives, which may cost a system call.
 const LOOKS_PER_QUESTION: u32 = 256;
 
-/// Why a wait ended without what was waited for.
+/// The reason why a wait ended without a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WaitError {
@@ -34,8 +34,8 @@ pub struct Flag(Arc<AtomicBool>);
 impl Flag {
     /// Sets the flag; it stays set.
     pub fn raise(&self) {
-        // ORDERING(flag): Release. Pairs with the Acquire in `is_raised`: whoever sees the flag
-        // sees what its side did before.
+        // ORDERING(flag): Release. Pairs with the Acquire in `is_raised`: a thread that sees the
+        // flag sees what its side did before.
         self.0.store(true, atomic::Ordering::Release);
     }
 

@@ -54,7 +54,8 @@ impl RoundPlan {
     }
 }
 
-/// Why a round failed. None is worth a retry: the ends no longer agree on what comes next.
+/// The reason why a round failed. None is worth a retry: the ends no longer agree on what comes
+/// next.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkloadError {

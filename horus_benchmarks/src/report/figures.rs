@@ -1,4 +1,5 @@
-//! What only some rows have: figures of schedulers and of runs, beside percentiles and rates.
+//! Values that only some rows have: figures of schedulers and of runs, beside percentiles and
+//! rates.
 
 use serde::{Deserialize, Serialize};
 

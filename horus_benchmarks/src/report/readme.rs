@@ -58,7 +58,7 @@ const LAYERS: [(&str, &str); 9] = [
     ("one thread, topic: send + recv, 1480 B", "one_way/same_thread/topic/1480B"),
 ];
 
-/// Why the README could not be brought up to date.
+/// The reason why the README could not be updated.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadmeError {

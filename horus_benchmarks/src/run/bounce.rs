@@ -102,8 +102,8 @@ impl<'a, const PAUSES: u32> Bounce<'a, PAUSES> {
 
     #[inline(always)]
     fn look(&mut self) -> Option<u64> {
-        // ORDERING(floor): Acquire. Pairs with the Release in `post`: whoever sees the word sees
-        // what was written before it, as the reader of a ring must.
+        // ORDERING(floor): Acquire. Pairs with the Release in `post`: a side that sees the word
+        // sees what was written before it, as the reader of a ring must.
         let word = self.back.words[0].load(atomic::Ordering::Acquire);
         if word == self.quiet {
             for _ in 0..PAUSES {

@@ -16,7 +16,7 @@ use crate::measure::pin;
 use crate::measure::wait::{Flag, STALL_LIMIT, Watch};
 use crate::run::child::{ChildContext, ChildError, ChildProcess, ChildSpec};
 
-/// Why a job gave no answer.
+/// The reason why a job gave no answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PeerError {

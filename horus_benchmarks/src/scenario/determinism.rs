@@ -1,4 +1,4 @@
-//! How much the time of one message differs from that of another, and one run from another: runs of
+//! Differences between the times of messages, and one run from another: runs of
 //! pinned threads and processes.
 
 use std::error::Error;

@@ -1,4 +1,4 @@
-//! How late a thread is that has to do something at exact times: a node of the scheduler, and the
+//! Lateness of a thread that acts at exact times: a node of the scheduler, and the
 //! kernel's sleep alone.
 
 use std::error::Error;
@@ -221,7 +221,7 @@ impl Lateness {
     }
 
     /// Due times without a tick between those with one.
-    fn passed_over(&self, plan: &LatenessPlan) -> u64 {
+    fn skipped(&self, plan: &LatenessPlan) -> u64 {
         self.row_of("", plan, |_| true).lost
     }
 }
@@ -285,7 +285,7 @@ fn of_node(plan: &LatenessPlan, namespace: &Arc<Namespace>) -> Result<Lateness, 
         format!("the node was not done after {limit:?} at most: the scheduler ended: {reason:?}")
     })?;
     let lateness = Lateness { begun, ends, refused: node.refused.clone() };
-    let seen = (lateness.begun.len() as u64, lateness.passed_over(plan));
+    let seen = (lateness.begun.len() as u64, lateness.skipped(plan));
     let told = (node.metrics.ticks, node.metrics.skipped_ticks);
     // The scheduler may have passed over more once the node had seen enough.
     if seen.0 != told.0 || seen.1 > told.1 {
@@ -308,7 +308,7 @@ fn sleep_at(plan: &LatenessPlan) -> Lateness {
     if let Err(error) = &awake {
         refused.push(format!("processors that stay awake: {error}"));
     }
-    let (clock, mut begun, mut passed_over) = (Clock::kernel(), room(plan.ticks), 0);
+    let (clock, mut begun, mut skipped) = (Clock::kernel(), room(plan.ticks), 0);
     let period_ns = 1_000_000_000 / u64::from(plan.hz);
     let mut timeline = Timeline::new(clock.now_ns() + period_ns, plan.rate());
     let mut ends = [Stamp::default(); 2];
@@ -324,12 +324,12 @@ fn sleep_at(plan: &LatenessPlan) -> Lateness {
         if begun.len() == 1 {
             ends[0] = Stamp::now();
         }
-        if begun.len() as u64 + passed_over >= plan.ticks {
+        if begun.len() as u64 + skipped >= plan.ticks {
             // WHY before going on: what is passed over after the last tick is not between the two.
             ends[1] = Stamp::now();
             break;
         }
-        passed_over += timeline.advance(now_ns);
+        skipped += timeline.advance(now_ns);
     }
     Lateness { begun, ends, refused }
 }

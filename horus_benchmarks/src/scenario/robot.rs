@@ -1,4 +1,4 @@
-//! What robots send, how often, and whether there is time for it.
+//! Messages of robots, their rates, and the time that is left.
 
 use comfy_table::{Table, presets};
 use serde_json::{Value, json};

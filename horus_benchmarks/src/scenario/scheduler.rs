@@ -1,4 +1,4 @@
-//! What the scheduler costs, how late its nodes are, and how fast a topic wakes one.
+//! Costs of the scheduler, lateness of its nodes, and the time in which a topic wakes one.
 
 use std::process::ExitCode;
 

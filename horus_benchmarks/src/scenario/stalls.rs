@@ -1,4 +1,4 @@
-//! How much of the time a processor does nothing for a thread that comes before all others: what
+//! Times in which a CPU does nothing for the thread of the highest priority: what
 //! the kernel, the firmware and a hypervisor keep for themselves. Nobody can be in time then.
 
 use std::error::Error;

@@ -1,4 +1,4 @@
-//! What carries messages, and how large they are: the names, and what is promised of each.
+//! Carriers of messages and their sizes: the names, and the promises of each.
 //!
 //! ```text
 //!              near                                       far

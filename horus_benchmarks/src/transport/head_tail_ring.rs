@@ -82,7 +82,7 @@ impl<P: Packet> Endpoint<P> for Producer<P> {
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
         if self.head - self.tail_seen > self.ring.mask {
-            // ORDERING(ring_tail): Acquire. Pairs with the Release in `recv`: whoever sees a
+            // ORDERING(ring_tail): Acquire. Pairs with the Release in `recv`: a side that sees a
             // message received may write over it.
             self.tail_seen = self.ring.tail().load(atomic::Ordering::Acquire);
             if self.head - self.tail_seen > self.ring.mask {
@@ -95,7 +95,7 @@ impl<P: Packet> Endpoint<P> for Producer<P> {
         // words. The receiver has passed this slot, and does not look at it before the store below.
         unsafe { slot.write(*message) };
         self.head += 1;
-        // ORDERING(ring_head): Release. Pairs with the Acquire in `recv`: whoever sees the head
+        // ORDERING(ring_head): Release. Pairs with the Acquire in `recv`: a side that sees the head
         // sees the message.
         self.ring.head().store(self.head, atomic::Ordering::Release);
         true

@@ -66,7 +66,7 @@ struct Near {
     out: Publisher<Bytes>,
     answers: Subscriber<Packet16>,
     is_lent: bool,
-    /// Where messages are made that are copied.
+    /// The buffer in which copied messages are made.
     buffer: Bytes,
 }
 

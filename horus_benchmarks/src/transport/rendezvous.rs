@@ -17,7 +17,7 @@ use crate::run::peer::PeerError;
 use crate::transport::carrier::Transport;
 use crate::transport::driver::{self, Driver};
 
-/// Why a connection cannot be opened or measured.
+/// The reason why a connection cannot be opened or measured.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectionError {

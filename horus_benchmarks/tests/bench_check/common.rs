@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use horus_benchmarks::report::rows::{Report, Row};
 use serde_json::Value;
 
-/// Where nothing is ever overwritten unread.
+/// Carriers on which nothing is overwritten before it is read.
 const LOSSLESS: [&str; 6] =
     ["/spsc_shm/", "/mpsc_shm/", "/topic_reliable/", "/direct/", "/spsc/", "/mpsc/"];
 
@@ -71,7 +71,7 @@ pub(crate) fn namespaces_left_by(pid: u32) -> Vec<PathBuf> {
         .collect()
 }
 
-/// What holds of a row of `all_paths_latency`, however fast the machine is.
+/// Checks a row of `all_paths_latency`: nothing depends on the speed of the machine.
 fn assert_path_row_is_sound(row: &Row, settings: &Value) {
     let id = &row.id;
     let is_stream = id.starts_with("throughput/");

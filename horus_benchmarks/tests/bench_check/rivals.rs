@@ -30,7 +30,7 @@ fn least(binary: &str, arguments: &[&str]) -> (Report, String) {
     (report, String::from_utf8(output.stdout).unwrap())
 }
 
-/// What holds of every row of a comparison.
+/// Checks a row of a comparison.
 fn assert_sound(report: &Report, row: &Row, is_lossless: bool) {
     let id = &row.id;
     assert_eq!(row.sent, row.received + row.lost, "{id}");

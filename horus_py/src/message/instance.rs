@@ -163,7 +163,7 @@ pub(crate) unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
     let class = unsafe { ffi::Py_TYPE(object) };
     // SAFETY: as above.
     let owner = unsafe { (*object.cast::<Object>()).part.owner };
-    // SAFETY: the block is from `PyObject_Malloc`; whoever exports its bytes has a reference.
+    // SAFETY: the block is from `PyObject_Malloc`; an exporter of its bytes has a reference.
     unsafe { ffi::PyObject_Free(object.cast()) };
     // SAFETY: the object had a reference to its owner, or none.
     unsafe { ffi::Py_XDECREF(owner) };

@@ -50,8 +50,9 @@ impl From<EncodeError> for Box<Unpacked> {
 
 /// Writes the object to the beginning of the slot; returns how many bytes it takes.
 ///
-/// Runs no Python code for the exact built-in types, of which most objects are made, but for text
-/// that has no UTF-8. What may run some cannot reach the slot: the end that lends it is in use.
+/// Runs no Python code for the exact built-in types, of which most objects are made, except for
+/// text that has no UTF-8. What may run some cannot reach the slot: the end that lends it is in
+/// use.
 pub(crate) fn pack(object: &Bound<'_, PyAny>, slot: &mut [u8]) -> Result<usize, Unpacked> {
     let mut out = MsgpackWriter::new(slot);
     let written = write(&mut out, object, 0).and_then(|()| Ok(out.finish()?));

@@ -340,7 +340,7 @@ impl PyScheduler {
         let is_this = |other: &Py<Self>| std::ptr::eq(other.get(), self);
         let mut living = locked(&LIVING);
         let position = living.iter().position(is_this);
-        // WHY not the last reference: whoever calls this has one.
+        // WHY not the last reference: the caller has one.
         let own = position.map(|position| living.swap_remove(position));
         drop(living);
         drop(own);

@@ -15,7 +15,7 @@ use crate::error::{BusyError, ClosedError, ForkedError};
 pub(crate) struct End<T> {
     /// The name that errors give it: `the publisher of topic 'imu'`.
     name: Box<str>,
-    /// Touched only by whoever made `busy` true.
+    /// Accessed only by the thread that made `busy` true.
     end: UnsafeCell<Option<T>>,
     busy: AtomicBool,
     /// Asked for while somebody else used the end, who closes it then.
@@ -103,7 +103,7 @@ impl<T> End<T> {
         }
     }
 
-    /// Has the end closed by whoever uses it next, as if that had been using it already. Until then
+    /// Has the endpoint closed by the next caller, as if that had been using it already. Until then
     /// it is in use.
     pub(crate) fn close_later(&self) {
         self.closing.store(true, Ordering::Relaxed);

@@ -39,8 +39,8 @@ pub(crate) struct Receiver {
     end: BytesSubscriber,
     /// Copies of messages that are decoded, made when they are needed.
     ///
-    /// WHY copies: a message that changes while it is decoded could be anything, and whoever may
-    /// write the topic may change it.
+    /// WHY copies: a message that changes while it is decoded could be anything, and a thread that
+    /// may write the topic may change it.
     buffers: [Vec<u8>; 2],
     keys: Keys,
 }

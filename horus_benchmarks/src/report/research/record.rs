@@ -141,7 +141,7 @@ impl Program {
 /// The records of a whole run.
 #[derive(Debug, Clone, Default)]
 pub struct Run {
-    /// Where.
+    /// The place.
     pub directory: PathBuf,
     /// The programs, in the order in which they ran; those of which it is not known, by name.
     pub programs: Vec<Program>,

@@ -47,8 +47,8 @@ pub(super) fn fetch(lines: &SharedLines) -> Packet16 {
 impl Waker for Futex {
     fn send(&mut self, message: Packet16) -> Result<(), String> {
         post(&self.lines, message);
-        // ORDERING(wakeup): Release. Pairs with the Acquire in `sleep`: whoever sees the count
-        // sees the message.
+        // ORDERING(wakeup): Release. Pairs with the Acquire in `sleep`: a sleeper that sees the
+        // count sees the message.
         self.word().fetch_add(1, atomic::Ordering::Release);
         let word = self.word().as_ptr().cast::<u32>();
         // SAFETY: the word is mapped; its low half is what the other end sleeps on.

@@ -268,8 +268,8 @@ impl RawConsumer {
                 Some((first, next)) => next.wrapping_sub(first),
                 None => reader.position().wrapping_sub(start.position),
             };
-            let passed_over = reader.lost().wrapping_add(reader.skipped());
-            let received = passed.wrapping_sub(passed_over);
+            let skipped = reader.lost().wrapping_add(reader.skipped());
+            let received = passed.wrapping_sub(skipped);
             self.received = self.received.saturating_sub(received);
             self.rested = self.received;
             self.next = 0;
