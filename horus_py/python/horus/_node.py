@@ -145,7 +145,7 @@ class Node:
             if not callable(call):
                 raise TypeError(f"node '{name}': {hook} is {call!r}, which cannot be called")
             setattr(self, hook, call)
-        self._settings = {
+        self._spec = {
             "rate": rate,
             "order": order,
             "budget": budget,
@@ -162,7 +162,7 @@ class Node:
             "not_before": not_before,
             "checkpoints": checkpoints,
         }
-        _check_settings(name, self._settings)
+        _check_settings(name, self._spec)
         self._on = tuple(_named(name, "on", on))
         self._pubs = _named(name, "pubs", pubs)
         self._subs = _named(name, "subs", subs)
@@ -264,7 +264,7 @@ class Node:
                 self._subscribers[topic] = received
             else:
                 self._subscribers[topic] = Subscriber(topic, received, **where)
-        settings: dict[str, Any] = dict(self._settings)
+        settings: dict[str, Any] = dict(self._spec)
         settings["name"] = self.name
         settings["tick"] = self.tick
         if _is_async(self.tick):
