@@ -234,7 +234,7 @@ def test_what_is_no_node_is_refused_before_anything_runs(namespace):
     first = horus.Node("first", tick=lambda context: opened.append("first"), pubs="x")
     for wrong, text in [
         ((), re.escape("run() has no nodes: give it at least one")),
-        ((first, Mine), re.escape("the class Mine where a node is wanted: make one, Mine(")),
+        ((first, Mine), re.escape("not the class Mine: create an instance, Mine(")),
         ((first, print), "a horus.Node is wanted, not <built-in function print>"),
     ]:
         with pytest.raises(TypeError, match=text):

@@ -1,4 +1,4 @@
-"""Shared-memory topics between processes, in Python.
+"""Shared-memory topics, nodes and schedulers for robots, in Python.
 
     import horus
 
@@ -149,7 +149,7 @@ __all__ = [
 ]
 __all__ += _messages.__all__
 
-# Threads that wait must not come back to an interpreter that ends.
+# WHY: a waiting thread must not return to an interpreter that exits.
 atexit.register(_horus._exiting)
-# Schedulers end before that, as long as their nodes can.
+# WHY last: exit functions run in reverse order, so schedulers end while their nodes can still run.
 atexit.register(_horus._end_schedulers)

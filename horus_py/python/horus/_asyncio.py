@@ -1,4 +1,4 @@
-"""Messages for tasks of asyncio. Everything here runs in the thread of a loop."""
+"""Receiving messages in asyncio tasks. All of this code runs in the thread of an event loop."""
 
 import asyncio
 import itertools
@@ -10,7 +10,7 @@ _bridges = weakref.WeakKeyDictionary()
 
 
 class _Bridge:
-    """Tells the tasks of one loop that they can go on."""
+    """Wakes the waiting tasks of one event loop."""
 
     def __init__(self, loop):
         self.wakeups = _horus._Wakeups()
@@ -33,7 +33,7 @@ def _bridge(loop):
 
 
 async def received(subscriber):
-    """The next message of a subscriber or topic."""
+    """Returns the next message of a subscriber or topic; waits for it."""
     loop = asyncio.get_running_loop()
     bridge = _bridge(loop)
     while True:
@@ -50,7 +50,7 @@ async def received(subscriber):
 
 
 async def following(subscriber):
-    """The next message, or the end of an `async for` once the subscriber is closed."""
+    """Returns the next message; ends an `async for` when the subscriber is closed."""
     try:
         return await received(subscriber)
     except _horus.ClosedError:

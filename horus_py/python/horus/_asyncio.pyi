@@ -1,4 +1,4 @@
-"""Messages for tasks of asyncio."""
+"""Receiving messages in asyncio tasks."""
 
 from typing import Any, TypeVar
 

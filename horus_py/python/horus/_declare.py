@@ -1,11 +1,11 @@
-"""`@horus.message`: messages that a program declares itself."""
+"""`@horus.message` declares custom messages."""
 
 import inspect
 import typing
 
 from . import _horus
 
-# For type checkers: a field that may be left out.
+# Marks, for type checkers, a field that may be omitted.
 default = type("Default", (), {"__repr__": lambda self: "horus.default"})()
 
 _TAKEN = {"__dict__", "__weakref__", "__module__", "__doc__", "__annotations__", "__qualname__"}
@@ -39,12 +39,12 @@ def _length(length):
     if typing.get_origin(length) is typing.Literal:
         (length,) = typing.get_args(length)
     if not isinstance(length, int) or length < 1:
-        raise TypeError(f"a length of {length!r}: give a number, 1 or more")
+        raise TypeError(f"the length is {length!r}: give an integer of at least 1")
     return length
 
 
 class Array:
-    """`Array[f64, 9]`: so many numbers, texts or messages, one after the other."""
+    """`Array[f64, 9]` is an array of 9 numbers, texts or messages."""
 
     def __init__(self, element, count):
         self.element, self.count = element, count
@@ -55,7 +55,7 @@ class Array:
 
 
 class Text:
-    """`Text[32]`: UTF-8 of at most so many bytes."""
+    """`Text[32]` is UTF-8 text of at most 32 bytes."""
 
     def __init__(self, size):
         self.size = size
@@ -65,7 +65,7 @@ class Text:
 
 
 def _element(name, annotation):
-    """What the native module takes for the type of a field, and how many of them there are."""
+    """Returns the type of a field, as the native module expects it, and the number of elements."""
     if isinstance(annotation, Array):
         element, count = _element(name, annotation.element)
         return element, count * annotation.count
@@ -83,15 +83,15 @@ def _element(name, annotation):
 
 
 def message(cls):
-    """Makes a message of an annotated class, the same in Rust and C++.
+    """Makes a message type of an annotated class; it can be declared equally in Rust and C++.
 
-    Fields lie in the order in which they stand, without gaps. A default may be given; otherwise it
-    is 0, or the default of the message inside; `horus.default` says the same to type checkers, for
-    which a field without a default has to be given. Methods are kept.
+    Fields are laid out in the order of their declaration, without gaps. A field may have a default
+    value; otherwise the default is 0, or that of the nested message. For type checkers, a field
+    without a default is required; `horus.default` gives it the usual default. Methods are kept.
     """
     if cls.__mro__[1:] not in ((object,), (_horus.Message, object)):
-        text = f"{cls.__name__} inherits, and a message does not: put the fields in it"
-        raise TypeError(f"{text} (from horus.Message it may, which only type checkers see)")
+        text = f"{cls.__name__} has a base class, but a message can only derive from horus.Message"
+        raise TypeError(f"{text}: put all fields into the class itself")
     annotations = inspect.get_annotations(cls, eval_str=True)
     fields = [
         (name, *_element(f"{cls.__name__}.{name}", annotation))

@@ -1,4 +1,4 @@
-"""`@horus.message`: messages that a program declares itself."""
+"""`@horus.message` declares custom messages."""
 
 from collections.abc import Iterable
 from typing import Annotated, Any, Generic, Self, TypeVar, dataclass_transform, overload
@@ -21,16 +21,16 @@ f32 = Annotated[float, _Number("f32")]
 f64 = Annotated[float, _Number("f64")]
 
 default: Any
-"""The default of a field of any type: the field may be left out."""
+"""The default of a field of any type. The field may be omitted."""
 
 _T = TypeVar("_T")
 _N = TypeVar("_N")
 _C = TypeVar("_C", bound=type[Any])
 
 class Array(Generic[_T, _N]):
-    """`Array[f64, Literal[9]]`: so many numbers, texts or messages, one after the other.
+    """`Array[f64, Literal[9]]` is an array of 9 numbers, texts or messages.
 
-    Numbers are a numpy array that shows the message itself, all else is a tuple.
+    Numbers are a numpy array that is a view of the message; texts and messages are a tuple.
     """
 
     element: Any
@@ -54,7 +54,7 @@ class Array(Generic[_T, _N]):
     ) -> None: ...
 
 class Text(Generic[_N]):
-    """`Text[Literal[32]]`: UTF-8 of at most so many bytes. It is a `str`."""
+    """`Text[Literal[32]]` is UTF-8 text of at most 32 bytes. Its value is a `str`."""
 
     size: int
     def __init__(self, size: int) -> None: ...
@@ -67,8 +67,8 @@ class Text(Generic[_N]):
 
 @dataclass_transform(kw_only_default=True)
 def message(cls: _C) -> _C:
-    """Makes a message of an annotated class, the same in Rust and C++.
+    """Makes a message type of an annotated class; it can be declared equally in Rust and C++.
 
-    For type checkers, a class that is derived from `horus.Message` has what messages have, and a
-    field may be left out that has a default: `horus.default` is one for all types.
+    For type checkers, a class that derives from `horus.Message` has the members of messages. A
+    field with a default may be omitted; `horus.default` is a default for all types.
     """

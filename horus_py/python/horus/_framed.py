@@ -1,8 +1,8 @@
-"""Messages whose data are structures: as numpy describes them."""
+"""Conversion between numpy structured types and messages whose elements are structures."""
 
 from ._messages import NodeMetrics, PointField
 
-# The codes of types of elements, by what numpy calls them.
+# The codes of element types, by their numpy names.
 _CODES = {
     "u1": 1,
     "i1": 2,
@@ -17,12 +17,12 @@ _CODES = {
     "f8": 12,
     "b1": 13,
 }
-# Those that numpy has no name for are shown as their bits.
+# A type without a numpy name (bfloat16) is shown as its bits.
 _NAMES = {**{code: name for name, code in _CODES.items()}, 10: "u2"}
 
 
 def describe(cloud, dtype, shape):
-    """Makes the header of a cloud that of a structured array."""
+    """Sets the header of a point cloud from the type and shape of a structured array."""
     fields = []
     for name in dtype.names:
         element, offset = dtype.fields[name][:2]
@@ -31,13 +31,13 @@ def describe(cloud, dtype, shape):
             count *= length
         code = _CODES.get(element.base.str[1:])
         if code is None or not element.base.isnative:
-            raise TypeError(f"field '{name}' of the points is {element}, which is no number")
+            raise TypeError(f"field '{name}' of the points has the type {element}: use a number")
         fields.append(PointField(name=name, offset=offset, count=count, dtype=code))
     possible = len(cloud.fields)
     if len(fields) > possible:
-        raise ValueError(f"{len(fields)} fields of a point, at most {possible} are possible")
+        raise ValueError(f"the points have {len(fields)} fields: use at most {possible}")
     if len(shape) not in (1, 2):
-        raise ValueError(f"points in {len(shape)} dimensions: one, or rows and columns")
+        raise ValueError(f"the array of points has {len(shape)} dimensions: use 1 or 2")
     cloud.fields = fields
     cloud.field_count = len(fields)
     cloud.height, cloud.width = (1, *shape)[-2:]
@@ -47,7 +47,7 @@ def describe(cloud, dtype, shape):
 
 
 def structure(message):
-    """The type of the elements; for each dimension how many, and how many bytes apart."""
+    """Returns the element type and, for each dimension, the element count and stride in bytes."""
     import numpy
 
     if type(message).__name__ == "SchedulerStatus":

@@ -1,4 +1,4 @@
-"""The native part of horus."""
+"""The native module of horus."""
 
 import builtins
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,13 +18,13 @@ __version__: Final[str]
 _M = TypeVar("_M")
 
 class Error(Exception):
-    """Every error of horus itself."""
+    """The base class of the errors of horus."""
 
 class OpenTopicError(Error):
     """A topic could not be opened."""
 
 class SchemaMismatchError(OpenTopicError):
-    """The topic carries another message; says which field differs."""
+    """The topic carries another message type; the text names the first field that differs."""
 
 class NamespaceError(Error):
     """A namespace could not be opened or removed."""
@@ -33,78 +33,78 @@ class SendFailedError(Error):
     """A message was not sent."""
 
 class FullError(SendFailedError):
-    """A reliable subscriber is a whole lane behind. Try again later."""
+    """The topic is full: a reliable subscriber is a whole lane behind. Try again later."""
 
 class ForkedError(Error):
-    """The handle was inherited through fork. Open a new one in the child."""
+    """The handle was inherited by a forked child. Open a new one in the child."""
 
 class RegionLostError(Error):
-    """The topic's file was truncated. Open it again."""
+    """The file of the topic was truncated. Open the topic again."""
 
 class LaneNotMappedError(Error):
-    """There is no memory to map a publisher's messages. Each call tries again."""
+    """The memory for mapping a publisher's messages is missing. Each call tries again."""
 
 class ClosedError(Error):
     """The handle was closed."""
 
 class NoPinsError(Error):
-    """As many messages are held as may be held at a time: drop one, or keep a copy() of it."""
+    """The subscriber holds as many messages as it may. Drop one, or keep a copy() of it."""
 
 class BusyError(Error):
-    """Another thread is using this end of the topic. Open one for each thread."""
+    """Another thread is using this object. Open one for each thread."""
 
 class Message(Buffer):
-    """The base of all messages."""
+    """The base class of the messages of fixed size."""
 
     dtype: np.dtype[np.void]
-    """The structured type of numpy."""
+    """The structured dtype of numpy."""
     __horus_dtype__: np.dtype[np.void]
-    """`dtype`, also where a field has that name."""
+    """The same as `dtype`, even if a field has that name."""
     __horus_schema__: str
     __horus_hash__: int
     @classmethod
     def from_bytes(cls, bytes: Buffer) -> Self:
-        """The message with these bytes."""
+        """Returns the message with these bytes."""
     @classmethod
     def now(cls, **fields: Any) -> Self:
-        """A message stamped with the current time."""
+        """Returns a message stamped with the current time."""
     def copy(self) -> Self:
-        """A message of its own with the same content."""
+        """Returns an independent message with the same content."""
     def to_numpy(self) -> npt.NDArray[np.void]:
-        """The message as a structured numpy array of no dimensions, in place."""
+        """Returns a view of the message as a structured numpy array without dimensions."""
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, _memo: Any) -> Self: ...
     def __bytes__(self) -> bytes: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
 class Framed:
-    """The base of the messages that end in data, as images: a header, and an array."""
+    """The base class of messages such as images, which have a header and an array of data."""
 
     __horus_schema__: str
     __horus_hash__: int
     @classmethod
     def now(cls, data: npt.ArrayLike | None = None, /, **fields: Any) -> Self:
-        """A message stamped with the current time."""
+        """Returns a message stamped with the current time."""
     @classmethod
     def from_bytes(cls, bytes: bytes) -> Self:
-        """The message with this header and these data, as `bytes()` gives them."""
+        """Returns the message with the header and data that `bytes()` returned."""
     @property
     def nbytes(self) -> int:
-        """Bytes of the data."""
+        """The size of the data in bytes."""
     @property
     def writeable(self) -> bool:
-        """Whether the data may be written: not if they were received, nor after `publish()`."""
+        """True if the data may be written: they were not received, and not published yet."""
     def to_numpy(self) -> npt.NDArray[Any]:
-        """The data as an array, where they lie: nothing is copied. It keeps them alive."""
+        """Returns a view of the data as an array, without a copy. It keeps the data alive."""
     def copy(self) -> Self:
-        """A message of its own with the same content, which can be written."""
+        """Returns an independent message with the same content, which can be written."""
     def publish(self) -> None:
-        """Publishes a message on loan, as it now is.
+        """Publishes a message on loan with its present content.
 
-        Raises `BufferError` while an array of it, or anything made of one, can write it.
+        Raises `BufferError` while an array of it, or an object made from one, can write it.
         """
     def discard(self) -> None:
-        """Gives a loan back, as if it had not been asked for. Raises what `publish` does."""
+        """Ends a loan without publishing it. Raises the same errors as `publish`."""
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]: ...
     def __dlpack__(
         self,
@@ -121,18 +121,18 @@ class Framed:
 
 @final
 class Namespace:
-    """The topics of `name` in the directory `dir`, apart from all others."""
+    """A namespace: the topics of `name` in the directory `dir`, separate from all others."""
 
     def __new__(cls, dir: str | PathLike[str], name: str) -> Self: ...
     @staticmethod
     def current() -> Namespace:
-        """The namespace that the environment names."""
+        """Returns the namespace that the environment variables select."""
     @property
     def dir(self) -> Any: ...
     @property
     def name(self) -> str: ...
     def remove(self) -> None:
-        """Removes its files; an error while somebody uses one of its topics."""
+        """Removes its files. Raises an error while a process uses one of its topics."""
 
 class _Qos(TypedDict, total=False):
     qos: Literal["default", "sensor_data", "reliable", "command", "latched"] | None
@@ -157,7 +157,7 @@ class _TopicQos(_Qos, total=False):
 
 @final
 class Publisher(Generic[_M]):
-    """Publishes messages of one type on a topic, for one thread at a time."""
+    """Publishes messages of one type on a topic. Only one thread at a time may use it."""
 
     @overload
     def __new__(
@@ -174,21 +174,21 @@ class Publisher(Generic[_M]):
         """The class of the messages; `None` if they are dicts and the like."""
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
+        """True if it was closed."""
     @property
     def backend(self) -> str:
-        """The ring that the topic amounts to with its present participants."""
+        """The kind of ring that the present participants of the topic need."""
     def close(self) -> None:
-        """Leaves the topic. A thread that waits here gets `ClosedError` within 50 ms."""
+        """Leaves the topic. A thread that waits in a call gets `ClosedError` within 50 ms."""
     def publisher_count(self) -> int:
-        """Live publishers of the topic, in any process."""
+        """Returns the number of live publishers of the topic, in all processes."""
     def subscriber_count(self) -> int:
-        """Live subscribers of the topic, in any process."""
+        """Returns the number of live subscribers of the topic, in all processes."""
     def __enter__(self) -> Self: ...
     def __exit__(self, *_exception: object) -> None: ...
     @property
     def sequence(self) -> int:
-        """Messages that this publisher's lane has carried since the topic was created."""
+        """The number of messages that this publisher's lane has carried since the topic exists."""
     def loan(
         self,
         shape: int | Sequence[int] | None = None,
@@ -196,23 +196,25 @@ class Publisher(Generic[_M]):
         /,
         **fields: Any,
     ) -> _M:
-        """A message in shared memory, to be filled where its subscribers will read it.
+        """Returns a message in shared memory, to be filled in place (zero-copy).
 
-        For an array of this shape and type, or with fields that say as much.
+        Its size follows from the shape and type of the array, or from the fields.
         """
     def send(self, message: _M, timeout: float | None = None) -> None:
         """Publishes a message. Never blocks, unless `timeout` is given, in seconds."""
 
 @final
 class Subscriber(Generic[_M]):
-    """Receives messages of one type from a topic, for one thread at a time."""
+    """Receives messages of one type from a topic. Only one thread at a time may use it."""
 
     @overload
     def __new__(
         cls, name: str, type: builtins.type[_M], **qos: Unpack[_SubscriberQos]
     ) -> Subscriber[_M]: ...
     @overload
-    def __new__(cls, name: str, type: None = None, **qos: Unpack[_SubscriberQos]) -> Subscriber[Any]: ...
+    def __new__(
+        cls, name: str, type: None = None, **qos: Unpack[_SubscriberQos]
+    ) -> Subscriber[Any]: ...
     def __class_getitem__(cls, item: Any) -> Any: ...
     @property
     def name(self) -> str:
@@ -222,44 +224,44 @@ class Subscriber(Generic[_M]):
         """The class of the messages; `None` if they are dicts and the like."""
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
+        """True if it was closed."""
     @property
     def backend(self) -> str:
-        """The ring that the topic amounts to with its present participants."""
+        """The kind of ring that the present participants of the topic need."""
     def close(self) -> None:
-        """Leaves the topic. A thread that waits here gets `ClosedError` within 50 ms."""
+        """Leaves the topic. A thread that waits in a call gets `ClosedError` within 50 ms."""
     def publisher_count(self) -> int:
-        """Live publishers of the topic, in any process."""
+        """Returns the number of live publishers of the topic, in all processes."""
     def subscriber_count(self) -> int:
-        """Live subscribers of the topic, in any process."""
+        """Returns the number of live subscribers of the topic, in all processes."""
     def __enter__(self) -> Self: ...
     def __exit__(self, *_exception: object) -> None: ...
     def recv(self, timeout: float | None = None) -> _M | None:
-        """The next message, or `None` if there is none: right now, or within `timeout` seconds."""
+        """Returns the next message, or `None` if there is none now or within `timeout` seconds."""
     def latest(self) -> _M | None:
-        """The newest message that was not received yet; older ones are passed over."""
+        """Returns the newest message that was not received yet, or `None`; skips older ones."""
     @property
     def lost(self) -> int:
-        """Messages overwritten before this subscriber came to them."""
+        """The number of messages that were overwritten before this subscriber received them."""
     @property
     def sequence(self) -> int:
-        """Number of the last message received, as its publisher counts."""
+        """The sequence number of the last received message, as counted by its publisher."""
     def stats(self) -> Stats:
-        """The ledger since this subscriber joined."""
+        """Returns the ledger since this subscriber joined."""
     def set_spin(self, seconds: float) -> None:
-        """How long a wait looks for a message before it sleeps."""
+        """Sets the time for which a waiting call spins before it sleeps."""
     def __iter__(self) -> Self: ...
     def __next__(self) -> _M: ...
     def __aiter__(self) -> Self: ...
     def __anext__(self) -> Awaitable[_M]: ...
     def recv_async(self) -> Awaitable[_M]:
-        """The next message, as an awaitable of asyncio."""
+        """Returns an asyncio awaitable of the next message."""
     def _poll(self, wakeups: _Wakeups, token: int) -> _M | None: ...
     def _polled(self) -> None: ...
 
 @final
 class Topic(Generic[_M]):
-    """Both ends of a topic: one thread may send while another receives."""
+    """A publisher and a subscriber of a topic. One thread may send while another receives."""
 
     @overload
     def __new__(
@@ -276,16 +278,16 @@ class Topic(Generic[_M]):
         """The class of the messages; `None` if they are dicts and the like."""
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
+        """True if it was closed."""
     @property
     def backend(self) -> str:
-        """The ring that the topic amounts to with its present participants."""
+        """The kind of ring that the present participants of the topic need."""
     def close(self) -> None:
-        """Leaves the topic. A thread that waits here gets `ClosedError` within 50 ms."""
+        """Leaves the topic. A thread that waits in a call gets `ClosedError` within 50 ms."""
     def publisher_count(self) -> int:
-        """Live publishers of the topic, in any process."""
+        """Returns the number of live publishers of the topic, in all processes."""
     def subscriber_count(self) -> int:
-        """Live subscribers of the topic, in any process."""
+        """Returns the number of live subscribers of the topic, in all processes."""
     def __enter__(self) -> Self: ...
     def __exit__(self, *_exception: object) -> None: ...
     def loan(
@@ -295,46 +297,46 @@ class Topic(Generic[_M]):
         /,
         **fields: Any,
     ) -> _M:
-        """A message in shared memory, to be filled where its subscribers will read it.
+        """Returns a message in shared memory, to be filled in place (zero-copy).
 
-        For an array of this shape and type, or with fields that say as much.
+        Its size follows from the shape and type of the array, or from the fields.
         """
     def send(self, message: _M, timeout: float | None = None) -> None:
         """Publishes a message. Never blocks, unless `timeout` is given, in seconds."""
     def recv(self, timeout: float | None = None) -> _M | None:
-        """The next message, or `None` if there is none: right now, or within `timeout` seconds."""
+        """Returns the next message, or `None` if there is none now or within `timeout` seconds."""
     def latest(self) -> _M | None:
-        """The newest message that was not received yet; older ones are passed over."""
+        """Returns the newest message that was not received yet, or `None`; skips older ones."""
     @property
     def lost(self) -> int:
-        """Messages overwritten before this subscriber came to them."""
+        """The number of messages that were overwritten before this subscriber received them."""
     @property
     def sequence(self) -> int:
-        """Number of the last message received, as its publisher counts."""
+        """The sequence number of the last received message, as counted by its publisher."""
     def stats(self) -> Stats:
-        """The ledger since this subscriber joined."""
+        """Returns the ledger since this subscriber joined."""
     def set_spin(self, seconds: float) -> None:
-        """How long a wait looks for a message before it sleeps."""
+        """Sets the time for which a waiting call spins before it sleeps."""
     def __iter__(self) -> Self: ...
     def __next__(self) -> _M: ...
     def __aiter__(self) -> Self: ...
     def __anext__(self) -> Awaitable[_M]: ...
     def recv_async(self) -> Awaitable[_M]:
-        """The next message, as an awaitable of asyncio."""
+        """Returns an asyncio awaitable of the next message."""
     def _poll(self, wakeups: _Wakeups, token: int) -> _M | None: ...
     def _polled(self) -> None: ...
 
 @final
 class Ext:
-    """An extension of MessagePack that horus has no meaning for: a number and bytes."""
+    """A MessagePack extension that horus does not interpret: a number and bytes."""
 
     def __new__(cls, number: int, data: bytes) -> Self: ...
     @property
     def number(self) -> int:
-        """Which extension it is."""
+        """The number of the extension."""
     @property
     def data(self) -> bytes:
-        """Its bytes."""
+        """The bytes of the extension."""
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -343,7 +345,7 @@ class Ext:
 class Stats:
     """The ledger of a subscriber since it joined, in messages.
 
-    `sent == received + malformed + lost + skipped + waiting` whenever the publishers rest.
+    `sent == received + malformed + lost + skipped + waiting` while no publisher is sending.
     """
 
     @property
@@ -362,30 +364,33 @@ class Stats:
     def busy(self) -> int: ...
     @property
     def unmapped(self) -> int:
-        """Publishers whose messages there is no memory to map; they count as waiting."""
+        """The number of publishers whose messages cannot be mapped for lack of memory.
+
+        Their messages count as waiting.
+        """
 
 @final
 class Ready:
-    """Something that is ready."""
+    """A ready entry of a wait set."""
 
     @property
     def key(self) -> int:
-        """What `add` returned."""
+        """The key that `add` returned."""
     @property
     def source(self) -> Any:
-        """What was added: a subscriber, a topic, or `None` for a timer."""
+        """The subscriber or topic that was added; `None` for a timer."""
     @property
     def reason(self) -> Literal["message", "deadline_missed", "timer", "closed"]: ...
     @property
     def silent(self) -> float | None:
-        """How long there was no message, in seconds; for `deadline_missed`."""
+        """The time without a message, in seconds; for `deadline_missed`."""
     @property
     def missed(self) -> int | None:
-        """Periods that were not reported; for `timer`."""
+        """The number of periods that were not reported; for `timer`."""
 
 @final
 class WaitSet:
-    """Waits for messages on many topics, for topics that stay silent, and for time to pass."""
+    """Waits for messages on many topics, for topics that stay silent, and for timers."""
 
     def __new__(cls) -> Self: ...
     def add(
@@ -395,13 +400,13 @@ class WaitSet:
     def add_interval(self, period: float) -> int:
         """Adds a timer; returns a key."""
     def remove(self, key: int) -> bool:
-        """Takes out what has this key; false if nothing has."""
+        """Removes the entry with this key; returns False if there is none."""
     def wait(self, timeout: float | None = None) -> list[Ready]:
-        """Waits until something is ready; nothing if the time was over."""
+        """Waits until an entry is ready. Returns an empty list after the timeout."""
     def __len__(self) -> int: ...
 
 def timestamp_now_ns() -> int:
-    """Nanoseconds since 1970 by CLOCK_REALTIME: what `timestamp_ns` of a message is."""
+    """Returns CLOCK_REALTIME in nanoseconds, the unit of `timestamp_ns` in messages."""
 
 @final
 class _Wakeups:
@@ -422,42 +427,42 @@ def _declare(
 ) -> type[Any]: ...
 
 class SchedulerError(Error):
-    """A scheduler could not be made, started or told."""
+    """A scheduler could not be created, started or commanded."""
 
 class PlanError(SchedulerError):
-    """What was asked for a node contradicts itself; says why."""
+    """The settings of a node contradict each other; the text gives the reason."""
 
 class CommandError(SchedulerError):
-    """A node or scheduler could not be told."""
+    """A command to a node or scheduler was refused."""
 
 @final
 class Context:
-    """A tick, as its node sees it. Of no use when the tick is over."""
+    """The context of one tick. It is invalid after the tick."""
 
     @property
     def node(self) -> Any:
-        """The node whose tick it is."""
+        """The node that ticks."""
     @property
     def tick(self) -> int:
-        """Number of this tick of this node, from 0 on."""
+        """The number of this tick of this node, from 0 on."""
     @property
     def scheduled_ns(self) -> int:
-        """When the tick was due, in nanoseconds of `time.monotonic_ns()`."""
+        """The due time of the tick, in nanoseconds of `time.monotonic_ns()`."""
     @property
     def started_ns(self) -> int:
-        """When the tick began, in nanoseconds of `time.monotonic_ns()`."""
+        """The start time of the tick, in nanoseconds of `time.monotonic_ns()`."""
     @property
     def lateness(self) -> float:
-        """How much later than due the tick began, in seconds."""
+        """The delay from the due time to the start of the tick, in seconds."""
     @property
     def period(self) -> float:
-        """From one tick to the next, in seconds; 0 without a rate."""
+        """The time from one tick to the next, in seconds; 0 without a rate."""
     def budget_left(self) -> float:
-        """What is left of the budget, in seconds; infinite without one."""
+        """Returns the rest of the budget, in seconds; infinite without a budget."""
     def checkpoint(self, number: int) -> None:
         """Passes a checkpoint, 1 for the first of a tick."""
     def random(self) -> float:
-        """A random number from 0 to 1, the same in every simulated run with the same seed."""
+        """Returns a random number from 0 to 1, equal in all simulated runs with the same seed."""
     def stop(self) -> None:
         """Asks the scheduler to stop after this tick."""
 
@@ -465,7 +470,7 @@ _N = TypeVar("_N", bound=Node)
 
 @final
 class Scheduler:
-    """Nodes, and what runs them. Runs once."""
+    """Runs nodes. A scheduler can run once."""
 
     def __new__(
         cls,
@@ -479,112 +484,112 @@ class Scheduler:
     ) -> Self: ...
     @property
     def name(self) -> str:
-        """What it is called; once it runs, perhaps with a number behind it."""
+        """Its name. When it runs, a number may be appended to make the name unique."""
     @property
     def report(self) -> Report | None:
-        """What the run came to, once it is over."""
+        """The report of the run, or `None` before the run has ended."""
     def add(self, node: _N) -> _N:
         """Adds a node, and opens its topics in the scheduler's namespace. Returns the node."""
     def handle(self) -> Handle:
-        """Stops the run and changes its nodes, from any thread."""
+        """Returns a handle that stops the run and changes its nodes, from any thread."""
     def swap(self, node: str, replacement: Node) -> Swap:
-        """Puts another node in the place of the node of this name, as `Handle.swap`."""
+        """Replaces the node of this name by another one, as `Handle.swap` does."""
     def stop(self) -> None:
-        """Has every node shut down after its present tick; `run` returns then."""
+        """Shuts every node down after its current tick; then `run` returns."""
     def start(self) -> None:
         """Initialises the nodes, in order, and starts their threads."""
     def tick_once(self) -> bool:
-        """Gives every node that has neither a rate nor a topic one turn, now, on this thread.
+        """Ticks every node that has neither a rate nor a topic once, on this thread.
 
-        False if everything is to stop. Raises `NodeFailedError` if a node failed and thereby ended
-        the run.
+        Returns False if the run should stop. Raises `NodeFailedError` if a node failed and its
+        failure ended the run.
         """
     def run(self, *, check: bool = True) -> Report:
         """Runs until a node, a handle, a command or a signal stops it.
 
-        Raises `NodeFailedError` if a node failed, unless `check` is false.
+        Raises `NodeFailedError` if a node failed and ended the run, unless `check` is false.
         """
     def run_for(self, duration: float, *, check: bool = True) -> Report:
-        """Runs for so many seconds at most. Raises what `run` does."""
+        """Runs for at most `duration` seconds. Raises the same errors as `run`."""
     def finish(self, *, check: bool = True) -> Report:
-        """Stops everything, shuts all nodes down in reverse order, and says what they did."""
+        """Stops the run, shuts all nodes down in reverse order, and returns the report."""
     def simulate(
         self, duration: float, seed: int = 0, epoch_ns: int = 0, *, check: bool = True
     ) -> Report:
-        """Runs so many simulated seconds as fast as it goes, on this thread alone."""
+        """Runs for `duration` simulated seconds as fast as possible, on this thread alone."""
     def __enter__(self) -> Self: ...
     def __exit__(self, *exception: object) -> None: ...
 
 @final
 class Handle:
-    """Stops a run and changes its nodes, from any thread. Nothing here waits for a node."""
+    """Stops a run and changes its nodes, from any thread. No call waits for a node."""
 
     def stop(self) -> None:
-        """Has every node shut down after its present tick."""
+        """Shuts every node down after its current tick."""
     def nodes(self) -> list[str]:
-        """The names of the nodes, in the order in which they were added."""
+        """Returns the names of the nodes, in the order in which they were added."""
     def metrics(self, node: str) -> Metrics:
-        """What the node has done so far."""
+        """Returns the metrics of the node up to now."""
     def pause(self, node: str) -> None:
-        """Has the node tick no more until `resume`."""
+        """Stops the ticks of the node until `resume`."""
     def resume(self, node: str) -> None:
-        """Has a paused node tick again."""
+        """Lets a paused node tick again."""
     def stop_node(self, node: str) -> None:
         """Shuts the node down, for the rest of the run."""
     def set_rate(self, node: str, rate: float) -> None:
-        """Has the node tick at another rate, in hertz, from its next due time on."""
+        """Changes the rate of the node, in hertz, from its next due time on."""
     def swap(self, node: str, replacement: Node) -> Swap:
-        """Puts another node in the node's place, between two ticks.
+        """Replaces the node by another one between two ticks.
 
-        If its `init` or one of its first ten ticks fails, the old node is back.
+        If the `init` of the new node or one of its first ten ticks fails, the old node is restored.
         """
 
 _SwapState = Literal["pending", "on_trial", "done", "rolled_back", "abandoned"]
 
 @final
 class Swap:
-    """A swap that was asked for: where to learn how it is going."""
+    """A requested swap, and its state."""
 
     @property
     def state(self) -> _SwapState:
-        """How it is going."""
+        """The state of the swap."""
     @property
     def reason(self) -> str | None:
-        """Why the old node is back."""
+        """The reason for which the old node was restored."""
     def wait(self, timeout: float | None = None) -> _SwapState:
-        """Waits until it is done, rolled back or abandoned; says how it is going then."""
+        """Waits until the swap is done, rolled back or abandoned; returns its state."""
 
 @final
 class Report:
-    """What a run came to."""
+    """The report of a run."""
 
     @property
     def scheduler(self) -> str:
-        """What the scheduler was called."""
+        """The name of the scheduler."""
     @property
     def reason(self) -> Literal["asked", "over", "signal", "node"]:
-        """Why it ended."""
+        """The reason for which the run ended."""
     @property
     def signal(self) -> int | None:
-        """The signal that ended it."""
+        """The signal that ended the run."""
     @property
     def failed_node(self) -> str | None:
-        """The node whose failure ended it."""
+        """The node whose failure ended the run."""
     @property
     def error(self) -> str | None:
-        """What that node said, with the traceback if it was an exception."""
+        """The error text of that node, with the traceback if it was an exception."""
     @property
     def exit_code(self) -> int:
-        """What the process is to exit with."""
+        """The status with which the process should exit."""
     @property
     def nodes(self) -> list[NodeReport]:
         """The nodes, in the order in which they were started."""
     def node(self, name: str) -> NodeReport | None:
-        """The node of this name, or `None`."""
+        """Returns the node of this name, or `None`."""
 
 @final
 class NodeReport:
-    """What one node did in a run."""
+    """The report of one node in a run."""
 
     @property
     def name(self) -> str:
@@ -593,88 +598,94 @@ class NodeReport:
     def executor(
         self,
     ) -> Literal["real_time", "compute", "event", "async_io", "best_effort", "other"]:
-        """Who ran it."""
+        """The executor that ran the node."""
     @property
     def metrics(self) -> Metrics:
-        """What it did."""
+        """Its metrics."""
     @property
     def last_error(self) -> str | None:
-        """What it said when it failed last; of an exception, a line and the traceback."""
+        """The error text of its last failure; for an exception, a line and the traceback."""
     @property
     def refused(self) -> list[str]:
-        """What its thread was to have and could not, with the reason."""
+        """The requests for its thread that the system refused, with the reasons."""
 
 @final
 class Metrics:
-    """What a node has done so far. Times are in seconds."""
+    """The metrics of a node. Times are in seconds."""
 
     @property
     def ticks(self) -> int:
-        """Ticks that are over."""
+        """The number of completed ticks."""
     @property
     def last(self) -> float:
-        """How long the last one took."""
+        """The duration of the last tick."""
     @property
     def max(self) -> float:
-        """How long the longest one took."""
+        """The duration of the longest tick."""
     @property
     def misses(self) -> int:
-        """Ticks that were over after their deadline, or took more than their budget."""
+        """The number of ticks that ended after their deadline or took more than their budget."""
     @property
     def skipped_ticks(self) -> int:
-        """Due times at which the node did not run, because it was still busy or late."""
+        """The number of due times without a tick, because the node was still busy or late."""
     @property
     def failures(self) -> int:
-        """Ticks that raised an exception."""
+        """The number of ticks that raised an exception."""
     @property
     def health(self) -> Literal["active", "paused", "resting", "safe", "stopped"]:
-        """How it is."""
+        """The state of the node."""
     def duration(self, share: float) -> float:
-        """A time that `share` of the ticks, from 0 to 1, did not take: at most twice what it is."""
+        """Returns an upper bound of the duration of `share` (0 to 1) of the ticks.
+
+        It is at most twice the exact value.
+        """
     def lateness(self, share: float) -> float:
-        """By how much `share` of the ticks were not late: at most twice what it is."""
+        """Returns an upper bound of the lateness of `share` (0 to 1) of the ticks.
+
+        It is at most twice the exact value.
+        """
 
 @final
 class SchedulerInfo:
-    """A scheduler, as another process sees it."""
+    """Information about a scheduler, for other processes."""
 
     @property
     def name(self) -> str:
         """Its name."""
     @property
     def process_id(self) -> int | None:
-        """Its process, if that is known."""
+        """Its process id, if it is known."""
     @property
     def is_alive(self) -> bool:
-        """Whether it lives. The kernel says so."""
+        """True if its process is alive, as reported by the kernel."""
     @property
     def nodes(self) -> list[NodeMetrics]:
-        """Its nodes, as they were when it last said so."""
+        """The metrics of its nodes at its last report."""
 
 @final
 class RemoteScheduler:
-    """A scheduler of another process, or of this one, to be told something."""
+    """Sends commands to a scheduler in another process, or in this one."""
 
     def __new__(cls, name: str, namespace: Namespace | None = None) -> Self: ...
     @property
     def name(self) -> str:
         """Its name."""
     def info(self) -> SchedulerInfo:
-        """How it is."""
+        """Returns information about the scheduler."""
     def pause(self, node: str) -> None:
-        """Has a node not tick until it is resumed; all nodes, if the name is empty."""
+        """Stops the ticks of a node until it is resumed; of all nodes, if the name is empty."""
     def resume(self, node: str) -> None:
-        """Has a node go on after a pause."""
+        """Lets a paused node tick again."""
     def stop_node(self, node: str) -> None:
-        """Has a node end after its present tick."""
+        """Shuts a node down after its current tick."""
     def set_rate(self, node: str, rate: float) -> None:
-        """Has a node tick at another rate, in hertz."""
+        """Changes the rate of a node, in hertz."""
     def stop(self) -> None:
-        """Has all nodes end, and the scheduler with them."""
+        """Shuts all nodes down, and ends the run of the scheduler."""
 
 @final
 class TopicInfo:
-    """A topic and its counters, which are read one after another while the topic runs."""
+    """A topic and its counters. They are read one after another while the topic runs."""
 
     @property
     def name(self) -> str: ...
@@ -697,7 +708,7 @@ class TopicInfo:
 
 @final
 class PublisherInfo:
-    """A lane of a topic, which one publisher at a time writes."""
+    """A lane of a topic, which is written by one publisher at a time."""
 
     @property
     def lane(self) -> int: ...
@@ -724,7 +735,7 @@ class PublisherInfo:
 
 @final
 class SubscriberInfo:
-    """A live subscriber of a topic. Its counters may be behind by up to 256 messages."""
+    """A live subscriber of a topic. Its counters may lag by up to 256 messages."""
 
     @property
     def process_id(self) -> int | None: ...
@@ -749,7 +760,7 @@ class SubscriberInfo:
 
 @final
 class SweepReport:
-    """The topics that a sweep found, by what it did with them."""
+    """The topics that a sweep found, grouped by the action of the sweep."""
 
     @property
     def removed(self) -> list[str]: ...
@@ -764,25 +775,25 @@ def topics(namespace: Namespace | None = None) -> list[str]:
     """Returns the names of the topics of a namespace, sorted."""
 
 def introspect(name: str, namespace: Namespace | None = None) -> TopicInfo:
-    """Returns a topic and its counters at this moment. It disturbs nobody: all is only read."""
+    """Returns a topic and its current counters. Only reads: no process is disturbed."""
 
 def remove_topic(name: str, namespace: Namespace | None = None) -> bool:
-    """Removes a topic that no process has open, also one that persists.
+    """Removes a topic that no process has open, even a persistent one.
 
-    Returns `True` if it is gone, also if it never was there, and `False` if a process has it open.
+    Returns True if the topic does not exist afterwards, and False if a process has it open.
     """
 
 def sweep(namespace: Namespace | None = None) -> SweepReport:
-    """Removes the topics of a namespace whose processes have all died. Never one in use."""
+    """Removes the topics of a namespace whose processes have all died, never one in use."""
 
 def schedulers(namespace: Namespace | None = None) -> list[SchedulerInfo]:
-    """The schedulers of a namespace, by name: those that live, and those that ended."""
+    """Returns the schedulers of a namespace, by name, both running and ended ones."""
 
 def black_box(name: str, namespace: Namespace | None = None) -> list[NodeEvent]:
-    """The last events of a scheduler, oldest first, also after it was killed."""
+    """Returns the last events of a scheduler, oldest first, even after it was killed."""
 
 def forget(name: str, namespace: Namespace | None = None) -> bool:
-    """Removes what a scheduler left that is no more. True if it is gone."""
+    """Removes the files of a scheduler that has ended. Returns True if they are removed."""
 
 def _end_schedulers() -> None: ...
 def _counted() -> list[tuple[str, str, list[str]]]: ...

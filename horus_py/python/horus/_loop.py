@@ -1,4 +1,4 @@
-"""Ticks that are coroutines: a loop of asyncio for each node, which a scheduler's thread turns."""
+"""Asynchronous ticks: each node has an asyncio loop, which a thread of the scheduler runs."""
 
 import asyncio
 import math
@@ -10,12 +10,12 @@ from . import _horus
 
 
 class _Selector(selectors.DefaultSelector):
-    """What a loop asks for events. It never waits: where it would, the loop is stopped."""
+    """The selector of a loop. It never waits: it stops the loop instead."""
 
     def __init__(self):
         super().__init__()
         self.loop = None
-        # When there is something to do even without an event; None while there is now.
+        # The time at which there is work even without an event; None if there is work now.
         self.idle_until = None
 
     def select(self, timeout=None):
@@ -28,11 +28,10 @@ class _Selector(selectors.DefaultSelector):
 
 
 class Ticks:
-    """The ticks of one node. All is called by one thread, one call after the other.
+    """The ticks of one node. One thread makes all calls, one after the other.
 
-    WHY a loop for each node, and not one for all: the scheduler's thread then knows who it is that
-    does not give it back, what a node leaves behind ends with it, and nothing has to be handed from
-    one thread to another.
+    WHY each node has its own loop: the thread of the scheduler then knows which node does not
+    yield, the tasks of a node end with it, and nothing has to be passed between threads.
     """
 
     def __init__(self, tick):
@@ -42,10 +41,10 @@ class Ticks:
         self._task = None
 
     def turn(self, context):
-        """Goes on with the tick until it waits; begins one if none is under way.
+        """Continues the tick until it waits; starts one if none is in progress.
 
-        Returns for how many seconds there is nothing to do without an event; `None` if the tick is
-        over.
+        Returns the number of seconds for which there is no work without an event, or `None` if the
+        tick has ended.
         """
         if self._task is None:
             self._task = self._open().create_task(self._tick(context))
@@ -62,18 +61,18 @@ class Ticks:
         return None
 
     def fileno(self):
-        """Readable when there is an event for the loop."""
+        """Returns a descriptor that is readable when there is an event for the loop."""
         return self._selector.fileno()
 
     def cancel(self):
-        """Has the tick under way, if there is one, end by `CancelledError`. Waits for nothing."""
+        """Cancels the tick in progress, if any, by `CancelledError`. Does not wait."""
         task, self._task = self._task, None
         if task is not None:
-            task.cancel("everything ends")
+            task.cancel("the run ends")
             self._run()
 
     def close(self):
-        """Ends all that the ticks have started."""
+        """Cancels all tasks that the ticks have started, and closes the loop."""
         if self._loop is None:
             return
         loop, self._loop, self._task = self._loop, None, None
@@ -81,7 +80,7 @@ class Ticks:
         for task in tasks:
             task.cancel("the node ends")
         if tasks:
-            # WHY a thread: this one may be in a loop of its own.
+            # WHY a thread: this one may be running an event loop already.
             last = threading.Thread(target=loop.run_forever)
             last.start()
             last.join()
@@ -97,14 +96,14 @@ class Ticks:
         self._loop = self._selector.loop = asyncio.SelectorEventLoop(self._selector)
 
     def _over(self, _task):
-        # WHY: what the tick started goes on in the next one.
+        # WHY: tasks that the tick started continue in the next tick.
         self._selector.idle_until = math.inf
         self._loop.stop()
 
     def _run(self):
-        """Runs until everything waits."""
+        """Runs the loop until all tasks wait."""
         while True:
             self._loop.run_forever()
-            # WHY again: a timer may have run out between the question and the stop.
+            # WHY again: a timer may have expired between the check and the stop.
             if time.monotonic() < self._selector.idle_until:
                 return

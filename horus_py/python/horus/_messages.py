@@ -1,4 +1,4 @@
-"""The standard messages: what the native module made of the table of fields."""
+"""The standard messages, which the native module makes from the table of fields."""
 
 from . import _horus
 

@@ -1,4 +1,4 @@
-"""Nodes: what ticks, and what it asks of the scheduler.
+"""Nodes: their hooks, their settings and their topics.
 
     import horus
 
@@ -16,7 +16,7 @@ from __future__ import annotations
 import inspect
 import os
 
-# WHY, though it is not used here: the thread that imports it first is the main one to Python.
+# WHY imported but unused: Python takes the thread that imports it first for the main thread.
 import threading  # noqa: F401
 import traceback
 from collections.abc import Callable, Iterable, Mapping
@@ -42,9 +42,9 @@ __all__ = ["Node", "NodeFailedError", "Restart", "Skip", "run"]
 
 
 class NodeFailedError(SchedulerError):
-    """A node failed, and that ended the run.
+    """A node failed, and its failure ended the run.
 
-    Its cause is the exception of the node, if it was one; `report` says the rest.
+    Its cause is the exception of the node, if there was one. `report` describes the whole run.
     """
 
     __module__ = "horus"
@@ -67,17 +67,17 @@ class _Skip(NamedTuple):
 
 
 def Restart(max: int = 3, backoff: float = 0.1) -> _Restart:
-    """A node that fails is initialised again, after `backoff` seconds, twice as long each time.
+    """Returns the policy that initialises a failed node again after `backoff` seconds.
 
-    After `max` restarts in a row, one more failure is fatal.
+    The pause doubles each time. After `max` consecutive restarts, one more failure is fatal.
     """
     return _Restart("restart", max, backoff)
 
 
 def Skip(max: int = 3, cooldown: float = 1.0) -> _Skip:
-    """The tick of a node that fails is lost, and the node goes on.
+    """Returns the policy that skips a failed tick and continues the node.
 
-    After `max` failures in a row and one more, it rests for `cooldown` seconds.
+    After more than `max` consecutive failures, the node rests for `cooldown` seconds.
     """
     return _Skip("skip", max, cooldown)
 
@@ -92,11 +92,11 @@ if TYPE_CHECKING:
 class Node:
     """A part of a robot's program that a scheduler runs.
 
-    Give it a `tick`, or derive a class that has one. Times are in seconds, rates in hertz.
+    Pass a `tick`, or derive a class that has one. Times are in seconds, rates in hertz.
 
-    `pubs` and `subs` name its topics: of each the class of its messages, `None` for dicts and the
-    like, or an end that is there already; of dicts alone, the names will do. They are opened when
-    the node is added to a scheduler, in that one's namespace.
+    `pubs` and `subs` map the names of its topics to the class of the messages, to `None` for dicts,
+    or to a publisher, subscriber or topic that is open already. For dicts, a list of names is
+    enough. Adding the node to a scheduler opens the topics, in the namespace of the scheduler.
     """
 
     def __init__(
@@ -137,13 +137,13 @@ class Node:
         if name is None:
             name = type(self).__name__ if tick is None else getattr(tick, "__name__", "node")
         if not isinstance(name, str):
-            raise TypeError(f"a node's name is text, not {name!r}")
+            raise TypeError(f"the name of a node is {name!r}: give a str")
         self.name = name
         for hook, call in hooks.items():
             if call is None:
                 continue
             if not callable(call):
-                raise TypeError(f"node '{name}': {hook} is {call!r}, which cannot be called")
+                raise TypeError(f"node '{name}': {hook} is {call!r}: give a callable")
             setattr(self, hook, call)
         self._spec = {
             "rate": rate,
@@ -170,38 +170,38 @@ class Node:
         self._subscribers: dict[str, Subscriber[Any] | Topic[Any]] = {}
         unknown = [topic for topic in self._on if topic not in self._subs]
         if unknown:
-            raise PlanError(f"node '{name}' waits for '{unknown[0]}', which is not in its subs")
+            raise PlanError(f"node '{name}': '{unknown[0]}' of on is not in its subs: add it")
 
     def tick(self, context: Context) -> object:
-        """Does what there is to do, and returns.
+        """Does the work of one tick.
 
-        If it is `async def`, its awaits give other asynchronous nodes their turns. All of them have
-        one thread, and each a loop of asyncio of its own.
+        If it is `async def`, other asynchronous nodes run while it awaits. They all share one
+        thread, and each has its own asyncio loop.
         """
-        raise NotImplementedError(f"node '{self.name}' has no tick: give it one")
+        raise NotImplementedError(f"node '{self.name}' has no tick: pass one, or define it")
 
     def init(self, context: Context) -> object:
-        """Called once before the first tick of any node, and again after a restart or swap."""
+        """Is called once before the first tick of any node, and again after a restart or swap."""
 
     def shutdown(self) -> object:
-        """Called once after the last tick."""
+        """Is called once after the last tick."""
 
     def enter_safe_state(self) -> object:
-        """Brings what the node controls into a state that harms nobody."""
+        """Brings the devices of the node into a state that is safe for people and machine."""
 
     def safe_state(self) -> object:
-        """Called once if a tick of the node hangs, while it does, by another thread.
+        """Is called once while a tick of the node hangs, by another thread.
 
-        It must not wait for what the tick holds. While the tick keeps the GIL, as within a call of
-        C, no Python can run: a function of a C library, as `ctypes` has it, is called even then.
+        It must not wait for anything that the tick holds. While the tick keeps the GIL, as in a C
+        call, no Python code can run. A `ctypes` function of a C library is called even then.
         """
 
     def is_safe_state(self) -> bool:
-        """Whether that state has been reached."""
+        """Returns whether the safe state has been reached."""
         return True
 
     def on_error(self, error: BaseException) -> object:
-        """Told of every failure of this node, before its policy is applied."""
+        """Is called after every failure of this node, before its policy is applied."""
 
     def send(self, topic: str, message: Any) -> None:
         """Publishes a message on one of the node's topics. Never blocks."""
@@ -212,7 +212,7 @@ class Node:
         publisher.send(message)
 
     def recv(self, topic: str) -> Any:
-        """The next message of one of the node's topics, or `None`. Never blocks."""
+        """Returns the next message of one of the node's topics, or `None`. Never blocks."""
         try:
             subscriber = self._subscribers[topic]
         except KeyError:
@@ -220,7 +220,10 @@ class Node:
         return subscriber.recv()
 
     def latest(self, topic: str) -> Any:
-        """The newest message of one of the node's topics, or `None`. Never blocks."""
+        """Returns the newest message of a topic that was not received yet, or `None`.
+
+        Never blocks. Older messages are skipped.
+        """
         try:
             subscriber = self._subscribers[topic]
         except KeyError:
@@ -228,30 +231,30 @@ class Node:
         return subscriber.latest()
 
     def publisher(self, topic: str) -> Publisher[Any] | Topic[Any]:
-        """The end by which the node sends on a topic."""
+        """Returns the publisher by which the node sends on a topic."""
         if topic not in self._publishers:
             raise self._unknown(topic, self._pubs, "pubs")
         return self._publishers[topic]
 
     def subscriber(self, topic: str) -> Subscriber[Any] | Topic[Any]:
-        """The end by which the node receives from a topic."""
+        """Returns the subscriber by which the node receives from a topic."""
         if topic not in self._subscribers:
             raise self._unknown(topic, self._subs, "subs")
         return self._subscribers[topic]
 
     def _unknown(self, topic: str, known: Mapping[str, object], where: str) -> Exception:
         if topic in known:
-            return ClosedError(f"node '{self.name}' has no topics open: add it to a scheduler")
+            return ClosedError(f"node '{self.name}': no topics are open: add it to a scheduler")
         names = ", ".join(known) or "none"
         return KeyError(f"node '{self.name}' has no '{topic}' in its {where}; there are: {names}")
 
     def _settings(self, namespace: Namespace | None) -> dict[str, Any]:
-        """Opens the topics, and says what the scheduler is to know."""
+        """Opens the topics, and returns the settings for the scheduler."""
         hooks = ("init", "shutdown", "enter_safe_state", "safe_state", "is_safe_state", "on_error")
         for hook in hooks:
             if _is_async(getattr(self, hook)):
                 raise PlanError(
-                    f"node '{self.name}' has an asynchronous {hook}: only a tick may wait"
+                    f"node '{self.name}' has an asynchronous {hook}: only tick may be async def"
                 )
         where: dict[str, Any] = {} if namespace is None else {"namespace": namespace}
         for topic, sent in self._pubs.items():
@@ -272,7 +275,7 @@ class Node:
             settings["tick"] = ticks.turn
         for hook in hooks:
             call = getattr(self, hook)
-            # WHY: a hook that does nothing is not worth a call.
+            # WHY: a hook that does nothing needs no call from the scheduler.
             if getattr(call, "__func__", None) is not getattr(Node, hook):
                 settings[hook] = call
         settings["on"] = [self._subscribers[topic] for topic in self._on]
@@ -295,13 +298,13 @@ def run(
     on_event: Callable[[NodeEvent], object] | None = None,
     check: bool = True,
 ) -> Report:
-    """Runs nodes until one of them, a command or a signal stops them, or `duration` is over.
+    """Runs nodes until a node, a command or a signal stops them, or for `duration` seconds.
 
-    Ctrl-C shuts all nodes down in order, and raises `KeyboardInterrupt` then. A node that fails
-    raises `NodeFailedError`, unless `check` is false: then the report says so.
+    Ctrl-C shuts all nodes down in order, and then raises `KeyboardInterrupt`. If a node failed and
+    ended the run, it raises `NodeFailedError`. If `check` is false, it returns the report instead.
     """
     if not nodes:
-        raise TypeError("run() has no nodes: give it at least one, as run(MyNode(rate=100))")
+        raise TypeError("run() has no nodes: give it at least one, such as run(MyNode(rate=100))")
     for node in nodes:
         expect_node(node)
     scheduler = Scheduler(
@@ -315,10 +318,11 @@ def run(
 
 
 def expect_node(node: object) -> None:
-    """Refuses what is no node, and says why."""
+    """Raises `TypeError` unless `node` is an instance of `Node`."""
     if isinstance(node, type) and issubclass(node, Node):
         name = node.__name__
-        raise TypeError(f"the class {name} where a node is wanted: make one, {name}(rate=100)")
+        text = f"a horus.Node is wanted, not the class {name}"
+        raise TypeError(f"{text}: create an instance, {name}(rate=100)")
     if not isinstance(node, Node):
         raise TypeError(f"a horus.Node is wanted, not {node!r}")
 
@@ -326,22 +330,22 @@ def expect_node(node: object) -> None:
 def _named(
     node: str, setting: str, topics: Mapping[str, Any] | Iterable[str] | str
 ) -> dict[str, Any]:
-    """Topics by name; of those that a setting of a node names alone, `None`."""
+    """Returns the topics of a setting by name, with `None` for those that have no class."""
     if isinstance(topics, str):
         return {topics: None}
     named = dict(topics) if isinstance(topics, Mapping) else dict.fromkeys(topics)
     for topic in named:
         if not isinstance(topic, str):
-            raise TypeError(f"node '{node}': {setting} has {topic!r} for the name of a topic")
+            raise TypeError(f"node '{node}': {setting} has {topic!r} as a topic name: give a str")
     return named
 
 
-# `FUNCFLAG_PYTHONAPI` of `ctypes`: a function of `PyDLL`, `pythonapi` or `PYFUNCTYPE`.
+# `FUNCFLAG_PYTHONAPI` of `ctypes`. It marks functions of `PyDLL`, `pythonapi` and `PYFUNCTYPE`.
 _PYTHON_API = 4
 
 
 def _needs_gil(function: Any) -> bool:
-    """Return True if a function of `ctypes` is Python inside, or one of Python's own."""
+    """Returns True if a `ctypes` function calls Python code, or belongs to the Python API."""
     if getattr(function, "_flags_", 0) & _PYTHON_API:
         return True
     kept = getattr(function, "_objects", None) or {}
@@ -355,7 +359,7 @@ def _is_async(call: object) -> bool:
 
 
 def _describe(error: BaseException) -> str:
-    """What a log says of an exception: a line with the place, and the traceback."""
+    """Returns one line with text and place of an exception, and the traceback below."""
     try:
         line = traceback.format_exception_only(error)[-1].strip().splitlines()[0]
     except Exception:
