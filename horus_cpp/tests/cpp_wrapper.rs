@@ -159,7 +159,7 @@ fn the_compiler_makes_the_hash_of_every_standard_message() {
 #[test]
 fn a_type_that_is_not_a_message_does_not_compile_and_the_error_says_why() {
     let cases = [
-        ("", "int main() { horus::Publisher<int> p(\"x\"); }", "this type is no message"),
+        ("", "int main() { horus::Publisher<int> p(\"x\"); }", "this type is not a message"),
         ("struct A { int a; };", "horus::Topic<A> t(\"x\");", "Write HORUS_MESSAGE"),
         ("struct A { bool a; }; HORUS_MESSAGE(A, a);", "", "cannot be a field of a message"),
         ("struct A { A *a; }; HORUS_MESSAGE(A, a);", "", "cannot be a field of a message"),
@@ -180,7 +180,7 @@ fn a_type_that_is_not_a_message_does_not_compile_and_the_error_says_why() {
             "struct A { int a; static constexpr horus::SchemaHash schema_hash{1, 2}; }; \
              HORUS_MESSAGE(A, a);",
             "horus::Subscriber<A> s(\"x\");",
-            "are not those that its hash was made of",
+            "do not match its schema_hash",
         ),
         (
             "struct A {}; HORUS_FRAMED(A, data);",
@@ -191,12 +191,12 @@ fn a_type_that_is_not_a_message_does_not_compile_and_the_error_says_why() {
             "struct H { int a; }; HORUS_MESSAGE(H, a); \
              struct A : horus::Framed<H, float> {}; HORUS_FRAMED(A, a);",
             "horus::Subscriber<A> s(\"x\");",
-            "must not be called like one of its fields",
+            "must not have the name of a field of the header",
         ),
         (
             "void f(horus::Publisher<horus::Image> &p, horus::Image i) { p.send(i); }",
             "",
-            "fill a loan() to send what has a header and data",
+            "send a header with data by loan()",
         ),
         (
             "void f(horus::Subscriber<horus::Wrench> &s) { horus::Subscriber t = s; }",

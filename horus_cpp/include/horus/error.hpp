@@ -1,4 +1,4 @@
-// What went wrong: error codes of the C ABI as std::error_code, and as exceptions.
+// Errors: the error codes of the C ABI as std::error_code, and as exceptions.
 #ifndef HORUS_ERROR_HPP
 #define HORUS_ERROR_HPP
 
@@ -7,7 +7,7 @@
 
 #include "horus.h"
 
-/// 1 if errors may be thrown; 0, also by -fno-exceptions, leaves only what takes an error_code.
+/// 1 if errors may be thrown. With 0 (or -fno-exceptions), only overloads with an error_code exist.
 #ifndef HORUS_EXCEPTIONS
 #ifdef __cpp_exceptions
 #define HORUS_EXCEPTIONS 1
@@ -18,7 +18,7 @@
 
 namespace horus {
 
-/// The errors: HORUS_E_* of <horus/horus.h>, which says what each means.
+/// The errors HORUS_E_*, which <horus/horus.h> describes.
 enum class Errc : int {
     panic = HORUS_E_PANIC,
     handle = HORUS_E_HANDLE,
@@ -55,23 +55,23 @@ class ErrorCategory final : public std::error_category {
 
 }  // namespace detail
 
-/// Of the error codes of this library. Their message is the name of the status.
+/// The category of the error codes of this library. Their message is the name of the status.
 inline const std::error_category &error_category() noexcept {
     static const detail::ErrorCategory category;
     return category;
 }
 
-/// Lets `error == horus::Errc::type` work.
+/// Enables `error == horus::Errc::type`.
 inline std::error_code make_error_code(Errc error) noexcept {
     return {static_cast<int>(error), error_category()};
 }
 
-/// What the last error of this thread has to say: what was found, what was wanted, what to do. It
-/// lives until the next error of the thread.
+/// Returns the text of the last error of this thread: what was found, what was wanted, what to do.
+/// It is valid until the next error of the thread.
 inline const char *last_error_message() noexcept { return horus_last_error_message(); }
 
 #if HORUS_EXCEPTIONS
-/// What is thrown. `what()` is the text of the error, `code()` says which one it is.
+/// The exception. `what()` is the text of the error, `code()` its code.
 class Error : public std::system_error {
   public:
     explicit Error(std::error_code code) : std::system_error(code, last_error_message()) {}
@@ -81,12 +81,12 @@ class Error : public std::system_error {
 namespace detail {
 
 #if HORUS_EXCEPTIONS
-// WHY not inlined: what is not thrown costs no instructions.
+// WHY not inlined: calls that do not throw should not contain this code.
 [[noreturn]] __attribute__((noinline, cold)) inline void raise(horus_status_t status) {
     throw Error(make_error_code(static_cast<Errc>(status)));
 }
 
-/// Throws errors; otherwise whether it was HORUS_OK.
+/// Throws if the status is an error; otherwise returns true for HORUS_OK.
 inline bool done(horus_status_t status) {
     if (status < 0) {
         raise(status);
@@ -95,7 +95,7 @@ inline bool done(horus_status_t status) {
 }
 #endif
 
-/// Stores errors; whether it was HORUS_OK.
+/// Stores the status in `error`; returns true for HORUS_OK.
 inline bool done(horus_status_t status, std::error_code &error) noexcept {
     if (status < 0) {
         error = make_error_code(static_cast<Errc>(status));

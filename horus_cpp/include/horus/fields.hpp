@@ -1,4 +1,4 @@
-// HORUS_EACH: a macro for each of up to 64 fields, separated by commas.
+// HORUS_EACH applies a macro to each of up to 64 fields, separated by commas.
 #ifndef HORUS_FIELDS_HPP
 #define HORUS_FIELDS_HPP
 

@@ -1,34 +1,35 @@
 /*
  * horus: topics in shared memory for robots. The C ABI; C11, usable from C++.
  *
- * CONVENTIONS, which hold for every function unless it says otherwise.
+ * CONVENTIONS. They hold for every function unless its comment says otherwise.
  *
- * Result    A horus_status_t: HORUS_OK, a positive outcome that is no error, or a negative
- *           HORUS_E_* error. horus_last_error_message() says more about the last error of the
- *           calling thread. Numbers are never used again for something else.
+ * Result    is a horus_status_t: HORUS_OK, a positive outcome that is not an error, or a negative
+ *           HORUS_E_* error. horus_last_error_message() describes the last error of the calling
+ *           thread. Numbers are never reused for another meaning.
  * Outputs   come last and are written only with HORUS_OK (and HORUS_TRUNCATED). They may have any
- *           alignment. A null one is HORUS_E_NULL, but where "may be null" is said.
- * Handles   are numbers with a type, a generation and an index. A zero, stale, forged or wrong
- *           one is HORUS_E_HANDLE, also in optimised builds; never undefined behaviour. Whoever
- *           opens a handle closes it. What is still open at the end of the process is closed by
- *           the kernel.
- * Threads   Any thread may call. Two threads must not be in calls with the same handle at the
- *           same time (open one for each thread); that is undefined, and HORUS_E_BUSY in builds
- *           with the feature `checked` and in debug builds. One exception: a handle may be closed
- *           at any time. Calls that use it are waited for, calls that block give up within 50 ms,
- *           and later ones get HORUS_E_HANDLE.
- * Blocking  None blocks but those whose name ends in _timeout or _wait, and the _close ones as
- *           said above. Those that open or close something make system calls, 10 to 500 us; the
- *           others make none, and allocate nothing, after the first message.
- * Strings   are UTF-8 that ends in a 0, read during the call and not kept: names up to 4096
- *           bytes, schema texts up to 64 KiB.
- * Structs   with a member `struct_bytes` grow at their end: set it to the size of the struct (the
- *           HORUS_*_INIT macros do). Zeros in all other members say nothing in particular.
- * Times     are nanoseconds. A negative timeout never ends.
- * fork      A handle that a child inherits is HORUS_E_FORKED there; it can be closed, without
+ *           alignment. A null output is HORUS_E_NULL, except where the comment allows null.
+ * Handles   are numbers with a type, a generation and an index. A zero, stale or forged handle, or
+ *           one of another type, is HORUS_E_HANDLE, in optimised builds too, and never undefined
+ *           behaviour. The caller that opens a handle closes it. The kernel closes handles that are
+ *           still open when the process exits.
+ * Threads   Any thread may call. Two threads must not use the same handle at the same time (open
+ *           one for each thread). This is undefined; in debug builds and in builds with the feature
+ *           `checked`, it is HORUS_E_BUSY. One exception: a handle may be closed at any time. The
+ *           close waits for calls that use the handle, blocking calls return within 50 ms, and
+ *           later calls return HORUS_E_HANDLE.
+ * Blocking  Only functions whose names end in _timeout or _wait block, and _close as described
+ *           above. Functions that open or close make system calls and take 10 to 500 us. After the
+ *           first message, the other functions make no system call and allocate nothing.
+ * Strings   are UTF-8 and end in a 0. They are read during the call and not kept. Names have up to
+ *           4096 bytes, schema texts up to 64 KiB.
+ * Structs   with a member `struct_bytes` may grow at their end in later versions. Set the member to
+ *           the size of the struct (the HORUS_*_INIT macros do). A zero in any other member selects
+ *           the default.
+ * Times     are in nanoseconds. A negative timeout is infinite.
+ * fork      A handle that a child inherits is HORUS_E_FORKED there. The child can close it, without
  *           effect on the parent.
- * Cancels   pthread_cancel of a thread waits until the thread is out of the library's calls, also
- *           out of those that wait: no call is a cancellation point.
+ * Cancels   pthread_cancel of a thread takes effect when the thread has left the library's calls,
+ *           including those that wait: no call is a cancellation point.
  * Panics    No call unwinds or aborts. A defect of the library is HORUS_E_PANIC.
  */
 #ifndef HORUS_HORUS_H
@@ -43,13 +44,13 @@ extern "C" {
 
 /* ---- Version ------------------------------------------------------------------------------ */
 
-/* Grows when a program that was compiled with an older header must be compiled again. */
+/* Increases when programs that were compiled with an older header must be compiled again. */
 #define HORUS_ABI_VERSION 0
 
-/* The HORUS_ABI_VERSION of the library that runs. Costs a call. */
+/* Returns the HORUS_ABI_VERSION of the loaded library. */
 uint32_t horus_abi_version(void);
 
-/* The version of the library that runs, as "0.1.0". Lives as long as the library. */
+/* Returns the version of the loaded library, such as "0.1.0". The text is never freed. */
 const char *horus_version_string(void);
 
 /* ---- Status ------------------------------------------------------------------------------- */
@@ -57,88 +58,89 @@ const char *horus_version_string(void);
 typedef int32_t horus_status_t;
 
 enum {
-    HORUS_OK = 0,        /* done */
-    HORUS_EMPTY = 1,     /* there is no message right now */
+    HORUS_OK = 0,        /* success */
+    HORUS_EMPTY = 1,     /* there is no message now */
     HORUS_FULL = 2,      /* a reliable subscriber is a whole lane behind: try again */
-    HORUS_TIMEOUT = 3,   /* the time was over */
-    HORUS_TRUNCATED = 4, /* the message was longer than the buffer, and was cut */
-    HORUS_STOPPED = 5,   /* the scheduler is to stop, or has stopped */
+    HORUS_TIMEOUT = 3,   /* the timeout has expired */
+    HORUS_TRUNCATED = 4, /* the message was longer than the buffer and was truncated */
+    HORUS_STOPPED = 5,   /* the scheduler should stop, or has stopped */
 
     HORUS_E_PANIC = -1,         /* a defect of this library: please report the text */
-    HORUS_E_HANDLE = -2,        /* no handle, one of another kind, or a closed one */
+    HORUS_E_HANDLE = -2,        /* not a handle, one of another type, or a closed one */
     HORUS_E_NULL = -3,          /* a pointer is null */
     HORUS_E_ARGUMENT = -4,      /* an argument is out of its range */
-    HORUS_E_BUSY = -5,          /* what is to be used, closed or removed is in use */
-    HORUS_E_LIMIT = -6,         /* too many handles, ends, entries or borrowed messages */
-    HORUS_E_NAME = -7,          /* no name of a topic or namespace */
-    HORUS_E_NOT_FOUND = -8,     /* nobody created the topic yet: try again, or say its type */
-    HORUS_E_TYPE = -9,          /* the topic carries another message: the text says where */
+    HORUS_E_BUSY = -5,          /* the object to be used, closed or removed is in use */
+    HORUS_E_LIMIT = -6,         /* too many handles, endpoints, entries or borrowed messages */
+    HORUS_E_NAME = -7,          /* not a valid name of a topic or namespace */
+    HORUS_E_NOT_FOUND = -8,     /* the topic does not exist yet: try again, or give its type */
+    HORUS_E_TYPE = -9,          /* the topic has another message type: the text says where */
     HORUS_E_QOS = -10,          /* the topic has another setting: the text says which */
-    HORUS_E_SCHEMA = -11,       /* the text is no schema: the text of the error says where */
+    HORUS_E_SCHEMA = -11,       /* the schema text is invalid: the error text says where */
     HORUS_E_MESSAGE = -12,      /* messages of the topic have another length */
     HORUS_E_FORKED = -13,       /* the handle belongs to the parent process: open a new one */
-    HORUS_E_REGION_LOST = -14,  /* the topic's memory is lost: close all ends, open again */
-    HORUS_E_NOT_PINNABLE = -15, /* messages of the topic are copied: use send and recv */
-    HORUS_E_LOAN = -16,         /* a slot is on loan and must not be, or the other way round */
+    HORUS_E_REGION_LOST = -14,  /* the topic's memory is lost: close all handles, open again */
+    HORUS_E_NOT_PINNABLE = -15, /* the topic has no loans and borrows: use send and recv */
+    HORUS_E_LOAN = -16,         /* a slot is on loan and must not be, or the reverse */
     HORUS_E_NO_SPACE = -17,     /* the memory file system is full */
-    HORUS_E_SYSTEM = -18,       /* the system refused */
-    HORUS_E_DAMAGED = -19,      /* a file is none of ours, damaged, or of another version */
-    HORUS_E_NODE = -20,         /* the node cannot run so, or none has that name: the text says */
-    HORUS_E_STATE = -21,        /* the scheduler runs already, does not yet, or is over */
-    HORUS_E_NO_MEMORY = -22,    /* no memory to map a publisher's messages: tried again by itself */
-    HORUS_E_FAILED = -23        /* a node failed and ended the run: the text says which, and why */
+    HORUS_E_SYSTEM = -18,       /* a system call failed */
+    HORUS_E_DAMAGED = -19,      /* a file is foreign, damaged, or of another version */
+    HORUS_E_NODE = -20,         /* wrong settings of a node, or no node of that name */
+    HORUS_E_STATE = -21,        /* the scheduler runs already, does not run yet, or has ended */
+    HORUS_E_NO_MEMORY = -22,    /* no memory to map a publisher's messages: retried automatically */
+    HORUS_E_FAILED = -23        /* a node failed and ended the run: see the text */
 };
 
-/* The name of a status, as "HORUS_E_NULL"; "unknown" of any other number. Lives for ever. */
+/* Returns the name of a status, such as "HORUS_E_NULL", or "unknown". The text is never freed. */
 const char *horus_status_name(horus_status_t status);
 
 /*
- * What the last call of this thread that returned an error has to say: what was found, what was
- * wanted, what to do. A failed call on a publisher or a subscriber names its topic. Never null; ""
- * before the first error; at most 1023 bytes. It lives as long as the thread, and the next error of
- * the thread overwrites it: copy it to keep it.
+ * Returns the text of the last error of this thread: what was found, what was wanted, what to do.
+ * The text of a failed call on a publisher or a subscriber names the topic. It is never null, ""
+ * before the first error, and has at most 1023 bytes. It is valid as long as the thread exists, and
+ * the next error of the thread overwrites it: copy it to keep it.
  */
 const char *horus_last_error_message(void);
 
 /* ---- Namespaces --------------------------------------------------------------------------- */
 
-/* Topics that can see each other. {0} is that of the environment, and needs not be opened. */
+/* A set of topics with unique names. {0} is the namespace of the environment; it need not be
+ * opened. */
 typedef struct horus_namespace {
     uint64_t id;
 } horus_namespace_t;
 
 /*
- * Opens, and makes where it is missing, the namespace `name` in `directory`. Either may be null:
- * then the environment says it (HORUS_NAMESPACE, HORUS_SHM_DIR), as for Rust and Python programs.
+ * Opens the namespace `name` in `directory`, and creates it if it is missing. Either may be null:
+ * then the environment variables HORUS_NAMESPACE and HORUS_SHM_DIR select it, as in Rust and Python
+ * programs.
  *
  * Errors: HORUS_E_NAME, HORUS_E_SYSTEM, HORUS_E_LIMIT.
  */
 horus_status_t horus_namespace_open(const char *directory, const char *name,
                                     horus_namespace_t *out);
 
-/* Closes the handle. Ends of topics that were opened with it go on. */
+/* Closes the handle. Publishers and subscribers that were opened with it stay open. */
 horus_status_t horus_namespace_close(horus_namespace_t name_space);
 
 /*
- * Closes the handle, and removes the namespace with all of its topics: for tests, which have one of
- * their own. Ends that this process has go on without names.
+ * Closes the handle, and removes the namespace with all of its topics. This is for tests, which use
+ * private namespaces. Publishers and subscribers of this process stay usable.
  *
- * Errors: HORUS_E_BUSY if another process is in it: nothing is removed, but the handle is closed;
+ * Errors: HORUS_E_BUSY if another process uses it: nothing is removed, but the handle is closed;
  * HORUS_E_SYSTEM if it was removed already: the handle is closed, too.
  */
 horus_status_t horus_namespace_remove(horus_namespace_t name_space);
 
 /*
- * Removes what processes left behind that were killed; never what is in use. It also runs by
- * itself, whenever a process opens a namespace. `out_removed`, how many topics that were, may be
- * null.
+ * Removes the files of killed processes, and never files in use. It also runs automatically
+ * whenever a process opens a namespace. `out_removed`, the number of removed topics, may be null.
  */
 horus_status_t horus_namespace_sweep(horus_namespace_t name_space, size_t *out_removed);
 
 /*
- * Removes a topic, even one that is to outlive its processes.
+ * Removes a topic, even a persistent one.
  *
- * Errors: HORUS_E_BUSY while a process has an end of it, HORUS_E_NAME.
+ * Errors: HORUS_E_BUSY while a process has it open, HORUS_E_NAME.
  */
 horus_status_t horus_topic_remove(horus_namespace_t name_space, const char *topic);
 
@@ -148,69 +150,70 @@ enum { HORUS_UNSET = 0, HORUS_NO = 1, HORUS_YES = 2 };
 enum { HORUS_BEST_EFFORT = 1, HORUS_RELIABLE = 2 };
 enum { HORUS_WAKE_MEMBARRIER = 1, HORUS_WAKE_FENCE = 2 };
 
-/* In `history`: none. (0 says nothing about it.) */
+/* The value of `history` for no history. (0 leaves it open.) */
 #define HORUS_HISTORY_NONE UINT32_MAX
 
 enum {
-    HORUS_QOS_DEFAULT = 0,     /* all left open: what the topic has, or the defaults */
-    HORUS_QOS_SENSOR_DATA = 1, /* fresh data matters: 8 slots, best effort */
-    HORUS_QOS_RELIABLE = 2,    /* nothing is overwritten unread: 1024 slots, HORUS_FULL */
-    HORUS_QOS_COMMAND = 3,     /* to actuators: 16 slots, waking a reader is cheap for it */
-    HORUS_QOS_LATCHED = 4      /* late joiners get the last message, also after its sender left */
+    HORUS_QOS_DEFAULT = 0,     /* all settings open: those of the topic, or the defaults */
+    HORUS_QOS_SENSOR_DATA = 1, /* fresh data matter: 8 slots, best effort */
+    HORUS_QOS_RELIABLE = 2,    /* no unread message is overwritten: 1024 slots, HORUS_FULL */
+    HORUS_QOS_COMMAND = 3,     /* for actuators: 16 slots, HORUS_WAKE_FENCE */
+    HORUS_QOS_LATCHED = 4      /* late joiners get the last message, even of a closed publisher */
 };
 
 /*
- * Quality of service. What the creator of a topic fixes and a joiner insists on; what is unset is
- * adopted from the topic. Begin with HORUS_QOS_INIT and a preset, change what matters.
+ * Quality of service. The creator of a topic fixes the settings, and a later opener must agree with
+ * them. Unset members are adopted from the topic. Start from HORUS_QOS_INIT and a preset, and
+ * change single members.
  */
 typedef struct horus_qos {
     uint32_t struct_bytes;
     int32_t preset;                    /* HORUS_QOS_*; the members below change it */
     int32_t reliability;               /* HORUS_BEST_EFFORT or HORUS_RELIABLE */
-    uint32_t history;                  /* messages a late joiner gets, or HORUS_HISTORY_NONE */
+    uint32_t history;                  /* messages for a late joiner, or HORUS_HISTORY_NONE */
     uint64_t capacity;                 /* slots of each publisher, rounded up to a power of two */
-    int32_t persist_after_exit;        /* HORUS_YES: outlives its processes */
-    int32_t wake_edge;                 /* HORUS_WAKE_*: who pays for waking */
-    int32_t pinnable;                  /* HORUS_YES: loans and borrows also below 4 KiB */
+    int32_t persist_after_exit;        /* HORUS_YES: the topic outlives its processes */
+    int32_t wake_edge;                 /* HORUS_WAKE_*: the side that pays for a wake */
+    int32_t pinnable;                  /* HORUS_YES: loans and borrows below 4 KiB, too */
     uint32_t publishers_max;           /* at most 64 */
     uint32_t subscribers_max;          /* at most 64 */
     uint32_t reliable_subscribers_max; /* at most 64 */
-    uint64_t detach_after_ns;          /* go on without a subscriber stalled for that long */
+    uint64_t detach_after_ns;          /* continue without a subscriber stalled for so long */
 } horus_qos_t;
 
 #define HORUS_QOS_INIT {.struct_bytes = (uint32_t)sizeof(horus_qos_t)}
 
 enum {
-    HORUS_TYPE_ADOPT = 0, /* the topic must be there, and says what it carries */
-    HORUS_TYPE_BYTES = 1, /* bytes of any number, without a meaning to this library */
-    HORUS_TYPE_SCHEMA = 2 /* what `schema` describes, in the canonical form of docs/messages.md */
+    HORUS_TYPE_ADOPT = 0, /* the type of the topic, which must exist */
+    HORUS_TYPE_BYTES = 1, /* any number of bytes, which the library does not interpret */
+    HORUS_TYPE_SCHEMA = 2 /* the type described by `schema`, in the canonical form of docs/cpp.md */
 };
 
-/* How an end of a topic is opened. */
+/* The options for opening a publisher or a subscriber. */
 typedef struct horus_topic_options {
     uint32_t struct_bytes;
     int32_t message_type;       /* HORUS_TYPE_* */
     const char *schema;         /* for HORUS_TYPE_SCHEMA */
-    uint64_t max_message_bytes; /* longest message, where they have lengths; 0: 64 KiB */
+    uint64_t max_message_bytes; /* longest message, if they have a variable length; 0: 64 KiB */
     horus_namespace_t name_space;
     const horus_qos_t *qos; /* may be null */
 } horus_topic_options_t;
 
 #define HORUS_TOPIC_OPTIONS_INIT {.struct_bytes = (uint32_t)sizeof(horus_topic_options_t)}
 
-/* Of messages with a schema text, for instance those of <horus/messages.h>. */
+/* The options for messages with a schema text, such as those of <horus/messages.h>. */
 #define HORUS_TOPIC_OPTIONS_FOR(schema_text)                                                      \
     {.struct_bytes = (uint32_t)sizeof(horus_topic_options_t),                                     \
      .message_type = HORUS_TYPE_SCHEMA,                                                           \
      .schema = (schema_text)}
 
-/* What an end can tell about itself and its topic. */
+/* Information about a publisher or subscriber, and its topic. */
 typedef struct horus_topic_info {
     uint32_t struct_bytes;
-    int32_t is_sized;           /* 1: messages have lengths of their own */
-    uint64_t max_message_bytes; /* of the longest message; of every one if it is not sized */
-    uint64_t sequence;          /* of the last message of this end */
-    uint32_t publishers;        /* that live, in any process */
+    int32_t is_sized;           /* 1: messages have a variable length */
+    uint64_t max_message_bytes; /* of the longest message; of every message if not sized */
+    uint64_t sequence;          /* of the last message sent or received by this handle */
+    uint32_t publishers;        /* live ones, in all processes */
     uint32_t subscribers;
 } horus_topic_info_t;
 
@@ -223,8 +226,8 @@ typedef struct horus_publisher {
 } horus_publisher_t;
 
 /*
- * Opens the topic `topic` to publish on it. Creates it if it is not there, unless the type is to
- * be adopted. `options` may be null: adopt the type, everything else open.
+ * Opens the topic `topic` for publishing. Creates it if it does not exist, unless the type is to
+ * be adopted. `options` may be null: the type is adopted, and all settings are open.
  *
  * Errors: HORUS_E_NOT_FOUND, HORUS_E_TYPE, HORUS_E_QOS, HORUS_E_LIMIT, HORUS_E_NAME,
  * HORUS_E_SCHEMA, HORUS_E_NO_SPACE, HORUS_E_DAMAGED, HORUS_E_SYSTEM. Nothing is left behind.
@@ -232,27 +235,27 @@ typedef struct horus_publisher {
 horus_status_t horus_publisher_open(const char *topic, const horus_topic_options_t *options,
                                     horus_publisher_t *out);
 
-/* Closes the handle. What was sent can still be received. Ends a loan. */
+/* Closes the handle. Sent messages can still be received. Ends a loan. */
 horus_status_t horus_publisher_close(horus_publisher_t publisher);
 
 /*
- * Publishes `bytes` bytes at `data`, which are copied. Never blocks: some 10 ns and the copy.
+ * Publishes a copy of the `bytes` bytes at `data`. Never blocks; takes some 10 ns and the copy.
  *
  * Outcomes: HORUS_FULL on a reliable topic. Errors: HORUS_E_MESSAGE, HORUS_E_LOAN (a slot is on
  * loan), HORUS_E_FORKED, HORUS_E_REGION_LOST.
  */
 horus_status_t horus_publisher_send(horus_publisher_t publisher, const void *data, size_t bytes);
 
-/* The same, but waits for room for up to `timeout_ns` while the topic is full. Blocks. */
+/* Publishes like horus_publisher_send, and waits up to `timeout_ns` for room. Blocks. */
 horus_status_t horus_publisher_send_timeout(horus_publisher_t publisher, const void *data,
                                             size_t bytes, int64_t timeout_ns);
 
 /*
  * Lends the next slot in shared memory, to be filled in place: nothing is copied, and the cost
- * does not depend on the size. `out_data` begins at a multiple of 64 and holds an older message or
- * zeros; `out_bytes`, its length, may be null. The slot is the caller's until the loan ends by
- * publish, discard or close; after that it must not be touched. One at a time; meanwhile send is
- * HORUS_E_LOAN. Never blocks.
+ * does not depend on the size. `out_data` is aligned to 64 bytes and holds an older message or
+ * zeros; `out_bytes`, its length, may be null. The caller owns the slot until the loan ends by
+ * publish, discard or close, and must not access it afterwards. One loan at a time; during it, send
+ * is HORUS_E_LOAN. Never blocks.
  *
  * Outcomes: HORUS_FULL. Errors: HORUS_E_NOT_PINNABLE, HORUS_E_LOAN, HORUS_E_FORKED,
  * HORUS_E_REGION_LOST.
@@ -263,15 +266,15 @@ horus_status_t horus_publisher_loan(horus_publisher_t publisher, void **out_data
 /*
  * Publishes the first `bytes` bytes of the slot on loan, and ends the loan. Never blocks.
  *
- * Errors: HORUS_E_MESSAGE for a length that the topic does not have, and the loan goes on;
+ * Errors: HORUS_E_MESSAGE for a length that the topic does not allow: the loan continues;
  * HORUS_E_LOAN, HORUS_E_FORKED, HORUS_E_REGION_LOST.
  */
 horus_status_t horus_publisher_publish(horus_publisher_t publisher, size_t bytes);
 
-/* Ends the loan as if it had not been asked for. Errors: HORUS_E_LOAN if there is none. */
+/* Ends the loan without publishing it. Errors: HORUS_E_LOAN if there is none. */
 horus_status_t horus_publisher_discard(horus_publisher_t publisher);
 
-/* What the publisher can tell. 0.2 us for each end of the topic. Errors: HORUS_E_FORKED. */
+/* Gets information. Takes 0.2 us for each endpoint of the topic. Errors: HORUS_E_FORKED. */
 horus_status_t horus_publisher_info(horus_publisher_t publisher, horus_topic_info_t *out);
 
 /* ---- Subscribers -------------------------------------------------------------------------- */
@@ -282,23 +285,23 @@ typedef struct horus_subscriber {
 
 /*
  * The ledger since the subscriber joined, in messages:
- * sent == received + malformed + lost + skipped + waiting, exactly, when the publishers rest.
+ * sent == received + malformed + lost + skipped + waiting, exactly, while no publisher sends.
  */
 typedef struct horus_stats {
     uint32_t struct_bytes;
-    uint32_t unmapped; /* publishers whose messages there is no memory to map; they are waiting */
+    uint32_t unmapped; /* publishers whose messages cannot be mapped for lack of memory */
     uint64_t received;
     uint64_t malformed;
-    uint64_t lost;    /* overwritten before this subscriber came to them */
-    uint64_t skipped; /* passed over by asking for the latest */
-    uint64_t waiting;
+    uint64_t lost;    /* overwritten before this subscriber received them */
+    uint64_t skipped; /* by calls of latest */
+    uint64_t waiting; /* not received yet, including those of unmapped publishers */
     uint64_t sent;
-    uint64_t busy; /* calls that gave up because the writer was faster; nothing is lost by that */
+    uint64_t busy; /* calls that gave up because the writer was faster; this loses nothing */
 } horus_stats_t;
 
 #define HORUS_STATS_INIT {.struct_bytes = (uint32_t)sizeof(horus_stats_t)}
 
-/* A message in shared memory that its publisher spares until it is released. */
+/* A message in shared memory. Its publisher does not overwrite it until it is released. */
 typedef struct horus_sample {
     uint64_t id; /* for horus_sample_release */
     const void *data;
@@ -307,99 +310,102 @@ typedef struct horus_sample {
 } horus_sample_t;
 
 /*
- * Opens the topic `topic` to receive what is published from now on (and its history, if it has
- * one). As horus_publisher_open.
+ * Opens the topic `topic` to receive messages that are published from now on, and its history if it
+ * has one. Options and errors are those of horus_publisher_open.
  */
 horus_status_t horus_subscriber_open(const char *topic, const horus_topic_options_t *options,
                                      horus_subscriber_t *out);
 
-/* Closes the handle. Borrowed messages stay until they are released. */
+/* Closes the handle. Borrowed messages stay valid until they are released. */
 horus_status_t horus_subscriber_close(horus_subscriber_t subscriber);
 
 /*
  * Copies the next message, oldest first, to `out`, which has room for `room` bytes. `out_bytes`,
- * its length, may be null. Never blocks: some 10 ns and the copy. After another result than
- * HORUS_OK and HORUS_TRUNCATED, `out` holds unspecified bytes.
+ * the length of the message, may be null. Never blocks; takes some 10 ns and the copy. If the
+ * result is neither HORUS_OK nor HORUS_TRUNCATED, `out` holds unspecified bytes.
  *
- * Outcomes: HORUS_EMPTY; HORUS_TRUNCATED if messages have lengths of their own and this one has
- * no room: it is received, `out_bytes` is its whole length. (Where `room` is less than the longest
- * message, messages are copied twice.) Errors: HORUS_E_ARGUMENT if messages
- * have one length, and there is room for less; HORUS_E_FORKED, HORUS_E_REGION_LOST;
- * HORUS_E_NO_MEMORY if a publisher's messages cannot be mapped and there is no other message (each
- * call tries again, ten times a second at most).
+ * Outcomes: HORUS_EMPTY; HORUS_TRUNCATED if messages have a variable length and this one does not
+ * fit: it counts as received, and `out_bytes` is its full length. (If `room` is less than the
+ * longest message, messages are copied twice.) Errors: HORUS_E_ARGUMENT if messages have one length
+ * and `room` is less; HORUS_E_FORKED, HORUS_E_REGION_LOST; HORUS_E_NO_MEMORY if a publisher's
+ * messages cannot be mapped and there is no other message (calls try again, at most ten times a
+ * second).
  */
 horus_status_t horus_subscriber_recv(horus_subscriber_t subscriber, void *out, size_t room,
                                      size_t *out_bytes);
 
-/* The same, but waits for a message for up to `timeout_ns`. Blocks. Outcomes: HORUS_TIMEOUT. */
+/* Receives like horus_subscriber_recv, and waits up to `timeout_ns` for a message. Blocks.
+ * Outcomes: HORUS_TIMEOUT. */
 horus_status_t horus_subscriber_recv_timeout(horus_subscriber_t subscriber, void *out, size_t room,
                                              int64_t timeout_ns, size_t *out_bytes);
 
 /*
- * The newest message not received yet; older ones are passed over, and counted as skipped. Of
- * several publishers the greatest `timestamp_ns` wins, if messages have it. Never blocks. As recv;
- * the first call allocates two buffers of the longest message, and the message is copied twice.
+ * Receives the newest message that was not received yet. Older ones are counted as skipped. With
+ * several publishers, the message with the greatest `timestamp_ns` is the newest, if messages have
+ * that field. Never blocks. Outputs, outcomes and errors are those of horus_subscriber_recv. The
+ * first call allocates two buffers of the longest message, and the message is copied twice.
  */
 horus_status_t horus_subscriber_latest(horus_subscriber_t subscriber, void *out, size_t room,
                                        size_t *out_bytes);
 
 /*
- * The next message where it lies in shared memory: nothing is copied, and the cost does not
- * depend on the size. Read only. The caller owns it until horus_sample_release; it may be given to
- * another thread, and outlives the subscriber. Keep few: seven at a time, and all subscribers
- * together half of the slots. Never blocks.
+ * Borrows the next message in shared memory: nothing is copied, and the cost does not depend on the
+ * size. The data are read-only. The caller owns the sample until horus_sample_release, may pass it
+ * to another thread, and may keep it after the subscriber is closed. Keep few: a subscriber can
+ * hold seven at a time, and all subscribers together half of the slots. Never blocks.
  *
  * Outcomes: HORUS_EMPTY. Errors: HORUS_E_NOT_PINNABLE, HORUS_E_LIMIT (release one),
  * HORUS_E_FORKED, HORUS_E_REGION_LOST, HORUS_E_NO_MEMORY.
  */
 horus_status_t horus_subscriber_borrow(horus_subscriber_t subscriber, horus_sample_t *out);
 
-/* The same with the newest message, as horus_subscriber_latest. */
+/* Borrows the newest message, with the rules of horus_subscriber_latest. */
 horus_status_t horus_subscriber_borrow_latest(horus_subscriber_t subscriber, horus_sample_t *out);
 
 /*
- * Gives a borrowed message back, by the `id` of its sample; its data must not be touched any
- * more. Never blocks. Errors: HORUS_E_HANDLE, also the second time.
+ * Releases a borrowed message by the `id` of its sample. Its data must not be accessed afterwards.
+ * Never blocks. Errors: HORUS_E_HANDLE, also for a second release.
  */
 horus_status_t horus_sample_release(uint64_t sample_id);
 
 /*
- * HORUS_OK while the subscriber can receive; for when nothing comes. A few nanoseconds.
+ * Returns HORUS_OK while the subscriber can receive. Use it if no messages arrive. Takes a few
+ * nanoseconds.
  *
  * Errors: HORUS_E_FORKED, HORUS_E_REGION_LOST, HORUS_E_NO_MEMORY.
  */
 horus_status_t horus_subscriber_check(horus_subscriber_t subscriber);
 
 /*
- * How long the calls that wait look for a message before they sleep. Default 10 us, about what a
- * sleep and a wake cost; 0 sleeps at once, more burns the CPU for a faster answer.
+ * Sets the time for which waiting calls spin before they sleep. The default is 10 us, about the
+ * cost of a sleep and a wake. 0 sleeps at once; a longer time uses more CPU for a lower latency.
  */
 horus_status_t horus_subscriber_set_spin(horus_subscriber_t subscriber, uint64_t spin_ns);
 
-/* The ledger. Errors: HORUS_E_FORKED. */
+/* Gets the ledger. Errors: HORUS_E_FORKED. */
 horus_status_t horus_subscriber_stats(horus_subscriber_t subscriber, horus_stats_t *out);
 
-/* What the subscriber can tell. 0.2 us for each end of the topic. Errors: HORUS_E_FORKED. */
+/* Gets information. Takes 0.2 us for each endpoint of the topic. Errors: HORUS_E_FORKED. */
 horus_status_t horus_subscriber_info(horus_subscriber_t subscriber, horus_topic_info_t *out);
 
 /* ---- Introspection ------------------------------------------------------------------------ */
 
 /*
- * Looking disturbs nobody: no place is taken, nothing is written. Each call opens the topic and
- * makes system calls. While the topic runs, its counters are read one after another, also those of
- * one struct: they are not of one moment, and need not add up. Errors of all: HORUS_E_NOT_FOUND,
- * HORUS_E_NAME, HORUS_E_DAMAGED, HORUS_E_SYSTEM.
+ * Introspection only reads, and does not count as a subscriber. Each call opens the topic and makes
+ * system calls. The counters of a running topic are read one after another, even those of one
+ * struct, so they are not a snapshot of one moment and need not add up. Errors of all functions:
+ * HORUS_E_NOT_FOUND, HORUS_E_NAME, HORUS_E_DAMAGED, HORUS_E_SYSTEM.
  */
 
-/* A topic, and how many take part. */
+/* A topic, and the number of its participants. */
 typedef struct horus_topic_counters {
     uint32_t struct_bytes;
     int32_t reliability;    /* HORUS_BEST_EFFORT or HORUS_RELIABLE */
-    uint64_t message_bytes; /* of a message, or of the longest one */
+    uint64_t message_bytes; /* the length of a message, or of the longest one */
     uint64_t capacity;      /* slots of each publisher's lane, in messages */
-    uint32_t lanes;         /* that were ever used */
-    uint32_t subscribers;   /* that live */
-    char message_type[128]; /* its name, cut if it is longer */
+    uint32_t lanes;         /* lanes that were ever used */
+    uint32_t subscribers;   /* live ones */
+    char message_type[128]; /* the type name, truncated if it is longer */
 } horus_topic_counters_t;
 
 #define HORUS_TOPIC_COUNTERS_INIT {.struct_bytes = (uint32_t)sizeof(horus_topic_counters_t)}
@@ -410,35 +416,35 @@ typedef struct horus_lane_counters {
     uint32_t lane;         /* its index in the topic */
     int32_t is_alive;      /* 1: a publisher has it and lives */
     uint32_t process_id;   /* of the publisher; 0 if it is not known */
-    uint64_t sent;         /* messages that it has carried, of all of its publishers */
+    uint64_t sent;         /* messages of all publishers that have used the lane */
     uint64_t refused;      /* sends refused because a reliable subscriber was a lane behind */
-    uint64_t skips;        /* positions stepped over because a subscriber held what was there */
-    uint64_t aborted;      /* writes that the death of a publisher interrupted */
+    uint64_t skips;        /* positions skipped because a subscriber held the slot */
+    uint64_t aborted;      /* writes that were interrupted by the death of a publisher */
     char process_name[64]; /* "" if it is not known */
 } horus_lane_counters_t;
 
 #define HORUS_LANE_COUNTERS_INIT {.struct_bytes = (uint32_t)sizeof(horus_lane_counters_t)}
 
-/* A live subscriber of a topic. Its counters may be behind by up to 256 messages. */
+/* A live subscriber of a topic. Its counters may lag by up to 256 messages. */
 typedef struct horus_reader_counters {
     uint32_t struct_bytes;
     uint32_t process_id;   /* 0 if it is not known */
     uint64_t received;     /* messages delivered to it */
-    uint64_t lost;         /* overwritten before it came to them */
-    uint64_t skipped;      /* passed over by asking for the latest */
-    uint32_t borrowed;     /* messages that it borrows at the moment */
-    int32_t is_asleep;     /* 1: it sleeps until a message comes */
+    uint64_t lost;         /* overwritten before it received them */
+    uint64_t skipped;      /* by calls of latest */
+    uint32_t borrowed;     /* messages that it holds now */
+    int32_t is_asleep;     /* 1: it sleeps until a message arrives */
     char process_name[64]; /* "" if it is not known */
 } horus_reader_counters_t;
 
 #define HORUS_READER_COUNTERS_INIT {.struct_bytes = (uint32_t)sizeof(horus_reader_counters_t)}
 
 /*
- * Writes the names of the topics of a namespace to `out`, which has room for `room` bytes: sorted, a
- * line each, with a 0 at the end. `out_bytes`, the length without the 0, may be null.
+ * Writes the names of the topics of a namespace to `out`, which has room for `room` bytes: sorted,
+ * one per line, with a 0 at the end. `out_bytes`, the length without the 0, may be null.
  *
- * Outcomes: HORUS_TRUNCATED if there is no room for all: `out_bytes` is the whole length. `out` may
- * be null if `room` is 0.
+ * Outcomes: HORUS_TRUNCATED if not all of it fits: `out_bytes` is the full length. `out` may be
+ * null if `room` is 0.
  */
 horus_status_t horus_topics(horus_namespace_t name_space, char *out, size_t room,
                             size_t *out_bytes);
@@ -447,53 +453,53 @@ horus_status_t horus_topics(horus_namespace_t name_space, char *out, size_t room
 horus_status_t horus_topic_schema(horus_namespace_t name_space, const char *topic, char *out,
                                   size_t room, size_t *out_bytes);
 
-/* Tells what the topic carries, and how many take part. */
+/* Gets the message type, the size and the number of participants of a topic. */
 horus_status_t horus_topic_inspect(horus_namespace_t name_space, const char *topic,
                                    horus_topic_counters_t *out);
 
-/* Tells about a lane, by its place in the list of those that were ever used. Outcomes: HORUS_EMPTY
- * if there are no more. */
+/* Gets the counters of a lane, by its index in the list of lanes that were ever used. Outcomes:
+ * HORUS_EMPTY after the last one. */
 horus_status_t horus_topic_lane_counters(horus_namespace_t name_space, const char *topic,
                                         size_t index, horus_lane_counters_t *out);
 
-/* Tells about a live subscriber, by its place in the list of those. Outcomes: HORUS_EMPTY if there
- * are no more. */
+/* Gets the counters of a live subscriber, by its index in the list of live subscribers. Outcomes:
+ * HORUS_EMPTY after the last one. */
 horus_status_t horus_topic_reader_counters(horus_namespace_t name_space, const char *topic,
                                           size_t index, horus_reader_counters_t *out);
 
 /* ---- Wait sets ---------------------------------------------------------------------------- */
 
-/* One thread waits for many topics, deadlines and timers. */
+/* A set of topics, deadlines and timers that one thread waits for. */
 typedef struct horus_wait_set {
     uint64_t id;
 } horus_wait_set_t;
 
 enum {
     HORUS_READY_MESSAGE = 1,         /* the subscriber has unread messages */
-    HORUS_READY_DEADLINE_MISSED = 2, /* none was published for as long as was allowed */
-    HORUS_READY_TIMER = 3,           /* it is time */
+    HORUS_READY_DEADLINE_MISSED = 2, /* no message was published for `silent_max_ns` */
+    HORUS_READY_TIMER = 3,           /* the timer has expired */
     HORUS_READY_CLOSED = 4           /* the subscriber was closed; it is no longer in the set */
 };
 
-/* Something that is ready. */
+/* A ready entry of a wait set. */
 typedef struct horus_ready {
     uint64_t key;
     int32_t reason; /* HORUS_READY_* */
     uint32_t reserved;
-    uint64_t silent_ns; /* of HORUS_READY_DEADLINE_MISSED: how long there was none */
-    uint64_t missed;    /* of HORUS_READY_TIMER: periods that were over before and not reported */
+    uint64_t silent_ns; /* for HORUS_READY_DEADLINE_MISSED: the time without a message */
+    uint64_t missed;    /* for HORUS_READY_TIMER: earlier periods that were not reported */
 } horus_ready_t;
 
-/* Opens a set of nothing. */
+/* Opens an empty set. */
 horus_status_t horus_wait_set_open(horus_wait_set_t *out);
 
-/* Closes the handle. Subscribers are not closed by that. */
+/* Closes the handle. The subscribers of the set stay open. */
 horus_status_t horus_wait_set_close(horus_wait_set_t wait_set);
 
 /*
- * Adds a topic: ready when `subscriber` has something to receive, and, if `silent_max_ns` is not
- * 0, whenever nothing was published for that long. `out_key` is never 0 and tells it from the
- * others of this set. The set does not own the subscriber, which is used as ever between waits.
+ * Adds a topic. It is ready when `subscriber` has an unread message and, if `silent_max_ns` is not
+ * 0, whenever no message was published for that time. `out_key` is never 0, and is unique in this
+ * set. The set does not own the subscriber, which can be used as usual between waits.
  *
  * Errors: HORUS_E_LIMIT with 128 topics.
  */
@@ -501,20 +507,20 @@ horus_status_t horus_wait_set_add(horus_wait_set_t wait_set, horus_subscriber_t 
                                   uint64_t silent_max_ns, uint64_t *out_key);
 
 /*
- * Adds a timer: ready every `period_ns` from now on. Its phase stays, however late a wait is.
+ * Adds a timer that is ready every `period_ns` from now on. A late wait does not shift its phase.
  *
  * Errors: HORUS_E_LIMIT with 1024 timers, HORUS_E_ARGUMENT for 0.
  */
 horus_status_t horus_wait_set_add_interval(horus_wait_set_t wait_set, uint64_t period_ns,
                                            uint64_t *out_key);
 
-/* Takes a topic or a timer out of the set. Errors: HORUS_E_ARGUMENT if it is not in it. */
+/* Removes a topic or a timer from the set. Errors: HORUS_E_ARGUMENT if it is not in the set. */
 horus_status_t horus_wait_set_remove(horus_wait_set_t wait_set, uint64_t key);
 
 /*
- * Waits until something is ready, for up to `timeout_ns`, and writes the first `room` of what is
- * to `out`, and how many to `out_count`; what had no room comes in the next call. Level-triggered:
- * a topic with unread messages is ready again and again. Blocks, asleep after a short spin.
+ * Waits up to `timeout_ns` until an entry is ready. Writes up to `room` ready entries to `out`, and
+ * their number to `out_count`; the next call returns the others. The set is level-triggered: a
+ * topic with unread messages is ready in each call. Blocks: spins briefly, then sleeps.
  *
  * Outcomes: HORUS_TIMEOUT. Errors: HORUS_E_ARGUMENT if `room` is 0, or the set is empty and the
  * timeout never ends; HORUS_E_FORKED.

@@ -1,8 +1,9 @@
-// horus: topics in shared memory for robots, for C++17 and later. Header-only, over <horus/horus.h>.
+// horus: topics in shared memory for robots, in C++17 and later; headers over <horus/horus.h>.
 //
-// Errors are thrown as horus::Error. Everything that throws has a twin that takes a std::error_code
-// last, throws nothing, and is all that there is with -fno-exceptions. Objects are moved, never
-// copied, and close what they have. An object that was moved from gives horus::Errc::handle.
+// Errors are thrown as horus::Error. Each function that throws has an overload that takes a
+// std::error_code as its last argument and throws nothing; with -fno-exceptions only these exist.
+// Objects can be moved but not copied, and close their handles. A moved-from object gives
+// horus::Errc::handle.
 #ifndef HORUS_HORUS_HPP
 #define HORUS_HORUS_HPP
 
@@ -18,7 +19,7 @@
 
 namespace horus {
 
-/// The version of the library that runs, as "0.1.0".
+/// Returns the version of the loaded library, such as "0.1.0".
 inline const char *version() noexcept { return horus_version_string(); }
 
 }  // namespace horus

@@ -1,4 +1,4 @@
-// Introspection: the topics of a namespace, and what each carries, who takes part, what was lost.
+// Introspection: the topics of a namespace, their message types, participants and counters.
 #ifndef HORUS_INSPECT_HPP
 #define HORUS_INSPECT_HPP
 
@@ -14,33 +14,33 @@
 
 namespace horus {
 
-/// What a topic carries, and how many take part.
+/// A topic, and the number of its participants.
 using TopicCounters = horus_topic_counters_t;
-/// A lane of a topic, which one publisher at a time writes.
+/// A lane of a topic, which is written by one publisher at a time.
 using LaneCounters = horus_lane_counters_t;
 /// A live subscriber of a topic.
 using ReaderCounters = horus_reader_counters_t;
 
-/// A topic, looked at from outside. While the topic runs, its counters are read one after
-/// another: they are not of one moment, and need not add up.
+/// The state of a topic. The counters of a running topic are read one after another, so they are
+/// not a snapshot of one moment and need not add up.
 struct Inspection {
     TopicCounters topic{};
     std::string schema;
-    /// Those that were ever used.
+    /// The lanes that were ever used.
     std::vector<LaneCounters> lanes;
-    /// Those that live.
+    /// The live subscribers.
     std::vector<ReaderCounters> subscribers;
 };
 
 namespace detail {
 
-/// Calls `get(room, size, out_bytes)` with more and more room.
+/// Calls `get(room, size, out_bytes)` until the text fits.
 template <class Get>
 horus_status_t text_of(std::string &text, Get get) {
     std::size_t bytes = 0;
     horus_status_t status = HORUS_TRUNCATED;
     while (status == HORUS_TRUNCATED) {
-        // WHY one more: the text ends in a 0.
+        // WHY + 1: the text ends in a 0.
         text.resize(bytes + 1);
         status = get(text.data(), text.size(), &bytes);
     }
@@ -48,7 +48,7 @@ horus_status_t text_of(std::string &text, Get get) {
     return status;
 }
 
-/// Calls `get(index, out)` until there are no more.
+/// Calls `get(index, out)` for each entry.
 template <class Metrics, class Get>
 horus_status_t all_of(std::vector<Metrics> &all, Get get) {
     for (;;) {
@@ -99,14 +99,14 @@ inline horus_status_t topics(horus_namespace_t in, std::vector<std::string> &nam
 
 }  // namespace detail
 
-/// Returns the names of the topics of a namespace, sorted: of that of the environment, or of
-/// `name_space.raw()`. None by an error.
+/// Returns the sorted names of the topics of a namespace: by default that of the environment, else
+/// pass `name_space.raw()`. Empty after an error.
 inline std::vector<std::string> topics(std::error_code &error, horus_namespace_t in = {}) {
     std::vector<std::string> names;
     (void)detail::done(detail::topics(in, names), error);
     return names;
 }
-/// Looks at a topic. It disturbs nobody: all is only read. horus::Errc::not_found if there is none.
+/// Inspects a topic. Only reads. horus::Errc::not_found if the topic does not exist.
 inline std::optional<Inspection> inspect(Name topic, std::error_code &error,
                                          horus_namespace_t in = {}) {
     Inspection found;

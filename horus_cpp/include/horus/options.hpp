@@ -1,4 +1,4 @@
-// How an end of a topic is opened: names, quality of service, namespaces, times.
+// Options for opening publishers and subscribers: names, quality of service, namespaces, times.
 #ifndef HORUS_OPTIONS_HPP
 #define HORUS_OPTIONS_HPP
 
@@ -18,14 +18,14 @@
 
 namespace horus {
 
-/// A timeout that never ends. Others that are negative are over at once.
+/// An infinite timeout. Negative timeouts expire at once.
 inline constexpr std::chrono::nanoseconds forever = std::chrono::nanoseconds::max();
 
 #if __cplusplus >= 202002L
 template <class T>
 using Span = std::span<T>;
 #else
-/// Elements side by side that are somewhere else; std::span from C++20 on.
+/// A view of contiguous elements. From C++20 on, it is std::span.
 template <class T>
 class Span {
   public:
@@ -33,7 +33,7 @@ class Span {
     constexpr Span(T *data, std::size_t size) noexcept : data_(data), size_(size) {}
     template <std::size_t N>
     constexpr Span(T (&array)[N]) noexcept : data_(array), size_(N) {}
-    /// Of a std::vector, std::array or std::string.
+    /// Makes a view of a std::vector, std::array or std::string.
     template <class C, class = std::enable_if_t<
                            std::is_convertible_v<decltype(std::declval<C &>().data()), T *>>>
     constexpr Span(C &&container) noexcept : data_(container.data()), size_(container.size()) {}
@@ -51,7 +51,7 @@ class Span {
 };
 #endif
 
-/// The name of a topic or namespace: a `const char *` or a std::string, used during the call.
+/// The name of a topic or namespace, from a `const char *` or std::string. Not kept after the call.
 class Name {
   public:
     Name(const char *text) noexcept : text_(text) {}
@@ -69,12 +69,12 @@ constexpr std::int64_t timeout_ns(std::chrono::nanoseconds timeout) noexcept {
     return timeout == forever ? -1 : timeout.count() < 0 ? 0 : timeout.count();
 }
 
-/// A period as the C ABI takes it, where 0 is an error or says nothing.
+/// Converts a period for the C ABI, in which 0 is an error or leaves the period open.
 constexpr std::uint64_t period_ns(std::chrono::nanoseconds period) noexcept {
     return period.count() < 0 ? 0 : static_cast<std::uint64_t>(period.count());
 }
 
-/// A handle that is closed by whoever has it last.
+/// A handle that its last owner closes.
 template <class Raw, horus_status_t (*Close)(Raw)>
 class Handle {
   public:
@@ -106,51 +106,51 @@ class Handle {
 
 }  // namespace detail
 
-/// Quality of service: what the creator of a topic fixes and a joiner insists on; what is unset is
-/// adopted from the topic. `horus::Qos::reliable().capacity(64)`.
+/// Quality of service. The creator of a topic fixes the settings, and a later opener must agree
+/// with them. Unset ones are adopted from the topic. `horus::Qos::reliable().capacity(64)`.
 class Qos {
   public:
-    /// All left open.
+    /// Leaves all settings open.
     constexpr Qos() noexcept : Qos(HORUS_QOS_DEFAULT) {}
-    /// Fresh data matters: 8 slots, best effort.
+    /// For fresh data: 8 slots, best effort.
     static constexpr Qos sensor_data() noexcept { return Qos(HORUS_QOS_SENSOR_DATA); }
-    /// Nothing is overwritten unread: 1024 slots, and `send` returns false when they are full.
+    /// No unread message is overwritten: 1024 slots, and `send` returns false if they are full.
     static constexpr Qos reliable() noexcept { return Qos(HORUS_QOS_RELIABLE); }
-    /// To actuators: 16 slots, waking a reader is cheap for it.
+    /// For actuators: 16 slots, and the sender pays for wakes (HORUS_WAKE_FENCE).
     static constexpr Qos command() noexcept { return Qos(HORUS_QOS_COMMAND); }
-    /// Late joiners get the last message, also after its sender left.
+    /// Late joiners get the last message, even if its publisher has been closed.
     static constexpr Qos latched() noexcept { return Qos(HORUS_QOS_LATCHED); }
 
-    /// Slots of each publisher, rounded up to a power of two.
+    /// The number of slots of each publisher, rounded up to a power of two.
     constexpr Qos capacity(std::uint64_t slots) const noexcept {
         return with(&horus_qos_t::capacity, slots);
     }
-    /// Messages that a late joiner gets.
+    /// The number of old messages that a late joiner gets.
     constexpr Qos history(std::uint32_t messages) const noexcept {
         return with(&horus_qos_t::history, messages == 0 ? HORUS_HISTORY_NONE : messages);
     }
-    /// Whether the topic outlives its processes.
+    /// Keeps the topic when all of its processes have ended.
     constexpr Qos persist_after_exit(bool persist = true) const noexcept {
         return with(&horus_qos_t::persist_after_exit, persist ? HORUS_YES : HORUS_NO);
     }
-    /// Whether there are loans and borrows also of messages below 4 KiB.
+    /// Allows loans and borrows of messages below 4 KiB, too.
     constexpr Qos pinnable(bool pinnable = true) const noexcept {
         return with(&horus_qos_t::pinnable, pinnable ? HORUS_YES : HORUS_NO);
     }
-    /// At most 64.
+    /// The greatest number of publishers, at most 64.
     constexpr Qos publishers_max(std::uint32_t max) const noexcept {
         return with(&horus_qos_t::publishers_max, max);
     }
-    /// At most 64.
+    /// The greatest number of subscribers, at most 64.
     constexpr Qos subscribers_max(std::uint32_t max) const noexcept {
         return with(&horus_qos_t::subscribers_max, max);
     }
-    /// Goes on without a reliable subscriber that is stalled for that long.
+    /// Continues without a reliable subscriber that is stalled for that time.
     constexpr Qos detach_after(std::chrono::nanoseconds time) const noexcept {
         return with(&horus_qos_t::detach_after_ns, detail::period_ns(time));
     }
 
-    /// What <horus/horus.h> takes; its members may be changed, for settings that are rare.
+    /// The struct of <horus/horus.h>. Change its members for rare settings.
     constexpr horus_qos_t &raw() noexcept { return raw_; }
     constexpr const horus_qos_t &raw() const noexcept { return raw_; }
 
@@ -170,11 +170,11 @@ class Qos {
     horus_qos_t raw_;
 };
 
-/// Topics that can see each other. Who opens none is in that of the environment.
+/// A namespace: a set of topics. The default is the namespace of the environment.
 class Namespace {
   public:
-    /// Opens, and makes where it is missing, the namespace `name` in `directory`; the environment
-    /// says what is null (HORUS_NAMESPACE, HORUS_SHM_DIR).
+    /// Opens the namespace `name` in `directory`, and creates it if it is missing. The environment
+    /// variables HORUS_NAMESPACE and HORUS_SHM_DIR replace null arguments.
     static std::optional<Namespace> open(Name directory, Name name,
                                          std::error_code &error) noexcept {
         horus_namespace_t raw{};
@@ -183,19 +183,18 @@ class Namespace {
         }
         return std::nullopt;
     }
-    /// Removes what processes left behind that were killed; returns how many topics that were.
+    /// Removes the topics of killed processes; returns the number of removed topics.
     std::size_t sweep(std::error_code &error) noexcept {
         std::size_t removed = 0;
         (void)detail::done(horus_namespace_sweep(raw(), &removed), error);
         return removed;
     }
-    /// Removes a topic, even one that is to outlive its processes; horus::Errc::busy while it is
-    /// used.
+    /// Removes a topic, even a persistent one; horus::Errc::busy while a process has it open.
     void remove_topic(Name topic, std::error_code &error) noexcept {
         (void)detail::done(horus_topic_remove(raw(), topic.c_str()), error);
     }
     /// Removes the namespace with all of its topics, for tests; horus::Errc::busy if another
-    /// process is in it.
+    /// process uses it.
     void remove(std::error_code &error) && noexcept {
         (void)detail::done(horus_namespace_remove(handle_.release()), error);
     }
@@ -224,7 +223,7 @@ class Namespace {
     Handle handle_;
 };
 
-/// How an end of a topic is opened: `horus::Options().qos(horus::Qos::latched())`.
+/// Options for opening an endpoint, for instance `horus::Options().qos(horus::Qos::latched())`.
 class Options {
   public:
     constexpr Options() noexcept = default;
@@ -235,20 +234,20 @@ class Options {
         changed.qos_ = qos;
         return changed;
     }
-    /// Needed only while an end is opened.
+    /// Sets the namespace, which is needed only during the opening call.
     Options name_space(const Namespace &name_space) const noexcept {
         Options changed = *this;
         changed.name_space_ = name_space.raw();
         return changed;
     }
-    /// The longest message, header and data, of those with lengths of their own. Default 64 KiB.
+    /// Sets the longest message (header and data) of variable length. Default 64 KiB.
     constexpr Options max_message_bytes(std::uint64_t bytes) const noexcept {
         Options changed = *this;
         changed.max_message_bytes_ = bytes;
         return changed;
     }
 
-    /// What <horus/horus.h> takes, for messages T. It points into this.
+    /// Returns the struct of <horus/horus.h> for messages T. It points into this object.
     template <class T>
     horus_topic_options_t raw() const noexcept {
         horus_topic_options_t options{};
@@ -267,11 +266,11 @@ class Options {
     std::uint64_t max_message_bytes_ = 0;
 };
 
-/// What an end can tell about itself and its topic: horus_topic_info_t.
+/// Information about an endpoint and its topic: horus_topic_info_t.
 using Info = horus_topic_info_t;
 
-/// The ledger of a subscriber in messages: horus_stats_t. When the publishers rest, it holds
-/// exactly that sent == received + malformed + lost + skipped + waiting.
+/// The ledger of a subscriber in messages: horus_stats_t. While no publisher sends, exactly
+/// sent == received + malformed + lost + skipped + waiting.
 using Stats = horus_stats_t;
 
 }  // namespace horus

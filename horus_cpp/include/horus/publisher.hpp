@@ -1,4 +1,4 @@
-// Publisher<T> and Loan<T>: sending, and filling messages in shared memory.
+// Publisher<T> and Loan<T>: sending messages, and filling them in shared memory (zero-copy).
 #ifndef HORUS_PUBLISHER_HPP
 #define HORUS_PUBLISHER_HPP
 
@@ -8,7 +8,7 @@ namespace horus {
 
 namespace detail {
 
-/// A slot on loan; ends the loan unless that was done.
+/// A slot on loan. The destructor ends the loan if it has not ended.
 class Slot {
   public:
     Slot(horus_publisher_t publisher, void *data, std::size_t bytes) noexcept
@@ -55,8 +55,8 @@ class Slot {
 }  // namespace detail
 
 /// A slot in shared memory, to be filled in place: nothing is copied. It holds an older message or
-/// zeros. Whoever drops it unpublished ends the loan as if it had not been asked for. Must not be
-/// used after its publisher is gone.
+/// zeros. Destroying it without `publish` ends the loan, and nothing is sent. It must not be used
+/// after its publisher is destroyed.
 template <class T, bool = is_framed_v<T>>
 class Loan {
   public:
@@ -64,7 +64,7 @@ class Loan {
 
     T &operator*() const noexcept { return *get(); }
     T *operator->() const noexcept { return get(); }
-    /// Null after it was published.
+    /// Returns null after `publish`.
     T *get() const noexcept { return static_cast<T *>(slot_.data()); }
 
     /// Publishes the message, and ends the loan. Never blocks.
@@ -79,7 +79,7 @@ class Loan {
     detail::Slot slot_;
 };
 
-/// The same of a message with a length of its own: a header, and elements behind it.
+/// A loan of a message with a variable length: a header, followed by elements.
 template <class T>
 class Loan<T, true> {
   public:
@@ -89,7 +89,7 @@ class Loan<T, true> {
     explicit Loan(detail::Slot slot) noexcept : slot_(std::move(slot)) {}
 
     Header &header() const noexcept { return *static_cast<Header *>(slot_.data()); }
-    /// As many elements as fit.
+    /// Returns all elements that fit into the slot.
     Span<Element> data() const noexcept {
         auto *first = static_cast<unsigned char *>(slot_.data()) + sizeof(Header);
         return {reinterpret_cast<Element *>(first),
@@ -97,7 +97,7 @@ class Loan<T, true> {
     }
 
     /// Publishes the header and the first `elements` elements, and ends the loan. Never blocks.
-    /// More than fit are horus::Errc::message, and the loan goes on.
+    /// If more than fit, the error is horus::Errc::message, and the loan continues.
     void publish(std::size_t elements, std::error_code &error) noexcept {
         (void)detail::done(slot_.publish(bytes_of(elements)), error);
     }
@@ -114,13 +114,13 @@ class Loan<T, true> {
     detail::Slot slot_;
 };
 
-/// The sending end of a topic. One thread at a time; may be moved to another.
+/// Publishes messages on a topic. Only one thread at a time may use it; it can change threads.
 template <class T>
 class Publisher {
     static_assert(detail::check_message<T>());
 
   public:
-    /// Opens the topic, and creates it if it is not there. 10 to 500 us.
+    /// Opens the topic, and creates it if it does not exist. Takes 10 to 500 us.
     static std::optional<Publisher> open(Name topic, const Options &options,
                                          std::error_code &error) noexcept {
         horus_publisher_t raw{};
@@ -130,19 +130,19 @@ class Publisher {
         return std::nullopt;
     }
 
-    /// Publishes a copy of the message. False if a reliable subscriber is a whole lane behind, or
-    /// by an error. Never blocks: some 10 ns and the copy.
+    /// Publishes a copy of the message. Returns false if a reliable subscriber is a whole lane
+    /// behind, and after an error. Never blocks; takes some 10 ns and the copy.
     [[nodiscard]] bool send(const T &message, std::error_code &error) noexcept {
         return detail::done(send_raw(message), error);
     }
-    /// The same, but waits for room for up to `timeout`.
+    /// Publishes a copy of the message, and waits up to `timeout` for room.
     [[nodiscard]] bool send_timeout(const T &message, std::chrono::nanoseconds timeout,
                                     std::error_code &error) noexcept {
         return detail::done(send_raw(message, timeout), error);
     }
-    /// Lends the next slot in shared memory. None if a reliable subscriber is a whole lane behind,
-    /// or by an error: horus::Errc::not_pinnable below 4 KiB without Qos::pinnable. One at a time.
-    /// Never blocks; the cost does not depend on the size.
+    /// Lends the next slot in shared memory. Returns nothing if a reliable subscriber is a whole
+    /// lane behind, and after an error: horus::Errc::not_pinnable for messages below 4 KiB without
+    /// Qos::pinnable. One loan at a time. Never blocks; the cost does not depend on the size.
     std::optional<Loan<T>> loan(std::error_code &error) noexcept {
         void *data = nullptr;
         std::size_t bytes = 0;
@@ -151,7 +151,7 @@ class Publisher {
         }
         return std::nullopt;
     }
-    /// What the publisher can tell. 0.2 us for each end of the topic.
+    /// Returns information. Takes 0.2 us for each endpoint of the topic.
     Info info(std::error_code &error) const noexcept {
         Info info = empty_info();
         (void)detail::done(horus_publisher_info(raw(), &info), error);
@@ -196,11 +196,11 @@ class Publisher {
         return horus_publisher_open(topic.c_str(), &raw, &out);
     }
     horus_status_t send_raw(const T &message) noexcept {
-        static_assert(!is_framed_v<T>, "horus: fill a loan() to send what has a header and data");
+        static_assert(!is_framed_v<T>, "horus: send a header with data by loan()");
         return horus_publisher_send(raw(), &message, sizeof message);
     }
     horus_status_t send_raw(const T &message, std::chrono::nanoseconds timeout) noexcept {
-        static_assert(!is_framed_v<T>, "horus: fill a loan() to send what has a header and data");
+        static_assert(!is_framed_v<T>, "horus: send a header with data by loan()");
         const std::int64_t timeout_ns = detail::timeout_ns(timeout);
         return horus_publisher_send_timeout(raw(), &message, sizeof message, timeout_ns);
     }

@@ -25,7 +25,7 @@
 
 namespace horus {
 
-/// How often something happens.
+/// A frequency in hertz.
 struct Rate {
     double hz;
 
@@ -49,33 +49,33 @@ constexpr Rate operator""_khz(long double khz) noexcept {
 
 }  // namespace literals
 
-/// A tick, as its node sees it. Only good for the call that it was given to, on its thread.
+/// The context of one tick. It is valid only during the callback, on the thread of the callback.
 class Context {
   public:
     explicit Context(horus_context_t *raw) noexcept : raw_(raw) {}
 
-    /// Number of this tick of this node, from 0 on.
+    /// Returns the number of this tick of this node, from 0 on.
     std::uint64_t tick() const noexcept { return horus_context_tick(raw_); }
-    /// When the tick was due, and when it began, by CLOCK_MONOTONIC.
+    /// Return the due time and the start time of the tick, by CLOCK_MONOTONIC.
     std::chrono::nanoseconds scheduled() const noexcept {
         return ns(horus_context_scheduled_ns(raw_));
     }
     std::chrono::nanoseconds started() const noexcept { return ns(horus_context_started_ns(raw_)); }
-    /// From one tick to the next; zero without a rate.
+    /// Returns the time from one tick to the next; zero without a rate.
     std::chrono::nanoseconds period() const noexcept { return ns(horus_context_period_ns(raw_)); }
-    /// What is left of the budget; zero when it is spent, the maximum without one.
+    /// Returns the rest of the budget; zero if it is used up, the maximum without one.
     std::chrono::nanoseconds budget_left() const noexcept {
         return ns(horus_context_budget_left_ns(raw_));
     }
-    /// 64 random bits of this node's own. Not for secrets.
+    /// Returns 64 random bits from the generator of this node. Not for secrets.
     std::uint64_t random() noexcept { return horus_context_random(raw_); }
-    /// From 0 to 1, 1 not included.
+    /// Returns a random number from 0 to 1, excluding 1.
     double random_double() noexcept { return horus_context_random_double(raw_); }
     /// Passes a checkpoint: 1, 2, and so on.
     void checkpoint(std::uint64_t number) noexcept { horus_context_checkpoint(raw_, number); }
-    /// Asks the scheduler to stop after this tick.
+    /// Stops the scheduler after this tick.
     void stop() noexcept { horus_context_stop(raw_); }
-    /// Why the call fails, if it returns false or a number; with exceptions, throw one.
+    /// Sets the error text, for a call that then returns false or a number. Or throw an exception.
     void set_error(const char *error) noexcept { horus_context_set_error(raw_, error); }
 
     horus_context_t *raw() const noexcept { return raw_; }
@@ -94,8 +94,8 @@ namespace detail {
 struct Virtual;
 }  // namespace detail
 
-/// A part of a robot's program that the scheduler runs. Whatever is thrown in a call is a failure
-/// of the node, with the text of the exception. Calls come from other threads, never two at once.
+/// A part of a robot's program that the scheduler runs. An exception in a call is a failure of the
+/// node, with its text. Other threads make the calls, never two at the same time.
 class Node {
   public:
     Node() = default;
@@ -103,24 +103,24 @@ class Node {
     Node &operator=(const Node &) = delete;
     virtual ~Node() = default;
 
-    /// Does what there is to do, and returns.
+    /// Does the work of one tick.
     virtual void tick(Context &context) = 0;
-    /// Before the first tick, and again after a restart.
+    /// Is called before the first tick, and again after a restart.
     virtual void init(Context &) {}
-    /// After the last tick.
+    /// Is called after the last tick.
     virtual void shutdown() {}
-    /// Brings what the node controls into a state that harms nobody.
+    /// Brings the devices of the node into a state that is safe for people and machine.
     virtual void enter_safe_state() {}
-    /// Whether that state has been reached.
+    /// Returns true if the safe state has been reached.
     virtual bool is_safe_state() { return true; }
-    /// Told of each failure, before the policy is applied.
+    /// Is called for each failure, before the policy is applied.
     virtual void on_error(const char *) {}
 
   private:
     friend class NodeBuilder;
     friend struct detail::Virtual;
 
-    /// The function that NodeBuilder::safe_state was given.
+    /// The argument of NodeBuilder::safe_state.
     std::function<void()> safe_state_;
 };
 
@@ -132,31 +132,31 @@ enum class Miss : std::int32_t {
     stop = HORUS_MISS_STOP,
 };
 
-/// What follows when a tick fails.
+/// The reaction to a failed tick.
 struct FailurePolicy {
     std::int32_t kind = HORUS_UNSET;
     std::uint32_t max = 0;
     std::chrono::nanoseconds pause{0};
 
-    /// The whole scheduler stops.
+    /// Stops the whole scheduler.
     static constexpr FailurePolicy fatal() noexcept { return {HORUS_FAILURE_FATAL, 0, {}}; }
-    /// Shut down and initialised again, up to `max` times in a row, after a pause that doubles.
+    /// Shuts down and initialises again, up to `max` times in a row, after a pause that doubles.
     static constexpr FailurePolicy restart(std::uint32_t max,
                                            std::chrono::nanoseconds backoff) noexcept {
         return {HORUS_FAILURE_RESTART, max, backoff};
     }
-    /// The tick is lost; after more than `max` in a row the node rests.
+    /// Skips the tick; after more than `max` failures in a row the node rests.
     static constexpr FailurePolicy skip(std::uint32_t max,
                                         std::chrono::nanoseconds cooldown) noexcept {
         return {HORUS_FAILURE_SKIP, max, cooldown};
     }
-    /// The node goes on.
+    /// Counts and reports the failure; the node continues.
     static constexpr FailurePolicy ignore() noexcept { return {HORUS_FAILURE_IGNORE, 0, {}}; }
 };
 
 namespace detail {
 
-/// Runs a callback: whatever it throws becomes a number, and a text in the context.
+/// Runs a callback. An exception becomes a number, and an error text in the context.
 template <typename Call>
 std::int32_t trampoline(horus_context_t *context, Call &&call) noexcept {
 #if HORUS_EXCEPTIONS
@@ -165,7 +165,7 @@ std::int32_t trampoline(horus_context_t *context, Call &&call) noexcept {
         return 0;
     }
 #if __has_include(<cxxabi.h>) && defined(__GLIBCXX__)
-    // WHY: who swallows a pthread_exit is aborted by the C library, and says nothing of why.
+    // WHY: if it is swallowed, the C library aborts the process without naming pthread_exit.
     catch (abi::__forced_unwind &) {
         std::fputs("horus: a callback must not call pthread_exit\n", stderr);
         std::terminate();
@@ -187,7 +187,7 @@ std::int32_t trampoline(horus_context_t *context, Call &&call) noexcept {
         }
     } catch (...) {
         if (context != nullptr) {
-            horus_context_set_error(context, "something that is no std::exception was thrown");
+            horus_context_set_error(context, "an object that is not a std::exception was thrown");
         }
     }
     return -1;
@@ -198,7 +198,7 @@ std::int32_t trampoline(horus_context_t *context, Call &&call) noexcept {
 #endif
 }
 
-/// A callable as a node: it returns nothing, or false or a number but 0 to fail.
+/// A callable as a node. It returns nothing, or reports a failure by false or a nonzero number.
 template <typename Tick>
 struct Callable {
     Tick tick;
@@ -272,25 +272,25 @@ struct Virtual {
 
 class Scheduler;
 
-/// What a node is to be: ends with `build`, which takes the node.
+/// Collects the settings of a node. `build` adds the node.
 class NodeBuilder {
   public:
-    /// Smaller ones come first, where nodes run one after the other.
+    /// Sets the order among nodes on one thread: smaller ones tick first.
     NodeBuilder &order(std::int32_t order) { return options_.order = order, *this; }
-    /// A thread of its own, so often.
+    /// Runs the node on a thread of its own, at this rate.
     NodeBuilder &rate(Rate rate) { return options_.rate_hz = rate.hz, *this; }
-    /// Runs whenever `subscriber` has messages. It stays where it is while the scheduler runs,
-    /// and is used by the node alone.
+    /// Runs the node whenever `subscriber` has messages. The subscriber must stay open while the
+    /// scheduler runs, and only the node may use it.
     template <typename T>
     NodeBuilder &on(const Subscriber<T> &subscriber) {
         return wake_.push_back(subscriber.raw()), *this;
     }
-    /// A node that topics wake runs so often at most.
+    /// Limits the rate of a node that topics wake.
     NodeBuilder &at_most(Rate rate) { return options_.at_most_hz = rate.hz, *this; }
-    /// A topic that it reads besides, or writes.
+    /// Declare another topic that it reads, or a topic that it writes.
     NodeBuilder &reads(std::string topic) { return reads_.push_back(std::move(topic)), *this; }
     NodeBuilder &writes(std::string topic) { return writes_.push_back(std::move(topic)), *this; }
-    /// Takes long and may be late.
+    /// Runs the node in a pool of threads: it takes long and may be late.
     NodeBuilder &compute() { return options_.is_compute = HORUS_YES, *this; }
     NodeBuilder &budget(std::chrono::nanoseconds time) {
         return options_.budget_ns = ns(time), *this;
@@ -316,9 +316,9 @@ class NodeBuilder {
         options_.pause_ns = ns(policy.pause);
         return *this;
     }
-    /// Calls `enter` when a tick of the node does not end, once each time, from another thread: for
-    /// instance to send a halt, by a publisher of its own. The node itself cannot be called then.
-    /// The node needs a rate, a budget or a watchdog.
+    /// Calls `enter` once for each tick of the node that hangs, from another thread. It can, for
+    /// instance, send a stop command by a publisher of its own. It must not call the node, because
+    /// the tick is running. The node needs a rate, a budget or a watchdog.
     NodeBuilder &safe_state(std::function<void()> enter) {
         return safe_state_ = std::move(enter), *this;
     }
@@ -328,11 +328,11 @@ class NodeBuilder {
         options_.core = core;
         return *this;
     }
-    /// Keeps the machine's processors from sleeping, if the system allows it.
+    /// Keeps the CPUs of the machine from idle sleep states, if the system allows it.
     NodeBuilder &stay_awake() { return options_.is_awake = HORUS_YES, *this; }
     NodeBuilder &chain(std::string chain) { return chain_ = std::move(chain), *this; }
 
-    /// Adds a node, which belongs to the scheduler then; if not, it is destroyed.
+    /// Adds a node. The scheduler owns it then; after an error, it is destroyed.
     bool build(std::unique_ptr<Node> node, std::error_code &error) {
         horus_node_t calls{};
         calls.struct_bytes = sizeof calls;
@@ -425,10 +425,10 @@ class NodeBuilder {
     std::function<void()> safe_state_;
 };
 
-/// Something that happened to a node, or to the scheduler: `line` is all of it, for a person.
+/// An event of a node, or of the scheduler. `line` is the whole event as text for people.
 using Event = horus_event_t;
 
-/// What a scheduler is to be. Zeros ask for nothing.
+/// The settings of a scheduler. Zeros select the defaults.
 struct SchedulerOptions {
     std::string name;
     Rate main_rate{0};
@@ -436,12 +436,13 @@ struct SchedulerOptions {
     bool stop_on_signals = false;
     bool use_kernel_clock = false;
     horus_namespace_t name_space{};
-    /// Told of events, from another thread, some milliseconds later. Else stderr is told of what is
-    /// wrong. What it throws is nothing.
+    /// Is called for events, from another thread, some milliseconds later. If empty, warnings and
+    /// errors are printed to stderr. Exceptions that it throws are ignored.
     std::function<void(const Event &)> on_event{};
 };
 
-/// Runs nodes. What says so may be called from any thread, also from nodes; all else from one.
+/// Runs nodes. Functions marked "From any thread" may be called by nodes, too; only one thread at a
+/// time may call the others.
 class Scheduler {
   public:
 #if HORUS_EXCEPTIONS
@@ -462,35 +463,35 @@ class Scheduler {
     }
     Scheduler(const Scheduler &) = delete;
     Scheduler &operator=(const Scheduler &) = delete;
-    /// Stops everything, and shuts the nodes down.
+    /// Stops the run, and shuts the nodes down.
     ~Scheduler() { close(); }
 
-    /// Begins a node of this name: say what it needs, then `build`.
+    /// Starts the definition of a node with this name: add its settings, then call `build`.
     NodeBuilder node(std::string name) { return NodeBuilder(raw_, std::move(name)); }
 
-    /// Gives every node that has neither a rate nor a topic one turn, now, on this thread. False if
-    /// everything is to stop.
+    /// Ticks every node that has neither a rate nor a topic once, on this thread. Returns false if
+    /// the run should stop.
     bool tick_once(std::error_code &error) noexcept {
         return detail::done(horus_scheduler_tick_once(raw_), error);
     }
-    /// Initialises the nodes and starts their threads. False if everything is to stop.
+    /// Initialises the nodes and starts their threads. Returns false if the run should stop.
     bool start(std::error_code &error) noexcept {
         return detail::done(horus_scheduler_start(raw_), error);
     }
-    /// Runs for this long. False if everything is to stop.
+    /// Runs for this time. Returns false if the run should stop.
     bool run_for(std::chrono::nanoseconds time, std::error_code &error) noexcept {
         return detail::done(horus_scheduler_run_for(raw_, time.count()), error);
     }
-    /// Runs until something stops it, and shuts everything down. False with `Errc::failed` if a
-    /// node failed and ended the run; then `report` says more.
+    /// Runs until it is stopped, and shuts all nodes down. Returns false with `Errc::failed` if a
+    /// node failed and ended the run; then `report` has the details.
     bool run(std::error_code &error) noexcept {
         return detail::done(horus_scheduler_run(raw_), error);
     }
-    /// Stops everything and shuts all nodes down. As `run`.
+    /// Stops the run and shuts all nodes down. Returns the same as `run`.
     bool finish(std::error_code &error) noexcept {
         return detail::done(horus_scheduler_finish(raw_), error);
     }
-    /// What the run came to, when it is over.
+    /// Returns the report of the run after it has ended.
     horus_report_t report(std::error_code &error) noexcept {
         horus_report_t report{};
         report.struct_bytes = sizeof report;
@@ -498,9 +499,9 @@ class Scheduler {
         return report;
     }
 
-    /// From any thread: whether it was started and nothing has stopped it.
+    /// From any thread: returns true if it was started and not stopped yet.
     bool is_running() const noexcept { return horus_scheduler_is_running(raw_) == 1; }
-    /// From any thread: has everything stop.
+    /// From any thread: stops the run.
     void stop() const noexcept { horus_scheduler_stop(raw_); }
     /// From any thread.
     bool pause(const char *node, std::error_code &error) const noexcept {
@@ -516,10 +517,10 @@ class Scheduler {
         return detail::done(horus_scheduler_set_rate(raw_, node, rate.hz), error);
     }
     horus_metrics_t metrics(const char *node, std::error_code &error) const noexcept {
-        horus_metrics_t figures{};
-        figures.struct_bytes = sizeof figures;
-        detail::done(horus_scheduler_metrics(raw_, node, &figures), error);
-        return figures;
+        horus_metrics_t out{};
+        out.struct_bytes = sizeof out;
+        detail::done(horus_scheduler_metrics(raw_, node, &out), error);
+        return out;
     }
 
 #if HORUS_EXCEPTIONS
@@ -529,13 +530,13 @@ class Scheduler {
         return detail::done(horus_scheduler_run_for(raw_, time.count()));
     }
     /// Throws an Error with the code `Errc::failed` if a node failed and ended the run; its text
-    /// says which node, and why. The run is over then, and `report` says more. Otherwise the
-    /// report's exit code is what the process should end with.
+    /// names the node and the reason. The run has ended then, and `report` has the details.
+    /// Otherwise, the process should exit with the exit code of the report.
     horus_report_t run() {
         detail::done(horus_scheduler_run(raw_));
         return report();
     }
-    /// Throws as `run`.
+    /// Throws the same errors as `run`.
     horus_report_t finish() {
         detail::done(horus_scheduler_finish(raw_));
         return report();
@@ -553,10 +554,10 @@ class Scheduler {
         detail::done(horus_scheduler_set_rate(raw_, node, rate.hz));
     }
     horus_metrics_t metrics(const char *node) const {
-        horus_metrics_t figures{};
-        figures.struct_bytes = sizeof figures;
-        detail::done(horus_scheduler_metrics(raw_, node, &figures));
-        return figures;
+        horus_metrics_t out{};
+        out.struct_bytes = sizeof out;
+        detail::done(horus_scheduler_metrics(raw_, node, &out));
+        return out;
     }
 #endif
 
@@ -572,7 +573,7 @@ class Scheduler {
     horus_status_t begin(const SchedulerOptions &options) {
         horus_scheduler_options_t raw{};
         if (options.on_event) {
-            // WHY on the heap: the scheduler may be moved while it is told.
+            // WHY on the heap: the scheduler may be moved while an event is reported.
             on_event_ = std::make_unique<OnEvent>(options.on_event);
             raw.on_event = tell;
             raw.on_event_user = on_event_.get();
@@ -595,7 +596,7 @@ class Scheduler {
     }
 
     horus_scheduler_t raw_{};
-    /// Told until the scheduler is closed.
+    /// Called until the scheduler is closed.
     std::unique_ptr<OnEvent> on_event_;
 };
 

@@ -1,4 +1,4 @@
-// What a message is: HORUS_MESSAGE, and the schema of a struct, computed by the compiler.
+// HORUS_MESSAGE declares a message type; the compiler computes the schema of the struct.
 #ifndef HORUS_SCHEMA_HPP
 #define HORUS_SCHEMA_HPP
 
@@ -10,15 +10,15 @@
 
 #include "fields.hpp"
 
-/// Makes a message of a struct: `HORUS_MESSAGE(Pose, x, y, theta);` behind the struct, in its
-/// namespace, with all of its fields in their order. At most 64.
+/// Makes a struct a message type: write `HORUS_MESSAGE(Pose, x, y, theta);` after the struct, in
+/// its namespace, with all of its fields in order. At most 64 fields.
 ///
 /// Fields are std::uint8_t to std::uint64_t, std::int8_t to std::int64_t, float, double, `char[N]`
-/// for text, scoped enumerations, other messages, and arrays of those (also std::array). There is
-/// no padding: put larger fields first, and a field called `_reserved` where a gap is left. What
-/// does not hold is a compile error that says so.
+/// for text, scoped enumerations, other messages, and arrays of these (also std::array). Padding is
+/// not allowed: put larger fields first, and fill a remaining gap with a field `_reserved`. A
+/// violation is a compile error that names the rule.
 ///
-/// The schema is the one that `message!` makes of the same fields in Rust, with the same hash.
+/// The schema and its hash are equal to those of `message!` with the same fields in Rust.
 #define HORUS_MESSAGE(Type, ...)                                                                   \
     static_assert(std::is_standard_layout_v<Type> && std::is_trivially_copyable_v<Type>,           \
                   "horus: a message is plain data: public fields, no base with fields, no virtual " \
@@ -31,8 +31,8 @@
     }                                                                                              \
     static_assert(::horus::detail::check_layout<Type>())
 
-/// Makes a message of a struct derived from `horus::Framed<Header, Element>`: a header, and
-/// elements called `tail` up to the end of the message.
+/// Makes a struct derived from `horus::Framed<Header, Element>` a message type: a header, followed
+/// by elements with the name `tail` up to the end of the message.
 #define HORUS_FRAMED(Type, tail)                                                                   \
     [[maybe_unused]] constexpr const char *horus_name_of(const Type *) noexcept {                  \
         return ::horus::detail::bare_name(#Type);                                                  \
@@ -49,7 +49,7 @@ namespace horus {
 static_assert(sizeof(float) == 4 && std::numeric_limits<float>::is_iec559, "float is not f32");
 static_assert(sizeof(double) == 8 && std::numeric_limits<double>::is_iec559, "double is not f64");
 
-/// The hash of a schema's text: FNV-1a with 128 bits, equal in Rust, C++ and Python.
+/// The hash of a schema text: FNV-1a with 128 bits, equal in Rust, C++ and Python.
 struct SchemaHash {
     std::uint64_t high;
     std::uint64_t low;
@@ -67,8 +67,8 @@ struct FramedBase {};
 
 }  // namespace detail
 
-/// The base of a message with a length of its own: a header, and as many elements as it needs.
-/// Nobody makes objects of it; a Loan and a Borrow have `header()` and `data()`.
+/// The base class of a message with a variable length: a header and any number of elements. It is
+/// never instantiated; a Loan and a Borrow have `header()` and `data()`.
 template <class HeaderType, class ElementType>
 struct Framed : detail::FramedBase {
     using Header = HeaderType;
@@ -79,10 +79,10 @@ namespace detail {
 
 struct Schema;
 
-/// One field: `count` elements side by side, which are a number, a text or a message.
+/// One field: `count` contiguous elements, each a number, a text or a message.
 ///
-/// WHY flags instead of null pointers: with -fsanitize=undefined, gcc takes no comparison with
-/// null for a constant.
+/// WHY flags instead of null pointers: with -fsanitize=undefined, gcc does not accept a comparison
+/// with null as a constant expression.
 struct Field {
     const char *name;
     const char *primitive;
@@ -141,7 +141,7 @@ constexpr bool is_letter() noexcept {
            std::is_same_v<T, char32_t>;
 }
 
-/// The name of a number in a schema text; "" of what is none.
+/// Returns the name of a number type in a schema text; "" for other types.
 template <class T>
 constexpr const char *primitive_of() noexcept {
     if constexpr (is_enum_class<T>()) {
@@ -166,7 +166,7 @@ constexpr bool is_number() noexcept {
     return primitive_of<T>()[0] != 0;
 }
 
-/// The arrays around the element of a field, taken off.
+/// Removes the array dimensions of a field type.
 template <class T>
 struct Peeled {
     using Element = T;
@@ -182,7 +182,7 @@ struct Peeled<T[N]> {
 template <class T, std::size_t N>
 struct Peeled<std::array<T, N>> : Peeled<T[N]> {
     static_assert(N > 0 && sizeof(std::array<T, N>) == N * sizeof(T),
-                  "horus: a field of a message is an array without elements");
+                  "horus: an array in a message must have elements");
 };
 template <std::size_t N>
 struct Peeled<char[N]> {
@@ -218,7 +218,7 @@ constexpr Field field_of(const char *name, std::size_t offset) noexcept {
     }
 }
 
-/// `name` without the namespaces that it may be written with.
+/// Returns `name` without namespaces.
 constexpr const char *bare_name(const char *name) noexcept {
     const char *bare = name;
     for (; *name != 0; ++name) {
@@ -261,7 +261,7 @@ constexpr bool check_layout() noexcept {
     return true;
 }
 
-/// Counts and hashes a text, and keeps it if there is room.
+/// Counts and hashes a text, and stores it if it has a buffer.
 struct Writer {
     bool keeps = false;
     char *out = nullptr;
@@ -296,7 +296,7 @@ struct Writer {
     }
 };
 
-/// The messages around a field, innermost first; the last one, of depth 0, is none.
+/// The messages that contain a field, innermost first. The last entry, of depth 0, is empty.
 struct Outer {
     std::size_t depth;
     const Field *field;
@@ -346,7 +346,7 @@ constexpr void write_fields(Writer &out, const Schema &schema, std::size_t offse
     }
 }
 
-/// The text that horus_core/src/message/schema.rs defines.
+/// Writes the text that horus_core/src/message/schema.rs defines.
 constexpr void write_schema(Writer &out, const Schema &schema) noexcept {
     out.text("horus schema 1\nmessage ");
     out.text(schema.name);
@@ -408,9 +408,9 @@ constexpr Schema schema_of(const Field *fields, std::size_t count) noexcept {
     if constexpr (IsFramed<T>::value) {
         using Header = typename T::Header;
         static_assert(is_number<typename T::Element>(),
-                      "horus: what follows the header is numbers of one type");
+                      "horus: the elements after the header must be numbers of one type");
         static_assert(sizeof(Header) % sizeof(typename T::Element) == 0,
-                      "horus: the size of the header is no multiple of that of the elements");
+                      "horus: the header size must be a multiple of the element size");
         return {name, sizeof(Header), alignof(Header), fields, count, true,
                 horus_tail_of(static_cast<const T *>(nullptr)),
                 primitive_of<typename T::Element>()};
@@ -444,12 +444,12 @@ struct HasHash : std::false_type {};
 template <class T>
 struct HasHash<T, std::void_t<decltype(T::schema_hash)>> : std::true_type {};
 
-/// What every template of this library asks of its message.
+/// Checks the rules for messages; every template of this library calls it.
 template <class T>
 constexpr bool check_message() noexcept {
     static_assert(HasFields<T>::value || IsFramed<T>::value,
-                  "horus: this type is no message. Write HORUS_MESSAGE(Type, field, field, ...); "
-                  "behind the struct, in its namespace; standard messages are in <horus/msg.hpp>");
+                  "horus: this type is not a message. Write HORUS_MESSAGE(Type, field, ...); after "
+                  "the struct, in its namespace; standard messages are in <horus/msg.hpp>");
     if constexpr (HasFields<T>::value || IsFramed<T>::value) {
         static_assert(digest<T>.bytes <= 15 * 1024,
                       "horus: the schema text of this message is longer than 15 KiB: it has too "
@@ -457,33 +457,33 @@ constexpr bool check_message() noexcept {
     }
     if constexpr (IsFramed<T>::value) {
         static_assert(!has_field(fields_of<T>(), horus_tail_of(static_cast<const T *>(nullptr))),
-                      "horus: what follows the header must not be called like one of its fields");
+                      "horus: the elements must not have the name of a field of the header");
     }
     if constexpr (HasHash<T>::value) {
         static_assert(digest<T>.hash == T::schema_hash,
-                      "horus: the fields of this message are not those that its hash was made of");
+                      "horus: the fields of this message do not match its schema_hash");
     }
     return true;
 }
 
 }  // namespace detail
 
-/// Whether T is a message: HORUS_MESSAGE or HORUS_FRAMED was written for it.
+/// True if T is a message: it has HORUS_MESSAGE or HORUS_FRAMED.
 template <class T>
 inline constexpr bool is_message_v = detail::HasFields<T>::value || detail::IsFramed<T>::value;
 
-/// Whether T is a message with a length of its own.
+/// True if T is a message with a variable length.
 template <class T>
 inline constexpr bool is_framed_v = detail::IsFramed<T>::value;
 
-/// The canonical text of a message's schema; ends in a 0.
+/// Returns the canonical schema text of a message; it ends in a 0.
 template <class T>
 constexpr const char *schema_text() noexcept {
     static_assert(detail::check_message<T>());
     return detail::text<T>.data();
 }
 
-/// The hash of that text.
+/// Returns the hash of the schema text.
 template <class T>
 constexpr SchemaHash schema_hash() noexcept {
     static_assert(detail::check_message<T>());

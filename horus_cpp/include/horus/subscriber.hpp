@@ -1,4 +1,4 @@
-// Subscriber<T> and Borrow<T>: receiving, and reading messages where they lie.
+// Subscriber<T> and Borrow<T>: receiving messages, and reading them in shared memory (zero-copy).
 #ifndef HORUS_SUBSCRIBER_HPP
 #define HORUS_SUBSCRIBER_HPP
 
@@ -8,7 +8,7 @@ namespace horus {
 
 namespace detail {
 
-/// A borrowed message; gives it back.
+/// A borrowed message. The destructor releases it.
 class Sample {
   public:
     explicit Sample(const horus_sample_t &raw) noexcept : raw_(raw) {}
@@ -36,8 +36,8 @@ class Sample {
 
 }  // namespace detail
 
-/// A message in shared memory that its publisher spares: nothing is copied. It may go to another
-/// thread, and outlive its subscriber. Keep few, seven at most.
+/// A borrowed message in shared memory: nothing is copied, and its publisher does not overwrite it.
+/// It may be moved to another thread, and may outlive its subscriber. Keep few, seven at most.
 template <class T, bool = is_framed_v<T>>
 class Borrow {
   public:
@@ -53,8 +53,8 @@ class Borrow {
     detail::Sample sample_;
 };
 
-/// The same of a message with a length of its own. What the header says about the data is what the
-/// sender wrote: compare it with `data().size()` before use.
+/// A borrowed message with a variable length. The sizes in the header were written by the sender:
+/// compare them with `data().size()` before use.
 template <class T>
 class Borrow<T, true> {
   public:
@@ -78,14 +78,14 @@ class Borrow<T, true> {
     detail::Sample sample_;
 };
 
-/// The receiving end of a topic. One thread at a time; may be moved to another.
+/// Receives messages from a topic. Only one thread at a time may use it; it can change threads.
 template <class T>
 class Subscriber {
     static_assert(detail::check_message<T>());
 
   public:
-    /// Opens the topic to receive what is published from now on, and its history if it has one.
-    /// Creates it if it is not there. 10 to 500 us.
+    /// Opens the topic to receive messages that are published from now on, and its history if it
+    /// has one. Creates the topic if it does not exist. Takes 10 to 500 us.
     static std::optional<Subscriber> open(Name topic, const Options &options,
                                           std::error_code &error) noexcept {
         horus_subscriber_t raw{};
@@ -95,47 +95,48 @@ class Subscriber {
         return std::nullopt;
     }
 
-    /// Copies the next message to `out`, oldest first. False if there is none, or by an error;
-    /// then `out` holds unspecified bytes. Never blocks: some 10 ns and the copy.
+    /// Copies the next message to `out`, oldest first. Returns false if there is none, and after an
+    /// error; then `out` holds unspecified bytes. Never blocks; takes some 10 ns and the copy.
     bool recv(T &out, std::error_code &error) noexcept {
         return detail::done(recv_raw(out), error);
     }
-    /// The same, but waits for up to `timeout`.
+    /// Receives like `recv`, and waits up to `timeout` for a message.
     bool recv_timeout(T &out, std::chrono::nanoseconds timeout, std::error_code &error) noexcept {
         return detail::done(recv_raw(out, timeout), error);
     }
     /// Receives the newest message that was not received yet; older ones are counted as skipped.
-    /// `false` if nothing is new: a message is returned once.
+    /// Returns false if there is no new message: each one is returned only once.
     bool latest(T &out, std::error_code &error) noexcept {
         return detail::done(latest_raw(out), error);
     }
-    /// The next message where it lies: none if there is none, or by an error:
-    /// horus::Errc::not_pinnable below 4 KiB without Qos::pinnable. Never blocks.
+    /// Borrows the next message in shared memory. Returns nothing if there is none, and after an
+    /// error: horus::Errc::not_pinnable for messages below 4 KiB without Qos::pinnable. Never
+    /// blocks.
     std::optional<Borrow<T>> borrow(std::error_code &error) noexcept {
         horus_sample_t sample{};
         return borrowed(detail::done(horus_subscriber_borrow(raw(), &sample), error), sample);
     }
-    /// The same with the newest message.
+    /// Borrows the newest message, with the rules of `latest`.
     std::optional<Borrow<T>> borrow_latest(std::error_code &error) noexcept {
         horus_sample_t sample{};
         const horus_status_t status = horus_subscriber_borrow_latest(raw(), &sample);
         return borrowed(detail::done(status, error), sample);
     }
-    /// Whether it can still receive, for when nothing comes. A few nanoseconds.
+    /// Reports an error if it cannot receive any more. Takes a few nanoseconds.
     void check(std::error_code &error) const noexcept {
         (void)detail::done(horus_subscriber_check(raw()), error);
     }
-    /// How long what waits looks for a message before it sleeps. Default 10 us.
+    /// Sets the time for which waiting calls spin before they sleep. Default 10 us.
     void set_spin(std::chrono::nanoseconds spin, std::error_code &error) noexcept {
         (void)detail::done(horus_subscriber_set_spin(raw(), detail::period_ns(spin)), error);
     }
-    /// The ledger.
+    /// Returns the ledger.
     Stats stats(std::error_code &error) const noexcept {
         Stats stats = empty<Stats>();
         (void)detail::done(horus_subscriber_stats(raw(), &stats), error);
         return stats;
     }
-    /// What the subscriber can tell. 0.2 us for each end of the topic.
+    /// Returns information. Takes 0.2 us for each endpoint of the topic.
     Info info(std::error_code &error) const noexcept {
         Info info = empty<Info>();
         (void)detail::done(horus_subscriber_info(raw(), &info), error);
@@ -154,17 +155,17 @@ class Subscriber {
     }
     bool latest(T &out) { return detail::done(latest_raw(out)); }
 
-    /// A copy of the next message, if there is one.
+    /// Returns a copy of the next message, if there is one.
     std::optional<T> recv() {
         T out;
         return detail::done(recv_raw(out)) ? std::optional<T>(out) : std::nullopt;
     }
-    /// The same, but waits for up to `timeout`.
+    /// Returns a copy of the next message, and waits up to `timeout` for it.
     std::optional<T> recv_timeout(std::chrono::nanoseconds timeout) {
         T out;
         return detail::done(recv_raw(out, timeout)) ? std::optional<T>(out) : std::nullopt;
     }
-    /// A copy of the next message, as soon as there is one.
+    /// Waits for the next message, and returns a copy.
     T recv_blocking() {
         T out;
         while (!detail::done(recv_raw(out, forever))) {
@@ -213,16 +214,16 @@ class Subscriber {
         return horus_subscriber_open(topic.c_str(), &raw, &out);
     }
     horus_status_t recv_raw(T &out) noexcept {
-        static_assert(!is_framed_v<T>, "horus: borrow() what has a header and data");
+        static_assert(!is_framed_v<T>, "horus: receive a header with data by borrow()");
         return horus_subscriber_recv(raw(), &out, sizeof out, nullptr);
     }
     horus_status_t recv_raw(T &out, std::chrono::nanoseconds timeout) noexcept {
-        static_assert(!is_framed_v<T>, "horus: borrow() what has a header and data");
+        static_assert(!is_framed_v<T>, "horus: receive a header with data by borrow()");
         const std::int64_t timeout_ns = detail::timeout_ns(timeout);
         return horus_subscriber_recv_timeout(raw(), &out, sizeof out, timeout_ns, nullptr);
     }
     horus_status_t latest_raw(T &out) noexcept {
-        static_assert(!is_framed_v<T>, "horus: borrow_latest() what has a header and data");
+        static_assert(!is_framed_v<T>, "horus: receive a header with data by borrow_latest()");
         return horus_subscriber_latest(raw(), &out, sizeof out, nullptr);
     }
     static std::optional<Borrow<T>> borrowed(bool is, const horus_sample_t &sample) noexcept {

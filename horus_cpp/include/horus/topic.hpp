@@ -1,4 +1,4 @@
-// Topic<T>: both ends of a topic in one object.
+// Topic<T>: a publisher and a subscriber in one object.
 #ifndef HORUS_TOPIC_HPP
 #define HORUS_TOPIC_HPP
 
@@ -7,7 +7,7 @@
 
 namespace horus {
 
-/// Sends and receives; receives its own messages too. What Publisher and Subscriber have.
+/// Sends and receives messages; also receives its own. Has the members of Publisher and Subscriber.
 template <class T>
 class Topic : public Publisher<T>, public Subscriber<T> {
   public:
@@ -28,12 +28,12 @@ class Topic : public Publisher<T>, public Subscriber<T> {
         : Publisher<T>(topic, options), Subscriber<T>(topic, options) {}
 #endif
 
-    /// What the topic can tell, as its receiving end sees it.
+    /// Returns the information of its subscriber.
     using Subscriber<T>::info;
 
     Publisher<T> &publisher() noexcept { return *this; }
     Subscriber<T> &subscriber() noexcept { return *this; }
-    /// For a wait set, among others.
+    /// Returns its subscriber, for instance for a wait set.
     const Subscriber<T> &subscriber() const noexcept { return *this; }
 
     void raw() const = delete;

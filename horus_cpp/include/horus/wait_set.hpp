@@ -8,7 +8,7 @@
 
 namespace horus {
 
-/// Why something in a wait set is ready.
+/// The reason for which an entry of a wait set is ready.
 enum class Reason : std::int32_t {
     message = HORUS_READY_MESSAGE,
     deadline_missed = HORUS_READY_DEADLINE_MISSED,
@@ -16,19 +16,19 @@ enum class Reason : std::int32_t {
     closed = HORUS_READY_CLOSED,
 };
 
-/// Something in a wait set that is ready.
+/// A ready entry of a wait set.
 class Ready {
   public:
     Ready() noexcept = default;
 
-    /// What `add` returned.
+    /// Returns the key that `add` returned.
     std::uint64_t key() const noexcept { return raw_.key; }
     Reason reason() const noexcept { return static_cast<Reason>(raw_.reason); }
-    /// Of Reason::deadline_missed: how long no message was published.
+    /// For Reason::deadline_missed: returns the time without a message.
     std::chrono::nanoseconds silent() const noexcept {
         return std::chrono::nanoseconds(static_cast<std::int64_t>(raw_.silent_ns));
     }
-    /// Of Reason::timer: periods that were over before and not reported.
+    /// For Reason::timer: returns the number of earlier periods that were not reported.
     std::uint64_t missed() const noexcept { return raw_.missed; }
 
   private:
@@ -38,7 +38,7 @@ class Ready {
 };
 static_assert(sizeof(Ready) == sizeof(horus_ready_t) && std::is_standard_layout_v<Ready>);
 
-/// What is ready after a wait; none if the time was over. `for (const auto &ready : set.wait())`.
+/// The ready entries after a wait; empty after a timeout. `for (const auto &ready : set.wait())`.
 class ReadyList {
   public:
     const Ready *begin() const noexcept { return all_.data(); }
@@ -49,13 +49,13 @@ class ReadyList {
   private:
     friend class WaitSet;
 
-    // WHY no more: what has no room comes with the next wait, and this lies on the stack.
+    // WHY not more: the array is on the stack, and the next wait returns the other entries.
     std::array<Ready, 16> all_;
     std::size_t count_ = 0;
 };
 
-/// Topics, deadlines and timers to wait for. It owns none of the subscribers, which are used as
-/// ever between waits. One thread at a time.
+/// Waits for many topics, deadlines and timers. It does not own the subscribers, which can be used
+/// as usual between waits. Only one thread at a time may use it.
 class WaitSet {
   public:
     static std::optional<WaitSet> open(std::error_code &error) noexcept {
@@ -65,8 +65,8 @@ class WaitSet {
         }
         return std::nullopt;
     }
-    /// Adds a topic: ready when there is something to receive, and, if `silent_max` is not 0,
-    /// whenever nothing was published for that long. Returns a key, which is never 0.
+    /// Adds a topic. It is ready when it has an unread message and, if `silent_max` is not 0,
+    /// whenever no message was published for that time. Returns a key, which is never 0.
     template <class T>
     std::uint64_t add(const Subscriber<T> &subscriber, std::chrono::nanoseconds silent_max,
                       std::error_code &error) noexcept {
@@ -74,19 +74,19 @@ class WaitSet {
         (void)detail::done(add_raw(subscriber.raw(), silent_max, key), error);
         return key;
     }
-    /// Adds a timer: ready every `period` from now on. Its phase stays, however late a wait is.
+    /// Adds a timer that is ready every `period` from now on. A late wait does not shift its phase.
     std::uint64_t add_interval(std::chrono::nanoseconds period, std::error_code &error) noexcept {
         std::uint64_t key = 0;
         const std::uint64_t period_ns = detail::period_ns(period);
         (void)detail::done(horus_wait_set_add_interval(raw(), period_ns, &key), error);
         return key;
     }
-    /// Takes a topic or a timer out.
+    /// Removes a topic or a timer.
     void remove(std::uint64_t key, std::error_code &error) noexcept {
         (void)detail::done(horus_wait_set_remove(raw(), key), error);
     }
-    /// Waits until something is ready, for up to `timeout`. A topic with unread messages is ready
-    /// again and again. Blocks, asleep after a short spin.
+    /// Waits up to `timeout` until an entry is ready. A topic with unread messages is ready in each
+    /// call. Blocks: spins briefly, then sleeps.
     ReadyList wait(std::chrono::nanoseconds timeout, std::error_code &error) noexcept {
         ReadyList list;
         if (!detail::done(wait_raw(timeout, list), error)) {

@@ -61,8 +61,8 @@ const Thrown what_is_thrown[] = {
     {"std::bad_alloc", [] { throw std::bad_alloc(); }},
     {"the int 42 was thrown", [] { throw 42; }},
     {"only text", [] { throw "only text"; }},
-    {"something that is no std::exception was thrown", [] { throw NoException{}; }},
-    {"something that is no std::exception was thrown", [] { throw std::string("a string"); }},
+    {"an object that is not a std::exception was thrown", [] { throw NoException{}; }},
+    {"an object that is not a std::exception was thrown", [] { throw std::string("a string"); }},
 };
 
 enum class Executor { main, rate, compute, event };
