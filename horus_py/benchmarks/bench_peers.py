@@ -1,4 +1,4 @@
-"""The other processes of a benchmark: `python bench_peers.py ROLE CPU ARGUMENT…`."""
+"""The peer processes of a benchmark: `python bench_peers.py ROLE CPU ARGUMENT…`."""
 
 import json
 import os
@@ -7,19 +7,19 @@ import time
 
 import horus
 
-# Without a message for so long, something is wrong.
+# The longest time without a message, in seconds; after it, a peer fails.
 PATIENCE_S = 60
 
 
 def made(kind):
-    """A topic's type, and a message of it: of a class of messages by name, or of anything."""
+    """Returns the type of a topic and a message, for the name of a message class or for dicts."""
     if kind.startswith("{"):
         return (), json.loads(kind)
     return (getattr(horus, kind),), getattr(horus, kind)()
 
 
 def polled(recv):
-    """The next message, without sleeping."""
+    """Returns the next message; polls without sleeping."""
     end = time.monotonic() + PATIENCE_S
     while True:
         for _ in range(100_000):
@@ -31,7 +31,7 @@ def polled(recv):
 
 
 def echo(kind, how):
-    """Sends back what it receives, as soon as it is there: until `stop` is sent."""
+    """Sends each received message back at once, until `stop` is sent."""
     types, _ = made(kind)
     subscriber = horus.Subscriber("there", *types)
     publisher = horus.Publisher("back", *types)
@@ -48,7 +48,7 @@ def echo(kind, how):
 
 
 def produce(kind, count):
-    """Sends so many messages as fast as there is room for them, when `go` is sent."""
+    """Sends `count` messages as fast as there is room, after `go` is sent."""
     types, message = made(kind)
     publisher = horus.Publisher("stream", *types)
     go = horus.Subscriber("go", horus.CmdVel)
@@ -65,7 +65,7 @@ def produce(kind, count):
 
 
 def consume(kind, count):
-    """Receives so many messages; says when it had them all, and how many were lost."""
+    """Receives `count` messages; prints the time of the last one, and the number lost."""
     types, _ = made(kind)
     subscriber = horus.Subscriber("stream", *types)
     print("ready", flush=True)

@@ -1,6 +1,6 @@
-"""Results: what was sampled, the machine that made it, goals, and how all of it is written.
+"""Results: samples, the machine, goals, and their output formats.
 
-The JSON has the shape of the one that the Rust benchmarks write (`horus_benchmarks/src/report/rows.rs`).
+The JSON has the format of the Rust benchmarks (`horus_benchmarks/src/report/rows.rs`).
 """
 
 import csv
@@ -21,9 +21,9 @@ import numpy
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 UNKNOWN = "unknown"
-# Load average above which other work disturbs the figures.
+# Load average above which other work affects the results.
 LOAD_MAX = 0.5
-# What the hypervisor may take of the CPUs without a word, in percent.
+# CPU time that the hypervisor may take without a warning, in percent.
 STEAL_PERCENT_MAX = 1.0
 SHARES = {
     "p1": 0.01,
@@ -40,7 +40,7 @@ SHARES = {
 
 
 def percentiles(samples):
-    """Of all samples, none removed, in nanoseconds; a share is what that part does not exceed."""
+    """Returns percentiles, extremes and mean of all samples, in nanoseconds; none is removed."""
     ordered = numpy.sort(numpy.asarray(samples, dtype=numpy.int64))
     last = len(ordered) - 1
     found = {
@@ -52,29 +52,29 @@ def percentiles(samples):
 
 @dataclasses.dataclass
 class Row:
-    """One result. What does not apply is absent."""
+    """One result. Fields that do not apply are absent."""
 
     id: str
     sent: int
     received: int
-    # Percentiles of samples that were timed one by one; the timer's overhead is part of them.
+    # Percentiles of samples that were timed one by one, including the timer's overhead.
     ns: dict | None = None
-    # Means of untimed loops, one of each round.
+    # Means of untimed loops, one per round.
     loops: list = dataclasses.field(default_factory=list)
-    # The same by the processor time of the thread.
+    # The same by the CPU time of the thread.
     cpu_loops: list = dataclasses.field(default_factory=list)
     msgs_per_s: float | None = None
-    # What only some rows have.
+    # Fields that only some rows have.
     figures: dict = dataclasses.field(default_factory=dict)
 
     @property
     def mean_ns(self):
-        """The median over the rounds of the mean of an untimed loop."""
+        """Returns the median over the rounds of the means of an untimed loop."""
         return statistics.median(self.loops) if self.loops else None
 
     @property
     def cpu_ns(self):
-        """The same by the processor time of the thread: what others took is not in it."""
+        """Returns the same by the CPU time of the thread, which excludes other threads."""
         return statistics.median(self.cpu_loops) if self.cpu_loops else None
 
     def as_json(self):
@@ -97,14 +97,14 @@ class Row:
 
 @dataclasses.dataclass
 class Goal:
-    """What the project wants of a row. A goal that is missed is no error."""
+    """A goal of the project for a row. A missed goal is not an error."""
 
     id: str
     limit: float
-    # Of all rows: what is held against the limit, in the unit of it; and by processor time.
+    # Computes from all rows the value to compare with the limit, and the same by CPU time.
     measured: object
     unit: str = "ns"
-    # At least, instead of at most.
+    # True: the limit is a minimum. False: it is a maximum.
     is_least: bool = False
 
     def verdict(self, rows):
@@ -144,18 +144,18 @@ class Report:
         }
 
     def push(self, row, basis):
-        """Adds a row, and says how it was measured."""
+        """Adds a row, and how it was measured."""
         self.rows.append(row)
         self.settings["basis"][row.id] = basis
         print(f"  {line(row)}", flush=True)
 
     def lacks(self, row_id, why):
-        """What could not be measured, and why."""
+        """Records a row that could not be measured, with the reason."""
         self.absent[row_id] = str(why)
         print(f"  {row_id:<44} not measured: {why}", flush=True)
 
     def judge(self, goals):
-        """Holds the rows against the goals, and shows the verdicts."""
+        """Compares the rows with the goals, and prints the verdicts."""
         rows = {row.id: row for row in self.rows}
         verdicts = [verdict for goal in goals if (verdict := goal.verdict(rows)) is not None]
         self.settings["goals"] = verdicts
@@ -164,7 +164,7 @@ class Report:
         table(head, [list(one.values()) for one in verdicts])
 
     def note_steal(self):
-        """Notes what the hypervisor took of the pinned CPUs since the start, and says so."""
+        """Records and prints the CPU time that the hypervisor took from the pinned CPUs."""
         now = cpu_times(self.machine["pinned"].values())
         all_time, stolen = (after - before for after, before in zip(now, self.began, strict=True))
         percent = round(100 * stolen / all_time, 2) if all_time else 0.0
@@ -200,7 +200,7 @@ class Report:
 
 
 def line(row):
-    """A row for people."""
+    """Returns a row as text for people."""
     text = f"{row.id:<44}"
     if row.ns is not None:
         names = ("p50", "p95", "p99", "p99_9", "max")
@@ -229,16 +229,16 @@ def table(head, rows):
 
 
 def cpu_times(cpus):
-    """All time of these CPUs, and what of it the hypervisor took, in the kernel's ticks."""
+    """Returns all time of these CPUs, and the part taken by the hypervisor, in kernel ticks."""
     names = {f"cpu{cpu}" for cpu in cpus}
     lines = [line.split() for line in read("/proc/stat").splitlines()]
-    # user nice system idle iowait irq softirq steal; what follows is part of user time.
+    # user nice system idle iowait irq softirq steal; the other fields are part of user time.
     times = [[int(word) for word in words[1:9]] for words in lines if words[0] in names]
     return sum(map(sum, times)), sum(time[7] for time in times)
 
 
 def machine(pinned):
-    """The machine, the build, and the state that both are in."""
+    """Returns the machine, the build, and their state."""
     cpuinfo = read("/proc/cpuinfo")
     models = [text.split(":")[1] for text in cpuinfo.splitlines() if text.startswith("model name")]
     found = {
@@ -267,10 +267,10 @@ def machine(pinned):
     if virtual:
         found["hypervisor"] = read("/sys/class/dmi/id/sys_vendor") or UNKNOWN
     warnings = [
-        (pinned[0] == pinned[1], "one CPU for both ends: oversubscribed"),
+        (pinned[0] == pinned[1], "one CPU for both sides: oversubscribed"),
         (
             found["load_average"] > LOAD_MAX,
-            f"load average {found['load_average']:.2f}: other work disturbs the figures",
+            f"load average {found['load_average']:.2f}: other work affects the results",
         ),
         (virtual, "virtual machine: CPUs may be shared, the tail is not representative"),
     ]
@@ -279,7 +279,7 @@ def machine(pinned):
 
 
 def timer_overhead_ns():
-    """The median interval with nothing in it."""
+    """Returns the median of empty timed intervals."""
     clock = time.perf_counter_ns
     samples = []
     for _ in range(10_000):
@@ -289,7 +289,7 @@ def timer_overhead_ns():
 
 
 def commit():
-    """The commit of the sources, `-dirty` if they were changed."""
+    """Returns the commit of the sources, with `-dirty` if they were changed."""
     found = output("git", "-C", ROOT, "rev-parse", "--short=12", "HEAD")
     if not found:
         return UNKNOWN
@@ -313,7 +313,7 @@ def read(path):
 
 
 def listed(text):
-    """The numbers of a list as the kernel writes it: `0,2-3`."""
+    """Returns the numbers of a list in the kernel's format, such as `0,2-3`."""
     numbers = []
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")

@@ -1,21 +1,21 @@
-"""Operations in loops that nothing else is in, and timed one by one."""
+"""Sampling: operations in bare loops, and timed one by one."""
 
 import itertools
 import time
 
-# Operations of an untimed loop, and of a round timed one by one.
+# The number of operations of an untimed loop, and of those timed one by one in a round.
 LOOP = 10_000
 SINGLE = 2_000
-# Rounds at least; each has both, so that what disturbs one disturbs the other.
+# The minimum number of rounds. Each has both kinds, so that disturbances affect both.
 ROUNDS_MIN = 5
 
 clock = time.perf_counter_ns
-# What the thread itself has had of a processor: not what others took meanwhile.
+# The CPU time of the thread, which excludes other threads.
 cpu_clock = time.thread_time_ns
 
 
 class Calls:
-    """A call without arguments, again and again."""
+    """Repeats a call without arguments."""
 
     def __init__(self, call, check=None):
         self.call = call
@@ -41,7 +41,7 @@ class Calls:
 
 
 class Views:
-    """A call with one argument, again and again."""
+    """Repeats a call with one argument."""
 
     def __init__(self, call, argument, check=None):
         self.call = call
@@ -68,7 +68,7 @@ class Views:
 
 
 class Exchanges:
-    """A message sent and received in one thread, again and again."""
+    """Repeats sending and receiving a message in one thread."""
 
     def __init__(self, topic, message, check):
         self.topic = topic
@@ -96,13 +96,13 @@ class Exchanges:
 
 
 class Measured:
-    """What came of many operations."""
+    """The samples of many operations."""
 
     def __init__(self, operations, seconds):
-        """Rounds of an untimed loop and of single operations, for so long."""
+        """Runs rounds of an untimed loop and of single operations for `duration` seconds."""
         end = clock() + int(seconds * 1e9)
         probe_ns = operations.loop(100)[1] / 100
-        # WHY: slow operations have shorter rounds, but as many.
+        # WHY: slow operations have shorter rounds, but the same number of rounds.
         share_ns = seconds * 1e9 / ROUNDS_MIN / 2
         loop = max(100, min(LOOP, int(share_ns / max(probe_ns, 1))))
         self.count = 100

@@ -1,4 +1,4 @@
-"""What is measured, section by section. Each adds its rows to a report."""
+"""The sections of the benchmark. Each adds its rows to a report."""
 
 import contextlib
 import itertools
@@ -27,7 +27,7 @@ TICK_HZ = 10_000
 
 
 def mean(row_id):
-    """The mean of an untimed loop of a row, and its processor time."""
+    """Returns a function for the mean of the untimed loop of a row, and its CPU time."""
 
     def of(rows):
         return (rows[row_id].mean_ns, rows[row_id].cpu_ns) if row_id in rows else None
@@ -36,7 +36,7 @@ def mean(row_id):
 
 
 def minus(row_id, baseline):
-    """By how much that is more than that of another row."""
+    """Returns a function for the difference of the means of two rows."""
 
     def of(rows):
         if row_id not in rows or baseline not in rows:
@@ -48,7 +48,7 @@ def minus(row_id, baseline):
 
 
 def rate(row_id):
-    """How often a node had its turn in a second."""
+    """Returns a function for the number of ticks per second of a row."""
     return lambda rows: (rows[row_id].figures["achieved_hz"], None) if row_id in rows else None
 
 
@@ -59,12 +59,12 @@ def row_of(row_id, measured):
 
 
 def add(report, row_id, operations, seconds, basis=BOTH):
-    """Measures operations that all succeed, or raise."""
+    """Measures operations, which raise if they fail."""
     report.push(row_of(row_id, Measured(operations, seconds)), basis)
 
 
 def exchange(report, row_id, types, message, seconds):
-    """A message sent and received in one thread; all that came is held against what was sent."""
+    """Measures a message sent and received in one thread; compares all received messages."""
 
     def check(received):
         if received != message:
@@ -79,7 +79,7 @@ def exchange(report, row_id, types, message, seconds):
 
 
 def typed(report, seconds):
-    """Messages of a class, sent and received in one thread."""
+    """Measures messages of a class, sent and received in one thread."""
     messages = [
         horus.CmdVel(linear=0.5, angular=0.25),
         horus.Pose2D(x=1.0, y=2.0, theta=0.5),
@@ -91,7 +91,7 @@ def typed(report, seconds):
         exchange(report, f"python/typed/{kind.__name__}", (kind,), message, seconds)
 
 
-# Those of the reference page.
+# The dicts of the reference page.
 DICTS = {
     "1_key": {"v": 1.0},
     "4_keys": {"x": 1.0, "y": 2.0, "z": 3.0, "w": 4.0},
@@ -100,7 +100,7 @@ DICTS = {
 
 
 def generic(report, seconds):
-    """Dictionaries, sent and received in one thread."""
+    """Measures dicts, sent and received in one thread."""
     for name, message in DICTS.items():
         row_id = f"python/generic/{name}"
         try:
@@ -110,10 +110,10 @@ def generic(report, seconds):
 
 
 def image(report, seconds):
-    """Views of an image in shared memory, and copies of it."""
+    """Measures views of an image in shared memory, and copies of it."""
     array = numpy.arange(numpy.prod(SHAPE), dtype=numpy.uint32).astype(numpy.uint8).reshape(SHAPE)
     baseline = "python/image/baseline"
-    # The cheapest of numpy's own, though it has neither the shape nor the type.
+    # The cheapest view of numpy, although it has neither the shape nor the type.
     flat = memoryview(array.reshape(-1))
     add(report, f"{baseline}/numpy_frombuffer", Views(numpy.frombuffer, flat), seconds)
     add(report, f"{baseline}/numpy_asarray", Views(numpy.asarray, memoryview(array)), seconds)
@@ -142,14 +142,14 @@ def image(report, seconds):
 
 @contextlib.contextmanager
 def received_image(array):
-    """An image that came through a topic and lies there."""
+    """Returns an image that was received through a topic, in shared memory."""
     with horus.Topic("bench/image", horus.Image) as topic:
         topic.send(horus.Image(array))
         yield topic.recv()
 
 
 def attribution(report, seconds):
-    """What of it is Python, and what the call into Rust."""
+    """Measures the share of Python, and that of the call into Rust."""
     message = horus.CmdVel(linear=0.5)
     with horus.Topic("bench/ffi", horus.CmdVel) as topic:
         empty = horus.Subscriber("bench/ffi_empty", horus.CmdVel)
@@ -170,7 +170,7 @@ def attribution(report, seconds):
 
 
 def compare_with_rust(report):
-    """The same in Rust, if its report is given."""
+    """Adds the same rows of Rust, if its report is given."""
     path = report.settings["rust"]
     if path is None:
         report.lacks("rust/typed", "give --rust all_paths_latency.json")
@@ -204,7 +204,7 @@ def started(name, nodes):
 
 
 def scheduler(report, seconds):
-    """Ticks: Rust to Python and back, and a node of 10 kHz with its worst second."""
+    """Measures ticks from Rust to Python and back, and a node of 10 kHz with its worst second."""
     argument = object()
     add(report, "python/tick/call_of_the_function", Views(nothing, argument), seconds)
     for nodes in (0, 1, 10):
@@ -216,7 +216,7 @@ def scheduler(report, seconds):
 
 
 def stolen_in_seconds(cpu, begin, stolen, stop):
-    """Notes, at the end of each second after `begin`, what was stolen of a CPU in it."""
+    """Records, at the end of each second after `begin`, the stolen time of a CPU in it."""
     _, last = cpu_times([cpu])
     for second in itertools.count(1):
         if stop.wait(begin / 1e9 + second - time.monotonic()):
@@ -227,17 +227,17 @@ def stolen_in_seconds(cpu, begin, stolen, stop):
 
 
 def quiet_seconds(whole, stolen):
-    """The ticks of seconds in which, and right before and after which, nothing was stolen.
+    """Returns the ticks of the seconds without stolen time in them and in both neighbours.
 
-    WHY three: the kernel counts in hundredths of a second, and says a part of one later.
+    WHY three: the kernel counts in hundredths of a second, and reports a part of one later.
     """
     triples = zip(stolen, stolen[1:], stolen[2:])
-    # The first second is not whole, and not in `whole`.
+    # The first second is incomplete, and not in `whole`.
     return [ticks for ticks, three in zip(whole, triples) if not any(three)]
 
 
 def at_rate(report, seconds, stay_awake):
-    """A node of 10 kHz on a thread of its own, on the far CPU."""
+    """Measures a node of 10 kHz on a thread of its own, on the far CPU."""
     clock = time.monotonic_ns
     per_second = [0] * (int(seconds) + 2)
     begin = clock()
@@ -246,7 +246,7 @@ def at_rate(report, seconds, stay_awake):
         per_second[(clock() - begin) // 1_000_000_000] += 1
 
     cpu = report.machine["pinned"]["far"]
-    # WHY a priority: as a robot has it; what the system refuses stands in the row.
+    # WHY a priority: robots use one. The row lists what the system refused.
     node = horus.Node("fast", tick=tick, rate=TICK_HZ, priority=80, core=cpu, stay_awake=stay_awake)
     begin, stolen, stop = clock(), [], threading.Event()
     watch = threading.Thread(target=stolen_in_seconds, args=(cpu, begin, stolen, stop))
@@ -257,7 +257,7 @@ def at_rate(report, seconds, stay_awake):
         stop.set()
         watch.join()
     figures, refused = run.node("fast").metrics, run.node("fast").refused
-    # The first and the last second are not whole.
+    # The first and the last second are incomplete.
     whole = per_second[1 : int(seconds)]
     due = figures.ticks + figures.skipped_ticks
     row = Row(f"python/tick/10kHz{'/awake' if stay_awake else ''}", due, figures.ticks)
@@ -273,7 +273,7 @@ def at_rate(report, seconds, stay_awake):
         row.figures["refused"] = refused
     report.push(row, "ticks in whole seconds; lateness and duration within a factor of two")
     if ticks := quiet_seconds(whole, stolen):
-        # A turn of the second before may come in it.
+        # A late tick of the previous second may fall into it.
         due = max(len(ticks) * TICK_HZ, sum(ticks))
         part = Row(f"{row.id}/quiet", due, sum(ticks))
         part.figures = {
@@ -286,7 +286,7 @@ def at_rate(report, seconds, stay_awake):
 
 
 class Peer:
-    """Another process of a benchmark."""
+    """A peer process of a benchmark."""
 
     def __init__(self, role, cpu, *arguments):
         command = [sys.executable, PEERS, role, str(cpu), *map(str, arguments)]
@@ -323,7 +323,7 @@ def on_cpu(cpu):
 
 
 def cross_process(report, seconds):
-    """There and back between two processes, halved; polling, and asleep until a message comes."""
+    """Measures half a round trip between two processes, polling and blocking."""
     near, far = report.machine["pinned"].values()
     kinds = ["CmdVel", "Imu", json.dumps(DICTS["4_keys"])]
     for kind, how in [(kind, "polled") for kind in kinds] + [("CmdVel", "blocking")]:
@@ -336,7 +336,7 @@ def cross_process(report, seconds):
             report.lacks(row_id, error)
             continue
         if how == "blocking":
-            # WHY: it would otherwise look for a message before it sleeps, and find one.
+            # WHY: otherwise it would spin before it sleeps, and find a message.
             ends[1].set_spin(0.0)
         stop = horus.Publisher("stop", horus.CmdVel)
         with ends[0] as publisher, ends[1] as subscriber, Peer("echo", far, kind, how):
@@ -352,7 +352,7 @@ def round_trips(row_id, publisher, subscriber, message, how, seconds):
     clock = time.perf_counter_ns
     send, recv = publisher.send, subscriber.recv
     samples = []
-    # WHY fewer: on a machine that has one CPU for both, each takes a slice of the kernel.
+    # WHY fewer: with one CPU for both, each round trip takes a time slice of the kernel.
     warm_up = 200 if seconds >= 0.5 else 20
     end = clock() + int(seconds * 1e9)
     while clock() < end or len(samples) < 2 * warm_up:
@@ -367,7 +367,7 @@ def round_trips(row_id, publisher, subscriber, message, how, seconds):
 
 
 def streams(report, seconds):
-    """Producers and consumers in processes of their own, as fast as it goes, nothing lost."""
+    """Measures producers and consumers in separate processes, at full speed, without loss."""
     near, far = report.machine["pinned"].values()
     count = max(2_000, int(200_000 * seconds))
     for producers in (1, 2):
@@ -394,7 +394,7 @@ def streams(report, seconds):
 
 
 def fan_out(report, count, near, far):
-    """One producer, two consumers, each of which gets every message."""
+    """Measures one producer and two consumers, each of which gets every message."""
     message = horus.CmdVel()
     with contextlib.ExitStack() as stack:
         enter = stack.enter_context

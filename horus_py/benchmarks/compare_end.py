@@ -1,10 +1,10 @@
-"""One contestant of `compare_peers.py`, in its own environment: measures what it is told.
+"""One package of `compare_peers.py`, in its own environment. It measures on command.
 
-Says what it can do and what not, and why; then answers each line, a row and a number of operations,
-with the nanoseconds of one operation: by the clock, and by the processor time of the thread. For
-rows of rates it is the time of a tick. Each answer says under which conditions that was: whoever
-measures is on the first CPU, and the thread that ticks at a rate on the last one, with a priority,
-which its first tick asks for. So they are the same for all, whatever a package offers by itself.
+It first prints which rows it can measure, and the reasons for the others. Then it answers each line
+(a row and a number of operations) with the nanoseconds per operation: by the clock, and by the CPU
+time of the thread. For rows of rates, this is the time of a tick. Each answer includes the
+conditions. The measuring thread is on the first CPU. The thread that ticks at a rate is on the last
+CPU, with a priority that its first tick requests. So the conditions are equal for all packages.
 """
 
 import contextlib
@@ -28,15 +28,15 @@ DICTS = {
     "50_keys": {f"key_{number}": number * 1.5 for number in range(50)},
 }
 TICK_HZ = 10_000
-# Of the thread that runs a node at a rate, by SCHED_FIFO, if the system grants it.
+# The SCHED_FIFO priority of the thread that runs a node at a rate, if the system grants it.
 PRIORITY = 80
 POLICIES = {os.SCHED_OTHER: "other", os.SCHED_FIFO: "fifo", os.SCHED_RR: "rr"}
-# Round trips before those that are timed.
+# The number of untimed round trips for warm-up.
 WARM_UP = 200
 
 
 class Absent(Exception):
-    """What a package does not have."""
+    """The package lacks this feature."""
 
 
 def expect(received, wanted):
@@ -45,7 +45,7 @@ def expect(received, wanted):
 
 
 class RoundTrips:
-    """A message there and back, by an end that polls in another process: halved."""
+    """Half a round trip to a polling peer in another process."""
 
     def __init__(self, contestant, send, recv):
         self.send, self.recv = send, recv
@@ -57,14 +57,14 @@ class RoundTrips:
         self.stop()
 
     def stop(self):
-        """Stops the other end. WHY: those of all contestants poll on one CPU."""
+        """Stops the peer. WHY: the peers of all packages poll on one CPU."""
         self.process.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
 
     def loop(self, times):
         self.process.send_signal(signal.SIGCONT)
         with on_cpu(0):
-            # WHY: it takes its time until the other end runs again.
+            # WHY: it takes a while until the peer runs again.
             self.round_trips(WARM_UP)
             taken = self.round_trips(times)
         self.stop()
@@ -86,7 +86,7 @@ class RoundTrips:
 
 @contextlib.contextmanager
 def on_cpu(index):
-    """On one of the CPUs that there are: 0 is the first, -1 the last."""
+    """Pins to one of the available CPUs: 0 is the first, -1 the last."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, [sorted(before)[index]])
     try:
@@ -96,14 +96,14 @@ def on_cpu(index):
 
 
 def prioritize(cpu):
-    """Gives the calling thread this CPU and, unless that is refused, the priority."""
+    """Pins the calling thread to this CPU and sets the priority, unless it is refused."""
     os.sched_setaffinity(0, [cpu])
     with contextlib.suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
 
 
 def conditions():
-    """What the calling thread may use, and how it is scheduled."""
+    """Returns the CPUs and the scheduling of the calling thread."""
     policy = os.sched_getscheduler(0)
     return {
         "cpus": sorted(os.sched_getaffinity(0)),
@@ -113,7 +113,7 @@ def conditions():
 
 
 def polled(recv):
-    """Receives, looking again and again."""
+    """Receives by polling."""
     end = time.monotonic() + PATIENCE_S
     while True:
         for _ in range(100_000):
@@ -125,12 +125,12 @@ def polled(recv):
 
 
 class Rate:
-    """A node of 10 kHz: the time from tick to tick."""
+    """Measures the time from tick to tick of a node of 10 kHz."""
 
     def __init__(self, run):
-        # Runs a node for some seconds, whose tick is the function that is handed over.
+        # Runs a node for some seconds, with the given function as its tick.
         self.run = run
-        # Of the thread that ticked last.
+        # The conditions of the thread that ticked last.
         self.conditions = None
 
     def loop(self, times):
@@ -139,21 +139,21 @@ class Rate:
         def tick(_):
             nonlocal ticks
             if ticks == 0:
-                # WHY here: threads that watch the one that ticks must not wait behind it.
+                # WHY here: threads that monitor the ticking one must not wait for its CPU.
                 prioritize(last)
                 self.conditions = conditions()
             ticks += 1
 
         with on_cpu(0):
             self.run(tick, times / TICK_HZ)
-            # Some packages tick in the thread that calls.
+            # Some packages tick in the calling thread.
             os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
         ns = times / TICK_HZ * 1e9 * times / max(ticks, 1)
         return ns, ns
 
 
 class Ours:
-    """horus of this repository."""
+    """The package of this repository."""
 
     name = "horus"
 
@@ -207,7 +207,7 @@ class Ours:
 
 
 class HorusRobotics(Ours):
-    """horus-robotics, which is imported by the same name."""
+    """horus-robotics, which has the same import name."""
 
     name = "horus-robotics"
 
@@ -229,7 +229,7 @@ class HorusRobotics(Ours):
         return image
 
     def tick_once(self):
-        raise Absent("its tick_once waits until the node is due: no call can be timed by it")
+        raise Absent("its tick_once waits until the node is due, so it cannot time a call")
 
     def rate(self, tick, seconds):
         self.horus.run(self.horus.Node("fast", tick=tick, rate=TICK_HZ), duration=seconds)
@@ -243,7 +243,7 @@ class HorusRobotics(Ours):
 
 
 class CmdVel(ctypes.Structure):
-    """The same 16 bytes."""
+    """A message of the same 16 bytes."""
 
     _fields_ = (
         ("timestamp_ns", ctypes.c_uint64),
@@ -253,13 +253,13 @@ class CmdVel(ctypes.Structure):
 
 
 class Imu(ctypes.Structure):
-    """The same 304 bytes."""
+    """A message of the same 304 bytes."""
 
     _fields_ = (("timestamp_ns", ctypes.c_uint64), ("values", ctypes.c_double * 37))
 
 
 class Iceoryx2:
-    """iceoryx2: structures of ctypes, as its examples have them."""
+    """iceoryx2, with ctypes structures as in its examples."""
 
     name = "iceoryx2"
 
@@ -290,7 +290,7 @@ class Iceoryx2:
         subscriber = service.subscriber_builder().create()
 
         class Topic:
-            """Both ends."""
+            """A publisher and a subscriber."""
 
             send = publisher.send_copy
 
@@ -325,7 +325,7 @@ CONTESTANTS = {kind.name: kind for kind in (Ours, HorusRobotics, Iceoryx2)}
 
 
 def rows(contestant):
-    """What is measured: row by row, what makes the operations."""
+    """Returns, for each row, the function that makes its operations."""
 
     def round_trips():
         return RoundTrips(contestant.name, *contestant.ends("there", "back"))
@@ -338,13 +338,13 @@ def rows(contestant):
         "image/from_dlpack": lambda: Views(numpy.from_dlpack, contestant.dlpack()),
         "tick/tick_once": contestant.tick_once,
         "cross_process/CmdVel": round_trips,
-        # WHY last, and not tried before: what some packages ask of the system for it stays.
+        # WHY last: some packages change the process for it, and do not undo this.
         "tick/10kHz": contestant.rated,
     }
 
 
 def echo(contestant):
-    """Sends back what comes, until the other process has closed its pipe."""
+    """Sends each received message back, until the other process has closed its pipe."""
     send, recv = contestant.ends("back", "there")
     print("ready", flush=True)
     with on_cpu(-1):
@@ -355,7 +355,7 @@ def echo(contestant):
 
 
 def measure(operations, row, times):
-    """So many operations of a row: nanoseconds of one of them, and the conditions."""
+    """Measures `count` operations of a row: nanoseconds per operation, and the conditions."""
     operation, times = operations[row], int(times)
     if isinstance(operation, Rate):
         time_ns, cpu_ns = operation.loop(times)
@@ -368,7 +368,7 @@ def measure(operations, row, times):
 
 
 def machine():
-    """The machine and the commit, as records have them. Only our own package can say that."""
+    """Returns the machine and the commit, as in records. Only horus can do this."""
     import bench_report
 
     cpus = sorted(os.sched_getaffinity(0))
@@ -383,7 +383,7 @@ def main():
     if sys.argv[2:] == ["echo"]:
         echo(contestant)
         return
-    # WHY: what some packages print would come among the answers.
+    # WHY: the output of some packages would mix with the answers.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     operations, absent = {}, {}

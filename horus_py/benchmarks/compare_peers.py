@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""horus beside horus-robotics and iceoryx2 from PyPI: the same rows, in rounds that take turns.
+"""Compares horus with horus-robotics and iceoryx2 from PyPI: the same rows, in alternating rounds.
 
     python3 horus_py/benchmarks/compare_peers.py
 
-Makes a virtual environment for each of the three below `target/peers`, for two packages are
-imported by one name. All run at the same time, but only one works at a time, on the same CPU and with
-the same priority: what each had is recorded. A ratio is that of two times of one round, the median
-over the rounds: above 1, horus is faster. What a package cannot do is said.
+It makes a virtual environment for each of the three below `target/peers`, because two packages have
+the same import name. All processes run at the same time, but only one works at a time, on the same
+CPU and with the same priority; the record has the conditions of each. A ratio divides two times of
+one round, and is the median over the rounds. Above 1, horus is faster. Rows that a package cannot
+run are listed with the reason.
 """
 
 import argparse
@@ -28,15 +29,15 @@ PACKAGES = {
     "horus-robotics": ["horus-robotics==0.4.1", "numpy"],
     "iceoryx2": ["iceoryx2", "numpy"],
 }
-# How long a contestant works on a row in one round, about.
+# The approximate time in seconds for a row of one package in one round.
 ROUND_NS = 20e6
-# Resamples of the interval of a ratio.
+# The number of resamples for the interval of a ratio.
 RESAMPLES = 10_000
 RATE_TICKS = 20_000
 
 
 def python_of(name, python):
-    """The interpreter of the environment of a package, which is made if it is not there."""
+    """Returns the interpreter of a package's environment, which is created if it is missing."""
     if python is not None:
         return python
     directory = ROOT / "target" / "peers" / name
@@ -50,7 +51,7 @@ def python_of(name, python):
 
 
 class Contestant:
-    """A package, in a process of its own."""
+    """A package in a process of its own."""
 
     def __init__(self, name, python, directory):
         self.name = name
@@ -74,10 +75,10 @@ class Contestant:
             text=True,
             env=environment,
         )
-        # Of each row: null, or why it cannot be measured.
+        # For each row: null, or the reason why it cannot be measured.
         self.rows = json.loads(self.answer())
         self.absent = {row: why for row, why in self.rows.items() if why is not None}
-        # Of each row, under which conditions it was measured last.
+        # For each row: the conditions of its last measurement.
         self.conditions = {}
 
     def answer(self):
@@ -92,7 +93,7 @@ class Contestant:
         return json.loads(self.answer())
 
     def measure(self, row, times):
-        """Nanoseconds of one operation: by the clock, and of the processor."""
+        """Returns nanoseconds per operation, by the clock and by CPU time."""
         answer = self.ask(f"{row} {times}")
         self.conditions[row] = answer["conditions"]
         return [answer["ns"], answer["cpu_ns"]]
@@ -105,7 +106,7 @@ class Contestant:
 
 
 def compare(row, contestants, rounds):
-    """The rounds of a row: the times of each of those who can do it, and operations a round."""
+    """Returns the times of each package that can run the row, and the operations per round."""
     able = [one for one in contestants if row not in one.absent]
     is_rate = row == "tick/10kHz"
     times = {}
@@ -117,14 +118,14 @@ def compare(row, contestants, rounds):
     if not able:
         return found, times
     for number in range(3 if is_rate else rounds):
-        # WHY turned: nobody is always the first after a pause.
+        # WHY rotated: no package should always be the first after a pause.
         for one in able[number % len(able) :] + able[: number % len(able)]:
             found[one.name].append(one.measure(row, times[one.name]))
     return found, times
 
 
 def cell(found, name, ours, absent):
-    """What a table says of a peer: its time, and the ratios by the clock and by processor time."""
+    """Returns the table cells of a peer: its time, and the ratios by the clock and by CPU time."""
     if name not in found:
         return f"cannot: {absent}"
     by_clock, by_cpu = (statistics.median(one[at] for one in found[name]) for at in (0, 1))
@@ -141,7 +142,7 @@ def cell(found, name, ours, absent):
 
 
 def interval(ratios, seed=7):
-    """The bootstrap interval of 95 % of the median of ratios."""
+    """Returns the 95 % bootstrap interval of the median of ratios."""
     source = random.Random(seed)
     medians = sorted(
         statistics.median(source.choices(ratios, k=len(ratios))) for _ in range(RESAMPLES)
@@ -150,7 +151,7 @@ def interval(ratios, seed=7):
 
 
 def rows_of(row, found, operations):
-    """The rows of a record: one of each contestant, and one of each peer beside horus."""
+    """Returns the rows of a record: one per package, and one per comparison with horus."""
     for name, rounds in found.items():
         by_clock, by_cpu = ([one[at] for one in rounds] for at in (0, 1))
         count = len(rounds) * operations[name]
@@ -182,7 +183,7 @@ def rows_of(row, found, operations):
 
 
 def record(results, operations, contestants, rounds):
-    """All of it in the shape of the other records."""
+    """Returns all results in the format of the other records."""
     rows = [one for row in results for one in rows_of(row, results[row], operations[row])]
     basis = "rounds that take turns; means of loops; a rate: time from tick to tick"
     settings = {
@@ -242,7 +243,7 @@ def main():
             report = record(results, operations, contestants, asked.rounds)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-        # WHY: both peers leave files behind, wherever they are told to put the rest.
+        # WHY: both peers leave files in fixed places, whatever directory is set.
         for left in pathlib.Path("/dev/shm").glob(f"*compare_{os.getpid()}*"):
             shutil.rmtree(left) if left.is_dir() else left.unlink()
     if asked.json:

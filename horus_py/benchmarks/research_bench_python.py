@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""What Python costs: messages, images, ticks, and other processes.
+"""Measures the cost of Python: messages, images, ticks, and other processes.
 
     python3 -m venv .venv && .venv/bin/pip install './horus_py[test]'
     cd horus_py
     PYTHONPATH=. ../.venv/bin/python3 benchmarks/research_bench_python.py --duration 2
     PYTHONPATH=. ../.venv/bin/python3 benchmarks/research_bench_python.py --csv r.csv --json r.json
 
-Each row has two figures: percentiles of operations that were timed one by one, with the timer's
-overhead, which is printed; and the mean of a loop with nothing else in it, median over the rounds.
-Goals are held against the second.
+Each row has two results: percentiles of operations that were timed one by one, with the timer's
+overhead, which is printed; and the mean of a bare loop, as the median over the rounds. Goals are
+compared with the second.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from bench_sections import SECTIONS, mean, minus, rate
 
 
 def goals():
-    """What issue and reference page say of each row, in nanoseconds unless said."""
+    """Returns the goals of the issue and the reference page, in nanoseconds unless noted."""
     limits = {
         "typed/CmdVel": 190,
         "typed/Imu": 260,
@@ -66,7 +66,7 @@ def options():
 
 
 def pinned(wanted):
-    """The CPUs of the two ends: one twice if there is no other."""
+    """Returns the CPUs of the two sides; twice the same if there is only one."""
     allowed = sorted(os.sched_getaffinity(0))
     if wanted:
         near, far = (int(cpu) for cpu in wanted.split(","))
@@ -78,8 +78,8 @@ def main():
     asked = options()
     if horus.__build_profile__ != "release":
         sys.exit(
-            f"horus was built with the profile '{horus.__build_profile__}', whose figures mean "
-            "nothing: install it with pip"
+            f"horus was built with the profile '{horus.__build_profile__}', whose results have no "
+            "meaning: install it with pip"
         )
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="horus-bench-") as directory:
         os.environ["HORUS_SHM_DIR"] = f"{directory}/horus"

@@ -1,4 +1,4 @@
-"""What the tests share: a namespace of their own."""
+"""Fixtures for the tests, such as a private namespace."""
 
 import contextlib
 import os
@@ -15,19 +15,19 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MEMORY = pathlib.Path("/dev/shm")
-# What the directories are called that the tests make there, with the number of their process.
+# The prefix of the test directories. The process id follows it.
 PREFIX = "horus-pytest-"
 
 
 def pytest_configure():
-    """Leaves nothing in memory, however a run ends."""
-    # WHY: by itself SIGTERM ends Python at once, and the directory of the test that runs stays.
+    """Removes the test directories, however a run ends."""
+    # WHY: by default SIGTERM ends Python at once, and the directory of the running test stays.
     signal.signal(signal.SIGTERM, lambda *_: pytest.exit("told to end", 128 + signal.SIGTERM))
-    # WHY: a run in the background of a shell ignores Ctrl-C, and so would all of its children.
+    # WHY: a background job of a shell ignores Ctrl-C, and so would all of its children.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    # Those of runs that were killed, which could do nothing. WHY only old ones: the number of a
-    # process says nothing about one in another container.
+    # Directories of killed runs. WHY only old ones: a process id means nothing in another
+    # container.
     for left in MEMORY.glob(f"{PREFIX}*"):
         process = left.name.removeprefix(PREFIX).split("-")[0]
         is_old = time.time() - left.stat().st_mtime > 3600
@@ -36,7 +36,7 @@ def pytest_configure():
 
 
 def pytest_runtest_logreport(report):
-    """Adds what is skipped to the list at the end of `make test`."""
+    """Adds skipped tests to the list at the end of `make test`."""
     record = os.environ.get("HORUS_TEST_SKIPS")
     if record and report.skipped:
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
@@ -45,7 +45,7 @@ def pytest_runtest_logreport(report):
 
 
 def built(name):
-    """The program of an example of `horus_core`, in Rust."""
+    """Returns the program of a Rust example of `horus_core`."""
     command = [os.environ.get("CARGO", "cargo"), "build", "-q", "--locked", "-p", "horus_core"]
     command += ["--example", name, "--message-format", "json-render-diagnostics"]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
@@ -54,10 +54,10 @@ def built(name):
 
 
 def children():
-    """The processes that this one started."""
+    """Returns the processes that this one started."""
     found = set()
     for task in pathlib.Path("/proc/self/task").iterdir():
-        # A thread may end meanwhile.
+        # A thread may end at this moment.
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             found.update(map(int, (task / "children").read_text().split()))
     return found
@@ -65,7 +65,7 @@ def children():
 
 @pytest.fixture(autouse=True)
 def no_child_outlives_its_test():
-    """Whatever becomes of a test, and of the run."""
+    """Kills the children of a test, however the test ends."""
     before = children()
     yield
     for child in children() - before:
@@ -74,7 +74,7 @@ def no_child_outlives_its_test():
 
 @pytest.fixture
 def directory(monkeypatch, no_child_outlives_its_test):
-    """A directory of namespaces, which the environment names."""
+    """A directory of namespaces, selected by the environment variables."""
     prefix = f"{PREFIX}{os.getpid()}-"
     with tempfile.TemporaryDirectory(prefix=prefix, dir=MEMORY) as directory:
         monkeypatch.setenv("HORUS_SHM_DIR", f"{directory}/horus")
@@ -89,7 +89,7 @@ def namespace(directory):
 
 @pytest.fixture
 def python(directory):
-    """Runs a script in a process of its own, to its end; returns what it printed."""
+    """Runs a script in a process of its own until it ends; returns its output."""
 
     def run(script, **options):
         process = subprocess.run(

@@ -13,7 +13,7 @@ import warnings
 import horus
 import pytest
 
-# What a test waits for at most that would otherwise hang; a machine may be slow.
+# The time limit in seconds of waits that would otherwise hang, on a slow machine.
 PATIENCE = 60
 
 
@@ -215,7 +215,7 @@ def test_loops_are_closed_with_their_nodes(scheduler):
     scheduler.add(horus.Node("first", tick=tick))
     before = open_files()
     scheduler.run()
-    # The scheduler's own topics stay open as long as it is there; the loop does not.
+    # The scheduler's own topics stay open as long as it exists; the loop does not.
     assert open_files() <= before
 
 

@@ -1,4 +1,4 @@
-"""The benchmark runs, verifies what it sends, and writes what the Rust benchmarks write."""
+"""The benchmark runs, verifies its messages, and writes the same format as those in Rust."""
 
 import csv
 import json
@@ -9,7 +9,7 @@ import pytest
 from conftest import ROOT
 
 RECORDED = sorted((ROOT / "benchmarks" / "record").glob("*/*/all_paths_latency.json"))[-1]
-# WHY not all: a rate and streams last some seconds, whatever is asked for.
+# WHY not all: rows with a rate and streams always take some seconds.
 SECTIONS = ["typed", "generic", "image", "attribution", "cross_process"]
 
 

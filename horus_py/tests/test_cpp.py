@@ -10,7 +10,7 @@ import pytest
 from conftest import ROOT
 from test_message import STANDARD, patterned
 
-# Those inside framed messages have no topics of their own.
+# Messages that only occur inside framed messages have no topics of their own.
 KINDS = [kind for kind in STANDARD if kind.__name__ not in ("MapMetaData", "PointField")]
 
 RELAY = """
@@ -56,7 +56,7 @@ int main() {
 
 
 def library():
-    """Where cargo puts the shared library."""
+    """Returns the directory in which cargo puts the shared library."""
     command = [os.environ.get("CARGO", "cargo"), "build", "-q", "--locked", "-p", "horus_cpp"]
     command += ["--message-format", "json-render-diagnostics"]
     built = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
@@ -67,7 +67,7 @@ def library():
 
 @pytest.fixture
 def program(directory, tmp_path):
-    """Compiles a C++ program, and starts it in this test's namespace."""
+    """Compiles a C++ program, and starts it in the namespace of this test."""
     if shutil.which("c++") is None:
         pytest.skip("there is no C++ compiler: apt-get install g++")
     where = library()
@@ -120,7 +120,7 @@ def test_a_killed_cpp_publisher_leaves_a_topic_without_a_gap(program):
             assert subscriber.recv(timeout=60).timestamp_ns == number
         process.kill()
         process.wait()
-        # What was sent before the end, and then nothing.
+        # First the messages that were sent before the kill, then nothing.
         while (command := subscriber.recv(timeout=0.2)) is not None:
             number += 1
             assert command.timestamp_ns == number

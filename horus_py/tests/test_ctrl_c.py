@@ -1,4 +1,4 @@
-"""Whatever waits, a signal is noticed within 50 ms: an alarm here, which is like Ctrl-C."""
+"""Every waiting call notices a signal within 50 ms. An alarm stands for Ctrl-C."""
 
 import asyncio
 import signal
@@ -8,18 +8,18 @@ import time
 import horus
 import pytest
 
-# What a test waits for at most that would otherwise hang.
+# The time limit in seconds of waits that would otherwise hang.
 PATIENCE = 60
 WITHIN_S = 0.05
-# When the signal comes: just behind the begin of a slice, so that nearly all of it is left.
+# The time of the signal: just after the start of a slice, so that nearly all of it is left.
 ALARM_S = 0.004
-# WHY several: on a machine that does something else, one may be late. If slices were longer than
-# is promised, all would be.
+# WHY several: on a busy machine, one may be late. If slices were longer than guaranteed, all would
+# be late.
 ATTEMPTS = 50
 
 
 class Alarm(Exception):
-    """A handler of signals said so."""
+    """The exception of the signal handler."""
 
 
 @pytest.fixture

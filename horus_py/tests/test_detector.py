@@ -1,4 +1,4 @@
-"""The example: a camera in Rust, a detector in Python, both in processes of their own."""
+"""The example: a camera in Rust and a detector in Python, each in its own process."""
 
 import importlib.util
 import signal
@@ -22,7 +22,7 @@ def start(*command):
 
 
 def stopped(process):
-    """Ends it as Ctrl-C does; what it said."""
+    """Stops a process like Ctrl-C; returns its output."""
     process.send_signal(signal.SIGINT)
     try:
         return process.communicate(timeout=PATIENCE)

@@ -1,4 +1,4 @@
-"""What the documents show works: each of their programs, in a process of its own."""
+"""Each program in the documents runs, in a process of its own."""
 
 import re
 

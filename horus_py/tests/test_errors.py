@@ -1,4 +1,4 @@
-"""Errors say what they are about: the topic, the handle, the argument."""
+"""Errors name the topic, the handle or the argument."""
 
 import os
 import re
@@ -159,7 +159,7 @@ def test_a_handle_in_use_is_named(topic):
         waits.join()
 
 
-# Each with the argument that is wrong, which has to be named.
+# Each call with the wrong argument, which the error has to name.
 WRONG_ARGUMENTS = [
     ("timeout", lambda topic: topic.recv(timeout="soon")),
     ("timeout", lambda topic: topic.recv("soon")),
@@ -202,7 +202,7 @@ def test_a_wrong_argument_is_named(topic, argument, call):
     argument = argument.replace("Imu.", "Image.")
     with pytest.raises((TypeError, ValueError, OverflowError, horus.Error)) as caught:
         call(topic)
-    # For most, PyO3 adds a note, which Python shows below the text.
+    # For most errors, PyO3 adds a note, which Python shows below the text.
     texts = [str(caught.value), *getattr(caught.value, "__notes__", [])]
     assert any(argument in text for text in texts), texts
 

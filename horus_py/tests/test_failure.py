@@ -1,4 +1,4 @@
-"""Runs that fail: what the caller is told, and what becomes of nodes that hang."""
+"""Failed runs: the errors for the caller, and the nodes that hang."""
 
 import ctypes
 import signal
@@ -11,7 +11,7 @@ import traceback
 import horus
 import pytest
 
-# What a test waits for at most that would otherwise hang; a machine may be slow.
+# The time limit in seconds of waits that would otherwise hang, on a slow machine.
 PATIENCE = 60
 
 
@@ -211,13 +211,13 @@ def test_the_obvious_program_ends_with_a_status_that_is_not_zero(directory, run)
 
 
 def hanging(hang, **settings):
-    """A node that hangs in its second tick, until it is let go."""
+    """Returns a node that hangs in its second tick until it is released."""
 
     def tick(context):
         if context.tick == 1:
             hang()
 
-    # WHY without a rate: a tick of a node that has one ends the run after a second.
+    # WHY without a rate: with a rate, a hung tick ends the run after a second.
     return horus.Node("hangs", tick=tick, watchdog=0.05, **settings)
 
 
@@ -264,7 +264,7 @@ def test_a_class_has_it_as_a_method_and_a_busy_loop_does_not_keep_it_back(schedu
 
 
 def told_of(namespace, enter):
-    """What is told of a node that hangs until something is told of its safe state, in order."""
+    """Returns the events of a hung node, in order, up to the event of its safe state."""
     told, is_told = [], threading.Event()
     ends = horus.NodeEvent.SAFE_STATE_ENTERED, horus.NodeEvent.FAILED
 
@@ -285,7 +285,7 @@ def told_of(namespace, enter):
 
 def test_a_safe_state_is_entered_when_its_call_has_returned(namespace):
     def enter(told, is_told):
-        # Time enough to be told of what is not so yet.
+        # Enough time for an event that is reported too early.
         is_told.wait(0.5)
         told.append("returns")
 
@@ -305,7 +305,7 @@ def test_a_safe_state_that_raises_is_not_entered(namespace, monkeypatch):
     assert horus.NodeEvent.SAFE_STATE_ENTERED not in [event[0] for event in told]
 
 
-# A tick that never gives the GIL back, and a safe state that ends the process.
+# A tick that never releases the GIL, and a safe state that ends the process.
 NO_GIL = """
 import ctypes
 import horus
@@ -315,7 +315,7 @@ libc.abort.restype = None
 
 def tick(context):
     if context.tick == 1:
-        # Until the process is gone.
+        # Until the process has ended.
         held.usleep(600 * 10**6)
 
 horus.run(horus.Node("hangs", tick=tick, rate=100, watchdog=0.05, safe_state=libc.abort))
@@ -329,7 +329,7 @@ def test_a_c_function_is_called_without_the_gil(directory):
     assert done.returncode == -signal.SIGABRT
 
 
-# What needs the GIL, and ends the process at once if it is called without.
+# A function that needs the GIL, and ends the process at once if it is called without.
 PYTHON_API = """
 import ctypes, threading
 import horus
@@ -359,7 +359,7 @@ def test_a_c_function_that_needs_the_gil_is_called_with_it(directory, library):
     assert (done.returncode, done.stdout) == (0, "over\n"), done.stderr
 
 
-# A safe state that takes its time, of a node that hangs for good.
+# A slow safe state of a node that hangs forever.
 TWO_COMMANDS = """
 import time
 import horus
@@ -424,7 +424,7 @@ try:
 finally:
     print(time.monotonic(), flush=True)
 """
-# WHY several: on a machine that does something else, one may be late.
+# WHY several: on a busy machine, one may be late.
 ATTEMPTS = 8
 
 

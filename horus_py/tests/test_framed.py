@@ -1,4 +1,4 @@
-"""Images, point clouds, tensors: arrays in shared memory, without a copy."""
+"""Images, point clouds and tensors: zero-copy arrays in shared memory."""
 
 import copy
 import gc
@@ -18,7 +18,7 @@ KINDS = [
 
 
 def examples():
-    """A message of each kind."""
+    """Returns a message of each kind."""
     rng = np.random.default_rng(3)
     points = np.zeros(7, [("x", "f4"), ("y", "f4"), ("z", "f4"), ("ring", "u2"), ("rgb", "u1", 3)])
     points["x"], points["ring"], points["rgb"] = range(7), range(7, 14), [[1, 2, 3]] * 7
@@ -53,7 +53,7 @@ def address(array):
 
 
 def mappings(path):
-    """Where this process has mapped the files below the path."""
+    """Returns the address ranges at which this process has mapped the files below the path."""
     with open("/proc/self/maps") as maps:
         lines = [line.split() for line in maps if path in line]
     return [[int(end, 16) for end in line[0].split("-")] for line in lines]
@@ -84,7 +84,7 @@ def test_every_kind_passes_a_topic_and_is_copied_and_pickled(namespace, index):
     assert other != sent
     name = type(sent).__name__
     assert repr(back).startswith(f"<horus.{name}(timestamp_ns=")
-    # The same by loan.
+    # The same with a loan.
     names = [name for name, field in vars(type(sent)).items() if is_field(field)]
     loan = topic.loan(**{name: getattr(sent, name) for name in names})
     loan.to_numpy()[...] = sent.to_numpy()
@@ -105,7 +105,7 @@ def test_an_array_says_what_the_header_is():
     assert horus.Image(np.zeros((4, 5, 1), np.uint16)).encoding == "mono16"
     assert horus.Image(np.zeros((4, 5, 2), np.float32)).encoding == "32FC2"
     assert horus.Image(np.zeros((4, 5, 3), np.uint8), encoding="bgr8").encoding == "bgr8"
-    # What lies otherwise is put in order.
+    # Arrays with another memory order are copied into C order.
     wide = frame()[::2, ::-3]
     assert np.array_equal(horus.Image(wide).to_numpy(), wide)
     empty = horus.Image(width=64, height=2, encoding="rgb8", step=256)
@@ -182,7 +182,7 @@ def test_nothing_is_copied(camera, directory):
     loan = camera.loan((480, 640, 3), "u1", encoding="bgr8")
     written = loan.to_numpy()
     assert written.flags.writeable and is_mapped(address(written), directory)
-    # Any number of views are one.
+    # Any number of views count as one.
     assert loan.to_numpy() is written
     written[:] = frame(1)
     del written
@@ -193,7 +193,7 @@ def test_nothing_is_copied(camera, directory):
     assert is_mapped(address(arrays[0]), directory)
     for array in arrays:
         assert np.array_equal(array, frame(1)) and not array.flags.writeable
-    # Another subscriber of this process reads the very same bytes.
+    # Another subscriber of this process reads the same bytes in memory.
     other = horus.Subscriber("camera", horus.Image, namespace=namespace_of(directory))
     camera.send(one.copy())
     first, second = camera.recv(), other.recv()
@@ -246,7 +246,7 @@ def test_too_many_held_is_an_error_until_one_is_dropped(namespace):
             call()
     assert [array[0] for array in held] == list(range(7))
     del held[3]
-    # Nothing was lost by that, and the slot came back at once.
+    # This lost nothing, and the slot was released at once.
     assert topic.recv().to_numpy()[0] == 7
     assert topic.recv().to_numpy()[0] == 8
     assert topic.stats().lost == 0
@@ -286,7 +286,7 @@ def test_a_loan_is_published_once_or_given_back(camera):
         loan.frame_id = "later"
     image = camera.recv()
     assert image.frame_id == "late" and (image.to_numpy() == 5).all()
-    # Discarded, forgotten, and kept by its array alone.
+    # Discarded, dropped, and kept alive only by its array.
     camera.loan((4, 4)).discard()
     camera.loan((4, 4))
     array = camera.loan((4, 4)).to_numpy()
@@ -296,7 +296,7 @@ def test_a_loan_is_published_once_or_given_back(camera):
     assert camera.recv() is None
     with pytest.raises(horus.SendFailedError, match="use publisher.send"):
         horus.Image(frame()).publish()
-    # One that is still there when its publisher goes.
+    # A loan that still exists when its publisher is closed.
     loan = camera.loan((4, 4))
     camera.close()
     assert not loan.writeable and not loan.to_numpy().flags.writeable
@@ -305,7 +305,7 @@ def test_a_loan_is_published_once_or_given_back(camera):
 
 
 def borrowed_views(loan):
-    """Whatever can write the data of a loan, apart from the array itself."""
+    """Returns the objects, except the array itself, that can write the data of a loan."""
     yield "slice", loan.to_numpy()[1:]
     yield "transposed", loan.to_numpy().T
     yield "memoryview", memoryview(loan.to_numpy())
@@ -324,7 +324,7 @@ def test_a_loan_does_not_end_while_anything_can_write_it(camera, end):
         view = next(view for name, view in borrowed_views(loan) if name == wanted)
         with pytest.raises(BufferError, match=f"'camera'.*before {end}"):
             getattr(loan, end)()
-        # Nothing has happened: it can still be written, and nobody has received it.
+        # Nothing has changed: it can still be written, and no subscriber has received it.
         assert loan.writeable and camera.recv() is None
         loan.to_numpy()[:] = 3
         del view
@@ -384,7 +384,7 @@ def test_a_publisher_that_is_closed_leaves_when_nothing_can_write_its_loan(camer
     ):
         with pytest.raises(horus.ClosedError):
             call()
-    # Still the publisher's own memory.
+    # It is still the memory of the publisher.
     part[:] = 1
     del part, loan
     assert other.publisher_count() == 0 and other.recv() is None
@@ -461,8 +461,8 @@ def test_a_shorter_header_publishes_less(namespace):
 
 
 def test_malformed_messages_are_counted(namespace):
-    # The same text of the schema, other data than the header promises: bytes of a message whose
-    # header says more.
+    # The same schema text, but other data than the header describes: bytes of a message whose
+    # header describes more.
     topic = horus.Topic("broken", horus.Bytes, namespace=namespace)
     loan = topic.loan(8)
     loan.bytes = 2**40
@@ -557,7 +557,7 @@ def test_views_are_readable_after_a_fork(camera):
         finally:
             os._exit(code)
     assert os.waitpid(child, 0)[1] == 0
-    # The child gave nothing back that is the parent's.
+    # The child released nothing that belongs to the parent.
     for seed in range(40):
         loan.discard()
         camera.send(horus.Image(frame(seed, (2, 2))))
@@ -572,7 +572,7 @@ topic.send(horus.Image(np.ones((4, 4, 3), np.uint8)))
 class Keeps:
     def __del__(self, Image=horus.Image, topic=topic):
         print(int(self.view[0, 0, 0]), self.image.to_numpy().shape)
-        # What ends and what is made now finds an interpreter that ends.
+        # Objects that are freed or created now meet an interpreter that is exiting.
         del self.loan, self.image
         made = Image(width=2, height=2, encoding="mono8")
         made.frame_id = "late"

@@ -1,4 +1,4 @@
-"""Rust and Python: every standard message and any value, both ways, byte for byte."""
+"""Rust and Python exchange every standard message and any value, byte for byte."""
 
 import contextlib
 import subprocess
@@ -13,7 +13,7 @@ from test_value import DTYPES, VALUES, same
 
 @contextlib.contextmanager
 def relay(*arguments):
-    """Runs it, from when it listens to when it has nothing left to send back."""
+    """Runs the Rust program from its first subscription until it has echoed all messages."""
     process = subprocess.Popen([built("relay"), *arguments], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout.readline() == "ready\n"
@@ -26,7 +26,7 @@ def relay(*arguments):
 
 
 def test_rust_sends_back_what_python_sent(directory):
-    # Those inside framed messages have no topics of their own in the Rust program.
+    # Messages that only occur inside framed messages have no topics in the Rust program.
     kinds = [kind for kind in STANDARD if kind.__name__ not in ("MapMetaData", "PointField")]
     assert len(kinds) == 62
     ends = [
@@ -51,7 +51,7 @@ def test_rust_sends_back_any_value(directory):
     with relay("values"):
         for value in [*values, None]:
             publisher.send(value)
-            # What Rust made of it: the same, as bytes too where a value has one encoding.
+            # The value echoed by Rust is equal, and its bytes too if a value has only one encoding.
             back = subscriber.recv(timeout=60)
             assert same(value, back), (value, back)
     stats = subscriber.stats()

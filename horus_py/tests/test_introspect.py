@@ -1,4 +1,4 @@
-"""Topics as a tool sees them: lists, counters, removal, sweeps."""
+"""Topics from the view of a tool: lists, counters, removal, sweeps."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Messages of every type, many of them: no memory is left behind.
+"""Sending many messages of every type leaks no memory.
 
 `HORUS_TORTURE=1` sends 10⁷ of them.
 """
@@ -16,9 +16,9 @@ from test_value import VALUES
 
 TORTURE = os.environ.get("HORUS_TORTURE") == "1"
 MESSAGES = 10_000_000 if TORTURE else 200_000
-# Blocks of Python's allocator that come and go without any messages, as those of numpy's caches.
+# Blocks of Python's allocator that vary without any messages, such as numpy's caches.
 BLOCKS_MAX = 200
-# What the C library's allocator and the kernel may keep to themselves.
+# Bytes that the C library's allocator and the kernel may keep.
 RSS_MAX = 2 << 20
 
 
@@ -42,7 +42,7 @@ def fields(message):
 
 
 def used(topic, message):
-    """Everything that can be done with a message of one length."""
+    """Returns all operations on a message of one length."""
     names = fields(message)
 
     def send(count):
@@ -114,12 +114,12 @@ def jobs(namespace):
 
 def test_memory_is_flat(namespace):
     every = list(jobs(namespace))
-    # What is made once: caches, slots that are touched for the first time.
+    # One-time allocations: caches, and slots that are used for the first time.
     for job in every:
         job(2000)
     gc.collect()
     blocks, before = sys.getallocatedblocks(), rss()
-    # More than the share of each, as what does more with a message sends fewer.
+    # More than an equal share, because operations with more work per message send fewer.
     count = 21 * MESSAGES // (10 * len(every))
     sent = sum(job(count) for job in every)
     gc.collect()
@@ -154,7 +154,7 @@ def test_what_fails_leaves_nothing_behind(namespace):
             except BufferError:
                 pass
 
-    # Without a single call that PyO3 knows of: it must release what those drop all the same.
+    # No call goes through PyO3, but the dropped objects must be released all the same.
     fail(500)
     gc.collect()
     blocks = sys.getallocatedblocks()

@@ -1,4 +1,4 @@
-"""Messages: every standard one, and those that a program declares."""
+"""Messages: all standard ones, and custom ones."""
 
 import copy
 import gc
@@ -21,7 +21,7 @@ SCHEMAS = pathlib.Path(__file__).parents[2] / "horus_core/tests/golden/schemas.t
 
 
 def patterned(kind, seed=1):
-    """A message in which every byte is another one, with texts that are texts."""
+    """Returns a message whose bytes all differ, with valid texts."""
     size = kind.__horus_dtype__.itemsize
     message = kind.from_bytes(bytes((seed + 7 * at) % 120 + 1 for at in range(size)))
     return message
@@ -53,7 +53,7 @@ def test_messages_are_left_alone_by_the_garbage_collector(kind):
 
 @every_message
 def test_no_field_hides_a_method(kind):
-    # A field of that name is the one exception, so `__horus_dtype__` is the same.
+    # A field of that name hides it, so `__horus_dtype__` is an alias.
     taken = set(dir(horus.Message)) - {"dtype"}
     assert not taken & set(kind.__horus_dtype__.names)
 
@@ -71,7 +71,7 @@ def test_a_message_survives_repr_pickle_and_copy(kind):
             kind.from_bytes(bytes(message)),
         ):
             assert bytes(other) == bytes(message)
-            # Not so where something is NaN by default.
+            # This does not hold if a field is NaN by default.
             assert (other == message) == (message == message)
             assert (other != message) != (message == message)
             assert not np.shares_memory(np.frombuffer(other, "u1"), np.frombuffer(message, "u1"))
@@ -364,7 +364,7 @@ def test_an_array_that_is_assigned_agrees_with_its_count():
     assert scan.count == 3
     scan.ranges = [1.0]
     assert scan.count == 1 and list(scan.ranges[:2]) == [1, 0]
-    # A whole array says nothing about how many of it count.
+    # A whole array does not set the count.
     scan.ranges = np.ones(360, np.float32)
     assert scan.count == 1
     joints = horus.JointState()
@@ -377,7 +377,7 @@ def test_an_array_that_is_assigned_agrees_with_its_count():
 
 
 def test_every_array_of_a_standard_message_is_of_fixed_length_or_counted():
-    """A new message with a `count` has to say what it counts."""
+    """A new message type with a `count` has to declare which arrays it counts."""
     counting = {
         (name, count)
         for name, array, counts in horus._horus._counted()
@@ -388,7 +388,7 @@ def test_every_array_of_a_standard_message_is_of_fixed_length_or_counted():
         fields = [line.split()[1:] for line in getattr(horus, name).__horus_schema__.splitlines()
                   if line.startswith("field ")]
         arrays = [field for field in fields if field[3] != "1" and not field[0].startswith("_")]
-        # Of the data behind a header, of processors and the like: not of an array in the message.
+        # A count of other things, such as the data after a header: not of an array in the message.
         others = {"inlier_count", "tick_count", "thread_count", "cpu_count", "class_count"}
         counts = {field[0] for field in fields if field[0].split("_")[-1] == "count"} - others
         if arrays and name not in ("SchedulerStatus", "PointField"):

@@ -1,4 +1,4 @@
-"""Nodes and schedulers: turns, policies, exceptions, signals, swaps, and what outlives them."""
+"""Nodes and schedulers: ticks, policies, exceptions, signals, swaps, and exit."""
 
 import asyncio
 import signal
@@ -10,7 +10,7 @@ import time
 import horus
 import pytest
 
-# What a test waits for at most that would otherwise hang; a machine may be slow.
+# The time limit in seconds of waits that would otherwise hang, on a slow machine.
 PATIENCE = 60
 
 
@@ -20,7 +20,7 @@ def scheduler(namespace):
 
 
 def counting(ticks, stop_at):
-    """A tick that counts, and stops everything in its last."""
+    """Returns a tick that counts, and stops the run in its last call."""
 
     def tick(context):
         ticks.append(context.tick)
@@ -34,7 +34,7 @@ def kinds(namespace, name="test"):
     try:
         return [event.kind for event in horus.black_box(name, namespace)]
     except horus.OpenTopicError:
-        # The scheduler has its name already, and makes its black box next.
+        # The scheduler has its name already, and creates its black box next.
         return []
 
 
@@ -79,7 +79,7 @@ def test_a_context_says_when_it_is_and_only_in_its_tick(namespace):
             assert context.budget_left() <= 0.008
             assert 0 <= context.random() < 1
             now = time.monotonic_ns()
-            # The counter of the processor and the kernel's clock agree to some microseconds.
+            # The counter of the CPU and the clock of the kernel agree to some microseconds.
             assert context.started_ns <= now + 1_000_000
             context.checkpoint(1)
             seen.append(context)
@@ -198,7 +198,7 @@ EXECUTORS = {
 
 
 def add(scheduler, namespace, executor, tick, **hooks):
-    """Adds a node that this executor runs, and what makes it tick."""
+    """Adds a node that this executor runs, and the source of its ticks."""
 
     async def later(context):
         await asyncio.sleep(0)
@@ -340,7 +340,7 @@ def test_the_watchdog_sees_a_gil_that_is_not_given_back(namespace):
     try:
         until(lambda: any(info.is_alive for info in horus.schedulers(namespace)))
         until(lambda: horus.NodeEvent.STUCK in kinds(namespace, "stalled"))
-        # It is still in that call: no thread of it has run Python since.
+        # The child is still in that call: none of its threads has run Python since.
         assert process.poll() is None
         events = horus.black_box("stalled", namespace)
         stuck = next(event for event in events if event.kind == horus.NodeEvent.STUCK)
@@ -517,7 +517,7 @@ def start(script, **options):
 
 
 def end(process):
-    """What it said, without what a slow machine adds to it; and how it ended."""
+    """Returns the output, without the warnings of a slow machine, and the exit status."""
     output, errors = process.communicate(timeout=PATIENCE)
     slow = ("missed its deadline", "spent its budget", "stuck, a tick", "recovered, the tick")
     lines = [line for line in errors.splitlines() if not any(what in line for what in slow)]
@@ -665,7 +665,7 @@ if os.getpid() == parent:
     scheduler.finish()
     print(status)
 else:
-    # Has to be waited for when the interpreter ends, or it runs Python that is no more.
+    # The interpreter has to wait for it at exit, or it runs Python code that no longer exists.
     own = horus.Scheduler("own", on_event=lambda event: None)
     own.add(horus.Node("hangs", tick=hangs, rate=100))
     own.start()
@@ -689,7 +689,7 @@ def test_nodes_and_schedulers_are_freed(namespace):
     scheduler_gone = weakref.ref(scheduler)
     scheduler.add(node)
     scheduler.run()
-    # Nobody is left to take this one.
+    # No subscriber is left for this message.
     late = Held("late")
     late_gone = weakref.ref(late)
     scheduler.handle().swap("Held", late)
@@ -736,7 +736,7 @@ class Reader(horus.Node):
             publisher.send("seven")
         try:
             if self.recv("scan") is not None:
-                # WHY not at once: the supervisor is to see it.
+                # WHY not at once: the watchdog must observe the hang.
                 self.failures = -50
         except horus.LaneNotMappedError:
             self.failures += 1

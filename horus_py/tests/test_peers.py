@@ -1,4 +1,4 @@
-"""The packages that are compared with ours work under the same conditions, which are recorded."""
+"""The compared packages run under the same conditions as horus, and these are recorded."""
 
 import json
 import os
@@ -18,7 +18,7 @@ import compare_peers  # noqa: E402
 
 @pytest.fixture
 def contestant():
-    """Ours, which measures what it is told."""
+    """Returns a process that measures horus on command."""
     process = subprocess.Popen(
         [sys.executable, BENCHMARKS / "compare_end.py", "horus"],
         stdin=subprocess.PIPE,
@@ -39,7 +39,7 @@ def contestant():
 
 
 def granted():
-    """What a thread has that asks for the priority of the benchmark."""
+    """Returns the scheduling of a thread that requests the priority of the benchmark."""
     found = []
 
     def ask():
@@ -57,12 +57,12 @@ def test_the_conditions_are_given_from_outside_and_said(contestant):
     answer = contestant("typed/CmdVel 100")
     assert answer["ns"] > 0 and answer["cpu_ns"] > 0
     assert answer["conditions"] == {"cpus": cpus[:1], "policy": "other", "priority": 0}
-    # Of the thread that ticks, whatever the package makes for it.
+    # The conditions of the thread that ticks, which the package creates.
     answer = contestant("tick/10kHz 500")
     assert answer["ns"] >= 1e9 / compare_end.TICK_HZ * 0.9
     assert answer["conditions"] == granted()
     assert granted()["cpus"] == cpus[-1:]
-    # And nothing of it stays.
+    # None of this remains after the measurement.
     assert contestant("typed/Imu 100")["conditions"]["policy"] == "other"
     record = contestant("machine")
     assert record["machine"]["cpu"] and record["commit"]

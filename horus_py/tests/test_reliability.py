@@ -1,4 +1,4 @@
-"""Who is killed, stopped or forked, whenever it is, harms nobody: Python processes as victims."""
+"""A Python process that is killed, stopped or forked at any time harms no other process."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ from victims import KINDS, PATIENCE, checked, made
 
 MORE = 10 if os.environ.get("HORUS_TORTURE") == "1" else 1
 KILLS = {"small": 30 * MORE, "large": 10 * MORE, "image": 20 * MORE}
-# Those who die stream for less than this before.
+# The longest time in seconds for which a victim streams before it is killed.
 STREAM_MAX_S = 0.004
 
 
@@ -34,12 +34,12 @@ class Victim:
             signal.pidfd_send_signal(self.descriptor, signal.SIGKILL)
 
     def stop(self):
-        """Stops it, and waits until it is: a running process goes on until it hears of it."""
+        """Stops it, and waits until it is stopped: the signal takes effect with a delay."""
         signal.pidfd_send_signal(self.descriptor, signal.SIGSTOP)
         until(lambda: self.states() == {"T"})
 
     def states(self):
-        """What the kernel says of its threads (the state follows the name in parentheses)."""
+        """Returns the `stat` lines of its threads (the state follows the name in parentheses)."""
         stats = Path(f"/proc/{self.number}/task").glob("*/stat")
         return {stat.read_text().rpartition(")")[2].split()[0] for stat in stats}
 
@@ -52,7 +52,7 @@ class Victim:
 
 
 class Crew:
-    """Processes with roles."""
+    """A group of processes with roles."""
 
     def __init__(self, path):
         self.ledger = victims.Ledger(path, 1024)
@@ -75,7 +75,7 @@ class Crew:
         return int(self.ledger.counts[index])
 
     def end(self):
-        """All that they said."""
+        """Returns all lines that they printed."""
         for victim in self.living:
             victim.kill()
             victim.close()
@@ -86,7 +86,7 @@ class Crew:
 def crew(directory, tmp_path):
     crew = Crew(str(tmp_path / "ledger"))
     yield crew
-    # Nobody found a message torn, doubled or missing.
+    # No process found a torn, duplicate or missing message.
     assert crew.end() == ""
 
 
@@ -98,7 +98,7 @@ def until(condition, step=lambda: time.sleep(0.0005)):
 
 
 class Account:
-    """What a subscriber received, by sender, and what is missing in between."""
+    """The received messages of a subscriber, by sender, and the gaps between them."""
 
     def __init__(self, subscriber):
         self.subscriber = subscriber
@@ -107,7 +107,7 @@ class Account:
         self.missing = 0
 
     def receive(self):
-        """Receives what there is; says whether there was something."""
+        """Receives all waiting messages; returns true if there was one."""
         message = self.subscriber.recv()
         while message is not None:
             sender, number = checked(message)
@@ -153,12 +153,12 @@ def test_killed_publishers_are_replaced_and_all_is_accounted_for(crew, role, siz
     assert stats.sent == stats.received + stats.lost
     if qos == "reliable":
         assert (stats.lost, account.missing) == (0, 0)
-    # The last message of each may have been published and not be counted by who was killed.
+    # A killed process may have published its last message without counting it.
     counted = [crew.count(index) for index in range(kills + 1)]
     assert sum(counted) <= stats.sent <= sum(counted) + kills + 1
     for index, count in enumerate(counted):
         assert account.due[index] <= count + 1
-    # What was overwritten behind the last one received shows at no later number.
+    # Messages overwritten after the last received one leave no gap in the numbers.
     tail = sum(max(count - account.due[index], 0) for index, count in enumerate(counted))
     assert account.missing <= stats.lost <= account.missing + tail + kills + 1
     assert subscriber.publisher_count() == 0
@@ -187,7 +187,7 @@ def test_killed_subscribers_of_a_reliable_topic_hold_nobody_up(crew, size):
         until(lambda: time.monotonic() >= end, step)
         victim.kill()
         until(lambda: victim.is_dead, step)
-        # More than the topic holds: the gate of the dead one is found and let go of.
+        # More than the topic holds: the gate of the dead subscriber is found and freed.
         for _ in range(17):
             step()
         assert crew.count(index) <= sent
@@ -217,13 +217,13 @@ def test_killed_borrowers_give_back_what_they_held(crew):
         until(lambda: time.monotonic() >= end, step)
         victim.kill()
         until(lambda: victim.is_dead, step)
-        # All slots are written again, also those that it held.
+        # All slots are written again, including those that it held.
         for _ in range(128):
             step()
     assert (survivor.received, survivor.missing, survivor.due) == (sent, 0, {sender: sent})
     stats = survivor.subscriber.stats()
     assert (stats.sent, stats.received, stats.lost, stats.waiting) == (sent, sent, 0, 0)
-    # What is held is not overwritten: half of the slots are left.
+    # Held messages are not overwritten: half of the slots are left.
     for _ in range(victims.HELD):
         publisher.send(made(kind, sender, sent))
         sent += 1
@@ -325,7 +325,7 @@ def child(inherited):
             end.close()
     parents = horus.Publisher("parent", horus.CmdVel)
     parents.send(horus.CmdVel(linear=7))
-    # Destructors and the end of the interpreter must leave the parent alone, too.
+    # Destructors and the exit of the interpreter must not affect the parent either.
 
 if __name__ == "__main__":
     method = sys.argv[1]
@@ -398,7 +398,7 @@ def test_a_killed_parent_is_dead_though_its_child_lives(directory):
     try:
         assert (subscriber.publisher_count(), publisher.subscriber_count()) == (1, 1)
         process.kill()
-        # Its child has all of its memory and descriptors.
+        # The child of the victim has all of its memory and descriptors.
         until(lambda: subscriber.publisher_count() == 0)
         for _ in range(32):
             publisher.send(horus.CmdVel(), timeout=PATIENCE)
@@ -434,7 +434,7 @@ asyncio.run(main())
 
 
 def test_a_task_outlives_the_truncation_of_its_topic(python):
-    # The library's own thread finds it, and must not be killed by SIGBUS.
+    # The thread of the library meets the fault, and must not be killed by SIGBUS.
     assert python(TRUNCATED) == "told\n"
 
 
@@ -472,5 +472,5 @@ os.write(saved, repr(seen).encode())
 
 
 def test_a_program_without_standard_streams_keeps_them_free(python):
-    # What it prints must not go into a topic, nor into the pipe that wakes its tasks.
+    # Its output must not go into a topic, nor into the pipe that wakes its tasks.
     assert python(STREAMLESS) == "[False, False]"

@@ -1,4 +1,4 @@
-"""The stubs say what the module has."""
+"""The stubs match the module."""
 
 import pathlib
 import subprocess
@@ -106,15 +106,15 @@ Gripper().force.strength
 horus.Publisher("x", Gripper).send(horus.Imu())
 """
 
-# What mypy cannot see, or takes for something else.
+# Members that mypy cannot see, or interprets differently.
 ALLOWED = r"""
-# Of Python 3.12 on; until then the buffer is there without that name.
+# The name exists from Python 3.12 on; before, the buffer has no method.
 horus\._horus\.Message\.__buffer__
-# mypy does not follow `+=` of another module's names.
+# mypy does not follow `+=` with names of another module.
 horus\.__all__
-# For mypy, fields of these types are read and assigned by them.
+# For mypy, these descriptors read and assign the fields.
 horus\.(_declare\.)?(Array|Text)\.__[gs]et__
-# For mypy these are `int` and `float`, when the program runs they say how wide.
+# For mypy these are `int` and `float`; at run time they have a width.
 horus\.(_declare\.)?[uif](8|16|32|64)(\..*)?
 """
 
@@ -149,7 +149,7 @@ def test_declared_messages_are_typed_and_run(tmp_path, python):
     (tmp_path / "declared.py").write_text(DECLARED)
     code, text = mypy("mypy", "--strict", "declared.py", cwd=tmp_path)
     assert code == 0, text
-    # What is typed so works so, too.
+    # The typed program also runs.
     python(DECLARED)
 
 

@@ -1,4 +1,4 @@
-"""The tests themselves: they leave nothing behind, also when they are told to end."""
+"""The tests leave nothing behind, even if they are terminated by a signal."""
 
 import pathlib
 import shutil

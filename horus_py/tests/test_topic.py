@@ -1,4 +1,4 @@
-"""Topics: sending, receiving, waiting, and what may go wrong."""
+"""Topics: sending, receiving, waiting, and errors."""
 
 import asyncio
 import gc
@@ -322,7 +322,7 @@ except KeyboardInterrupt:
 """
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "waiting\n"
-    # Whether it waits already or not: the signal is noticed in either case.
+    # The signal is noticed before and during the wait.
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=30)[0] == "interrupted\n"
     assert process.returncode == 0

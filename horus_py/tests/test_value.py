@@ -1,4 +1,4 @@
-"""Topics of dicts and anything: what goes in comes out, and what is not allowed is named."""
+"""Topics of dicts and other values: values arrive unchanged, and errors name wrong ones."""
 
 import array
 import collections
@@ -71,7 +71,7 @@ def through(topic, value):
 
 
 def same(one, other):
-    """Equal, and of the same types all the way down."""
+    """Returns true if both are equal and have the same types at all levels."""
     if isinstance(one, np.ndarray):
         return (
             type(other) is np.ndarray
@@ -138,7 +138,7 @@ def test_keys_that_come_again_are_the_same_objects(topic):
 
 
 class Evil:
-    """What runs Python in the middle of a send."""
+    """Returns values that run Python code during a send."""
 
     def __init__(self, act):
         self.act = act
@@ -205,7 +205,7 @@ def test_a_dict_that_changes_while_it_is_sent_does_no_harm(topic):
     class Grows(float):
         pass
 
-    # `item` of a number of numpy is looked up, so a class of one can run Python.
+    # `item` of a numpy number is looked up, so a subclass can run Python code.
     class Number(np.float32):
         def item(self):
             value.clear()
@@ -272,17 +272,17 @@ def test_any_bytes_are_a_value_or_refused_in_bounded_memory():
             continue
         finally:
             peak = tracemalloc.get_traced_memory()[1] - before
-            # What one call takes in any case: a traceback, a reader.
+            # The fixed cost of one call: a traceback, a reader.
             assert peak < 4096 + 160 * len(data)
         values += 1
-        # What was read is written, and read again as the same: NaN apart.
+        # A decoded value is encoded and decoded again to an equal value, except NaN.
         assert repr(horus._horus._unpack(horus._horus._pack(value))) == repr(value)
     tracemalloc.stop()
     assert values > 50
 
 
 def outcome(data, after=()):
-    """What these bytes are, with the order of all keys, or that they are nothing."""
+    """Returns the value of these bytes, with the order of all keys, or None."""
     try:
         return repr(horus._horus._unpack(data, after=list(after)))
     except ValueError:
@@ -335,7 +335,7 @@ def test_what_was_read_before_changes_nothing_of_what_bytes_mean():
         assert outcome(data, after) == wanted, (data, after)
         values += wanted is not None
     assert values > 2_000
-    # A key that is there twice: the dict has fewer keys than the message has pairs.
+    # A duplicate key: the dict has fewer keys than the message has pairs.
     twice = b"\x83\xa1a\x01\xa1b\x02\xa1a\x03"
     assert outcome(twice, [twice] * 3) == "{'a': 3, 'b': 2}"
     good = horus._horus._pack({"a": 1, "b": 2, "c": 3})
@@ -349,18 +349,18 @@ def test_a_layout_is_made_for_what_comes_again_and_not_for_what_changes():
     pose, twist = {"x": 1.0, "y": 2.0, "z": 3.0}, {"x": 1.0, "y": 2.0, "w": 3.0}
     assert made(pose) == 0
     assert made(*[pose] * 3) == 1
-    # Dicts of two kinds that begin alike: in turn none is made, and in pairs fewer and fewer.
+    # Two kinds of dicts with a common prefix. Alternating: no copies. In pairs: ever fewer.
     assert made(*[pose, twist] * 100) == 0
     assert made(*[pose, pose, twist, twist] * 100) == 1
     assert made(*([pose] * 1000 + [twist]) * 8) == 8
-    # What lies in a dict of the same kind is not learned anew each time.
+    # The keys of nested dicts are not learned again for each dict of the same kind.
     tree = {"x": {"x": {"x": 1.0, "y": 0, "z": 0}, "y": 0, "z": 0}, "y": 0, "z": 0}
     assert made(*[tree] * 100) <= 2
-    # Keys up to the longest that is short, keys that are longer, and keys that are no text.
+    # Keys up to the longest short key, longer keys, and keys that are not text.
     for length in (31, 32, 33):
         assert made(*[{"x": 1, "k" * length: 2}] * 100) == int(length == 31)
     assert made(*[{"x": 1, 2: 2}] * 100) == 0
-    # A short key as another program may write it: it takes the long way, in which nothing is lost.
+    # A short key in the encoding of another program: it takes the slow path, and nothing is lost.
     written_long = b"\x82\xa1x\x01\xd9\x01y\x02"
     assert horus._horus._layouts_made([written_long] * 1000) < 10
     assert outcome(written_long, [written_long] * 3) == "{'x': 1, 'y': 2}"
@@ -383,7 +383,7 @@ print(topic.recv(), value)
 
 
 def test_a_handler_of_bad_text_that_changes_the_dict_does_no_harm(python):
-    # A process of its own: a handler cannot be taken back.
+    # In a process of its own, because a handler cannot be removed.
     assert python(ERASES).splitlines()[-1] == "None {}"
 
 

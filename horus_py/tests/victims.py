@@ -1,4 +1,4 @@
-"""What `test_reliability.py` kills: forks processes with roles, one for each line that it reads.
+"""The victims of `test_reliability.py`: forks a process with a role for each input line.
 
 A line is a role and its arguments; the answer is the number of the process. Each notes its progress
 in a file of counters that all of them map.
@@ -13,13 +13,13 @@ import sys
 import horus
 import numpy
 
-# What a victim waits for at most; a machine may be slow.
+# The time limit in seconds of the waits of a victim, on a slow machine.
 PATIENCE = 60
 
 
 @horus.message
 class Small:
-    """56 bytes: a line with the stamp."""
+    """A message of 56 bytes, which fills a cache line with the stamp."""
 
     sender: horus.u64
     number: horus.u64
@@ -28,30 +28,30 @@ class Small:
 
 @horus.message
 class Large:
-    """64 KiB, so that most kills come in the middle of a message."""
+    """A message of 64 KiB, so that most kills happen in the middle of a message."""
 
     sender: horus.u64
     number: horus.u64
     words: horus.Array[horus.u64, 8190]
 
 
-# An image is read where it lies, and may be written there.
+# An image is read and written in place.
 KINDS = {"small": Small, "large": Large, "image": horus.Image}
 SHAPE = (256, 256)
 HELD = 4
 
 
 class Broken(Exception):
-    """A message that nobody has sent."""
+    """A received message was never sent."""
 
 
 def mixed(sender, number):
-    """What all words of a message are."""
+    """Returns the value of all words of a message."""
     return (sender * 0x9E3779B97F4A7C15 ^ number * 0xC2B2AE3D27D4EB4F) % 2**64
 
 
 def words_of(image):
-    """An image as the words that it is filled with: sender, number, and the rest."""
+    """Returns an image as words: sender, number, and the others."""
     return image.to_numpy().reshape(-1).view(numpy.uint64)
 
 
@@ -72,7 +72,7 @@ def made(kind, sender, number):
 
 
 def checked(message):
-    """Sender and number of a message, all of whose words are its sender's."""
+    """Returns sender and number of a message; checks that all words belong to the sender."""
     if isinstance(message, horus.Image):
         sender, number, *_ = (int(word) for word in words_of(message)[:2])
         words = words_of(message)[2:]
@@ -84,7 +84,7 @@ def checked(message):
 
 
 class Ledger:
-    """Counters that outlive those who count."""
+    """Counters that outlive the processes that increment them."""
 
     def __init__(self, path, size=None):
         if size is not None:
@@ -94,7 +94,7 @@ class Ledger:
 
 
 def publish(topic, size, counts, index):
-    """Sends numbered messages for ever, waiting for room where the topic is reliable."""
+    """Sends numbered messages forever; waits for room on a reliable topic."""
     kind = KINDS[size]
     publisher = horus.Publisher(topic, kind)
     number = 0
@@ -105,7 +105,7 @@ def publish(topic, size, counts, index):
 
 
 def lend(topic, size, counts, index):
-    """Fills images where they will be read; one of three is given back instead."""
+    """Fills images in loans; discards one of three."""
     publisher = horus.Publisher(topic, KINDS[size])
     number = 0
     for turn in itertools.count():
@@ -120,7 +120,7 @@ def lend(topic, size, counts, index):
 
 
 def hold(topic, size, counts, index):
-    """Holds the last few images, which must not change meanwhile."""
+    """Holds the last few images, which must not change during that time."""
     subscriber = horus.Subscriber(topic, KINDS[size])
     held = collections.deque(maxlen=HELD)
     while True:
@@ -133,7 +133,7 @@ def hold(topic, size, counts, index):
 
 
 def receive(topic, size, counts, index):
-    """Receives for ever, and insists that nothing is missing."""
+    """Receives forever; fails if a message is missing."""
     subscriber = horus.Subscriber(topic, KINDS[size])
     numbers = {}
     while True:
@@ -146,7 +146,7 @@ def receive(topic, size, counts, index):
 
 
 def both(topic, size, counts, index):
-    """A node that is woken by one topic and sends on another, in a scheduler."""
+    """Runs a node in a scheduler that one topic wakes and that sends on another."""
     kind = KINDS[size]
 
     def tick(context):
@@ -162,7 +162,7 @@ ROLES = {role.__name__: role for role in (publish, lend, receive, hold, both)}
 
 
 def main():
-    # WHY: nobody asks how they ended.
+    # WHY: no process waits for their exit status.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     ledger = Ledger(sys.argv[1])
     for line in sys.stdin:
