@@ -65,7 +65,7 @@ class Row:
     cpu_loops: list = dataclasses.field(default_factory=list)
     msgs_per_s: float | None = None
     # Fields that only some rows have.
-    figures: dict = dataclasses.field(default_factory=dict)
+    extras: dict = dataclasses.field(default_factory=dict)
 
     @property
     def mean_ns(self):
@@ -92,7 +92,7 @@ class Row:
             }
         if self.msgs_per_s is not None:
             row["msgs_per_s"] = self.msgs_per_s
-        return {**row, **self.figures}
+        return {**row, **self.extras}
 
 
 @dataclasses.dataclass
@@ -192,11 +192,11 @@ class Report:
             writer.writerow(["id", "messages", "lost", *names, *loops, "unit", "msgs_per_s"])
             for row in self.rows:
                 loop_cpu = "" if row.cpu_ns is None else row.cpu_ns
-                figures = [row.ns[name] if row.ns else "" for name in names]
+                extras = [row.ns[name] if row.ns else "" for name in names]
                 loop = "" if row.mean_ns is None else row.mean_ns
                 rate = "" if row.msgs_per_s is None else row.msgs_per_s
                 lost = row.sent - row.received
-                writer.writerow([row.id, row.sent, lost, *figures, loop, loop_cpu, "ns", rate])
+                writer.writerow([row.id, row.sent, lost, *extras, loop, loop_cpu, "ns", rate])
 
 
 def line(row):
@@ -211,7 +211,7 @@ def line(row):
         text += f"  {row.msgs_per_s / 1e6:.2f} M/s"
     if row.sent != row.received:
         text += f"  lost {row.sent - row.received:,}"
-    for name, value in row.figures.items():
+    for name, value in row.extras.items():
         text += f"  {name} {value:,.1f}" if isinstance(value, float) else f"  {name} {value}"
     return text
 

@@ -49,7 +49,7 @@ def minus(row_id, baseline):
 
 def rate(row_id):
     """Returns a function for the number of ticks per second of a row."""
-    return lambda rows: (rows[row_id].figures["achieved_hz"], None) if row_id in rows else None
+    return lambda rows: (rows[row_id].extras["achieved_hz"], None) if row_id in rows else None
 
 
 def row_of(row_id, measured):
@@ -256,27 +256,27 @@ def at_rate(report, seconds, stay_awake):
     finally:
         stop.set()
         watch.join()
-    figures, refused = run.node("fast").metrics, run.node("fast").refused
+    metrics, refused = run.node("fast").metrics, run.node("fast").refused
     # The first and the last second are incomplete.
     whole = per_second[1 : int(seconds)]
-    due = figures.ticks + figures.skipped_ticks
-    row = Row(f"python/tick/10kHz{'/awake' if stay_awake else ''}", due, figures.ticks)
-    row.figures = {
+    due = metrics.ticks + metrics.skipped_ticks
+    row = Row(f"python/tick/10kHz{'/awake' if stay_awake else ''}", due, metrics.ticks)
+    row.extras = {
         "achieved_hz": statistics.mean(whole),
         "worst_second_fewer_ticks": TICK_HZ - min(whole),
-        "passed_over": figures.skipped_ticks,
-        "lateness_p50_us_at_most": figures.lateness(0.5) * 1e6,
-        "lateness_p99_us_at_most": figures.lateness(0.99) * 1e6,
-        "tick_p50_us_at_most": figures.duration(0.5) * 1e6,
+        "passed_over": metrics.skipped_ticks,
+        "lateness_p50_us_at_most": metrics.lateness(0.5) * 1e6,
+        "lateness_p99_us_at_most": metrics.lateness(0.99) * 1e6,
+        "tick_p50_us_at_most": metrics.duration(0.5) * 1e6,
     }
     if refused:
-        row.figures["refused"] = refused
+        row.extras["refused"] = refused
     report.push(row, "ticks in whole seconds; lateness and duration within a factor of two")
     if ticks := quiet_seconds(whole, stolen):
         # A late tick of the previous second may fall into it.
         due = max(len(ticks) * TICK_HZ, sum(ticks))
         part = Row(f"{row.id}/quiet", due, sum(ticks))
-        part.figures = {
+        part.extras = {
             "achieved_hz": statistics.mean(ticks),
             "worst_second_fewer_ticks": TICK_HZ - min(ticks),
             "seconds": len(ticks),

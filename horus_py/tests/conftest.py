@@ -22,7 +22,7 @@ PREFIX = "horus-pytest-"
 def pytest_configure():
     """Removes the test directories, however a run ends."""
     # WHY: by default SIGTERM ends Python at once, and the directory of the running test stays.
-    signal.signal(signal.SIGTERM, lambda *_: pytest.exit("told to end", 128 + signal.SIGTERM))
+    signal.signal(signal.SIGTERM, lambda *_: pytest.exit("terminated", 128 + signal.SIGTERM))
     # WHY: a background job of a shell ignores Ctrl-C, and so would all of its children.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -92,7 +92,7 @@ def test_a_tick_waits_for_time_sockets_threads_and_what_earlier_ones_began(sched
 
 
 def test_a_failure_names_the_line_behind_the_await(scheduler):
-    told = []
+    reported = []
 
     class Fails(horus.Node):
         async def tick(self, context):
@@ -100,14 +100,14 @@ def test_a_failure_names_the_line_behind_the_await(scheduler):
             self.missing
 
         def on_error(self, error):
-            told.append(type(error))
+            reported.append(type(error))
 
     scheduler.add(Fails("fails"))
     report = scheduler.run(check=False)
     assert report.failed_node == "fails"
     assert report.error.startswith("AttributeError: 'Fails' object has no attribute 'missing'")
     assert "test_async_node.py" in report.error.splitlines()[0]
-    assert told == [AttributeError]
+    assert reported == [AttributeError]
 
 
 def test_the_watchdog_sees_who_does_not_give_back_the_thread(scheduler, namespace):

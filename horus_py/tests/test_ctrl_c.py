@@ -91,12 +91,12 @@ def test_a_signal_is_noticed_within_50_ms(directory, alarm, prepare):
 
 def test_closing_is_noticed_by_another_thread_and_task(directory):
     topic = horus.Topic("quiet", horus.CmdVel)
-    told = []
+    reported = []
 
     def receive():
         with pytest.raises(horus.ClosedError):
             topic.recv(timeout=PATIENCE)
-        told.append("thread")
+        reported.append("thread")
 
     thread = threading.Thread(target=receive)
     thread.start()
@@ -109,7 +109,7 @@ def test_closing_is_noticed_by_another_thread_and_task(directory):
         asyncio.get_running_loop().call_later(0.01, other.close)
         with pytest.raises(horus.ClosedError):
             await other.recv_async()
-        told.append("task")
+        reported.append("task")
 
     asyncio.run(asyncio.wait_for(wait(), PATIENCE))
-    assert told == ["thread", "task"]
+    assert reported == ["thread", "task"]

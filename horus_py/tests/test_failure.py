@@ -250,59 +250,60 @@ def test_a_class_has_it_as_a_method_and_a_busy_loop_does_not_keep_it_back(schedu
 
         def safe_state(self):
             reached.set()
-            raise KeyError("told to sys.unraisablehook")
+            raise KeyError("reported to sys.unraisablehook")
 
-    told = []
-    before, sys.unraisablehook = sys.unraisablehook, lambda hook: told.append(hook.exc_type)
+    reported = []
+    before, sys.unraisablehook = sys.unraisablehook, lambda hook: reported.append(hook.exc_type)
     try:
         scheduler.add(Arm(watchdog=0.05))
         scheduler.run()
         assert reached.is_set()
     finally:
         sys.unraisablehook = before
-    assert told == [KeyError]
+    assert reported == [KeyError]
 
 
-def told_of(namespace, enter):
+def reports_of(namespace, enter):
     """Returns the events of a hung node, in order, up to the event of its safe state."""
-    told, is_told = [], threading.Event()
+    reported, is_reported = [], threading.Event()
     ends = horus.NodeEvent.SAFE_STATE_ENTERED, horus.NodeEvent.FAILED
 
     def tell(event):
-        told.append((event.kind, event.text))
+        reported.append((event.kind, event.text))
         if event.kind in ends:
-            is_told.set()
+            is_reported.set()
 
     def hang():
-        assert is_told.wait(PATIENCE)
+        assert is_reported.wait(PATIENCE)
         scheduler.stop()
 
     scheduler = horus.Scheduler("test", namespace, on_event=tell)
-    scheduler.add(hanging(hang, safe_state=lambda: enter(told, is_told)))
+    scheduler.add(hanging(hang, safe_state=lambda: enter(reported, is_reported)))
     scheduler.run()
-    return told
+    return reported
 
 
 def test_a_safe_state_is_entered_when_its_call_has_returned(namespace):
-    def enter(told, is_told):
+    def enter(reported, is_reported):
         # Enough time for an event that is reported too early.
-        is_told.wait(0.5)
-        told.append("returns")
+        is_reported.wait(0.5)
+        reported.append("returns")
 
-    told = told_of(namespace, enter)
+    reported = reports_of(namespace, enter)
     entered = (horus.NodeEvent.SAFE_STATE_ENTERED, "")
-    assert told.count(entered) == 1 and told.index(entered) > told.index("returns"), told
+    assert reported.count(entered) == 1, reported
+    assert reported.index(entered) > reported.index("returns"), reported
 
 
 def test_a_safe_state_that_raises_is_not_entered(namespace, monkeypatch):
     monkeypatch.setattr(sys, "unraisablehook", lambda hook: None)
 
-    def enter(told, is_told):
+    def enter(reported, is_reported):
         raise KeyError("no arm")
 
-    told = told_of(namespace, enter)
-    assert (horus.NodeEvent.FAILED, "safe_state failed: KeyError: 'no arm'") in told
-    assert horus.NodeEvent.SAFE_STATE_ENTERED not in [event[0] for event in told]
+    reported = reports_of(namespace, enter)
+    assert (horus.NodeEvent.FAILED, "safe_state failed: KeyError: 'no arm'") in reported
+    assert horus.NodeEvent.SAFE_STATE_ENTERED not in [event[0] for event in reported]
 
 
 # A tick that never releases the GIL, and a safe state that ends the process.

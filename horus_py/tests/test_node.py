@@ -260,7 +260,7 @@ def test_what_ends_a_program_ends_the_run_first(scheduler, namespace, executor, 
 def test_a_failure_is_skipped_ignored_or_followed_by_a_restart(scheduler):
     ticks = {"skip": 0, "ignore": 0, "restart": 0}
     inits = []
-    told = []
+    reported = []
 
     class Fails(horus.Node):
         def init(self, context):
@@ -274,7 +274,7 @@ def test_a_failure_is_skipped_ignored_or_followed_by_a_restart(scheduler):
 
         def on_error(self, error):
             assert isinstance(error, ValueError)
-            told.append(self.name)
+            reported.append(self.name)
 
     scheduler.add(Fails("skip", failure_policy=horus.Skip(max=1000, cooldown=0.01)))
     scheduler.add(Fails("ignore", failure_policy="ignore"))
@@ -282,7 +282,7 @@ def test_a_failure_is_skipped_ignored_or_followed_by_a_restart(scheduler):
     report = scheduler.run()
     assert report.reason == "asked"
     for name, count in ticks.items():
-        assert report.node(name).metrics.failures == count == told.count(name)
+        assert report.node(name).metrics.failures == count == reported.count(name)
         assert f"ValueError: {name}" in report.node(name).last_error
     assert inits.count("restart") >= 3
     assert (inits.count("skip"), inits.count("ignore")) == (1, 1)
@@ -305,15 +305,15 @@ def test_a_failure_elsewhere_is_reported_by_python(scheduler, monkeypatch):
 
 
 def test_events_are_told_by_a_thread_of_their_own(namespace):
-    told = []
+    reported = []
 
     def tell(event):
-        told.append((event.kind, threading.get_ident()))
+        reported.append((event.kind, threading.get_ident()))
 
     node = horus.Node("bad", tick=lambda context: 1 / 0)
-    horus.run(node, name="told", namespace=namespace, on_event=tell, check=False)
-    assert horus.NodeEvent.FAILED in [kind for kind, _ in told]
-    assert threading.get_ident() not in [thread for _, thread in told]
+    horus.run(node, name="reported", namespace=namespace, on_event=tell, check=False)
+    assert horus.NodeEvent.FAILED in [kind for kind, _ in reported]
+    assert threading.get_ident() not in [thread for _, thread in reported]
 
 
 # A call of C that keeps the GIL for as long as it sleeps.
@@ -721,7 +721,7 @@ def test_a_publisher_that_a_node_cannot_map_is_an_event_of_the_node(python):
 import horus, resource
 
 options = {"max_message_bytes": 4096, "capacity": 4096}
-told = []
+reported = []
 about = (horus.NodeEvent.LANE_NOT_MAPPED, horus.NodeEvent.LANE_MAPPED)
 unlimited = resource.getrlimit(resource.RLIMIT_AS)
 
@@ -736,7 +736,7 @@ class Reader(horus.Node):
             publisher.send("seven")
         try:
             if self.recv("scan") is not None:
-                # WHY not at once: the watchdog must observe the hang.
+                # WHY not at once: the supervisor must observe the mapped lane first.
                 self.failures = -50
         except horus.LaneNotMappedError:
             self.failures += 1
@@ -749,12 +749,13 @@ class Reader(horus.Node):
 
 
 subscriber = horus.Subscriber("scan", **options)
-scheduler = horus.Scheduler("events", on_event=told.append)
+scheduler = horus.Scheduler("events", on_event=reported.append)
 scheduler.add(Reader(name="reader", subs={"scan": subscriber}))
 publisher = horus.Publisher("scan", **options)
 scheduler.run_for(30)
-told = [event for event in told if event.kind in about]
-assert [(event.node, event.kind) for event in told] == [("reader", kind) for kind in about], told
-assert "'scan'" in told[0].text and "RLIMIT_AS" in told[0].text, told
+reported = [event for event in reported if event.kind in about]
+found = [(event.node, event.kind) for event in reported]
+assert found == [("reader", kind) for kind in about], reported
+assert "'scan'" in reported[0].text and "RLIMIT_AS" in reported[0].text, reported
 """
     python(script)

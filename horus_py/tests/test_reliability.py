@@ -303,7 +303,7 @@ import horus, multiprocessing, os, sys, time
 def ends(topic):
     return horus.Publisher(topic, horus.CmdVel), horus.Subscriber(topic, horus.CmdVel)
 
-def told(call):
+def reported(call):
     try:
         call()
     except horus.ForkedError:
@@ -315,12 +315,12 @@ def child(inherited):
     publisher.send(horus.CmdVel(linear=3))
     assert subscriber.recv().linear == 3
     if inherited is not None:
-        assert told(lambda: inherited[0].send(horus.CmdVel()))
-        assert told(lambda: inherited[1].recv())
-        assert told(lambda: inherited[1].recv(timeout=60))
-        assert told(lambda: inherited[1].stats()) and told(lambda: inherited[1].lost)
+        assert reported(lambda: inherited[0].send(horus.CmdVel()))
+        assert reported(lambda: inherited[1].recv())
+        assert reported(lambda: inherited[1].recv(timeout=60))
+        assert reported(lambda: inherited[1].stats()) and reported(lambda: inherited[1].lost)
         for end in inherited:
-            assert told(end.subscriber_count) and told(end.publisher_count)
+            assert reported(end.subscriber_count) and reported(end.publisher_count)
         for end in inherited:
             end.close()
     parents = horus.Publisher("parent", horus.CmdVel)
@@ -427,7 +427,7 @@ async def main():
     try:
         await asyncio.wait_for(waiting, 60)
     except horus.RegionLostError:
-        print("told")
+        print("reported")
 
 asyncio.run(main())
 """
@@ -435,7 +435,7 @@ asyncio.run(main())
 
 def test_a_task_outlives_the_truncation_of_its_topic(python):
     # The thread of the library meets the fault, and must not be killed by SIGBUS.
-    assert python(TRUNCATED) == "told\n"
+    assert python(TRUNCATED) == "reported\n"
 
 
 STREAMLESS = """
