@@ -195,8 +195,8 @@ fn a_real_time_thread_makes_no_system_call_except_its_sleep() {
         "scheduler_real_time/thread",
         format!(
             "in {TICKS} ticks {} misses ({missed} and {astray} noted), {paced} new rates, \
-             {received} messages: {calls:?} calls of the kernel, {allocator_calls} of the allocator, \
-             {page_faults} page faults",
+             {received} messages: {calls:?} calls of the kernel, {allocator_calls} of the \
+             allocator, {page_faults} page faults",
             report.nodes[0].metrics.misses
         ),
     );

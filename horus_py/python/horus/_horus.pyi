@@ -640,10 +640,7 @@ class Metrics:
         It is at most twice the exact value.
         """
     def lateness(self, share: float) -> float:
-        """Returns an upper bound of the lateness of `share` (0 to 1) of the ticks.
-
-        It is at most twice the exact value.
-        """
+        """Returns an upper bound of the lateness of `share` (0 to 1) of the ticks, within 2 x."""
 
 @final
 class SchedulerInfo:

@@ -17,7 +17,7 @@ pub(crate) struct PyReport {
 pub(crate) struct PyNodeReport(NodeReport);
 
 /// The counters and times of a node so far. Times are in seconds.
-#[pyclass(frozen, name = "TickMetrics", module = "horus")]
+#[pyclass(frozen, name = "Metrics", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PyMetrics(pub(crate) TickMetrics);
 
@@ -215,7 +215,7 @@ impl PyMetrics {
 
     fn __repr__(&self) -> String {
         let TickMetrics { ticks, misses, failures, .. } = self.0;
-        format!("<horus.TickMetrics ticks={ticks} misses={misses} failures={failures}>")
+        format!("<horus.Metrics ticks={ticks} misses={misses} failures={failures}>")
     }
 }
 
