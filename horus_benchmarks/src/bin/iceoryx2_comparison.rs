@@ -36,7 +36,7 @@ const ONE_TO_ONE: Candidates = [Carrier::TopicDefault, Carrier::Iceoryx2];
 /// Within a process they have a service that does without names in the file system.
 const IN_PROCESS: Candidates = [Carrier::TopicDefault, Carrier::Iceoryx2Local];
 /// Both by what they have for large messages.
-const LOANS: Candidates = [Carrier::TopicLoan, Carrier::Iceoryx2];
+const LOANS: Candidates = [Carrier::TopicLoan, Carrier::Iceoryx2Loan];
 const BOTH_WAYS: Candidates = [Carrier::TopicDuplex, Carrier::Iceoryx2Duplex];
 const STREAM: Candidates = [Carrier::TopicReliable, Carrier::Iceoryx2Stream];
 

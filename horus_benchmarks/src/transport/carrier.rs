@@ -85,6 +85,8 @@ pub enum Carrier {
     MessageQueue,
     /// A service of iceoryx2, 1:1.
     Iceoryx2,
+    /// The same, compared with our loans: rows of its own, as each comparison measures both anew.
+    Iceoryx2Loan,
     /// The same within a process.
     Iceoryx2Local,
     /// The same with room for a stream, and nothing lost.
@@ -325,6 +327,9 @@ impl Carrier {
             Carrier::Iceoryx2 => {
                 ("iceoryx2", "1:1, ipc service, buffer of 1 that overflows, loaned ahead")
             }
+            Carrier::Iceoryx2Loan => {
+                ("iceoryx2_loan", "1:1, ipc service, buffer of 1 that overflows, loaned ahead")
+            }
             Carrier::Iceoryx2Local => {
                 ("iceoryx2_local", "1:1, local service, buffer of 1 that overflows, loaned ahead")
             }
@@ -357,7 +362,7 @@ impl Carrier {
         match self {
             C::Channel(maker, _) => matches!(maker, Direct | Spsc | Spmc | Mpsc | Fanout),
             C::HeadTailRing | C::Udp | C::UnixDatagram | C::UnixStream | C::Pipe => false,
-            C::MessageQueue | C::Iceoryx2 | C::Iceoryx2Local => false,
+            C::MessageQueue | C::Iceoryx2 | C::Iceoryx2Loan | C::Iceoryx2Local => false,
             C::Iceoryx2Stream | C::Iceoryx2Duplex => false,
             _ => true,
         }

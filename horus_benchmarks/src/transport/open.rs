@@ -66,6 +66,7 @@ impl Transport {
                 Bytes(16384) => Packet16384, Bytes(65536) => Packet65536,
             ),
             Carrier::Iceoryx2
+            | Carrier::Iceoryx2Loan
             | Carrier::Iceoryx2Local
             | Carrier::Iceoryx2Stream
             | Carrier::Iceoryx2Duplex => {

@@ -76,7 +76,7 @@ impl<'a, S: AsRef<str> + ?Sized> From<(&'a S, Duration, Qos)> for EndpointSpec<'
 /// use horus_core::prelude::*;
 ///
 /// horus_core::node! {
-/// Steers against the rotation that the gyroscope measures.
+///     /// Steers against the rotation that the gyroscope measures.
 ///     pub struct Controller {
 ///         subscribe imu: Imu = "imu",
 ///         publish motors: CmdVel = "cmd_vel",

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// assert_eq!(100.hz().period().as_millis(), 10);
 /// assert_eq!(0.5.hz().period().as_secs(), 2);
 /// assert_eq!(1.khz(), 1000.hz());
-/// An invalid rate is refused when the scheduler is built.
+/// // An invalid rate is refused when the scheduler is built.
 /// assert!((-1).hz().check().is_err());
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
