@@ -74,7 +74,7 @@ mutants: test-tools ## runs the tests against mutants, of which 95 % must be kil
 # The crates with library tests whose files differ from the last commit, or all of them.
 CHANGED = $(or $(addprefix -p ,$(filter $(filter-out horus_py robot,$(CRATES)) horus_testing,$(sort $(foreach file,$(shell \
 	git status --porcelain --no-renames 2>/dev/null | cut -c 4-),$(firstword $(subst /, ,$(file))))))),\
-	--workspace)
+	--workspace --exclude horus_py)
 
 quick: lint-tools ## checks formatting and lints, and runs the library tests of what changed
 	$(CARGO) fmt --all --check
