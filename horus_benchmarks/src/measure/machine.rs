@@ -35,7 +35,7 @@ pub struct Machine {
     pub isolated_cpus: Vec<usize>,
     /// Kernel release.
     pub kernel: String,
-    /// The virtual machine by its firmware; absent on bare metal.
+    /// The name of the hypervisor that the firmware reports; `None` on bare metal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hypervisor: Option<String>,
     /// The compiler this binary was built with.

@@ -51,8 +51,8 @@ impl CpuPair {
         [self.near, self.far]
     }
 
-    /// Takes `requested`, else the first allowed CPU and the first one that shares no core with
-    /// it, else the second allowed CPU, else the only one twice.
+    /// Returns `requested` if it is given. Otherwise the first CPU is the first allowed one, and
+    /// the second one shares no core with it if there is such a CPU. A single CPU is taken twice.
     pub fn choose(requested: Option<(usize, usize)>) -> Result<CpuPair, PinError> {
         let allowed = allowed_cpus()?;
         let Some((near, far)) = requested else { return Ok(default_pair(&allowed, siblings)) };

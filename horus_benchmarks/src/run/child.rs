@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// First argument of a process that is a child; `ROLE CPU SHARE_CPU FD` follow.
 const CHILD_ARGUMENT: &str = "--child";
 
-/// In place of a descriptor number: no memory is passed.
+/// The argument that a child gets instead of a descriptor number if it shares no memory.
 const NO_MEMORY: &str = "-";
 
 /// An error between parent and child.

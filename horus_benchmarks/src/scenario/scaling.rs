@@ -153,7 +153,7 @@ impl Crowd {
 enum Job {
     /// Publish on the topic of this number.
     Publish(u64),
-    /// Subscribe to it.
+    /// Subscribe to the topic of this number.
     Subscribe(u64),
     /// Send as many messages as the plan says, as publisher `index`.
     Send { index: usize, plan: Plan },

@@ -34,13 +34,13 @@ pub enum OpenError {
     /// The topic exists, and the call was to create it.
     #[error("{} exists: open it, or remove it first", path.display())]
     AlreadyExists {
-        /// The path of it.
+        /// The path of the file.
         path: PathBuf,
     },
     /// The file with the topic's name is not a topic file of this library.
     #[error("{} is {found}, and must be a topic file: remove it", path.display())]
     NotATopic {
-        /// The path of it.
+        /// The path of the file.
         path: PathBuf,
         /// A description of the file.
         found: String,
@@ -48,7 +48,7 @@ pub enum OpenError {
     /// The call may not remove the file with the topic's name.
     #[error("{} is {found}, and was not removed: {cure} first", path.display())]
     NotRemoved {
-        /// The path of it.
+        /// The path of the file.
         path: PathBuf,
         /// A description of what was found.
         found: &'static str,
@@ -61,7 +61,7 @@ pub enum OpenError {
         path.display()
     )]
     Damaged {
-        /// The path of it.
+        /// The path of the file.
         path: PathBuf,
         /// The header's field.
         field: &'static str,
@@ -77,7 +77,7 @@ pub enum OpenError {
         path.display()
     )]
     LayoutVersion {
-        /// The path of it.
+        /// The path of the file.
         path: PathBuf,
         /// The file's version.
         found: u32,
@@ -91,7 +91,7 @@ pub enum OpenError {
         path.display()
     )]
     RegistryReplaced {
-        /// The path of it.
+        /// The path of the file.
         path: PathBuf,
     },
     /// The topic carries another type.
@@ -183,7 +183,7 @@ pub enum OpenError {
     /// use the name.
     #[error("{} is being removed by {}", path.display(), remover(holder.as_deref()))]
     Retiring {
-        /// The path of it.
+        /// The path of the file.
         path: PathBuf,
         /// The process that removes it, if the system names it.
         holder: Option<Box<Holder>>,

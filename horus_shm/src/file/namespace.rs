@@ -140,7 +140,7 @@ fn shown(process: &Option<ProcessInfo>) -> String {
 /// The result of [`Namespace::join`].
 struct Opened {
     namespace: Arc<Namespace>,
-    /// False if this process had it open already.
+    /// True if this call opened the namespace; false if this process had it open already.
     is_new: bool,
 }
 

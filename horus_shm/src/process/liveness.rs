@@ -80,7 +80,8 @@ impl Owner {
 pub struct ProcessInfo {
     /// Its id, in its own pid namespace.
     pub pid: u32,
-    /// Its start time: field 22 of `/proc/<pid>/stat`, in clock ticks since boot.
+    /// The start time of the process, which tells a reused pid apart: field 22 of
+    /// `/proc/<pid>/stat`, in clock ticks since boot.
     pub start_time: u64,
     /// Its command name.
     pub name: String,
@@ -101,7 +102,7 @@ pub enum RegistryError {
     Io {
         /// The operation that failed.
         doing: &'static str,
-        /// The registry.
+        /// The path of the registry file.
         path: PathBuf,
         /// The error of the system.
         source: io::Error,
@@ -119,11 +120,11 @@ pub enum RegistryError {
         path.display()
     )]
     Refused {
-        /// The registry.
+        /// The path of the registry file.
         path: PathBuf,
-        /// Its owner.
+        /// The user id of the owner of the registry file.
         uid: u32,
-        /// Its permissions.
+        /// The permissions of the registry file.
         mode: u32,
         /// Number of its names.
         links: u64,
@@ -138,7 +139,7 @@ pub enum RegistryError {
          be replaced", path.display()
     )]
     Damaged {
-        /// The registry.
+        /// The path of the registry file.
         path: PathBuf,
         /// The damage.
         fault: RegistryFault,
@@ -149,7 +150,7 @@ pub enum RegistryError {
         path.display()
     )]
     Full {
-        /// The registry.
+        /// The path of the registry file.
         path: PathBuf,
         /// Number of its entries.
         limit: u64,
@@ -157,7 +158,7 @@ pub enum RegistryError {
     /// This process has joined too many registries. Retry after one was left.
     #[error("cannot join {}: this process is in {limit} registries: leave one", path.display())]
     TooManyOpen {
-        /// The registry.
+        /// The path of the registry file.
         path: PathBuf,
         /// Maximum number of registries of a process.
         limit: usize,
@@ -165,7 +166,7 @@ pub enum RegistryError {
     /// The file kept changing, or other threads kept forking. Transient.
     #[error("the registry {} did not settle while it was being joined: retry", path.display())]
     Busy {
-        /// The registry.
+        /// The path of the registry file.
         path: PathBuf,
     },
     /// The directory was removed meanwhile. Transient: open it again.

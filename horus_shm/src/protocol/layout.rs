@@ -215,7 +215,7 @@ impl Skips {
         self.count << Self::POSITION_BITS | self.behind
     }
 
-    /// Returns true if the last skip is at `pos`.
+    /// Returns true if the last skipped position is `pos`.
     #[must_use]
     pub const fn includes(self, pos: u64) -> bool {
         self.behind == (pos + 1) & Self::POSITION_MASK && self.count > 0

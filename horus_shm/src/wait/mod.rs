@@ -111,7 +111,7 @@ pub trait Eventcount {
     /// The word on which threads sleep.
     type Wake: FutexWord;
 
-    /// The word that announces sleepers.
+    /// The type of the word in which waiters register, so that a publisher sees them.
     type Word: Word;
 
     /// Returns the count of wakes: a sleeper sleeps while it is what it was before the last poll.

@@ -18,7 +18,7 @@ pub(crate) const FILE_NAME: &str = "registry";
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RegistryPath<'a> {
     pub(super) dir: BorrowedFd<'a>,
-    /// The path of the directory: for messages.
+    /// The path of the directory that holds the registry, for error texts.
     pub(super) path: &'a Path,
     pub(super) file_mode: u32,
 }

@@ -20,7 +20,7 @@ pub(crate) struct Simulated {
     pub(crate) runner: Runner,
     pub(crate) wake: WaitSet,
     timeline: Option<Timeline>,
-    /// The shortest time between two ticks of a node on topics.
+    /// The shortest time between two ticks of a node that is woken by topics.
     pause_ns: u64,
     not_before_ns: u64,
 }
