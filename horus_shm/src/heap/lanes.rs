@@ -38,7 +38,7 @@ struct Cursors([AtomicU64; WORDS_PER_LINE]);
 
 /// Lanes of values of type `T`, and gates for their readers.
 ///
-/// Where values are moved out, the only gate holds the writers back from the beginning: values
+/// If values are moved out, the only gate holds the writers back from the beginning: values
 /// written before there is a reader wait for it, and nothing is overwritten. Endpoints keep this
 /// value alive; the last one drops the values that were not taken.
 pub struct Lanes<T, H: Handling<T>> {
