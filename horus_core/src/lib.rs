@@ -28,9 +28,11 @@ use horus_testing as _;
 
 pub mod channel;
 mod error;
-/// Handles for the language bindings in this workspace; not for users.
+/// For the language bindings in this workspace; not for users.
 #[doc(hidden)]
-pub use horus_shm::internals::{above_standard, handle};
+pub use horus_shm::internals::{
+    above_standard, barrier_in_process, reaches_this_process, run_in_child,
+};
 pub mod introspect;
 pub mod message;
 pub mod namespace;

@@ -5,9 +5,8 @@ use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use horus_core::handle::Guard;
-
 use crate::callback::Uncancelled;
+use crate::handle::Guard;
 use crate::status::{Failure, HORUS_E_ARGUMENT, HORUS_E_HANDLE, HORUS_E_NULL, HORUS_E_PANIC};
 
 pub(crate) type Call = Result<i32, Failure>;

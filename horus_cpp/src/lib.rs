@@ -10,6 +10,7 @@ mod callback;
 mod context;
 mod event;
 mod ffi;
+mod handle;
 mod info;
 mod inspect;
 mod namespace;

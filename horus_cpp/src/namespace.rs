@@ -3,10 +3,10 @@
 use std::ffi::c_char;
 use std::sync::Arc;
 
-use horus_core::handle::Slab;
 use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName, remove_topic, sweep};
 
 use crate::ffi::{self, NAME_BYTES_MAX, Out, guard, set_if_wanted};
+use crate::handle::Slab;
 use crate::status::{Failure, HORUS_E_BUSY, HORUS_E_NAME, HORUS_OK};
 
 /// `horus_namespace_t`.

@@ -3,10 +3,10 @@
 use std::ffi::{c_char, c_void};
 
 use horus_core::SendError;
-use horus_core::handle::{Guard, Slab};
 use horus_core::topic::UntypedPublisher;
 
 use crate::ffi::{Call, Out, Sized32, guard, guard_quick, input, wait_in_slices};
+use crate::handle::{Guard, Slab};
 use crate::info::HorusTopicInfo;
 use crate::status::{Failure, HORUS_E_LOAN, HORUS_FULL, HORUS_OK};
 use crate::topic::{HorusTopicOptions, builder};

@@ -5,12 +5,12 @@ use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use horus_core::handle::{Shared, SharedSlab};
 use horus_core::scheduler::{Handle, Rate, Report, RunError, Running, Scheduler};
 
 use crate::callback::{Uncancelled, is_inside};
 use crate::event::{Listener, OnEvent};
 use crate::ffi::{self, Call, NAME_BYTES_MAX, Out, Sized32, guard, guard_quick, null};
+use crate::handle::{Shared, SharedSlab};
 use crate::namespace::{HorusNamespace, namespace_of};
 use crate::node::{CNode, HorusNode, HorusNodeOptions, flag};
 use crate::report::{HorusMetrics, HorusReport};

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::ffi::c_char;
 use std::io;
 
-use horus_core::handle::HandleError;
+use crate::handle::HandleError;
 use horus_core::message::SchemaTextError;
 use horus_core::namespace::{NamespaceError, NamespaceRemoveError, RegistryError};
 use horus_core::scheduler::{CommandError, PlanError, StartError};

@@ -3,13 +3,13 @@
 use std::ffi::{c_char, c_void};
 use std::time::Duration;
 
-use horus_core::handle::{Guard, Slab, Vault};
 use horus_core::topic::{RawSample, UntypedSubscriber};
 use horus_core::{BorrowError, RecvError, RecvTimeoutError};
 
 use crate::ffi::{
     Call, Out, Sized32, guard, guard_quick, output, set_if_wanted, wait_in_slices, wrong,
 };
+use crate::handle::{Guard, Slab, Vault};
 use crate::info::{HorusStats, HorusTopicInfo};
 use crate::status::{Failure, HORUS_EMPTY, HORUS_OK, HORUS_TIMEOUT, HORUS_TRUNCATED};
 use crate::topic::{HorusTopicOptions, builder};

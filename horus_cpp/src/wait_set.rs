@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use horus_core::handle::Slab;
 use horus_core::topic::{Key, Ready, Reason, WaitSet};
 
 use crate::ffi::{Out, guard, set_if_wanted, wait_in_slices, wrong};
+use crate::handle::Slab;
 use crate::status::{Failure, HORUS_OK, HORUS_TIMEOUT};
 use crate::subscriber::{HorusSubscriber, SUBSCRIBERS};
 

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::mem::{align_of, offset_of, size_of};
+use std::path::{Path, PathBuf};
 
 use compiler::header::{declared, header};
 use horus_cpp::*;
@@ -57,15 +58,20 @@ const OUT_TYPES: [(&str, &str); 5] = [
     ("*mut HorusReaderCounters", "horus_reader_counters_t *"),
 ];
 
-fn sources() -> String {
-    let files = fs::read_dir(compiler::root().join("src")).unwrap();
+/// Returns the text of all source files in `folder` and below.
+fn sources(folder: &Path) -> String {
+    let files = fs::read_dir(folder).unwrap();
     let paths = files.map(|file| file.unwrap().path());
-    paths.map(|path| fs::read_to_string(path).unwrap() + "\n").collect()
+    let text = |path: PathBuf| match path.is_dir() {
+        true => sources(&path),
+        false => fs::read_to_string(path).unwrap() + "\n",
+    };
+    paths.map(text).collect()
 }
 
 /// Returns the name, result and parameters of each exported function of the Rust side, in C.
 fn exported() -> BTreeMap<String, String> {
-    let sources = sources();
+    let sources = sources(&compiler::root().join("src"));
     let mut functions = BTreeMap::new();
     for source in sources.split("#[unsafe(no_mangle)]").skip(1) {
         let source = source.trim_start().trim_start_matches("pub ").trim_start_matches("unsafe ");

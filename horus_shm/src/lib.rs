@@ -33,7 +33,6 @@ use horus_testing as _;
 
 mod endpoint;
 mod file;
-mod handle;
 mod heap;
 mod os;
 mod process;
@@ -76,6 +75,8 @@ pub use wait::{WaitPolicy, WakeEdge};
 pub mod internals {
     pub use crate::file::segment::Blocks;
     pub use crate::os::descriptor::above_standard;
+    pub use crate::process::fork::run_in_child;
+    pub use crate::wait::{barrier_in_process, reaches_this_process};
 
     pub use crate::file::header;
     pub use crate::os::termination;
@@ -93,5 +94,5 @@ pub mod internals {
         )*};
     }
 
-    reexport! { handle heap wait }
+    reexport! { heap wait }
 }

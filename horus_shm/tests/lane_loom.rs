@@ -4,16 +4,12 @@
 //! `loom_memory`. The last tests weaken the orderings one at a time, and require a model that
 //! fails.
 
-use horus_testing as _;
-
 mod loom_memory;
 mod loom_models;
 
-use std::collections::BTreeSet;
-use std::fmt::Write as _;
-use std::io::Write as _;
-
 use horus_shm::internals::sync::edge;
+use horus_testing::models;
+use horus_testing::mutation::{Mutant, all_are_killed, sites};
 
 /// The checker's types, of which the memory of the models is made.
 mod checker {
@@ -34,27 +30,8 @@ mod checker {
     }
 }
 
-use loom_memory::mutation::{Model, Mutant, Site, killer};
-
-macro_rules! models {
-    ($($noun:ident: $($name:ident),* ;)*) => {
-        static MODELS: [Model; [$($(stringify!($name)),*),*].len()] =
-            [$($(Model::new(stringify!($name), loom_models::$noun::$name)),*),*];
-
-        /// Each model on sound memory.
-        mod sound {
-            $($(
-                #[test]
-                fn $name() {
-                    super::check(stringify!($name));
-                }
-            )*)*
-        }
-    };
-}
-
 models! {
-    lane:
+    crate::loom_models::lane:
         a_message_is_delivered_whole_or_not_at_all,
         a_drained_message_is_delivered_whole_or_not_at_all,
         a_lapped_reader_counts_exactly_what_it_lost,
@@ -62,7 +39,7 @@ models! {
         two_readers_do_not_disturb_each_other,
         the_latest_value_is_as_new_as_any_sent_before_the_call,
         a_lane_that_is_ready_was_reserved;
-    gate:
+    crate::loom_models::gate:
         a_gated_reader_gets_every_message,
         a_drained_lane_gives_every_message,
         two_gated_readers_both_get_every_message,
@@ -78,7 +55,7 @@ models! {
         a_gate_killed_while_joining_holds_the_writer_for_the_next,
         a_gate_killed_while_reading_is_resumed,
         a_dead_gate_is_adopted_or_reaped;
-    takeover:
+    crate::loom_models::takeover:
         a_successor_goes_on_where_its_predecessor_was_killed,
         the_head_of_a_takeover_covers_all_published_messages,
         a_takeover_may_be_killed_anywhere,
@@ -87,7 +64,7 @@ models! {
         a_dead_session_is_no_history,
         messages_of_a_dead_publisher_are_history_on_request,
         an_ended_session_is_no_history;
-    pins:
+    crate::loom_models::pins:
         a_pinned_message_stays,
         a_pin_that_moves_on_gives_its_message_back,
         a_pin_used_again_gives_its_last_message_back,
@@ -99,70 +76,35 @@ models! {
         a_copy_that_is_not_spared_is_whole_or_none,
         a_loan_is_written_beside_no_copy,
         a_pin_given_back_elsewhere_can_be_used_again;
-    presence:
+    crate::loom_models::presence:
         a_topic_is_never_split,
         a_file_without_its_name_is_not_attended,
         a_topic_that_all_leave_leaves_no_file;
-    wait:
+    crate::loom_models::wait:
         no_wake_is_lost,
         no_wake_is_lost_in_a_stream,
         every_sleeper_is_woken;
-    channel:
+    crate::loom_models::channel:
         a_ticket_is_received_once,
         a_ticket_ring_holds_its_capacity,
         a_run_of_tickets_gives_its_slots_back,
         a_disconnected_ring_is_empty,
         a_disconnected_lane_is_empty,
         a_channel_with_a_new_sender_is_not_disconnected;
-    handle:
-        a_call_never_meets_a_value_that_is_gone,
-        a_call_within_another_is_waited_for,
-        a_handle_is_closed_once,
-        a_free_entry_has_one_owner;
-}
-
-fn check(name: &str) {
-    let model = MODELS.iter().find(|model| model.name == name).unwrap();
-    let run = model.sound();
-    println!("{name}: {} executions in {:.1?}", run.iterations, run.took);
-    if let Some(failure) = &run.failure {
-        panic!("execution {} of {name}: {failure}", run.iterations);
-    }
-}
-
-/// Fails unless a model kills each of `mutants`; prints a table of the mutants and their killers.
-fn all_are_killed(title: &str, mutants: impl Iterator<Item = Mutant>) {
-    let mut table = format!("\n{title:<32}killed by\n");
-    let mut survivors = Vec::new();
-    for mutant in mutants {
-        let name = mutant.to_string();
-        let killer = killer(&MODELS, mutant);
-        let fate = killer.map(|(model, run)| format!("{} ({})", model.name, run.iterations));
-        let _ = writeln!(table, "{name:<32}{}", fate.as_deref().unwrap_or("SURVIVES"));
-        if fate.is_none() {
-            survivors.push(name);
-        }
-    }
-    // WHY not `print!`: it is only shown when a test fails, and the table is a result.
-    let _ = std::io::stdout().lock().write_all(table.as_bytes());
-    assert!(survivors.is_empty(), "no model needs {survivors:?}");
 }
 
 /// Some model fails if any one of the orderings is weakened.
 #[test]
 fn every_weakened_edge_turns_a_model_red() {
     let edges = edge::ALL.into_iter().chain(edge::DISCOVERY).chain(edge::CHANNELS);
-    let edges = edges.chain(edge::HANDLES);
-    all_are_killed("weakened to relaxed", edges.map(|edge| Mutant::Edge(edge.label)));
+    all_are_killed("weakened to relaxed", &MODELS, edges.map(|edge| Mutant::Edge(edge.label)));
 }
 
 /// Each single line that uses an ordering needs it.
 #[test]
 fn every_use_of_an_edge_is_needed() {
-    let mut uses: BTreeSet<Site> =
-        MODELS.iter().flat_map(|model| model.sound().sites.iter().copied()).collect();
-    uses.retain(|site| site.file.contains("src"));
-    all_are_killed("weakened on one line", uses.into_iter().map(Mutant::Site));
+    let uses = sites(&MODELS).into_iter();
+    all_are_killed("weakened on one line", &MODELS, uses.map(Mutant::Site));
 }
 
 /// Some model fails if a lock or check of presence, or of a session, is left out.
@@ -172,5 +114,5 @@ fn every_step_is_needed() {
     let looks = ["presence/look", "presence/linked"];
     let sessions = ["session/end", "session/pass over", "session/least"];
     let steps = presence.into_iter().chain(looks).chain(sessions);
-    all_are_killed("left out", steps.map(Mutant::Flaw));
+    all_are_killed("left out", &MODELS, steps.map(Mutant::Flaw));
 }

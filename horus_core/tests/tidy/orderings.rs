@@ -8,6 +8,9 @@ use super::lex::{self, Line};
 /// The file that declares the edges of the lane protocol.
 const EDGES: &str = "horus_shm/src/protocol/sync.rs";
 
+/// The file that declares the edges of handles.
+const HANDLE_EDGES: &str = "horus_cpp/src/handle/sync.rs";
+
 /// The document that explains every label.
 pub(crate) const DOCS: &str = "docs/memory-ordering.md";
 
@@ -27,11 +30,12 @@ const ORDERING_PLACES: [&str; 5] = [
 ];
 
 /// An ordering with a name: `SLOT_SEE` is the half `see` of the label `slot`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Edge {
-    name: String,
-    label: String,
-    half: String,
+#[derive(Debug, Clone, Copy)]
+struct Edge<'a> {
+    name: &'a str,
+    label: &'a str,
+    half: &'a str,
+    file: &'a File,
     index: usize,
 }
 
@@ -45,7 +49,9 @@ struct Site<'a> {
 
 /// `ordering`, `ordering-half` and `ordering-docs`.
 pub(crate) fn orderings(repo: &Repo) -> Vec<Violation> {
-    let edges = repo.get(EDGES).map(declared).unwrap_or_default();
+    let files: Vec<_> =
+        [EDGES, HANDLE_EDGES].into_iter().filter_map(|path| repo.get(path)).collect();
+    let edges: Vec<_> = files.iter().flat_map(|file| declared(file)).collect();
     let mut violations = Vec::new();
     let mut sites = Vec::new();
     for file in repo.rust() {
@@ -53,30 +59,28 @@ pub(crate) fn orderings(repo: &Repo) -> Vec<Violation> {
         sites.extend(labels(file));
     }
     violations.extend(paired(&sites));
-    if let Some(file) = repo.get(EDGES) {
-        violations.extend(halves(repo, file, &edges));
-    }
+    violations.extend(halves(repo, &edges));
     if let Some(docs) = repo.get(DOCS) {
         // WHY: the synchronisation of a test itself is not part of the protocol.
         let sites: Vec<_> = sites.into_iter().filter(|site| !site.file.is_test()).collect();
-        violations.extend(documented(repo, docs, &edges, &sites));
+        violations.extend(documented(docs, &edges, &sites));
     }
     violations
 }
 
 /// Returns the edges that `file` declares: `const NAME: Edge = Edge::new("label/half", …)`.
-fn declared(file: &File) -> Vec<Edge> {
-    let edge = |(index, line): (usize, &str)| {
-        let (name, value) = line.trim().strip_prefix("pub const ")?.split_once(": Edge = ")?;
+fn declared(file: &File) -> Vec<Edge<'_>> {
+    let edge = |(index, line)| {
+        let line: &str = line;
+        let (name, value) = line.split_once("const ")?.1.split_once(": Edge = ")?;
         let (label, half) = value.split('"').nth(1)?.split_once('/')?;
-        let [name, label, half] = [name, label, half].map(str::to_owned);
-        Some(Edge { name, label, half, index })
+        Some(Edge { name, label, half, file, index })
     };
     file.text.lines().enumerate().filter_map(edge).collect()
 }
 
 /// Checks that every use of an ordering or an edge has a label above it, and an edge its own.
-fn labelled(file: &File, edges: &[Edge]) -> Vec<Violation> {
+fn labelled(file: &File, edges: &[Edge<'_>]) -> Vec<Violation> {
     // WHY: a test that uses an edge stands in for code that already labels the edge.
     let edges = if file.is_test() { &[] } else { edges };
     let mut violations = Vec::new();
@@ -92,7 +96,9 @@ fn labelled(file: &File, edges: &[Edge]) -> Vec<Violation> {
         let found = labels_above(&file.lines, index, edges);
         let advice = if found.is_empty() {
             "name its counterpart in an `// ORDERING(label):` comment directly above.".to_owned()
-        } else if let Some(edge) = used.iter().flatten().find(|edge| !found.contains(&edge.label)) {
+        } else if let Some(edge) =
+            used.iter().flatten().find(|edge| found.iter().all(|label| label != edge.label))
+        {
             format!("`{}` needs `ORDERING({})` above.", edge.name, edge.label)
         } else {
             continue;
@@ -110,7 +116,7 @@ fn imports_orderings(code: &str) -> bool {
 }
 
 /// Returns the edges that `code` uses by name, and `None` for each ordering.
-fn used<'a>(code: &str, edges: &'a [Edge]) -> Vec<Option<&'a Edge>> {
+fn used<'a>(code: &str, edges: &'a [Edge<'a>]) -> Vec<Option<&'a Edge<'a>>> {
     let mut found = Vec::new();
     for (at, word) in lex::words(code) {
         let before = &code[..at];
@@ -165,34 +171,33 @@ fn paired(sites: &[Site]) -> Vec<Violation> {
 }
 
 /// Checks that every label has two edges or more, and that every edge is used.
-fn halves(repo: &Repo, file: &File, edges: &[Edge]) -> Vec<Violation> {
+fn halves(repo: &Repo, edges: &[Edge<'_>]) -> Vec<Violation> {
     let mut violations = Vec::new();
     for edge in edges {
         let other = |other: &&Edge| other.label == edge.label && other.half != edge.half;
         if edges.iter().find(other).is_none() {
             let advice = format!("declare the other half of `{}`.", edge.label);
-            violations.push(file.violation(edge.index, "ordering-half", advice));
+            violations.push(edge.file.violation(edge.index, "ordering-half", advice));
         }
         let path = format!("edge::{}", edge.name);
         let uses = |file: &File| {
             let names =
-                |line: &Line| line.code.contains(&path) && lex::has_word(&line.code, &edge.name);
+                |line: &Line| line.code.contains(&path) && lex::has_word(&line.code, edge.name);
             !file.is_test() && file.lines.iter().any(names)
         };
         if !repo.rust().any(uses) {
             let advice = format!("no code uses `{}`: remove it.", edge.name);
-            violations.push(file.violation(edge.index, "ordering-half", advice));
+            violations.push(edge.file.violation(edge.index, "ordering-half", advice));
         }
     }
     violations
 }
 
 /// Checks that the table of the docs lists exactly the edges and the other labels of the code.
-fn documented(repo: &Repo, docs: &File, edges: &[Edge], sites: &[Site]) -> Vec<Violation> {
+fn documented(docs: &File, edges: &[Edge<'_>], sites: &[Site]) -> Vec<Violation> {
     let mut expected = BTreeMap::new();
     for edge in edges {
-        let file = repo.get(EDGES).unwrap_or(docs);
-        expected.insert(format!("{}/{}", edge.label, edge.half), (file, edge.index));
+        expected.insert(format!("{}/{}", edge.label, edge.half), (edge.file, edge.index));
     }
     let others = sites.iter().filter(|site| edges.iter().all(|edge| edge.label != site.label));
     for site in others {
@@ -286,7 +291,8 @@ b.store(1, Ordering::Release);
 
     #[test]
     fn every_ordering_carries_a_label() {
-        let edges = declared(&File::new(EDGES, 0, SYNC.to_owned()));
+        let sync = File::new(EDGES, 0, SYNC.to_owned());
+        let edges = declared(&sync);
         assert_eq!(edges.len(), 2);
         let run = "// ORDERING(a): b\nc.load(Ordering::SeqCst);\nd.load(Ordering::SeqCst);";
         let cut = "// ORDERING(a): b\nc();\nd.load(Ordering::SeqCst);";

@@ -21,7 +21,7 @@ const HOUSES: [House; 2] = [
             &["process"],
             &["wait"],
             &["file", "heap"],
-            &["endpoint", "handle"],
+            &["endpoint"],
         ],
     },
     House {

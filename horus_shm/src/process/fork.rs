@@ -32,7 +32,7 @@ static FORKS_BEGUN: AtomicU64 = AtomicU64::new(0);
 static FORKS_ENDED: AtomicU64 = AtomicU64::new(0);
 static LOCK_FDS: [AtomicI32; LOCK_FD_LIMIT] = [const { AtomicI32::new(NO_FD) }; LOCK_FD_LIMIT];
 static INSTALLED: AtomicBool = AtomicBool::new(false);
-/// Set by the table of handles, which is above this room.
+/// Set by the handles of the C ABI.
 static IN_CHILD: OnceLock<fn()> = OnceLock::new();
 
 /// Returns the fork epoch: it grows with every fork, so it is greater here than in any ancestor
@@ -185,7 +185,11 @@ pub(crate) fn install_handlers() -> io::Result<()> {
 
 /// Installs the handlers, and makes the child of every later fork call `hook` before `fork` returns
 /// in it. `hook` may do what a signal handler may. Only the first hook is kept.
-pub(crate) fn run_in_child(hook: fn()) -> io::Result<()> {
+///
+/// # Errors
+///
+/// The kernel's, for lack of memory.
+pub fn run_in_child(hook: fn()) -> io::Result<()> {
     let _ = IN_CHILD.set(hook);
     install_handlers()
 }

@@ -5,8 +5,7 @@
 //! weaken that one edge, which must make a model fail. `docs/memory-ordering.md` lists both halves
 //! of every label.
 
-use core::ptr;
-use core::sync::atomic::{self, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{self, AtomicU32, AtomicU64, Ordering};
 
 /// An ordering, with the label under which it is argued, modelled and weakened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,64 +167,6 @@ pub mod edge {
     /// The edges of channels between threads: the ticket ring, and the endpoint counts.
     pub const CHANNELS: [Edge; 6] =
         [TICKET_PUBLISH, TICKET_SEE, ROOM_FREE, ROOM_SEE, ENDS_LEAVE, ENDS_SEE];
-
-    /// ORDERING(handle): Release store of an entry's handle. Pairs with [`HANDLE_SEE`]: a thread
-    /// that sees the handle in the entry sees its value.
-    pub const HANDLE_OPEN: Edge = Edge::new("handle/open", Ordering::Release);
-    /// ORDERING(handle): Acquire load, or exchange, of an entry's handle. Pairs with
-    /// [`HANDLE_OPEN`].
-    pub const HANDLE_SEE: Edge = Edge::new("handle/see", Ordering::Acquire);
-
-    /// ORDERING(hazard): SeqCst fence of a call between the word that names its handle and its load
-    /// of the entry. Pairs with [`HAZARD_CLOSE`], as in Dekker's algorithm: either the call sees
-    /// that the handle is closed, or the closer sees the call. Where closers make barriers by the
-    /// kernel, calls have none.
-    pub const HAZARD_ENTER: Edge = Edge::new("hazard/enter", Ordering::SeqCst);
-    /// ORDERING(hazard): SeqCst fence of a closer between its mark in the entry and its loads of
-    /// the calls. Pairs with [`HAZARD_ENTER`].
-    pub const HAZARD_CLOSE: Edge = Edge::new("hazard/close", Ordering::SeqCst);
-
-    /// ORDERING(left): Release store of a call that ends. Pairs with [`LEFT_SEE`]: the call's
-    /// accesses to the value happen before the value is dropped.
-    pub const LEFT_LEAVE: Edge = Edge::new("left/leave", Ordering::Release);
-    /// ORDERING(left): Acquire load of a call's word by a closer. Pairs with [`LEFT_LEAVE`].
-    pub const LEFT_SEE: Edge = Edge::new("left/see", Ordering::Acquire);
-
-    /// ORDERING(spare): Release exchange that puts an entry into the list of free ones. Pairs with
-    /// [`SPARE_POP`]: the old value was taken out before a new one is put in.
-    pub const SPARE_PUSH: Edge = Edge::new("spare/push", Ordering::Release);
-    /// ORDERING(spare): Acquire load of that list. Pairs with [`SPARE_PUSH`].
-    pub const SPARE_POP: Edge = Edge::new("spare/pop", Ordering::Acquire);
-
-    /// ORDERING(record): Release store of a thread that ends. Pairs with [`RECORD_CLAIM`].
-    pub const RECORD_RETURN: Edge = Edge::new("record/return", Ordering::Release);
-    /// ORDERING(record): Acquire exchange of a thread that takes over the words of one that ended.
-    /// Pairs with [`RECORD_RETURN`].
-    pub const RECORD_CLAIM: Edge = Edge::new("record/claim", Ordering::Acquire);
-
-    /// ORDERING(chunk): Release exchange that publishes newly made entries. Pairs with
-    /// [`CHUNK_SEE`].
-    pub const CHUNK_PUBLISH: Edge = Edge::new("chunk/publish", Ordering::Release);
-    /// ORDERING(chunk): Acquire load of the address of entries. Pairs with [`CHUNK_PUBLISH`].
-    pub const CHUNK_SEE: Edge = Edge::new("chunk/see", Ordering::Acquire);
-
-    /// ORDERING(records): Release exchange that publishes a thread's words. Pairs with
-    /// [`RECORDS_SEE`].
-    pub const RECORDS_PUSH: Edge = Edge::new("records/push", Ordering::Release);
-    /// ORDERING(records): Acquire load of their address. Pairs with [`RECORDS_PUSH`].
-    pub const RECORDS_SEE: Edge = Edge::new("records/see", Ordering::Acquire);
-
-    /// The edges of handles that models can weaken; those of pointers are the same pattern.
-    pub const HANDLES: [Edge; 8] = [
-        HANDLE_OPEN,
-        HANDLE_SEE,
-        HAZARD_ENTER,
-        HAZARD_CLOSE,
-        LEFT_LEAVE,
-        LEFT_SEE,
-        SPARE_PUSH,
-        SPARE_POP,
-    ];
 }
 
 /// Keeps the compiler from moving writes across this call. WHY: only for speed, which depends on
@@ -362,34 +303,4 @@ pub(crate) fn compiler_fence(edge: Edge) {
 #[inline(always)]
 pub(crate) fn fence(edge: Edge) {
     atomic::fence(edge.ordering);
-}
-
-/// Loads the address of an object that is made once.
-#[inline(always)]
-pub(crate) fn load_pointer<T>(place: &AtomicPtr<T>, edge: Edge) -> *mut T {
-    place.load(edge.ordering)
-}
-
-/// Publishes the address of such an object; false if one was published before.
-pub(crate) fn publish_pointer<T>(place: &AtomicPtr<T>, new: *mut T, edge: Edge) -> bool {
-    let nothing = ptr::null_mut();
-    place.compare_exchange(nothing, new, edge.ordering, Ordering::Relaxed).is_ok()
-}
-
-/// Inserts `new`, whose link is `next`, at the front of a list.
-pub(crate) fn push_pointer<T>(first: &AtomicPtr<T>, next: &AtomicPtr<T>, new: *mut T, edge: Edge) {
-    // Relaxed: nothing is read through the pointer here.
-    let mut found = first.load(Ordering::Relaxed);
-    loop {
-        next.store(found, Ordering::Relaxed);
-        match first.compare_exchange(found, new, edge.ordering, Ordering::Relaxed) {
-            Ok(_) => return,
-            Err(other) => found = other,
-        }
-    }
-}
-
-/// Adds one, and returns the sum.
-pub(crate) fn next_number(count: &AtomicU64) -> u64 {
-    count.fetch_add(1, Ordering::Relaxed) + 1
 }

@@ -63,13 +63,13 @@ fn registered(scope: Scope) -> bool {
 }
 
 /// Returns true if [`barrier_in_process`] can be relied on. Calls the kernel once.
-pub(crate) fn reaches_this_process() -> bool {
+pub fn reaches_this_process() -> bool {
     registered(Scope::Process)
 }
 
 /// Makes a full memory barrier on every CPU that runs a thread of this process; false if the kernel
 /// refuses.
-pub(crate) fn barrier_in_process() -> bool {
+pub fn barrier_in_process() -> bool {
     // WHY: a forked child has to register again.
     registered(Scope::Process) && futex::barrier(Scope::Process)
 }

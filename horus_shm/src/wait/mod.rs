@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use crate::protocol::sync::{Edge, FutexWord, Word, edge};
 
-pub use event::EventCount;
-pub(crate) use event::{Event, WakeOrder, barrier_in_process, reaches_this_process};
+pub(crate) use event::{Event, WakeOrder};
+pub use event::{EventCount, barrier_in_process, reaches_this_process};
 
 /// The side that pays for the store-load order between a sender and a reader about to sleep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -2,7 +2,6 @@
 
 pub(crate) mod channel;
 pub(crate) mod gate;
-pub(crate) mod handle;
 pub(crate) mod lane;
 pub(crate) mod pins;
 pub(crate) mod presence;

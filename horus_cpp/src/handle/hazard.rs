@@ -9,20 +9,20 @@ use std::sync::atomic::{AtomicPtr, AtomicU64};
 use std::thread;
 use std::time::Duration;
 
+use horus_core::{barrier_in_process, reaches_this_process, run_in_child};
+
 use super::HandleError;
-use crate::process::fork;
-use crate::protocol::sync::{self, Edge, Word, edge, load_pointer};
-use crate::wait;
+use super::sync::{self, Edge, Word, edge, load_pointer};
 
 /// Maximum number of handles that one thread can use at a time, by calls that call back.
-pub const NESTED_MAX: usize = 7;
+pub(crate) const NESTED_MAX: usize = 7;
 
 /// Number of polls before a closer sleeps between two polls.
 const LOOKS: u32 = 64;
 const PAUSE: Duration = Duration::from_micros(200);
 
 /// Publishes the value of `handle`, whose entry belongs to the caller.
-pub fn announce<W: Word>(state: &W, handle: u64) {
+pub(crate) fn announce<W: Word>(state: &W, handle: u64) {
     // ORDERING(handle): pairs with the load in `enter` and the exchange in `mark`.
     state.store(handle, edge::HANDLE_OPEN);
 }
@@ -33,7 +33,7 @@ pub fn announce<W: Word>(state: &W, handle: u64) {
 ///
 /// [`HandleError::Busy`] if another of its calls uses it; [`HandleError::Nested`].
 #[inline(always)]
-pub fn free_word<W: Word, const WORDS: usize>(
+pub(crate) fn free_word<W: Word, const WORDS: usize>(
     words: &[W; WORDS],
     handle: u64,
 ) -> Result<&W, HandleError> {
@@ -54,7 +54,7 @@ fn nested_word<W: Word>(words: &[W], handle: u64) -> Result<&W, HandleError> {
 /// Stores that `handle` is used, then checks that `state` still is that handle. Otherwise frees the
 /// word and returns false.
 #[inline(always)]
-pub fn enter<W: Word>(word: &W, state: &W, handle: u64, fence: impl FnOnce(Edge)) -> bool {
+pub(crate) fn enter<W: Word>(word: &W, state: &W, handle: u64, fence: impl FnOnce(Edge)) -> bool {
     // Relaxed: the fence, or the barrier of a closer, orders it before the load.
     word.set(handle);
     // ORDERING(hazard): pairs with the barrier of a closer, as in Dekker's algorithm: either this
@@ -70,19 +70,19 @@ pub fn enter<W: Word>(word: &W, state: &W, handle: u64, fence: impl FnOnce(Edge)
 
 /// Ends the use of a handle.
 #[inline(always)]
-pub fn leave<W: Word>(word: &W) {
+pub(crate) fn leave<W: Word>(word: &W) {
     // ORDERING(left): pairs with the load in `is_used`: the call happens before the closing.
     word.store(0, edge::LEFT_LEAVE);
 }
 
 /// Marks the entry of `handle` as closed; returns false if it is closed already.
-pub fn mark<W: Word>(state: &W, handle: u64) -> bool {
+pub(crate) fn mark<W: Word>(state: &W, handle: u64) -> bool {
     // ORDERING(handle): pairs with the store that opened it.
     state.compare_exchange_at(handle, 0, edge::HANDLE_SEE)
 }
 
 /// Returns true if the call of `word` uses `handle`. To be called after [`mark`] and a barrier.
-pub fn is_used<W: Word>(word: &W, handle: u64) -> bool {
+pub(crate) fn is_used<W: Word>(word: &W, handle: u64) -> bool {
     // ORDERING(left): pairs with the store in `leave`.
     word.load(edge::LEFT_SEE) == handle
 }
@@ -90,7 +90,7 @@ pub fn is_used<W: Word>(word: &W, handle: u64) -> bool {
 /// The words of one thread. Never freed; reused when the thread ends.
 #[derive(Debug)]
 #[repr(align(128))]
-pub struct Record {
+pub(crate) struct Record {
     words: [AtomicU64; NESTED_MAX],
     /// 1 while a thread has it.
     taken: AtomicU64,
@@ -146,7 +146,7 @@ impl Record {
     fn acquire() -> &'static Self {
         // WHY: without handlers a child would wait for threads that only its parent has. Installing
         // them fails only for lack of memory.
-        let _ = fork::run_in_child(after_fork);
+        let _ = run_in_child(after_fork);
         let record = Self::claim_free().unwrap_or_else(Self::make);
         MINE.set(record);
         // WHY the error is ignored: a thread that is past its destructors keeps its record, which
@@ -156,7 +156,7 @@ impl Record {
     }
 
     fn claim_free() -> Option<&'static Self> {
-        let by_barrier = wait::reaches_this_process();
+        let by_barrier = reaches_this_process();
         let claim = |record: &&Self| {
             // ORDERING(record): pairs with the store in `Return`.
             let claim = || record.taken.compare_exchange_at(0, 1, edge::RECORD_CLAIM);
@@ -171,7 +171,7 @@ impl Record {
             taken: AtomicU64::new(1),
             number: AtomicU64::new(0),
             next: AtomicPtr::new(ptr::null_mut()),
-            by_barrier: wait::reaches_this_process(),
+            by_barrier: reaches_this_process(),
         }));
         let record: &'static Self = record;
         record.number.set(sync::next_number(&RECORDS_MADE));
@@ -238,7 +238,7 @@ pub(super) fn wait_for_calls(handle: u64) -> Result<(), HandleError> {
     // process.
     sync::fence(edge::HAZARD_CLOSE);
     let any_by_barrier = all().any(|record| record.by_barrier);
-    if any_by_barrier && !wait::barrier_in_process() {
+    if any_by_barrier && !barrier_in_process() {
         return Err(HandleError::NoBarrier);
     }
     for record in all() {

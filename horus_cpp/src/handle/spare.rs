@@ -4,10 +4,10 @@
 //! changes, so that a list is never mistaken for an older one that looks the same. Generic over its
 //! memory, for the models.
 
-use crate::protocol::sync::{Word, edge};
+use super::sync::{Word, edge};
 
 /// Pushes entry `index`, whose link is `next`.
-pub fn push<W: Word>(free: &W, next: &W, index: u32) {
+pub(crate) fn push<W: Word>(free: &W, next: &W, index: u32) {
     loop {
         // Relaxed: nothing is read through it.
         let found = free.get();
@@ -24,7 +24,10 @@ pub fn push<W: Word>(free: &W, next: &W, index: u32) {
 }
 
 /// Pops an entry, if there is one; `next_of` finds its link.
-pub fn pop<'a, W: Word + 'a>(free: &W, next_of: impl Fn(u32) -> Option<&'a W>) -> Option<u32> {
+pub(crate) fn pop<'a, W: Word + 'a>(
+    free: &W,
+    next_of: impl Fn(u32) -> Option<&'a W>,
+) -> Option<u32> {
     loop {
         // ORDERING(spare): pairs with the exchange in `push`: a thread that sees the entry in the
         // list sees its link, and that its value was taken out. A pop in between continues the

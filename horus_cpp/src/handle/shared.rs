@@ -12,14 +12,14 @@ use super::{Entry, HandleError, close, hazard};
 /// WHY a type of its own: no code has exclusive access to such a value before it is closed, so any
 /// call may read it.
 #[derive(Debug)]
-pub struct SharedSlab<T: 'static> {
+pub(crate) struct SharedSlab<T: 'static> {
     table: Table<T>,
 }
 
 impl<T: Send + Sync> SharedSlab<T> {
     /// Creates an empty slab. `kind`, not 0, distinguishes its handles from all others.
     #[must_use]
-    pub const fn new(kind: u8) -> Self {
+    pub(crate) const fn new(kind: u8) -> Self {
         Self { table: Table::new(kind) }
     }
 
@@ -28,7 +28,7 @@ impl<T: Send + Sync> SharedSlab<T> {
     /// # Errors
     ///
     /// [`HandleError::TooMany`].
-    pub fn open(&self, value: T) -> Result<u64, HandleError> {
+    pub(crate) fn open(&self, value: T) -> Result<u64, HandleError> {
         self.table.put(value)
     }
 
@@ -39,7 +39,7 @@ impl<T: Send + Sync> SharedSlab<T> {
     ///
     /// [`HandleError`].
     #[inline]
-    pub fn share(&self, handle: u64) -> Result<Shared<'_, T>, HandleError> {
+    pub(crate) fn share(&self, handle: u64) -> Result<Shared<'_, T>, HandleError> {
         let record = hazard::Record::mine();
         let Some(entry) = self.table.entry(handle) else { return Err(self.table.refuse(handle)) };
         let word = record.shared_word()?;
@@ -55,13 +55,13 @@ impl<T: Send + Sync> SharedSlab<T> {
     /// # Errors
     ///
     /// [`HandleError`]; if two threads close it, one gets [`HandleError::Stale`].
-    pub fn close(&self, handle: u64) -> Result<T, HandleError> {
+    pub(crate) fn close(&self, handle: u64) -> Result<T, HandleError> {
         close(&self.table, handle)
     }
 }
 
 /// A guard of a value that other calls use, too, for the length of a call.
-pub struct Shared<'a, T> {
+pub(crate) struct Shared<'a, T> {
     entry: &'a Entry<T>,
     word: &'a AtomicU64,
 }

@@ -3,15 +3,15 @@
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64};
 
+use super::sync::{Word, edge, load_pointer, publish_pointer};
 use super::{Entry, GENERATION_MAX, GENERATION_SHIFT, HandleError, KIND_SHIFT, hazard, spare};
-use crate::protocol::sync::{Word, edge, load_pointer, publish_pointer};
 
 const CHUNK_BITS: u32 = 8;
 const CHUNK_ENTRIES: usize = 1 << CHUNK_BITS;
 const CHUNKS_MAX: usize = 1024;
 
 /// Maximum number of open handles of one kind.
-pub const HANDLES_MAX: usize = CHUNKS_MAX * CHUNK_ENTRIES;
+pub(crate) const HANDLES_MAX: usize = CHUNKS_MAX * CHUNK_ENTRIES;
 
 /// The entries of one kind of handles.
 #[derive(Debug)]

@@ -1,15 +1,110 @@
-//! Handles: a call never sees a dropped value, and a free entry is handed on whole.
+//! Models of handles: a call never sees a dropped value, and a free entry is handed on whole.
+//!
+//! Each states one property, and explores the real algorithms in every interleaving that matters,
+//! on words of loom. The last tests weaken the orderings one at a time, and require a model that
+//! fails.
 
 use std::rc::Rc;
+use std::sync::atomic::Ordering;
 
-use horus_shm::internals::handle::{hazard, spare};
-use horus_shm::internals::sync::{Word as _, edge};
+use horus_testing::models;
+use horus_testing::mutation::{self, Mutant, all_are_killed, sites};
 use loom::cell::UnsafeCell;
+use loom::sync::atomic::{self, AtomicU64};
 use loom::thread;
 
-use crate::loom_memory::LoomWord;
-use crate::loom_memory::mutation::explore;
-use crate::loom_memory::sleepers::fence;
+use super::sync::{Edge, Word, edge};
+use super::{hazard, spare};
+
+models! {
+    crate::handle::model_tests:
+        a_call_never_meets_a_value_that_is_gone,
+        a_call_within_another_is_waited_for,
+        a_handle_is_closed_once,
+        a_free_entry_has_one_owner;
+}
+
+/// Some model fails if any one of the orderings is weakened.
+#[test]
+fn every_weakened_edge_turns_a_model_red() {
+    let edges = edge::MODELLED.into_iter().map(|edge| Mutant::Edge(edge.label));
+    all_are_killed("weakened to relaxed", &MODELS, edges);
+}
+
+/// Each single line that uses an ordering needs it.
+#[test]
+fn every_use_of_an_edge_is_needed() {
+    let uses = sites(&MODELS).into_iter().filter(|site| !site.file.ends_with("_tests.rs"));
+    all_are_killed("weakened on one line", &MODELS, uses.map(Mutant::Site));
+}
+
+/// Explores every execution with at most `preemptions` involuntary switches, or with as many as
+/// `LOOM_MAX_PREEMPTIONS` says.
+fn explore(preemptions: usize, execution: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
+    builder.max_branches = 20_000;
+    builder.check(move || {
+        mutation::count_execution();
+        execution();
+    });
+}
+
+/// A shared word of the models.
+#[derive(Debug)]
+struct LoomWord(AtomicU64);
+
+impl LoomWord {
+    fn new(value: u64) -> Self {
+        Self(AtomicU64::new(value))
+    }
+}
+
+impl Word for LoomWord {
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn set(&self, value: u64) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+
+    #[track_caller]
+    fn load(&self, edge: Edge) -> u64 {
+        self.0.load(ordering(edge))
+    }
+
+    #[track_caller]
+    fn store(&self, value: u64, edge: Edge) {
+        self.0.store(value, ordering(edge));
+    }
+
+    fn compare_exchange_relaxed(&self, old: u64, new: u64) -> bool {
+        let relaxed = Ordering::Relaxed;
+        self.0.compare_exchange(old, new, relaxed, relaxed).is_ok()
+    }
+
+    #[track_caller]
+    fn compare_exchange_at(&self, old: u64, new: u64, edge: Edge) -> bool {
+        self.0.compare_exchange(old, new, ordering(edge), Ordering::Relaxed).is_ok()
+    }
+}
+
+/// Executes a fence of the models.
+#[track_caller]
+fn fence(edge: Edge) {
+    let ordering = ordering(edge);
+    // WHY: there is no relaxed fence, so a weakened one is left out.
+    if ordering != Ordering::Relaxed {
+        atomic::fence(ordering);
+    }
+}
+
+/// Returns the ordering of an edge in the running model.
+#[track_caller]
+fn ordering(edge: Edge) -> Ordering {
+    mutation::ordering(edge.label, edge.ordering)
+}
 
 const HANDLE: u64 = 7;
 
@@ -91,7 +186,7 @@ impl Entry {
 }
 
 /// A call that the handle admits sees its value, whole, until it ends.
-pub(crate) fn a_call_never_meets_a_value_that_is_gone() {
+pub(super) fn a_call_never_meets_a_value_that_is_gone() {
     explore(3, || {
         let entry = Entry::new();
         let theirs = Rc::clone(&entry);
@@ -108,7 +203,7 @@ pub(crate) fn a_call_never_meets_a_value_that_is_gone() {
 }
 
 /// The same for a call within another one, which ends before it.
-pub(crate) fn a_call_within_another_is_waited_for() {
+pub(super) fn a_call_within_another_is_waited_for() {
     explore(3, || {
         let entry = Entry::new();
         let theirs = Rc::clone(&entry);
@@ -122,7 +217,7 @@ pub(crate) fn a_call_within_another_is_waited_for() {
 }
 
 /// Two threads take a value out of a vault, which does not wait for calls, and one of them gets it.
-pub(crate) fn a_handle_is_closed_once() {
+pub(super) fn a_handle_is_closed_once() {
     explore(3, || {
         let entry = Entry::new();
         let theirs = Rc::clone(&entry);
@@ -134,7 +229,7 @@ pub(crate) fn a_handle_is_closed_once() {
 }
 
 /// Two threads take entries from the list of free ones and give them back.
-pub(crate) fn a_free_entry_has_one_owner() {
+pub(super) fn a_free_entry_has_one_owner() {
     explore(3, || {
         let free = Rc::new(LoomWord::new(0));
         let next = Rc::new([LoomWord::new(0), LoomWord::new(0)]);

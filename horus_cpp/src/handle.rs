@@ -11,9 +11,12 @@
 //! close a handle, a thread marks the entry, makes a barrier on all threads by the kernel, and
 //! waits for those words. So a call never uses a dropped value, and pays for that with a store.
 
-pub mod hazard;
+mod hazard;
+#[cfg(test)]
+mod model_tests;
 mod shared;
-pub mod spare;
+mod spare;
+mod sync;
 mod table;
 
 use std::cell::UnsafeCell;
@@ -21,11 +24,11 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::AtomicU64;
 
-use crate::protocol::sync::Word;
+use sync::Word;
 use table::Table;
 
-pub use shared::{Shared, SharedSlab};
-pub use table::HANDLES_MAX;
+pub(crate) use shared::{Shared, SharedSlab};
+use table::HANDLES_MAX;
 
 const KIND_SHIFT: u32 = 56;
 const GENERATION_SHIFT: u32 = 32;
@@ -34,7 +37,7 @@ const GENERATION_MAX: u32 = (1 << 24) - 1;
 /// The reason why a handle cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum HandleError {
+pub(crate) enum HandleError {
     /// The handle is 0.
     #[error("the handle is null: open one first")]
     Null,
@@ -102,14 +105,14 @@ const IS_CHECKED: bool = cfg!(any(debug_assertions, feature = "checked"));
 
 /// Values of one kind, each used by one call at a time, and their handles. Meant for a `static`.
 #[derive(Debug)]
-pub struct Slab<T: 'static> {
+pub(crate) struct Slab<T: 'static> {
     table: Table<T>,
 }
 
 impl<T: Send> Slab<T> {
     /// Creates an empty slab. `kind`, not 0, distinguishes its handles from all others.
     #[must_use]
-    pub const fn new(kind: u8) -> Self {
+    pub(crate) const fn new(kind: u8) -> Self {
         Self { table: Table::new(kind) }
     }
 
@@ -118,7 +121,7 @@ impl<T: Send> Slab<T> {
     /// # Errors
     ///
     /// [`HandleError::TooMany`].
-    pub fn open(&self, value: T) -> Result<u64, HandleError> {
+    pub(crate) fn open(&self, value: T) -> Result<u64, HandleError> {
         self.table.put(value)
     }
 
@@ -134,7 +137,7 @@ impl<T: Send> Slab<T> {
     /// No other thread has a guard of the same handle. (A second call of this thread gets
     /// [`HandleError::Busy`].)
     #[inline]
-    pub unsafe fn enter(&self, handle: u64) -> Result<Guard<'_, T>, HandleError> {
+    pub(crate) unsafe fn enter(&self, handle: u64) -> Result<Guard<'_, T>, HandleError> {
         let record = hazard::Record::mine();
         let Some(entry) = self.table.entry(handle) else { return Err(self.refuse(handle)) };
         let word = record.free_word(handle)?;
@@ -156,16 +159,8 @@ impl<T: Send> Slab<T> {
     /// # Errors
     ///
     /// [`HandleError`]; if two threads close it, one gets [`HandleError::Stale`].
-    pub fn close(&self, handle: u64) -> Result<T, HandleError> {
+    pub(crate) fn close(&self, handle: u64) -> Result<T, HandleError> {
         close(&self.table, handle)
-    }
-
-    /// Returns true if `handle` stands for a value at the moment. Takes about a nanosecond.
-    #[inline]
-    #[must_use]
-    pub fn is_open(&self, handle: u64) -> bool {
-        // Relaxed: the value is not accessed.
-        self.table.entry(handle).is_some_and(|entry| entry.state.get() == handle)
     }
 
     /// Returns the reason why `handle` is not one of this slab.
@@ -190,7 +185,7 @@ fn close<T: Send>(table: &Table<T>, handle: u64) -> Result<T, HandleError> {
 }
 
 /// A guard of a value, for the length of a call; closing the handle waits for it.
-pub struct Guard<'a, T> {
+pub(crate) struct Guard<'a, T> {
     entry: &'a Entry<T>,
     word: &'a AtomicU64,
     handle: u64,
@@ -205,7 +200,7 @@ impl<T> Guard<'_, T> {
     /// Returns true once another thread waits to close the handle: a blocking call should then
     /// return.
     #[must_use]
-    pub fn is_closing(&self) -> bool {
+    pub(crate) fn is_closing(&self) -> bool {
         // Relaxed: the caller checks again.
         self.entry.state.get() != self.handle
     }
@@ -251,14 +246,14 @@ impl<T> fmt::Debug for Guard<'_, T> {
 
 /// Values that are only stored and taken out again, never used in between. Meant for a `static`.
 #[derive(Debug)]
-pub struct Vault<T: 'static> {
+pub(crate) struct Vault<T: 'static> {
     table: Table<T>,
 }
 
 impl<T: Send> Vault<T> {
     /// Creates an empty vault. `kind`, not 0, distinguishes its handles from all others.
     #[must_use]
-    pub const fn new(kind: u8) -> Self {
+    pub(crate) const fn new(kind: u8) -> Self {
         Self { table: Table::new(kind) }
     }
 
@@ -267,7 +262,7 @@ impl<T: Send> Vault<T> {
     /// # Errors
     ///
     /// [`HandleError::TooMany`].
-    pub fn put(&self, value: T) -> Result<u64, HandleError> {
+    pub(crate) fn put(&self, value: T) -> Result<u64, HandleError> {
         self.table.put(value)
     }
 
@@ -276,7 +271,7 @@ impl<T: Send> Vault<T> {
     /// # Errors
     ///
     /// [`HandleError`]; if two threads take it, one gets [`HandleError::Stale`].
-    pub fn take(&self, handle: u64) -> Result<T, HandleError> {
+    pub(crate) fn take(&self, handle: u64) -> Result<T, HandleError> {
         let entry = self.table.entry(handle).ok_or_else(|| self.table.refuse(handle))?;
         if !hazard::mark(&entry.state, handle) {
             return Err(self.table.refuse(handle));
@@ -306,9 +301,7 @@ mod tests {
         let handle = SLAB.open("a".to_owned()).unwrap();
         enter(&SLAB, handle).unwrap().push('b');
         assert_eq!(*enter(&SLAB, handle).unwrap(), "ab");
-        assert!(SLAB.is_open(handle));
         assert_eq!(SLAB.close(handle).unwrap(), "ab");
-        assert!(!SLAB.is_open(handle));
         for error in [enter(&SLAB, handle).unwrap_err(), SLAB.close(handle).unwrap_err()] {
             assert_eq!(error, HandleError::Stale);
         }

@@ -1,0 +1,182 @@
+//! Atomics as the handles use them: words of any memory, and orderings with names.
+//!
+//! As in `horus_shm`, each ordering on which another thread relies is a named [`Edge`], which the
+//! models can weaken; `docs/memory-ordering.md` lists both halves of every label.
+//!
+//! WHY not the words of `horus_shm`: handles need half of their operations, and lie in memory of
+//! this process only.
+
+use std::ptr;
+use std::sync::atomic::{self, AtomicPtr, AtomicU64, Ordering};
+
+/// An ordering, with the label under which it is argued, modelled and weakened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Edge {
+    /// `<pair>/<half>`: both halves of a pair share the part before the slash.
+    pub(crate) label: &'static str,
+    /// The ordering on real memory.
+    pub(crate) ordering: Ordering,
+}
+
+impl Edge {
+    const fn new(label: &'static str, ordering: Ordering) -> Self {
+        Self { label, ordering }
+    }
+}
+
+/// The edges of handles. All other accesses to shared words are `Relaxed`.
+pub(crate) mod edge {
+    use super::{Edge, Ordering};
+
+    /// ORDERING(handle): Release store of an entry's handle. Pairs with [`HANDLE_SEE`]: a thread
+    /// that sees the handle in the entry sees its value.
+    pub(crate) const HANDLE_OPEN: Edge = Edge::new("handle/open", Ordering::Release);
+    /// ORDERING(handle): Acquire load, or exchange, of an entry's handle. Pairs with
+    /// [`HANDLE_OPEN`].
+    pub(crate) const HANDLE_SEE: Edge = Edge::new("handle/see", Ordering::Acquire);
+
+    /// ORDERING(hazard): SeqCst fence of a call between the word that names its handle and its load
+    /// of the entry. Pairs with [`HAZARD_CLOSE`], as in Dekker's algorithm: either the call sees
+    /// that the handle is closed, or the closer sees the call. Where closers make barriers by the
+    /// kernel, calls have none.
+    pub(crate) const HAZARD_ENTER: Edge = Edge::new("hazard/enter", Ordering::SeqCst);
+    /// ORDERING(hazard): SeqCst fence of a closer between its mark in the entry and its loads of
+    /// the calls. Pairs with [`HAZARD_ENTER`].
+    pub(crate) const HAZARD_CLOSE: Edge = Edge::new("hazard/close", Ordering::SeqCst);
+
+    /// ORDERING(left): Release store of a call that ends. Pairs with [`LEFT_SEE`]: the call's
+    /// accesses to the value happen before the value is dropped.
+    pub(crate) const LEFT_LEAVE: Edge = Edge::new("left/leave", Ordering::Release);
+    /// ORDERING(left): Acquire load of a call's word by a closer. Pairs with [`LEFT_LEAVE`].
+    pub(crate) const LEFT_SEE: Edge = Edge::new("left/see", Ordering::Acquire);
+
+    /// ORDERING(spare): Release exchange that puts an entry into the list of free ones. Pairs with
+    /// [`SPARE_POP`]: the old value was taken out before a new one is put in.
+    pub(crate) const SPARE_PUSH: Edge = Edge::new("spare/push", Ordering::Release);
+    /// ORDERING(spare): Acquire load of that list. Pairs with [`SPARE_PUSH`].
+    pub(crate) const SPARE_POP: Edge = Edge::new("spare/pop", Ordering::Acquire);
+
+    /// ORDERING(record): Release store of a thread that ends. Pairs with [`RECORD_CLAIM`].
+    pub(crate) const RECORD_RETURN: Edge = Edge::new("record/return", Ordering::Release);
+    /// ORDERING(record): Acquire exchange of a thread that takes over the words of one that ended.
+    /// Pairs with [`RECORD_RETURN`].
+    pub(crate) const RECORD_CLAIM: Edge = Edge::new("record/claim", Ordering::Acquire);
+
+    /// ORDERING(chunk): Release exchange that publishes newly made entries. Pairs with
+    /// [`CHUNK_SEE`].
+    pub(crate) const CHUNK_PUBLISH: Edge = Edge::new("chunk/publish", Ordering::Release);
+    /// ORDERING(chunk): Acquire load of the address of entries. Pairs with [`CHUNK_PUBLISH`].
+    pub(crate) const CHUNK_SEE: Edge = Edge::new("chunk/see", Ordering::Acquire);
+
+    /// ORDERING(records): Release exchange that publishes a thread's words. Pairs with
+    /// [`RECORDS_SEE`].
+    pub(crate) const RECORDS_PUSH: Edge = Edge::new("records/push", Ordering::Release);
+    /// ORDERING(records): Acquire load of their address. Pairs with [`RECORDS_PUSH`].
+    pub(crate) const RECORDS_SEE: Edge = Edge::new("records/see", Ordering::Acquire);
+
+    /// The edges that models can weaken; those of pointers are the same pattern.
+    #[cfg(test)]
+    pub(crate) const MODELLED: [Edge; 8] = [
+        HANDLE_OPEN,
+        HANDLE_SEE,
+        HAZARD_ENTER,
+        HAZARD_CLOSE,
+        LEFT_LEAVE,
+        LEFT_SEE,
+        SPARE_PUSH,
+        SPARE_POP,
+    ];
+}
+
+/// A shared word: a core atomic on real memory, a loom atomic in a model.
+pub(crate) trait Word {
+    /// Loads the word, relaxed. The caller says why that is enough.
+    fn get(&self) -> u64;
+    /// Stores `value`, relaxed. The caller says why that is enough.
+    fn set(&self, value: u64);
+    /// Loads the word with the edge's ordering.
+    fn load(&self, edge: Edge) -> u64;
+    /// Stores `value` with the edge's ordering.
+    fn store(&self, value: u64, edge: Edge);
+    /// Replaces `old` by `new`, relaxed. Returns true if it did.
+    fn compare_exchange_relaxed(&self, old: u64, new: u64) -> bool;
+    /// Replaces `old` by `new` with the edge's ordering; relaxed on failure. Returns true if it
+    /// did.
+    fn compare_exchange_at(&self, old: u64, new: u64, edge: Edge) -> bool;
+}
+
+impl Word for AtomicU64 {
+    #[inline(always)]
+    fn get(&self) -> u64 {
+        AtomicU64::load(self, Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn set(&self, value: u64) {
+        AtomicU64::store(self, value, Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    fn load(&self, edge: Edge) -> u64 {
+        AtomicU64::load(self, edge.ordering)
+    }
+
+    #[inline(always)]
+    fn store(&self, value: u64, edge: Edge) {
+        AtomicU64::store(self, value, edge.ordering);
+    }
+
+    #[inline]
+    fn compare_exchange_relaxed(&self, old: u64, new: u64) -> bool {
+        let relaxed = Ordering::Relaxed;
+        self.compare_exchange(old, new, relaxed, relaxed).is_ok()
+    }
+
+    #[inline]
+    fn compare_exchange_at(&self, old: u64, new: u64, edge: Edge) -> bool {
+        self.compare_exchange(old, new, edge.ordering, Ordering::Relaxed).is_ok()
+    }
+}
+
+/// Keeps the compiler from moving accesses across this call, where a barrier made by another
+/// thread orders them on the CPU.
+#[inline(always)]
+pub(crate) fn compiler_fence(edge: Edge) {
+    atomic::compiler_fence(edge.ordering);
+}
+
+/// Executes a fence on real memory.
+#[inline(always)]
+pub(crate) fn fence(edge: Edge) {
+    atomic::fence(edge.ordering);
+}
+
+/// Loads the address of an object that is made once.
+#[inline(always)]
+pub(crate) fn load_pointer<T>(place: &AtomicPtr<T>, edge: Edge) -> *mut T {
+    place.load(edge.ordering)
+}
+
+/// Publishes the address of such an object; false if one was published before.
+pub(crate) fn publish_pointer<T>(place: &AtomicPtr<T>, new: *mut T, edge: Edge) -> bool {
+    let nothing = ptr::null_mut();
+    place.compare_exchange(nothing, new, edge.ordering, Ordering::Relaxed).is_ok()
+}
+
+/// Inserts `new`, whose link is `next`, at the front of a list.
+pub(crate) fn push_pointer<T>(first: &AtomicPtr<T>, next: &AtomicPtr<T>, new: *mut T, edge: Edge) {
+    // Relaxed: nothing is read through the pointer here.
+    let mut found = first.load(Ordering::Relaxed);
+    loop {
+        next.store(found, Ordering::Relaxed);
+        match first.compare_exchange(found, new, edge.ordering, Ordering::Relaxed) {
+            Ok(_) => return,
+            Err(other) => found = other,
+        }
+    }
+}
+
+/// Adds one, and returns the sum.
+pub(crate) fn next_number(count: &AtomicU64) -> u64 {
+    count.fetch_add(1, Ordering::Relaxed) + 1
+}

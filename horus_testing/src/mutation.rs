@@ -1,0 +1,235 @@
+//! Mutation: a defect in the memory of a model, and the way the models are run against it.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::fmt::{self, Write as _};
+use std::io::Write as _;
+use std::panic::{self, AssertUnwindSafe, Location};
+use std::sync::atomic::Ordering;
+use std::sync::{Once, OnceLock};
+use std::time::{Duration, Instant};
+
+thread_local! {
+    static MUTANT: Cell<Option<Mutant>> = const { Cell::new(None) };
+    static SITES: RefCell<BTreeSet<Site>> = const { RefCell::new(BTreeSet::new()) };
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+    static ITERATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// One line of the algorithms that uses an ordering with a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Site {
+    /// The name of the ordering.
+    pub label: &'static str,
+    /// The file of the line.
+    pub file: &'static str,
+    /// Its number.
+    pub line: u32,
+}
+
+/// The defect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mutant {
+    /// An edge, wherever it is used, becomes relaxed; a fence is left out.
+    Edge(&'static str),
+    /// The same, but only on one line.
+    Site(Site),
+    /// A step of a protocol is left out; the code that takes the step checks [`flawed`].
+    Flaw(&'static str),
+}
+
+impl Mutant {
+    /// Returns true if a model that uses `site` may be able to kill this mutant.
+    fn concerns(self, site: &Site) -> bool {
+        match self {
+            Self::Edge(label) | Self::Flaw(label) => label == site.label,
+            Self::Site(mutated) => mutated == *site,
+        }
+    }
+}
+
+impl fmt::Display for Mutant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Edge(label) | Self::Flaw(label) => f.pad(label),
+            Self::Site(Site { label, file, line }) => {
+                let file = file.rsplit('/').next().unwrap_or(file);
+                f.pad(&format!("{label} at {file}:{line}"))
+            }
+        }
+    }
+}
+
+/// Returns the ordering `label` in the running model: `sound`, unless the mutant weakens it.
+#[track_caller]
+pub fn ordering(label: &'static str, sound: Ordering) -> Ordering {
+    let caller = Location::caller();
+    let site = Site { label, file: caller.file(), line: caller.line() };
+    if weakened(site) { Ordering::Relaxed } else { sound }
+}
+
+/// Returns true if the step `label` is to be left out.
+#[track_caller]
+pub fn flawed(label: &'static str) -> bool {
+    let caller = Location::caller();
+    weakened(Site { label, file: caller.file(), line: caller.line() })
+}
+
+fn weakened(site: Site) -> bool {
+    if let Some(mutant) = MUTANT.get() {
+        return mutant.concerns(&site);
+    }
+    SITES.with_borrow_mut(|sites| sites.insert(site));
+    false
+}
+
+/// Counts an execution of the running model.
+pub fn count_execution() {
+    ITERATIONS.set(ITERATIONS.get() + 1);
+}
+
+/// A property with the explorations that check it.
+#[derive(Debug)]
+pub struct Model {
+    name: &'static str,
+    explore: fn(),
+    sound: OnceLock<Run>,
+}
+
+/// The result of a model.
+#[derive(Debug, Clone)]
+struct Run {
+    sites: BTreeSet<Site>,
+    iterations: u64,
+    took: Duration,
+    /// The message of the failed execution.
+    failure: Option<String>,
+}
+
+impl Model {
+    /// Names the explorations `explore`.
+    #[must_use]
+    pub const fn new(name: &'static str, explore: fn()) -> Self {
+        Self { name, explore, sound: OnceLock::new() }
+    }
+
+    /// Returns the run without a mutant, which is made once.
+    fn sound(&self) -> &Run {
+        self.sound.get_or_init(|| self.run(None))
+    }
+
+    /// Runs the model on a memory with `mutant` in it.
+    fn run(&self, mutant: Option<Mutant>) -> Run {
+        silence();
+        SITES.take();
+        ITERATIONS.set(0);
+        MUTANT.set(mutant);
+        QUIET.set(true);
+        let start = Instant::now();
+        let outcome = panic::catch_unwind(AssertUnwindSafe(self.explore));
+        let took = start.elapsed();
+        QUIET.set(false);
+        MUTANT.set(None);
+        let failure = outcome.err().map(|cause| {
+            let text = cause.downcast_ref::<String>().cloned();
+            text.or_else(|| cause.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+                .unwrap_or_else(|| "a panic without text".to_owned())
+        });
+        Run { sites: SITES.take(), iterations: ITERATIONS.get(), took, failure }
+    }
+}
+
+/// Returns the first of `models` that fails with `mutant`, and not without; the cheapest first.
+fn killer(models: &'static [Model], mutant: Mutant) -> Option<(&'static Model, Run)> {
+    let able = |model: &&Model| {
+        let sound = model.sound();
+        sound.failure.is_none() && sound.sites.iter().any(|site| mutant.concerns(site))
+    };
+    let mut able: Vec<_> = models.iter().filter(able).collect();
+    able.sort_by_key(|model| model.sound().iterations);
+    able.into_iter().find_map(|model| {
+        let run = model.run(Some(mutant));
+        run.failure.is_some().then_some((model, run))
+    })
+}
+
+/// Suppresses the panic messages of explored executions.
+fn silence() {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let loud = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !QUIET.get() {
+                loud(info);
+            }
+        }));
+    });
+}
+
+/// Runs the model `name` of `models` on sound memory, and prints what it explored.
+///
+/// # Panics
+///
+/// If an execution fails.
+pub fn check(models: &'static [Model], name: &str) {
+    let model = models.iter().find(|model| model.name == name).expect("a listed model");
+    let run = model.sound();
+    println!("{name}: {} executions in {:.1?}", run.iterations, run.took);
+    if let Some(failure) = &run.failure {
+        panic!("execution {} of {name}: {failure}", run.iterations);
+    }
+}
+
+/// Returns each line in `src` that uses an ordering in one of `models`.
+#[must_use]
+pub fn sites(models: &'static [Model]) -> BTreeSet<Site> {
+    let sites = models.iter().flat_map(|model| model.sound().sites.iter().copied());
+    sites.filter(|site| site.file.contains("src")).collect()
+}
+
+/// Prints a table of `mutants` and the models that kill them.
+///
+/// # Panics
+///
+/// If no model kills one of them.
+pub fn all_are_killed(
+    title: &str,
+    models: &'static [Model],
+    mutants: impl Iterator<Item = Mutant>,
+) {
+    let mut table = format!("\n{title:<32}killed by\n");
+    let mut survivors = Vec::new();
+    for mutant in mutants {
+        let name = mutant.to_string();
+        let killer = killer(models, mutant);
+        let fate = killer.map(|(model, run)| format!("{} ({})", model.name, run.iterations));
+        let _ = writeln!(table, "{name:<32}{}", fate.as_deref().unwrap_or("SURVIVES"));
+        if fate.is_none() {
+            survivors.push(name);
+        }
+    }
+    // WHY not `print!`: it is only shown when a test fails, and the table is a result.
+    let _ = std::io::stdout().lock().write_all(table.as_bytes());
+    assert!(survivors.is_empty(), "no model needs {survivors:?}");
+}
+
+/// Lists `models` by the modules of their functions, with a test for each on sound memory.
+#[macro_export]
+macro_rules! models {
+    ($($noun:path: $($name:ident),* ;)*) => {
+        static MODELS: [$crate::mutation::Model; [$($(stringify!($name)),*),*].len()] = [$($({
+            use $noun as noun;
+            $crate::mutation::Model::new(stringify!($name), noun::$name)
+        }),*),*];
+
+        /// Each model on sound memory.
+        mod sound {
+            $($(
+                #[test]
+                fn $name() {
+                    $crate::mutation::check(&super::MODELS, stringify!($name));
+                }
+            )*)*
+        }
+    };
+}
