@@ -1,4 +1,5 @@
-//! Buffers of Python objects: their elements, and the formats by which Python names types.
+//! Python's buffer protocol: the elements of an object's buffer, and the letters that name their
+//! types.
 
 use std::ffi::CStr;
 use std::ptr;
@@ -8,22 +9,22 @@ use pyo3::exceptions::{PyNotImplementedError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// The elements of an object that has a buffer.
-pub(crate) struct View(Box<ffi::Py_buffer>);
+/// The buffer of a Python object, released on drop.
+pub(crate) struct BufferView(Box<ffi::Py_buffer>);
 
-impl Drop for View {
+impl Drop for BufferView {
     fn drop(&mut self) {
         // SAFETY: filled by `PyObject_GetBuffer`, and not moved since.
         unsafe { ffi::PyBuffer_Release(&raw mut *self.0) };
     }
 }
 
-impl View {
+impl BufferView {
     /// # Errors
     ///
-    /// `TypeError` if it has none; whatever it raises.
+    /// `TypeError` if the object has no buffer; otherwise the exception that the object raises.
     pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        // WHY boxed: the view may point into itself.
+        // WHY boxed: `shape` and `strides` of a `Py_buffer` may point into itself.
         let mut view = Box::new(ffi::Py_buffer::new());
         // SAFETY: an object, and a place for the view.
         let found =
@@ -31,7 +32,7 @@ impl View {
         if found == 0 { Ok(Self(view)) } else { Err(PyErr::fetch(object.py())) }
     }
 
-    /// Elements along each dimension.
+    /// Returns the number of elements along each dimension.
     pub(crate) fn shape(&self) -> &[isize] {
         let dimensions = usize::try_from(self.0.ndim).unwrap_or(0);
         if dimensions == 0 || self.0.shape.is_null() {
@@ -41,18 +42,19 @@ impl View {
         unsafe { std::slice::from_raw_parts(self.0.shape, dimensions) }
     }
 
-    /// The type of the elements.
+    /// Returns the type of the elements.
     ///
     /// # Errors
     ///
-    /// Says what the elements are if they are not numbers of the machine.
+    /// `TypeError` if the elements are not integers, floats or booleans in the machine's byte
+    /// order.
     pub(crate) fn dtype(&self, object: &Bound<'_, PyAny>) -> PyResult<DType> {
         let format = match self.0.format.is_null() {
             true => c"B",
             // SAFETY: a text that lives as long as the view.
             false => unsafe { CStr::from_ptr(self.0.format) },
         };
-        dtype_of(format.to_bytes(), self.0.itemsize).ok_or_else(|| {
+        dtype_from_format(format.to_bytes(), self.0.itemsize).ok_or_else(|| {
             let (class, format) = (object.get_type(), format.to_string_lossy());
             PyTypeError::new_err(format!(
                 "{class} with elements '{format}' of {} bytes: only integers, floats and booleans \
@@ -62,7 +64,7 @@ impl View {
         })
     }
 
-    /// Copies all elements, row-major, to a place of just that size.
+    /// Copies all elements, row-major, to `place`, which must have exactly their size.
     pub(crate) fn copy_to(&self, py: Python<'_>, place: &mut [u8]) -> PyResult<()> {
         let bytes = self.0.len;
         if place.len() != usize::try_from(bytes).unwrap_or(0) {
@@ -88,8 +90,9 @@ impl View {
     }
 }
 
-/// Returns the type that `struct` and numpy describe by this format.
-pub(crate) fn dtype_of(format: &[u8], size: isize) -> Option<DType> {
+/// Returns the type that a format of `struct` or numpy names, for elements of `size` bytes; `None`
+/// for formats other than single numbers in the machine's byte order.
+pub(crate) fn dtype_from_format(format: &[u8], size: isize) -> Option<DType> {
     let (letter, is_swapped) = match format {
         [letter] => (letter, false),
         [b'@' | b'=' | b'<', letter] => (letter, false),

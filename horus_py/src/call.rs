@@ -1,4 +1,4 @@
-//! Functions that Python calls by its C API, without PyO3's wrappers.
+//! Functions that Python calls through its C API, without PyO3's wrappers.
 
 use std::ffi::CStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,11 +8,13 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
 
-/// Runs what Python called. A panic becomes an exception; without a result, `failed` is returned.
+/// Runs `call` for a function that Python called. Raises its error, and a panic as a
+/// `RuntimeError`; returns `failed` in both cases.
 ///
-/// For what is called often. PyO3 does not know that the interpreter is attached, which spares its
-/// guard, and keeps what is dropped meanwhile (exceptions, for one) until it is told: so what drops
-/// some and does not fail has to call [`release`], or to use [`guard_known`].
+/// For functions that are called often: it skips PyO3's guard, so PyO3 does not know that the
+/// interpreter is attached and defers the release of every Python object that is dropped meanwhile.
+/// A `call` that succeeds and drops Python objects (a caught exception, for one) must therefore
+/// call [`release_deferred`], or use [`guard_attached`].
 #[inline]
 pub(crate) fn guard<T>(failed: T, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
     // SAFETY: Python calls the functions of a class with the interpreter attached.
@@ -20,36 +22,41 @@ pub(crate) fn guard<T>(failed: T, call: impl FnOnce(Python<'_>) -> PyResult<T>) 
     let error = match catch_unwind(AssertUnwindSafe(|| call(py))) {
         Ok(Ok(result)) => return result,
         Ok(Err(error)) => error,
-        Err(_) => panicked(),
+        Err(_) => panic_error(),
     };
-    release();
+    release_deferred();
     error.restore(py);
     failed
 }
 
-/// [`guard`], but PyO3 knows: some 20 ns more.
-pub(crate) fn guard_known<T: Copy>(failed: T, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
+/// Like [`guard`], but tells PyO3 that the interpreter is attached. It costs about 20 ns more.
+pub(crate) fn guard_attached<T: Copy>(
+    failed: T,
+    call: impl FnOnce(Python<'_>) -> PyResult<T>,
+) -> T {
     let mut call = Some(call);
     let mut run = |py: Python<'_>| call.take().map_or(Ok(failed), |call| call(py));
-    // WHY not `attach`: while the interpreter ends, that panics where this says no.
+    // WHY not `attach`: it panics while the interpreter is shutting down; `try_attach` returns an
+    // error.
     Python::try_attach(|_| guard(failed, &mut run)).unwrap_or_else(|| guard(failed, &mut run))
 }
 
 #[cold]
-fn panicked() -> PyErr {
-    PyRuntimeError::new_err("horus panicked: report this as a bug")
+fn panic_error() -> PyErr {
+    PyRuntimeError::new_err("horus panic_error: report this as a bug")
 }
 
-/// Has PyO3 release what was dropped while it did not know that the interpreter is attached.
+/// Has PyO3 release the Python objects that were dropped while it did not know that the interpreter
+/// is attached.
 #[cold]
-pub(crate) fn release() {
-    // WHY not `attach`: as above; what is left then goes with the process.
+pub(crate) fn release_deferred() {
+    // WHY not `attach`: as above. Objects that are not released here are lost with the process.
     let _ = Python::try_attach(|_| ());
 }
 
-/// A function that Python calls with an object, its arguments by position, and the names of those
-/// that follow.
-pub(crate) type Call = unsafe extern "C" fn(
+/// A function with Python's `METH_FASTCALL | METH_KEYWORDS` convention. Its arguments: `self`, the
+/// array of values, the number of positional ones among them, and the names of the others or null.
+pub(crate) type FastCall = unsafe extern "C" fn(
     *mut ffi::PyObject,
     *const *mut ffi::PyObject,
     ffi::Py_ssize_t,
@@ -60,7 +67,7 @@ pub(crate) type Call = unsafe extern "C" fn(
 pub(crate) fn add_method(
     class: &Bound<'_, PyType>,
     name: &'static CStr,
-    call: Call,
+    call: FastCall,
     doc: &CStr,
 ) -> PyResult<()> {
     let definition = ffi::PyMethodDef {

@@ -1,4 +1,4 @@
-//! The exceptions, and which error of `horus_core` becomes which.
+//! The Python exceptions, and the conversion of `horus_core`'s errors to them.
 
 use horus_core::topic::BytesPublisher;
 use horus_core::{BorrowError, LoanError, OpenError, RecvError, SendError, TopicError};
@@ -66,10 +66,10 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("BusyError", py.get_type::<BusyError>())
 }
 
-/// The same exception, saying what it is about. One whose class does not take a text alone is left
-/// as it is.
+/// Returns the exception with `place` before its text. An exception whose class cannot be made from
+/// a text alone comes back unchanged.
 #[cold]
-pub(crate) fn within(py: Python<'_>, place: &str, error: &PyErr) -> PyErr {
+pub(crate) fn with_context(py: Python<'_>, place: &str, error: &PyErr) -> PyErr {
     let text = format!("{place}: {}", error.value(py));
     let Ok(named) = error.get_type(py).call1((text,)) else { return error.clone_ref(py) };
     let named = PyErr::from_value(named);
@@ -77,19 +77,19 @@ pub(crate) fn within(py: Python<'_>, place: &str, error: &PyErr) -> PyErr {
     named
 }
 
-/// An error of an object that a caller wants to send, saying to which topic. One that was raised by
-/// Python code of the object is left as it is.
+/// Adds the topic's name to an error of an object that cannot be sent. An exception that the
+/// object's own Python code raised comes back unchanged.
 #[cold]
-pub(crate) fn of_object(py: Python<'_>, topic: &str, error: PyErr) -> PyErr {
+pub(crate) fn name_topic_in(py: Python<'_>, topic: &str, error: PyErr) -> PyErr {
     match error.traceback(py) {
         Some(_) => error,
-        None => within(py, &format!("topic '{topic}'"), &error),
+        None => with_context(py, &format!("topic '{topic}'"), &error),
     }
 }
 
-/// A topic that could not be opened.
+/// Converts the error of a topic that could not be opened.
 #[cold]
-pub(crate) fn of_open(error: &TopicError) -> PyErr {
+pub(crate) fn from_topic_error(error: &TopicError) -> PyErr {
     let text = error.to_string();
     match (error, error.as_open_error()) {
         (TopicError::SchemaMismatch { .. }, _) => SchemaMismatchError::new_err(text),
@@ -100,9 +100,9 @@ pub(crate) fn of_open(error: &TopicError) -> PyErr {
     }
 }
 
-/// A message that was not sent.
+/// Converts the error of a message that was not sent.
 #[cold]
-pub(crate) fn of_send(error: &SendError<()>) -> PyErr {
+pub(crate) fn from_send_error(error: &SendError<()>) -> PyErr {
     let text = error.to_string();
     match error {
         SendError::Full { .. } => FullError::new_err(text),
@@ -112,21 +112,22 @@ pub(crate) fn of_send(error: &SendError<()>) -> PyErr {
     }
 }
 
-/// A message for which there was no room in time: names the process that is behind.
+/// Makes the exception of a message for which no slot became free in time. It names the process
+/// whose subscriber is slowest.
 #[cold]
-pub(crate) fn of_full(end: &BytesPublisher) -> PyErr {
+pub(crate) fn full_error(end: &BytesPublisher) -> PyErr {
     let topic = end.label();
     match end.slowest_reader().and_then(|reader| reader.process) {
         Some(process) => FullError::new_err(format!(
             "{topic}: {process} reads reliably and is a whole lane behind"
         )),
-        None => of_send(&SendError::Full { topic, message: () }),
+        None => from_send_error(&SendError::Full { topic, message: () }),
     }
 }
 
-/// A slot that was not lent.
+/// Converts the error of a slot that could not be loaned.
 #[cold]
-pub(crate) fn of_loan(error: &LoanError) -> PyErr {
+pub(crate) fn from_loan_error(error: &LoanError) -> PyErr {
     let text = error.to_string();
     match error {
         LoanError::Full { .. } => FullError::new_err(text),
@@ -136,9 +137,9 @@ pub(crate) fn of_loan(error: &LoanError) -> PyErr {
     }
 }
 
-/// A message that cannot be borrowed.
+/// Converts the error of a message that cannot be borrowed in place.
 #[cold]
-pub(crate) fn of_borrow(error: &BorrowError) -> PyErr {
+pub(crate) fn from_borrow_error(error: &BorrowError) -> PyErr {
     let text = error.to_string();
     match error {
         BorrowError::NoPins { .. } => NoPinsError::new_err(text),
@@ -146,9 +147,9 @@ pub(crate) fn of_borrow(error: &BorrowError) -> PyErr {
     }
 }
 
-/// A subscriber that receives nothing, or not everything.
+/// Converts the error of a subscriber that receives nothing, or not everything.
 #[cold]
-pub(crate) fn of_recv(error: RecvError) -> PyErr {
+pub(crate) fn from_recv_error(error: RecvError) -> PyErr {
     let text = error.to_string();
     match error {
         RecvError::RegionLost { .. } => RegionLostError::new_err(text),

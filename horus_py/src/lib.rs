@@ -30,6 +30,6 @@ fn _horus(module: &Bound<'_, PyModule>) -> PyResult<()> {
     msgpack::register(module)?;
     topic::register(module)?;
     scheduler::register(module)?;
-    // WHY: it would name all of this, and what users are to import is named by `horus`.
+    // WHY: `__all__` would list these private names; the package `horus` names what users import.
     module.delattr("__all__")
 }

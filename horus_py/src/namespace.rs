@@ -1,4 +1,4 @@
-//! Namespaces, the sets of topics that processes share.
+//! Namespaces: separate sets of topics, which processes share.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::error::NamespaceError;
 
-/// The topics of `name` in the directory `dir`, apart from all others.
+/// A set of topics, separate from all others: the namespace `name` in the directory `dir`.
 #[pyclass(frozen, name = "Namespace", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PyNamespace {
@@ -17,7 +17,7 @@ pub(crate) struct PyNamespace {
     name: String,
 }
 
-fn refused(error: impl std::fmt::Display) -> PyErr {
+fn namespace_error(error: impl std::fmt::Display) -> PyErr {
     NamespaceError::new_err(error.to_string())
 }
 
@@ -25,34 +25,34 @@ fn refused(error: impl std::fmt::Display) -> PyErr {
 impl PyNamespace {
     #[new]
     fn new(py: Python<'_>, dir: PathBuf, name: &str) -> PyResult<Self> {
-        let config = NamespaceConfig::new(&dir, NamespaceName::new(name).map_err(refused)?);
-        let inner = py.detach(|| Namespace::open(&config)).map_err(refused)?;
+        let config = NamespaceConfig::new(&dir, NamespaceName::new(name).map_err(namespace_error)?);
+        let inner = py.detach(|| Namespace::open(&config)).map_err(namespace_error)?;
         Ok(Self { inner, dir, name: name.to_owned() })
     }
 
-    /// The namespace that the environment names.
+    /// Returns the namespace that the environment variables select.
     #[staticmethod]
     fn current(py: Python<'_>) -> PyResult<Self> {
-        let config = NamespaceConfig::from_env().map_err(refused)?;
-        let inner = py.detach(|| Namespace::open(&config)).map_err(refused)?;
+        let config = NamespaceConfig::from_env().map_err(namespace_error)?;
+        let inner = py.detach(|| Namespace::open(&config)).map_err(namespace_error)?;
         Ok(Self { inner, dir: config.dir().to_owned(), name: config.name().to_string() })
     }
 
-    /// The directory that it is in.
+    /// The directory that contains the namespace.
     #[getter]
     fn dir(&self) -> PathBuf {
         self.dir.clone()
     }
 
-    /// Its name.
+    /// The name of the namespace.
     #[getter]
     fn name(&self) -> &str {
         &self.name
     }
 
-    /// Removes its files; an error while somebody uses one of its topics.
+    /// Removes the namespace's files. Raises an error while a process uses one of its topics.
     fn remove(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.inner.remove()).map_err(refused)
+        py.detach(|| self.inner.remove()).map_err(namespace_error)
     }
 
     fn __repr__(&self) -> String {
@@ -60,8 +60,11 @@ impl PyNamespace {
     }
 }
 
-/// Returns the namespace of an argument, or without one that of the environment.
-pub(crate) fn namespace_of(namespace: Option<&Bound<'_, PyNamespace>>) -> PyResult<Arc<Namespace>> {
+/// Returns the namespace of an optional argument; without one, the namespace that the environment
+/// selects.
+pub(crate) fn namespace_or_current(
+    namespace: Option<&Bound<'_, PyNamespace>>,
+) -> PyResult<Arc<Namespace>> {
     let current =
         || Namespace::current().map_err(|error| NamespaceError::new_err(error.to_string()));
     namespace.map_or_else(current, |namespace| Ok(Arc::clone(&namespace.get().inner)))

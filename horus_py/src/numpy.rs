@@ -1,7 +1,7 @@
 //! Makes numpy arrays by numpy's C API.
 //!
-//! WHY not its Python functions: a view costs three times as much through them. WHY not a crate:
-//! three functions of a table that numpy keeps binary compatible are all that is needed.
+//! WHY not its Python functions: through them, making a view takes three times as long. WHY not a
+//! crate: only three functions are needed, from a table that numpy keeps binary compatible.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -12,18 +12,18 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyCapsule;
 
-/// The most dimensions of an array, as in every version of numpy since 1.
+/// Maximum number of dimensions of an array: the limit of numpy 1, which numpy 2 raised to 64.
 pub(crate) const DIMENSIONS_MAX: usize = 32;
 
-/// Places of the functions in numpy's table; `numpy/__multiarray_api.h` says what they are.
-const PLACE_ARRAY_TYPE: usize = 2;
-const PLACE_NEW: usize = 93;
-const PLACE_NEW_FROM_DESCR: usize = 94;
-const PLACE_SET_BASE: usize = 282;
+/// Indices into numpy's function table, as `numpy/__multiarray_api.h` defines them.
+const INDEX_ARRAY_TYPE: usize = 2;
+const INDEX_NEW: usize = 93;
+const INDEX_NEW_FROM_DESCR: usize = 94;
+const INDEX_SET_BASE: usize = 282;
 
-const WRITEABLE: c_int = 0x0400;
+const FLAG_WRITEABLE: c_int = 0x0400;
 
-type New = unsafe extern "C" fn(
+type NewFn = unsafe extern "C" fn(
     *mut ffi::PyTypeObject,
     c_int,
     *const isize,
@@ -35,7 +35,7 @@ type New = unsafe extern "C" fn(
     *mut ffi::PyObject,
 ) -> *mut ffi::PyObject;
 
-type NewFromDescr = unsafe extern "C" fn(
+type NewFromDescrFn = unsafe extern "C" fn(
     *mut ffi::PyTypeObject,
     *mut ffi::PyObject,
     c_int,
@@ -46,18 +46,18 @@ type NewFromDescr = unsafe extern "C" fn(
     *mut ffi::PyObject,
 ) -> *mut ffi::PyObject;
 
-type SetBase = unsafe extern "C" fn(*mut ffi::PyObject, *mut ffi::PyObject) -> c_int;
+type SetBaseFn = unsafe extern "C" fn(*mut ffi::PyObject, *mut ffi::PyObject) -> c_int;
 
-/// numpy, once it was imported.
+/// The imported module, and the functions of its C API that are used here.
 #[derive(Debug)]
 pub(crate) struct Numpy {
     pub(crate) module: Py<PyModule>,
-    /// The class of numpy's single numbers.
+    /// `numpy.generic`, the base class of numpy's scalars.
     pub(crate) generic: Py<PyAny>,
     array_type: *mut ffi::PyTypeObject,
-    new: New,
-    new_from_descr: NewFromDescr,
-    set_base: SetBase,
+    new: NewFn,
+    new_from_descr: NewFromDescrFn,
+    set_base: SetBaseFn,
 }
 
 // SAFETY: the functions and the class live as long as the process; they are used under the GIL.
@@ -67,16 +67,16 @@ unsafe impl Sync for Numpy {}
 
 /// The memory in which the elements of an array lie.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct ArrayMemory<'a> {
     pub(crate) data: *mut u8,
-    /// Elements along each dimension, at most [`DIMENSIONS_MAX`].
+    /// Number of elements along each dimension; at most [`DIMENSIONS_MAX`] dimensions.
     pub(crate) shape: &'a [isize],
-    /// From one to the next along each dimension: bytes.
+    /// Distance between neighbours along each dimension, in bytes.
     pub(crate) strides: &'a [isize],
     pub(crate) is_writeable: bool,
 }
 
-/// numpy, if it is installed.
+/// Returns numpy, or `None` if it is not installed.
 #[inline]
 pub(crate) fn numpy(py: Python<'_>) -> Option<&Numpy> {
     static NUMPY: PyOnceLock<Option<Numpy>> = PyOnceLock::new();
@@ -94,41 +94,41 @@ impl Numpy {
         if table.is_null() {
             return Err(PyErr::fetch(py));
         }
-        let entry = |place: usize| {
+        let entry = |index: usize| {
             // SAFETY: numpy's table has more than 300 places.
-            let entry = unsafe { table.cast::<*mut c_void>().add(place) };
+            let entry = unsafe { table.cast::<*mut c_void>().add(index) };
             // SAFETY: as above.
             unsafe { entry.read() }
         };
         // SAFETY: numpy promises this function in this place.
-        let new = unsafe { std::mem::transmute::<*mut c_void, New>(entry(PLACE_NEW)) };
-        let new_from_descr = entry(PLACE_NEW_FROM_DESCR);
+        let new = unsafe { std::mem::transmute::<*mut c_void, NewFn>(entry(INDEX_NEW)) };
+        let new_from_descr = entry(INDEX_NEW_FROM_DESCR);
         // SAFETY: as above.
         let new_from_descr =
-            unsafe { std::mem::transmute::<*mut c_void, NewFromDescr>(new_from_descr) };
+            unsafe { std::mem::transmute::<*mut c_void, NewFromDescrFn>(new_from_descr) };
         // SAFETY: as above.
         let set_base =
-            unsafe { std::mem::transmute::<*mut c_void, SetBase>(entry(PLACE_SET_BASE)) };
+            unsafe { std::mem::transmute::<*mut c_void, SetBaseFn>(entry(INDEX_SET_BASE)) };
         let generic = module.getattr("generic")?.unbind();
-        let array_type = entry(PLACE_ARRAY_TYPE).cast();
+        let array_type = entry(INDEX_ARRAY_TYPE).cast();
         let module = module.unbind();
         Ok(Self { module, generic, array_type, new, new_from_descr, set_base })
     }
 
-    /// A view of memory that lies in `owner`, which it keeps alive.
+    /// Makes an array that shows the memory without a copy, and keeps `owner` alive.
     ///
     /// # Safety
     ///
-    /// All elements of the place lie in memory that is mapped for as long as `owner` lives, and may
-    /// be written if the place says so.
+    /// All elements lie in memory that is mapped for as long as `owner` lives. It may be written if
+    /// `is_writeable` is set.
     #[inline]
     pub(crate) unsafe fn view<'py>(
         &self,
         dtype: DType,
-        place: Place<'_>,
+        place: ArrayMemory<'_>,
         owner: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let flags = if place.is_writeable { WRITEABLE } else { 0 };
+        let flags = if place.is_writeable { FLAG_WRITEABLE } else { 0 };
         // SAFETY: shape and strides are as many as said; numpy copies them. The place is the
         // caller's promise.
         let array = unsafe {
@@ -146,21 +146,21 @@ impl Numpy {
         };
         // SAFETY: a new reference, or null and an exception.
         let array = unsafe { Bound::from_owned_ptr_or_err(owner.py(), array)? };
-        self.owned_by(array, owner)
+        self.with_owner(array, owner)
     }
 
-    /// [`Self::view`] of elements of any type that numpy can describe.
+    /// Like [`Self::view`], for elements of any type that numpy can describe, such as structures.
     ///
     /// # Safety
     ///
-    /// As there; `dtype` is one of numpy's.
-    pub(crate) unsafe fn view_of<'py>(
+    /// As for [`Self::view`]; in addition, `dtype` must be an instance of `numpy.dtype`.
+    pub(crate) unsafe fn view_with_descr<'py>(
         &self,
         dtype: Bound<'py, PyAny>,
-        place: Place<'_>,
+        place: ArrayMemory<'_>,
         owner: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let flags = if place.is_writeable { WRITEABLE } else { 0 };
+        let flags = if place.is_writeable { FLAG_WRITEABLE } else { 0 };
         // SAFETY: as in `view`; takes the reference to the type.
         let array = unsafe {
             (self.new_from_descr)(
@@ -176,11 +176,11 @@ impl Numpy {
         };
         // SAFETY: a new reference, or null and an exception.
         let array = unsafe { Bound::from_owned_ptr_or_err(owner.py(), array)? };
-        self.owned_by(array, owner)
+        self.with_owner(array, owner)
     }
 
     #[inline]
-    fn owned_by<'py>(
+    fn with_owner<'py>(
         &self,
         array: Bound<'py, PyAny>,
         owner: &Bound<'py, PyAny>,
@@ -192,7 +192,7 @@ impl Numpy {
         }
     }
 
-    /// A new array with a copy of these elements, which are as many as the shape asks for.
+    /// Makes an array with a copy of `bytes`, which must hold as many elements as the shape says.
     pub(crate) fn copy<'py>(
         &self,
         py: Python<'py>,
@@ -224,7 +224,7 @@ impl Numpy {
         assert_eq!(elements * dtype.size(), bytes.len(), "the shape asks for other bytes");
         // SAFETY: an array is longer than the head of an object.
         let behind_head = unsafe { array.as_ptr().add(1) };
-        // SAFETY: what every array has behind the head of an object is the address of its data.
+        // SAFETY: in every array, the address of the data follows the head of the object.
         let data = unsafe { behind_head.cast::<*mut u8>().read() };
         // SAFETY: the array is new and has so many bytes.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), data, bytes.len()) };
@@ -232,7 +232,7 @@ impl Numpy {
     }
 }
 
-/// numpy's number of a type. It has none for `BF16`, which is shown as its bits.
+/// Returns numpy's type number. numpy has none for `BF16`, which is shown as its bits (`u16`).
 const fn type_number(dtype: DType) -> c_int {
     match dtype {
         DType::Bool => 0,
@@ -241,7 +241,8 @@ const fn type_number(dtype: DType) -> c_int {
         DType::U16 | DType::BF16 => 4,
         DType::I32 => 5,
         DType::U32 => 6,
-        // WHY: `long` where that has 64 bits, as numpy itself calls them.
+        // WHY: numpy itself calls such numbers `long` where that has 64 bits, and `long long`
+        // elsewhere.
         DType::I64 if cfg!(target_pointer_width = "64") => 7,
         DType::U64 if cfg!(target_pointer_width = "64") => 8,
         DType::I64 => 9,
@@ -249,7 +250,8 @@ const fn type_number(dtype: DType) -> c_int {
         DType::F16 => 23,
         DType::F32 => 11,
         DType::F64 => 12,
-        // WHY 2, bytes: `DType` may grow, and every number is at least bytes.
+        // WHY 2 (`u8`): `DType` may get new variants, and elements of any type can be shown as
+        // bytes.
         _ => 2,
     }
 }

@@ -1,4 +1,4 @@
-//! The base of the classes of messages without data: the methods that all of them have.
+//! The base class of messages of fixed size: the methods that all of them have.
 
 use horus_core::message::timestamp_now_ns;
 use pyo3::IntoPyObjectExt;
@@ -14,25 +14,25 @@ use crate::message::kind::{self, Kind};
 
 #[pymethods]
 impl Message {
-    /// The message with these bytes.
+    /// Makes a message from its bytes.
     #[classmethod]
     fn from_bytes<'py>(
         class: &Bound<'py, PyType>,
         bytes: pyo3::buffer::PyBuffer<u8>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let bytes = bytes.to_vec(class.py())?;
-        of_bytes(class, known(class)?, &bytes)
+        with_checked_bytes(class, kind_of_message_class(class)?, &bytes)
     }
 
-    /// A message stamped with the current time.
+    /// Makes a message with the current time as its `timestamp_ns`.
     #[classmethod]
     #[pyo3(signature = (**fields))]
     fn now<'py>(
         class: &Bound<'py, PyType>,
         fields: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let kind = known(class)?;
-        let Some(stamp) = kind.stamp else {
+        let kind = kind_of_message_class(class)?;
+        let Some(stamp) = kind.timestamp_offset else {
             let text = format!("{} has no field 'timestamp_ns'", kind.schema.name);
             return Err(PyTypeError::new_err(text));
         };
@@ -44,9 +44,9 @@ impl Message {
         Ok(message)
     }
 
-    /// A message of its own with the same content.
+    /// Returns a copy of the message, which shares no memory with it.
     fn copy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        instance::copied(slf.py(), instance::kind_of(slf), instance::bytes(slf))
+        instance::with_bytes(slf.py(), instance::kind_of(slf), instance::bytes(slf))
     }
 
     fn __copy__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
@@ -68,9 +68,10 @@ impl Message {
             .into_bound_py_any(py)
     }
 
-    /// The message as a structured numpy array of no dimensions, in place: nothing is copied.
+    /// Returns a view of the message as a structured numpy array of no dimensions: nothing is
+    /// copied.
     fn to_numpy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        dtype::view(slf)
+        dtype::array_view(slf)
     }
 
     fn __bytes__<'py>(slf: &Bound<'py, Self>) -> Bound<'py, PyBytes> {
@@ -99,7 +100,7 @@ impl Message {
     }
 }
 
-/// Adds the base to the module, and the functions that go with it.
+/// Adds the base class and its functions to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Message>()?;
     for name in ["dtype", "__horus_dtype__"] {
@@ -109,7 +110,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(py_timestamp_now_ns, module)?)
 }
 
-/// Makes a message of `class`, if that still has this hash. `pickle` calls it.
+/// Makes a message of `class` from its bytes, if the class still has this schema hash. `pickle`
+/// calls it.
 #[pyfunction]
 #[pyo3(signature = (class, hash, bytes, /))]
 fn _restore<'py>(
@@ -117,27 +119,27 @@ fn _restore<'py>(
     hash: u128,
     bytes: &[u8],
 ) -> PyResult<Bound<'py, PyAny>> {
-    let kind = known(class)?;
+    let kind = kind_of_message_class(class)?;
     if kind.payload.hash() != hash {
         let text = format!("the pickled {} has other fields than this one", kind.schema.name);
         return Err(PyValueError::new_err(text));
     }
-    of_bytes(class, kind, bytes)
+    with_checked_bytes(class, kind, bytes)
 }
 
-/// Nanoseconds since 1970 by CLOCK_REALTIME: what `timestamp_ns` of a message is.
+/// Returns the time for a message's `timestamp_ns`: CLOCK_REALTIME, in nanoseconds since 1970.
 #[pyfunction]
 #[pyo3(name = "timestamp_now_ns")]
 fn py_timestamp_now_ns() -> u64 {
     timestamp_now_ns()
 }
 
-fn known(class: &Bound<'_, PyAny>) -> PyResult<&'static Kind> {
+fn kind_of_message_class(class: &Bound<'_, PyAny>) -> PyResult<&'static Kind> {
     let wanted = || PyTypeError::new_err(format!("{class} is not a class of messages"));
-    kind::of_argument(class).ok_or_else(wanted)
+    kind::kind_of_argument(class).ok_or_else(wanted)
 }
 
-fn of_bytes<'py>(
+fn with_checked_bytes<'py>(
     class: &Bound<'py, PyAny>,
     kind: &'static Kind,
     bytes: &[u8],
@@ -147,5 +149,5 @@ fn of_bytes<'py>(
         let text = format!("{found} bytes, and a {name} has {wanted}");
         return Err(PyValueError::new_err(text));
     }
-    instance::copied(class.py(), kind, bytes)
+    instance::with_bytes(class.py(), kind, bytes)
 }

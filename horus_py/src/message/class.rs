@@ -1,8 +1,8 @@
-//! The Python classes of messages, made by the C API from the tables of fields.
+//! Makes the Python classes of messages through the C API, from the tables of their fields.
 //!
-//! WHY not PyO3's classes: their layout is that of a Rust type, and here one Rust type serves every
-//! message, whatever its size. Only the common bases of the classes, with all that need not be
-//! fast, are PyO3's.
+//! WHY not PyO3's classes: such a class has the layout of one Rust type, and here one Rust type
+//! serves every message, whatever its size. Only the common base classes, with the methods that
+//! need not be fast, are PyO3's.
 
 use std::ffi::{CString, c_char, c_int, c_void};
 
@@ -11,13 +11,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 use pyo3::{PyTypeInfo, ffi};
 
-use crate::call::{guard, guard_known};
+use crate::call::{guard, guard_attached};
 use crate::message::field;
 use crate::message::framed;
 use crate::message::instance::{self, get_buffer};
 use crate::message::kind::{self, Field, Kind};
 
-/// Makes the class of a kind and makes it known.
+/// Makes the Python class of a kind of messages, and registers it.
 pub(crate) fn make_class<'py>(
     py: Python<'py>,
     kind: &'static Kind,
@@ -32,28 +32,29 @@ pub(crate) fn make_class<'py>(
         // WHY leaked: Python keeps the addresses for as long as the class lives, which is forever.
         getset.push(ffi::PyGetSetDef {
             name: text(field.name)?.into_raw(),
-            get: Some(get),
-            set: Some(set),
+            get: Some(get_field),
+            set: Some(set_field),
             doc: text(doc.map_or("", |field| field.doc.trim()))?.into_raw(),
             closure: std::ptr::from_ref(field).cast_mut().cast(),
         });
     }
-    // SAFETY: a row of zeros is how Python knows the end.
+    // SAFETY: an entry of zeros marks the end of the table.
     getset.push(unsafe { std::mem::zeroed() });
     let name = text(&format!("{module}.{}", kind.schema.name))?.into_raw();
     let slot = |slot: c_int, pfunc: *mut c_void| ffi::PyType_Slot { slot, pfunc };
-    let room = if kind.framed.is_some() { framed::data::ROOM } else { 0 };
-    let (makes, ends) = match kind.framed {
-        Some(_) => (framed::draft::new as *mut c_void, framed::data::dealloc as *mut c_void),
-        None => (new as *mut c_void, instance::dealloc as *mut c_void),
+    let extra = if kind.framed.is_some() { framed::data::EXTRA_BYTES } else { 0 };
+    let (new, dealloc) = match kind.framed {
+        Some(_) => (framed::draft::tp_new as *mut c_void, framed::data::dealloc as *mut c_void),
+        None => (tp_new as *mut c_void, instance::dealloc as *mut c_void),
     };
     let mut slots = [
-        slot(ffi::Py_tp_new, makes),
-        slot(ffi::Py_tp_dealloc, ends),
+        slot(ffi::Py_tp_new, new),
+        slot(ffi::Py_tp_dealloc, dealloc),
         slot(ffi::Py_tp_traverse, traverse as *mut c_void),
         slot(ffi::Py_tp_getset, Vec::leak(getset).as_mut_ptr().cast()),
         slot(ffi::Py_tp_doc, text(doc.trim())?.into_raw().cast::<c_char>().cast()),
-        // WHY not the data of messages that end in some: theirs have shapes, which numpy asks for.
+        // WHY not for messages with trailing data: their buffer would have a shape, for which numpy
+        // uses `__array__`.
         match kind.framed {
             Some(_) => slot(0, std::ptr::null_mut()),
             None => slot(ffi::Py_bf_getbuffer, get_buffer as *mut c_void),
@@ -62,7 +63,7 @@ pub(crate) fn make_class<'py>(
     ];
     let mut spec = ffi::PyType_Spec {
         name,
-        basicsize: c_int::try_from(instance::HEAD_BYTES + room + kind.bytes)?,
+        basicsize: c_int::try_from(instance::HEAD_BYTES + extra + kind.bytes)?,
         itemsize: 0,
         flags: u32::try_from(ffi::Py_TPFLAGS_DEFAULT)?,
         slots: slots.as_mut_ptr(),
@@ -82,11 +83,11 @@ pub(crate) fn make_class<'py>(
     }
     class.setattr("__horus_schema__", kind.payload.schema())?;
     class.setattr("__horus_hash__", kind.payload.hash())?;
-    kind::add(kind, &class);
+    kind::register_class(kind, &class);
     Ok(class)
 }
 
-/// Returns the base of the class of a kind.
+/// Returns the base class of the class of a kind.
 fn base_of<'py>(py: Python<'py>, kind: &Kind) -> Bound<'py, PyType> {
     match kind.framed {
         Some(_) => framed::base::Framed::type_object(py),
@@ -94,21 +95,22 @@ fn base_of<'py>(py: Python<'py>, kind: &Kind) -> Bound<'py, PyType> {
     }
 }
 
-/// `tp_new`: a message with its defaults, and what the keywords say.
-unsafe extern "C" fn new(
+/// `tp_new`: new a message with the default values, except for the fields that the keywords set.
+unsafe extern "C" fn tp_new(
     class: *mut ffi::PyTypeObject,
     args: *mut ffi::PyObject,
     kwargs: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard_known(std::ptr::null_mut(), |py| {
-        let kind = kind::of_class(class).ok_or_else(|| PyTypeError::new_err("not a message"))?;
+    guard_attached(std::ptr::null_mut(), |py| {
+        let kind =
+            kind::kind_of_class(class).ok_or_else(|| PyTypeError::new_err("not a message"))?;
         // SAFETY: Python gives a tuple.
         if unsafe { ffi::PyTuple_Size(args) } != 0 {
             let name = kind.schema.name;
             let text = format!("{name}() takes keywords only: {name}({}=…)", kind.fields[0].name);
             return Err(PyTypeError::new_err(text));
         }
-        let object = instance::copied(py, kind, &kind.default)?;
+        let object = instance::with_bytes(py, kind, &kind.default)?;
         // SAFETY: Python gives a dictionary or null.
         let kwargs = unsafe { Bound::from_borrowed_ptr_or_opt(py, kwargs) };
         if let Some(kwargs) = kwargs {
@@ -118,10 +120,11 @@ unsafe extern "C" fn new(
     })
 }
 
-/// `tp_traverse`: a message refers to nothing that could refer to it.
+/// `tp_traverse`: visits nothing, because a message refers to no object that could refer back to
+/// it.
 ///
-/// WHY at all: a class without it takes after its base, which is collected by the garbage
-/// collector; messages have no head for that.
+/// WHY at all: without this slot, a class inherits garbage collection from its base, and messages
+/// have no header for the collector.
 unsafe extern "C" fn traverse(
     _object: *mut ffi::PyObject,
     _visit: ffi::visitproc,
@@ -130,7 +133,10 @@ unsafe extern "C" fn traverse(
     0
 }
 
-unsafe extern "C" fn get(object: *mut ffi::PyObject, field: *mut c_void) -> *mut ffi::PyObject {
+unsafe extern "C" fn get_field(
+    object: *mut ffi::PyObject,
+    field: *mut c_void,
+) -> *mut ffi::PyObject {
     guard(std::ptr::null_mut(), |py| {
         // SAFETY: the closure of this class's table, which is a field that lives forever.
         let field = unsafe { &*field.cast::<Field>() };
@@ -140,12 +146,12 @@ unsafe extern "C" fn get(object: *mut ffi::PyObject, field: *mut c_void) -> *mut
     })
 }
 
-unsafe extern "C" fn set(
+unsafe extern "C" fn set_field(
     object: *mut ffi::PyObject,
     value: *mut ffi::PyObject,
     field: *mut c_void,
 ) -> c_int {
-    guard_known(-1, |py| {
+    guard_attached(-1, |py| {
         // SAFETY: the closure of this class's table, which is a field that lives forever.
         let field = unsafe { &*field.cast::<Field>() };
         // SAFETY: Python gives a message of the class.
@@ -153,13 +159,13 @@ unsafe extern "C" fn set(
         // SAFETY: Python gives an object, or null for `del`.
         let value = unsafe { Bound::from_borrowed_ptr_or_opt(py, value) };
         if instance::kind_of(&object).framed.is_some() {
-            framed::data::before_change(&object)?;
+            framed::data::ensure_writeable(&object)?;
         }
         let Some(value) = value else {
             let text = format!("a {} always has '{}'", field.message, field.name);
             return Err(PyTypeError::new_err(text));
         };
-        field::change(&object, field, &value)?;
+        field::set_with_count(&object, field, &value)?;
         Ok(0)
     })
 }

@@ -1,9 +1,10 @@
-//! The table of arrays in standard messages of which only some elements count, with the fields that
-//! hold their number.
+//! The table of the standard messages' counted arrays: only the first elements of such an array are
+//! in use, and other fields hold their number.
 
 use pyo3::prelude::*;
 
-/// A message, arrays in it, and the fields whose product is the number of their elements.
+/// The name of a message, counted arrays in it, and the fields whose product is the number of their
+/// elements in use.
 type Counted = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 const COUNTED: &[Counted] = &[
@@ -34,14 +35,14 @@ const COUNTED: &[Counted] = &[
     ("Tensor", &["shape", "strides"], &["dimensions"]),
 ];
 
-/// Returns the fields whose product is the number of elements that count in an array of a standard
-/// message. None if all count.
+/// Returns the fields whose product is the number of elements in use of an array of a standard
+/// message; none if the array is not counted.
 pub(crate) fn counts_of(message: &str, field: &str) -> &'static [&'static str] {
     let mut found = COUNTED.iter().filter(|counted| counted.0 == message);
     found.find(|counted| counted.1.contains(&field)).map_or(&[], |counted| counted.2)
 }
 
-/// The table, for tests: message, array, and what counts its elements.
+/// Returns the table for tests: a message, an array of it, and the fields that count its elements.
 #[pyfunction]
 pub(crate) fn _counted() -> Vec<(&'static str, &'static str, Vec<&'static str>)> {
     let each = |counted: &Counted| {

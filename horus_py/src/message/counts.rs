@@ -1,5 +1,4 @@
-//! Keeps the number of elements that count in an array of a message, and the array itself, in
-//! agreement.
+//! Keeps a counted array of a message and the field with its number of elements in agreement.
 
 use horus_core::message::{FieldKind, Primitive};
 use pyo3::exceptions::PyValueError;
@@ -8,27 +7,28 @@ use pyo3::prelude::*;
 use crate::message::instance;
 use crate::message::kind::{Field, Kind};
 
-/// An array that was given, with so many elements.
-pub(crate) type Given<'a> = (&'a Field, usize);
+/// An array for which a caller gave elements, and their number.
+pub(crate) type GivenArray<'a> = (&'a Field, usize);
 
-/// After the fields of a new message were set: sets the counts that `is_given` says were not given,
-/// and refuses arrays that do not agree.
+/// Sets the count fields of a new message from the arrays that its caller gave, unless `is_given`
+/// says that the caller gave the count too. Refuses arrays that disagree with each other or with a
+/// given count.
 #[cold]
-pub(crate) fn complete(
+pub(crate) fn complete_counts(
     object: &Bound<'_, PyAny>,
-    arrays: &[Given<'_>],
+    arrays: &[GivenArray<'_>],
     is_given: impl Fn(&str) -> PyResult<bool>,
 ) -> PyResult<()> {
     for (field, found) in arrays {
         let [count] = field.counts else {
-            agree(object, field, *found)?;
+            check_agreement(object, field, *found)?;
             continue;
         };
         if is_given(count)? {
-            agree(object, field, *found)?;
+            check_agreement(object, field, *found)?;
             continue;
         }
-        let differs = |other: &&Given<'_>| other.0.counts == field.counts && other.1 != *found;
+        let differs = |other: &&GivenArray<'_>| other.0.counts == field.counts && other.1 != *found;
         if let Some((other, others)) = arrays.iter().find(differs) {
             let (message, name, other) = (field.message, field.name, other.name);
             let text = format!(
@@ -37,43 +37,42 @@ pub(crate) fn complete(
             );
             return Err(PyValueError::new_err(text));
         }
-        write(object, count, *found)?;
+        write_count(object, count, *found)?;
     }
     Ok(())
 }
 
-/// Before `found` elements are assigned to an array: refuses what does not agree with the others
-/// that are counted with it.
+/// Refuses to assign `found` elements to an array if they disagree with the count that it shares
+/// with other arrays. Call it before the assignment.
 #[cold]
-pub(crate) fn before_change(
-    object: &Bound<'_, PyAny>,
-    field: &Field,
-    found: usize,
-) -> PyResult<()> {
-    if sets_count(object, field)? { Ok(()) } else { agree(object, field, found) }
+pub(crate) fn check_change(object: &Bound<'_, PyAny>, field: &Field, found: usize) -> PyResult<()> {
+    if sets_count(object, field)? { Ok(()) } else { check_agreement(object, field, found) }
 }
 
-/// After that: sets the count. All elements that there are say nothing about how many count.
+/// Sets the count after `found` elements were assigned to an array. A full array leaves the count
+/// as it is, because it does not say how many elements are in use.
 #[cold]
-pub(crate) fn after_change(object: &Bound<'_, PyAny>, field: &Field, found: usize) -> PyResult<()> {
+pub(crate) fn update_count(object: &Bound<'_, PyAny>, field: &Field, found: usize) -> PyResult<()> {
     match field.counts {
-        [count] if found < field.count && sets_count(object, field)? => write(object, count, found),
+        [count] if found < field.count && sets_count(object, field)? => {
+            write_count(object, count, found)
+        }
         _ => Ok(()),
     }
 }
 
-/// Returns true if assigning this array changes its count: if no other is counted by that, or none
-/// is yet.
+/// Returns true if assigning to this array sets its count: if it shares the count with no other
+/// array, or the count is 0.
 fn sets_count(object: &Bound<'_, PyAny>, field: &Field) -> PyResult<bool> {
     let [_] = field.counts else { return Ok(false) };
     let kind = instance::kind_of(object);
     let together = kind.fields.iter().filter(|other| other.counts == field.counts).count();
-    Ok(together == 1 || product(object, field)? == 0)
+    Ok(together == 1 || elements_in_use(object, field)? == 0)
 }
 
-/// Refuses an array that has neither as many elements as count, nor all that there are.
-fn agree(object: &Bound<'_, PyAny>, field: &Field, found: usize) -> PyResult<()> {
-    let counted = product(object, field)?;
+/// Refuses an array whose number of elements is neither the count nor the full length.
+fn check_agreement(object: &Bound<'_, PyAny>, field: &Field, found: usize) -> PyResult<()> {
+    let counted = elements_in_use(object, field)?;
     if found == counted || found == field.count {
         return Ok(());
     }
@@ -85,24 +84,24 @@ fn agree(object: &Bound<'_, PyAny>, field: &Field, found: usize) -> PyResult<()>
     Err(PyValueError::new_err(text))
 }
 
-/// Returns the number of elements that count, as the message now says.
-fn product(object: &Bound<'_, PyAny>, field: &Field) -> PyResult<usize> {
+/// Returns the number of elements in use: the product of the array's count fields.
+fn elements_in_use(object: &Bound<'_, PyAny>, field: &Field) -> PyResult<usize> {
     let kind = instance::kind_of(object);
     let mut product = 1_usize;
     for name in field.counts {
-        let (offset, bytes) = place(kind, name)?;
+        let (offset, bytes) = count_position(kind, name)?;
         let bytes = &instance::bytes(object)[offset..][..bytes];
         let mut number = [0; 8];
         number[..bytes.len()].copy_from_slice(bytes);
-        // WHY little-endian: what comes first is the least.
+        // WHY little-endian: a shorter number is then the first bytes of a longer one.
         let number = usize::try_from(u64::from_le_bytes(number)).unwrap_or(usize::MAX);
         product = product.saturating_mul(number);
     }
     Ok(product)
 }
 
-fn write(object: &Bound<'_, PyAny>, count: &str, found: usize) -> PyResult<()> {
-    let (offset, bytes) = place(instance::kind_of(object), count)?;
+fn write_count(object: &Bound<'_, PyAny>, count: &str, found: usize) -> PyResult<()> {
+    let (offset, bytes) = count_position(instance::kind_of(object), count)?;
     let number = (found as u64).to_le_bytes();
     // SAFETY: the field lies in the message.
     let to = unsafe { instance::data(object).add(offset) };
@@ -111,8 +110,8 @@ fn write(object: &Bound<'_, PyAny>, count: &str, found: usize) -> PyResult<()> {
     Ok(())
 }
 
-/// Returns the offset of the count, and its size in bytes.
-fn place(kind: &Kind, count: &str) -> PyResult<(usize, usize)> {
+/// Returns the offset and the size in bytes of a count field.
+fn count_position(kind: &Kind, count: &str) -> PyResult<(usize, usize)> {
     let field = kind.field(count).filter(|field| {
         field.count == 1
             && matches!(

@@ -1,4 +1,4 @@
-//! Declares messages in Python, as `message!` does in Rust.
+//! Declares messages in Python, like `message!` in Rust.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -11,10 +11,10 @@ use crate::message::class::make_class;
 use crate::message::field;
 use crate::message::kind::{self, Kind};
 
-/// Makes the class of a message, which is named by its module, its name and its text.
+/// Makes the class of a message. `names` are its module, its name and its docstring.
 ///
-/// A field is its name, its type (`"f64"`, `"text:16"`, or a class of messages) and how many of
-/// them it has.
+/// A field consists of its name, its type (`"f64"`, `"text:16"`, or a message class) and its number
+/// of elements.
 #[pyfunction]
 pub(crate) fn _declare<'py>(
     py: Python<'py>,
@@ -42,7 +42,7 @@ pub(crate) fn _declare<'py>(
         }
         align = align.max(wanted);
         let (offset, count) = (default.len(), *count);
-        table.push(Field { name: leak(field), kind, offset, count, doc: "" });
+        table.push(Field { name: leak_text(field), kind, offset, count, doc: "" });
         let bytes = kind.size().checked_mul(count).and_then(|bytes| bytes.checked_add(offset));
         if bytes.is_none_or(|bytes| bytes > BYTES_MAX) {
             let text = format!("{name}.{field} makes the message longer than {BYTES_MAX} bytes");
@@ -61,7 +61,7 @@ pub(crate) fn _declare<'py>(
     if table.is_empty() {
         return Err(PyTypeError::new_err(format!("{name} has no fields")));
     }
-    let (name, bytes, table) = (leak(&name), default.len(), Vec::leak(table));
+    let (name, bytes, table) = (leak_text(&name), default.len(), Vec::leak(table));
     let schema = catch_unwind(AssertUnwindSafe(|| Schema::checked(name, bytes, align, table)));
     let schema = schema.map_err(|_| {
         PyTypeError::new_err(format!("{name} has a name that is not ASCII, or too many fields"))
@@ -71,16 +71,16 @@ pub(crate) fn _declare<'py>(
     for (field, value) in defaults {
         field::set_default(kind, &mut default, field.cast::<PyString>()?, &value)?;
     }
-    // WHY here: nobody has seen the kind, so its default can still change.
+    // WHY it may change here: no class of the kind exists yet.
     kind.default = default.into();
     make_class(py, kind, &module, &doc)
 }
 
-/// The longest message that can be declared.
+/// Maximum size of a declared message, in bytes.
 const BYTES_MAX: usize = 64 << 20;
 
-fn leak(text: &str) -> &'static str {
-    // WHY: the table of a class lives as long as the class, which is forever.
+fn leak_text(text: &str) -> &'static str {
+    // WHY leaked: the table of a class lives as long as the class, which is forever.
     Box::leak(text.to_owned().into_boxed_str())
 }
 
@@ -89,7 +89,7 @@ fn element_kind(
     field: &str,
     element: &Bound<'_, PyAny>,
 ) -> PyResult<(FieldKind, Vec<u8>)> {
-    if let Some(inner) = kind::of_argument(element).filter(|kind| kind.framed.is_none()) {
+    if let Some(inner) = kind::kind_of_argument(element).filter(|kind| kind.framed.is_none()) {
         return Ok((FieldKind::Message(inner.schema), inner.default.to_vec()));
     }
     let wanted = || PyTypeError::new_err(format!("{message}.{field}: {element} cannot be a field"));

@@ -1,5 +1,5 @@
-//! Exports arrays to other libraries without a copy by DLPack, in the form of `dlpack.h` 1.0 and in
-//! the one before it.
+//! Exports arrays to other libraries without a copy through DLPack, in the form of `dlpack.h` 1.0
+//! and in the older one without versions.
 
 use std::ffi::{CStr, c_void};
 use std::ptr;
@@ -12,14 +12,14 @@ use pyo3::types::{PyString, PyTuple, PyType};
 
 use crate::call::{add_method, guard};
 use crate::message::framed::data;
-use crate::message::framed::hold::hold;
+use crate::message::framed::keepalive::keepalive;
 
 const VERSIONED: &CStr = c"dltensor_versioned";
 const UNVERSIONED: &CStr = c"dltensor";
 
 const READ_ONLY: u64 = 1;
 const IS_COPIED: u64 = 2;
-const CPU: (i32, i32) = (1, 0);
+const CPU_DEVICE: (i32, i32) = (1, 0);
 
 #[repr(C)]
 struct Tensor {
@@ -34,7 +34,7 @@ struct Tensor {
     byte_offset: u64,
 }
 
-/// `DLManagedTensor`, and what it points to.
+/// `DLManagedTensor`, followed by the shape and strides that it points to.
 #[repr(C)]
 struct Unversioned {
     tensor: Tensor,
@@ -43,7 +43,7 @@ struct Unversioned {
     dimensions: Dimensions,
 }
 
-/// `DLManagedTensorVersioned`, and what it points to.
+/// `DLManagedTensorVersioned`, followed by the shape and strides that it points to.
 #[repr(C)]
 struct Versioned {
     major: u32,
@@ -70,13 +70,13 @@ const _: () = {
 
 /// The arguments of a call of `__dlpack__`.
 #[derive(Default)]
-struct Wanted {
+struct DlpackArguments {
     is_versioned: bool,
     copy: Option<bool>,
 }
 
-impl Wanted {
-    /// Reads the keywords, whose values are at `first`.
+impl DlpackArguments {
+    /// Reads the keyword arguments: `names`, and the array of their values at `first`.
     fn read(
         py: Python<'_>,
         first: *const *mut ffi::PyObject,
@@ -108,7 +108,7 @@ impl Wanted {
                     wanted.is_versioned = major.extract::<u32>()? >= 1;
                 }
                 "copy" => wanted.copy = Some(value.is_truthy()?),
-                "dl_device" if value.extract::<(i32, i32)>()? == CPU => {}
+                "dl_device" if value.extract::<(i32, i32)>()? == CPU_DEVICE => {}
                 _ => {
                     let text = "the data are in the memory of the CPU, which has no streams";
                     return Err(PyBufferError::new_err(text));
@@ -119,7 +119,7 @@ impl Wanted {
     }
 }
 
-unsafe extern "C" fn dlpack(
+unsafe extern "C" fn dlpack_method(
     this: *mut ffi::PyObject,
     first: *const *mut ffi::PyObject,
     count: ffi::Py_ssize_t,
@@ -129,22 +129,27 @@ unsafe extern "C" fn dlpack(
         if count != 0 {
             return Err(PyTypeError::new_err("__dlpack__() takes keywords only"));
         }
-        let wanted = Wanted::read(py, first, names)?;
+        let wanted = DlpackArguments::read(py, first, names)?;
         // SAFETY: Python's descriptor checked that it is of the class.
         let this = unsafe { Bound::from_borrowed_ptr(py, this) };
         match wanted.copy {
-            Some(true) => export(&data::copied(&this)?, &wanted, IS_COPIED),
+            Some(true) => export(&data::copy(&this)?, &wanted, IS_COPIED),
             _ => export(&this, &wanted, 0),
         }
     })
 }
 
-/// A capsule with the array of a message.
-fn export(object: &Bound<'_, PyAny>, wanted: &Wanted, flags: u64) -> PyResult<*mut ffi::PyObject> {
-    // WHY not the message: one on loan is not published while this lives, which can write it.
-    let owner = if data::is_on_loan(object) { hold(object)? } else { object.clone() };
+/// Makes the capsule that exports the array of a message.
+fn export(
+    object: &Bound<'_, PyAny>,
+    wanted: &DlpackArguments,
+    flags: u64,
+) -> PyResult<*mut ffi::PyObject> {
+    // WHY not the message itself: a message on loan must not be published while the export lives,
+    // because the export can write it.
+    let owner = if data::is_on_loan(object) { keepalive(object)? } else { object.clone() };
     let layout = data::layout(object)?;
-    let (address, is_writeable) = data::place(object);
+    let (address, is_writeable) = data::address(object);
     let mut dimensions =
         Dimensions { shape: [0; TENSOR_DIMENSIONS_MAX], strides: [0; TENSOR_DIMENSIONS_MAX] };
     let size = layout.dtype().size() as u64;
@@ -165,7 +170,7 @@ fn export(object: &Bound<'_, PyAny>, wanted: &Wanted, flags: u64) -> PyResult<*m
     let (code, bits) = layout.dtype().dlpack();
     let tensor = Tensor {
         data: address.cast(),
-        device: CPU,
+        device: CPU_DEVICE,
         dimensions: layout.shape().len() as i32,
         code,
         bits,
@@ -206,24 +211,24 @@ fn capsule(
     if capsule.is_null() { Err(PyErr::fetch(py)) } else { Ok(capsule) }
 }
 
-/// Gives back the object that an export kept alive.
+/// Releases the object that an export kept alive.
 ///
 /// # Safety
 ///
-/// The reference is the export's, which is not used any more.
-unsafe fn give_back(owner: *mut c_void) {
-    // WHY `try_attach`: consumers delete from any thread, and also when the interpreter is gone,
-    // where the memory goes with the process.
+/// `owner` is the reference that an export held, and the export is not used any more.
+unsafe fn release_owner(owner: *mut c_void) {
+    // WHY `try_attach`: consumers call the deleter on any thread, and even after the interpreter is
+    // gone; then the memory is freed with the process.
     Python::try_attach(|_| {
         // SAFETY: the caller's contract.
         unsafe { ffi::Py_DECREF(owner.cast()) };
     });
 }
 
-macro_rules! exported {
+macro_rules! impl_deleters {
     ($export:ident $name:ident) => {
         impl $export {
-            /// Deletes the export. Consumers call it when they need the data no longer.
+            /// Deletes the export. Consumers call it when they no longer need the data.
             unsafe extern "C" fn delete(this: *mut Self) {
                 if this.is_null() {
                     return;
@@ -231,10 +236,11 @@ macro_rules! exported {
                 // SAFETY: made by `Box::into_raw`, and deleted once.
                 let this = unsafe { Box::from_raw(this) };
                 // SAFETY: the reference that the export had.
-                unsafe { give_back(this.owner) };
+                unsafe { release_owner(this.owner) };
             }
 
-            /// The end of a capsule: nobody took the export out if it still has its name.
+            /// Destroys a capsule. It still has its name if no consumer has taken the export; then
+            /// the export is deleted, too.
             unsafe extern "C" fn drop_capsule(capsule: *mut ffi::PyObject) {
                 // SAFETY: Python gives a capsule.
                 if unsafe { ffi::PyCapsule_IsValid(capsule, $name.as_ptr()) } != 0 {
@@ -247,15 +253,15 @@ macro_rules! exported {
         }
     };
 }
-exported! { Versioned VERSIONED }
-exported! { Unversioned UNVERSIONED }
+impl_deleters! { Versioned VERSIONED }
+impl_deleters! { Unversioned UNVERSIONED }
 
-/// Adds the method to the base of the classes.
+/// Adds the method `__dlpack__` to the base of the classes.
 pub(crate) fn register(class: &Bound<'_, PyType>) -> PyResult<()> {
     const DLPACK: &CStr =
         c"__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)
 --
 
 The array for another library, without a copy: `numpy.from_dlpack(message)`.";
-    add_method(class, c"__dlpack__", dlpack, DLPACK)
+    add_method(class, c"__dlpack__", dlpack_method, DLPACK)
 }

@@ -1,4 +1,4 @@
-//! The structured numpy type of a message, and views of messages without copies.
+//! The structured numpy types of messages, and views of messages without copies.
 
 use horus_core::message::FieldKind;
 use pyo3::exceptions::PyImportError;
@@ -9,8 +9,8 @@ use crate::message::field::numpy_code;
 use crate::message::kind::{self, Kind};
 use crate::numpy::numpy;
 
-/// The attribute `dtype` of the classes: made when it is first asked for, so that numpy is only
-/// imported by those who use it.
+/// The descriptor of the classes' attribute `dtype`. It makes the type when it is first read, so
+/// that only programs that use it import numpy.
 #[pyclass(frozen, name = "_DType", module = "horus._horus")]
 #[derive(Debug)]
 pub(crate) struct DType;
@@ -23,14 +23,14 @@ impl DType {
         class: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let class = class.map_or_else(|| object.get_type().into_any(), Bound::clone);
-        match kind::of_argument(&class) {
+        match kind::kind_of_argument(&class) {
             Some(kind) => dtype(class.py(), kind),
             None => Err(pyo3::exceptions::PyAttributeError::new_err("dtype")),
         }
     }
 }
 
-/// The numpy type of a kind of messages.
+/// Returns the structured numpy type of a kind of messages. Makes it at the first call.
 pub(crate) fn dtype<'py>(py: Python<'py>, kind: &Kind) -> PyResult<Bound<'py, PyAny>> {
     let made = kind.dtype.get_or_try_init(py, || make(py, kind).map(Bound::unbind))?;
     Ok(made.bind(py).clone())
@@ -66,8 +66,8 @@ fn make<'py>(py: Python<'py>, kind: &Kind) -> PyResult<Bound<'py, PyAny>> {
     numpy.call_method1("dtype", (layout,))
 }
 
-/// A message as a structured array of no dimensions, in place.
-pub(crate) fn view<'py>(message: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+/// Returns a view of a message as a structured numpy array of no dimensions.
+pub(crate) fn array_view<'py>(message: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = message.py();
     let dtype = dtype(py, crate::message::instance::kind_of(message))?;
     let numpy = numpy(py).ok_or_else(|| PyImportError::new_err("this needs numpy"))?;

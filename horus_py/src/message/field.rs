@@ -1,4 +1,4 @@
-//! Converts fields of messages to Python, from Python, and to the text of a `repr`.
+//! Converts fields of messages to and from Python objects, and to the text of a `repr`.
 
 use std::fmt::Write as _;
 
@@ -8,15 +8,16 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyMemoryView, PySlice, PyString, PyTuple};
 
-use crate::buffer::View;
+use crate::buffer::BufferView;
 use crate::error;
 use crate::message::counts;
 use crate::message::framed::data;
 use crate::message::instance;
 use crate::message::kind::{Field, Kind};
-use crate::numpy::{Place, numpy};
+use crate::numpy::{ArrayMemory, numpy};
 
-/// Calls a macro with each number: its variant, type and letter for numpy and `struct`.
+/// Calls a macro with the table of the number types: variant, Rust type, and code in numpy and in
+/// `struct`.
 macro_rules! numbers {
     ($callback:ident $($rest:tt)*) => {
         $callback! { $($rest)*
@@ -27,14 +28,15 @@ macro_rules! numbers {
     };
 }
 
-/// Returns the value of a field.
+/// Returns the value of a field as a Python object: numbers and texts as copies, arrays of numbers
+/// and nested messages as views.
 pub(crate) fn get<'py>(object: &Bound<'py, PyAny>, field: &Field) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
     match (field.kind, field.count) {
         (FieldKind::Primitive(primitive), 1) => {
             number(py, primitive, &instance::bytes(object)[field.offset..])
         }
-        (FieldKind::Primitive(primitive), _) => array(object, field, primitive),
+        (FieldKind::Primitive(primitive), _) => array_view(object, field, primitive),
         (_, 1) => element(object, field, 0),
         (_, count) => {
             let elements = (0..count).map(|index| element(object, field, index));
@@ -44,7 +46,7 @@ pub(crate) fn get<'py>(object: &Bound<'py, PyAny>, field: &Field) -> PyResult<Bo
     }
 }
 
-/// A text or message of a field.
+/// Returns one text, or one nested message, of a field.
 fn element<'py>(
     object: &Bound<'py, PyAny>,
     field: &Field,
@@ -52,7 +54,7 @@ fn element<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let offset = field.offset + index * field.kind.size();
     match (field.kind, field.inner) {
-        (_, Some(inner)) => instance::part(object, inner, offset),
+        (_, Some(inner)) => instance::nested(object, inner, offset),
         (kind, None) => {
             let bytes = &instance::bytes(object)[offset..offset + kind.size()];
             Ok(PyString::new(object.py(), text(bytes)).into_any())
@@ -86,7 +88,7 @@ macro_rules! number {
             }
         }
 
-        /// Writes the number that `value` is.
+        /// Writes the bytes of a Python number to `out`.
         fn write_number(
             primitive: Primitive,
             value: &Bound<'_, PyAny>,
@@ -101,7 +103,7 @@ macro_rules! number {
             Ok(())
         }
 
-        /// Returns the code of the type in numpy.
+        /// Returns numpy's code of the type.
         pub(crate) const fn numpy_code(primitive: Primitive) -> &'static str {
             match primitive {
                 $(Primitive::$variant => $code,)+
@@ -109,7 +111,7 @@ macro_rules! number {
             }
         }
 
-        /// Returns the letter of the type in `struct` and `memoryview`.
+        /// Returns the letter of the type in the formats of `struct` and `memoryview`.
         const fn struct_letter(primitive: Primitive) -> &'static str {
             match primitive {
                 $(Primitive::$variant => $letter,)+
@@ -121,7 +123,7 @@ macro_rules! number {
             match primitive {
                 $(Primitive::$variant => {
                     let numbers = bytes.as_chunks().0.iter();
-                    let texts = numbers.map(|bytes| literal($type::from_ne_bytes(*bytes)));
+                    let texts = numbers.map(|bytes| number_literal($type::from_ne_bytes(*bytes)));
                     write_list(out, texts.collect());
                 })+
                 Primitive::Char => {}
@@ -131,8 +133,8 @@ macro_rules! number {
 }
 numbers!(number);
 
-/// Numbers in place: a numpy array, or a memoryview where there is no numpy.
-fn array<'py>(
+/// Returns a view of an array of numbers: a numpy array, or a memoryview if numpy is not installed.
+fn array_view<'py>(
     object: &Bound<'py, PyAny>,
     field: &Field,
     primitive: Primitive,
@@ -148,12 +150,13 @@ fn array<'py>(
     let data = unsafe { instance::data(object).add(field.offset) };
     let (shape, strides) = ([field.count as isize], [dtype.size() as isize]);
     let is_writeable = instance::kind_of(object).framed.is_none() || data::is_writeable(object);
-    let place = Place { data, shape: &shape, strides: &strides, is_writeable };
+    let memory = ArrayMemory { data, shape: &shape, strides: &strides, is_writeable };
     // SAFETY: as above; the message owns the bytes, or keeps alive what does.
-    unsafe { numpy.view(dtype, place, object) }
+    unsafe { numpy.view(dtype, memory, object) }
 }
 
-/// Sets the fields of a message that nobody has seen yet, and what counts the elements of arrays.
+/// Sets fields of a message that no Python code has seen yet, and the fields that count its arrays'
+/// elements.
 pub(crate) fn set_all(
     object: &Bound<'_, PyAny>,
     kind: &Kind,
@@ -161,8 +164,8 @@ pub(crate) fn set_all(
 ) -> PyResult<()> {
     let mut arrays = Vec::new();
     for (name, value) in fields {
-        let field = named(kind, name.cast::<PyString>()?)?;
-        let found = set(object, field, &value, |_| Ok(()))?;
+        let field = field_named(kind, name.cast::<PyString>()?)?;
+        let found = set_if(object, field, &value, |_| Ok(()))?;
         if !field.counts.is_empty() {
             arrays.push((field, found));
         }
@@ -170,22 +173,22 @@ pub(crate) fn set_all(
     if arrays.is_empty() {
         return Ok(());
     }
-    counts::complete(object, &arrays, |name| fields.contains(name))
+    counts::complete_counts(object, &arrays, |name| fields.contains(name))
 }
 
-/// Changes the default of a kind that nobody has seen yet.
+/// Sets the default value of one field, for a kind that has no class yet.
 pub(crate) fn set_default(
     kind: &Kind,
     default: &mut [u8],
     name: &Bound<'_, PyString>,
     value: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
-    let field = named(kind, name)?;
+    let field = field_named(kind, name)?;
     let bytes = field.offset..field.offset + field.bytes();
-    set_bytes(field, value, &mut default[bytes]).map(drop)
+    encode_field(field, value, &mut default[bytes]).map(drop)
 }
 
-fn named<'a>(kind: &'a Kind, name: &Bound<'_, PyString>) -> PyResult<&'a Field> {
+fn field_named<'a>(kind: &'a Kind, name: &Bound<'_, PyString>) -> PyResult<&'a Field> {
     let name = name.to_str()?;
     kind.field(name).ok_or_else(|| {
         let known: Vec<_> = kind.fields.iter().map(|field| field.name).collect();
@@ -194,29 +197,29 @@ fn named<'a>(kind: &'a Kind, name: &Bound<'_, PyString>) -> PyResult<&'a Field> 
     })
 }
 
-/// Makes a field of a message that somebody has what `value` is, all of it or nothing, and its
-/// count with it.
-pub(crate) fn change(
+/// Sets a field of a message that Python code can see, and the field that counts its elements. On
+/// an error nothing has changed.
+pub(crate) fn set_with_count(
     object: &Bound<'_, PyAny>,
     field: &Field,
     value: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
     if field.counts.is_empty() {
-        return set(object, field, value, |_| Ok(())).map(drop);
+        return set_if(object, field, value, |_| Ok(())).map(drop);
     }
-    let found = set(object, field, value, |found| counts::before_change(object, field, found))?;
-    counts::after_change(object, field, found)
+    let found = set_if(object, field, value, |found| counts::check_change(object, field, found))?;
+    counts::update_count(object, field, found)
 }
 
-/// Makes a field of `message` what `value` is, if `check` agrees to so many elements: all of it or
-/// nothing. Returns how many they are.
-pub(crate) fn set(
+/// Sets a field of a message if `check` accepts the number of elements in `value`. Returns that
+/// number; on an error nothing has changed.
+pub(crate) fn set_if(
     object: &Bound<'_, PyAny>,
     field: &Field,
     value: &Bound<'_, PyAny>,
     check: impl FnOnce(usize) -> PyResult<()>,
 ) -> PyResult<usize> {
-    // WHY on the stack: most fields are short, and this is how messages are filled in.
+    // WHY on the stack: most fields are short, and setting them is a hot path.
     let mut small = [0; 64];
     let mut large = Vec::new();
     let bytes = field.bytes();
@@ -226,7 +229,7 @@ pub(crate) fn set(
         large.resize(bytes, 0);
         &mut large
     };
-    let found = set_bytes(field, value, new)?;
+    let found = encode_field(field, value, new)?;
     check(found)?;
     // SAFETY: the field lies in the message.
     let to = unsafe { instance::data(object).add(field.offset) };
@@ -235,32 +238,33 @@ pub(crate) fn set(
     Ok(found)
 }
 
-/// Makes bytes the field that `value` is. Returns how many elements it has.
-pub(crate) fn set_bytes(
+/// Writes the bytes of a field whose value is `value`. Returns the number of elements in `value`.
+/// Errors name the field.
+pub(crate) fn encode_field(
     field: &Field,
     value: &Bound<'_, PyAny>,
     out: &mut [u8],
 ) -> PyResult<usize> {
     let place = || format!("{}.{}", field.message, field.name);
-    read(field, value, out).map_err(|error| error::within(value.py(), &place(), &error))
+    encode(field, value, out).map_err(|error| error::with_context(value.py(), &place(), &error))
 }
 
-/// Writes the bytes of the whole field. Returns how many elements it has.
-fn read(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> PyResult<usize> {
+/// Like [`encode_field`], but the errors do not name the field.
+fn encode(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> PyResult<usize> {
     if field.count == 1 {
-        return read_element(field, value, out).map(|()| 1);
+        return encode_element(field, value, out).map(|()| 1);
     }
     if let Some(dtype) = field.dtype
         && !value.is_exact_instance_of::<PyList>()
         && !value.is_exact_instance_of::<PyTuple>()
-        && let Ok(view) = View::of(value)
+        && let Ok(view) = BufferView::of(value)
         && let [count] = *view.shape()
         && view.dtype(value).is_ok_and(|found| found == dtype)
     {
         let count = count.unsigned_abs();
         let part = out.get_mut(..count * dtype.size());
         view.copy_to(value.py(), part.ok_or_else(|| too_many(field, count))?)?;
-        return enough(field, count);
+        return check_length(field, count);
     }
     if value.is_instance_of::<PyString>() || value.is_instance_of::<PyDict>() {
         let text = format!("{} where a sequence is wanted", value.get_type());
@@ -270,18 +274,18 @@ fn read(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> PyResult<usi
     let mut found = 0;
     for value in value.try_iter()? {
         let element = elements.next().ok_or_else(|| too_many(field, found + 1))?;
-        read_element(field, &value?, element)?;
+        encode_element(field, &value?, element)?;
         found += 1;
     }
-    enough(field, found)?;
+    check_length(field, found)?;
     if let Some(inner) = field.inner {
         elements.for_each(|element| element.copy_from_slice(&inner.default));
     }
     Ok(found)
 }
 
-/// Refuses fewer elements than fit, unless a field says how many count.
-fn enough(field: &Field, found: usize) -> PyResult<usize> {
+/// Refuses an array with fewer elements than its length, unless it is a counted one.
+fn check_length(field: &Field, found: usize) -> PyResult<usize> {
     if found == field.count || !field.counts.is_empty() {
         return Ok(found);
     }
@@ -293,7 +297,7 @@ fn too_many(field: &Field, found: usize) -> PyErr {
     PyValueError::new_err(format!("{found} elements or more, and {} fit", field.count))
 }
 
-fn read_element(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> PyResult<()> {
+fn encode_element(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> PyResult<()> {
     match (field.kind, field.inner) {
         (FieldKind::Primitive(primitive), _) => write_number(primitive, value, out),
         (FieldKind::Text(max), _) => {
@@ -323,17 +327,17 @@ fn read_element(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> PyRe
     }
 }
 
-/// Writes an expression that makes the message again.
+/// Writes a Python expression that makes an equal message.
 pub(crate) fn write_message(
     out: &mut String,
     module: &str,
     object: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
-    write_bytes(out, module, instance::kind_of(object), instance::bytes(object));
+    write_constructor_call(out, module, instance::kind_of(object), instance::bytes(object));
     Ok(())
 }
 
-fn write_bytes(out: &mut String, module: &str, kind: &Kind, bytes: &[u8]) {
+fn write_constructor_call(out: &mut String, module: &str, kind: &Kind, bytes: &[u8]) {
     push(out, format_args!("{module}.{}(", kind.schema.name));
     let mut separator = "";
     for field in &kind.fields {
@@ -364,17 +368,17 @@ fn element_text(module: &str, field: &Field, bytes: &[u8]) -> String {
             write_numbers(&mut out, primitive, bytes);
             out = out.trim_matches(['[', ']']).to_owned();
         }
-        (_, Some(inner)) => write_bytes(&mut out, module, inner, bytes),
+        (_, Some(inner)) => write_constructor_call(&mut out, module, inner, bytes),
         _ => {
             let shown = text(bytes);
             let exact = bytes[shown.len()..].iter().all(|byte| *byte == 0);
-            out = if exact { quoted(shown) } else { quoted_bytes(bytes) };
+            out = if exact { text_literal(shown) } else { bytes_literal(bytes) };
         }
     }
     out
 }
 
-/// A list, short where all elements are equal.
+/// Writes a list; five or more equal elements as `[x] * n`.
 fn write_list(out: &mut String, texts: Vec<String>) {
     match &*texts {
         [first, rest @ ..] if rest.len() >= 4 && rest.iter().all(|text| text == first) => {
@@ -384,8 +388,8 @@ fn write_list(out: &mut String, texts: Vec<String>) {
     }
 }
 
-/// A number as Python reads it.
-fn literal(number: impl std::fmt::Debug) -> String {
+/// Returns the Python literal of a number.
+fn number_literal(number: impl std::fmt::Debug) -> String {
     let text = format!("{number:?}");
     match text.as_str() {
         "NaN" | "inf" | "-inf" => format!("float('{}')", text.to_lowercase()),
@@ -393,8 +397,8 @@ fn literal(number: impl std::fmt::Debug) -> String {
     }
 }
 
-/// A text as Python reads it.
-fn quoted(text: &str) -> String {
+/// Returns the Python literal of a text.
+fn text_literal(text: &str) -> String {
     let mut out = String::from("'");
     for character in text.chars() {
         match character {
@@ -407,7 +411,7 @@ fn quoted(text: &str) -> String {
     out + "'"
 }
 
-fn quoted_bytes(bytes: &[u8]) -> String {
+fn bytes_literal(bytes: &[u8]) -> String {
     let mut out = String::from("b'");
     bytes.iter().for_each(|byte| push(&mut out, format_args!("\\x{byte:02x}")));
     out + "'"

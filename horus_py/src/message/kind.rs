@@ -1,4 +1,4 @@
-//! A kind of message: its table of fields, and the Python class made of it.
+//! The kinds of messages: their tables of fields, and the Python classes made of them.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,28 +14,28 @@ use pyo3::sync::PyOnceLock;
 
 use crate::message::count_fields::counts_of;
 
-/// A kind of message. Lives as long as the process: its class does too.
+/// A kind of message. It lives as long as the process, like its class.
 pub(crate) struct Kind {
     pub(crate) schema: &'static Schema,
     pub(crate) payload: PayloadType,
-    /// Of every message of this kind; of its header, where data follow.
+    /// Size of a message of this kind, or of its header if data follow it, in bytes.
     pub(crate) bytes: usize,
-    /// The description of the data behind a header; none if there are no data.
+    /// The description of the data that follow the header; `None` for messages of fixed size.
     pub(crate) framed: Option<&'static FramedKind>,
-    /// The bytes of a new message, before its fields are set.
+    /// The bytes of a new message, with the default values.
     pub(crate) default: Box<[u8]>,
     pub(crate) fields: Box<[Field]>,
-    /// The runs of bytes that are compared alike, by offset.
-    pub(crate) runs: Box<[Run]>,
-    /// The offset of `timestamp_ns`, if there is one.
-    pub(crate) stamp: Option<usize>,
-    /// The numpy type, once it was asked for.
+    /// The byte ranges of the message with their type of comparison, in the order of their offsets.
+    pub(crate) runs: Box<[ByteRun]>,
+    /// The offset of the field `timestamp_ns`, if there is one.
+    pub(crate) timestamp_offset: Option<usize>,
+    /// The numpy type, once it was used.
     pub(crate) dtype: PyOnceLock<Py<PyAny>>,
-    /// The class; null until there is one, which is then never freed.
+    /// The Python class; null until it is made. It is never freed.
     class: AtomicPtr<ffi::PyTypeObject>,
 }
 
-/// A field as its getter and setter see it.
+/// A field, as its getter and setter use it.
 #[derive(Debug)]
 pub(crate) struct Field {
     pub(crate) message: &'static str,
@@ -43,32 +43,33 @@ pub(crate) struct Field {
     pub(crate) kind: FieldKind,
     pub(crate) offset: usize,
     pub(crate) count: usize,
-    /// The type of its numbers, if it has some that numpy knows.
+    /// The type of its numbers, if it holds numbers of a type that numpy has.
     pub(crate) dtype: Option<DType>,
-    /// The kind of the message in it.
+    /// The kind of the nested message, if it holds one.
     pub(crate) inner: Option<&'static Kind>,
-    /// The fields that say how many of its elements count; none if all do.
+    /// The fields whose product is the number of elements in use; empty if all elements are always
+    /// in use.
     pub(crate) counts: &'static [&'static str],
 }
 
 impl Field {
-    /// Bytes of the whole field.
+    /// Returns the size of the whole field, in bytes.
     pub(crate) const fn bytes(&self) -> usize {
         self.kind.size() * self.count
     }
 }
 
-/// Bytes of a message that are compared alike.
+/// A range of a message's bytes that are compared in the same way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Run {
-    pub(crate) compared: Compared,
+pub(crate) struct ByteRun {
+    pub(crate) comparison: Comparison,
     pub(crate) offset: usize,
     pub(crate) bytes: usize,
 }
 
-/// As what bytes are compared: −0 equals 0, and NaN nothing.
+/// The type as which bytes are compared. As floats, −0 equals 0, and NaN equals nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Compared {
+pub(crate) enum Comparison {
     Bytes,
     F32,
     F64,
@@ -81,14 +82,15 @@ impl fmt::Debug for Kind {
 }
 
 impl Kind {
-    /// The kind of the messages of `schema`, whose nested messages have a kind already.
+    /// Makes the kind of the messages of `schema`. The kinds of its nested messages must exist
+    /// already.
     pub(crate) fn new(schema: &'static Schema, default: Box<[u8]>) -> PyResult<Self> {
         let payload = PayloadType::parse(&schema.text());
         let payload = payload.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         Ok(Self::with(schema, default, payload, None))
     }
 
-    /// A kind whose messages end in data.
+    /// Makes a kind whose messages are followed by data, such as images.
     pub(crate) fn framed(framed: &'static FramedKind) -> Self {
         Self::with(framed.schema(), framed.default_header(), framed.payload(), Some(framed))
     }
@@ -122,27 +124,40 @@ impl Kind {
         let fields: Box<[Field]> = schema.fields.iter().map(field).collect();
         let mut runs = Vec::new();
         add_runs(&mut runs, schema, 0);
-        let stamp = fields.iter().find(|field| field.name == "timestamp_ns" && field.is_u64());
-        let stamp = stamp.map(|field| field.offset);
+        let timestamp_offset =
+            fields.iter().find(|field| field.name == "timestamp_ns" && field.is_u64());
+        let timestamp_offset = timestamp_offset.map(|field| field.offset);
         let runs = runs.into();
         let (bytes, dtype, class) = (schema.size, PyOnceLock::new(), AtomicPtr::default());
-        Self { schema, payload, bytes, framed, default, fields, runs, stamp, dtype, class }
+        Self {
+            schema,
+            payload,
+            bytes,
+            framed,
+            default,
+            fields,
+            runs,
+            timestamp_offset,
+            dtype,
+            class,
+        }
     }
 
-    /// The class, which there is before anybody can have a message.
+    /// Returns the class. It is made before the first message.
     #[inline]
     pub(crate) fn class(&self) -> *mut ffi::PyTypeObject {
         // Relaxed: set once, under the GIL.
         self.class.load(Ordering::Relaxed)
     }
 
-    /// Returns true if the object is a message of this kind: its classes have no subclasses.
+    /// Returns true if the object is a message of this kind. Exact, because the classes cannot be
+    /// subclassed.
     #[inline]
     pub(crate) fn is_kind_of(&self, object: &Bound<'_, PyAny>) -> bool {
         object.get_type_ptr() == self.class()
     }
 
-    /// The field of this name.
+    /// Returns the field of this name.
     pub(crate) fn field(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|field| field.name == name)
     }
@@ -153,45 +168,45 @@ impl Field {
         matches!(self.kind, FieldKind::Primitive(Primitive::U64)) && self.count == 1
     }
 
-    /// Padding under another name: not shown unless somebody wrote to it.
+    /// Returns true for a field that is explicit padding. A `repr` shows it only if it is not 0.
     pub(crate) fn is_reserved(&self) -> bool {
         self.name.starts_with("_reserved")
     }
 }
 
-fn add_runs(runs: &mut Vec<Run>, schema: &Schema, base: usize) {
+fn add_runs(runs: &mut Vec<ByteRun>, schema: &Schema, base: usize) {
     for field in schema.fields {
         let offset = base + field.offset;
-        let compared = match field.kind {
+        let comparison = match field.kind {
             FieldKind::Message(inner) => {
                 for index in 0..field.count {
                     add_runs(runs, inner, offset + index * inner.size);
                 }
                 continue;
             }
-            FieldKind::Primitive(Primitive::F32) => Compared::F32,
-            FieldKind::Primitive(Primitive::F64) => Compared::F64,
-            _ => Compared::Bytes,
+            FieldKind::Primitive(Primitive::F32) => Comparison::F32,
+            FieldKind::Primitive(Primitive::F64) => Comparison::F64,
+            _ => Comparison::Bytes,
         };
         let bytes = field.kind.size() * field.count;
         match runs.last_mut() {
-            Some(last) if last.compared == compared => last.bytes += bytes,
-            _ => runs.push(Run { compared, offset, bytes }),
+            Some(last) if last.comparison == comparison => last.bytes += bytes,
+            _ => runs.push(ByteRun { comparison, offset, bytes }),
         }
     }
 }
 
-/// All kinds.
+/// The table of all kinds that have a class.
 #[derive(Debug, Default)]
 pub(crate) struct Kinds {
-    /// By the address of the class.
+    /// The kinds by the addresses of their classes.
     by_class: HashMap<usize, &'static Kind>,
     by_hash: HashMap<u128, &'static Kind>,
 }
 
 static KINDS: Mutex<Option<Kinds>> = Mutex::new(None);
 
-/// The table of kinds, locked. Python is not called while it is.
+/// Locks the table of kinds. Python must not be called while it is locked.
 fn kinds() -> KindsGuard {
     let mut guard = KINDS.lock().unwrap_or_else(PoisonError::into_inner);
     guard.get_or_insert_default();
@@ -214,9 +229,9 @@ impl std::ops::DerefMut for KindsGuard {
     }
 }
 
-/// Makes `class` known as that of `kind`.
-pub(crate) fn add(kind: &'static Kind, class: &Bound<'_, PyAny>) {
-    // WHY leaked: messages are made of the class's address.
+/// Registers `class` as the class of `kind`.
+pub(crate) fn register_class(kind: &'static Kind, class: &Bound<'_, PyAny>) {
+    // WHY leaked: messages are made with the address of the class.
     let address = class.clone().into_ptr();
     kind.class.store(address.cast(), Ordering::Relaxed);
     let mut kinds = kinds();
@@ -224,12 +239,14 @@ pub(crate) fn add(kind: &'static Kind, class: &Bound<'_, PyAny>) {
     kinds.by_hash.insert(kind.payload.hash(), kind);
 }
 
-/// The kind of the messages of a class, if it is one of messages.
-pub(crate) fn of_class(class: *mut ffi::PyTypeObject) -> Option<&'static Kind> {
+/// Returns the kind of a class; `None` if it is not a message class.
+pub(crate) fn kind_of_class(class: *mut ffi::PyTypeObject) -> Option<&'static Kind> {
     kinds().by_class.get(&(class as usize)).copied()
 }
 
-/// The kind that a caller's `Type` argument means, if it is a class of messages.
-pub(crate) fn of_argument(argument: &Bound<'_, PyAny>) -> Option<&'static Kind> {
-    argument.is_instance_of::<pyo3::types::PyType>().then(|| of_class(argument.as_ptr().cast()))?
+/// Returns the kind of an argument that should be a message class; `None` if it is not one.
+pub(crate) fn kind_of_argument(argument: &Bound<'_, PyAny>) -> Option<&'static Kind> {
+    argument
+        .is_instance_of::<pyo3::types::PyType>()
+        .then(|| kind_of_class(argument.as_ptr().cast()))?
 }

@@ -1,7 +1,7 @@
 //! Messages as Python objects: their classes, fields and data, and the declaration of new ones.
 //!
-//! Knows neither topics nor MessagePack. Imports no other room, and of the files beside the rooms
-//! `buffer`, `call`, `error` and `numpy`.
+//! It knows neither topics nor MessagePack. Imports no other room, and of the files beside the
+//! rooms only `buffer`, `call`, `error` and `numpy`.
 
 pub(crate) mod base;
 pub(crate) mod class;

@@ -1,4 +1,4 @@
-//! The standard messages: their classes, and objects of them.
+//! The Python classes of the standard messages, and objects of them.
 
 use horus_core::message::{FRAMED_KINDS, Message, STANDARD, standard_default};
 use pyo3::exceptions::PyRuntimeError;
@@ -27,16 +27,16 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("_STANDARD", classes)
 }
 
-/// Makes an object of a standard message.
+/// Makes the Python object of a standard message.
 pub(crate) fn object_of<'py, T: Message>(
     py: Python<'py>,
     message: &T,
 ) -> PyResult<Bound<'py, PyAny>> {
     let class = py.import("horus._horus")?.getattr("_STANDARD")?.get_item(T::SCHEMA.name)?;
     let wanted = || PyRuntimeError::new_err(format!("no class for {}", T::SCHEMA.name));
-    let kind = kind::of_argument(&class).ok_or_else(wanted)?;
+    let kind = kind::kind_of_argument(&class).ok_or_else(wanted)?;
     // SAFETY: a message is plain data without padding, and lives as long as the reference.
     let bytes =
         unsafe { std::slice::from_raw_parts(std::ptr::from_ref(message).cast(), size_of::<T>()) };
-    instance::copied(py, kind, bytes)
+    instance::with_bytes(py, kind, bytes)
 }

@@ -1,12 +1,12 @@
-//! Extensions of MessagePack that horus has no meaning for.
+//! MessagePack extension values that horus does not interpret.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-/// An extension of MessagePack that horus has no meaning for, kept as it came: a number from −128
-/// to 127, and bytes.
+/// A MessagePack extension value that horus does not interpret, kept as it was received: a type
+/// number from −128 to 127, and bytes.
 #[pyclass(frozen, eq, name = "Ext", module = "horus")]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PyExt {
@@ -21,13 +21,13 @@ impl PyExt {
         Self { number, bytes: data.to_vec() }
     }
 
-    /// Which extension it is.
+    /// The type number of the extension, from −128 to 127.
     #[getter]
     const fn number(&self) -> i8 {
         self.number
     }
 
-    /// Its bytes.
+    /// The content of the extension.
     #[getter]
     fn data<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.bytes)

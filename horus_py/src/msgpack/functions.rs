@@ -1,12 +1,12 @@
-//! Functions of Python that pack and unpack without a topic, for tests and tools.
+//! Python functions that pack and unpack without a topic, for tests and tools.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::msgpack::keys::Keys;
-use crate::msgpack::pack::{Unpacked, pack};
-use crate::msgpack::read::Unread;
+use crate::msgpack::key_cache::KeyCache;
+use crate::msgpack::pack::{PackError, pack};
+use crate::msgpack::result::UnpackError;
 use crate::msgpack::unpack::unpack;
 
 /// Adds the functions to the module.
@@ -16,7 +16,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(_layouts_made, module)?)
 }
 
-/// The bytes that a topic of anything carries for an object: for tests and tools.
+/// Returns the bytes that a topic without a message type carries for an object.
 #[pyfunction]
 #[pyo3(signature = (object, /))]
 fn _pack<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
@@ -24,34 +24,36 @@ fn _pack<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
     loop {
         match pack(object, &mut bytes) {
             Ok(length) => return Ok(PyBytes::new(object.py(), &bytes[..length])),
-            Err(Unpacked::Python(error)) => return Err(error),
-            Err(Unpacked::TooLong(length)) => bytes.resize(usize::try_from(length)?, 0),
+            Err(PackError::Python(error)) => return Err(error),
+            Err(PackError::TooLong(length)) => bytes.resize(usize::try_from(length)?, 0),
         }
     }
 }
 
-/// Returns the number of layouts of dicts that one subscriber makes for these messages: for tests.
+/// Returns the number of dict layouts that one subscriber makes while it receives these messages.
 #[pyfunction]
 #[pyo3(signature = (messages, /))]
 fn _layouts_made(py: Python<'_>, messages: Vec<Vec<u8>>) -> usize {
-    let mut keys = Keys::default();
+    let mut keys = KeyCache::default();
     for message in messages {
         let _object = unpack(py, &message, &mut keys);
     }
     keys.layouts_made
 }
 
-/// The object that a topic of anything makes of these bytes, after it has made some of others:
-/// what it remembers of them must not show.
+/// Returns the object that a topic without a message type makes of `data`, after it has unpacked
+/// the messages `after`: its cache of their keys must not change the result.
 #[pyfunction]
 #[pyo3(signature = (data, /, *, after = Vec::new()))]
 fn _unpack<'py>(py: Python<'py>, data: &[u8], after: Vec<Vec<u8>>) -> PyResult<Bound<'py, PyAny>> {
-    let mut keys = Keys::default();
+    let mut keys = KeyCache::default();
     for earlier in after {
         let _object = unpack(py, &earlier, &mut keys);
     }
     unpack(py, data, &mut keys).map_err(|error| match error {
-        Unread::Malformed => PyValueError::new_err("not the MessagePack of anything Python has"),
-        Unread::Python(error) => error,
+        UnpackError::Malformed => {
+            PyValueError::new_err("not the MessagePack of anything Python has")
+        }
+        UnpackError::Python(error) => error,
     })
 }

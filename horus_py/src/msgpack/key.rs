@@ -1,11 +1,11 @@
-//! A key of a dict, with its bytes in MessagePack.
+//! A dict key, as the cache keeps it.
 
 use pyo3::prelude::*;
 
-/// Bytes of the longest key that is kept.
+/// Length of the longest key that is cached, in bytes.
 const KEY_BYTES_MAX: usize = 32;
 
-/// A key and its bytes.
+/// A dict key: its UTF-8 bytes, and the Python `str` made of them.
 pub(super) struct Key {
     bytes: [u8; KEY_BYTES_MAX],
     length: usize,
@@ -13,7 +13,7 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// `None` if it is too long to be kept.
+    /// Makes a key; `None` if it is too long to be cached.
     pub(super) fn new(bytes: &[u8], text: &Bound<'_, PyAny>) -> Option<Self> {
         let mut kept = [0; KEY_BYTES_MAX];
         kept.get_mut(..bytes.len())?.copy_from_slice(bytes);
@@ -25,7 +25,7 @@ impl Key {
     }
 
     #[inline]
-    pub(super) fn is(&self, bytes: &[u8]) -> bool {
+    pub(super) fn matches(&self, bytes: &[u8]) -> bool {
         self.bytes[..self.length] == *bytes
     }
 }

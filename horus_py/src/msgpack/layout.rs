@@ -1,4 +1,4 @@
-//! The keys of a dict, and a dict that has them already.
+//! Layouts of dicts: their keys in order, and a dict that has them already.
 
 use horus_core::value::SHORT_TEXT_BYTES_MAX;
 use pyo3::prelude::*;
@@ -6,18 +6,18 @@ use pyo3::types::{PyDict, PyString};
 
 use crate::msgpack::key::Key;
 
-/// The keys of a dict, in their order. A dict is made by it as a copy of one whose values are all
-/// None: that is one piece of memory copied, while a dict that grows key by key is laid out anew
-/// at each doubling.
+/// The keys of a dict, in their order. A new dict is made as a copy of one whose values are all
+/// `None`. WHY: a copy is one block of memory, while a dict that grows key by key is rehashed at
+/// each doubling.
 pub(super) struct Layout {
     keys: Vec<Key>,
     blank: Py<PyDict>,
 }
 
 impl Layout {
-    /// That of this dict; `None` if it has keys that are not short texts, as
+    /// Makes the layout of a dict; `None` if a key is not a short text, as
     /// [`MsgpackReader::short_text`](horus_core::value::MsgpackReader::short_text) reads them.
-    pub(super) fn of(dict: &Bound<'_, PyDict>) -> PyResult<Option<Self>> {
+    pub(super) fn from_dict(dict: &Bound<'_, PyDict>) -> PyResult<Option<Self>> {
         let py = dict.py();
         let blank = PyDict::new(py);
         let mut keys = Vec::with_capacity(dict.len());
@@ -37,13 +37,13 @@ impl Layout {
         &self.keys
     }
 
-    /// A new dict with all the keys.
-    pub(super) fn blank<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    /// Returns a new dict with all the keys, whose values are `None`.
+    pub(super) fn new_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.blank.bind(py).copy()
     }
 }
 
-/// A new dict with only the first `count` pairs of this one.
+/// Returns a new dict with the first `count` pairs of `dict`.
 #[cold]
 pub(super) fn first_pairs(dict: Bound<'_, PyDict>, count: usize) -> PyResult<Bound<'_, PyDict>> {
     let first = PyDict::new(dict.py());

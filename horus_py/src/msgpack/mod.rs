@@ -1,15 +1,16 @@
 //! Python objects as MessagePack, and back: the only algorithm of this crate.
 //!
-//! Knows no topics: it writes to the bytes that it is given, and reads from them. Imports of
-//! `message` what an object is, for an error, and `buffer` and `numpy` beside the rooms.
+//! It does not know topics: it writes to bytes and reads from bytes that it is given. Imports
+//! `message`, to name the class of an object in an error, and `buffer` and `numpy` beside the
+//! rooms.
 
 pub(crate) mod ext;
 pub(crate) mod functions;
 pub(crate) mod key;
-pub(crate) mod keys;
+pub(crate) mod key_cache;
 pub(crate) mod layout;
 pub(crate) mod pack;
-pub(crate) mod read;
+pub(crate) mod result;
 pub(crate) mod unpack;
 
 use pyo3::prelude::*;

@@ -11,59 +11,63 @@ use pyo3::types::{
     PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMemoryView, PyString, PyTuple,
 };
 
-use crate::buffer::View;
+use crate::buffer::BufferView;
 use crate::message;
 use crate::msgpack::ext::PyExt;
 use crate::numpy::numpy;
 
-/// The reason why an object is not in the slot.
+/// The reason why an object was not packed.
 #[derive(Debug)]
-pub(crate) enum Unpacked {
-    /// It takes so many bytes.
+pub(crate) enum PackError {
+    /// The object needs a slot of this many bytes.
     TooLong(u64),
     Python(PyErr),
 }
 
-impl From<PyErr> for Box<Unpacked> {
+impl From<PyErr> for Box<PackError> {
     #[cold]
     fn from(error: PyErr) -> Self {
-        Self::new(Unpacked::Python(error))
+        Self::new(PackError::Python(error))
     }
 }
 
-impl From<EncodeError> for Box<Unpacked> {
+impl From<EncodeError> for Box<PackError> {
     #[cold]
     fn from(error: EncodeError) -> Self {
         Self::new(match error {
-            EncodeError::TooSmall { needed, .. } => Unpacked::TooLong(needed as u64),
+            EncodeError::TooSmall { needed, .. } => PackError::TooLong(needed as u64),
             EncodeError::TooDeep => {
                 let text = format!(
                     "more than {DEPTH_MAX} dicts, lists and tuples are nested: something may \
                      contain itself"
                 );
-                Unpacked::Python(PyValueError::new_err(text))
+                PackError::Python(PyValueError::new_err(text))
             }
-            error => Unpacked::Python(PyValueError::new_err(error.to_string())),
+            error => PackError::Python(PyValueError::new_err(error.to_string())),
         })
     }
 }
 
-/// Writes the object to the beginning of the slot; returns how many bytes it takes.
+/// Writes the object to the beginning of the slot; returns its length in bytes.
 ///
-/// Runs no Python code for the exact built-in types, of which most objects are made, except for
-/// text that has no UTF-8. What may run some cannot reach the slot: the end that lends it is in
-/// use.
-pub(crate) fn pack(object: &Bound<'_, PyAny>, slot: &mut [u8]) -> Result<usize, Unpacked> {
+/// Runs no Python code for objects of the exact built-in types, except for a `str` that has no
+/// UTF-8 encoding (lone surrogates). Python code that runs cannot reach the slot, because the
+/// publisher that loaned it is marked as in use.
+pub(crate) fn pack(object: &Bound<'_, PyAny>, slot: &mut [u8]) -> Result<usize, PackError> {
     let mut out = MsgpackWriter::new(slot);
-    let written = write(&mut out, object, 0).and_then(|()| Ok(out.finish()?));
+    let written = write_object(&mut out, object, 0).and_then(|()| Ok(out.finish()?));
     written.map_err(|error| *error)
 }
 
-// WHY boxed: in a register.
-type Written = Result<(), Box<Unpacked>>;
+// WHY boxed: the result fits in a register.
+type PackResult = Result<(), Box<PackError>>;
 
 #[inline]
-fn write(out: &mut MsgpackWriter<'_>, object: &Bound<'_, PyAny>, depth: usize) -> Written {
+fn write_object(
+    out: &mut MsgpackWriter<'_>,
+    object: &Bound<'_, PyAny>,
+    depth: usize,
+) -> PackResult {
     if let Ok(number) = object.cast_exact::<PyFloat>() {
         out.float(number.value());
         Ok(())
@@ -78,11 +82,11 @@ fn write(out: &mut MsgpackWriter<'_>, object: &Bound<'_, PyAny>, depth: usize) -
         out.bool(truth.is_true());
         Ok(())
     } else if let Ok(dict) = object.cast_exact::<PyDict>() {
-        write_dict(out, dict, deeper(depth)?)
+        write_dict(out, dict, next_depth(depth)?)
     } else if let Ok(list) = object.cast_exact::<PyList>() {
-        write_list(out, list, deeper(depth)?)
+        write_list(out, list, next_depth(depth)?)
     } else if let Ok(tuple) = object.cast_exact::<PyTuple>() {
-        write_tuple(out, tuple, deeper(depth)?)
+        write_tuple(out, tuple, next_depth(depth)?)
     } else if let Ok(bytes) = object.cast_exact::<PyBytes>() {
         Ok(out.binary(bytes.as_bytes())?)
     } else {
@@ -90,17 +94,17 @@ fn write(out: &mut MsgpackWriter<'_>, object: &Bound<'_, PyAny>, depth: usize) -
     }
 }
 
-fn deeper(depth: usize) -> Result<usize, EncodeError> {
+fn next_depth(depth: usize) -> Result<usize, EncodeError> {
     if depth < DEPTH_MAX { Ok(depth + 1) } else { Err(EncodeError::TooDeep) }
 }
 
 #[inline]
-fn write_text(out: &mut MsgpackWriter<'_>, text: &Bound<'_, PyString>) -> Written {
+fn write_text(out: &mut MsgpackWriter<'_>, text: &Bound<'_, PyString>) -> PackResult {
     Ok(out.string(text.to_str()?)?)
 }
 
 #[inline]
-fn write_int(out: &mut MsgpackWriter<'_>, number: &Bound<'_, PyInt>) -> Written {
+fn write_int(out: &mut MsgpackWriter<'_>, number: &Bound<'_, PyInt>) -> PackResult {
     let mut overflow = 0;
     // SAFETY: an integer, and a place for the answer.
     let small = unsafe { ffi::PyLong_AsLongLongAndOverflow(number.as_ptr(), &raw mut overflow) };
@@ -117,7 +121,7 @@ fn write_int(out: &mut MsgpackWriter<'_>, number: &Bound<'_, PyInt>) -> Written 
     Ok(())
 }
 
-fn write_dict(out: &mut MsgpackWriter<'_>, dict: &Bound<'_, PyDict>, depth: usize) -> Written {
+fn write_dict(out: &mut MsgpackWriter<'_>, dict: &Bound<'_, PyDict>, depth: usize) -> PackResult {
     let py = dict.py();
     let mut left = dict.len();
     out.map(left)?;
@@ -125,57 +129,62 @@ fn write_dict(out: &mut MsgpackWriter<'_>, dict: &Bound<'_, PyDict>, depth: usiz
     loop {
         let (mut key, mut value) = (ptr::null_mut(), ptr::null_mut());
         let next = &raw mut position;
-        // SAFETY: a dict, and places for the answers. It looks anew each time, so a dict that
-        // changes is none it reads wrongly.
+        // SAFETY: a dict, and places for the results. The function looks at the dict anew each
+        // time, so it never reads one that has changed wrongly.
         let found = unsafe { ffi::PyDict_Next(dict.as_ptr(), next, &raw mut key, &raw mut value) };
         if found == 0 {
             break;
         }
-        left = left.checked_sub(1).ok_or_else(changed)?;
-        // WHY references of our own: what is written may run Python code that changes the dict,
-        // even a text: what has no UTF-8 is given to a handler that anybody may register.
+        left = left.checked_sub(1).ok_or_else(size_changed)?;
+        // WHY owned references: writing a value may run Python code that changes the dict. Even
+        // writing a text may: one that has no UTF-8 encoding is given to an error handler that
+        // anybody may register.
         // SAFETY: an object that the dict holds.
         let key = unsafe { Bound::from_borrowed_ptr(py, key) };
         // SAFETY: as above; no Python code runs before it is taken or has a reference.
         let value = unsafe { Borrowed::from_ptr(py, value) };
         if let Ok(number) = value.cast_exact::<PyFloat>() {
             let number = number.value();
-            write(out, &key, depth)?;
+            write_object(out, &key, depth)?;
             out.float(number);
         } else {
             let value = value.to_owned();
-            write(out, &key, depth)?;
-            write(out, &value, depth)?;
+            write_object(out, &key, depth)?;
+            write_object(out, &value, depth)?;
         }
     }
-    if left == 0 { Ok(()) } else { Err(changed().into()) }
+    if left == 0 { Ok(()) } else { Err(size_changed().into()) }
 }
 
-fn write_list(out: &mut MsgpackWriter<'_>, list: &Bound<'_, PyList>, depth: usize) -> Written {
+fn write_list(out: &mut MsgpackWriter<'_>, list: &Bound<'_, PyList>, depth: usize) -> PackResult {
     let count = list.len();
     out.array(count)?;
     for index in 0..count {
-        write(out, &list.get_item(index).map_err(|_| changed())?, depth)?;
+        write_object(out, &list.get_item(index).map_err(|_| size_changed())?, depth)?;
     }
     Ok(())
 }
 
-fn write_tuple(out: &mut MsgpackWriter<'_>, tuple: &Bound<'_, PyTuple>, depth: usize) -> Written {
+fn write_tuple(
+    out: &mut MsgpackWriter<'_>,
+    tuple: &Bound<'_, PyTuple>,
+    depth: usize,
+) -> PackResult {
     out.array(tuple.len())?;
     for value in tuple.iter_borrowed() {
-        write(out, &value, depth)?;
+        write_object(out, &value, depth)?;
     }
     Ok(())
 }
 
 #[cold]
-fn changed() -> PyErr {
+fn size_changed() -> PyErr {
     PyRuntimeError::new_err("a dict or list changed its size while it was sent")
 }
 
-/// Subclasses, and everything that is not built in.
+/// Writes objects of subclasses, and of classes that are not built in.
 #[cold]
-fn write_other(out: &mut MsgpackWriter<'_>, object: &Bound<'_, PyAny>, depth: usize) -> Written {
+fn write_other(out: &mut MsgpackWriter<'_>, object: &Bound<'_, PyAny>, depth: usize) -> PackResult {
     if let Ok(text) = object.cast::<PyString>() {
         write_text(out, text)
     } else if let Ok(number) = object.cast::<PyFloat>() {
@@ -184,15 +193,15 @@ fn write_other(out: &mut MsgpackWriter<'_>, object: &Bound<'_, PyAny>, depth: us
     } else if let Ok(number) = object.cast::<PyInt>() {
         write_int(out, number)
     } else if let Ok(dict) = object.cast::<PyDict>() {
-        write_dict(out, dict, deeper(depth)?)
+        write_dict(out, dict, next_depth(depth)?)
     } else if let Ok(list) = object.cast::<PyList>() {
-        write_list(out, list, deeper(depth)?)
+        write_list(out, list, next_depth(depth)?)
     } else if let Ok(tuple) = object.cast::<PyTuple>() {
-        write_tuple(out, tuple, deeper(depth)?)
+        write_tuple(out, tuple, next_depth(depth)?)
     } else if let Ok(bytes) = object.cast::<PyBytes>() {
         Ok(out.binary(bytes.as_bytes())?)
     } else if let Ok(bytes) = object.cast::<PyByteArray>() {
-        // WHY a copy: the only way to read one that is not unsafe, and they are rare.
+        // WHY a copy: it is the only way to read a `bytearray` without `unsafe`, and they are rare.
         Ok(out.binary(&bytes.to_vec())?)
     } else if let Ok(ext) = object.cast::<PyExt>() {
         let ext = ext.get();
@@ -202,31 +211,35 @@ fn write_other(out: &mut MsgpackWriter<'_>, object: &Bound<'_, PyAny>, depth: us
         let text = format!("a {name} inside a value: send its fields, or its bytes");
         Err(PyTypeError::new_err(text).into())
     } else {
-        write_foreign(out, object, depth)
+        write_array_or_scalar(out, object, depth)
     }
 }
 
-/// numpy's numbers and arrays, and whatever else has a buffer.
-fn write_foreign(out: &mut MsgpackWriter<'_>, object: &Bound<'_, PyAny>, depth: usize) -> Written {
+/// Writes numpy's scalars and arrays, and other objects that have a buffer.
+fn write_array_or_scalar(
+    out: &mut MsgpackWriter<'_>,
+    object: &Bound<'_, PyAny>,
+    depth: usize,
+) -> PackResult {
     let py = object.py();
     if let Some(numpy) = numpy(py)
         && object.is_instance(numpy.generic.bind(py))?
     {
         let number = object.call_method0("item")?;
         if number.is_instance(numpy.generic.bind(py))? {
-            return Err(refused(object).into());
+            return Err(cannot_send(object).into());
         }
-        return write(out, &number, depth);
+        return write_object(out, &number, depth);
     }
-    match View::of(object) {
-        Ok(view) => write_view(out, object, &view),
-        Err(error) if error.is_instance_of::<PyTypeError>(py) => Err(refused(object).into()),
+    match BufferView::of(object) {
+        Ok(view) => write_array(out, object, &view),
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => Err(cannot_send(object).into()),
         Err(error) => Err(error.into()),
     }
 }
 
 #[cold]
-fn refused(object: &Bound<'_, PyAny>) -> PyErr {
+fn cannot_send(object: &Bound<'_, PyAny>) -> PyErr {
     PyTypeError::new_err(format!(
         "{} cannot be sent: only dict, list, tuple, str, bytes, float, int, bool, None, arrays of \
          numbers and horus.Ext can",
@@ -234,7 +247,11 @@ fn refused(object: &Bound<'_, PyAny>) -> PyErr {
     ))
 }
 
-fn write_view(out: &mut MsgpackWriter<'_>, object: &Bound<'_, PyAny>, view: &View) -> Written {
+fn write_array(
+    out: &mut MsgpackWriter<'_>,
+    object: &Bound<'_, PyAny>,
+    view: &BufferView,
+) -> PackResult {
     let (dtype, shape) = (view.dtype(object)?, view.shape());
     if object.is_exact_instance_of::<PyMemoryView>() && dtype == DType::U8 && shape.len() == 1 {
         return Ok(out.binary(&view.to_vec(object.py())?)?);

@@ -1,4 +1,4 @@
-//! Reads MessagePack of any origin as Python objects, in one pass.
+//! Reads untrusted MessagePack as Python objects, in one pass.
 
 use horus_core::value::{DEPTH_MAX, MsgpackReader, TYPED_ARRAY_EXT, Token, TypedView};
 use pyo3::IntoPyObjectExt;
@@ -9,18 +9,18 @@ use pyo3::types::{PyBytes, PyDict, PyFloat, PyMemoryView, PyTuple};
 
 use crate::buffer::struct_letter_of;
 use crate::msgpack::ext::PyExt;
-use crate::msgpack::keys::Keys;
+use crate::msgpack::key_cache::KeyCache;
 use crate::msgpack::layout::{Layout, first_pairs};
-use crate::msgpack::read::{Read, Unread, text};
+use crate::msgpack::result::{UnpackError, UnpackResult, decode_text};
 use crate::numpy::{DIMENSIONS_MAX, numpy};
 
-/// Reads bytes, which have to be the MessagePack of exactly one value.
+/// Reads bytes that must be the MessagePack of exactly one value.
 ///
-/// Takes memory in proportion to the bytes, some 100 for each at most, and never recurses deeper
-/// than [`DEPTH_MAX`].
-pub(crate) fn unpack<'py>(py: Python<'py>, bytes: &[u8], keys: &mut Keys) -> Read<'py> {
+/// Allocates at most about 100 bytes for each byte read, and never recurses next_depth than
+/// [`DEPTH_MAX`].
+pub(crate) fn unpack<'py>(py: Python<'py>, bytes: &[u8], keys: &mut KeyCache) -> UnpackResult<'py> {
     let mut reader = Reader { py, bytes: MsgpackReader::new(bytes), keys };
-    let value = reader.value(0)?;
+    let value = reader.read_value(0)?;
     reader.bytes.finish()?;
     Ok(value)
 }
@@ -28,25 +28,25 @@ pub(crate) fn unpack<'py>(py: Python<'py>, bytes: &[u8], keys: &mut Keys) -> Rea
 struct Reader<'a, 'py> {
     py: Python<'py>,
     bytes: MsgpackReader<'a>,
-    keys: &'a mut Keys,
+    keys: &'a mut KeyCache,
 }
 
 impl<'py> Reader<'_, 'py> {
     #[inline]
-    fn value(&mut self, depth: usize) -> Read<'py> {
+    fn read_value(&mut self, depth: usize) -> UnpackResult<'py> {
         if let Some(number) = self.bytes.float() {
             return Ok(PyFloat::new(self.py, number).into_any());
         }
         match self.bytes.token()? {
-            Token::String(bytes) => text(self.py, bytes),
-            Token::Array(count) => self.list(count, deeper(depth)?),
-            Token::Map(pairs) => self.dict(pairs, deeper(depth)?),
-            token => self.other(token),
+            Token::String(bytes) => decode_text(self.py, bytes),
+            Token::Array(count) => self.read_list(count, next_depth(depth)?),
+            Token::Map(pairs) => self.read_dict(pairs, next_depth(depth)?),
+            token => self.convert_scalar(token),
         }
     }
 
     #[inline]
-    fn other(&self, token: Token<'_>) -> Read<'py> {
+    fn convert_scalar(&self, token: Token<'_>) -> UnpackResult<'py> {
         let py = self.py;
         Ok(match token {
             Token::Nil => py.None().into_bound(py),
@@ -55,139 +55,143 @@ impl<'py> Reader<'_, 'py> {
             Token::Int(number) => number.into_bound_py_any(py)?,
             Token::UInt(number) => number.into_bound_py_any(py)?,
             Token::Bytes(bytes) => PyBytes::new(py, bytes).into_any(),
-            Token::Ext(TYPED_ARRAY_EXT, payload) => array(py, payload)?,
+            Token::Ext(TYPED_ARRAY_EXT, payload) => typed_array(py, payload)?,
             Token::Ext(number, bytes) => {
                 PyExt { number, bytes: bytes.to_vec() }.into_bound_py_any(py)?
             }
-            // Those that hold others, and texts, are read by the callers.
-            Token::String(_) | Token::Array(_) | Token::Map(_) => return Err(Unread::Malformed),
+            // Containers and texts are read by the callers.
+            Token::String(_) | Token::Array(_) | Token::Map(_) => {
+                return Err(UnpackError::Malformed);
+            }
         })
     }
 
-    fn list(&mut self, count: usize, depth: usize) -> Read<'py> {
-        // WHY no larger: the reader refuses counts of more elements than there are bytes left.
-        let length = isize::try_from(count).map_err(|_| Unread::Malformed)?;
+    fn read_list(&mut self, count: usize, depth: usize) -> UnpackResult<'py> {
+        // This allocation is bounded: the reader refuses counts that exceed the number of bytes
+        // left.
+        let length = isize::try_from(count).map_err(|_| UnpackError::Malformed)?;
         // SAFETY: a length that is not negative.
         let list = unsafe { ffi::PyList_New(length) };
         // SAFETY: a new reference, or null and an exception.
         let list = unsafe { Bound::from_owned_ptr_or_err(self.py, list)? };
         for index in 0..length {
-            let value = self.value(depth)?;
+            let value = self.read_value(depth)?;
             // SAFETY: a list that nobody knows, and a place in it; takes the reference.
             unsafe { ffi::PyList_SetItem(list.as_ptr(), index, value.into_ptr()) };
         }
         Ok(list)
     }
 
-    fn dict(&mut self, pairs: usize, depth: usize) -> Read<'py> {
-        let Some(place) = self.keys.place_of_layout(pairs, self.bytes.rest()) else {
-            return Ok(self.pairs(PyDict::new(self.py), pairs, depth)?.0.into_any());
+    fn read_dict(&mut self, pairs: usize, depth: usize) -> UnpackResult<'py> {
+        let Some(slot) = self.keys.layout_slot(pairs, self.bytes.rest()) else {
+            return Ok(self.read_pairs(PyDict::new(self.py), pairs, depth)?.0.into_any());
         };
-        if let Some(layout) = self.keys.lend(place, pairs) {
-            let read = self.laid_out(&layout, depth);
+        if let Some(layout) = self.keys.take_layout(slot, pairs) {
+            let read = self.dict_from_layout(&layout, depth);
             let fitted = read.as_ref().map_or(true, |(_, fitted)| *fitted);
-            self.keys.give_back(place, layout, fitted);
+            self.keys.return_layout(slot, layout, fitted);
             return read.map(|(dict, _)| dict.into_any());
         }
-        let (dict, signature) = self.pairs(PyDict::new(self.py), pairs, depth)?;
-        self.keys.note(place, signature, &dict, pairs)?;
+        let (dict, signature) = self.read_pairs(PyDict::new(self.py), pairs, depth)?;
+        self.keys.record_dict(slot, signature, &dict, pairs)?;
         Ok(dict.into_any())
     }
 
-    /// A dict that probably has the keys of this layout, and whether it has.
-    fn laid_out(
+    /// Reads a dict that probably has the keys of this layout. The bool is true if it has.
+    fn dict_from_layout(
         &mut self,
         layout: &Layout,
         depth: usize,
-    ) -> Result<(Bound<'py, PyDict>, bool), Unread> {
-        let dict = layout.blank(self.py)?;
+    ) -> Result<(Bound<'py, PyDict>, bool), UnpackError> {
+        let dict = layout.new_dict(self.py)?;
         for (index, key) in layout.keys().iter().enumerate() {
             let here = self.bytes.clone();
-            if !self.bytes.short_text().is_some_and(|bytes| key.is(bytes)) {
+            if !self.bytes.short_text().is_some_and(|bytes| key.matches(bytes)) {
                 self.bytes = here;
                 let first = first_pairs(dict, index)?;
-                let (dict, _) = self.pairs(first, layout.keys().len() - index, depth)?;
+                let (dict, _) = self.read_pairs(first, layout.keys().len() - index, depth)?;
                 return Ok((dict, false));
             }
-            self.pair(&dict, key.text().bind(self.py), depth)?;
+            self.read_pair(&dict, key.text().bind(self.py), depth)?;
         }
         Ok((dict, true))
     }
 
-    /// Adds so many pairs to the dict; returns besides what the same keys in the same order give
-    /// again, and others hardly ever.
-    fn pairs(
+    /// Reads `pairs` pairs into the dict. Also returns a signature of the keys: equal for the same
+    /// keys in the same order, and almost certainly different for others.
+    fn read_pairs(
         &mut self,
         dict: Bound<'py, PyDict>,
         pairs: usize,
         depth: usize,
-    ) -> Result<(Bound<'py, PyDict>, usize), Unread> {
+    ) -> Result<(Bound<'py, PyDict>, usize), UnpackError> {
         let mut signature = 0_usize;
         for _ in 0..pairs {
             let key = match self.bytes.short_text() {
                 Some(bytes) => self.keys.text(self.py, bytes)?,
                 None => match self.bytes.token()? {
                     Token::String(bytes) => self.keys.text(self.py, bytes)?,
-                    token => self.key(token, depth)?,
+                    token => self.read_other_key(token, depth)?,
                 },
             };
             signature = signature.rotate_left(5) ^ key.as_ptr().addr();
-            self.pair(&dict, &key, depth)?;
+            self.read_pair(&dict, &key, depth)?;
         }
         Ok((dict, signature))
     }
 
-    /// Reads a value, and makes it that of this key.
+    /// Reads a value, and sets it in the dict under `key`.
     #[inline]
-    fn pair(
+    fn read_pair(
         &mut self,
         dict: &Bound<'py, PyDict>,
         key: &Bound<'py, PyAny>,
         depth: usize,
-    ) -> Result<(), Unread> {
-        let value = self.value(depth)?;
+    ) -> Result<(), UnpackError> {
+        let value = self.read_value(depth)?;
         // SAFETY: a dict and two objects.
         let set = unsafe { ffi::PyDict_SetItem(dict.as_ptr(), key.as_ptr(), value.as_ptr()) };
-        if set == 0 { Ok(()) } else { Err(self.failed()) }
+        if set == 0 { Ok(()) } else { Err(self.take_exception()) }
     }
 
-    /// A key that is no text: an array becomes a tuple, as Python has no other.
+    /// Reads a key that is not a text. An array becomes a tuple, because a Python list cannot be a
+    /// key.
     #[cold]
-    fn key(&mut self, token: Token<'_>, depth: usize) -> Read<'py> {
+    fn read_other_key(&mut self, token: Token<'_>, depth: usize) -> UnpackResult<'py> {
         match token {
-            Token::String(bytes) => text(self.py, bytes),
+            Token::String(bytes) => decode_text(self.py, bytes),
             Token::Array(count) => {
-                let depth = deeper(depth)?;
+                let depth = next_depth(depth)?;
                 let mut elements = Vec::new();
                 for _ in 0..count {
                     let token = self.bytes.token()?;
-                    elements.push(self.key(token, depth)?);
+                    elements.push(self.read_other_key(token, depth)?);
                 }
                 Ok(PyTuple::new(self.py, elements)?.into_any())
             }
-            Token::Map(_) | Token::Ext(TYPED_ARRAY_EXT, _) => Err(Unread::Malformed),
-            token => self.other(token),
+            Token::Map(_) | Token::Ext(TYPED_ARRAY_EXT, _) => Err(UnpackError::Malformed),
+            token => self.convert_scalar(token),
         }
     }
 
-    /// After a call that left an exception.
+    /// Takes the exception that a Python call has raised.
     #[cold]
-    fn failed(&self) -> Unread {
+    fn take_exception(&self) -> UnpackError {
         match PyErr::fetch(self.py) {
-            // A key that cannot be one.
-            error if error.is_instance_of::<PyTypeError>(self.py) => Unread::Malformed,
-            error => Unread::Python(error),
+            // The key is not hashable.
+            error if error.is_instance_of::<PyTypeError>(self.py) => UnpackError::Malformed,
+            error => UnpackError::Python(error),
         }
     }
 }
 
-fn deeper(depth: usize) -> Result<usize, Unread> {
-    if depth < DEPTH_MAX { Ok(depth + 1) } else { Err(Unread::Malformed) }
+fn next_depth(depth: usize) -> Result<usize, UnpackError> {
+    if depth < DEPTH_MAX { Ok(depth + 1) } else { Err(UnpackError::Malformed) }
 }
 
-/// A numpy array, or a memoryview where there is no numpy.
-fn array<'py>(py: Python<'py>, payload: &[u8]) -> Read<'py> {
-    let view = TypedView::new(payload).map_err(|_| Unread::Malformed)?;
+/// Makes a numpy array, or a memoryview if numpy is not installed.
+fn typed_array<'py>(py: Python<'py>, payload: &[u8]) -> UnpackResult<'py> {
+    let view = TypedView::new(payload).map_err(|_| UnpackError::Malformed)?;
     let mut shape = [0; DIMENSIONS_MAX];
     for (place, count) in shape.iter_mut().zip(view.shape()) {
         *place = *count as isize;
@@ -199,7 +203,7 @@ fn array<'py>(py: Python<'py>, payload: &[u8]) -> Read<'py> {
         return Ok(bytes.call_method1("cast", (letter, PyTuple::new(py, shape)?))?);
     };
     numpy.copy(py, view.dtype(), shape, view.bytes()).map_err(|error| {
-        // A shape beside whose 0 stand numbers that are too large for numpy.
-        if error.is_instance_of::<PyValueError>(py) { Unread::Malformed } else { error.into() }
+        // The shape contains a 0, and other numbers that are too large for numpy.
+        if error.is_instance_of::<PyValueError>(py) { UnpackError::Malformed } else { error.into() }
     })
 }

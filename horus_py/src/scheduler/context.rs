@@ -8,20 +8,20 @@ use pyo3::prelude::*;
 
 use crate::error::Error;
 
-/// A tick, as its node sees it. Of no use when the tick is over.
+/// The tick that a node is in. Every use after the tick raises an error.
 #[pyclass(frozen, name = "Context", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PyContext {
-    /// Null outside of ticks. Written and followed only with the interpreter attached.
+    /// Null outside of ticks. PackResult and dereferenced only while the interpreter is attached.
     pub(super) current: AtomicPtr<Context<'static>>,
-    /// The node whose tick it is.
+    /// The node that ticks.
     #[pyo3(get)]
     pub(super) node: Py<PyAny>,
 }
 
 impl PyContext {
     #[inline]
-    fn with<R>(&self, ask: impl FnOnce(&mut Context<'static>) -> R) -> PyResult<R> {
+    fn with_context<R>(&self, read: impl FnOnce(&mut Context<'static>) -> R) -> PyResult<R> {
         // Relaxed: the GIL orders what its holders do.
         let current = self.current.load(Ordering::Relaxed);
         if current.is_null() {
@@ -29,62 +29,62 @@ impl PyContext {
                 "the tick is over, and its context with it: do not keep it",
             ));
         }
-        // SAFETY: not null only while `PythonNode::call` has exclusive use of the context and
-        // waits for Python; `ask` calls nothing of Python, so nobody else is here.
-        Ok(ask(unsafe { &mut *current }))
+        // SAFETY: not null only while `PythonNode::call` has exclusive use of the context and waits
+        // for Python; `read` calls nothing of Python, so no other reference is used meanwhile.
+        Ok(read(unsafe { &mut *current }))
     }
 }
 
 #[pymethods]
 impl PyContext {
-    /// Number of this tick of this node, from 0 on.
+    /// The number of this tick of the node, from 0 on.
     #[getter]
     fn tick(&self) -> PyResult<u64> {
-        self.with(|context| context.tick())
+        self.with_context(|context| context.tick())
     }
 
     /// The time at which the tick was due, in nanoseconds of `time.monotonic_ns()`.
     #[getter]
     fn scheduled_ns(&self) -> PyResult<u64> {
-        self.with(|context| context.scheduled_ns())
+        self.with_context(|context| context.scheduled_ns())
     }
 
     /// The time at which the tick began, in nanoseconds of `time.monotonic_ns()`.
     #[getter]
     fn started_ns(&self) -> PyResult<u64> {
-        self.with(|context| context.started_ns())
+        self.with_context(|context| context.started_ns())
     }
 
-    /// The time from the due time to the begin of the tick, in seconds.
+    /// The time from the due time to the start of the tick, in seconds.
     #[getter]
     fn lateness(&self) -> PyResult<f64> {
-        self.with(|context| context.lateness().as_secs_f64())
+        self.with_context(|context| context.lateness().as_secs_f64())
     }
 
-    /// From one tick to the next, in seconds; 0 without a rate.
+    /// The node's period, in seconds; 0 without a rate.
     #[getter]
     fn period(&self) -> PyResult<f64> {
-        self.with(|context| context.period().as_secs_f64())
+        self.with_context(|context| context.period().as_secs_f64())
     }
 
-    /// The rest of the budget, in seconds; infinite without one.
+    /// Returns the time that is left of the tick's budget, in seconds; infinite without a budget.
     fn budget_left(&self) -> PyResult<f64> {
-        let left = self.with(|context| context.budget_left())?;
+        let left = self.with_context(|context| context.budget_left())?;
         Ok(if left == Duration::MAX { f64::INFINITY } else { left.as_secs_f64() })
     }
 
-    /// Passes a checkpoint, 1 for the first of a tick.
+    /// Reports that the tick has reached a checkpoint. The first one of a tick is 1.
     fn checkpoint(&self, number: u64) -> PyResult<()> {
-        self.with(|context| context.checkpoint(number))
+        self.with_context(|context| context.checkpoint(number))
     }
 
-    /// A random number from 0 to 1, the same in every simulated run with the same seed.
+    /// Returns a random number from 0 to 1. Simulated runs with the same seed get the same numbers.
     fn random(&self) -> PyResult<f64> {
-        self.with(Context::random_f64)
+        self.with_context(Context::random_f64)
     }
 
-    /// Asks the scheduler to stop after this tick.
+    /// Asks the scheduler to stop all nodes after this tick.
     fn stop(&self) -> PyResult<()> {
-        self.with(Context::stop)
+        self.with_context(Context::stop)
     }
 }

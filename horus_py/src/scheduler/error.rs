@@ -22,14 +22,14 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("CommandError", py.get_type::<CommandError>())
 }
 
-/// Makes the exception of a scheduler that could not be made, started or shown.
+/// Makes the exception of a scheduler that could not be made, started or inspected.
 #[cold]
-pub(crate) fn refused(error: impl std::fmt::Display) -> PyErr {
+pub(crate) fn scheduler_error(error: impl std::fmt::Display) -> PyErr {
     SchedulerError::new_err(error.to_string())
 }
 
-/// Makes the exception of a command that was not given.
+/// Makes the exception of a command that could not be given.
 #[cold]
-pub(crate) fn not_told(error: impl std::fmt::Display) -> PyErr {
+pub(crate) fn command_error(error: impl std::fmt::Display) -> PyErr {
     CommandError::new_err(error.to_string())
 }

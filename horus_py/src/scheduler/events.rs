@@ -1,4 +1,4 @@
-//! Events of nodes, for which a thread of its own calls `on_event`.
+//! Calls `on_event` for the events of nodes, on a thread of its own.
 
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -9,44 +9,50 @@ use horus_core::scheduler::Scheduler;
 use pyo3::prelude::*;
 
 use crate::message::standard;
-use crate::scheduler::python_calls::attached;
+use crate::scheduler::python_calls::with_python;
 
-/// The number of events that may wait for `on_event`. Others are only in the black box.
+/// Maximum number of events that wait for `on_event`. Further ones are recorded in the black box
+/// only.
 const EVENTS_MAX: usize = 1024;
 
-/// The time for which the end of a run waits for `on_event` to return.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+/// Maximum time that the end of a run waits for the remaining calls of `on_event`.
+const EVENTS_DRAIN_MAX: Duration = Duration::from_millis(500);
 
-/// Has `tell` called with every event, by a thread of its own.
+/// Starts the thread that calls `on_event` with every event of the scheduler.
 ///
-/// WHY not by the supervisor's: that would wait for the GIL, and find no stall of it.
-pub(super) fn tell_events(scheduler: &mut Scheduler, tell: Py<PyAny>) -> PyResult<JoinHandle<()>> {
+/// WHY not on the supervisor's thread: it would wait for the GIL, and could not detect a node that
+/// hangs while it holds the GIL.
+pub(super) fn start_event_thread(
+    scheduler: &mut Scheduler,
+    on_event: Py<PyAny>,
+) -> PyResult<JoinHandle<()>> {
     let (sender, events) = sync_channel::<NodeEvent>(EVENTS_MAX);
     scheduler.on_event(move |event| {
-        // WHY: what has no room is in the black box.
+        // An event that finds the queue full is in the black box all the same.
         let _ = sender.try_send(*event);
     });
-    let work = move || tell_all(&events, &tell);
+    let work = move || deliver_events(&events, &on_event);
     Ok(thread::Builder::new().name("horus-events".to_owned()).spawn(work)?)
 }
 
-fn tell_all(events: &Receiver<NodeEvent>, tell: &Py<PyAny>) {
+fn deliver_events(events: &Receiver<NodeEvent>, on_event: &Py<PyAny>) {
     for event in events {
-        let told = attached(|py| {
-            let told = standard::object_of(py, &event).and_then(|event| tell.call1(py, (event,)));
-            if let Err(error) = told {
-                error.write_unraisable(py, Some(tell.bind(py)));
+        let delivered = with_python(|py| {
+            let delivered =
+                standard::object_of(py, &event).and_then(|event| on_event.call1(py, (event,)));
+            if let Err(error) = delivered {
+                error.write_unraisable(py, Some(on_event.bind(py)));
             }
         });
-        if told.is_none() {
+        if delivered.is_none() {
             return;
         }
     }
 }
 
-/// Waits until the thread has told all events, but not for long.
-pub(super) fn join(thread: &JoinHandle<()>) {
-    let end = Instant::now() + LAST_WORDS;
+/// Waits until the thread has delivered all events, at most [`EVENTS_DRAIN_MAX`].
+pub(super) fn join_within_limit(thread: &JoinHandle<()>) {
+    let end = Instant::now() + EVENTS_DRAIN_MAX;
     while !thread.is_finished() && Instant::now() < end {
         thread::sleep(Duration::from_micros(200));
     }

@@ -1,17 +1,17 @@
-//! Handles, which steer a scheduler from any thread of its process.
+//! Handles, which control a running scheduler from any thread of its process.
 
 use std::time::Duration;
 
 use horus_core::scheduler::{Handle, Rate, Swap, SwapState};
 use pyo3::prelude::*;
 
-use crate::scheduler::error::not_told;
+use crate::scheduler::error::command_error;
 use crate::scheduler::py_scheduler::PyScheduler;
 use crate::scheduler::report::PyMetrics;
 use crate::scheduler::task::PreparedNode;
 use crate::wait::timeout::WaitPolicy;
 
-/// Stops a run and changes its nodes, from any thread. Nothing here waits for a node.
+/// Stops a run and changes its nodes, from any thread. No method waits for a node.
 #[pyclass(frozen, name = "Handle", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PyHandle {
@@ -25,14 +25,14 @@ impl PyHandle {
     }
 
     fn inner(&self) -> PyResult<&Handle> {
-        self.scheduler.get().expect_own()?;
+        self.scheduler.get().check_not_forked()?;
         Ok(&self.inner)
     }
 }
 
 #[pymethods]
 impl PyHandle {
-    /// Has every node shut down after its present tick.
+    /// Has every node shut down after its current tick.
     fn stop(&self) -> PyResult<()> {
         self.inner()?.stop();
         Ok(())
@@ -45,33 +45,33 @@ impl PyHandle {
 
     /// Returns the counters and times of the node so far.
     fn metrics(&self, node: &str) -> PyResult<PyMetrics> {
-        self.inner()?.metrics(node).map(PyMetrics).map_err(not_told)
+        self.inner()?.metrics(node).map(PyMetrics).map_err(command_error)
     }
 
-    /// Has the node tick no more until `resume`.
+    /// Has the node skip its ticks until `resume`.
     fn pause(&self, node: &str) -> PyResult<()> {
-        self.inner()?.pause(node).map_err(not_told)
+        self.inner()?.pause(node).map_err(command_error)
     }
 
     /// Has a paused node tick again.
     fn resume(&self, node: &str) -> PyResult<()> {
-        self.inner()?.resume(node).map_err(not_told)
+        self.inner()?.resume(node).map_err(command_error)
     }
 
     /// Shuts the node down, for the rest of the run.
     fn stop_node(&self, node: &str) -> PyResult<()> {
-        self.inner()?.stop_node(node).map_err(not_told)
+        self.inner()?.stop_node(node).map_err(command_error)
     }
 
     /// Has the node tick at another rate, in hertz, from its next due time on.
     fn set_rate(&self, node: &str, rate: f64) -> PyResult<()> {
-        let rate = Rate::hz(rate).check().map_err(not_told)?;
-        self.inner()?.set_rate(node, rate).map_err(not_told)
+        let rate = Rate::hz(rate).check().map_err(command_error)?;
+        self.inner()?.set_rate(node, rate).map_err(command_error)
     }
 
-    /// Puts another `horus.Node` in the node's place, between two ticks. Rate, policies and what
-    /// wakes it stay those of the old one. If its `init` or one of its first ten ticks fails, the
-    /// old node is back.
+    /// Replaces the node by another `horus.Node` between two ticks. The rate, the policies and the
+    /// topics that wake the node do not change. If the new node's `init` or one of its first ten
+    /// ticks fails, the old node continues.
     fn swap(&self, node: &str, replacement: &Bound<'_, PyAny>) -> PyResult<PySwap> {
         let inner = self.inner()?;
         let scheduler = self.scheduler.get();
@@ -80,24 +80,24 @@ impl PyHandle {
             PreparedNode::Task(replacement) => inner.swap(node, replacement),
             PreparedNode::Plain(replacement) => inner.swap(node, replacement),
         };
-        swap.map(PySwap).map_err(not_told)
+        swap.map(PySwap).map_err(command_error)
     }
 }
 
-/// A swap that was asked for: where to learn how it is going.
+/// A swap that was requested, and its state.
 #[pyclass(frozen, name = "Swap", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PySwap(Swap);
 
 #[pymethods]
 impl PySwap {
-    /// Its state: `'pending'`, `'on_trial'`, `'done'`, `'rolled_back'` or `'abandoned'`.
+    /// The state: `'pending'`, `'on_trial'`, `'done'`, `'rolled_back'` or `'abandoned'`.
     #[getter]
     fn state(&self) -> &'static str {
-        name(&self.0.state())
+        state_name(&self.0.state())
     }
 
-    /// The reason why the old node is back.
+    /// The reason why the swap was rolled back; `None` in the other states.
     #[getter]
     fn reason(&self) -> Option<String> {
         match self.0.state() {
@@ -106,20 +106,20 @@ impl PySwap {
         }
     }
 
-    /// Waits until it is done, rolled back or abandoned, for `timeout` seconds at most, and says
-    /// how it is going then. Not for use in a tick.
+    /// Waits at most `timeout` seconds until the swap is done, rolled back or abandoned, and
+    /// returns its state. Must not be called in a tick.
     #[pyo3(signature = (timeout = None))]
     fn wait(&self, py: Python<'_>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<&'static str> {
         let is_final =
             |state: &SwapState| !matches!(state, SwapState::Pending | SwapState::OnTrial);
-        let wait_policy = timeout.map_or(Ok(WaitPolicy::endless()), WaitPolicy::of)?;
+        let wait_policy = timeout.map_or(Ok(WaitPolicy::unlimited()), WaitPolicy::from_timeout)?;
         let wait = |slice: Duration| Some(self.0.wait(slice)).filter(is_final);
         wait_policy.wait(py, wait, || Ok(()))?;
         Ok(self.state())
     }
 }
 
-const fn name(state: &SwapState) -> &'static str {
+const fn state_name(state: &SwapState) -> &'static str {
     match state {
         SwapState::OnTrial => "on_trial",
         SwapState::Done => "done",
@@ -131,13 +131,13 @@ const fn name(state: &SwapState) -> &'static str {
 
 #[pymethods]
 impl PyScheduler {
-    /// Stops the run and changes its nodes, from any thread.
+    /// Returns a handle, which stops the run and changes its nodes from any thread.
     fn handle(slf: &Bound<'_, Self>) -> PyResult<PyHandle> {
-        slf.get().expect_own()?;
+        slf.get().check_not_forked()?;
         Ok(PyHandle::new(slf.get().core_handle().clone(), slf.clone().unbind()))
     }
 
-    /// Puts another `horus.Node` in the place of the node of this name, as `Handle.swap`.
+    /// Replaces the node of this name by another `horus.Node`, like `Handle.swap`.
     fn swap(slf: &Bound<'_, Self>, node: &str, replacement: &Bound<'_, PyAny>) -> PyResult<PySwap> {
         Self::handle(slf)?.swap(node, replacement)
     }

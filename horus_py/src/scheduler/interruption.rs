@@ -1,4 +1,4 @@
-//! The exception that ends a run, noted by a node and raised to the caller of the run.
+//! The exception that ends a run: a node records it, and the caller of the run gets it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,15 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use horus_core::scheduler::Handle;
 use pyo3::prelude::*;
 
-/// The exception that the caller of a run gets: `SystemExit` or `KeyboardInterrupt`, which ended
-/// it from within a node, or the exception by which a node failed.
+/// The exception for the caller of a run: a `SystemExit` or `KeyboardInterrupt` that a node raised,
+/// or the exception by which a node failed.
 #[derive(Debug)]
 pub(crate) struct Interruption {
-    /// `None` once there is nothing to stop. WHY: a node that waits to be swapped in is held by
-    /// what this holds, and holds this.
+    /// The handle that stops the run; `None` once the run is over or the scheduler was dropped.
+    /// WHY: otherwise there would be a reference cycle: the handle keeps a node that waits to be
+    /// swapped in, and that node keeps this `Interruption`.
     handle: Mutex<Option<Handle>>,
     error: Mutex<Option<PyErr>>,
-    /// By the name of the node: the exception of which it may not recover, and its text.
+    /// The failures that may end the run: for each node's name, the text and the exception.
     failures: Mutex<HashMap<String, (String, PyErr)>>,
 }
 
@@ -24,10 +25,11 @@ impl Interruption {
         Arc::new(Self { handle, error: Mutex::default(), failures: Mutex::default() })
     }
 
-    /// Stops everything because of this; the first one counts.
-    pub(super) fn raise(&self, error: PyErr) {
+    /// Stops the run with this exception. Later ones are ignored.
+    pub(super) fn stop_with(&self, error: PyErr) {
         let mut first = self.error.lock().unwrap_or_else(PoisonError::into_inner);
-        // WHY: what is not needed is dropped when the lock is not held; it may run Python.
+        // WHY: an exception that is not kept is dropped after the lock is released, because the
+        // drop may run Python code.
         let spare = if first.is_none() { first.replace(error) } else { Some(error) };
         drop(first);
         drop(spare);
@@ -36,32 +38,33 @@ impl Interruption {
         }
     }
 
-    /// The run is over: lets go of it.
-    pub(crate) fn release(&self) {
+    /// Drops the handle of a run that is over.
+    pub(crate) fn drop_handle(&self) {
         let handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(handle);
     }
 
-    pub(crate) fn take(&self) -> Option<PyErr> {
+    pub(crate) fn take_error(&self) -> Option<PyErr> {
         self.error.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Notes why a node failed, or with `None` that it is over that.
+    /// Records the text and the exception of a node's failure; `None` removes them once the node
+    /// has recovered.
     ///
-    /// WHY not longer than needed: an exception keeps everything that its tick used.
-    pub(super) fn note(&self, node: &str, failure: Option<(String, PyErr)>) {
+    /// WHY they are removed: an exception keeps everything alive that its tick used.
+    pub(super) fn record_failure(&self, node: &str, failure: Option<(String, PyErr)>) {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         let before = match failure {
             Some(failure) => failures.insert(node.to_owned(), failure),
             None => failures.remove(node),
         };
         drop(failures);
-        // WHY behind the lock: it may run Python.
+        // WHY after the lock is released: the drop may run Python code.
         drop(before);
     }
 
-    /// The exception of this text. Forgets all others.
-    pub(crate) fn failure(&self, text: &str) -> Option<PyErr> {
+    /// Returns the exception of the failure that has this text, and drops all others.
+    pub(crate) fn take_failure(&self, text: &str) -> Option<PyErr> {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         let failures = std::mem::take(&mut *failures);
         failures.into_values().find(|failure| failure.0 == text).map(|failure| failure.1)

@@ -1,7 +1,7 @@
-//! Schedulers as Python objects, nodes whose ticks are Python, and calls from their threads into
-//! Python.
+//! Schedulers as Python objects, nodes whose ticks are Python functions, and calls from the
+//! scheduler's threads into Python.
 //!
-//! Converts what Python says, calls one function of `horus_core`, and converts the answer. The top
+//! It converts the arguments, calls one function of `horus_core`, and converts the result. The top
 //! room: imports `message`, `topic` and `wait`, and no room imports it.
 
 pub(crate) mod context;

@@ -1,4 +1,4 @@
-//! Nodes whose ticks and hooks are Python.
+//! Nodes whose ticks and hooks are Python functions.
 
 use std::fmt;
 use std::ptr;
@@ -14,33 +14,34 @@ use pyo3::types::{PyDict, PyTuple};
 use crate::error::Error;
 use crate::scheduler::context::PyContext;
 use crate::scheduler::interruption::Interruption;
-use crate::scheduler::python_calls::attached;
+use crate::scheduler::python_calls::with_python;
 use crate::scheduler::settings;
 
-/// An exception as the scheduler sees it.
+/// A Python exception, as an error of the node.
 #[derive(Debug)]
-struct Failure {
+struct PythonFailure {
     text: String,
-    /// For the node's `on_error`, if it has one.
+    /// The exception for the node's `on_error`; `None` if the node has no such hook.
     error: Option<PyErr>,
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for PythonFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for PythonFailure {}
 
-/// A node whose ticks are Python.
+/// A node whose ticks and hooks are Python functions.
 #[derive(Debug)]
 pub(crate) struct PythonNode {
     name: String,
     /// True if a failure may end the run.
     can_be_fatal: bool,
     tick: Py<PyAny>,
-    /// The context, as the arguments of a call: made once, so that a tick allocates nothing.
+    /// The argument tuple of each call, which contains the context. WHY kept: a tick allocates
+    /// nothing.
     arguments: Py<PyTuple>,
     context: Py<PyContext>,
     init: Option<Py<PyAny>>,
@@ -52,7 +53,7 @@ pub(crate) struct PythonNode {
 }
 
 impl PythonNode {
-    /// Of a `horus.Node` and its settings.
+    /// Makes the node from a `horus.Node` and its settings.
     pub(crate) fn new(
         node: &Bound<'_, PyAny>,
         settings: &Bound<'_, PyDict>,
@@ -67,7 +68,7 @@ impl PythonNode {
             PyContext { current: AtomicPtr::new(ptr::null_mut()), node: node.clone().unbind() };
         let context = Py::new(py, context)?;
         Ok(Self {
-            name: settings::required(settings, "name")?,
+            name: settings::required_setting(settings, "name")?,
             can_be_fatal: settings::failure_policy_of(settings)?.is_none_or(|policy| {
                 matches!(policy, FailurePolicy::Fatal | FailurePolicy::Restart { .. })
             }),
@@ -83,7 +84,8 @@ impl PythonNode {
         })
     }
 
-    /// Calls the tick, and reads what it returns.
+    /// Calls the tick, and converts its result by `read`. `None` if the exception was one that ends
+    /// the program.
     #[inline]
     pub(crate) fn call_tick<R>(
         &self,
@@ -93,8 +95,8 @@ impl PythonNode {
         self.call(&self.tick, context, read)
     }
 
-    /// Calls a hook that is told the context, and reads what it returns. `None` if the program is
-    /// to end instead.
+    /// Calls a hook with the context, and converts its result by `read`. `None` if the exception
+    /// was one that ends the program.
     #[inline]
     fn call<R>(
         &self,
@@ -102,12 +104,12 @@ impl PythonNode {
         context: &mut Context<'_>,
         read: impl FnOnce(Bound<'_, PyAny>) -> PyResult<R>,
     ) -> Result<Option<R>, NodeError> {
-        let outcome = attached(|py| {
+        let outcome = with_python(|py| {
             let current = &self.context.get().current;
             // Relaxed: the GIL orders what its holders do.
             current.store(ptr::from_mut(context).cast(), Ordering::Relaxed);
-            // WHY not `call1`: before 3.12 the stable C API has this only, and PyO3 would make a
-            // tuple for each call.
+            // WHY not `call1`: the stable C API has only this call before 3.12, and PyO3 would make
+            // a tuple for each call.
             // SAFETY: a callable and a tuple, both alive, and the interpreter is attached.
             let result = unsafe {
                 ffi::PyObject_Call(hook.as_ptr(), self.arguments.as_ptr(), ptr::null_mut())
@@ -118,40 +120,40 @@ impl PythonNode {
         });
         match outcome {
             Some(Ok(value)) => Ok(Some(value)),
-            Some(Err(error)) => self.fail(error, Some(context)).map(|()| None),
-            None => Err(ended()),
+            Some(Err(error)) => self.handle_exception(error, Some(context)).map(|()| None),
+            None => Err(interpreter_ended()),
         }
     }
 
     /// Calls a hook without arguments.
-    fn call_plain(&self, hook: &Py<PyAny>) -> NodeResult {
-        match attached(|py| hook.call0(py).map(drop)) {
+    fn call_without_arguments(&self, hook: &Py<PyAny>) -> NodeResult {
+        match with_python(|py| hook.call0(py).map(drop)) {
             Some(Ok(())) => Ok(()),
-            Some(Err(error)) => self.fail(error, None),
-            None => Err(ended()),
+            Some(Err(error)) => self.handle_exception(error, None),
+            None => Err(interpreter_ended()),
         }
     }
 
-    /// Turns an exception into a failure of the node, or ends the run if it is meant to end the
-    /// program.
+    /// Converts an exception to an error of the node. `KeyboardInterrupt` and `SystemExit` stop the
+    /// run instead, and count as success.
     #[cold]
-    fn fail(&self, error: PyErr, context: Option<&mut Context<'_>>) -> NodeResult {
-        let outcome = attached(|py| {
+    fn handle_exception(&self, error: PyErr, context: Option<&mut Context<'_>>) -> NodeResult {
+        let outcome = with_python(|py| {
             let is_end = error.is_instance_of::<PyKeyboardInterrupt>(py)
                 || error.is_instance_of::<PySystemExit>(py);
             if is_end {
-                self.interruption.raise(error);
+                self.interruption.stop_with(error);
                 return None;
             }
-            // WHY: before 3.12 the exception itself learns of its traceback only by this.
+            // WHY: before 3.12, the exception object gets its traceback only by `into_value`.
             let error = PyErr::from_value(error.into_value(py).into_bound(py).into_any());
-            let text = described(py, &error);
+            let text = describe_exception(py, &error);
             if self.can_be_fatal {
                 let failure = (text.clone(), error.clone_ref(py));
-                self.interruption.note(&self.name, Some(failure));
+                self.interruption.record_failure(&self.name, Some(failure));
             }
             let error = self.on_error.is_some().then_some(error);
-            Some(Failure { text, error })
+            Some(PythonFailure { text, error })
         });
         match outcome {
             Some(None) => {
@@ -161,13 +163,14 @@ impl PythonNode {
                 Ok(())
             }
             Some(Some(failure)) => Err(failure.into()),
-            None => Err(ended()),
+            None => Err(interpreter_ended()),
         }
     }
 
-    /// Calls a hook that cannot fail; if it does, Python is told, as of failures in destructors.
-    fn call_quietly<R>(&self, call: impl FnOnce(Python<'_>) -> PyResult<R>) -> Option<R> {
-        attached(|py| match call(py) {
+    /// Calls a hook whose failures the scheduler ignores. Python reports an exception to
+    /// `sys.unraisablehook`, as for destructors.
+    fn call_reporting_errors<R>(&self, call: impl FnOnce(Python<'_>) -> PyResult<R>) -> Option<R> {
+        with_python(|py| match call(py) {
             Ok(result) => Some(result),
             Err(error) => {
                 error.write_unraisable(py, Some(self.tick.bind(py)));
@@ -178,13 +181,13 @@ impl PythonNode {
 }
 
 #[cold]
-pub(crate) fn ended() -> NodeError {
+pub(crate) fn interpreter_ended() -> NodeError {
     "the Python interpreter ends".into()
 }
 
-/// Describes an exception: its text and place in a line, and the traceback below.
+/// Returns one line with the exception's text and place, followed by the traceback.
 #[cold]
-fn described(py: Python<'_>, error: &PyErr) -> String {
+fn describe_exception(py: Python<'_>, error: &PyErr) -> String {
     let describe = || -> PyResult<String> {
         let describe = py.import("horus._node")?.getattr("_describe")?;
         describe.call1((error.value(py),))?.extract()
@@ -194,8 +197,8 @@ fn described(py: Python<'_>, error: &PyErr) -> String {
 
 impl Node for PythonNode {
     fn init(&mut self, context: &mut Context<'_>) -> NodeResult {
-        // After a failure: it begins anew.
-        attached(|_| self.interruption.note(&self.name, None));
+        // WHY: `init` also runs when the node restarts, which ends its failure.
+        with_python(|_| self.interruption.record_failure(&self.name, None));
         let Some(hook) = &self.init else { return Ok(()) };
         self.call(hook, context, |_| Ok(())).map(drop)
     }
@@ -205,25 +208,25 @@ impl Node for PythonNode {
     }
 
     fn shutdown(&mut self) -> NodeResult {
-        self.shutdown.as_ref().map_or(Ok(()), |hook| self.call_plain(hook))
+        self.shutdown.as_ref().map_or(Ok(()), |hook| self.call_without_arguments(hook))
     }
 
     fn enter_safe_state(&mut self) {
         if let Some(hook) = &self.enter_safe_state {
-            let _ = self.call_quietly(|py| hook.call0(py).map(drop));
+            let _ = self.call_reporting_errors(|py| hook.call0(py).map(drop));
         }
     }
 
     fn is_safe_state(&self) -> bool {
         let Some(hook) = &self.is_safe_state else { return true };
-        self.call_quietly(|py| hook.bind(py).call0()?.is_truthy()).unwrap_or(false)
+        self.call_reporting_errors(|py| hook.bind(py).call0()?.is_truthy()).unwrap_or(false)
     }
 
     fn on_error(&mut self, error: &NodeError) {
         let Some(hook) = &self.on_error else { return };
-        let _ = self.call_quietly(|py| {
+        let _ = self.call_reporting_errors(|py| {
             let failure =
-                error.downcast_ref::<Failure>().and_then(|failure| failure.error.as_ref());
+                error.downcast_ref::<PythonFailure>().and_then(|failure| failure.error.as_ref());
             let error = failure.map_or_else(
                 || Error::new_err(error.to_string()).into_value(py).into_any(),
                 |failure| failure.value(py).clone().into_any().unbind(),

@@ -1,4 +1,4 @@
-//! Schedulers: adds nodes, runs them, and ends the run.
+//! The Python class `Scheduler`: adds nodes, runs them, and ends the run.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -12,37 +12,37 @@ use pyo3::types::{PyDict, PyTuple};
 
 use crate::error::{BusyError, ForkedError};
 use crate::namespace::PyNamespace;
-use crate::scheduler::error::{PlanError, SchedulerError, refused};
-use crate::scheduler::events::{join, tell_events};
+use crate::scheduler::error::{PlanError, SchedulerError, scheduler_error};
+use crate::scheduler::events::{join_within_limit, start_event_thread};
 use crate::scheduler::interruption::Interruption;
-use crate::scheduler::python_calls::{self, Ticking};
+use crate::scheduler::python_calls::{self, TickThread};
 use crate::scheduler::report::{self, PyReport};
 use crate::scheduler::safe_state;
 use crate::scheduler::settings;
 use crate::scheduler::task::PreparedNode;
 use crate::topic::endpoint::{End, Entered};
-use crate::wait::duration::seconds;
-use crate::wait::gil::detached;
+use crate::wait::duration::duration_from_secs;
+use crate::wait::gil::run_detached;
 
 /// The time between two checks for signals.
-const SLICE: Duration = Duration::from_millis(40);
-/// The time for which the end of the interpreter waits for threads that run schedulers.
-const EXIT_MAX: Duration = Duration::from_secs(2);
+const SIGNAL_CHECK_INTERVAL: Duration = Duration::from_millis(40);
+/// Maximum time that the interpreter's exit waits for threads that run schedulers.
+const EXIT_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// The stages in the life of a scheduler.
 #[derive(Debug)]
 enum Stage {
     New(Scheduler),
     Running(Box<Running>),
-    /// A node failed and `tick_once` has raised that: `finish` returns the report.
+    /// A node failed, and `tick_once` has raised that. `finish` only returns the report.
     Failed,
     Over,
 }
 
-/// Those that run, to be ended before the interpreter is.
-static LIVING: Mutex<Vec<Py<PyScheduler>>> = Mutex::new(Vec::new());
+/// The schedulers that run. The interpreter's exit ends them.
+static RUNNING: Mutex<Vec<Py<PyScheduler>>> = Mutex::new(Vec::new());
 
-/// Nodes, and what runs them.
+/// A set of nodes, and the threads that run them.
 #[pyclass(frozen, name = "Scheduler", module = "horus", weakref)]
 #[derive(Debug)]
 pub(crate) struct PyScheduler {
@@ -52,8 +52,8 @@ pub(crate) struct PyScheduler {
     namespace: Option<Py<PyNamespace>>,
     name: Mutex<String>,
     report: Mutex<Option<Py<PyReport>>>,
-    /// Calls `on_event`, until all events are told.
-    teller: Mutex<Option<JoinHandle<()>>>,
+    /// The thread that calls `on_event`, until the end of the run has joined it.
+    event_thread: Mutex<Option<JoinHandle<()>>>,
     generation: usize,
 }
 
@@ -74,7 +74,7 @@ impl PyScheduler {
         stop_on_signals: bool,
         on_event: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
-        let mut scheduler = detached(py, Scheduler::new);
+        let mut scheduler = run_detached(py, Scheduler::new);
         let name = name.map_or_else(|| program_name(py), Ok)?;
         scheduler.name(&name);
         if let Some(namespace) = &namespace {
@@ -82,7 +82,8 @@ impl PyScheduler {
         }
         if let Some(hertz) = main_rate {
             let rate = Rate::hz(hertz).check();
-            scheduler.main_rate(rate.map_err(|error| refused(format!("main_rate: {error}")))?);
+            scheduler
+                .main_rate(rate.map_err(|error| scheduler_error(format!("main_rate: {error}")))?);
         }
         if let Some(threads) = compute_threads {
             scheduler.compute_threads(threads);
@@ -96,7 +97,8 @@ impl PyScheduler {
             let found = tell.bind(py).repr()?;
             return Err(PyTypeError::new_err(format!("on_event is {found}, which is no callable")));
         }
-        let teller = on_event.map(|tell| tell_events(&mut scheduler, tell)).transpose()?;
+        let event_thread =
+            on_event.map(|tell| start_event_thread(&mut scheduler, tell)).transpose()?;
         let handle = scheduler.handle();
         Ok(Self {
             interruption: Interruption::new(handle.clone()),
@@ -105,36 +107,36 @@ impl PyScheduler {
             namespace,
             name: Mutex::new(name),
             report: Mutex::new(None),
-            teller: Mutex::new(teller),
-            generation: python_calls::generation(),
+            event_thread: Mutex::new(event_thread),
+            generation: python_calls::fork_generation(),
         })
     }
 
-    /// The name; once the scheduler runs, perhaps with a number behind it.
+    /// The name. Once the scheduler runs, it may have a number appended that makes it unique.
     #[getter]
     fn name(&self) -> String {
-        locked(&self.name).clone()
+        lock(&self.name).clone()
     }
 
-    /// The report of the run, once it is over.
+    /// The report of the run; `None` before the run is over.
     #[getter]
     fn report(&self, py: Python<'_>) -> Option<Py<PyReport>> {
-        locked(&self.report).as_ref().map(|report| report.clone_ref(py))
+        lock(&self.report).as_ref().map(|report| report.clone_ref(py))
     }
 
     /// Adds a node, and opens its topics in the scheduler's namespace. Returns the node.
     fn add<'py>(&self, node: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = node.py();
         let settings = self.settings(&node)?;
-        let mut entered = self.enter(py)?;
+        let mut entered = self.enter_stage(py)?;
         let Stage::New(scheduler) = entered.get() else {
             return Err(SchedulerError::new_err("it has been started: add nodes before that"));
         };
         let prepared = PreparedNode::new(&node, &settings, &self.interruption)?;
-        let name: String = settings::required(&settings, "name")?;
+        let name: String = settings::required_setting(&settings, "name")?;
         let builder = settings::apply(scheduler.node(&name), &settings)?;
         let builder = match settings.get_item("safe_state")? {
-            Some(enter) => safe_state::safe_state(builder, &enter)?,
+            Some(enter) => safe_state::add_safe_state(builder, &enter)?,
             None => builder,
         };
         let built = match prepared {
@@ -145,9 +147,9 @@ impl PyScheduler {
         Ok(node)
     }
 
-    /// Has every node shut down after its present tick; `run` returns then.
+    /// Has every node shut down after its current tick; then `run` returns.
     fn stop(&self) -> PyResult<()> {
-        self.expect_own()?;
+        self.check_not_forked()?;
         self.handle.stop();
         Ok(())
     }
@@ -155,26 +157,26 @@ impl PyScheduler {
     /// Initialises the nodes, in order, and starts their threads.
     fn start(slf: &Bound<'_, Self>) -> PyResult<()> {
         let this = slf.get();
-        let mut entered = this.enter(slf.py())?;
-        this.begin(slf, entered.get())
+        let mut entered = this.enter_stage(slf.py())?;
+        this.start_if_new(slf, entered.get())
     }
 
-    /// Gives every node that has neither a rate nor a topic one turn, now, on this thread. False
-    /// if everything is to stop: call `finish` then. Raises `NodeFailedError` if a node failed and
-    /// thereby ended the run.
+    /// Ticks every node that has neither a rate nor a waking topic once, on this thread. Returns
+    /// false if the run is to stop: call `finish` then. Raises `NodeFailedError` if a node failed
+    /// and thereby ended the run.
     fn tick_once(&self, py: Python<'_>) -> PyResult<bool> {
-        let mut entered = self.enter(py)?;
+        let mut entered = self.enter_stage(py)?;
         match entered.get() {
             Stage::Running(running) => {
                 if let Ok(goes_on) = running.tick_once() {
                     return Ok(goes_on);
                 }
-                let outcome = self.end(py, entered.get(), None, true);
+                let outcome = self.finish_run(py, entered.get(), None, true);
                 *entered.get() = Stage::Failed;
                 outcome.map(|_| false)
             }
             Stage::New(_) => Err(SchedulerError::new_err("it does not run: call start()")),
-            Stage::Failed | Stage::Over => Err(over()),
+            Stage::Failed | Stage::Over => Err(run_is_over()),
         }
     }
 
@@ -185,26 +187,26 @@ impl PyScheduler {
         Self::run_until(slf, None, check)
     }
 
-    /// Runs for so many seconds at most. Raises what `run` does.
+    /// Runs for at most `duration` seconds. Raises the same errors as `run`.
     #[pyo3(signature = (duration, *, check = true))]
     fn run_for(slf: &Bound<'_, Self>, duration: f64, check: bool) -> PyResult<Py<PyReport>> {
-        Self::run_until(slf, Instant::now().checked_add(seconds(duration)?), check)
+        Self::run_until(slf, Instant::now().checked_add(duration_from_secs(duration)?), check)
     }
 
-    /// Stops everything, shuts all nodes down in reverse order, and says what they did. Raises what
-    /// `run` does, unless `tick_once` has.
+    /// Stops the run, shuts all nodes down in reverse order, and returns the report. Raises the
+    /// same errors as `run`, except for a failure that `tick_once` has already raised.
     #[pyo3(signature = (*, check = true))]
     fn finish(&self, py: Python<'_>, check: bool) -> PyResult<Py<PyReport>> {
-        let mut entered = self.enter(py)?;
+        let mut entered = self.enter_stage(py)?;
         if matches!(entered.get(), Stage::Failed) {
             *entered.get() = Stage::Over;
-            return self.report(py).ok_or_else(over);
+            return self.report(py).ok_or_else(run_is_over);
         }
-        self.end(py, entered.get(), None, check)
+        self.finish_run(py, entered.get(), None, check)
     }
 
-    /// Runs so many simulated seconds as fast as it goes, on this thread alone. Raises what `run`
-    /// does.
+    /// Simulates `duration` seconds as fast as possible, on this thread alone. Raises the same
+    /// errors as `run`.
     #[pyo3(signature = (duration, seed = 0, epoch_ns = 0, *, check = true))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn simulate(
@@ -215,13 +217,13 @@ impl PyScheduler {
         epoch_ns: u64,
         check: bool,
     ) -> PyResult<Py<PyReport>> {
-        let time = seconds(duration)?;
-        let mut entered = self.enter(py)?;
+        let time = duration_from_secs(duration)?;
+        let mut entered = self.enter_stage(py)?;
         let Stage::New(scheduler) = std::mem::replace(entered.get(), Stage::Over) else {
             return Err(SchedulerError::new_err("it has been started: make a new one"));
         };
-        let report = detached(py, || scheduler.simulate(time, seed, epoch_ns));
-        self.conclude(py, report, None, check)
+        let report = run_detached(py, || scheduler.simulate(time, seed, epoch_ns));
+        self.store_outcome(py, report, None, check)
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
@@ -231,11 +233,11 @@ impl PyScheduler {
 
     #[pyo3(signature = (*exception))]
     fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<()> {
-        // WHY: an exception that is under way is what the caller is to see.
+        // WHY: an exception of the `with` block must not be replaced by that of a node.
         let check = exception.iter().all(|part| part.is_none());
-        let mut entered = self.enter(py)?;
+        let mut entered = self.enter_stage(py)?;
         match entered.get() {
-            Stage::Running(_) => self.end(py, entered.get(), None, check).map(drop),
+            Stage::Running(_) => self.finish_run(py, entered.get(), None, check).map(drop),
             _ => Ok(()),
         }
     }
@@ -246,7 +248,7 @@ impl PyScheduler {
 }
 
 impl PyScheduler {
-    /// Returns the settings of a node, with its topics open.
+    /// Opens a node's topics, and returns its settings.
     pub(crate) fn settings<'py>(&self, node: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
         let namespace = self.namespace.as_ref().map(|namespace| namespace.clone_ref(node.py()));
         node.py().import("horus._node")?.call_method1("expect_node", (node,))?;
@@ -263,16 +265,17 @@ impl PyScheduler {
 
     /// # Errors
     ///
-    /// It was inherited through `fork`: its threads are not here, and its locks may be held.
-    pub(crate) fn expect_own(&self) -> PyResult<()> {
-        if self.generation == python_calls::generation() {
+    /// `ForkedError` in a child process that inherited the scheduler through `fork`: its threads do
+    /// not exist there, and its locks may be held.
+    pub(crate) fn check_not_forked(&self) -> PyResult<()> {
+        if self.generation == python_calls::fork_generation() {
             return Ok(());
         }
         Err(ForkedError::new_err("the scheduler runs in the parent process: make a new one here"))
     }
 
-    fn enter(&self, py: Python<'_>) -> PyResult<Entered<'_, Stage>> {
-        self.expect_own()?;
+    fn enter_stage(&self, py: Python<'_>) -> PyResult<Entered<'_, Stage>> {
+        self.check_not_forked()?;
         self.stage.enter(py).map_err(|error| {
             if !error.is_instance_of::<BusyError>(py) {
                 return error;
@@ -281,20 +284,20 @@ impl PyScheduler {
         })
     }
 
-    /// Starts it, unless it runs.
-    fn begin(&self, slf: &Bound<'_, Self>, stage: &mut Stage) -> PyResult<()> {
+    /// Starts the scheduler, unless it runs already.
+    fn start_if_new(&self, slf: &Bound<'_, Self>, stage: &mut Stage) -> PyResult<()> {
         let scheduler = match std::mem::replace(stage, Stage::Over) {
             Stage::New(scheduler) => scheduler,
             Stage::Running(running) => {
                 *stage = Stage::Running(running);
                 return Ok(());
             }
-            Stage::Failed | Stage::Over => return Err(over()),
+            Stage::Failed | Stage::Over => return Err(run_is_over()),
         };
-        let running = detached(slf.py(), || scheduler.start()).map_err(refused)?;
-        running.name().clone_into(&mut locked(&self.name));
+        let running = run_detached(slf.py(), || scheduler.start()).map_err(scheduler_error)?;
+        running.name().clone_into(&mut lock(&self.name));
         *stage = Stage::Running(Box::new(running));
-        locked(&LIVING).push(slf.clone().unbind());
+        lock(&RUNNING).push(slf.clone().unbind());
         Ok(())
     }
 
@@ -304,15 +307,15 @@ impl PyScheduler {
         check: bool,
     ) -> PyResult<Py<PyReport>> {
         let (this, py) = (slf.get(), slf.py());
-        let mut entered = this.enter(py)?;
-        this.begin(slf, entered.get())?;
-        let Stage::Running(running) = entered.get() else { return Err(over()) };
-        let _ticking = Ticking::new(py)?;
+        let mut entered = this.enter_stage(py)?;
+        this.start_if_new(slf, entered.get())?;
+        let Stage::Running(running) = entered.get() else { return Err(run_is_over()) };
+        let _ticking = TickThread::new(py)?;
         let interrupt = loop {
             let left = end.map(|end| end.saturating_duration_since(Instant::now()));
-            let slice = left.map_or(SLICE, |left| left.min(SLICE));
-            // A failure is raised by the end.
-            drop(detached(py, || running.run_for(slice)));
+            let slice = left.map_or(SIGNAL_CHECK_INTERVAL, |left| left.min(SIGNAL_CHECK_INTERVAL));
+            // A node's failure is raised by `finish_run`.
+            drop(run_detached(py, || running.run_for(slice)));
             if let Err(error) = py.check_signals() {
                 this.handle.stop();
                 break Some(error);
@@ -321,10 +324,10 @@ impl PyScheduler {
                 break None;
             }
         };
-        this.end(py, entered.get(), interrupt, check)
+        this.finish_run(py, entered.get(), interrupt, check)
     }
 
-    fn end(
+    fn finish_run(
         &self,
         py: Python<'_>,
         stage: &mut Stage,
@@ -332,24 +335,25 @@ impl PyScheduler {
         check: bool,
     ) -> PyResult<Py<PyReport>> {
         let Stage::Running(running) = std::mem::replace(stage, Stage::Over) else {
-            return Err(over());
+            return Err(run_is_over());
         };
         // The exception for a failed node is made from the report.
-        let report = detached(py, || running.finish()).or_else(RunError::into_report);
-        let report = report.map_err(refused)?;
+        let report = run_detached(py, || running.finish()).or_else(RunError::into_report);
+        let report = report.map_err(scheduler_error)?;
         let is_this = |other: &Py<Self>| std::ptr::eq(other.get(), self);
-        let mut living = locked(&LIVING);
+        let mut living = lock(&RUNNING);
         let position = living.iter().position(is_this);
-        // WHY not the last reference: the caller has one.
+        // It is dropped after the lock is released, and is not the last reference: the caller has
+        // one.
         let own = position.map(|position| living.swap_remove(position));
         drop(living);
         drop(own);
-        self.conclude(py, report, interrupt, check)
+        self.store_outcome(py, report, interrupt, check)
     }
 
-    /// Notes the report, and raises what ended the run: from within, by a signal or, if `check`
-    /// says so, by the failure of a node.
-    fn conclude(
+    /// Stores the report, and raises what ended the run: the exception of a node, a signal or, if
+    /// `check` is true, the failure of a node.
+    fn store_outcome(
         &self,
         py: Python<'_>,
         report: horus_core::scheduler::Report,
@@ -364,37 +368,37 @@ impl PyScheduler {
             Reason::Node { name, error } => Some((name.clone(), error.clone())),
             _ => None,
         };
-        let report = Py::new(py, report::of(py, report)?)?;
-        *locked(&self.report) = Some(report.clone_ref(py));
-        if let Some(teller) = locked(&self.teller).take() {
-            detached(py, || join(&teller));
+        let report = Py::new(py, report::to_python(py, report)?)?;
+        *lock(&self.report) = Some(report.clone_ref(py));
+        if let Some(event_thread) = lock(&self.event_thread).take() {
+            run_detached(py, || join_within_limit(&event_thread));
         }
-        self.interruption.release();
+        self.interruption.drop_handle();
         let (name, text) = failed.unwrap_or_default();
-        let cause = self.interruption.failure(&text);
-        if let Some(error) = interrupt.or_else(|| self.interruption.take()) {
+        let cause = self.interruption.take_failure(&text);
+        if let Some(error) = interrupt.or_else(|| self.interruption.take_error()) {
             return Err(error);
         }
         if check && !name.is_empty() {
             return Err(node_failed(py, (&name, &text), cause, &report)?);
         }
-        signal.map_or(Ok(()), |signal| hand_on(py, signal))?;
+        signal.map_or(Ok(()), |signal| handle_signal(py, signal))?;
         Ok(report)
     }
 }
 
 impl Drop for PyScheduler {
     fn drop(&mut self) {
-        let is_own = self.generation == python_calls::generation();
+        let is_own = self.generation == python_calls::fork_generation();
         if is_own {
-            self.interruption.release();
+            self.interruption.drop_handle();
         }
         let _ = Python::try_attach(|py| {
             let Ok(mut entered) = self.stage.enter(py) else { return };
             let stage = std::mem::replace(entered.get(), Stage::Over);
             if is_own {
-                // WHY: it waits for nodes, which need the GIL.
-                detached(py, || drop(stage));
+                // WHY detached: the drop waits for nodes, which need the GIL.
+                run_detached(py, || drop(stage));
             } else {
                 std::mem::forget(stage);
             }
@@ -402,7 +406,7 @@ impl Drop for PyScheduler {
     }
 }
 
-/// Makes the exception that tells the caller of a node that failed.
+/// Makes the `NodeFailedError` of a run that a node's failure ended.
 #[cold]
 fn node_failed(
     py: Python<'_>,
@@ -410,7 +414,7 @@ fn node_failed(
     cause: Option<PyErr>,
     report: &Py<PyReport>,
 ) -> PyResult<PyErr> {
-    // The rest of the text is the traceback, which the cause has.
+    // The other lines are the traceback, which the cause has too.
     let line = if cause.is_some() { text.lines().next().unwrap_or_default() } else { text };
     let class = py.import("horus._node")?.getattr("NodeFailedError")?;
     let error = class.call1((format!("node '{name}' failed: {line}"), report))?;
@@ -419,8 +423,9 @@ fn node_failed(
     Ok(error)
 }
 
-/// Does what Python would have done about a signal that was kept from it during the run.
-fn hand_on(py: Python<'_>, signal: i32) -> PyResult<()> {
+/// Does what Python would have done on receipt of a signal, which the scheduler caught during the
+/// run.
+fn handle_signal(py: Python<'_>, signal: i32) -> PyResult<()> {
     // SAFETY: may be called by any thread; an unknown number is ignored.
     unsafe { ffi::PyErr_SetInterruptEx(signal) };
     py.check_signals()?;
@@ -430,18 +435,18 @@ fn hand_on(py: Python<'_>, signal: i32) -> PyResult<()> {
         return Err(PySystemExit::new_err(128 + signal));
     }
     if handler.eq(module.getattr("default_int_handler")?)? {
-        // Not on the main thread, which Python tells of signals; it will be told too.
+        // This is not the main thread, which Python informs of signals, and will inform too.
         return Err(PyKeyboardInterrupt::new_err(()));
     }
     Ok(())
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cold]
-fn over() -> PyErr {
+fn run_is_over() -> PyErr {
     SchedulerError::new_err("its run is over: make a new scheduler")
 }
 
@@ -456,33 +461,34 @@ fn program_name(py: Python<'_>) -> PyResult<String> {
     Ok(if name.is_empty() || name == "-c" { "python".to_owned() } else { name })
 }
 
-/// Called when the interpreter begins to end: ends all schedulers, as long as Python works.
+/// Ends all running schedulers. Python calls it (`atexit`) while the interpreter still works.
 #[pyfunction]
 pub(super) fn _end_schedulers(py: Python<'_>) {
-    let living: Vec<_> = locked(&LIVING).iter().map(|living| living.clone_ref(py)).collect();
+    let living: Vec<_> = lock(&RUNNING).iter().map(|living| living.clone_ref(py)).collect();
     for scheduler in &living {
         let scheduler = scheduler.get();
         scheduler.handle.stop();
-        // Those in which a thread is are ended by that thread.
-        if let Ok(mut entered) = scheduler.enter(py) {
-            let Err(error) = scheduler.end(py, entered.get(), None, true) else { continue };
-            // WHY no others: the interpreter ends already, which is what a signal asks for.
-            if locked(&scheduler.report).as_ref().is_some_and(|report| report.get().is_failure()) {
+        // A scheduler that a thread is running is ended by that thread.
+        if let Ok(mut entered) = scheduler.enter_stage(py) {
+            let Err(error) = scheduler.finish_run(py, entered.get(), None, true) else { continue };
+            // WHY no other errors: the interpreter is already exiting, which is what a signal would
+            // ask for.
+            if lock(&scheduler.report).as_ref().is_some_and(|report| report.get().is_failure()) {
                 error.write_unraisable(py, None);
             }
         }
     }
-    let end = Instant::now() + EXIT_MAX;
-    while !locked(&LIVING).is_empty() && Instant::now() < end {
+    let end = Instant::now() + EXIT_WAIT_MAX;
+    while !lock(&RUNNING).is_empty() && Instant::now() < end {
         py.detach(|| thread::sleep(Duration::from_millis(1)));
     }
-    let are_over = locked(&LIVING).is_empty();
+    let are_over = lock(&RUNNING).is_empty();
     python_calls::close(py, are_over);
 }
 
-/// Called in the child after `fork`, where no scheduler runs.
+/// Forgets all schedulers in the child after `fork`, where none of their threads exist.
 #[pyfunction]
 pub(super) fn _forget_schedulers() {
-    std::mem::forget(std::mem::take(&mut *locked(&LIVING)));
-    python_calls::forked();
+    std::mem::forget(std::mem::take(&mut *lock(&RUNNING)));
+    python_calls::reset_after_fork();
 }

@@ -1,4 +1,4 @@
-//! Calls Python from the threads of schedulers, but never once the interpreter ends.
+//! Calls Python from the threads of schedulers, and refuses calls once the interpreter shuts down.
 
 use std::cell::Cell;
 use std::ffi::c_ulong;
@@ -11,144 +11,150 @@ use pyo3::exceptions::PySystemExit;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// The time that the interpreter's exit waits for ticks that do not end.
-const FAREWELL: Duration = Duration::from_secs(1);
-/// The same for ticks for which the end of their run has already waited.
-const LAST_FAREWELL: Duration = Duration::from_millis(50);
-/// The time after which an exception is raised in such a tick, repeatedly.
-const PATIENCE: Duration = Duration::from_millis(200);
-const PAUSE: Duration = Duration::from_millis(1);
-/// The time that the interpreter's exit waits for safe states before it interrupts them.
+/// Maximum time that the interpreter's exit waits for ticks that do not end.
+const EXIT_WAIT_MAX: Duration = Duration::from_secs(1);
+/// The same if the runs are over, whose ends have waited for these ticks already.
+const EXIT_WAIT_AFTER_RUNS_MAX: Duration = Duration::from_millis(50);
+/// The interpreter's exit raises an exception in a tick that has not ended after this time,
+/// repeatedly.
+const INTERRUPT_AFTER: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
+/// Maximum time that the interpreter's exit waits for safe states before it interrupts them, too.
 const SAFE_STATE_MAX: Duration = Duration::from_millis(200);
 
-/// Calls that are in Python, or on their way there.
-static INSIDE: AtomicUsize = AtomicUsize::new(0);
-/// The number of forks between the first process and this one.
+/// Number of calls that are in Python, or about to enter it.
+static CALLS_IN_PYTHON: AtomicUsize = AtomicUsize::new(0);
+/// Number of forks between the first process and this one.
 static GENERATION: AtomicUsize = AtomicUsize::new(0);
-/// Calls of safe states that have not ended, whether they have begun or not.
-static SAFE_STATES: AtomicUsize = AtomicUsize::new(0);
+/// Number of calls of safe states that have not ended, including those that have not begun.
+static SAFE_STATE_CALLS: AtomicUsize = AtomicUsize::new(0);
 /// True once the interpreter exits: no further call enters Python.
-static CLOSED: AtomicBool = AtomicBool::new(false);
+static IS_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Threads with ticks, as Python numbers them.
-static THREADS: Mutex<Vec<c_ulong>> = Mutex::new(Vec::new());
+/// Python's ids of the threads that run ticks.
+static TICK_THREADS: Mutex<Vec<c_ulong>> = Mutex::new(Vec::new());
 
-/// A thread that may have ticks, as long as this lives.
+/// Registers the current thread as one that runs ticks, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Ticking(c_ulong);
+pub(crate) struct TickThread(c_ulong);
 
-impl Ticking {
-    /// Of this thread.
+impl TickThread {
+    /// Registers the current thread.
     pub(crate) fn new(py: Python<'_>) -> PyResult<Self> {
         let id = py.import("_thread")?.call_method0("get_ident")?.extract()?;
-        threads().push(id);
+        lock_tick_threads().push(id);
         Ok(Self(id))
     }
 }
 
-impl Drop for Ticking {
+impl Drop for TickThread {
     fn drop(&mut self) {
-        let mut threads = threads();
+        let mut threads = lock_tick_threads();
         if let Some(position) = threads.iter().position(|id| *id == self.0) {
             threads.swap_remove(position);
         }
     }
 }
 
-/// The numbers of those threads, locked. Python is not called while they are.
-fn threads() -> MutexGuard<'static, Vec<c_ulong>> {
-    THREADS.lock().unwrap_or_else(PoisonError::into_inner)
+/// Locks the ids of the threads that run ticks. Python must not be called while they are locked.
+fn lock_tick_threads() -> MutexGuard<'static, Vec<c_ulong>> {
+    TICK_THREADS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A call on its way to Python and back, in the process of this generation.
+/// Counts one call into Python, from before it enters until after it has returned. It holds the
+/// [`fork_generation`] of the process that counted it.
 ///
-/// WHY the generation: the child that a tick forks returns from that tick, which [`forked`] has
-/// taken out of the count.
-struct Visit(usize);
+/// WHY the generation: if a tick forks, the child returns from that tick too, but
+/// [`reset_after_fork`] has set the child's count to 0.
+struct PythonCall(usize);
 
-impl Visit {
-    /// `None` if the interpreter ends.
+impl PythonCall {
+    /// Counts a call; `None` if the interpreter is shutting down.
     #[inline]
     fn begin() -> Option<Self> {
-        // ORDERING(visits): SeqCst add, then SeqCst load. Pairs with `close`, the Dekker way:
-        // either this load sees that the interpreter ends, or the loop there sees this call.
-        INSIDE.fetch_add(1, Ordering::SeqCst);
-        let visit = Self(generation());
-        // ORDERING(visits): as above.
-        (!CLOSED.load(Ordering::SeqCst)).then_some(visit)
+        // ORDERING(calls): SeqCst add, then SeqCst load. Pairs with `close`, as in Dekker's
+        // algorithm: either this load sees that the interpreter shuts down, or the loop there sees
+        // this call.
+        CALLS_IN_PYTHON.fetch_add(1, Ordering::SeqCst);
+        let call = Self(fork_generation());
+        // ORDERING(calls): as above.
+        (!IS_CLOSED.load(Ordering::SeqCst)).then_some(call)
     }
 }
 
-impl Drop for Visit {
+impl Drop for PythonCall {
     #[inline]
     fn drop(&mut self) {
-        if self.0 != generation() {
+        if self.0 != fork_generation() {
             return;
         }
-        // ORDERING(visits): Release. Pairs with the loop of `close`, behind which Python ends.
-        INSIDE.fetch_sub(1, Ordering::Release);
+        // ORDERING(calls): Release. Pairs with the loop of `close`, behind which Python ends.
+        CALLS_IN_PYTHON.fetch_sub(1, Ordering::Release);
     }
 }
 
-/// A call of a safe state, which the end of the interpreter waits for a while.
+/// Counts one call of a safe state, for which the interpreter's exit waits up to
+/// [`SAFE_STATE_MAX`].
 ///
-/// Counts in the process of its generation, as a [`Visit`].
+/// It holds the generation of the process that counted it, like [`PythonCall`].
 #[derive(Debug)]
-pub(crate) struct SafeState(usize);
+pub(crate) struct SafeStateCall(usize);
 
-impl SafeState {
-    /// Counts a call, before the thread is started that makes it.
+impl SafeStateCall {
+    /// Counts a call. Must run before the thread that makes the call is started.
     pub(crate) fn begin() -> Self {
-        // Relaxed: the end of the run joins the caller; what must be seen at the end is `INSIDE`.
-        SAFE_STATES.fetch_add(1, Ordering::Relaxed);
-        Self(generation())
+        // Relaxed: the end of the run joins the caller; the exit relies on `CALLS_IN_PYTHON` alone.
+        SAFE_STATE_CALLS.fetch_add(1, Ordering::Relaxed);
+        Self(fork_generation())
     }
 }
 
-impl Drop for SafeState {
+impl Drop for SafeStateCall {
     fn drop(&mut self) {
-        if self.0 != generation() {
+        if self.0 != fork_generation() {
             return;
         }
         // Relaxed: as above.
-        SAFE_STATES.fetch_sub(1, Ordering::Relaxed);
+        SAFE_STATE_CALLS.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// Python's state of a thread that Python did not start, kept as long as the thread lives.
+/// Python's thread state of a thread that Python did not start, kept as long as the thread lives.
 ///
-/// WHY: PyO3 alone makes a new one for every call, which costs more than the call, and loses what
+/// WHY: PyO3 makes a new state for every call, which costs more than the call itself and loses what
 /// a node keeps in `threading.local`.
-struct Kept {
+struct ThreadState {
     state: *mut ffi::PyThreadState,
     ensured: Cell<Option<ffi::PyGILState_STATE>>,
-    /// WHY an option: without it the thread cannot be asked to leave, and nothing else.
-    _ticking: Option<Ticking>,
+    /// `None` if the registration failed: the exit then cannot interrupt a tick of this thread, and
+    /// that is all.
+    _tick_thread: Option<TickThread>,
 }
 
-impl Kept {
-    /// The interpreter must be alive, as it is during a visit.
+impl ThreadState {
+    /// Makes the state of the current thread. The interpreter must be alive, as it is during a
+    /// [`PythonCall`].
     fn new() -> Self {
-        // SAFETY: may be asked by any thread.
+        // SAFETY: any thread may call this.
         if !unsafe { ffi::PyGILState_GetThisThreadState() }.is_null() {
             let ensured = Cell::new(None);
-            return Self { state: std::ptr::null_mut(), ensured, _ticking: None };
+            return Self { state: std::ptr::null_mut(), ensured, _tick_thread: None };
         }
         // SAFETY: the interpreter is alive, and this thread has no state.
         let ensured = unsafe { ffi::PyGILState_Ensure() };
         // SAFETY: the line above attached this thread.
-        let ticking = Ticking::new(unsafe { Python::assume_attached() }).ok();
+        let tick_thread = TickThread::new(unsafe { Python::assume_attached() }).ok();
         // SAFETY: as above.
         let state = unsafe { ffi::PyEval_SaveThread() };
-        Self { state, ensured: Cell::new(Some(ensured)), _ticking: ticking }
+        Self { state, ensured: Cell::new(Some(ensured)), _tick_thread: tick_thread }
     }
 }
 
-impl Drop for Kept {
+impl Drop for ThreadState {
     fn drop(&mut self) {
         let Some(ensured) = self.ensured.take() else { return };
-        // WHY: an interpreter that ends frees what there is by itself.
-        let Some(_visit) = Visit::begin() else { return };
+        // WHY: an interpreter that is shutting down frees its thread states itself.
+        let Some(_call) = PythonCall::begin() else { return };
         // SAFETY: the state is this thread's, saved in `new`, and the interpreter is alive.
         unsafe { ffi::PyEval_RestoreThread(self.state) };
         // SAFETY: ends what `PyGILState_Ensure` began in `new`.
@@ -157,66 +163,71 @@ impl Drop for Kept {
 }
 
 thread_local! {
-    static KEPT: Kept = Kept::new();
+    static THREAD_STATE: ThreadState = ThreadState::new();
 }
 
-/// Calls with the interpreter attached, for which it may wait. `None` if it ends.
+/// Calls `call` with the interpreter attached, for which it may wait. `None` if the interpreter is
+/// shutting down.
 #[inline]
-pub(crate) fn attached<R>(call: impl FnOnce(Python<'_>) -> R) -> Option<R> {
-    let _visit = Visit::begin()?;
-    // A thread that is being torn down has a state of PyO3's instead.
-    let _ = KEPT.try_with(|_| ());
+pub(crate) fn with_python<R>(call: impl FnOnce(Python<'_>) -> R) -> Option<R> {
+    let _call = PythonCall::begin()?;
+    // A thread that is being torn down uses a temporary state of PyO3 instead.
+    let _ = THREAD_STATE.try_with(|_| ());
     Python::try_attach(call)
 }
 
-/// Waits for safe states. Then it lets nobody else into Python, and waits a second at most for
-/// those who are there: less if the runs are over (`are_over`), for they were waited for then.
+/// Shuts Python for the scheduler's threads: waits for safe states, then refuses new calls, then
+/// waits for the calls that are in Python. It waits at most a second for those, or less if the runs
+/// are over (`are_over`), because their ends have already waited.
 ///
-/// WHY exceptions: a thread that runs Python when the interpreter is gone is ended by Python in the
-/// middle of its stack, which Rust does not survive. One that sleeps in C does not come to that.
+/// WHY exceptions: Python ends a thread that runs Python code after the interpreter is gone in the
+/// middle of its stack, which Rust does not survive. A thread that sleeps in C does not get there.
 pub(crate) fn close(py: Python<'_>, are_over: bool) {
-    let (wait_policy, farewell) =
-        if are_over { (Duration::ZERO, LAST_FAREWELL) } else { (PATIENCE, FAREWELL) };
+    let (interrupt_after, wait_max) = if are_over {
+        (Duration::ZERO, EXIT_WAIT_AFTER_RUNS_MAX)
+    } else {
+        (INTERRUPT_AFTER, EXIT_WAIT_MAX)
+    };
     let begin = Instant::now();
-    // WHY first: a halt of several commands must not end after the first of them. WHY not for
-    // good: one that hangs has to get the exception, too.
+    // WHY first: a safe state of several commands must not be interrupted after the first of them.
+    // WHY not without limit: one that hangs has to get the exception, too.
     // Relaxed: only the time to wait depends on it.
-    while SAFE_STATES.load(Ordering::Relaxed) > 0 && begin.elapsed() < SAFE_STATE_MAX {
-        py.detach(|| thread::sleep(PAUSE));
+    while SAFE_STATE_CALLS.load(Ordering::Relaxed) > 0 && begin.elapsed() < SAFE_STATE_MAX {
+        py.detach(|| thread::sleep(POLL_INTERVAL));
     }
-    // ORDERING(visits): SeqCst store, before the loads below. Pairs with `Visit::begin`.
-    CLOSED.store(true, Ordering::SeqCst);
+    // ORDERING(calls): SeqCst store, before the loads below. Pairs with `PythonCall::begin`.
+    IS_CLOSED.store(true, Ordering::SeqCst);
     let begin = Instant::now();
     let exit = py.get_type::<PySystemExit>();
-    // ORDERING(visits): SeqCst, and so Acquire too. Pairs with the end of a visit.
-    while INSIDE.load(Ordering::SeqCst) > 0 && begin.elapsed() < farewell {
-        if begin.elapsed() > wait_policy {
-            let threads = threads().clone();
+    // ORDERING(calls): SeqCst, and so Acquire too. Pairs with the end of a call.
+    while CALLS_IN_PYTHON.load(Ordering::SeqCst) > 0 && begin.elapsed() < wait_max {
+        if begin.elapsed() > interrupt_after {
+            let threads = lock_tick_threads().clone();
             for id in threads {
                 // SAFETY: the interpreter is attached; an unknown number is no error.
                 unsafe { ffi::PyThreadState_SetAsyncExc(id.cast_signed(), exit.as_ptr()) };
             }
         }
-        py.detach(|| thread::sleep(PAUSE));
+        py.detach(|| thread::sleep(POLL_INTERVAL));
     }
 }
 
-/// In the child after `fork`: those who were in Python are not here.
-pub(crate) fn forked() {
-    threads().clear();
+/// Resets all counts in the child after `fork`: the threads that were in Python do not exist there.
+pub(crate) fn reset_after_fork() {
+    lock_tick_threads().clear();
     // Relaxed: this process has one thread.
-    INSIDE.store(0, Ordering::Relaxed);
+    CALLS_IN_PYTHON.store(0, Ordering::Relaxed);
     // Relaxed: as above.
-    SAFE_STATES.store(0, Ordering::Relaxed);
+    SAFE_STATE_CALLS.store(0, Ordering::Relaxed);
     // Relaxed: as above.
     GENERATION.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Returns the number of forks between the first process and this one.
 ///
-/// WHY: the system call for the process id costs more than a tick.
+/// WHY not the process id: its system call costs more than a tick.
 #[inline]
-pub(crate) fn generation() -> usize {
+pub(crate) fn fork_generation() -> usize {
     // Relaxed: it changes only when the process has one thread.
     GENERATION.load(Ordering::Relaxed)
 }

@@ -1,4 +1,4 @@
-//! Schedulers of other processes: lists, events, commands.
+//! Schedulers of other processes: lists, events and commands.
 
 use horus_core::message::{NodeEvent, NodeMetrics};
 use horus_core::scheduler::{self, Rate, RemoteScheduler, SchedulerInfo};
@@ -6,24 +6,24 @@ use pyo3::prelude::*;
 
 use crate::error;
 use crate::message::standard::object_of;
-use crate::namespace::{PyNamespace, namespace_of};
-use crate::scheduler::error::{not_told, refused};
+use crate::namespace::{PyNamespace, namespace_or_current};
+use crate::scheduler::error::{command_error, scheduler_error};
 use crate::topic::endpoint::End;
 
-/// A scheduler, as another process sees it.
+/// The state of a scheduler, as another process sees it.
 #[pyclass(frozen, name = "SchedulerInfo", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PySchedulerInfo {
     /// Its name.
     #[pyo3(get)]
     name: String,
-    /// Its process, if that is known.
+    /// The process id, if it is known.
     #[pyo3(get)]
     process_id: Option<u32>,
-    /// True if its process lives. The kernel says so.
+    /// True if the process lives: the kernel says so, by its file lock.
     #[pyo3(get)]
     is_alive: bool,
-    /// Its nodes, as they were when it last said so: `NodeMetrics`.
+    /// The nodes, as the scheduler last published them: `NodeMetrics`.
     #[pyo3(get)]
     nodes: Vec<Py<PyAny>>,
 }
@@ -36,26 +36,27 @@ impl PySchedulerInfo {
     }
 }
 
-fn info(py: Python<'_>, info: SchedulerInfo) -> PyResult<PySchedulerInfo> {
+fn info_object(py: Python<'_>, info: SchedulerInfo) -> PyResult<PySchedulerInfo> {
     let node = |metrics: &NodeMetrics| object_of(py, metrics).map(Bound::unbind);
     let nodes = info.nodes.iter().map(node).collect::<PyResult<_>>()?;
     let SchedulerInfo { name, process_id, is_alive, .. } = info;
     Ok(PySchedulerInfo { name, process_id, is_alive, nodes })
 }
 
-/// The schedulers of a namespace, by name: those that live, and those that ended.
+/// Returns the schedulers of a namespace, sorted by name: live ones, and ended ones that were not
+/// removed.
 #[pyfunction]
 #[pyo3(signature = (namespace = None))]
 fn schedulers(
     py: Python<'_>,
     namespace: Option<&Bound<'_, PyNamespace>>,
 ) -> PyResult<Vec<PySchedulerInfo>> {
-    let namespace = namespace_of(namespace)?;
-    let found = py.detach(|| scheduler::schedulers(&namespace)).map_err(refused)?;
-    found.into_iter().map(|found| info(py, found)).collect()
+    let namespace = namespace_or_current(namespace)?;
+    let found = py.detach(|| scheduler::schedulers(&namespace)).map_err(scheduler_error)?;
+    found.into_iter().map(|found| info_object(py, found)).collect()
 }
 
-/// The last events of a scheduler, oldest first, also after it was killed: `NodeEvent`.
+/// Returns the last events (`NodeEvent`) of a scheduler, oldest first, also after it was killed.
 #[pyfunction]
 #[pyo3(signature = (name, namespace = None))]
 fn black_box<'py>(
@@ -63,13 +64,14 @@ fn black_box<'py>(
     name: &str,
     namespace: Option<&Bound<'py, PyNamespace>>,
 ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-    let namespace = namespace_of(namespace)?;
+    let namespace = namespace_or_current(namespace)?;
     let events = py.detach(|| scheduler::black_box(&namespace, name));
-    let events = events.map_err(|error| error::of_open(&error))?;
+    let events = events.map_err(|error| error::from_topic_error(&error))?;
     events.iter().map(|event: &NodeEvent| object_of(py, event)).collect()
 }
 
-/// Removes what a scheduler left that is no more. True if it is gone.
+/// Removes the status and the black box of a scheduler that has ended. Returns false if a process
+/// has them open, as the scheduler itself has while it lives.
 #[pyfunction]
 #[pyo3(signature = (name, namespace = None))]
 fn forget(
@@ -77,13 +79,13 @@ fn forget(
     name: &str,
     namespace: Option<&Bound<'_, PyNamespace>>,
 ) -> PyResult<bool> {
-    let namespace = namespace_of(namespace)?;
+    let namespace = namespace_or_current(namespace)?;
     let gone = py.detach(|| scheduler::forget(&namespace, name));
-    gone.map_err(|error| error::of_open(&error))
+    gone.map_err(|error| error::from_topic_error(&error))
 }
 
-/// A scheduler of another process, or of this one, to be told something. A call returns when the
-/// command is sent; an empty name means all nodes.
+/// Sends commands to a scheduler of this or another process. Each method returns once the command
+/// is sent; an empty node name means all nodes.
 #[pyclass(frozen, name = "RemoteScheduler", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PyRemoteScheduler {
@@ -99,8 +101,9 @@ impl PyRemoteScheduler {
         name: &str,
         namespace: Option<&Bound<'_, PyNamespace>>,
     ) -> PyResult<Self> {
-        let namespace = namespace_of(namespace)?;
-        let remote = py.detach(|| RemoteScheduler::open(&namespace, name)).map_err(not_told)?;
+        let namespace = namespace_or_current(namespace)?;
+        let remote =
+            py.detach(|| RemoteScheduler::open(&namespace, name)).map_err(command_error)?;
         let end = End::new(format!("the handle of scheduler '{name}'"), remote);
         Ok(Self { end })
     }
@@ -111,35 +114,35 @@ impl PyRemoteScheduler {
         Ok(self.end.enter(py)?.get().name().to_owned())
     }
 
-    /// Returns the state of the scheduler.
+    /// Returns the current state of the scheduler.
     fn info(&self, py: Python<'_>) -> PyResult<PySchedulerInfo> {
-        let found = self.end.enter(py)?.get().info().map_err(not_told)?;
-        info(py, found)
+        let found = self.end.enter(py)?.get().info().map_err(command_error)?;
+        info_object(py, found)
     }
 
-    /// Has a node not tick until it is resumed.
+    /// Has a node skip its ticks until it is resumed.
     fn pause(&self, py: Python<'_>, node: &str) -> PyResult<()> {
-        self.end.enter(py)?.get().pause(node).map_err(not_told)
+        self.end.enter(py)?.get().pause(node).map_err(command_error)
     }
 
-    /// Has a node go on after a pause.
+    /// Has a paused node tick again.
     fn resume(&self, py: Python<'_>, node: &str) -> PyResult<()> {
-        self.end.enter(py)?.get().resume(node).map_err(not_told)
+        self.end.enter(py)?.get().resume(node).map_err(command_error)
     }
 
-    /// Has a node end after its present tick.
+    /// Shuts a node down after its current tick.
     fn stop_node(&self, py: Python<'_>, node: &str) -> PyResult<()> {
-        self.end.enter(py)?.get().stop_node(node).map_err(not_told)
+        self.end.enter(py)?.get().stop_node(node).map_err(command_error)
     }
 
-    /// Has a node tick at another rate, in hertz.
+    /// Changes the rate of a node, in hertz.
     fn set_rate(&self, py: Python<'_>, node: &str, rate: f64) -> PyResult<()> {
-        self.end.enter(py)?.get().set_rate(node, Rate::hz(rate)).map_err(not_told)
+        self.end.enter(py)?.get().set_rate(node, Rate::hz(rate)).map_err(command_error)
     }
 
-    /// Has all nodes end, and the scheduler with them.
+    /// Shuts all nodes down, which ends the scheduler's run.
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
-        self.end.enter(py)?.get().stop().map_err(not_told)
+        self.end.enter(py)?.get().stop().map_err(command_error)
     }
 }
 

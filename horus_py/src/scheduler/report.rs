@@ -21,7 +21,7 @@ pub(crate) struct PyNodeReport(NodeReport);
 #[derive(Debug)]
 pub(crate) struct PyMetrics(pub(crate) TickMetrics);
 
-pub(crate) fn of(py: Python<'_>, report: Report) -> PyResult<PyReport> {
+pub(crate) fn to_python(py: Python<'_>, report: Report) -> PyResult<PyReport> {
     let nodes = report.nodes.iter().map(|node| Py::new(py, PyNodeReport(node.clone())));
     let nodes = nodes.collect::<PyResult<_>>()?;
     Ok(PyReport { report, nodes })
@@ -42,7 +42,7 @@ impl PyReport {
         &self.report.scheduler
     }
 
-    /// The reason why it ended: `'asked'`, `'over'`, `'signal'` or `'node'`.
+    /// The reason why the run ended: `'asked'`, `'over'`, `'signal'` or `'node'`.
     #[getter]
     fn reason(&self) -> &'static str {
         match self.report.reason {
@@ -53,7 +53,7 @@ impl PyReport {
         }
     }
 
-    /// The signal that ended it.
+    /// The signal that ended the run, if one did.
     #[getter]
     const fn signal(&self) -> Option<i32> {
         match self.report.reason {
@@ -62,7 +62,7 @@ impl PyReport {
         }
     }
 
-    /// The node whose failure ended it.
+    /// The name of the node whose failure ended the run, if one did.
     #[getter]
     fn failed_node(&self) -> Option<&str> {
         match &self.report.reason {
@@ -80,19 +80,20 @@ impl PyReport {
         }
     }
 
-    /// The exit code for the process: 0, 1 if a node failed, 128 and the number of a signal.
+    /// The exit code for the process: 0; 1 if a node failed; 128 plus the number of a signal that
+    /// ended the run.
     #[getter]
     fn exit_code(&self) -> u8 {
         self.report.exit_code()
     }
 
-    /// The nodes, in the order in which they were started.
+    /// The reports of the nodes, in the order in which they were started.
     #[getter]
     fn nodes(&self, py: Python<'_>) -> Vec<Py<PyNodeReport>> {
         self.nodes.iter().map(|node| node.clone_ref(py)).collect()
     }
 
-    /// The node of this name, or `None`.
+    /// Returns the report of the node of this name, or `None`.
     fn node(&self, py: Python<'_>, name: &str) -> Option<Py<PyNodeReport>> {
         let node = self.nodes.iter().find(|node| node.get().0.name == name);
         node.map(|node| node.clone_ref(py))
@@ -106,7 +107,7 @@ impl PyReport {
 
 #[pymethods]
 impl PyNodeReport {
-    /// Its name.
+    /// The name of the node.
     #[getter]
     fn name(&self) -> &str {
         &self.0.name
@@ -126,19 +127,19 @@ impl PyNodeReport {
         }
     }
 
-    /// Its counters and times.
+    /// The counters and times of the node.
     #[getter]
     const fn metrics(&self) -> PyMetrics {
         PyMetrics(self.0.metrics)
     }
 
-    /// Its last error; of an exception, a line and the traceback.
+    /// The text of the node's last error. For an exception: one line, and the traceback.
     #[getter]
     fn last_error(&self) -> Option<&str> {
         self.0.last_error.as_deref()
     }
 
-    /// The settings that its thread could not have, with the reason.
+    /// The real-time settings that the system refused for the node's thread, with the reasons.
     #[getter]
     fn refused(&self) -> Vec<String> {
         self.0.refused.clone()
@@ -155,43 +156,43 @@ impl PyNodeReport {
 
 #[pymethods]
 impl PyMetrics {
-    /// Ticks that are over.
+    /// Number of ticks that are over.
     #[getter]
     const fn ticks(&self) -> u64 {
         self.0.ticks
     }
 
-    /// The duration of the last one.
+    /// The duration of the last tick, in seconds.
     #[getter]
     fn last(&self) -> f64 {
         self.0.last.as_secs_f64()
     }
 
-    /// The duration of the longest one.
+    /// The duration of the longest tick, in seconds.
     #[getter]
     fn max(&self) -> f64 {
         self.0.max.as_secs_f64()
     }
 
-    /// Ticks that were over after their deadline, or took more than their budget.
+    /// Number of ticks that ended after their deadline or took longer than their budget.
     #[getter]
     const fn misses(&self) -> u64 {
         self.0.misses
     }
 
-    /// Due times at which the node did not run, because it was still busy or late.
+    /// Number of due times at which the node did not tick, because it was still busy or late.
     #[getter]
     const fn skipped_ticks(&self) -> u64 {
         self.0.skipped_ticks
     }
 
-    /// Ticks that raised an exception.
+    /// Number of ticks that raised an exception.
     #[getter]
     const fn failures(&self) -> u64 {
         self.0.failures
     }
 
-    /// Its state: `'active'`, `'paused'`, `'resting'`, `'safe'` or `'stopped'`.
+    /// The state of the node: `'active'`, `'paused'`, `'resting'`, `'safe'` or `'stopped'`.
     #[getter]
     const fn health(&self) -> &'static str {
         match self.0.health {
@@ -203,12 +204,16 @@ impl PyMetrics {
         }
     }
 
-    /// A time that `share` of the ticks, from 0 to 1, did not take: at most twice what it is.
+    /// Returns the duration in seconds that the fraction `share` (0 to 1) of the ticks did not
+    /// exceed. It is the upper bound of a histogram bucket, at most twice the exact quantile; 0
+    /// without ticks.
     fn duration(&self, share: f64) -> f64 {
         self.0.durations.quantile(share).as_secs_f64()
     }
 
-    /// By how much `share` of the ticks, from 0 to 1, were not late: at most twice what it is.
+    /// Returns the lateness in seconds that the fraction `share` (0 to 1) of the ticks did not
+    /// exceed. It is the upper bound of a histogram bucket, at most twice the exact quantile; 0
+    /// without ticks.
     fn lateness(&self, share: f64) -> f64 {
         self.0.lateness.quantile(share).as_secs_f64()
     }

@@ -1,4 +1,4 @@
-//! Enters the safe state of a node while its tick hangs.
+//! Calls the user's safe state of a node while its tick hangs.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -7,14 +7,14 @@ use std::thread;
 use horus_core::scheduler::NodeBuilder;
 use pyo3::prelude::*;
 
-use crate::scheduler::python_calls::{SafeState, attached};
+use crate::scheduler::python_calls::{SafeStateCall, with_python};
 
-/// Has `enter` called once each time that the node hangs.
+/// Has the scheduler call `enter` once each time that the node hangs.
 ///
-/// A function of a C library is called by the supervisor itself, without the GIL. Everything else
-/// is called by a thread of its own, as soon as that has the GIL, which a node that hangs in C may
-/// never give back.
-pub(crate) fn safe_state<'a>(
+/// A function of a C library (`ctypes`) is called on the supervisor's thread, without the GIL.
+/// Every other callable is called on a thread of its own, as soon as it gets the GIL; a node that
+/// hangs in C may never release the GIL.
+pub(crate) fn add_safe_state<'a>(
     builder: NodeBuilder<'a>,
     enter: &Bound<'_, PyAny>,
 ) -> PyResult<NodeBuilder<'a>> {
@@ -22,23 +22,23 @@ pub(crate) fn safe_state<'a>(
     let enter = Arc::new(enter.clone().unbind());
     Ok(match c_function {
         Some(function) => builder.safe_state(move || {
-            // WHY named: the closure keeps the library loaded.
+            // WHY named: the closure must capture it, to keep the library loaded.
             let _library = &enter;
-            // SAFETY: the address of a function of C, which the user says takes no arguments.
+            // SAFETY: the address of a C function, which takes no arguments by the user's promise.
             unsafe { function() };
         }),
-        None => builder.safe_state_elsewhere(move || hand_over(&enter)),
+        None => builder.safe_state_elsewhere(move || call_on_own_thread(&enter)),
     })
 }
 
-/// Calls from a thread of its own, which says how that ended.
-fn hand_over(enter: &Arc<Py<PyAny>>) -> Receiver<Result<(), String>> {
+/// Starts a thread that calls `enter`. The receiver gets the outcome of the call.
+fn call_on_own_thread(enter: &Arc<Py<PyAny>>) -> Receiver<Result<(), String>> {
     let (done, outcome) = sync_channel(1);
     let own = Arc::clone(enter);
-    let under_way = SafeState::begin();
+    let under_way = SafeStateCall::begin();
     let call = move || {
         let _under_way = under_way;
-        let entered = attached(|py| {
+        let entered = with_python(|py| {
             let entered = own.call0(py).map(drop).map_err(|error| {
                 let text = error.to_string();
                 error.write_unraisable(py, Some(own.bind(py)));
@@ -48,25 +48,26 @@ fn hand_over(enter: &Arc<Py<PyAny>>) -> Receiver<Result<(), String>> {
             entered
         });
         let ends = || Err("the interpreter ends".to_owned());
-        // There is room for one, and nobody else sends.
+        // The channel has room for one outcome, and only this thread sends.
         let _ = done.try_send(entered.unwrap_or_else(ends));
     };
     let begun = thread::Builder::new().name("horus-safe".to_owned()).spawn(call);
-    // A panic is what the supervisor records as a failure of the safe state.
+    // WHY a panic: the supervisor records it as a failure of the safe state.
     drop(begun.unwrap_or_else(|error| panic!("no thread to call it: {error}")));
     outcome
 }
 
-/// The function of a C library that `object` is to `ctypes`, if it is one.
+/// Returns the C function that `object` stands for, if it is a function pointer of `ctypes` that
+/// may run without the GIL.
 fn c_function(object: &Bound<'_, PyAny>) -> PyResult<Option<unsafe extern "C" fn()>> {
     let py = object.py();
     let modules = py.import("sys")?.getattr("modules")?;
-    // Nobody has made one as long as nobody has imported it.
+    // There is no such object before `ctypes` was imported.
     let Ok(ctypes) = modules.get_item("ctypes") else { return Ok(None) };
     if !object.is_instance(&ctypes.getattr("_CFuncPtr")?)? {
         return Ok(None);
     }
-    // The supervisor neither has the GIL nor waits for it.
+    // The supervisor does not hold the GIL and must not wait for it.
     let helper = py.import("horus._node")?.getattr("_needs_gil")?;
     if helper.call1((object,))?.is_truthy()? {
         return Ok(None);

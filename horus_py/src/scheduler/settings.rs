@@ -1,4 +1,4 @@
-//! Settings of nodes, read from a dictionary and given to the builder.
+//! Applies the settings of a node, a Python dictionary, to its builder.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error;
-use crate::scheduler::error::{PlanError, refused};
+use crate::scheduler::error::{PlanError, scheduler_error};
 use crate::topic::handles::{PySubscriber, PyTopic};
-use crate::wait::duration::seconds;
+use crate::wait::duration::duration_from_secs;
 
-/// A setting that is always there.
-pub(crate) fn required<'py, T>(settings: &Bound<'py, PyDict>, name: &str) -> PyResult<T>
+/// Returns a setting that every node has; an error if it is missing.
+pub(crate) fn required_setting<'py, T>(settings: &Bound<'py, PyDict>, name: &str) -> PyResult<T>
 where
     T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
 {
@@ -22,7 +22,7 @@ where
     value.ok_or_else(|| PyTypeError::new_err(format!("no '{name}'")))?.extract()
 }
 
-/// Tells the builder all settings that there are.
+/// Applies all settings to the builder.
 pub(crate) fn apply<'a>(
     mut builder: NodeBuilder<'a>,
     settings: &Bound<'_, PyDict>,
@@ -33,23 +33,23 @@ pub(crate) fn apply<'a>(
         }
         let name: String = name.extract()?;
         builder = match &*name {
-            "reads" => each(builder, &value, |builder, end| {
+            "reads" => for_each(builder, &value, |builder, end| {
                 let read = |builder: &mut NodeBuilder<'_>, end: &mut BytesSubscriber| {
                     builder.read_by(end.name(), end);
                     Ok(())
                 };
-                with_end(builder, end, read)
+                with_subscriber(builder, end, read)
             })?,
-            "writes" => each(builder, &value, |builder, topic| {
+            "writes" => for_each(builder, &value, |builder, topic| {
                 Ok(builder.writes_topic(&topic.extract::<String>()?))
             })?,
-            "on" => each(builder, &value, |builder, end| {
+            "on" => for_each(builder, &value, |builder, end| {
                 let wake = |builder: &mut NodeBuilder<'_>, end: &mut BytesSubscriber| {
-                    builder.wake_by(end.name(), end).map_err(refused)
+                    builder.wake_by(end.name(), end).map_err(scheduler_error)
                 };
-                with_end(builder, end, wake)
+                with_subscriber(builder, end, wake)
             })?,
-            _ => match setting(&name, &value)? {
+            _ => match setter_for(&name, &value)? {
                 Some(set) => set(builder),
                 None => builder,
             },
@@ -58,7 +58,7 @@ pub(crate) fn apply<'a>(
     Ok(builder)
 }
 
-/// Refuses settings that no node can have, and says which.
+/// Raises an error that names the first setting with an invalid value.
 #[pyfunction]
 pub(crate) fn _check_settings(node: &str, settings: &Bound<'_, PyDict>) -> PyResult<()> {
     for (name, value) in settings {
@@ -67,29 +67,31 @@ pub(crate) fn _check_settings(node: &str, settings: &Bound<'_, PyDict>) -> PyRes
         }
         let name: String = name.extract()?;
         let place = || format!("node '{node}': {name}");
-        setting(&name, &value).map_err(|error| error::within(value.py(), &place(), &error))?;
+        setter_for(&name, &value)
+            .map_err(|error| error::with_context(value.py(), &place(), &error))?;
     }
     Ok(())
 }
 
-/// The failure policy, if one was asked for.
+/// Returns the failure policy, if it is set.
 pub(crate) fn failure_policy_of(settings: &Bound<'_, PyDict>) -> PyResult<Option<FailurePolicy>> {
     let policy = settings.get_item("failure_policy")?.filter(|policy| !policy.is_none());
-    policy.map(|policy| failure_policy(&policy)).transpose()
+    policy.map(|policy| parse_failure_policy(&policy)).transpose()
 }
 
-/// Tells a builder one setting.
-type Set = Box<dyn for<'a> FnOnce(NodeBuilder<'a>) -> NodeBuilder<'a>>;
+/// A call that applies one setting to a builder.
+type Setter = Box<dyn for<'a> FnOnce(NodeBuilder<'a>) -> NodeBuilder<'a>>;
 
-/// Returns the call of the builder for a setting; `None` for what is off, or none of these.
-fn setting(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<Set>> {
+/// Returns the builder call that applies a setting; `None` for a setting that is switched off, or
+/// that is applied elsewhere.
+fn setter_for(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<Setter>> {
     macro_rules! set {
         ($method:ident($argument:expr)) => {{
             let argument = $argument;
             Some(Box::new(move |builder| builder.$method(argument)))
         }};
     }
-    let time = || -> PyResult<Duration> { seconds(value.extract()?) };
+    let time = || -> PyResult<Duration> { duration_from_secs(value.extract()?) };
     let rate = || -> PyResult<Rate> {
         let rate = Rate::hz(value.extract()?).check();
         rate.map_err(|error| PlanError::new_err(error.to_string()))
@@ -111,14 +113,14 @@ fn setting(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<Set>> {
             Some(Box::new(move |builder| builder.chain(&chain)))
         }
         "compute" if value.is_truthy()? => Some(Box::new(|builder| builder.compute())),
-        "on_miss" => set!(on_miss(miss(&value.extract::<String>()?)?)),
-        "failure_policy" => set!(failure_policy(failure_policy(value)?)),
-        // The name, hooks, and what is off.
+        "on_miss" => set!(on_miss(parse_miss_policy(&value.extract::<String>()?)?)),
+        "failure_policy" => set!(failure_policy(parse_failure_policy(value)?)),
+        // The name, the hooks, and settings that are switched off.
         _ => None,
     })
 }
 
-fn each<'a, 'py>(
+fn for_each<'a, 'py>(
     mut builder: NodeBuilder<'a>,
     values: &Bound<'py, PyAny>,
     set: impl Fn(NodeBuilder<'a>, &Bound<'py, PyAny>) -> PyResult<NodeBuilder<'a>>,
@@ -129,8 +131,8 @@ fn each<'a, 'py>(
     Ok(builder)
 }
 
-/// Tells the builder of a subscriber or topic.
-fn with_end<'a>(
+/// Calls `set` with the builder and the subscriber of `end`, a `Subscriber` or `Topic`.
+fn with_subscriber<'a>(
     mut builder: NodeBuilder<'a>,
     end: &Bound<'_, PyAny>,
     set: impl Fn(&mut NodeBuilder<'a>, &mut BytesSubscriber) -> PyResult<()>,
@@ -149,7 +151,7 @@ fn with_end<'a>(
     Ok(builder)
 }
 
-fn miss(name: &str) -> PyResult<Miss> {
+fn parse_miss_policy(name: &str) -> PyResult<Miss> {
     Ok(match name {
         "warn" => Miss::Warn,
         "skip" => Miss::Skip,
@@ -165,11 +167,12 @@ fn miss(name: &str) -> PyResult<Miss> {
     })
 }
 
-/// `'fatal'`, `'ignore'`, or what `Restart` and `Skip` are: a name, a number and a time.
-fn failure_policy(value: &Bound<'_, PyAny>) -> PyResult<FailurePolicy> {
+/// Reads a failure policy: `'fatal'`, `'ignore'`, or a `Restart` or `Skip`, which is a tuple of a
+/// name, a maximum and a time in seconds.
+fn parse_failure_policy(value: &Bound<'_, PyAny>) -> PyResult<FailurePolicy> {
     let parts: PyResult<(String, u32, f64)> = value.extract();
     if let Ok((name, max, time)) = parts {
-        let time = seconds(time)?;
+        let time = duration_from_secs(time)?;
         match &*name {
             "restart" => return Ok(FailurePolicy::Restart { max, backoff: time }),
             "skip" => return Ok(FailurePolicy::Skip { max, cooldown: time }),

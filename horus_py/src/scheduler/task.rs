@@ -13,18 +13,18 @@ use tokio::io::unix::AsyncFd;
 use tokio::time::timeout;
 
 use crate::scheduler::interruption::Interruption;
-use crate::scheduler::node::{PythonNode, ended};
-use crate::scheduler::python_calls::attached;
+use crate::scheduler::node::{PythonNode, interpreter_ended};
+use crate::scheduler::python_calls::with_python;
 
 /// A node whose ticks are coroutines.
 #[derive(Debug)]
 struct PythonTask {
-    /// Its tick goes on with the coroutine until that waits: `Ticks.turn` of `horus._loop`.
+    /// The node whose `tick` resumes the coroutine until it waits (`Ticks.turn` of `horus._loop`).
     node: PythonNode,
     ticks: Py<PyAny>,
 }
 
-/// A `horus.Node` in the form that the scheduler takes.
+/// A `horus.Node`, converted to what the scheduler takes.
 #[derive(Debug)]
 pub(crate) enum PreparedNode {
     Plain(PythonNode),
@@ -32,7 +32,7 @@ pub(crate) enum PreparedNode {
 }
 
 impl PreparedNode {
-    /// Of a `horus.Node` and its settings.
+    /// Makes the node, as a task if its settings contain `ticks`.
     pub(crate) fn new(
         node: &Bound<'_, PyAny>,
         settings: &Bound<'_, PyDict>,
@@ -46,17 +46,18 @@ impl PreparedNode {
     }
 }
 
-/// A tick under way: if it is dropped, its coroutine is cancelled.
+/// Guard of a tick that has begun: if it is dropped before the tick is over, the coroutine is
+/// cancelled.
 #[derive(Debug)]
-struct Tick<'a> {
+struct TickGuard<'a> {
     node: &'a PythonTask,
     is_over: bool,
 }
 
-impl Drop for Tick<'_> {
+impl Drop for TickGuard<'_> {
     fn drop(&mut self) {
         if !self.is_over {
-            self.node.tell("cancel");
+            self.node.call_ticks("cancel");
         }
     }
 }
@@ -66,9 +67,9 @@ impl PythonTask {
         Self { node, ticks }
     }
 
-    async fn drive(&self, context: &mut Context<'_>) -> NodeResult {
-        let mut tick = Tick { node: self, is_over: false };
-        // WHY not kept: between two ticks, Python may close the loop.
+    async fn run_tick(&self, context: &mut Context<'_>) -> NodeResult {
+        let mut tick = TickGuard { node: self, is_over: false };
+        // WHY not kept between two ticks: Python may close the event loop there.
         let mut events = None;
         loop {
             let turn = self.node.call_tick(context, |idle| idle.extract::<Option<f64>>());
@@ -78,7 +79,7 @@ impl PythonTask {
             };
             let events = match &mut events {
                 Some(events) => events,
-                none => none.insert(self.watch()?),
+                none => none.insert(self.watch_events()?),
             };
             let idle = Duration::try_from_secs_f64(idle).unwrap_or(Duration::MAX);
             if let Ok(ready) = timeout(idle, events.readable()).await {
@@ -87,24 +88,25 @@ impl PythonTask {
         }
     }
 
-    /// Returns the descriptor that is readable when there are events for the loop.
-    fn watch(&self) -> Result<AsyncFd<OwnedFd>, NodeError> {
-        let number = attached(|py| -> PyResult<RawFd> {
+    /// Returns a file descriptor that is readable when the event loop has events.
+    fn watch_events(&self) -> Result<AsyncFd<OwnedFd>, NodeError> {
+        let number = with_python(|py| -> PyResult<RawFd> {
             self.ticks.call_method0(py, "fileno")?.extract(py)
         });
-        let number = number.ok_or_else(ended)?.map_err(io::Error::other)?;
-        // SAFETY: the loop is open, for it was just turned, and only this thread closes it.
+        let number = number.ok_or_else(interpreter_ended)?.map_err(io::Error::other)?;
+        // SAFETY: the loop is open, because its turn has just returned, and only this thread closes
+        // it.
         let events = unsafe { BorrowedFd::borrow_raw(number) };
-        // WHY a descriptor of its own: nothing that Python does then closes this one.
+        // WHY a duplicate: Python code cannot close it.
         let events = events.try_clone_to_owned()?;
-        // SAFETY: it owns the descriptor, and always names the same one.
+        // SAFETY: `AsyncFd` owns the descriptor, which stays the same.
         let events = unsafe { AsyncFd::register_with_interest(events, Interest::READABLE) };
         Ok(events.map_err(io::Error::from)?)
     }
 
-    /// Calls what cannot fail; if it does, Python is told.
-    fn tell(&self, method: &str) {
-        let _ = attached(|py| {
+    /// Calls a method of `ticks`. Python reports an exception to `sys.unraisablehook`.
+    fn call_ticks(&self, method: &str) {
+        let _ = with_python(|py| {
             if let Err(error) = self.ticks.call_method0(py, method) {
                 error.write_unraisable(py, Some(self.ticks.bind(py)));
             }
@@ -114,7 +116,7 @@ impl PythonTask {
 
 impl AsyncNode for PythonTask {
     fn tick<'a>(&'a mut self, context: &'a mut Context<'_>) -> Underway<'a> {
-        Box::pin(self.drive(context))
+        Box::pin(self.run_tick(context))
     }
 
     fn init(&mut self, context: &mut Context<'_>) -> NodeResult {
@@ -123,7 +125,7 @@ impl AsyncNode for PythonTask {
 
     fn shutdown(&mut self) -> NodeResult {
         let outcome = self.node.shutdown();
-        self.tell("close");
+        self.call_ticks("close");
         outcome
     }
 
@@ -142,6 +144,6 @@ impl AsyncNode for PythonTask {
 
 impl Drop for PythonTask {
     fn drop(&mut self) {
-        self.tell("close");
+        self.call_ticks("close");
     }
 }

@@ -26,7 +26,7 @@ impl Codec {
         let Some(argument) = argument.filter(|argument| !argument.is_none()) else {
             return Ok(Self::Anything);
         };
-        let kind = kind::of_argument(argument);
+        let kind = kind::kind_of_argument(argument);
         let wanted = || {
             let text = format!(
                 "{argument} is not a class of messages: use one of horus's, or @horus.message, or \

@@ -15,8 +15,8 @@ use crate::topic::inbox::Inbox;
 use crate::topic::outbox::Outbox;
 use crate::topic::qos::Keywords;
 use crate::topic::stats::PyStats;
-use crate::wait::duration::seconds;
-use crate::wait::gil::detached;
+use crate::wait::duration::duration_from_secs;
+use crate::wait::gil::run_detached;
 use crate::wait::wakeups::Wakeups;
 
 /// A topic that is to be opened.
@@ -194,7 +194,7 @@ macro_rules! receives {
 
             /// Sets the time for which a wait looks for a message before it sleeps, in seconds.
             fn set_spin(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
-                let spin = self::seconds(seconds)?;
+                let spin = duration_from_secs(seconds)?;
                 self.inbox.ask(py, |end| end.set_spin(spin))
             }
 
@@ -243,7 +243,7 @@ receives! { PyTopic }
 /// The name of a topic, as a caller gives it.
 fn topic_name(name: &Bound<'_, PyAny>) -> PyResult<Arc<str>> {
     let text = name.extract::<String>();
-    text.map(Arc::from).map_err(|error| error::within(name.py(), "name", &error))
+    text.map(Arc::from).map_err(|error| error::with_context(name.py(), "name", &error))
 }
 
 /// Returns the value of the attribute `type`.
@@ -259,8 +259,8 @@ fn open<T: Send>(
     open: impl FnOnce(TopicBuilder<PayloadType>) -> Result<T, horus_core::TopicError> + Send,
 ) -> Opened<T> {
     let Opening { codec, builder, .. } = opening;
-    let opened = detached(py, || open(builder));
-    Ok((codec, opened.map_err(|error| error::of_open(&error))?))
+    let opened = run_detached(py, || open(builder));
+    Ok((codec, opened.map_err(|error| error::from_topic_error(&error))?))
 }
 
 #[pymethods]

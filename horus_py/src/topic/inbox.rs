@@ -13,8 +13,8 @@ use crate::error::{self, BusyError};
 use crate::message;
 use crate::message::framed;
 use crate::message::kind::Kind;
-use crate::msgpack::keys::Keys;
-use crate::msgpack::read::Unread;
+use crate::msgpack::key_cache::KeyCache;
+use crate::msgpack::result::UnpackError;
 use crate::msgpack::unpack::unpack;
 use crate::topic::codec::Codec;
 use crate::topic::endpoint::End;
@@ -42,7 +42,7 @@ pub(crate) struct Receiver {
     /// WHY copies: a message that changes while it is decoded could be anything, and a thread that
     /// may write the topic may change it.
     buffers: [Vec<u8>; 2],
-    keys: Keys,
+    keys: KeyCache,
 }
 
 /// Which message is asked for, and how long it is waited for.
@@ -60,7 +60,7 @@ impl Receiver {
     ///
     /// It receives nothing, or not everything.
     fn check(&self) -> PyResult<()> {
-        self.end.check().map_err(error::of_recv)
+        self.end.check().map_err(error::from_recv_error)
     }
 
     /// A message, or `None` if there is none, or none came in time.
@@ -105,13 +105,13 @@ impl Receiver {
     fn framed<'py>(&mut self, py: Python<'py>, kind: &'static Kind, ask: Ask<'_>) -> Received<'py> {
         for _ in 0..MALFORMED_MAX {
             let borrowed = match self.borrow(py, kind, ask)? {
-                Ok(Some(sample)) => framed::borrowed(py, kind, sample)?,
+                Ok(Some(sample)) => framed::from_sample(py, kind, sample)?,
                 Ok(None) => return Ok(None),
                 Err(BorrowError::Observer { .. }) => match self.copy(py, kind, ask)? {
-                    Some((buffer, bytes)) => framed::received(py, kind, buffer, bytes)?,
+                    Some((buffer, bytes)) => framed::from_buffer(py, kind, buffer, bytes)?,
                     None => return Ok(None),
                 },
-                Err(error) => return Err(error::of_borrow(&error)),
+                Err(error) => return Err(error::from_borrow_error(&error)),
             };
             match borrowed {
                 Some(object) => return Ok(Some(object)),
@@ -138,7 +138,7 @@ impl Receiver {
             found => Some(Ok(found)),
         };
         let found = wait_policy.wait(py, wait, check)?.transpose();
-        let found = found.map_err(error::of_recv)?;
+        let found = found.map_err(error::from_recv_error)?;
         Ok(found.unwrap_or(Ok(None)))
     }
 
@@ -199,10 +199,10 @@ impl Receiver {
             };
             match unpack(py, &which[..bytes], &mut self.keys) {
                 Ok(object) => return Ok(Some(object)),
-                Err(Unread::Python(error)) => return Err(error),
-                Err(Unread::Malformed) => {
+                Err(UnpackError::Python(error)) => return Err(error),
+                Err(UnpackError::Malformed) => {
                     self.end.refuse();
-                    call::release();
+                    call::release_deferred();
                 }
             }
         }
@@ -230,14 +230,14 @@ fn wait(
         None => end.check().err().map(Err),
     };
     let received = wait_policy.wait(py, wait, check)?;
-    received.transpose().map_err(error::of_recv)
+    received.transpose().map_err(error::from_recv_error)
 }
 
 impl Inbox {
     /// An inbox whose errors call the end `name`.
     pub(crate) fn new(end: BytesSubscriber, codec: Codec, name: String) -> Self {
         let buffers = Default::default();
-        let receiver = Receiver { end, buffers, keys: Keys::default() };
+        let receiver = Receiver { end, buffers, keys: KeyCache::default() };
         Self { end: End::new(name, receiver), codec, awaiting: Mutex::new(None) }
     }
 
@@ -256,7 +256,7 @@ impl Inbox {
         receiver.check()?;
         match timeout {
             None => Ok(None),
-            Some(timeout) => self.within(py, receiver, WaitPolicy::of(timeout)?),
+            Some(timeout) => self.within(py, receiver, WaitPolicy::from_timeout(timeout)?),
         }
     }
 
@@ -270,7 +270,7 @@ impl Inbox {
         if let Some(object) = receiver.get(py, self.codec, Ask::Next)? {
             return Ok(Some(object));
         }
-        match self.within(py, receiver, WaitPolicy::endless()) {
+        match self.within(py, receiver, WaitPolicy::unlimited()) {
             Err(_) if self.end.is_closing() => Ok(None),
             received => received,
         }

@@ -6,7 +6,7 @@ use horus_core::topic::Reliability;
 use pyo3::prelude::*;
 
 use crate::error::{self, OpenTopicError};
-use crate::namespace::{PyNamespace, namespace_of};
+use crate::namespace::{PyNamespace, namespace_or_current};
 
 /// A topic and its counters, which are read one after another while the topic runs.
 #[pyclass(frozen, get_all, name = "TopicInfo", module = "horus")]
@@ -213,7 +213,7 @@ fn topic_names(
     py: Python<'_>,
     namespace: Option<&Bound<'_, PyNamespace>>,
 ) -> PyResult<Vec<String>> {
-    let namespace = namespace_of(namespace)?;
+    let namespace = namespace_or_current(namespace)?;
     let found = py.detach(|| topics(&namespace));
     found.map_err(|error| OpenTopicError::new_err(error.to_string()))
 }
@@ -226,9 +226,9 @@ fn introspect(
     name: &str,
     namespace: Option<&Bound<'_, PyNamespace>>,
 ) -> PyResult<PyTopicInfo> {
-    let namespace = namespace_of(namespace)?;
+    let namespace = namespace_or_current(namespace)?;
     let inspector = py.detach(|| Inspector::open_in(&namespace, name));
-    let inspector = inspector.map_err(|error| error::of_open(&error))?;
+    let inspector = inspector.map_err(|error| error::from_topic_error(&error))?;
     let (lanes, readers) = (inspector.publishers(), inspector.subscribers());
     let publishers = lanes.iter().map(|found| Py::new(py, PyPublisherInfo::of(found)));
     let subscribers = readers.iter().map(|found| Py::new(py, PySubscriberInfo::of(found)));
@@ -257,16 +257,16 @@ fn remove_topic(
     name: &str,
     namespace: Option<&Bound<'_, PyNamespace>>,
 ) -> PyResult<bool> {
-    let namespace = namespace_of(namespace)?;
+    let namespace = namespace_or_current(namespace)?;
     let gone = py.detach(|| namespace::remove_topic(&namespace, name));
-    gone.map_err(|error| error::of_open(&error))
+    gone.map_err(|error| error::from_topic_error(&error))
 }
 
 /// Removes the topics of a namespace whose processes have all died. Never removes one in use.
 #[pyfunction]
 #[pyo3(signature = (namespace = None))]
 fn sweep(py: Python<'_>, namespace: Option<&Bound<'_, PyNamespace>>) -> PyResult<PySweepReport> {
-    let namespace = namespace_of(namespace)?;
+    let namespace = namespace_or_current(namespace)?;
     let swept = py.detach(|| namespace::sweep(&namespace));
     let swept = swept.map_err(|error| OpenTopicError::new_err(error.to_string()))?;
     let SweepReport { removed, attended, kept, foreign, .. } = swept;

@@ -10,9 +10,9 @@ use pyo3::types::PyDict;
 use crate::error::{self, SendFailedError};
 use crate::message;
 use crate::message::framed::base::Framed;
-use crate::message::framed::data::{make, parts, promised, unlike};
-use crate::message::framed::draft::{describe_as, draft, finish};
-use crate::message::framed::loan::{end_loan, exported, loan_of};
+use crate::message::framed::data::{parts, promised_bytes, size_mismatch, with_data};
+use crate::message::framed::draft::{complete_header, describe_as, new_draft};
+use crate::message::framed::loan::{end_loan, live_view, loan_of};
 use crate::message::framed::memory::{Loan, Memory};
 use crate::message::kind::Kind;
 use crate::topic::codec::Codec;
@@ -29,7 +29,7 @@ fn lend<'py>(
     fields: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = publisher.py();
-    let draft = draft(py, kind, fields)?;
+    let draft = new_draft(py, kind, fields)?;
     match (shape, dtype) {
         (None, None) => {}
         (shape, dtype) => {
@@ -38,25 +38,25 @@ fn lend<'py>(
                 Some((_, Ok(count))) => vec![count],
                 Some((shape, Err(_))) => shape
                     .extract::<Vec<u64>>()
-                    .map_err(|error| error::within(py, "shape", &error))?,
+                    .map_err(|error| error::with_context(py, "shape", &error))?,
             };
             describe_as(&draft, &shape, dtype)?;
         }
     }
-    let bytes = finish(&draft)?;
+    let bytes = complete_header(&draft)?;
     let mut end = outbox.enter(py)?;
-    let lent = end.get().lend().map_err(|error| error::of_loan(&error))?;
+    let lent = end.get().lend().map_err(|error| error::from_loan_error(&error))?;
     let (all_bytes, max) = (kind.bytes.saturating_add(bytes), lent.slot().len());
     if all_bytes > max {
         let end = end.get();
         end.discard_lent();
         let (topic, bytes, max) = (end.label(), all_bytes as u64, max as u64);
-        return Err(error::of_loan(&LoanError::TooLong { topic, bytes, max }));
+        return Err(error::from_loan_error(&LoanError::TooLong { topic, bytes, max }));
     }
     let address = lent.slot().cast::<u8>().as_ptr().wrapping_add(kind.bytes);
     let owner = Some(publisher.clone().unbind());
     let loan = Loan { publisher: owner, lent, view: None, return_slot };
-    let object = make(py, kind, message::bytes(&draft), (address, bytes), Memory::Loan(loan))?;
+    let object = with_data(py, kind, message::bytes(&draft), (address, bytes), Memory::Loan(loan))?;
     outbox.set_loan(object.as_ptr());
     Ok(object)
 }
@@ -72,9 +72,9 @@ fn outbox_of<'a>(publisher: &'a Bound<'_, PyAny>) -> PyResult<&'a Outbox> {
 /// Publishes a message on loan, as it now is, and ends the loan.
 fn publish(object: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = object.py();
-    let bytes = promised(object)?;
+    let bytes = promised_bytes(object)?;
     if bytes > parts(object).1.len() {
-        return Err(unlike(object, bytes));
+        return Err(size_mismatch(object, bytes));
     }
     let Some((publisher, slot)) = loan_of(object) else {
         return Err(SendFailedError::new_err("it is not on loan: use publisher.send"));
@@ -93,7 +93,7 @@ fn publish(object: &Bound<'_, PyAny>) -> PyResult<()> {
     drop(end);
     outbox.set_loan(ptr::null_mut());
     drop(end_loan(object));
-    published.map_err(|error| error::of_loan(&error))
+    published.map_err(|error| error::from_loan_error(&error))
 }
 
 /// Gives a loan back; what is none is left as it is.
@@ -113,7 +113,7 @@ fn refuse_exported(
     publisher: &Bound<'_, PyAny>,
     call: &str,
 ) -> PyResult<()> {
-    if exported(object)?.is_none() {
+    if live_view(object)?.is_none() {
         return Ok(());
     }
     let topic = publisher.getattr("name")?;

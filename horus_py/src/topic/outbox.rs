@@ -14,7 +14,7 @@ use crate::error::{self, BusyError};
 use crate::message;
 use crate::message::framed;
 use crate::message::kind::Kind;
-use crate::msgpack::pack::{Unpacked, pack};
+use crate::msgpack::pack::{PackError, pack};
 use crate::topic::codec::Codec;
 use crate::topic::endpoint::{End, Entered};
 use crate::wait::timeout::WaitPolicy;
@@ -64,8 +64,10 @@ impl Outbox {
         let Err(error) = end.get().send(message::bytes(message)) else { return Ok(()) };
         drop(end);
         match timeout {
-            Some(timeout) if error.is_full() => self.send_until(message, WaitPolicy::of(timeout)?),
-            _ => Err(error::of_send(&error)),
+            Some(timeout) if error.is_full() => {
+                self.send_until(message, WaitPolicy::from_timeout(timeout)?)
+            }
+            _ => Err(error::from_send_error(&error)),
         }
     }
 
@@ -81,8 +83,8 @@ impl Outbox {
         };
         let sent = wait_policy.wait(message.py(), send, || self.end.expect_open())?;
         match sent {
-            Some(sent) => sent.map_err(|error| error::of_send(&error)),
-            None => Err(error::of_full(end)),
+            Some(sent) => sent.map_err(|error| error::from_send_error(&error)),
+            None => Err(error::full_error(end)),
         }
     }
 
@@ -97,14 +99,16 @@ impl Outbox {
         if let Some(timeout) = timeout {
             self.wait_for_room(object.py(), end, timeout)?;
         }
-        let mut loan = end.loan().map_err(|error| error::of_loan(&error))?;
+        let mut loan = end.loan().map_err(|error| error::from_loan_error(&error))?;
         match pack(object, loan.bytes_mut()) {
-            Ok(bytes) => loan.publish(bytes).map_err(|error| error::of_send(&error.into())),
-            Err(Unpacked::Python(error)) => Err(error::of_object(object.py(), &self.topic, error)),
-            Err(Unpacked::TooLong(bytes)) => {
+            Ok(bytes) => loan.publish(bytes).map_err(|error| error::from_send_error(&error.into())),
+            Err(PackError::Python(error)) => {
+                Err(error::name_topic_in(object.py(), &self.topic, error))
+            }
+            Err(PackError::TooLong(bytes)) => {
                 let max = loan.capacity_bytes() as u64;
                 let topic = loan.label();
-                Err(error::of_send(&SendError::TooLong { topic, message: (), bytes, max }))
+                Err(error::from_send_error(&SendError::TooLong { topic, message: (), bytes, max }))
             }
         }
     }
@@ -119,22 +123,27 @@ impl Outbox {
         if !kind.is_kind_of(message) {
             return Err(self.other(kind, message));
         }
-        framed::check(message)?;
+        framed::check_size(message)?;
         let mut end = self.enter(message.py())?;
         let end = end.get();
         if let Some(timeout) = timeout {
             self.wait_for_room(message.py(), end, timeout)?;
         }
-        let mut loan = end.loan().map_err(|error| error::of_loan(&error))?;
+        let mut loan = end.loan().map_err(|error| error::from_loan_error(&error))?;
         let (header, data) = framed::parts(message);
         let (bytes, max) = (header.len() + data.len(), loan.capacity_bytes());
         let Some(slot) = loan.bytes_mut().get_mut(..bytes) else {
             let (topic, bytes, max) = (loan.label(), bytes as u64, max as u64);
-            return Err(error::of_send(&SendError::TooLong { topic, message: (), bytes, max }));
+            return Err(error::from_send_error(&SendError::TooLong {
+                topic,
+                message: (),
+                bytes,
+                max,
+            }));
         };
         slot[..header.len()].copy_from_slice(header);
         slot[header.len()..].copy_from_slice(data);
-        loan.publish(bytes).map_err(|error| error::of_send(&error.into()))
+        loan.publish(bytes).map_err(|error| error::from_send_error(&error.into()))
     }
 
     /// Takes the end, unless a slot of it is on loan.
@@ -177,9 +186,9 @@ impl Outbox {
             // What else is wrong says the call that comes after this.
             _ => Some(()),
         };
-        let wait_policy = WaitPolicy::of(timeout)?;
+        let wait_policy = WaitPolicy::from_timeout(timeout)?;
         let room = wait_policy.wait(py, room, || self.end.expect_open())?;
-        room.ok_or_else(|| error::of_full(end))
+        room.ok_or_else(|| error::full_error(end))
     }
 
     /// Closes the end: at once, or if something can write a message on loan, when that is gone.
@@ -188,7 +197,7 @@ impl Outbox {
         if !loan.is_null() {
             // SAFETY: it takes itself out before it ends, so it lives.
             let loan = unsafe { Bound::from_borrowed_ptr(py, loan) };
-            if !matches!(framed::exported(&loan), Ok(None)) {
+            if !matches!(framed::live_view(&loan), Ok(None)) {
                 // WHY not now: something can write the slot, and would write what others make of
                 // it. The message on loan closes the end when it goes.
                 self.end.close_later();

@@ -7,7 +7,7 @@ use pyo3::types::PyDict;
 
 use crate::error;
 use crate::namespace::PyNamespace;
-use crate::wait::duration::seconds;
+use crate::wait::duration::duration_from_secs;
 
 /// The keywords of a topic, besides its name and type.
 #[derive(Default)]
@@ -28,7 +28,7 @@ impl Keywords {
         let Some(keywords) = keywords else { return Ok(this) };
         if let Some(preset) = keywords.get_item("qos")? {
             let qos = preset.extract::<String>();
-            let qos = qos.map_err(|error| error::within(preset.py(), "qos", &error))?;
+            let qos = qos.map_err(|error| error::with_context(preset.py(), "qos", &error))?;
             this.qos = self::preset(&qos)?;
         }
         for (name, value) in keywords {
@@ -41,7 +41,7 @@ impl Keywords {
     }
 
     fn set(&mut self, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        let about = |error| error::within(value.py(), name, &error);
+        let about = |error| error::with_context(value.py(), name, &error);
         let qos = self.qos;
         self.qos = match name {
             "qos" => qos,
@@ -65,7 +65,7 @@ impl Keywords {
                 qos.reliable_subscribers_max(value.extract().map_err(about)?)
             }
             "detach_stalled_after" => qos.on_stalled(OnStalled::Detach {
-                after: value.extract().and_then(seconds).map_err(about)?,
+                after: value.extract().and_then(duration_from_secs).map_err(about)?,
             }),
             "max_message_bytes" => {
                 self.max_message_bytes = Some(value.extract().map_err(about)?);

@@ -12,7 +12,7 @@ use crate::error::{Error, ForkedError};
 use crate::topic::endpoint::End;
 use crate::topic::handles::{PySubscriber, PyTopic};
 use crate::topic::inbox::Inbox;
-use crate::wait::duration::seconds;
+use crate::wait::duration::duration_from_secs;
 use crate::wait::timeout::WaitPolicy;
 
 /// The set, and what its keys are called in Python.
@@ -126,7 +126,7 @@ impl PyWaitSet {
     /// nothing if the time was over.
     #[pyo3(signature = (timeout = None))]
     fn wait(&self, py: Python<'_>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<PyReady>> {
-        let wait_policy = timeout.map_or(Ok(WaitPolicy::endless()), WaitPolicy::of)?;
+        let wait_policy = timeout.map_or(Ok(WaitPolicy::unlimited()), WaitPolicy::from_timeout)?;
         let mut entered = self.end.enter(py)?;
         let Set { set, names, .. } = entered.get();
         if timeout.is_none() && set.is_empty() {
@@ -165,7 +165,7 @@ fn full(error: horus_core::WaitSetFull) -> PyErr {
 }
 
 fn positive(duration: f64) -> PyResult<Duration> {
-    let duration = seconds(duration)?;
+    let duration = duration_from_secs(duration)?;
     if duration.is_zero() {
         return Err(PyValueError::new_err("a duration of 0 seconds: give more"));
     }

@@ -1,12 +1,12 @@
-//! Durations, which Python gives in seconds.
+//! Converts the durations that Python gives in seconds.
 
 use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// Returns a duration of so many seconds, which may be infinite.
-pub(crate) fn seconds(seconds: f64) -> PyResult<Duration> {
+/// Returns the duration of `seconds`. Infinity becomes [`Duration::MAX`].
+pub(crate) fn duration_from_secs(seconds: f64) -> PyResult<Duration> {
     if seconds.is_nan() || seconds < 0.0 {
         return Err(PyValueError::new_err(format!(
             "a duration of {seconds} seconds: give 0 or more"

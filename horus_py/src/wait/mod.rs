@@ -1,7 +1,7 @@
 //! Waiting without the GIL, for a limited time, and waking event loops.
 //!
-//! Knows nothing of what is waited for. Imports no other room, and of the files beside the rooms
-//! `error`.
+//! It does not know what is waited for. Imports no other room, and of the files beside the rooms
+//! only `error`.
 
 pub(crate) mod duration;
 pub(crate) mod gil;
@@ -13,6 +13,6 @@ use pyo3::prelude::*;
 /// Adds the classes and functions of this room to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<wakeups::Wakeups>()?;
-    module.add_function(wrap_pyfunction!(gil::exiting, module)?)?;
-    module.add_function(wrap_pyfunction!(wakeups::above, module)?)
+    module.add_function(wrap_pyfunction!(gil::on_interpreter_exit, module)?)?;
+    module.add_function(wrap_pyfunction!(wakeups::call_above_standard, module)?)
 }

@@ -1,37 +1,39 @@
-//! Timeouts of calls, which wait without the GIL and handle signals between slices of the wait.
+//! Timeouts of blocking calls: they wait without the GIL, and handle signals at short intervals.
 
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 
 use crate::error;
-use crate::wait::duration::seconds;
-use crate::wait::gil::detached;
+use crate::wait::duration::duration_from_secs;
+use crate::wait::gil::run_detached;
 
-/// The time between two checks for signals: Ctrl-C takes no longer to be noticed.
-const SLICE: Duration = Duration::from_millis(40);
+/// The time between two checks for signals: Ctrl-C is noticed after at most this time.
+const SIGNAL_CHECK_INTERVAL: Duration = Duration::from_millis(40);
 
-/// The time for which a call may wait.
+/// The point in time until which a call may wait.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WaitPolicy {
-    /// `None`: as long as it takes.
+    /// `None`: without limit.
     end: Option<Instant>,
 }
 
 impl WaitPolicy {
-    /// Of a `timeout` in seconds.
-    pub(crate) fn of(timeout: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let seconds = timeout.extract().and_then(seconds);
-        let timeout = seconds.map_err(|error| error::within(timeout.py(), "timeout", &error))?;
+    /// Reads the argument `timeout`, in seconds.
+    pub(crate) fn from_timeout(timeout: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let seconds = timeout.extract().and_then(duration_from_secs);
+        let timeout =
+            seconds.map_err(|error| error::with_context(timeout.py(), "timeout", &error))?;
         Ok(Self { end: Instant::now().checked_add(timeout) })
     }
 
-    pub(crate) const fn endless() -> Self {
+    pub(crate) const fn unlimited() -> Self {
         Self { end: None }
     }
 
-    /// Calls `wait` without the GIL, slice after slice, until it has something or the time is
-    /// over. Between two slices, signals are handled and `check` is asked.
+    /// Calls `wait` without the GIL, for a slice of the time after the other, until it returns a
+    /// result or the time is over; then returns `None`. Between two slices it handles signals and
+    /// calls `check`, whose errors end the wait.
     pub(crate) fn wait<T: Send>(
         self,
         py: Python<'_>,
@@ -40,8 +42,8 @@ impl WaitPolicy {
     ) -> PyResult<Option<T>> {
         loop {
             let left = self.end.map(|end| end.saturating_duration_since(Instant::now()));
-            let slice = left.map_or(SLICE, |left| left.min(SLICE));
-            if let Some(result) = detached(py, || wait(slice)) {
+            let slice = left.map_or(SIGNAL_CHECK_INTERVAL, |left| left.min(SIGNAL_CHECK_INTERVAL));
+            if let Some(result) = run_detached(py, || wait(slice)) {
                 return Ok(Some(result));
             }
             py.check_signals()?;

@@ -1,7 +1,8 @@
-//! Wakes tasks of an event loop from a thread of the library, by a pipe that the loop reads.
+//! Wakes tasks of an asyncio event loop from a thread of the library, through a pipe that the loop
+//! reads.
 //!
-//! WHY a pipe, and not `call_soon_threadsafe`: that needs the GIL, which may be taken for long, or
-//! gone with the interpreter. Writing a byte never waits.
+//! WHY a pipe, and not `call_soon_threadsafe`: that needs the GIL, which another thread may hold
+//! for long, and which a finished interpreter no longer has. Writing a byte never blocks.
 
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
@@ -12,45 +13,46 @@ use std::task::{Wake, Waker};
 use horus_core::above_standard;
 use pyo3::prelude::*;
 
-/// Calls something that opens descriptors while no standard stream is closed.
+/// Calls `open`, which opens file descriptors, and keeps the numbers 0 to 2 out of their reach: a
+/// closed standard stream is not replaced by them.
 #[pyfunction(name = "_above_standard")]
-pub(crate) fn above(open: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+pub(crate) fn call_above_standard(open: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     above_standard(|| Ok(open.call0()))?.map(Bound::unbind)
 }
 
-/// The tasks of one loop that were woken.
+/// The tasks of one event loop that were woken and not yet run, and the pipe that wakes the loop.
 #[derive(Debug)]
-struct Woken {
+struct WokenTasks {
     tokens: Mutex<Vec<u64>>,
     pipe: UnixStream,
 }
 
-/// Wakes one task.
+/// The waker of one task.
 #[derive(Debug)]
-struct Call {
-    woken: Arc<Woken>,
+struct TaskWaker {
+    woken: Arc<WokenTasks>,
     token: u64,
 }
 
-impl Wake for Call {
+impl Wake for TaskWaker {
     fn wake(self: Arc<Self>) {
         self.woken.tokens.lock().unwrap_or_else(PoisonError::into_inner).push(self.token);
-        // A full pipe wakes the loop too, and a closed one has no loop.
+        // An error is ignored: a full pipe wakes the loop anyway, and a closed one has no loop.
         let _ = (&self.woken.pipe).write(&[0]);
     }
 }
 
-/// The end that an event loop reads to learn which of its tasks were woken.
+/// The end of the pipe that an event loop reads to learn which of its tasks were woken.
 #[pyclass(frozen, name = "_Wakeups", module = "horus._horus")]
 #[derive(Debug)]
 pub(crate) struct Wakeups {
-    woken: Arc<Woken>,
+    woken: Arc<WokenTasks>,
     pipe: UnixStream,
 }
 
 impl Wakeups {
     pub(crate) fn waker(&self, token: u64) -> Waker {
-        Waker::from(Arc::new(Call { woken: Arc::clone(&self.woken), token }))
+        Waker::from(Arc::new(TaskWaker { woken: Arc::clone(&self.woken), token }))
     }
 }
 
@@ -61,16 +63,16 @@ impl Wakeups {
         let (ours, theirs) = above_standard(UnixStream::pair)?;
         ours.set_nonblocking(true)?;
         theirs.set_nonblocking(true)?;
-        let woken = Arc::new(Woken { tokens: Mutex::new(Vec::new()), pipe: theirs });
+        let woken = Arc::new(WokenTasks { tokens: Mutex::new(Vec::new()), pipe: theirs });
         Ok(Self { woken, pipe: ours })
     }
 
-    /// Readable when a task was woken.
+    /// Returns the file descriptor, which is readable when a task was woken.
     fn fileno(&self) -> i32 {
         self.pipe.as_raw_fd()
     }
 
-    /// The tasks that were woken since the last call.
+    /// Returns the tokens of the tasks that were woken since the last call.
     fn take(&self) -> Vec<u64> {
         let mut bytes = [0; 256];
         while matches!((&self.pipe).read(&mut bytes), Ok(256)) {}

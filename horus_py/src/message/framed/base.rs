@@ -1,4 +1,4 @@
-//! The base of the classes of messages that end in data: the methods that all of them have.
+//! The base class of messages with trailing data: the methods that all of them have.
 
 use std::ffi::CStr;
 
@@ -14,19 +14,19 @@ use crate::message::dlpack;
 use crate::message::field;
 use crate::message::framed::data;
 use crate::message::framed::draft::{construct, header_mut};
-use crate::message::framed::view::{to_numpy, view};
+use crate::message::framed::view::{array_view, to_numpy};
 use crate::message::instance;
 use crate::message::kind;
 
-/// The base of the messages that end in data, as images: a header, whose fields are attributes,
-/// and an array.
+/// The base class of messages with trailing data, such as images: a header, whose fields are
+/// attributes, and an array.
 #[pyclass(frozen, subclass, module = "horus")]
 #[derive(Debug)]
 pub(crate) struct Framed;
 
 #[pymethods]
 impl Framed {
-    /// A message stamped with the current time.
+    /// Makes a message with the current time as its `timestamp_ns`.
     #[classmethod]
     #[pyo3(signature = (data = None, /, **fields))]
     fn now<'py>(
@@ -35,56 +35,57 @@ impl Framed {
         fields: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let wanted = || PyTypeError::new_err(format!("{class} is not a class of messages"));
-        let kind = kind::of_argument(class).ok_or_else(wanted)?;
+        let kind = kind::kind_of_argument(class).ok_or_else(wanted)?;
         let object = construct(class.py(), kind, data, fields)?;
-        if let Some(stamp) = kind.stamp {
+        if let Some(stamp) = kind.timestamp_offset {
             header_mut(&object)[stamp..stamp + 8]
                 .copy_from_slice(&timestamp_now_ns().to_ne_bytes());
         }
         Ok(object)
     }
 
-    /// The message with this header and these data, as `bytes()` gives them.
+    /// Makes a message from a header and data, as `bytes()` returns them.
     #[classmethod]
     fn from_bytes<'py>(class: &Bound<'py, PyType>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
         let wanted = || PyTypeError::new_err(format!("{class} is not a class of messages"));
-        let kind = kind::of_argument(class).ok_or_else(wanted)?;
-        let parts = data::split(kind, bytes).filter(|parts| parts.0.len() + parts.1 == bytes.len());
+        let kind = kind::kind_of_argument(class).ok_or_else(wanted)?;
+        let parts =
+            data::split_message(kind, bytes).filter(|parts| parts.0.len() + parts.1 == bytes.len());
         let Some((header, data)) = parts else {
             let (found, name) = (bytes.len(), kind.schema.name);
             return Err(PyValueError::new_err(format!("{found} bytes that are no {name}")));
         };
-        let object = data::own(class.py(), kind, header, data)?;
-        data::fill(&object, &bytes[header.len()..]);
+        let object = data::with_own_data(class.py(), kind, header, data)?;
+        data::write_data(&object, &bytes[header.len()..]);
         Ok(object)
     }
 
-    /// Bytes of the data.
+    /// Size of the data, in bytes.
     #[getter]
     fn nbytes(slf: &Bound<'_, Self>) -> usize {
         data::parts(slf).1.len()
     }
 
-    /// True if the data may be written: not if they were received, nor after `publish()`.
+    /// True if the data may be written. False for a received message, and after `publish()`.
     #[getter]
     fn writeable(slf: &Bound<'_, Self>) -> bool {
         data::is_writeable(slf)
     }
 
-    /// A message of its own with the same content, which can be written.
+    /// Returns a copy of the message, which shares no memory with it and can be written.
     fn copy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        data::copied(slf)
+        data::copy(slf)
     }
 
     fn __copy__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        data::copied(slf)
+        data::copy(slf)
     }
 
     fn __deepcopy__<'py>(
         slf: &Bound<'py, Self>,
         _memo: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        data::copied(slf)
+        data::copy(slf)
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
@@ -97,14 +98,14 @@ impl Framed {
         PyBytes::new(slf.py(), &[header, data].concat())
     }
 
-    /// The array that `numpy.asarray(message)` returns.
+    /// Returns the array for `numpy.asarray(message)`.
     #[pyo3(signature = (dtype = None, copy = None))]
     fn __array__<'py>(
         slf: &Bound<'py, Self>,
         dtype: Option<&Bound<'py, PyAny>>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let array = view(slf)?;
+        let array = array_view(slf)?;
         let array = match dtype {
             Some(dtype) if !array.getattr("dtype")?.eq(dtype)? => {
                 if copy == Some(false) {
@@ -118,7 +119,7 @@ impl Framed {
         if copy == Some(true) { array.call_method0("copy") } else { Ok(array) }
     }
 
-    /// The device of the data, in DLPack's words: `(1, 0)`, in the memory of the CPU.
+    /// Returns the device of the data as DLPack numbers it: `(1, 0)`, the memory of the CPU.
     fn __dlpack_device__(&self) -> (i32, i32) {
         (1, 0)
     }
@@ -145,7 +146,7 @@ impl Framed {
     }
 }
 
-/// Adds the base of the classes to the module.
+/// Adds the base class to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     const TO_NUMPY: &CStr = c"to_numpy($self)
 --

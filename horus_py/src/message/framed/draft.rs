@@ -1,4 +1,5 @@
-//! Makes new messages that end in data, from a draft whose header is completed for the data.
+//! Makes messages with trailing data, from a draft: a message without data whose header is
+//! completed for the data.
 
 use std::ptr;
 
@@ -8,22 +9,23 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-use crate::buffer::{View, dtype_of};
-use crate::call::guard_known;
+use crate::buffer::{BufferView, dtype_from_format};
+use crate::call::guard_attached;
 use crate::message::field;
-use crate::message::framed::data::{data_of, framed_of, own, promised};
+use crate::message::framed::data::{data_of, framed_of, promised_bytes, with_own_data};
 use crate::message::instance;
 use crate::message::kind::{self, Kind};
 use crate::numpy::numpy;
 
-/// `tp_new`: a message made of an array, or of fields only.
-pub(crate) unsafe extern "C" fn new(
+/// `tp_new`: makes a message from an array and fields, or from fields only.
+pub(crate) unsafe extern "C" fn tp_new(
     class: *mut ffi::PyTypeObject,
     args: *mut ffi::PyObject,
     kwargs: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard_known(ptr::null_mut(), |py| {
-        let kind = kind::of_class(class).ok_or_else(|| PyTypeError::new_err("not a message"))?;
+    guard_attached(ptr::null_mut(), |py| {
+        let kind =
+            kind::kind_of_class(class).ok_or_else(|| PyTypeError::new_err("not a message"))?;
         // SAFETY: Python gives a tuple.
         let args = unsafe { Bound::from_borrowed_ptr(py, args) };
         // SAFETY: Python gives a dictionary or null.
@@ -48,13 +50,13 @@ pub(super) fn construct<'py>(
     data: Option<&Bound<'py, PyAny>>,
     fields: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let draft = draft(py, kind, fields)?;
+    let draft = new_draft(py, kind, fields)?;
     let Some(data) = data.filter(|data| !data.is_none()) else {
-        return own(py, kind, instance::bytes(&draft), finish(&draft)?);
+        return with_own_data(py, kind, instance::bytes(&draft), complete_header(&draft)?);
     };
-    let view = View::of(data)?;
-    describe(&draft, data, &view)?;
-    let object = own(py, kind, instance::bytes(&draft), finish(&draft)?)?;
+    let view = BufferView::of(data)?;
+    describe_array(&draft, data, &view)?;
+    let object = with_own_data(py, kind, instance::bytes(&draft), complete_header(&draft)?)?;
     let place = data_of(&object);
     // SAFETY: memory of its own, of so many bytes, which nobody else knows.
     let place = unsafe { std::slice::from_raw_parts_mut(place.address, place.bytes) };
@@ -62,34 +64,35 @@ pub(super) fn construct<'py>(
     Ok(object)
 }
 
-/// A message without data, with these fields.
-pub(crate) fn draft<'py>(
+/// Makes a message without data, with these fields.
+pub(crate) fn new_draft<'py>(
     py: Python<'py>,
     kind: &'static Kind,
     fields: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let draft = own(py, kind, &kind.default, 0)?;
+    let draft = with_own_data(py, kind, &kind.default, 0)?;
     if let Some(fields) = fields {
         field::set_all(&draft, kind, fields)?;
     }
     Ok(draft)
 }
 
-/// The header of a draft, to be changed.
+/// Returns the header of a draft for writing.
 #[expect(clippy::mut_from_ref, reason = "Python's objects are shared, but nobody knows the draft")]
 pub(super) fn header_mut<'a>(draft: &'a Bound<'_, PyAny>) -> &'a mut [u8] {
     // SAFETY: nobody else knows the draft.
     unsafe { instance::bytes_mut(draft) }
 }
 
-/// Completes the header of a draft; returns how many bytes of data it promises.
-pub(crate) fn finish(draft: &Bound<'_, PyAny>) -> PyResult<usize> {
+/// Fills in the header fields of a draft that follow from others; returns the number of data bytes
+/// that it then promises.
+pub(crate) fn complete_header(draft: &Bound<'_, PyAny>) -> PyResult<usize> {
     framed_of(draft).complete(header_mut(draft));
-    promised(draft)
+    promised_bytes(draft)
 }
 
-/// Makes the header of a draft that of an array of this shape, and of what numpy takes for a type:
-/// bytes if nothing is said.
+/// Makes the header of a draft describe an array of this shape and numpy type (anything that
+/// `numpy.dtype` accepts). Without a type, the elements are bytes.
 pub(crate) fn describe_as(
     draft: &Bound<'_, PyAny>,
     shape: &[u64],
@@ -101,12 +104,12 @@ pub(crate) fn describe_as(
     };
     let missing = || PyImportError::new_err("this needs numpy: pip install numpy");
     let dtype = numpy(py).ok_or_else(missing)?.module.bind(py).call_method1("dtype", (dtype,))?;
-    if describe_structure(draft, &dtype, shape)? {
+    if describe_structured(draft, &dtype, shape)? {
         return Ok(());
     }
     let (letter, size) = (dtype.getattr("char")?, dtype.getattr("itemsize")?.extract()?);
     let letter = letter.cast::<PyString>()?;
-    let known = dtype_of(letter.to_str()?.as_bytes(), size);
+    let known = dtype_from_format(letter.to_str()?.as_bytes(), size);
     let known = if dtype.getattr("isnative")?.is_truthy()? { known } else { None };
     let wanted = || {
         let text = format!("{dtype} where integers, floats or booleans of the machine are wanted");
@@ -115,8 +118,9 @@ pub(crate) fn describe_as(
     reshape(draft, known.ok_or_else(wanted)?, shape)
 }
 
-/// Makes the header of a cloud that of points which are structures; false if they are none.
-fn describe_structure(
+/// Makes the header of a point cloud describe points of a structured numpy type. Returns false if
+/// the message is no point cloud or the type is not structured.
+fn describe_structured(
     draft: &Bound<'_, PyAny>,
     dtype: &Bound<'_, PyAny>,
     shape: &[u64],
@@ -134,16 +138,20 @@ fn reshape(draft: &Bound<'_, PyAny>, dtype: DType, shape: &[u64]) -> PyResult<()
     framed_of(draft).reshape(header_mut(draft), dtype, shape).map_err(PyValueError::new_err)
 }
 
-/// Makes the header of a draft that of an array.
-fn describe(draft: &Bound<'_, PyAny>, array: &Bound<'_, PyAny>, view: &View) -> PyResult<()> {
+/// Makes the header of a draft describe `array`.
+fn describe_array(
+    draft: &Bound<'_, PyAny>,
+    array: &Bound<'_, PyAny>,
+    view: &BufferView,
+) -> PyResult<()> {
     let shape: Vec<_> = view.shape().iter().map(|count| *count as u64).collect();
     if let Ok(dtype) = array.getattr("dtype")
-        && describe_structure(draft, &dtype, &shape)?
+        && describe_structured(draft, &dtype, &shape)?
     {
         return Ok(());
     }
     let dtype = view.dtype(array)?;
-    // Bytes of which the fields say all that there is to say.
+    // The given fields may describe these bytes already.
     if dtype.size() == 1 && shape.len() == 1 {
         framed_of(draft).complete(header_mut(draft));
         let promised = framed_of(draft).data_bytes(instance::bytes(draft));

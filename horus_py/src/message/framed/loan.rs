@@ -1,4 +1,4 @@
-//! Loans of slots to messages, and the arrays through which the slots are written.
+//! Messages that lie in loaned slots, and the arrays through which these are written.
 
 use std::ptr::NonNull;
 
@@ -9,7 +9,7 @@ use crate::error::SendFailedError;
 use crate::message::framed::data::{data_mut, data_of};
 use crate::message::framed::memory::{Loan, Memory};
 
-/// Returns the publisher and the slot of a message that is on loan.
+/// Returns the publisher and the slot of a message on loan.
 pub(crate) fn loan_of<'py>(
     object: &Bound<'py, PyAny>,
 ) -> Option<(Bound<'py, PyAny>, NonNull<[u8]>)> {
@@ -20,10 +20,10 @@ pub(crate) fn loan_of<'py>(
     Some((publisher.bind(object.py()).clone(), lent.slot()))
 }
 
-/// The array through which a message on loan is written, if somebody has it, or anything made of
-/// it.
+/// Returns the array through which a message on loan is written, if that array or anything made of
+/// it still lives.
 #[inline]
-pub(crate) fn exported<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+pub(crate) fn live_view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let Memory::Loan(Loan { view: Some(view), .. }) = &data_of(object).memory else {
         return Ok(None);
     };
@@ -31,10 +31,10 @@ pub(crate) fn exported<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound
     Ok(Some(view).filter(|view| !view.is_none()))
 }
 
-/// Notes an array of the data, if it can write a message on loan. Returns the one to be used: there
-/// is only one at a time.
+/// Records an array of the data if the array can write a message on loan. Returns the array to use:
+/// a recorded one that still lives, otherwise the given one.
 #[inline]
-pub(super) fn track<'py>(
+pub(super) fn record_view<'py>(
     object: &Bound<'py, PyAny>,
     array: Bound<'py, PyAny>,
     is_writeable: bool,
@@ -43,9 +43,9 @@ pub(super) fn track<'py>(
         return Ok(array);
     }
     let reference = PyWeakrefReference::new(&array)?.into_any().unbind();
-    // WHY again: each of the objects made since then may have collected garbage, and that may have
-    // run anything.
-    if let Some(other) = exported(object)? {
+    // WHY checked again: making an object may have run the garbage collector, and that any Python
+    // code.
+    if let Some(other) = live_view(object)? {
         return Ok(other);
     }
     // SAFETY: nobody looks meanwhile.
@@ -59,8 +59,8 @@ pub(super) fn track<'py>(
     }
 }
 
-/// Ends the loan that `object` is, if it is one. Returns whose it was. Nothing can write it any
-/// more, except if [`exported`] said so.
+/// Ends the loan of `object`, and returns its publisher; `None` if it is not on loan. Afterwards
+/// the slot can only be written through an array that [`live_view`] returned before.
 pub(crate) fn end_loan<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     let py = object.py();
     // SAFETY: nobody looks meanwhile.

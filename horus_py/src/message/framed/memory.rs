@@ -1,4 +1,5 @@
-//! The memory of the data of a message: its own, a slot that a pin holds, or a slot on loan.
+//! The memory that holds a message's data: its own, a received slot that is pinned, or a slot on
+//! loan.
 
 use std::ffi::c_int;
 use std::ptr;
@@ -8,34 +9,34 @@ use horus_core::topic::{Lent, RawSample};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::call::guard_known;
+use crate::call::guard_attached;
 
-/// The owner of the memory of a message.
+/// The owner of the memory that holds a message's data.
 pub(crate) enum Memory {
     Own(#[expect(dead_code, reason = "kept alive")] Buffer),
-    /// Nobody writes it while this lives.
+    /// A received slot. No process writes it while the sample lives.
     Sample(#[expect(dead_code, reason = "holds the pin")] RawSample),
     Loan(Loan),
 }
 
-/// A slot on loan, or one that was.
+/// A slot that is or was on loan.
 pub(crate) struct Loan {
-    /// `None` once it was published, discarded, or its publisher closed.
+    /// The publisher; `None` once the slot was published or discarded, or the publisher was closed.
     pub(crate) publisher: Option<Py<PyAny>>,
     pub(crate) lent: Lent,
-    /// A weak reference to the array through which it is written. Whatever else can write it, as
-    /// a slice or a `memoryview`, keeps that array alive. Without numpy, to a
-    /// [`Hold`](super::hold::Hold).
+    /// A weak reference to the array through which the slot is written (without numpy, to a
+    /// [`LoanKeepalive`](super::keepalive::LoanKeepalive)). Everything else that can write the
+    /// slot, such as a slice or a `memoryview`, keeps that array alive.
     pub(crate) view: Option<Py<PyAny>>,
     /// Gives the slot back to the publisher.
     pub(crate) return_slot: fn(&Bound<'_, PyAny>) -> PyResult<()>,
 }
 
 impl Loan {
-    /// Ends the loan, if it has not ended, because its message is gone.
+    /// Ends the loan if it has not ended, when its message is destroyed.
     #[cold]
     pub(super) fn give_back(&mut self) {
-        let ended: c_int = guard_known(-1, |py| {
+        let ended: c_int = guard_attached(-1, |py| {
             drop(self.view.take());
             if let Some(publisher) = self.publisher.take() {
                 (self.return_slot)(publisher.bind(py))?;

@@ -1,12 +1,13 @@
-//! Messages that end in data, as images: a header, whose fields are attributes, and an array.
+//! Messages with trailing data, such as images: a header, whose fields are attributes, and an
+//! array.
 
 pub(crate) mod base;
 pub(crate) mod data;
 pub(crate) mod draft;
-pub(crate) mod hold;
+pub(crate) mod keepalive;
 pub(crate) mod loan;
 pub(crate) mod memory;
 pub(crate) mod view;
 
-pub(crate) use data::{borrowed, check, parts, received};
-pub(crate) use loan::{end_loan, exported};
+pub(crate) use data::{check_size, from_buffer, from_sample, parts};
+pub(crate) use loan::{end_loan, live_view};

@@ -7,30 +7,31 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 use crate::call::guard;
-use crate::message::framed::data::{check, data_of, layout, own, place};
-use crate::message::framed::loan::{exported, track};
+use crate::message::framed::data::{address, check_size, data_of, layout, with_own_data};
+use crate::message::framed::loan::{live_view, record_view};
 use crate::message::instance;
-use crate::numpy::{DIMENSIONS_MAX, Numpy, Place, numpy};
+use crate::numpy::{ArrayMemory, DIMENSIONS_MAX, Numpy, numpy};
 
-/// The data as a numpy array, in place.
+/// Returns the data as a numpy array, without a copy.
 #[inline]
-pub(crate) fn view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn array_view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
     let missing = || PyImportError::new_err("this needs numpy: pip install numpy");
-    // WHY first: without numpy, what is exported is no array.
+    // WHY first: without numpy, `live_view` returns an object that is no array.
     let numpy = numpy(py).ok_or_else(missing)?;
-    if let Some(view) = exported(object)? {
+    if let Some(view) = live_view(object)? {
         return Ok(view);
     }
-    let (array, is_writeable) = match structure(object, numpy)? {
+    let (array, is_writeable) = match structured_layout(object, numpy)? {
         Some((dtype, dimensions)) => {
             let (shape, strides): (Vec<_>, Vec<_>) = dimensions.into_iter().unzip();
-            // WHY only now: `structure` runs Python, which may publish a message on loan.
-            let (data, is_writeable) = place(object);
-            let place = Place { data, shape: &shape, strides: &strides, is_writeable };
-            // SAFETY: `structure` checked that they lie in the data, which the object keeps, and
-            // that the type is one of numpy's.
-            (unsafe { numpy.view_of(dtype, place, object)? }, is_writeable)
+            // WHY only now: `structured_layout` runs Python code, which may publish a message on
+            // loan.
+            let (data, is_writeable) = address(object);
+            let memory = ArrayMemory { data, shape: &shape, strides: &strides, is_writeable };
+            // SAFETY: `structured_layout` checked that the elements lie in the data, which the
+            // object keeps alive, and that the type is one of numpy's.
+            (unsafe { numpy.view_with_descr(dtype, memory, object)? }, is_writeable)
         }
         None => {
             let layout = layout(object)?;
@@ -42,21 +43,22 @@ pub(crate) fn view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny
                 *to = *from as isize;
             }
             let rank = layout.shape().len();
-            let (data, is_writeable) = place(object);
+            let (data, is_writeable) = address(object);
             let (shape, strides) = (&shape[..rank], &strides[..rank]);
-            let place = Place { data, shape, strides, is_writeable };
-            // SAFETY: `layout` checked that they lie in the data, which the object keeps.
-            (unsafe { numpy.view(layout.dtype(), place, object)? }, is_writeable)
+            let memory = ArrayMemory { data, shape, strides, is_writeable };
+            // SAFETY: `layout` checked that the elements lie in the data, which the object keeps
+            // alive.
+            (unsafe { numpy.view(layout.dtype(), memory, object)? }, is_writeable)
         }
     };
-    track(object, array, is_writeable)
+    record_view(object, array, is_writeable)
 }
 
 type Dimensions = Vec<(isize, isize)>;
 
-/// The type of elements that are more than numbers, and for each dimension how many and how far
-/// apart. All of them lie in the data.
-fn structure<'py>(
+/// Returns the numpy type of structured elements, and the count and stride in bytes of each
+/// dimension; `None` if the elements are plain numbers. All elements lie in the data.
+fn structured_layout<'py>(
     object: &Bound<'py, PyAny>,
     numpy: &Numpy,
 ) -> PyResult<Option<(Bound<'py, PyAny>, Dimensions)>> {
@@ -64,21 +66,20 @@ fn structure<'py>(
     if !matches!(kind.schema.name, "PointCloud" | "SchedulerStatus") {
         return Ok(None);
     }
-    check(object)?;
-    // WHY a copy: what is called is Python, during which others may change the header.
-    let header = own(py, kind, instance::bytes(object), 0)?;
+    check_size(object)?;
+    // WHY a copy: the call runs Python code, during which other threads may change the header.
+    let header = with_own_data(py, kind, instance::bytes(object), 0)?;
     let helper = py.import("horus._framed")?;
     let found: (Bound<'py, PyAny>, Dimensions) =
         helper.call_method1("structure", (header,))?.extract()?;
-    // WHY a check of the result: a debugger or tracer can change everything that is Python's, the
-    // copy too.
+    // WHY the result is checked: a debugger or tracer can change every Python object, the copy too.
     let (dtype, dimensions) = &found;
     let is_plain = dtype.is_instance(&numpy.module.bind(py).getattr("dtype")?)?
         && !dtype.getattr("hasobject")?.is_truthy()?
         && dimensions.len() <= DIMENSIONS_MAX;
     let itemsize = if is_plain { dtype.getattr("itemsize")?.extract()? } else { usize::MAX };
     let bytes = data_of(object).bytes;
-    match extent(itemsize, dimensions) {
+    match extent_bytes(itemsize, dimensions) {
         Some(extent) if extent <= bytes => Ok(Some(found)),
         _ => {
             let text = format!(
@@ -91,8 +92,9 @@ fn structure<'py>(
     }
 }
 
-/// Bytes from the first element to the end of the last one; `None` if there is no such array.
-fn extent(itemsize: usize, dimensions: &[(isize, isize)]) -> Option<usize> {
+/// Returns the number of bytes from the start of the first element to the end of the last one;
+/// `None` if it overflows or a count or stride is negative.
+fn extent_bytes(itemsize: usize, dimensions: &[(isize, isize)]) -> Option<usize> {
     let mut extent = itemsize;
     let mut is_empty = false;
     for (count, stride) in dimensions {
@@ -115,6 +117,6 @@ pub(super) unsafe extern "C" fn to_numpy(
         }
         // SAFETY: Python's descriptor checked that it is of the class.
         let this = unsafe { Bound::from_borrowed_ptr(py, this) };
-        Ok(view(&this)?.into_ptr())
+        Ok(array_view(&this)?.into_ptr())
     })
 }

@@ -1,0 +1,176 @@
+//! Caches the keys and layouts of dicts that were read before.
+
+use std::fmt;
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::msgpack::key::Key;
+use crate::msgpack::layout::Layout;
+use crate::msgpack::result::{UnpackError, UnpackResult, decode_text};
+
+/// Number of keys that the cache has slots for: a power of two.
+const KEY_SLOTS: usize = 512;
+/// Number of dict layouts that the cache has slots for: a power of two.
+const LAYOUT_SLOTS: usize = 16;
+/// Maximum number of pairs of a dict whose layout is cached.
+const PAIRS_MAX: usize = 128;
+
+/// A cache of the keys and layouts of dicts that were read. Messages repeat the same dicts, so a
+/// key that is in the cache need not be made, checked and hashed again, and a dict with the keys of
+/// the one before it is copied instead of grown key by key.
+///
+/// Takes at most about 400 KiB, whatever is received.
+#[derive(Default)]
+pub(crate) struct KeyCache {
+    /// Empty until the first key is read, then [`KEY_SLOTS`] long.
+    key_slots: Vec<Option<Key>>,
+    /// Empty until the first dict is read, then [`LAYOUT_SLOTS`] long.
+    layout_slots: Vec<LayoutSlot>,
+    /// Number of layouts made so far.
+    pub(crate) layouts_made: usize,
+}
+
+/// The cached layout of the dicts with the same number of pairs whose first keys begin alike, and
+/// the statistics that decide when a layout is made.
+struct LayoutSlot {
+    /// The signature of the keys of the last dict that was read without a layout.
+    signature: usize,
+    /// Number of dicts in a row with that signature.
+    alike: u32,
+    /// Number of dicts in a row after which a layout is made. WHY not always 2: where two kinds of
+    /// dicts alternate, a layout is made for nothing. The number doubles each time that this
+    /// happens.
+    required: u32,
+    layout: Option<Box<Layout>>,
+    /// True while a dict is being read with the layout, which is moved out of the slot meanwhile.
+    /// Dicts nested in it that share the slot are read without a layout.
+    is_taken: bool,
+}
+
+impl LayoutSlot {
+    const EMPTY: Self =
+        Self { signature: 0, alike: 0, required: REPEATS_MIN, layout: None, is_taken: false };
+
+    /// Makes the next layout later, because one did not fit the dicts that were received.
+    fn back_off(&mut self) {
+        self.required = (2 * self.required).min(REPEATS_MAX);
+    }
+}
+
+/// Number of dicts in a row with the same keys after which a layout is made: initially, and at
+/// most.
+const REPEATS_MIN: u32 = 2;
+const REPEATS_MAX: u32 = 1024;
+
+impl fmt::Debug for KeyCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeyCache({})", self.key_slots.iter().flatten().count())
+    }
+}
+
+impl KeyCache {
+    /// Returns the Python `str` of these UTF-8 bytes, from the cache if it is there.
+    #[inline]
+    pub(super) fn text<'py>(&mut self, py: Python<'py>, bytes: &[u8]) -> UnpackResult<'py> {
+        if self.key_slots.is_empty() {
+            self.key_slots.resize_with(KEY_SLOTS, || None);
+        }
+        let slot = &mut self.key_slots[weak_hash(bytes) % KEY_SLOTS];
+        if let Some(key) = slot.as_ref().filter(|key| key.matches(bytes)) {
+            return Ok(key.text().bind(py).clone());
+        }
+        let text = decode_text(py, bytes)?;
+        if let Some(key) = Key::new(bytes, &text) {
+            *slot = Some(key);
+        }
+        Ok(text)
+    }
+
+    /// Returns the index of the slot for the layout of a dict with this number of pairs, whose
+    /// encoding begins with `bytes`. The number of pairs and the first two bytes (the first key's
+    /// length and first letter) select it. `None` if no layout is ever cached for such a dict.
+    #[inline]
+    pub(super) fn layout_slot(&mut self, pairs: usize, bytes: &[u8]) -> Option<usize> {
+        if !(2..=PAIRS_MAX).contains(&pairs) {
+            return None;
+        }
+        if self.layout_slots.is_empty() {
+            self.layout_slots.resize_with(LAYOUT_SLOTS, || LayoutSlot::EMPTY);
+        }
+        let first = u16::from_le_bytes(*bytes.first_chunk()?);
+        Some((weak_hash(&[pairs as u8, first as u8, (first >> 8) as u8])) % LAYOUT_SLOTS)
+    }
+
+    /// Takes the layout out of a slot if it has this number of pairs. The caller has to return it
+    /// with [`Self::return_layout`].
+    #[inline]
+    pub(super) fn take_layout(&mut self, slot: usize, pairs: usize) -> Option<Box<Layout>> {
+        let known = &mut self.layout_slots[slot];
+        let layout = known.layout.take_if(|layout| layout.keys().len() == pairs)?;
+        known.is_taken = true;
+        Some(layout)
+    }
+
+    /// Puts back a layout that [`Self::take_layout`] returned, or drops it if it did not fit the
+    /// dict.
+    #[inline]
+    pub(super) fn return_layout(&mut self, slot: usize, layout: Box<Layout>, fitted: bool) {
+        let known = &mut self.layout_slots[slot];
+        known.is_taken = false;
+        if fitted {
+            known.layout = Some(layout);
+        } else {
+            known.alike = 0;
+            known.back_off();
+        }
+    }
+
+    /// Records that `dict` was read without a layout. Makes a layout of it if enough dicts before
+    /// it had the same keys.
+    pub(super) fn record_dict(
+        &mut self,
+        slot: usize,
+        signature: usize,
+        dict: &Bound<'_, PyDict>,
+        pairs: usize,
+    ) -> Result<(), UnpackError> {
+        let known = &mut self.layout_slots[slot];
+        if known.is_taken {
+            return Ok(());
+        }
+        if known.signature != signature {
+            (known.signature, known.alike) = (signature, 0);
+        }
+        known.alike = known.alike.saturating_add(1);
+        // WHY not `>=`: keys that no layout can be made of are not tried again for each dict.
+        if known.alike == known.required && dict.len() == pairs {
+            if known.layout.is_some() {
+                known.back_off();
+            }
+            known.layout = Layout::from_dict(dict)?.map(Box::new);
+            self.layouts_made += usize::from(known.layout.is_some());
+        }
+        Ok(())
+    }
+}
+
+/// Returns a hash that selects the slot of a key. WHY a weak one is enough: it is used nowhere
+/// else, and a collision costs time only. It mixes the first and the last bytes, in which keys
+/// nearly always differ.
+#[inline]
+fn weak_hash(bytes: &[u8]) -> usize {
+    let (first, last) = if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk())
+    {
+        (u64::from_le_bytes(*first), u64::from_le_bytes(*last))
+    } else if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        (u32::from_le_bytes(*first).into(), u32::from_le_bytes(*last).into())
+    } else {
+        let word = bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        (word, word)
+    };
+    let last = last.wrapping_add(bytes.len() as u64);
+    let product = u128::from(first ^ 0x9e37_79b9_7f4a_7c15)
+        .wrapping_mul(u128::from(last ^ 0xff51_afd7_ed55_8ccd));
+    ((product >> 64) as u64 ^ product as u64) as usize
+}

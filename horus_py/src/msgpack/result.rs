@@ -1,0 +1,41 @@
+//! The result of unpacking: a Python object, or the reason why there is none.
+
+use horus_core::value::DecodeError;
+use pyo3::exceptions::PyUnicodeDecodeError;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+/// The reason why a message was not unpacked.
+#[derive(Debug)]
+pub(crate) enum UnpackError {
+    /// The bytes are not the MessagePack of a value that Python can represent.
+    Malformed,
+    /// Python raised an exception, for example because memory is exhausted.
+    Python(PyErr),
+}
+
+impl From<DecodeError> for UnpackError {
+    fn from(_error: DecodeError) -> Self {
+        Self::Malformed
+    }
+}
+
+impl From<PyErr> for UnpackError {
+    fn from(error: PyErr) -> Self {
+        Self::Python(error)
+    }
+}
+
+pub(super) type UnpackResult<'py> = Result<Bound<'py, PyAny>, UnpackError>;
+
+/// Returns the Python `str` of UTF-8 bytes.
+#[inline]
+pub(super) fn decode_text<'py>(py: Python<'py>, bytes: &[u8]) -> UnpackResult<'py> {
+    match PyString::from_bytes(py, bytes) {
+        Ok(text) => Ok(text.into_any()),
+        Err(error) if error.is_instance_of::<PyUnicodeDecodeError>(py) => {
+            Err(UnpackError::Malformed)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
