@@ -1,11 +1,11 @@
-//! The state of threads in callbacks: their scheduler, and disabled cancellation.
+//! The per-thread state of callbacks: which scheduler called, and whether cancellation is disabled.
 
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::ptr::null_mut;
 
-/// The state of a thread.
-struct Here {
+/// The state of one thread.
+struct ThreadState {
     /// The scheduler whose callback the thread is in, or 0.
     scheduler: Cell<u64>,
     /// True while `pthread_cancel` is delayed until the thread has left the library.
@@ -13,8 +13,8 @@ struct Here {
 }
 
 thread_local! {
-    static HERE: Here =
-        const { Here { scheduler: Cell::new(0), is_uncancellable: Cell::new(false) } };
+    static THREAD_STATE: ThreadState =
+        const { ThreadState { scheduler: Cell::new(0), is_uncancellable: Cell::new(false) } };
 }
 
 unsafe extern "C" {
@@ -25,76 +25,79 @@ unsafe extern "C" {
 const CANCEL_DISABLE: c_int = 1;
 
 /// A guard that marks the calling thread as inside a callback of a scheduler.
-pub(crate) struct Inside {
-    before: u64,
-    // WHY kept: looking it up costs a call into a shared library. The guard stays on this thread.
-    here: *const Here,
+pub(crate) struct InCallback {
+    outer_scheduler: u64,
+    // WHY cached: each access to a thread local costs a call into a shared library. The guard stays
+    // on its thread.
+    state: *const ThreadState,
 }
 
-impl Inside {
+impl InCallback {
     #[inline(always)]
     pub(crate) fn enter(scheduler: u64) -> Self {
-        HERE.with(|here| {
-            if !here.is_uncancellable.get() {
-                Self::forbid_cancels(here);
+        THREAD_STATE.with(|state| {
+            if !state.is_uncancellable.get() {
+                Self::disable_cancellation(state);
             }
-            Self { before: here.scheduler.replace(scheduler), here }
+            Self { outer_scheduler: state.scheduler.replace(scheduler), state }
         })
     }
 
-    /// Disables cancellation permanently, for threads of the library.
+    /// Disables cancellation of this thread for good. Only threads of the library get here with
+    /// cancellation enabled.
     #[cold]
-    fn forbid_cancels(here: &Here) {
-        // SAFETY: the call changes only a flag of this thread, and a null pointer is allowed.
+    fn disable_cancellation(state: &ThreadState) {
+        // SAFETY: the call changes only a flag of this thread, and the second pointer may be null.
         unsafe { pthread_setcancelstate(CANCEL_DISABLE, null_mut()) };
-        here.is_uncancellable.set(true);
+        state.is_uncancellable.set(true);
     }
 }
 
-impl Drop for Inside {
+impl Drop for InCallback {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: `here` is a static of this thread, which still runs, and has no destructor.
-        unsafe { &*self.here }.scheduler.set(self.before);
+        // SAFETY: `state` is a static of this thread, which still runs, and has no destructor.
+        unsafe { &*self.state }.scheduler.set(self.outer_scheduler);
     }
 }
 
 /// Returns true if the calling thread is in a callback of this scheduler.
 #[inline(always)]
-pub(crate) fn is_inside(scheduler: u64) -> bool {
-    HERE.with(|here| here.scheduler.get() == scheduler)
+pub(crate) fn is_in_callback(scheduler: u64) -> bool {
+    THREAD_STATE.with(|state| state.scheduler.get() == scheduler)
 }
 
-/// A guard that delays a `pthread_cancel` of the calling thread until the call is over. WHY: a
-/// cancel would unwind through the frames of the scheduler, and could not be caught.
-pub(crate) struct Uncancelled {
+/// A guard that delays a `pthread_cancel` of the calling thread until the guard is dropped. WHY: a
+/// cancellation unwinds the stack, would pass through the frames of the scheduler, and could not be
+/// caught.
+pub(crate) struct DelayedCancel {
     before: Option<c_int>,
-    // WHY kept: as in `Inside`.
-    here: *const Here,
+    // WHY cached: as in `InCallback`.
+    state: *const ThreadState,
 }
 
-impl Uncancelled {
+impl DelayedCancel {
     #[inline]
     pub(crate) fn begin() -> Self {
-        HERE.with(|here| {
-            if here.is_uncancellable.replace(true) {
-                return Self { before: None, here };
+        THREAD_STATE.with(|state| {
+            if state.is_uncancellable.replace(true) {
+                return Self { before: None, state };
             }
             let mut before = 0;
             // SAFETY: the call changes only a flag of this thread, and `before` is valid for the
             // write.
             unsafe { pthread_setcancelstate(CANCEL_DISABLE, &raw mut before) };
-            Self { before: Some(before), here }
+            Self { before: Some(before), state }
         })
     }
 }
 
-impl Drop for Uncancelled {
+impl Drop for DelayedCancel {
     #[inline]
     fn drop(&mut self) {
         if let Some(before) = self.before {
-            // SAFETY: `here` is a static of this thread, which still runs, and has no destructor.
-            unsafe { &*self.here }.is_uncancellable.set(false);
+            // SAFETY: `state` is a static of this thread, which still runs, and has no destructor.
+            unsafe { &*self.state }.is_uncancellable.set(false);
             // SAFETY: the call changes only a flag of this thread, back to the state it had.
             unsafe { pthread_setcancelstate(before, null_mut()) };
         }

@@ -4,9 +4,9 @@ use std::ffi::{CString, c_char, c_void};
 
 use horus_core::message::NodeEvent;
 
-use crate::callback::Inside;
+use crate::callback::InCallback;
 
-/// `horus_event_t`.
+/// The C struct `horus_event_t`: see `scheduler.h`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the header documents each member")]
@@ -24,11 +24,11 @@ pub struct HorusEvent {
     pub line: *const c_char,
 }
 
-pub(crate) type OnEvent = unsafe extern "C" fn(*mut c_void, *const HorusEvent);
+pub(crate) type EventCallback = unsafe extern "C" fn(*mut c_void, *const HorusEvent);
 
 /// The C callback that receives events, and its argument.
 pub(crate) struct Listener {
-    tell: OnEvent,
+    callback: EventCallback,
     user: *mut c_void,
     scheduler: u64,
 }
@@ -37,15 +37,15 @@ pub(crate) struct Listener {
 unsafe impl Send for Listener {}
 
 impl Listener {
-    pub(crate) const fn new(tell: OnEvent, user: *mut c_void, scheduler: u64) -> Self {
-        Self { tell, user, scheduler }
+    pub(crate) const fn new(callback: EventCallback, user: *mut c_void, scheduler: u64) -> Self {
+        Self { callback, user, scheduler }
     }
 
-    pub(crate) fn hear(&self, event: &NodeEvent) {
+    pub(crate) fn report(&self, event: &NodeEvent) {
         let text = |text: &str| CString::new(text.replace('\0', "?")).unwrap_or_default();
         let node = text(event.node.as_str());
-        let (said, line) = (text(event.text.as_str()), text(&event.to_string()));
-        let given = HorusEvent {
+        let (event_text, line) = (text(event.text.as_str()), text(&event.to_string()));
+        let c_event = HorusEvent {
             struct_bytes: size_of::<HorusEvent>() as u32,
             process_id: event.process_id,
             kind: event.kind.into(),
@@ -55,12 +55,12 @@ impl Listener {
             tick: event.tick,
             value_ns: event.value_ns,
             node: node.as_ptr(),
-            text: said.as_ptr(),
+            text: event_text.as_ptr(),
             line: line.as_ptr(),
         };
-        let _inside = Inside::enter(self.scheduler);
+        let _in_callback = InCallback::enter(self.scheduler);
         // SAFETY: the header's contract: the callback accepts any event; the texts live during the
         // call.
-        unsafe { (self.tell)(self.user, &raw const given) };
+        unsafe { (self.callback)(self.user, &raw const c_event) };
     }
 }

@@ -1,38 +1,39 @@
-//! The boundary: stops panics, and checks the arguments that come from C.
+//! The boundary to C: stops panics, and checks the arguments.
 
 use std::any::Any;
 use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use crate::callback::Uncancelled;
+use crate::callback::DelayedCancel;
 use crate::handle::Guard;
 use crate::status::{Failure, HORUS_E_ARGUMENT, HORUS_E_HANDLE, HORUS_E_NULL, HORUS_E_PANIC};
 
-pub(crate) type Call = Result<i32, Failure>;
+pub(crate) type StatusResult = Result<i32, Failure>;
 
-/// The most bytes of a name or path that are read.
+/// Maximum length of a name or path, in bytes.
 pub(crate) const NAME_BYTES_MAX: usize = 4096;
-/// The most bytes of a schema text that are read.
+/// Maximum length of a schema text, in bytes.
 pub(crate) const TEXT_BYTES_MAX: usize = 64 * 1024;
 
-/// The longest wait between two checks whether the handle is being closed.
-const SLICE: Duration = Duration::from_millis(50);
+/// Maximum time between two checks whether another thread closes the handle.
+const CLOSE_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Runs a call; turns an error or a panic into a status. Delays a `pthread_cancel` until its end.
+/// Runs the body of a C function, and converts an error or a panic to a status. Delays a
+/// `pthread_cancel` until its end.
 #[inline(always)]
-pub(crate) fn guard(call: impl FnOnce() -> Call) -> i32 {
-    let _uncancelled = Uncancelled::begin();
-    guard_quick(call)
+pub(crate) fn guard(call: impl FnOnce() -> StatusResult) -> i32 {
+    let _delayed_cancel = DelayedCancel::begin();
+    guard_cancellable(call)
 }
 
-/// [`guard`] for calls that make no system call, or only on paths that disable cancellation
-/// themselves.
-/// WHY: disabling cancellation costs as much as some of these calls.
+/// Like [`guard`], but without a delay of `pthread_cancel`: for calls that make no system call, or
+/// disable cancellation themselves where they make one. WHY: disabling it costs as much as some of
+/// these calls.
 #[inline(always)]
-pub(crate) fn guard_quick(call: impl FnOnce() -> Call) -> i32 {
-    // WHY the number is made inside: a result of `catch_unwind` passes through memory, and a status
-    // that is stored as four bytes and loaded as more stalls for 6 ns.
+pub(crate) fn guard_cancellable(call: impl FnOnce() -> StatusResult) -> i32 {
+    // WHY converted to a status inside: a result of `catch_unwind` passes through memory, and a
+    // status that is stored as four bytes and loaded as more stalls for 6 ns.
     let call = || call().unwrap_or_else(Failure::report);
     // WHY unwind safe: the values are the core's, which stays consistent after a panic.
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(report_panic)
@@ -49,16 +50,16 @@ fn report_panic(panic: Box<dyn Any + Send>) -> i32 {
 }
 
 #[cold]
-pub(crate) fn null(name: &str) -> Failure {
+pub(crate) fn null_argument(name: &str) -> Failure {
     Failure::new(HORUS_E_NULL, format!("{name} is null"))
 }
 
 #[cold]
-pub(crate) fn wrong(text: impl Into<String>) -> Failure {
+pub(crate) fn invalid_argument(text: impl Into<String>) -> Failure {
     Failure::new(HORUS_E_ARGUMENT, text)
 }
 
-/// A pointer for a result, which is not null.
+/// A pointer that a result is written to. It is not null.
 #[derive(Debug)]
 pub(crate) struct Out<T>(*mut T);
 
@@ -66,28 +67,28 @@ impl<T> Out<T> {
     /// Checks that the pointer is not null.
     #[inline(always)]
     pub(crate) fn new(place: *mut T, name: &str) -> Result<Self, Failure> {
-        if place.is_null() { Err(null(name)) } else { Ok(Self(place)) }
+        if place.is_null() { Err(null_argument(name)) } else { Ok(Self(place)) }
     }
 
-    /// Stores the result, at any alignment.
+    /// Writes the result. The pointer may have any alignment.
     ///
     /// # Safety
     ///
     /// The pointer given to [`Self::new`] is valid for writes.
     #[inline(always)]
-    pub(crate) unsafe fn set(&self, value: T) {
+    pub(crate) unsafe fn write(&self, value: T) {
         // SAFETY: the caller's contract: the pointer is valid for writes; no alignment is needed.
         unsafe { self.0.write_unaligned(value) };
     }
 }
 
-/// Stores an optional result, unless the pointer is null.
+/// Writes a result that the caller may ignore: does nothing if the pointer is null.
 ///
 /// # Safety
 ///
 /// `place` is null or valid for writes.
 #[inline(always)]
-pub(crate) unsafe fn set_if_wanted<T>(place: *mut T, value: T) {
+pub(crate) unsafe fn write_if_not_null<T>(place: *mut T, value: T) {
     if !place.is_null() {
         // SAFETY: the caller's contract: `place` is valid for writes if not null; no alignment is
         // needed.
@@ -95,20 +96,22 @@ pub(crate) unsafe fn set_if_wanted<T>(place: *mut T, value: T) {
     }
 }
 
-/// A struct whose first member holds the number of bytes that the caller knows.
+/// A C struct that begins with its size as its caller was compiled: newer versions of the library
+/// may add members at the end.
 ///
 /// # Safety
 ///
 /// All bytes zero is a valid value, and the first member is a `u32`.
-pub(crate) unsafe trait Sized32: Copy {
+pub(crate) unsafe trait SizedStruct: Copy {
     /// Size of the first version of the struct, in bytes.
     const BYTES_MIN: usize;
 
-    /// Reads the bytes that the caller knows; the rest is zero. Returns `None` if `from` is null.
+    /// Reads the members that the caller knows; the others are 0. Returns `None` if `from` is null.
     ///
     /// # Safety
     ///
-    /// `from` is null, or readable for 4 bytes and for as many bytes as its first member says.
+    /// `from` is null, or readable for 4 bytes and for the number of bytes that its first member
+    /// says.
     unsafe fn read(from: *const Self, name: &str) -> Result<Option<Self>, Failure> {
         if from.is_null() {
             return Ok(None);
@@ -124,14 +127,14 @@ pub(crate) unsafe trait Sized32: Copy {
         Ok(Some(known))
     }
 
-    /// Writes as much of `value` as the caller knows, except the first member.
+    /// Writes those members of `value` that the caller knows, except the first one.
     ///
     /// # Safety
     ///
     /// `to` is null, or readable and writable as in [`Self::read`].
     unsafe fn write(value: &Self, to: *mut Self, name: &str) -> Result<(), Failure> {
         if to.is_null() {
-            return Err(null(name));
+            return Err(null_argument(name));
         }
         // SAFETY: the caller's contract: `to` is readable for 4 bytes.
         let bytes = unsafe { struct_bytes::<Self>(to, name) }?.min(size_of::<Self>());
@@ -147,38 +150,40 @@ pub(crate) unsafe trait Sized32: Copy {
 
 /// # Safety
 ///
-/// The first member of `at` is readable.
-unsafe fn struct_bytes<T: Sized32>(at: *const T, name: &str) -> Result<usize, Failure> {
+/// `at` is readable for 4 bytes.
+unsafe fn struct_bytes<T: SizedStruct>(at: *const T, name: &str) -> Result<usize, Failure> {
     // SAFETY: the caller's contract: the first member is readable; no alignment is needed.
     let bytes = unsafe { at.cast::<u32>().read_unaligned() } as usize;
     if (T::BYTES_MIN..=4096).contains(&bytes) {
         return Ok(bytes);
     }
     let (found, least) = (bytes, T::BYTES_MIN);
-    Err(wrong(format!("{name}->struct_bytes is {found}: set it to sizeof *{name} ({least})")))
+    Err(invalid_argument(format!(
+        "{name}->struct_bytes is {found}: set it to sizeof *{name} ({least})"
+    )))
 }
 
 /// Reads a text that must not be null.
 ///
 /// # Safety
 ///
-/// `text` is null or readable up to its first 0 or for `max + 1` bytes, for as long as the text is
+/// `text` is null, or readable up to its first 0 or for `max + 1` bytes, for as long as the text is
 /// used.
-pub(crate) unsafe fn text<'a>(
+pub(crate) unsafe fn required_text<'a>(
     text: *const c_char,
     name: &str,
     max: usize,
 ) -> Result<&'a str, Failure> {
     // SAFETY: the caller's contract is the same.
-    unsafe { text_if_any(text, name, max) }?.ok_or_else(|| null(name))
+    unsafe { optional_text(text, name, max) }?.ok_or_else(|| null_argument(name))
 }
 
 /// Reads a text that may be null.
 ///
 /// # Safety
 ///
-/// As [`text`].
-pub(crate) unsafe fn text_if_any<'a>(
+/// As for [`required_text`].
+pub(crate) unsafe fn optional_text<'a>(
     text: *const c_char,
     name: &str,
     max: usize,
@@ -192,39 +197,46 @@ pub(crate) unsafe fn text_if_any<'a>(
     while unsafe { text.wrapping_add(bytes).read() } != 0 {
         bytes += 1;
         if bytes > max {
-            return Err(wrong(format!("{name} is too long: at most {max} bytes")));
+            return Err(invalid_argument(format!("{name} is too long: at most {max} bytes")));
         }
     }
     // SAFETY: the loop found the 0 at its end, and the caller keeps the text during the call.
     let text = unsafe { CStr::from_ptr(text) };
-    let text = text.to_str().map_err(|error| wrong(format!("{name} is not UTF-8: {error}")))?;
+    let text =
+        text.to_str().map_err(|error| invalid_argument(format!("{name} is not UTF-8: {error}")))?;
     Ok(Some(text))
 }
 
-/// Returns a slice of the bytes to read.
+/// Returns the caller's input buffer as a slice.
 ///
 /// # Safety
 ///
 /// `data` is null or readable for `bytes` bytes for as long as the slice is used.
 #[inline(always)]
-pub(crate) unsafe fn input<'a>(data: *const c_void, bytes: usize) -> Result<&'a [u8], Failure> {
+pub(crate) unsafe fn input_slice<'a>(
+    data: *const c_void,
+    bytes: usize,
+) -> Result<&'a [u8], Failure> {
     if data.is_null() || bytes > isize::MAX as usize {
-        return if bytes == 0 { Ok(&[]) } else { Err(no_memory("data", data, bytes)) };
+        return if bytes == 0 { Ok(&[]) } else { Err(invalid_buffer("data", data, bytes)) };
     }
     // SAFETY: the caller's contract: `data` is readable for `bytes` bytes, and is not null here.
     Ok(unsafe { std::slice::from_raw_parts(data.cast(), bytes) })
 }
 
-/// Returns a slice of the bytes to write.
+/// Returns the caller's output buffer as a slice.
 ///
 /// # Safety
 ///
 /// `data` is null or writable for `bytes` bytes for as long as the slice is used, and nothing else
 /// accesses them meanwhile.
 #[inline(always)]
-pub(crate) unsafe fn output<'a>(data: *mut c_void, bytes: usize) -> Result<&'a mut [u8], Failure> {
+pub(crate) unsafe fn output_slice<'a>(
+    data: *mut c_void,
+    bytes: usize,
+) -> Result<&'a mut [u8], Failure> {
     if data.is_null() || bytes > isize::MAX as usize {
-        return if bytes == 0 { Ok(&mut []) } else { Err(no_memory("out", data, bytes)) };
+        return if bytes == 0 { Ok(&mut []) } else { Err(invalid_buffer("out", data, bytes)) };
     }
     // SAFETY: the caller's contract: `data` is writable for `bytes` bytes, exclusively. Bytes that
     // C never set are accepted as values.
@@ -232,27 +244,29 @@ pub(crate) unsafe fn output<'a>(data: *mut c_void, bytes: usize) -> Result<&'a m
 }
 
 #[cold]
-fn no_memory(name: &str, data: *const c_void, bytes: usize) -> Failure {
+fn invalid_buffer(name: &str, data: *const c_void, bytes: usize) -> Failure {
     if data.is_null() {
-        null(name)
+        null_argument(name)
     } else {
-        wrong(format!("{name} is too long: {bytes} bytes are more than an object can have"))
+        invalid_argument(format!(
+            "{name} is too long: {bytes} bytes are more than an object can have"
+        ))
     }
 }
 
-/// Repeats an attempt in slices until it returns a status other than `over`, the timeout ends, or
-/// another thread closes the handle. A negative timeout never ends.
+/// Repeats `attempt` with short timeouts until it returns a status other than `over`, the whole
+/// timeout ends, or another thread closes the handle. A negative timeout never ends.
 pub(crate) fn wait_in_slices<T: Send>(
     timeout_ns: i64,
     over: i32,
     value: &mut Guard<'_, T>,
-    mut attempt: impl FnMut(&mut T, Duration) -> Call,
-) -> Call {
+    mut attempt: impl FnMut(&mut T, Duration) -> StatusResult,
+) -> StatusResult {
     let timeout = u64::try_from(timeout_ns).ok().map(Duration::from_nanos);
     let began = Instant::now();
     loop {
         let left = timeout.map(|timeout| timeout.saturating_sub(began.elapsed()));
-        let slice = left.map_or(SLICE, |left| left.min(SLICE));
+        let slice = left.map_or(CLOSE_CHECK_INTERVAL, |left| left.min(CLOSE_CHECK_INTERVAL));
         let status = attempt(value, slice)?;
         if status != over || left.is_some_and(|left| left <= slice) {
             return Ok(status);
@@ -294,13 +308,13 @@ mod tests {
         assert!(said().contains("plain"));
         assert_eq!(guard(|| std::panic::panic_any(Bomb)), HORUS_E_PANIC);
         assert!(said().contains("no text"));
-        assert_eq!(guard(|| Err(wrong("nul \0 and end"))), HORUS_E_ARGUMENT);
+        assert_eq!(guard(|| Err(invalid_argument("nul \0 and end"))), HORUS_E_ARGUMENT);
         assert_eq!(said(), "nul ? and end");
     }
 
     #[test]
     fn a_long_text_is_cut_between_characters() {
-        assert_eq!(guard(|| Err(wrong("ä".repeat(2000)))), HORUS_E_ARGUMENT);
+        assert_eq!(guard(|| Err(invalid_argument("ä".repeat(2000)))), HORUS_E_ARGUMENT);
         assert_eq!(said(), "ä".repeat(511));
     }
 }

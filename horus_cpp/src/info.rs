@@ -1,8 +1,8 @@
 //! Information about an endpoint and its topic.
 
-use crate::ffi::Sized32;
+use crate::ffi::SizedStruct;
 
-/// `horus_topic_info_t`.
+/// The C struct `horus_topic_info_t`: see `horus.h`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 #[allow(missing_docs, reason = "the header documents each member")]
@@ -16,11 +16,11 @@ pub struct HorusTopicInfo {
 }
 
 // SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
-unsafe impl Sized32 for HorusTopicInfo {
+unsafe impl SizedStruct for HorusTopicInfo {
     const BYTES_MIN: usize = 32;
 }
 
-/// `horus_stats_t`.
+/// The C struct `horus_stats_t`: see `horus.h`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 #[allow(missing_docs, reason = "the header documents each member")]
@@ -37,6 +37,6 @@ pub struct HorusStats {
 }
 
 // SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
-unsafe impl Sized32 for HorusStats {
+unsafe impl SizedStruct for HorusStats {
     const BYTES_MIN: usize = 64;
 }

@@ -5,10 +5,12 @@ use std::ffi::c_char;
 use horus_core::introspect::{Inspector, LaneCounters, Participant, ReaderCounters, topics};
 use horus_core::topic::Reliability;
 
-use crate::ffi::{self, Call, NAME_BYTES_MAX, Sized32, guard, output, set_if_wanted};
-use crate::namespace::{HorusNamespace, namespace_of};
+use crate::ffi::{
+    self, NAME_BYTES_MAX, SizedStruct, StatusResult, guard, output_slice, write_if_not_null,
+};
+use crate::namespace::{HorusNamespace, resolve_namespace};
 use crate::qos::{HORUS_BEST_EFFORT, HORUS_RELIABLE};
-use crate::report::copy;
+use crate::report::copy_text;
 use crate::status::{Failure, HORUS_EMPTY, HORUS_OK, HORUS_TRUNCATED};
 
 /// Size of the buffer for a message's name, with the 0 at its end.
@@ -16,7 +18,7 @@ const TYPE_BYTES: usize = 128;
 /// Size of the buffer for a process's name, with the 0 at its end.
 const PROCESS_BYTES: usize = 64;
 
-/// `horus_topic_counters_t`.
+/// The C struct `horus_topic_counters_t`: see `horus.h`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the header documents each member")]
@@ -31,11 +33,11 @@ pub struct HorusTopicCounters {
 }
 
 // SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
-unsafe impl Sized32 for HorusTopicCounters {
+unsafe impl SizedStruct for HorusTopicCounters {
     const BYTES_MIN: usize = 160;
 }
 
-/// `horus_lane_counters_t`.
+/// The C struct `horus_lane_counters_t`: see `horus.h`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the header documents each member")]
@@ -52,11 +54,11 @@ pub struct HorusLaneCounters {
 }
 
 // SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
-unsafe impl Sized32 for HorusLaneCounters {
+unsafe impl SizedStruct for HorusLaneCounters {
     const BYTES_MIN: usize = 112;
 }
 
-/// `horus_reader_counters_t`.
+/// The C struct `horus_reader_counters_t`: see `horus.h`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the header documents each member")]
@@ -72,23 +74,23 @@ pub struct HorusReaderCounters {
 }
 
 // SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
-unsafe impl Sized32 for HorusReaderCounters {
+unsafe impl SizedStruct for HorusReaderCounters {
     const BYTES_MIN: usize = 104;
 }
 
-/// Returns the id and the name of a process; zeros if they are not known.
-fn process(participant: Option<&Participant>) -> (u32, [c_char; PROCESS_BYTES]) {
+/// Returns the process id and name of a participant; zeros if they are not known.
+fn process_of(participant: Option<&Participant>) -> (u32, [c_char; PROCESS_BYTES]) {
     let mut name = [0; PROCESS_BYTES];
     let Some(process) = participant.and_then(|participant| participant.process.as_ref()) else {
         return (0, name);
     };
-    copy(&process.name, &mut name);
+    copy_text(&process.name, &mut name);
     (process.pid, name)
 }
 
 impl HorusLaneCounters {
-    fn of(found: &LaneCounters) -> Self {
-        let (process_id, process_name) = process(found.publisher.as_ref());
+    fn new(found: &LaneCounters) -> Self {
+        let (process_id, process_name) = process_of(found.publisher.as_ref());
         let LaneCounters { lane, sent, refused, skips, aborted, .. } = *found;
         let is_alive = found.publisher.is_some().into();
         let struct_bytes = 0;
@@ -107,8 +109,8 @@ impl HorusLaneCounters {
 }
 
 impl HorusReaderCounters {
-    fn of(found: &ReaderCounters) -> Self {
-        let (process_id, process_name) = process(Some(&found.subscriber));
+    fn new(found: &ReaderCounters) -> Self {
+        let (process_id, process_name) = process_of(Some(&found.subscriber));
         let ReaderCounters { received, lost, skipped, borrowed, asleep, .. } = *found;
         let (struct_bytes, is_asleep) = (0, asleep.into());
         Self {
@@ -126,28 +128,34 @@ impl HorusReaderCounters {
 
 /// # Safety
 ///
-/// `topic` is null or a terminated text, and no other thread is in a call with the namespace.
-unsafe fn inspector(
+/// `topic` is null or a text that ends in 0, and no other thread is in a call with the namespace.
+unsafe fn open_inspector(
     name_space: HorusNamespace,
     topic: *const c_char,
 ) -> Result<Inspector, Failure> {
     // SAFETY: the caller's contract: `topic` is null or a terminated text.
-    let topic = unsafe { ffi::text(topic, "topic", NAME_BYTES_MAX) }?;
+    let topic = unsafe { ffi::required_text(topic, "topic", NAME_BYTES_MAX) }?;
     // SAFETY: the caller's contract: no other thread is in a call with the namespace.
-    let namespace = unsafe { namespace_of(name_space) }?;
+    let namespace = unsafe { resolve_namespace(name_space) }?;
     Ok(Inspector::open_in(&namespace, topic)?)
 }
 
-/// Stores a text with a 0 at its end, truncated to the buffer, and the length of the whole.
+/// Writes a text with a 0 at its end, truncated to the buffer, and writes the length of the whole
+/// text to `out_bytes`.
 ///
 /// # Safety
 ///
 /// `out` is null or writable for `room` bytes; `out_bytes` is null or valid for writes.
-unsafe fn store(text: &str, out: *mut c_char, room: usize, out_bytes: *mut usize) -> Call {
+unsafe fn write_text(
+    text: &str,
+    out: *mut c_char,
+    room: usize,
+    out_bytes: *mut usize,
+) -> StatusResult {
     // SAFETY: the caller's contract: `out` is null or writable for `room` bytes.
-    let out = unsafe { output(out.cast(), room) }?;
+    let out = unsafe { output_slice(out.cast(), room) }?;
     // SAFETY: the caller's contract: `out_bytes` is null or valid for writes.
-    unsafe { set_if_wanted(out_bytes, text.len()) };
+    unsafe { write_if_not_null(out_bytes, text.len()) };
     let mut end = text.len().min(out.len().saturating_sub(1));
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -159,11 +167,11 @@ unsafe fn store(text: &str, out: *mut c_char, room: usize, out_bytes: *mut usize
     Ok(if text.len() < room { HORUS_OK } else { HORUS_TRUNCATED })
 }
 
-/// `horus_topics`.
+/// The C function `horus_topics`: see `horus.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_topics(
     name_space: HorusNamespace,
@@ -173,22 +181,22 @@ pub unsafe extern "C" fn horus_topics(
 ) -> i32 {
     guard(|| {
         if out.is_null() && room > 0 {
-            return Err(ffi::null("out"));
+            return Err(ffi::null_argument("out"));
         }
         // SAFETY: the caller's contract: no other thread is in a call with the namespace.
-        let namespace = unsafe { namespace_of(name_space) }?;
+        let namespace = unsafe { resolve_namespace(name_space) }?;
         let lines: String = topics(&namespace)?.into_iter().map(|name| name + "\n").collect();
         // SAFETY: the caller's contract: `out` is null or writable for `room` bytes, and
         // `out_bytes` null or valid for writes.
-        unsafe { store(&lines, out, room, out_bytes) }
+        unsafe { write_text(&lines, out, room, out_bytes) }
     })
 }
 
-/// `horus_topic_schema`.
+/// The C function `horus_topic_schema`: see `horus.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_topic_schema(
     name_space: HorusNamespace,
@@ -199,22 +207,22 @@ pub unsafe extern "C" fn horus_topic_schema(
 ) -> i32 {
     guard(|| {
         if out.is_null() && room > 0 {
-            return Err(ffi::null("out"));
+            return Err(ffi::null_argument("out"));
         }
         // SAFETY: the caller's contract: `topic` is null or a terminated text; no other call uses
         // the namespace.
-        let inspector = unsafe { inspector(name_space, topic) }?;
+        let inspector = unsafe { open_inspector(name_space, topic) }?;
         // SAFETY: the caller's contract: `out` is null or writable for `room` bytes, and
         // `out_bytes` null or valid for writes.
-        unsafe { store(inspector.schema(), out, room, out_bytes) }
+        unsafe { write_text(inspector.schema(), out, room, out_bytes) }
     })
 }
 
-/// `horus_topic_inspect`.
+/// The C function `horus_topic_inspect`: see `horus.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_topic_inspect(
     name_space: HorusNamespace,
@@ -223,11 +231,11 @@ pub unsafe extern "C" fn horus_topic_inspect(
 ) -> i32 {
     guard(|| {
         if out.is_null() {
-            return Err(ffi::null("out"));
+            return Err(ffi::null_argument("out"));
         }
         // SAFETY: the caller's contract: `topic` is null or a terminated text; no other call uses
         // the namespace.
-        let inspector = unsafe { inspector(name_space, topic) }?;
+        let inspector = unsafe { open_inspector(name_space, topic) }?;
         let mut found = HorusTopicCounters {
             struct_bytes: 0,
             reliability: match inspector.reliability() {
@@ -240,18 +248,18 @@ pub unsafe extern "C" fn horus_topic_inspect(
             subscribers: inspector.subscribers().len() as u32,
             message_type: [0; TYPE_BYTES],
         };
-        copy(inspector.message_type(), &mut found.message_type);
+        copy_text(inspector.message_type(), &mut found.message_type);
         // SAFETY: the caller's contract: `out` is null or writable for its `struct_bytes`.
-        unsafe { Sized32::write(&found, out, "out") }?;
+        unsafe { SizedStruct::write(&found, out, "out") }?;
         Ok(HORUS_OK)
     })
 }
 
-/// `horus_topic_lane_counters`.
+/// The C function `horus_topic_lane_counters`: see `horus.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_topic_lane_counters(
     name_space: HorusNamespace,
@@ -261,23 +269,23 @@ pub unsafe extern "C" fn horus_topic_lane_counters(
 ) -> i32 {
     guard(|| {
         if out.is_null() {
-            return Err(ffi::null("out"));
+            return Err(ffi::null_argument("out"));
         }
         // SAFETY: the caller's contract: `topic` is null or a terminated text; no other call uses
         // the namespace.
-        let lanes = unsafe { inspector(name_space, topic) }?.publishers();
+        let lanes = unsafe { open_inspector(name_space, topic) }?.publishers();
         let Some(found) = lanes.get(index) else { return Ok(HORUS_EMPTY) };
         // SAFETY: the caller's contract: `out` is null or writable for its `struct_bytes`.
-        unsafe { Sized32::write(&HorusLaneCounters::of(found), out, "out") }?;
+        unsafe { SizedStruct::write(&HorusLaneCounters::new(found), out, "out") }?;
         Ok(HORUS_OK)
     })
 }
 
-/// `horus_topic_reader_counters`.
+/// The C function `horus_topic_reader_counters`: see `horus.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_topic_reader_counters(
     name_space: HorusNamespace,
@@ -287,14 +295,14 @@ pub unsafe extern "C" fn horus_topic_reader_counters(
 ) -> i32 {
     guard(|| {
         if out.is_null() {
-            return Err(ffi::null("out"));
+            return Err(ffi::null_argument("out"));
         }
         // SAFETY: the caller's contract: `topic` is null or a terminated text; no other call uses
         // the namespace.
-        let readers = unsafe { inspector(name_space, topic) }?.subscribers();
+        let readers = unsafe { open_inspector(name_space, topic) }?.subscribers();
         let Some(found) = readers.get(index) else { return Ok(HORUS_EMPTY) };
         // SAFETY: the caller's contract: `out` is null or writable for its `struct_bytes`.
-        unsafe { Sized32::write(&HorusReaderCounters::of(found), out, "out") }?;
+        unsafe { SizedStruct::write(&HorusReaderCounters::new(found), out, "out") }?;
         Ok(HORUS_OK)
     })
 }

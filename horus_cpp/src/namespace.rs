@@ -1,30 +1,31 @@
-//! Namespaces, as C sees them.
+//! The C functions for namespaces.
 
 use std::ffi::c_char;
 use std::sync::Arc;
 
 use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName, remove_topic, sweep};
 
-use crate::ffi::{self, NAME_BYTES_MAX, Out, guard, set_if_wanted};
+use crate::ffi::{self, NAME_BYTES_MAX, Out, guard, write_if_not_null};
 use crate::handle::Slab;
 use crate::status::{Failure, HORUS_E_BUSY, HORUS_E_NAME, HORUS_OK};
 
-/// `horus_namespace_t`.
+/// The C struct `horus_namespace_t`: see `horus.h`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct HorusNamespace {
-    /// The handle.
+    /// The handle; 0 for the namespace that the environment selects.
     pub id: u64,
 }
 
 static NAMESPACES: Slab<Arc<Namespace>> = Slab::new(1);
 
-/// Returns the namespace of a handle, or that of the environment if the handle is 0.
+/// Returns the namespace of a handle. For the handle 0, returns the namespace that the environment
+/// selects.
 ///
 /// # Safety
 ///
 /// No other thread is in a call with the handle.
-pub(crate) unsafe fn namespace_of(handle: HorusNamespace) -> Result<Arc<Namespace>, Failure> {
+pub(crate) unsafe fn resolve_namespace(handle: HorusNamespace) -> Result<Arc<Namespace>, Failure> {
     if handle.id == 0 {
         return Ok(Namespace::current()?);
     }
@@ -33,11 +34,11 @@ pub(crate) unsafe fn namespace_of(handle: HorusNamespace) -> Result<Arc<Namespac
     Ok(Arc::clone(&namespace))
 }
 
-/// `horus_namespace_open`.
+/// The C function `horus_namespace_open`: see `horus.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_namespace_open(
     directory: *const c_char,
@@ -47,9 +48,9 @@ pub unsafe extern "C" fn horus_namespace_open(
     guard(|| {
         let out = Out::new(out, "out")?;
         // SAFETY: the caller's contract: `directory` is null or a terminated text.
-        let directory = unsafe { ffi::text_if_any(directory, "directory", NAME_BYTES_MAX) }?;
+        let directory = unsafe { ffi::optional_text(directory, "directory", NAME_BYTES_MAX) }?;
         // SAFETY: the caller's contract: `name` is null or a terminated text.
-        let name = unsafe { ffi::text_if_any(name, "name", NAME_BYTES_MAX) }?;
+        let name = unsafe { ffi::optional_text(name, "name", NAME_BYTES_MAX) }?;
         let no_name =
             |error: horus_core::namespace::NameError| Failure::new(HORUS_E_NAME, error.to_string());
         let name = name.map(NamespaceName::new).transpose().map_err(no_name)?;
@@ -63,12 +64,12 @@ pub unsafe extern "C" fn horus_namespace_open(
         };
         let id = NAMESPACES.open(Namespace::open(&config)?)?;
         // SAFETY: the caller's contract: `out` is valid for writes.
-        unsafe { out.set(HorusNamespace { id }) };
+        unsafe { out.write(HorusNamespace { id }) };
         Ok(HORUS_OK)
     })
 }
 
-/// `horus_namespace_close`.
+/// The C function `horus_namespace_close`: see `horus.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_namespace_close(name_space: HorusNamespace) -> i32 {
     guard(|| {
@@ -77,7 +78,7 @@ pub extern "C" fn horus_namespace_close(name_space: HorusNamespace) -> i32 {
     })
 }
 
-/// `horus_namespace_remove`.
+/// The C function `horus_namespace_remove`: see `horus.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_namespace_remove(name_space: HorusNamespace) -> i32 {
     guard(|| {
@@ -86,11 +87,11 @@ pub extern "C" fn horus_namespace_remove(name_space: HorusNamespace) -> i32 {
     })
 }
 
-/// `horus_namespace_sweep`.
+/// The C function `horus_namespace_sweep`: see `horus.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_namespace_sweep(
     name_space: HorusNamespace,
@@ -98,19 +99,19 @@ pub unsafe extern "C" fn horus_namespace_sweep(
 ) -> i32 {
     guard(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the namespace.
-        let namespace = unsafe { namespace_of(name_space) }?;
+        let namespace = unsafe { resolve_namespace(name_space) }?;
         let report = sweep(&namespace)?;
         // SAFETY: the caller's contract: `out_removed` is null or valid for writes.
-        unsafe { set_if_wanted(out_removed, report.removed.len()) };
+        unsafe { write_if_not_null(out_removed, report.removed.len()) };
         Ok(HORUS_OK)
     })
 }
 
-/// `horus_topic_remove`.
+/// The C function `horus_topic_remove`: see `horus.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_topic_remove(
     name_space: HorusNamespace,
@@ -118,9 +119,9 @@ pub unsafe extern "C" fn horus_topic_remove(
 ) -> i32 {
     guard(|| {
         // SAFETY: the caller's contract: `topic` is null or a terminated text.
-        let topic = unsafe { ffi::text(topic, "topic", NAME_BYTES_MAX) }?;
+        let topic = unsafe { ffi::required_text(topic, "topic", NAME_BYTES_MAX) }?;
         // SAFETY: the caller's contract: no other thread is in a call with the namespace.
-        let namespace = unsafe { namespace_of(name_space) }?;
+        let namespace = unsafe { resolve_namespace(name_space) }?;
         if remove_topic(&namespace, topic)? {
             return Ok(HORUS_OK);
         }

@@ -10,20 +10,20 @@ use horus_core::scheduler::{
     Context, FailurePolicy, Miss, Node, NodeBuilder, NodeError, NodeResult, Rate,
 };
 
-use crate::callback::Inside;
+use crate::callback::InCallback;
 use crate::context::HorusContext;
-use crate::ffi::{self, NAME_BYTES_MAX, Sized32, wrong};
+use crate::ffi::{self, NAME_BYTES_MAX, SizedStruct, invalid_argument};
 use crate::status::{Failure, HORUS_E_NULL};
 use crate::subscriber::{HorusSubscriber, SUBSCRIBERS};
 use crate::{HORUS_NO, HORUS_UNSET, HORUS_YES};
 
-/// The miss is counted and reported.
+/// A missed deadline is only counted and reported.
 pub const HORUS_MISS_WARN: i32 = 1;
-/// The next tick is skipped.
+/// After a missed deadline, the next tick is skipped.
 pub const HORUS_MISS_SKIP: i32 = 2;
-/// The node enters its safe state.
+/// After a missed deadline, the node enters its safe state.
 pub const HORUS_MISS_SAFE_MODE: i32 = 3;
-/// Repeated misses escalate in steps, up to the end of the run.
+/// Repeated misses of deadlines escalate in steps, up to the end of the run.
 pub const HORUS_MISS_GRADUATED: i32 = 4;
 /// The scheduler stops.
 pub const HORUS_MISS_STOP: i32 = 5;
@@ -32,20 +32,20 @@ pub const HORUS_MISS_STOP: i32 = 5;
 pub const HORUS_FAILURE_FATAL: i32 = 1;
 /// The node is shut down and initialised again.
 pub const HORUS_FAILURE_RESTART: i32 = 2;
-/// The tick is lost; after too many failures the node backs off.
+/// The failed tick is skipped; after too many failures in a row, the node backs off.
 pub const HORUS_FAILURE_SKIP: i32 = 3;
-/// The failure is counted and reported.
+/// A failure is only counted and reported.
 pub const HORUS_FAILURE_IGNORE: i32 = 4;
 
-/// The most topics and wake subscribers of one node.
-const LIST_MAX: usize = 128;
+/// Maximum number of topics, and of wake subscribers, of one node.
+const LIST_LENGTH_MAX: usize = 128;
 
-type WithContext = unsafe extern "C" fn(*mut c_void, *mut HorusContext) -> i32;
-type Asked = unsafe extern "C" fn(*mut c_void) -> i32;
-type Doing = unsafe extern "C" fn(*mut c_void);
-type Told = unsafe extern "C" fn(*mut c_void, *const c_char);
+type ContextCallback = unsafe extern "C" fn(*mut c_void, *mut HorusContext) -> i32;
+type QueryCallback = unsafe extern "C" fn(*mut c_void) -> i32;
+type PlainCallback = unsafe extern "C" fn(*mut c_void);
+type ErrorCallback = unsafe extern "C" fn(*mut c_void, *const c_char);
 
-/// `horus_node_t`.
+/// The C struct `horus_node_t`: see `scheduler.h`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the header documents each member")]
@@ -53,23 +53,23 @@ pub struct HorusNode {
     pub struct_bytes: u32,
     pub reserved: u32,
     pub user: *mut c_void,
-    pub tick: Option<WithContext>,
-    pub init: Option<WithContext>,
-    pub shutdown: Option<WithContext>,
-    pub enter_safe_state: Option<WithContext>,
-    pub is_safe_state: Option<Asked>,
-    pub on_error: Option<Told>,
-    pub safe_state: Option<WithContext>,
-    pub destroy: Option<Doing>,
+    pub tick: Option<ContextCallback>,
+    pub init: Option<ContextCallback>,
+    pub shutdown: Option<ContextCallback>,
+    pub enter_safe_state: Option<ContextCallback>,
+    pub is_safe_state: Option<QueryCallback>,
+    pub on_error: Option<ErrorCallback>,
+    pub safe_state: Option<ContextCallback>,
+    pub destroy: Option<PlainCallback>,
 }
 
 // SAFETY: numbers, pointers and nullable functions, so zeros are valid; the first member is a
 // `u32`.
-unsafe impl Sized32 for HorusNode {
+unsafe impl SizedStruct for HorusNode {
     const BYTES_MIN: usize = 80;
 }
 
-/// `horus_node_options_t`.
+/// The C struct `horus_node_options_t`: see `scheduler.h`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the header documents each member")]
@@ -102,7 +102,7 @@ pub struct HorusNodeOptions {
 }
 
 // SAFETY: numbers and pointers, so zeros are valid, and the first member is a `u32`.
-unsafe impl Sized32 for HorusNodeOptions {
+unsafe impl SizedStruct for HorusNodeOptions {
     const BYTES_MIN: usize = 160;
 }
 
@@ -111,46 +111,49 @@ impl HorusNodeOptions {
     ///
     /// # Safety
     ///
-    /// As the header says of `horus_scheduler_add_node`.
+    /// The members are as `scheduler.h` requires for `horus_scheduler_add_node`.
     pub(crate) unsafe fn apply<'a>(
         &self,
         mut node: NodeBuilder<'a>,
     ) -> Result<NodeBuilder<'a>, Failure> {
         let time = |ns: u64| Some(Duration::from_nanos(ns)).filter(|time| !time.is_zero());
         // SAFETY: the caller's contract: `wake` is null or readable for `wake_count` items.
-        for wake in unsafe { list("wake", self.wake, self.wake_count) }? {
+        for wake in unsafe { caller_array("wake", self.wake, self.wake_count) }? {
             // SAFETY: the caller's contract: no other thread is in a call with the handle.
             let subscriber = unsafe { SUBSCRIBERS.enter(wake.id) }?;
             let name = subscriber.name();
             let added = node.wake_by(&name, &*subscriber);
-            added.map_err(|error| Failure::from(error).of_topic(&name))?;
+            added.map_err(|error| Failure::from(error).in_topic(&name))?;
         }
         // SAFETY: the caller's contract: `reads` is null or readable for `reads_count` items.
-        for topic in unsafe { list("reads", self.reads, self.reads_count) }? {
+        for topic in unsafe { caller_array("reads", self.reads, self.reads_count) }? {
             // SAFETY: the caller's contract: `topic` is null or a terminated text.
-            node = node.reads_topic(unsafe { ffi::text(*topic, "reads", NAME_BYTES_MAX) }?);
+            node =
+                node.reads_topic(unsafe { ffi::required_text(*topic, "reads", NAME_BYTES_MAX) }?);
         }
         // SAFETY: the caller's contract: `writes` is null or readable for `writes_count` items.
-        for topic in unsafe { list("writes", self.writes, self.writes_count) }? {
+        for topic in unsafe { caller_array("writes", self.writes, self.writes_count) }? {
             // SAFETY: the caller's contract: `topic` is null or a terminated text.
-            node = node.writes_topic(unsafe { ffi::text(*topic, "writes", NAME_BYTES_MAX) }?);
+            node =
+                node.writes_topic(unsafe { ffi::required_text(*topic, "writes", NAME_BYTES_MAX) }?);
         }
         // SAFETY: the caller's contract: `self.chain` is null or a terminated text.
-        if let Some(chain) = unsafe { ffi::text_if_any(self.chain, "chain", NAME_BYTES_MAX) }? {
+        if let Some(chain) = unsafe { ffi::optional_text(self.chain, "chain", NAME_BYTES_MAX) }? {
             node = node.chain(chain);
         }
         node = node.order(self.order).checkpoints(self.checkpoints);
-        node = rate(self.rate_hz).into_iter().fold(node, NodeBuilder::rate);
-        node = rate(self.at_most_hz).into_iter().fold(node, NodeBuilder::at_most);
+        node = optional_rate(self.rate_hz).into_iter().fold(node, NodeBuilder::rate);
+        node = optional_rate(self.at_most_hz).into_iter().fold(node, NodeBuilder::at_most);
         node = time(self.budget_ns).into_iter().fold(node, NodeBuilder::budget);
         node = time(self.deadline_ns).into_iter().fold(node, NodeBuilder::deadline);
         node = time(self.watchdog_ns).into_iter().fold(node, NodeBuilder::watchdog);
         node = time(self.not_before_ns).into_iter().fold(node, NodeBuilder::not_before);
-        node = self.miss()?.into_iter().fold(node, NodeBuilder::on_miss);
-        node = self.failure()?.into_iter().fold(node, NodeBuilder::failure_policy);
+        node = self.miss_policy()?.into_iter().fold(node, NodeBuilder::on_miss);
+        node = self.failure_policy()?.into_iter().fold(node, NodeBuilder::failure_policy);
         if self.priority != 0 {
             let priority = u8::try_from(self.priority).ok().filter(|it| (1..=99).contains(it));
-            let no_priority = || wrong(format!("priority is {}, not 1 to 99", self.priority));
+            let no_priority =
+                || invalid_argument(format!("priority is {}, not 1 to 99", self.priority));
             node = node.priority(priority.ok_or_else(no_priority)?);
         }
         if flag("is_pinned", self.is_pinned)? {
@@ -162,7 +165,7 @@ impl HorusNodeOptions {
         Ok(if flag("is_compute", self.is_compute)? { node.compute() } else { node })
     }
 
-    fn miss(&self) -> Result<Option<Miss>, Failure> {
+    fn miss_policy(&self) -> Result<Option<Miss>, Failure> {
         Ok(Some(match self.on_miss {
             HORUS_UNSET => return Ok(None),
             HORUS_MISS_WARN => Miss::Warn,
@@ -170,11 +173,11 @@ impl HorusNodeOptions {
             HORUS_MISS_SAFE_MODE => Miss::SafeMode,
             HORUS_MISS_GRADUATED => Miss::Graduated,
             HORUS_MISS_STOP => Miss::Stop,
-            other => return Err(wrong(format!("on_miss is {other}, not 0 to 5"))),
+            other => return Err(invalid_argument(format!("on_miss is {other}, not 0 to 5"))),
         }))
     }
 
-    fn failure(&self) -> Result<Option<FailurePolicy>, Failure> {
+    fn failure_policy(&self) -> Result<Option<FailurePolicy>, Failure> {
         let (max, pause) = (self.failures_max, Duration::from_nanos(self.pause_ns));
         Ok(Some(match self.on_failure {
             HORUS_UNSET => return Ok(None),
@@ -182,13 +185,13 @@ impl HorusNodeOptions {
             HORUS_FAILURE_RESTART => FailurePolicy::Restart { max, backoff: pause },
             HORUS_FAILURE_SKIP => FailurePolicy::Skip { max, cooldown: pause },
             HORUS_FAILURE_IGNORE => FailurePolicy::Ignore,
-            other => return Err(wrong(format!("on_failure is {other}, not 0 to 4"))),
+            other => return Err(invalid_argument(format!("on_failure is {other}, not 0 to 4"))),
         }))
     }
 }
 
-/// Returns a rate, or `None` for 0. The core validates it.
-fn rate(hz: f64) -> Option<Rate> {
+/// Returns a rate, or `None` for 0 (no rate). The core validates it.
+fn optional_rate(hz: f64) -> Option<Rate> {
     (hz != 0.0).then(|| Rate::hz(hz))
 }
 
@@ -196,16 +199,20 @@ pub(crate) fn flag(name: &str, value: i32) -> Result<bool, Failure> {
     match value {
         HORUS_UNSET | HORUS_NO => Ok(false),
         HORUS_YES => Ok(true),
-        other => Err(wrong(format!("{name} is {other}, not 0 to 2"))),
+        other => Err(invalid_argument(format!("{name} is {other}, not 0 to 2"))),
     }
 }
 
-/// Returns a slice of the caller's array.
+/// Returns the caller's array as a slice.
 ///
 /// # Safety
 ///
 /// `items` is null or readable for `count` items, for as long as the slice is used.
-unsafe fn list<'a, T>(name: &str, items: *const T, count: usize) -> Result<&'a [T], Failure> {
+unsafe fn caller_array<'a, T>(
+    name: &str,
+    items: *const T,
+    count: usize,
+) -> Result<&'a [T], Failure> {
     if count == 0 {
         return Ok(&[]);
     }
@@ -215,9 +222,9 @@ unsafe fn list<'a, T>(name: &str, items: *const T, count: usize) -> Result<&'a [
             format!("{name} is null, and its count is {count}"),
         ));
     }
-    if count > LIST_MAX || !items.is_aligned() {
-        return Err(wrong(format!(
-            "{name} has {count} items or is not aligned: wanted at most {LIST_MAX}, aligned"
+    if count > LIST_LENGTH_MAX || !items.is_aligned() {
+        return Err(invalid_argument(format!(
+            "{name} has {count} items or is not aligned: wanted at most {LIST_LENGTH_MAX}, aligned"
         )));
     }
     // SAFETY: the caller's contract: `items` is readable for `count` items; alignment was checked.
@@ -227,9 +234,9 @@ unsafe fn list<'a, T>(name: &str, items: *const T, count: usize) -> Result<&'a [
 /// The caller's `user` pointer with its destructor.
 struct User {
     pointer: *mut c_void,
-    destroy: Option<Doing>,
-    /// True once the node was added; if adding fails, `user` stays the caller's.
-    is_ours: AtomicBool,
+    destroy: Option<PlainCallback>,
+    /// True once the node was added. If adding fails, the caller still owns `user`.
+    is_owned: AtomicBool,
     scheduler: u64,
 }
 
@@ -241,8 +248,8 @@ unsafe impl Sync for User {}
 impl Drop for User {
     fn drop(&mut self) {
         // Relaxed: it was set before the node was passed to another thread.
-        if let (true, Some(destroy)) = (self.is_ours.load(Ordering::Relaxed), self.destroy) {
-            let _inside = Inside::enter(self.scheduler);
+        if let (true, Some(destroy)) = (self.is_owned.load(Ordering::Relaxed), self.destroy) {
+            let _in_callback = InCallback::enter(self.scheduler);
             // SAFETY: the header's contract: `destroy` accepts `user` once, after every other call.
             unsafe { destroy(self.pointer) };
         }
@@ -251,99 +258,99 @@ impl Drop for User {
 
 /// A node whose methods call the C callbacks.
 pub(crate) struct CNode {
-    tick: WithContext,
+    tick: ContextCallback,
     calls: HorusNode,
     user: Arc<User>,
-    /// The error text that the running callback has set.
-    said: String,
+    /// The error text that the running callback has set by `horus_context_set_error`.
+    error_text: String,
 }
 
 // SAFETY: its `user` is `Send`, and the other members are functions and a text.
 unsafe impl Send for CNode {}
 
-/// A receipt of a node that was added, with which its `user` is destroyed.
-pub(crate) struct Receipt(Arc<User>);
+/// Passes the ownership of a node's `user` to the library once the node was added.
+pub(crate) struct UserOwnership(Arc<User>);
 
-impl Receipt {
-    pub(crate) fn accept(self) {
+impl UserOwnership {
+    pub(crate) fn take(self) {
         // Relaxed: see `User::drop`.
-        self.0.is_ours.store(true, Ordering::Relaxed);
+        self.0.is_owned.store(true, Ordering::Relaxed);
     }
 }
 
-/// The callback for a tick that does not return.
-pub(crate) type SafeState = Box<dyn FnMut() + Send>;
+/// The node's callback for a tick that does not return.
+pub(crate) type SafeStateCallback = Box<dyn FnMut() + Send>;
 
 impl CNode {
     pub(crate) fn new(
         calls: HorusNode,
         scheduler: u64,
-    ) -> Result<(Self, Receipt, Option<SafeState>), Failure> {
+    ) -> Result<(Self, UserOwnership, Option<SafeStateCallback>), Failure> {
         let tick = calls.tick.ok_or_else(|| Failure::new(HORUS_E_NULL, "node->tick is null"))?;
         let user = Arc::new(User {
             pointer: calls.user,
             destroy: calls.destroy,
-            is_ours: AtomicBool::new(false),
+            is_owned: AtomicBool::new(false),
             scheduler,
         });
-        let receipt = Receipt(Arc::clone(&user));
+        let ownership = UserOwnership(Arc::clone(&user));
         let safe_state = calls.safe_state.map(|call| {
-            let (user, mut said) = (Arc::clone(&user), String::new());
+            let (user, mut error_text) = (Arc::clone(&user), String::new());
             let act = move || {
-                // WHY the whole `User`: a closure that captured only the pointer would not be
+                // WHY the whole `User`: a closure that captured only its pointer would not be
                 // `Send`.
                 let user: &User = &user;
-                let _inside = Inside::enter(user.scheduler);
-                let mut given = HorusContext::without_tick(&mut said);
+                let _in_callback = InCallback::enter(user.scheduler);
+                let mut c_context = HorusContext::without_tick(&mut error_text);
                 // SAFETY: the header's contract: `safe_state` accepts `user` and a context, on any
                 // thread.
-                let code = unsafe { call(user.pointer, &raw mut given) };
+                let code = unsafe { call(user.pointer, &raw mut c_context) };
                 if code != 0 {
                     // WHY: as in `enter_safe_state`.
-                    resume_unwind(Box::new(text_of(code, &mut said)));
+                    resume_unwind(Box::new(take_error_text(code, &mut error_text)));
                 }
             };
-            Box::new(act) as SafeState
+            Box::new(act) as SafeStateCallback
         });
-        Ok((Self { tick, calls, user, said: String::new() }, receipt, safe_state))
+        Ok((Self { tick, calls, user, error_text: String::new() }, ownership, safe_state))
     }
 
     /// Calls a callback with the full context of a tick.
     #[inline(always)]
-    fn call(&mut self, call: WithContext, context: &mut Context<'_>) -> NodeResult {
-        let _inside = Inside::enter(self.user.scheduler);
-        let mut given = HorusContext::new(context, &mut self.said);
+    fn call(&mut self, call: ContextCallback, context: &mut Context<'_>) -> NodeResult {
+        let _in_callback = InCallback::enter(self.user.scheduler);
+        let mut c_context = HorusContext::new(context, &mut self.error_text);
         // SAFETY: the header's contract: the callback accepts `user` and a context, on any thread.
-        let code = unsafe { call(self.user.pointer, &raw mut given) };
-        self.outcome(code)
+        let code = unsafe { call(self.user.pointer, &raw mut c_context) };
+        self.convert_status(code)
     }
 
-    /// Calls a callback outside of ticks, whose context can only set an error.
-    fn call_between(&mut self, call: WithContext) -> NodeResult {
-        let _inside = Inside::enter(self.user.scheduler);
-        let mut given = HorusContext::without_tick(&mut self.said);
+    /// Calls a callback outside of a tick. Its context can only set an error.
+    fn call_without_tick(&mut self, call: ContextCallback) -> NodeResult {
+        let _in_callback = InCallback::enter(self.user.scheduler);
+        let mut c_context = HorusContext::without_tick(&mut self.error_text);
         // SAFETY: the header's contract: the callback accepts `user` and a context, on any thread.
-        let code = unsafe { call(self.user.pointer, &raw mut given) };
-        self.outcome(code)
+        let code = unsafe { call(self.user.pointer, &raw mut c_context) };
+        self.convert_status(code)
     }
 
     #[inline(always)]
-    fn outcome(&mut self, code: i32) -> NodeResult {
-        if code == 0 { Ok(()) } else { Err(self.failure(code)) }
+    fn convert_status(&mut self, code: i32) -> NodeResult {
+        if code == 0 { Ok(()) } else { Err(self.node_error(code)) }
     }
 
     #[cold]
-    fn failure(&mut self, code: i32) -> NodeError {
-        text_of(code, &mut self.said).into()
+    fn node_error(&mut self, code: i32) -> NodeError {
+        take_error_text(code, &mut self.error_text).into()
     }
 }
 
-/// Returns the error text of a callback that returned a number other than 0.
-fn text_of(code: i32, said: &mut String) -> String {
-    if said.is_empty() {
+/// Returns the error text of a callback that has returned `code`, which is not 0.
+fn take_error_text(code: i32, error_text: &mut String) -> String {
+    if error_text.is_empty() {
         return format!("the callback returned {code}");
     }
-    std::mem::take(said)
+    std::mem::take(error_text)
 }
 
 impl Node for CNode {
@@ -357,13 +364,14 @@ impl Node for CNode {
     }
 
     fn shutdown(&mut self) -> NodeResult {
-        self.calls.shutdown.map_or(Ok(()), |shutdown| self.call_between(shutdown))
+        self.calls.shutdown.map_or(Ok(()), |shutdown| self.call_without_tick(shutdown))
     }
 
     fn enter_safe_state(&mut self) {
-        let entered = self.calls.enter_safe_state.map_or(Ok(()), |enter| self.call_between(enter));
+        let entered =
+            self.calls.enter_safe_state.map_or(Ok(()), |enter| self.call_without_tick(enter));
         if let Err(error) = entered {
-            // WHY: the scheduler takes a panic for a failed safe state; `resume_unwind` prints
+            // WHY: the scheduler treats a panic as a failed safe state, and `resume_unwind` prints
             // nothing.
             resume_unwind(Box::new(error.to_string()));
         }
@@ -371,7 +379,7 @@ impl Node for CNode {
 
     fn is_safe_state(&self) -> bool {
         let Some(is_safe) = self.calls.is_safe_state else { return true };
-        let _inside = Inside::enter(self.user.scheduler);
+        let _in_callback = InCallback::enter(self.user.scheduler);
         // SAFETY: the header's contract: `is_safe_state` accepts `user`, on any thread.
         unsafe { is_safe(self.user.pointer) != 0 }
     }
@@ -379,7 +387,7 @@ impl Node for CNode {
     fn on_error(&mut self, error: &NodeError) {
         let Some(tell) = self.calls.on_error else { return };
         let text = CString::new(error.to_string().replace('\0', "?")).unwrap_or_default();
-        let _inside = Inside::enter(self.user.scheduler);
+        let _in_callback = InCallback::enter(self.user.scheduler);
         // SAFETY: the header's contract: `on_error` accepts `user` and a text, which lives during
         // the call.
         unsafe { tell(self.user.pointer, text.as_ptr()) };

@@ -1,17 +1,19 @@
-//! The publishing endpoint of a topic, as C sees it.
+//! The C functions for publishers.
 
 use std::ffi::{c_char, c_void};
 
 use horus_core::SendError;
 use horus_core::topic::UntypedPublisher;
 
-use crate::ffi::{Call, Out, Sized32, guard, guard_quick, input, wait_in_slices};
+use crate::ffi::{
+    Out, SizedStruct, StatusResult, guard, guard_cancellable, input_slice, wait_in_slices,
+};
 use crate::handle::{Guard, Slab};
 use crate::info::HorusTopicInfo;
 use crate::status::{Failure, HORUS_E_LOAN, HORUS_FULL, HORUS_OK};
-use crate::topic::{HorusTopicOptions, builder};
+use crate::topic::{HorusTopicOptions, endpoint_builder};
 
-/// `horus_publisher_t`.
+/// The C struct `horus_publisher_t`: see `horus.h`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct HorusPublisher {
@@ -19,31 +21,32 @@ pub struct HorusPublisher {
     pub id: u64,
 }
 
-/// A publisher, and a flag that says whether a slot of it is lent.
+/// A publisher.
 #[derive(Debug)]
 struct Publisher {
     end: UntypedPublisher,
-    is_lent: bool,
+    is_on_loan: bool,
 }
 
 impl Publisher {
-    /// WHY: a send would use the lent slot, and publish it while the caller is still writing.
+    /// Returns an error while a slot is on loan. WHY: a send would use the same slot, and publish
+    /// it while the caller is still writing it.
     #[inline(always)]
-    fn expect_nothing_lent(&self) -> Result<(), Failure> {
-        if self.is_lent { Err(Self::is_on_loan()) } else { Ok(()) }
+    fn expect_no_loan(&self) -> Result<(), Failure> {
+        if self.is_on_loan { Err(Self::loan_error()) } else { Ok(()) }
     }
 
     #[cold]
-    fn is_on_loan() -> Failure {
+    fn loan_error() -> Failure {
         Failure::new(HORUS_E_LOAN, "a slot is lent: publish or discard it first")
     }
 }
 
 static PUBLISHERS: Slab<Publisher> = Slab::new(2);
 
-/// Turns the result of a send into a status: a full topic is an outcome, not an error.
+/// Converts the result of a send to a status. A full topic is an outcome, not an error.
 #[inline(always)]
-fn outcome(sent: Result<(), SendError<()>>) -> Call {
+fn send_status(sent: Result<(), SendError<()>>) -> StatusResult {
     match sent {
         Ok(()) => Ok(HORUS_OK),
         Err(SendError::Full { .. }) => Ok(HORUS_FULL),
@@ -51,29 +54,30 @@ fn outcome(sent: Result<(), SendError<()>>) -> Call {
     }
 }
 
-/// Runs a call with the publisher of a handle; its errors name the topic.
+/// Runs a call with the publisher. Adds the topic's name to its errors.
 #[inline(always)]
-fn named(
+fn with_topic_name(
     mut publisher: Guard<'_, Publisher>,
-    call: impl FnOnce(&mut Guard<'_, Publisher>) -> Call,
-) -> Call {
-    call(&mut publisher).map_err(|failure| failure.of_topic(publisher.end.name()))
+    call: impl FnOnce(&mut Guard<'_, Publisher>) -> StatusResult,
+) -> StatusResult {
+    call(&mut publisher).map_err(|failure| failure.in_topic(publisher.end.name()))
 }
 
-/// Returns the outcome of a send that timed out, with a text that names the slowest reader.
+/// Returns `HORUS_FULL` for a send that timed out, with a text that names the process of the
+/// slowest reader.
 #[cold]
-fn still_full(end: &UntypedPublisher) -> Failure {
+fn send_timed_out(end: &UntypedPublisher) -> Failure {
     let reader = end.slowest_reader().and_then(|reader| reader.process);
     let reader = reader.map_or_else(|| "a process".to_owned(), |process| process.to_string());
     let text = format!("{reader} reads reliably and is a whole lane behind: try again");
     Failure::new(HORUS_FULL, text)
 }
 
-/// `horus_publisher_open`.
+/// The C function `horus_publisher_open`: see `horus.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_publisher_open(
     topic: *const c_char,
@@ -84,15 +88,15 @@ pub unsafe extern "C" fn horus_publisher_open(
         let out = Out::new(out, "out")?;
         // SAFETY: the caller's contract: `topic` and `options` are as the header says of this
         // function.
-        let end = unsafe { builder(topic, options) }?.publisher()?;
-        let id = PUBLISHERS.open(Publisher { end, is_lent: false })?;
+        let end = unsafe { endpoint_builder(topic, options) }?.publisher()?;
+        let id = PUBLISHERS.open(Publisher { end, is_on_loan: false })?;
         // SAFETY: the caller's contract: `out` is valid for writes.
-        unsafe { out.set(HorusPublisher { id }) };
+        unsafe { out.write(HorusPublisher { id }) };
         Ok(HORUS_OK)
     })
 }
 
-/// `horus_publisher_close`.
+/// The C function `horus_publisher_close`: see `horus.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_publisher_close(publisher: HorusPublisher) -> i32 {
     guard(|| {
@@ -101,35 +105,35 @@ pub extern "C" fn horus_publisher_close(publisher: HorusPublisher) -> i32 {
     })
 }
 
-/// `horus_publisher_send`.
+/// The C function `horus_publisher_send`: see `horus.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_publisher_send(
     publisher: HorusPublisher,
     data: *const c_void,
     bytes: usize,
 ) -> i32 {
-    guard_quick(|| {
+    guard_cancellable(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
-        named(publisher, |publisher| {
+        with_topic_name(publisher, |publisher| {
             // SAFETY: the caller's contract: `data` is null or readable for `bytes` bytes.
-            let message = unsafe { input(data, bytes) }?;
-            publisher.expect_nothing_lent()?;
+            let message = unsafe { input_slice(data, bytes) }?;
+            publisher.expect_no_loan()?;
             let sent = publisher.end.send_bytes(message);
-            outcome(sent)
+            send_status(sent)
         })
     })
 }
 
-/// `horus_publisher_send_timeout`.
+/// The C function `horus_publisher_send_timeout`: see `horus.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_publisher_send_timeout(
     publisher: HorusPublisher,
@@ -140,85 +144,85 @@ pub unsafe extern "C" fn horus_publisher_send_timeout(
     guard(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
-        named(publisher, |publisher| {
+        with_topic_name(publisher, |publisher| {
             // SAFETY: the caller's contract: `data` is null or readable for `bytes` bytes.
-            let message = unsafe { input(data, bytes) }?;
-            publisher.expect_nothing_lent()?;
+            let message = unsafe { input_slice(data, bytes) }?;
+            publisher.expect_no_loan()?;
             let sent = wait_in_slices(timeout_ns, HORUS_FULL, publisher, |publisher, slice| {
                 let sent = publisher.end.send_bytes_timeout(message, slice);
-                outcome(sent)
+                send_status(sent)
             });
-            if matches!(sent, Ok(HORUS_FULL)) { Err(still_full(&publisher.end)) } else { sent }
+            if matches!(sent, Ok(HORUS_FULL)) { Err(send_timed_out(&publisher.end)) } else { sent }
         })
     })
 }
 
-/// `horus_publisher_loan`.
+/// The C function `horus_publisher_loan`: see `horus.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_publisher_loan(
     publisher: HorusPublisher,
     out_data: *mut *mut c_void,
     out_bytes: *mut usize,
 ) -> i32 {
-    guard_quick(|| {
+    guard_cancellable(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
-        named(publisher, |publisher| {
+        with_topic_name(publisher, |publisher| {
             let out_data = Out::new(out_data, "out_data")?;
-            publisher.expect_nothing_lent()?;
+            publisher.expect_no_loan()?;
             let slot = match publisher.end.lend() {
                 Ok(slot) => slot,
                 Err(horus_core::LoanError::Full { .. }) => return Ok(HORUS_FULL),
                 Err(error) => return Err(error.into()),
             };
-            publisher.is_lent = true;
+            publisher.is_on_loan = true;
             // SAFETY: the caller's contract: `out_data` is valid for writes.
-            unsafe { out_data.set(slot.as_ptr().cast()) };
+            unsafe { out_data.write(slot.as_ptr().cast()) };
             // SAFETY: the caller's contract: `out_bytes` is null or valid for writes.
-            unsafe { crate::ffi::set_if_wanted(out_bytes, slot.len()) };
+            unsafe { crate::ffi::write_if_not_null(out_bytes, slot.len()) };
             Ok(HORUS_OK)
         })
     })
 }
 
-/// `horus_publisher_publish`.
+/// The C function `horus_publisher_publish`: see `horus.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_publisher_publish(publisher: HorusPublisher, bytes: usize) -> i32 {
-    guard_quick(|| {
+    guard_cancellable(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
-        named(publisher, |publisher| {
+        with_topic_name(publisher, |publisher| {
             let published = publisher.end.publish_lent(bytes);
             let published = published.map_err(Failure::from);
-            // WHY: after a wrong length the caller keeps the slot.
+            // WHY: after a wrong length, the slot stays on loan, so that the caller can try again.
             let keeps =
                 matches!(&published, Err(failure) if failure.status == crate::HORUS_E_MESSAGE);
-            publisher.is_lent &= keeps;
+            publisher.is_on_loan &= keeps;
             published.map(|()| HORUS_OK)
         })
     })
 }
 
-/// `horus_publisher_discard`.
+/// The C function `horus_publisher_discard`: see `horus.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_publisher_discard(publisher: HorusPublisher) -> i32 {
-    guard_quick(|| {
+    guard_cancellable(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
-        named(publisher, |publisher| {
-            publisher.is_lent = false;
+        with_topic_name(publisher, |publisher| {
+            publisher.is_on_loan = false;
             let topic = publisher.end.label();
             match publisher.end.discard_lent() {
                 true => Ok(HORUS_OK),
@@ -228,11 +232,11 @@ pub unsafe extern "C" fn horus_publisher_discard(publisher: HorusPublisher) -> i
     })
 }
 
-/// `horus_publisher_info`.
+/// The C function `horus_publisher_info`: see `horus.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_publisher_info(
     publisher: HorusPublisher,
@@ -241,7 +245,7 @@ pub unsafe extern "C" fn horus_publisher_info(
     guard(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
-        named(publisher, |publisher| {
+        with_topic_name(publisher, |publisher| {
             let end = &publisher.end;
             if end.is_forked() {
                 return Err(SendError::Forked { topic: end.label(), message: () }.into());

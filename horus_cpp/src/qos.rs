@@ -1,30 +1,30 @@
-//! Quality of service, as C sets it.
+//! The C struct for the quality of service, and its values.
 
 use std::time::Duration;
 
 use horus_core::topic::{OnStalled, Qos, Reliability, WakeEdge};
 
-use crate::ffi::{Sized32, wrong};
+use crate::ffi::{SizedStruct, invalid_argument};
 use crate::status::Failure;
 
-/// Not set.
+/// A setting that is left to its default.
 pub const HORUS_UNSET: i32 = 0;
-/// No.
+/// The setting is off.
 pub const HORUS_NO: i32 = 1;
-/// Yes.
+/// The setting is on.
 pub const HORUS_YES: i32 = 2;
 /// A slow subscriber loses messages and counts them.
 pub const HORUS_BEST_EFFORT: i32 = 1;
-/// A slow subscriber makes a send return `HORUS_FULL`.
+/// A slow subscriber makes a send return `HORUS_FULL`, and loses nothing.
 pub const HORUS_RELIABLE: i32 = 2;
-/// The reader pays, by a `membarrier` before it sleeps.
+/// Sends need no fence: a reader executes a `membarrier` before it sleeps.
 pub const HORUS_WAKE_MEMBARRIER: i32 = 1;
-/// The sender pays, by a fence in every send.
+/// Every send executes a fence, and readers need no `membarrier`.
 pub const HORUS_WAKE_FENCE: i32 = 2;
-/// No history, in the member `history`; 0 leaves it open.
+/// Value of the member `history` for no history. WHY: 0 means that it is not set.
 pub const HORUS_HISTORY_NONE: u32 = u32::MAX;
 
-/// Everything is left open.
+/// The preset without settings: the topic's own, or the defaults.
 pub const HORUS_QOS_DEFAULT: i32 = 0;
 /// For fresh data, where old data does not matter.
 pub const HORUS_QOS_SENSOR_DATA: i32 = 1;
@@ -35,7 +35,7 @@ pub const HORUS_QOS_COMMAND: i32 = 3;
 /// For late joiners: the last message is kept.
 pub const HORUS_QOS_LATCHED: i32 = 4;
 
-/// `horus_qos_t`.
+/// The C struct `horus_qos_t`: see `horus.h`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 #[allow(missing_docs, reason = "the header documents each member")]
@@ -55,7 +55,7 @@ pub struct HorusQos {
 }
 
 // SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
-unsafe impl Sized32 for HorusQos {
+unsafe impl SizedStruct for HorusQos {
     const BYTES_MIN: usize = 56;
 }
 
@@ -68,7 +68,7 @@ impl HorusQos {
             HORUS_QOS_RELIABLE => Qos::reliable(),
             HORUS_QOS_COMMAND => Qos::command(),
             HORUS_QOS_LATCHED => Qos::latched(),
-            other => return Err(wrong(format!("qos->preset is {other}, not 0 to 4"))),
+            other => return Err(invalid_argument(format!("qos->preset is {other}, not 0 to 4"))),
         };
         if let Some(reliable) = flag("reliability", self.reliability)? {
             let kinds = [Reliability::BestEffort, Reliability::Reliable];
@@ -101,12 +101,12 @@ impl HorusQos {
     }
 }
 
-/// Converts a setting of two values; `None` if it is not set.
+/// Converts a setting with two values; `None` if it is not set. The second value counts as true.
 fn flag(name: &str, value: i32) -> Result<Option<bool>, Failure> {
     match value {
         HORUS_UNSET => Ok(None),
         HORUS_NO => Ok(Some(false)),
         HORUS_YES => Ok(Some(true)),
-        other => Err(wrong(format!("qos->{name} is {other}, not 0 to 2"))),
+        other => Err(invalid_argument(format!("qos->{name} is {other}, not 0 to 2"))),
     }
 }

@@ -1,19 +1,19 @@
-//! The report of a run, as C sees it.
+//! The C structs of a run's report and of a node's metrics.
 
 use std::ffi::c_char;
 use std::time::Duration;
 
 use horus_core::scheduler::{HISTOGRAM_BUCKETS, Health, Histogram, Reason, Report, TickMetrics};
 
-use crate::ffi::Sized32;
+use crate::ffi::SizedStruct;
 
-/// The program called for a stop.
+/// The program asked for a stop.
 pub const HORUS_REASON_ASKED: i32 = 1;
-/// The time of the run was over.
+/// The time that the run was given is over.
 pub const HORUS_REASON_OVER: i32 = 2;
 /// The process got a termination signal.
 pub const HORUS_REASON_SIGNAL: i32 = 3;
-/// A node failed or was late.
+/// A node failed, or missed a deadline so that its policy ended the run.
 pub const HORUS_REASON_NODE: i32 = 4;
 
 /// The node ticks.
@@ -32,7 +32,7 @@ const NAME_BYTES: usize = 72;
 /// Size of the buffer for an error text, with the 0 at its end.
 const ERROR_BYTES: usize = 512;
 
-/// `horus_report_t`.
+/// The C struct `horus_report_t`: see `scheduler.h`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the header documents each member")]
@@ -47,7 +47,7 @@ pub struct HorusReport {
 }
 
 // SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
-unsafe impl Sized32 for HorusReport {
+unsafe impl SizedStruct for HorusReport {
     const BYTES_MIN: usize = 672;
 }
 
@@ -62,7 +62,7 @@ impl HorusReport {
             node: [0; NAME_BYTES],
             error: [0; ERROR_BYTES],
         };
-        copy(&report.scheduler, &mut this.scheduler);
+        copy_text(&report.scheduler, &mut this.scheduler);
         match &report.reason {
             Reason::Over => this.reason = HORUS_REASON_OVER,
             Reason::Signal(signal) => {
@@ -70,8 +70,8 @@ impl HorusReport {
             }
             Reason::Node { name, error } => {
                 this.reason = HORUS_REASON_NODE;
-                copy(name, &mut this.node);
-                copy(error, &mut this.error);
+                copy_text(name, &mut this.node);
+                copy_text(error, &mut this.error);
             }
             _ => {}
         }
@@ -79,8 +79,8 @@ impl HorusReport {
     }
 }
 
-/// Copies a text, truncated to the buffer, with a 0 at its end.
-pub(crate) fn copy(text: &str, to: &mut [c_char]) {
+/// Copies a text to a buffer of zeros, truncated so that at least one 0 is left at its end.
+pub(crate) fn copy_text(text: &str, to: &mut [c_char]) {
     let mut end = text.len().min(to.len() - 1);
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -91,7 +91,7 @@ pub(crate) fn copy(text: &str, to: &mut [c_char]) {
     }
 }
 
-/// `horus_metrics_t`.
+/// The C struct `horus_metrics_t`: see `scheduler.h`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the header documents each member")]
@@ -110,32 +110,32 @@ pub struct HorusMetrics {
 }
 
 // SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
-unsafe impl Sized32 for HorusMetrics {
+unsafe impl SizedStruct for HorusMetrics {
     const BYTES_MIN: usize = 64 + 2 * 8 * 40;
 }
 
 impl HorusMetrics {
-    pub(crate) fn new(figures: &TickMetrics) -> Self {
+    pub(crate) fn new(metrics: &TickMetrics) -> Self {
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let buckets = |histogram: &Histogram| *histogram.buckets();
         Self {
             struct_bytes: 0,
-            health: match figures.health {
+            health: match metrics.health {
                 Health::Paused => HORUS_HEALTH_PAUSED,
                 Health::Resting => HORUS_HEALTH_RESTING,
                 Health::Safe => HORUS_HEALTH_SAFE,
                 Health::Stopped => HORUS_HEALTH_STOPPED,
                 _ => HORUS_HEALTH_ACTIVE,
             },
-            ticks: figures.ticks,
-            last_ns: ns(figures.last),
-            max_ns: ns(figures.max),
-            misses: figures.misses,
-            skipped_ticks: figures.skipped_ticks,
-            failures: figures.failures,
-            panics: figures.panics,
-            durations: buckets(&figures.durations),
-            lateness: buckets(&figures.lateness),
+            ticks: metrics.ticks,
+            last_ns: ns(metrics.last),
+            max_ns: ns(metrics.max),
+            misses: metrics.misses,
+            skipped_ticks: metrics.skipped_ticks,
+            failures: metrics.failures,
+            panics: metrics.panics,
+            durations: buckets(&metrics.durations),
+            lateness: buckets(&metrics.lateness),
         }
     }
 }

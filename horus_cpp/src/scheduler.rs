@@ -1,4 +1,4 @@
-//! Schedulers, as C sees them.
+//! The C functions for schedulers.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_void};
@@ -7,18 +7,20 @@ use std::time::Duration;
 
 use horus_core::scheduler::{Handle, Rate, Report, RunError, Running, Scheduler};
 
-use crate::callback::{Uncancelled, is_inside};
-use crate::event::{Listener, OnEvent};
-use crate::ffi::{self, Call, NAME_BYTES_MAX, Out, Sized32, guard, guard_quick, null};
+use crate::callback::{DelayedCancel, is_in_callback};
+use crate::event::{EventCallback, Listener};
+use crate::ffi::{
+    self, NAME_BYTES_MAX, Out, SizedStruct, StatusResult, guard, guard_cancellable, null_argument,
+};
 use crate::handle::{Shared, SharedSlab};
-use crate::namespace::{HorusNamespace, namespace_of};
+use crate::namespace::{HorusNamespace, resolve_namespace};
 use crate::node::{CNode, HorusNode, HorusNodeOptions, flag};
 use crate::report::{HorusMetrics, HorusReport};
 use crate::status::{
     Failure, HORUS_E_BUSY, HORUS_E_FAILED, HORUS_E_FORKED, HORUS_E_STATE, HORUS_OK, HORUS_STOPPED,
 };
 
-/// `horus_scheduler_t`.
+/// The C struct `horus_scheduler_t`: see `scheduler.h`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct HorusScheduler {
@@ -26,7 +28,7 @@ pub struct HorusScheduler {
     pub id: u64,
 }
 
-/// `horus_scheduler_options_t`.
+/// The C struct `horus_scheduler_options_t`: see `scheduler.h`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the header documents each member")]
@@ -38,97 +40,104 @@ pub struct HorusSchedulerOptions {
     pub main_rate_hz: f64,
     pub stop_on_signals: i32,
     pub use_kernel_clock: i32,
-    pub on_event: Option<OnEvent>,
+    pub on_event: Option<EventCallback>,
     pub on_event_user: *mut c_void,
 }
 
 // SAFETY: numbers, pointers and a nullable function, so zeros are valid; the first member is a
 // `u32`.
-unsafe impl Sized32 for HorusSchedulerOptions {
+unsafe impl SizedStruct for HorusSchedulerOptions {
     const BYTES_MIN: usize = 56;
 }
 
-/// The states of a scheduler.
-enum Own {
+/// The state of a scheduler, with what exists in it.
+enum State {
     Built(Box<Scheduler>),
-    Runs(Box<Running>),
+    Running(Box<Running>),
     Over(Box<Report>),
-    /// It could not be started.
+    /// The scheduler could not be started.
     Failed,
 }
 
 const BUILT: u32 = 0;
-const RUNS: u32 = 1;
+const RUNNING: u32 = 1;
 const OVER: u32 = 2;
 
-/// A scheduler, and the part of its state that any thread may read.
-struct Site {
+/// The value behind a scheduler's handle: the state, which one thread at a time may use, and what
+/// any thread may read.
+struct SchedulerEntry {
     handle: Handle,
-    /// `BUILT`, `RUNS` or `OVER`.
+    /// [`BUILT`], [`RUNNING`] or [`OVER`].
     phase: AtomicU32,
-    /// True while a thread uses `own`.
-    is_driven: AtomicBool,
-    own: UnsafeCell<Own>,
+    /// True while a thread has a [`StateGuard`], and with it exclusive access to `state`.
+    is_locked: AtomicBool,
+    state: UnsafeCell<State>,
     has_nodes: AtomicBool,
     /// The process that opened the scheduler.
     process_id: u32,
 }
 
-// SAFETY: only the thread that has set `is_driven` uses `own`; everything else is `Sync`.
-unsafe impl Sync for Site {}
+// SAFETY: only the thread that has set `is_locked` uses `state`; everything else is `Sync`.
+unsafe impl Sync for SchedulerEntry {}
 
-static SCHEDULERS: SharedSlab<Site> = SharedSlab::new(6);
+static SCHEDULERS: SharedSlab<SchedulerEntry> = SharedSlab::new(6);
 
-/// The number of schedulers whose running state can be read without looking up the handle.
-const SIGNS: usize = 4096;
-/// The handle of the scheduler with that index while it runs and is not stopping.
-static RUNNING: [AtomicU64; SIGNS] = [const { AtomicU64::new(0) }; SIGNS];
+/// Number of schedulers whose running state can be read without looking up the handle.
+const RUNNING_HANDLES_MAX: usize = 4096;
+/// For the index of each scheduler: its handle while it runs and is not stopping, otherwise 0.
+static RUNNING_HANDLES: [AtomicU64; RUNNING_HANDLES_MAX] =
+    [const { AtomicU64::new(0) }; RUNNING_HANDLES_MAX];
 
-/// Returns the word that holds the scheduler's handle while it runs.
+/// Returns the word that holds the scheduler's handle while it runs; `None` if its index has no
+/// word.
 #[inline(always)]
-fn sign(id: u64) -> Option<&'static AtomicU64> {
-    RUNNING.get(id as u32 as usize)
+fn running_handle(id: u64) -> Option<&'static AtomicU64> {
+    RUNNING_HANDLES.get(id as u32 as usize)
 }
 
-/// Exclusive access of one thread to `own`.
-struct Turn<'a>(&'a Site);
+/// Exclusive access of one thread to a scheduler's state.
+struct StateGuard<'a>(&'a SchedulerEntry);
 
-impl Turn<'_> {
+impl StateGuard<'_> {
     #[inline(always)]
-    fn own(&mut self) -> &mut Own {
-        // SAFETY: there is one `Turn` at a time, and `&mut self` allows one borrow of it.
-        unsafe { &mut *self.0.own.get() }
+    fn state(&mut self) -> &mut State {
+        // SAFETY: there is one `StateGuard` at a time, and `&mut self` allows one borrow of it.
+        unsafe { &mut *self.0.state.get() }
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for StateGuard<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        // ORDERING(turn): pairs with the swap in `Site::turn`: the next thread sees the changes of
-        // this one.
-        self.0.is_driven.store(false, Ordering::Release);
+        // ORDERING(state_lock): pairs with the swap in `SchedulerEntry::lock`: the next thread sees
+        // the changes of this one.
+        self.0.is_locked.store(false, Ordering::Release);
     }
 }
 
-impl Site {
+impl SchedulerEntry {
     fn new(scheduler: Scheduler) -> Self {
         Self {
             handle: scheduler.handle(),
             phase: AtomicU32::new(BUILT),
-            is_driven: AtomicBool::new(false),
-            own: UnsafeCell::new(Own::Built(Box::new(scheduler))),
+            is_locked: AtomicBool::new(false),
+            state: UnsafeCell::new(State::Built(Box::new(scheduler))),
             has_nodes: AtomicBool::new(false),
             process_id: std::process::id(),
         }
     }
 
     #[inline(always)]
-    fn turn(&self) -> Result<Turn<'_>, Failure> {
-        // ORDERING(turn): pairs with the store in `Turn::drop`.
-        if self.is_driven.swap(true, Ordering::Acquire) { Err(busy()) } else { Ok(Turn(self)) }
+    fn lock(&self) -> Result<StateGuard<'_>, Failure> {
+        // ORDERING(state_lock): pairs with the store in `StateGuard::drop`.
+        if self.is_locked.swap(true, Ordering::Acquire) {
+            Err(busy())
+        } else {
+            Ok(StateGuard(self))
+        }
     }
 
-    fn expect_unforked(&self) -> Result<(), Failure> {
+    fn check_not_forked(&self) -> Result<(), Failure> {
         if self.process_id == std::process::id() {
             return Ok(());
         }
@@ -136,33 +145,38 @@ impl Site {
         Err(Failure::new(HORUS_E_FORKED, text))
     }
 
-    /// Starts the scheduler, if it has not started.
-    fn running<'a>(&self, id: u64, own: &'a mut Own) -> Result<&'a mut Running, Failure> {
-        if let Own::Built(_) = own {
-            let Own::Built(scheduler) = std::mem::replace(own, Own::Failed) else {
-                return Err(not_any_more(own));
+    /// Starts the scheduler unless it has been started, and returns its run; an error after its
+    /// end.
+    fn start_if_built<'a>(
+        &self,
+        id: u64,
+        state: &'a mut State,
+    ) -> Result<&'a mut Running, Failure> {
+        if let State::Built(_) = state {
+            let State::Built(scheduler) = std::mem::replace(state, State::Failed) else {
+                return Err(wrong_state(state));
             };
-            // WHY before: the nodes may read it from their first tick on, before `start` has
-            // returned.
-            self.is_now(RUNS);
-            if let Some(sign) = sign(id) {
-                self.handle.show_in(sign, id);
+            // WHY before `start`: the nodes may read it from their first tick on, before `start`
+            // has returned.
+            self.set_phase(RUNNING);
+            if let Some(running_handle) = running_handle(id) {
+                self.handle.show_in(running_handle, id);
             }
-            *own = Own::Runs(Box::new(scheduler.start().inspect_err(|_| {
-                self.is_now(OVER);
+            *state = State::Running(Box::new(scheduler.start().inspect_err(|_| {
+                self.set_phase(OVER);
                 self.handle.stop();
             })?));
         }
-        match own {
-            Own::Runs(running) => Ok(running),
-            own => Err(not_any_more(own)),
+        match state {
+            State::Running(running) => Ok(running),
+            state => Err(wrong_state(state)),
         }
     }
 
-    /// Ends the run and keeps its report.
-    fn finish(&self, own: &mut Own) -> Call {
-        self.is_now(OVER);
-        if let Own::Runs(running) = std::mem::replace(own, Own::Failed) {
+    /// Ends the run and stores its report.
+    fn finish(&self, state: &mut State) -> StatusResult {
+        self.set_phase(OVER);
+        if let State::Running(running) = std::mem::replace(state, State::Failed) {
             let (report, failure) = match running.finish() {
                 Ok(report) => (report, None),
                 Err(error) => {
@@ -170,32 +184,33 @@ impl Site {
                     (error.into_report()?, Some(failure))
                 }
             };
-            *own = Own::Over(Box::new(report));
+            *state = State::Over(Box::new(report));
             return failure.map_or(Ok(HORUS_OK), Err);
         }
         Ok(HORUS_OK)
     }
 
-    fn is_now(&self, phase: u32) {
+    fn set_phase(&self, phase: u32) {
         // Relaxed: it only informs other threads, and orders nothing.
         self.phase.store(phase, Ordering::Relaxed);
     }
 
-    /// Returns the status of a call that does not end the run: running, stopped or failed.
+    /// Returns the status of a call during the run: `HORUS_OK`, or after a stop the result of
+    /// [`Self::stopped_status`].
     #[inline(always)]
-    fn runs(&self) -> Call {
-        if self.handle.is_stopping() { self.stopped() } else { Ok(HORUS_OK) }
+    fn run_status(&self) -> StatusResult {
+        if self.handle.is_stopping() { self.stopped_status() } else { Ok(HORUS_OK) }
     }
 
     /// Returns the status of a round of ticks.
     #[inline(always)]
-    fn ticked(&self, outcome: Result<bool, RunError>) -> Call {
-        if matches!(outcome, Ok(true)) { Ok(HORUS_OK) } else { self.stopped() }
+    fn tick_status(&self, outcome: Result<bool, RunError>) -> StatusResult {
+        if matches!(outcome, Ok(true)) { Ok(HORUS_OK) } else { self.stopped_status() }
     }
 
-    /// Returns the status after the end: an error if a node failed, else `HORUS_STOPPED`.
+    /// Returns the status after a stop: an error if a node failed, otherwise `HORUS_STOPPED`.
     #[cold]
-    fn stopped(&self) -> Call {
+    fn stopped_status(&self) -> StatusResult {
         match self.handle.reason() {
             Some(reason) if reason.is_failure() => {
                 Err(Failure::new(HORUS_E_FAILED, reason.to_string()))
@@ -212,38 +227,41 @@ fn busy() -> Failure {
 }
 
 #[cold]
-fn not_any_more(own: &Own) -> Failure {
-    let text = match own {
-        Own::Built(_) => "the scheduler has not been started",
-        Own::Runs(_) => "the scheduler has already started",
-        Own::Over(_) => "the scheduler has ended: open another one",
-        Own::Failed => "the scheduler could not be started: open another one",
+fn wrong_state(state: &State) -> Failure {
+    let text = match state {
+        State::Built(_) => "the scheduler has not been started",
+        State::Running(_) => "the scheduler has already started",
+        State::Over(_) => "the scheduler has ended: open another one",
+        State::Failed => "the scheduler could not be started: open another one",
     };
     Failure::new(HORUS_E_STATE, text)
 }
 
-fn share(scheduler: HorusScheduler) -> Result<Shared<'static, Site>, Failure> {
+fn look_up(scheduler: HorusScheduler) -> Result<Shared<'static, SchedulerEntry>, Failure> {
     Ok(SCHEDULERS.share(scheduler.id)?)
 }
 
-/// Runs a call that is exclusive to one thread, and not allowed in a node's callback.
-fn drive(scheduler: HorusScheduler, call: impl FnOnce(&Site, &mut Own) -> Call) -> i32 {
+/// Runs a call that needs exclusive access to the state, and is not allowed in a node's callback.
+fn with_state(
+    scheduler: HorusScheduler,
+    call: impl FnOnce(&SchedulerEntry, &mut State) -> StatusResult,
+) -> i32 {
     guard(|| {
-        let site = share(scheduler)?;
-        site.expect_unforked()?;
-        if is_inside(scheduler.id) {
+        let entry = look_up(scheduler)?;
+        entry.check_not_forked()?;
+        if is_in_callback(scheduler.id) {
             return Err(busy());
         }
-        let mut turn = site.turn()?;
-        call(&site, turn.own())
+        let mut guard = entry.lock()?;
+        call(&entry, guard.state())
     })
 }
 
-/// `horus_scheduler_open`.
+/// The C function `horus_scheduler_open`: see `scheduler.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `scheduler.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_scheduler_open(
     options: *const HorusSchedulerOptions,
@@ -259,18 +277,18 @@ pub unsafe extern "C" fn horus_scheduler_open(
             // says.
             unsafe { options.apply(&mut scheduler) }?;
         }
-        let site = Site::new(scheduler);
-        let id = SCHEDULERS.open(site)?;
+        let entry = SchedulerEntry::new(scheduler);
+        let id = SCHEDULERS.open(entry)?;
         let listener = options.and_then(|options| Some((options.on_event?, options.on_event_user)));
         if let Some((tell, user)) = listener {
-            let site = SCHEDULERS.share(id)?;
-            if let Own::Built(scheduler) = site.turn()?.own() {
+            let entry = SCHEDULERS.share(id)?;
+            if let State::Built(scheduler) = entry.lock()?.state() {
                 let listener = Listener::new(tell, user, id);
-                scheduler.on_event(move |event| listener.hear(event));
+                scheduler.on_event(move |event| listener.report(event));
             }
         }
         // SAFETY: the caller's contract: `out` is valid for writes.
-        unsafe { out.set(HorusScheduler { id }) };
+        unsafe { out.write(HorusScheduler { id }) };
         Ok(HORUS_OK)
     })
 }
@@ -278,19 +296,19 @@ pub unsafe extern "C" fn horus_scheduler_open(
 impl HorusSchedulerOptions {
     /// # Safety
     ///
-    /// As the header says of `horus_scheduler_open`.
+    /// The members are as `scheduler.h` requires for `horus_scheduler_open`.
     unsafe fn apply(&self, scheduler: &mut Scheduler) -> Result<(), Failure> {
         // SAFETY: the caller's contract: `self.name` is null or a terminated text.
-        if let Some(name) = unsafe { ffi::text_if_any(self.name, "name", NAME_BYTES_MAX) }? {
+        if let Some(name) = unsafe { ffi::optional_text(self.name, "name", NAME_BYTES_MAX) }? {
             scheduler.name(name);
         }
         if self.name_space.id != 0 {
             // SAFETY: the caller's contract: no other thread is in a call with the namespace.
-            scheduler.namespace(&unsafe { namespace_of(self.name_space) }?);
+            scheduler.namespace(&unsafe { resolve_namespace(self.name_space) }?);
         }
         if self.main_rate_hz != 0.0 {
             let rate = Rate::hz(self.main_rate_hz).check();
-            scheduler.main_rate(rate.map_err(|error| ffi::wrong(error.to_string()))?);
+            scheduler.main_rate(rate.map_err(|error| ffi::invalid_argument(error.to_string()))?);
         }
         if self.compute_threads != 0 {
             scheduler.compute_threads(self.compute_threads as usize);
@@ -305,32 +323,32 @@ impl HorusSchedulerOptions {
     }
 }
 
-/// `horus_scheduler_close`.
+/// The C function `horus_scheduler_close`: see `scheduler.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_scheduler_close(scheduler: HorusScheduler) -> i32 {
     guard(|| {
-        let site = share(scheduler)?;
-        if site.expect_unforked().is_err() {
-            drop(site);
-            // WHY forgotten: its drop would wait for threads that exist only in the parent.
+        let entry = look_up(scheduler)?;
+        if entry.check_not_forked().is_err() {
+            drop(entry);
+            // WHY leaked: its drop would wait for threads that exist only in the parent process.
             std::mem::forget(SCHEDULERS.close(scheduler.id)?);
             return Ok(HORUS_OK);
         }
-        if is_inside(scheduler.id) {
+        if is_in_callback(scheduler.id) {
             return Err(busy());
         }
-        site.handle.stop();
-        drop(site);
+        entry.handle.stop();
+        drop(entry);
         drop(SCHEDULERS.close(scheduler.id)?);
         Ok(HORUS_OK)
     })
 }
 
-/// `horus_scheduler_add_node`.
+/// The C function `horus_scheduler_add_node`: see `scheduler.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `scheduler.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_scheduler_add_node(
     scheduler: HorusScheduler,
@@ -338,13 +356,14 @@ pub unsafe extern "C" fn horus_scheduler_add_node(
     options: *const HorusNodeOptions,
     node: *const HorusNode,
 ) -> i32 {
-    drive(scheduler, |site, own| {
-        let Own::Built(built) = own else { return Err(not_any_more(own)) };
+    with_state(scheduler, |entry, state| {
+        let State::Built(built) = state else { return Err(wrong_state(state)) };
         // SAFETY: the caller's contract: `name` is null or a terminated text.
-        let name = unsafe { ffi::text(name, "name", NAME_BYTES_MAX) }?;
+        let name = unsafe { ffi::required_text(name, "name", NAME_BYTES_MAX) }?;
         // SAFETY: the caller's contract: `node` is null or readable for its `struct_bytes`.
-        let node = unsafe { HorusNode::read(node, "node") }?.ok_or_else(|| null("node"))?;
-        let (node, receipt, safe_state) = CNode::new(node, scheduler.id)?;
+        let node =
+            unsafe { HorusNode::read(node, "node") }?.ok_or_else(|| null_argument("node"))?;
+        let (node, ownership, safe_state) = CNode::new(node, scheduler.id)?;
         let mut builder = built.node(name);
         // SAFETY: the caller's contract: `options` is null or readable for its `struct_bytes`.
         if let Some(options) = unsafe { HorusNodeOptions::read(options, "options") }? {
@@ -356,108 +375,109 @@ pub unsafe extern "C" fn horus_scheduler_add_node(
             builder = builder.safe_state(safe_state);
         }
         builder.build(node)?;
-        receipt.accept();
-        // Relaxed: read only by the thread that has the `Turn`, or later.
-        site.has_nodes.store(true, Ordering::Relaxed);
+        ownership.take();
+        // Relaxed: read only by the thread that has the `StateGuard`, or later.
+        entry.has_nodes.store(true, Ordering::Relaxed);
         Ok(HORUS_OK)
     })
 }
 
-/// `horus_scheduler_start`.
+/// The C function `horus_scheduler_start`: see `scheduler.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_scheduler_start(scheduler: HorusScheduler) -> i32 {
-    drive(scheduler, |site, own| {
-        let Own::Built(_) = own else { return Err(not_any_more(own)) };
-        site.running(scheduler.id, own)?;
-        site.runs()
+    with_state(scheduler, |entry, state| {
+        let State::Built(_) = state else { return Err(wrong_state(state)) };
+        entry.start_if_built(scheduler.id, state)?;
+        entry.run_status()
     })
 }
 
-/// `horus_scheduler_tick_once`.
+/// The C function `horus_scheduler_tick_once`: see `scheduler.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_scheduler_tick_once(scheduler: HorusScheduler) -> i32 {
-    guard_quick(|| {
-        let site = share(scheduler)?;
+    guard_cancellable(|| {
+        let entry = look_up(scheduler)?;
         // Relaxed: both change only in calls that end before this one begins, or in other threads'
         // calls.
-        let runs = site.phase.load(Ordering::Relaxed) == RUNS;
-        // WHY: without nodes to call, exclusive access is not needed.
-        if runs && !site.has_nodes.load(Ordering::Relaxed) {
-            return site.runs();
+        let runs = entry.phase.load(Ordering::Relaxed) == RUNNING;
+        // WHY: without nodes there is nothing to call, so exclusive access is not needed.
+        if runs && !entry.has_nodes.load(Ordering::Relaxed) {
+            return entry.run_status();
         }
-        let mut turn = site.turn()?;
-        let Own::Runs(running) = turn.own() else {
-            drop(turn);
+        let mut guard = entry.lock()?;
+        let State::Running(running) = guard.state() else {
+            drop(guard);
             return start_and_tick(scheduler);
         };
-        let _uncancelled = Uncancelled::begin();
-        site.ticked(running.tick_once())
+        let _delayed_cancel = DelayedCancel::begin();
+        entry.tick_status(running.tick_once())
     })
 }
 
 #[cold]
-fn start_and_tick(scheduler: HorusScheduler) -> Call {
-    let status = drive(scheduler, |site, own| {
-        let ticked = site.running(scheduler.id, own)?.tick_once();
-        site.ticked(ticked)
+fn start_and_tick(scheduler: HorusScheduler) -> StatusResult {
+    let status = with_state(scheduler, |entry, state| {
+        let ticked = entry.start_if_built(scheduler.id, state)?.tick_once();
+        entry.tick_status(ticked)
     });
     Ok(status)
 }
 
-/// `horus_scheduler_run_for`.
+/// The C function `horus_scheduler_run_for`: see `scheduler.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_scheduler_run_for(scheduler: HorusScheduler, time_ns: i64) -> i32 {
-    drive(scheduler, |site, own| {
+    with_state(scheduler, |entry, state| {
         let time = u64::try_from(time_ns).map_or(Duration::MAX, Duration::from_nanos);
         // The error is dropped: the handle keeps the reason.
-        let _ = site.running(scheduler.id, own)?.run_for(time);
-        site.runs()
+        let _ = entry.start_if_built(scheduler.id, state)?.run_for(time);
+        entry.run_status()
     })
 }
 
-/// `horus_scheduler_run`.
+/// The C function `horus_scheduler_run`: see `scheduler.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_scheduler_run(scheduler: HorusScheduler) -> i32 {
-    drive(scheduler, |site, own| {
+    with_state(scheduler, |entry, state| {
         // The error is dropped: `finish` reports it.
-        let _ = site.running(scheduler.id, own)?.run_for(Duration::MAX);
-        site.finish(own)
+        let _ = entry.start_if_built(scheduler.id, state)?.run_for(Duration::MAX);
+        entry.finish(state)
     })
 }
 
-/// `horus_scheduler_finish`.
+/// The C function `horus_scheduler_finish`: see `scheduler.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_scheduler_finish(scheduler: HorusScheduler) -> i32 {
-    drive(scheduler, |site, own| match own {
-        Own::Runs(_) => site.finish(own),
-        own => Err(not_any_more(own)),
+    with_state(scheduler, |entry, state| match state {
+        State::Running(_) => entry.finish(state),
+        state => Err(wrong_state(state)),
     })
 }
 
-/// `horus_scheduler_report`.
+/// The C function `horus_scheduler_report`: see `scheduler.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `scheduler.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_scheduler_report(
     scheduler: HorusScheduler,
     out: *mut HorusReport,
 ) -> i32 {
-    drive(scheduler, |_, own| {
-        let Own::Over(report) = own else { return Err(not_any_more(own)) };
+    with_state(scheduler, |_, state| {
+        let State::Over(report) = state else { return Err(wrong_state(state)) };
         // SAFETY: the caller's contract: `out` is null or writable for its `struct_bytes`.
         unsafe { HorusReport::write(&HorusReport::new(report), out, "out") }?;
         Ok(HORUS_OK)
     })
 }
 
-/// `horus_scheduler_is_running`.
+/// The C function `horus_scheduler_is_running`: see `scheduler.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_scheduler_is_running(scheduler: HorusScheduler) -> i32 {
-    // Relaxed: it only informs. WHY not 0: the word of a scheduler that does not run is 0.
-    let is_running = |sign: &AtomicU64| sign.load(Ordering::Relaxed) == scheduler.id;
-    if scheduler.id != 0 && sign(scheduler.id).is_some_and(is_running) {
+    // Relaxed: it only informs. WHY not for 0: the word of a scheduler that does not run is 0.
+    let is_running =
+        |running_handle: &AtomicU64| running_handle.load(Ordering::Relaxed) == scheduler.id;
+    if scheduler.id != 0 && running_handle(scheduler.id).is_some_and(is_running) {
         return 1;
     }
     is_running_by_handle(scheduler)
@@ -466,90 +486,91 @@ pub extern "C" fn horus_scheduler_is_running(scheduler: HorusScheduler) -> i32 {
 #[cold]
 fn is_running_by_handle(scheduler: HorusScheduler) -> i32 {
     guard(|| {
-        let site = share(scheduler)?;
+        let entry = look_up(scheduler)?;
         // Relaxed: it only informs.
-        let runs = site.phase.load(Ordering::Relaxed) == RUNS && !site.handle.is_stopping();
+        let runs = entry.phase.load(Ordering::Relaxed) == RUNNING && !entry.handle.is_stopping();
         Ok(runs.into())
     })
 }
 
-/// `horus_scheduler_stop`.
+/// The C function `horus_scheduler_stop`: see `scheduler.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_scheduler_stop(scheduler: HorusScheduler) -> i32 {
     guard(|| {
-        let site = share(scheduler)?;
-        site.expect_unforked()?;
-        site.handle.stop();
+        let entry = look_up(scheduler)?;
+        entry.check_not_forked()?;
+        entry.handle.stop();
         Ok(HORUS_OK)
     })
 }
 
-/// Applies a command to the node of this name; any thread may call it.
+/// Runs a command for the node of this name. Needs no exclusive access: any thread may call it, and
+/// callbacks, too.
 ///
 /// # Safety
 ///
-/// As the header says.
-unsafe fn steer(
+/// The arguments are as `scheduler.h` requires.
+unsafe fn command_node(
     scheduler: HorusScheduler,
     node: *const c_char,
     act: impl FnOnce(&Handle, &str) -> Result<(), Failure>,
 ) -> i32 {
     guard(|| {
-        let site = share(scheduler)?;
-        site.expect_unforked()?;
+        let entry = look_up(scheduler)?;
+        entry.check_not_forked()?;
         // SAFETY: the caller's contract: `node` is null or a terminated text.
-        act(&site.handle, unsafe { ffi::text(node, "node", NAME_BYTES_MAX) }?)?;
+        act(&entry.handle, unsafe { ffi::required_text(node, "node", NAME_BYTES_MAX) }?)?;
         Ok(HORUS_OK)
     })
 }
 
-/// `horus_scheduler_pause`.
+/// The C function `horus_scheduler_pause`: see `scheduler.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `scheduler.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_scheduler_pause(
     scheduler: HorusScheduler,
     node: *const c_char,
 ) -> i32 {
     // SAFETY: the caller's contract: `node` is null or a terminated text.
-    unsafe { steer(scheduler, node, |handle, node| Ok(handle.pause(node)?)) }
+    unsafe { command_node(scheduler, node, |handle, node| Ok(handle.pause(node)?)) }
 }
 
-/// `horus_scheduler_resume`.
+/// The C function `horus_scheduler_resume`: see `scheduler.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `scheduler.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_scheduler_resume(
     scheduler: HorusScheduler,
     node: *const c_char,
 ) -> i32 {
     // SAFETY: the caller's contract: `node` is null or a terminated text.
-    unsafe { steer(scheduler, node, |handle, node| Ok(handle.resume(node)?)) }
+    unsafe { command_node(scheduler, node, |handle, node| Ok(handle.resume(node)?)) }
 }
 
-/// `horus_scheduler_stop_node`.
+/// The C function `horus_scheduler_stop_node`: see `scheduler.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `scheduler.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_scheduler_stop_node(
     scheduler: HorusScheduler,
     node: *const c_char,
 ) -> i32 {
     // SAFETY: the caller's contract: `node` is null or a terminated text.
-    unsafe { steer(scheduler, node, |handle, node| Ok(handle.stop_node(node)?)) }
+    unsafe { command_node(scheduler, node, |handle, node| Ok(handle.stop_node(node)?)) }
 }
 
-/// `horus_scheduler_set_rate`.
+/// The C function `horus_scheduler_set_rate`: see `scheduler.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `scheduler.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_scheduler_set_rate(
     scheduler: HorusScheduler,
@@ -558,25 +579,25 @@ pub unsafe extern "C" fn horus_scheduler_set_rate(
 ) -> i32 {
     let set = |handle: &Handle, node: &str| Ok(handle.set_rate(node, Rate::hz(rate_hz))?);
     // SAFETY: the caller's contract: `node` is null or a terminated text.
-    unsafe { steer(scheduler, node, set) }
+    unsafe { command_node(scheduler, node, set) }
 }
 
-/// `horus_scheduler_metrics`.
+/// The C function `horus_scheduler_metrics`: see `scheduler.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `scheduler.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_scheduler_metrics(
     scheduler: HorusScheduler,
     node: *const c_char,
     out: *mut HorusMetrics,
 ) -> i32 {
-    let figures = |handle: &Handle, node: &str| {
-        let figures = HorusMetrics::new(&handle.metrics(node)?);
+    let metrics = |handle: &Handle, node: &str| {
+        let metrics = HorusMetrics::new(&handle.metrics(node)?);
         // SAFETY: the caller's contract: `out` is null or writable for its `struct_bytes`.
-        unsafe { HorusMetrics::write(&figures, out, "out") }
+        unsafe { HorusMetrics::write(&metrics, out, "out") }
     };
     // SAFETY: the caller's contract: `node` is null or a terminated text.
-    unsafe { steer(scheduler, node, figures) }
+    unsafe { command_node(scheduler, node, metrics) }
 }

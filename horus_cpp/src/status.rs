@@ -1,4 +1,5 @@
-//! The status of a call: 0, a positive outcome or a negative error; and the text of the last error.
+//! The status that a C function returns: 0, a positive outcome or a negative error. Keeps the text
+//! of each thread's last error.
 
 use std::cell::Cell;
 use std::ffi::c_char;
@@ -17,7 +18,7 @@ macro_rules! statuses {
     ($($(#[$doc:meta])* $name:ident = $value:literal;)*) => {
         $($(#[$doc])* pub const $name: i32 = $value;)*
 
-        /// Every status and its name. Numbers are never reused.
+        /// All statuses with their names. Numbers are never reused.
         pub const STATUSES: &[(&str, i32)] = &[$((stringify!($name), $value)),*];
 
         /// `horus_status_name`.
@@ -37,7 +38,7 @@ statuses! {
     HORUS_OK = 0;
     /// There is no message right now.
     HORUS_EMPTY = 1;
-    /// A reliable subscriber is a whole lane behind.
+    /// A reliable subscriber has not read a whole lane of messages: none can be sent until it does.
     HORUS_FULL = 2;
     /// The timeout ended.
     HORUS_TIMEOUT = 3;
@@ -48,7 +49,7 @@ statuses! {
 
     /// A defect of this library.
     HORUS_E_PANIC = -1;
-    /// The handle is zero, closed, or of another kind.
+    /// The handle is 0, closed, or of another type.
     HORUS_E_HANDLE = -2;
     /// A pointer is null.
     HORUS_E_NULL = -3;
@@ -94,11 +95,11 @@ statuses! {
     HORUS_E_FAILED = -23;
 }
 
-/// Error numbers as in `errno`: this crate does not use libc.
+/// Error numbers of `errno`. WHY here: this crate does not use libc.
 const ENFILE: i32 = 23;
 const EMFILE: i32 = 24;
 
-/// A status with its error text.
+/// An error: a status with its text.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) status: i32,
@@ -113,10 +114,10 @@ impl Failure {
         Self { status, text: text.into(), names_topic: false }
     }
 
-    /// Returns the same failure with a text that names the topic once. Control characters of the
-    /// name are escaped.
+    /// Adds the topic's name to the text, unless it is there already. Escapes control characters of
+    /// the name.
     #[cold]
-    pub(crate) fn of_topic(self, name: &str) -> Self {
+    pub(crate) fn in_topic(self, name: &str) -> Self {
         if self.names_topic {
             return self;
         }
@@ -124,11 +125,11 @@ impl Failure {
         Self { status: self.status, text, names_topic: true }
     }
 
-    /// Keeps the text for [`horus_last_error_message`], and returns the status.
+    /// Stores the text for [`horus_last_error_message`], and returns the status.
     #[cold]
     pub(crate) fn report(self) -> i32 {
-        LAST.with(|last| {
-            let mut end = self.text.len().min(TEXT_BYTES - 1);
+        LAST_ERROR.with(|last| {
+            let mut end = self.text.len().min(ERROR_BYTES_MAX - 1);
             while !self.text.is_char_boundary(end) {
                 end -= 1;
             }
@@ -142,22 +143,23 @@ impl Failure {
     }
 }
 
-/// Size of the buffer for the text, with the 0 at its end.
-const TEXT_BYTES: usize = 1024;
+/// Size of a thread's buffer for the last error text, with the 0 at its end.
+const ERROR_BYTES_MAX: usize = 1024;
 
 thread_local! {
-    // WHY a buffer that is never freed: a pointer to it is valid as long as the thread lives.
-    static LAST: [Cell<u8>; TEXT_BYTES] = const { [const { Cell::new(0) }; TEXT_BYTES] };
+    // WHY a buffer that is never reallocated: a pointer to it is valid as long as the thread lives.
+    static LAST_ERROR: [Cell<u8>; ERROR_BYTES_MAX] =
+        const { [const { Cell::new(0) }; ERROR_BYTES_MAX] };
 }
 
-/// `horus_last_error_message`.
+/// The C function `horus_last_error_message`: see `horus.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_last_error_message() -> *const c_char {
-    LAST.with(|last| last.as_ptr().cast())
+    LAST_ERROR.with(|last| last.as_ptr().cast())
 }
 
-/// Converts errors of the core, whose text is kept. One form is for errors whose text names the
-/// topic, one for the others.
+/// Implements the conversion of errors of the core to a [`Failure`] with the same text.
+/// `names_topic` says whether these texts name the topic.
 macro_rules! failures {
     (names_topic: $names_topic:literal, $($error:ty: |$this:ident| $status:expr;)*) => {
         $(impl From<$error> for Failure {
@@ -259,7 +261,7 @@ fn namespace_status(error: &NamespaceError) -> i32 {
 fn system_status(error: &io::Error) -> i32 {
     match (error.kind(), error.raw_os_error()) {
         (io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded, _) => HORUS_E_NO_SPACE,
-        // No file descriptors, in this process or in the system.
+        // No more file descriptors, in this process or in the system.
         (_, Some(EMFILE | ENFILE)) => HORUS_E_LIMIT,
         _ => HORUS_E_SYSTEM,
     }

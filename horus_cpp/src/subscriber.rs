@@ -1,4 +1,4 @@
-//! The subscribing endpoint of a topic, as C sees it.
+//! The C functions for subscribers.
 
 use std::ffi::{c_char, c_void};
 use std::time::Duration;
@@ -7,14 +7,15 @@ use horus_core::topic::{RawSample, UntypedSubscriber};
 use horus_core::{BorrowError, RecvError, RecvTimeoutError};
 
 use crate::ffi::{
-    Call, Out, Sized32, guard, guard_quick, output, set_if_wanted, wait_in_slices, wrong,
+    Out, SizedStruct, StatusResult, guard, guard_cancellable, invalid_argument, output_slice,
+    wait_in_slices, write_if_not_null,
 };
 use crate::handle::{Guard, Slab, Vault};
 use crate::info::{HorusStats, HorusTopicInfo};
 use crate::status::{Failure, HORUS_EMPTY, HORUS_OK, HORUS_TIMEOUT, HORUS_TRUNCATED};
-use crate::topic::{HorusTopicOptions, builder};
+use crate::topic::{HorusTopicOptions, endpoint_builder};
 
-/// `horus_subscriber_t`.
+/// The C struct `horus_subscriber_t`: see `horus.h`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct HorusSubscriber {
@@ -22,7 +23,7 @@ pub struct HorusSubscriber {
     pub id: u64,
 }
 
-/// `horus_sample_t`.
+/// The C struct `horus_sample_t`: see `horus.h`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the header documents each member")]
@@ -36,56 +37,61 @@ pub struct HorusSample {
 pub(crate) static SUBSCRIBERS: Slab<UntypedSubscriber> = Slab::new(3);
 static SAMPLES: Vault<RawSample> = Vault::new(4);
 
-/// Runs a call with the subscriber of a handle; its errors name the topic.
+/// Runs a call with the subscriber. Adds the topic's name to its errors.
 #[inline(always)]
-fn named(
+fn with_topic_name(
     mut subscriber: Guard<'_, UntypedSubscriber>,
-    call: impl FnOnce(&mut Guard<'_, UntypedSubscriber>) -> Call,
-) -> Call {
-    call(&mut subscriber).map_err(|failure| failure.of_topic(&subscriber.name()))
+    call: impl FnOnce(&mut Guard<'_, UntypedSubscriber>) -> StatusResult,
+) -> StatusResult {
+    call(&mut subscriber).map_err(|failure| failure.in_topic(&subscriber.name()))
 }
 
-/// Returns the status when there is no message: empty, or an error if none can come.
+/// Returns the status for "no message": `HORUS_EMPTY`, or an error if the subscriber cannot receive
+/// any.
 #[cold]
-fn nothing(subscriber: &UntypedSubscriber) -> Call {
+fn no_message(subscriber: &UntypedSubscriber) -> StatusResult {
     subscriber.check()?;
     Ok(HORUS_EMPTY)
 }
 
-/// Returns true if `room` bytes are enough for every message of the topic; an error if they are
-/// enough for none.
+/// Returns true if every message of the topic fits into `room` bytes. Returns an error if none
+/// does.
 #[inline(always)]
-fn has_room(subscriber: &UntypedSubscriber, room: usize) -> Result<bool, Failure> {
-    let has_room = room as u64 >= subscriber.max_message_bytes();
-    if has_room || subscriber.is_sized() { Ok(has_room) } else { Err(no_room(subscriber, room)) }
+fn fits_all(subscriber: &UntypedSubscriber, room: usize) -> Result<bool, Failure> {
+    let fits_all = room as u64 >= subscriber.max_message_bytes();
+    if fits_all || subscriber.is_sized() {
+        Ok(fits_all)
+    } else {
+        Err(buffer_too_small(subscriber, room))
+    }
 }
 
 #[cold]
-fn no_room(subscriber: &UntypedSubscriber, bytes: usize) -> Failure {
+fn buffer_too_small(subscriber: &UntypedSubscriber, bytes: usize) -> Failure {
     let wanted = subscriber.max_message_bytes();
-    wrong(format!(
+    invalid_argument(format!(
         "out has {bytes} bytes, and messages of the topic have {wanted}: use a larger buffer"
     ))
 }
 
-/// Copies a message, truncated to the buffer, and stores its length.
+/// Copies a message, truncated to the buffer, and writes its whole length to `out_bytes`.
 ///
 /// # Safety
 ///
 /// `out_bytes` is null or valid for writes.
-unsafe fn copy(message: &[u8], buffer: &mut [u8], out_bytes: *mut usize) -> i32 {
+unsafe fn copy_truncated(message: &[u8], buffer: &mut [u8], out_bytes: *mut usize) -> i32 {
     let copied = message.len().min(buffer.len());
     buffer[..copied].copy_from_slice(&message[..copied]);
     // SAFETY: the caller's contract: `out_bytes` is null or valid for writes.
-    unsafe { set_if_wanted(out_bytes, message.len()) };
+    unsafe { write_if_not_null(out_bytes, message.len()) };
     if copied < message.len() { HORUS_TRUNCATED } else { HORUS_OK }
 }
 
-/// `horus_subscriber_open`.
+/// The C function `horus_subscriber_open`: see `horus.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_subscriber_open(
     topic: *const c_char,
@@ -96,15 +102,15 @@ pub unsafe extern "C" fn horus_subscriber_open(
         let out = Out::new(out, "out")?;
         // SAFETY: the caller's contract: `topic` and `options` are as the header says of this
         // function.
-        let end = unsafe { builder(topic, options) }?.subscriber()?;
+        let end = unsafe { endpoint_builder(topic, options) }?.subscriber()?;
         let id = SUBSCRIBERS.open(end)?;
         // SAFETY: the caller's contract: `out` is valid for writes.
-        unsafe { out.set(HorusSubscriber { id }) };
+        unsafe { out.write(HorusSubscriber { id }) };
         Ok(HORUS_OK)
     })
 }
 
-/// `horus_subscriber_close`.
+/// The C function `horus_subscriber_close`: see `horus.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_subscriber_close(subscriber: HorusSubscriber) -> i32 {
     guard(|| {
@@ -113,11 +119,11 @@ pub extern "C" fn horus_subscriber_close(subscriber: HorusSubscriber) -> i32 {
     })
 }
 
-/// `horus_subscriber_recv`.
+/// The C function `horus_subscriber_recv`: see `horus.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_subscriber_recv(
     subscriber: HorusSubscriber,
@@ -125,32 +131,32 @@ pub unsafe extern "C" fn horus_subscriber_recv(
     room: usize,
     out_bytes: *mut usize,
 ) -> i32 {
-    guard_quick(|| {
+    guard_cancellable(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
-        named(subscriber, |subscriber| {
+        with_topic_name(subscriber, |subscriber| {
             // SAFETY: the caller's contract: `out` is null or writable for `room` bytes.
-            let buffer = unsafe { output(out, room) }?;
-            if !has_room(subscriber, room)? {
+            let buffer = unsafe { output_slice(out, room) }?;
+            if !fits_all(subscriber, room)? {
                 return match subscriber.recv_bytes() {
                     // SAFETY: the caller's contract: `out_bytes` is null or valid for writes.
-                    Some(message) => Ok(unsafe { copy(message, buffer, out_bytes) }),
-                    None => nothing(subscriber),
+                    Some(message) => Ok(unsafe { copy_truncated(message, buffer, out_bytes) }),
+                    None => no_message(subscriber),
                 };
             }
-            let Some(bytes) = subscriber.recv_into(buffer) else { return nothing(subscriber) };
+            let Some(bytes) = subscriber.recv_into(buffer) else { return no_message(subscriber) };
             // SAFETY: the caller's contract: `out_bytes` is null or valid for writes.
-            unsafe { set_if_wanted(out_bytes, bytes) };
+            unsafe { write_if_not_null(out_bytes, bytes) };
             Ok(HORUS_OK)
         })
     })
 }
 
-/// `horus_subscriber_recv_timeout`.
+/// The C function `horus_subscriber_recv_timeout`: see `horus.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_subscriber_recv_timeout(
     subscriber: HorusSubscriber,
@@ -162,15 +168,15 @@ pub unsafe extern "C" fn horus_subscriber_recv_timeout(
     guard(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
-        named(subscriber, |subscriber| {
+        with_topic_name(subscriber, |subscriber| {
             // SAFETY: the caller's contract: `out` is null or writable for `room` bytes.
-            let buffer = unsafe { output(out, room) }?;
-            let has_room = has_room(subscriber, room)?;
+            let buffer = unsafe { output_slice(out, room) }?;
+            let fits_all = fits_all(subscriber, room)?;
             wait_in_slices(timeout_ns, HORUS_TIMEOUT, subscriber, |subscriber, slice| {
-                if !has_room {
+                if !fits_all {
                     if let Some(message) = subscriber.recv_bytes_timeout(slice) {
                         // SAFETY: the caller's contract: `out_bytes` is null or valid for writes.
-                        return Ok(unsafe { copy(message, buffer, out_bytes) });
+                        return Ok(unsafe { copy_truncated(message, buffer, out_bytes) });
                     }
                     subscriber.check()?;
                     return Ok(HORUS_TIMEOUT);
@@ -178,7 +184,7 @@ pub unsafe extern "C" fn horus_subscriber_recv_timeout(
                 match subscriber.recv_into_timeout(buffer, slice) {
                     Ok(bytes) => {
                         // SAFETY: the caller's contract: `out_bytes` is null or valid for writes.
-                        unsafe { set_if_wanted(out_bytes, bytes) };
+                        unsafe { write_if_not_null(out_bytes, bytes) };
                         Ok(HORUS_OK)
                     }
                     Err(RecvTimeoutError::Timeout { .. }) => Ok(HORUS_TIMEOUT),
@@ -189,11 +195,11 @@ pub unsafe extern "C" fn horus_subscriber_recv_timeout(
     })
 }
 
-/// `horus_subscriber_latest`.
+/// The C function `horus_subscriber_latest`: see `horus.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_subscriber_latest(
     subscriber: HorusSubscriber,
@@ -201,121 +207,121 @@ pub unsafe extern "C" fn horus_subscriber_latest(
     room: usize,
     out_bytes: *mut usize,
 ) -> i32 {
-    guard_quick(|| {
+    guard_cancellable(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
-        named(subscriber, |subscriber| {
+        with_topic_name(subscriber, |subscriber| {
             // SAFETY: the caller's contract: `out` is null or writable for `room` bytes.
-            let buffer = unsafe { output(out, room) }?;
-            has_room(subscriber, room)?;
-            let Some(message) = subscriber.latest_bytes() else { return nothing(subscriber) };
+            let buffer = unsafe { output_slice(out, room) }?;
+            fits_all(subscriber, room)?;
+            let Some(message) = subscriber.latest_bytes() else { return no_message(subscriber) };
             // SAFETY: the caller's contract: `out_bytes` is null or valid for writes.
-            Ok(unsafe { copy(message, buffer, out_bytes) })
+            Ok(unsafe { copy_truncated(message, buffer, out_bytes) })
         })
     })
 }
 
 /// # Safety
 ///
-/// As the header says of `horus_subscriber_borrow`.
+/// The arguments are as `horus.h` requires for `horus_subscriber_borrow`.
 unsafe fn borrow_with(
     subscriber: HorusSubscriber,
     out: *mut HorusSample,
     borrow: impl FnOnce(&mut UntypedSubscriber) -> Result<Option<RawSample>, BorrowError>,
-) -> Call {
+) -> StatusResult {
     // SAFETY: the caller's contract: no other thread is in a call with the handle.
     let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
-    named(subscriber, |subscriber| {
+    with_topic_name(subscriber, |subscriber| {
         let out = Out::new(out, "out")?;
-        let Some(sample) = borrow(subscriber)? else { return nothing(subscriber) };
+        let Some(sample) = borrow(subscriber)? else { return no_message(subscriber) };
         let (message, sequence) = (sample.bytes(), sample.sequence());
         let (data, bytes) = (message.as_ptr().cast(), message.len());
         let id = SAMPLES.put(sample)?;
         // SAFETY: the caller's contract: `out` is valid for writes.
-        unsafe { out.set(HorusSample { id, data, bytes, sequence }) };
+        unsafe { out.write(HorusSample { id, data, bytes, sequence }) };
         Ok(HORUS_OK)
     })
 }
 
-/// `horus_subscriber_borrow`.
+/// The C function `horus_subscriber_borrow`: see `horus.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_subscriber_borrow(
     subscriber: HorusSubscriber,
     out: *mut HorusSample,
 ) -> i32 {
     // SAFETY: the caller's contract: `out` is valid for writes, and no other call uses the handle.
-    guard_quick(|| unsafe { borrow_with(subscriber, out, UntypedSubscriber::borrow) })
+    guard_cancellable(|| unsafe { borrow_with(subscriber, out, UntypedSubscriber::borrow) })
 }
 
-/// `horus_subscriber_borrow_latest`.
+/// The C function `horus_subscriber_borrow_latest`: see `horus.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_subscriber_borrow_latest(
     subscriber: HorusSubscriber,
     out: *mut HorusSample,
 ) -> i32 {
     // SAFETY: the caller's contract: `out` is valid for writes, and no other call uses the handle.
-    guard_quick(|| unsafe { borrow_with(subscriber, out, UntypedSubscriber::borrow_latest) })
+    guard_cancellable(|| unsafe { borrow_with(subscriber, out, UntypedSubscriber::borrow_latest) })
 }
 
-/// `horus_sample_release`.
+/// The C function `horus_sample_release`: see `horus.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_sample_release(sample_id: u64) -> i32 {
-    guard_quick(|| {
+    guard_cancellable(|| {
         drop(SAMPLES.take(sample_id)?);
         Ok(HORUS_OK)
     })
 }
 
-/// `horus_subscriber_check`.
+/// The C function `horus_subscriber_check`: see `horus.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_subscriber_check(subscriber: HorusSubscriber) -> i32 {
-    guard_quick(|| {
+    guard_cancellable(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
-        named(subscriber, |subscriber| {
+        with_topic_name(subscriber, |subscriber| {
             subscriber.check()?;
             Ok(HORUS_OK)
         })
     })
 }
 
-/// `horus_subscriber_set_spin`.
+/// The C function `horus_subscriber_set_spin`: see `horus.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_subscriber_set_spin(
     subscriber: HorusSubscriber,
     spin_ns: u64,
 ) -> i32 {
-    guard_quick(|| {
+    guard_cancellable(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
-        named(subscriber, |subscriber| {
+        with_topic_name(subscriber, |subscriber| {
             subscriber.set_spin(Duration::from_nanos(spin_ns));
             Ok(HORUS_OK)
         })
     })
 }
 
-/// `horus_subscriber_stats`.
+/// The C function `horus_subscriber_stats`: see `horus.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_subscriber_stats(
     subscriber: HorusSubscriber,
@@ -324,7 +330,7 @@ pub unsafe extern "C" fn horus_subscriber_stats(
     guard(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let end = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
-        named(end, |end| {
+        with_topic_name(end, |end| {
             if end.is_forked() {
                 return Err(RecvError::Forked { topic: end.label() }.into());
             }
@@ -347,11 +353,11 @@ pub unsafe extern "C" fn horus_subscriber_stats(
     })
 }
 
-/// `horus_subscriber_info`.
+/// The C function `horus_subscriber_info`: see `horus.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_subscriber_info(
     subscriber: HorusSubscriber,
@@ -360,7 +366,7 @@ pub unsafe extern "C" fn horus_subscriber_info(
     guard(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let end = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
-        named(end, |end| {
+        with_topic_name(end, |end| {
             if end.is_forked() {
                 return Err(RecvError::Forked { topic: end.label() }.into());
             }

@@ -4,19 +4,19 @@ use std::ffi::c_char;
 
 use horus_core::topic::{MessageType, UntypedBuilder};
 
-use crate::ffi::{self, NAME_BYTES_MAX, Sized32, TEXT_BYTES_MAX, wrong};
-use crate::namespace::{HorusNamespace, namespace_of};
+use crate::ffi::{self, NAME_BYTES_MAX, SizedStruct, TEXT_BYTES_MAX, invalid_argument};
+use crate::namespace::{HorusNamespace, resolve_namespace};
 use crate::qos::HorusQos;
 use crate::status::Failure;
 
-/// The topic must exist; its type is used.
+/// The type of the topic, which must exist.
 pub const HORUS_TYPE_ADOPT: i32 = 0;
 /// Plain bytes.
 pub const HORUS_TYPE_BYTES: i32 = 1;
 /// The type that `schema` describes.
 pub const HORUS_TYPE_SCHEMA: i32 = 2;
 
-/// `horus_topic_options_t`.
+/// The C struct `horus_topic_options_t`: see `horus.h`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the header documents each member")]
@@ -30,30 +30,31 @@ pub struct HorusTopicOptions {
 }
 
 // SAFETY: numbers and pointers, so zeros are valid, and the first member is a `u32`.
-unsafe impl Sized32 for HorusTopicOptions {
+unsafe impl SizedStruct for HorusTopicOptions {
     const BYTES_MIN: usize = 40;
 }
 
-/// Returns a builder for an endpoint of the topic. Errors name the topic, if its name was readable.
+/// Returns a builder for an endpoint of the topic. Errors name the topic, unless its name could not
+/// be read.
 ///
 /// # Safety
 ///
-/// As the header says of `horus_publisher_open`.
-pub(crate) unsafe fn builder(
+/// The arguments are as `horus.h` requires for `horus_publisher_open`.
+pub(crate) unsafe fn endpoint_builder(
     topic: *const c_char,
     options: *const HorusTopicOptions,
 ) -> Result<UntypedBuilder, Failure> {
     // SAFETY: the caller's contract: `topic` is null or a terminated text.
-    let topic = unsafe { ffi::text(topic, "topic", NAME_BYTES_MAX) }?;
+    let topic = unsafe { ffi::required_text(topic, "topic", NAME_BYTES_MAX) }?;
     // SAFETY: the caller's contract: `options` is as the header says.
-    let builder = unsafe { with_options(UntypedBuilder::new(topic), options) };
-    builder.map_err(|failure| failure.of_topic(topic))
+    let builder = unsafe { apply_options(UntypedBuilder::new(topic), options) };
+    builder.map_err(|failure| failure.in_topic(topic))
 }
 
 /// # Safety
 ///
-/// As [`builder`].
-unsafe fn with_options(
+/// `options` is as for [`endpoint_builder`].
+unsafe fn apply_options(
     builder: UntypedBuilder,
     options: *const HorusTopicOptions,
 ) -> Result<UntypedBuilder, Failure> {
@@ -66,10 +67,13 @@ unsafe fn with_options(
         HORUS_TYPE_BYTES => builder.message_type(MessageType::bytes()),
         HORUS_TYPE_SCHEMA => {
             // SAFETY: the caller's contract: `options.schema` is null or a terminated text.
-            let text = unsafe { ffi::text(options.schema, "options->schema", TEXT_BYTES_MAX) }?;
+            let text =
+                unsafe { ffi::required_text(options.schema, "options->schema", TEXT_BYTES_MAX) }?;
             builder.message_type(MessageType::of_schema(text)?)
         }
-        other => return Err(wrong(format!("options->message_type is {other}, not 0 to 2"))),
+        other => {
+            return Err(invalid_argument(format!("options->message_type is {other}, not 0 to 2")));
+        }
     };
     // SAFETY: the caller's contract: `options.qos` is null or readable for its `struct_bytes`.
     let builder = match unsafe { HorusQos::read(options.qos, "options->qos") }? {
@@ -84,5 +88,5 @@ unsafe fn with_options(
         return Ok(builder);
     }
     // SAFETY: the caller's contract: no other thread is in a call with the namespace.
-    Ok(builder.namespace(&unsafe { namespace_of(options.name_space) }?))
+    Ok(builder.namespace(&unsafe { resolve_namespace(options.name_space) }?))
 }

@@ -2,17 +2,17 @@
 
 use std::ffi::c_char;
 
-/// `HORUS_ABI_VERSION`: grows when a program that was compiled with an older header must be
+/// The version of the ABI. It grows when programs that were compiled with an older header must be
 /// compiled again.
 pub const HORUS_ABI_VERSION: u32 = 0;
 
-/// `horus_abi_version`.
+/// The C function `horus_abi_version`: see `horus.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_abi_version() -> u32 {
     HORUS_ABI_VERSION
 }
 
-/// `horus_version_string`.
+/// The C function `horus_version_string`: see `horus.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_version_string() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()

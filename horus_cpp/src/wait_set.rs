@@ -1,25 +1,25 @@
-//! Wait sets, as C sees them.
+//! The C functions for wait sets.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use horus_core::topic::{Key, Ready, Reason, WaitSet};
 
-use crate::ffi::{Out, guard, set_if_wanted, wait_in_slices, wrong};
+use crate::ffi::{Out, guard, invalid_argument, wait_in_slices, write_if_not_null};
 use crate::handle::Slab;
 use crate::status::{Failure, HORUS_OK, HORUS_TIMEOUT};
 use crate::subscriber::{HorusSubscriber, SUBSCRIBERS};
 
 /// The subscriber has messages.
 pub const HORUS_READY_MESSAGE: i32 = 1;
-/// No message came for the allowed time.
+/// No message was published for the subscriber's allowed time.
 pub const HORUS_READY_DEADLINE_MISSED: i32 = 2;
 /// The timer fired.
 pub const HORUS_READY_TIMER: i32 = 3;
 /// The subscriber was closed.
 pub const HORUS_READY_CLOSED: i32 = 4;
 
-/// `horus_wait_set_t`.
+/// The C struct `horus_wait_set_t`: see `horus.h`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct HorusWaitSet {
@@ -27,7 +27,7 @@ pub struct HorusWaitSet {
     pub id: u64,
 }
 
-/// `horus_ready_t`.
+/// The C struct `horus_ready_t`: see `horus.h`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the header documents each member")]
@@ -55,32 +55,32 @@ impl HorusReady {
     }
 }
 
-/// A wait set, and the ready entries that did not fit the caller's array.
+/// A wait set, and the ready entries that did not fit the array of the last call.
 #[derive(Debug, Default)]
-struct Set {
+struct WaitSetState {
     set: WaitSet,
-    rest: VecDeque<HorusReady>,
+    leftover: VecDeque<HorusReady>,
 }
 
-static WAIT_SETS: Slab<Set> = Slab::new(5);
+static WAIT_SETS: Slab<WaitSetState> = Slab::new(5);
 
-/// `horus_wait_set_open`.
+/// The C function `horus_wait_set_open`: see `horus.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_wait_set_open(out: *mut HorusWaitSet) -> i32 {
     guard(|| {
         let out = Out::new(out, "out")?;
-        let id = WAIT_SETS.open(Set::default())?;
+        let id = WAIT_SETS.open(WaitSetState::default())?;
         // SAFETY: the caller's contract: `out` is valid for writes.
-        unsafe { out.set(HorusWaitSet { id }) };
+        unsafe { out.write(HorusWaitSet { id }) };
         Ok(HORUS_OK)
     })
 }
 
-/// `horus_wait_set_close`.
+/// The C function `horus_wait_set_close`: see `horus.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_wait_set_close(wait_set: HorusWaitSet) -> i32 {
     guard(|| {
@@ -89,11 +89,11 @@ pub extern "C" fn horus_wait_set_close(wait_set: HorusWaitSet) -> i32 {
     })
 }
 
-/// `horus_wait_set_add`.
+/// The C function `horus_wait_set_add`: see `horus.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_wait_set_add(
     wait_set: HorusWaitSet,
@@ -111,18 +111,18 @@ pub unsafe extern "C" fn horus_wait_set_add(
             Duration::ZERO => wait_set.set.add(&*subscriber),
             allowed => wait_set.set.add_with_deadline(&*subscriber, allowed),
         };
-        let key = key.map_err(|error| Failure::from(error).of_topic(&subscriber.name()))?;
+        let key = key.map_err(|error| Failure::from(error).in_topic(&subscriber.name()))?;
         // SAFETY: the caller's contract: `out_key` is valid for writes.
-        unsafe { out_key.set(key.to_u64()) };
+        unsafe { out_key.write(key.to_u64()) };
         Ok(HORUS_OK)
     })
 }
 
-/// `horus_wait_set_add_interval`.
+/// The C function `horus_wait_set_add_interval`: see `horus.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_wait_set_add_interval(
     wait_set: HorusWaitSet,
@@ -132,40 +132,40 @@ pub unsafe extern "C" fn horus_wait_set_add_interval(
     guard(|| {
         let out_key = Out::new(out_key, "out_key")?;
         if period_ns == 0 {
-            return Err(wrong("period_ns is 0: wanted a positive period"));
+            return Err(invalid_argument("period_ns is 0: wanted a positive period"));
         }
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let mut wait_set = unsafe { WAIT_SETS.enter(wait_set.id) }?;
         let key = wait_set.set.add_interval(Duration::from_nanos(period_ns))?;
         // SAFETY: the caller's contract: `out_key` is valid for writes.
-        unsafe { out_key.set(key.to_u64()) };
+        unsafe { out_key.write(key.to_u64()) };
         Ok(HORUS_OK)
     })
 }
 
-/// `horus_wait_set_remove`.
+/// The C function `horus_wait_set_remove`: see `horus.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_wait_set_remove(wait_set: HorusWaitSet, key: u64) -> i32 {
     guard(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let mut wait_set = unsafe { WAIT_SETS.enter(wait_set.id) }?;
-        wait_set.rest.retain(|ready| ready.key != key);
+        wait_set.leftover.retain(|ready| ready.key != key);
         match wait_set.set.remove(Key::from_u64(key)) {
             true => Ok(HORUS_OK),
-            false => Err(wrong(format!("the set has no entry with key {key}"))),
+            false => Err(invalid_argument(format!("the set has no entry with key {key}"))),
         }
     })
 }
 
-/// `horus_wait_set_wait`.
+/// The C function `horus_wait_set_wait`: see `horus.h`.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_wait_set_wait(
     wait_set: HorusWaitSet,
@@ -178,7 +178,7 @@ pub unsafe extern "C" fn horus_wait_set_wait(
         let first = Out::new(out, "out")?;
         let out_count = Out::new(out_count, "out_count")?;
         if room == 0 {
-            return Err(wrong("room is 0: wanted room for at least one entry"));
+            return Err(invalid_argument("room is 0: wanted room for at least one entry"));
         }
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let mut wait_set = unsafe { WAIT_SETS.enter(wait_set.id) }?;
@@ -186,27 +186,27 @@ pub unsafe extern "C" fn horus_wait_set_wait(
             return Err(horus_core::WaitError::Empty.into());
         }
         // SAFETY: the caller's contract: `out_count` is valid for writes.
-        unsafe { out_count.set(0) };
-        if wait_set.rest.is_empty() {
+        unsafe { out_count.write(0) };
+        if wait_set.leftover.is_empty() {
             let waited = wait_in_slices(timeout_ns, HORUS_TIMEOUT, &mut wait_set, |set, slice| {
                 let ready = set.set.wait(slice)?;
                 let is_over = ready.is_empty();
-                set.rest.extend(ready.iter().copied().map(HorusReady::new));
+                set.leftover.extend(ready.iter().copied().map(HorusReady::new));
                 Ok(if is_over { HORUS_TIMEOUT } else { HORUS_OK })
             })?;
             if waited != HORUS_OK {
                 return Ok(waited);
             }
         }
-        let count = wait_set.rest.len().min(room);
-        for (index, ready) in wait_set.rest.drain(..count).enumerate() {
+        let count = wait_set.leftover.len().min(room);
+        for (index, ready) in wait_set.leftover.drain(..count).enumerate() {
             // SAFETY: the caller's contract: `out` has room for `room` entries, and `count` is at
             // most that.
-            unsafe { set_if_wanted(out.wrapping_add(index), ready) };
+            unsafe { write_if_not_null(out.wrapping_add(index), ready) };
         }
         let _ = first;
         // SAFETY: the caller's contract: `out_count` is valid for writes.
-        unsafe { out_count.set(count) };
+        unsafe { out_count.write(count) };
         Ok(HORUS_OK)
     })
 }
