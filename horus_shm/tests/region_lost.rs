@@ -442,7 +442,10 @@ fn a_waiting_endpoint_finds_the_loss_in_its_next_call() {
         let message = Message::new(SENDER, 0);
         for _ in 0..100 {
             let answer = producer.send_ref(&message);
-            assert_eq!(answer.is_err_and(|e| e.is_full()), kind.is_gated() && answer.is_err());
+            assert_eq!(
+                answer.as_ref().is_err_and(|e| e.is_full()),
+                kind.is_gated() && answer.is_err()
+            );
         }
         while consumer.recv().is_some() {}
         let full = kind.is_gated() && {

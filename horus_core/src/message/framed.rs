@@ -290,7 +290,7 @@ impl<'a, H: Header> FramedLoan<'a, H> {
         let refused = |error| WriteError::from(error).refuses(loan.label(), 0);
         let bytes = found.map_err(refused)?;
         loan.bytes_mut()[..start].copy_from_slice(bytemuck::bytes_of(&header));
-        Ok(loan.publish(start + bytes)?)
+        loan.publish(start + bytes)
     }
 }
 

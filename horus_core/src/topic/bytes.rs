@@ -138,7 +138,7 @@ impl BytesPublisher {
         if message.len() != self.bytes_max {
             self.expect_length(message)?;
         }
-        Ok(self.raw.send_bytes(message)?)
+        self.raw.send_bytes(message)
     }
 
     /// [`Self::send`], but waits up to `timeout` for a free slot while the topic is full. Blocks.
@@ -148,7 +148,7 @@ impl BytesPublisher {
     /// As [`Self::send`]; [`SendError::Full`] only after the timeout.
     pub fn send_timeout(&mut self, message: &[u8], timeout: Duration) -> Result<(), SendError<()>> {
         self.expect_length(message)?;
-        Ok(self.raw.send_bytes_until(WaitPolicy::of(timeout), message)?)
+        self.raw.send_bytes_until(WaitPolicy::of(timeout), message)
     }
 
     #[cold]

@@ -70,7 +70,7 @@ impl Encoder {
         };
         let max = loan.capacity_bytes();
         match message.encode(loan.bytes_mut()) {
-            Ok(bytes) => Ok(loan.publish(bytes)?),
+            Ok(bytes) => loan.publish(bytes),
             Err(error) => Err(error.refuses(loan.label(), max)),
         }
     }

@@ -82,11 +82,11 @@ impl<T: Message> Outbox<T> for Producer<T> {
 
     #[inline(always)]
     fn send(&mut self, message: &T) -> Result<(), SendError<()>> {
-        self.send_ref(message).map_err(SendError::from)
+        self.send_ref(message)
     }
 
     fn send_until(&mut self, wait_policy: WaitPolicy, message: &T) -> Result<(), SendError<()>> {
-        self.send_until(wait_policy, message).map_err(SendError::from)
+        self.send_until(wait_policy, message)
     }
 }
 

@@ -101,7 +101,7 @@ impl Outbox {
         }
         let mut loan = end.loan().map_err(|error| error::from_loan_error(&error))?;
         match pack(object, loan.bytes_mut()) {
-            Ok(bytes) => loan.publish(bytes).map_err(|error| error::from_send_error(&error.into())),
+            Ok(bytes) => loan.publish(bytes).map_err(|error| error::from_send_error(&error)),
             Err(PackError::Python(error)) => {
                 Err(error::name_topic_in(object.py(), &self.topic, error))
             }
@@ -143,7 +143,7 @@ impl Outbox {
         };
         slot[..header.len()].copy_from_slice(header);
         slot[header.len()..].copy_from_slice(data);
-        loan.publish(bytes).map_err(|error| error::from_send_error(&error.into()))
+        loan.publish(bytes).map_err(|error| error::from_send_error(&error))
     }
 
     /// Takes the end, unless a slot of it is on loan.

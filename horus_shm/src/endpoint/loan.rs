@@ -88,7 +88,30 @@ impl From<SendError<()>> for LoanError {
             SendError::Full { topic, .. } => Self::Full { topic },
             SendError::Forked { topic, .. } => Self::Forked { topic },
             SendError::RegionLost { topic, .. } => Self::RegionLost { topic },
+            SendError::TooLong { topic, bytes, max, .. } => Self::TooLong { topic, bytes, max },
+            // WHY: only an encoder returns it, whose loan is over then.
+            SendError::Unencodable { topic, .. } => Self::Ended { topic },
         }
+    }
+}
+
+impl From<LoanError> for SendError<()> {
+    fn from(error: LoanError) -> Self {
+        let (topic, message) = (error.topic(), ());
+        let reason = match error {
+            LoanError::Full { .. } => return Self::Full { topic, message },
+            LoanError::Forked { .. } => return Self::Forked { topic, message },
+            LoanError::RegionLost { .. } => return Self::RegionLost { topic, message },
+            LoanError::TooLong { bytes, max, .. } => {
+                return Self::TooLong { topic, message, bytes, max };
+            }
+            // WHY not the error's own text: it would name the topic a second time.
+            LoanError::NotPinnable { .. } => {
+                "it needs a slot to be lent, and the topic is not pinnable: create it as pinnable"
+            }
+            LoanError::Ended { .. } => "no slot is lent",
+        };
+        Self::Unencodable { topic, message, reason: reason.to_owned() }
     }
 }
 

@@ -80,7 +80,7 @@ impl UntypedPublisher {
     #[inline(always)]
     pub fn send_bytes(&mut self, message: &[u8]) -> Result<(), SendError<()>> {
         self.check_length(message.len())?;
-        Ok(self.raw.send_bytes(message)?)
+        self.raw.send_bytes(message)
     }
 
     /// [`Self::send_bytes`], but waits up to `timeout` for a free slot while the topic is full.
@@ -95,7 +95,7 @@ impl UntypedPublisher {
         timeout: Duration,
     ) -> Result<(), SendError<()>> {
         self.check_length(message.len())?;
-        Ok(self.raw.send_bytes_until(WaitPolicy::of(timeout), message)?)
+        self.raw.send_bytes_until(WaitPolicy::of(timeout), message)
     }
 
     #[inline(always)]

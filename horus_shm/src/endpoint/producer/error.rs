@@ -4,18 +4,18 @@ use std::fmt;
 
 use crate::file::label::TopicLabel;
 
-/// The reason why a message was not sent; returns the message.
-#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
+/// The reasons why a message was not sent. The error returns the argument of the call.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError<T> {
-    /// A reliable reader is a whole lane behind. Transient: try again after it has read.
+    /// A reliable subscriber is a whole lane behind. Transient: try again after it has read.
     #[error(
         "{topic}: a reliable reader is a whole lane behind: try again, or detach stalled readers"
     )]
     Full {
         /// The topic.
         topic: TopicLabel,
-        /// The message that was not sent.
+        /// The unsent message.
         message: T,
     },
     /// The handle was inherited through `fork`. Permanent: open a new one in the child.
@@ -23,11 +23,11 @@ pub enum SendError<T> {
     Forked {
         /// The topic.
         topic: TopicLabel,
-        /// The message that was not sent.
+        /// The unsent message.
         message: T,
     },
-    /// The ring's memory is lost: its file was truncated, or the program closed descriptors of this
-    /// library. Permanent: open the topic again.
+    /// The topic's memory is lost: its file was truncated, or the program closed our descriptors.
+    /// Permanent: open it again.
     #[error(
         "{topic}: its memory is lost: the file was truncated, or the program closed descriptors of \
          this library: drop all of its handles and open it again"
@@ -35,8 +35,33 @@ pub enum SendError<T> {
     RegionLost {
         /// The topic.
         topic: TopicLabel,
-        /// The message that was not sent.
+        /// The unsent message.
         message: T,
+    },
+    /// The message is longer than the topic allows. Permanent.
+    #[error(
+        "{topic}: a message of {bytes} bytes, and the topic was created for {max} at most: create \
+         it with a larger max_message_bytes"
+    )]
+    TooLong {
+        /// The topic.
+        topic: TopicLabel,
+        /// The unsent message.
+        message: T,
+        /// Bytes of the message.
+        bytes: u64,
+        /// Bytes of the longest message of the topic.
+        max: u64,
+    },
+    /// The message cannot be encoded in the form that the topic carries. Permanent.
+    #[error("{topic}: the message cannot be encoded: {reason}")]
+    Unencodable {
+        /// The topic.
+        topic: TopicLabel,
+        /// The unsent message.
+        message: T,
+        /// The reason.
+        reason: String,
     },
 }
 
@@ -46,7 +71,9 @@ impl<T> SendError<T> {
         match self {
             Self::Full { topic, .. }
             | Self::Forked { topic, .. }
-            | Self::RegionLost { topic, .. } => *topic,
+            | Self::RegionLost { topic, .. }
+            | Self::TooLong { topic, .. }
+            | Self::Unencodable { topic, .. } => *topic,
         }
     }
 
@@ -55,21 +82,30 @@ impl<T> SendError<T> {
         match self {
             Self::Full { message, .. }
             | Self::Forked { message, .. }
-            | Self::RegionLost { message, .. } => message,
+            | Self::RegionLost { message, .. }
+            | Self::TooLong { message, .. }
+            | Self::Unencodable { message, .. } => message,
         }
     }
 
-    /// Returns true if trying again later is useful.
+    /// Returns true if it is useful to try again later.
     pub const fn is_full(&self) -> bool {
         matches!(self, Self::Full { .. })
     }
 
     /// Returns the same error with another message.
+    #[cold]
     pub fn with<U>(self, message: U) -> SendError<U> {
         match self {
             Self::Full { topic, .. } => SendError::Full { topic, message },
             Self::Forked { topic, .. } => SendError::Forked { topic, message },
             Self::RegionLost { topic, .. } => SendError::RegionLost { topic, message },
+            Self::TooLong { topic, bytes, max, .. } => {
+                SendError::TooLong { topic, message, bytes, max }
+            }
+            Self::Unencodable { topic, reason, .. } => {
+                SendError::Unencodable { topic, message, reason }
+            }
         }
     }
 }
@@ -77,11 +113,19 @@ impl<T> SendError<T> {
 // WHY: messages need not be `Debug`, and can be large.
 impl<T> fmt::Debug for SendError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (variant, topic) = match self {
-            Self::Full { topic, .. } => ("Full", topic),
-            Self::Forked { topic, .. } => ("Forked", topic),
-            Self::RegionLost { topic, .. } => ("RegionLost", topic),
+        let mut debug = f.debug_struct(match self {
+            Self::Full { .. } => "Full",
+            Self::Forked { .. } => "Forked",
+            Self::RegionLost { .. } => "RegionLost",
+            Self::TooLong { .. } => "TooLong",
+            Self::Unencodable { .. } => "Unencodable",
+        });
+        debug.field("topic", &self.topic());
+        match self {
+            Self::TooLong { bytes, max, .. } => debug.field("bytes", bytes).field("max", max),
+            Self::Unencodable { reason, .. } => debug.field("reason", reason),
+            Self::Full { .. } | Self::Forked { .. } | Self::RegionLost { .. } => &mut debug,
         };
-        f.debug_struct(variant).field("topic", topic).finish_non_exhaustive()
+        debug.finish_non_exhaustive()
     }
 }
