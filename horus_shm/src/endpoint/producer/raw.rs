@@ -139,20 +139,27 @@ impl RawProducer {
         if fault::epoch() != self.seen_epoch {
             self.check_health()?;
         }
-        // SAFETY: `src` is readable for `bytes`, at most the payload, by the contract; this
-        // producer owns the lane.
-        let sent = match unsafe { self.write(src, bytes) } {
-            Ok(()) => {
-                self.wake_readers();
-                Ok(())
-            }
-            Err(NoRoom) => self.when_full(|this| {
+        let mut tries = 0;
+        loop {
+            let written = if self.in_place {
                 // SAFETY: `src` is readable for `bytes`, at most the payload, by the contract.
-                unsafe { this.write(src, bytes) }.map(|()| this.wake_readers())
-            }),
-        };
-        self.confirm()?;
-        sent
+                unsafe { self.write_in_place(src, bytes) }
+            } else {
+                let pos = self.writer.position();
+                if telemetry::is_sampled(pos) {
+                    telemetry::note_published(self.writer.memory().block(), pos, monotonic);
+                }
+                // SAFETY: `src` is readable for `bytes`, at most the payload, by the contract; this
+                // producer owns the lane.
+                unsafe { self.writer.write(src, bytes) }
+            };
+            match written {
+                Ok(()) => break,
+                Err(NoRoom) => tries = self.make_room(tries)?,
+            }
+        }
+        self.wake_readers();
+        self.confirm()
     }
 
     /// Publishes `message`. Wait-free except for the probe of a dead reader.
@@ -204,26 +211,6 @@ impl RawProducer {
             Unusable::RegionLost => SendError::RegionLost { topic, message },
         })?;
         Ok(())
-    }
-
-    /// Copies a message into the next slot and publishes it.
-    ///
-    /// # Safety
-    ///
-    /// As [`Self::send`].
-    #[inline(always)]
-    unsafe fn write(&mut self, src: *const u8, bytes: usize) -> Result<(), NoRoom> {
-        if self.in_place {
-            // SAFETY: `src` is readable for `bytes`, at most the payload, by the contract.
-            return unsafe { self.write_in_place(src, bytes) };
-        }
-        let pos = self.writer.position();
-        if telemetry::is_sampled(pos) {
-            telemetry::note_published(self.writer.memory().block(), pos, monotonic);
-        }
-        // SAFETY: `src` is readable for `bytes`, at most the payload, by the contract; this
-        // producer owns the lane.
-        unsafe { self.writer.write(src, bytes) }
     }
 
     /// Returns the error of a send for which there is no room.

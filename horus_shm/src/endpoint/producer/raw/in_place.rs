@@ -53,7 +53,7 @@ pub struct LoanMemory {
 }
 
 impl RawProducer {
-    /// Writes, as [`Self::write`] does, into a slot that no reader has pinned.
+    /// Writes, as [`Self::send`] does, into a slot that no reader has pinned.
     ///
     /// # Safety
     ///
@@ -185,9 +185,12 @@ impl RawProducer {
         if !self.in_place {
             return Err(LoanError::NotPinnable { topic: self.segment.label() });
         }
-        let Begun { index, is_alone } = match self.begin() {
-            Ok(begun) => begun,
-            Err(NoRoom) => self.when_full(Self::begin)?,
+        let mut tries = 0;
+        let Begun { index, is_alone } = loop {
+            match self.begin() {
+                Ok(begun) => break begun,
+                Err(NoRoom) => tries = self.make_room(tries)?,
+            }
         };
         self.confirm()?;
         if is_alone && !self.segment.is_observed() {

@@ -9,7 +9,6 @@ use crate::file::segment::Blocks as _;
 use crate::os::cancel::Uncancelled;
 use crate::os::region::Access;
 use crate::protocol::gate;
-use crate::protocol::lane::NoRoom;
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::Word;
 use crate::wait::{Event, POLL, SLICE, Sleeper, WaitPolicy, WakeOrder, wait_in_slices};
@@ -115,33 +114,40 @@ impl RawProducer {
         wait_in_slices(events, wait_policy, slice, || look(self))
     }
 
-    /// Handles the reader that holds this lane back, and tries again if that made room.
+    /// Handles the reader that holds this lane back. Returns the next value of `tries`, which is 0
+    /// in the first call for a message: the caller tries again.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError::Full`] if there is no more to be done; otherwise as [`Self::confirm`].
     #[cold]
-    pub(super) fn when_full<R>(
-        &mut self,
-        mut attempt: impl FnMut(&mut Self) -> Result<R, NoRoom>,
-    ) -> Result<R, SendError<()>> {
+    pub(super) fn make_room(&mut self, tries: u32) -> Result<u32, SendError<()>> {
         let _uncancelled = Uncancelled::begin();
+        let refused = if tries == 0 { self.note_refusal() } else { self.refused };
+        // It may be necessary for every gate, one after the other.
+        if let Some(run) = refused
+            && tries < self.segment.shape().request().gate_limit
+            && self.clear_slowest_gate(run.probed - run.since)
+        {
+            return Ok(tries + 1);
+        }
+        self.confirm()?;
+        Err(self.full())
+    }
+
+    /// Counts a refusal. Returns its run, unless the reader was probed a moment ago.
+    fn note_refusal(&mut self) -> Option<Refused> {
         let now = Instant::now();
         self.writer.memory().block().refused.fetch_add_one();
         let position = self.position();
         // WHY: a send that succeeded since then began a new run, without storing that anywhere.
         let run = self.refused.filter(|run| run.position == position);
         if run.is_some_and(|run| now - run.probed < PROBE_PERIOD) {
-            return Err(self.full());
+            return None;
         }
         let since = run.map_or(now, |run| run.since);
         self.refused = Some(Refused { position, since, probed: now });
-        // It may be necessary for every gate, one after the other.
-        for _ in 0..self.segment.shape().request().gate_limit {
-            if !self.clear_slowest_gate(now - since) {
-                break;
-            }
-            if let Ok(done) = attempt(self) {
-                return Ok(done);
-            }
-        }
-        Err(self.full())
+        self.refused
     }
 
     /// Frees the slowest gate if its owner is dead, or gives it up if it stalled for too long.
