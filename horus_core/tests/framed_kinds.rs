@@ -56,7 +56,7 @@ fn reshape_gives_the_layout_of_the_array() {
         let elements: u64 = shape.iter().product();
         let bytes = kind.data_bytes(&header).unwrap();
         assert_eq!(bytes as u64, elements * dtype.size() as u64, "{name}");
-        let array = kind.array(&header, bytes).unwrap();
+        let array = kind.array_layout(&header, bytes).unwrap();
         assert_eq!((array.dtype(), array.shape()), (*dtype, *shape), "{name}");
         assert_eq!(array.extent_bytes(), bytes as u64, "{name}");
         // In row-major order each stride is the size of the inner dimensions.
@@ -65,7 +65,7 @@ fn reshape_gives_the_layout_of_the_array() {
             .collect();
         if elements > 0 {
             assert_eq!(array.strides(), inner, "{name}");
-            assert_eq!(kind.array(&header, bytes - 1), None, "{name}");
+            assert_eq!(kind.array_layout(&header, bytes - 1), None, "{name}");
         }
         // A header that is already complete is unchanged.
         let before = header.clone();
@@ -125,22 +125,22 @@ fn complete_computes_the_derived_fields() {
 #[test]
 fn arrays_show_padding_and_strides_as_they_are() {
     let image = ImageHeader::new(4, 2, Encoding::RGB8).with_step(16);
-    let array = image.array().unwrap();
+    let array = image.array_layout().unwrap();
     assert_eq!((array.shape(), array.strides()), (&[2, 4, 3][..], &[16, 3, 1][..]));
     assert_eq!(array.extent_bytes(), 16 + 12);
     // Numbers in the byte order of another machine are not an array.
     let mut swapped = ImageHeader::new(4, 2, Encoding::MONO16);
-    assert!(swapped.array().is_some());
+    assert!(swapped.array_layout().is_some());
     swapped.is_bigendian = 1 - swapped.is_bigendian;
-    assert_eq!(swapped.array(), None);
+    assert_eq!(swapped.array_layout(), None);
     // Points with numbers of two types are not an array of one type.
-    let mixed = PointCloudHeader::xyz(3).and("ring", DType::U16);
-    assert_eq!(mixed.array(), None);
+    let mixed = PointCloudHeader::xyz(3).with_field("ring", DType::U16);
+    assert_eq!(mixed.array_layout(), None);
     let tensor = Tensor::zeroed(TensorHeader::new(DType::F64, &[3, 2]).unwrap()).unwrap();
     let mut turned = *tensor.header();
     (turned.shape[0], turned.shape[1]) = (2, 3);
     (turned.strides[0], turned.strides[1]) = (1, 2);
-    let array = turned.array().unwrap();
+    let array = turned.array_layout().unwrap();
     assert_eq!((array.shape(), array.strides()), (&[2, 3][..], &[8, 16][..]));
     assert_eq!(array.extent_bytes(), 48);
     let huge = ArrayLayout::new(DType::U8, &[(u64::MAX, u64::MAX), (2, u64::MAX)]);

@@ -59,8 +59,8 @@ fn an_event_is_made_and_sent_without_allocating() {
     let mut publisher = private.publisher::<NodeEvent>("events", Qos::latched());
     let ((), bytes) = heap::peak(|| {
         for tick in 0..1000 {
-            let event = NodeEvent::new(NodeEvent::FAILED, "controller", tick).in_tick(tick);
-            publisher.send(event.saying("no such port")).unwrap();
+            let event = NodeEvent::new(NodeEvent::FAILED, "controller", tick).with_tick(tick);
+            publisher.send(event.with_text("no such port")).unwrap();
         }
     });
     assert_eq!(bytes, 0);

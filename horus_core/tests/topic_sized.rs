@@ -36,7 +36,7 @@ impl SonarHeader {
 
 impl Header for SonarHeader {
     const NAME: &str = "Sonar";
-    const TAIL: Tail = Tail { name: "echoes_m", primitive: Primitive::F32 };
+    const TRAILING_DATA: Tail = Tail { name: "echoes_m", primitive: Primitive::F32 };
     const MAX_MESSAGE_BYTES: u64 = 4096;
 
     fn data_bytes(&self) -> u64 {
@@ -237,7 +237,7 @@ fn a_loan_may_become_shorter_but_not_longer() {
     assert!(error.ends_with("contradicts itself: reserved bytes are not 0"), "{error}");
     assert_eq!(topic.recv(), None);
     assert!(matches!(Sonar::new(SonarHeader::new(2), &[0; 7]), Err(HeaderError::Length { .. })));
-    assert!(matches!(Sonar::zeroed(SonarHeader::new(u64::MAX)), Err(HeaderError::Endless { .. })));
+    assert!(matches!(Sonar::zeroed(SonarHeader::new(u64::MAX)), Err(HeaderError::TooLong { .. })));
 }
 
 /// Every message of a hostile publisher is either received or counted, and no view exceeds it.

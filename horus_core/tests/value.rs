@@ -218,6 +218,6 @@ fn types_of_elements_are_the_same_in_every_language() {
     }
     assert_eq!((DType::from_code(0), DType::from_code(14)), (None, None));
     for primitive in [Primitive::U8, Primitive::I64, Primitive::F32] {
-        assert_eq!(DType::of_primitive(primitive).unwrap().size(), primitive.size());
+        assert_eq!(DType::from_primitive(primitive).unwrap().size(), primitive.size());
     }
 }

@@ -66,7 +66,7 @@ use self::robot::{Everything, Pair, SonarHeader, Wheel};
 
 impl Header for SonarHeader {
     const NAME: &str = "Sonar";
-    const TAIL: Tail = Tail { name: "strengths", primitive: Primitive::F32 };
+    const TRAILING_DATA: Tail = Tail { name: "strengths", primitive: Primitive::F32 };
     const MAX_MESSAGE_BYTES: u64 = 64 * 1024;
 
     fn data_bytes(&self) -> u64 {
@@ -125,7 +125,7 @@ fn the_compiler_makes_the_schemas_that_rust_makes() {
         Pair::SCHEMA,
         Everything::SCHEMA,
         Wheel::SCHEMA,
-        SonarHeader::SCHEMA.framed(SonarHeader::NAME, SonarHeader::TAIL),
+        SonarHeader::SCHEMA.framed(SonarHeader::NAME, SonarHeader::TRAILING_DATA),
         CmdVel::SCHEMA,
         NavPath::SCHEMA,
         TactileArray::SCHEMA,

@@ -12,7 +12,7 @@ impl Schema {
 }
 
 impl Field {
-    /// Returns the meaning of the number: "Forward" from the doc comment "Forward: metres per
+    /// Returns the meaning of the field: "Forward" for the doc comment "Forward: metres per
     /// second."
     ///
     /// It is empty if the doc comment is only the unit, or missing.
@@ -26,7 +26,7 @@ impl Field {
         }
     }
 
-    /// Returns the unit: "metres per second" from the doc comment "Forward: metres per second."
+    /// Returns the unit: "metres per second" for the doc comment "Forward: metres per second."
     ///
     /// By convention, the first paragraph of a field's doc comment ends with the unit. It is empty
     /// for a message inside a message, because its own fields have units.

@@ -58,7 +58,7 @@ impl DType {
         Self::Bool,
     ];
 
-    /// Returns the code in messages.
+    /// Returns the code of the type in messages.
     #[must_use]
     pub const fn code(self) -> u8 {
         self as u8
@@ -122,7 +122,7 @@ impl DType {
         }
     }
 
-    /// Returns `DLDataTypeCode` and the bits of one element, as in `DLDataType` of `dlpack.h`.
+    /// Returns the type as DLPack numbers it: `code` and `bits` of `DLDataType` in `dlpack.h`.
     #[must_use]
     pub const fn dlpack(self) -> (u8, u8) {
         let bits = match self.size() {
@@ -141,9 +141,9 @@ impl DType {
         (code, bits)
     }
 
-    /// Returns the type of a number in a message, or `None` if it is not one of these.
+    /// Returns the type of a number in a message; `None` for [`Primitive::Char`].
     #[must_use]
-    pub fn of_primitive(primitive: Primitive) -> Option<Self> {
+    pub fn from_primitive(primitive: Primitive) -> Option<Self> {
         Self::ALL.iter().copied().find(|dtype| dtype.name() == primitive.name())
     }
 }
@@ -154,16 +154,16 @@ impl fmt::Display for DType {
     }
 }
 
-/// Implemented for the Rust types that are elements of typed arrays.
+/// Implemented for the Rust types that can be elements of typed arrays.
 pub trait Element: bytemuck::Pod + sealed::Sealed {
-    /// The type in messages.
+    /// The element type, as messages name it.
     const DTYPE: DType;
 
     /// Returns the element with these little-endian bytes.
     ///
     /// # Panics
     ///
-    /// If their number is not the size of the element.
+    /// If the number of bytes is not the size of the element.
     #[doc(hidden)]
     #[must_use]
     fn from_bytes_le(bytes: &[u8]) -> Self;
@@ -219,7 +219,7 @@ pub(crate) fn f16_to_f32(bits: u16) -> f32 {
     }
 }
 
-/// Converts to double precision and keeps the payload of a NaN.
+/// Converts a number to double precision, and keeps the payload of a NaN.
 ///
 /// A signalling NaN stays signalling. The conversion instructions of processors do not guarantee
 /// that.
@@ -232,7 +232,8 @@ pub(crate) fn f32_to_f64(number: f32) -> f64 {
     f64::from_bits(bits >> 31 << 63 | 0x7ff << 52 | (bits & 0x7f_ffff) << 29)
 }
 
-/// Returns the nearest single. It reverses [`f32_to_f64`] for every bit pattern.
+/// Converts a number to the nearest one of single precision. It reverses [`f32_to_f64`] for every
+/// bit pattern.
 #[must_use]
 pub(crate) fn f64_to_f32(number: f64) -> f32 {
     if !number.is_nan() {

@@ -59,7 +59,7 @@ use crate::topic::{Encoded, encoded_payload, published_ns};
 ///
 /// impl Header for SonarHeader {
 ///     const NAME: &str = "Sonar";
-///     const TAIL: Tail = Tail { name: "strengths", primitive: Primitive::F32 };
+///     const TRAILING_DATA: Tail = Tail { name: "strengths", primitive: Primitive::F32 };
 ///     const MAX_MESSAGE_BYTES: u64 = 64 * 1024;
 ///
 ///     fn data_bytes(&self) -> u64 {
@@ -71,7 +71,7 @@ pub trait Header: Message + fmt::Debug + PartialEq {
     /// The name of the whole message, such as `Image`.
     const NAME: &'static str;
     /// The name and type of the data.
-    const TAIL: Tail;
+    const TRAILING_DATA: Tail;
     /// The size of the longest message on a topic whose creator sets no other limit, in bytes.
     const MAX_MESSAGE_BYTES: u64;
 
@@ -89,8 +89,8 @@ pub trait Header: Message + fmt::Debug + PartialEq {
 
     /// Returns the layout of the data as an array of numbers, if they are one. By default they are
     /// contiguous.
-    fn array(&self) -> Option<ArrayLayout> {
-        let dtype = DType::of_primitive(Self::TAIL.primitive)?;
+    fn array_layout(&self) -> Option<ArrayLayout> {
+        let dtype = DType::from_primitive(Self::TRAILING_DATA.primitive)?;
         let size = dtype.size() as u64;
         Some(ArrayLayout::new(dtype, &[(self.data_bytes() / size, size)]))
     }
@@ -106,7 +106,7 @@ pub trait Header: Message + fmt::Debug + PartialEq {
     ///
     /// The reason why this message cannot hold the array. The header may hold anything then.
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
-        Err(no_array(Self::NAME, "fields only", dtype, shape))
+        Err(refuse_array(Self::NAME, "fields only", dtype, shape))
     }
 
     /// Returns the size of a whole message with this header, in bytes.
@@ -134,7 +134,7 @@ pub type FramedSample<H> = Framed<H, SampleData>;
 
 impl<H: Header> Framed<H> {
     /// The schema of the whole message: the header's fields, then the data.
-    pub const SCHEMA: Schema = H::SCHEMA.framed(H::NAME, H::TAIL);
+    pub const SCHEMA: Schema = H::SCHEMA.framed(H::NAME, H::TRAILING_DATA);
 
     /// Allocates a message with this header and zeroed data.
     ///
@@ -361,7 +361,7 @@ impl<H: Header> Encoded for Framed<H> {
 encoded_payload!([H: Header] Framed<H>);
 
 /// Formats the error that an array cannot be the data of a message, which takes `wanted`.
-fn no_array(message: &str, wanted: &str, dtype: DType, shape: &[u64]) -> String {
+fn refuse_array(message: &str, wanted: &str, dtype: DType, shape: &[u64]) -> String {
     format!("an array of {dtype} of the shape {shape:?} is no {message}: that takes {wanted}")
 }
 
@@ -374,11 +374,11 @@ fn read_header<H: Header>(message: &[u8]) -> Option<(H, usize)> {
 }
 
 fn checked_data_bytes<H: Header>(header: &H) -> Result<usize, HeaderError> {
-    header.check().map_err(|reason| HeaderError::Nonsense { message: H::NAME, reason })?;
+    header.check().map_err(|reason| HeaderError::Inconsistent { message: H::NAME, reason })?;
     let bytes = header.data_bytes();
     // WHY: an allocation that fails would abort the program.
     let fits = usize::try_from(bytes).ok().filter(|_| bytes <= STRIDE_MAX);
-    fits.ok_or(HeaderError::Endless { message: H::NAME, bytes })
+    fits.ok_or(HeaderError::TooLong { message: H::NAME, bytes })
 }
 
 /// The reason why a header and data do not form a message.
@@ -387,7 +387,7 @@ fn checked_data_bytes<H: Header>(header: &H) -> Result<usize, HeaderError> {
 pub enum HeaderError {
     /// The header contradicts itself.
     #[error("the header of the {message} contradicts itself: {reason}")]
-    Nonsense {
+    Inconsistent {
         /// Name of the message.
         message: &'static str,
         /// A description of the contradiction.
@@ -403,12 +403,12 @@ pub enum HeaderError {
         /// Number of bytes that the header announces.
         wanted: usize,
     },
-    /// The header announces more data than a message can have.
+    /// The header announces more data than the 64 MiB that a message can have.
     #[error(
         "the header of the {message} announces {bytes} bytes of data, but a message has fewer than \
          {STRIDE_MAX}"
     )]
-    Endless {
+    TooLong {
         /// Name of the message.
         message: &'static str,
         /// Number of bytes that the header announces.
@@ -432,9 +432,9 @@ impl From<HeaderError> for WriteError {
 pub struct ViewError {
     /// The requested type.
     pub wanted: &'static str,
-    /// Its size in bytes.
+    /// Size of the requested type, in bytes.
     pub size: usize,
-    /// Its alignment in bytes.
+    /// Alignment of the requested type, in bytes.
     pub align: usize,
     /// Number of data bytes.
     pub bytes: usize,

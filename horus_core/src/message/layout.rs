@@ -27,7 +27,7 @@ macro_rules! layout {
 macro_rules! stamped {
     ($name:ident timestamp_ns $($field:ident)*) => {
         impl $name {
-            /// Returns [`Default`] stamped with the current time, for use as `..Self::now()`.
+            /// Returns the default values with the current time, for use as `..Self::now()`.
             #[must_use]
             pub fn now() -> Self {
                 Self { timestamp_ns: $crate::message::timestamp_now_ns(), ..Self::default() }

@@ -16,7 +16,8 @@
 //! * [`Default`] is valid: quaternions are the identity, covariances are unknown or not provided,
 //!   and velocities are 0. Constructors stamp the current time.
 //!
-//! [`STANDARD`] lists them, and [`export`] writes their layouts for other languages.
+//! [`STANDARD`] lists the standard messages, and [`export`] writes their layouts for other
+//! languages.
 //!
 //! [`message!`]: crate::message!
 
@@ -107,9 +108,9 @@ pub struct Schema {
     pub fields: &'static [Field],
     /// The data after the fields, in a message of variable length.
     pub tail: Option<Tail>,
-    /// The doc comment of the struct, line by line as it was written; in neither text nor hash.
+    /// The doc comment of the struct, as written. It is not part of the schema text or the hash.
     pub doc: &'static str,
-    /// The constants, in order of declaration; in neither text nor hash.
+    /// The constants, in order of declaration. They are not part of the schema text or the hash.
     pub constants: &'static [Constant],
 }
 
@@ -127,22 +128,22 @@ impl Schema {
 /// The data at the end of a message of variable length: numbers of one type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tail {
-    /// The name of the data.
+    /// The name of the data, such as `data`.
     pub name: &'static str,
     /// The type of one number.
     pub primitive: Primitive,
 }
 
-/// A named value of a field of the message.
+/// A constant of a message: a named value for one of its fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Constant {
     /// The name, such as `MODE_POSITION`.
     pub name: &'static str,
     /// The type, an integer.
     pub kind: Primitive,
-    /// The value, which is in the range of that type.
+    /// The value, in the range of the type.
     pub value: i128,
-    /// The doc comment, line by line as it was written.
+    /// The doc comment, as written.
     pub doc: &'static str,
 }
 
@@ -176,11 +177,11 @@ pub struct Field {
     pub name: &'static str,
     /// The type of one element.
     pub kind: FieldKind,
-    /// Bytes from the start of the struct to the first element.
+    /// Offset of the first element from the start of the struct, in bytes.
     pub offset: usize,
     /// Number of elements: 1, or all elements of an array of any number of dimensions.
     pub count: usize,
-    /// The doc comment, line by line as it was written; in neither text nor hash.
+    /// The doc comment, as written. It is not part of the schema text or the hash.
     pub doc: &'static str,
 }
 
@@ -224,10 +225,10 @@ impl FieldKind {
     }
 }
 
-/// Implemented for the types that a field of a message may have; only `message!` adds to them.
+/// Implemented for the types that a field of a message may have. Only `message!` adds types.
 ///
-/// These are the integers and floats of a fixed width, [`Text`], other messages, and arrays of
-/// those.
+/// They are integers and floats of a fixed width, [`Text`], other messages, and arrays of these
+/// types.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a field of a message",
     label = "not plain data of a fixed size in every language",
@@ -250,7 +251,7 @@ impl<T: FieldType, const N: usize> FieldType for [T; N] {
 
 macro_rules! primitives {
     ($($variant:ident $type:ident $doc:literal),+) => {
-        /// The types that have the same representation in Rust, C++ and Python.
+        /// The number types, which have the same representation in Rust, C++ and Python.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Primitive {
             $(#[doc = $doc] $variant,)+
@@ -259,7 +260,7 @@ macro_rules! primitives {
         }
 
         impl Primitive {
-            /// Every primitive.
+            /// All variants.
             pub const ALL: &[Self] = &[$(Self::$variant,)+ Self::Char];
 
             /// Returns the name in a schema text, such as `u16`.
@@ -293,7 +294,7 @@ primitives! {
 /// Returns the nanoseconds since the epoch by CLOCK_REALTIME, as messages carry them in
 /// `timestamp_ns`.
 ///
-/// It dates data. Do not measure durations with it, because this clock can be set. It returns 0
+/// Use it to date data. Do not measure durations with it, because this clock can be set. Returns 0
 /// before 1970, and the simulated time in a simulated run.
 #[must_use]
 pub fn timestamp_now_ns() -> u64 {
@@ -305,21 +306,23 @@ pub fn timestamp_now_ns() -> u64 {
 }
 
 thread_local! {
-    /// The simulated time of this thread, if it simulates.
+    /// The simulated time of this thread, if it runs a simulation.
     static SIMULATED: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// Sets the timestamp of all messages that this thread makes from now on; `None` ends that.
+/// Sets the timestamp of all messages that this thread makes from now on; `None` returns to the
+/// real time.
 pub(crate) fn simulate_time(timestamp_ns: Option<u64>) {
     SIMULATED.set(timestamp_ns);
 }
 
-/// Limits a count that a peer wrote to the `max` elements of the array.
+/// Returns a count that a peer wrote, limited to the `max` elements of its array.
 fn clamped(count: u32, max: usize) -> usize {
     usize::try_from(count).map_or(max, |count| count.min(max))
 }
 
-/// Has one value for each type: `message!` checks with it that its table has the right types.
+/// Returns a value of a type that depends on `T` alone. `message!` compares two of them, to check
+/// that the types in its table are correct.
 #[doc(hidden)]
 pub const fn type_of<T>(_: &T) -> std::marker::PhantomData<T> {
     std::marker::PhantomData
@@ -526,7 +529,7 @@ macro_rules! message {
     };
 }
 
-/// The constants of a message.
+/// Expands to the associated constants of a message.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! message_constants {

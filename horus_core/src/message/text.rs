@@ -1,4 +1,4 @@
-//! Text of a fixed size, for the names in messages.
+//! Text of a fixed size, for names in messages.
 
 use std::fmt;
 
@@ -27,14 +27,14 @@ use super::{FieldKind, FieldType};
 #[repr(transparent)]
 pub struct Text<const N: usize>([u8; N]);
 
-/// The text does not fit; shorten it or use [`Text::cut`].
+/// The text does not fit. Shorten it, or use [`Text::cut`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the text has {bytes} bytes, but {bytes_max} fit: shorten it, or use `Text::cut`")]
 #[non_exhaustive]
 pub struct TextTooLong {
-    /// Length of the text.
+    /// Length of the text, in bytes.
     pub bytes: usize,
-    /// Bytes that fit.
+    /// Maximum length, in bytes.
     pub bytes_max: usize,
 }
 
@@ -42,7 +42,7 @@ impl<const N: usize> Text<N> {
     /// The empty text.
     pub const EMPTY: Self = Self([0; N]);
 
-    /// Returns the text if it fits. It ends before the first NUL.
+    /// Makes a field with this text, up to its first NUL.
     ///
     /// # Errors
     ///
@@ -51,41 +51,42 @@ impl<const N: usize> Text<N> {
         if text.len() > N {
             return Err(TextTooLong { bytes: text.len(), bytes_max: N });
         }
-        Ok(Self::of(text.as_bytes(), text.len()))
+        Ok(Self::from_prefix(text.as_bytes(), text.len()))
     }
 
-    /// Returns as many whole characters of the text as fit. It ends before the first NUL.
+    /// Makes a field with as many whole characters of the text as fit, up to its first NUL.
     #[must_use]
     pub const fn cut(text: &str) -> Self {
         let mut end = if text.len() < N { text.len() } else { N };
         while !text.is_char_boundary(end) {
             end -= 1;
         }
-        Self::of(text.as_bytes(), end)
+        Self::from_prefix(text.as_bytes(), end)
     }
 
-    /// Returns a text that is known at compile time: `const MAP: Text<32> = Text::literal("map");`
+    /// Makes a field with a text that is known at compile time: `const MAP: Text<32> =
+    /// Text::literal("map");`
     ///
     /// # Panics
     ///
-    /// If it does not fit; in a `const`, that is a compile error.
+    /// If the text does not fit. In a `const`, that is a compile error.
     #[must_use]
     pub const fn literal(text: &'static str) -> Self {
         assert!(text.len() <= N, "the text is longer than the field");
-        Self::of(text.as_bytes(), text.len())
+        Self::from_prefix(text.as_bytes(), text.len())
     }
 
     /// Formats a text and keeps as many whole characters as fit: `Text::format(format_args!("{x}
     /// m"))`. It allocates nothing.
     #[must_use]
     pub fn format(text: fmt::Arguments<'_>) -> Self {
-        let mut cut = Cut { bytes: [0; N], len: 0 };
-        // WHY: the only possible error is that the buffer is full.
-        let _ = fmt::write(&mut cut, text);
-        Self::of(&cut.bytes, cut.len)
+        let mut buffer = TruncatingBuffer { bytes: [0; N], len: 0 };
+        // The error is ignored: it only says that the buffer is full.
+        let _ = fmt::write(&mut buffer, text);
+        Self::from_prefix(&buffer.bytes, buffer.len)
     }
 
-    const fn of(text: &[u8], bytes: usize) -> Self {
+    const fn from_prefix(text: &[u8], bytes: usize) -> Self {
         let mut filled = [0; N];
         let mut index = 0;
         while index < bytes && text[index] != 0 {
@@ -120,12 +121,12 @@ impl<const N: usize> Text<N> {
 }
 
 /// A buffer that accepts text until it is full.
-struct Cut<const N: usize> {
+struct TruncatingBuffer<const N: usize> {
     bytes: [u8; N],
     len: usize,
 }
 
-impl<const N: usize> fmt::Write for Cut<N> {
+impl<const N: usize> fmt::Write for TruncatingBuffer<N> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let mut end = text.len().min(N - self.len);
         while !text.is_char_boundary(end) {
@@ -150,7 +151,7 @@ impl<const N: usize> Default for Text<N> {
 }
 
 impl<const N: usize> From<[u8; N]> for Text<N> {
-    /// Takes these bytes unchecked.
+    /// Makes a field of these bytes, without a check.
     fn from(bytes: [u8; N]) -> Self {
         Self(bytes)
     }

@@ -261,7 +261,7 @@ impl Running {
         let reason = self.shared.reason().unwrap_or(Reason::Over);
         for node in &nodes {
             let event = NodeEvent::new(NodeEvent::STUCK, &node.name, Clock::kernel().now_ns());
-            self.recorder.record(event.saying(node.last_error.as_deref().unwrap_or_default()));
+            self.recorder.record(event.with_text(node.last_error.as_deref().unwrap_or_default()));
             self.shared.leave_behind(&node.name);
         }
         // In reverse order: a node ends before the nodes that it reads from.

@@ -119,7 +119,7 @@ impl Decoder {
     ) -> Option<T> {
         for _ in 0..MALFORMED_MAX {
             let buffer = &mut self.buffers[0];
-            buffer.make_room(self.raw.max_bytes());
+            buffer.set_length(self.raw.max_bytes());
             let bytes = recv(&mut self.raw, buffer.as_mut())?;
             match T::decode(buffer, bytes) {
                 Some(message) => return Some(message),
@@ -162,8 +162,8 @@ impl<T: Encoded> Inbox<T> for Decoder {
 
     fn latest(&mut self) -> Option<T> {
         let [first, second] = &mut self.buffers;
-        first.make_room(self.raw.max_bytes());
-        second.make_room(self.raw.max_bytes());
+        first.set_length(self.raw.max_bytes());
+        second.set_length(self.raw.max_bytes());
         let buffers = [first.as_mut(), second.as_mut()];
         let (newest, bytes) = self.raw.latest_bytes(buffers, &T::published_ns)?;
         let message = T::decode(&mut self.buffers[newest], bytes);

@@ -35,7 +35,7 @@ impl Kind {
 /// that the text shows which messages are arrays.
 pub fn message(rng: &mut Rng, depth: usize) -> Shape {
     let count = |rng: &mut Rng| [1, 1, 2, 3][rng.below(4)];
-    let is_number = |primitive: &Primitive| DType::of_primitive(*primitive).is_some();
+    let is_number = |primitive: &Primitive| DType::from_primitive(*primitive).is_some();
     let numbers: Vec<_> = Primitive::ALL.iter().copied().filter(is_number).collect();
     let number = |rng: &mut Rng| Kind::Number(numbers[rng.below(numbers.len())]);
     let mut fields = vec![("n".to_owned(), count(rng), number(rng))];
@@ -96,7 +96,7 @@ impl Shape {
                 Kind::Number(primitive) => {
                     let start = bytes.len();
                     bytes.extend((0..count * primitive.size()).map(|_| rng.below(256) as u8));
-                    let dtype = DType::of_primitive(*primitive).unwrap();
+                    let dtype = DType::from_primitive(*primitive).unwrap();
                     let shape = if *count == 1 { vec![] } else { vec![*count as u32] };
                     let array = TypedArray::new(dtype, shape, bytes[start..].to_vec()).unwrap();
                     if *count == 1 { array.get(0).unwrap() } else { array.into() }

@@ -43,11 +43,11 @@
  * other messages, and for computing.
  */
 typedef struct horus_point3 {
-    /* Metres. */
+    /* Coordinate x: metres. */
     double x;
-    /* Metres. */
+    /* Coordinate y: metres. */
     double y;
-    /* Metres. */
+    /* Coordinate z: metres. */
     double z;
 } horus_point3_t;
 HORUS_ASSERT_LAYOUT(horus_point3_t, 24, 8);
@@ -128,9 +128,9 @@ HORUS_ASSERT_OFFSET(horus_transform_t, rotation, 24);
 typedef struct horus_pose2d {
     /* Time of the measurement or command, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* Metres. */
+    /* Coordinate x: metres. */
     double x;
-    /* Metres. */
+    /* Coordinate y: metres. */
     double y;
     /* Heading from the x axis, counter-clockwise: radians. */
     double theta;
@@ -501,9 +501,9 @@ typedef struct horus_joint_state {
     uint32_t _reserved;
     /* Names of the joints, such as `left_wrist_roll`: text. */
     char name[16][32];
-    /* Radians. */
+    /* Position of each joint: radians. */
     double position[16];
-    /* Radians per second. */
+    /* Velocity of each joint: radians per second. */
     double velocity[16];
     /* Torque: N·m. */
     double effort[16];
@@ -526,9 +526,9 @@ HORUS_ASSERT_OFFSET(horus_joint_state_t, effort, 784);
 typedef struct horus_battery_state {
     /* Time of the measurement, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* Volts. */
+    /* Voltage: volts. */
     float voltage;
-    /* Degrees Celsius. */
+    /* Temperature: degrees Celsius. */
     float temperature;
     /* Current, negative when discharging: amperes. */
     float current;
@@ -552,9 +552,9 @@ typedef struct horus_battery_state {
     uint32_t cell_count;
     /* Reserved, 0: no unit. */
     uint32_t _reserved;
-    /* Volts. */
+    /* Voltage of each cell: volts. */
     float cell_voltage[16];
-    /* Degrees Celsius. */
+    /* Temperature of each cell: degrees Celsius. */
     float cell_temperature[16];
     /* Place of the battery, such as the name of its slot: text. */
     char location[32];
@@ -738,7 +738,7 @@ HORUS_ASSERT_OFFSET(horus_magnetic_field_t, magnetic_field_covariance, 32);
 typedef struct horus_temperature {
     /* Time of the measurement, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* Degrees Celsius. */
+    /* Temperature: degrees Celsius. */
     double temperature;
     /* Variance of `temperature`, 0 if unknown: °C². */
     double variance;
@@ -777,7 +777,7 @@ HORUS_ASSERT_OFFSET(horus_fluid_pressure_t, variance, 16);
 typedef struct horus_illuminance {
     /* Time of the measurement, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* Lux. */
+    /* Illuminance: lux. */
     double illuminance;
     /* Variance of `illuminance`, 0 if unknown: lx². */
     double variance;
@@ -859,9 +859,9 @@ typedef struct horus_joint_command {
     uint32_t _reserved;
     /* One of the `MODE_` constants; any other number means `MODE_DISABLED`: no unit. */
     uint8_t mode[16];
-    /* Radians. */
+    /* Position of each joint: radians. */
     double position[16];
-    /* Radians per second. */
+    /* Velocity of each joint: radians per second. */
     double velocity[16];
     /* Feed-forward acceleration: rad/s². */
     double acceleration[16];
@@ -924,9 +924,9 @@ typedef struct horus_motor_command {
     uint8_t enable;
     /* Reserved, 0: no unit. */
     uint16_t _reserved;
-    /* Radians. */
+    /* Position: radians. */
     double position;
-    /* Radians per second. */
+    /* Velocity: radians per second. */
     double velocity;
     /* Torque, or feed-forward torque: N·m. */
     double effort;
@@ -1702,9 +1702,9 @@ typedef struct horus_region_of_interest {
     uint32_t x_offset;
     /* Top edge: pixels. */
     uint32_t y_offset;
-    /* Pixels. */
+    /* Height of the part: pixels. */
     uint32_t height;
-    /* Pixels. */
+    /* Width of the part: pixels. */
     uint32_t width;
     /* 1 if it is to be cut from the rectified image: no unit. */
     uint8_t do_rectify;
@@ -2129,9 +2129,9 @@ enum {
     HORUS_NODE_EVENT_RESUMED = 11,
     /* The node ended because of a command. */
     HORUS_NODE_EVENT_STOPPED = 12,
-    /* The node has a new rate: its period is `value_ns`. */
+    /* The node has a new rate, with the period `value_ns`. */
     HORUS_NODE_EVENT_RATE_CHANGED = 13,
-    /* Another node replaced it. */
+    /* Another node has replaced this one. */
     HORUS_NODE_EVENT_SWAPPED = 14,
     /* A replacement by another node failed and changed nothing: `text`. */
     HORUS_NODE_EVENT_SWAP_FAILED = 15,
@@ -2145,7 +2145,7 @@ enum {
     HORUS_NODE_EVENT_EMERGENCY_STOP = 19,
     /* The emergency stop was released: `text`. */
     HORUS_NODE_EVENT_EMERGENCY_OVER = 20,
-    /* The thread did not get what was configured, such as a core or a priority: `text`. */
+    /* The system refused a setting of the thread, such as a core or a priority: `text`. */
     HORUS_NODE_EVENT_REFUSED = 21,
     /* A `NodeCommand` was not executed: `text`. */
     HORUS_NODE_EVENT_COMMAND = 22,
@@ -2154,10 +2154,11 @@ enum {
     /* The scheduler ended: `text`. */
     HORUS_NODE_EVENT_SCHEDULER_STOPPED = 24,
     /*
-     * A subscriber of the node has no memory to map a publisher, and misses its messages: `text`.
+     * A subscriber of the node cannot map the memory of a publisher, and misses its messages:
+     * `text`.
      */
     HORUS_NODE_EVENT_LANE_NOT_MAPPED = 25,
-    /* The subscriber of the topic `text` misses no publisher any more. */
+    /* The subscriber of the topic `text` can map the memory of all publishers again. */
     HORUS_NODE_EVENT_LANE_MAPPED = 26
 };
 #define HORUS_NODE_EVENT_SCHEMA \
@@ -2186,7 +2187,7 @@ typedef struct horus_node_metrics {
     uint64_t max_ns;
     /* Number of ticks that ended after their deadline, or exceeded their budget: count. */
     uint64_t misses;
-    /* Number of skipped ticks, because the node was still busy or late: count. */
+    /* Number of ticks that were skipped because the node was still busy or late: count. */
     uint64_t skipped_ticks;
     /* Number of ticks that returned an error or panicked: count. */
     uint64_t failures;
@@ -2194,10 +2195,13 @@ typedef struct horus_node_metrics {
     uint64_t panics;
     /*
      * Histogram of the durations: element i counts the ticks below 2^i nanoseconds that no
-     * earlier element counts, the last element all others: count.
+     * earlier element counts. The last element counts all others: count.
      */
     uint64_t durations[40];
-    /* Histogram of the delays of the start of ticks, like `durations`: count. */
+    /*
+     * Histogram of the delays between due time and start of the ticks, like `durations`:
+     * count.
+     */
     uint64_t lateness[40];
     /* Execution class, one of the `CLASS_` constants: no unit. */
     uint8_t node_class;
@@ -2230,13 +2234,13 @@ enum {
     HORUS_NODE_METRICS_CLASS_UNKNOWN = 0,
     /* The node has its own thread, which wakes at absolute times. */
     HORUS_NODE_METRICS_CLASS_REAL_TIME = 1,
-    /* The thread pool runs the node. */
+    /* The thread pool runs the node's ticks. */
     HORUS_NODE_METRICS_CLASS_COMPUTE = 2,
     /* The node has a thread that sleeps until a topic has a message. */
     HORUS_NODE_METRICS_CLASS_EVENT = 3,
     /* The node is a task that waits for files and networks. */
     HORUS_NODE_METRICS_CLASS_ASYNC_IO = 4,
-    /* The thread that runs the scheduler runs the node. */
+    /* The thread that runs the scheduler also runs the node's ticks. */
     HORUS_NODE_METRICS_CLASS_BEST_EFFORT = 5,
     /* The state is unknown. */
     HORUS_NODE_METRICS_STATE_UNKNOWN = 0,
@@ -2317,7 +2321,7 @@ HORUS_ASSERT_OFFSET(horus_clock_t, rate, 16);
     "field clock_ns u64 8 1\nfield rate f64 16 1\n"
 #define HORUS_CLOCK_INIT {0}
 
-/* The time of another clock at a time of this one, like `sensor_msgs/TimeReference`. */
+/* A reading of another clock, like `sensor_msgs/TimeReference`. */
 typedef struct horus_time_reference {
     /* Time of the reading, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
@@ -2428,7 +2432,7 @@ typedef struct horus_image_header {
     uint8_t is_bigendian;
     /* Reserved, 0: no unit. */
     uint8_t _reserved0[3];
-    /* Pixel format by ROS's names, see `Encoding`: text. */
+    /* Name of the pixel format, as in ROS, see `Encoding`: text. */
     char encoding[16];
     /* Optical frame of the camera (z forward, x right, y down): text. */
     char frame_id[32];
@@ -2467,7 +2471,7 @@ typedef struct horus_depth_image_header {
     uint32_t width;
     /* Stride from one row to the next: bytes. */
     uint32_t step;
-    /* Length of a depth of 1 in the data, 0.001 for millimetres: metres. */
+    /* Length that a depth of 1 in the data stands for, 0.001 for millimetres: metres. */
     float unit;
     /* Smallest valid depth: metres. */
     float range_min;
@@ -2689,9 +2693,8 @@ HORUS_ASSERT_OFFSET(horus_tensor_header_t, _reserved1, 176);
 #define HORUS_TENSOR_HEADER_INIT {.dtype = 1, .dimensions = 1, .strides = {1}}
 
 /*
- * Size and place of a map, like `nav_msgs/MapMetaData`. It has no timestamp: it is for use
+ * Size and position of a map, like `nav_msgs/MapMetaData`. It has no timestamp: it is for use
  * inside maps.
- * maps.
  */
 typedef struct horus_map_meta_data {
     /* Time at which the map was made, by CLOCK_REALTIME: nanoseconds. */
@@ -2859,7 +2862,7 @@ typedef struct horus_scheduler_status_header {
     uint64_t timestamp_ns;
     /* Time of this state, by CLOCK_MONOTONIC: nanoseconds. */
     uint64_t monotonic_ns;
-    /* Time since its start: nanoseconds. */
+    /* Time since the scheduler started: nanoseconds. */
     uint64_t uptime_ns;
     /* Name of the scheduler: text. */
     char scheduler[64];
@@ -2867,7 +2870,7 @@ typedef struct horus_scheduler_status_header {
     uint32_t process_id;
     /* Number of nodes that follow: count. */
     uint32_t count;
-    /* Stride from one node to the next, the size of a `NodeMetrics`: bytes. */
+    /* Stride from one node to the next, which is the size of a `NodeMetrics`: bytes. */
     uint32_t node_bytes;
     /* One of the `STATE_` constants: no unit. */
     uint8_t state;
@@ -2887,7 +2890,7 @@ HORUS_ASSERT_OFFSET(horus_scheduler_status_header_t, _reserved, 101);
 enum {
     /* The state is unknown. */
     HORUS_SCHEDULER_STATUS_STATE_UNKNOWN = 0,
-    /* The scheduler sets its nodes up. */
+    /* The scheduler initialises its nodes. */
     HORUS_SCHEDULER_STATUS_STATE_STARTING = 1,
     /* The scheduler runs its nodes. */
     HORUS_SCHEDULER_STATUS_STATE_RUNNING = 2,

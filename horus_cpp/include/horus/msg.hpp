@@ -14,11 +14,11 @@ namespace horus {
 /// A point in space, like `geometry_msgs/Point`. It has no timestamp: it is for use inside
 /// other messages, and for computing.
 struct alignas(8) Point3 {
-    /// Metres.
+    /// Coordinate x: metres.
     double x;
-    /// Metres.
+    /// Coordinate y: metres.
     double y;
-    /// Metres.
+    /// Coordinate z: metres.
     double z;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x7682045822f34049u, 0x9ea8671d740c5cd7u};
@@ -97,9 +97,9 @@ HORUS_MESSAGE(Transform, translation, rotation);
 struct alignas(8) Pose2D {
     /// Time of the measurement or command, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// Metres.
+    /// Coordinate x: metres.
     double x;
-    /// Metres.
+    /// Coordinate y: metres.
     double y;
     /// Heading from the x axis, counter-clockwise: radians.
     double theta;
@@ -455,9 +455,9 @@ struct alignas(8) JointState {
     std::uint32_t _reserved;
     /// Names of the joints, such as `left_wrist_roll`: text.
     char name[16][32];
-    /// Radians.
+    /// Position of each joint: radians.
     double position[16];
-    /// Radians per second.
+    /// Velocity of each joint: radians per second.
     double velocity[16];
     /// Torque: N·m.
     double effort[16];
@@ -480,9 +480,9 @@ HORUS_MESSAGE(JointState, timestamp_ns, count, _reserved, name, position, veloci
 struct alignas(8) BatteryState {
     /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// Volts.
+    /// Voltage: volts.
     float voltage = std::numeric_limits<float>::quiet_NaN();
-    /// Degrees Celsius.
+    /// Temperature: degrees Celsius.
     float temperature = std::numeric_limits<float>::quiet_NaN();
     /// Current, negative when discharging: amperes.
     float current = std::numeric_limits<float>::quiet_NaN();
@@ -506,9 +506,9 @@ struct alignas(8) BatteryState {
     std::uint32_t cell_count;
     /// Reserved, 0: no unit.
     std::uint32_t _reserved;
-    /// Volts.
+    /// Voltage of each cell: volts.
     float cell_voltage[16];
-    /// Degrees Celsius.
+    /// Temperature of each cell: degrees Celsius.
     float cell_temperature[16];
     /// Place of the battery, such as the name of its slot: text.
     char location[32];
@@ -680,7 +680,7 @@ HORUS_MESSAGE(MagneticField, timestamp_ns, magnetic_field, magnetic_field_covari
 struct alignas(8) Temperature {
     /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// Degrees Celsius.
+    /// Temperature: degrees Celsius.
     double temperature;
     /// Variance of `temperature`, 0 if unknown: °C².
     double variance;
@@ -719,7 +719,7 @@ HORUS_MESSAGE(FluidPressure, timestamp_ns, fluid_pressure, variance);
 struct alignas(8) Illuminance {
     /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// Lux.
+    /// Illuminance: lux.
     double illuminance;
     /// Variance of `illuminance`, 0 if unknown: lx².
     double variance;
@@ -802,9 +802,9 @@ struct alignas(8) JointCommand {
     std::uint32_t _reserved;
     /// One of the `MODE_` constants; any other number means `MODE_DISABLED`: no unit.
     std::uint8_t mode[16];
-    /// Radians.
+    /// Position of each joint: radians.
     double position[16];
-    /// Radians per second.
+    /// Velocity of each joint: radians per second.
     double velocity[16];
     /// Feed-forward acceleration: rad/s².
     double acceleration[16];
@@ -860,9 +860,9 @@ struct alignas(8) MotorCommand {
     std::uint8_t enable;
     /// Reserved, 0: no unit.
     std::uint16_t _reserved;
-    /// Radians.
+    /// Position: radians.
     double position;
-    /// Radians per second.
+    /// Velocity: radians per second.
     double velocity;
     /// Torque, or feed-forward torque: N·m.
     double effort;
@@ -1572,9 +1572,9 @@ struct alignas(4) RegionOfInterest {
     std::uint32_t x_offset;
     /// Top edge: pixels.
     std::uint32_t y_offset;
-    /// Pixels.
+    /// Height of the part: pixels.
     std::uint32_t height;
-    /// Pixels.
+    /// Width of the part: pixels.
     std::uint32_t width;
     /// 1 if it is to be cut from the rectified image: no unit.
     std::uint8_t do_rectify;
@@ -1965,9 +1965,9 @@ struct alignas(8) NodeEvent {
     static constexpr std::uint8_t RESUMED = 11;
     /// The node ended because of a command.
     static constexpr std::uint8_t STOPPED = 12;
-    /// The node has a new rate: its period is `value_ns`.
+    /// The node has a new rate, with the period `value_ns`.
     static constexpr std::uint8_t RATE_CHANGED = 13;
-    /// Another node replaced it.
+    /// Another node has replaced this one.
     static constexpr std::uint8_t SWAPPED = 14;
     /// A replacement by another node failed and changed nothing: `text`.
     static constexpr std::uint8_t SWAP_FAILED = 15;
@@ -1981,7 +1981,7 @@ struct alignas(8) NodeEvent {
     static constexpr std::uint8_t EMERGENCY_STOP = 19;
     /// The emergency stop was released: `text`.
     static constexpr std::uint8_t EMERGENCY_OVER = 20;
-    /// The thread did not get what was configured, such as a core or a priority: `text`.
+    /// The system refused a setting of the thread, such as a core or a priority: `text`.
     static constexpr std::uint8_t REFUSED = 21;
     /// A `NodeCommand` was not executed: `text`.
     static constexpr std::uint8_t COMMAND = 22;
@@ -1989,9 +1989,10 @@ struct alignas(8) NodeEvent {
     static constexpr std::uint8_t SCHEDULER_STARTED = 23;
     /// The scheduler ended: `text`.
     static constexpr std::uint8_t SCHEDULER_STOPPED = 24;
-    /// A subscriber of the node has no memory to map a publisher, and misses its messages: `text`.
+    /// A subscriber of the node cannot map the memory of a publisher, and misses its messages:
+    /// `text`.
     static constexpr std::uint8_t LANE_NOT_MAPPED = 25;
-    /// The subscriber of the topic `text` misses no publisher any more.
+    /// The subscriber of the topic `text` can map the memory of all publishers again.
     static constexpr std::uint8_t LANE_MAPPED = 26;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xab1f7eb7b2c7a9b1u, 0x4acfe5c08fde3c1du};
@@ -2029,16 +2030,17 @@ struct alignas(8) NodeMetrics {
     std::uint64_t max_ns;
     /// Number of ticks that ended after their deadline, or exceeded their budget: count.
     std::uint64_t misses;
-    /// Number of skipped ticks, because the node was still busy or late: count.
+    /// Number of ticks that were skipped because the node was still busy or late: count.
     std::uint64_t skipped_ticks;
     /// Number of ticks that returned an error or panicked: count.
     std::uint64_t failures;
     /// Number of ticks that panicked: count.
     std::uint64_t panics;
     /// Histogram of the durations: element i counts the ticks below 2^i nanoseconds that no
-    /// earlier element counts, the last element all others: count.
+    /// earlier element counts. The last element counts all others: count.
     std::uint64_t durations[40];
-    /// Histogram of the delays of the start of ticks, like `durations`: count.
+    /// Histogram of the delays between due time and start of the ticks, like `durations`:
+    /// count.
     std::uint64_t lateness[40];
     /// Execution class, one of the `CLASS_` constants: no unit.
     std::uint8_t node_class;
@@ -2052,13 +2054,13 @@ struct alignas(8) NodeMetrics {
     static constexpr std::uint8_t CLASS_UNKNOWN = 0;
     /// The node has its own thread, which wakes at absolute times.
     static constexpr std::uint8_t CLASS_REAL_TIME = 1;
-    /// The thread pool runs the node.
+    /// The thread pool runs the node's ticks.
     static constexpr std::uint8_t CLASS_COMPUTE = 2;
     /// The node has a thread that sleeps until a topic has a message.
     static constexpr std::uint8_t CLASS_EVENT = 3;
     /// The node is a task that waits for files and networks.
     static constexpr std::uint8_t CLASS_ASYNC_IO = 4;
-    /// The thread that runs the scheduler runs the node.
+    /// The thread that runs the scheduler also runs the node's ticks.
     static constexpr std::uint8_t CLASS_BEST_EFFORT = 5;
     /// The state is unknown.
     static constexpr std::uint8_t STATE_UNKNOWN = 0;
@@ -2153,7 +2155,7 @@ static_assert(offsetof(Clock, clock_ns) == 8);
 static_assert(offsetof(Clock, rate) == 16);
 HORUS_MESSAGE(Clock, timestamp_ns, clock_ns, rate);
 
-/// The time of another clock at a time of this one, like `sensor_msgs/TimeReference`.
+/// A reading of another clock, like `sensor_msgs/TimeReference`.
 struct alignas(8) TimeReference {
     /// Time of the reading, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
@@ -2259,7 +2261,7 @@ struct alignas(8) ImageHeader {
     std::uint8_t is_bigendian;
     /// Reserved, 0: no unit.
     std::uint8_t _reserved0[3];
-    /// Pixel format by ROS's names, see `Encoding`: text.
+    /// Name of the pixel format, as in ROS, see `Encoding`: text.
     char encoding[16];
     /// Optical frame of the camera (z forward, x right, y down): text.
     char frame_id[32];
@@ -2299,7 +2301,7 @@ struct alignas(8) DepthImageHeader {
     std::uint32_t width;
     /// Stride from one row to the next: bytes.
     std::uint32_t step;
-    /// Length of a depth of 1 in the data, 0.001 for millimetres: metres.
+    /// Length that a depth of 1 in the data stands for, 0.001 for millimetres: metres.
     float unit;
     /// Smallest valid depth: metres.
     float range_min;
@@ -2520,9 +2522,8 @@ struct Tensor : Framed<TensorHeader, std::uint8_t> {
 };
 HORUS_FRAMED(Tensor, data);
 
-/// Size and place of a map, like `nav_msgs/MapMetaData`. It has no timestamp: it is for use
+/// Size and position of a map, like `nav_msgs/MapMetaData`. It has no timestamp: it is for use
 /// inside maps.
-/// maps.
 struct alignas(8) MapMetaData {
     /// Time at which the map was made, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t map_load_time_ns;
@@ -2687,7 +2688,7 @@ struct alignas(8) SchedulerStatusHeader {
     std::uint64_t timestamp_ns;
     /// Time of this state, by CLOCK_MONOTONIC: nanoseconds.
     std::uint64_t monotonic_ns;
-    /// Time since its start: nanoseconds.
+    /// Time since the scheduler started: nanoseconds.
     std::uint64_t uptime_ns;
     /// Name of the scheduler: text.
     char scheduler[64];
@@ -2695,7 +2696,7 @@ struct alignas(8) SchedulerStatusHeader {
     std::uint32_t process_id;
     /// Number of nodes that follow: count.
     std::uint32_t count;
-    /// Stride from one node to the next, the size of a `NodeMetrics`: bytes.
+    /// Stride from one node to the next, which is the size of a `NodeMetrics`: bytes.
     std::uint32_t node_bytes;
     /// One of the `STATE_` constants: no unit.
     std::uint8_t state;
@@ -2703,7 +2704,7 @@ struct alignas(8) SchedulerStatusHeader {
     std::uint8_t _reserved[27];
     /// The state is unknown.
     static constexpr std::uint8_t STATE_UNKNOWN = 0;
-    /// The scheduler sets its nodes up.
+    /// The scheduler initialises its nodes.
     static constexpr std::uint8_t STATE_STARTING = 1;
     /// The scheduler runs its nodes.
     static constexpr std::uint8_t STATE_RUNNING = 2;

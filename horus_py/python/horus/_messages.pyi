@@ -101,11 +101,11 @@ class Point3(Message):
         z: float = ...,
     ) -> Self: ...
     x: float
-    """Metres."""
+    """Coordinate x: metres."""
     y: float
-    """Metres."""
+    """Coordinate y: metres."""
     z: float
-    """Metres."""
+    """Coordinate z: metres."""
 
 @final
 class Vector3(Message):
@@ -186,9 +186,9 @@ class Pose2D(Message):
     timestamp_ns: int
     """Time of the measurement or command, by CLOCK_REALTIME: nanoseconds."""
     x: float
-    """Metres."""
+    """Coordinate x: metres."""
     y: float
-    """Metres."""
+    """Coordinate y: metres."""
     theta: float
     """Heading from the x axis, counter-clockwise: radians."""
 
@@ -625,12 +625,12 @@ class JointState(Message):
     def name(self, value: Iterable[str | builtins.bytes]) -> None: ...
     @property
     def position(self) -> npt.NDArray[np.float64]:
-        """Radians."""
+        """Position of each joint: radians."""
     @position.setter
     def position(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def velocity(self) -> npt.NDArray[np.float64]:
-        """Radians per second."""
+        """Velocity of each joint: radians per second."""
     @velocity.setter
     def velocity(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
@@ -689,9 +689,9 @@ class BatteryState(Message):
     timestamp_ns: int
     """Time of the measurement, by CLOCK_REALTIME: nanoseconds."""
     voltage: float
-    """Volts."""
+    """Voltage: volts."""
     temperature: float
-    """Degrees Celsius."""
+    """Temperature: degrees Celsius."""
     current: float
     """Current, negative when discharging: amperes."""
     charge: float
@@ -716,12 +716,12 @@ class BatteryState(Message):
     """Reserved, 0: no unit."""
     @property
     def cell_voltage(self) -> npt.NDArray[np.float32]:
-        """Volts."""
+        """Voltage of each cell: volts."""
     @cell_voltage.setter
     def cell_voltage(self, value: Iterable[float] | npt.NDArray[np.float32]) -> None: ...
     @property
     def cell_temperature(self) -> npt.NDArray[np.float32]:
-        """Degrees Celsius."""
+        """Temperature of each cell: degrees Celsius."""
     @cell_temperature.setter
     def cell_temperature(self, value: Iterable[float] | npt.NDArray[np.float32]) -> None: ...
     @property
@@ -830,7 +830,7 @@ class Temperature(Message):
     timestamp_ns: int
     """Time of the measurement, by CLOCK_REALTIME: nanoseconds."""
     temperature: float
-    """Degrees Celsius."""
+    """Temperature: degrees Celsius."""
     variance: float
     """Variance of `temperature`, 0 if unknown: °C²."""
 
@@ -866,7 +866,7 @@ class Illuminance(Message):
     timestamp_ns: int
     """Time of the measurement, by CLOCK_REALTIME: nanoseconds."""
     illuminance: float
-    """Lux."""
+    """Illuminance: lux."""
     variance: float
     """Variance of `illuminance`, 0 if unknown: lx²."""
 
@@ -968,12 +968,12 @@ class JointCommand(Message):
     def mode(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
     @property
     def position(self) -> npt.NDArray[np.float64]:
-        """Radians."""
+        """Position of each joint: radians."""
     @position.setter
     def position(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def velocity(self) -> npt.NDArray[np.float64]:
-        """Radians per second."""
+        """Velocity of each joint: radians per second."""
     @velocity.setter
     def velocity(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
@@ -1039,9 +1039,9 @@ class MotorCommand(Message):
     _reserved: int
     """Reserved, 0: no unit."""
     position: float
-    """Radians."""
+    """Position: radians."""
     velocity: float
-    """Radians per second."""
+    """Velocity: radians per second."""
     effort: float
     """Torque, or feed-forward torque: N·m."""
     duty_cycle: float
@@ -1864,9 +1864,9 @@ class RegionOfInterest(Message):
     y_offset: int
     """Top edge: pixels."""
     height: int
-    """Pixels."""
+    """Height of the part: pixels."""
     width: int
-    """Pixels."""
+    """Width of the part: pixels."""
     do_rectify: int
     """1 if it is to be cut from the rectified image: no unit."""
     @property
@@ -2358,7 +2358,7 @@ class NodeMetrics(Message):
     misses: int
     """Number of ticks that ended after their deadline, or exceeded their budget: count."""
     skipped_ticks: int
-    """Number of skipped ticks, because the node was still busy or late: count."""
+    """Number of ticks that were skipped because the node was still busy or late: count."""
     failures: int
     """Number of ticks that returned an error or panicked: count."""
     panics: int
@@ -2366,13 +2366,15 @@ class NodeMetrics(Message):
     @property
     def durations(self) -> npt.NDArray[np.uint64]:
         """Histogram of the durations: element i counts the ticks below 2^i nanoseconds that no
-    earlier element counts, the last element all others: count.
+    earlier element counts. The last element counts all others: count.
     """
     @durations.setter
     def durations(self, value: Iterable[int] | npt.NDArray[np.uint64]) -> None: ...
     @property
     def lateness(self) -> npt.NDArray[np.uint64]:
-        """Histogram of the delays of the start of ticks, like `durations`: count."""
+        """Histogram of the delays between due time and start of the ticks, like `durations`:
+    count.
+    """
     @lateness.setter
     def lateness(self, value: Iterable[int] | npt.NDArray[np.uint64]) -> None: ...
     node_class: int
@@ -2440,7 +2442,7 @@ class Clock(Message):
 
 @final
 class TimeReference(Message):
-    """The time of another clock at a time of this one, like `sensor_msgs/TimeReference`."""
+    """A reading of another clock, like `sensor_msgs/TimeReference`."""
     def __new__(
         cls,
         *,
@@ -2569,7 +2571,7 @@ class Image(Framed):
     def _reserved0(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
     @property
     def encoding(self) -> str:
-        """Pixel format by ROS's names, see `Encoding`: text."""
+        """Name of the pixel format, as in ROS, see `Encoding`: text."""
     @encoding.setter
     def encoding(self, value: str | builtins.bytes) -> None: ...
     @property
@@ -2613,7 +2615,7 @@ class DepthImage(Framed):
     step: int
     """Stride from one row to the next: bytes."""
     unit: float
-    """Length of a depth of 1 in the data, 0.001 for millimetres: metres."""
+    """Length that a depth of 1 in the data stands for, 0.001 for millimetres: metres."""
     range_min: float
     """Smallest valid depth: metres."""
     range_max: float
@@ -2846,9 +2848,8 @@ class Tensor(Framed):
 
 @final
 class MapMetaData(Message):
-    """Size and place of a map, like `nav_msgs/MapMetaData`. It has no timestamp: it is for use
+    """Size and position of a map, like `nav_msgs/MapMetaData`. It has no timestamp: it is for use
     inside maps.
-    maps.
     """
     def __new__(
         cls,
@@ -3037,7 +3038,7 @@ class SchedulerStatus(Framed):
     monotonic_ns: int
     """Time of this state, by CLOCK_MONOTONIC: nanoseconds."""
     uptime_ns: int
-    """Time since its start: nanoseconds."""
+    """Time since the scheduler started: nanoseconds."""
     @property
     def scheduler(self) -> str:
         """Name of the scheduler: text."""
@@ -3048,7 +3049,7 @@ class SchedulerStatus(Framed):
     count: int
     """Number of nodes that follow: count."""
     node_bytes: int
-    """Stride from one node to the next, the size of a `NodeMetrics`: bytes."""
+    """Stride from one node to the next, which is the size of a `NodeMetrics`: bytes."""
     state: int
     """One of the `STATE_` constants: no unit."""
     @property

@@ -113,7 +113,7 @@ impl Kind {
             offset: field.offset,
             count: field.count,
             dtype: match field.kind {
-                FieldKind::Primitive(primitive) => DType::of_primitive(primitive),
+                FieldKind::Primitive(primitive) => DType::from_primitive(primitive),
                 _ => None,
             },
             inner: match field.kind {

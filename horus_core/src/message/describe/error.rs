@@ -1,4 +1,4 @@
-//! Errors of reading and editing a message by its schema text.
+//! The errors of reading and editing a message by its schema text.
 
 use super::{LEVELS_MAX, Value};
 
@@ -6,7 +6,7 @@ use super::{LEVELS_MAX, Value};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LayoutError {
-    /// The fields take more bytes than there are, so some of them overlap.
+    /// Some fields overlap: together they have more bytes than the message.
     #[error("the fields of the schema take more bytes than its messages have")]
     Overlap,
     /// A path names a number and also a message.
@@ -21,7 +21,8 @@ pub enum LayoutError {
         /// The path.
         path: String,
     },
-    /// As a value, a message would take more than a thousand times its bytes, because of its names.
+    /// A message would take more than a thousand times its size as a value, because of the names of
+    /// its fields.
     #[error("the names of the schema are too long for the size of its messages")]
     TooLarge,
 }
@@ -33,19 +34,19 @@ pub enum FieldError {
     /// The message does not have the length that the schema requires.
     #[error("the message has {found} bytes, the schema wants {wanted}{}", elements(*element_bytes))]
     Length {
-        /// Bytes of the message.
+        /// Size of the message, in bytes.
         found: usize,
-        /// Bytes before the data at the end.
+        /// Size of the fixed part, before the trailing data, in bytes.
         wanted: usize,
-        /// Size of one element of the data at the end, if the message has such data.
+        /// Size of one element of the trailing data, in bytes, if the message has such data.
         element_bytes: Option<usize>,
     },
     /// The message would be too long.
     #[error("the message would have {bytes} bytes, at most {most} are allocated")]
     TooLong {
-        /// Bytes that it would have.
+        /// Size that the message would have, in bytes.
         bytes: usize,
-        /// The largest number of bytes that it may have.
+        /// Maximum size of a message, in bytes.
         most: usize,
     },
     /// The path is not of the form `legs[2].feet[1].x`.
@@ -67,9 +68,9 @@ pub enum FieldError {
     NoSuchElement {
         /// The path.
         path: String,
-        /// The index in it.
+        /// The index in the path.
         index: usize,
-        /// Number of elements.
+        /// Number of elements of the array.
         count: usize,
     },
     /// The path has an index into something that is not an array.

@@ -10,17 +10,17 @@ pub use error::{FieldError, LayoutError};
 use super::{ParsedSchema, SCHEMA_TEXT_BYTES_MAX};
 use crate::value::Value;
 use crate::value::path::{Step, steps};
-use tree::{Kind, Node, Numbers, Part};
+use tree::{ElementKind, Node, Numbers, Part};
 
-/// The largest number of heap bytes that [`Layout::decode`] takes for each byte of the message,
-/// beyond 120 KiB. Usual messages take less than 50.
+/// Maximum number of heap bytes that [`Layout::decode`] allocates for each byte of a message, in
+/// addition to 120 KiB. Usual messages take less than 50.
 pub const DESCRIBED_BYTES_PER_BYTE: usize = 1024;
 
-/// The largest number of nested messages around a number. It ensures that every value made from a
-/// message can be sent as MessagePack.
+/// Maximum depth of nested messages. WHY: every value made from a message can then be sent as
+/// MessagePack.
 const LEVELS_MAX: usize = 48;
 
-/// The largest message that [`Layout::encode`] allocates, in bytes.
+/// Maximum size of a message that [`Layout::encode`] makes, in bytes.
 const ENCODED_BYTES_MAX: usize = 1 << 30;
 
 /// The offsets of all numbers in a message, with which a tool shows and edits messages that it was
@@ -59,7 +59,7 @@ const ENCODED_BYTES_MAX: usize = 1 << 30;
 pub struct Layout {
     size: usize,
     root: Node,
-    tail: Option<(String, Kind)>,
+    tail: Option<(String, ElementKind)>,
 }
 
 impl ParsedSchema {
@@ -80,15 +80,15 @@ impl ParsedSchema {
 
 impl Layout {
     fn new(schema: &ParsedSchema) -> Result<Self, LayoutError> {
-        let root = tree::root(schema)?;
+        let root = tree::build_tree(schema)?;
         let found = root.heap_bytes();
         let room = schema.size.saturating_mul(DESCRIBED_BYTES_PER_BYTE);
-        // WHY: the memory for the names is needed once, even if the message is small.
+        // WHY: the memory for the names is needed once, even for a small message.
         if found > room.saturating_add(8 * SCHEMA_TEXT_BYTES_MAX) {
             return Err(LayoutError::TooLarge);
         }
         let tail = schema.tail.as_ref();
-        let tail = tail.map(|tail| (tail.name.clone(), Kind::of_tail(tail.primitive)));
+        let tail = tail.map(|tail| (tail.name.clone(), ElementKind::for_tail(tail.primitive)));
         Ok(Self { size: schema.size, root, tail })
     }
 
@@ -113,7 +113,7 @@ impl Layout {
     /// An unknown field, another type, or a number that does not fit: the error has the path, the
     /// value found, and the type wanted. A message of more than a gibibyte.
     pub fn encode(&self, value: &Value) -> Result<Vec<u8>, FieldError> {
-        let bytes = self.size.saturating_add(self.tail_bytes_of(value));
+        let bytes = self.size.saturating_add(self.tail_bytes_for(value));
         if bytes > ENCODED_BYTES_MAX {
             return Err(FieldError::TooLong { bytes, most: ENCODED_BYTES_MAX });
         }
@@ -152,20 +152,22 @@ impl Layout {
         Ok(())
     }
 
-    /// Returns the numbers at the end of a message that is long enough.
+    /// Returns the name and location of the trailing data, if the message has such data and is long
+    /// enough.
     fn tail(&self, message: &[u8]) -> Option<(&str, Numbers)> {
         let (name, kind) = self.tail.as_ref()?;
         let count = message.len().saturating_sub(self.size) / kind.size();
         Some((name, Numbers { kind: *kind, offset: self.size, count, is_row: true }))
     }
 
-    /// Returns the size of the data at the end, if `value` is a message.
-    fn tail_bytes_of(&self, value: &Value) -> usize {
+    /// Returns the size of the trailing data that `value` would make as a message, in bytes.
+    fn tail_bytes_for(&self, value: &Value) -> usize {
         let tail = self.tail.as_ref().and_then(|(name, kind)| Some((value.get(name)?, kind)));
         tail.map_or(0, |(data, kind)| write::count(data).saturating_mul(kind.size()))
     }
 
-    /// Finds the target of `path` in `message`, whose length is already checked.
+    /// Finds the part of `message` that `path` names. The length of `message` must have been
+    /// checked.
     fn target<'a>(&'a self, message: &[u8], path: &str) -> Result<Target<'a>, FieldError> {
         let rest = message.len().checked_sub(self.size);
         let is_whole = rest.is_some_and(|rest| match &self.tail {
@@ -177,7 +179,7 @@ impl Layout {
             let (found, wanted) = (message.len(), self.size);
             return Err(FieldError::Length { found, wanted, element_bytes });
         }
-        let mut target = Target::Part(Part { node: &self.root, arrays: &[], shift: 0 });
+        let mut target = Target::Part(Part { node: &self.root, arrays: &[], distance: 0 });
         for step in steps(path) {
             target = match step {
                 None => return Err(FieldError::Path { path: path.to_owned() }),
@@ -205,12 +207,12 @@ impl Layout {
     }
 }
 
-/// The target of a path.
+/// The part of a message that a path names.
 #[derive(Debug, Clone, Copy)]
 enum Target<'a> {
     /// A field.
     Part(Part<'a>),
-    /// The data at the end, or an element of an array of numbers.
+    /// The trailing data, or one element of an array of numbers.
     Numbers(Numbers),
 }
 

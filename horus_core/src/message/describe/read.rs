@@ -1,51 +1,52 @@
 //! Converts a part of a message to a value.
 
-use super::tree::{Content, Kind, Numbers, Part};
+use super::tree::{Content, ElementKind, Numbers, Part};
 use super::{Layout, Target};
 use crate::value::{TypedArray, Value};
 
-/// Returns the value of `target`, which lies in `message`.
+/// Returns the value of `target`, a part of `message`.
 pub(super) fn read(layout: &Layout, target: Target<'_>, message: &[u8]) -> Value {
     let found = match target {
         Target::Part(found) => found,
-        Target::Numbers(found) => return numbers(found, message),
+        Target::Numbers(found) => return numbers_value(found, message),
     };
-    let mut value = part(found, message);
+    let mut value = part_value(found, message);
     if let (Value::Map(pairs), true) = (&mut value, found.node.is_root)
         && let Some((name, tail)) = layout.tail(message)
     {
-        pairs.push((name.into(), numbers(tail, message)));
+        pairs.push((name.into(), numbers_value(tail, message)));
     }
     value
 }
 
-fn part(found: Part<'_>, message: &[u8]) -> Value {
+fn part_value(found: Part<'_>, message: &[u8]) -> Value {
     if let Some(count) = found.count() {
-        // WHY: one allocation for all of them, so that the memory is exactly what the layout
-        // counted.
+        // WHY one allocation: the memory is then exactly what the layout has computed.
         let mut values = Vec::with_capacity(count);
         let elements = (0..count).filter_map(|index| found.element(index));
-        values.extend(elements.map(|element| part(element, message)));
+        values.extend(elements.map(|element| part_value(element, message)));
         return Value::Array(values);
     }
     match &found.node.content {
         Content::Message(fields) => {
-            let value = |field| part(found.field(field), message);
+            let value = |field| part_value(found.field(field), message);
             let pairs = fields.iter().map(|field| (field.name.as_str().into(), value(field)));
             Value::Map(pairs.collect())
         }
-        Content::Numbers(_) => found.numbers().map_or(Value::Nil, |found| numbers(found, message)),
+        Content::Numbers(_) => {
+            found.numbers().map_or(Value::Nil, |found| numbers_value(found, message))
+        }
     }
 }
 
-fn numbers(numbers: Numbers, message: &[u8]) -> Value {
+fn numbers_value(numbers: Numbers, message: &[u8]) -> Value {
     let bytes = &message[numbers.range()];
     match numbers.kind {
-        Kind::Raw => bytes.into(),
-        Kind::Text => text(bytes),
-        Kind::Number(dtype) => {
-            // WHY: a message has fewer than 2^32 elements; a shape with a larger count has none of
-            // them.
+        ElementKind::Raw => bytes.into(),
+        ElementKind::Text => text_value(bytes),
+        ElementKind::Number(dtype) => {
+            // WHY it may saturate: a message has fewer than 2^32 elements, so a larger count
+            // belongs to an array that has none.
             let count = u32::try_from(numbers.count).unwrap_or(u32::MAX);
             let shape = if numbers.is_row { vec![count] } else { Vec::new() };
             match TypedArray::new(dtype, shape, bytes.to_vec()) {
@@ -57,9 +58,9 @@ fn numbers(numbers: Numbers, message: &[u8]) -> Value {
     }
 }
 
-/// Returns the text before the first NUL, or all bytes if non-NUL bytes follow it or it is not
-/// UTF-8.
-fn text(bytes: &[u8]) -> Value {
+/// Returns the text before the first NUL as a string. Returns all bytes if the text is not UTF-8,
+/// or if a byte other than NUL follows the first NUL.
+fn text_value(bytes: &[u8]) -> Value {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     match std::str::from_utf8(&bytes[..end]) {
         Ok(text) if bytes[end..].iter().all(|byte| *byte == 0) => text.into(),

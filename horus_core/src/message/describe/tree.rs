@@ -4,14 +4,15 @@ use super::{LEVELS_MAX, LayoutError};
 use crate::message::{DType, ParsedField, ParsedSchema, Primitive};
 use crate::value::Value;
 
-/// Count and stride in bytes of arrays of messages, outermost first.
-pub(super) type Arrays<'a> = &'a [(usize, usize)];
+/// The count and the stride in bytes of nested arrays of messages, outermost first.
+pub(super) type ArrayDimensions<'a> = &'a [(usize, usize)];
 
-/// A field: a message or numbers, or an array of these.
+/// A field of a message: numbers, a nested message, or an array of these.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
     pub(super) name: String,
-    /// At most one, except for numbers in texts that describe no real message.
+    /// The arrays around the field. There is at most one, except in schema texts that describe no
+    /// real message.
     pub(super) arrays: Vec<(usize, usize)>,
     pub(super) content: Content,
     pub(super) is_root: bool,
@@ -26,32 +27,33 @@ pub(super) enum Content {
 /// Contiguous numbers, or a single one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Numbers {
-    pub(super) kind: Kind,
-    /// Bytes from the start of the message, in the first element of all arrays around it.
+    pub(super) kind: ElementKind,
+    /// Offset from the start of the message, in bytes, in the first element of all arrays around
+    /// it.
     pub(super) offset: usize,
     pub(super) count: usize,
-    /// Is set if the numbers are shown as an array and not as a single number.
+    /// True if the numbers become an array as a value, false for a single number or a text.
     pub(super) is_row: bool,
 }
 
-/// The type of one element, and the value that represents several.
+/// The type of one element. It decides which value several elements become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// A number; several are a typed array.
+pub(super) enum ElementKind {
+    /// A number; several become a typed array.
     Number(DType),
-    /// A byte of the data at the end; several are bytes.
+    /// A byte of the trailing data; several become bytes.
     Raw,
     /// A byte of a text that is padded with NUL.
     Text,
 }
 
-impl Kind {
-    fn of_field(primitive: Primitive) -> Self {
-        DType::of_primitive(primitive).map_or(Self::Text, Self::Number)
+impl ElementKind {
+    fn for_field(primitive: Primitive) -> Self {
+        DType::from_primitive(primitive).map_or(Self::Text, Self::Number)
     }
 
-    pub(super) fn of_tail(primitive: Primitive) -> Self {
-        match Self::of_field(primitive) {
+    pub(super) fn for_tail(primitive: Primitive) -> Self {
+        match Self::for_field(primitive) {
             Self::Number(DType::U8) | Self::Text => Self::Raw,
             kind => kind,
         }
@@ -81,8 +83,8 @@ impl Numbers {
     }
 
     pub(super) fn element(self, index: usize) -> Option<Self> {
-        let element = |kind: Kind| Self {
-            kind: Kind::Number(kind.dtype()),
+        let element = |kind: ElementKind| Self {
+            kind: ElementKind::Number(kind.dtype()),
             offset: self.offset + index * kind.size(),
             count: 1,
             is_row: false,
@@ -99,7 +101,8 @@ impl Node {
         }
     }
 
-    /// Returns the heap bytes of the field as a value, without the value itself and its name.
+    /// Returns the number of heap bytes that the field takes as a value, without the value itself
+    /// and its name.
     pub(super) fn heap_bytes(&self) -> usize {
         let one = match &self.content {
             Content::Message(fields) => fields.iter().fold(0_usize, |bytes, field| {
@@ -115,20 +118,20 @@ impl Node {
     }
 }
 
-/// A field in one of the elements of the arrays around it.
+/// A field of one certain element of the arrays of messages around it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Part<'a> {
     pub(super) node: &'a Node,
-    /// Those of its arrays in which no element is selected yet.
-    pub(super) arrays: Arrays<'a>,
-    /// Bytes from the first elements to the selected ones.
-    pub(super) shift: usize,
+    /// The field's own arrays in which no element has been selected yet.
+    pub(super) arrays: ArrayDimensions<'a>,
+    /// Distance from the first elements of the arrays to the selected ones, in bytes.
+    pub(super) distance: usize,
 }
 
 impl<'a> Part<'a> {
-    /// Returns a field of this message.
+    /// Returns the part for `node`, which must be a field of this part's message.
     pub(super) fn field(self, node: &'a Node) -> Self {
-        Self { node, arrays: &node.arrays, shift: self.shift }
+        Self { node, arrays: &node.arrays, distance: self.distance }
     }
 
     /// Returns the number of elements, if this part is an array.
@@ -138,7 +141,7 @@ impl<'a> Part<'a> {
 
     pub(super) fn element(self, index: usize) -> Option<Self> {
         let ((count, stride), arrays) = self.arrays.split_first()?;
-        let element = || Self { node: self.node, arrays, shift: self.shift + index * stride };
+        let element = || Self { node: self.node, arrays, distance: self.distance + index * stride };
         (index < *count).then(element)
     }
 
@@ -146,43 +149,44 @@ impl<'a> Part<'a> {
     pub(super) fn numbers(self) -> Option<Numbers> {
         match &self.node.content {
             Content::Numbers(numbers) if self.arrays.is_empty() => {
-                Some(Numbers { offset: numbers.offset + self.shift, ..*numbers })
+                Some(Numbers { offset: numbers.offset + self.distance, ..*numbers })
             }
             _ => None,
         }
     }
 }
 
-/// Builds the node of the whole message.
-pub(super) fn root(schema: &ParsedSchema) -> Result<Node, LayoutError> {
+/// Builds the tree of the whole message.
+pub(super) fn build_tree(schema: &ParsedSchema) -> Result<Node, LayoutError> {
     let total = schema.fields.iter().try_fold(0_usize, |total, field| {
-        total.checked_add(bytes(field)?).filter(|total| *total <= schema.size)
+        total.checked_add(total_bytes(field)?).filter(|total| *total <= schema.size)
     });
     total.ok_or(LayoutError::Overlap)?;
-    let fields = schema.fields.iter().map(Entry::new).collect::<Result<Vec<_>, _>>()?;
-    let fields: Vec<&Entry<'_>> = fields.iter().collect();
-    // WHY: a `ParsedSchema` can be built by hand; a parsed one never fails here.
+    let fields = schema.fields.iter().map(PathEntry::new).collect::<Result<Vec<_>, _>>()?;
+    let fields: Vec<&PathEntry<'_>> = fields.iter().collect();
+    // WHY: a `ParsedSchema` may have been built by hand. One that was parsed never fails here.
     if fields.iter().any(|field| field.end(0) > schema.size) {
         return Err(LayoutError::Overlap);
     }
-    let content = Content::Message(children(&fields, 0, 0)?);
+    let content = Content::Message(build_children(&fields, 0, 0)?);
     Ok(Node { name: String::new(), arrays: Vec::new(), content, is_root: true })
 }
 
-/// Returns the bytes of all numbers of a field, in all elements of the arrays around it.
-fn bytes(field: &ParsedField) -> Option<usize> {
+/// Returns the size of a field in all elements of the arrays around it, in bytes; `None` on
+/// overflow.
+fn total_bytes(field: &ParsedField) -> Option<usize> {
     let shape = &field.shape;
     let one = shape.count.checked_mul(shape.primitive.size())?;
     shape.arrays.iter().try_fold(one, |bytes, (count, _)| bytes.checked_mul(*count))
 }
 
-/// A field and the names in its path.
-struct Entry<'a> {
+/// A field, with its path split into names.
+struct PathEntry<'a> {
     field: &'a ParsedField,
     names: Vec<&'a str>,
 }
 
-impl<'a> Entry<'a> {
+impl<'a> PathEntry<'a> {
     fn new(field: &'a ParsedField) -> Result<Self, LayoutError> {
         let names: Vec<_> = field.path.split('.').take(LEVELS_MAX + 2).collect();
         if names.len() > LEVELS_MAX + 1 {
@@ -191,7 +195,8 @@ impl<'a> Entry<'a> {
         Ok(Self { field, names })
     }
 
-    /// Returns its end in the first element of the outermost `depth` arrays.
+    /// Returns the field's end from the start of the message, in bytes, in the first element of the
+    /// outermost `depth` arrays and the last element of the others.
     fn end(&self, depth: usize) -> usize {
         let shape = &self.field.shape;
         let one = shape.offset.saturating_add(shape.count.saturating_mul(shape.primitive.size()));
@@ -202,10 +207,14 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Builds the fields of a message. The `entries` share their first `level` names, and their
-/// outermost `depth` arrays belong to those names.
-fn children(entries: &[&Entry<'_>], level: usize, depth: usize) -> Result<Vec<Node>, LayoutError> {
-    let mut groups: Vec<Vec<&Entry<'_>>> = Vec::new();
+/// Builds the fields of a message from `entries`, whose first `level` names are equal. Their
+/// outermost `depth` arrays belong to the messages of those names.
+fn build_children(
+    entries: &[&PathEntry<'_>],
+    level: usize,
+    depth: usize,
+) -> Result<Vec<Node>, LayoutError> {
+    let mut groups: Vec<Vec<&PathEntry<'_>>> = Vec::new();
     for &entry in entries {
         let Some(name) = entry.names.get(level) else {
             return Err(LayoutError::Ambiguous { path: entry.field.path.clone() });
@@ -215,34 +224,34 @@ fn children(entries: &[&Entry<'_>], level: usize, depth: usize) -> Result<Vec<No
             None => groups.push(vec![entry]),
         }
     }
-    groups.iter().map(|group| node(group, level, depth)).collect()
+    groups.iter().map(|group| build_node(group, level, depth)).collect()
 }
 
-fn node(group: &[&Entry<'_>], level: usize, depth: usize) -> Result<Node, LayoutError> {
+fn build_node(group: &[&PathEntry<'_>], level: usize, depth: usize) -> Result<Node, LayoutError> {
     let name = group[0].names[level].to_owned();
     if let [entry] = group
         && entry.names.len() == level + 1
     {
         let shape = &entry.field.shape;
-        let (kind, is_row) = match (Kind::of_field(shape.primitive), shape.count) {
-            (Kind::Text, _) => (Kind::Text, false),
+        let (kind, is_row) = match (ElementKind::for_field(shape.primitive), shape.count) {
+            (ElementKind::Text, _) => (ElementKind::Text, false),
             (kind, count) => (kind, count != 1),
         };
         let numbers = Numbers { kind, offset: shape.offset, count: shape.count, is_row };
         let arrays = shape.arrays[depth..].to_vec();
         return Ok(Node { name, arrays, content: Content::Numbers(numbers), is_root: false });
     }
-    let arrays: Vec<_> = array(group, depth).into_iter().collect();
-    let content = Content::Message(children(group, level + 1, depth + arrays.len())?);
+    let arrays: Vec<_> = common_array(group, depth).into_iter().collect();
+    let content = Content::Message(build_children(group, level + 1, depth + arrays.len())?);
     Ok(Node { name, arrays, content, is_root: false })
 }
 
-/// Returns the array of the message with these fields, if all of them lie in it and within one
-/// stride.
-fn array(group: &[&Entry<'_>], depth: usize) -> Option<(usize, usize)> {
+/// Returns the count and stride of the array of the message that has these fields, if it is one: if
+/// all fields share the array, and lie within one stride.
+fn common_array(group: &[&PathEntry<'_>], depth: usize) -> Option<(usize, usize)> {
     let (count, stride) = *group[0].field.shape.arrays.get(depth)?;
     let is_shared =
-        |entry: &&Entry<'_>| entry.field.shape.arrays.get(depth) == Some(&(count, stride));
+        |entry: &&PathEntry<'_>| entry.field.shape.arrays.get(depth) == Some(&(count, stride));
     let start = group.iter().map(|entry| entry.field.shape.offset).min()?;
     let end = group.iter().map(|entry| entry.end(depth + 1)).max()?;
     (group.iter().all(is_shared) && end - start <= stride).then_some((count, stride))

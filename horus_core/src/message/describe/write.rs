@@ -3,12 +3,12 @@
 use std::fmt;
 
 use super::error::describe;
-use super::tree::{Kind, Numbers, Part};
+use super::tree::{ElementKind, Numbers, Part};
 use super::{FieldError, Layout, Target};
 use crate::message::{DType, f64_to_f32};
 use crate::value::Value;
 
-/// Writes `value` to `target`, which lies in `message` at `path`.
+/// Writes `value` to `target`, the part of `message` at `path`.
 pub(super) fn write(
     layout: &Layout,
     target: Target<'_>,
@@ -17,14 +17,14 @@ pub(super) fn write(
     path: &str,
 ) -> Result<(), FieldError> {
     let mut writer = Writer { layout, message };
-    let trail = Trail::Start(path);
+    let trail = PathTrail::Start(path);
     match target {
-        Target::Part(part) => writer.part(part, value, &trail),
-        Target::Numbers(numbers) => writer.numbers(numbers, value, &trail),
+        Target::Part(part) => writer.write_part(part, value, &trail),
+        Target::Numbers(numbers) => writer.write_numbers(numbers, value, &trail),
     }
 }
 
-/// Returns the number of elements of a value that becomes the data at the end.
+/// Returns the number of elements of a value that becomes trailing data.
 pub(super) fn count(value: &Value) -> usize {
     match value {
         Value::Bytes(bytes) => bytes.len(),
@@ -34,14 +34,14 @@ pub(super) fn count(value: &Value) -> usize {
     }
 }
 
-/// The path from the start to a field, which is formatted only for an error.
-enum Trail<'a> {
+/// The path to a field, as a linked list on the stack. WHY: it is only formatted for an error.
+enum PathTrail<'a> {
     Start(&'a str),
-    Name(&'a Trail<'a>, &'a str),
-    Index(&'a Trail<'a>, usize),
+    Name(&'a PathTrail<'a>, &'a str),
+    Index(&'a PathTrail<'a>, usize),
 }
 
-impl fmt::Display for Trail<'_> {
+impl fmt::Display for PathTrail<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Start(path) => f.write_str(path),
@@ -52,7 +52,7 @@ impl fmt::Display for Trail<'_> {
     }
 }
 
-impl Trail<'_> {
+impl PathTrail<'_> {
     fn type_error(&self, value: &Value, wanted: impl fmt::Display) -> FieldError {
         FieldError::Type {
             path: self.to_string(),
@@ -83,11 +83,16 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn part(&mut self, part: Part<'_>, value: &Value, trail: &Trail<'_>) -> Result<(), FieldError> {
+    fn write_part(
+        &mut self,
+        part: Part<'_>,
+        value: &Value,
+        trail: &PathTrail<'_>,
+    ) -> Result<(), FieldError> {
         let Some(count) = part.count() else {
             return match part.numbers() {
-                Some(numbers) => self.numbers(numbers, value, trail),
-                None => self.message(part, value, trail),
+                Some(numbers) => self.write_numbers(numbers, value, trail),
+                None => self.write_message(part, value, trail),
             };
         };
         let values = value.as_array();
@@ -95,28 +100,28 @@ impl Writer<'_> {
         trail.check_count(values.len(), count)?;
         for (index, value) in values.iter().enumerate() {
             let Some(element) = part.element(index) else { break };
-            self.part(element, value, &Trail::Index(trail, index))?;
+            self.write_part(element, value, &PathTrail::Index(trail, index))?;
         }
         Ok(())
     }
 
-    fn message(
+    fn write_message(
         &mut self,
         part: Part<'_>,
         value: &Value,
-        trail: &Trail<'_>,
+        trail: &PathTrail<'_>,
     ) -> Result<(), FieldError> {
         let pairs = value.as_map().ok_or_else(|| trail.type_error(value, "a message"))?;
         for (key, value) in pairs {
             let name = key.as_str();
             let name = name.ok_or_else(|| trail.type_error(key, "a message with named fields"))?;
-            let trail = Trail::Name(trail, name);
+            let trail = PathTrail::Name(trail, name);
             let tail = self.layout.tail(self.message);
             let tail = tail.filter(|(tail, _)| part.node.is_root && *tail == name);
             if let Some(field) = part.node.child(name) {
-                self.part(part.field(field), value, &trail)?;
+                self.write_part(part.field(field), value, &trail)?;
             } else if let Some((_, tail)) = tail {
-                self.numbers(tail, value, &trail)?;
+                self.write_numbers(tail, value, &trail)?;
             } else {
                 let (path, name) = (trail.to_string(), name.to_owned());
                 return Err(FieldError::NoSuchField { path, name });
@@ -125,19 +130,19 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn numbers(
+    fn write_numbers(
         &mut self,
         numbers: Numbers,
         value: &Value,
-        trail: &Trail<'_>,
+        trail: &PathTrail<'_>,
     ) -> Result<(), FieldError> {
         let dtype = numbers.kind.dtype();
         let place = &mut self.message[numbers.range()];
-        if numbers.kind == Kind::Text {
-            return text(place, value, trail);
+        if numbers.kind == ElementKind::Text {
+            return write_text(place, value, trail);
         }
         if !numbers.is_row {
-            return number(dtype, place, value, trail);
+            return write_number(dtype, place, value, trail);
         }
         match value {
             Value::Bytes(bytes) if dtype == DType::U8 => {
@@ -150,11 +155,11 @@ impl Writer<'_> {
             }
             Value::Typed(array) => {
                 trail.check_count(array.len(), numbers.count)?;
-                row(dtype, place, array.iter(), trail)?;
+                write_row(dtype, place, array.iter(), trail)?;
             }
             Value::Array(values) => {
                 trail.check_count(values.len(), numbers.count)?;
-                row(dtype, place, values, trail)?;
+                write_row(dtype, place, values, trail)?;
             }
             _ => return Err(trail.type_error(value, format_args!("an array of {dtype}"))),
         }
@@ -162,35 +167,35 @@ impl Writer<'_> {
     }
 }
 
-fn row(
+fn write_row(
     dtype: DType,
     place: &mut [u8],
     values: impl IntoIterator<Item = impl std::borrow::Borrow<Value>>,
-    trail: &Trail<'_>,
+    trail: &PathTrail<'_>,
 ) -> Result<(), FieldError> {
     let places = place.chunks_exact_mut(dtype.size());
     for (index, (place, value)) in places.zip(values).enumerate() {
-        number(dtype, place, value.borrow(), &Trail::Index(trail, index))?;
+        write_number(dtype, place, value.borrow(), &PathTrail::Index(trail, index))?;
     }
     Ok(())
 }
 
-fn number(
+fn write_number(
     dtype: DType,
     place: &mut [u8],
     value: &Value,
-    trail: &Trail<'_>,
+    trail: &PathTrail<'_>,
 ) -> Result<(), FieldError> {
     let article = if dtype.name().starts_with(['i', 'f']) { "an" } else { "a" };
     let wanted = format_args!("{article} {dtype}");
     let bytes = match (dtype, value) {
-        (DType::F32 | DType::F64, Value::Float(number)) => float(dtype, *number),
+        (DType::F32 | DType::F64, Value::Float(number)) => float_bytes(dtype, *number),
         (DType::F32 | DType::F64, Value::Int(_) | Value::UInt(_)) => {
-            value.as_f64().and_then(|number| float(dtype, number))
+            value.as_f64().and_then(|number| float_bytes(dtype, number))
         }
         (DType::F32 | DType::F64, _) => return Err(trail.type_error(value, wanted)),
-        (_, Value::Int(number)) => integer(dtype, i128::from(*number)),
-        (_, Value::UInt(number)) => integer(dtype, i128::from(*number)),
+        (_, Value::Int(number)) => integer_bytes(dtype, i128::from(*number)),
+        (_, Value::UInt(number)) => integer_bytes(dtype, i128::from(*number)),
         _ => return Err(trail.type_error(value, wanted)),
     };
     let bytes = bytes.ok_or_else(|| trail.range_error(value, wanted))?;
@@ -198,8 +203,8 @@ fn number(
     Ok(())
 }
 
-/// Returns the little-endian bytes of a float, unless a finite number would become infinite.
-fn float(dtype: DType, number: f64) -> Option<[u8; 8]> {
+/// Returns the little-endian bytes of a float; `None` if a finite number would become infinite.
+fn float_bytes(dtype: DType, number: f64) -> Option<[u8; 8]> {
     if dtype == DType::F64 {
         return Some(number.to_le_bytes());
     }
@@ -208,17 +213,17 @@ fn float(dtype: DType, number: f64) -> Option<[u8; 8]> {
     (single.is_finite() || !number.is_finite()).then_some(bytes)
 }
 
-/// Returns the little-endian bytes of an integer, if it fits.
-fn integer(dtype: DType, number: i128) -> Option<[u8; 8]> {
+/// Returns the little-endian bytes of an integer; `None` if it does not fit.
+fn integer_bytes(dtype: DType, number: i128) -> Option<[u8; 8]> {
     let bits = 8 * dtype.size() as u32;
     let is_signed = matches!(dtype, DType::I8 | DType::I16 | DType::I32 | DType::I64);
-    let (least, most) =
+    let (min, max) =
         if is_signed { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) };
     // WHY: in two's complement the lower bytes are those of any narrower type.
-    (least..=most).contains(&number).then(|| (number as i64).to_le_bytes())
+    (min..=max).contains(&number).then(|| (number as i64).to_le_bytes())
 }
 
-fn text(place: &mut [u8], value: &Value, trail: &Trail<'_>) -> Result<(), FieldError> {
+fn write_text(place: &mut [u8], value: &Value, trail: &PathTrail<'_>) -> Result<(), FieldError> {
     let room = place.len();
     let wanted = format_args!("a text of {room} bytes");
     let text = match value {

@@ -1,8 +1,8 @@
 //! Generates C structs with layout assertions, schema texts and defaults.
 
 use super::super::{Constant, Field, FieldKind, Primitive, Schema, Tail, standard_default};
-use super::number::{Limit, type_name, values};
-use super::{lines, push, relinked, shape, struct_name};
+use super::number::{SpecialFloat, number_literals, type_name};
+use super::{append, array_suffix, doc_lines, replace_links, struct_name};
 
 const HEAD: &str = r##"/*
  * @generated from the table of fields in horus_core/src/message/. C11, usable from C++.
@@ -56,8 +56,8 @@ const FOOT: &str = "
 
 const COLUMNS_MAX: usize = 100;
 
-/// Generates a C11 header with a struct for each message. For a message with a tail, the struct is
-/// its header.
+/// Generates a C11 header with a struct for each message. The struct of a message with trailing
+/// data has its header only.
 ///
 /// Size, alignment and all offsets are in static assertions. Schema texts and defaults are macros,
 /// which cost nothing in a program that does not use them.
@@ -65,50 +65,53 @@ const COLUMNS_MAX: usize = 100;
 pub fn c(messages: &[&Schema]) -> String {
     let mut out = String::from(HEAD);
     for schema in messages {
-        message(&mut out, schema);
+        write_message(&mut out, schema);
     }
     out + FOOT
 }
 
-fn message(out: &mut String, schema: &Schema) {
-    let (name, upper) = (c_name(schema), snake(schema.name).to_uppercase());
+fn write_message(out: &mut String, schema: &Schema) {
+    let (name, upper) = (c_name(schema), snake_case(schema.name).to_uppercase());
     let mut doc = schema.doc_text().trim_end().to_owned();
     if let Some(Tail { name, primitive }) = schema.tail {
         let primitive = type_name(primitive);
-        push(
+        append(
             &mut doc,
             format_args!("\n\nFollowed by `{primitive} {name}[]`, to the message's end."),
         );
     }
     out.push('\n');
-    comment(out, "", &doc.lines().collect::<Vec<_>>());
-    push(out, format_args!("typedef struct {name} {{\n"));
+    write_comment(out, "", &doc.lines().collect::<Vec<_>>());
+    append(out, format_args!("typedef struct {name} {{\n"));
     for field in schema.fields {
-        comment(out, "    ", &lines(field.doc));
-        push(out, format_args!("    {} {}{};\n", kind(field), field.name, shape(field)));
+        write_comment(out, "    ", &doc_lines(field.doc));
+        append(
+            out,
+            format_args!("    {} {}{};\n", field_type(field), field.name, array_suffix(field)),
+        );
     }
-    push(out, format_args!("}} {name}_t;\n"));
+    append(out, format_args!("}} {name}_t;\n"));
     let Schema { size, align, .. } = schema;
-    push(out, format_args!("HORUS_ASSERT_LAYOUT({name}_t, {size}, {align});\n"));
+    append(out, format_args!("HORUS_ASSERT_LAYOUT({name}_t, {size}, {align});\n"));
     for Field { name: field, offset, .. } in schema.fields {
-        push(out, format_args!("HORUS_ASSERT_OFFSET({name}_t, {field}, {offset});\n"));
+        append(out, format_args!("HORUS_ASSERT_OFFSET({name}_t, {field}, {offset});\n"));
     }
-    constants(out, &upper, schema.constants);
+    write_constants(out, &upper, schema.constants);
     let text = schema.text().replace('\n', "\\n\n");
     let text = text.lines().map(str::to_owned).collect();
     let line = |line: &str| format!("\"{line}\"");
-    define(out, &format!("HORUS_{upper}_SCHEMA"), filled(text, "", line));
+    write_define(out, &format!("HORUS_{upper}_SCHEMA"), wrapped(text, "", line));
     let default = standard_default(&struct_name(schema)).unwrap_or_default();
-    define(out, &format!("{}_INIT", name.to_uppercase()), initialiser(schema, &default));
+    write_define(out, &format!("{}_INIT", name.to_uppercase()), initialiser(schema, &default));
 }
 
 /// Returns `horus_cmd_vel` for `CmdVel`, and `horus_image_header` for `Image`.
 fn c_name(schema: &Schema) -> String {
-    format!("horus_{}", snake(&struct_name(schema)))
+    format!("horus_{}", snake_case(&struct_name(schema)))
 }
 
 /// Returns `cmd_vel` for `CmdVel`, and `bounding_box2d` for `BoundingBox2D`.
-fn snake(name: &str) -> String {
+fn snake_case(name: &str) -> String {
     let mut out = String::new();
     let mut is_after_lower_case = false;
     for letter in name.chars() {
@@ -121,7 +124,7 @@ fn snake(name: &str) -> String {
     out
 }
 
-fn kind(field: &Field) -> String {
+fn field_type(field: &Field) -> String {
     match field.kind {
         FieldKind::Message(schema) => c_name(schema) + "_t",
         FieldKind::Text(_) => "char".to_owned(),
@@ -129,25 +132,27 @@ fn kind(field: &Field) -> String {
     }
 }
 
-fn constants(out: &mut String, upper: &str, constants: &[Constant]) {
+fn write_constants(out: &mut String, upper: &str, constants: &[Constant]) {
     if constants.is_empty() {
         return;
     }
     out.push_str("enum {\n");
     for (index, Constant { name, value, doc, .. }) in constants.iter().enumerate() {
-        comment(out, "    ", &lines(doc));
+        write_comment(out, "    ", &doc_lines(doc));
         let comma = if index + 1 < constants.len() { "," } else { "" };
-        push(out, format_args!("    HORUS_{upper}_{name} = {value}{comma}\n"));
+        append(out, format_args!("    HORUS_{upper}_{name} = {value}{comma}\n"));
     }
     out.push_str("};\n");
 }
 
-/// Returns the lines of the initialiser for a message with these bytes.
+/// Returns the lines of the initialiser of a struct with these bytes.
 fn initialiser(schema: &Schema, bytes: &[u8]) -> Vec<String> {
     let given = schema.fields.iter().filter_map(|field| {
         let value = match field.kind {
-            FieldKind::Message(inner) => messages(field, inner, bytes),
-            FieldKind::Primitive(_) | FieldKind::Text(_) => values(field, bytes, limit),
+            FieldKind::Message(inner) => nested_initialisers(field, inner, bytes),
+            FieldKind::Primitive(_) | FieldKind::Text(_) => {
+                number_literals(field, bytes, limit_literal)
+            }
         }?;
         let value = value.join(", ");
         let value = if field.count > 1 { format!("{{{value}}}") } else { value };
@@ -157,7 +162,7 @@ fn initialiser(schema: &Schema, bytes: &[u8]) -> Vec<String> {
     if given.is_empty() {
         return vec!["{0}".to_owned()];
     }
-    let mut lines = filled(given, ", ", str::to_owned);
+    let mut lines = wrapped(given, ", ", str::to_owned);
     lines[0].insert(0, '{');
     lines.iter_mut().skip(1).for_each(|line| line.insert(0, ' '));
     if let Some(last) = lines.last_mut() {
@@ -166,8 +171,8 @@ fn initialiser(schema: &Schema, bytes: &[u8]) -> Vec<String> {
     lines
 }
 
-/// Returns the initialisers of the messages inside a message, or `None` if all are zero.
-fn messages(field: &Field, inner: &Schema, bytes: &[u8]) -> Option<Vec<String>> {
+/// Returns the initialisers of the messages nested in a field; `None` if all their bytes are 0.
+fn nested_initialisers(field: &Field, inner: &Schema, bytes: &[u8]) -> Option<Vec<String>> {
     let bytes = bytes.get(field.offset..)?.get(..field.count * inner.size)?;
     if bytes.iter().all(|byte| *byte == 0) {
         return None;
@@ -187,18 +192,19 @@ fn messages(field: &Field, inner: &Schema, bytes: &[u8]) -> Option<Vec<String>> 
     Some(vec![open + &all[0] + &close])
 }
 
-fn limit(primitive: Primitive, limit: Limit) -> String {
+fn limit_literal(primitive: Primitive, limit: SpecialFloat) -> String {
     let name = match limit {
-        Limit::NotANumber => "NAN",
-        Limit::Infinity => "INFINITY",
+        SpecialFloat::NotANumber => "NAN",
+        SpecialFloat::Infinity => "INFINITY",
     };
     // WHY: the macros of math.h have the type float, and some compilers warn about the conversion.
     let cast = if matches!(primitive, Primitive::F64) { "(double)" } else { "" };
     format!("{cast}{name}")
 }
 
-/// Fills lines with as many parts as fit, separated by `between`; `finish` turns them into code.
-fn filled(parts: Vec<String>, between: &str, finish: impl Fn(&str) -> String) -> Vec<String> {
+/// Puts as many parts as fit on each line, separated by `between`. `finish` converts each line to
+/// code.
+fn wrapped(parts: Vec<String>, between: &str, finish: impl Fn(&str) -> String) -> Vec<String> {
     let mut lines = vec![String::new()];
     let count = parts.len();
     for (index, part) in parts.into_iter().enumerate() {
@@ -214,29 +220,29 @@ fn filled(parts: Vec<String>, between: &str, finish: impl Fn(&str) -> String) ->
     lines.iter().map(|line| finish(line.trim_end())).collect()
 }
 
-fn define(out: &mut String, name: &str, lines: Vec<String>) {
+fn write_define(out: &mut String, name: &str, lines: Vec<String>) {
     if let [line] = lines.as_slice()
         && "#define  ".len() + name.len() + line.len() <= COLUMNS_MAX
     {
-        push(out, format_args!("#define {name} {line}\n"));
+        append(out, format_args!("#define {name} {line}\n"));
         return;
     }
-    push(out, format_args!("#define {name} \\\n    {}\n", lines.join(" \\\n    ")));
+    append(out, format_args!("#define {name} \\\n    {}\n", lines.join(" \\\n    ")));
 }
 
-fn comment(out: &mut String, indent: &str, lines: &[&str]) {
-    let text = relinked(&lines.join("\n"), |name| format!("`{name}`"));
+fn write_comment(out: &mut String, indent: &str, lines: &[&str]) {
+    let text = replace_links(&lines.join("\n"), |name| format!("`{name}`"));
     let text = text.trim();
     if text.is_empty() {
         return;
     }
     if !text.contains('\n') && indent.len() + text.len() + "/*  */".len() <= COLUMNS_MAX {
-        push(out, format_args!("{indent}/* {text} */\n"));
+        append(out, format_args!("{indent}/* {text} */\n"));
         return;
     }
-    push(out, format_args!("{indent}/*\n"));
+    append(out, format_args!("{indent}/*\n"));
     for line in text.lines() {
-        push(out, format_args!("{}\n", format!("{indent} * {line}").trim_end()));
+        append(out, format_args!("{}\n", format!("{indent} * {line}").trim_end()));
     }
-    push(out, format_args!("{indent} */\n"));
+    append(out, format_args!("{indent} */\n"));
 }

@@ -1,8 +1,8 @@
 //! Generates C++ structs with layout assertions.
 
 use super::super::{Constant, Field, FieldKind, Primitive, Schema, Tail, standard_default};
-use super::number::{Limit, type_name, values};
-use super::{lines, push, relinked, shape, struct_name};
+use super::number::{SpecialFloat, number_literals, type_name};
+use super::{append, array_suffix, doc_lines, replace_links, struct_name};
 
 const HEAD: &str = "\
 // @generated from the table of fields in horus_core/src/message/. C++17.
@@ -33,43 +33,48 @@ const COLUMNS_MAX: usize = 100;
 pub fn cpp(messages: &[&Schema]) -> String {
     let mut out = String::from(HEAD);
     for schema in messages {
-        message(&mut out, schema);
+        write_message(&mut out, schema);
     }
     out + "\n}  // namespace horus\n\n#endif  // HORUS_MSG_HPP\n"
 }
 
-fn message(out: &mut String, schema: &Schema) {
+fn write_message(out: &mut String, schema: &Schema) {
     let (Schema { size, align, tail, .. }, name) = (schema, struct_name(schema));
     out.push('\n');
-    comment(out, "", &schema.doc_text());
+    write_comment(out, "", &schema.doc_text());
     if let Some(Tail { name, primitive }) = tail {
-        let primitive = number(*primitive);
-        comment(out, "", &format!("\nFollowed by `{primitive} {name}[]`, to the message's end."));
+        let primitive = cpp_type(*primitive);
+        write_comment(
+            out,
+            "",
+            &format!("\nFollowed by `{primitive} {name}[]`, to the message's end."),
+        );
     }
-    push(out, format_args!("struct alignas({align}) {name} {{\n"));
+    append(out, format_args!("struct alignas({align}) {name} {{\n"));
     let default = standard_default(&name);
     for field in schema.fields {
-        comment(out, "    ", &lines(field.doc).join("\n"));
-        let declared = format!("    {} {}{}", kind(field), field.name, shape(field));
-        // WHY: only numbers, since a message inside a message has initialisers of its own.
-        let numbers = default.as_deref().and_then(|default| values(field, default, limit));
-        initialised(out, &declared, field, numbers.as_deref());
+        write_comment(out, "    ", &doc_lines(field.doc).join("\n"));
+        let declared = format!("    {} {}{}", field_type(field), field.name, array_suffix(field));
+        // WHY only numbers: nested messages have initialisers of their own.
+        let numbers =
+            default.as_deref().and_then(|default| number_literals(field, default, limit_literal));
+        write_member(out, &declared, field, numbers.as_deref());
     }
     for Constant { name, kind, value, doc } in schema.constants {
-        comment(out, "    ", &lines(doc).join("\n"));
-        let kind = number(*kind);
-        push(out, format_args!("    static constexpr {kind} {name} = {value};\n"));
+        write_comment(out, "    ", &doc_lines(doc).join("\n"));
+        let kind = cpp_type(*kind);
+        append(out, format_args!("    static constexpr {kind} {name} = {value};\n"));
     }
     if tail.is_none() {
-        hash(out, schema);
+        write_hash(out, schema);
     }
     out.push_str("};\n");
-    push(out, format_args!("static_assert(sizeof({name}) == {size}, \"size of {name}\");\n"));
-    push(
+    append(out, format_args!("static_assert(sizeof({name}) == {size}, \"size of {name}\");\n"));
+    append(
         out,
         format_args!("static_assert(alignof({name}) == {align}, \"alignment of {name}\");\n"),
     );
-    push(
+    append(
         out,
         format_args!(
             "static_assert(std::is_trivially_copyable_v<{name}> && \
@@ -77,23 +82,23 @@ fn message(out: &mut String, schema: &Schema) {
         ),
     );
     for Field { name: field, offset, .. } in schema.fields {
-        push(out, format_args!("static_assert(offsetof({name}, {field}) == {offset});\n"));
+        append(out, format_args!("static_assert(offsetof({name}, {field}) == {offset});\n"));
     }
-    described(out, &name, schema.fields);
+    write_field_list(out, &name, schema.fields);
     if let Some(tail) = tail {
-        let (whole, primitive) = (schema.name, number(tail.primitive));
-        push(out, format_args!("struct {whole} : Framed<{name}, {primitive}> {{\n"));
-        hash(out, schema);
-        push(out, format_args!("}};\nHORUS_FRAMED({whole}, {});\n", tail.name));
+        let (whole, primitive) = (schema.name, cpp_type(tail.primitive));
+        append(out, format_args!("struct {whole} : Framed<{name}, {primitive}> {{\n"));
+        write_hash(out, schema);
+        append(out, format_args!("}};\nHORUS_FRAMED({whole}, {});\n", tail.name));
     }
 }
 
-/// Writes a field with its initialiser if that is not zero: `double w = 1.0;`.
-fn initialised(out: &mut String, declared: &str, field: &Field, numbers: Option<&[String]>) {
+/// Writes a field, with an initialiser if its default is not 0: `double w = 1.0;`.
+fn write_member(out: &mut String, declared: &str, field: &Field, numbers: Option<&[String]>) {
     out.push_str(declared);
     match numbers {
         None => {}
-        Some([number]) if field.count == 1 => push(out, format_args!(" = {number}")),
+        Some([number]) if field.count == 1 => append(out, format_args!(" = {number}")),
         Some(numbers) => {
             let line = format!(" = {{{}}}", numbers.join(", "));
             let breaks = declared.len() + line.len() + ";".len() > COLUMNS_MAX;
@@ -104,19 +109,19 @@ fn initialised(out: &mut String, declared: &str, field: &Field, numbers: Option<
     out.push_str(";\n");
 }
 
-fn limit(primitive: Primitive, limit: Limit) -> String {
-    let of = match limit {
-        Limit::NotANumber => "quiet_NaN",
-        Limit::Infinity => "infinity",
+fn limit_literal(primitive: Primitive, limit: SpecialFloat) -> String {
+    let function = match limit {
+        SpecialFloat::NotANumber => "quiet_NaN",
+        SpecialFloat::Infinity => "infinity",
     };
-    format!("std::numeric_limits<{}>::{of}()", number(primitive))
+    format!("std::numeric_limits<{}>::{function}()", cpp_type(primitive))
 }
 
-fn hash(out: &mut String, schema: &Schema) {
+fn write_hash(out: &mut String, schema: &Schema) {
     let hash = schema.hash();
     let (high, low) = ((hash >> 64) as u64, hash as u64);
     out.push_str("    /// Of the canonical schema text.\n");
-    push(
+    append(
         out,
         format_args!(
             "    static constexpr SchemaHash schema_hash{{0x{high:016x}u, 0x{low:016x}u}};\n"
@@ -124,35 +129,35 @@ fn hash(out: &mut String, schema: &Schema) {
     );
 }
 
-/// Writes the names of the fields again; the compiler computes the schema from them.
-fn described(out: &mut String, name: &str, fields: &[Field]) {
+/// Writes a macro call with the names of the fields, from which the compiler computes the schema.
+fn write_field_list(out: &mut String, name: &str, fields: &[Field]) {
     let mut line = format!("HORUS_MESSAGE({name}");
     for Field { name, .. } in fields {
         line.push(',');
         if line.len() + name.len() + " );".len() > COLUMNS_MAX {
-            push(out, format_args!("{line}\n"));
+            append(out, format_args!("{line}\n"));
             line = "   ".to_owned();
         }
-        push(&mut line, format_args!(" {name}"));
+        append(&mut line, format_args!(" {name}"));
     }
-    push(out, format_args!("{line});\n"));
+    append(out, format_args!("{line});\n"));
 }
 
-fn kind(field: &Field) -> String {
+fn field_type(field: &Field) -> String {
     match field.kind {
         FieldKind::Message(schema) => schema.name.to_owned(),
         FieldKind::Text(_) => "char".to_owned(),
-        FieldKind::Primitive(primitive) => number(primitive),
+        FieldKind::Primitive(primitive) => cpp_type(primitive),
     }
 }
 
-fn number(primitive: Primitive) -> String {
+fn cpp_type(primitive: Primitive) -> String {
     let name = type_name(primitive);
     if name.ends_with("_t") { format!("std::{name}") } else { name.to_owned() }
 }
 
-fn comment(out: &mut String, indent: &str, text: &str) {
-    for line in relinked(text, |name| format!("`{name}`")).trim_end().lines() {
-        push(out, format_args!("{}\n", format!("{indent}/// {line}").trim_end()));
+fn write_comment(out: &mut String, indent: &str, text: &str) {
+    for line in replace_links(text, |name| format!("`{name}`")).trim_end().lines() {
+        append(out, format_args!("{}\n", format!("{indent}/// {line}").trim_end()));
     }
 }

@@ -1,7 +1,7 @@
 //! Generates the reference document of all messages.
 
 use super::super::{Constant, Domain, Field, FieldKind, Schema, Tail};
-use super::{element, lines, push, relinked, shape};
+use super::{append, array_suffix, doc_lines, element_name, replace_links};
 
 const HEAD: &str = "\
 <!-- @generated from the doc comments in horus_core/src/message/ by the test `message_export`. -->
@@ -20,7 +20,7 @@ message says which. Offsets and sizes are in bytes.
 * Covariances are row-major. All zeros means unknown; −1 as the first element, not provided.
 ";
 
-/// Generates a document: a list of the messages, and for each of them its comment and tables of its
+/// Generates a document: a list of the messages, and for each message its comment and tables of its
 /// fields and constants.
 #[must_use]
 pub fn markdown(domains: &[Domain]) -> String {
@@ -35,24 +35,24 @@ pub fn markdown(domains: &[Domain]) -> String {
     };
     for domain in domains {
         let links: Vec<_> = domain.messages.iter().map(|schema| link(schema.name)).collect();
-        push(&mut out, format_args!("\n**{}**: {}\n", domain.title, links.join(", ")));
+        append(&mut out, format_args!("\n**{}**: {}\n", domain.title, links.join(", ")));
     }
     for domain in domains {
-        push(&mut out, format_args!("\n## {}\n", domain.title));
+        append(&mut out, format_args!("\n## {}\n", domain.title));
         for schema in domain.messages {
-            message(&mut out, schema, link);
+            write_message(&mut out, schema, link);
         }
     }
     out
 }
 
-fn message(out: &mut String, schema: &Schema, link: impl Fn(&str) -> String + Copy) {
-    let doc = relinked(&schema.doc_text(), link);
+fn write_message(out: &mut String, schema: &Schema, link: impl Fn(&str) -> String + Copy) {
+    let doc = replace_links(&schema.doc_text(), link);
     let (name, size) = (schema.name, schema.size);
-    push(out, format_args!("\n### {name}\n\n{}\n\n", doc.trim_end()));
+    append(out, format_args!("\n### {name}\n\n{}\n\n", doc.trim_end()));
     match schema.tail {
-        None => push(out, format_args!("{size} bytes, alignment {}.\n\n", schema.align)),
-        Some(Tail { name, .. }) => push(
+        None => append(out, format_args!("{size} bytes, alignment {}.\n\n", schema.align)),
+        Some(Tail { name, .. }) => append(
             out,
             format_args!(
                 "A header of {size} bytes, then `{name}` up to the end of the message.\n\n"
@@ -62,19 +62,19 @@ fn message(out: &mut String, schema: &Schema, link: impl Fn(&str) -> String + Co
     out.push_str("| offset | field | type | unit | meaning |\n|---:|---|---|---|---|\n");
     for field in schema.fields {
         let Field { name, offset, .. } = field;
-        let shape = shape(field);
+        let shape = array_suffix(field);
         let kind = match field.kind {
             FieldKind::Message(inner) => link(inner.name) + &shape,
             FieldKind::Primitive(_) | FieldKind::Text(_) => {
-                format!("`{}{shape}`", element(field))
+                format!("`{}{shape}`", element_name(field))
             }
         };
-        let (unit, meaning) = (field.unit(), relinked(&field.meaning(), link));
-        push(out, format_args!("| {offset} | `{name}` | {kind} | {unit} | {meaning} |\n"));
+        let (unit, meaning) = (field.unit(), replace_links(&field.meaning(), link));
+        append(out, format_args!("| {offset} | `{name}` | {kind} | {unit} | {meaning} |\n"));
     }
     if let Some(Tail { name, primitive }) = schema.tail {
         let kind = primitive.name();
-        push(
+        append(
             out,
             format_args!("| {size} | `{name}` | `{kind}[…]` |  | What the header describes |\n"),
         );
@@ -83,8 +83,8 @@ fn message(out: &mut String, schema: &Schema, link: impl Fn(&str) -> String + Co
         out.push_str("\n| value | constant | meaning |\n|---:|---|---|\n");
     }
     for Constant { name, value, doc, .. } in schema.constants {
-        let doc = lines(doc).join(" ");
-        let meaning = relinked(doc.trim_end_matches('.'), link);
-        push(out, format_args!("| {value} | `{name}` | {meaning} |\n"));
+        let doc = doc_lines(doc).join(" ");
+        let meaning = replace_links(doc.trim_end_matches('.'), link);
+        append(out, format_args!("| {value} | `{name}` | {meaning} |\n"));
     }
 }

@@ -21,26 +21,27 @@ pub use markdown::markdown;
 pub use numpy::numpy;
 pub use python::python;
 
-/// Generates one line for each message, `<name> <size> <hash in 32 hexadecimal digits>`. The line
-/// changes if the message does.
+/// Generates one line for each message: `<name> <size> <hash in 32 hexadecimal digits>`. The line
+/// changes if the layout of the message does.
 #[must_use]
 pub fn hashes(messages: &[&Schema]) -> String {
     let mut text = String::new();
     for schema in messages {
         let Schema { name, size, .. } = schema;
-        push(&mut text, format_args!("{name} {size} {:032x}\n", schema.hash()));
+        append(&mut text, format_args!("{name} {size} {:032x}\n", schema.hash()));
     }
     text
 }
 
-/// Returns the name of the struct of the fields; in a message with a tail they are only the header.
+/// Returns the name of the struct that has the fields. For a message with trailing data, that is
+/// its header.
 fn struct_name(schema: &Schema) -> String {
     let suffix = if schema.tail.is_some() { "Header" } else { "" };
     format!("{}{suffix}", schema.name)
 }
 
 /// Returns the lengths of a field's arrays, outermost first: `[16, 32]` for 16 texts of 32 bytes.
-fn lengths(field: &Field) -> Vec<usize> {
+fn array_lengths(field: &Field) -> Vec<usize> {
     let array = (field.count > 1).then_some(field.count);
     let text = match field.kind {
         FieldKind::Text(bytes) => Some(bytes),
@@ -49,19 +50,20 @@ fn lengths(field: &Field) -> Vec<usize> {
     array.into_iter().chain(text).collect()
 }
 
-/// Returns the same as written in C, C++ and the document: `[16][32]`, or nothing if it is no
-/// array.
-fn shape(field: &Field) -> String {
-    lengths(field).iter().map(|length| format!("[{length}]")).collect()
+/// Returns the lengths of a field's arrays as C, C++ and the document write them: `[16][32]`, or
+/// nothing if it is no array.
+fn array_suffix(field: &Field) -> String {
+    array_lengths(field).iter().map(|length| format!("[{length}]")).collect()
 }
 
 /// Returns the lines of a doc comment without surrounding spaces.
-fn lines(doc: &str) -> Vec<&str> {
+fn doc_lines(doc: &str) -> Vec<&str> {
     doc.lines().map(str::trim).collect()
 }
 
-/// Returns the type of one element: its name in a schema text, or that of the message.
-fn element(field: &Field) -> &'static str {
+/// Returns the name of the type of one element: as in a schema text, or the name of the nested
+/// message.
+fn element_name(field: &Field) -> &'static str {
     match field.kind {
         FieldKind::Primitive(primitive) => primitive.name(),
         FieldKind::Text(_) => "char",
@@ -69,8 +71,8 @@ fn element(field: &Field) -> &'static str {
     }
 }
 
-/// Replaces rustdoc links to items by the result of `link` for their names.
-fn relinked(text: &str, link: impl Fn(&str) -> String) -> String {
+/// Replaces each rustdoc link to an item by the result of `link` for the item's name.
+fn replace_links(text: &str, link: impl Fn(&str) -> String) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("[`") {
@@ -85,7 +87,7 @@ fn relinked(text: &str, link: impl Fn(&str) -> String) -> String {
     out + rest
 }
 
-fn push(out: &mut String, text: fmt::Arguments<'_>) {
+fn append(out: &mut String, text: fmt::Arguments<'_>) {
     // WHY: writing to a string cannot fail.
     let _ = out.write_fmt(text);
 }

@@ -1,10 +1,10 @@
-//! Types and values of numbers, as C and C++ write them.
+//! Writes the types and values of numbers in C and C++.
 
 use super::super::{Field, FieldKind, Primitive};
 
-/// A value that cannot be written in digits.
+/// A float that has no digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Limit {
+pub(super) enum SpecialFloat {
     /// A quiet NaN.
     NotANumber,
     /// Positive infinity; negative infinity is its negation.
@@ -28,26 +28,30 @@ pub(super) const fn type_name(primitive: Primitive) -> &'static str {
     }
 }
 
-/// Returns the numbers of a field in the message `message`, up to the last one that is not zero. It
-/// is `None` if all are zero, or if the field does not consist of numbers. `limit` writes the
-/// values that have no digits.
-pub(super) fn values(
+/// Returns the numbers of a field in the bytes of a message, up to the last number that is not 0.
+/// Returns `None` if all are 0, or if the field does not consist of numbers. `limit` writes floats
+/// that have no digits.
+pub(super) fn number_literals(
     field: &Field,
     message: &[u8],
-    limit: fn(Primitive, Limit) -> String,
+    limit: fn(Primitive, SpecialFloat) -> String,
 ) -> Option<Vec<String>> {
     let FieldKind::Primitive(primitive) = field.kind else { return None };
     let bytes = message.get(field.offset..)?.get(..field.count * primitive.size())?;
     let last = bytes.iter().rposition(|byte| *byte != 0)?;
     let each = bytes.chunks(primitive.size()).take(last / primitive.size() + 1);
-    Some(each.map(|bytes| value(primitive, bytes, limit)).collect())
+    Some(each.map(|bytes| number_literal(primitive, bytes, limit)).collect())
 }
 
-fn value(primitive: Primitive, bytes: &[u8], limit: fn(Primitive, Limit) -> String) -> String {
+fn number_literal(
+    primitive: Primitive,
+    bytes: &[u8],
+    limit: fn(Primitive, SpecialFloat) -> String,
+) -> String {
     let float = |value: f64, suffix: &str| match value {
-        value if value.is_nan() => limit(primitive, Limit::NotANumber),
-        f64::INFINITY => limit(primitive, Limit::Infinity),
-        f64::NEG_INFINITY => "-".to_owned() + &limit(primitive, Limit::Infinity),
+        value if value.is_nan() => limit(primitive, SpecialFloat::NotANumber),
+        f64::INFINITY => limit(primitive, SpecialFloat::Infinity),
+        f64::NEG_INFINITY => "-".to_owned() + &limit(primitive, SpecialFloat::Infinity),
         value => format!("{value:?}{suffix}"),
     };
     let mut whole = [0; 8];

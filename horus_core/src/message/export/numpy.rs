@@ -1,7 +1,7 @@
 //! Generates numpy layouts, in a Python module that imports numpy only on demand.
 
 use super::super::{Constant, Field, FieldKind, Primitive, Schema, Tail};
-use super::push;
+use super::append;
 
 const HEAD: &str = "\
 # @generated from the table of fields in horus_core/src/message/.
@@ -32,56 +32,56 @@ pub fn numpy(messages: &[&Schema]) -> String {
     let mut out = String::from(HEAD);
     out.push_str("LAYOUTS = {\n");
     for schema in messages {
-        layout(&mut out, schema);
+        write_layout(&mut out, schema);
     }
     out.push_str("}\n\n# What follows the layout, up to the end of the message.\nTAILS = {\n");
     for schema in messages {
         if let Some(Tail { name, primitive }) = schema.tail {
-            let kind = number(primitive);
-            push(&mut out, format_args!("    \"{}\": (\"{name}\", \"{kind}\"),\n", schema.name));
+            let kind = numpy_type(primitive);
+            append(&mut out, format_args!("    \"{}\": (\"{name}\", \"{kind}\"),\n", schema.name));
         }
     }
     out.push_str("}\n\nCONSTANTS = {\n");
     for schema in messages.iter().filter(|schema| !schema.constants.is_empty()) {
-        push(&mut out, format_args!("    \"{}\": {{\n", schema.name));
+        append(&mut out, format_args!("    \"{}\": {{\n", schema.name));
         for Constant { name, value, .. } in schema.constants {
-            push(&mut out, format_args!("        \"{name}\": {value},\n"));
+            append(&mut out, format_args!("        \"{name}\": {value},\n"));
         }
         out.push_str("    },\n");
     }
     out.push_str("}\n\nHASHES = {\n");
     for schema in messages {
-        push(&mut out, format_args!("    \"{}\": 0x{:032x},\n", schema.name, schema.hash()));
+        append(&mut out, format_args!("    \"{}\": 0x{:032x},\n", schema.name, schema.hash()));
     }
     out + "}\n" + FOOT
 }
 
-fn layout(out: &mut String, schema: &Schema) {
+fn write_layout(out: &mut String, schema: &Schema) {
     let row =
         |of: &dyn Fn(&Field) -> String| schema.fields.iter().map(of).collect::<Vec<_>>().join(", ");
     let names = row(&|field| format!("\"{}\"", field.name));
     let formats = row(&|field| {
         let shape = if field.count > 1 { format!("({},)", field.count) } else { "()".to_owned() };
-        format!("(\"{}\", {shape})", kind(field))
+        format!("(\"{}\", {shape})", field_type(field))
     });
     let offsets = row(&|field| field.offset.to_string());
-    push(out, format_args!("    \"{}\": {{\n", schema.name));
-    push(out, format_args!("        \"names\": [{names}],\n"));
-    push(out, format_args!("        \"formats\": [{formats}],\n"));
-    push(out, format_args!("        \"offsets\": [{offsets}],\n"));
-    push(out, format_args!("        \"itemsize\": {},\n    }},\n", schema.size));
+    append(out, format_args!("    \"{}\": {{\n", schema.name));
+    append(out, format_args!("        \"names\": [{names}],\n"));
+    append(out, format_args!("        \"formats\": [{formats}],\n"));
+    append(out, format_args!("        \"offsets\": [{offsets}],\n"));
+    append(out, format_args!("        \"itemsize\": {},\n    }},\n", schema.size));
 }
 
-fn kind(field: &Field) -> String {
+fn field_type(field: &Field) -> String {
     let primitive = match field.kind {
         FieldKind::Message(schema) => return schema.name.to_owned(),
         FieldKind::Text(bytes) => return format!("S{bytes}"),
         FieldKind::Primitive(primitive) => primitive,
     };
-    number(primitive)
+    numpy_type(primitive)
 }
 
-fn number(primitive: Primitive) -> String {
+fn numpy_type(primitive: Primitive) -> String {
     let letter = match primitive {
         Primitive::U8 | Primitive::U16 | Primitive::U32 | Primitive::U64 => 'u',
         Primitive::I8 | Primitive::I16 | Primitive::I32 | Primitive::I64 => 'i',

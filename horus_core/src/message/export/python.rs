@@ -1,7 +1,7 @@
 //! Generates Python type stubs of the message classes that `horus_py` makes from the same table.
 
 use super::super::{Constant, Field, FieldKind, Primitive, Schema};
-use super::{lines, push, relinked};
+use super::{append, doc_lines, replace_links};
 
 const HEAD: &str = "\
 # @generated from the table of fields in horus_core/src/message/.
@@ -18,27 +18,27 @@ from ._horus import Framed, Message
 
 ";
 
-/// Generates a stub file with a class for each of these messages.
+/// Generates a stub file with a class for each message.
 #[must_use]
 pub fn python(messages: &[&Schema]) -> String {
     let mut out = String::from(HEAD);
     out.push_str("__all__ = [\n");
     let mut names: Vec<_> = messages.iter().map(|schema| schema.name).collect();
     names.sort_unstable();
-    names.iter().for_each(|name| push(&mut out, format_args!("    \"{name}\",\n")));
+    names.iter().for_each(|name| append(&mut out, format_args!("    \"{name}\",\n")));
     out.push_str("]\n");
     for schema in messages {
-        class(&mut out, schema);
+        write_class(&mut out, schema);
     }
     out
 }
 
-fn class(out: &mut String, schema: &Schema) {
+fn write_class(out: &mut String, schema: &Schema) {
     let base = if schema.tail.is_some() { "Framed" } else { "Message" };
-    push(out, format_args!("\n@final\nclass {}({base}):\n", schema.name));
-    doc(out, schema.doc);
+    append(out, format_args!("\n@final\nclass {}({base}):\n", schema.name));
+    write_docstring(out, schema.doc);
     for Constant { name, .. } in schema.constants {
-        push(out, format_args!("    {name}: ClassVar[int]\n"));
+        append(out, format_args!("    {name}: ClassVar[int]\n"));
     }
     out.push_str("    def __new__(\n        cls,\n");
     if schema.tail.is_some() {
@@ -46,55 +46,57 @@ fn class(out: &mut String, schema: &Schema) {
     }
     out.push_str("        *,\n");
     for field in schema.fields {
-        push(out, format_args!("        {}: {} = ...,\n", field.name, given(field)));
+        append(out, format_args!("        {}: {} = ...,\n", field.name, setter_type(field)));
     }
     out.push_str("    ) -> Self: ...\n");
     for field in schema.fields {
-        property(out, field, schema.tail.is_none());
+        write_property(out, field, schema.tail.is_none());
     }
 }
 
-fn property(out: &mut String, field: &Field, has_dtype: bool) {
-    let (name, has, given) = (field.name, has(field), given(field));
+fn write_property(out: &mut String, field: &Field, has_dtype: bool) {
+    let (name, has, given) = (field.name, getter_type(field), setter_type(field));
     if has == given {
         // WHY: a field named `dtype` hides the attribute `dtype` that messages of a fixed length
         // have.
         let hides = if has_dtype && name == "dtype" { "  # type: ignore[assignment]" } else { "" };
-        push(out, format_args!("    {name}: {has}{hides}\n"));
-        doc(out, field.doc);
+        append(out, format_args!("    {name}: {has}{hides}\n"));
+        write_docstring(out, field.doc);
         return;
     }
-    push(out, format_args!("    @property\n    def {name}(self) -> {has}:\n"));
+    append(out, format_args!("    @property\n    def {name}(self) -> {has}:\n"));
     out.push_str("    ");
-    doc(out, field.doc);
-    push(out, format_args!("    @{name}.setter\n"));
-    push(out, format_args!("    def {name}(self, value: {given}) -> None: ...\n"));
+    write_docstring(out, field.doc);
+    append(out, format_args!("    @{name}.setter\n"));
+    append(out, format_args!("    def {name}(self, value: {given}) -> None: ...\n"));
 }
 
-/// Returns the type of the attribute when it is read.
-fn has(field: &Field) -> String {
+/// Returns the Python type of a field's attribute when it is read.
+fn getter_type(field: &Field) -> String {
     match (field.kind, field.count) {
-        (FieldKind::Primitive(primitive), 2..) => format!("npt.NDArray[np.{}]", numpy(primitive)),
-        (_, 1) => element(field).to_owned(),
-        _ => format!("tuple[{}, ...]", element(field)),
+        (FieldKind::Primitive(primitive), 2..) => {
+            format!("npt.NDArray[np.{}]", numpy_type(primitive))
+        }
+        (_, 1) => python_type(field).to_owned(),
+        _ => format!("tuple[{}, ...]", python_type(field)),
     }
 }
 
-/// Returns the type that the attribute can be set to.
-fn given(field: &Field) -> String {
+/// Returns the Python type of the values that a field's attribute can be set to.
+fn setter_type(field: &Field) -> String {
     match (field.kind, field.count) {
         (FieldKind::Text(_), 1) => "str | builtins.bytes".to_owned(),
         (FieldKind::Text(_), _) => "Iterable[str | builtins.bytes]".to_owned(),
         (FieldKind::Primitive(primitive), 2..) => {
-            let element = element(field);
-            format!("Iterable[{element}] | npt.NDArray[np.{}]", numpy(primitive))
+            let element = python_type(field);
+            format!("Iterable[{element}] | npt.NDArray[np.{}]", numpy_type(primitive))
         }
-        (_, 1) => element(field).to_owned(),
-        _ => format!("Iterable[{}]", element(field)),
+        (_, 1) => python_type(field).to_owned(),
+        _ => format!("Iterable[{}]", python_type(field)),
     }
 }
 
-const fn element(field: &Field) -> &'static str {
+const fn python_type(field: &Field) -> &'static str {
     match field.kind {
         FieldKind::Primitive(Primitive::F32 | Primitive::F64) => "float",
         FieldKind::Primitive(_) => "int",
@@ -103,7 +105,7 @@ const fn element(field: &Field) -> &'static str {
     }
 }
 
-const fn numpy(primitive: Primitive) -> &'static str {
+const fn numpy_type(primitive: Primitive) -> &'static str {
     match primitive {
         Primitive::U8 | Primitive::Char => "uint8",
         Primitive::U16 => "uint16",
@@ -118,14 +120,14 @@ const fn numpy(primitive: Primitive) -> &'static str {
     }
 }
 
-/// Writes a docstring with the original comment.
-fn doc(out: &mut String, text: &str) {
-    let text = relinked(text, |name| format!("`{name}`"));
-    let lines = lines(text.trim());
+/// Writes a doc comment as a docstring.
+fn write_docstring(out: &mut String, text: &str) {
+    let text = replace_links(text, |name| format!("`{name}`"));
+    let lines = doc_lines(text.trim());
     if lines == [""] || lines.is_empty() {
         return;
     }
     let text = lines.join("\n    ").replace("\n    \n", "\n\n");
     let end = if lines.len() > 1 { "\n    " } else { "" };
-    push(out, format_args!("    \"\"\"{text}{end}\"\"\"\n"));
+    append(out, format_args!("    \"\"\"{text}{end}\"\"\"\n"));
 }

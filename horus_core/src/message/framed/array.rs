@@ -1,10 +1,11 @@
-//! The layout of an array in memory: element type, elements and stride along each dimension.
+//! The layout of an array in memory: the type of its elements, and their number and stride along
+//! each dimension.
 
 use super::TENSOR_DIMENSIONS_MAX;
 use crate::message::DType;
 
-/// The layout of data that are an array of numbers, with the content of DLPack's `DLTensor` and of
-/// Python's buffers.
+/// The layout of data that are an array of numbers. It says as much as DLPack's `DLTensor` and
+/// Python's buffers do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArrayLayout {
     dtype: DType,
@@ -14,8 +15,8 @@ pub struct ArrayLayout {
 }
 
 impl ArrayLayout {
-    /// Makes the layout for elements of this type. For each dimension, outermost first, it takes
-    /// the number of elements and the stride in bytes.
+    /// Makes the layout of elements of type `dtype`. `dimensions` has the number of elements and
+    /// the stride in bytes of each dimension, outermost first.
     ///
     /// # Panics
     ///
@@ -52,7 +53,8 @@ impl ArrayLayout {
         &self.strides[..self.dimensions]
     }
 
-    /// Returns the bytes from the first element to the end of the last one; saturates.
+    /// Returns the number of bytes from the start of the first element to the end of the last one;
+    /// saturates.
     #[must_use]
     pub fn extent_bytes(&self) -> u64 {
         if self.shape().contains(&0) {

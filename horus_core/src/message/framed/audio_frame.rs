@@ -1,6 +1,6 @@
 //! Uncompressed audio in frames.
 
-use super::{ArrayLayout, Framed, Header, no_array};
+use super::{ArrayLayout, Framed, Header, refuse_array};
 use crate::message::{DType, FrameId, Primitive, Tail, timestamp_now_ns};
 
 crate::message! {
@@ -33,7 +33,7 @@ layout! {
     }
 }
 
-/// Some uncompressed samples of each channel, interleaved.
+/// Uncompressed audio: the same number of samples of each channel, interleaved.
 ///
 /// ```
 /// use horus_core::message::{AudioFrame, AudioFrameHeader, DType};
@@ -67,7 +67,7 @@ impl AudioFrameHeader {
 
 impl Header for AudioFrameHeader {
     const NAME: &str = "AudioFrame";
-    const TAIL: Tail = Tail { name: "data", primitive: Primitive::U8 };
+    const TRAILING_DATA: Tail = Tail { name: "data", primitive: Primitive::U8 };
     const MAX_MESSAGE_BYTES: u64 = 64 * 1024;
 
     fn data_bytes(&self) -> u64 {
@@ -79,14 +79,15 @@ impl Header for AudioFrameHeader {
         DType::from_code(self.dtype).map(|_| ()).ok_or(format!("samples of type {}", self.dtype))
     }
 
-    fn array(&self) -> Option<ArrayLayout> {
+    fn array_layout(&self) -> Option<ArrayLayout> {
         let dtype = DType::from_code(self.dtype)?;
         let (size, channels) = (dtype.size() as u64, u64::from(self.channels));
         Some(ArrayLayout::new(dtype, &[(self.samples, channels * size), (channels, size)]))
     }
 
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
-        let refused = || no_array(Self::NAME, "samples and at most 65535 channels", dtype, shape);
+        let refused =
+            || refuse_array(Self::NAME, "samples and at most 65535 channels", dtype, shape);
         let (samples, channels) = match *shape {
             [samples] => (samples, 1),
             [samples, channels] => (samples, channels.try_into().map_err(|_| refused())?),

@@ -1,9 +1,9 @@
-//! Memory for the bytes of a message, aligned for any number in it.
+//! Memory for the bytes of a message, aligned for every number type.
 
 use std::fmt;
 use std::ops::Range;
 
-/// Bytes that begin at a multiple of 8 and are zero at first.
+/// Bytes on the heap, aligned to 8, which are 0 at first.
 #[derive(Clone, Default)]
 pub struct Buffer {
     words: Vec<u64>,
@@ -18,9 +18,9 @@ impl Buffer {
         Self { words: vec![0; bytes.div_ceil(8)], used: 0..bytes }
     }
 
-    /// Sets the length to `bytes`, with any content; allocates only if it was never that long
-    /// before.
-    pub(crate) fn make_room(&mut self, bytes: usize) {
+    /// Sets the length to `bytes`; the content may be anything. Allocates only if the buffer was
+    /// never that long before.
+    pub(crate) fn set_length(&mut self, bytes: usize) {
         if self.words.len() < bytes.div_ceil(8) {
             *self = Self::zeroed(bytes);
         }
@@ -55,7 +55,7 @@ impl From<&[u8]> for Buffer {
     }
 }
 
-// WHY: by hand, since a message can have megabytes.
+// WHY by hand: a derived `Debug` would print megabytes.
 impl fmt::Debug for Buffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes", self.used.len())

@@ -1,6 +1,6 @@
 //! Plain bytes with the name of their format.
 
-use super::{Framed, Header, no_array};
+use super::{Framed, Header, refuse_array};
 use crate::message::{DType, Primitive, Tail, Text, timestamp_now_ns};
 
 crate::message! {
@@ -22,7 +22,7 @@ layout! { BytesHeader = 64 { timestamp_ns: 0, bytes: 8, format: 16 } }
 /// ```
 /// use horus_core::message::{Bytes, BytesHeader, Text};
 ///
-/// let header = BytesHeader::new(3).of_format(Text::literal("text/plain"));
+/// let header = BytesHeader::new(3).with_format(Text::literal("text/plain"));
 /// let bytes = Bytes::new(header, b"abc")?;
 /// assert_eq!((bytes.data(), bytes.format.as_str()), (&b"abc"[..], "text/plain"));
 /// # Ok::<(), horus_core::message::HeaderError>(())
@@ -38,7 +38,7 @@ impl BytesHeader {
 
     /// Sets the format of the data.
     #[must_use]
-    pub const fn of_format(mut self, format: Text<48>) -> Self {
+    pub const fn with_format(mut self, format: Text<48>) -> Self {
         self.format = format;
         self
     }
@@ -46,7 +46,7 @@ impl BytesHeader {
 
 impl Header for BytesHeader {
     const NAME: &str = "Bytes";
-    const TAIL: Tail = Tail { name: "data", primitive: Primitive::U8 };
+    const TRAILING_DATA: Tail = Tail { name: "data", primitive: Primitive::U8 };
     const MAX_MESSAGE_BYTES: u64 = 64 * 1024;
 
     fn data_bytes(&self) -> u64 {
@@ -56,7 +56,7 @@ impl Header for BytesHeader {
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
         match *shape {
             [bytes] if dtype == DType::U8 => self.bytes = bytes,
-            _ => return Err(no_array(Self::NAME, "u8 in a row", dtype, shape)),
+            _ => return Err(refuse_array(Self::NAME, "u8 in a row", dtype, shape)),
         }
         Ok(())
     }

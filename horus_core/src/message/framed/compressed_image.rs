@@ -1,6 +1,6 @@
 //! Compressed images.
 
-use super::{Framed, Header, no_array};
+use super::{Framed, Header, refuse_array};
 use crate::message::{DType, FrameId, Primitive, Tail, Text, timestamp_now_ns};
 
 crate::message! {
@@ -59,7 +59,7 @@ impl CompressedImageHeader {
 
 impl Header for CompressedImageHeader {
     const NAME: &str = "CompressedImage";
-    const TAIL: Tail = Tail { name: "data", primitive: Primitive::U8 };
+    const TRAILING_DATA: Tail = Tail { name: "data", primitive: Primitive::U8 };
     const MAX_MESSAGE_BYTES: u64 = 1024 * 1024;
 
     fn data_bytes(&self) -> u64 {
@@ -69,7 +69,7 @@ impl Header for CompressedImageHeader {
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
         match *shape {
             [bytes] if dtype == DType::U8 => self.bytes = bytes,
-            _ => return Err(no_array(Self::NAME, "u8 in a row", dtype, shape)),
+            _ => return Err(refuse_array(Self::NAME, "u8 in a row", dtype, shape)),
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Depth images: the distance of each pixel.
 
-use super::raster::{packed, pixels_of, raster};
-use super::{ArrayLayout, Encoding, Framed, Header, Raster, no_array};
+use super::raster::{packed_step, pixel_dimensions, raster};
+use super::{ArrayLayout, Encoding, Framed, Header, Raster, refuse_array};
 use crate::message::{DType, FrameId, Primitive, Tail, Text, timestamp_now_ns};
 
 crate::message! {
@@ -17,7 +17,7 @@ crate::message! {
         pub width: u32,
         /// Stride from one row to the next: bytes.
         pub step: u32,
-        /// Length of a depth of 1 in the data, 0.001 for millimetres: metres.
+        /// Length that a depth of 1 in the data stands for, 0.001 for millimetres: metres.
         pub unit: f32,
         /// Smallest valid depth: metres.
         pub range_min: f32,
@@ -40,7 +40,7 @@ layout! {
 
 /// Depths along the optical axis, as REP-118 describes them.
 ///
-/// They are integers, of which 0 means that nothing was measured, or floats, of which NaN means
+/// The depths are integers, where 0 means that nothing was measured, or floats, where NaN means
 /// that.
 ///
 /// ```
@@ -120,7 +120,7 @@ impl<D: AsRef<[u8]>> Framed<DepthImageHeader, D> {
 
 impl Header for DepthImageHeader {
     const NAME: &str = "DepthImage";
-    const TAIL: Tail = Tail { name: "data", primitive: Primitive::U8 };
+    const TRAILING_DATA: Tail = Tail { name: "data", primitive: Primitive::U8 };
     const MAX_MESSAGE_BYTES: u64 = 2 * 1024 * 1024;
 
     fn data_bytes(&self) -> u64 {
@@ -133,20 +133,20 @@ impl Header for DepthImageHeader {
         self.check_rows()
     }
 
-    fn array(&self) -> Option<ArrayLayout> {
-        Some(self.pixels(self.dtype()?, 1))
+    fn array_layout(&self) -> Option<ArrayLayout> {
+        Some(self.pixel_layout(self.dtype()?, 1))
     }
 
     fn complete(&mut self) {
         if let (0, Some(pixel)) = (self.step, self.pixel_bytes()) {
-            self.step = packed(self.width, pixel);
+            self.step = packed_step(self.width, pixel);
         }
     }
 
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
-        let refused = || no_array(Self::NAME, "rows and columns of u16 or f32", dtype, shape);
+        let refused = || refuse_array(Self::NAME, "rows and columns of u16 or f32", dtype, shape);
         let (height, width, _) =
-            pixels_of(shape).filter(|pixels| pixels.2 == 1).ok_or_else(refused)?;
+            pixel_dimensions(shape).filter(|pixels| pixels.2 == 1).ok_or_else(refused)?;
         let of = match dtype {
             DType::U16 => Self::millimetres(width, height),
             DType::F32 => Self::metres(width, height),

@@ -54,8 +54,8 @@ encodings! {
 }
 
 impl Encoding {
-    /// The encodings that are preferred if only the type and the number of channels are given;
-    /// [`Self::ALL`] is searched after them.
+    /// The encodings that are preferred if only the type and the number of channels are known,
+    /// before [`Self::ALL`] is searched.
     pub(super) const DEFAULTS: &[Self] =
         &[Self::MONO8, Self::RGB8, Self::RGBA8, Self::MONO16, Self::RGB16, Self::RGBA16];
 
@@ -65,13 +65,13 @@ impl Encoding {
         Self::ALL.iter().copied().find(|encoding| encoding.name == name)
     }
 
-    /// Returns the name in a message.
+    /// Returns the name of the encoding, as ROS and the messages spell it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.name
     }
 
-    /// Returns the name as a field of a message.
+    /// Returns the name of the encoding as a field of a message.
     #[must_use]
     pub const fn text(self) -> Text<16> {
         Text::literal(self.name)

@@ -1,13 +1,12 @@
 //! Grid maps of square cells.
 
-use super::raster::pixels_of;
-use super::{ArrayLayout, Framed, Header, no_array};
+use super::raster::pixel_dimensions;
+use super::{ArrayLayout, Framed, Header, refuse_array};
 use crate::message::{DType, FrameId, Primitive, Tail, Text, timestamp_now_ns};
 
 crate::message! {
-    /// Size and place of a map, like `nav_msgs/MapMetaData`. It has no timestamp: it is for use
+    /// Size and position of a map, like `nav_msgs/MapMetaData`. It has no timestamp: it is for use
     /// inside maps.
-    /// maps.
     pub struct MapMetaData {
         /// Time at which the map was made, by CLOCK_REALTIME: nanoseconds.
         pub map_load_time_ns: u64,
@@ -33,21 +32,21 @@ layout! {
 }
 
 impl MapMetaData {
-    /// Makes a map that is not rotated, with sides of `resolution` metres for each cell and its
-    /// corner at x, y in metres.
+    /// Makes the data of a map that is not rotated: cells with sides of `resolution` metres, and
+    /// the outer corner of cell (0, 0) at x, y in metres.
     #[must_use]
     pub fn new(width: u32, height: u32, resolution: f32, [x, y]: [f64; 2]) -> Self {
         Self { resolution, width, height, origin_position: [x, y, 0.0], ..Self::default() }
     }
 
-    /// Returns the cells as an array: along y, then along x.
-    fn cells(&self, dtype: DType) -> ArrayLayout {
+    /// Returns the layout of the cells as an array of rows and columns.
+    fn cell_layout(&self, dtype: DType) -> ArrayLayout {
         let width = u64::from(self.width);
         ArrayLayout::new(dtype, &[(self.height.into(), width), (width, 1)])
     }
 
-    /// Returns cosine and sine of the rotation about z; those of no rotation if the quaternion is
-    /// invalid.
+    /// Returns the cosine and sine of the grid's rotation about z. An invalid quaternion counts as
+    /// no rotation.
     fn heading(&self) -> (f64, f64) {
         let [x, y, z, w] = self.origin_orientation;
         // WHY: the first column of the quaternion's matrix is correct for any length except 0.
@@ -135,7 +134,7 @@ pub trait Grid: Header {
     /// The type of a cell.
     type Cell: bytemuck::Pod;
 
-    /// Returns size and place of the map.
+    /// Returns the size and position of the map.
     fn info(&self) -> &MapMetaData;
 }
 
@@ -191,20 +190,20 @@ impl CostMapHeader {
 
 impl Header for OccupancyGridHeader {
     const NAME: &str = "OccupancyGrid";
-    const TAIL: Tail = Tail { name: "data", primitive: Primitive::I8 };
+    const TRAILING_DATA: Tail = Tail { name: "data", primitive: Primitive::I8 };
     const MAX_MESSAGE_BYTES: u64 = 1024 * 1024;
 
     fn data_bytes(&self) -> u64 {
         u64::from(self.info.width) * u64::from(self.info.height)
     }
 
-    fn array(&self) -> Option<ArrayLayout> {
-        Some(self.info.cells(DType::I8))
+    fn array_layout(&self) -> Option<ArrayLayout> {
+        Some(self.info.cell_layout(DType::I8))
     }
 
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
-        let cells = pixels_of(shape).filter(|cells| cells.2 == 1 && dtype == DType::I8);
-        let refused = || no_array(Self::NAME, "rows and columns of i8", dtype, shape);
+        let cells = pixel_dimensions(shape).filter(|cells| cells.2 == 1 && dtype == DType::I8);
+        let refused = || refuse_array(Self::NAME, "rows and columns of i8", dtype, shape);
         (self.info.height, self.info.width, _) = cells.ok_or_else(refused)?;
         Ok(())
     }
@@ -220,20 +219,20 @@ impl Grid for OccupancyGridHeader {
 
 impl Header for CostMapHeader {
     const NAME: &str = "CostMap";
-    const TAIL: Tail = Tail { name: "data", primitive: Primitive::U8 };
+    const TRAILING_DATA: Tail = Tail { name: "data", primitive: Primitive::U8 };
     const MAX_MESSAGE_BYTES: u64 = 1024 * 1024;
 
     fn data_bytes(&self) -> u64 {
         u64::from(self.info.width) * u64::from(self.info.height)
     }
 
-    fn array(&self) -> Option<ArrayLayout> {
-        Some(self.info.cells(DType::U8))
+    fn array_layout(&self) -> Option<ArrayLayout> {
+        Some(self.info.cell_layout(DType::U8))
     }
 
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
-        let cells = pixels_of(shape).filter(|cells| cells.2 == 1 && dtype == DType::U8);
-        let refused = || no_array(Self::NAME, "rows and columns of u8", dtype, shape);
+        let cells = pixel_dimensions(shape).filter(|cells| cells.2 == 1 && dtype == DType::U8);
+        let refused = || refuse_array(Self::NAME, "rows and columns of u8", dtype, shape);
         (self.info.height, self.info.width, _) = cells.ok_or_else(refused)?;
         Ok(())
     }
@@ -248,7 +247,7 @@ impl Grid for CostMapHeader {
 }
 
 impl<H: Grid, D: AsRef<[u8]>> Framed<H, D> {
-    /// Returns the cells: along x, then along y.
+    /// Returns all cells, row after row: x varies fastest.
     pub fn cells(&self) -> &[H::Cell] {
         self.data_as().unwrap_or_default()
     }
@@ -271,7 +270,8 @@ impl<H: Grid, D: AsRef<[u8]>> Framed<H, D> {
         self.index(x, y).map(|_| (x, y))
     }
 
-    /// Returns the centre of a cell in the map's frame, in metres; also for cells outside the map.
+    /// Returns the centre of a cell in the map's frame, in metres. The cell may lie outside the
+    /// map.
     pub fn centre_of(&self, x: u32, y: u32) -> [f64; 2] {
         let info = self.info();
         let side = f64::from(info.resolution);

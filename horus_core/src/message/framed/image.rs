@@ -1,10 +1,10 @@
 //! Images: rows of pixels.
 
-use super::raster::{packed, pixels_of, raster};
-use super::{ArrayLayout, Encoding, Framed, Header, Raster, no_array};
+use super::raster::{packed_step, pixel_dimensions, raster};
+use super::{ArrayLayout, Encoding, Framed, Header, Raster, refuse_array};
 use crate::message::{DType, FrameId, Primitive, Tail, Text, timestamp_now_ns};
 
-/// Is true if the machine is big-endian.
+/// True if the machine is big-endian.
 const BIG_ENDIAN: bool = cfg!(target_endian = "big");
 
 crate::message! {
@@ -23,7 +23,7 @@ crate::message! {
         pub is_bigendian: u8,
         /// Reserved, 0: no unit.
         pub _reserved0: [u8; 3],
-        /// Pixel format by ROS's names, see [`Encoding`]: text.
+        /// Name of the pixel format, as in ROS, see [`Encoding`]: text.
         pub encoding: Text<16>,
         /// Optical frame of the camera (z forward, x right, y down): text.
         pub frame_id: FrameId,
@@ -102,7 +102,7 @@ impl ImageHeader {
 
 impl Header for ImageHeader {
     const NAME: &str = "Image";
-    const TAIL: Tail = Tail { name: "data", primitive: Primitive::U8 };
+    const TRAILING_DATA: Tail = Tail { name: "data", primitive: Primitive::U8 };
     const MAX_MESSAGE_BYTES: u64 = 1024 * 1024;
 
     fn data_bytes(&self) -> u64 {
@@ -113,26 +113,26 @@ impl Header for ImageHeader {
         self.check_rows()
     }
 
-    fn array(&self) -> Option<ArrayLayout> {
+    fn array_layout(&self) -> Option<ArrayLayout> {
         let Some(encoding) = self.encoding() else {
             // WHY: if the encoding is unknown, a row is an array of bytes.
             let rows = (self.height.into(), self.step.into());
             return Some(ArrayLayout::new(DType::U8, &[rows, (self.step.into(), 1)]));
         };
         let in_order = encoding.dtype().size() == 1 || (self.is_bigendian != 0) == BIG_ENDIAN;
-        in_order.then(|| self.pixels(encoding.dtype(), encoding.channels() as u64))
+        in_order.then(|| self.pixel_layout(encoding.dtype(), encoding.channels() as u64))
     }
 
     fn complete(&mut self) {
         if let (0, Some(pixel)) = (self.step, self.pixel_bytes()) {
-            self.step = packed(self.width, pixel);
+            self.step = packed_step(self.width, pixel);
         }
     }
 
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
-        let refused = |wanted: &str| no_array(Self::NAME, wanted, dtype, shape);
+        let refused = |wanted: &str| refuse_array(Self::NAME, wanted, dtype, shape);
         let (height, width, channels) =
-            pixels_of(shape).ok_or_else(|| refused("rows, columns and perhaps channels"))?;
+            pixel_dimensions(shape).ok_or_else(|| refused("rows, columns and perhaps channels"))?;
         let fits = |encoding: &&Encoding| {
             encoding.dtype() == dtype && encoding.channels() as u64 == channels
         };
@@ -148,7 +148,7 @@ impl Header for ImageHeader {
             }
         };
         (self.height, self.width, self.encoding) = (height, width, encoding.text());
-        self.step = packed(width, encoding.pixel_bytes());
+        self.step = packed_step(width, encoding.pixel_bytes());
         self.is_bigendian = BIG_ENDIAN.into();
         Ok(())
     }

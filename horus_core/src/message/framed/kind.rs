@@ -9,8 +9,8 @@ use super::{
 use crate::message::{DType, Schema};
 use crate::topic::PayloadType;
 
-/// One message type of variable length. Its methods take headers as bytes, exactly as many as
-/// [`schema`](Self::schema) defines for the header.
+/// A message type of variable length. Its methods take headers as bytes: exactly the `size` that
+/// [`schema`](Self::schema) gives.
 ///
 /// ```
 /// use horus_core::message::{DType, FRAMED_KINDS};
@@ -19,7 +19,7 @@ use crate::topic::PayloadType;
 /// let mut header = image.default_header();
 /// image.reshape(&mut header, DType::U8, &[480, 640, 3])?;
 /// assert_eq!(image.data_bytes(&header), Ok(480 * 640 * 3));
-/// let array = image.array(&header, 480 * 640 * 3).unwrap();
+/// let array = image.array_layout(&header, 480 * 640 * 3).unwrap();
 /// assert_eq!(array.strides(), [640 * 3, 3, 1]);
 /// # Ok::<(), String>(())
 /// ```
@@ -29,27 +29,27 @@ pub struct FramedKind {
     payload: fn() -> PayloadType,
     default_header: fn() -> Box<[u8]>,
     data_bytes: fn(&[u8]) -> Result<usize, HeaderError>,
-    array: fn(&[u8]) -> Option<ArrayLayout>,
+    array_layout: fn(&[u8]) -> Option<ArrayLayout>,
     complete: fn(&mut [u8]),
     reshape: fn(&mut [u8], DType, &[u64]) -> Result<(), String>,
 }
 
 impl FramedKind {
-    const fn of<H: Header + Default>() -> Self {
+    const fn new<H: Header + Default>() -> Self {
         Self {
             schema: &Framed::<H>::SCHEMA,
             payload: PayloadType::of::<Framed<H>>,
             default_header: || bytemuck::bytes_of(&H::default()).into(),
-            data_bytes: |header| checked_data_bytes(&read::<H>(header)),
-            array: |header| read::<H>(header).array(),
+            data_bytes: |header| checked_data_bytes(&header_from_bytes::<H>(header)),
+            array_layout: |header| header_from_bytes::<H>(header).array_layout(),
             complete: |header| {
-                let _ = change::<H>(header, |header| {
+                let _ = update_header::<H>(header, |header| {
                     header.complete();
                     Ok(())
                 });
             },
             reshape: |header, dtype, shape| {
-                change::<H>(header, |header| header.reshape(dtype, shape))
+                update_header::<H>(header, |header| header.reshape(dtype, shape))
             },
         }
     }
@@ -66,13 +66,13 @@ impl FramedKind {
         (self.payload)()
     }
 
-    /// Returns a header without data.
+    /// Returns the header with its default values, which announces no data.
     #[must_use]
     pub fn default_header(&self) -> Box<[u8]> {
         (self.default_header)()
     }
 
-    /// Returns the number of data bytes after a header of any origin.
+    /// Returns the number of data bytes that an untrusted header announces.
     ///
     /// # Errors
     ///
@@ -88,8 +88,8 @@ impl FramedKind {
     /// Returns the array layout of `data_bytes` bytes behind this header. It is `None` if they are
     /// not an array, or too few.
     #[must_use]
-    pub fn array(&self, header: &[u8], data_bytes: usize) -> Option<ArrayLayout> {
-        (self.array)(header).filter(|array| array.extent_bytes() <= data_bytes as u64)
+    pub fn array_layout(&self, header: &[u8], data_bytes: usize) -> Option<ArrayLayout> {
+        (self.array_layout)(header).filter(|array| array.extent_bytes() <= data_bytes as u64)
     }
 
     /// Calls [`Header::complete`].
@@ -101,21 +101,21 @@ impl FramedKind {
     ///
     /// # Errors
     ///
-    /// As for that method; the header is unchanged then.
+    /// As for [`Header::reshape`]. The header is unchanged then.
     pub fn reshape(&self, header: &mut [u8], dtype: DType, shape: &[u64]) -> Result<(), String> {
         (self.reshape)(header, dtype, shape)
     }
 }
 
-fn read<H: Header>(header: &[u8]) -> H {
+fn header_from_bytes<H: Header>(header: &[u8]) -> H {
     bytemuck::pod_read_unaligned(header)
 }
 
-fn change<H: Header>(
+fn update_header<H: Header>(
     bytes: &mut [u8],
     change: impl FnOnce(&mut H) -> Result<(), String>,
 ) -> Result<(), String> {
-    let mut header = read::<H>(bytes);
+    let mut header = header_from_bytes::<H>(bytes);
     change(&mut header)?;
     bytes.copy_from_slice(bytemuck::bytes_of(&header));
     Ok(())
@@ -123,15 +123,15 @@ fn change<H: Header>(
 
 /// All standard messages of variable length.
 pub const FRAMED_KINDS: &[FramedKind] = &[
-    FramedKind::of::<ImageHeader>(),
-    FramedKind::of::<DepthImageHeader>(),
-    FramedKind::of::<CompressedImageHeader>(),
-    FramedKind::of::<SegmentationMaskHeader>(),
-    FramedKind::of::<PointCloudHeader>(),
-    FramedKind::of::<TensorHeader>(),
-    FramedKind::of::<OccupancyGridHeader>(),
-    FramedKind::of::<CostMapHeader>(),
-    FramedKind::of::<AudioFrameHeader>(),
-    FramedKind::of::<BytesHeader>(),
-    FramedKind::of::<SchedulerStatusHeader>(),
+    FramedKind::new::<ImageHeader>(),
+    FramedKind::new::<DepthImageHeader>(),
+    FramedKind::new::<CompressedImageHeader>(),
+    FramedKind::new::<SegmentationMaskHeader>(),
+    FramedKind::new::<PointCloudHeader>(),
+    FramedKind::new::<TensorHeader>(),
+    FramedKind::new::<OccupancyGridHeader>(),
+    FramedKind::new::<CostMapHeader>(),
+    FramedKind::new::<AudioFrameHeader>(),
+    FramedKind::new::<BytesHeader>(),
+    FramedKind::new::<SchedulerStatusHeader>(),
 ];

@@ -1,9 +1,9 @@
 //! Point clouds, whose points have named fields.
 
-use super::{ArrayLayout, Framed, Header, no_array};
+use super::{ArrayLayout, Framed, Header, refuse_array};
 use crate::message::{DType, Element, FrameId, Primitive, Tail, Text, Zeroable, timestamp_now_ns};
 
-/// The largest number of fields of a point.
+/// Maximum number of fields of a point.
 pub const POINT_FIELDS_MAX: usize = 16;
 
 crate::message! {
@@ -79,16 +79,16 @@ impl PointCloudHeader {
     #[must_use]
     pub fn xyz(points: u32) -> Self {
         const FIELDS: [&str; 3] = ["x", "y", "z"];
-        FIELDS.iter().fold(Self::empty(points), |cloud, name| cloud.and(name, DType::F32))
+        FIELDS.iter().fold(Self::empty(points), |cloud, name| cloud.with_field(name, DType::F32))
     }
 
     /// Makes a cloud like [`Self::xyz`] with a 32-bit `intensity`, 16 bytes for each point.
     #[must_use]
     pub fn xyzi(points: u32) -> Self {
-        Self::xyz(points).and("intensity", DType::F32)
+        Self::xyz(points).with_field("intensity", DType::F32)
     }
 
-    /// Makes a cloud without fields; add them with [`Self::and`].
+    /// Makes a cloud without fields; add them with [`Self::with_field`].
     #[must_use]
     pub fn empty(points: u32) -> Self {
         Self {
@@ -102,10 +102,10 @@ impl PointCloudHeader {
 
     /// Adds a number to each point, behind its other fields and aligned to its size.
     ///
-    /// A name of more than 16 bytes or a field too many makes a header that [`Header::check`]
-    /// refuses.
+    /// A name of more than 16 bytes, or more than [`POINT_FIELDS_MAX`] fields, make a header that
+    /// [`Header::check`] refuses.
     #[must_use]
-    pub fn and(mut self, name: &str, dtype: DType) -> Self {
+    pub fn with_field(mut self, name: &str, dtype: DType) -> Self {
         let index = self.field_count as usize;
         self.field_count += 1;
         let offset = self.point_step.next_multiple_of(dtype.size() as u32);
@@ -166,7 +166,7 @@ impl Default for PointCloudHeader {
 
 impl Header for PointCloudHeader {
     const NAME: &str = "PointCloud";
-    const TAIL: Tail = Tail { name: "data", primitive: Primitive::U8 };
+    const TRAILING_DATA: Tail = Tail { name: "data", primitive: Primitive::U8 };
     const MAX_MESSAGE_BYTES: u64 = 2 * 1024 * 1024;
 
     fn data_bytes(&self) -> u64 {
@@ -186,9 +186,9 @@ impl Header for PointCloudHeader {
         Ok(())
     }
 
-    /// Returns the layout of points, or of rows of points, and their numbers. These must be of one
-    /// type and fill the point.
-    fn array(&self) -> Option<ArrayLayout> {
+    /// Returns the layout of the points, or rows of points, as an array of their numbers. It is
+    /// `None` unless these are of one type and fill the point.
+    fn array_layout(&self) -> Option<ArrayLayout> {
         let dtype = DType::from_code(self.point_fields().first()?.dtype)?;
         let size = dtype.size() as u32;
         let behind = self.point_fields().iter().try_fold(0, |offset, field| {
@@ -216,10 +216,11 @@ impl Header for PointCloudHeader {
         }
     }
 
-    /// Uses x, y, z and intensity for three or four numbers, unless there are fields already.
+    /// Sets the shape. If the cloud has no fields yet, three numbers become x, y and z, and a
+    /// fourth one the intensity.
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
         let refused =
-            || no_array(Self::NAME, "points of x, y, z and perhaps intensity", dtype, shape);
+            || refuse_array(Self::NAME, "points of x, y, z and perhaps intensity", dtype, shape);
         let (height, width, numbers) = match *shape {
             [points, numbers] => (1, points, numbers),
             [height, width, numbers] => (height, width, numbers),
@@ -229,13 +230,13 @@ impl Header for PointCloudHeader {
             const NAMES: [&str; 4] = ["x", "y", "z", "intensity"];
             let count = usize::try_from(numbers).ok().filter(|count| matches!(count, 3 | 4));
             let names = &NAMES[..count.ok_or_else(refused)?];
-            *self = names.iter().fold(*self, |cloud, name| cloud.and(name, dtype));
+            *self = names.iter().fold(*self, |cloud, name| cloud.with_field(name, dtype));
             self.is_dense = 1;
         }
         (self.height, self.width) =
             (height.try_into().map_err(|_| refused())?, width.try_into().map_err(|_| refused())?);
         self.row_step = self.point_step.saturating_mul(self.width);
-        let found = self.array().map(|array| (array.dtype(), array.shape().last().copied()));
+        let found = self.array_layout().map(|array| (array.dtype(), array.shape().last().copied()));
         if found == Some((dtype, Some(numbers))) { Ok(()) } else { Err(refused()) }
     }
 }

@@ -1,4 +1,4 @@
-//! Rows of pixels or cells, the common part of images, depth images and masks.
+//! Rows of pixels: what images, depth images and masks have in common.
 
 use super::{ArrayLayout, Framed, Header};
 use crate::message::DType;
@@ -17,9 +17,9 @@ pub trait Raster: Header {
     /// Returns the size of a pixel in bytes, if this program knows it.
     fn pixel_bytes(&self) -> Option<usize>;
 
-    /// Returns the pixels as an array: rows, columns and, if there are several, channels of this
-    /// type.
-    fn pixels(&self, dtype: DType, channels: u64) -> ArrayLayout {
+    /// Returns the layout of the pixels as an array of rows, columns and, if there are several,
+    /// channels of this type.
+    fn pixel_layout(&self, dtype: DType, channels: u64) -> ArrayLayout {
         let size = dtype.size() as u64;
         let rows = (self.height().into(), self.step().into());
         let columns = (self.width().into(), channels * size);
@@ -51,8 +51,9 @@ pub trait Raster: Header {
     }
 }
 
-/// Returns rows, columns and channels of an array, if it can be an array of pixels.
-pub(super) fn pixels_of(shape: &[u64]) -> Option<(u32, u32, u64)> {
+/// Returns the rows, columns and channels of an array of this shape, if it can be an array of
+/// pixels.
+pub(super) fn pixel_dimensions(shape: &[u64]) -> Option<(u32, u32, u64)> {
     let (height, width, channels) = match *shape {
         [height, width] => (height, width, 1),
         [height, width, channels] => (height, width, channels),
@@ -61,13 +62,13 @@ pub(super) fn pixels_of(shape: &[u64]) -> Option<(u32, u32, u64)> {
     Some((height.try_into().ok()?, width.try_into().ok()?, channels))
 }
 
-/// Returns the stride between rows without padding, in bytes; saturates.
-pub(super) fn packed(width: u32, pixel_bytes: usize) -> u32 {
+/// Returns the stride between rows that have no padding, in bytes; saturates.
+pub(super) fn packed_step(width: u32, pixel_bytes: usize) -> u32 {
     u32::try_from(u64::from(width) * pixel_bytes as u64).unwrap_or(u32::MAX)
 }
 
-/// Implements [`Raster`] for a header with the fields `width`, `height` and `step`; a closure
-/// returns the size of a pixel.
+/// Implements [`Raster`] for a header with the fields `width`, `height` and `step`. The second
+/// argument is a closure that returns the size of a pixel in bytes.
 macro_rules! raster {
     ($header:ident, $pixel_bytes:expr) => {
         impl $crate::message::Raster for $header {
@@ -100,7 +101,7 @@ impl<H: Raster, D: AsRef<[u8]>> Framed<H, D> {
         self.data().get(start..start + bytes)
     }
 
-    /// Returns the rows, like [`row`](Self::row).
+    /// Returns an iterator over the rows, each as [`row`](Self::row) returns it.
     pub fn rows(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.height()).map_while(|y| self.row(y))
     }
@@ -131,13 +132,14 @@ impl<H: Raster, D: AsRef<[u8]>> Framed<H, D> {
 }
 
 impl<H: Raster, D: AsRef<[u8]> + AsMut<[u8]>> Framed<H, D> {
-    /// Returns the pixels of row `y` for writing.
+    /// Returns the pixels of row `y` for writing; `None` below the last row.
     pub fn row_mut(&mut self, y: u32) -> Option<&mut [u8]> {
         let (start, bytes) = self.row_span(y)?;
         self.data_mut().get_mut(start..start + bytes)
     }
 
-    /// Returns the bytes of a pixel for writing.
+    /// Returns the bytes of the pixel in column `x` of row `y` for writing, as for
+    /// [`pixel`](Self::pixel).
     pub fn pixel_mut(&mut self, x: u32, y: u32) -> Option<&mut [u8]> {
         let (start, bytes) = self.pixel_span(x)?;
         self.row_mut(y)?.get_mut(start..start + bytes)

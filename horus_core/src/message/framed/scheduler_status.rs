@@ -14,7 +14,7 @@ crate::message! {
         pub timestamp_ns: u64,
         /// Time of this state, by CLOCK_MONOTONIC: nanoseconds.
         pub monotonic_ns: u64,
-        /// Time since its start: nanoseconds.
+        /// Time since the scheduler started: nanoseconds.
         pub uptime_ns: u64,
         /// Name of the scheduler: text.
         pub scheduler: Text<64>,
@@ -22,7 +22,7 @@ crate::message! {
         pub process_id: u32,
         /// Number of nodes that follow: count.
         pub count: u32,
-        /// Stride from one node to the next, the size of a `NodeMetrics`: bytes.
+        /// Stride from one node to the next, which is the size of a `NodeMetrics`: bytes.
         pub node_bytes: u32,
         /// One of the `STATE_` constants: no unit.
         pub state: u8,
@@ -32,7 +32,7 @@ crate::message! {
 
     /// The state is unknown.
     pub const STATE_UNKNOWN: u8 = 0;
-    /// The scheduler sets its nodes up.
+    /// The scheduler initialises its nodes.
     pub const STATE_STARTING: u8 = 1;
     /// The scheduler runs its nodes.
     pub const STATE_RUNNING: u8 = 2;
@@ -50,7 +50,7 @@ layout! {
     }
 }
 
-/// The state of a scheduler and of each of its nodes, all at one moment. No ROS type.
+/// The state of a scheduler and of each of its nodes at one moment. No ROS type.
 ///
 /// The nodes follow the header as bytes, because a schema text allows only numbers there. They are
 /// whole [`NodeMetrics`], and [`nodes`](Framed::nodes) returns them as such.
@@ -78,8 +78,8 @@ impl SchedulerStatusHeader {
 
 impl Header for SchedulerStatusHeader {
     const NAME: &str = "SchedulerStatus";
-    const TAIL: Tail = Tail { name: "nodes", primitive: Primitive::U8 };
-    /// The room for 64 nodes.
+    const TRAILING_DATA: Tail = Tail { name: "nodes", primitive: Primitive::U8 };
+    /// Enough for 64 nodes.
     const MAX_MESSAGE_BYTES: u64 = (size_of::<Self>() + 64 * size_of::<NodeMetrics>()) as u64;
 
     fn data_bytes(&self) -> u64 {
@@ -104,7 +104,7 @@ impl<D: AsRef<[u8]>> Framed<SchedulerStatusHeader, D> {
     ///
     /// # Errors
     ///
-    /// The data are not aligned for [`NodeMetrics`], or not a whole number of them. Those of
+    /// The data are not aligned for [`NodeMetrics`], or not a whole number of them. The data of
     /// received and borrowed messages always are.
     pub fn nodes(&self) -> Result<&[NodeMetrics], ViewError> {
         self.data_as()

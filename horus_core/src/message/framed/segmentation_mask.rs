@@ -1,7 +1,7 @@
 //! Segmentation masks: the class of each pixel.
 
-use super::raster::{pixels_of, raster};
-use super::{ArrayLayout, Framed, Header, Raster, no_array};
+use super::raster::{pixel_dimensions, raster};
+use super::{ArrayLayout, Framed, Header, Raster, refuse_array};
 use crate::message::{DType, FrameId, Primitive, Tail, timestamp_now_ns};
 
 crate::message! {
@@ -32,8 +32,8 @@ layout! {
     }
 }
 
-/// The class number of each pixel of an image, a byte, like the `mono8` images that segmentation
-/// nodes of ROS publish. By convention 0 is the background.
+/// The class number of each pixel of an image, one byte each, like the `mono8` images that
+/// segmentation nodes of ROS publish. By convention 0 is the background.
 pub type SegmentationMask<D = super::Buffer> = Framed<SegmentationMaskHeader, D>;
 
 impl SegmentationMaskHeader {
@@ -61,7 +61,7 @@ impl<D: AsRef<[u8]>> Framed<SegmentationMaskHeader, D> {
 
 impl Header for SegmentationMaskHeader {
     const NAME: &str = "SegmentationMask";
-    const TAIL: Tail = Tail { name: "data", primitive: Primitive::U8 };
+    const TRAILING_DATA: Tail = Tail { name: "data", primitive: Primitive::U8 };
     const MAX_MESSAGE_BYTES: u64 = 1024 * 1024;
 
     fn data_bytes(&self) -> u64 {
@@ -72,8 +72,8 @@ impl Header for SegmentationMaskHeader {
         self.check_rows()
     }
 
-    fn array(&self) -> Option<ArrayLayout> {
-        Some(self.pixels(DType::U8, 1))
+    fn array_layout(&self) -> Option<ArrayLayout> {
+        Some(self.pixel_layout(DType::U8, 1))
     }
 
     fn complete(&mut self) {
@@ -83,8 +83,8 @@ impl Header for SegmentationMaskHeader {
     }
 
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
-        let pixels = pixels_of(shape).filter(|pixels| pixels.2 == 1 && dtype == DType::U8);
-        let refused = || no_array(Self::NAME, "rows and columns of u8", dtype, shape);
+        let pixels = pixel_dimensions(shape).filter(|pixels| pixels.2 == 1 && dtype == DType::U8);
+        let refused = || refuse_array(Self::NAME, "rows and columns of u8", dtype, shape);
         let (height, width, _) = pixels.ok_or_else(refused)?;
         (self.height, self.width, self.step) = (height, width, width);
         Ok(())

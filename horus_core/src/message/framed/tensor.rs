@@ -5,7 +5,7 @@ use crate::message::{
     DType, Element, Primitive, Tail, Text, ViewError, Zeroable, timestamp_now_ns,
 };
 
-/// The largest number of dimensions of a [`Tensor`].
+/// Maximum number of dimensions of a [`Tensor`].
 pub const TENSOR_DIMENSIONS_MAX: usize = 8;
 
 crate::message! {
@@ -60,7 +60,8 @@ pub enum TensorError {
         /// Number of dimensions.
         found: usize,
     },
-    /// The shape has more elements than 64 bits can count, or another number than the data.
+    /// The shape has more elements than 64 bits can count, or another number of elements than the
+    /// data.
     #[error(
         "the shape {shape:?} has another number of elements than the data, or too many to count"
     )]
@@ -95,17 +96,17 @@ impl TensorHeader {
         let mut header = Self::zeroed();
         (header.timestamp_ns, header.dtype) = (timestamp_now_ns(), dtype.code());
         let counts: Vec<u64> = shape.iter().map(|count| *count as u64).collect();
-        header.reshaped(&counts)
+        header.with_row_major_shape(&counts)
     }
 
     /// Sets the name of the tensor.
     #[must_use]
-    pub const fn called(mut self, name: Text<32>) -> Self {
+    pub const fn with_name(mut self, name: Text<32>) -> Self {
         self.name = name;
         self
     }
 
-    fn reshaped(mut self, shape: &[u64]) -> Result<Self, TensorError> {
+    fn with_row_major_shape(mut self, shape: &[u64]) -> Result<Self, TensorError> {
         if shape.len() > TENSOR_DIMENSIONS_MAX {
             return Err(TensorError::Dimensions { found: shape.len() });
         }
@@ -163,9 +164,9 @@ impl TensorHeader {
         }
     }
 
-    /// Returns the number of elements from the first to the end of the last one, in memory;
-    /// saturates.
-    fn extent(&self) -> u64 {
+    /// Returns the number of elements that the tensor spans in memory, from the first to the last,
+    /// including gaps; saturates.
+    fn extent_elements(&self) -> u64 {
         if self.elements() == 0 {
             return 0;
         }
@@ -174,19 +175,20 @@ impl TensorHeader {
         offsets.fold(1, u64::saturating_add)
     }
 
-    /// Returns the offset of the element at `index`, in elements from the first.
+    /// Returns the offset of the element at `index` from the first one, in elements; `None` if
+    /// there is no such element.
     fn offset(&self, index: &[usize]) -> Option<u64> {
         if index.len() != self.rank() {
             return None;
         }
-        let mut places = index.iter().zip(self.shape().iter().zip(self.strides()));
-        places.try_fold(0_u64, |offset, (&index, (&count, &stride))| {
+        let mut dimensions = index.iter().zip(self.shape().iter().zip(self.strides()));
+        dimensions.try_fold(0_u64, |offset, (&index, (&count, &stride))| {
             let index = u64::try_from(index).ok().filter(|index| *index < count)?;
             offset.checked_add(index.checked_mul(stride)?)
         })
     }
 
-    fn expect<T: Element>(&self) -> Result<(), TensorError> {
+    fn check_type<T: Element>(&self) -> Result<(), TensorError> {
         if self.dtype == T::DTYPE.code() {
             return Ok(());
         }
@@ -207,12 +209,12 @@ impl Default for TensorHeader {
 
 impl Header for TensorHeader {
     const NAME: &str = "Tensor";
-    const TAIL: Tail = Tail { name: "data", primitive: Primitive::U8 };
+    const TRAILING_DATA: Tail = Tail { name: "data", primitive: Primitive::U8 };
     const MAX_MESSAGE_BYTES: u64 = 1024 * 1024;
 
     fn data_bytes(&self) -> u64 {
         let size = self.element_type().map_or(0, DType::size) as u64;
-        self.extent().saturating_mul(size)
+        self.extent_elements().saturating_mul(size)
     }
 
     fn check(&self) -> Result<(), String> {
@@ -222,7 +224,7 @@ impl Header for TensorHeader {
         self.element_type().map(|_| ()).ok_or(format!("its elements are of type {}", self.dtype))
     }
 
-    fn array(&self) -> Option<ArrayLayout> {
+    fn array_layout(&self) -> Option<ArrayLayout> {
         let dtype = self.element_type()?;
         let mut dimensions = [(0, 0); TENSOR_DIMENSIONS_MAX];
         for (place, (count, stride)) in
@@ -236,14 +238,14 @@ impl Header for TensorHeader {
     fn complete(&mut self) {
         if self.strides().iter().all(|stride| *stride == 0) {
             let shape = self.shape;
-            if let Ok(reshaped) = self.reshaped(&shape[..self.rank()]) {
+            if let Ok(reshaped) = self.with_row_major_shape(&shape[..self.rank()]) {
                 *self = reshaped;
             }
         }
     }
 
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
-        *self = self.reshaped(shape).map_err(|error| error.to_string())?;
+        *self = self.with_row_major_shape(shape).map_err(|error| error.to_string())?;
         self.dtype = dtype.code();
         Ok(())
     }
@@ -253,7 +255,7 @@ impl<D: AsRef<[u8]>> Framed<TensorHeader, D> {
     /// Returns the element at `index`, an index for each dimension; `None` if there is no such
     /// element, or if the elements have another type.
     pub fn at<T: Element>(&self, index: &[usize]) -> Option<T> {
-        self.expect::<T>().ok()?;
+        self.check_type::<T>().ok()?;
         let start = usize::try_from(self.offset(index)?).ok()?.checked_mul(size_of::<T>())?;
         let bytes = self.data().get(start..)?.get(..size_of::<T>())?;
         Some(bytemuck::pod_read_unaligned(bytes))
@@ -265,7 +267,7 @@ impl<D: AsRef<[u8]>> Framed<TensorHeader, D> {
     ///
     /// [`TensorError::Type`] or [`TensorError::Strided`].
     pub fn as_slice<T: Element>(&self) -> Result<&[T], TensorError> {
-        self.expect::<T>()?;
+        self.check_type::<T>()?;
         if !self.is_contiguous() {
             return Err(TensorError::Strided);
         }
@@ -280,14 +282,14 @@ impl<D: AsRef<[u8]> + AsMut<[u8]>> Framed<TensorHeader, D> {
     ///
     /// As for [`Self::as_slice`].
     pub fn as_mut_slice<T: Element>(&mut self) -> Result<&mut [T], TensorError> {
-        self.expect::<T>()?;
+        self.check_type::<T>()?;
         if !self.is_contiguous() {
             return Err(TensorError::Strided);
         }
         Ok(self.data_as_mut()?)
     }
 
-    /// Changes the shape to another with the same number of elements, in row-major order.
+    /// Changes the shape to another one with the same number of elements, in row-major order.
     ///
     /// # Errors
     ///
@@ -297,7 +299,7 @@ impl<D: AsRef<[u8]> + AsMut<[u8]>> Framed<TensorHeader, D> {
             return Err(TensorError::Strided);
         }
         let counts: Vec<u64> = shape.iter().map(|count| *count as u64).collect();
-        let reshaped = self.header().reshaped(&counts)?;
+        let reshaped = self.header().with_row_major_shape(&counts)?;
         if reshaped.elements() != self.elements() {
             return Err(TensorError::Elements { shape: shape.to_vec() });
         }

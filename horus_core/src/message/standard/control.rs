@@ -57,9 +57,9 @@ crate::message! {
         pub _reserved: u32,
         /// One of the `MODE_` constants; any other number means `MODE_DISABLED`: no unit.
         pub mode: [u8; JOINTS_MAX],
-        /// Radians.
+        /// Position of each joint: radians.
         pub position: [f64; JOINTS_MAX],
-        /// Radians per second.
+        /// Velocity of each joint: radians per second.
         pub velocity: [f64; JOINTS_MAX],
         /// Feed-forward acceleration: rad/s².
         pub acceleration: [f64; JOINTS_MAX],
@@ -124,9 +124,9 @@ crate::message! {
         pub enable: u8,
         /// Reserved, 0: no unit.
         pub _reserved: u16,
-        /// Radians.
+        /// Position: radians.
         pub position: f64,
-        /// Radians per second.
+        /// Velocity: radians per second.
         pub velocity: f64,
         /// Torque, or feed-forward torque: N·m.
         pub effort: f64,
@@ -267,12 +267,12 @@ impl DifferentialDriveCommand {
     /// ```
     /// use horus_core::message::{CmdVel, DifferentialDriveCommand};
     ///
-    /// let on_the_spot = DifferentialDriveCommand::moving(&CmdVel::new(0.0, 1.0), 0.1, 0.4);
+    /// let on_the_spot = DifferentialDriveCommand::from_cmd_vel(&CmdVel::new(0.0, 1.0), 0.1, 0.4);
     /// assert!((on_the_spot.right - 2.0).abs() < 1e-6);
     /// assert_eq!(on_the_spot.left, -on_the_spot.right);
     /// ```
     #[must_use]
-    pub fn moving(command: &CmdVel, wheel_radius: f64, wheel_separation: f64) -> Self {
+    pub fn from_cmd_vel(command: &CmdVel, wheel_radius: f64, wheel_separation: f64) -> Self {
         let (linear, angular) = (f64::from(command.linear), f64::from(command.angular));
         let turn = angular * wheel_separation / 2.0;
         Self {

@@ -36,14 +36,13 @@ impl From<Point3> for Vector3 {
 }
 
 impl From<Vector3> for Point3 {
-    /// Returns the end of the vector if it begins at the origin.
+    /// Returns the point to which the vector leads from the origin.
     fn from(Vector3 { x, y, z }: Vector3) -> Self {
         Self { x, y, z }
     }
 }
 
-/// Implements `From` for messages with a position and an orientation: the pose of the body in its
-/// frame.
+/// Implements the conversion to a [`Transform`] for messages with a position and an orientation.
 macro_rules! poses {
     ($($type:ident)+) => {$(
         impl From<&$type> for Transform {

@@ -258,17 +258,17 @@ impl EmergencyStop {
     /// ```
     #[must_use]
     pub fn engage(source: &str, reason: &str) -> Self {
-        Self { timestamp_ns: timestamp_now_ns(), ..Self::of(1, source, reason) }
+        Self { timestamp_ns: timestamp_now_ns(), ..Self::new(1, source, reason) }
     }
 
     /// Returns a released stop, stamped with the current time, with as much of `source` and
     /// `reason` as fits.
     #[must_use]
     pub fn release(source: &str, reason: &str) -> Self {
-        Self { timestamp_ns: timestamp_now_ns(), ..Self::of(0, source, reason) }
+        Self { timestamp_ns: timestamp_now_ns(), ..Self::new(0, source, reason) }
     }
 
-    const fn of(engaged: u8, source: &str, reason: &str) -> Self {
+    const fn new(engaged: u8, source: &str, reason: &str) -> Self {
         let (source, reason) = (Text::cut(source), Text::cut(reason));
         Self { timestamp_ns: 0, engaged, _reserved: [0; 7], source, reason }
     }
@@ -284,7 +284,7 @@ impl Default for EmergencyStop {
     /// Returns an engaged stop with time 0: a message without content must not set a robot in
     /// motion.
     fn default() -> Self {
-        Self::of(1, "", "")
+        Self::new(1, "", "")
     }
 }
 

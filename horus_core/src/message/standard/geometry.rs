@@ -23,11 +23,11 @@ crate::message! {
     /// other messages, and for computing.
     #[derive(Default)]
     pub struct Point3 {
-        /// Metres.
+        /// Coordinate x: metres.
         pub x: f64,
-        /// Metres.
+        /// Coordinate y: metres.
         pub y: f64,
-        /// Metres.
+        /// Coordinate z: metres.
         pub z: f64,
     }
 }
@@ -137,9 +137,9 @@ crate::message! {
     pub struct Pose2D {
         /// Time of the measurement or command, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// Metres.
+        /// Coordinate x: metres.
         pub x: f64,
-        /// Metres.
+        /// Coordinate y: metres.
         pub y: f64,
         /// Heading from the x axis, counter-clockwise: radians.
         pub theta: f64,

@@ -20,8 +20,8 @@ use super::{
     SchedulerStatusHeader, Schema, SegmentationMask, SegmentationMaskHeader, Tensor, TensorHeader,
 };
 
-/// Calls the macro of this name with every domain and its messages:
-/// `callback! { geometry "Poses, …" { Point3, Vector3, … } sensor "Sensor …" { … } … }`.
+/// Calls the macro `callback` with all domains and their messages: `callback! { geometry "Poses, …"
+/// { Point3, Vector3, … } sensor "Sensor …" { … } … }`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! standard_messages {
@@ -64,28 +64,28 @@ macro_rules! standard_messages {
     };
 }
 
-/// The messages of one file of this module.
+/// A group of standard messages: those of one file of this module.
 #[derive(Debug, Clone, Copy)]
 pub struct Domain {
-    /// Its name, such as `geometry`.
+    /// The name of the group, such as `geometry`.
     pub name: &'static str,
-    /// Its title in the document.
+    /// The title of the group in the reference document.
     pub title: &'static str,
-    /// The messages, where a message inside others comes before them.
+    /// The messages. A message that is nested in others comes before them.
     pub messages: &'static [&'static Schema],
 }
 
 macro_rules! tables {
     ($($domain:ident $title:literal { $($name:ident),+ $(,)? })+) => {
-        /// Every standard message, by domain.
+        /// The schemas of all standard messages, grouped by domain.
         pub const STANDARD: &[&Schema] = &{
-            let mut all = [PLAIN[0]; PLAIN.len() + FRAMED.messages.len()];
+            let mut all = [FIXED_LENGTH[0]; FIXED_LENGTH.len() + VARIABLE_LENGTH.messages.len()];
             let mut index = 1;
             while index < all.len() {
-                all[index] = if index < PLAIN.len() {
-                    PLAIN[index]
+                all[index] = if index < FIXED_LENGTH.len() {
+                    FIXED_LENGTH[index]
                 } else {
-                    FRAMED.messages[index - PLAIN.len()]
+                    VARIABLE_LENGTH.messages[index - FIXED_LENGTH.len()]
                 };
                 index += 1;
             }
@@ -105,7 +105,7 @@ macro_rules! tables {
             }
         }
 
-        const PLAIN: &[&Schema] = &[$($(&<self::$domain::$name as Message>::SCHEMA),+),+];
+        const FIXED_LENGTH: &[&Schema] = &[$($(&<self::$domain::$name as Message>::SCHEMA),+),+];
 
         /// The domains of the standard messages.
         pub const STANDARD_DOMAINS: &[Domain] = &[
@@ -114,13 +114,13 @@ macro_rules! tables {
                 title: $title,
                 messages: &[$(&<self::$domain::$name as Message>::SCHEMA),+],
             },)+
-            FRAMED,
+            VARIABLE_LENGTH,
         ];
     };
 }
 standard_messages!(tables);
 
-/// Returns [`standard_default`] of the messages in [`FRAMED`].
+/// Returns [`standard_default`] for the messages in [`VARIABLE_LENGTH`].
 fn framed_default(name: &str) -> Option<Box<[u8]>> {
     macro_rules! defaults {
         ($($name:ident)+) => {
@@ -137,8 +137,8 @@ fn framed_default(name: &str) -> Option<Box<[u8]>> {
     }
 }
 
-/// The messages of variable length, and the messages inside their headers.
-const FRAMED: Domain = Domain {
+/// The messages of variable length, and the messages that are nested in their headers.
+const VARIABLE_LENGTH: Domain = Domain {
     name: "framed",
     title: "Messages of variable length: a header and its data",
     messages: &[

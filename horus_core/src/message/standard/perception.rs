@@ -299,9 +299,9 @@ crate::message! {
         pub x_offset: u32,
         /// Top edge: pixels.
         pub y_offset: u32,
-        /// Pixels.
+        /// Height of the part: pixels.
         pub height: u32,
-        /// Pixels.
+        /// Width of the part: pixels.
         pub width: u32,
         /// 1 if it is to be cut from the rectified image: no unit.
         pub do_rectify: u8,

@@ -57,9 +57,9 @@ crate::message! {
     pub const RESUMED: u8 = 11;
     /// The node ended because of a command.
     pub const STOPPED: u8 = 12;
-    /// The node has a new rate: its period is `value_ns`.
+    /// The node has a new rate, with the period `value_ns`.
     pub const RATE_CHANGED: u8 = 13;
-    /// Another node replaced it.
+    /// Another node has replaced this one.
     pub const SWAPPED: u8 = 14;
     /// A replacement by another node failed and changed nothing: `text`.
     pub const SWAP_FAILED: u8 = 15;
@@ -73,7 +73,7 @@ crate::message! {
     pub const EMERGENCY_STOP: u8 = 19;
     /// The emergency stop was released: `text`.
     pub const EMERGENCY_OVER: u8 = 20;
-    /// The thread did not get what was configured, such as a core or a priority: `text`.
+    /// The system refused a setting of the thread, such as a core or a priority: `text`.
     pub const REFUSED: u8 = 21;
     /// A [`NodeCommand`] was not executed: `text`.
     pub const COMMAND: u8 = 22;
@@ -81,9 +81,10 @@ crate::message! {
     pub const SCHEDULER_STARTED: u8 = 23;
     /// The scheduler ended: `text`.
     pub const SCHEDULER_STOPPED: u8 = 24;
-    /// A subscriber of the node has no memory to map a publisher, and misses its messages: `text`.
+    /// A subscriber of the node cannot map the memory of a publisher, and misses its messages:
+    /// `text`.
     pub const LANE_NOT_MAPPED: u8 = 25;
-    /// The subscriber of the topic `text` misses no publisher any more.
+    /// The subscriber of the topic `text` can map the memory of all publishers again.
     pub const LANE_MAPPED: u8 = 26;
 }
 layout! {
@@ -94,15 +95,15 @@ layout! {
 }
 
 impl NodeEvent {
-    /// Returns an event of `node` at a time by CLOCK_MONOTONIC, stamped with the current time.
+    /// Makes an event of `node` at `monotonic_ns` (CLOCK_MONOTONIC), stamped with the current time.
     ///
-    /// It has as much of the name as fits, and the usual level of this kind of event. It allocates
+    /// A long name is truncated. The level is the usual one of this kind of event. Allocates
     /// nothing.
     ///
     /// ```
     /// use horus_core::message::NodeEvent;
     ///
-    /// let stuck = NodeEvent::new(NodeEvent::STUCK, "controller", 0).lasting(24_000_000);
+    /// let stuck = NodeEvent::new(NodeEvent::STUCK, "controller", 0).with_value_ns(24_000_000);
     /// assert_eq!(stuck.to_string(), "controller: stuck, a tick has lasted 24 ms");
     /// ```
     #[must_use]
@@ -113,21 +114,21 @@ impl NodeEvent {
 
     /// Sets the duration or delay, in nanoseconds.
     #[must_use]
-    pub const fn lasting(mut self, value_ns: u64) -> Self {
+    pub const fn with_value_ns(mut self, value_ns: u64) -> Self {
         self.value_ns = value_ns;
         self
     }
 
     /// Sets the number of the tick.
     #[must_use]
-    pub const fn in_tick(mut self, tick: u64) -> Self {
+    pub const fn with_tick(mut self, tick: u64) -> Self {
         self.tick = tick;
         self
     }
 
-    /// Sets the details, as much of them as fits.
+    /// Sets the details. A long text is truncated.
     #[must_use]
-    pub const fn saying(mut self, text: &str) -> Self {
+    pub const fn with_text(mut self, text: &str) -> Self {
         self.text = Text::cut(text);
         self
     }
@@ -148,8 +149,9 @@ impl NodeEvent {
         }
     }
 
-    /// Returns the text of the event, and the text before `value_ns` if that has a meaning.
-    const fn words(&self) -> Option<(&'static str, Option<&'static str>)> {
+    /// Returns the words for the kind of event, and the words before `value_ns` if that has a
+    /// meaning for it. `None` for an unknown kind.
+    const fn phrase(&self) -> Option<(&'static str, Option<&'static str>)> {
         Some(match self.kind {
             Self::STARTED => ("started", None),
             Self::FINISHED => ("finished", None),
@@ -189,7 +191,7 @@ impl fmt::Display for NodeEvent {
         if !self.node.is_empty() {
             write!(f, "{}: ", self.node)?;
         }
-        let value = match self.words() {
+        let value = match self.phrase() {
             Some((what, value)) => {
                 f.write_str(what)?;
                 value.unwrap_or_default()
@@ -200,7 +202,7 @@ impl fmt::Display for NodeEvent {
             }
         };
         if self.value_ns > 0 && !value.is_empty() {
-            write!(f, "{value}{}", Span(self.value_ns))?;
+            write!(f, "{value}{}", DisplayDuration(self.value_ns))?;
         }
         if self.tick > 0 {
             write!(f, " in tick {}", self.tick)?;
@@ -209,10 +211,10 @@ impl fmt::Display for NodeEvent {
     }
 }
 
-/// A time in nanoseconds, formatted in the suitable unit with three decimals.
-struct Span(u64);
+/// A duration in nanoseconds, formatted in a suitable unit with three decimals.
+struct DisplayDuration(u64);
 
-impl fmt::Display for Span {
+impl fmt::Display for DisplayDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit_ns, unit) = match self.0 {
             0..1_000 => (1, "ns"),
@@ -225,7 +227,7 @@ impl fmt::Display for Span {
     }
 }
 
-/// The number of buckets of the histograms in [`NodeMetrics`].
+/// Number of buckets of the histograms in [`NodeMetrics`].
 pub const NODE_METRICS_BUCKETS: usize = 40;
 
 crate::message! {
@@ -246,16 +248,17 @@ crate::message! {
         pub max_ns: u64,
         /// Number of ticks that ended after their deadline, or exceeded their budget: count.
         pub misses: u64,
-        /// Number of skipped ticks, because the node was still busy or late: count.
+        /// Number of ticks that were skipped because the node was still busy or late: count.
         pub skipped_ticks: u64,
         /// Number of ticks that returned an error or panicked: count.
         pub failures: u64,
         /// Number of ticks that panicked: count.
         pub panics: u64,
         /// Histogram of the durations: element i counts the ticks below 2^i nanoseconds that no
-        /// earlier element counts, the last element all others: count.
+        /// earlier element counts. The last element counts all others: count.
         pub durations: [u64; NODE_METRICS_BUCKETS],
-        /// Histogram of the delays of the start of ticks, like `durations`: count.
+        /// Histogram of the delays between due time and start of the ticks, like `durations`:
+        /// count.
         pub lateness: [u64; NODE_METRICS_BUCKETS],
         /// Execution class, one of the `CLASS_` constants: no unit.
         pub node_class: u8,
@@ -271,13 +274,13 @@ crate::message! {
     pub const CLASS_UNKNOWN: u8 = 0;
     /// The node has its own thread, which wakes at absolute times.
     pub const CLASS_REAL_TIME: u8 = 1;
-    /// The thread pool runs the node.
+    /// The thread pool runs the node's ticks.
     pub const CLASS_COMPUTE: u8 = 2;
     /// The node has a thread that sleeps until a topic has a message.
     pub const CLASS_EVENT: u8 = 3;
     /// The node is a task that waits for files and networks.
     pub const CLASS_ASYNC_IO: u8 = 4;
-    /// The thread that runs the scheduler runs the node.
+    /// The thread that runs the scheduler also runs the node's ticks.
     pub const CLASS_BEST_EFFORT: u8 = 5;
 
     /// The state is unknown.
@@ -304,7 +307,7 @@ layout! {
 }
 
 impl NodeMetrics {
-    /// Returns the metrics of a node that has done nothing, with as much of its name as fits.
+    /// Makes the metrics of a node that has not ticked yet. A long name is truncated.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self { name: Text::cut(name), ..Self::default() }
@@ -335,7 +338,8 @@ impl fmt::Display for NodeMetrics {
     /// missed`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, ticks, misses, .. } = self;
-        let (state, last, longest) = (self.state_name(), Span(self.last_ns), Span(self.max_ns));
+        let (state, last, longest) =
+            (self.state_name(), DisplayDuration(self.last_ns), DisplayDuration(self.max_ns));
         write!(f, "{name} {state}, {ticks} ticks, the last in {last}, the longest in {longest}, ")?;
         write!(f, "{misses} missed")
     }
@@ -373,7 +377,7 @@ layout! {
 }
 
 impl NodeCommand {
-    /// Returns a command to `node`, or to all nodes if that is empty, stamped with the current
+    /// Makes a command to `node`, or to all nodes if the name is empty, stamped with the current
     /// time.
     #[must_use]
     pub fn new(kind: u8, node: Text<64>) -> Self {
@@ -382,7 +386,7 @@ impl NodeCommand {
 
     /// Sets the rate in hertz.
     #[must_use]
-    pub const fn at_hz(mut self, rate_hz: f64) -> Self {
+    pub const fn with_rate_hz(mut self, rate_hz: f64) -> Self {
         self.rate_hz = rate_hz;
         self
     }

@@ -192,9 +192,9 @@ crate::message! {
         pub _reserved: u32,
         /// Names of the joints, such as `left_wrist_roll`: text.
         pub name: [Text<32>; JOINTS_MAX],
-        /// Radians.
+        /// Position of each joint: radians.
         pub position: [f64; JOINTS_MAX],
-        /// Radians per second.
+        /// Velocity of each joint: radians per second.
         pub velocity: [f64; JOINTS_MAX],
         /// Torque: N·m.
         pub effort: [f64; JOINTS_MAX],
@@ -259,9 +259,9 @@ crate::message! {
     pub struct BatteryState {
         /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// Volts.
+        /// Voltage: volts.
         pub voltage: f32,
-        /// Degrees Celsius.
+        /// Temperature: degrees Celsius.
         pub temperature: f32,
         /// Current, negative when discharging: amperes.
         pub current: f32,
@@ -285,9 +285,9 @@ crate::message! {
         pub cell_count: u32,
         /// Reserved, 0: no unit.
         pub _reserved: u32,
-        /// Volts.
+        /// Voltage of each cell: volts.
         pub cell_voltage: [f32; BATTERY_CELLS_MAX],
-        /// Degrees Celsius.
+        /// Temperature of each cell: degrees Celsius.
         pub cell_temperature: [f32; BATTERY_CELLS_MAX],
         /// Place of the battery, such as the name of its slot: text.
         pub location: Text<32>,
@@ -537,7 +537,7 @@ crate::message! {
     pub struct Temperature {
         /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// Degrees Celsius.
+        /// Temperature: degrees Celsius.
         pub temperature: f64,
         /// Variance of `temperature`, 0 if unknown: °C².
         pub variance: f64,
@@ -582,7 +582,7 @@ crate::message! {
     pub struct Illuminance {
         /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// Lux.
+        /// Illuminance: lux.
         pub illuminance: f64,
         /// Variance of `illuminance`, 0 if unknown: lx².
         pub variance: f64,

@@ -1,4 +1,4 @@
-//! Clocks other than that of this machine.
+//! Clocks other than the clock of this machine.
 
 use std::fmt;
 
@@ -43,7 +43,7 @@ impl fmt::Display for Clock {
 }
 
 crate::message! {
-    /// The time of another clock at a time of this one, like `sensor_msgs/TimeReference`.
+    /// A reading of another clock, like `sensor_msgs/TimeReference`.
     #[derive(Default)]
     pub struct TimeReference {
         /// Time of the reading, by CLOCK_REALTIME: nanoseconds.
@@ -57,13 +57,13 @@ crate::message! {
 layout! { TimeReference = 48 { timestamp_ns: 0, time_ref_ns: 8, source: 16 } }
 
 impl TimeReference {
-    /// Returns the current time of `source`, stamped with the current time.
+    /// Returns a reading of the clock `source`, stamped with the current time.
     #[must_use]
     pub fn new(source: Text<32>, time_ref_ns: u64) -> Self {
         Self { timestamp_ns: timestamp_now_ns(), time_ref_ns, source }
     }
 
-    /// Returns the offset of the other clock, in nanoseconds; the nearest `i64` if it is too large.
+    /// Returns the other clock's time minus this machine's, in nanoseconds; saturates.
     ///
     /// ```
     /// use horus_core::message::TimeReference;

@@ -1,8 +1,8 @@
-//! Computes with rotations and transforms by `glam`; available with the feature of that name.
+//! Computes with rotations and transforms, by the crate `glam`. Available with the feature `glam`.
 //!
-//! Only the direction of a quaternion counts: it is normalised first, so that rounding or
-//! integration may have changed its length. A quaternion of length 0 has no direction. It occurs in
-//! messages that were not filled in, so it is an error and not the identity.
+//! Quaternions are normalised first, so that rounding or integration may have changed their length.
+//! A quaternion of length 0 cannot be normalised. It occurs in messages that were not filled in, so
+//! it is an error and not the identity.
 //!
 //! Every function takes a few dozen floating point operations, allocates nothing, and never panics.
 
@@ -14,10 +14,11 @@ use crate::message::{
     FrameId, Point3, Pose2D, Pose3D, Quaternion, Transform, TransformStamped, Vector3,
 };
 
-/// The distance of pitch from ±90°, in radians, below which roll and yaw turn about the same axis.
+/// Maximum distance of the pitch from ±90°, in radians, at which roll and yaw are taken to turn
+/// about the same axis.
 const GIMBAL_LOCK: f64 = 1e-10;
 
-/// The quaternion has no direction: it is all zeros, infinite, or not a number.
+/// The quaternion is not a rotation: it is all zeros, infinite, or not a number.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[error(
     "quaternion {found:?} is not a rotation, its length must be finite and not 0; write \
@@ -46,7 +47,7 @@ pub enum TransformError {
     },
 }
 
-fn rotation(found: [f64; 4]) -> Result<DQuat, NotARotation> {
+fn checked_rotation(found: [f64; 4]) -> Result<DQuat, NotARotation> {
     let longest = found.iter().fold(0.0_f64, |longest, part| longest.max(part.abs()));
     let is_finite = found.iter().all(|part| part.is_finite());
     // WHY: dividing first keeps the squares from overflow and underflow.
@@ -87,18 +88,18 @@ impl Quaternion {
     ///
     /// The length is 0 or not finite.
     pub fn rpy(self) -> Result<[f64; 3], NotARotation> {
-        let DQuat { x, y, z, w } = rotation(self.into())?;
+        let DQuat { x, y, z, w } = checked_rotation(self.into())?;
         // WHY: products of half angles give the sum and difference of roll and yaw exactly, also
         // close to the gimbal lock. There the matrix elements that contain roll and yaw vanish.
         let (up, down) = ((x - z).hypot(w + y), (x + z).hypot(w - y));
         let (difference, sum) = ((x - z).atan2(w + y), (x + z).atan2(w - y));
         let pitch = 2.0 * up.atan2(down) - FRAC_PI_2;
         Ok(if down < GIMBAL_LOCK {
-            [wrapped(2.0 * difference), pitch, 0.0]
+            [wrap_angle(2.0 * difference), pitch, 0.0]
         } else if up < GIMBAL_LOCK {
-            [wrapped(2.0 * sum), pitch, 0.0]
+            [wrap_angle(2.0 * sum), pitch, 0.0]
         } else {
-            [wrapped(sum + difference), pitch, wrapped(sum - difference)]
+            [wrap_angle(sum + difference), pitch, wrap_angle(sum - difference)]
         })
     }
 
@@ -118,7 +119,7 @@ impl Quaternion {
     ///
     /// The length is 0 or not finite.
     pub fn normalized(self) -> Result<Self, NotARotation> {
-        rotation(self.into()).map(Into::into)
+        checked_rotation(self.into()).map(Into::into)
     }
 
     /// Returns the rotated vector.
@@ -127,12 +128,12 @@ impl Quaternion {
     ///
     /// The length is 0 or not finite.
     pub fn rotate(self, vector: [f64; 3]) -> Result<[f64; 3], NotARotation> {
-        Ok((rotation(self.into())? * DVec3::from(vector)).into())
+        Ok((checked_rotation(self.into())? * DVec3::from(vector)).into())
     }
 }
 
 /// Wraps an angle between −2π and 2π to one between −π and π.
-fn wrapped(angle: f64) -> f64 {
+fn wrap_angle(angle: f64) -> f64 {
     if angle > PI {
         angle - TAU
     } else if angle < -PI {
@@ -143,10 +144,10 @@ fn wrapped(angle: f64) -> f64 {
 }
 
 impl Transform {
-    /// Returns the composition: first `inner`, then this one.
+    /// Returns the composition, which applies `inner` first and this transform second.
     ///
-    /// If this is the pose of a child in its parent, and `inner` that of a grandchild in the child,
-    /// the result is the pose of the grandchild in the parent.
+    /// If this is the pose of a child in its parent, and `inner` the pose of a grandchild in the
+    /// child, the result is the pose of the grandchild in the parent.
     ///
     /// ```
     /// use horus_core::message::{Quaternion, Transform};
@@ -162,7 +163,8 @@ impl Transform {
     ///
     /// A quaternion's length is 0 or not finite.
     pub fn compose(&self, inner: &Self) -> Result<Self, NotARotation> {
-        let (outer_turn, inner_turn) = (rotation(self.rotation)?, rotation(inner.rotation)?);
+        let (outer_turn, inner_turn) =
+            (checked_rotation(self.rotation)?, checked_rotation(inner.rotation)?);
         let moved = outer_turn * DVec3::from(inner.translation) + DVec3::from(self.translation);
         // WHY: without normalisation, long chains would drift away from unit length.
         let turned = (outer_turn * inner_turn).normalize();
@@ -175,12 +177,12 @@ impl Transform {
     ///
     /// The quaternion's length is 0 or not finite.
     pub fn inverse(&self) -> Result<Self, NotARotation> {
-        let back = rotation(self.rotation)?.conjugate();
+        let back = checked_rotation(self.rotation)?.conjugate();
         let origin = back * -DVec3::from(self.translation);
         Ok(Self::new(origin.into(), back.into()))
     }
 
-    /// Converts a point of the child's frame to the parent's; in metres.
+    /// Converts a point from the child's frame to the parent's; in metres.
     ///
     /// ```
     /// use horus_core::message::{Quaternion, Transform};
@@ -195,14 +197,14 @@ impl Transform {
     ///
     /// The quaternion's length is 0 or not finite.
     pub fn apply(&self, point: [f64; 3]) -> Result<[f64; 3], NotARotation> {
-        let turned = rotation(self.rotation)? * DVec3::from(point);
+        let turned = checked_rotation(self.rotation)? * DVec3::from(point);
         Ok((turned + DVec3::from(self.translation)).into())
     }
 }
 
 impl TransformStamped {
-    /// Returns the composition: first `inner`, then this one, like [`Transform::compose`]. Its time
-    /// is the older of both.
+    /// Returns the composition, which applies `inner` first, like [`Transform::compose`]. Its time
+    /// is the older of the two.
     ///
     /// # Errors
     ///
@@ -285,7 +287,7 @@ impl TryFrom<&Transform> for DAffine3 {
     type Error = NotARotation;
 
     fn try_from(transform: &Transform) -> Result<Self, NotARotation> {
-        let turn = rotation(transform.rotation)?;
+        let turn = checked_rotation(transform.rotation)?;
         Ok(Self::from_rotation_translation(turn, DVec3::from(transform.translation)))
     }
 }

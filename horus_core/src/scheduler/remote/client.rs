@@ -255,7 +255,7 @@ impl RemoteScheduler {
     /// [`RemoteError`].
     pub fn set_rate(&mut self, node: &str, rate: Rate) -> Result<(), RemoteError> {
         let set_rate = NodeCommand::new(NodeCommand::SET_RATE, Text::new(node)?);
-        self.command(node, set_rate.at_hz(rate.check()?.hertz()))
+        self.command(node, set_rate.with_rate_hz(rate.check()?.hertz()))
     }
 
     /// Stops all nodes, and the scheduler with them.

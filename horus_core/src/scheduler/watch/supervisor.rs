@@ -117,7 +117,7 @@ impl Supervisor {
 
     fn record(&self, kind: u8, node: &str, value_ns: u64, text: &str) {
         let event = NodeEvent::new(kind, node, Clock::kernel().now_ns());
-        self.recorder.record(event.lasting(value_ns).saying(text));
+        self.recorder.record(event.with_value_ns(value_ns).with_text(text));
     }
 
     /// Looks for ticks that do not end, and for those that ended after all.

@@ -157,7 +157,7 @@ impl WatchedNode {
     pub(super) fn look_at_subscribers(&mut self) -> impl Iterator<Item = NodeEvent> {
         let Self { name, subscriptions, .. } = self;
         subscriptions.iter_mut().filter_map(Subscription::look).map(|(kind, text)| {
-            NodeEvent::new(kind, name, Clock::kernel().now_ns()).saying(text.as_str())
+            NodeEvent::new(kind, name, Clock::kernel().now_ns()).with_text(text.as_str())
         })
     }
 

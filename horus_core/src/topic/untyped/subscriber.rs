@@ -91,7 +91,7 @@ impl UntypedSubscriber {
     /// Returns the bytes of the next message, or `None` if there is none right now. Never blocks.
     pub fn recv_bytes(&mut self) -> Option<&[u8]> {
         let buffer = &mut self.buffers[0];
-        buffer.make_room(self.raw.max_bytes());
+        buffer.set_length(self.raw.max_bytes());
         let bytes = self.raw.recv_bytes(buffer.as_mut())?;
         Some(&self.buffers[0].as_ref()[..bytes])
     }
@@ -100,7 +100,7 @@ impl UntypedSubscriber {
     pub fn recv_bytes_timeout(&mut self, timeout: Duration) -> Option<&[u8]> {
         let wait_policy = WaitPolicy::of(timeout).spinning(self.spin);
         let buffer = &mut self.buffers[0];
-        buffer.make_room(self.raw.max_bytes());
+        buffer.set_length(self.raw.max_bytes());
         let bytes = self.raw.recv_bytes_until(wait_policy, buffer.as_mut())?;
         Some(&self.buffers[0].as_ref()[..bytes])
     }
@@ -138,8 +138,8 @@ impl UntypedSubscriber {
     /// [`Subscriber::latest`](crate::topic::Subscriber::latest) does. Never blocks.
     pub fn latest_bytes(&mut self) -> Option<&[u8]> {
         let [first, second] = &mut self.buffers;
-        first.make_room(self.raw.max_bytes());
-        second.make_room(self.raw.max_bytes());
+        first.set_length(self.raw.max_bytes());
+        second.set_length(self.raw.max_bytes());
         let at = self.time_offset;
         let buffers = [first.as_mut(), second.as_mut()];
         let (newest, bytes) =
@@ -219,7 +219,7 @@ impl UntypedSubscriber {
     pub fn recv(&mut self) -> Option<Value> {
         for _ in 0..MALFORMED_MAX {
             let buffer = &mut self.buffers[0];
-            buffer.make_room(self.raw.max_bytes());
+            buffer.set_length(self.raw.max_bytes());
             let bytes = self.raw.recv_bytes(buffer.as_mut())?;
             match self.schema.decode(&buffer.as_ref()[..bytes]) {
                 Some(value) => return Some(value),

@@ -209,7 +209,7 @@ pub(crate) fn layout(object: &Bound<'_, PyAny>) -> PyResult<ArrayLayout> {
     if let Some(layout) = data.layout {
         return Ok(layout);
     }
-    let layout = framed_of(object).array(instance::bytes(object), data.bytes);
+    let layout = framed_of(object).array_layout(instance::bytes(object), data.bytes);
     let none = || {
         let name = instance::kind_of(object).schema.name;
         let text = format!("the data of the {name} are no array, or fewer than its header says");

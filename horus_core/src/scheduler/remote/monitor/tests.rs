@@ -136,7 +136,7 @@ fn now_ns() -> u64 {
 }
 
 fn event(tick: u64, node: &str) -> NodeEvent {
-    NodeEvent::new(NodeEvent::MISSED, node, now_ns()).in_tick(tick)
+    NodeEvent::new(NodeEvent::MISSED, node, now_ns()).with_tick(tick)
 }
 
 fn metrics(name: &str, ticks: u64) -> NodeMetrics {
@@ -161,7 +161,7 @@ fn child_role() {
         "obeys" => loop {
             let command = monitor.commands().recv_timeout(PATIENCE).unwrap();
             let heard = NodeEvent::new(NodeEvent::COMMAND, command.node.as_str(), now_ns());
-            monitor.recorder(1).record(heard.saying(&command.to_string()));
+            monitor.recorder(1).record(heard.with_text(&command.to_string()));
             say(command);
             if command.kind == NodeCommand::STOP_SCHEDULER {
                 break;

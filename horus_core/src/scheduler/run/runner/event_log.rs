@@ -79,6 +79,6 @@ impl EventLog {
     pub(crate) fn note(&self, tick: u64, kind: u8, value_ns: u64, text: &str) {
         let Some(recorder) = &self.recorder else { return };
         let event = NodeEvent::new(kind, &self.node, Clock::kernel().now_ns());
-        recorder.record(event.lasting(value_ns).in_tick(tick).saying(text));
+        recorder.record(event.with_value_ns(value_ns).with_tick(tick).with_text(text));
     }
 }
