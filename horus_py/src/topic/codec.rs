@@ -1,4 +1,4 @@
-//! The codec of a topic: the form that Python objects have in its slots.
+//! The codec of a topic: how Python objects are stored in its slots.
 
 use std::sync::LazyLock;
 
@@ -9,12 +9,12 @@ use pyo3::prelude::*;
 
 use crate::message::kind::{self, Kind};
 
-/// The form of the messages of a topic.
+/// The encoding of a topic's messages.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Codec {
     /// Messages of one class.
     Message(&'static Kind),
-    /// Messages of one class that end in data.
+    /// Messages of one class with trailing data, such as images.
     Framed(&'static Kind),
     /// Any mixture of dicts, lists, numbers, text, bytes and arrays, as MessagePack.
     Anything,
@@ -38,7 +38,7 @@ impl Codec {
         Ok(if kind.framed.is_some() { Self::Framed(kind) } else { Self::Message(kind) })
     }
 
-    /// The type that the topic compares.
+    /// Returns the payload type, which must be equal for all participants of the topic.
     pub(crate) fn payload(&self) -> &PayloadType {
         static ANYTHING: LazyLock<PayloadType> = LazyLock::new(PayloadType::of::<Value>);
         match self {

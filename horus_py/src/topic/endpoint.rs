@@ -1,4 +1,5 @@
-//! An endpoint that Python threads share: used by one thread at a time, closed by any.
+//! An endpoint that Python threads share: one thread at a time uses it, and any thread can close
+//! it.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,18 +8,19 @@ use pyo3::prelude::*;
 
 use crate::error::{BusyError, ClosedError, ForkedError};
 
-/// An end of type `T`, or none once it was closed.
+/// An endpoint of type `T`, or nothing once it was closed.
 ///
-/// WHY no lock: two threads at one end are a mistake, which is told to the second of them. It
-/// would otherwise wait for as long as the first does, or forever.
+/// WHY no lock: it is a mistake to use one endpoint in two threads, so the second thread gets an
+/// error. With a lock, it would wait as long as the first one does, perhaps forever.
 #[derive(Debug)]
 pub(crate) struct End<T> {
-    /// The name that errors give it: `the publisher of topic 'imu'`.
+    /// The name of the endpoint in errors, such as `the publisher of topic 'imu'`.
     name: Box<str>,
     /// Accessed only by the thread that made `busy` true.
     end: UnsafeCell<Option<T>>,
     busy: AtomicBool,
-    /// Asked for while somebody else used the end, who closes it then.
+    /// True if a thread has called for the close while another one used the endpoint. The other
+    /// thread then closes it.
     closing: AtomicBool,
     process: u32,
 }
@@ -37,16 +39,16 @@ impl<T> End<T> {
         }
     }
 
-    /// Takes the end for the calling thread.
+    /// Takes the endpoint for the calling thread, until the result is dropped.
     ///
     /// # Errors
     ///
-    /// It was closed, is used by another thread, or was in use in the parent when this process
-    /// was forked.
+    /// The endpoint was closed, is in use by another thread, or was in use in the parent when this
+    /// process was forked.
     #[inline]
     pub(crate) fn enter(&self, _py: Python<'_>) -> PyResult<Entered<'_, T>> {
-        // Relaxed, and no exchange: both are under the GIL, which this module insists on, and the
-        // GIL orders what the threads do that held it one after the other.
+        // Relaxed, and no swap: both accesses happen with the GIL held, which this module requires,
+        // and the GIL orders the accesses of different threads.
         if self.busy.load(Ordering::Relaxed) {
             return Err(self.busy_error());
         }
@@ -73,7 +75,7 @@ impl<T> End<T> {
 
     /// # Errors
     ///
-    /// It was inherited through `fork`.
+    /// The endpoint was inherited through `fork`.
     pub(crate) fn expect_own(&self) -> PyResult<()> {
         if self.process == std::process::id() {
             return Ok(());
@@ -83,19 +85,19 @@ impl<T> End<T> {
         Err(ForkedError::new_err(text))
     }
 
-    /// Returns true if another thread has called for its close.
+    /// Returns true if another thread has called for the close.
     pub(crate) fn is_closing(&self) -> bool {
         self.closing.load(Ordering::Relaxed)
     }
 
     /// # Errors
     ///
-    /// `ClosedError` if another thread has called for its close.
+    /// `ClosedError` if another thread has called for the close.
     pub(crate) fn expect_open(&self) -> PyResult<()> {
         if self.is_closing() { Err(self.closed()) } else { Ok(()) }
     }
 
-    /// Closes the end: at once, or if a thread waits with it, when that notices.
+    /// Closes the endpoint: at once, or as soon as a thread that waits with it notices.
     pub(crate) fn close(&self, py: Python<'_>) {
         self.closing.store(true, Ordering::Relaxed);
         if let Ok(entered) = self.enter(py) {
@@ -103,8 +105,7 @@ impl<T> End<T> {
         }
     }
 
-    /// Has the endpoint closed by the next caller, as if that had been using it already. Until then
-    /// it is in use.
+    /// Marks the endpoint as closing: the next caller that uses it closes it.
     pub(crate) fn close_later(&self) {
         self.closing.store(true, Ordering::Relaxed);
     }
@@ -116,25 +117,25 @@ impl<T> End<T> {
     }
 }
 
-/// The right to use an end; given back when dropped.
+/// The exclusive right to use an endpoint. Dropping it gives the right back.
 #[derive(Debug)]
 pub(crate) struct Entered<'a, T> {
     of: &'a End<T>,
 }
 
 impl<T> Entered<'_, T> {
-    /// Drops the end.
+    /// Drops the endpoint.
     pub(crate) fn close(self) {
         // SAFETY: this is the only one in.
         drop(unsafe { &mut *self.of.end.get() }.take());
     }
 
-    /// The end.
+    /// Returns the endpoint.
     #[inline]
     pub(crate) fn get(&mut self) -> &mut T {
         // SAFETY: this is the only one in, and it was not closed when it came in.
         let end = unsafe { &mut *self.of.end.get() };
-        // WHY no panic: only `close` empties it, which takes `self`.
+        // WHY no panic: only `close` removes the endpoint, and that consumes `self`.
         end.as_mut().expect("an end is there while somebody is in")
     }
 }

@@ -19,7 +19,7 @@ use crate::wait::duration::duration_from_secs;
 use crate::wait::gil::run_detached;
 use crate::wait::wakeups::Wakeups;
 
-/// A topic that is to be opened.
+/// A topic that is to be opened, and its settings.
 struct Opening {
     codec: Codec,
     builder: TopicBuilder<PayloadType>,
@@ -47,7 +47,7 @@ impl Opening {
         Ok(Self { codec, builder, observe, ignore_own })
     }
 
-    /// Refuses keywords that mean nothing to this kind of end.
+    /// Refuses keywords that do not apply to this kind of endpoint.
     fn without(self, observe: bool, ignore_own: bool) -> PyResult<Self> {
         for (is_set, is_known, name) in
             [(self.observe, observe, "observe"), (self.ignore_own, ignore_own, "ignore_own")]
@@ -88,30 +88,31 @@ pub(crate) struct PyTopic {
     name: Arc<str>,
 }
 
-/// Adds the methods that all of them have.
+/// Adds the methods that all three classes have.
 macro_rules! handle {
     ($handle:ident $name:literal: $first:ident $($second:ident)?) => {
         #[pymethods]
         impl $handle {
-            /// The topic's name.
+            /// The name of the topic.
             #[getter]
             fn name(&self) -> &str {
                 &self.name
             }
 
-            /// The class of the messages; `None` if they are dicts and the like.
+            /// The class of the messages; `None` on a topic of dicts and other values.
             #[getter(r#type)]
             fn kind(&self, py: Python<'_>) -> Py<PyAny> {
                 self.kind.clone_ref(py)
             }
 
-            /// True if it was closed.
+            /// True if the handle was closed.
             #[getter]
             fn closed(&self, py: Python<'_>) -> bool {
                 self.$first.end.is_closed(py)
             }
 
-            /// Leaves the topic. A thread that waits here gets `ClosedError` within 50 ms.
+            /// Leaves the topic. A thread that waits in a call of this handle gets `ClosedError`
+            /// within 50 ms.
             fn close(&self, py: Python<'_>) {
                 self.$first.close(py);
                 $(self.$second.close(py);)?
@@ -132,7 +133,7 @@ macro_rules! handle {
                 format!("<horus.{} '{}' of {kind}{closed}>", $name, self.name)
             }
 
-            /// For type checkers: `Topic[CmdVel]`.
+            /// Returns the class itself. WHY: type checkers need `Topic[CmdVel]`.
             #[classmethod]
             fn __class_getitem__<'py>(
                 class: &Bound<'py, PyType>,
@@ -141,17 +142,17 @@ macro_rules! handle {
                 class.py().import("types")?.call_method1("GenericAlias", (class, item))
             }
 
-            /// Live publishers of the topic, in any process.
+            /// Number of live publishers of the topic, in all processes.
             fn publisher_count(&self, py: Python<'_>) -> PyResult<usize> {
                 self.$first.ask(py, |end| end.publisher_count())
             }
 
-            /// Live subscribers of the topic, in any process.
+            /// Number of live subscribers of the topic, in all processes.
             fn subscriber_count(&self, py: Python<'_>) -> PyResult<usize> {
                 self.$first.ask(py, |end| end.subscriber_count())
             }
 
-            /// The ring that the topic amounts to with its present participants.
+            /// The name of the ring type that the topic's present participants make it.
             #[getter]
             fn backend(&self, py: Python<'_>) -> PyResult<String> {
                 self.$first.ask(py, |end| end.backend().to_string())
@@ -164,35 +165,36 @@ handle! { PyPublisher "Publisher": outbox }
 handle! { PySubscriber "Subscriber": inbox }
 handle! { PyTopic "Topic": inbox outbox }
 
-/// Adds the methods of those that receive.
+/// Adds the methods of the classes that receive.
 macro_rules! receives {
     ($handle:ident) => {
         #[pymethods]
         impl $handle {
-            /// The newest message that was not received yet, or `None`. Older ones are passed
-            /// over and counted as skipped. Never blocks.
+            /// Returns the newest message that was not received yet, or `None`. Older ones are
+            /// skipped, and counted as skipped. Never blocks.
             fn latest<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
                 self.inbox.latest(py)
             }
 
-            /// Messages overwritten before this subscriber came to them.
+            /// Number of messages that were overwritten before this subscriber read them.
             #[getter]
             fn lost(&self, py: Python<'_>) -> PyResult<u64> {
                 self.inbox.ask(py, |end| end.lost())
             }
 
-            /// The ledger since this subscriber joined.
+            /// Returns the message counters since this subscriber joined.
             fn stats(&self, py: Python<'_>) -> PyResult<PyStats> {
                 self.inbox.ask(py, |end| PyStats(end.stats()))
             }
 
-            /// Number of the last message received, as its publisher counts; 0 before the first.
+            /// Sequence number of the last message received, counted by its publisher; 0 before the
+            /// first.
             #[getter]
             fn sequence(&self, py: Python<'_>) -> PyResult<u64> {
                 self.inbox.ask(py, |end| end.sequence())
             }
 
-            /// Sets the time for which a wait looks for a message before it sleeps, in seconds.
+            /// Sets the time for which a wait polls before it sleeps, in seconds.
             fn set_spin(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
                 let spin = duration_from_secs(seconds)?;
                 self.inbox.ask(py, |end| end.set_spin(spin))
@@ -202,7 +204,7 @@ macro_rules! receives {
                 slf
             }
 
-            /// Blocks until there is a message; ends when the handle is closed.
+            /// Blocks until there is a message. The iteration ends when the handle is closed.
             fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
                 self.inbox.next(py)
             }
@@ -211,12 +213,13 @@ macro_rules! receives {
                 slf
             }
 
-            /// The next message, as an awaitable of asyncio; ends when the handle is closed.
+            /// Returns the next message as an awaitable of asyncio. The iteration ends when the
+            /// handle is closed.
             fn __anext__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
                 slf.py().import("horus._asyncio")?.call_method1("following", (slf,))
             }
 
-            /// The next message, as an awaitable of asyncio.
+            /// Returns the next message as an awaitable of asyncio.
             fn recv_async<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
                 slf.py().import("horus._asyncio")?.call_method1("received", (slf,))
             }
@@ -240,7 +243,7 @@ macro_rules! receives {
 receives! { PySubscriber }
 receives! { PyTopic }
 
-/// The name of a topic, as a caller gives it.
+/// Reads the argument with the name of a topic.
 fn topic_name(name: &Bound<'_, PyAny>) -> PyResult<Arc<str>> {
     let text = name.extract::<String>();
     text.map(Arc::from).map_err(|error| error::with_context(name.py(), "name", &error))
@@ -281,7 +284,7 @@ impl PyPublisher {
         Ok(Self { outbox, kind: kind_of(py, r#type), name })
     }
 
-    /// Messages that this publisher's lane has carried since the topic was created.
+    /// Number of messages that this publisher's lane has carried since the topic was created.
     #[getter]
     fn sequence(&self, py: Python<'_>) -> PyResult<u64> {
         self.outbox.ask(py, |end| end.sequence())

@@ -1,4 +1,4 @@
-//! The receiving end as Python uses it.
+//! The receiving endpoint of a Python handle.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
@@ -21,31 +21,30 @@ use crate::topic::endpoint::End;
 use crate::wait::timeout::WaitPolicy;
 use crate::wait::wakeups::Wakeups;
 
-/// Messages in a row that a receive finds unreadable before it says that there is none.
+/// Maximum number of malformed messages in a row that a receive skips before it returns `None`.
 const MALFORMED_MAX: u32 = 16;
 
-/// A receiving end, and what it carries.
+/// A receiving endpoint, and the codec of its messages.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     pub(crate) end: End<Receiver>,
     pub(crate) codec: Codec,
-    /// Of the task that waits for a message, if one does.
+    /// The waker of the task that waits for a message, if one does.
     awaiting: Mutex<Option<Waker>>,
 }
 
-/// The end, and what decoding takes.
+/// The endpoint, and the memory that decoding needs.
 #[derive(Debug)]
 pub(crate) struct Receiver {
     end: BytesSubscriber,
-    /// Copies of messages that are decoded, made when they are needed.
+    /// Buffers for copies of the messages that are decoded, allocated when they are first needed.
     ///
-    /// WHY copies: a message that changes while it is decoded could be anything, and a thread that
-    /// may write the topic may change it.
+    /// WHY copies: any process that may write the topic can change a message while it is decoded.
     buffers: [Vec<u8>; 2],
     keys: KeyCache,
 }
 
-/// Which message is asked for, and how long it is waited for.
+/// The message that a call asks for, and how long it waits.
 #[derive(Clone, Copy)]
 enum Ask<'a> {
     Next,
@@ -58,12 +57,12 @@ type Received<'py> = PyResult<Option<Bound<'py, PyAny>>>;
 impl Receiver {
     /// # Errors
     ///
-    /// It receives nothing, or not everything.
+    /// The subscriber receives nothing, or not everything.
     fn check(&self) -> PyResult<()> {
         self.end.check().map_err(error::from_recv_error)
     }
 
-    /// A message, or `None` if there is none, or none came in time.
+    /// Returns a message; `None` if there is none, or none was published in time.
     #[inline]
     fn get<'py>(&mut self, py: Python<'py>, codec: Codec, ask: Ask<'_>) -> Received<'py> {
         match codec {
@@ -101,7 +100,8 @@ impl Receiver {
         Ok(found.then_some(object))
     }
 
-    /// A message where it lies in shared memory; a copy of it for an observer, who cannot hold any.
+    /// Returns a message in place in shared memory. An observer, which cannot pin messages, gets a
+    /// copy.
     fn framed<'py>(&mut self, py: Python<'py>, kind: &'static Kind, ask: Ask<'_>) -> Received<'py> {
         for _ in 0..MALFORMED_MAX {
             let borrowed = match self.borrow(py, kind, ask)? {
@@ -210,14 +210,14 @@ impl Receiver {
     }
 }
 
-/// Makes a buffer `bytes` long, once. WHY not `resize`: that writes all of it.
+/// Sets the length of a buffer to `bytes`, once. WHY not `resize`: it would write all of them.
 fn make_room(buffer: &mut Vec<u8>, bytes: usize) {
     if buffer.len() < bytes {
         *buffer = vec![0; bytes];
     }
 }
 
-/// Copies the next message into `buffer`, without the GIL while there is none.
+/// Copies the next message into `buffer`. Waits for it without the GIL.
 fn wait(
     py: Python<'_>,
     wait_policy: WaitPolicy,
@@ -234,14 +234,14 @@ fn wait(
 }
 
 impl Inbox {
-    /// An inbox whose errors call the end `name`.
+    /// Makes an inbox whose errors name the endpoint `name`.
     pub(crate) fn new(end: BytesSubscriber, codec: Codec, name: String) -> Self {
         let buffers = Default::default();
         let receiver = Receiver { end, buffers, keys: KeyCache::default() };
         Self { end: End::new(name, receiver), codec, awaiting: Mutex::new(None) }
     }
 
-    /// The next message, or `None` if there is none, or none came in time.
+    /// Returns the next message; `None` if there is none, or none was published in time.
     #[inline]
     pub(crate) fn recv<'py>(
         &self,
@@ -260,7 +260,7 @@ impl Inbox {
         }
     }
 
-    /// The next message, however long it takes; `None` once the end was closed.
+    /// Waits for the next message without a limit; `None` once the endpoint was closed.
     pub(crate) fn next<'py>(&self, py: Python<'py>) -> Received<'py> {
         if self.end.is_closed(py) {
             return Ok(None);
@@ -285,7 +285,7 @@ impl Inbox {
         receiver.get(py, self.codec, Ask::Within(wait_policy, &|| self.end.expect_open()))
     }
 
-    /// The newest message; older ones are passed over.
+    /// Returns the newest message, and skips older ones.
     pub(crate) fn latest<'py>(&self, py: Python<'py>) -> Received<'py> {
         let mut entered = self.end.enter(py)?;
         let receiver = entered.get();
@@ -295,7 +295,8 @@ impl Inbox {
         }
     }
 
-    /// The next message, or `None` and a promise to wake the task `token` of a loop.
+    /// Returns the next message. Without one, returns `None` and will wake the task `token` of an
+    /// event loop.
     pub(crate) fn poll<'py>(
         &self,
         py: Python<'py>,
@@ -318,7 +319,7 @@ impl Inbox {
         Ok(None)
     }
 
-    /// After [`Self::poll`]: the task was woken, or waits no longer.
+    /// Forgets the waker of [`Self::poll`]: its task was woken, or no longer waits.
     pub(crate) fn polled(&self, py: Python<'_>) {
         drop(self.awaiting().take());
         if let Ok(mut end) = self.end.enter(py) {
@@ -326,7 +327,7 @@ impl Inbox {
         }
     }
 
-    /// Closes the end; who waits for a message finds out.
+    /// Closes the endpoint, and wakes a task that waits for a message.
     pub(crate) fn close(&self, py: Python<'_>) {
         self.end.close(py);
         let waker = self.awaiting().take();
@@ -337,11 +338,11 @@ impl Inbox {
         self.awaiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks the end for something.
+    /// Calls `ask` with the endpoint.
     ///
     /// # Errors
     ///
-    /// As those of every other call, in a forked child too.
+    /// Those of every other call, also in a forked child.
     pub(crate) fn ask<T>(
         &self,
         py: Python<'_>,

@@ -8,23 +8,23 @@ use pyo3::prelude::*;
 use crate::error::{self, OpenTopicError};
 use crate::namespace::{PyNamespace, namespace_or_current};
 
-/// A topic and its counters, which are read one after another while the topic runs.
+/// A topic and its counters. They are read one after another, while the topic may run.
 #[pyclass(frozen, get_all, name = "TopicInfo", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PyTopicInfo {
     /// The name of the topic.
     name: String,
-    /// The name of its message type.
+    /// The name of the message type.
     message_type: String,
-    /// The schema text of its messages.
+    /// The schema text of the messages.
     schema: String,
-    /// Size of a message, or of the longest one: bytes.
+    /// Size of a message, or of the longest possible one, in bytes.
     message_bytes: u64,
-    /// Slots of each publisher's lane: messages.
+    /// Number of messages that each publisher's lane holds.
     capacity: u64,
     /// `"reliable"` or `"best_effort"`.
     reliability: &'static str,
-    /// The kind of ring that it is with its present participants.
+    /// The name of the ring type that the topic's present participants make it.
     backend: String,
     /// The lanes that were ever used, each with its publisher if that is alive.
     publishers: Vec<Py<PyPublisherInfo>>,
@@ -44,7 +44,7 @@ impl PyTopicInfo {
     }
 }
 
-/// A lane of a topic, which one publisher at a time writes.
+/// A lane of a topic, which at most one publisher at a time writes.
 #[pyclass(frozen, get_all, name = "PublisherInfo", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PyPublisherInfo {
@@ -56,19 +56,19 @@ pub(crate) struct PyPublisherInfo {
     process_id: Option<u32>,
     /// Name of its process, if that is known.
     process_name: Option<String>,
-    /// Messages that the lane has carried, of all its publishers.
+    /// Number of messages that the lane has carried, of all publishers that had it.
     sent: u64,
-    /// Sends refused because a reliable subscriber was a whole lane behind.
+    /// Number of sends that were refused because a reliable subscriber was a whole lane behind.
     refused: u64,
-    /// Positions stepped over because a subscriber held the message there.
+    /// Number of slots that were skipped because a subscriber had pinned the message there.
     skips: u64,
-    /// Writes that the death of a publisher interrupted.
+    /// Number of writes that the death of a publisher interrupted.
     aborted: u64,
-    /// Takeovers that found the lane damaged.
+    /// Number of takeovers that found the lane damaged.
     corrupt_resyncs: u64,
-    /// Publishers that the lane has had.
+    /// Number of publishers that the lane has had.
     claims: u64,
-    /// Wakes of sleeping subscribers, each a system call.
+    /// Number of system calls that woke sleeping subscribers.
     wakes: u64,
 }
 
@@ -89,21 +89,22 @@ pub(crate) struct PySubscriberInfo {
     process_id: Option<u32>,
     /// Name of its process, if that is known.
     process_name: Option<String>,
-    /// Messages delivered to it.
+    /// Number of messages delivered to the subscriber.
     received: u64,
-    /// Messages overwritten before it received them.
+    /// Number of messages that were overwritten before the subscriber read them.
     lost: u64,
-    /// Messages that it skipped by `latest()`.
+    /// Number of messages that the subscriber skipped by `latest()`.
     skipped: u64,
-    /// Calls that gave up because the publishers were faster.
+    /// Number of calls that gave up because the publishers were faster.
     busy: u64,
-    /// Messages that it borrows at the moment.
+    /// Number of messages that the subscriber has borrowed at the moment.
     borrowed: u32,
-    /// True if it sleeps until a message comes.
+    /// True if the subscriber sleeps until a message is published.
     is_asleep: bool,
-    /// Half of the sampled messages took less than this to reach it, to a factor of two: seconds.
+    /// Median latency of the sampled messages, accurate to a factor of two, in seconds.
     latency_p50: Option<f64>,
-    /// 99 % of the sampled messages took less than this to reach it, to a factor of two: seconds.
+    /// 99 % quantile of the latency of the sampled messages, accurate to a factor of two, in
+    /// seconds.
     latency_p99: Option<f64>,
 }
 
@@ -116,17 +117,17 @@ impl PySubscriberInfo {
     }
 }
 
-/// The topics that a sweep found, by what it did with them.
+/// The topics that a sweep found, grouped by the result.
 #[pyclass(frozen, get_all, name = "SweepReport", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PySweepReport {
-    /// Topics whose processes are gone: removed.
+    /// The removed topics: no process had them open.
     removed: Vec<String>,
-    /// Topics that a process has open: left alone.
+    /// The topics that were left because a process has them open.
     attended: Vec<String>,
-    /// Topics that persist because their creator said so: left alone.
+    /// The topics that were left because their creator made them persistent.
     kept: Vec<String>,
-    /// Files that are damaged, or no topics of this library: left alone.
+    /// The files that were left because they are damaged, or no topics of this library.
     foreign: Vec<String>,
 }
 
@@ -218,7 +219,7 @@ fn topic_names(
     found.map_err(|error| OpenTopicError::new_err(error.to_string()))
 }
 
-/// Returns a topic and its counters at this moment. It disturbs nobody: all is only read.
+/// Returns a topic and its current counters. Only reads, and delays no process.
 #[pyfunction]
 #[pyo3(signature = (name, namespace = None))]
 fn introspect(

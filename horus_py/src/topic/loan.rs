@@ -1,4 +1,4 @@
-//! Lends slots to messages, and publishes them or takes them back.
+//! Loans slots to messages, and publishes or returns them.
 
 use std::ptr;
 
@@ -19,7 +19,7 @@ use crate::topic::codec::Codec;
 use crate::topic::handles::{PyPublisher, PyTopic};
 use crate::topic::outbox::Outbox;
 
-/// Makes a message in a slot of the publisher: for an array of this shape and type, or with fields
+/// Makes a message in a slot of the publisher: for an array of this shape and type, or from fields
 /// only.
 fn lend<'py>(
     publisher: &Bound<'py, PyAny>,
@@ -61,7 +61,7 @@ fn lend<'py>(
     Ok(object)
 }
 
-/// Returns the outbox of a handle that lends slots.
+/// Returns the outbox of a handle that loans slots.
 fn outbox_of<'a>(publisher: &'a Bound<'_, PyAny>) -> PyResult<&'a Outbox> {
     match publisher.cast::<PyPublisher>() {
         Ok(publisher) => Ok(&publisher.get().outbox),
@@ -69,7 +69,7 @@ fn outbox_of<'a>(publisher: &'a Bound<'_, PyAny>) -> PyResult<&'a Outbox> {
     }
 }
 
-/// Publishes a message on loan, as it now is, and ends the loan.
+/// Publishes a message on loan with its present content, and ends the loan.
 fn publish(object: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = object.py();
     let bytes = promised_bytes(object)?;
@@ -82,7 +82,7 @@ fn publish(object: &Bound<'_, PyAny>) -> PyResult<()> {
     let outbox = outbox_of(&publisher)?;
     outbox.end.expect_open()?;
     let mut end = outbox.end.enter(py)?;
-    // WHY last: after this nothing runs Python until the message is published.
+    // WHY last: after this, no Python code runs until the message is published.
     refuse_exported(object, &publisher, "publish()")?;
     let header = message::bytes(object);
     // SAFETY: the slot is longer than the header, and on loan: nobody else uses it.
@@ -96,7 +96,7 @@ fn publish(object: &Bound<'_, PyAny>) -> PyResult<()> {
     published.map_err(|error| error::from_loan_error(&error))
 }
 
-/// Gives a loan back; what is none is left as it is.
+/// Returns the slot of a message on loan. Does nothing for other messages.
 fn discard(object: &Bound<'_, PyAny>) -> PyResult<()> {
     let Some((publisher, _)) = loan_of(object) else { return Ok(()) };
     refuse_exported(object, &publisher, "discard()")?;
@@ -106,8 +106,8 @@ fn discard(object: &Bound<'_, PyAny>) -> PyResult<()> {
     Ok(())
 }
 
-/// Refuses to end a loan that something can still write: its next reader, or the next user of its
-/// slot, would see that.
+/// Refuses to end a loan while Python code can still write its slot: the slot's next reader or user
+/// would see the change.
 fn refuse_exported(
     object: &Bound<'_, PyAny>,
     publisher: &Bound<'_, PyAny>,
@@ -129,14 +129,14 @@ fn return_slot(publisher: &Bound<'_, PyAny>) -> PyResult<()> {
     Ok(())
 }
 
-/// Adds `loan` to a class that lends.
+/// Adds the method `loan` to a class.
 macro_rules! lends {
     ($handle:ident) => {
         #[pymethods]
         impl $handle {
-            /// A message in shared memory, to be filled where its subscribers will read it: for
-            /// an array of this shape and type, or with fields that say as much. Write to its
-            /// `to_numpy()`, then `publish()` it. One at a time; never blocks.
+            /// Returns a message in shared memory, to be filled where its subscribers will read it:
+            /// for an array of this shape and type, or with fields that describe it. Write to its
+            /// `to_numpy()`, then `publish()` it. There can be one loan at a time. Never blocks.
             #[pyo3(signature = (shape = None, dtype = None, /, **fields))]
             fn loan<'py>(
                 slf: &Bound<'py, Self>,
@@ -161,14 +161,14 @@ lends! { PyTopic }
 
 #[pymethods]
 impl Framed {
-    /// Publishes a message on loan, as it now is: shorter, if its header says so by now. Does not
-    /// block, copies nothing. Refused by `BufferError` while an array of it, or anything made of
-    /// one, can write it.
+    /// Publishes a message on loan with its present content. It is shortened if its header now
+    /// promises less. Does not block, and copies nothing. Raises `BufferError` while an array of
+    /// the message, or anything made of one, can write it.
     fn publish(slf: &Bound<'_, Self>) -> PyResult<()> {
         publish(slf)
     }
 
-    /// Gives a loan back, as if it had not been asked for. Refused as `publish` is.
+    /// Ends a loan without publishing the message. Raises the same errors as `publish`.
     fn discard(slf: &Bound<'_, Self>) -> PyResult<()> {
         discard(slf)
     }

@@ -1,7 +1,7 @@
-//! Topics as Python objects: publishers, subscribers, both in one, wait sets, and topics as a tool
-//! sees them.
+//! Topics as Python objects: publishers, subscribers, both in one handle, wait sets, and
+//! introspection for tools.
 //!
-//! Converts what Python says, calls one function of `horus_core`, and converts the answer. Imports
+//! It converts the arguments, calls one function of `horus_core`, and converts the result. Imports
 //! `message`, `msgpack` and `wait`.
 
 pub(crate) mod codec;

@@ -1,4 +1,4 @@
-//! The publishing end as Python uses it.
+//! The publishing endpoint of a Python handle.
 
 use std::ptr;
 use std::sync::Arc;
@@ -19,24 +19,24 @@ use crate::topic::codec::Codec;
 use crate::topic::endpoint::{End, Entered};
 use crate::wait::timeout::WaitPolicy;
 
-/// A publishing end, and what it carries.
+/// A publishing endpoint, and the codec of its messages.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     pub(crate) end: End<BytesPublisher>,
     pub(crate) codec: Codec,
     pub(crate) topic: Arc<str>,
-    /// The message that is on loan, or null. It has a reference to this end, not the other way
-    /// round, and takes itself out when it ends.
+    /// The message that is on loan, or null. The message holds a reference to this endpoint, and
+    /// not the other way round; it clears this pointer when it ends.
     loan: AtomicPtr<ffi::PyObject>,
 }
 
 impl Outbox {
-    /// Of the topic, for errors that call the end `name`.
+    /// Makes an outbox of `topic`, whose errors name the endpoint `name`.
     pub(crate) fn new(end: BytesPublisher, codec: Codec, topic: Arc<str>, name: String) -> Self {
         Self { end: End::new(name, end), codec, topic, loan: AtomicPtr::default() }
     }
 
-    /// Publishes a message, waiting for room if there is a timeout.
+    /// Publishes a message. With a timeout, waits until a slot is free.
     #[inline]
     pub(crate) fn send(
         &self,
@@ -73,7 +73,7 @@ impl Outbox {
 
     #[cold]
     fn send_until(&self, message: &Bound<'_, PyAny>, wait_policy: WaitPolicy) -> PyResult<()> {
-        // WHY a copy: without the GIL, others may write the message.
+        // WHY a copy: while this thread waits without the GIL, others may write the message.
         let bytes = message::bytes(message).to_vec();
         let mut end = self.end.enter(message.py())?;
         let end = end.get();
@@ -88,7 +88,7 @@ impl Outbox {
         }
     }
 
-    /// Encodes an object in the slot where it will be read.
+    /// Encodes an object directly in its slot.
     fn send_anything(
         &self,
         object: &Bound<'_, PyAny>,
@@ -146,7 +146,7 @@ impl Outbox {
         loan.publish(bytes).map_err(|error| error::from_send_error(&error))
     }
 
-    /// Takes the end, unless a slot of it is on loan.
+    /// Takes the endpoint; an error if a slot of it is on loan.
     pub(crate) fn enter<'a>(&'a self, py: Python<'a>) -> PyResult<Entered<'a, BytesPublisher>> {
         // Relaxed: under the GIL.
         if !self.loan.load(Ordering::Relaxed).is_null() {
@@ -159,13 +159,13 @@ impl Outbox {
         self.end.enter(py)
     }
 
-    /// Notes the message that is on loan, or null if none is any more.
+    /// Records the message that is on loan; null if none is.
     pub(crate) fn set_loan(&self, loan: *mut ffi::PyObject) {
         // Relaxed: under the GIL.
         self.loan.store(loan, Ordering::Relaxed);
     }
 
-    /// The message that was on loan is given back.
+    /// Discards the slot of the message that was on loan.
     pub(crate) fn discard_loan(&self, py: Python<'_>) {
         self.set_loan(ptr::null_mut());
         if let Ok(mut end) = self.end.enter(py) {
@@ -173,7 +173,7 @@ impl Outbox {
         }
     }
 
-    /// Waits until a slot can be had. An error if there is none in time.
+    /// Waits until a slot is free; an error if none is in time.
     #[cold]
     fn wait_for_room(
         &self,
@@ -183,7 +183,7 @@ impl Outbox {
     ) -> PyResult<()> {
         let room = |slice| match end.loan_timeout(slice) {
             Err(LoanError::Full { .. }) => None,
-            // What else is wrong says the call that comes after this.
+            // Other errors are reported by the call that follows.
             _ => Some(()),
         };
         let wait_policy = WaitPolicy::from_timeout(timeout)?;
@@ -191,15 +191,17 @@ impl Outbox {
         room.ok_or_else(|| error::full_error(end))
     }
 
-    /// Closes the end: at once, or if something can write a message on loan, when that is gone.
+    /// Closes the endpoint: at once, or, if Python code can write a message on loan, as soon as it
+    /// no longer can.
     pub(crate) fn close(&self, py: Python<'_>) {
         let loan = self.loan.load(Ordering::Relaxed);
         if !loan.is_null() {
             // SAFETY: it takes itself out before it ends, so it lives.
             let loan = unsafe { Bound::from_borrowed_ptr(py, loan) };
             if !matches!(framed::live_view(&loan), Ok(None)) {
-                // WHY not now: something can write the slot, and would write what others make of
-                // it. The message on loan closes the end when it goes.
+                // WHY not now: Python code can write the slot, and would write into another
+                // publisher's message. The message on loan closes the endpoint when it is
+                // destroyed.
                 self.end.close_later();
                 return;
             }
@@ -209,11 +211,11 @@ impl Outbox {
         self.end.close(py);
     }
 
-    /// Asks the end for something.
+    /// Calls `ask` with the endpoint.
     ///
     /// # Errors
     ///
-    /// As those of every other call, in a forked child too.
+    /// Those of every other call, also in a forked child.
     pub(crate) fn ask<T>(
         &self,
         py: Python<'_>,

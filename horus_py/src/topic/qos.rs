@@ -1,4 +1,4 @@
-//! Converts keywords to the quality of service of a topic.
+//! Converts Python keywords to the quality of service of a topic.
 
 use horus_core::topic::{OnStalled, Qos, Reliability, WakeEdge};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -9,20 +9,21 @@ use crate::error;
 use crate::namespace::PyNamespace;
 use crate::wait::duration::duration_from_secs;
 
-/// The keywords of a topic, besides its name and type.
+/// The keywords of a topic, except its name and type.
 #[derive(Default)]
 pub(crate) struct Keywords {
     pub(crate) qos: Qos,
     pub(crate) namespace: Option<Py<PyNamespace>>,
     pub(crate) max_message_bytes: Option<u64>,
-    /// Map everything read-only, hold nobody back, do not be counted.
+    /// Maps the topic read-only: the observer delays nobody and is not counted as a subscriber.
     pub(crate) observe: bool,
-    /// Leave out what the same handle publishes.
+    /// Does not receive what the same handle publishes.
     pub(crate) ignore_own: bool,
 }
 
 impl Keywords {
-    /// Reads them; `qos` first, whatever their order, as all others change it.
+    /// Reads the keywords. Applies `qos` first, whatever their order, because the others change its
+    /// settings.
     pub(crate) fn read(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let mut this = Self::default();
         let Some(keywords) = keywords else { return Ok(this) };

@@ -1,7 +1,7 @@
-//! The methods `send` and `recv`, which Python calls by its C API.
+//! The methods `send` and `recv`, which Python calls through its C API.
 //!
-//! WHY not PyO3's methods: what they do around the call (a guard of the attached thread, names and
-//! defaults of the arguments) costs as much as the call. These take what Python gives.
+//! WHY not PyO3's methods: their work around the call (a guard of the attached thread, names and
+//! defaults of the arguments) costs as much as the call. These use Python's arguments directly.
 
 use std::ffi::CStr;
 use std::ptr;
@@ -54,7 +54,7 @@ impl Receives for PyTopic {
     }
 }
 
-/// The arguments of a call, as Python gives them: by position, then those with names.
+/// The arguments of a call, as Python passes them: the positional ones, then the named ones.
 struct Arguments<'py> {
     first: *const *mut ffi::PyObject,
     positional: usize,
@@ -63,7 +63,7 @@ struct Arguments<'py> {
 }
 
 impl<'py> Arguments<'py> {
-    /// The argument by position or, if `name` is not empty, by name.
+    /// Returns an argument by its position or, unless `name` is empty, by its name.
     #[inline]
     fn get(&self, index: usize, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
         if index < self.positional {
@@ -96,7 +96,7 @@ impl<'py> Arguments<'py> {
         Ok(None)
     }
 
-    /// Refuses what nobody asked for: more than `max`, or names not among `known`.
+    /// Refuses unexpected arguments: more than `max`, or names that are not among `known`.
     #[inline]
     fn expect(&self, call: &str, max: usize, known: &[&str]) -> PyResult<()> {
         if self.positional <= max && self.names.is_null() {
@@ -122,7 +122,7 @@ impl<'py> Arguments<'py> {
                     let text = format!("{call}() has no argument '{name}'");
                     return Err(PyTypeError::new_err(text));
                 }
-                // The names are those of the last arguments.
+                // The names belong to the last arguments.
                 Some(at) if max - known.len() + at < self.positional => {
                     let text = format!("{call}() got '{name}' twice");
                     return Err(PyTypeError::new_err(text));

@@ -1,59 +1,60 @@
-//! The ledger of a subscriber.
+//! The message counters of a subscriber.
 
 use horus_core::topic::Stats;
 use pyo3::prelude::*;
 
-/// The ledger of a subscriber since it joined, in messages:
-/// `sent == received + malformed + lost + skipped + waiting` whenever the publishers rest.
+/// The message counters of a subscriber since it joined: `sent == received + malformed + lost +
+/// skipped + waiting` whenever no publisher is sending.
 #[pyclass(frozen, eq, name = "Stats", module = "horus")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PyStats(pub(crate) Stats);
 
 #[pymethods]
 impl PyStats {
-    /// Delivered to the caller.
+    /// Messages that were delivered to the caller.
     #[getter]
     fn received(&self) -> u64 {
         self.0.received
     }
 
-    /// Received, but not what the topic carries.
+    /// Messages that were received, but were malformed.
     #[getter]
     fn malformed(&self) -> u64 {
         self.0.malformed
     }
 
-    /// Overwritten before this subscriber came to them.
+    /// Messages that were overwritten before this subscriber read them.
     #[getter]
     fn lost(&self) -> u64 {
         self.0.lost
     }
 
-    /// Passed over by asking for the latest only.
+    /// Messages that `latest()` skipped.
     #[getter]
     fn skipped(&self) -> u64 {
         self.0.skipped
     }
 
-    /// Published since this subscriber joined and not yet passed by it.
+    /// Messages that were published since this subscriber joined, and that it has not yet read,
+    /// lost or skipped.
     #[getter]
     fn waiting(&self) -> u64 {
         self.0.waiting
     }
 
-    /// Published since this subscriber joined.
+    /// Messages that were published since this subscriber joined.
     #[getter]
     fn sent(&self) -> u64 {
         self.0.sent
     }
 
-    /// Calls that gave up because the writer was faster.
+    /// Number of calls that gave up because the publishers were faster.
     #[getter]
     fn busy(&self) -> u64 {
         self.0.busy
     }
 
-    /// Publishers whose messages there is no memory to map; they count as waiting.
+    /// Number of publishers whose memory cannot be mapped. Their messages count as waiting.
     #[getter]
     fn unmapped(&self) -> u64 {
         self.0.unmapped

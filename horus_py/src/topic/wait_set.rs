@@ -1,4 +1,4 @@
-//! Wait sets, by which one thread waits for many topics, deadlines and timers.
+//! Wait sets, with which one thread waits for many topics, deadlines and timers.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::topic::inbox::Inbox;
 use crate::wait::duration::duration_from_secs;
 use crate::wait::timeout::WaitPolicy;
 
-/// The set, and what its keys are called in Python.
+/// The wait set, and the Python object of each key.
 #[derive(Debug, Default)]
 struct Set {
     set: WaitSet,
@@ -31,16 +31,16 @@ impl Set {
     }
 }
 
-/// Waits for messages on many topics, for topics that stay silent, and for time to pass.
+/// Waits for messages on many topics, for topics that stay silent, and for timers.
 ///
-/// Level-triggered: a topic with unread messages is ready again and again.
+/// It is level-triggered: a topic with unread messages is ready at each wait.
 #[pyclass(frozen, name = "WaitSet", module = "horus", weakref)]
 #[derive(Debug)]
 pub(crate) struct PyWaitSet {
     end: End<Set>,
 }
 
-/// Something that is ready.
+/// An entry that is ready.
 #[pyclass(frozen, name = "Ready", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PyReady {
@@ -53,10 +53,10 @@ pub(crate) struct PyReady {
     /// `'message'`, `'deadline_missed'`, `'timer'` or `'closed'`.
     #[pyo3(get)]
     reason: &'static str,
-    /// The time without a message, in seconds; for `'deadline_missed'`.
+    /// The time without a message, in seconds, for `'deadline_missed'`.
     #[pyo3(get)]
     silent: Option<f64>,
-    /// Periods that were not reported; for `'timer'`.
+    /// Number of periods that were not reported, for `'timer'`.
     #[pyo3(get)]
     missed: Option<u64>,
 }
@@ -76,8 +76,8 @@ impl PyWaitSet {
         Self { end: End::new("the wait set", Set::default()) }
     }
 
-    /// Adds a subscriber or topic: ready when it has something to receive, and, if `deadline` is
-    /// given, whenever no message was published for so many seconds. Returns a key.
+    /// Adds a subscriber or topic. It is ready when it has something to receive and, if `deadline`
+    /// is given, whenever no message was published for `deadline` seconds. Returns a key.
     #[pyo3(signature = (subscriber, deadline = None))]
     fn add(
         &self,
@@ -100,7 +100,7 @@ impl PyWaitSet {
         Ok(entered.get().name(key, subscriber.clone().unbind()))
     }
 
-    /// Adds a timer: ready every `period` seconds from now on. Returns a key.
+    /// Adds a timer, which is ready every `period` seconds from now on. Returns a key.
     fn add_interval(&self, py: Python<'_>, period: f64) -> PyResult<u64> {
         let period = positive(period)?;
         let mut entered = self.end.enter(py)?;
@@ -108,7 +108,7 @@ impl PyWaitSet {
         Ok(entered.get().name(key, py.None()))
     }
 
-    /// Takes out what has this key; false if nothing has.
+    /// Removes the entry with this key; false if there is none.
     fn remove(&self, py: Python<'_>, key: u64) -> PyResult<bool> {
         let mut entered = self.end.enter(py)?;
         let set = entered.get();
@@ -122,8 +122,8 @@ impl PyWaitSet {
         Ok(self.end.enter(py)?.get().set.len())
     }
 
-    /// Waits until something is ready, for up to `timeout` seconds, and returns all that is:
-    /// nothing if the time was over.
+    /// Waits at most `timeout` seconds until an entry is ready, and returns all that are: none if
+    /// the time is over.
     #[pyo3(signature = (timeout = None))]
     fn wait(&self, py: Python<'_>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<PyReady>> {
         let wait_policy = timeout.map_or(Ok(WaitPolicy::unlimited()), WaitPolicy::from_timeout)?;
