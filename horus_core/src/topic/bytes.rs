@@ -12,8 +12,8 @@ use horus_shm::{
     TypeInfo, Watch,
 };
 
+use super::dynamic::MessageType;
 use super::payload::{TIME, u64_at};
-use super::untyped::MessageType;
 use super::{Backend, Payload, Stats, TopicBuilder};
 use crate::message::{Primitive, Schema, SchemaTextError};
 use crate::topic::error::{RecvError, SendError, TopicLabel};

@@ -4,6 +4,7 @@
 mod backend;
 mod builder;
 mod bytes;
+mod dynamic;
 mod encoded;
 pub(crate) mod error;
 mod payload;
@@ -13,7 +14,6 @@ mod qos;
 mod recv_future;
 mod stats;
 mod subscriber;
-mod untyped;
 mod wait_set;
 
 use std::time::Duration;
@@ -21,6 +21,9 @@ use std::time::Duration;
 pub use backend::Backend;
 pub use builder::TopicBuilder;
 pub use bytes::{BytesPublisher, BytesSubscriber, Lent, PayloadType};
+pub use dynamic::{
+    MessageType, UntypedBuilder, UntypedPublisher, UntypedSchema, UntypedSubscriber,
+};
 pub use encoded::Encoded;
 pub(crate) use encoded::encoded_payload;
 #[doc(hidden)]
@@ -34,9 +37,6 @@ pub use qos::Qos;
 pub use recv_future::RecvFuture;
 pub use stats::Stats;
 pub use subscriber::{Iter, Subscriber, TryIter};
-pub use untyped::{
-    MessageType, UntypedBuilder, UntypedPublisher, UntypedSchema, UntypedSubscriber,
-};
 pub use wait_set::{Key, Ready, Reason, WaitSet, Watchable};
 
 use crate::message::{Framed, FramedLoan, FramedSample, Header, Message};
