@@ -13,7 +13,7 @@ use horus_core::message::{
     SegmentationMaskHeader, TensorHeader,
 };
 use horus_core::prelude::*;
-use horus_core::topic::PayloadType;
+use horus_core::topic::DynamicType;
 
 /// The most time to wait for a message.
 const RECEIVE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -47,11 +47,11 @@ fn relay_framed<H: Header>() -> Result<Box<dyn FnMut() -> Result<()>>> {
 
 fn relay_values() -> Result<()> {
     let mut subscriber: Subscriber<Value> = Subscriber::new("values")?;
-    let any = PayloadType::of::<Value>();
-    let mut bytes = any.builder("values_back").bytes_publisher()?;
+    let any = DynamicType::of::<Value>();
+    let mut bytes = any.builder("values_back").publisher()?;
     println!("ready");
     for malformed in [&b"\xc1"[..], b"", b"\x81\x80\x01"] {
-        bytes.send(malformed)?;
+        bytes.send_bytes(malformed)?;
     }
     let mut publisher: Publisher<Value> = Publisher::new("values_back")?;
     loop {

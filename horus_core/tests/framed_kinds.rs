@@ -6,7 +6,7 @@ use horus_core::message::{
     ArrayLayout, DType, Encoding, FRAMED_KINDS, FramedKind, Header, Image, ImageHeader,
     PointCloudHeader, STANDARD, Tensor, TensorHeader,
 };
-use horus_core::topic::PayloadType;
+use horus_core::topic::DynamicType;
 
 fn kind(name: &str) -> &'static FramedKind {
     FRAMED_KINDS.iter().find(|kind| kind.schema().name == name).expect("a kind of this name")
@@ -20,10 +20,10 @@ fn every_standard_message_with_a_tail_is_in_the_table() {
     for name in names {
         let kind = kind(name);
         assert_eq!(kind.default_header().len(), kind.schema().size);
-        assert_eq!(kind.payload().schema(), kind.schema().text());
+        assert_eq!(kind.payload().schema_text(), kind.schema().text());
         assert!(kind.payload().is_sized());
     }
-    let typed = PayloadType::of::<Image>();
+    let typed = DynamicType::of::<Image>();
     assert_eq!(kind("Image").payload().hash(), typed.hash());
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use horus_core::prelude::*;
 use horus_core::scheduler::{Class, Context, FailurePolicy, Hertz, NodeResult, Reason, Report};
-use horus_core::topic::PayloadType;
+use horus_core::topic::DynamicType;
 use private::Private;
 
 /// The timeout of a wait that would otherwise hang; a machine may be slow.
@@ -162,18 +162,18 @@ fn endpoints_of_any_type_wake_a_node_and_put_it_in_order() {
     let private = Private::new();
     let builder = || private.builder::<CmdVel>("cmd_vel");
     let mut publisher = builder().publisher().unwrap();
-    let mut commands = PayloadType::parse(&CmdVel::SCHEMA.text())
+    let mut commands = DynamicType::parse(&CmdVel::SCHEMA.text())
         .unwrap()
         .builder("cmd_vel")
         .namespace(private.namespace())
-        .bytes_subscriber()
+        .subscriber()
         .unwrap();
     let (mut scheduler, _private) = Private::alone();
     let mut wakes = scheduler.node("woken").reads_topic("map");
     wakes.wake_by("cmd_vel", &commands).unwrap();
     let woken = move |context: &mut Context<'_>| {
         let mut buffer = [0; size_of::<CmdVel>()];
-        assert_eq!(commands.recv(&mut buffer), Some(buffer.len()));
+        assert_eq!(commands.recv_into(&mut buffer), Some(buffer.len()));
         context.stop();
     };
     wakes.build(woken).unwrap();

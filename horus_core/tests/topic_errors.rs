@@ -11,7 +11,7 @@ use std::time::Duration;
 use horus_core::Error;
 use horus_core::message::{Encoding, Image, ImageHeader};
 use horus_core::prelude::*;
-use horus_core::topic::{BytesPublisher, PayloadType, UntypedPublisher, UntypedSubscriber};
+use horus_core::topic::{DynamicPublisher, DynamicSubscriber, DynamicType};
 use private::Private;
 
 /// The topic of each test. Its file has another name: `arm+joint.cmd`.
@@ -66,9 +66,9 @@ fn texts_of_child(private: &Private, child: impl FnOnce() -> Vec<String>) -> Vec
 }
 
 /// Returns a publisher of bytes, as bindings use it.
-fn bytes_publisher(private: &Private) -> BytesPublisher {
-    let builder = PayloadType::of::<Value>().builder(NAME).namespace(private.namespace());
-    builder.bytes_publisher().unwrap()
+fn bytes_publisher(private: &Private) -> DynamicPublisher {
+    let builder = DynamicType::of::<Value>().builder(NAME).namespace(private.namespace());
+    builder.publisher().unwrap()
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_full_topic_is_named_by_every_way_to_send() {
     let private = Private::new();
     let qos = Qos::reliable().capacity(4).pinnable(true);
     let mut publisher: Publisher<CmdVel> = private.publisher(NAME, qos);
-    let mut untyped = UntypedPublisher::open(private.namespace(), NAME).unwrap();
+    let mut untyped = DynamicPublisher::open(private.namespace(), NAME).unwrap();
     let _subscriber: Subscriber<CmdVel> = private.subscriber(NAME, qos);
     let message = CmdVel::default();
     let timeout = Duration::from_millis(2);
@@ -101,14 +101,14 @@ fn a_message_that_does_not_fit_names_the_topic() {
     let mut values: Publisher<Value> =
         private.builder(NAME).max_message_bytes(64).publisher().unwrap();
     let mut bytes = bytes_publisher(&private);
-    let mut untyped = UntypedPublisher::open(private.namespace(), NAME).unwrap();
+    let mut untyped = DynamicPublisher::open(private.namespace(), NAME).unwrap();
     let long = Value::from("x".repeat(100));
     bytes.lend().unwrap();
     untyped.lend().unwrap();
     let texts = [
         text(bytes.publish_lent(65).unwrap_err()),
-        text(bytes.send(&[0; 65]).unwrap_err()),
-        text(bytes.send_timeout(&[0; 65], Duration::ZERO).unwrap_err()),
+        text(bytes.send_bytes(&[0; 65]).unwrap_err()),
+        text(bytes.send_bytes_timeout(&[0; 65], Duration::ZERO).unwrap_err()),
         text(values.send(&long).unwrap_err()),
         text(untyped.publish_lent(65).unwrap_err()),
         text(untyped.send_bytes(&[0; 65]).unwrap_err()),
@@ -131,7 +131,7 @@ fn a_frame_that_does_not_fit_names_the_topic() {
 fn a_message_that_cannot_be_encoded_names_the_topic() {
     let private = Private::new();
     let _publisher: Publisher<CmdVel> = private.publisher(NAME, Qos::new());
-    let mut untyped = UntypedPublisher::open(private.namespace(), NAME).unwrap();
+    let mut untyped = DynamicPublisher::open(private.namespace(), NAME).unwrap();
     let unknown = Value::from_iter([("speed", 1.0)]);
     let texts =
         [text(untyped.send(&unknown).unwrap_err()), text(untyped.send_bytes(&[0; 3]).unwrap_err())];
@@ -142,7 +142,7 @@ fn a_message_that_cannot_be_encoded_names_the_topic() {
 fn a_topic_whose_messages_are_copied_is_named_by_loans_and_borrows() {
     let private = Private::new();
     let mut topic: Topic<CmdVel> = private.builder(NAME).topic().unwrap();
-    let mut untyped = UntypedPublisher::open(private.namespace(), NAME).unwrap();
+    let mut untyped = DynamicPublisher::open(private.namespace(), NAME).unwrap();
     let texts = [
         text(topic.loan().unwrap_err()),
         text(topic.borrow().unwrap_err()),
@@ -183,7 +183,7 @@ fn a_receive_that_times_out_names_the_topic() {
     let private = Private::new();
     let mut subscriber: Subscriber<CmdVel> = private.subscriber(NAME, Qos::new());
     let mut topic: Topic<CmdVel> = private.builder(NAME).topic().unwrap();
-    let mut untyped = UntypedSubscriber::open(private.namespace(), NAME).unwrap();
+    let mut untyped = DynamicSubscriber::open(private.namespace(), NAME).unwrap();
     let timeout = Duration::from_millis(1);
     let texts = [
         text(subscriber.recv_timeout(timeout).unwrap_err()),
@@ -199,7 +199,7 @@ fn a_topic_that_was_inherited_through_fork_is_named() {
     let qos = Qos::new().pinnable(true);
     let mut publisher: Publisher<CmdVel> = private.publisher(NAME, qos);
     let mut subscriber: Subscriber<CmdVel> = private.subscriber(NAME, qos);
-    let untyped = UntypedSubscriber::open(private.namespace(), NAME).unwrap();
+    let untyped = DynamicSubscriber::open(private.namespace(), NAME).unwrap();
     let message = CmdVel::default();
     let texts = texts_of_child(&private, || {
         vec![

@@ -11,22 +11,24 @@ use horus_core::message::{
     Encoding, Image, ImageHeader, Message, NavPath, STANDARD, Schema, Tensor, Waypoint, Zeroable,
 };
 use horus_core::prelude::*;
-use horus_core::topic::{PayloadType, UntypedPublisher, UntypedSchema, UntypedSubscriber};
+use horus_core::topic::{DynamicPublisher, DynamicSchema, DynamicSubscriber, DynamicType};
 use private::Private;
 
 #[test]
 fn a_tool_prints_and_edits_messages_it_never_saw() {
     let private = Private::new();
     let mut paths = private.builder::<NavPath>("path").topic().unwrap();
-    let mut tool = UntypedSubscriber::open(private.namespace(), "path").unwrap();
-    let mut editor = UntypedPublisher::open(private.namespace(), "path").unwrap();
+    let mut tool = DynamicSubscriber::open(private.namespace(), "path").unwrap();
+    let mut editor = DynamicPublisher::open(private.namespace(), "path").unwrap();
     let mut path = NavPath { timestamp_ns: 7, count: 2, ..NavPath::zeroed() };
     path.waypoints[1] = Waypoint { position: [1.0, 2.0, 3.0], ..Waypoint::zeroed() };
     paths.send(&path).unwrap();
 
     let bytes = tool.recv_bytes_timeout(Duration::from_secs(9)).unwrap().to_vec();
     assert_eq!(bytes, bytemuck::bytes_of(&path));
-    let UntypedSchema::Plain { schema, layout } = tool.schema() else { panic!("{tool:?}") };
+    let DynamicSchema::Plain { schema, layout } = tool.message_type().schema() else {
+        panic!("{tool:?}")
+    };
     assert_eq!(schema.name, "NavPath");
     let y = layout.get(&bytes, "waypoints[1].position[1]").unwrap();
     assert_eq!(y.as_f64(), Some(2.0));
@@ -54,7 +56,7 @@ fn a_tool_prints_and_edits_messages_it_never_saw() {
 fn data_and_values_are_seen_too() {
     let private = Private::new();
     let mut camera = private.builder::<Image>("camera").publisher().unwrap();
-    let mut tool = UntypedSubscriber::observe(private.namespace(), "camera").unwrap();
+    let mut tool = DynamicSubscriber::observe(private.namespace(), "camera").unwrap();
     let mut image = Image::zeroed(ImageHeader::new(2, 1, Encoding::MONO8)).unwrap();
     image.data_mut().copy_from_slice(&[5, 6]);
     camera.send(&image).unwrap();
@@ -64,8 +66,8 @@ fn data_and_values_are_seen_too() {
     assert_eq!(seen.get("data").and_then(Value::as_bytes), Some(&[5, 6][..]));
 
     let mut anything = private.builder::<Value>("anything").topic().unwrap();
-    let mut tool = UntypedSubscriber::open(private.namespace(), "anything").unwrap();
-    let mut editor = UntypedPublisher::open(private.namespace(), "anything").unwrap();
+    let mut tool = DynamicSubscriber::open(private.namespace(), "anything").unwrap();
+    let mut editor = DynamicPublisher::open(private.namespace(), "anything").unwrap();
     let value = Value::from([("a", Value::from(1)), ("b", "two".into())]);
     editor.send(&value).unwrap();
     assert_eq!((anything.recv(), tool.recv()), (Some(value.clone()), Some(value)));
@@ -73,7 +75,7 @@ fn data_and_values_are_seen_too() {
     assert!(tool.recv().is_none() && anything.recv().is_none());
     let stats = tool.stats();
     assert_eq!((stats.received, stats.malformed, stats.sent), (1, 1, 2), "{stats:?}");
-    assert!(UntypedSubscriber::open(private.namespace(), "nowhere").is_err());
+    assert!(DynamicSubscriber::open(private.namespace(), "nowhere").is_err());
 }
 
 /// The schema text of every standard message is enough to decode and encode its bytes.
@@ -93,16 +95,16 @@ fn every_standard_message_describes_itself() {
 #[test]
 fn byte_endpoints_match_messages_with_data() {
     let private = Private::new();
-    let kind = PayloadType::parse(&Image::SCHEMA.text()).unwrap();
+    let kind = DynamicType::parse(&Image::SCHEMA.text()).unwrap();
     for (name, text_first) in [("text", true), ("rust", false)] {
         let images = || private.builder::<Image>(name).topic().unwrap();
         let opened = (!text_first).then(images);
         let builder = kind.builder(name).namespace(private.namespace());
-        let mut publisher = builder.bytes_publisher().unwrap();
+        let mut publisher = builder.publisher().unwrap();
         let mut images = opened.unwrap_or_else(images);
         let header = ImageHeader::new(3, 2, Encoding::MONO8);
         let message = [bytemuck::bytes_of(&header), &[1, 2, 3, 4, 5, 6]].concat();
-        publisher.send(&message).unwrap();
+        publisher.send_bytes(&message).unwrap();
         let image = images.recv().unwrap();
         assert_eq!((image.header(), image.data()), (&header, &[1, 2, 3, 4, 5, 6][..]));
     }

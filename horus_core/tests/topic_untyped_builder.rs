@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use horus_core::message::Image;
 use horus_core::prelude::*;
-use horus_core::topic::{MessageType, Reason, UntypedBuilder};
+use horus_core::topic::{DynamicBuilder, DynamicType, Reason};
 use horus_core::{LoanError, OpenError, PublishLentError, RecvTimeoutError};
 use private::Private;
 
-fn builder(private: &Private, topic: &str) -> UntypedBuilder {
-    UntypedBuilder::new(topic).namespace(private.namespace())
+fn builder(private: &Private, topic: &str) -> DynamicBuilder {
+    DynamicBuilder::adopt(topic).namespace(private.namespace())
 }
 
 fn is_not_found(error: &TopicError) -> bool {
@@ -22,13 +22,13 @@ fn is_not_found(error: &TopicError) -> bool {
 
 #[test]
 fn a_type_of_a_schema_is_that_of_the_rust_type() {
-    assert_eq!(MessageType::of_schema(&Imu::SCHEMA.text()).unwrap(), MessageType::of::<Imu>());
+    assert_eq!(DynamicType::parse(&Imu::SCHEMA.text()).unwrap(), DynamicType::of::<Imu>());
     let text = Image::<horus_core::message::Buffer>::SCHEMA.text();
-    let image = MessageType::of_schema(&text).unwrap();
+    let image = DynamicType::parse(&text).unwrap();
     let private = Private::new();
     let _rust = private.builder::<Image>("image").topic().unwrap();
-    assert!(builder(&private, "image").message_type(image).subscriber().is_ok());
-    assert!(MessageType::of_schema("horus schema 1\n").is_err());
+    assert!(image.builder("image").namespace(private.namespace()).subscriber().is_ok());
+    assert!(DynamicType::parse("horus schema 1\n").is_err());
 }
 
 #[test]
@@ -37,8 +37,9 @@ fn untyped_endpoints_create_a_topic_for_typed_ones() {
     let open = || builder(&private, "cmd_vel");
     assert!(is_not_found(&open().publisher().unwrap_err()));
     assert!(is_not_found(&open().subscriber().unwrap_err()));
-    let cmd_vel = MessageType::of_schema(&CmdVel::SCHEMA.text()).unwrap();
-    let mut publisher = open().message_type(cmd_vel).publisher().unwrap();
+    let cmd_vel = DynamicType::parse(&CmdVel::SCHEMA.text()).unwrap();
+    let mut publisher =
+        cmd_vel.builder("cmd_vel").namespace(private.namespace()).publisher().unwrap();
     let mut typed = private.subscriber::<CmdVel>("cmd_vel", Qos::new());
     let mut untyped = open().subscriber().unwrap();
     let message = CmdVel { timestamp_ns: 7, linear: 0.5, angular: 0.25 };
@@ -46,7 +47,11 @@ fn untyped_endpoints_create_a_topic_for_typed_ones() {
     assert_eq!(typed.recv(), Some(message));
     let mut buffer = [0; 16];
     assert_eq!(untyped.recv_into(&mut buffer), Some(16));
-    let error = open().message_type(MessageType::of::<Imu>()).publisher().unwrap_err();
+    let error = DynamicType::of::<Imu>()
+        .builder("cmd_vel")
+        .namespace(private.namespace())
+        .publisher()
+        .unwrap_err();
     assert!(matches!(error, TopicError::SchemaMismatch { .. }), "{error}");
 }
 
@@ -66,7 +71,7 @@ fn the_newest_of_several_publishers_has_the_latest_time() {
 #[test]
 fn a_lent_slot_is_published_once_in_place() {
     let private = Private::new();
-    let open = || builder(&private, "bytes").message_type(MessageType::bytes());
+    let open = || DynamicType::bytes().builder("bytes").namespace(private.namespace());
     let mut publisher = open().max_message_bytes(1 << 20).publisher().unwrap();
     let mut subscriber = open().subscriber().unwrap();
     assert!(matches!(
@@ -104,7 +109,7 @@ fn a_lent_slot_is_published_once_in_place() {
 #[test]
 fn untyped_endpoints_wait_as_typed_ones() {
     let private = Private::new();
-    let open = || builder(&private, "bytes").message_type(MessageType::bytes());
+    let open = || DynamicType::bytes().builder("bytes").namespace(private.namespace());
     let mut publisher = open().publisher().unwrap();
     let mut subscriber = open().subscriber().unwrap();
     let mut buffer = [0; 8];

@@ -20,6 +20,27 @@ unsafe impl SizedStruct for HorusTopicInfo {
     const BYTES_MIN: usize = 32;
 }
 
+/// Returns the [`HorusTopicInfo`] of a publisher or subscriber, which have the same methods; an
+/// error in a forked child.
+macro_rules! topic_info {
+    ($end:expr) => {
+        match $end.is_forked() {
+            true => Err($crate::status::Failure::from(horus_core::RecvError::Forked {
+                topic: $end.label(),
+            })),
+            false => Ok($crate::info::HorusTopicInfo {
+                struct_bytes: 0,
+                is_sized: $end.message_type().is_sized().into(),
+                max_message_bytes: $end.max_message_bytes() as u64,
+                sequence: $end.sequence(),
+                publishers: $end.publisher_count() as u32,
+                subscribers: $end.subscriber_count() as u32,
+            }),
+        }
+    };
+}
+pub(crate) use topic_info;
+
 /// The C struct `horus_stats_t`: see `horus.h`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]

@@ -122,8 +122,8 @@ impl HorusNodeOptions {
             // SAFETY: the caller's contract: no other thread is in a call with the handle.
             let subscriber = unsafe { SUBSCRIBERS.enter(wake.id) }?;
             let name = subscriber.name();
-            let added = node.wake_by(&name, &*subscriber);
-            added.map_err(|error| Failure::from(error).in_topic(&name))?;
+            let added = node.wake_by(name, &*subscriber);
+            added.map_err(|error| Failure::from(error).in_topic(name))?;
         }
         // SAFETY: the caller's contract: `reads` is null or readable for `reads_count` items.
         for topic in unsafe { caller_array("reads", self.reads, self.reads_count) }? {

@@ -3,13 +3,13 @@
 use std::ffi::{c_char, c_void};
 
 use horus_core::SendError;
-use horus_core::topic::UntypedPublisher;
+use horus_core::topic::DynamicPublisher;
 
 use crate::ffi::{
     Out, SizedStruct, StatusResult, guard, guard_cancellable, input_slice, wait_in_slices,
 };
 use crate::handle::{Guard, Slab};
-use crate::info::HorusTopicInfo;
+use crate::info::{HorusTopicInfo, topic_info};
 use crate::status::{Failure, HORUS_E_LOAN, HORUS_FULL, HORUS_OK};
 use crate::topic::{HorusTopicOptions, endpoint_builder};
 
@@ -24,7 +24,7 @@ pub struct HorusPublisher {
 /// A publisher.
 #[derive(Debug)]
 struct Publisher {
-    end: UntypedPublisher,
+    end: DynamicPublisher,
     is_on_loan: bool,
 }
 
@@ -66,7 +66,7 @@ fn with_topic_name(
 /// Returns `HORUS_FULL` for a send that timed out, with a text that names the process of the
 /// slowest reader.
 #[cold]
-fn send_timed_out(end: &UntypedPublisher) -> Failure {
+fn send_timed_out(end: &DynamicPublisher) -> Failure {
     let reader = end.slowest_reader().and_then(|reader| reader.process);
     let reader = reader.map_or_else(|| "a process".to_owned(), |process| process.to_string());
     let text = format!("{reader} reads reliably and is a whole lane behind: try again");
@@ -246,18 +246,7 @@ pub unsafe extern "C" fn horus_publisher_info(
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
         with_topic_name(publisher, |publisher| {
-            let end = &publisher.end;
-            if end.is_forked() {
-                return Err(SendError::Forked { topic: end.label(), message: () }.into());
-            }
-            let info = HorusTopicInfo {
-                struct_bytes: 0,
-                is_sized: end.is_sized().into(),
-                max_message_bytes: end.max_message_bytes(),
-                sequence: end.sequence(),
-                publishers: end.publisher_count() as u32,
-                subscribers: end.subscriber_count() as u32,
-            };
+            let info = topic_info!(publisher.end)?;
             // SAFETY: the caller's contract: `out` is null or writable for its `struct_bytes`.
             unsafe { HorusTopicInfo::write(&info, out, "out") }?;
             Ok(HORUS_OK)

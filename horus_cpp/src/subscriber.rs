@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_void};
 use std::time::Duration;
 
-use horus_core::topic::{RawSample, UntypedSubscriber};
+use horus_core::topic::{DynamicSubscriber, RawSample};
 use horus_core::{BorrowError, RecvError, RecvTimeoutError};
 
 use crate::ffi::{
@@ -11,7 +11,7 @@ use crate::ffi::{
     wait_in_slices, write_if_not_null,
 };
 use crate::handle::{Guard, Slab, Vault};
-use crate::info::{HorusStats, HorusTopicInfo};
+use crate::info::{HorusStats, HorusTopicInfo, topic_info};
 use crate::status::{Failure, HORUS_EMPTY, HORUS_OK, HORUS_TIMEOUT, HORUS_TRUNCATED};
 use crate::topic::{HorusTopicOptions, endpoint_builder};
 
@@ -34,22 +34,22 @@ pub struct HorusSample {
     pub sequence: u64,
 }
 
-pub(crate) static SUBSCRIBERS: Slab<UntypedSubscriber> = Slab::new(3);
+pub(crate) static SUBSCRIBERS: Slab<DynamicSubscriber> = Slab::new(3);
 static SAMPLES: Vault<RawSample> = Vault::new(4);
 
 /// Runs a call with the subscriber. Adds the topic's name to its errors.
 #[inline(always)]
 fn with_topic_name(
-    mut subscriber: Guard<'_, UntypedSubscriber>,
-    call: impl FnOnce(&mut Guard<'_, UntypedSubscriber>) -> StatusResult,
+    mut subscriber: Guard<'_, DynamicSubscriber>,
+    call: impl FnOnce(&mut Guard<'_, DynamicSubscriber>) -> StatusResult,
 ) -> StatusResult {
-    call(&mut subscriber).map_err(|failure| failure.in_topic(&subscriber.name()))
+    call(&mut subscriber).map_err(|failure| failure.in_topic(subscriber.name()))
 }
 
 /// Returns the status for "no message": `HORUS_EMPTY`, or an error if the subscriber cannot receive
 /// any.
 #[cold]
-fn no_message(subscriber: &UntypedSubscriber) -> StatusResult {
+fn no_message(subscriber: &DynamicSubscriber) -> StatusResult {
     subscriber.check()?;
     Ok(HORUS_EMPTY)
 }
@@ -57,9 +57,9 @@ fn no_message(subscriber: &UntypedSubscriber) -> StatusResult {
 /// Returns true if every message of the topic fits into `room` bytes. Returns an error if none
 /// does.
 #[inline(always)]
-fn fits_all(subscriber: &UntypedSubscriber, room: usize) -> Result<bool, Failure> {
-    let fits_all = room as u64 >= subscriber.max_message_bytes();
-    if fits_all || subscriber.is_sized() {
+fn fits_all(subscriber: &DynamicSubscriber, room: usize) -> Result<bool, Failure> {
+    let fits_all = room >= subscriber.max_message_bytes();
+    if fits_all || subscriber.message_type().is_sized() {
         Ok(fits_all)
     } else {
         Err(buffer_too_small(subscriber, room))
@@ -67,7 +67,7 @@ fn fits_all(subscriber: &UntypedSubscriber, room: usize) -> Result<bool, Failure
 }
 
 #[cold]
-fn buffer_too_small(subscriber: &UntypedSubscriber, bytes: usize) -> Failure {
+fn buffer_too_small(subscriber: &DynamicSubscriber, bytes: usize) -> Failure {
     let wanted = subscriber.max_message_bytes();
     invalid_argument(format!(
         "out has {bytes} bytes, and messages of the topic have {wanted}: use a larger buffer"
@@ -173,22 +173,20 @@ pub unsafe extern "C" fn horus_subscriber_recv_timeout(
             let buffer = unsafe { output_slice(out, room) }?;
             let fits_all = fits_all(subscriber, room)?;
             wait_in_slices(timeout_ns, HORUS_TIMEOUT, subscriber, |subscriber, slice| {
-                if !fits_all {
-                    if let Some(message) = subscriber.recv_bytes_timeout(slice) {
-                        // SAFETY: the caller's contract: `out_bytes` is null or valid for writes.
-                        return Ok(unsafe { copy_truncated(message, buffer, out_bytes) });
-                    }
-                    subscriber.check()?;
-                    return Ok(HORUS_TIMEOUT);
-                }
-                match subscriber.recv_into_timeout(buffer, slice) {
-                    Ok(bytes) => {
+                let received = match fits_all {
+                    true => subscriber.recv_into_timeout(buffer, slice).map(|bytes| {
                         // SAFETY: the caller's contract: `out_bytes` is null or valid for writes.
                         unsafe { write_if_not_null(out_bytes, bytes) };
-                        Ok(HORUS_OK)
-                    }
+                        HORUS_OK
+                    }),
+                    false => subscriber.recv_bytes_timeout(slice).map(|message| {
+                        // SAFETY: the caller's contract: `out_bytes` is null or valid for writes.
+                        unsafe { copy_truncated(message, buffer, out_bytes) }
+                    }),
+                };
+                match received {
                     Err(RecvTimeoutError::Timeout { .. }) => Ok(HORUS_TIMEOUT),
-                    Err(error) => Err(error.into()),
+                    received => Ok(received?),
                 }
             })
         })
@@ -227,7 +225,7 @@ pub unsafe extern "C" fn horus_subscriber_latest(
 unsafe fn borrow_with(
     subscriber: HorusSubscriber,
     out: *mut HorusSample,
-    borrow: impl FnOnce(&mut UntypedSubscriber) -> Result<Option<RawSample>, BorrowError>,
+    borrow: impl FnOnce(&mut DynamicSubscriber) -> Result<Option<RawSample>, BorrowError>,
 ) -> StatusResult {
     // SAFETY: the caller's contract: no other thread is in a call with the handle.
     let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
@@ -254,7 +252,7 @@ pub unsafe extern "C" fn horus_subscriber_borrow(
     out: *mut HorusSample,
 ) -> i32 {
     // SAFETY: the caller's contract: `out` is valid for writes, and no other call uses the handle.
-    guard_cancellable(|| unsafe { borrow_with(subscriber, out, UntypedSubscriber::borrow) })
+    guard_cancellable(|| unsafe { borrow_with(subscriber, out, DynamicSubscriber::borrow) })
 }
 
 /// The C function `horus_subscriber_borrow_latest`: see `horus.h`.
@@ -268,7 +266,7 @@ pub unsafe extern "C" fn horus_subscriber_borrow_latest(
     out: *mut HorusSample,
 ) -> i32 {
     // SAFETY: the caller's contract: `out` is valid for writes, and no other call uses the handle.
-    guard_cancellable(|| unsafe { borrow_with(subscriber, out, UntypedSubscriber::borrow_latest) })
+    guard_cancellable(|| unsafe { borrow_with(subscriber, out, DynamicSubscriber::borrow_latest) })
 }
 
 /// The C function `horus_sample_release`: see `horus.h`.
@@ -367,17 +365,7 @@ pub unsafe extern "C" fn horus_subscriber_info(
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let end = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
         with_topic_name(end, |end| {
-            if end.is_forked() {
-                return Err(RecvError::Forked { topic: end.label() }.into());
-            }
-            let info = HorusTopicInfo {
-                struct_bytes: 0,
-                is_sized: end.is_sized().into(),
-                max_message_bytes: end.max_message_bytes(),
-                sequence: end.sequence(),
-                publishers: end.publisher_count() as u32,
-                subscribers: end.subscriber_count() as u32,
-            };
+            let info = topic_info!(end)?;
             // SAFETY: the caller's contract: `out` is null or writable for its `struct_bytes`.
             unsafe { HorusTopicInfo::write(&info, out, "out") }?;
             Ok(HORUS_OK)

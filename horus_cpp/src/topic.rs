@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use horus_core::topic::{MessageType, UntypedBuilder};
+use horus_core::topic::{DynamicBuilder, DynamicType};
 
 use crate::ffi::{self, NAME_BYTES_MAX, SizedStruct, TEXT_BYTES_MAX, invalid_argument};
 use crate::namespace::{HorusNamespace, resolve_namespace};
@@ -43,11 +43,11 @@ unsafe impl SizedStruct for HorusTopicOptions {
 pub(crate) unsafe fn endpoint_builder(
     topic: *const c_char,
     options: *const HorusTopicOptions,
-) -> Result<UntypedBuilder, Failure> {
+) -> Result<DynamicBuilder, Failure> {
     // SAFETY: the caller's contract: `topic` is null or a terminated text.
     let topic = unsafe { ffi::required_text(topic, "topic", NAME_BYTES_MAX) }?;
     // SAFETY: the caller's contract: `options` is as the header says.
-    let builder = unsafe { apply_options(UntypedBuilder::new(topic), options) };
+    let builder = unsafe { apply_options(topic, options) };
     builder.map_err(|failure| failure.in_topic(topic))
 }
 
@@ -55,21 +55,21 @@ pub(crate) unsafe fn endpoint_builder(
 ///
 /// `options` is as for [`endpoint_builder`].
 unsafe fn apply_options(
-    builder: UntypedBuilder,
+    topic: &str,
     options: *const HorusTopicOptions,
-) -> Result<UntypedBuilder, Failure> {
+) -> Result<DynamicBuilder, Failure> {
     // SAFETY: the caller's contract: `options` is null or readable for its `struct_bytes`.
     let Some(options) = (unsafe { HorusTopicOptions::read(options, "options") })? else {
-        return Ok(builder);
+        return Ok(DynamicBuilder::adopt(topic));
     };
     let builder = match options.message_type {
-        HORUS_TYPE_ADOPT => builder,
-        HORUS_TYPE_BYTES => builder.message_type(MessageType::bytes()),
+        HORUS_TYPE_ADOPT => DynamicBuilder::adopt(topic),
+        HORUS_TYPE_BYTES => DynamicType::bytes().builder(topic),
         HORUS_TYPE_SCHEMA => {
             // SAFETY: the caller's contract: `options.schema` is null or a terminated text.
             let text =
                 unsafe { ffi::required_text(options.schema, "options->schema", TEXT_BYTES_MAX) }?;
-            builder.message_type(MessageType::of_schema(text)?)
+            DynamicType::parse(text)?.builder(topic)
         }
         other => {
             return Err(invalid_argument(format!("options->message_type is {other}, not 0 to 2")));

@@ -111,7 +111,7 @@ pub unsafe extern "C" fn horus_wait_set_add(
             Duration::ZERO => wait_set.set.add(&*subscriber),
             allowed => wait_set.set.add_with_deadline(&*subscriber, allowed),
         };
-        let key = key.map_err(|error| Failure::from(error).in_topic(&subscriber.name()))?;
+        let key = key.map_err(|error| Failure::from(error).in_topic(subscriber.name()))?;
         // SAFETY: the caller's contract: `out_key` is valid for writes.
         unsafe { out_key.write(key.to_u64()) };
         Ok(HORUS_OK)

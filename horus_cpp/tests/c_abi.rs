@@ -10,7 +10,7 @@ use std::process::Stdio;
 use compiler::Program;
 use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
 use horus_core::prelude::*;
-use horus_core::topic::UntypedSubscriber;
+use horus_core::topic::DynamicSubscriber;
 
 horus_core::message! {
     /// The message of `c/check.h`.
@@ -75,7 +75,7 @@ fn rust_and_c_exchange_messages_across_processes() {
     let echo = echo.arg("questions").stdout(Stdio::piped()).spawn().unwrap();
     // The first message shows that the other process has subscribed.
     assert_eq!(answers.recv_blocking().unwrap(), Pair { first: 0, second: 0 });
-    let mut tool = UntypedSubscriber::observe(&namespace, "answers").unwrap();
+    let mut tool = DynamicSubscriber::observe(&namespace, "answers").unwrap();
     for first in (1..MESSAGES).chain([0]) {
         questions.send(Pair { first, second: first }).unwrap();
         assert_eq!(answers.recv_blocking().unwrap(), Pair { first, second: first + 1 });

@@ -1,7 +1,9 @@
 //! The Python exceptions, and the conversion of `horus_core`'s errors to them.
 
-use horus_core::topic::BytesPublisher;
-use horus_core::{BorrowError, LoanError, OpenError, RecvError, SendError, TopicError};
+use horus_core::topic::DynamicPublisher;
+use horus_core::{
+    BorrowError, LoanError, OpenError, PublishLentError, RecvError, SendError, TopicError,
+};
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -115,7 +117,7 @@ pub(crate) fn from_send_error(error: &SendError<()>) -> PyErr {
 /// Makes the exception of a message for which no slot became free in time. It names the process
 /// whose subscriber is slowest.
 #[cold]
-pub(crate) fn full_error(end: &BytesPublisher) -> PyErr {
+pub(crate) fn full_error(end: &DynamicPublisher) -> PyErr {
     let topic = end.label();
     match end.slowest_reader().and_then(|reader| reader.process) {
         Some(process) => FullError::new_err(format!(
@@ -134,6 +136,16 @@ pub(crate) fn from_loan_error(error: &LoanError) -> PyErr {
         LoanError::Forked { .. } => ForkedError::new_err(text),
         LoanError::RegionLost { .. } => RegionLostError::new_err(text),
         _ => SendFailedError::new_err(text),
+    }
+}
+
+/// Converts the error of a lent slot that was not published.
+#[cold]
+pub(crate) fn from_publish_error(error: &PublishLentError) -> PyErr {
+    match error {
+        PublishLentError::Send(error) => from_send_error(error),
+        PublishLentError::Loan(error) => from_loan_error(error),
+        error => SendFailedError::new_err(error.to_string()),
     }
 }
 

@@ -101,27 +101,47 @@ impl<T: Encoded> Outbox<T> for Encoder {
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Decoder {
-    raw: RawConsumer,
-    buffers: [Buffer; 2],
-    malformed: u64,
+    pub(super) raw: RawConsumer,
+    /// Allocated on first use.
+    pub(super) buffers: [Buffer; 2],
+    pub(super) malformed: u64,
 }
 
 impl Decoder {
-    /// Returns the untyped consumer, and the count of messages that could not be decoded.
-    pub(super) const fn parts_mut(&mut self) -> (&mut RawConsumer, &mut u64) {
-        (&mut self.raw, &mut self.malformed)
+    pub(super) fn new(raw: RawConsumer) -> Self {
+        Self { raw, buffers: Default::default(), malformed: 0 }
+    }
+
+    /// Copies a message to the first buffer and returns its length.
+    pub(super) fn copy_next(
+        &mut self,
+        recv: impl FnOnce(&mut RawConsumer, &mut [u8]) -> Option<usize>,
+    ) -> Option<usize> {
+        let buffer = &mut self.buffers[0];
+        buffer.set_length(self.raw.max_bytes());
+        recv(&mut self.raw, buffer.as_mut())
+    }
+
+    /// Copies the newest message to one of the buffers and returns its index and the length.
+    pub(super) fn copy_latest(
+        &mut self,
+        published_ns: &dyn Fn(&[u8]) -> u64,
+    ) -> Option<(usize, usize)> {
+        let [first, second] = &mut self.buffers;
+        first.set_length(self.raw.max_bytes());
+        second.set_length(self.raw.max_bytes());
+        self.raw.latest_bytes([first.as_mut(), second.as_mut()], published_ns)
     }
 
     /// Calls `recv` until a message can be decoded.
-    fn receive<T: Encoded>(
+    pub(super) fn receive<T>(
         &mut self,
         mut recv: impl FnMut(&mut RawConsumer, &mut [u8]) -> Option<usize>,
+        mut decode: impl FnMut(&mut Buffer, usize) -> Option<T>,
     ) -> Option<T> {
         for _ in 0..MALFORMED_MAX {
-            let buffer = &mut self.buffers[0];
-            buffer.set_length(self.raw.max_bytes());
-            let bytes = recv(&mut self.raw, buffer.as_mut())?;
-            match T::decode(buffer, bytes) {
+            let bytes = self.copy_next(&mut recv)?;
+            match decode(&mut self.buffers[0], bytes) {
                 Some(message) => return Some(message),
                 None => self.malformed += 1,
             }
@@ -132,7 +152,7 @@ impl Decoder {
 
 impl<T: Encoded> Inbox<T> for Decoder {
     fn new(raw: RawConsumer) -> Self {
-        Self { raw, buffers: Default::default(), malformed: 0 }
+        Self::new(raw)
     }
 
     fn raw(&self) -> &RawConsumer {
@@ -148,7 +168,7 @@ impl<T: Encoded> Inbox<T> for Decoder {
     }
 
     fn recv(&mut self) -> Option<T> {
-        self.receive(RawConsumer::recv_bytes)
+        self.receive(RawConsumer::recv_bytes, T::decode)
     }
 
     fn drain(&mut self, each: impl FnMut(T)) -> usize {
@@ -157,15 +177,11 @@ impl<T: Encoded> Inbox<T> for Decoder {
     }
 
     fn recv_until(&mut self, wait_policy: WaitPolicy) -> Option<T> {
-        self.receive(|raw, buffer| raw.recv_bytes_until(wait_policy, buffer))
+        self.receive(|raw, buffer| raw.recv_bytes_until(wait_policy, buffer), T::decode)
     }
 
     fn latest(&mut self) -> Option<T> {
-        let [first, second] = &mut self.buffers;
-        first.set_length(self.raw.max_bytes());
-        second.set_length(self.raw.max_bytes());
-        let buffers = [first.as_mut(), second.as_mut()];
-        let (newest, bytes) = self.raw.latest_bytes(buffers, &T::published_ns)?;
+        let (newest, bytes) = self.copy_latest(&T::published_ns)?;
         let message = T::decode(&mut self.buffers[newest], bytes);
         self.malformed += u64::from(message.is_none());
         message

@@ -3,10 +3,10 @@
 
 mod backend;
 mod builder;
-mod bytes;
 mod dynamic;
 mod encoded;
 pub(crate) mod error;
+mod opening;
 mod payload;
 mod publisher;
 mod qos;
@@ -20,15 +20,14 @@ use std::time::Duration;
 
 pub use backend::Backend;
 pub use builder::TopicBuilder;
-pub use bytes::{BytesPublisher, BytesSubscriber, Lent, PayloadType};
 pub use dynamic::{
-    MessageType, UntypedBuilder, UntypedPublisher, UntypedSchema, UntypedSubscriber,
+    DynamicBuilder, DynamicPublisher, DynamicSchema, DynamicSubscriber, DynamicType,
 };
 pub use encoded::Encoded;
 pub(crate) use encoded::encoded_payload;
 #[doc(hidden)]
 pub use encoded::{Decoder, Encoder};
-pub use horus_shm::{Loan, OnStalled, RawSample, Reliability, Sample, WakeEdge};
+pub use horus_shm::{Loan, LoanMemory, OnStalled, RawSample, Reliability, Sample, WakeEdge};
 pub use payload::Payload;
 pub(crate) use payload::published_ns;
 pub use publisher::Publisher;
@@ -86,7 +85,7 @@ impl<T: Payload> Topic<T> {
 
     /// Returns a builder with all settings, for any of the endpoints.
     pub fn builder(name: &str) -> TopicBuilder<T> {
-        TopicBuilder::new(name, T::type_info())
+        TopicBuilder::new(name)
     }
 
     pub(crate) const fn from_ends(publisher: Publisher<T>, subscriber: Subscriber<T>) -> Self {

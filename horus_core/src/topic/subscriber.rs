@@ -8,6 +8,7 @@ use std::time::Duration;
 use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{RawConsumer, RawSample, Sample, Watch};
 
+use super::encoded::{Decoder, MALFORMED_MAX};
 use super::payload::{Inbox, published_ns};
 use super::{Backend, Payload, Publisher, Qos, Stats, Topic};
 use crate::message::{Framed, FramedSample, Header, Message};
@@ -332,8 +333,8 @@ impl<H: Header> Subscriber<Framed<H>> {
         &mut self,
         mut borrow: impl FnMut(&mut RawConsumer) -> Result<Option<RawSample>, BorrowError>,
     ) -> Result<Option<FramedSample<H>>, BorrowError> {
-        let (raw, malformed) = self.inbox.parts_mut();
-        for _ in 0..super::encoded::MALFORMED_MAX {
+        let Decoder { raw, malformed, .. } = &mut self.inbox;
+        for _ in 0..MALFORMED_MAX {
             let Some(sample) = borrow(raw)? else { return Ok(None) };
             match FramedSample::in_place(sample) {
                 Some(sample) => return Ok(Some(sample)),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use horus_shm::Watch;
 use horus_shm::internals::wait::{EVENTS_MAX, WaitPolicy};
 
-use super::{BytesSubscriber, Payload, Subscriber, UntypedSubscriber};
+use super::{DynamicSubscriber, Payload, Subscriber};
 use crate::topic::error::{WaitError, WaitSetFull};
 
 /// The most timers of one set.
@@ -74,13 +74,7 @@ mod sealed {
         }
     }
 
-    impl Watchable for super::UntypedSubscriber {
-        fn watch(&self) -> Watch {
-            self.watch()
-        }
-    }
-
-    impl Watchable for super::BytesSubscriber {
+    impl Watchable for super::DynamicSubscriber {
         fn watch(&self) -> Watch {
             self.watch()
         }

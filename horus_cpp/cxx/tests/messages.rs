@@ -10,7 +10,7 @@ use horus_core::message::{
     MapMetaData, Message, PointField, Primitive, STANDARD, Schema, standard_default,
 };
 use horus_core::prelude::*;
-use horus_core::topic::PayloadType;
+use horus_core::topic::DynamicType;
 // Linked because the C++ side calls it.
 use horus_cpp as _;
 
@@ -146,19 +146,20 @@ fn cross<T: Message>(crossed: &mut Vec<&'static str>) {
 /// Sends a message both ways as bytes with a schema: a header, and data that are lent or borrowed.
 fn cross_framed(schema: &'static Schema, crossed: &mut Vec<&'static str>) {
     let name = schema.name;
-    let kind = PayloadType::parse(&schema.text()).unwrap().with_max_message_bytes(64 * 1024);
+    let kind = DynamicType::parse(&schema.text()).unwrap();
     let topic = format!("framed.{name}");
-    let builder = kind.builder(&topic).qos(Qos::new().history(1));
-    let mut publisher = builder.bytes_publisher().unwrap();
+    let builder = kind.builder(&topic).max_message_bytes(64 * 1024).qos(Qos::new().history(1));
+    let mut publisher = builder.publisher().unwrap();
     let message = filled(schema);
-    publisher.send(&message).unwrap();
+    publisher.send_bytes(&message).unwrap();
     assert_eq!(ffi::receive(name, &topic).unwrap(), told(schema, &message), "{name} to C++");
 
     let topic = format!("framed.back.{name}");
-    let mut subscriber = kind.builder(&topic).bytes_subscriber().unwrap();
+    let mut subscriber = kind.builder(&topic).max_message_bytes(64 * 1024).subscriber().unwrap();
     let sent = ffi::send(name, &topic, crossed.len() as u64).unwrap();
     let mut message = vec![0; subscriber.max_message_bytes() as usize];
-    let bytes = subscriber.recv(&mut message).unwrap_or_else(|| panic!("{name} did not arrive"));
+    let bytes =
+        subscriber.recv_into(&mut message).unwrap_or_else(|| panic!("{name} did not arrive"));
     assert_eq!(bytes, filled(schema).len(), "{name} from C++");
     assert_eq!(told(schema, &message), sent, "{name} from C++");
     crossed.push(name);

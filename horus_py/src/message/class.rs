@@ -81,7 +81,7 @@ pub(crate) fn make_class<'py>(
     for constant in kind.schema.constants {
         class.setattr(constant.name, constant.value)?;
     }
-    class.setattr("__horus_schema__", kind.payload.schema())?;
+    class.setattr("__horus_schema__", kind.payload.schema_text())?;
     class.setattr("__horus_hash__", kind.payload.hash())?;
     kind::register_class(kind, &class);
     Ok(class)

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use horus_core::message::{DType, FieldKind, FramedKind, Primitive, STANDARD, Schema};
-use horus_core::topic::PayloadType;
+use horus_core::topic::DynamicType;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -17,7 +17,7 @@ use crate::message::count_fields::counts_of;
 /// A kind of message. It lives as long as the process, like its class.
 pub(crate) struct Kind {
     pub(crate) schema: &'static Schema,
-    pub(crate) payload: PayloadType,
+    pub(crate) payload: DynamicType,
     /// Size of a message of this kind, or of its header if data follow it, in bytes.
     pub(crate) bytes: usize,
     /// The description of the data that follow the header; `None` for messages of fixed size.
@@ -85,7 +85,7 @@ impl Kind {
     /// Makes the kind of the messages of `schema`. The kinds of its nested messages must exist
     /// already.
     pub(crate) fn new(schema: &'static Schema, default: Box<[u8]>) -> PyResult<Self> {
-        let payload = PayloadType::parse(&schema.text());
+        let payload = DynamicType::parse(&schema.text());
         let payload = payload.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         Ok(Self::with(schema, default, payload, None))
     }
@@ -98,7 +98,7 @@ impl Kind {
     fn with(
         schema: &'static Schema,
         default: Box<[u8]>,
-        payload: PayloadType,
+        payload: DynamicType,
         framed: Option<&'static FramedKind>,
     ) -> Self {
         // WHY: a program may declare a message of the same name.

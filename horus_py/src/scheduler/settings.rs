@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use horus_core::scheduler::{FailurePolicy, Miss, NodeBuilder, Rate};
-use horus_core::topic::BytesSubscriber;
+use horus_core::topic::DynamicSubscriber;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -34,7 +34,7 @@ pub(crate) fn apply<'a>(
         let name: String = name.extract()?;
         builder = match &*name {
             "reads" => for_each(builder, &value, |builder, end| {
-                let read = |builder: &mut NodeBuilder<'_>, end: &mut BytesSubscriber| {
+                let read = |builder: &mut NodeBuilder<'_>, end: &mut DynamicSubscriber| {
                     builder.read_by(end.name(), end);
                     Ok(())
                 };
@@ -44,7 +44,7 @@ pub(crate) fn apply<'a>(
                 Ok(builder.writes_topic(&topic.extract::<String>()?))
             })?,
             "on" => for_each(builder, &value, |builder, end| {
-                let wake = |builder: &mut NodeBuilder<'_>, end: &mut BytesSubscriber| {
+                let wake = |builder: &mut NodeBuilder<'_>, end: &mut DynamicSubscriber| {
                     builder.wake_by(end.name(), end).map_err(scheduler_error)
                 };
                 with_subscriber(builder, end, wake)
@@ -135,10 +135,10 @@ fn for_each<'a, 'py>(
 fn with_subscriber<'a>(
     mut builder: NodeBuilder<'a>,
     end: &Bound<'_, PyAny>,
-    set: impl Fn(&mut NodeBuilder<'a>, &mut BytesSubscriber) -> PyResult<()>,
+    set: impl Fn(&mut NodeBuilder<'a>, &mut DynamicSubscriber) -> PyResult<()>,
 ) -> PyResult<NodeBuilder<'a>> {
     let py = end.py();
-    let set = |end: &mut BytesSubscriber| set(&mut builder, end);
+    let set = |end: &mut DynamicSubscriber| set(&mut builder, end);
     if let Ok(subscriber) = end.cast::<PySubscriber>() {
         subscriber.get().inbox.ask(py, set)??;
     } else if let Ok(topic) = end.cast::<PyTopic>() {

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use horus_core::topic::PayloadType;
+use horus_core::topic::DynamicType;
 use horus_core::value::Value;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -39,8 +39,8 @@ impl Codec {
     }
 
     /// Returns the payload type, which must be equal for all participants of the topic.
-    pub(crate) fn payload(&self) -> &PayloadType {
-        static ANYTHING: LazyLock<PayloadType> = LazyLock::new(PayloadType::of::<Value>);
+    pub(crate) fn payload(&self) -> &DynamicType {
+        static ANYTHING: LazyLock<DynamicType> = LazyLock::new(DynamicType::of::<Value>);
         match self {
             Self::Message(kind) | Self::Framed(kind) => &kind.payload,
             Self::Anything => &ANYTHING,

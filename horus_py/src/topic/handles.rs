@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use horus_core::topic::{BytesPublisher, BytesSubscriber, PayloadType, TopicBuilder};
+use horus_core::topic::{DynamicBuilder, DynamicPublisher, DynamicSubscriber};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
@@ -22,7 +22,7 @@ use crate::wait::wakeups::Wakeups;
 /// A topic that is to be opened, and its settings.
 struct Opening {
     codec: Codec,
-    builder: TopicBuilder<PayloadType>,
+    builder: DynamicBuilder,
     observe: bool,
     ignore_own: bool,
 }
@@ -35,11 +35,10 @@ impl Opening {
     ) -> PyResult<Self> {
         let codec = Codec::of_argument(kind)?;
         let keywords = Keywords::read(keywords)?;
-        let mut payload = codec.payload().clone();
+        let mut builder = codec.payload().builder(name).qos(keywords.qos);
         if let Some(bytes) = keywords.max_message_bytes {
-            payload = payload.with_max_message_bytes(bytes);
+            builder = builder.max_message_bytes(bytes);
         }
-        let mut builder = payload.builder(name).qos(keywords.qos);
         if let Some(namespace) = &keywords.namespace {
             builder = builder.namespace(&namespace.get().inner);
         }
@@ -259,7 +258,7 @@ type Opened<T> = PyResult<(Codec, T)>;
 fn open<T: Send>(
     py: Python<'_>,
     opening: Opening,
-    open: impl FnOnce(TopicBuilder<PayloadType>) -> Result<T, horus_core::TopicError> + Send,
+    open: impl FnOnce(DynamicBuilder) -> Result<T, horus_core::TopicError> + Send,
 ) -> Opened<T> {
     let Opening { codec, builder, .. } = opening;
     let opened = run_detached(py, || open(builder));
@@ -278,7 +277,7 @@ impl PyPublisher {
     ) -> PyResult<Self> {
         let name = topic_name(name)?;
         let opening = Opening::new(&name, r#type, qos)?.without(false, false)?;
-        let (codec, end) = open(py, opening, TopicBuilder::bytes_publisher)?;
+        let (codec, end) = open(py, opening, DynamicBuilder::publisher)?;
         let called = format!("the publisher of topic '{name}'");
         let outbox = Outbox::new(end, codec, Arc::clone(&name), called);
         Ok(Self { outbox, kind: kind_of(py, r#type), name })
@@ -304,8 +303,8 @@ impl PySubscriber {
         let name = topic_name(name)?;
         let opening = Opening::new(&name, r#type, qos)?.without(true, false)?;
         let (codec, end) = match opening.observe {
-            true => open(py, opening, TopicBuilder::bytes_observer)?,
-            false => open(py, opening, TopicBuilder::bytes_subscriber)?,
+            true => open(py, opening, DynamicBuilder::observer)?,
+            false => open(py, opening, DynamicBuilder::subscriber)?,
         };
         let called = format!("the subscriber of topic '{name}'");
         let inbox = Inbox::new(end, codec, called);
@@ -326,8 +325,8 @@ impl PyTopic {
         let name = topic_name(name)?;
         let opening = Opening::new(&name, r#type, qos)?.without(false, true)?;
         let ignore_own = opening.ignore_own;
-        let ends: Opened<(BytesPublisher, BytesSubscriber)> =
-            open(py, opening, TopicBuilder::bytes_ends);
+        let ends: Opened<(DynamicPublisher, DynamicSubscriber)> =
+            open(py, opening, DynamicBuilder::ends);
         let (codec, (publisher, mut subscriber)) = ends?;
         if ignore_own {
             subscriber.ignore(&publisher);

@@ -5,7 +5,7 @@ use std::task::{Context, Waker};
 
 use horus_core::BorrowError;
 use horus_core::message::Buffer;
-use horus_core::topic::{BytesSubscriber, PayloadType, RawSample};
+use horus_core::topic::{DynamicSubscriber, RawSample};
 use pyo3::prelude::*;
 
 use crate::call;
@@ -36,7 +36,7 @@ pub(crate) struct Inbox {
 /// The endpoint, and the memory that decoding needs.
 #[derive(Debug)]
 pub(crate) struct Receiver {
-    end: BytesSubscriber,
+    end: DynamicSubscriber,
     /// Buffers for copies of the messages that are decoded, allocated when they are first needed.
     ///
     /// WHY copies: any process that may write the topic can change a message while it is decoded.
@@ -67,7 +67,7 @@ impl Receiver {
     fn get<'py>(&mut self, py: Python<'py>, codec: Codec, ask: Ask<'_>) -> Received<'py> {
         match codec {
             Codec::Message(kind) => self.message(py, kind, ask),
-            Codec::Anything => self.anything(py, codec.payload(), ask),
+            Codec::Anything => self.anything(py, ask),
             Codec::Framed(kind) => self.framed(py, kind, ask),
         }
     }
@@ -83,7 +83,7 @@ impl Receiver {
         // SAFETY: nobody else knows the object.
         let buffer = unsafe { message::bytes_mut(&object) };
         let found = match ask {
-            Ask::Next => self.end.recv(buffer).is_some(),
+            Ask::Next => self.end.recv_into(buffer).is_some(),
             Ask::Within(wait_policy, check) => {
                 wait(py, wait_policy, &mut self.end, buffer, check)?.is_some()
             }
@@ -91,7 +91,7 @@ impl Receiver {
                 let second = message::zeroed(py, kind)?;
                 // SAFETY: nobody else knows the object.
                 let of_second = unsafe { message::bytes_mut(&second) };
-                match self.end.latest([buffer, of_second], &kind.payload) {
+                match self.end.latest_into([buffer, of_second]) {
                     Some((1, _)) => return Ok(Some(second)),
                     found => found.is_some(),
                 }
@@ -104,10 +104,10 @@ impl Receiver {
     /// copy.
     fn framed<'py>(&mut self, py: Python<'py>, kind: &'static Kind, ask: Ask<'_>) -> Received<'py> {
         for _ in 0..MALFORMED_MAX {
-            let borrowed = match self.borrow(py, kind, ask)? {
+            let borrowed = match self.borrow(py, ask)? {
                 Ok(Some(sample)) => framed::from_sample(py, kind, sample)?,
                 Ok(None) => return Ok(None),
-                Err(BorrowError::Observer { .. }) => match self.copy(py, kind, ask)? {
+                Err(BorrowError::Observer { .. }) => match self.copy(py, ask)? {
                     Some((buffer, bytes)) => framed::from_buffer(py, kind, buffer, bytes)?,
                     None => return Ok(None),
                 },
@@ -124,13 +124,12 @@ impl Receiver {
     fn borrow(
         &mut self,
         py: Python<'_>,
-        kind: &Kind,
         ask: Ask<'_>,
     ) -> PyResult<Result<Option<RawSample>, BorrowError>> {
         let end = &mut self.end;
         let (wait_policy, check) = match ask {
             Ask::Next => return Ok(end.borrow()),
-            Ask::Latest => return Ok(end.borrow_latest(&kind.payload)),
+            Ask::Latest => return Ok(end.borrow_latest()),
             Ask::Within(wait_policy, check) => (wait_policy, check),
         };
         let wait = |slice| match end.borrow_timeout(slice) {
@@ -142,22 +141,17 @@ impl Receiver {
         Ok(found.unwrap_or(Ok(None)))
     }
 
-    fn copy(
-        &mut self,
-        py: Python<'_>,
-        kind: &Kind,
-        ask: Ask<'_>,
-    ) -> PyResult<Option<(Buffer, usize)>> {
+    fn copy(&mut self, py: Python<'_>, ask: Ask<'_>) -> PyResult<Option<(Buffer, usize)>> {
         let mut buffer = Buffer::zeroed(self.end.max_message_bytes());
         let bytes = match ask {
-            Ask::Next => self.end.recv(buffer.as_mut()),
+            Ask::Next => self.end.recv_into(buffer.as_mut()),
             Ask::Within(wait_policy, check) => {
                 wait(py, wait_policy, &mut self.end, buffer.as_mut(), check)?
             }
             Ask::Latest => {
                 let mut second = Buffer::zeroed(self.end.max_message_bytes());
                 let both = [buffer.as_mut(), second.as_mut()];
-                let newest = self.end.latest(both, &kind.payload);
+                let newest = self.end.latest_into(both);
                 if let Some((1, _)) = newest {
                     buffer = second;
                 }
@@ -167,18 +161,13 @@ impl Receiver {
         Ok(bytes.map(|bytes| (buffer, bytes)))
     }
 
-    fn anything<'py>(
-        &mut self,
-        py: Python<'py>,
-        payload: &PayloadType,
-        ask: Ask<'_>,
-    ) -> Received<'py> {
+    fn anything<'py>(&mut self, py: Python<'py>, ask: Ask<'_>) -> Received<'py> {
         let room = self.end.max_message_bytes();
         let [first, second] = &mut self.buffers;
         make_room(first, room);
         for _ in 0..MALFORMED_MAX {
             let (which, bytes) = match ask {
-                Ask::Next => match self.end.recv(first) {
+                Ask::Next => match self.end.recv_into(first) {
                     Some(bytes) => (&*first, bytes),
                     None => return Ok(None),
                 },
@@ -190,7 +179,7 @@ impl Receiver {
                 }
                 Ask::Latest => {
                     make_room(second, room);
-                    match self.end.latest([first, second], payload) {
+                    match self.end.latest_into([first, second]) {
                         Some((0, bytes)) => (&*first, bytes),
                         Some((_, bytes)) => (&*second, bytes),
                         None => return Ok(None),
@@ -221,13 +210,13 @@ fn make_room(buffer: &mut Vec<u8>, bytes: usize) {
 fn wait(
     py: Python<'_>,
     wait_policy: WaitPolicy,
-    end: &mut BytesSubscriber,
+    end: &mut DynamicSubscriber,
     buffer: &mut [u8],
     check: &dyn Fn() -> PyResult<()>,
 ) -> PyResult<Option<usize>> {
-    let wait = |slice| match end.recv_timeout(buffer, slice) {
-        Some(bytes) => Some(Ok(bytes)),
-        None => end.check().err().map(Err),
+    let wait = |slice| match end.recv_into_timeout(buffer, slice) {
+        Ok(bytes) => Some(Ok(bytes)),
+        Err(_) => end.check().err().map(Err),
     };
     let received = wait_policy.wait(py, wait, check)?;
     received.transpose().map_err(error::from_recv_error)
@@ -235,7 +224,7 @@ fn wait(
 
 impl Inbox {
     /// Makes an inbox whose errors name the endpoint `name`.
-    pub(crate) fn new(end: BytesSubscriber, codec: Codec, name: String) -> Self {
+    pub(crate) fn new(end: DynamicSubscriber, codec: Codec, name: String) -> Self {
         let buffers = Default::default();
         let receiver = Receiver { end, buffers, keys: KeyCache::default() };
         Self { end: End::new(name, receiver), codec, awaiting: Mutex::new(None) }
@@ -346,7 +335,7 @@ impl Inbox {
     pub(crate) fn ask<T>(
         &self,
         py: Python<'_>,
-        ask: impl FnOnce(&mut BytesSubscriber) -> T,
+        ask: impl FnOnce(&mut DynamicSubscriber) -> T,
     ) -> PyResult<T> {
         self.end.expect_own()?;
         Ok(ask(&mut self.end.enter(py)?.get().end))

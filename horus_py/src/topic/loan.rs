@@ -45,17 +45,18 @@ fn lend<'py>(
     }
     let bytes = complete_header(&draft)?;
     let mut end = outbox.enter(py)?;
-    let lent = end.get().lend().map_err(|error| error::from_loan_error(&error))?;
-    let (all_bytes, max) = (kind.bytes.saturating_add(bytes), lent.slot().len());
+    let slot = end.get().lend().map_err(|error| error::from_loan_error(&error))?;
+    let (all_bytes, max) = (kind.bytes.saturating_add(bytes), slot.len());
     if all_bytes > max {
         let end = end.get();
         end.discard_lent();
         let (topic, bytes, max) = (end.label(), all_bytes as u64, max as u64);
         return Err(error::from_loan_error(&LoanError::TooLong { topic, bytes, max }));
     }
-    let address = lent.slot().cast::<u8>().as_ptr().wrapping_add(kind.bytes);
+    let address = slot.cast::<u8>().as_ptr().wrapping_add(kind.bytes);
     let owner = Some(publisher.clone().unbind());
-    let loan = Loan { publisher: owner, lent, view: None, return_slot };
+    let _memory = end.get().lent_memory();
+    let loan = Loan { publisher: owner, slot, _memory, view: None, return_slot };
     let object = with_data(py, kind, message::bytes(&draft), (address, bytes), Memory::Loan(loan))?;
     outbox.set_loan(object.as_ptr());
     Ok(object)
@@ -93,7 +94,7 @@ fn publish(object: &Bound<'_, PyAny>) -> PyResult<()> {
     drop(end);
     outbox.set_loan(ptr::null_mut());
     drop(end_loan(object));
-    published.map_err(|error| error::from_loan_error(&error))
+    published.map_err(|error| error::from_publish_error(&error))
 }
 
 /// Returns the slot of a message on loan. Does nothing for other messages.

@@ -4,7 +4,7 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use horus_core::topic::BytesPublisher;
+use horus_core::topic::DynamicPublisher;
 use horus_core::{LoanError, SendError};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
@@ -22,7 +22,7 @@ use crate::wait::timeout::WaitPolicy;
 /// A publishing endpoint, and the codec of its messages.
 #[derive(Debug)]
 pub(crate) struct Outbox {
-    pub(crate) end: End<BytesPublisher>,
+    pub(crate) end: End<DynamicPublisher>,
     pub(crate) codec: Codec,
     pub(crate) topic: Arc<str>,
     /// The message that is on loan, or null. The message holds a reference to this endpoint, and
@@ -32,7 +32,7 @@ pub(crate) struct Outbox {
 
 impl Outbox {
     /// Makes an outbox of `topic`, whose errors name the endpoint `name`.
-    pub(crate) fn new(end: BytesPublisher, codec: Codec, topic: Arc<str>, name: String) -> Self {
+    pub(crate) fn new(end: DynamicPublisher, codec: Codec, topic: Arc<str>, name: String) -> Self {
         Self { end: End::new(name, end), codec, topic, loan: AtomicPtr::default() }
     }
 
@@ -61,7 +61,7 @@ impl Outbox {
             return Err(self.other(kind, message));
         }
         let mut end = self.end.enter(message.py())?;
-        let Err(error) = end.get().send(message::bytes(message)) else { return Ok(()) };
+        let Err(error) = end.get().send_bytes(message::bytes(message)) else { return Ok(()) };
         drop(end);
         match timeout {
             Some(timeout) if error.is_full() => {
@@ -77,7 +77,7 @@ impl Outbox {
         let bytes = message::bytes(message).to_vec();
         let mut end = self.end.enter(message.py())?;
         let end = end.get();
-        let send = |slice| match end.send_timeout(&bytes, slice) {
+        let send = |slice| match end.send_bytes_timeout(&bytes, slice) {
             Err(SendError::Full { .. }) => None,
             sent => Some(sent),
         };
@@ -147,7 +147,7 @@ impl Outbox {
     }
 
     /// Takes the endpoint; an error if a slot of it is on loan.
-    pub(crate) fn enter<'a>(&'a self, py: Python<'a>) -> PyResult<Entered<'a, BytesPublisher>> {
+    pub(crate) fn enter<'a>(&'a self, py: Python<'a>) -> PyResult<Entered<'a, DynamicPublisher>> {
         // Relaxed: under the GIL.
         if !self.loan.load(Ordering::Relaxed).is_null() {
             self.end.expect_open()?;
@@ -178,7 +178,7 @@ impl Outbox {
     fn wait_for_room(
         &self,
         py: Python<'_>,
-        end: &mut BytesPublisher,
+        end: &mut DynamicPublisher,
         timeout: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let room = |slice| match end.loan_timeout(slice) {
@@ -219,7 +219,7 @@ impl Outbox {
     pub(crate) fn ask<T>(
         &self,
         py: Python<'_>,
-        ask: impl FnOnce(&mut BytesPublisher) -> T,
+        ask: impl FnOnce(&mut DynamicPublisher) -> T,
     ) -> PyResult<T> {
         self.end.expect_own()?;
         self.end.expect_open()?;

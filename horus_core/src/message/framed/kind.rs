@@ -7,7 +7,7 @@ use super::{
     checked_data_bytes,
 };
 use crate::message::{DType, Schema};
-use crate::topic::PayloadType;
+use crate::topic::DynamicType;
 
 /// A message type of variable length. Its methods take headers as bytes: exactly the `size` that
 /// [`schema`](Self::schema) gives.
@@ -26,7 +26,7 @@ use crate::topic::PayloadType;
 #[derive(Debug, Clone, Copy)]
 pub struct FramedKind {
     schema: &'static Schema,
-    payload: fn() -> PayloadType,
+    payload: fn() -> DynamicType,
     default_header: fn() -> Box<[u8]>,
     data_bytes: fn(&[u8]) -> Result<usize, HeaderError>,
     array_layout: fn(&[u8]) -> Option<ArrayLayout>,
@@ -38,7 +38,7 @@ impl FramedKind {
     const fn new<H: Header + Default>() -> Self {
         Self {
             schema: &Framed::<H>::SCHEMA,
-            payload: PayloadType::of::<Framed<H>>,
+            payload: DynamicType::of::<Framed<H>>,
             default_header: || bytemuck::bytes_of(&H::default()).into(),
             data_bytes: |header| checked_data_bytes(&header_from_bytes::<H>(header)),
             array_layout: |header| header_from_bytes::<H>(header).array_layout(),
@@ -62,7 +62,7 @@ impl FramedKind {
 
     /// Returns the payload type of a topic of these messages.
     #[must_use]
-    pub fn payload(&self) -> PayloadType {
+    pub fn payload(&self) -> DynamicType {
         (self.payload)()
     }
 

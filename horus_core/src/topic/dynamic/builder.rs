@@ -1,58 +1,53 @@
-//! Opening untyped endpoints, and creating their topic if necessary.
+//! The builder of endpoints whose message type is known only at run time.
 
 use std::sync::Arc;
 
-use horus_shm::{
-    Namespace, OpenError, RawConsumer, RawProducer, Reading, Reliability, Segment, TopicName,
-};
+use horus_shm::Namespace;
 
-use super::{MessageType, UntypedPublisher, UntypedSubscriber};
+use super::{DynamicPublisher, DynamicSubscriber, DynamicType};
 use crate::topic::Qos;
 use crate::topic::error::TopicError;
+use crate::topic::opening::Opening;
 
-/// Opens untyped endpoints, as [`TopicBuilder`](crate::topic::TopicBuilder) opens typed ones.
+/// Builder for endpoints whose message type is known only at run time, with the settings of
+/// [`TopicBuilder`](crate::topic::TopicBuilder).
 #[derive(Debug, Clone)]
 #[must_use]
-pub struct UntypedBuilder {
-    name: String,
-    message_type: Option<MessageType>,
-    namespace: Option<Arc<Namespace>>,
-    qos: Qos,
-    max_message_bytes: Option<u64>,
+pub struct DynamicBuilder(Opening);
+
+impl DynamicType {
+    /// Returns a builder for endpoints of a topic of this type, which is created if it does not
+    /// exist.
+    pub fn builder(&self, name: &str) -> DynamicBuilder {
+        DynamicBuilder(Opening::new(name, Some(self.info().clone())))
+    }
 }
 
-impl UntypedBuilder {
-    /// Returns a builder for the topic `name`. Without a [`Self::message_type`] the topic must
-    /// exist, and its own type is used.
-    pub fn new(name: &str) -> Self {
-        let name = name.to_owned();
-        let (message_type, namespace, max_message_bytes) = (None, None, None);
-        Self { name, message_type, namespace, qos: Qos::new(), max_message_bytes }
+impl DynamicBuilder {
+    /// Returns a builder for endpoints of the topic `name`, which must exist. They have the type of
+    /// the topic.
+    pub fn adopt(name: &str) -> Self {
+        Self(Opening::new(name, None))
     }
 
-    /// Sets the type that the messages must have; the topic is created if it does not exist.
-    pub fn message_type(mut self, message_type: MessageType) -> Self {
-        self.message_type = Some(message_type);
+    /// Sets the quality of service. Default: everything open, adopted from an existing topic.
+    pub fn qos(mut self, qos: Qos) -> Self {
+        self.0.qos = qos;
         self
     }
 
     /// Sets the namespace. Default: the one of the environment (`HORUS_SHM_DIR`,
     /// `HORUS_NAMESPACE`).
     pub fn namespace(mut self, namespace: &Arc<Namespace>) -> Self {
-        self.namespace = Some(Arc::clone(namespace));
-        self
-    }
-
-    /// Sets the quality of service. Default: everything open, adopted from an existing topic.
-    pub fn qos(mut self, qos: Qos) -> Self {
-        self.qos = qos;
+        self.0.namespace = Some(Arc::clone(namespace));
         self
     }
 
     /// Sets the length of the longest message, as
-    /// [`TopicBuilder::max_message_bytes`](crate::topic::TopicBuilder::max_message_bytes) does.
+    /// [`TopicBuilder::max_message_bytes`](crate::topic::TopicBuilder::max_message_bytes) does; no
+    /// effect on messages of a fixed size.
     pub fn max_message_bytes(mut self, bytes: u64) -> Self {
-        self.max_message_bytes = Some(bytes);
+        self.0.max_message_bytes = Some(bytes);
         self
     }
 
@@ -61,48 +56,40 @@ impl UntypedBuilder {
     /// # Errors
     ///
     /// [`TopicError`].
-    pub fn publisher(self) -> Result<UntypedPublisher, TopicError> {
-        let segment = self.segment(false);
-        let raw = segment.and_then(|segment| RawProducer::new(segment, self.qos.stall_policy()));
-        let raw = raw.map_err(|error| TopicError::new(&self.name, error))?;
-        Ok(UntypedPublisher::from_raw(raw))
+    pub fn publisher(self) -> Result<DynamicPublisher, TopicError> {
+        let raw = self.0.producer(&self.0.segment(false)?)?;
+        Ok(DynamicPublisher::from_raw(raw))
     }
 
-    /// Opens a subscriber. It reads as reliably as the topic is, unless the quality of service sets
-    /// a reliability.
+    /// Opens a subscriber. It reads as reliably as the topic is, unless [`Qos::reliability`] was
+    /// set.
     ///
     /// # Errors
     ///
     /// [`TopicError`].
-    pub fn subscriber(self) -> Result<UntypedSubscriber, TopicError> {
-        let open = || {
-            let segment = self.segment(true)?;
-            let topic_is_reliable = segment.contract().reliability == Reliability::Reliable;
-            let reading = match self.qos.reads_reliably().unwrap_or(topic_is_reliable) {
-                true => Reading::Gated,
-                false => Reading::KeepLast,
-            };
-            RawConsumer::new(segment, reading)
-        };
-        let raw = open().map_err(|error| TopicError::new(&self.name, error))?;
-        Ok(UntypedSubscriber::from_raw(raw))
+    pub fn subscriber(self) -> Result<DynamicSubscriber, TopicError> {
+        let raw = self.0.consumer(&self.0.segment(true)?)?;
+        Ok(DynamicSubscriber::from_raw(raw))
     }
 
-    fn segment(&self, reader: bool) -> Result<Arc<Segment>, OpenError> {
-        let namespace = match &self.namespace {
-            Some(namespace) => Arc::clone(namespace),
-            None => Namespace::current()?,
-        };
-        let topic = TopicName::new(&self.name)?;
-        let type_info = match &self.message_type {
-            Some(message_type) => message_type.clone().into_info(),
-            None => Segment::inspect(&namespace, &topic)?.contract().type_info.clone(),
-        };
-        let mut request = self.qos.request(type_info, reader);
-        request.max_message_bytes = self.max_message_bytes;
-        match self.message_type {
-            Some(_) => Segment::open_or_create(&namespace, &topic, &request),
-            None => Segment::open(&namespace, &topic, &request),
-        }
+    /// Opens a subscriber for tools: it maps everything read-only, never slows a publisher and is
+    /// not counted. The topic must exist.
+    ///
+    /// # Errors
+    ///
+    /// [`TopicError`].
+    pub fn observer(self) -> Result<DynamicSubscriber, TopicError> {
+        Ok(DynamicSubscriber::from_raw(self.0.observer()?))
+    }
+
+    /// Opens a publisher and a subscriber.
+    ///
+    /// # Errors
+    ///
+    /// [`TopicError`].
+    pub fn ends(self) -> Result<(DynamicPublisher, DynamicSubscriber), TopicError> {
+        let segment = self.0.segment(false)?;
+        let (producer, consumer) = (self.0.producer(&segment)?, self.0.consumer(&segment)?);
+        Ok((DynamicPublisher::from_raw(producer), DynamicSubscriber::from_raw(consumer)))
     }
 }

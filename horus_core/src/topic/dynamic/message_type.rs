@@ -2,14 +2,56 @@
 
 use horus_shm::TypeInfo;
 
-use crate::message::{Schema, SchemaTextError, fnv1a_128};
+use crate::message::{Layout, ParsedSchema, Primitive, Schema, SchemaTextError, fnv1a_128};
 use crate::topic::Payload;
+use crate::topic::error::WriteError;
+use crate::topic::payload::{TIME, u64_at};
+use crate::value::{MSGPACK_SCHEMA, Value};
 
 /// A message type that is known only at run time: the text of a schema, or plain bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MessageType(TypeInfo);
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let dir = tempfile::tempdir_in("/dev/shm")?;
+/// # // SAFETY: this program has one thread.
+/// # unsafe { std::env::set_var("HORUS_SHM_DIR", dir.path().join("horus")) };
+/// use horus_core::message::{CmdVel, Message};
+/// use horus_core::topic::{DynamicType, Subscriber};
+///
+/// let mut motors: Subscriber<CmdVel> = Subscriber::new("cmd_vel")?;
+/// let cmd_vel = DynamicType::parse(&CmdVel::SCHEMA.text())?;
+/// let mut publisher = cmd_vel.builder("cmd_vel").publisher()?;
+/// publisher.send_bytes(&[0; 16])?;
+/// assert!(motors.recv().is_some());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct DynamicType {
+    info: TypeInfo,
+    schema: DynamicSchema,
+    /// The offset of the time that shows which of two messages is newer.
+    time_offset: Option<usize>,
+}
 
-impl MessageType {
+/// The form of the messages of a [`DynamicType`].
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum DynamicSchema {
+    /// Plain data, of a fixed size or with a tail.
+    Plain {
+        /// The fields.
+        schema: Box<ParsedSchema>,
+        /// The offsets of the fields, to read and edit them.
+        layout: Layout,
+    },
+    /// MessagePack: each message describes itself.
+    MessagePack,
+    /// None of these: messages are bytes.
+    Unknown,
+}
+
+impl DynamicType {
     /// The type text of plain bytes; it is not a schema.
     const BYTES: &str = "horus bytes 1\n";
     /// The alignment of messages with their own length, as for [`Framed`](crate::message::Framed).
@@ -23,10 +65,10 @@ impl MessageType {
     /// # Errors
     ///
     /// [`SchemaTextError`]: the first line that is not canonical.
-    pub fn of_schema(text: &str) -> Result<Self, SchemaTextError> {
+    pub fn parse(text: &str) -> Result<Self, SchemaTextError> {
         let schema = Schema::parse(text)?;
         let sized = schema.tail.is_some();
-        Ok(Self(TypeInfo {
+        Ok(Self::new(TypeInfo {
             name: schema.name.into(),
             schema: text.to_owned().into(),
             hash: fnv1a_128(text.as_bytes()).to_be_bytes(),
@@ -36,16 +78,11 @@ impl MessageType {
         }))
     }
 
-    /// Returns the type information that the topic stores.
-    pub(in crate::topic) fn into_info(self) -> TypeInfo {
-        self.0
-    }
-
     /// Returns the type of plain bytes: messages of any length that this library does not
     /// interpret.
     #[must_use]
     pub fn bytes() -> Self {
-        Self(TypeInfo {
+        Self::new(TypeInfo {
             name: "bytes".into(),
             schema: Self::BYTES.into(),
             hash: fnv1a_128(Self::BYTES.as_bytes()).to_be_bytes(),
@@ -58,6 +95,105 @@ impl MessageType {
     /// Returns the type of the messages of a Rust type.
     #[must_use]
     pub fn of<T: Payload>() -> Self {
-        Self(T::type_info())
+        Self::new(T::type_info())
     }
+
+    /// Returns the type that a topic stores.
+    pub(super) fn new(info: TypeInfo) -> Self {
+        let schema = Schema::parse(&info.schema).ok();
+        let time_offset = schema.as_ref().and_then(time_offset);
+        let plain = schema.and_then(|schema| Some((schema.layout().ok()?, schema)));
+        let schema = match plain {
+            _ if info.schema == MSGPACK_SCHEMA => DynamicSchema::MessagePack,
+            Some((layout, schema)) => DynamicSchema::Plain { schema: Box::new(schema), layout },
+            None => DynamicSchema::Unknown,
+        };
+        Self { info, schema, time_offset }
+    }
+
+    /// Returns the bare name of the message.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.info.name
+    }
+
+    /// Returns the form of the messages.
+    #[must_use]
+    pub const fn schema(&self) -> &DynamicSchema {
+        &self.schema
+    }
+
+    /// Returns the text that the topic stores: the canonical schema text, if there is a schema.
+    #[must_use]
+    pub fn schema_text(&self) -> &str {
+        &self.info.schema
+    }
+
+    /// Returns the hash of [`Self::schema_text`].
+    #[must_use]
+    pub const fn hash(&self) -> u128 {
+        u128::from_be_bytes(self.info.hash)
+    }
+
+    /// Returns true if each message has its own length.
+    #[must_use]
+    pub const fn is_sized(&self) -> bool {
+        self.info.sized
+    }
+
+    /// Decodes a message; `None` if the bytes are not a message of this type.
+    #[must_use]
+    pub fn decode(&self, message: &[u8]) -> Option<Value> {
+        match &self.schema {
+            DynamicSchema::Plain { layout, .. } => layout.decode(message).ok(),
+            DynamicSchema::MessagePack => Value::decode(message).ok(),
+            DynamicSchema::Unknown => Some(Value::Bytes(message.to_vec())),
+        }
+    }
+
+    /// Encodes this value as a message.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError::Unencodable`] names the field that does not fit.
+    pub fn encode(&self, value: &Value) -> Result<Vec<u8>, WriteError> {
+        let encoded = match (&self.schema, value) {
+            (DynamicSchema::Plain { layout, .. }, _) => {
+                layout.encode(value).map_err(|error| error.to_string())
+            }
+            (DynamicSchema::MessagePack, _) => {
+                value.to_msgpack().map_err(|error| error.to_string())
+            }
+            (DynamicSchema::Unknown, Value::Bytes(bytes)) => Ok(bytes.clone()),
+            (DynamicSchema::Unknown, _) => {
+                Err("the topic's type is unknown: send bytes".to_owned())
+            }
+        };
+        encoded.map_err(|reason| WriteError::Unencodable { reason })
+    }
+
+    /// Returns the type information that the topic stores.
+    pub(super) const fn info(&self) -> &TypeInfo {
+        &self.info
+    }
+
+    /// Returns the number that is greater in the newer of two messages.
+    pub(super) fn published_ns(&self, message: &[u8]) -> u64 {
+        self.time_offset.map_or(0, |offset| u64_at(message, offset))
+    }
+}
+
+impl PartialEq for DynamicType {
+    fn eq(&self, other: &Self) -> bool {
+        self.info == other.info
+    }
+}
+
+impl Eq for DynamicType {}
+
+/// Returns the offset of the time in the messages of a schema.
+fn time_offset(schema: &ParsedSchema) -> Option<usize> {
+    let field = schema.fields.iter().find(|field| field.path == TIME)?;
+    let is_time = field.shape.primitive == Primitive::U64 && field.shape.count == 1;
+    is_time.then_some(field.shape.offset)
 }

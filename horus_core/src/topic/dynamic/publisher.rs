@@ -1,17 +1,19 @@
-//! The publishing endpoint of a topic whose type the program learns at run time.
+//! The publishing endpoint of a topic whose message type is known only at run time.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
 
 use horus_shm::internals::wait::WaitPolicy;
-use horus_shm::{Namespace, OnStalled, Participant, RawProducer, TopicName};
+use horus_shm::{LoanMemory, Namespace, Participant, RawLoan, RawProducer, TopicName};
 
-use super::{UntypedSchema, open};
+use super::{DynamicBuilder, DynamicType};
+use crate::topic::Backend;
 use crate::topic::error::{LoanError, PublishLentError, SendError, TopicError, TopicLabel};
 use crate::value::Value;
 
-/// Publishes on a topic whose type the program learns at run time.
+/// Publishes messages whose type is known only at run time, as bytes or as [`Value`]s. `Send`: one
+/// thread at a time.
 ///
 /// ```
 /// # fn main() -> horus_core::Result<()> {
@@ -20,10 +22,10 @@ use crate::value::Value;
 /// # unsafe { std::env::set_var("HORUS_SHM_DIR", dir.path().join("horus")) };
 /// use horus_core::namespace::Namespace;
 /// use horus_core::prelude::*;
-/// use horus_core::topic::UntypedPublisher;
+/// use horus_core::topic::DynamicPublisher;
 ///
 /// let mut motors: Subscriber<CmdVel> = Subscriber::new("cmd_vel")?;
-/// let mut tool = UntypedPublisher::open(&Namespace::current()?, "cmd_vel")?;
+/// let mut tool = DynamicPublisher::open(&Namespace::current()?, "cmd_vel")?;
 /// tool.send(&Value::from([("linear", 0.5)]))?;
 /// assert_eq!(motors.recv().unwrap().linear, 0.5);
 /// let error = tool.send(&Value::from([("speed", 0.5)])).unwrap_err();
@@ -32,43 +34,24 @@ use crate::value::Value;
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct UntypedPublisher {
+pub struct DynamicPublisher {
     raw: RawProducer,
-    schema: UntypedSchema,
+    message_type: DynamicType,
 }
 
-impl UntypedPublisher {
-    /// Opens a publisher of the topic `name`, which must exist.
+impl DynamicPublisher {
+    /// Opens a publisher of the topic `name`, which must exist, with the type of the topic.
     ///
     /// # Errors
     ///
     /// [`TopicError`].
     pub fn open(namespace: &Arc<Namespace>, name: &str) -> Result<Self, TopicError> {
-        let (segment, schema) = open(namespace, name, false)?;
-        let raw = RawProducer::new(segment, OnStalled::Full);
-        Ok(Self { raw: raw.map_err(|error| TopicError::new(name, error))?, schema })
+        DynamicBuilder::adopt(name).namespace(namespace).publisher()
     }
 
     pub(super) fn from_raw(raw: RawProducer) -> Self {
-        let schema = UntypedSchema::of(&raw.segment().contract().type_info);
-        Self { raw, schema }
-    }
-
-    /// Returns the type of the messages.
-    #[must_use]
-    pub const fn schema(&self) -> &UntypedSchema {
-        &self.schema
-    }
-
-    /// Encodes and publishes this value; fields that it does not name are 0. Never blocks.
-    ///
-    /// # Errors
-    ///
-    /// [`SendError::Unencodable`] names the field that does not fit; otherwise as
-    /// [`Self::send_bytes`].
-    pub fn send(&mut self, value: &Value) -> Result<(), SendError<()>> {
-        let message = self.schema.encode(value).map_err(|error| error.refuses(self.label(), 0))?;
-        self.send_bytes(&message)
+        let message_type = DynamicType::new(raw.segment().contract().type_info.clone());
+        Self { raw, message_type }
     }
 
     /// Publishes these bytes. Never blocks.
@@ -79,7 +62,7 @@ impl UntypedPublisher {
     /// size; [`SendError::Full`], [`SendError::Forked`] or [`SendError::RegionLost`].
     #[inline(always)]
     pub fn send_bytes(&mut self, message: &[u8]) -> Result<(), SendError<()>> {
-        self.check_length(message.len())?;
+        self.expect_length(message.len())?;
         self.raw.send_bytes(message)
     }
 
@@ -94,23 +77,31 @@ impl UntypedPublisher {
         message: &[u8],
         timeout: Duration,
     ) -> Result<(), SendError<()>> {
-        self.check_length(message.len())?;
+        self.expect_length(message.len())?;
         self.raw.send_bytes_until(WaitPolicy::of(timeout), message)
     }
 
+    /// Encodes and publishes this value; fields that it does not name are 0. Never blocks.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError::Unencodable`] names the field that does not fit; otherwise as
+    /// [`Self::send_bytes`].
+    pub fn send(&mut self, value: &Value) -> Result<(), SendError<()>> {
+        let message = self.message_type.encode(value);
+        self.send_bytes(&message.map_err(|error| error.refuses(self.label(), 0))?)
+    }
+
     #[inline(always)]
-    fn check_length(&self, bytes: usize) -> Result<(), SendError<()>> {
-        let request = self.raw.segment().shape().request();
-        let (bytes, max) = (bytes as u64, request.payload_bytes);
-        if bytes == max || bytes < max && request.sized {
-            return Ok(());
-        }
-        Err(self.refuse_length(bytes, max))
+    fn expect_length(&self, bytes: usize) -> Result<(), SendError<()>> {
+        // WHY not a copy in this publisher: the compiler merges this with the producer's own check.
+        if self.raw.fits(bytes) { Ok(()) } else { Err(self.refuse_length(bytes)) }
     }
 
     #[cold]
-    fn refuse_length(&self, bytes: u64, max: u64) -> SendError<()> {
+    fn refuse_length(&self, bytes: usize) -> SendError<()> {
         let (topic, message) = (self.label(), ());
+        let (bytes, max) = (bytes as u64, self.max_message_bytes() as u64);
         if bytes > max {
             return SendError::TooLong { topic, message, bytes, max };
         }
@@ -118,9 +109,29 @@ impl UntypedPublisher {
         SendError::Unencodable { topic, message, reason }
     }
 
+    /// Lends the next slot in shared memory: write a message to it, then call [`RawLoan::publish`]
+    /// with its length. Never blocks. The slot still has its previous contents.
+    ///
+    /// # Errors
+    ///
+    /// [`LoanError`].
+    pub fn loan(&mut self) -> Result<RawLoan<'_>, LoanError> {
+        self.raw.loan()
+    }
+
+    /// [`Self::loan`], but waits up to `timeout` for a free slot while the topic is full. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// [`LoanError`]; [`LoanError::Full`] only after the timeout.
+    pub fn loan_timeout(&mut self, timeout: Duration) -> Result<RawLoan<'_>, LoanError> {
+        self.raw.loan_until(WaitPolicy::of(timeout))
+    }
+
     /// Lends the next slot in shared memory without a Rust borrow: fill it, then call
-    /// [`Self::publish_lent`]. The address is valid until then, until any other send, or until this
-    /// publisher is dropped. Never blocks; the cost does not depend on the size.
+    /// [`Self::publish_lent`]. The caller may write to the address until then, until any other
+    /// send, or until this publisher is dropped. It stays mapped as long as [`Self::lent_memory`]
+    /// is kept. Never blocks; the cost does not depend on the size.
     ///
     /// # Errors
     ///
@@ -129,20 +140,35 @@ impl UntypedPublisher {
         self.raw.lend()
     }
 
-    /// Publishes the first `bytes` bytes of the lent slot. Never blocks, copies nothing.
+    /// Returns a guard that keeps the slot of the last [`Self::lend`] mapped, also after this
+    /// publisher is dropped. It writes nothing by itself.
+    #[must_use]
+    pub fn lent_memory(&self) -> LoanMemory {
+        self.raw.lent_memory()
+    }
+
+    /// Publishes the first `bytes` bytes of the lent slot. Never blocks. It copies nothing, unless
+    /// a reader was copying out of every free slot when the slot was lent.
     ///
     /// # Errors
     ///
-    /// [`LoanError::Ended`] if no slot is lent. [`SendError::TooLong`] and
-    /// [`SendError::Unencodable`] as [`Self::send_bytes`], and the slot is still lent.
+    /// [`LoanError::Ended`] if no slot is lent or something was sent since; [`LoanError::Forked`]
+    /// or [`LoanError::RegionLost`]. [`SendError::TooLong`] and [`SendError::Unencodable`] as
+    /// [`Self::send_bytes`], and the slot is still lent.
     pub fn publish_lent(&mut self, bytes: usize) -> Result<(), PublishLentError> {
-        self.check_length(bytes)?;
+        self.expect_length(bytes)?;
         Ok(self.raw.publish_lent(bytes)?)
     }
 
     /// Takes the lent slot back without publishing it. Returns true if one was lent.
     pub const fn discard_lent(&mut self) -> bool {
         self.raw.discard_lent()
+    }
+
+    /// Returns the type of the messages.
+    #[must_use]
+    pub const fn message_type(&self) -> &DynamicType {
+        &self.message_type
     }
 
     /// Returns the topic's name.
@@ -157,31 +183,28 @@ impl UntypedPublisher {
         self.raw.segment().label()
     }
 
+    /// Returns the same as [`Publisher::sequence`](crate::topic::Publisher::sequence).
+    #[must_use]
+    pub const fn sequence(&self) -> u64 {
+        self.raw.position()
+    }
+
+    /// Returns the index of the lane.
+    pub(super) const fn lane(&self) -> u32 {
+        self.raw.lane()
+    }
+
+    /// Returns the length in bytes of the longest message that the topic can carry.
+    #[must_use]
+    pub fn max_message_bytes(&self) -> usize {
+        self.raw.segment().shape().request().payload_bytes as usize
+    }
+
     /// Returns the reliable subscriber that is furthest behind, if there is one: for error texts
     /// after [`SendError::Full`]. Makes some system calls.
     #[must_use]
     pub fn slowest_reader(&self) -> Option<Participant> {
         self.raw.slowest_reader()
-    }
-
-    /// Returns the length in bytes of the longest message that the topic can carry.
-    #[inline]
-    #[must_use]
-    pub fn max_message_bytes(&self) -> u64 {
-        self.raw.segment().shape().request().payload_bytes
-    }
-
-    /// Returns true if each message has its own length, up to [`Self::max_message_bytes`].
-    #[inline]
-    #[must_use]
-    pub fn is_sized(&self) -> bool {
-        self.raw.segment().shape().request().sized
-    }
-
-    /// Returns the same as [`Publisher::sequence`](crate::topic::Publisher::sequence).
-    #[must_use]
-    pub const fn sequence(&self) -> u64 {
-        self.raw.position()
     }
 
     /// Returns true if this handle is a copy in a forked child; its counters are not the parent's.
@@ -200,5 +223,11 @@ impl UntypedPublisher {
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
         self.raw.segment().subscriber_count()
+    }
+
+    /// Returns the kind of ring that the topic is with its present participants.
+    #[must_use]
+    pub fn backend(&self) -> Backend {
+        Backend::of(self.raw.segment())
     }
 }

@@ -1,19 +1,21 @@
-//! The subscribing endpoint of a topic whose type the program learns at run time.
+//! The subscribing endpoint of a topic whose message type is known only at run time.
 
 use std::sync::Arc;
+#[cfg(feature = "async")]
+use std::task::Context;
 use std::time::Duration;
 
 use horus_shm::internals::wait::WaitPolicy;
-use horus_shm::{Namespace, RawConsumer, RawSample, Reading, TopicName, Watch};
+use horus_shm::{Namespace, RawConsumer, RawSample, Reliability, TopicName, Watch};
 
-use super::{UntypedSchema, open};
-use crate::message::{Buffer, Primitive};
-use crate::topic::Stats;
-use crate::topic::encoded::MALFORMED_MAX;
+use super::{DynamicBuilder, DynamicPublisher, DynamicType};
+use crate::topic::encoded::Decoder;
 use crate::topic::error::{BorrowError, RecvError, RecvTimeoutError, TopicError, TopicLabel};
+use crate::topic::{Backend, Qos, Stats};
 use crate::value::Value;
 
-/// Receives the messages of a topic whose type the program learns at run time.
+/// Receives messages whose type is known only at run time, as bytes or as [`Value`]s. `Send`: one
+/// thread at a time.
 ///
 /// ```
 /// # fn main() -> horus_core::Result<()> {
@@ -22,10 +24,10 @@ use crate::value::Value;
 /// # unsafe { std::env::set_var("HORUS_SHM_DIR", dir.path().join("horus")) };
 /// use horus_core::namespace::Namespace;
 /// use horus_core::prelude::*;
-/// use horus_core::topic::UntypedSubscriber;
+/// use horus_core::topic::DynamicSubscriber;
 ///
 /// let mut publisher: Publisher<CmdVel> = Publisher::new("cmd_vel")?;
-/// let mut tool = UntypedSubscriber::observe(&Namespace::current()?, "cmd_vel")?;
+/// let mut tool = DynamicSubscriber::observe(&Namespace::current()?, "cmd_vel")?;
 /// publisher.send(CmdVel { timestamp_ns: 7, linear: 0.5, angular: 0.25 })?;
 /// let message = tool.recv().expect("a message was sent");
 /// assert_eq!(message.to_string(), r#"{"timestamp_ns": 7, "linear": 0.5, "angular": 0.25}"#);
@@ -33,76 +35,44 @@ use crate::value::Value;
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct UntypedSubscriber {
-    raw: RawConsumer,
-    schema: UntypedSchema,
-    /// The offset of the messages' time.
-    time_offset: Option<usize>,
-    /// Allocated on first use.
-    buffers: [Buffer; 2],
+pub struct DynamicSubscriber {
+    inbox: Decoder,
+    message_type: DynamicType,
     spin: Duration,
-    malformed: u64,
+    #[cfg(feature = "async")]
+    alarm: Option<horus_shm::Alarm>,
 }
 
-impl UntypedSubscriber {
-    /// Subscribes to the topic `name`, which must be there.
+impl DynamicSubscriber {
+    /// Opens a subscriber of the topic `name`, which must exist, with the type of the topic. It
+    /// never slows a publisher.
     ///
     /// # Errors
     ///
     /// [`TopicError`].
     pub fn open(namespace: &Arc<Namespace>, name: &str) -> Result<Self, TopicError> {
-        Self::reading(namespace, name, Reading::KeepLast)
+        let qos = Qos::new().reliability(Reliability::BestEffort);
+        DynamicBuilder::adopt(name).namespace(namespace).qos(qos).subscriber()
     }
 
-    /// [`Self::open`], but maps everything read-only, never slows a publisher and is not counted.
+    /// [`Self::open`], but maps everything read-only and is not counted.
     ///
     /// # Errors
     ///
     /// [`TopicError`].
     pub fn observe(namespace: &Arc<Namespace>, name: &str) -> Result<Self, TopicError> {
-        Self::reading(namespace, name, Reading::Observer)
-    }
-
-    fn reading(
-        namespace: &Arc<Namespace>,
-        name: &str,
-        reading: Reading,
-    ) -> Result<Self, TopicError> {
-        let (segment, _) = open(namespace, name, true)?;
-        let raw = RawConsumer::new(segment, reading);
-        Ok(Self::from_raw(raw.map_err(|error| TopicError::new(name, error))?))
+        DynamicBuilder::adopt(name).namespace(namespace).observer()
     }
 
     pub(super) fn from_raw(raw: RawConsumer) -> Self {
-        let type_info = &raw.segment().contract().type_info;
-        let schema = UntypedSchema::of(type_info);
-        let time_offset = time_offset(&schema);
-        let buffers = Default::default();
-        let (spin, malformed) = (WaitPolicy::SPIN, 0);
-        Self { raw, schema, time_offset, buffers, spin, malformed }
-    }
-
-    /// Returns the type of the messages.
-    #[must_use]
-    pub const fn schema(&self) -> &UntypedSchema {
-        &self.schema
-    }
-
-    /// Returns the bytes of the next message, or `None` if there is none right now. Never blocks.
-    pub fn recv_bytes(&mut self) -> Option<&[u8]> {
-        let buffer = &mut self.buffers[0];
-        buffer.set_length(self.raw.max_bytes());
-        let bytes = self.raw.recv_bytes(buffer.as_mut())?;
-        Some(&self.buffers[0].as_ref()[..bytes])
-    }
-
-    /// [`Self::recv_bytes`], but waits for a message for up to `timeout`. Blocks.
-    pub fn recv_bytes_timeout(&mut self, timeout: Duration) -> Option<&[u8]> {
-        let wait_policy = WaitPolicy::of(timeout).spinning(self.spin);
-        let buffer = &mut self.buffers[0];
-        buffer.set_length(self.raw.max_bytes());
-        let bytes = self.raw.recv_bytes_until(wait_policy, buffer.as_mut())?;
-        Some(&self.buffers[0].as_ref()[..bytes])
+        let message_type = DynamicType::new(raw.segment().contract().type_info.clone());
+        Self {
+            inbox: Decoder::new(raw),
+            message_type,
+            spin: WaitPolicy::SPIN,
+            #[cfg(feature = "async")]
+            alarm: None,
+        }
     }
 
     /// Copies the next message to the start of `buffer` and returns its length, or `None` if there
@@ -112,7 +82,7 @@ impl UntypedSubscriber {
     /// [`Self::max_message_bytes`].
     #[inline]
     pub fn recv_into(&mut self, buffer: &mut [u8]) -> Option<usize> {
-        self.raw.recv_bytes(buffer)
+        self.inbox.raw.recv_bytes(buffer)
     }
 
     /// [`Self::recv_into`], but waits for a message for up to `timeout`. Blocks, as
@@ -126,25 +96,53 @@ impl UntypedSubscriber {
         buffer: &mut [u8],
         timeout: Duration,
     ) -> Result<usize, RecvTimeoutError> {
-        let wait_policy = WaitPolicy::of(timeout).spinning(self.spin);
-        let received = self.raw.recv_bytes_until(wait_policy, buffer);
-        received.ok_or_else(|| match self.check() {
-            Ok(()) => RecvTimeoutError::Timeout { topic: self.label() },
-            Err(error) => error.into(),
+        let received = self.inbox.raw.recv_bytes_until(self.wait_policy(timeout), buffer);
+        received.ok_or_else(|| self.timed_out())
+    }
+
+    /// Returns the bytes of the next message, or `None` if there is none right now. Never blocks.
+    pub fn recv_bytes(&mut self) -> Option<&[u8]> {
+        let bytes = self.inbox.copy_next(RawConsumer::recv_bytes)?;
+        Some(&self.inbox.buffers[0].as_ref()[..bytes])
+    }
+
+    /// [`Self::recv_bytes`], but waits for a message for up to `timeout`. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::recv_into_timeout`].
+    pub fn recv_bytes_timeout(&mut self, timeout: Duration) -> Result<&[u8], RecvTimeoutError> {
+        let wait_policy = self.wait_policy(timeout);
+        let recv =
+            |raw: &mut RawConsumer, buffer: &mut [u8]| raw.recv_bytes_until(wait_policy, buffer);
+        let bytes = self.inbox.copy_next(recv).ok_or_else(|| self.timed_out())?;
+        Ok(&self.inbox.buffers[0].as_ref()[..bytes])
+    }
+
+    /// Receives and decodes the next message, or returns `None` if there is none right now. Never
+    /// blocks.
+    ///
+    /// Bytes that are not a message are dropped and counted, see [`Stats::malformed`].
+    pub fn recv(&mut self) -> Option<Value> {
+        let message_type = &self.message_type;
+        self.inbox.receive(RawConsumer::recv_bytes, |buffer, bytes| {
+            message_type.decode(&buffer.as_ref()[..bytes])
         })
+    }
+
+    /// Copies the newest unread message into one of two buffers and returns the index of the buffer
+    /// and the length, as [`Subscriber::latest`](crate::topic::Subscriber::latest) does. Never
+    /// blocks.
+    pub fn latest_into(&mut self, buffers: [&mut [u8]; 2]) -> Option<(usize, usize)> {
+        self.inbox.raw.latest_bytes(buffers, &|message| self.message_type.published_ns(message))
     }
 
     /// Returns the newest unread message, as
     /// [`Subscriber::latest`](crate::topic::Subscriber::latest) does. Never blocks.
     pub fn latest_bytes(&mut self) -> Option<&[u8]> {
-        let [first, second] = &mut self.buffers;
-        first.set_length(self.raw.max_bytes());
-        second.set_length(self.raw.max_bytes());
-        let at = self.time_offset;
-        let buffers = [first.as_mut(), second.as_mut()];
-        let (newest, bytes) =
-            self.raw.latest_bytes(buffers, &|message| published_ns(at, message))?;
-        Some(&self.buffers[newest].as_ref()[..bytes])
+        let published_ns = |message: &[u8]| self.message_type.published_ns(message);
+        let (newest, bytes) = self.inbox.copy_latest(&published_ns)?;
+        Some(&self.inbox.buffers[newest].as_ref()[..bytes])
     }
 
     /// Borrows the next message in place in shared memory, or returns `None` if there is none right
@@ -154,17 +152,73 @@ impl UntypedSubscriber {
     ///
     /// [`BorrowError`]; no message is lost by it.
     pub fn borrow(&mut self) -> Result<Option<RawSample>, BorrowError> {
-        self.raw.borrow()
+        self.inbox.raw.borrow()
     }
 
-    /// [`Self::borrow`] of the newest message, as [`Self::latest_bytes`].
+    /// [`Self::borrow`] of the newest message; older ones are counted as skipped.
     ///
     /// # Errors
     ///
     /// As there.
     pub fn borrow_latest(&mut self) -> Result<Option<RawSample>, BorrowError> {
-        let at = self.time_offset;
-        self.raw.borrow_latest(&|message| published_ns(at, message))
+        self.inbox.raw.borrow_latest(&|message| self.message_type.published_ns(message))
+    }
+
+    /// [`Self::borrow`], but waits for a message for up to `timeout`. Blocks, as
+    /// [`Subscriber::recv_timeout`](crate::topic::Subscriber::recv_timeout) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::borrow`].
+    pub fn borrow_timeout(&mut self, timeout: Duration) -> Result<Option<RawSample>, BorrowError> {
+        let (wait_policy, watch) = (self.wait_policy(timeout), [self.watch()]);
+        let look = || match self.borrow() {
+            Ok(None) => self.check().is_err().then_some(Ok(None)),
+            found => Some(found),
+        };
+        Watch::wait_any(&watch, wait_policy, look).unwrap_or(Ok(None))
+    }
+
+    /// Registers the task of `context` to be woken when there may be a message, which may be at
+    /// once. Call it after a receive that found none.
+    #[cfg(feature = "async")]
+    pub fn set_alarm(&mut self, context: &Context<'_>) {
+        let watch = self.inbox.raw.watch();
+        let alarm = self.alarm.get_or_insert_with(|| horus_shm::Alarm::new(watch));
+        alarm.set(context.waker());
+    }
+
+    /// Cancels the wake-up that [`Self::set_alarm`] registered.
+    #[cfg(feature = "async")]
+    pub fn cancel_alarm(&mut self) {
+        if let Some(alarm) = &mut self.alarm {
+            alarm.cancel();
+        }
+    }
+
+    /// Checks whether this subscriber can still receive, as
+    /// [`Subscriber::check`](crate::topic::Subscriber::check) does.
+    ///
+    /// # Errors
+    ///
+    /// [`RecvError::Forked`] or [`RecvError::RegionLost`] if it never can again; or
+    /// [`RecvError::LaneNotMapped`].
+    #[inline]
+    pub fn check(&self) -> Result<(), RecvError> {
+        self.inbox.raw.check()
+    }
+
+    fn wait_policy(&self, timeout: Duration) -> WaitPolicy {
+        WaitPolicy::of(timeout).spinning(self.spin)
+    }
+
+    /// Returns the reason why a wait found no message.
+    #[cold]
+    fn timed_out(&self) -> RecvTimeoutError {
+        match self.check() {
+            Ok(()) => RecvTimeoutError::Timeout { topic: self.label() },
+            Err(error) => error.into(),
+        }
     }
 
     /// Sets how long waiting calls spin before they sleep, as
@@ -173,108 +227,88 @@ impl UntypedSubscriber {
         self.spin = spin;
     }
 
-    /// Returns the length in bytes of the longest message that the topic can carry.
-    #[inline]
-    #[must_use]
-    pub fn max_message_bytes(&self) -> u64 {
-        self.raw.max_bytes() as u64
+    /// Returns the watch that a wait set polls.
+    pub(in crate::topic) fn watch(&self) -> Watch {
+        self.inbox.raw.watch()
     }
 
-    /// Returns true if each message has its own length, up to [`Self::max_message_bytes`].
-    #[inline]
+    /// Ignores the messages of this publisher of the same topic from now on.
+    pub fn ignore(&mut self, publisher: &DynamicPublisher) {
+        self.inbox.raw.ignore(publisher.lane());
+    }
+
+    /// Counts the message that was just received or borrowed as malformed, because its bytes are
+    /// not a message of the type that the caller expects.
+    pub const fn refuse(&mut self) {
+        self.inbox.malformed += 1;
+    }
+
+    /// Returns the ledger since this subscriber joined. `malformed` counts the calls of
+    /// [`Self::refuse`] too.
     #[must_use]
-    pub fn is_sized(&self) -> bool {
-        self.raw.segment().shape().request().sized
+    pub fn stats(&self) -> Stats {
+        Stats::new(self.inbox.raw.stats(), self.inbox.malformed)
+    }
+
+    /// Returns the number of messages that were overwritten before this subscriber read them.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.inbox.raw.stats().lost
+    }
+
+    /// Returns the type of the messages.
+    #[must_use]
+    pub const fn message_type(&self) -> &DynamicType {
+        &self.message_type
+    }
+
+    /// Returns the topic's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.inbox.raw.segment().topic().map_or("", TopicName::as_str)
+    }
+
+    /// Returns the label of the topic, for errors.
+    #[must_use]
+    pub fn label(&self) -> TopicLabel {
+        self.inbox.raw.segment().label()
     }
 
     /// Returns the sequence number of the last message received, in its publisher's count; 0 before
     /// the first.
     #[must_use]
     pub const fn sequence(&self) -> u64 {
-        self.raw.sequence()
+        self.inbox.raw.sequence()
+    }
+
+    /// Returns the length in bytes of the topic's longest message, which is the buffer size to use.
+    #[inline]
+    #[must_use]
+    pub fn max_message_bytes(&self) -> usize {
+        self.inbox.raw.max_bytes()
     }
 
     /// Returns true if this handle is a copy in a forked child; its counters are not the parent's.
     #[must_use]
     pub fn is_forked(&self) -> bool {
-        self.raw.segment().is_forked()
+        self.inbox.raw.segment().is_forked()
     }
 
     /// Counts the live publishers of the topic. About 0.2 µs for each.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
-        self.raw.segment().publisher_count()
+        self.inbox.raw.segment().publisher_count()
     }
 
     /// Counts the live subscribers of the topic, in any process. About 0.2 µs for each.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
-        self.raw.segment().subscriber_count()
+        self.inbox.raw.segment().subscriber_count()
     }
 
-    /// Receives and decodes the next message, or returns `None` if there is none right now. Never
-    /// blocks.
-    ///
-    /// Bytes that are not a message are dropped and counted, see [`Stats::malformed`].
-    pub fn recv(&mut self) -> Option<Value> {
-        for _ in 0..MALFORMED_MAX {
-            let buffer = &mut self.buffers[0];
-            buffer.set_length(self.raw.max_bytes());
-            let bytes = self.raw.recv_bytes(buffer.as_mut())?;
-            match self.schema.decode(&buffer.as_ref()[..bytes]) {
-                Some(value) => return Some(value),
-                None => self.malformed += 1,
-            }
-        }
-        None
-    }
-
-    /// Returns the topic's name.
+    /// Returns the kind of ring that the topic is with its present participants.
     #[must_use]
-    pub fn name(&self) -> String {
-        let path = self.raw.segment().path();
-        let file = path.file_name().unwrap_or_default().to_string_lossy();
-        TopicName::from_file_name(&file).map_or_else(|_| file.into_owned(), |name| name.to_string())
+    pub fn backend(&self) -> Backend {
+        Backend::of(self.inbox.raw.segment())
     }
-
-    /// Returns the label of the topic, for errors.
-    #[must_use]
-    pub fn label(&self) -> TopicLabel {
-        self.raw.segment().label()
-    }
-
-    /// Returns the watch that a wait set polls.
-    pub(in crate::topic) fn watch(&self) -> Watch {
-        self.raw.watch()
-    }
-
-    /// Checks whether this subscriber can still receive.
-    ///
-    /// # Errors
-    ///
-    /// [`RecvError::Forked`] or [`RecvError::RegionLost`] if it never can again; or
-    /// [`RecvError::LaneNotMapped`].
-    #[inline]
-    pub fn check(&self) -> Result<(), RecvError> {
-        self.raw.check()
-    }
-
-    /// Returns the ledger since this subscriber joined.
-    #[must_use]
-    pub fn stats(&self) -> Stats {
-        Stats::new(self.raw.stats(), self.malformed)
-    }
-}
-
-/// Returns the offset of the time in the messages of a schema.
-fn time_offset(schema: &UntypedSchema) -> Option<usize> {
-    let UntypedSchema::Plain { schema, .. } = schema else { return None };
-    let field = schema.fields.iter().find(|field| field.path == "timestamp_ns")?;
-    let is_time = field.shape.primitive == Primitive::U64 && field.shape.count == 1;
-    is_time.then_some(field.shape.offset)
-}
-
-fn published_ns(offset: Option<usize>, message: &[u8]) -> u64 {
-    let time = offset.and_then(|offset| message.get(offset..offset + 8)?.try_into().ok());
-    time.map_or(0, u64::from_ne_bytes)
 }

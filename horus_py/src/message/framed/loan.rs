@@ -13,11 +13,11 @@ use crate::message::framed::memory::{Loan, Memory};
 pub(crate) fn loan_of<'py>(
     object: &Bound<'py, PyAny>,
 ) -> Option<(Bound<'py, PyAny>, NonNull<[u8]>)> {
-    let Memory::Loan(Loan { publisher: Some(publisher), lent, .. }) = &data_of(object).memory
+    let Memory::Loan(Loan { publisher: Some(publisher), slot, .. }) = &data_of(object).memory
     else {
         return None;
     };
-    Some((publisher.bind(object.py()).clone(), lent.slot()))
+    Some((publisher.bind(object.py()).clone(), *slot))
 }
 
 /// Returns the array through which a message on loan is written, if that array or anything made of

@@ -2,10 +2,10 @@
 //! loan.
 
 use std::ffi::c_int;
-use std::ptr;
+use std::ptr::{self, NonNull};
 
 use horus_core::message::Buffer;
-use horus_core::topic::{Lent, RawSample};
+use horus_core::topic::{LoanMemory, RawSample};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
@@ -23,7 +23,9 @@ pub(crate) enum Memory {
 pub(crate) struct Loan {
     /// The publisher; `None` once the slot was published or discarded, or the publisher was closed.
     pub(crate) publisher: Option<Py<PyAny>>,
-    pub(crate) lent: Lent,
+    pub(crate) slot: NonNull<[u8]>,
+    /// Keeps the slot mapped.
+    pub(crate) _memory: LoanMemory,
     /// A weak reference to the array through which the slot is written (without numpy, to a
     /// [`LoanKeepalive`](super::keepalive::LoanKeepalive)). Everything else that can write the
     /// slot, such as a slice or a `memoryview`, keeps that array alive.

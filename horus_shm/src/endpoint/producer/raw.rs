@@ -173,7 +173,7 @@ impl RawProducer {
     /// If messages of the ring cannot have that length.
     #[inline(always)]
     pub fn send_bytes(&mut self, message: &[u8]) -> Result<(), SendError<()>> {
-        self.expect_length(message.len() as u64);
+        self.expect_length(message.len());
         if message.len() == COMMAND_BYTES {
             // SAFETY: the slice is readable, and at most as long as the payload.
             return unsafe { self.send(message.as_ptr(), COMMAND_BYTES) };
@@ -182,14 +182,19 @@ impl RawProducer {
         unsafe { self.send(message.as_ptr(), message.len()) }
     }
 
-    #[inline]
-    fn expect_length(&self, bytes: u64) {
+    /// Returns true if messages of the ring can have this length.
+    #[inline(always)]
+    #[must_use]
+    pub fn fits(&self, bytes: usize) -> bool {
         let request = self.segment.shape().request();
-        let max = request.payload_bytes;
-        assert!(
-            bytes == max || request.sized && bytes < max,
-            "{bytes} bytes do not fit messages of {max}"
-        );
+        let (bytes, max) = (bytes as u64, request.payload_bytes);
+        bytes == max || request.sized && bytes < max
+    }
+
+    #[inline]
+    fn expect_length(&self, bytes: usize) {
+        let max = self.segment.shape().request().payload_bytes;
+        assert!(self.fits(bytes), "{bytes} bytes do not fit messages of {max}");
     }
 
     /// Re-checks after writing: if the file was truncated, the bytes went to private zero pages.

@@ -55,7 +55,7 @@ impl RawProducer {
         wait_policy: WaitPolicy,
         message: &[u8],
     ) -> Result<(), SendError<()>> {
-        self.expect_length(message.len() as u64);
+        self.expect_length(message.len());
         // SAFETY: the slice is readable, and at most as long as the payload.
         unsafe { self.send_until(wait_policy, message.as_ptr(), message.len()) }
     }

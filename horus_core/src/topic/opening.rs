@@ -1,0 +1,86 @@
+//! Opening a topic with its settings, for endpoints of any kind.
+
+use std::sync::Arc;
+
+use horus_shm::{
+    Namespace, OpenError, RawConsumer, RawProducer, Reading, Reliability, Request, Segment,
+    TopicName, TypeInfo,
+};
+
+use super::Qos;
+use crate::topic::error::TopicError;
+
+/// The settings with which a topic is opened.
+#[derive(Debug, Clone)]
+pub(super) struct Opening {
+    pub(super) name: String,
+    /// `None` if the topic must exist, and its own type is used.
+    pub(super) info: Option<TypeInfo>,
+    /// `None` for the one of the environment.
+    pub(super) namespace: Option<Arc<Namespace>>,
+    pub(super) qos: Qos,
+    pub(super) max_message_bytes: Option<u64>,
+}
+
+impl Opening {
+    pub(super) fn new(name: &str, info: Option<TypeInfo>) -> Self {
+        let (name, qos) = (name.to_owned(), Qos::new());
+        Self { name, info, namespace: None, qos, max_message_bytes: None }
+    }
+
+    /// Opens the topic, and creates it if its type is known and it does not exist.
+    pub(super) fn segment(&self, reader: bool) -> Result<Arc<Segment>, TopicError> {
+        match self.info {
+            Some(_) => self.open(reader, self.qos, Segment::open_or_create),
+            None => self.open(reader, self.qos, Segment::open),
+        }
+    }
+
+    fn open(
+        &self,
+        reader: bool,
+        qos: Qos,
+        open: impl FnOnce(&Arc<Namespace>, &TopicName, &Request) -> Result<Arc<Segment>, OpenError>,
+    ) -> Result<Arc<Segment>, TopicError> {
+        let open = || {
+            let name = TopicName::new(&self.name)?;
+            let namespace = match &self.namespace {
+                Some(namespace) => Arc::clone(namespace),
+                None => Namespace::current()?,
+            };
+            let info = match &self.info {
+                Some(info) => info.clone(),
+                None => Segment::inspect(&namespace, &name)?.contract().type_info.clone(),
+            };
+            let mut request = qos.request(info, reader);
+            request.max_message_bytes = self.max_message_bytes;
+            open(&namespace, &name, &request)
+        };
+        open().map_err(|error| self.error(error))
+    }
+
+    pub(super) fn producer(&self, segment: &Arc<Segment>) -> Result<RawProducer, TopicError> {
+        let raw = RawProducer::new(Arc::clone(segment), self.qos.stall_policy());
+        raw.map_err(|error| self.error(error))
+    }
+
+    pub(super) fn consumer(&self, segment: &Arc<Segment>) -> Result<RawConsumer, TopicError> {
+        let topic_is_reliable = segment.contract().reliability == Reliability::Reliable;
+        let reading = match self.qos.reads_reliably().unwrap_or(topic_is_reliable) {
+            true => Reading::Gated,
+            false => Reading::KeepLast,
+        };
+        let raw = RawConsumer::new(Arc::clone(segment), reading);
+        raw.map_err(|error| self.error(error))
+    }
+
+    /// Opens a reader that maps everything read-only; the topic must exist.
+    pub(super) fn observer(&self) -> Result<RawConsumer, TopicError> {
+        let segment = self.open(true, Qos::new(), Segment::open)?;
+        RawConsumer::new(segment, Reading::Observer).map_err(|error| self.error(error))
+    }
+
+    fn error(&self, error: OpenError) -> TopicError {
+        TopicError::new(&self.name, error)
+    }
+}
