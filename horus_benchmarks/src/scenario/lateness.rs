@@ -9,7 +9,7 @@ use std::time::Duration;
 use horus_core::scheduler::{Context, Miss, Node, NodeResult, Rate, Scheduler, Timeline};
 use horus_shm::Namespace;
 use horus_shm::clock::{Clock, sleep_until};
-use horus_shm::rt::Awake;
+use horus_shm::rt::CpuAwakeRequest;
 use serde_json::json;
 
 use crate::measure::stats::Samples;
@@ -304,7 +304,7 @@ fn of_sleep(plan: LatenessPlan) -> Result<Lateness, Box<dyn Error>> {
 
 fn sleep_at(plan: &LatenessPlan) -> Lateness {
     let mut refused = become_real_time(plan.cpu, plan.priority);
-    let awake = plan.awake.then(Awake::keep).transpose();
+    let awake = plan.awake.then(CpuAwakeRequest::new).transpose();
     if let Err(error) = &awake {
         refused.push(format!("processors that stay awake: {error}"));
     }

@@ -83,8 +83,8 @@ fn look(cpu: usize, priority: u8, time: Duration) -> Stalls {
 
 /// Pins the calling thread and gives it a priority under SCHED_FIFO; returns what was refused.
 pub(super) fn become_real_time(cpu: usize, priority: u8) -> Vec<String> {
-    let pinned = rt::pin_to(cpu).map_err(|error| format!("core {cpu}: {error}"));
-    let first = rt::run_first(priority)
+    let pinned = rt::pin_thread_to(cpu).map_err(|error| format!("core {cpu}: {error}"));
+    let first = rt::set_fifo_priority(priority)
         .map_err(|error| format!("priority {priority} (SCHED_FIFO): {error}"));
     [pinned.err(), first.err()].into_iter().flatten().collect()
 }

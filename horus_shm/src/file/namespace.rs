@@ -26,7 +26,7 @@ use thiserror::Error;
 pub(crate) use error::NamespaceError;
 
 use crate::file::name::{NameError, NamespaceName};
-use crate::os::descriptor::Held;
+use crate::os::descriptor::CheckedFd;
 use crate::os::{self, Stat};
 use crate::process::fork::ForkLocal;
 use crate::process::liveness::{ProcessInfo, Registry, RegistryError};
@@ -148,9 +148,9 @@ struct Opened {
 #[derive(Debug)]
 pub struct Namespace {
     registry: Registry,
-    parent: Held,
-    dir: Held,
-    topics: Held,
+    parent: CheckedFd,
+    dir: CheckedFd,
+    topics: CheckedFd,
     stat: Stat,
     topics_stat: Stat,
     config: NamespaceConfig,
@@ -204,7 +204,7 @@ impl Namespace {
         let topics_stat =
             os::fstat(topics.as_fd()).map_err(directory::io_error("examine", &topics_path))?;
         let config = config.clone();
-        let hold = |dir| Held::new(dir).map_err(directory::io_error("examine", &path));
+        let hold = |dir| CheckedFd::new(dir).map_err(directory::io_error("examine", &path));
         let (parent, dir, topics) = (hold(parent)?, hold(dir)?, hold(topics)?);
         let namespace =
             Arc::new(Self { registry, parent, dir, topics, stat, topics_stat, config, path });
@@ -265,7 +265,7 @@ impl Namespace {
 
     fn is_linked(&self) -> io::Result<bool> {
         let dir = self.dir.get()?;
-        Ok(self.registry.is_linked(dir)? && os::leads_to(dir, TOPICS, &self.topics_stat)?)
+        Ok(self.registry.is_linked(dir)? && os::is_name_of(dir, TOPICS, &self.topics_stat)?)
     }
 
     /// Removes the namespace and all topics in it: for tests and benchmarks with namespaces of
@@ -298,12 +298,12 @@ impl Namespace {
         let dir = self.dir.get().map_err(self.io("examine"))?;
         let topics = self.topics_dir().map_err(self.io("examine"))?;
         let name = self.config.name.as_str();
-        let is_same = os::leads_to(parent, name, &self.stat)
+        let is_same = os::is_name_of(parent, name, &self.stat)
             .and_then(|is_same| Ok(is_same && self.is_linked()?));
         if !is_same.map_err(self.io("examine"))? {
             return Err(NamespaceRemoveError::Replaced { path: self.path.clone() });
         }
-        for topic in os::list(topics).map_err(self.io("list the topics of"))? {
+        for topic in os::list_dir(topics).map_err(self.io("list the topics of"))? {
             removal::remove_any(topics, &topic).map_err(self.io("remove a topic of"))?;
         }
         os::remove_dir(dir, TOPICS).map_err(self.io("remove the topics of"))?;

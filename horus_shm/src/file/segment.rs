@@ -12,8 +12,8 @@ use crate::file::label::TopicLabel;
 use crate::file::name::TopicName;
 use crate::file::namespace::Namespace;
 use crate::file::open;
-use crate::os::cancel::Uncancelled;
-use crate::os::descriptor::Held;
+use crate::os::cancel::NoCancelGuard;
+use crate::os::descriptor::CheckedFd;
 use crate::os::fault;
 use crate::os::region::{Access, Region};
 use crate::os::{self, Stat};
@@ -53,7 +53,7 @@ pub struct Segment {
     /// Number of observers of a heap segment.
     observers: Mutex<u32>,
     /// Set during drop. Declared last, so that it outlives the fields whose drop closes and unmaps.
-    uncancelled: Option<Uncancelled>,
+    uncancelled: Option<NoCancelGuard>,
 }
 
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl FileId {
 /// A topic file that this process attends, and the parts of it that are mapped.
 #[derive(Debug)]
 pub(crate) struct TopicFile {
-    pub(crate) fd: Held,
+    pub(crate) fd: CheckedFd,
     /// Device and inode.
     pub(crate) id: FileId,
     pub(crate) namespace: Arc<Namespace>,
@@ -103,7 +103,7 @@ impl Maps {
 
 impl TopicFile {
     pub(crate) fn new(fd: OwnedFd, id: FileId, namespace: Arc<Namespace>, name: TopicName) -> Self {
-        let fd = Held::of(fd, id.device, id.inode);
+        let fd = CheckedFd::with_identity(fd, id.device, id.inode);
         let (lane_area, reader_area, lanes) = Default::default();
         Self { fd, id, namespace, name, lane_area, reader_area, lanes }
     }
@@ -271,7 +271,7 @@ impl Segment {
                 true
             }
             Backing::File(file) => {
-                let _uncancelled = Uncancelled::begin();
+                let _uncancelled = NoCancelGuard::new();
                 // SAFETY: `dst` is writable for `bytes` bytes by the contract.
                 let read = |fd| unsafe { os::read_raw_at(fd, dst, bytes, offset) };
                 match file.fd.get().map(read) {
@@ -328,7 +328,7 @@ impl Segment {
     pub(crate) fn check_health(&self) -> Result<u64, Unusable> {
         // WHY: the epoch is loaded before the check, so that a later loss is noticed as a new
         // epoch.
-        let seen = fault::epoch_now();
+        let seen = fault::epoch_before_check();
         if self.is_forked() {
             return Err(Unusable::Forked);
         }
@@ -559,7 +559,7 @@ impl Segment {
         let range = self.shape().lane(lane);
         let place = self.file().map(|file| &file.lanes[lane as usize].write);
         if let Some(region) = place.and_then(|place| place.get()) {
-            region.touch((range.end - range.start) as usize);
+            region.populate((range.end - range.start) as usize);
         }
     }
 
@@ -580,7 +580,7 @@ impl Segment {
 
 impl Drop for Segment {
     fn drop(&mut self) {
-        self.uncancelled = Some(Uncancelled::begin());
+        self.uncancelled = Some(NoCancelGuard::new());
         // WHY: a forked child holds neither locks nor lanes, so it only unmaps.
         if self.is_forked() {
             return;

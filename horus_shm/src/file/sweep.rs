@@ -108,7 +108,7 @@ enum Persistent {
 }
 
 fn file_names(namespace: &Namespace) -> Result<Vec<String>, OpenError> {
-    let names = namespace.topics_dir().and_then(os::list).map_err(|source| OpenError::Io {
+    let names = namespace.topics_dir().and_then(os::list_dir).map_err(|source| OpenError::Io {
         operation: "listing",
         path: namespace.topics_path(),
         source,

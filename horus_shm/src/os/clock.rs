@@ -1,37 +1,39 @@
-//! Cheap monotonic time: the processor's counter where it is reliable, else the kernel's clock.
+//! Cheap monotonic time: from the processor's time stamp counter where that is reliable, otherwise
+//! from the kernel.
 
 use crate::os::futex;
 
-/// A clock for nanoseconds of CLOCK_MONOTONIC, which may extrapolate from the processor's counter.
+/// A clock that shows nanoseconds of CLOCK_MONOTONIC. It may extrapolate them from the processor's
+/// time stamp counter.
 ///
-/// With the counter a reading costs as much as the counter, 8 to 25 ns, else a vDSO call, 20 to 60
-/// ns. The counter runs at a rate of its own. [`Clock::resync`] reads the kernel's time again, and
-/// its estimate of the rate improves with the age of the clock.
+/// A reading costs 8 to 25 ns with the counter, and 20 to 60 ns with the kernel (a vDSO call). The
+/// counter drifts against the kernel's clock, so [`Clock::resync`] reads the kernel's time again.
+/// Its estimate of the counter's rate improves with the age of the clock.
 #[derive(Debug, Clone)]
 pub struct Clock {
-    hand: Hand,
+    state: SourceState,
 }
 
-/// The time source of a clock.
+/// The time source of a clock, and its state.
 #[derive(Debug, Clone)]
-enum Hand {
+enum SourceState {
     Counter(Counter),
     Kernel,
     Simulated(u64),
 }
 
-/// A line through two moments at which both counter and kernel were read.
+/// A line through two readings, which converts the counter's ticks to nanoseconds.
 #[derive(Debug, Clone, Copy)]
 struct Counter {
-    first: Moment,
-    last: Moment,
+    first: Reading,
+    last: Reading,
     /// Nanoseconds per tick, in units of 2^-32.
     scale: u64,
 }
 
-/// A simultaneous reading of counter and kernel.
+/// A simultaneous reading of the counter and the kernel's clock.
 #[derive(Debug, Clone, Copy)]
-struct Moment {
+struct Reading {
     ticks: u64,
     ns: u64,
 }
@@ -39,48 +41,49 @@ struct Moment {
 /// The source that a [`Clock`] reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// The processor's counter, resynchronised with the kernel's clock.
+    /// The processor's time stamp counter, synchronised with the kernel's clock.
     Counter,
-    /// CLOCK_MONOTONIC, by a call.
+    /// CLOCK_MONOTONIC, read by a call for each reading.
     Kernel,
-    /// A time that the program sets.
+    /// A time that the program sets with [`Clock::set`].
     Simulated,
 }
 
-/// The time for which the counter is observed to estimate its rate.
+/// Length of the observation from which the rate of the counter is first estimated.
 const CALIBRATION_NS: u64 = 2_000_000;
 
 impl Clock {
-    /// Creates the cheapest reliable clock. Takes some 2 ms if that is the counter.
+    /// Creates the cheapest reliable clock. Takes some 2 ms if that uses the counter.
     #[must_use]
     pub fn new() -> Self {
-        if !is_trusted() {
+        if !is_counter_reliable() {
             return Self::kernel();
         }
-        let first = Moment::now();
+        let first = Reading::now();
         let mut last = first;
         while last.ns - first.ns < CALIBRATION_NS {
             std::hint::spin_loop();
-            last = Moment::now();
+            last = Reading::now();
         }
-        Counter::through(first, last).map_or(Self::kernel(), |c| Self { hand: Hand::Counter(c) })
+        Counter::from_readings(first, last)
+            .map_or(Self::kernel(), |c| Self { state: SourceState::Counter(c) })
     }
 
     /// Creates a clock that reads the kernel's clock.
     #[must_use]
     pub const fn kernel() -> Self {
-        Self { hand: Hand::Kernel }
+        Self { state: SourceState::Kernel }
     }
 
-    /// Creates a clock that stands at this time until it is set to another.
+    /// Creates a clock that always shows `ns`, until [`Self::set`] gives it another time.
     #[must_use]
     pub const fn simulated(ns: u64) -> Self {
-        Self { hand: Hand::Simulated(ns) }
+        Self { state: SourceState::Simulated(ns) }
     }
 
-    /// Sets a simulated clock; has no effect on others.
+    /// Sets the time of a simulated clock; has no effect on other clocks.
     pub const fn set(&mut self, ns: u64) {
-        if let Hand::Simulated(now) = &mut self.hand {
+        if let SourceState::Simulated(now) = &mut self.state {
             *now = ns;
         }
     }
@@ -88,30 +91,30 @@ impl Clock {
     /// Returns the source that this clock reads.
     #[must_use]
     pub const fn source(&self) -> Source {
-        match self.hand {
-            Hand::Counter(_) => Source::Counter,
-            Hand::Kernel => Source::Kernel,
-            Hand::Simulated(_) => Source::Simulated,
+        match self.state {
+            SourceState::Counter(_) => Source::Counter,
+            SourceState::Kernel => Source::Kernel,
+            SourceState::Simulated(_) => Source::Simulated,
         }
     }
 
-    /// Returns the nanoseconds since some moment before the process began.
+    /// Returns the time, in nanoseconds since some moment before the process began.
     #[inline(always)]
     #[must_use]
     pub fn now_ns(&self) -> u64 {
-        match &self.hand {
-            Hand::Counter(counter) => counter.at(ticks()),
-            Hand::Kernel => kernel_ns(),
-            Hand::Simulated(ns) => *ns,
+        match &self.state {
+            SourceState::Counter(counter) => counter.ns_at(read_counter()),
+            SourceState::Kernel => kernel_ns(),
+            SourceState::Simulated(ns) => *ns,
         }
     }
 
     /// Reads the kernel's time again, and returns it. The time of this clock may jump, also
-    /// backwards, by the drift of the counter: some 50 ns for a millisecond.
+    /// backwards, by as much as the counter has drifted: some 50 ns for a millisecond.
     pub fn resync(&mut self) -> u64 {
-        let Hand::Counter(counter) = &mut self.hand else { return self.now_ns() };
-        let now = Moment::now();
-        match Counter::through(counter.first, now) {
+        let SourceState::Counter(counter) = &mut self.state else { return self.now_ns() };
+        let now = Reading::now();
+        match Counter::from_readings(counter.first, now) {
             Some(better) => *counter = better,
             None => counter.last = now,
         }
@@ -126,15 +129,16 @@ impl Default for Clock {
 }
 
 impl Counter {
-    /// Returns the line through two moments; `None` if the counter did not move.
-    fn through(first: Moment, last: Moment) -> Option<Self> {
+    /// Returns the line through two readings; `None` if the counter did not advance between
+    /// them.
+    fn from_readings(first: Reading, last: Reading) -> Option<Self> {
         let (ticks, ns) = (last.ticks.checked_sub(first.ticks)?, last.ns.checked_sub(first.ns)?);
         let scale = (u128::from(ns) << 32).checked_div(u128::from(ticks))?;
         Some(Self { first, last, scale: u64::try_from(scale).ok().filter(|scale| *scale > 0)? })
     }
 
     #[inline(always)]
-    fn at(&self, ticks: u64) -> u64 {
+    fn ns_at(&self, ticks: u64) -> u64 {
         // WHY signed: another core's counter may be a little behind the one that was read last.
         let since = ticks.wrapping_sub(self.last.ticks) as i64;
         let ns = (i128::from(since) * i128::from(self.scale)) >> 32;
@@ -142,18 +146,21 @@ impl Counter {
     }
 }
 
-impl Moment {
-    /// Reads the kernel's time between two readings of the counter; returns the closest of three
-    /// pairs.
+impl Reading {
+    /// Reads the kernel's time between two reads of the counter. Does so three times, and returns
+    /// the reading whose two reads of the counter were closest.
     fn now() -> Self {
-        let ask = || {
-            let before = ticks();
+        let read = || {
+            let before = read_counter();
             let ns = kernel_ns();
-            let after = ticks();
+            let after = read_counter();
             (after.wrapping_sub(before), Self { ticks: before.midpoint(after), ns })
         };
-        let asked = [ask(), ask(), ask()];
-        asked.into_iter().min_by_key(|(gap, _)| *gap).map_or(asked[0].1, |(_, moment)| moment)
+        let readings = [read(), read(), read()];
+        readings
+            .into_iter()
+            .min_by_key(|(gap, _)| *gap)
+            .map_or(readings[0].1, |(_, reading)| reading)
     }
 }
 
@@ -163,21 +170,21 @@ fn kernel_ns() -> u64 {
 
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn ticks() -> u64 {
+fn read_counter() -> u64 {
     // SAFETY: every x86-64 has the instruction. It traps only if the process itself has forbidden
     // it by prctl.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn ticks() -> u64 {
+fn read_counter() -> u64 {
     0
 }
 
-/// Returns true if the counter runs at one constant rate, even in sleep, and in step on all cores,
-/// according to the processor and the kernel.
+/// Returns true if, according to the processor and the kernel, the counter runs at one constant
+/// rate, even in sleep, and shows the same on all cores.
 #[cfg(target_arch = "x86_64")]
-fn is_trusted() -> bool {
+fn is_counter_reliable() -> bool {
     let flags = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let flags = flags.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
     let has = |flag| flags.split_whitespace().any(|found| found == flag);
@@ -187,12 +194,12 @@ fn is_trusted() -> bool {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn is_trusted() -> bool {
+fn is_counter_reliable() -> bool {
     false
 }
 
-/// Sleeps until this time of CLOCK_MONOTONIC, in nanoseconds; returns at once if it has passed. A
-/// signal may end the sleep early.
+/// Sleeps until CLOCK_MONOTONIC is `ns` nanoseconds; returns at once if it is already. A signal may
+/// end the sleep early.
 pub fn sleep_until(ns: u64) {
     futex::sleep_until(ns);
 }
@@ -227,17 +234,17 @@ mod tests {
 
     #[test]
     fn a_line_hits_both_of_its_moments() {
-        let first = Moment { ticks: 1000, ns: 5000 };
-        let last = Moment { ticks: 1000 + 2_300_000, ns: 5000 + 1_000_000 };
-        let counter = Counter::through(first, last).unwrap();
-        assert_eq!(counter.at(last.ticks), last.ns);
-        assert!(counter.at(first.ticks).abs_diff(first.ns) <= 1);
-        assert!(counter.at(last.ticks + 2300).abs_diff(last.ns + 1000) <= 1);
+        let first = Reading { ticks: 1000, ns: 5000 };
+        let last = Reading { ticks: 1000 + 2_300_000, ns: 5000 + 1_000_000 };
+        let counter = Counter::from_readings(first, last).unwrap();
+        assert_eq!(counter.ns_at(last.ticks), last.ns);
+        assert!(counter.ns_at(first.ticks).abs_diff(first.ns) <= 1);
+        assert!(counter.ns_at(last.ticks + 2300).abs_diff(last.ns + 1000) <= 1);
         // The line still fits a day later.
         let day = 86_400 * 1_000_000_000_u64;
-        let error = counter.at(last.ticks + day / 10 * 23).abs_diff(last.ns + day);
+        let error = counter.ns_at(last.ticks + day / 10 * 23).abs_diff(last.ns + day);
         assert!(error < 100_000, "{error}");
-        assert!(Counter::through(last, last).is_none());
-        assert!(Counter::through(last, first).is_none());
+        assert!(Counter::from_readings(last, last).is_none());
+        assert!(Counter::from_readings(last, first).is_none());
     }
 }

@@ -1,9 +1,10 @@
-//! Long-lived descriptors: never one of the standard streams, and never mistaken for another
-//! file's.
+//! Long-lived file descriptors: their numbers are never those of the standard streams, and each use
+//! checks that the number still belongs to the same file.
 //!
-//! A program may run with descriptor 0, 1 or 2 closed. The next file that it opens gets that
-//! number, and the program's later output goes into the file. Programs also close descriptors that
-//! they do not know, all of them at once, and the numbers become those of other files.
+//! WHY the first: a program may run with descriptor 0, 1 or 2 closed. The next file that it opens
+//! gets that number, and the program's later output goes into the file. WHY the second: programs
+//! also close descriptors that they do not know, all of them at once, and the numbers are then
+//! reused for other files.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
@@ -12,20 +13,21 @@ use libc::ssize_t;
 
 use super::{fstat, retry};
 
-/// The lowest number of a long-lived descriptor: those below are the standard streams.
-const LOWEST: RawFd = 3;
+/// The lowest number for a long-lived descriptor: 0 to 2 are the standard streams.
+const LONG_LIVED_FD_MIN: RawFd = 3;
 
-/// Runs `open` while no standard stream is closed, so that the descriptors it opens get other
-/// numbers.
+/// Runs `open` while no standard stream is closed, so that the descriptors it opens get numbers
+/// above 2.
 ///
-/// Closed streams are opened for that time, in a mode that can neither read nor write.
+/// A standard stream that is closed is opened for that time, in a mode that can neither read nor
+/// write.
 ///
 /// # Errors
 ///
-/// The error of that opening, or of `open`.
+/// The error of opening a standard stream, or the error of `open`.
 pub fn above_standard<T>(open: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let mut fillers = Vec::new();
-    for stream in 0..LOWEST {
+    for stream in 0..LONG_LIVED_FD_MIN {
         if is_open(stream) {
             continue;
         }
@@ -34,22 +36,24 @@ pub fn above_standard<T>(open: impl FnOnce() -> io::Result<T>) -> io::Result<T> 
         let fd = retry(|| unsafe { libc::open(path, flags) as ssize_t })?;
         // SAFETY: `open` just returned this descriptor, and no other code knows it.
         let filler = unsafe { OwnedFd::from_raw_fd(fd as RawFd) };
-        // WHY held: another thread may replace it by a stream of the program.
-        fillers.push(Held::new(filler)?);
+        // WHY checked when it is closed: another thread may put a stream of the program in its
+        // place.
+        fillers.push(CheckedFd::new(filler)?);
     }
     open()
 }
 
-/// Opens one long-lived descriptor.
-pub(crate) fn kept(open: impl FnOnce() -> io::Result<OwnedFd>) -> io::Result<OwnedFd> {
+/// Opens one long-lived descriptor with `open`.
+pub(crate) fn open_long_lived(open: impl FnOnce() -> io::Result<OwnedFd>) -> io::Result<OwnedFd> {
     let fd = above_standard(open)?;
-    if fd.as_raw_fd() >= LOWEST {
+    if fd.as_raw_fd() >= LONG_LIVED_FD_MIN {
         return Ok(fd);
     }
     // WHY: another thread closed a standard stream meanwhile.
     // SAFETY: the call takes no pointer.
-    let copy =
-        retry(|| unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, LOWEST) as ssize_t })?;
+    let copy = retry(|| unsafe {
+        libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, LONG_LIVED_FD_MIN) as ssize_t
+    })?;
     // SAFETY: `fcntl` just returned this descriptor, and no other code knows it.
     Ok(unsafe { OwnedFd::from_raw_fd(copy as RawFd) })
 }
@@ -60,42 +64,44 @@ fn is_open(fd: RawFd) -> bool {
     !answer.is_err_and(|error| error.raw_os_error() == Some(libc::EBADF))
 }
 
-/// A long-lived descriptor, with the identity of its file.
+/// A long-lived descriptor, with the device and inode of its file.
 ///
-/// Each use checks with the kernel that it still is that file: if the program closed the descriptor
-/// by its number, another file must not be locked, mapped or closed in its place.
+/// Each use asks the kernel whether the descriptor still belongs to that file. WHY: the program may
+/// have closed it by its number, and another file must not be locked, mapped or closed in its
+/// place.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct CheckedFd {
     fd: Option<OwnedFd>,
     device: u64,
     inode: u64,
 }
 
-impl Held {
-    /// Holds `fd`.
+impl CheckedFd {
+    /// Takes `fd`, and asks the kernel which file it belongs to.
     pub(crate) fn new(fd: OwnedFd) -> io::Result<Self> {
         let stat = fstat(fd.as_fd())?;
-        Ok(Self::of(fd, stat.dev, stat.ino))
+        Ok(Self::with_identity(fd, stat.dev, stat.ino))
     }
 
-    /// Holds `fd`, the descriptor of the file with that device and inode.
-    pub(crate) const fn of(fd: OwnedFd, device: u64, inode: u64) -> Self {
+    /// Takes `fd`, a descriptor of the file with this device and inode.
+    pub(crate) const fn with_identity(fd: OwnedFd, device: u64, inode: u64) -> Self {
         Self { fd: Some(fd), device, inode }
     }
 
-    /// Returns the descriptor. A system call.
+    /// Returns the descriptor, after a system call that checks it.
     ///
     /// # Errors
     ///
-    /// [`closed`].
+    /// [`closed_error`].
     pub(crate) fn get(&self) -> io::Result<BorrowedFd<'_>> {
         match &self.fd {
             Some(fd) if self.is_ours() => Ok(fd.as_fd()),
-            _ => Err(closed()),
+            _ => Err(closed_error()),
         }
     }
 
-    /// Returns false if the program closed the descriptor, even if another file has its number.
+    /// Returns false if the program closed the descriptor, even if its number now belongs to
+    /// another file.
     pub(crate) fn is_ours(&self) -> bool {
         let Some(fd) = &self.fd else { return false };
         match fstat(fd.as_fd()) {
@@ -105,7 +111,7 @@ impl Held {
         }
     }
 
-    /// Forgets the descriptor without closing it.
+    /// Gives the descriptor up without closing it.
     pub(crate) fn forget(&mut self) {
         if let Some(fd) = self.fd.take() {
             let _ = fd.into_raw_fd();
@@ -113,7 +119,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for CheckedFd {
     fn drop(&mut self) {
         if !self.is_ours() {
             self.forget();
@@ -121,8 +127,8 @@ impl Drop for Held {
     }
 }
 
-/// Returns the error for a descriptor that the program closed.
-pub(crate) fn closed() -> io::Error {
+/// Returns the error for a descriptor of this library that the program closed.
+pub(crate) fn closed_error() -> io::Error {
     io::Error::other(
         "the program closed a descriptor that this library holds (close, close_range, dup2): \
          close only descriptors that the program opened",

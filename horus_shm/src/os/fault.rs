@@ -1,5 +1,5 @@
-//! Faults: mapped regions whose file was truncated, and the SIGBUS handler that keeps the process
-//! alive.
+//! Faults: the regions that this process has mapped, and the SIGBUS handler that keeps the process
+//! alive when the file of one is truncated.
 //!
 //! An access to a page that a file no longer holds raises SIGBUS. The handler here looks the
 //! address up in a table of the regions that this process has mapped, maps zeroed memory over the
@@ -28,37 +28,37 @@ use crate::os::signal;
 /// Maximum number of watched regions of one process: enough for some 600 topics.
 const REGION_LIMIT: usize = 4096;
 
-/// Number of times that a thread yields to one that is installing the handler.
+/// Maximum number of times that a thread yields while another thread installs the handler.
 const INSTALL_WAIT_LIMIT: u32 = 1000;
 
-/// The descriptor number for no file.
+/// Stands for a descriptor number where there is no file.
 const NO_FD: RawFd = -1;
 
-/// The regions of this process.
+/// The regions that this process has mapped.
 static REGIONS: Table<REGION_LIMIT> = Table::new();
 
 /// The number of forks and losses so far; see [`epoch`].
-static FAULT_EPOCH: Line = Line(AtomicU64::new(0));
+static FAULT_EPOCH: SeparateWord = SeparateWord(AtomicU64::new(0));
 
-/// A word in cache lines of its own, because every `send` and `recv` reads it.
+/// A word that shares its cache lines with nothing else, because every `send` and `recv` reads it.
 #[repr(align(128))]
-struct Line(AtomicU64);
+struct SeparateWord(AtomicU64);
 
-/// Returns the fault epoch, which advances when a fork turns endpoints into copies, or a region is
-/// lost.
+/// Returns the fault epoch: a count that grows when a fork turns endpoints into copies, and when a
+/// region is lost.
 ///
-/// An endpoint that finds its last observed epoch may go on; any other epoch makes it check its
-/// segment. One relaxed load.
+/// An endpoint that finds the epoch it last observed may continue; if it finds another one, it must
+/// check its segment. Costs one relaxed load.
 #[inline(always)]
 pub(crate) fn epoch() -> u64 {
-    // Relaxed: an endpoint that finds a new epoch calls `epoch_now` next.
+    // Relaxed: an endpoint that finds a new epoch calls `epoch_before_check` next.
     FAULT_EPOCH.0.load(Ordering::Relaxed)
 }
 
-/// Returns the [`epoch`] after accesses to shared memory, which includes a fault of this thread in
-/// them.
+/// Returns the [`epoch`], for a caller that has just accessed shared memory: a fault of this thread
+/// in those accesses is counted.
 #[inline(always)]
-pub(crate) fn epoch_after() -> u64 {
+pub(crate) fn epoch_after_access() -> u64 {
     // ORDERING(fault): SeqCst compiler fence, which is no instruction: the accesses before it
     // come before the load. Pairs with the fence in `on_sigbus`: a fault is precise, so the load
     // is executed after a handler that interrupted those accesses.
@@ -66,43 +66,44 @@ pub(crate) fn epoch_after() -> u64 {
     epoch()
 }
 
-/// Returns the [`epoch`] for a caller that checks next what has happened.
-pub(crate) fn epoch_now() -> u64 {
+/// Returns the [`epoch`], for a caller that checks next whether its segment is lost: it finds every
+/// loss that the returned epoch counts.
+pub(crate) fn epoch_before_check() -> u64 {
     // ORDERING(fault-epoch): Acquire. Pairs with `advance_epoch`: a thread that sees the epoch sees
-    // the mark.
+    // the mark of the lost region.
     FAULT_EPOCH.0.load(Ordering::Acquire)
 }
 
 /// Advances the epoch, so that every endpoint of this process checks its health. Async-signal-safe.
 pub(crate) fn advance_epoch() {
-    // ORDERING(fault-epoch): Release. Pairs with the load in `epoch_now`.
+    // ORDERING(fault-epoch): Release. Pairs with the load in `epoch_before_check`.
     FAULT_EPOCH.0.fetch_add(1, Ordering::Release);
 }
 
-/// Watches a region for as long as it lives.
+/// The entry of a mapped region in the table of this process, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Watch {
-    /// `None` if the table is full.
+pub(crate) struct RegionWatch {
+    /// Index in the table; `None` if the table was full.
     index: Option<usize>,
 }
 
-impl Watch {
-    /// Watches a mapping of a file from offset `file.1` on. To be dropped before the mapping is
-    /// unmapped.
+impl RegionWatch {
+    /// Enters a mapping of the file `file.0`, from offset `file.1` on. The value must be dropped
+    /// before the mapping is unmapped.
     pub(crate) fn new(address: *mut u8, bytes: usize, access: Access, file: (RawFd, u64)) -> Self {
         install_handler();
         let (fd, offset) = file;
         Self { index: REGIONS.enter(Mapping { address, bytes, access, fd, offset }) }
     }
 
-    /// Returns true once the region's memory is no longer its file's.
+    /// Returns true once zeros were mapped over the region, because its file was truncated.
     pub(crate) fn is_lost(&self) -> bool {
         // Relaxed: ordered by the fault epoch.
         self.index.is_some_and(|index| REGIONS.entries[index].lost.load(Ordering::Relaxed))
     }
 }
 
-impl Drop for Watch {
+impl Drop for RegionWatch {
     fn drop(&mut self) {
         if let Some(index) = self.index {
             REGIONS.entries[index].clear();
@@ -116,7 +117,7 @@ struct Mapping {
     address: *mut u8,
     bytes: usize,
     access: Access,
-    /// The file; [`NO_FD`] if the memory belongs to this process only.
+    /// Descriptor of the file; [`NO_FD`] if the memory belongs to this process only.
     fd: RawFd,
     /// The offset in the file at which the mapping begins.
     offset: u64,
@@ -128,13 +129,15 @@ impl Mapping {
     }
 }
 
-/// Mappings, found by address in a signal handler while other threads enter and clear theirs.
+/// A table of mappings. A signal handler can search it by address while other threads enter and
+/// clear mappings.
 struct Table<const N: usize> {
     entries: [MappingEntry; N],
 }
 
-/// An entry of the table. Its words are read like those of a seqlock, but without trying again: an
-/// entry that is changing is not the mapping in which the reader faulted, because that one stays.
+/// An entry of the table. Its words are read like the words of a seqlock, but without a retry. WHY:
+/// an entry that is changing cannot be the mapping in which the reader faulted, because a mapping
+/// in use keeps its entry.
 struct MappingEntry {
     /// Odd while the other words change.
     version: AtomicU64,
@@ -152,7 +155,7 @@ impl<const N: usize> Table<N> {
         Self { entries: [const { MappingEntry::new() }; N] }
     }
 
-    /// Enters `mapping` in the first free entry, if there is one.
+    /// Enters `mapping` in the first free entry, and returns its index; `None` if no entry is free.
     fn enter(&self, mapping: Mapping) -> Option<usize> {
         self.entries.iter().position(|entry| entry.claim(mapping))
     }
@@ -179,7 +182,7 @@ impl MappingEntry {
 
     /// Enters `mapping` here if the entry is free.
     fn claim(&self, mapping: Mapping) -> bool {
-        // ORDERING(watch): Acquire. Pairs with the Release in `end_change`.
+        // ORDERING(watch): Acquire. Pairs with the Release in `store_even_version`.
         let version = self.version.load(Ordering::Acquire);
         if !version.is_multiple_of(2) || !self.address.load(Ordering::Relaxed).is_null() {
             return false;
@@ -190,49 +193,49 @@ impl MappingEntry {
         if self.version.compare_exchange(version, version + 1, order, order).is_err() {
             return false;
         }
-        self.begin_change();
+        self.fence_odd_version();
         self.bytes.store(mapping.bytes, Ordering::Relaxed);
         self.writable.store(mapping.access == Access::Write, Ordering::Relaxed);
         self.fd.store(mapping.fd, Ordering::Relaxed);
         self.offset.store(mapping.offset, Ordering::Relaxed);
         self.lost.store(false, Ordering::Relaxed);
         self.address.store(mapping.address, Ordering::Relaxed);
-        self.end_change(version + 2);
+        self.store_even_version(version + 2);
         true
     }
 
-    /// Frees the entry; only for its owner.
+    /// Frees the entry. Only the owner of the mapping may call it.
     fn clear(&self) {
         // Relaxed: only the owner changes an entry that is in use.
         let version = self.version.load(Ordering::Relaxed);
         self.version.store(version + 1, Ordering::Relaxed);
-        self.begin_change();
+        self.fence_odd_version();
         self.address.store(ptr::null_mut(), Ordering::Relaxed);
-        self.end_change(version + 2);
+        self.store_even_version(version + 2);
     }
 
-    fn begin_change(&self) {
+    fn fence_odd_version(&self) {
         // ORDERING(watch): Release fence between the odd version and the words. Pairs with the
         // fence in `mapping`.
         fence(Ordering::Release);
     }
 
-    fn end_change(&self, version: u64) {
+    fn store_even_version(&self, version: u64) {
         // ORDERING(watch): Release. Pairs with the loads in `mapping` and `claim`.
         self.version.store(version, Ordering::Release);
     }
 
     /// Returns the mapping in this entry, unless the entry is changing.
     fn mapping(&self) -> Option<Mapping> {
-        // ORDERING(watch): Acquire. Pairs with the Release in `end_change`.
+        // ORDERING(watch): Acquire. Pairs with the Release in `store_even_version`.
         let version = self.version.load(Ordering::Acquire);
         let address = self.address.load(Ordering::Relaxed);
         let bytes = self.bytes.load(Ordering::Relaxed);
         let writable = self.writable.load(Ordering::Relaxed);
         let fd = self.fd.load(Ordering::Relaxed);
         let offset = self.offset.load(Ordering::Relaxed);
-        // ORDERING(watch): Acquire fence. Pairs with the one in `begin_change`: a thread that read
-        // a new word sees that the version has changed.
+        // ORDERING(watch): Acquire fence. Pairs with the one in `fence_odd_version`: a thread that
+        // read a new word sees that the version has changed.
         fence(Ordering::Acquire);
         let is_whole = version.is_multiple_of(2) && self.version.load(Ordering::Relaxed) == version;
         let access = if writable { Access::Write } else { Access::Read };
@@ -240,12 +243,12 @@ impl MappingEntry {
     }
 }
 
-/// Makes the regions that a forked child may write private to it: its writes through an inherited
-/// loan must not reach other processes. Their content stays, or becomes zeros if the file cannot be
-/// mapped.
+/// Maps a private copy over each region that a forked child may write: its writes through an
+/// inherited loan must not reach other processes. The content stays, or becomes zeros if the file
+/// cannot be mapped.
 ///
-/// Runs in the child, in its only thread. Async-signal-safe.
-pub(crate) fn after_fork() {
+/// Called in the child, in its only thread. Async-signal-safe.
+pub(crate) fn make_regions_private() {
     for entry in &REGIONS.entries {
         let Some(mapping) = entry.mapping() else { continue };
         // Relaxed: there is no other thread. WHY: a grandchild gets the child's memory as it is.
@@ -265,14 +268,15 @@ pub(crate) fn after_fork() {
     }
 }
 
-/// Installs the handler once in a process. If that fails, a fault is fatal as before.
+/// Installs the handler, once in a process. If that fails, a fault ends the process as it would
+/// without the handler.
 fn install_handler() {
     const NONE: u8 = 0;
     const BEGUN: u8 = 1;
     const DONE: u8 = 2;
     static STATE: AtomicU8 = AtomicU8::new(NONE);
-    // WHY never twice: the second time, the "previous" handler could be one that forwards to ours.
-    // Relaxed: a thread that goes on relies only on the kernel's view of the handler.
+    // WHY never twice: at the second time, the "previous" handler could be one that forwards to
+    // ours.
     let order = Ordering::Relaxed;
     match STATE.compare_exchange(NONE, BEGUN, order, order) {
         Ok(_) => {
@@ -293,28 +297,30 @@ fn install_handler() {
 }
 
 extern "C" fn on_sigbus(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
-    signal::keep_errno(|| {
+    signal::preserve_errno(|| {
         // SAFETY: the kernel passed this `info` to the handler.
-        let address = unsafe { signal::missing_page(info) };
-        if !address.is_some_and(recover) {
+        let address = unsafe { signal::missing_page_address(info) };
+        if !address.is_some_and(replace_by_zeros) {
             // SAFETY: the kernel passed these arguments to the handler, which is running.
-            unsafe { signal::hand_on(signal, info, context) };
+            unsafe { signal::forward_to_previous(signal, info, context) };
         }
-        // ORDERING(fault): SeqCst compiler fence. Pairs with the one in `epoch_after`.
+        // ORDERING(fault): SeqCst compiler fence. Pairs with the one in `epoch_after_access`.
         compiler_fence(Ordering::SeqCst);
     });
 }
 
-/// Maps zeros over the region that contains `address`; false if it is not one of ours.
-fn recover(address: *mut u8) -> bool {
+/// Maps zeros over the region that contains `address`; returns false if no region of this library
+/// contains it.
+fn replace_by_zeros(address: *mut u8) -> bool {
     let Some((entry, mapping)) = REGIONS.find(address) else { return false };
     // WHY first: a thread that finds zeros in its region must also find the epoch changed.
     // Relaxed: the epoch orders it.
     entry.lost.store(true, Ordering::Relaxed);
     advance_epoch();
-    // WHY: such a thread need not fault, so nothing else orders its load of the epoch behind its
-    // load of the zeros. It can find the zeros only after this barrier, which it passed, too.
-    signal::order_threads();
+    // WHY: a thread that finds zeros need not fault itself, so nothing else orders its load of the
+    // epoch after its load of the zeros. It can find the zeros only after this barrier, which it
+    // passed, too.
+    signal::barrier_all_threads();
     // SAFETY: the faulting thread uses the region, so it stays mapped until this returns. Its
     // content is used by no thread that sees the new epoch.
     unsafe { signal::map_zeros(mapping.address, mapping.bytes, mapping.access) }

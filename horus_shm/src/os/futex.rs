@@ -1,4 +1,5 @@
-//! Sleeping on words of memory, and barriers on the CPUs of other processes.
+//! Futexes, on which threads sleep, and memory barriers that this process makes on other CPUs
+//! (`membarrier`).
 
 use std::io;
 use std::sync::atomic::AtomicU32;
@@ -6,21 +7,21 @@ use std::time::Duration;
 
 use libc::{c_int, c_long};
 
-/// From `linux/futex.h`; libc has the structure, but not the flag.
+/// A flag of `struct futex_waitv`, from `linux/futex.h`; libc does not define it.
 const FUTEX2_SIZE_U32: u32 = 2;
 const FUTEX2_PRIVATE: u32 = libc::FUTEX_PRIVATE_FLAG as u32;
 
-/// Maximum number of words for one call (`FUTEX_WAITV_MAX`).
+/// Maximum number of words that one call can wait for (`FUTEX_WAITV_MAX`).
 pub(crate) const WAITV_MAX: usize = 128;
 
 const NANOS_PER_SECOND: u32 = 1_000_000_000;
 
-/// The processes that can sleep on a word, or that a barrier reaches.
+/// The processes whose threads can sleep on a word, or that a barrier reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
     /// The threads of this process.
     Process,
-    /// Every process that has registered.
+    /// Every process of the machine; for a barrier, each that has called [`register_for_barriers`].
     Machine,
 }
 
@@ -31,7 +32,7 @@ fn timespec(duration: Duration) -> libc::timespec {
     }
 }
 
-/// Sleeps until this time of CLOCK_MONOTONIC, in nanoseconds; a signal may end it early.
+/// Sleeps until CLOCK_MONOTONIC is `ns` nanoseconds; a signal may end the sleep early.
 pub(crate) fn sleep_until(ns: u64) {
     let until = timespec(Duration::from_nanos(ns));
     let (clock, flags) = (libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME);
@@ -39,68 +40,70 @@ pub(crate) fn sleep_until(ns: u64) {
     unsafe { libc::clock_nanosleep(clock, flags, &until, std::ptr::null_mut()) };
 }
 
-/// The result of a sleep.
+/// The outcome of a sleep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Slept {
-    /// It ended by a wake or a signal, or did not begin because the word had changed.
+pub(crate) enum SleepOutcome {
+    /// A wake or a signal ended the sleep, or it did not begin because the word had changed.
     Woken,
-    /// Its timeout ended it, without a wake.
-    OutOfTime,
-    /// It did not begin: this kernel lacks the call.
-    Unable,
+    /// The timeout ended the sleep, without a wake.
+    TimedOut,
+    /// The sleep did not begin: this kernel lacks the system call.
+    Unsupported,
 }
 
-impl Slept {
+impl SleepOutcome {
     /// Converts the result of the last system call.
-    fn of(answer: c_long) -> Self {
+    fn from_syscall(answer: c_long) -> Self {
         let error = if answer < 0 { io::Error::last_os_error().raw_os_error() } else { None };
         match error {
-            Some(libc::ETIMEDOUT) => Self::OutOfTime,
-            Some(libc::ENOSYS) => Self::Unable,
+            Some(libc::ETIMEDOUT) => Self::TimedOut,
+            Some(libc::ENOSYS) => Self::Unsupported,
             _ => Self::Woken,
         }
     }
 }
 
-/// Sleeps while `word` is `seen`, until woken or `timeout` is over.
+/// Sleeps while `word` is `seen`, until a wake or for at most `timeout`.
 ///
 /// May return early without a reason.
-pub(crate) fn wait(word: &AtomicU32, seen: u32, timeout: Duration, scope: Scope) -> Slept {
-    let operation = libc::FUTEX_WAIT | private(scope);
+pub(crate) fn wait(word: &AtomicU32, seen: u32, timeout: Duration, scope: Scope) -> SleepOutcome {
+    let operation = libc::FUTEX_WAIT | private_flag(scope);
     let timeout = timespec(timeout);
     let (word, timeout) = (word.as_ptr(), &raw const timeout);
     // SAFETY: the word is valid for as long as it is borrowed, and the timeout for the call.
-    Slept::of(unsafe { libc::syscall(libc::SYS_futex, word, operation, seen, timeout) })
+    SleepOutcome::from_syscall(unsafe {
+        libc::syscall(libc::SYS_futex, word, operation, seen, timeout)
+    })
 }
 
-/// Wakes all threads that sleep on `word`; returns how many did.
+/// Wakes all threads that sleep on `word`; returns how many it woke.
 pub(crate) fn wake_all(word: &AtomicU32, scope: Scope) -> u32 {
-    let operation = libc::FUTEX_WAKE | private(scope);
+    let operation = libc::FUTEX_WAKE | private_flag(scope);
     // SAFETY: the word is valid for as long as it is borrowed.
     let woken = unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, c_int::MAX) };
     u32::try_from(woken).unwrap_or(0)
 }
 
-const fn private(scope: Scope) -> c_int {
+const fn private_flag(scope: Scope) -> c_int {
     match scope {
         Scope::Process => libc::FUTEX_PRIVATE_FLAG,
         Scope::Machine => 0,
     }
 }
 
-/// The kernel's `struct futex_waitv`.
+/// A word to wait for, and the value it must still have: the kernel's `struct futex_waitv`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Waiter {
+pub(crate) struct FutexWaitv {
     value: u64,
     address: u64,
     flags: u32,
     reserved: u32,
 }
 
-impl Waiter {
-    /// An unused element of an array.
-    pub(crate) const NONE: Self = Self { value: 0, address: 0, flags: 0, reserved: 0 };
+impl FutexWaitv {
+    /// Fills the unused elements of an array.
+    pub(crate) const UNUSED: Self = Self { value: 0, address: 0, flags: 0, reserved: 0 };
 
     pub(crate) fn new(word: &AtomicU32, seen: u32, scope: Scope) -> Self {
         let private = if scope == Scope::Process { FUTEX2_PRIVATE } else { 0 };
@@ -109,18 +112,18 @@ impl Waiter {
     }
 }
 
-/// Sleeps while all of `waiters` find their words unchanged, for at most `timeout`.
+/// Sleeps while each word in `waiters` has the value given with it, for at most `timeout`.
 ///
-/// May return early without a reason. [`Slept::Unable`] before Linux 5.16.
+/// May return early without a reason. Returns [`SleepOutcome::Unsupported`] before Linux 5.16.
 ///
 /// # Safety
 ///
 /// The words stay valid during the call.
-pub(crate) unsafe fn wait_any(waiters: &[Waiter], timeout: Duration) -> Slept {
+pub(crate) unsafe fn wait_any(waiters: &[FutexWaitv], timeout: Duration) -> SleepOutcome {
     debug_assert!(waiters.len() <= WAITV_MAX);
-    // WHY: miri does not know the call; there, as under an old kernel, the caller polls.
+    // WHY: miri does not know the call. The caller then polls, as under an old kernel.
     if cfg!(miri) {
-        return Slept::Unable;
+        return SleepOutcome::Unsupported;
     }
     let deadline = timespec(monotonic() + timeout);
     // SAFETY: the array and the deadline are valid for the call, and the words by the contract.
@@ -134,7 +137,7 @@ pub(crate) unsafe fn wait_any(waiters: &[Waiter], timeout: Duration) -> Slept {
             libc::CLOCK_MONOTONIC,
         )
     };
-    Slept::of(woken)
+    SleepOutcome::from_syscall(woken)
 }
 
 /// Returns the time of CLOCK_MONOTONIC.
@@ -146,7 +149,7 @@ pub(crate) fn monotonic() -> Duration {
     Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), nanos)
 }
 
-/// Registers this process so that [`barrier`] reaches it; false if the kernel refuses.
+/// Registers this process so that [`barrier`] reaches it; returns false if the kernel refuses.
 pub(crate) fn register_for_barriers(scope: Scope) -> bool {
     membarrier(match scope {
         Scope::Process => libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED,
@@ -154,8 +157,8 @@ pub(crate) fn register_for_barriers(scope: Scope) -> bool {
     })
 }
 
-/// Makes a full memory barrier on every CPU that runs a registered process; false if the kernel
-/// refuses. Takes 0.2 µs if none of them runs, otherwise up to 20 µs.
+/// Makes a full memory barrier on every CPU that runs a registered process; returns false if the
+/// kernel refuses. Takes 0.2 µs if none of them runs, otherwise up to 20 µs.
 pub(crate) fn barrier(scope: Scope) -> bool {
     membarrier(match scope {
         Scope::Process => libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED,
@@ -164,7 +167,7 @@ pub(crate) fn barrier(scope: Scope) -> bool {
 }
 
 fn membarrier(command: c_int) -> bool {
-    // WHY: miri does not know the call; there, as under an old kernel, both sides use fences.
+    // WHY: miri does not know the call. Both sides then use fences, as under an old kernel.
     if cfg!(miri) {
         return false;
     }

@@ -1,20 +1,21 @@
-//! Advisory locks on byte ranges, owned by open file descriptions, and write leases.
+//! File locks: advisory locks on byte ranges, which belong to open file descriptions, and write
+//! leases.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use libc::{c_int, off_t, ssize_t};
 
-use super::{retry, to_off};
+use super::{retry, to_offset};
 
-/// From `asm-generic/fcntl.h`; libc does not have it.
+/// The `fcntl` command `F_SETSIG`, from `asm-generic/fcntl.h`; libc does not define it.
 const F_SETSIG: c_int = 10;
 
-/// A range of bytes of a file to be locked.
+/// A range of byte offsets of a file, to lock or unlock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LockRange {
     start: off_t,
-    /// 0 means up to the largest offset.
+    /// 0 means that the range ends at the largest offset.
     len: off_t,
 }
 
@@ -29,7 +30,7 @@ impl LockRange {
     /// `InvalidInput` if an offset of the range does not fit the kernel's signed 64 bits, or if the
     /// range is empty, which for the kernel would mean all offsets.
     pub(crate) fn new(start: u64, len_bytes: u64) -> io::Result<Self> {
-        let (start, len) = (to_off(start)?, to_off(len_bytes)?);
+        let (start, len) = (to_offset(start)?, to_offset(len_bytes)?);
         if len == 0 || start.checked_add(len).is_none() {
             return Err(io::ErrorKind::InvalidInput.into());
         }
@@ -64,8 +65,8 @@ impl LockKind {
     }
 }
 
-/// Locks a range for the open file description, or converts its lock there. Never waits: returns
-/// false if another description's lock conflicts; the old lock then stays.
+/// Locks a range for the open file description, or converts the lock that it has there. Does not
+/// block: returns false if a lock of another description conflicts, and keeps the old lock.
 pub(crate) fn try_lock(fd: BorrowedFd<'_>, range: LockRange, kind: LockKind) -> io::Result<bool> {
     match set_lock(fd, range.to_raw(kind.to_raw())) {
         Ok(()) => Ok(true),
@@ -76,7 +77,7 @@ pub(crate) fn try_lock(fd: BorrowedFd<'_>, range: LockRange, kind: LockKind) -> 
     }
 }
 
-/// Unlocks a range; has no effect where it is not locked.
+/// Unlocks a range, also if all or a part of it is not locked.
 pub(crate) fn unlock(fd: BorrowedFd<'_>, range: LockRange) -> io::Result<()> {
     set_lock(fd, range.to_raw(libc::F_UNLCK))
 }
@@ -87,9 +88,12 @@ fn set_lock(fd: BorrowedFd<'_>, raw: libc::flock) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the first byte of a lock of *another* open file description that conflicts with an
-/// exclusive lock on the range. The description's own locks never conflict.
-pub(crate) fn lock_in_the_way(fd: BorrowedFd<'_>, range: LockRange) -> io::Result<Option<u64>> {
+/// Returns the first byte of a lock that conflicts with an exclusive lock on the range, if there is
+/// one. Only locks of *other* open file descriptions conflict.
+pub(crate) fn find_conflicting_lock(
+    fd: BorrowedFd<'_>,
+    range: LockRange,
+) -> io::Result<Option<u64>> {
     let mut raw = range.to_raw(libc::F_WRLCK);
     // SAFETY: `raw` is a `flock` that outlives the call and is valid for its writes.
     retry(|| unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_OFD_GETLK, &mut raw) as ssize_t })?;
@@ -97,8 +101,8 @@ pub(crate) fn lock_in_the_way(fd: BorrowedFd<'_>, range: LockRange) -> io::Resul
     Ok((!is_free).then_some(raw.l_start.max(0) as u64))
 }
 
-/// Tries to get a write lease, which requires that no other description of the file is open:
-/// returns true if it was granted. While it is held, a process that opens the file gets
+/// Requests a write lease; returns true if it was granted. The kernel grants it only if no other
+/// description of the file is open. While the lease is held, a process that opens the file gets
 /// `EWOULDBLOCK` or waits. [`end_lease`] or the last close ends it.
 pub(crate) fn try_write_lease(fd: BorrowedFd<'_>) -> io::Result<bool> {
     // WHY: when another process opens the file, the kernel signals the holder, by default with

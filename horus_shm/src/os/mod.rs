@@ -23,15 +23,15 @@ pub mod termination;
 // WHY: presence bytes are beyond 2^40, so offsets must have 64 bits.
 const _: () = assert!(size_of::<off_t>() == 8);
 
-/// The smallest piece to reserve at a time when signals interrupt the call.
-const RESERVED_BYTES_MIN: off_t = 4096;
+/// Minimum length of the pieces in which a range is reserved while signals interrupt the call.
+const RESERVE_PIECE_BYTES_MIN: off_t = 4096;
 
-/// The part of a file's status that this library uses.
+/// The fields of `struct stat` that this library uses.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stat {
     pub(crate) dev: u64,
     pub(crate) ino: u64,
-    /// Type and permission bits.
+    /// File type and permission bits.
     pub(crate) mode: u32,
     pub(crate) uid: u32,
     pub(crate) links: u64,
@@ -47,7 +47,7 @@ impl Stat {
         self.mode & libc::S_IFMT == libc::S_IFDIR
     }
 
-    /// The lower nine bits of the mode.
+    /// Returns the lower nine bits of the mode.
     pub(crate) fn permissions(&self) -> u32 {
         self.mode & 0o777
     }
@@ -77,7 +77,7 @@ pub(crate) enum OpenMode {
     ReadWrite,
 }
 
-/// Repeats `call` while a signal interrupts it; -1 becomes `errno`.
+/// Repeats `call` while a signal interrupts it. If `call` returns -1, returns the error in `errno`.
 fn retry(mut call: impl FnMut() -> ssize_t) -> io::Result<usize> {
     loop {
         if let Ok(value) = usize::try_from(call()) {
@@ -97,7 +97,7 @@ fn c_path(path: &OsStr) -> io::Result<CString> {
 fn open_raw(dir: RawFd, path: &OsStr, flags: c_int, mode: mode_t) -> io::Result<OwnedFd> {
     let path = c_path(path)?;
     let flags = flags | libc::O_CLOEXEC;
-    descriptor::kept(|| {
+    descriptor::open_long_lived(|| {
         // SAFETY: `path` is a C string that outlives the call, and the mode is passed as C
         // promotes it.
         let fd = retry(|| unsafe { libc::openat(dir, path.as_ptr(), flags, mode) as ssize_t })?;
@@ -127,23 +127,23 @@ pub(crate) fn open_dir(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> io::Resu
     open_raw(dir.as_raw_fd(), name.as_ref(), flags, 0)
 }
 
-/// Opens a directory by `O_PATH`, which needs no right to read it; a symlink is `ENOTDIR`.
-pub(crate) fn open_dir_place(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> io::Result<OwnedFd> {
+/// Opens a directory with `O_PATH`, which needs no permission to read it; a symlink is `ENOTDIR`.
+pub(crate) fn open_dir_o_path(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> io::Result<OwnedFd> {
     let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW;
     open_raw(dir.as_raw_fd(), name.as_ref(), flags, 0)
 }
 
-/// Opens the directory at `path` by `O_PATH`, following symlinks.
-pub(crate) fn open_place(path: impl AsRef<OsStr>) -> io::Result<OwnedFd> {
+/// Opens the directory at `path` with `O_PATH`, following symlinks.
+pub(crate) fn open_o_path(path: impl AsRef<OsStr>) -> io::Result<OwnedFd> {
     open_raw(libc::AT_FDCWD, path.as_ref(), libc::O_PATH | libc::O_DIRECTORY, 0)
 }
 
-/// Opens a new file without a name, for [`link_unnamed`].
+/// Creates a file without a name in the file system of `dir`, for [`link_unnamed`].
 pub(crate) fn open_unnamed(dir: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     open_raw(dir.as_raw_fd(), OsStr::new("."), libc::O_TMPFILE | libc::O_RDWR, 0o600)
 }
 
-/// Gives `file`, made by [`open_unnamed`], its name; `EEXIST` if the name is taken.
+/// Gives `file`, made by [`open_unnamed`], the name `name` in `dir`; `EEXIST` if the name is taken.
 pub(crate) fn link_unnamed(
     file: BorrowedFd<'_>,
     dir: BorrowedFd<'_>,
@@ -159,7 +159,7 @@ pub(crate) fn link_unnamed(
     Ok(())
 }
 
-/// Returns a path for an open descriptor of this process.
+/// Returns the path under `/proc` that leads to the file of an open descriptor.
 fn proc_path(fd: BorrowedFd<'_>) -> String {
     format!("/proc/self/fd/{}", fd.as_raw_fd())
 }
@@ -183,7 +183,7 @@ pub(crate) fn fstatat(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> io::Resul
     Ok(Stat::from_raw(unsafe { raw.assume_init_ref() }))
 }
 
-/// Makes a directory. The umask clears bits of `mode`: see [`chmod_place`].
+/// Makes a directory. The umask clears bits of `mode`: see [`chmod_o_path`].
 pub(crate) fn make_dir(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>, mode: u32) -> io::Result<()> {
     let name = c_path(name.as_ref())?;
     // SAFETY: `name` is a C string that outlives the call.
@@ -208,8 +208,8 @@ fn unlink_raw(dir: BorrowedFd<'_>, name: &OsStr, flags: c_int) -> io::Result<()>
     Ok(())
 }
 
-/// Returns the names in a directory opened by [`open_dir`].
-pub(crate) fn list(dir: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
+/// Returns the names in a directory that was opened with [`open_dir`].
+pub(crate) fn list_dir(dir: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
     let path = proc_path(dir);
     loop {
         let names = std::fs::read_dir(&path)
@@ -222,8 +222,8 @@ pub(crate) fn list(dir: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
     }
 }
 
-/// Returns true if `name` in `dir` leads to `file`.
-pub(crate) fn leads_to(
+/// Returns true if `name` in `dir` is a name of `file`.
+pub(crate) fn is_name_of(
     dir: BorrowedFd<'_>,
     name: impl AsRef<OsStr>,
     file: &Stat,
@@ -242,31 +242,31 @@ pub(crate) fn fchmod(fd: BorrowedFd<'_>, mode: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Does the same as [`fchmod`] for a descriptor of [`open_dir_place`], which that call refuses.
-pub(crate) fn chmod_place(place: BorrowedFd<'_>, mode: u32) -> io::Result<()> {
+/// Like [`fchmod`], for a descriptor from [`open_dir_o_path`], which [`fchmod`] refuses.
+pub(crate) fn chmod_o_path(place: BorrowedFd<'_>, mode: u32) -> io::Result<()> {
     let path = c_path(OsStr::new(&proc_path(place)))?;
     // SAFETY: `path` is a C string that outlives the call.
     retry(|| unsafe { libc::chmod(path.as_ptr(), mode) as ssize_t })?;
     Ok(())
 }
 
-/// Sets the length of a file. `EFBIG` if this process may not have files of that length.
+/// Sets the length of a file; `EFBIG` if the length exceeds the file size limit of this process.
 pub(crate) fn set_len(fd: BorrowedFd<'_>, len_bytes: u64) -> io::Result<()> {
     check_size_limit(len_bytes)?;
-    let len = to_off(len_bytes)?;
+    let len = to_offset(len_bytes)?;
     // SAFETY: the call takes no pointer.
     retry(|| unsafe { libc::ftruncate(fd.as_raw_fd(), len) as ssize_t })?;
     Ok(())
 }
 
-/// Returns `EFBIG` if this process may not write a file up to `end_bytes`.
+/// Returns `EFBIG` if the file size limit of this process is less than `end_bytes`.
 fn check_size_limit(end_bytes: u64) -> io::Result<()> {
     let limit = soft_limit(libc::RLIMIT_FSIZE)?;
     // WHY: the kernel would return the same error, but also send SIGXFSZ, which kills.
     if end_bytes > limit { Err(io::Error::from_raw_os_error(libc::EFBIG)) } else { Ok(()) }
 }
 
-/// Limits of a process, as `getrlimit` numbers them.
+/// The number of a resource limit, as `getrlimit` takes it.
 #[cfg(target_env = "musl")]
 pub(crate) type Resource = c_int;
 #[cfg(not(target_env = "musl"))]
@@ -281,10 +281,10 @@ pub(crate) fn soft_limit(resource: Resource) -> io::Result<u64> {
     Ok(unsafe { raw.assume_init_ref() }.rlim_cur)
 }
 
-/// Reserves a range within the file as [`fallocate`] does, but keeps the file's length: a range
-/// that was truncated must not come back as zeros.
+/// Reserves a range of the file like [`fallocate`], but keeps the file's length: a range that was
+/// truncated must not come back as zeros.
 pub(crate) fn reserve(fd: BorrowedFd<'_>, offset: u64, len_bytes: u64) -> io::Result<()> {
-    let reserved = in_pieces(offset, len_bytes, |at, len| {
+    let reserved = reserve_in_pieces(offset, len_bytes, |at, len| {
         // SAFETY: the call takes no pointer.
         match unsafe { libc::fallocate(fd.as_raw_fd(), libc::FALLOC_FL_KEEP_SIZE, at, len) } {
             0 => 0,
@@ -292,7 +292,8 @@ pub(crate) fn reserve(fd: BorrowedFd<'_>, offset: u64, len_bytes: u64) -> io::Re
         }
     });
     match reserved {
-        // WHY: not every file system supports it; the library call then writes to every block.
+        // WHY: not every file system supports the call; `posix_fallocate` then writes to every
+        // block instead.
         Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
             fallocate(fd, offset, len_bytes)
         }
@@ -300,44 +301,45 @@ pub(crate) fn reserve(fd: BorrowedFd<'_>, offset: u64, len_bytes: u64) -> io::Re
     }
 }
 
-/// Reserves the bytes of a range, so that later accesses to them cannot fail; `ENOSPC` if there is
-/// no space. Extends a shorter file.
+/// Reserves the memory of a range, so that later accesses to it cannot fail; `ENOSPC` if there is
+/// no space. A file that is shorter than the range is extended.
 pub(crate) fn fallocate(fd: BorrowedFd<'_>, offset: u64, len_bytes: u64) -> io::Result<()> {
-    in_pieces(offset, len_bytes, |at, len| {
-        // This call returns its error and does not set `errno`.
+    reserve_in_pieces(offset, len_bytes, |at, len| {
+        // This call returns its error number and does not set `errno`.
         // SAFETY: the call takes no pointer.
         unsafe { libc::posix_fallocate(fd.as_raw_fd(), at, len) }
     })
 }
 
-/// Reserves a range by calls of `reserve`, which returns 0 or an error number.
-fn in_pieces(
+/// Reserves a range piece by piece with `reserve`, which returns 0 or an error number.
+fn reserve_in_pieces(
     offset: u64,
     len_bytes: u64,
     reserve: impl Fn(off_t, off_t) -> c_int,
 ) -> io::Result<()> {
-    let end = to_off(offset.saturating_add(len_bytes))?;
-    let (mut at, mut piece) = (to_off(offset)?, to_off(len_bytes)?);
+    let end = to_offset(offset.saturating_add(len_bytes))?;
+    let (mut at, mut piece) = (to_offset(offset)?, to_offset(len_bytes)?);
     while at < end {
         let len = piece.min(end - at);
         match reserve(at, len) {
             0 => at += len,
-            // WHY: on a signal a kernel may release all that it had reserved (tmpfs did so for
-            // years). If signals come faster than the whole range is reserved, only pieces succeed.
-            libc::EINTR => piece = (piece / 2).max(RESERVED_BYTES_MIN),
+            // WHY: when a signal interrupts the call, a kernel may release all that it had reserved
+            // (tmpfs did so for years). If signals come faster than the whole range is reserved,
+            // only smaller pieces succeed.
+            libc::EINTR => piece = (piece / 2).max(RESERVE_PIECE_BYTES_MIN),
             error => return Err(io::Error::from_raw_os_error(error)),
         }
     }
     Ok(())
 }
 
-/// Fills `bytes` from `offset`; `UnexpectedEof` if the file is shorter.
+/// Fills `bytes` from the file, from `offset` on; `UnexpectedEof` if the file is too short.
 pub(crate) fn read_at(fd: BorrowedFd<'_>, bytes: &mut [u8], offset: u64) -> io::Result<()> {
     // SAFETY: the slice is writable.
     unsafe { read_raw_at(fd, bytes.as_mut_ptr(), bytes.len(), offset) }
 }
 
-/// Reads as [`read_at`] does, into memory that may be uninitialised.
+/// Like [`read_at`], into memory that may be uninitialised.
 ///
 /// # Safety
 ///
@@ -350,7 +352,7 @@ pub(crate) unsafe fn read_raw_at(
 ) -> io::Result<()> {
     let mut done = 0;
     while done < bytes {
-        let offset = to_off(offset + done as u64)?;
+        let offset = to_offset(offset + done as u64)?;
         // SAFETY: `to` is writable for `bytes` by the contract; `done` is less than `bytes`.
         let to = unsafe { to.add(done) }.cast();
         // SAFETY: `to` is writable for the remaining `bytes - done` by the contract.
@@ -362,10 +364,10 @@ pub(crate) unsafe fn read_raw_at(
     Ok(())
 }
 
-/// Writes all of `bytes` at `offset`. `EFBIG` if this process may not write that far.
+/// Writes all of `bytes` at `offset`; `EFBIG` if that exceeds the file size limit of this process.
 pub(crate) fn write_at(fd: BorrowedFd<'_>, mut bytes: &[u8], offset: u64) -> io::Result<()> {
     check_size_limit(offset.saturating_add(bytes.len() as u64))?;
-    let mut offset = to_off(offset)?;
+    let mut offset = to_offset(offset)?;
     while !bytes.is_empty() {
         let (from, len) = (bytes.as_ptr().cast(), bytes.len());
         // SAFETY: `from` is valid for reads of `len` bytes.
@@ -379,11 +381,11 @@ pub(crate) fn write_at(fd: BorrowedFd<'_>, mut bytes: &[u8], offset: u64) -> io:
     Ok(())
 }
 
-fn to_off(bytes: u64) -> io::Result<off_t> {
+fn to_offset(bytes: u64) -> io::Result<off_t> {
     off_t::try_from(bytes).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
-/// Returns the magic number of the file system, as in statfs(2).
+/// Returns the magic number of the file system that `fd` is on, as statfs(2) lists it.
 pub(crate) fn file_system_type(fd: BorrowedFd<'_>) -> io::Result<u64> {
     let mut raw = MaybeUninit::<libc::statfs>::uninit();
     // SAFETY: `raw` is valid for the write of one `statfs`.
@@ -394,11 +396,11 @@ pub(crate) fn file_system_type(fd: BorrowedFd<'_>) -> io::Result<u64> {
     Ok(kind as u64 & 0xffff_ffff)
 }
 
-/// The space of a file system that an unprivileged user may still use.
+/// Free space of a file system for an unprivileged user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FreeSpace {
     pub(crate) bytes: u64,
-    /// `None` if the file system does not count files.
+    /// Number of files that can still be created; `None` if the file system does not count files.
     pub(crate) files: Option<u64>,
 }
 
@@ -416,9 +418,9 @@ pub(crate) fn free_space(fd: BorrowedFd<'_>) -> io::Result<FreeSpace> {
     Ok(FreeSpace { bytes, files })
 }
 
-/// Signals that a thread raises by its own instructions. A thread that blocks one of them is killed
-/// by it, with its process, even if there is a handler.
-const SYNCHRONOUS_SIGNALS: [c_int; 7] = [
+/// Signals that the instructions of a thread can raise in the same thread. If a thread blocks one
+/// of them and raises it, the kernel kills the process, even if there is a handler.
+const SELF_RAISED_SIGNALS: [c_int; 7] = [
     libc::SIGBUS,
     libc::SIGSEGV,
     libc::SIGFPE,
@@ -428,13 +430,13 @@ const SYNCHRONOUS_SIGNALS: [c_int; 7] = [
     libc::SIGABRT,
 ];
 
-/// Leaves signals that other processes send to the other threads of this process: blocks, in the
-/// calling thread, all signals except those that it raises itself.
-pub(crate) fn block_sent_signals() {
+/// Blocks, in the calling thread, all signals except those that the thread's own instructions
+/// raise. Signals that are sent to the process then go to its other threads.
+pub(crate) fn block_process_signals() {
     let mut set = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: `set` is valid for the write.
     unsafe { libc::sigfillset(set.as_mut_ptr()) };
-    for signal in SYNCHRONOUS_SIGNALS {
+    for signal in SELF_RAISED_SIGNALS {
         // SAFETY: the set was filled, and the number is that of a signal.
         unsafe { libc::sigdelset(set.as_mut_ptr(), signal) };
     }
@@ -462,7 +464,7 @@ pub(crate) fn boot_id() -> io::Result<[u8; 16]> {
     }
 }
 
-/// Returns the user whose rights this process has.
+/// Returns the user id that the kernel checks permissions against.
 pub(crate) fn effective_uid() -> u32 {
     // SAFETY: the call takes nothing and cannot fail.
     unsafe { libc::geteuid() }

@@ -1,4 +1,4 @@
-//! Regions: the memory under a lane or a block, on the heap or mapped from a file.
+//! Regions: the memory of a lane or a block, on the heap or mapped from a file.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::io;
@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use memmap2::{MmapOptions, MmapRaw};
 
-use crate::os::fault::Watch;
+use crate::os::fault::RegionWatch;
 use crate::protocol::layout::SEPARATION_BYTES;
 
 const PAGE_BYTES: usize = 4096;
@@ -30,8 +30,9 @@ pub(crate) struct Region {
 #[derive(Debug)]
 enum Kind {
     Heap(Layout),
-    /// Dropped in this order: a region must not be watched any more when it is unmapped.
-    Mapped(Watch, #[expect(dead_code, reason = "held for its drop, which unmaps")] MmapRaw),
+    /// The fields are dropped in this order: the region must leave the table of faults before it is
+    /// unmapped.
+    Mapped(RegionWatch, #[expect(dead_code, reason = "held for its drop, which unmaps")] MmapRaw),
 }
 
 // SAFETY: a region is only an address; its users are responsible for their accesses.
@@ -53,12 +54,12 @@ impl Region {
         Self { address, kind: Kind::Heap(layout) }
     }
 
-    /// Maps `bytes` bytes of `file` from `offset` on, shared. The file stays open for as long as
-    /// the region is used: a forked child maps it again.
+    /// Maps `bytes` bytes of `file` from `offset` on, shared with other processes. The file must
+    /// stay open for as long as the region is used, because a forked child maps it again.
     ///
     /// # Errors
+    ///
     /// The error of the system call.
-    /// The system call's.
     pub(crate) fn map(
         file: BorrowedFd<'_>,
         offset: u64,
@@ -72,7 +73,7 @@ impl Region {
             Access::Write => options.map_raw(file.as_raw_fd())?,
         };
         let address = map.as_mut_ptr();
-        let watch = Watch::new(address, bytes, access, (file.as_raw_fd(), offset));
+        let watch = RegionWatch::new(address, bytes, access, (file.as_raw_fd(), offset));
         Ok(Self { address, kind: Kind::Mapped(watch, map) })
     }
 
@@ -82,9 +83,9 @@ impl Region {
         self.address
     }
 
-    /// Maps the first `bytes` bytes now, which this process may write, instead of page by page at
-    /// the first writes. Does nothing where the kernel cannot, before Linux 5.14.
-    pub(crate) fn touch(&self, bytes: usize) {
+    /// Populates the pages of the first `bytes` bytes, which this process may write: the first
+    /// writes then cause no page faults. Does nothing before Linux 5.14, which lacks the call.
+    pub(crate) fn populate(&self, bytes: usize) {
         if matches!(self.kind, Kind::Heap(_)) {
             return;
         }
@@ -96,7 +97,7 @@ impl Region {
         unsafe { libc::madvise(begin.cast(), ahead + bytes, libc::MADV_POPULATE_WRITE) };
     }
 
-    /// Returns true once its file was found not to hold it any more.
+    /// Returns true once an access found that the file no longer holds this region.
     pub(crate) fn is_lost(&self) -> bool {
         match &self.kind {
             Kind::Heap(_) => false,

@@ -1,5 +1,5 @@
-//! Real-time settings of a thread: its CPU, its priority, memory that stays resident, and CPUs that
-//! do not enter sleep states.
+//! Real-time settings: the CPU and the priority of a thread, memory that stays resident, and CPUs
+//! that do not enter sleep states.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -7,11 +7,11 @@ use std::path::Path;
 
 use crate::os::descriptor::above_standard;
 
-/// Number of bytes of stack that [`touch_stack`] makes resident.
+/// Number of bytes of stack that [`prefault_stack`] makes resident.
 const STACK_BYTES: usize = 256 * 1024;
 const PAGE_BYTES: usize = 4096;
 
-fn done(answer: libc::c_int) -> io::Result<()> {
+fn check_result(answer: libc::c_int) -> io::Result<()> {
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
@@ -20,7 +20,7 @@ fn done(answer: libc::c_int) -> io::Result<()> {
 /// # Errors
 ///
 /// The CPU does not exist, or this process may not use it.
-pub fn pin_to(core: usize) -> io::Result<()> {
+pub fn pin_thread_to(core: usize) -> io::Result<()> {
     if core >= libc::CPU_SETSIZE as usize {
         return Err(io::Error::from_raw_os_error(libc::EINVAL));
     }
@@ -29,25 +29,26 @@ pub fn pin_to(core: usize) -> io::Result<()> {
     // SAFETY: the CPU's number is below the size of the set.
     unsafe { libc::CPU_SET(core, &mut set) };
     // SAFETY: the set is valid for its size; 0 is the calling thread.
-    done(unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) })
+    check_result(unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) })
 }
 
-/// Sets the calling thread to SCHED_FIFO with this priority, 1 to 99: until it sleeps, it runs
-/// before all threads with a lower real-time priority, or none.
+/// Gives the calling thread the policy SCHED_FIFO with this priority, 1 to 99. Until it sleeps, it
+/// then runs before all threads with a lower real-time priority or none.
 ///
 /// # Errors
 ///
 /// EPERM without CAP_SYS_NICE or a limit RLIMIT_RTPRIO of at least `priority`; EINVAL for other
 /// numbers.
-pub fn run_first(priority: u8) -> io::Result<()> {
+pub fn set_fifo_priority(priority: u8) -> io::Result<()> {
     // SAFETY: the parameters of a policy are plain integers, for which zeros are valid.
     let mut wanted: libc::sched_param = unsafe { std::mem::zeroed() };
     wanted.sched_priority = priority.into();
     // SAFETY: the parameters are valid; 0 is the calling thread.
-    done(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const wanted) })
+    check_result(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const wanted) })
 }
 
-/// Keeps all memory of the process from being paged out, from the first access on.
+/// Locks all memory of the process, also what is mapped later: no page is paged out after its first
+/// access.
 ///
 /// # Errors
 ///
@@ -55,43 +56,45 @@ pub fn run_first(priority: u8) -> io::Result<()> {
 pub fn lock_memory() -> io::Result<()> {
     let flags = libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT;
     // SAFETY: the call takes no pointer.
-    done(unsafe { libc::mlockall(flags) })
+    check_result(unsafe { libc::mlockall(flags) })
 }
 
-/// The kernel's interface for the maximum wake-up latency of CPUs (PM QoS).
+/// The file in which the kernel takes requests for a maximum wake-up latency of the CPUs (PM QoS).
 const LATENCY_FILE: &str = "/dev/cpu_dma_latency";
 
-/// Keeps the CPUs of the machine out of sleep states for as long as it lives: an idle CPU polls for
-/// work. The kernel withdraws the request when the process ends, for whatever reason.
+/// A request that keeps all CPUs of the machine out of sleep states for as long as it lives: an
+/// idle CPU polls for work. The kernel withdraws the request when the process ends, for whatever
+/// reason.
 #[derive(Debug)]
-pub struct Awake {
-    _request: File,
+pub struct CpuAwakeRequest {
+    _file: File,
 }
 
-impl Awake {
-    /// Requests it.
+impl CpuAwakeRequest {
+    /// Makes the request.
     ///
     /// # Errors
     ///
-    /// The file does not exist (a kernel without PM QoS, a container), or, as usual, only root may
-    /// write it.
-    pub fn keep() -> io::Result<Self> {
-        Self::keep_by(Path::new(LATENCY_FILE))
+    /// `/dev/cpu_dma_latency` does not exist (a kernel without PM QoS, a container), or this
+    /// process may not write it (usually only root may).
+    pub fn new() -> io::Result<Self> {
+        Self::new_at(Path::new(LATENCY_FILE))
     }
 
-    fn keep_by(path: &Path) -> io::Result<Self> {
+    fn new_at(path: &Path) -> io::Result<Self> {
         let open = || File::options().write(true).open(path);
         let mut request = above_standard(open)?;
-        // WHY zero: for one microsecond the kernel chooses a sleep state that a virtual machine's
-        // host turns into one of tens or hundreds of microseconds.
+        // WHY zero: for a latency of one microsecond the kernel chooses a sleep state that a
+        // virtual machine's host turns into one of tens or hundreds of microseconds.
         request.write_all(&0_i32.to_ne_bytes())?;
-        Ok(Self { _request: request })
+        Ok(Self { _file: request })
     }
 }
 
-/// Touches the next 256 KiB of the calling thread's stack, so that no page of it is missing later.
+/// Writes to the next 256 KiB of the calling thread's stack, so that accesses to them cause no page
+/// fault later.
 #[inline(never)]
-pub fn touch_stack() {
+pub fn prefault_stack() {
     let mut stack = [0_u8; STACK_BYTES];
     for page in stack.chunks_mut(PAGE_BYTES) {
         page[0] = std::hint::black_box(1);
@@ -105,18 +108,18 @@ mod tests {
 
     #[test]
     fn an_invalid_cpu_or_priority_is_an_error() {
-        assert!(pin_to(usize::MAX).is_err());
-        assert!(pin_to(libc::CPU_SETSIZE as usize - 1).is_err());
-        assert_eq!(run_first(100).unwrap_err().raw_os_error(), Some(libc::EINVAL));
+        assert!(pin_thread_to(usize::MAX).is_err());
+        assert!(pin_thread_to(libc::CPU_SETSIZE as usize - 1).is_err());
+        assert_eq!(set_fifo_priority(100).unwrap_err().raw_os_error(), Some(libc::EINVAL));
     }
 
     #[test]
     fn processors_are_kept_awake_by_four_bytes_of_zeros() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let awake = Awake::keep_by(file.path()).unwrap();
+        let awake = CpuAwakeRequest::new_at(file.path()).unwrap();
         assert_eq!(std::fs::read(file.path()).unwrap(), [0; 4]);
         drop(awake);
-        let nowhere = Awake::keep_by(Path::new("/dev/null/nowhere"));
+        let nowhere = CpuAwakeRequest::new_at(Path::new("/dev/null/nowhere"));
         assert_eq!(nowhere.unwrap_err().kind(), io::ErrorKind::NotADirectory);
     }
 
@@ -125,8 +128,8 @@ mod tests {
         let put = std::thread::spawn(|| {
             // SAFETY: the call takes no pointer.
             let core = unsafe { libc::sched_getcpu() };
-            pin_to(core as usize).unwrap();
-            touch_stack();
+            pin_thread_to(core as usize).unwrap();
+            prefault_stack();
             // SAFETY: as above.
             (0..1000).all(|_| unsafe { libc::sched_getcpu() } == core)
         });

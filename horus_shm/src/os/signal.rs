@@ -1,7 +1,8 @@
-//! The signal SIGBUS: one handler of this library, which forwards other signals to the previous
-//! handler.
+//! The signal SIGBUS: one handler of this library, which forwards signals that do not concern it to
+//! the previous handler.
 //!
-//! Code that runs in a signal handler here makes plain system calls only: no allocation, no lock.
+//! Code that runs in a signal handler here uses atomics and plain system calls only: no allocation,
+//! no lock.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -16,18 +17,18 @@ use crate::os::region::Access;
 const PRIVATE_EXPEDITED: c_int = 1 << 3;
 const REGISTER_PRIVATE_EXPEDITED: c_int = 1 << 4;
 
-/// The type of a handler for `SA_SIGINFO`.
+/// The type of a signal handler with the flag `SA_SIGINFO`.
 pub(crate) type Handler = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
 
-/// The action for SIGBUS before our handler; null until that is installed. The action is never
+/// The action for SIGBUS before our handler was installed; null until then. The action is never
 /// changed or freed.
-static PREVIOUS: AtomicPtr<sigaction> = AtomicPtr::new(ptr::null_mut());
-/// Set once a previous handler for one signal only (`SA_RESETHAND`) has run.
-static SPENT: AtomicBool = AtomicBool::new(false);
+static PREVIOUS_ACTION: AtomicPtr<sigaction> = AtomicPtr::new(ptr::null_mut());
+/// True once the previous handler has run, if it was to run for one signal only (`SA_RESETHAND`).
+static PREVIOUS_HAS_RUN: AtomicBool = AtomicBool::new(false);
 
-/// Installs `handler` for SIGBUS; to be called once in a process.
+/// Installs `handler` for SIGBUS. To be called only once in a process.
 pub(crate) fn install(handler: Handler) -> io::Result<()> {
-    let previous = current()?;
+    let previous = current_action()?;
     let mut ours = previous;
     ours.sa_sigaction = handler as usize;
     // WHY on the signal stack: threads of std and of other languages may have small stacks. WHY
@@ -36,8 +37,8 @@ pub(crate) fn install(handler: Handler) -> io::Result<()> {
     // SAFETY: the set is valid for the write.
     unsafe { libc::sigemptyset(&mut ours.sa_mask) };
     // WHY stored first: the next fault may come at once, in another thread.
-    // ORDERING(previous): Release. Pairs with the load in `hand_on`.
-    PREVIOUS.store(Box::into_raw(Box::new(previous)), Ordering::Release);
+    // ORDERING(previous): Release. Pairs with the load in `forward_to_previous`.
+    PREVIOUS_ACTION.store(Box::into_raw(Box::new(previous)), Ordering::Release);
     let mut replaced = previous;
     // SAFETY: both actions are valid; the handler does only what is allowed in one.
     if unsafe { libc::sigaction(libc::SIGBUS, &ours, &mut replaced) } != 0 {
@@ -45,13 +46,13 @@ pub(crate) fn install(handler: Handler) -> io::Result<()> {
     }
     if replaced.sa_sigaction != previous.sa_sigaction {
         // WHY: another thread installed a handler meanwhile.
-        // ORDERING(previous): Release. Pairs with the load in `hand_on`.
-        PREVIOUS.store(Box::into_raw(Box::new(replaced)), Ordering::Release);
+        // ORDERING(previous): Release. Pairs with the load in `forward_to_previous`.
+        PREVIOUS_ACTION.store(Box::into_raw(Box::new(replaced)), Ordering::Release);
     }
     Ok(())
 }
 
-fn current() -> io::Result<sigaction> {
+fn current_action() -> io::Result<sigaction> {
     let mut action = MaybeUninit::<sigaction>::uninit();
     // SAFETY: `action` is valid for the write, and null means no change.
     if unsafe { libc::sigaction(libc::SIGBUS, ptr::null(), action.as_mut_ptr()) } != 0 {
@@ -61,21 +62,21 @@ fn current() -> io::Result<sigaction> {
     Ok(unsafe { action.assume_init() })
 }
 
-/// Returns the address of a fault if it was an access to memory that a file does not (or no longer)
-/// hold.
+/// Returns the address whose access raised the signal, if the reason is that the file does not, or
+/// no longer, hold that page.
 ///
 /// # Safety
 ///
 /// `info` was passed by the kernel to a handler of SIGBUS.
-pub(crate) unsafe fn missing_page(info: *const siginfo_t) -> Option<*mut u8> {
+pub(crate) unsafe fn missing_page_address(info: *const siginfo_t) -> Option<*mut u8> {
     // SAFETY: the kernel passed a valid `info`, by the contract.
     let info = unsafe { &*info };
     // SAFETY: the kernel fills in the address with this code.
     (info.si_code == libc::BUS_ADRERR).then(|| unsafe { info.si_addr() }.cast())
 }
 
-/// Runs `body`, a part of a handler, and restores `errno` for the interrupted code.
-pub(crate) fn keep_errno<T>(body: impl FnOnce() -> T) -> T {
+/// Runs `body` in a signal handler, and restores `errno` for the interrupted code.
+pub(crate) fn preserve_errno<T>(body: impl FnOnce() -> T) -> T {
     // SAFETY: the call takes nothing and cannot fail.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: always valid, and this thread's own.
@@ -86,7 +87,8 @@ pub(crate) fn keep_errno<T>(body: impl FnOnce() -> T) -> T {
     answer
 }
 
-/// Maps zeroed private memory over a mapping. Async-signal-safe.
+/// Maps zeroed private memory over a mapping; returns false if the kernel refuses.
+/// Async-signal-safe.
 ///
 /// # Safety
 ///
@@ -103,8 +105,8 @@ pub(crate) unsafe fn map_zeros(address: *mut u8, bytes: usize, access: Access) -
     map != libc::MAP_FAILED
 }
 
-/// Maps a private copy of a part of a file over a mapping; pages are copied when they are written.
-/// Async-signal-safe.
+/// Maps a part of a file over a mapping, as a private copy whose pages are copied when they are
+/// written; returns false if the kernel refuses. Async-signal-safe.
 ///
 /// # Safety
 ///
@@ -131,7 +133,7 @@ pub(crate) unsafe fn forbid_writes(address: *mut u8, bytes: usize) {
 
 /// Makes every running thread of this process pass a full barrier, if the kernel supports it.
 /// Async-signal-safe.
-pub(crate) fn order_threads() {
+pub(crate) fn barrier_all_threads() {
     for command in [REGISTER_PRIVATE_EXPEDITED, PRIVATE_EXPEDITED] {
         // SAFETY: the call takes no pointer.
         unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
@@ -143,9 +145,13 @@ pub(crate) fn order_threads() {
 /// # Safety
 ///
 /// To be called in our handler, with the arguments from the kernel.
-pub(crate) unsafe fn hand_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+pub(crate) unsafe fn forward_to_previous(
+    signal: c_int,
+    info: *mut siginfo_t,
+    context: *mut c_void,
+) {
     // ORDERING(previous): Acquire. Pairs with the store in `install`.
-    let previous = PREVIOUS.load(Ordering::Acquire);
+    let previous = PREVIOUS_ACTION.load(Ordering::Acquire);
     // SAFETY: null, or made by `install`, and neither changed nor freed since then.
     let Some(previous) = (unsafe { previous.as_ref() }) else { return };
     // SAFETY: the kernel passed a valid `info`, by the contract.
@@ -153,19 +159,20 @@ pub(crate) unsafe fn hand_on(signal: c_int, info: *mut siginfo_t, context: *mut 
     // WHY: an unhandled fault is raised again; a signal that was sent is not.
     let recurs = code > 0 && code != libc::BUS_MCEERR_AO;
     let once = previous.sa_flags & libc::SA_RESETHAND != 0;
-    let spent = once && SPENT.swap(true, Ordering::Relaxed);
+    let spent = once && PREVIOUS_HAS_RUN.swap(true, Ordering::Relaxed);
     match previous.sa_sigaction {
         libc::SIG_IGN if !recurs => {}
-        libc::SIG_DFL | libc::SIG_IGN => default(signal, recurs),
-        _ if spent => default(signal, recurs),
+        libc::SIG_DFL | libc::SIG_IGN => take_default_action(signal, recurs),
+        _ if spent => take_default_action(signal, recurs),
         // SAFETY: the arguments are the kernel's by the contract; the kernel would have run this
         // action.
-        _ => unsafe { run(previous, signal, info, context) },
+        _ => unsafe { run_handler(previous, signal, info, context) },
     }
 }
 
-/// Restores the default action and raises the signal again. (The kernel never ignores a fault.)
-fn default(signal: c_int, recurs: bool) {
+/// Restores the default action, and makes sure that the signal comes again: a fault recurs by
+/// itself, any other signal is raised. (The kernel never ignores a fault.)
+fn take_default_action(signal: c_int, recurs: bool) {
     // SAFETY: the number is that of a signal; the default action runs no code of this process.
     unsafe { libc::signal(signal, libc::SIG_DFL) };
     if !recurs {
@@ -178,8 +185,13 @@ fn default(signal: c_int, recurs: bool) {
 ///
 /// # Safety
 ///
-/// As [`hand_on`]; the action has a handler.
-unsafe fn run(action: &sigaction, signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+/// The contract of [`forward_to_previous`]; also, `action` must have a handler.
+unsafe fn run_handler(
+    action: &sigaction,
+    signal: c_int,
+    info: *mut siginfo_t,
+    context: *mut c_void,
+) {
     // SAFETY: the set is valid. The kernel restores the mask when our handler returns.
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &action.sa_mask, ptr::null_mut()) };
     // SAFETY: the set is valid.
@@ -216,7 +228,7 @@ mod tests {
         // SAFETY: always valid, and this thread's own.
         unsafe { errno.write(libc::EXDEV) };
         // SAFETY: as above.
-        keep_errno(|| unsafe { errno.write(libc::ENOSYS) });
+        preserve_errno(|| unsafe { errno.write(libc::ENOSYS) });
         // SAFETY: as above.
         assert_eq!(unsafe { errno.read() }, libc::EXDEV);
     }

@@ -1,4 +1,5 @@
-//! Termination signals: recorded for the program, instead of ending the process at once.
+//! Termination signals: the first is recorded for the program, instead of ending the process at
+//! once.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -10,55 +11,56 @@ use libc::{c_int, sigaction};
 
 use crate::protocol::sync::Word;
 
-/// The termination signals.
+/// The signals that are recorded.
 const SIGNALS: [c_int; 2] = [libc::SIGINT, libc::SIGTERM];
 
-/// The number of the first termination signal that has come, 0 before; and the two bits below. WHY
-/// one word: a thread may be suspended in the handler while the last user is dropped. Either the
-/// user finds the signal here, or the handler finds the word `OFF`; never neither.
+/// A word with the number of the first termination signal, 0 until one comes, and the flags `ARMED`
+/// and `REPORTED`. WHY one word: a thread may be suspended in the handler while the last user is
+/// dropped. Either that user finds the signal here, or the handler finds `OFF`; never neither.
 static STATE: AtomicU64 = AtomicU64::new(OFF);
-/// No user records signals.
+/// The word while no user records signals.
 const OFF: u64 = 0;
-/// A user records signals.
+/// Flag: a user records signals.
 const ARMED: u64 = 1 << 32;
-/// A user has read the signal that has come.
+/// Flag: a user has read the signal that came.
 const REPORTED: u64 = 1 << 33;
 static USERS: Mutex<Users> = Mutex::new(Users { count: 0, previous: None });
 
-/// The number of users that record signals, and the previous actions.
+/// The users that record signals, and the actions that were set before.
 struct Users {
     count: usize,
     previous: Option<[sigaction; 2]>,
 }
 
-fn users() -> MutexGuard<'static, Users> {
+fn lock_users() -> MutexGuard<'static, Users> {
     USERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Records termination signals: while one of these lives, the first SIGINT or SIGTERM is recorded,
-/// and a second one ends the process at once, with exit status 128 plus its number.
+/// A user that records termination signals. While at least one lives, the first SIGINT or SIGTERM
+/// is recorded, and a second one ends the process at once, with exit status 128 plus its number.
 ///
-/// When the last one is dropped, the previous actions are restored, unless the program has set
-/// other ones meanwhile. A recorded signal that no user has read is then sent again: none is lost.
+/// When the last user is dropped, the previous actions are restored, unless the program has set
+/// other ones meanwhile. A recorded signal that no user has read is then sent to the process again,
+/// so none is lost.
 #[derive(Debug)]
 pub struct TerminationSignals(());
 
 impl TerminationSignals {
-    /// Starts recording signals. Some system calls.
+    /// Starts recording signals. Makes some system calls.
     ///
     /// # Errors
     ///
     /// The error of the system; a seccomp filter may forbid handlers.
     pub fn install() -> io::Result<Self> {
-        let mut users = users();
+        let mut users = lock_users();
         if users.count == 0 {
             // Relaxed: the system calls below come long after it, and the handler depends on this
             // word only.
             STATE.set(ARMED);
-            let first = recording().and_then(|action| exchange(SIGNALS[0], &action));
+            let first = recording_action().and_then(|action| replace_action(SIGNALS[0], &action));
             let first = first.inspect_err(|_| STATE.set(OFF))?;
-            let second = exchange(SIGNALS[1], &recording()?).inspect_err(|_| {
-                let _ = exchange(SIGNALS[0], &first);
+            let second = replace_action(SIGNALS[1], &recording_action()?).inspect_err(|_| {
+                let _ = replace_action(SIGNALS[0], &first);
                 disarm();
             })?;
             users.previous = Some([first, second]);
@@ -67,13 +69,13 @@ impl TerminationSignals {
         Ok(Self(()))
     }
 
-    /// Returns the signal that has come, if any. A load.
+    /// Returns the number of the first signal that came, if any. Costs a load.
     #[must_use]
     pub fn received(&self) -> Option<i32> {
         // Relaxed: a number; no other memory is read because of it.
         let state = STATE.get();
-        let signal = number(state)?;
-        // WHY it can fail harmlessly: while a user records, only this call changes a word with a
+        let signal = recorded_signal(state)?;
+        // WHY a failure is ignored: while a user records, only this call changes a word that has a
         // signal.
         STATE.compare_exchange_relaxed(state, state | REPORTED);
         Some(signal)
@@ -82,7 +84,7 @@ impl TerminationSignals {
 
 impl Drop for TerminationSignals {
     fn drop(&mut self) {
-        let mut users = users();
+        let mut users = lock_users();
         users.count -= 1;
         if users.count > 0 {
             return;
@@ -95,14 +97,14 @@ impl Drop for TerminationSignals {
     }
 }
 
-/// Returns the signal that has come.
-fn number(state: u64) -> Option<c_int> {
+/// Returns the number of the signal in the word `state`.
+fn recorded_signal(state: u64) -> Option<c_int> {
     let number = (state & 0xff) as c_int;
     (number != 0).then_some(number)
 }
 
-/// Stops recording; sends a signal again that no user has read. The previous actions are restored
-/// already.
+/// Stops recording. Sends the signal again if no user has read it; the previous actions must be
+/// restored already.
 fn disarm() {
     let state = loop {
         let state = STATE.get();
@@ -110,21 +112,21 @@ fn disarm() {
             break state;
         }
     };
-    if let (Some(signal), false) = (number(state), state & REPORTED != 0) {
-        send(signal);
+    if let (Some(signal), false) = (recorded_signal(state), state & REPORTED != 0) {
+        send_to_self(signal);
     }
 }
 
-/// Sends this process a signal.
-fn send(signal: c_int) {
+/// Sends `signal` to this process.
+fn send_to_self(signal: c_int) {
     // SAFETY: the call takes nothing and cannot fail.
     let this = unsafe { libc::getpid() };
     // SAFETY: the call takes no pointer, and the number is that of a signal.
     unsafe { libc::kill(this, signal) };
 }
 
-/// Records the first signal; the second ends the process.
-extern "C" fn record(signal: c_int) {
+/// The signal handler: records the first signal, and ends the process at the second.
+extern "C" fn record_signal(signal: c_int) {
     // Relaxed: the word is self-contained, and `OFF` is stored after the system calls that restored
     // the previous actions.
     loop {
@@ -133,17 +135,17 @@ extern "C" fn record(signal: c_int) {
             // Another thread was faster.
             ARMED => {}
             // This thread was suspended until now: the previous action is to handle the signal.
-            OFF => return crate::os::signal::keep_errno(|| send(signal)),
+            OFF => return crate::os::signal::preserve_errno(|| send_to_self(signal)),
             // SAFETY: allowed in a handler, and takes no pointer.
             _ => unsafe { libc::_exit(128 + signal) },
         }
     }
 }
 
-/// Returns the action that records a signal.
-fn recording() -> io::Result<sigaction> {
-    let mut action = current(SIGNALS[0])?;
-    action.sa_sigaction = record as *const () as usize;
+/// Returns the action that calls [`record_signal`].
+fn recording_action() -> io::Result<sigaction> {
+    let mut action = current_action(SIGNALS[0])?;
+    action.sa_sigaction = record_signal as *const () as usize;
     // WHY restarting: reads and writes of nodes should not be interrupted.
     action.sa_flags = libc::SA_ONSTACK | libc::SA_RESTART;
     // SAFETY: the set is valid for the write.
@@ -151,16 +153,16 @@ fn recording() -> io::Result<sigaction> {
     Ok(action)
 }
 
-fn current(signal: c_int) -> io::Result<sigaction> {
-    change(signal, ptr::null())
+fn current_action(signal: c_int) -> io::Result<sigaction> {
+    call_sigaction(signal, ptr::null())
 }
 
-fn exchange(signal: c_int, action: &sigaction) -> io::Result<sigaction> {
-    change(signal, action)
+fn replace_action(signal: c_int, action: &sigaction) -> io::Result<sigaction> {
+    call_sigaction(signal, action)
 }
 
-/// Replaces the action of a signal, if `action` is not null; returns the old one.
-fn change(signal: c_int, action: *const sigaction) -> io::Result<sigaction> {
+/// Returns the action of a signal. Replaces it by `action` if that is not null.
+fn call_sigaction(signal: c_int, action: *const sigaction) -> io::Result<sigaction> {
     let mut before = MaybeUninit::<sigaction>::uninit();
     // SAFETY: `action` is null or valid, as both callers pass it, and `before` is valid for the
     // write; the handler only does what is allowed in one.
@@ -171,11 +173,11 @@ fn change(signal: c_int, action: *const sigaction) -> io::Result<sigaction> {
     Ok(unsafe { before.assume_init() })
 }
 
-/// Restores the previous action of a signal, if the present one is ours.
+/// Restores the previous action of a signal, if the present one is [`record_signal`].
 fn restore(signal: c_int, previous: &sigaction) {
-    let is_ours = |action: &sigaction| action.sa_sigaction == record as *const () as usize;
-    if current(signal).is_ok_and(|action| is_ours(&action)) {
+    let is_ours = |action: &sigaction| action.sa_sigaction == record_signal as *const () as usize;
+    if current_action(signal).is_ok_and(|action| is_ours(&action)) {
         // WHY ignored: the same call succeeded when the action was installed.
-        let _ = exchange(signal, previous);
+        let _ = replace_action(signal, previous);
     }
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::os::descriptor::{self, Held};
+use crate::os::descriptor::{self, CheckedFd};
 use crate::os::fault;
 use crate::os::lock::{LockRange, unlock};
 
@@ -59,7 +59,7 @@ pub(crate) enum LockFdError {
 /// A descriptor whose open file description holds locks: closed by `fork` in the child.
 #[derive(Debug)]
 pub(crate) struct LockFd {
-    fd: Held,
+    fd: CheckedFd,
     /// Its number in the table.
     number: i32,
     index: usize,
@@ -77,7 +77,7 @@ impl LockFd {
                 std::thread::sleep(Duration::from_millis(1));
                 continue;
             };
-            let lock_fd = Self::register(Held::new(open()?)?)?;
+            let lock_fd = Self::register(CheckedFd::new(open()?)?)?;
             // ORDERING(fork): SeqCst load after the SeqCst exchange in `register`. Pairs with
             // `before_fork`, as in Dekker's algorithm: either this load sees that a fork has begun,
             // or that fork's child finds the descriptor in its table.
@@ -88,7 +88,7 @@ impl LockFd {
         Err(LockFdError::Forking)
     }
 
-    fn register(fd: Held) -> Result<Self, LockFdError> {
+    fn register(fd: CheckedFd) -> Result<Self, LockFdError> {
         let number = fd.get()?.as_raw_fd();
         for (index, place) in LOCK_FDS.iter().enumerate() {
             // ORDERING(fork): SeqCst store, before the load of `FORKS_BEGUN` in `open`.
@@ -120,7 +120,7 @@ impl LockFd {
             return Err(io::Error::other("the lock descriptor belongs to the parent process"));
         }
         // WHY permanent: another thread may be opening the same file under the same number.
-        let fd = if self.is_lost() { Err(descriptor::closed()) } else { self.fd.get() };
+        let fd = if self.is_lost() { Err(descriptor::closed_error()) } else { self.fd.get() };
         fd.inspect_err(|_| self.lose())
     }
 
@@ -208,7 +208,7 @@ extern "C" fn after_fork_in_parent() {
 extern "C" fn after_fork() {
     // Relaxed, all of it: there is no other thread.
     EPOCH.fetch_add(1, Ordering::Relaxed);
-    fault::after_fork();
+    fault::make_regions_private();
     fault::advance_epoch();
     if let Some(hook) = IN_CHILD.get() {
         hook();

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::os::lock::{LockKind, LockRange, lock_in_the_way, try_lock, unlock};
+use crate::os::lock::{LockKind, LockRange, find_conflicting_lock, try_lock, unlock};
 use crate::os::{self, Stat};
 use crate::process::fork::LockFd;
 use file::{Attempt, OpenFile, RegistryPath};
@@ -294,7 +294,7 @@ impl Registry {
         let fd = self.lock.get()?;
         // WHY: another generation of this process's own entry is dead, and is reported so, because
         // a process's own lock never conflicts with its probe.
-        if lock_in_the_way(fd, record::entry_lock(entry)?)?.is_none() {
+        if find_conflicting_lock(fd, record::entry_lock(entry)?)?.is_none() {
             return Ok(true);
         }
         // WHY: 0 means that the holder is about to write, or that the file was emptied.
@@ -341,7 +341,7 @@ impl Registry {
     /// this one. Where the system gives no answer, returns true.
     pub fn presence_attended(&self, ino: u64) -> bool {
         let range = record::presence_lock(ino);
-        let found = self.lock.get().and_then(|fd| lock_in_the_way(fd, range?));
+        let found = self.lock.get().and_then(|fd| find_conflicting_lock(fd, range?));
         !matches!(found, Ok(None))
     }
 
@@ -354,7 +354,7 @@ impl Registry {
 
     /// Does the same as [`Registry::is_current`], but returns the error of the system.
     pub(crate) fn is_linked(&self, dir: BorrowedFd<'_>) -> io::Result<bool> {
-        Ok(!self.is_forked() && os::leads_to(dir, file::FILE_NAME, &self.stat)?)
+        Ok(!self.is_forked() && os::is_name_of(dir, file::FILE_NAME, &self.stat)?)
     }
 
     /// Keeps all processes from joining, if no other process has joined; otherwise returns the
@@ -367,7 +367,7 @@ impl Registry {
         if try_lock(fd, lives, LockKind::Exclusive)? {
             return Ok(Ok(()));
         }
-        let other = lock_in_the_way(fd, lives)?.and_then(record::entry_of_lock);
+        let other = find_conflicting_lock(fd, lives)?.and_then(record::entry_of_lock);
         let info = other.and_then(|entry| {
             let generation = Entry::read_generation(fd, entry).ok()?;
             self.process(Owner::new(entry, generation & GENERATION_MAX))

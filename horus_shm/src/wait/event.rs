@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::WakeEdge;
 use super::{Eventcount, POLL, Sleeper, WaitPolicy, has_sleepers, wait_until, wake};
-use crate::os::futex::{self, Scope, Slept, WAITV_MAX, Waiter};
+use crate::os::futex::{self, FutexWaitv, Scope, SleepOutcome, WAITV_MAX};
 use crate::process::fork::ForkLocal;
 use crate::protocol::layout::WaitBlock;
 use crate::protocol::sync::{self, Edge, Word, edge};
@@ -187,10 +187,10 @@ impl Eventcount for Event<'_> {
             ([event], [seen]) => futex::wait(event.wake, *seen, timeout, event.scope),
             _ => sleep_at_any(events, seen, timeout),
         };
-        if slept == Slept::Unable {
+        if slept == SleepOutcome::Unsupported {
             std::thread::sleep(timeout.min(POLL));
         }
-        slept == Slept::Woken
+        slept == SleepOutcome::Woken
     }
 
     fn rouse(&self) -> u32 {
@@ -198,13 +198,13 @@ impl Eventcount for Event<'_> {
     }
 }
 
-fn sleep_at_any(events: &[&Event<'_>], seen: &[u32], timeout: Duration) -> Slept {
+fn sleep_at_any(events: &[&Event<'_>], seen: &[u32], timeout: Duration) -> SleepOutcome {
     if events.is_empty() {
-        return Slept::Unable;
+        return SleepOutcome::Unsupported;
     }
-    let mut waiters = [Waiter::NONE; WAITV_MAX];
+    let mut waiters = [FutexWaitv::UNUSED; WAITV_MAX];
     for (waiter, (event, &seen)) in waiters.iter_mut().zip(events.iter().zip(seen)) {
-        *waiter = Waiter::new(event.wake, seen, event.scope);
+        *waiter = FutexWaitv::new(event.wake, seen, event.scope);
     }
     // SAFETY: the futex words are borrowed for the call.
     unsafe { futex::wait_any(&waiters[..events.len()], timeout) }

@@ -171,7 +171,7 @@ impl Alarms {
     fn serve(&self) {
         // WHY: sent signals are for the threads of the program. SIGBUS is for this one, which
         // raises it when it reads a truncated topic.
-        os::block_sent_signals();
+        os::block_process_signals();
         let mut watches = Vec::new();
         let mut is_idle = false;
         loop {

@@ -14,7 +14,7 @@ use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::error::{OpenError, RecvError};
 use crate::file::segment::{Blocks as _, Segment};
 use crate::file::topic_type::Reliability;
-use crate::os::cancel::Uncancelled;
+use crate::os::cancel::NoCancelGuard;
 use crate::os::fault;
 use crate::os::region::Access;
 use crate::protocol::gate;
@@ -279,7 +279,7 @@ impl RawConsumer {
             // the capacity.
             unsafe { memory.load_racing(index, dst, bytes) };
             // WHY: after a truncation the copy came from private zero pages and is no message.
-            (fault::epoch_after() == *seen_epoch).then_some(())
+            (fault::epoch_after_access() == *seen_epoch).then_some(())
         };
         // WHY: then a message to be timed can only be the last one.
         let limit = limit.min(telemetry::until_sample(reader.position()));
@@ -361,13 +361,13 @@ impl RawConsumer {
     /// the bytes it read are meaningless.
     #[inline(always)]
     fn became_unusable(&mut self) -> bool {
-        fault::epoch_after() != self.seen_epoch && self.check_health()
+        fault::epoch_after_access() != self.seen_epoch && self.check_health()
     }
 
     /// Checks whether a new fault epoch concerns this consumer.
     #[cold]
     fn check_health(&mut self) -> bool {
-        let _uncancelled = Uncancelled::begin();
+        let _uncancelled = NoCancelGuard::new();
         match self.segment.check_health() {
             Ok(seen_epoch) => self.seen_epoch = seen_epoch,
             Err(_) => return true,

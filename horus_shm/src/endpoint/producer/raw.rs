@@ -12,7 +12,7 @@ use crate::file::counters::Participant;
 use crate::file::error::{OpenError, Unusable};
 use crate::file::segment::{Blocks as _, Segment};
 use crate::file::topic_type::Reliability;
-use crate::os::cancel::Uncancelled;
+use crate::os::cancel::NoCancelGuard;
 use crate::os::fault;
 use crate::os::futex::monotonic;
 use crate::os::region::Access;
@@ -200,7 +200,7 @@ impl RawProducer {
     /// Re-checks after writing: if the file was truncated, the bytes went to private zero pages.
     #[inline(always)]
     fn confirm(&mut self) -> Result<(), SendError<()>> {
-        if fault::epoch_after() != self.seen_epoch {
+        if fault::epoch_after_access() != self.seen_epoch {
             self.check_health()?;
         }
         Ok(())
@@ -209,7 +209,7 @@ impl RawProducer {
     /// Checks whether a new fault epoch concerns this producer.
     #[cold]
     fn check_health(&mut self) -> Result<(), SendError<()>> {
-        let _uncancelled = Uncancelled::begin();
+        let _uncancelled = NoCancelGuard::new();
         let (topic, message) = (self.segment.label(), ());
         self.seen_epoch = self.segment.check_health().map_err(|error| match error {
             Unusable::Forked => SendError::Forked { topic, message },

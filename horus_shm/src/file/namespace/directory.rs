@@ -71,7 +71,7 @@ pub(super) fn open_parent(path: &Path) -> Result<(OwnedFd, &OsStr), NamespaceErr
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(NamespaceError::BadDirectory { path: path.into() });
     };
-    let place = os::open_place(parent).map_err(io_error("open", parent))?;
+    let place = os::open_o_path(parent).map_err(io_error("open", parent))?;
     Ok((place, name))
 }
 
@@ -95,13 +95,13 @@ fn is_half_made(refused: &NamespaceError) -> bool {
 
 /// Restores the permission bits that the umask cleared in a new directory.
 fn undo_umask(parent: BorrowedFd<'_>, name: &OsStr, access: Access) -> io::Result<()> {
-    let place = os::open_dir_place(parent, name)?;
+    let place = os::open_dir_o_path(parent, name)?;
     let stat = os::fstat(place.as_fd())?;
     // WHY: never chmod another user's file. A directory that we made is ours, and has no bit too
     // many.
     let is_ours = stat.uid == os::effective_uid() && stat.permissions() & !access.dir_mode == 0;
     if is_ours && stat.permissions() != access.dir_mode & 0o777 {
-        os::chmod_place(place.as_fd(), access.dir_mode)?;
+        os::chmod_o_path(place.as_fd(), access.dir_mode)?;
     }
     Ok(())
 }

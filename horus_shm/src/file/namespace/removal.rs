@@ -50,7 +50,7 @@ impl Removal {
     fn open_parent(&self, dir: &Path) -> Result<Option<OwnedFd>, NamespaceRemoveError> {
         let dir = std::path::absolute(dir).map_err(self.io("find"))?;
         let (Some(place), Some(name)) = (dir.parent(), dir.file_name()) else { return Ok(None) };
-        let place = match os::open_place(place) {
+        let place = match os::open_o_path(place) {
             Ok(place) => place,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(self.io("look for")(error)),
@@ -98,7 +98,7 @@ impl Removal {
     /// Removes all topics, if no process has one open. A process under a replaced registry holds no
     /// lock of the present one, so a lease decides.
     fn remove_topics(&self, topics: BorrowedFd<'_>) -> Result<(), NamespaceRemoveError> {
-        let names = os::list(topics).map_err(self.io("list the topics of"))?;
+        let names = os::list_dir(topics).map_err(self.io("list the topics of"))?;
         let mut leases = Vec::new();
         for name in &names {
             let stat = os::fstatat(topics, name).map_err(self.io("examine a topic of"))?;

@@ -37,7 +37,7 @@ pub(super) fn remove(place: &TopicPath<'_>) -> Result<bool, OpenError> {
 fn remove_excluded(place: &TopicPath<'_>, stat: &Stat) -> Result<bool, OpenError> {
     let dir = place.namespace.topics_dir().map_err(place.io("opening"))?;
     let name = place.name.file_name();
-    if !os::leads_to(dir, name, stat).map_err(place.io("looking at"))? {
+    if !os::is_name_of(dir, name, stat).map_err(place.io("looking at"))? {
         return Ok(true);
     }
     if stat.is_dir() {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::record::{Entry, Header, REGISTRY_BYTES, entry_of_lock, lives_lock, removal_lock};
 use super::{ProcessInfo, RegistryError};
-use crate::os::lock::{LockKind, LockRange, lock_in_the_way, try_lock};
+use crate::os::lock::{LockKind, LockRange, find_conflicting_lock, try_lock};
 use crate::os::{self, OpenMode, Stat};
 use crate::process::fork::{LOCK_FD_LIMIT, LockFd, LockFdError};
 
@@ -35,7 +35,7 @@ impl RegistryPath<'_> {
 
     /// Returns true if the name leads to `file`.
     pub(super) fn leads_to(&self, file: &Stat) -> Result<bool, RegistryError> {
-        os::leads_to(self.dir, FILE_NAME, file).map_err(self.io("look for"))
+        os::is_name_of(self.dir, FILE_NAME, file).map_err(self.io("look for"))
     }
 }
 
@@ -108,13 +108,13 @@ pub(crate) fn lock_out(
     if try_lock(fd, LockRange::ALL, LockKind::Exclusive)? {
         return Ok(Ok(Some(lock)));
     }
-    let entry = lock_in_the_way(fd, lives_lock()?)?.and_then(entry_of_lock);
+    let entry = find_conflicting_lock(fd, lives_lock()?)?.and_then(entry_of_lock);
     Ok(Err(entry.and_then(|entry| Entry::read(fd, entry).ok()).map(|entry| entry.info())))
 }
 
 /// Returns true if another process holds the file to replace, remove or join it.
 fn is_being_removed(place: RegistryPath<'_>, fd: BorrowedFd<'_>) -> Result<bool, RegistryError> {
-    let byte = removal_lock().and_then(|range| lock_in_the_way(fd, range));
+    let byte = removal_lock().and_then(|range| find_conflicting_lock(fd, range));
     Ok(byte.map_err(place.io("probe"))?.is_some())
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 
 use horus_shm::clock::{Clock, sleep_until};
-use horus_shm::rt::{self, Awake};
+use horus_shm::rt::{self, CpuAwakeRequest};
 
 use crate::scheduler::api::plan::Plan;
 use crate::scheduler::api::timeline::Timeline;
@@ -15,7 +15,7 @@ use super::spin::Spin;
 
 /// Applies the thread settings of the node. Returns what keeps the CPUs awake, and the settings
 /// that the system refused, with the reason.
-pub(crate) fn prepare(plan: &Plan) -> (Option<Awake>, Vec<String>) {
+pub(crate) fn prepare(plan: &Plan) -> (Option<CpuAwakeRequest>, Vec<String>) {
     let mut refused = Vec::new();
     let mut note = |what: String, outcome: io::Result<()>| {
         if let Err(error) = outcome {
@@ -24,16 +24,16 @@ pub(crate) fn prepare(plan: &Plan) -> (Option<Awake>, Vec<String>) {
     };
     let mut awake = None;
     if plan.stays_awake {
-        let kept = Awake::keep().map(|kept| awake = Some(kept));
+        let kept = CpuAwakeRequest::new().map(|kept| awake = Some(kept));
         note("CPUs that stay awake (/dev/cpu_dma_latency)".to_owned(), kept);
     }
     if let Some(core) = plan.core {
-        note(format!("core {core}"), rt::pin_to(core));
+        note(format!("core {core}"), rt::pin_thread_to(core));
     }
     if let Some(priority) = plan.priority {
-        note(format!("priority {priority} (SCHED_FIFO)"), rt::run_first(priority));
+        note(format!("priority {priority} (SCHED_FIFO)"), rt::set_fifo_priority(priority));
         note("locked memory (mlockall)".to_owned(), rt::lock_memory());
-        rt::touch_stack();
+        rt::prefault_stack();
     }
     (awake, refused)
 }

@@ -11,7 +11,7 @@ use crate::endpoint::reader_slot;
 use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::error::{LaneNotMapped, OpenError, RecvError};
 use crate::file::segment::{Blocks as _, Segment};
-use crate::os::cancel::Uncancelled;
+use crate::os::cancel::NoCancelGuard;
 use crate::os::region::Access;
 use crate::protocol::gate;
 use crate::protocol::lane::{self, LaneReader, UNGATED};
@@ -172,7 +172,7 @@ impl RawConsumer {
         {
             return;
         }
-        let _uncancelled = Uncancelled::begin();
+        let _uncancelled = NoCancelGuard::new();
         let mut failed = Failed { error: None, lanes: 0, ready, at: Instant::now() };
         let mut complete = true;
         for lane in 0..self.starts.len() as u32 {

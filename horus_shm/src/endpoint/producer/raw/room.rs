@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::RawProducer;
 use crate::endpoint::producer::SendError;
 use crate::file::segment::Blocks as _;
-use crate::os::cancel::Uncancelled;
+use crate::os::cancel::NoCancelGuard;
 use crate::os::region::Access;
 use crate::protocol::gate;
 use crate::protocol::memory::LaneMemory;
@@ -122,7 +122,7 @@ impl RawProducer {
     /// [`SendError::Full`] if there is no more to be done; otherwise as [`Self::confirm`].
     #[cold]
     pub(super) fn make_room(&mut self, tries: u32) -> Result<u32, SendError<()>> {
-        let _uncancelled = Uncancelled::begin();
+        let _uncancelled = NoCancelGuard::new();
         let refused = if tries == 0 { self.note_refusal() } else { self.refused };
         // It may be necessary for every gate, one after the other.
         if let Some(run) = refused
