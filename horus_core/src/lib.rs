@@ -31,7 +31,7 @@ mod error;
 /// For the language bindings in this workspace; not for users.
 #[doc(hidden)]
 pub use horus_shm::internals::{
-    above_standard, barrier_in_process, reaches_this_process, run_in_child,
+    above_standard, barrier_in_process, can_barrier_in_process, set_child_hook,
 };
 pub mod introspect;
 pub mod message;

@@ -75,8 +75,8 @@ pub use wait::{WaitPolicy, WakeEdge};
 pub mod internals {
     pub use crate::file::segment::Blocks;
     pub use crate::os::descriptor::above_standard;
-    pub use crate::process::fork::run_in_child;
-    pub use crate::wait::{barrier_in_process, reaches_this_process};
+    pub use crate::process::fork::set_child_hook;
+    pub use crate::wait::{barrier_in_process, can_barrier_in_process};
 
     pub use crate::file::header;
     pub use crate::os::termination;

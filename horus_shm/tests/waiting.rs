@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use horus_shm::internals::wait::{SLICE, WaitPolicy, overslept};
+use horus_shm::internals::wait::{SLEEP_MAX, WaitPolicy, overslept};
 use horus_shm::{
     FanoutShm, OnStalled, Producer, RawConsumer, RawProducer, Reading, RingOptions, Segment,
     SpscShm, WakeEdge, Watch,
@@ -57,7 +57,7 @@ impl Awaited {
     /// Fails if the awaited event came before the last slice was over, and did not end it.
     #[track_caller]
     fn expect_woken(&self, done_ns: u64) {
-        let expired_ns = self.begin_ns + self.slices * SLICE.as_nanos() as u64;
+        let expired_ns = self.begin_ns + self.slices * SLEEP_MAX.as_nanos() as u64;
         assert!(self.slices == 0 || done_ns >= expired_ns, "a wake was lost: {}", self.slices);
     }
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver as Inbox, Sender as Outbox, channel};
 use std::thread;
 
-use horus_shm::internals::wait::{SLICE, overslept};
+use horus_shm::internals::wait::{SLEEP_MAX, overslept};
 use horus_shm::{Namespace, Request, Segment, WakeEdge};
 
 use common::{Child, eventually, role, say};
@@ -234,7 +234,7 @@ fn receive_without(call: &str, in_set: bool) {
         true => Receiver::in_set(consumer(&segment), vec![consumer(&silent)]),
         false => Receiver::new(consumer(&segment)),
     };
-    let polls = receiver.wait_in_vain(2 * SLICE);
+    let polls = receiver.wait_in_vain(2 * SLEEP_MAX);
     say("ready");
     let numbers: Vec<_> = (0..MESSAGES).map(|_| receiver.receive()[1]).collect();
     assert!(numbers.into_iter().eq(0..MESSAGES));

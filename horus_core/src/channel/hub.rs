@@ -5,22 +5,22 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use horus_shm::internals::endpoint_counts::EndpointCounts;
-use horus_shm::internals::wait::EventCount;
+use horus_shm::internals::wait::LocalEventcount;
 
 /// The shared state of all endpoints of one channel.
 #[derive(Debug)]
 pub(super) struct Hub {
     pub(super) ends: EndpointCounts<AtomicU64>,
     /// Receivers sleep here until there is a message.
-    pub(super) message: EventCount,
+    pub(super) message: LocalEventcount,
     /// Senders sleep here until there is a free slot.
-    pub(super) room: EventCount,
+    pub(super) room: LocalEventcount,
 }
 
 impl Hub {
     /// Returns the registrations of one sender and one receiver.
     pub(super) fn seats() -> (SenderSeat, ReceiverSeat) {
-        let (message, room) = (EventCount::new(), EventCount::new());
+        let (message, room) = (LocalEventcount::new(), LocalEventcount::new());
         let hub = Arc::new(Self { ends: EndpointCounts::one_each(), message, room });
         (SenderSeat(Arc::clone(&hub)), ReceiverSeat(hub))
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64};
 use std::thread;
 use std::time::Duration;
 
-use horus_core::{barrier_in_process, reaches_this_process, run_in_child};
+use horus_core::{barrier_in_process, can_barrier_in_process, set_child_hook};
 
 use super::HandleError;
 use super::sync::{self, Edge, Word, edge, load_pointer};
@@ -146,7 +146,7 @@ impl Record {
     fn acquire() -> &'static Self {
         // WHY: without handlers a child would wait for threads that only its parent has. Installing
         // them fails only for lack of memory.
-        let _ = run_in_child(after_fork);
+        let _ = set_child_hook(after_fork);
         let record = Self::claim_free().unwrap_or_else(Self::make);
         MINE.set(record);
         // WHY the error is ignored: a thread that is past its destructors keeps its record, which
@@ -156,7 +156,7 @@ impl Record {
     }
 
     fn claim_free() -> Option<&'static Self> {
-        let by_barrier = reaches_this_process();
+        let by_barrier = can_barrier_in_process();
         let claim = |record: &&Self| {
             // ORDERING(record): pairs with the store in `Return`.
             let claim = || record.taken.compare_exchange_at(0, 1, edge::RECORD_CLAIM);
@@ -171,7 +171,7 @@ impl Record {
             taken: AtomicU64::new(1),
             number: AtomicU64::new(0),
             next: AtomicPtr::new(ptr::null_mut()),
-            by_barrier: reaches_this_process(),
+            by_barrier: can_barrier_in_process(),
         }));
         let record: &'static Self = record;
         record.number.set(sync::next_number(&RECORDS_MADE));

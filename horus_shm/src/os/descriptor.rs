@@ -112,7 +112,7 @@ impl CheckedFd {
     }
 
     /// Gives the descriptor up without closing it.
-    pub(crate) fn forget(&mut self) {
+    pub(crate) fn leak(&mut self) {
         if let Some(fd) = self.fd.take() {
             let _ = fd.into_raw_fd();
         }
@@ -122,7 +122,7 @@ impl CheckedFd {
 impl Drop for CheckedFd {
     fn drop(&mut self) {
         if !self.is_ours() {
-            self.forget();
+            self.leak();
         }
     }
 }

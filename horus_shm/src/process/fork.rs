@@ -1,10 +1,10 @@
-//! Fork handling: a child must not inherit lock descriptors, writable shared memory, or state
-//! behind locks of threads that it does not have.
+//! Fork handling: a child must not inherit descriptors that hold locks, writable shared memory, or
+//! mutexes that threads of its parent have locked.
 //!
 //! An open file description keeps its locks until its last descriptor is closed, and `fork` copies
-//! descriptors. A child would keep its parent alive for all other processes; so it closes each
-//! [`LockFd`] before `fork` returns in it. `vfork` and `posix_spawn` run no handlers; there `exec`
-//! closes the descriptors, which are all `O_CLOEXEC`.
+//! descriptors. A child that kept a copy would make its parent look alive to all other processes.
+//! So a handler closes each [`LockFd`] in the child before `fork` returns there. `vfork` and
+//! `posix_spawn` run no handlers, but the descriptors are all `O_CLOEXEC`, so `exec` closes them.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -18,11 +18,10 @@ use crate::os::descriptor::{self, CheckedFd};
 use crate::os::fault;
 use crate::os::lock::{LockRange, unlock};
 
-/// Maximum number of lock descriptors of one process: one for each open namespace.
+/// Maximum number of lock descriptors of one process. Each open namespace needs one.
 pub(crate) const LOCK_FD_LIMIT: usize = 64;
 
-/// Number of times, a millisecond apart, that [`LockFd::open`] waits for forks in other threads to
-/// end.
+/// Maximum number of attempts of [`LockFd::open`], a millisecond apart, while other threads fork.
 const FORK_WAIT_LIMIT: u32 = 1000;
 
 const NO_FD: i32 = -1;
@@ -32,13 +31,13 @@ static FORKS_BEGUN: AtomicU64 = AtomicU64::new(0);
 static FORKS_ENDED: AtomicU64 = AtomicU64::new(0);
 static LOCK_FDS: [AtomicI32; LOCK_FD_LIMIT] = [const { AtomicI32::new(NO_FD) }; LOCK_FD_LIMIT];
 static INSTALLED: AtomicBool = AtomicBool::new(false);
-/// Set by the handles of the C ABI.
-static IN_CHILD: OnceLock<fn()> = OnceLock::new();
+/// The function to call in a forked child. The handles of the C ABI set it.
+static CHILD_HOOK: OnceLock<fn()> = OnceLock::new();
 
-/// Returns the fork epoch: it grows with every fork, so it is greater here than in any ancestor
-/// that used this library.
+/// Returns the fork epoch, which grows with every fork. It is greater in a child than in every
+/// ancestor that used this library.
 ///
-/// An object of another epoch belongs to an ancestor. One relaxed load.
+/// An object that was made in another epoch belongs to an ancestor. Costs one relaxed load.
 #[inline(always)]
 pub fn fork_epoch() -> u64 {
     // Relaxed: only the child handler stores it, while its process has one thread.
@@ -56,31 +55,32 @@ pub(crate) enum LockFdError {
     Forking,
 }
 
-/// A descriptor whose open file description holds locks: closed by `fork` in the child.
+/// A descriptor whose open file description holds locks. In a forked child, a handler closes it.
 #[derive(Debug)]
 pub(crate) struct LockFd {
     fd: CheckedFd,
-    /// Its number in the table.
+    /// The number of the descriptor, as [`LOCK_FDS`] stores it.
     number: i32,
     index: usize,
     epoch: u64,
-    /// True once the program was found to have closed the descriptor.
+    /// True once a call found that the program had closed the descriptor.
     lost: AtomicBool,
 }
 
 impl LockFd {
-    /// Calls `open` until no fork fell between the call and the descriptor's registration.
+    /// Calls `open`, and registers the descriptor. Starts again if another thread forked between
+    /// the two, because that child has a copy that its handler did not close.
     pub(crate) fn open(mut open: impl FnMut() -> io::Result<OwnedFd>) -> Result<Self, LockFdError> {
         install_handlers()?;
         for _ in 0..FORK_WAIT_LIMIT {
-            let Some(forks) = forks_if_none_runs() else {
+            let Some(forks) = forks_if_none_is_running() else {
                 std::thread::sleep(Duration::from_millis(1));
                 continue;
             };
             let lock_fd = Self::register(CheckedFd::new(open()?)?)?;
             // ORDERING(fork): SeqCst load after the SeqCst exchange in `register`. Pairs with
-            // `before_fork`, as in Dekker's algorithm: either this load sees that a fork has begun,
-            // or that fork's child finds the descriptor in its table.
+            // `count_fork_begun`, as in Dekker's algorithm: either this load sees that a fork has
+            // begun, or that fork's child finds the descriptor in its table.
             if FORKS_BEGUN.load(Ordering::SeqCst) == forks {
                 return Ok(lock_fd);
             }
@@ -101,7 +101,8 @@ impl LockFd {
         Err(LockFdError::TableFull)
     }
 
-    /// Returns true if this is a copy in a forked child, where the descriptor is closed.
+    /// Returns true if this is a copy of a `LockFd` in a forked child, where the descriptor is
+    /// closed.
     #[inline]
     pub(crate) fn is_forked(&self) -> bool {
         self.epoch != fork_epoch()
@@ -119,18 +120,19 @@ impl LockFd {
         if self.is_forked() {
             return Err(io::Error::other("the lock descriptor belongs to the parent process"));
         }
-        // WHY permanent: another thread may be opening the same file under the same number.
+        // WHY an error for ever: another thread may have opened the same file under the same
+        // number.
         let fd = if self.is_lost() { Err(descriptor::closed_error()) } else { self.fd.get() };
-        fd.inspect_err(|_| self.lose())
+        fd.inspect_err(|_| self.mark_lost())
     }
 
     /// Marks the descriptor as lost, and advances the fault epoch, so that all endpoints notice.
     #[cold]
-    fn lose(&self) {
+    fn mark_lost(&self) {
         if self.lost.swap(true, Ordering::Relaxed) {
             return;
         }
-        // WHY: a forked child would close the file that has the number by now.
+        // WHY: otherwise a forked child would close the file that has this number by now.
         // ORDERING(fork): SeqCst, as in `drop`. Fails where the number is another's entry.
         let order = (Ordering::SeqCst, Ordering::Relaxed);
         let _ = LOCK_FDS[self.index].compare_exchange(self.number, NO_FD, order.0, order.1);
@@ -140,30 +142,32 @@ impl LockFd {
 
 impl Drop for LockFd {
     fn drop(&mut self) {
-        // WHY: a child forked between the next two steps keeps the description open, and it must
-        // hold no lock by then. The call cannot fail on a range that needs no split.
+        // WHY: a child that is forked between the next two steps keeps the description open, and
+        // that must hold no lock by then. The call cannot fail for lack of memory, because it
+        // splits no range.
         let unlocked = self.get().and_then(|fd| unlock(fd, LockRange::ALL));
-        // WHY: the handler, or the program, closed it: its number may be another file's by now.
+        // WHY not closed: the handler or the program has closed it, and its number may be another
+        // file's by now.
         if unlocked.is_err() && (self.is_forked() || self.is_lost()) {
-            return self.fd.forget();
+            return self.fd.leak();
         }
-        // ORDERING(fork): SeqCst store. Pairs with `before_fork`: no child forked after the close
-        // below closes the file that has the number by then.
+        // ORDERING(fork): SeqCst store. Pairs with `count_fork_begun`: no child forked after the
+        // close below closes the file that has the number by then.
         LOCK_FDS[self.index].store(NO_FD, Ordering::SeqCst);
     }
 }
 
-/// Returns the number of forks so far, or `None` while another thread is in one.
-fn forks_if_none_runs() -> Option<u64> {
-    // ORDERING(fork): SeqCst loads, ended before begun. Pairs with `before_fork` and
-    // `after_fork_in_parent`: equal counts mean that no fork ran when `begun` was read.
+/// Returns the number of forks so far, or `None` while a thread is in `fork`.
+fn forks_if_none_is_running() -> Option<u64> {
+    // ORDERING(fork): SeqCst loads, ended before begun. Pairs with `count_fork_begun` and
+    // `count_fork_ended`: equal counts mean that no fork ran when `begun` was read.
     let ended = FORKS_ENDED.load(Ordering::SeqCst);
     let begun = FORKS_BEGUN.load(Ordering::SeqCst);
     (begun == ended).then_some(begun)
 }
 
-/// Installs the handlers once. If two threads both do it, the handlers run twice, which is
-/// harmless.
+/// Installs the fork handlers, once. If two threads do it at the same time, the handlers run twice
+/// at each fork, which is harmless.
 pub(crate) fn install_handlers() -> io::Result<()> {
     // ORDERING(atfork): Acquire. Pairs with the Release below: a thread that sees true may rely on
     // later forks to run the handlers.
@@ -173,7 +177,7 @@ pub(crate) fn install_handlers() -> io::Result<()> {
     // SAFETY: the three functions live as long as the code that they are called from, and only do
     // what is allowed between fork and exec of a process with threads.
     let error = unsafe {
-        libc::pthread_atfork(Some(before_fork), Some(after_fork_in_parent), Some(after_fork))
+        libc::pthread_atfork(Some(count_fork_begun), Some(count_fork_ended), Some(renew_in_child))
     };
     if error != 0 {
         return Err(io::Error::from_raw_os_error(error));
@@ -183,34 +187,37 @@ pub(crate) fn install_handlers() -> io::Result<()> {
     Ok(())
 }
 
-/// Installs the handlers, and makes the child of every later fork call `hook` before `fork` returns
-/// in it. `hook` may do what a signal handler may. Only the first hook is kept.
+/// Makes the child of every later fork call `hook` before `fork` returns in it. `hook` may do only
+/// what a signal handler may. Only the first hook ever passed is called. Also installs the
+/// handlers.
 ///
 /// # Errors
 ///
-/// The kernel's, for lack of memory.
-pub fn run_in_child(hook: fn()) -> io::Result<()> {
-    let _ = IN_CHILD.set(hook);
+/// The error of the system, which lacks memory.
+pub fn set_child_hook(hook: fn()) -> io::Result<()> {
+    let _ = CHILD_HOOK.set(hook);
     install_handlers()
 }
 
-extern "C" fn before_fork() {
+extern "C" fn count_fork_begun() {
     // ORDERING(fork): SeqCst, before the kernel copies the table. Pairs with `LockFd::open`.
     FORKS_BEGUN.fetch_add(1, Ordering::SeqCst);
 }
 
-extern "C" fn after_fork_in_parent() {
-    // ORDERING(fork): SeqCst, after the kernel copied the table. Pairs with `forks_if_none_runs`.
+extern "C" fn count_fork_ended() {
+    // ORDERING(fork): SeqCst, after the kernel copied the table. Pairs with
+    // `forks_if_none_is_running`.
     FORKS_ENDED.fetch_add(1, Ordering::SeqCst);
 }
 
-/// Runs in the child, in its only thread: atomics, `mmap` and `close` only.
-extern "C" fn after_fork() {
+/// The handler that runs in the child, in its only thread. It uses only atomics, `mmap` and
+/// `close`.
+extern "C" fn renew_in_child() {
     // Relaxed, all of it: there is no other thread.
     EPOCH.fetch_add(1, Ordering::Relaxed);
     fault::make_regions_private();
     fault::advance_epoch();
-    if let Some(hook) = IN_CHILD.get() {
+    if let Some(hook) = CHILD_HOOK.get() {
         hook();
     }
     FORKS_ENDED.store(FORKS_BEGUN.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -224,40 +231,42 @@ extern "C" fn after_fork() {
     }
 }
 
-/// A static that is made again in a forked child. If a thread of the parent held a mutex in it
-/// during the fork, that mutex stays locked in a copy that is leaked and never used again.
+/// The value of a static, created anew in a forked child. WHY: if a thread of the parent has locked
+/// a mutex in the value during the fork, the mutex stays locked in the child's copy. That copy is
+/// leaked and never used.
 #[derive(Debug)]
 pub(crate) struct ForkLocal<T: 'static> {
-    state: AtomicPtr<OfEpoch<T>>,
+    state: AtomicPtr<EpochValue<T>>,
 }
 
 #[derive(Debug)]
-struct OfEpoch<T> {
+struct EpochValue<T> {
     epoch: u64,
     value: T,
 }
 
 impl<T: Default + Send + Sync + 'static> ForkLocal<T> {
-    /// Creates a state that is made when it is first used.
+    /// Creates the static; its value is created when it is first used.
     pub(crate) const fn new() -> Self {
         Self { state: AtomicPtr::new(std::ptr::null_mut()) }
     }
 
-    /// Returns the state of this process.
+    /// Returns the value of this process, and creates it if it does not exist.
     pub(crate) fn get(&self) -> &'static T {
-        // ORDERING(fork-local): Acquire. Pairs with the exchange in `renew`: a thread that sees the
-        // pointer sees the state behind it.
+        // ORDERING(fork-local): Acquire. Pairs with the exchange in `create`: a thread that sees
+        // the pointer sees the state behind it.
         let found = self.state.load(Ordering::Acquire);
-        Self::current(found).unwrap_or_else(|| self.renew(found))
+        Self::value_of_this_epoch(found).unwrap_or_else(|| self.create(found))
     }
 
     #[cold]
-    fn renew(&self, mut found: *mut OfEpoch<T>) -> &'static T {
-        // WHY: without handlers the epoch never changes, so a child would go on with the parent's
-        // state. Installing them fails only for lack of memory, which opening a lock descriptor
+    fn create(&self, mut found: *mut EpochValue<T>) -> &'static T {
+        // WHY: without handlers the epoch never changes, and a child would use its parent's value.
+        // Their installation fails only for lack of memory, which opening a lock descriptor
         // reports.
         let _ = install_handlers();
-        let fresh = Box::into_raw(Box::new(OfEpoch { epoch: fork_epoch(), value: T::default() }));
+        let fresh =
+            Box::into_raw(Box::new(EpochValue { epoch: fork_epoch(), value: T::default() }));
         loop {
             // ORDERING(fork-local): Release on success, Acquire on failure: the two halves of the
             // pair with `get` and with the exchange of another thread.
@@ -266,7 +275,7 @@ impl<T: Default + Send + Sync + 'static> ForkLocal<T> {
                 Ok(_) => fresh,
                 Err(other) => other,
             };
-            let Some(value) = Self::current(found) else { continue };
+            let Some(value) = Self::value_of_this_epoch(found) else { continue };
             if found != fresh {
                 // SAFETY: made by `Box::into_raw` above and not published.
                 drop(unsafe { Box::from_raw(fresh) });
@@ -275,10 +284,10 @@ impl<T: Default + Send + Sync + 'static> ForkLocal<T> {
         }
     }
 
-    fn current(state: *mut OfEpoch<T>) -> Option<&'static T> {
-        // SAFETY: null, or made by `Box::into_raw` in `renew`, only shared since then, and never
+    fn value_of_this_epoch(state: *mut EpochValue<T>) -> Option<&'static T> {
+        // SAFETY: null, or made by `Box::into_raw` in `create`, only shared since then, and never
         // freed.
-        let state: &'static OfEpoch<T> = unsafe { state.as_ref() }?;
+        let state: &'static EpochValue<T> = unsafe { state.as_ref() }?;
         (state.epoch == fork_epoch()).then_some(&state.value)
     }
 }
@@ -326,9 +335,9 @@ mod tests {
 
     #[test]
     fn no_descriptor_is_opened_while_another_thread_forks() {
-        before_fork();
-        assert_eq!(forks_if_none_runs(), None);
-        after_fork_in_parent();
+        count_fork_begun();
+        assert_eq!(forks_if_none_is_running(), None);
+        count_fork_ended();
     }
 
     #[test]

@@ -1,10 +1,11 @@
-//! Liveness of processes: the registry of a namespace, and the locks that decide.
+//! Liveness of processes: the registry of a namespace, and the file locks that show which processes
+//! live.
 //!
-//! Each process, or each copy of this library in one, holds a lock on one byte of the registry
-//! file, by a descriptor that it never maps, passes on, or leaves to a forked child. The kernel
-//! releases the lock when the last thread that could use the descriptor has left user mode for
-//! good: a free byte proves that its owner will never store again. Neither a clock nor a pid
-//! decides.
+//! Each process (more precisely, each copy of this library in a process) holds a lock on one byte
+//! of the registry file, through a descriptor that it never maps, passes on, or leaves to a forked
+//! child. The kernel releases the lock when the last thread that could use the descriptor has left
+//! user mode for good. So an unlocked byte proves that its owner will never store again. Neither a
+//! clock nor a pid decides.
 
 mod file;
 mod holder;
@@ -24,17 +25,19 @@ use crate::process::fork::LockFd;
 use file::{Attempt, OpenFile, RegistryPath};
 pub(crate) use file::{FILE_NAME, lock_out};
 pub use holder::Holder;
-pub(crate) use holder::user_of;
+pub(crate) use holder::find_user;
 pub use record::RegistryFault;
 use record::{ENTRY_LIMIT, Entry, GENERATION_MAX};
 
-/// Number of attempts to join, and the pause after one that met a process that removes the file.
+/// Maximum number of attempts to join, and the pause after an attempt that met a process that is
+/// removing the file.
 const JOIN_ATTEMPTS: u32 = 1000;
 const JOIN_PAUSE: Duration = Duration::from_millis(1);
 
 const GENERATION_BITS: u32 = GENERATION_MAX.count_ones();
 
-/// A process in an owner word: its entry in the registry, and the generation of that entry.
+/// The value of an owner word, which names a process: its entry in the registry, and the generation
+/// of that entry.
 ///
 /// ```text
 /// bits 63..48  entry + 1          bits 47..0  generation
@@ -44,10 +47,11 @@ const GENERATION_BITS: u32 = GENERATION_MAX.count_ones();
 pub struct Owner(u64);
 
 impl Owner {
-    /// No process: the value of an unowned word.
+    /// The value of a word without an owner.
     pub const NOBODY: Self = Self(0);
 
-    /// Decodes any word of a file; [`Registry::is_dead`] finds out whether it names an entry.
+    /// Decodes a word of a file, which may have any value; [`Registry::is_dead`] checks whether it
+    /// names an entry.
     #[inline]
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
@@ -73,17 +77,17 @@ impl Owner {
     }
 }
 
-/// The description of a process that it wrote when it joined. Only for messages: nothing depends on
-/// it.
+/// A process's description of itself, written when it joined the registry. It is only for messages:
+/// nothing else depends on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProcessInfo {
-    /// Its id, in its own pid namespace.
+    /// The process id, in the pid namespace of the process.
     pub pid: u32,
     /// The start time of the process, which tells a reused pid apart: field 22 of
     /// `/proc/<pid>/stat`, in clock ticks since boot.
     pub start_time: u64,
-    /// Its command name.
+    /// The command name of the process.
     pub name: String,
 }
 
@@ -133,7 +137,7 @@ pub enum RegistryError {
         /// The widest permissions that are accepted.
         wanted_mode: u32,
     },
-    /// The file is unusable, but processes hold locks on it. Retry after they ended.
+    /// The file is unusable, but processes hold locks on it. Retry after those processes ended.
     #[error(
         "the registry {} cannot be used: {fault}; processes still hold it: end them, and it will \
          be replaced", path.display()
@@ -163,13 +167,13 @@ pub enum RegistryError {
         /// Maximum number of registries of a process.
         limit: usize,
     },
-    /// The file kept changing, or other threads kept forking. Transient.
+    /// In every attempt the file changed, or another thread forked. Transient.
     #[error("the registry {} did not settle while it was being joined: retry", path.display())]
     Busy {
         /// The path of the registry file.
         path: PathBuf,
     },
-    /// The directory was removed meanwhile. Transient: open it again.
+    /// The directory was removed during the call. Transient: open it again.
     #[error("the directory {} was removed: open it again", path.display())]
     Gone {
         /// The directory.
@@ -179,8 +183,8 @@ pub enum RegistryError {
 
 /// This process's entry in the registry of a namespace. Dropping it leaves the registry.
 ///
-/// In a forked child a copied `Registry` is inert: it takes every process for alive, its locks
-/// return errors, and dropping it does not affect the parent.
+/// A copy of a `Registry` in a forked child is inert: it reports every process as alive, calls that
+/// lock return errors, and dropping it does not affect the parent.
 #[derive(Debug)]
 pub struct Registry {
     lock: LockFd,
@@ -190,8 +194,9 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Joins the registry in `dir`, and makes one if there is none. `path` is the directory's, for
-    /// messages; the file gets `file_mode` and is refused if it permits more.
+    /// Joins the registry in `dir`, and creates one if there is none. `path` is the path of that
+    /// directory, for messages. A new file gets `file_mode`; an existing file with more permissions
+    /// is refused.
     ///
     /// Costs some twenty system calls. Does not block, except for at most a second while another
     /// process replaces the registry.
@@ -218,15 +223,15 @@ impl Registry {
             Attempt::Wait => return Ok(Attempt::Wait),
         };
         let fd = open.lock.get().map_err(place.io("use"))?;
-        // WHY: a process that removes the file holds all entries. So an entry that is not free
-        // belongs to a process, and a process that is joining counts as alive.
+        // WHY: a process that removes the file locks all entries. With this lock held, an entry
+        // that is not free belongs to a process; and a process that is joining counts as alive.
         let removal = record::removal_lock().map_err(place.io("join"))?;
         if !try_lock(fd, removal, LockKind::Shared).map_err(place.io("join"))? {
             return Ok(Attempt::Wait);
         }
         let me = claim_entry(fd, &open).map_err(place.io("join"))?;
         // WHY after the lock: a process that finds the file unattended from now on finds this one.
-        if !place.leads_to(&open.stat)? {
+        if !place.is_name_of(&open.stat)? {
             return Ok(Attempt::Again);
         }
         unlock(fd, removal).map_err(place.io("join"))?;
@@ -237,7 +242,8 @@ impl Registry {
         }
     }
 
-    /// Returns the registry's random id, of which files that name owners by it carry a copy.
+    /// Returns the random id of the registry. A file that stores owner words of this registry also
+    /// stores this id.
     pub fn id(&self) -> [u8; 16] {
         self.id
     }
@@ -247,13 +253,14 @@ impl Registry {
         self.me
     }
 
-    /// Returns true if this is a copy in a forked child.
+    /// Returns true if this is a copy of a `Registry` in a forked child.
     pub fn is_forked(&self) -> bool {
         self.lock.is_forked()
     }
 
-    /// Returns the process that excludes all others from a topic file, or holds a lease on it. For
-    /// messages: reads files under `/proc`, for each process in the registry.
+    /// Returns the process that has excluded all others from the topic file of inode `ino`, or
+    /// holds a lease on it. Only for messages: reads files under `/proc` for each process in the
+    /// registry.
     pub(crate) fn holder(&self, ino: u64) -> Option<Holder> {
         let fd = self.lock.get().ok()?;
         let processes = (0..ENTRY_LIMIT).filter_map(|entry| {
@@ -263,25 +270,30 @@ impl Registry {
                 .flatten()
         });
         let byte = record::presence_byte(ino);
-        holder::find(processes, holder::Wanted { registry: self.stat.ino, byte, topic: ino })
+        holder::find_holder(
+            processes,
+            holder::WantedLock { registry: self.stat.ino, byte, topic: ino },
+        )
     }
 
-    /// Returns true once the program was found to have closed the descriptor that holds this
-    /// process's locks: all other processes take it for dead.
+    /// Returns true once a call found that the program had closed the descriptor that holds this
+    /// process's locks: all other processes then take this one for dead.
     pub(crate) fn is_lost(&self) -> bool {
         self.lock.is_lost()
     }
 
-    /// Fails if the program closed the descriptor that holds this process's locks. A system call.
+    /// Returns an error if the program closed the descriptor that holds this process's locks. Makes
+    /// a system call.
     pub(crate) fn expect_held(&self) -> io::Result<()> {
-        // WHY: a forked child finds out where it matters.
+        // WHY no error in a forked child: its calls that need a lock return one.
         if self.is_forked() { Ok(()) } else { self.lock.get().map(drop) }
     }
 
-    /// Returns true if `owner` will never store again. Three system calls.
+    /// Returns true if `owner` will never store again. Makes three system calls.
     ///
-    /// A word that names no live owner of this registry is dead, [`Owner::NOBODY`] too. Where the
-    /// system gives no answer (the file was truncated, or this is a forked child), returns false.
+    /// A word that names no live owner of this registry is dead, and so is [`Owner::NOBODY`].
+    /// Returns false if the system gives no answer: the file was truncated, or this is a forked
+    /// child.
     pub fn is_dead(&self, owner: Owner) -> bool {
         if owner == self.me {
             return false;
@@ -292,78 +304,83 @@ impl Registry {
 
     fn probe(&self, entry: u64, generation: u64) -> io::Result<bool> {
         let fd = self.lock.get()?;
-        // WHY: another generation of this process's own entry is dead, and is reported so, because
-        // a process's own lock never conflicts with its probe.
+        // WHY correct for an earlier generation of this process's own entry: it is reported as
+        // dead, because a process's own lock never conflicts with its probe.
         if find_conflicting_lock(fd, record::entry_lock(entry)?)?.is_none() {
             return Ok(true);
         }
-        // WHY: 0 means that the holder is about to write, or that the file was emptied.
+        // WHY 0 is not dead: the holder is about to write its generation, or the file was emptied.
         let found = Entry::read_generation(fd, entry)?;
         Ok(found != 0 && found != generation)
     }
 
-    /// Returns the description of `owner`, alive or dead, unless its entry was claimed again.
+    /// Returns the description of `owner`, alive or dead; `None` if another process has claimed the
+    /// entry since.
     pub fn process(&self, owner: Owner) -> Option<ProcessInfo> {
         let entry = Entry::read(self.lock.get().ok()?, owner.entry()?).ok()?;
-        let is_its = entry.generation != 0 && entry.generation == owner.generation();
-        is_its.then(|| entry.info())
+        let is_same = entry.generation != 0 && entry.generation == owner.generation();
+        is_same.then(|| entry.process_info())
     }
 
-    /// Marks this process as present at the topic file of inode `ino`; replaces an exclusion by
-    /// this process. Returns false while another process excludes all others.
+    /// Marks this process as present at the topic file of inode `ino`. If this process excluded all
+    /// others from the file, that ends. Returns false while another process excludes all others.
     ///
-    /// Presence belongs to this `Registry` as a whole: calls are not counted.
+    /// Calls are not counted: one [`Registry::presence_release`] ends the presence of this
+    /// `Registry`.
     ///
     /// # Errors
     ///
-    /// The error of the system; `InvalidInput` if there is no lock for so large an inode.
+    /// The error of the system; `InvalidInput` if `ino` is too large for the offset of a lock.
     pub fn presence_share(&self, ino: u64) -> io::Result<bool> {
         try_lock(self.lock.get()?, record::presence_lock(ino)?, LockKind::Shared)
     }
 
-    /// Excludes all others from the topic file of inode `ino`; replaces a presence of this process.
-    /// Returns false if another process is present; the presence of this process then stays.
+    /// Excludes all other processes from the topic file of inode `ino`; this process's presence
+    /// there becomes the exclusion. Returns false if another process is present; the presence of
+    /// this process then stays.
     ///
     /// # Errors
     ///
-    /// As [`Registry::presence_share`].
+    /// The errors of [`Registry::presence_share`].
     pub fn presence_exclude(&self, ino: u64) -> io::Result<bool> {
         try_lock(self.lock.get()?, record::presence_lock(ino)?, LockKind::Exclusive)
     }
 
-    /// Ends presence or exclusion at the topic file of inode `ino`.
+    /// Ends the presence of this process at the topic file of inode `ino`, or its exclusion of
+    /// others.
     pub fn presence_release(&self, ino: u64) {
         // WHY ignored: it can only fail in a forked child, which holds no lock.
         let _ = self.lock.get().and_then(|fd| unlock(fd, record::presence_lock(ino)?));
     }
 
-    /// Returns true if any *other* process is present at the topic file of inode `ino`, or excludes
-    /// this one. Where the system gives no answer, returns true.
+    /// Returns true if any *other* process is present at the topic file of inode `ino`, or has
+    /// excluded all others from it; also if the system gives no answer.
     pub fn presence_attended(&self, ino: u64) -> bool {
         let range = record::presence_lock(ino);
         let found = self.lock.get().and_then(|fd| find_conflicting_lock(fd, range?));
         !matches!(found, Ok(None))
     }
 
-    /// Returns true if the registry in `dir` is still this one. If a user removed it, its locks do
-    /// not cover processes that joined since: join again. In a forked child, and where the system
-    /// gives no answer, returns false.
+    /// Returns true if the registry file in `dir` is still the one that this process joined. If a
+    /// user removed that file, its locks do not cover processes that joined since: join again.
+    /// Returns false in a forked child, and if the system gives no answer.
     pub fn is_current(&self, dir: BorrowedFd<'_>) -> bool {
         self.is_linked(dir).unwrap_or(false)
     }
 
-    /// Does the same as [`Registry::is_current`], but returns the error of the system.
+    /// Like [`Registry::is_current`], but returns the error of the system.
     pub(crate) fn is_linked(&self, dir: BorrowedFd<'_>) -> io::Result<bool> {
         Ok(!self.is_forked() && os::is_name_of(dir, file::FILE_NAME, &self.stat)?)
     }
 
-    /// Keeps all processes from joining, if no other process has joined; otherwise returns the
-    /// first one that was found.
+    /// Locks all other processes out of the registry, if none of them is in it; otherwise returns
+    /// the description of one of them, if it has one.
     pub(crate) fn exclude_all(&self) -> io::Result<Result<(), Option<ProcessInfo>>> {
         let fd = self.lock.get()?;
-        // WHY: entries only. A process that is present at a topic has one; and a lock over the
-        // presences would replace this process's own, which `admit_all` could not restore.
-        let lives = record::lives_lock()?;
+        // WHY only the entries: a process that is present at a topic also has an entry; and a lock
+        // over the presence bytes would replace this process's own, which `admit_all` could not
+        // restore.
+        let lives = record::all_entries_lock()?;
         if try_lock(fd, lives, LockKind::Exclusive)? {
             return Ok(Ok(()));
         }
@@ -375,11 +392,11 @@ impl Registry {
         Ok(Err(info))
     }
 
-    /// Undoes [`Registry::exclude_all`].
+    /// Ends the lock of [`Registry::exclude_all`].
     pub(crate) fn admit_all(&self) -> io::Result<()> {
         let entry = self.me.entry().unwrap_or(0);
         let fd = self.lock.get()?;
-        record::lives_lock_without(entry)?.into_iter().try_for_each(|range| unlock(fd, range))
+        record::all_entries_lock_without(entry)?.into_iter().try_for_each(|range| unlock(fd, range))
     }
 
     /// Removes the registry's name from `dir`.
@@ -388,7 +405,8 @@ impl Registry {
     }
 }
 
-/// Locks the first free entry and begins a generation of it.
+/// Locks the first free entry, and writes this process into it with a new generation; returns
+/// `None` if no entry is free.
 fn claim_entry(fd: BorrowedFd<'_>, open: &OpenFile) -> io::Result<Option<Owner>> {
     for entry in 0..ENTRY_LIMIT {
         let range: LockRange = record::entry_lock(entry)?;
@@ -398,10 +416,10 @@ fn claim_entry(fd: BorrowedFd<'_>, open: &OpenFile) -> io::Result<Option<Owner>>
         let stored = Entry::read_generation(fd, entry)?;
         let last = if stored == 0 { open.header.generation_base } else { stored };
         if last < GENERATION_MAX {
-            Entry::mine(last + 1).write(fd, entry)?;
+            Entry::for_this_process(last + 1).write(fd, entry)?;
             return Ok(Some(Owner::new(entry, last + 1)));
         }
-        // WHY: only damage leads here; this entry is lost, the others are not.
+        // WHY the next entry: only damage leads here, and the other entries are still usable.
         unlock(fd, range)?;
     }
     Ok(None)

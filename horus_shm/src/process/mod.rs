@@ -1,4 +1,4 @@
-//! Processes: their liveness, and the state that a forked child must not inherit.
+//! Processes: which of them live, and what a forked child must not inherit.
 //!
 //! Imports `os` and `protocol` only.
 

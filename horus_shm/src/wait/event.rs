@@ -1,17 +1,19 @@
-//! Eventcounts on real memory: those of a topic file, and those between threads of a process.
+//! The two kinds of eventcounts: in a topic file, between processes; and in a process, between its
+//! threads.
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::WakeEdge;
-use super::{Eventcount, POLL, Sleeper, WaitPolicy, has_sleepers, wait_until, wake};
+use super::{Eventcount, POLL_INTERVAL, Sleeper, WaitPolicy, has_sleepers, wait_until, wake};
 use crate::os::futex::{self, FutexWaitv, Scope, SleepOutcome, WAITV_MAX};
 use crate::process::fork::ForkLocal;
 use crate::protocol::layout::WaitBlock;
 use crate::protocol::sync::{self, Edge, Word, edge};
 
-/// The source of the store-load order: a fence on both sides, or a barrier by the waiter for both.
+/// The source of the order between a store and a later load on both sides: a fence on each side, or
+/// a barrier that the waiter makes for both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WakeOrder {
     Fences,
@@ -19,16 +21,17 @@ pub(crate) enum WakeOrder {
 }
 
 impl WakeOrder {
-    /// Returns the order for a sender at a topic with `wake_edge`. Registers this process, once, if
-    /// barriers have to reach it; if the kernel refuses, the sender uses fences.
+    /// Returns the order that a sender uses at a topic with `wake_edge`. For barriers this process
+    /// has to be registered, which happens here, once; if the kernel refuses, the sender uses
+    /// fences.
     pub(crate) fn of_sender(wake_edge: WakeEdge) -> Self {
         match wake_edge {
-            WakeEdge::Membarrier if registered(Scope::Machine) => Self::Barrier,
+            WakeEdge::Membarrier if register_once(Scope::Machine) => Self::Barrier,
             _ => Self::Fences,
         }
     }
 
-    /// Returns the order for a waiter at a topic with `wake_edge`.
+    /// Returns the order that a waiter uses at a topic with `wake_edge`.
     pub(crate) const fn of_waiter(wake_edge: WakeEdge) -> Self {
         match wake_edge {
             WakeEdge::Membarrier => Self::Barrier,
@@ -37,7 +40,7 @@ impl WakeOrder {
     }
 }
 
-/// The kernel's answers to the registrations of this process for barriers.
+/// Results of the registrations of this process for barriers, by scope.
 #[derive(Debug, Default)]
 struct Registrations {
     process: OnceLock<bool>,
@@ -46,49 +49,51 @@ struct Registrations {
 
 static REGISTRATIONS: ForkLocal<Registrations> = ForkLocal::new();
 
-/// Returns true if barriers of `scope` reach this process.
-fn registered(scope: Scope) -> bool {
+/// Returns true if this process is registered for barriers of `scope`; registers it at the first
+/// call.
+fn register_once(scope: Scope) -> bool {
     let registrations = REGISTRATIONS.get();
     let place = match scope {
         Scope::Process => &registrations.process,
         Scope::Machine => &registrations.machine,
     };
     *place.get_or_init(|| {
-        let registered = futex::register_for_barriers(scope);
+        let is_registered = futex::register_for_barriers(scope);
         // ORDERING(wake): a barrier before the registration comes before all that this process
         // sends from here on: it will see that waiter's announcement.
         sync::fence(edge::WAKE_LOOK);
-        registered
+        is_registered
     })
 }
 
-/// Returns true if [`barrier_in_process`] can be relied on. Calls the kernel once.
-pub fn reaches_this_process() -> bool {
-    registered(Scope::Process)
+/// Returns true if [`barrier_in_process`] works. Makes system calls only at the first call.
+pub fn can_barrier_in_process() -> bool {
+    register_once(Scope::Process)
 }
 
-/// Makes a full memory barrier on every CPU that runs a thread of this process; false if the kernel
-/// refuses.
+/// Makes a full memory barrier on every CPU that runs a thread of this process; returns false if
+/// the kernel refuses.
 pub fn barrier_in_process() -> bool {
-    // WHY: a forked child has to register again.
-    registered(Scope::Process) && futex::barrier(Scope::Process)
+    // WHY registered first: a forked child has to register again.
+    register_once(Scope::Process) && futex::barrier(Scope::Process)
 }
 
-/// An eventcount whose words are elsewhere.
+/// An eventcount whose two words are in the memory of a topic, or of an [`LocalEventcount`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Event<'a> {
     wake: &'a AtomicU32,
     waiters: &'a AtomicU64,
     sleeper: Sleeper,
-    /// The number of threads of this process that sleep under the bit, if several may.
+    /// Number of threads of this process that sleep under the bit of `sleeper`, if several may
+    /// share it.
     sharers: Option<&'a Mutex<u32>>,
     order: WakeOrder,
     scope: Scope,
 }
 
 impl<'a> Event<'a> {
-    /// Shares the bit among several threads of this process. `sharers` counts them; the bit stays
-    /// set until the last one has withdrawn its announcement.
+    /// Lets several threads of this process share the bit. `sharers` counts them; the bit stays set
+    /// until the last of them has withdrawn its announcement.
     pub(crate) const fn shared(mut self, sharers: &'a Mutex<u32>) -> Self {
         self.sharers = Some(sharers);
         self
@@ -151,8 +156,8 @@ impl Eventcount for Event<'_> {
     fn withdraw(&self) {
         match (self.sleeper, self.sharers) {
             (Sleeper::Bit(bit), Some(sharers)) => {
-                // WHY a lock: between the decrement and the clearing of the bit another thread
-                // could announce itself, and would then sleep without a bit.
+                // WHY a lock: otherwise another thread could announce itself between the decrement
+                // and the clearing of the bit, and would then sleep without the bit.
                 let mut sharers = sharers.lock().unwrap_or_else(PoisonError::into_inner);
                 *sharers -= 1;
                 if *sharers == 0 {
@@ -165,7 +170,7 @@ impl Eventcount for Event<'_> {
     }
 
     #[inline(always)]
-    fn fence_of_sender(&self, edge: Edge) {
+    fn fence_in_sender(&self, edge: Edge) {
         match self.order {
             WakeOrder::Fences => sync::fence(edge),
             // WHY: for the compiler only; the waiter's barrier orders the accesses on the CPU.
@@ -173,7 +178,7 @@ impl Eventcount for Event<'_> {
         }
     }
 
-    fn fence_of_waiter(events: &[&Self], edge: Edge) -> bool {
+    fn fence_in_waiter(events: &[&Self], edge: Edge) -> bool {
         // WHY even with barriers: senders that could not register use fences.
         sync::fence(edge);
         let needs =
@@ -185,20 +190,20 @@ impl Eventcount for Event<'_> {
     fn sleep(events: &[&Self], seen: &[u32], timeout: Duration) -> bool {
         let slept = match (events, seen) {
             ([event], [seen]) => futex::wait(event.wake, *seen, timeout, event.scope),
-            _ => sleep_at_any(events, seen, timeout),
+            _ => sleep_on_any(events, seen, timeout),
         };
         if slept == SleepOutcome::Unsupported {
-            std::thread::sleep(timeout.min(POLL));
+            std::thread::sleep(timeout.min(POLL_INTERVAL));
         }
         slept == SleepOutcome::Woken
     }
 
-    fn rouse(&self) -> u32 {
+    fn wake_sleepers(&self) -> u32 {
         futex::wake_all(self.wake, self.scope)
     }
 }
 
-fn sleep_at_any(events: &[&Event<'_>], seen: &[u32], timeout: Duration) -> SleepOutcome {
+fn sleep_on_any(events: &[&Event<'_>], seen: &[u32], timeout: Duration) -> SleepOutcome {
     if events.is_empty() {
         return SleepOutcome::Unsupported;
     }
@@ -216,9 +221,9 @@ fn sleep_at_any(events: &[&Event<'_>], seen: &[u32], timeout: Duration) -> Sleep
 /// use std::sync::atomic::{AtomicBool, Ordering};
 /// use std::time::Duration;
 ///
-/// use horus_shm::internals::wait::{EventCount, WaitPolicy};
+/// use horus_shm::internals::wait::{LocalEventcount, WaitPolicy};
 ///
-/// let (there, event) = (AtomicBool::new(false), EventCount::new());
+/// let (there, event) = (AtomicBool::new(false), LocalEventcount::new());
 /// std::thread::scope(|scope| {
 ///     scope.spawn(|| {
 ///         there.store(true, Ordering::Relaxed);
@@ -230,21 +235,22 @@ fn sleep_at_any(events: &[&Event<'_>], seen: &[u32], timeout: Duration) -> Sleep
 /// ```
 #[derive(Debug)]
 #[repr(align(128))]
-pub struct EventCount {
+pub struct LocalEventcount {
     wake: AtomicU32,
     waiters: AtomicU64,
     order: WakeOrder,
 }
 
-impl EventCount {
+impl LocalEventcount {
     /// Creates an eventcount without sleepers.
     #[must_use]
     pub fn new() -> Self {
-        let order = if registered(Scope::Process) { WakeOrder::Barrier } else { WakeOrder::Fences };
+        let order =
+            if register_once(Scope::Process) { WakeOrder::Barrier } else { WakeOrder::Fences };
         Self { wake: AtomicU32::new(0), waiters: AtomicU64::new(0), order }
     }
 
-    /// Returns the view that its sleepers and wakers use.
+    /// Returns the form that sleepers and wakers use.
     #[inline(always)]
     pub(crate) fn event(&self) -> Event<'_> {
         let Self { wake, waiters, order } = self;
@@ -252,9 +258,9 @@ impl EventCount {
         Event { wake, waiters, sleeper, sharers: None, order: *order, scope }
     }
 
-    /// Wakes all sleepers. To be called after the value for which they wait was stored.
+    /// Wakes all sleepers. Call it after you have stored the value that they wait for.
     ///
-    /// Costs one load, and no system call, if no thread sleeps.
+    /// If no thread sleeps, costs one load and no system call.
     #[inline(always)]
     pub fn notify(&self) {
         if has_sleepers(&self.event()) {
@@ -267,20 +273,20 @@ impl EventCount {
         wake(&self.event());
     }
 
-    /// Polls `look` until it returns a value, or until `wait_policy` ends.
+    /// Calls `poll` until it returns a value, or until the deadline of `wait_policy`.
     ///
-    /// Spins, then blocks; wakes at least every 50 ms to poll. `look` is called at least once, and
+    /// Spins, then sleeps, for at most 50 ms between two polls. `poll` is called at least once, and
     /// only by this thread.
     pub fn wait_until<R>(
         &self,
         wait_policy: WaitPolicy,
-        look: impl FnMut() -> Option<R>,
+        poll: impl FnMut() -> Option<R>,
     ) -> Option<R> {
-        wait_until(&[&self.event()], wait_policy, look)
+        wait_until(&[&self.event()], wait_policy, poll)
     }
 }
 
-impl Default for EventCount {
+impl Default for LocalEventcount {
     fn default() -> Self {
         Self::new()
     }

@@ -1,12 +1,12 @@
-//! Waiting: a poll, a short spin, then a sleep on an eventcount. All waits are in this module.
+//! Waiting for messages or for room: poll, spin for a short time, then sleep on an eventcount.
 //!
 //! An eventcount has two words: `waiters` is not 0 while a thread sleeps or is about to, and `wake`
-//! is the word on which threads sleep. A sender loads `waiters` after it has published, and only if
-//! it is not 0 changes `wake` and calls the kernel. A waiter announces itself, polls once more, and
-//! sleeps while `wake` is what it was before. It must not happen that the sender overlooks the
-//! waiter while the waiter overlooks the message. That takes a full fence between store and load on
-//! both sides, or a barrier that the waiter makes on the sender's CPU by the kernel.
-//! `docs/memory-ordering.md` has the argument.
+//! is the word on which threads sleep. A sender publishes, then loads `waiters`; only if that is
+//! not 0, it changes `wake` and calls the kernel. A waiter announces itself, polls once more, and
+//! sleeps while `wake` is what it was before. It must not happen that the sender does not see the
+//! announcement while the waiter does not see the message. This requires a full fence between store
+//! and load on both sides; or the waiter asks the kernel for a barrier (`membarrier`) on the
+//! sender's CPU, and the sender needs no fence. `docs/memory-ordering.md` has the argument.
 
 mod event;
 
@@ -16,47 +16,48 @@ use std::time::{Duration, Instant};
 use crate::protocol::sync::{Edge, FutexWord, Word, edge};
 
 pub(crate) use event::{Event, WakeOrder};
-pub use event::{EventCount, barrier_in_process, reaches_this_process};
+pub use event::{LocalEventcount, barrier_in_process, can_barrier_in_process};
 
-/// The side that pays for the store-load order between a sender and a reader about to sleep.
+/// The side that pays for the order between the publication of a message and the load of `waiters`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WakeEdge {
-    /// The reader, by a `membarrier` call before it sleeps.
+    /// The reader pays, with a `membarrier` call before each sleep.
     #[default]
     Membarrier,
-    /// The sender, by a fence in every send.
+    /// The sender pays, with a fence in every send.
     Fence,
 }
 
-/// Maximum number of eventcounts for one sleep.
+/// Maximum number of eventcounts that one sleep can wait for.
 pub const EVENTS_MAX: usize = crate::os::futex::WAITV_MAX;
 
-/// Longest sleep between two polls: the maximum cost of a lost wake (by a sender that was killed
-/// just before it).
-pub const SLICE: Duration = Duration::from_millis(50);
+/// Longest sleep between two polls. It bounds the delay if a wake is lost because the sender was
+/// killed just before it.
+pub const SLEEP_MAX: Duration = Duration::from_millis(50);
 
-/// Sleep between two polls where a wake cannot be relied on.
-pub const POLL: Duration = Duration::from_millis(1);
+/// Length of the sleeps between polls in places where no wake can be relied on.
+pub const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Number of polls between two reads of the clock.
+/// Number of polls in a spin between two reads of the clock.
 ///
-/// WHY one under miri: the interpreter takes as long for a poll as a CPU for a whole spin.
-const LOOKS: u32 = if cfg!(miri) { 1 } else { 32 };
+/// WHY 1 under miri: the interpreter takes as long for one poll as a CPU takes for a whole spin.
+const POLLS_PER_CLOCK_READ: u32 = if cfg!(miri) { 1 } else { 32 };
 
-/// The length of a wait, and of the spin at its begin.
+/// The deadline of a wait, and the time for which it spins first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitPolicy {
     /// The time at which the wait ends; `None` for an endless wait.
     pub deadline: Option<Instant>,
-    /// The time for which it spins before the first sleep.
+    /// The time for which the wait spins before its first sleep.
     pub spin: Duration,
 }
 
 impl WaitPolicy {
-    /// The default spin of endpoints: about the cost of a sleep and a wake.
+    /// Default spin time of endpoints: about as long as a sleep and a wake take.
     pub const SPIN: Duration = Duration::from_micros(10);
 
-    /// Returns the policy for `timeout` from now on; endless if the clock cannot represent its end.
+    /// Returns the policy of a wait that ends `timeout` from now; endless if the clock cannot
+    /// represent that time.
     #[must_use]
     pub fn of(timeout: Duration) -> Self {
         Self { deadline: Instant::now().checked_add(timeout), spin: Self::SPIN }
@@ -77,7 +78,7 @@ impl WaitPolicy {
 
     /// Returns the length of the next sleep, at most `longest`, or `None` if the deadline has
     /// passed.
-    fn slice(&self, longest: Duration) -> Option<Duration> {
+    fn next_sleep(&self, longest: Duration) -> Option<Duration> {
         let Some(deadline) = self.deadline else { return Some(longest) };
         let left = deadline.saturating_duration_since(Instant::now());
         (!left.is_zero()).then_some(left.min(longest))
@@ -97,16 +98,17 @@ pub fn overslept() -> u64 {
     OVERSLEPT.get()
 }
 
-/// The way in which a sleeper announces itself.
+/// The way in which a sleeper announces itself in the word `waiters`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sleeper {
-    /// By a bit of its own, which other processes can clear if it dies.
+    /// It sets a bit of its own. Another process can clear that bit if the sleeper dies.
     Bit(u32),
-    /// By a count, for sleepers that die only together with their wakers.
+    /// It adds 1 to a count. Nobody can take back the 1 of a process that died, so this is only for
+    /// sleepers in the same process as their wakers, and for views that only wake.
     Counted,
 }
 
-/// An eventcount from the view of one of its sleepers or wakers.
+/// An eventcount, as one of its sleepers or wakers uses it.
 pub trait Eventcount {
     /// The word on which threads sleep.
     type Wake: FutexWord;
@@ -114,20 +116,22 @@ pub trait Eventcount {
     /// The type of the word in which waiters register, so that a publisher sees them.
     type Word: Word;
 
-    /// Returns the count of wakes: a sleeper sleeps while it is what it was before the last poll.
+    /// Returns the word that counts wakes. A sleeper sleeps only while the word has the value it
+    /// had before the sleeper's last poll.
     fn wake(&self) -> &Self::Wake;
 
-    /// Returns the word that is not 0 while a thread sleeps or is about to.
+    /// Returns the word that is not 0 while a thread sleeps or is about to sleep.
     fn waiters(&self) -> &Self::Word;
 
     /// Returns the way in which this sleeper announces itself.
     fn sleeper(&self) -> Sleeper;
 
-    /// Orders the publication before the load of the waiters.
-    fn fence_of_sender(&self, edge: Edge);
+    /// Orders a sender's publication before its load of `waiters`.
+    fn fence_in_sender(&self, edge: Edge);
 
-    /// Orders the announcements at `events` before the last poll; false if that is not possible.
-    fn fence_of_waiter(events: &[&Self], edge: Edge) -> bool;
+    /// Orders a waiter's announcements at `events` before its last poll; returns false if that is
+    /// not possible.
+    fn fence_in_waiter(events: &[&Self], edge: Edge) -> bool;
 
     /// Announces this sleeper in `waiters`.
     fn announce(&self) {
@@ -137,7 +141,7 @@ pub trait Eventcount {
         }
     }
 
-    /// Takes [`Self::announce`] back.
+    /// Reverses [`Self::announce`].
     fn withdraw(&self) {
         match self.sleeper() {
             Sleeper::Bit(bit) => self.waiters().fetch_and_not_relaxed(1 << bit),
@@ -145,48 +149,48 @@ pub trait Eventcount {
         }
     }
 
-    /// Sleeps while each `wake` is as it was `seen`, for at most `timeout`; may return early.
-    /// Returns false if only the timeout ended the sleep.
+    /// Sleeps while the word `wake` of each event has the value in `seen`, for at most `timeout`;
+    /// may return early. Returns false if only the timeout ended the sleep.
     fn sleep(events: &[&Self], seen: &[u32], timeout: Duration) -> bool;
 
-    /// Wakes all sleepers; returns how many there were.
-    fn rouse(&self) -> u32;
+    /// Wakes all threads that sleep on `wake`; returns how many it woke.
+    fn wake_sleepers(&self) -> u32;
 }
 
-/// Returns true if a thread sleeps, or is about to, that may have missed the caller's publication.
+/// Returns true if a thread that sleeps, or is about to, may have missed the caller's publication.
 #[inline(always)]
 pub fn has_sleepers<E: Eventcount>(event: &E) -> bool {
     // ORDERING(wake): pairs with the fence in `sleep_once`.
-    event.fence_of_sender(edge::WAKE_LOOK);
+    event.fence_in_sender(edge::WAKE_LOOK);
     // Relaxed: the fence orders it after the publication.
     event.waiters().get() != 0
 }
 
-/// Wakes all sleepers; returns how many there were.
+/// Increments `wake` and wakes all sleepers; returns how many it woke.
 pub fn wake<E: Eventcount>(event: &E) -> u32 {
     // Relaxed: a thread that sees the new count sees the publication, by the fences of both.
     event.wake().fetch_add_one();
-    event.rouse()
+    event.wake_sleepers()
 }
 
-/// Announces the caller at `events`, polls `look`, and if that returns `None` sleeps until one of
-/// them is notified or `timeout` is over. After `None` the caller has to poll again.
+/// Announces the caller at `events` and calls `poll`. If that returns `None`, sleeps until one of
+/// the events is notified or `timeout` is over; the caller then has to poll again.
 pub fn sleep_once<E: Eventcount, R>(
     events: &[&E],
     timeout: Duration,
-    look: impl FnOnce() -> Option<R>,
+    poll: impl FnOnce() -> Option<R>,
 ) -> Option<R> {
     let mut seen = [0; EVENTS_MAX];
     for (event, seen) in events.iter().zip(&mut seen) {
         // Relaxed: as in `wake`.
         *seen = event.wake().load_relaxed();
     }
-    let announced = Announced::at(events);
+    let announced = Announcement::at(events);
     // ORDERING(wake): pairs with the fence in `has_sleepers`.
-    let ordered = E::fence_of_waiter(events, edge::WAKE_ANNOUNCE);
-    let found = look();
+    let ordered = E::fence_in_waiter(events, edge::WAKE_ANNOUNCE);
+    let found = poll();
     if found.is_none() {
-        let timeout = if ordered { timeout } else { timeout.min(POLL) };
+        let timeout = if ordered { timeout } else { timeout.min(POLL_INTERVAL) };
         if !E::sleep(events, &seen[..events.len()], timeout) {
             OVERSLEPT.set(OVERSLEPT.get() + 1);
         }
@@ -195,38 +199,37 @@ pub fn sleep_once<E: Eventcount, R>(
     found
 }
 
-/// Polls `look` until it returns a value, or until `wait_policy` ends: spins, then sleeps at
-/// `events`.
+/// Calls `poll` until it returns a value, or until the deadline of `wait_policy`: first in a spin,
+/// then after each sleep at `events`.
 ///
-/// `look` is called at least once. With more than [`EVENTS_MAX`] events it is called every
+/// `poll` is called at least once. With more than [`EVENTS_MAX`] events it is called every
 /// millisecond, because the events past the limit cannot wake the caller.
 pub fn wait_until<E: Eventcount, R>(
     events: &[&E],
     wait_policy: WaitPolicy,
-    look: impl FnMut() -> Option<R>,
+    poll: impl FnMut() -> Option<R>,
 ) -> Option<R> {
-    let slice = if events.len() > EVENTS_MAX { POLL } else { SLICE };
-    wait_in_slices(&events[..events.len().min(EVENTS_MAX)], wait_policy, slice, look)
+    let slice = if events.len() > EVENTS_MAX { POLL_INTERVAL } else { SLEEP_MAX };
+    wait_in_slices(&events[..events.len().min(EVENTS_MAX)], wait_policy, slice, poll)
 }
 
-/// Does the same as [`wait_until`] with sleeps of at most `slice`, for a wait for something that
-/// causes no wake.
+/// Like [`wait_until`], with sleeps of at most `slice`. For a wait that no wake ends.
 pub(crate) fn wait_in_slices<E: Eventcount, R>(
     events: &[&E],
     wait_policy: WaitPolicy,
     slice: Duration,
-    mut look: impl FnMut() -> Option<R>,
+    mut poll: impl FnMut() -> Option<R>,
 ) -> Option<R> {
-    let mut found = spin(wait_policy, &mut look);
+    let mut found = spin(wait_policy, &mut poll);
     while found.is_none() {
-        let timeout = wait_policy.slice(slice)?;
-        found = sleep_once(events, timeout, &mut look).or_else(&mut look);
+        let timeout = wait_policy.next_sleep(slice)?;
+        found = sleep_once(events, timeout, &mut poll).or_else(&mut poll);
     }
     found
 }
 
-fn spin<R>(wait_policy: WaitPolicy, look: &mut impl FnMut() -> Option<R>) -> Option<R> {
-    let mut found = look();
+fn spin<R>(wait_policy: WaitPolicy, poll: &mut impl FnMut() -> Option<R>) -> Option<R> {
+    let mut found = poll();
     if found.is_some() || wait_policy.spin.is_zero() {
         return found;
     }
@@ -235,9 +238,9 @@ fn spin<R>(wait_policy: WaitPolicy, look: &mut impl FnMut() -> Option<R>) -> Opt
         if wait_policy.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             break;
         }
-        for _ in 0..LOOKS {
+        for _ in 0..POLLS_PER_CLOCK_READ {
             std::hint::spin_loop();
-            found = look();
+            found = poll();
             if found.is_some() {
                 break;
             }
@@ -246,17 +249,17 @@ fn spin<R>(wait_policy: WaitPolicy, look: &mut impl FnMut() -> Option<R>) -> Opt
     found
 }
 
-/// Guard that withdraws announcements on drop: `look` may panic.
-struct Announced<'a, E: Eventcount>(&'a [&'a E]);
+/// Guard that withdraws the announcements at its events on drop. WHY a guard: `poll` may panic.
+struct Announcement<'a, E: Eventcount>(&'a [&'a E]);
 
-impl<'a, E: Eventcount> Announced<'a, E> {
+impl<'a, E: Eventcount> Announcement<'a, E> {
     fn at(events: &'a [&'a E]) -> Self {
         events.iter().for_each(|event| event.announce());
         Self(events)
     }
 }
 
-impl<E: Eventcount> Drop for Announced<'_, E> {
+impl<E: Eventcount> Drop for Announcement<'_, E> {
     fn drop(&mut self) {
         self.0.iter().for_each(|event| event.withdraw());
     }

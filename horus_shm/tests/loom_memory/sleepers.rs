@@ -75,12 +75,12 @@ impl Eventcount for LoomEvent {
     }
 
     #[track_caller]
-    fn fence_of_sender(&self, edge: Edge) {
+    fn fence_in_sender(&self, edge: Edge) {
         fence(edge);
     }
 
     #[track_caller]
-    fn fence_of_waiter(_events: &[&Self], edge: Edge) -> bool {
+    fn fence_in_waiter(_events: &[&Self], edge: Edge) -> bool {
         fence(edge);
         true
     }
@@ -95,7 +95,7 @@ impl Eventcount for LoomEvent {
         true
     }
 
-    fn rouse(&self) -> u32 {
+    fn wake_sleepers(&self) -> u32 {
         drop(self.parts.bucket.lock().unwrap());
         self.parts.asleep.notify_all();
         0

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use horus_shm::internals::sync::Word;
-use horus_shm::internals::wait::{SLICE, Sleeper, has_sleepers, sleep_once, wake};
+use horus_shm::internals::wait::{SLEEP_MAX, Sleeper, has_sleepers, sleep_once, wake};
 use loom::thread;
 
 use crate::loom_memory::LoomWord;
@@ -20,7 +20,7 @@ fn send(messages: &LoomWord, event: &LoomEvent) {
 
 fn wait_for(wanted: u64, messages: &LoomWord, event: &LoomEvent) {
     let look = || (messages.get() >= wanted).then_some(());
-    while sleep_once(&[event], SLICE, look).or_else(look).is_none() {}
+    while sleep_once(&[event], SLEEP_MAX, look).or_else(look).is_none() {}
 }
 
 /// A waiting reader continues once a message was sent: a lost wake is a deadlock.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use horus_shm::internals::Blocks as _;
-use horus_shm::internals::wait::{SLICE, WaitPolicy, overslept};
+use horus_shm::internals::wait::{SLEEP_MAX, WaitPolicy, overslept};
 use horus_shm::{
     Access, Consumer, Namespace, OnStalled, Producer, RawConsumer, RawProducer, Reading,
     Reliability, Request, Segment, TopicName, TypeInfo, WakeEdge, Watch,
@@ -195,7 +195,7 @@ impl Receiver {
             self.lost_wakes += 1;
         }
         if slices > 0 {
-            let expired_ns = begin_ns + slices * SLICE.as_nanos() as u64;
+            let expired_ns = begin_ns + slices * SLEEP_MAX.as_nanos() as u64;
             self.doubts.insert(sender, Doubt { number, expired_ns });
         }
     }

@@ -15,7 +15,7 @@ use super::watch::{Progress, Watch};
 use crate::os;
 use crate::process::fork::{ForkLocal, fork_epoch};
 use crate::protocol::sync::Word;
-use crate::wait::{EventCount, WaitPolicy};
+use crate::wait::{LocalEventcount, WaitPolicy};
 
 /// The time that the thread stays when no task waits.
 const IDLE: Duration = Duration::from_secs(1);
@@ -28,7 +28,7 @@ struct Alarms {
     state: Mutex<State>,
     /// Incremented when the thread has to look at the state again.
     version: AtomicU64,
-    changed: EventCount,
+    changed: LocalEventcount,
     /// Notified when the thread drops the watches on which it slept.
     let_go: Condvar,
 }

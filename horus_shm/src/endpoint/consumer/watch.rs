@@ -11,7 +11,9 @@ use crate::file::segment::{Blocks as _, Segment};
 use crate::os::region::Access;
 use crate::protocol::layout::{PARTICIPANTS_MAX, POSITION_MAX};
 use crate::protocol::sync::{Word, edge};
-use crate::wait::{EVENTS_MAX, Event, Eventcount, POLL, SLICE, WaitPolicy, wait_in_slices, wake};
+use crate::wait::{
+    EVENTS_MAX, Event, Eventcount, POLL_INTERVAL, SLEEP_MAX, WaitPolicy, wait_in_slices, wake,
+};
 
 /// The position of a consumer in each lane, for threads that wait on its behalf.
 #[derive(Debug)]
@@ -175,7 +177,7 @@ impl Watch {
         let events: Vec<_> = own.into_iter().chain(theirs).take(EVENTS_MAX).collect();
         let open = watches.iter().filter(|watch| !watch.is_closed()).count();
         let all = open + usize::from(own.is_some());
-        let slice = if events.len() < all { POLL } else { SLICE };
+        let slice = if events.len() < all { POLL_INTERVAL } else { SLEEP_MAX };
         let events: Vec<_> = events.iter().collect();
         wait_in_slices(&events, wait_policy, slice, look)
     }

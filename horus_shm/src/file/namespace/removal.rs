@@ -112,12 +112,12 @@ impl Removal {
                 Err(error) if matches!(error.kind(), NotFound | PermissionDenied) => continue,
                 // WHY: another process has a lease on it, because it removes or replaces the file.
                 Err(error) if error.kind() == WouldBlock => {
-                    return Err(self.attended(liveness::user_of(&stat)));
+                    return Err(self.attended(liveness::find_user(&stat)));
                 }
                 Err(error) => return Err(self.io("open a topic of")(error)),
             };
             if !lock::try_write_lease(fd.as_fd()).map_err(self.io("lease a topic of"))? {
-                return Err(self.attended(liveness::user_of(&stat)));
+                return Err(self.attended(liveness::find_user(&stat)));
             }
             leases.push(fd);
         }

@@ -50,7 +50,7 @@ fn remove_excluded(place: &TopicPath<'_>, stat: &Stat) -> Result<bool, OpenError
         };
     }
     if stat.is_file() && has_users(place)? {
-        let user = liveness::user_of(stat);
+        let user = liveness::find_user(stat);
         let user = user.map_or_else(|| "the processes".to_owned(), |user| user.to_string());
         let cure = format!("end {user} that have it open");
         return Err(place.not_removed("not a topic of this library, and in use", &cure));

@@ -1,20 +1,20 @@
 //! Registry files: creation, checked opening, and replacement of an unusable file that no process
-//! holds.
+//! has locked.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-use super::record::{Entry, Header, REGISTRY_BYTES, entry_of_lock, lives_lock, removal_lock};
+use super::record::{Entry, Header, REGISTRY_BYTES, all_entries_lock, entry_of_lock, removal_lock};
 use super::{ProcessInfo, RegistryError};
 use crate::os::lock::{LockKind, LockRange, find_conflicting_lock, try_lock};
 use crate::os::{self, OpenMode, Stat};
 use crate::process::fork::{LOCK_FD_LIMIT, LockFd, LockFdError};
 
-/// Name of the registry in its directory.
+/// Name of the registry file in the directory of its namespace.
 pub(crate) const FILE_NAME: &str = "registry";
 
-/// The path of a registry, and the mode of a new one.
+/// The directory of a registry, and the mode of a new registry file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RegistryPath<'a> {
     pub(super) dir: BorrowedFd<'a>,
@@ -33,17 +33,17 @@ impl RegistryPath<'_> {
         move |source| RegistryError::Io { doing, path: path.clone(), source }
     }
 
-    /// Returns true if the name leads to `file`.
-    pub(super) fn leads_to(&self, file: &Stat) -> Result<bool, RegistryError> {
+    /// Returns true if the registry's name is a name of `file`.
+    pub(super) fn is_name_of(&self, file: &Stat) -> Result<bool, RegistryError> {
         os::is_name_of(self.dir, FILE_NAME, file).map_err(self.io("look for"))
     }
 }
 
-/// The result of one attempt.
+/// The outcome of one attempt to open or to join.
 #[derive(Debug)]
 pub(super) enum Attempt<T> {
     Done(T),
-    /// Something changed meanwhile: start over.
+    /// Another process changed something during the attempt: start over.
     Again,
     /// Another process is replacing or removing the file: start over after a pause.
     Wait,
@@ -63,9 +63,9 @@ pub(super) fn open(place: RegistryPath<'_>) -> Result<Attempt<OpenFile>, Registr
     let lock = match LockFd::open(open) {
         Ok(lock) => lock,
         Err(LockFdError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
-            return give_birth(place).map(|()| Attempt::Again);
+            return create_file(place).map(|()| Attempt::Again);
         }
-        Err(error) => return Err(refusal(place, error)),
+        Err(error) => return Err(lock_fd_error(place, error)),
     };
     let fd = lock.get().map_err(place.io("use"))?;
     let stat = os::fstat(fd).map_err(place.io("examine"))?;
@@ -76,20 +76,20 @@ pub(super) fn open(place: RegistryPath<'_>) -> Result<Attempt<OpenFile>, Registr
     let boot_id = os::boot_id().map_err(place.io("read the boot id for"))?;
     match Header::read(fd, stat.size_bytes, boot_id).map_err(place.io("read"))? {
         Ok(header) => Ok(Attempt::Done(OpenFile { lock, stat, header })),
-        Err(fault) if discard(place, fd, &stat)? => {
-            // WHY silent: no process can have been using it.
+        Err(fault) if remove_unusable(place, fd, &stat)? => {
+            // WHY the fault is not reported: no process can have been using the file.
             let _ = fault;
             Ok(Attempt::Again)
         }
-        Err(_) if is_being_removed(place, fd)? => Ok(Attempt::Wait),
-        Err(_) if !place.leads_to(&stat)? => Ok(Attempt::Again),
+        Err(_) if is_removal_locked(place, fd)? => Ok(Attempt::Wait),
+        Err(_) if !place.is_name_of(&stat)? => Ok(Attempt::Again),
         Err(fault) => Err(RegistryError::Damaged { path: place.file_path(), fault }),
     }
 }
 
 /// Locks all processes out of the registry in `dir`, if no process is alive in it; otherwise
-/// returns the first one that was found. The lock is `None` if there is no registry, or another
-/// kind of file has its name.
+/// returns the description of one that is alive, if it has one. The lock is `None` if there is no
+/// registry, or if another kind of file has its name.
 pub(crate) fn lock_out(
     dir: BorrowedFd<'_>,
 ) -> io::Result<Result<Option<LockFd>, Option<ProcessInfo>>> {
@@ -108,25 +108,25 @@ pub(crate) fn lock_out(
     if try_lock(fd, LockRange::ALL, LockKind::Exclusive)? {
         return Ok(Ok(Some(lock)));
     }
-    let entry = find_conflicting_lock(fd, lives_lock()?)?.and_then(entry_of_lock);
-    Ok(Err(entry.and_then(|entry| Entry::read(fd, entry).ok()).map(|entry| entry.info())))
+    let entry = find_conflicting_lock(fd, all_entries_lock()?)?.and_then(entry_of_lock);
+    Ok(Err(entry.and_then(|entry| Entry::read(fd, entry).ok()).map(|entry| entry.process_info())))
 }
 
-/// Returns true if another process holds the file to replace, remove or join it.
-fn is_being_removed(place: RegistryPath<'_>, fd: BorrowedFd<'_>) -> Result<bool, RegistryError> {
+/// Returns true if another process has locked the file to replace, remove or join it.
+fn is_removal_locked(place: RegistryPath<'_>, fd: BorrowedFd<'_>) -> Result<bool, RegistryError> {
     let byte = removal_lock().and_then(|range| find_conflicting_lock(fd, range));
     Ok(byte.map_err(place.io("probe"))?.is_some())
 }
 
-/// Creates the registry. It gets its name last, so that at every instruction the name is absent or
-/// its file complete.
-fn give_birth(place: RegistryPath<'_>) -> Result<(), RegistryError> {
+/// Creates the registry file. The file gets its name last, so at every instruction either the name
+/// does not exist or its file is complete.
+fn create_file(place: RegistryPath<'_>) -> Result<(), RegistryError> {
     let boot_id = os::boot_id().map_err(place.io("read the boot id for"))?;
     let file = match os::open_unnamed(place.dir) {
         Ok(file) => file,
         Err(error) => return Err(gone_or(place, "create", error)),
     };
-    let header = Header::fresh(boot_id).map_err(place.io("get random numbers for"))?;
+    let header = Header::new(boot_id).map_err(place.io("get random numbers for"))?;
     let fd = file.as_fd();
     os::set_len(fd, REGISTRY_BYTES).map_err(place.io("size"))?;
     // WHY reserved now: a later process must not find the file system full when it joins.
@@ -135,13 +135,14 @@ fn give_birth(place: RegistryPath<'_>) -> Result<(), RegistryError> {
     os::fchmod(fd, place.file_mode).map_err(place.io("set the mode of"))?;
     match os::link_unnamed(fd, place.dir, FILE_NAME) {
         Ok(()) => Ok(()),
-        // WHY: another process was first, and its file is as good.
+        // WHY success: another process was first, and its file serves as well.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(gone_or(place, "link", error)),
     }
 }
 
-/// Converts `error`; if the directory is gone, file systems return all kinds of errors.
+/// Converts the error of a system call. WHY the check: if the directory was removed, file systems
+/// return all kinds of errors.
 fn gone_or(place: RegistryPath<'_>, doing: &'static str, error: io::Error) -> RegistryError {
     if os::fstat(place.dir).is_ok_and(|dir| dir.links == 0) {
         return RegistryError::Gone { path: place.path.into() };
@@ -149,8 +150,8 @@ fn gone_or(place: RegistryPath<'_>, doing: &'static str, error: io::Error) -> Re
     place.io(doing)(error)
 }
 
-/// Removes a registry that cannot be used, unless a process holds it.
-fn discard(
+/// Removes a registry file that cannot be used; returns false if a process has locked a byte of it.
+fn remove_unusable(
     place: RegistryPath<'_>,
     fd: BorrowedFd<'_>,
     stat: &Stat,
@@ -162,7 +163,7 @@ fn discard(
     if !locked.map_err(place.io("lock"))? {
         return Ok(false);
     }
-    if place.leads_to(stat)? {
+    if place.is_name_of(stat)? {
         os::unlink(place.dir, FILE_NAME).map_err(place.io("replace"))?;
     }
     Ok(true)
@@ -187,7 +188,7 @@ fn check_ownership(place: RegistryPath<'_>, stat: &Stat) -> Result<(), RegistryE
     Ok(())
 }
 
-fn refusal(place: RegistryPath<'_>, error: LockFdError) -> RegistryError {
+fn lock_fd_error(place: RegistryPath<'_>, error: LockFdError) -> RegistryError {
     match error {
         LockFdError::TableFull => {
             RegistryError::TooManyOpen { path: place.file_path(), limit: LOCK_FD_LIMIT }

@@ -1,24 +1,24 @@
-//! Holders of a file: finds the process of a registry that keeps others out, from the kernel's
-//! lists of locks.
+//! Holders of a topic file: finds the process that keeps others from a file, in the kernel's lists
+//! of locks.
 //!
-//! For error messages: the kernel names no owner of the locks that this library uses, except in the
-//! list of each descriptor's locks, under `/proc`.
+//! Only for error messages. The kernel names the owner of such locks only in the list of each
+//! descriptor's locks, under `/proc`.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use super::ProcessInfo;
-use super::record::{parse_stat, state_of_stat};
+use super::record::{parse_stat, parse_stat_state};
 use crate::os::Stat;
 
-/// A lock, as `/proc/<pid>/fdinfo/<fd>` lists it.
+/// The lock whose holder is searched, with the numbers that `/proc/<pid>/fdinfo/<fd>` shows for it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted {
-    /// The registry's inode.
+pub(super) struct WantedLock {
+    /// Inode of the registry file.
     pub(super) registry: u64,
     /// The byte of the registry that is locked exclusively while a topic file is removed.
     pub(super) byte: u64,
-    /// The topic file's inode, on which a lease may be held instead.
+    /// Inode of the topic file, on which a lease may be held instead.
     pub(super) topic: u64,
 }
 
@@ -27,12 +27,16 @@ pub(super) struct Wanted {
 pub struct Holder {
     /// The process.
     pub process: ProcessInfo,
-    /// True if a signal stopped it. A traced process also stops, but goes on by itself.
+    /// True if a signal stopped the process. (A traced process is also suspended at times, but
+    /// resumes by itself.)
     pub is_stopped: bool,
 }
 
-/// Returns the first of `processes` that holds the lock.
-pub(super) fn find(processes: impl Iterator<Item = ProcessInfo>, wanted: Wanted) -> Option<Holder> {
+/// Returns the first of `processes` that holds the wanted lock or lease.
+pub(super) fn find_holder(
+    processes: impl Iterator<Item = ProcessInfo>,
+    wanted: WantedLock,
+) -> Option<Holder> {
     for process in processes {
         let dir = format!("/proc/{}", process.pid);
         let Ok(stat) = fs::read(format!("{dir}/stat")) else { continue };
@@ -43,16 +47,16 @@ pub(super) fn find(processes: impl Iterator<Item = ProcessInfo>, wanted: Wanted)
         let Ok(descriptors) = fs::read_dir(format!("{dir}/fdinfo")) else { continue };
         let infos = descriptors.flatten().filter_map(|entry| fs::read_to_string(entry.path()).ok());
         if infos.into_iter().any(|info| info.lines().any(|line| is_wanted(line, wanted))) {
-            let is_stopped = state_of_stat(&stat) == Some(b'T');
+            let is_stopped = parse_stat_state(&stat) == Some(b'T');
             return Some(Holder { process, is_stopped });
         }
     }
     None
 }
 
-/// Finds a process, other than this one, that has the file open. For messages: examines all
+/// Returns a process, other than this one, that has `file` open. Only for messages: examines all
 /// descriptors of this user's processes.
-pub(crate) fn user_of(file: &Stat) -> Option<ProcessInfo> {
+pub(crate) fn find_user(file: &Stat) -> Option<ProcessInfo> {
     for process in fs::read_dir("/proc").ok()?.flatten() {
         let pid = process.file_name().to_str().and_then(|name| name.parse().ok());
         let Some(pid) = pid.filter(|&pid: &u32| pid != std::process::id()) else { continue };
@@ -69,8 +73,9 @@ pub(crate) fn user_of(file: &Stat) -> Option<ProcessInfo> {
     None
 }
 
-/// Parses lines like `lock:\t1: OFDLCK  ADVISORY  WRITE -1 00:1a:513 1099511628289 1099511628289`.
-fn is_wanted(line: &str, wanted: Wanted) -> bool {
+/// Returns true if a line of `fdinfo` lists the wanted lock or lease. Such a line is `lock:\t1:
+/// OFDLCK  ADVISORY  WRITE -1 00:1a:513 1099511628289 1099511628289`.
+fn is_wanted(line: &str, wanted: WantedLock) -> bool {
     let mut words = line.split_ascii_whitespace();
     let is_lock = words.next() == Some("lock:");
     let Some((kind, access)) = words.nth(1).zip(words.nth(1)) else { return false };
@@ -93,7 +98,7 @@ mod tests {
 
     #[test]
     fn lock_lines_of_the_kernel_are_parsed() {
-        let wanted = Wanted { registry: 513, byte: 1_099_511_628_289, topic: 7 };
+        let wanted = WantedLock { registry: 513, byte: 1_099_511_628_289, topic: 7 };
         let lock = "lock:\t1: OFDLCK  ADVISORY  WRITE -1 00:1a:513 1099511628289 1099511628289";
         let others = [
             lock.replace("WRITE", "READ "),

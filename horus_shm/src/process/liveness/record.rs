@@ -6,7 +6,8 @@
 //! 256  entry 1      … byte 65 …
 //! ```
 //!
-//! Locks are on offsets of the same file, but are independent of the bytes at these offsets:
+//! The locks are on offsets of the same file. What is stored at those offsets has nothing to do
+//! with them:
 //!
 //! ```text
 //!            0      the file is being replaced or removed (exclusive, with all that follows), or
@@ -26,16 +27,17 @@ use super::ProcessInfo;
 use crate::os;
 use crate::os::lock::LockRange;
 
-/// Number of entries of a registry: of processes, or copies of this library in them, at one time.
+/// Number of entries of a registry: the maximum number of processes (or copies of this library in
+/// them) that are in it at a time.
 pub(crate) const ENTRY_LIMIT: u64 = 1024;
 
-/// Version of the layout and the locks drawn above.
+/// Version of the layout and of the locks that are drawn above.
 pub(crate) const REGISTRY_VERSION: u32 = 1;
 
 /// The largest generation: an owner word has 48 bits for it.
 pub(crate) const GENERATION_MAX: u64 = (1 << 48) - 1;
 
-/// Length of a registry file.
+/// Length of a registry file, in bytes.
 pub(crate) const REGISTRY_BYTES: u64 = HEADER_BYTES + ENTRY_LIMIT * ENTRY_BYTES;
 
 const HEADER_BYTES: u64 = size_of::<Header>() as u64;
@@ -46,7 +48,7 @@ const PRESENCE_LOCK_START: u64 = 1 << 40;
 // WHY a native number: a file of the other endianness has another magic.
 const MAGIC: u64 = u64::from_be_bytes(*b"HORUSREG");
 
-/// The identity of the registry. Immutable.
+/// The header of a registry file, which identifies the registry and never changes.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(crate) struct Header {
@@ -55,18 +57,19 @@ pub(crate) struct Header {
     entry_limit: u32,
     pub(crate) registry_id: [u8; 16],
     boot_id: [u8; 16],
-    /// The generation before the first one of an entry that stores 0.
+    /// An entry that stores generation 0 counts as if it stored this number: its first generation
+    /// is one more.
     pub(crate) generation_base: u64,
     reserved: [u8; 68],
-    /// CRC-32 of all bytes before it.
+    /// CRC-32 of all bytes of the header before this field.
     crc: u32,
 }
 
-/// The process that holds, or last held, the lock of an entry.
+/// An entry: describes the process that holds the entry's lock, or was the last to hold it.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(crate) struct Entry {
-    /// 0 until the entry is first taken.
+    /// The generation of the entry, which each process that takes it increases; 0 until one does.
     pub(crate) generation: u64,
     pub(crate) pid: u32,
     reserved: u32,
@@ -91,21 +94,21 @@ const _: () = {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RegistryFault {
-    /// The file does not have the length of a registry.
+    /// The file does not have the length of a registry file.
     #[error("it has {found_bytes} bytes instead of {wanted_bytes}")]
     Size {
-        /// Its length.
+        /// The length of the file.
         found_bytes: u64,
-        /// The length of a registry.
+        /// The length of a registry file.
         wanted_bytes: u64,
     },
-    /// The first bytes are not a registry's, or those of the other endianness.
+    /// The file does not begin with the magic number, or has it in the other byte order.
     #[error("it does not begin with the magic number of a registry")]
     Magic,
     /// Another release of this library made the file.
     #[error("its layout is version {found}, this library has version {wanted}")]
     Version {
-        /// Its version.
+        /// The version of the file.
         found: u32,
         /// This library's version.
         wanted: u32,
@@ -113,25 +116,25 @@ pub enum RegistryFault {
     /// The checksum does not match.
     #[error("the checksum of its header is wrong")]
     Checksum,
-    /// The number of entries is not that of this version.
+    /// The header states another number of entries than this version has.
     #[error("it has {found} entries instead of {wanted}")]
     Entries {
-        /// Its number of entries.
+        /// The number of entries that the header states.
         found: u32,
-        /// Number of entries of this version.
+        /// The number of entries that this version has.
         wanted: u32,
     },
-    /// The machine was booted since, or the file comes from another machine.
+    /// The file was made in another boot of the machine, or on another machine.
     #[error("it is of another boot of the machine")]
     Boot,
 }
 
 impl Header {
     /// Creates the header of a new registry.
-    pub(crate) fn fresh(boot_id: [u8; 16]) -> io::Result<Self> {
+    pub(crate) fn new(boot_id: [u8; 16]) -> io::Result<Self> {
         let (registry_id, random) = (os::random_bytes()?, os::random_bytes()?);
-        // WHY: 47 of 48 bits leave 2^47 generations, and make it very unlikely to meet a generation
-        // of an older registry by accident.
+        // WHY 47 random bits of 48: 2^47 generations remain, and it is very unlikely that a
+        // generation of an older registry occurs again by accident.
         let generation_base = (u128::from_ne_bytes(random) as u64) & (GENERATION_MAX >> 1);
         let mut header = Self {
             magic: MAGIC,
@@ -147,7 +150,7 @@ impl Header {
         Ok(header)
     }
 
-    /// Reads the header of a file of `size_bytes` once, and checks it.
+    /// Reads the header of a file of `size_bytes` bytes, once, and checks the copy.
     pub(crate) fn read(
         fd: BorrowedFd<'_>,
         size_bytes: u64,
@@ -198,8 +201,8 @@ impl Header {
 }
 
 impl Entry {
-    /// Describes this process for an entry.
-    pub(crate) fn mine(generation: u64) -> Self {
+    /// Creates an entry that describes this process.
+    pub(crate) fn for_this_process(generation: u64) -> Self {
         let stat = std::fs::read("/proc/self/stat").unwrap_or_default();
         let (comm, start_time) = parse_stat(&stat).unwrap_or_default();
         let mut name = [0; 64];
@@ -208,7 +211,7 @@ impl Entry {
         Self { generation, pid: std::process::id(), start_time, name, ..Self::zeroed() }
     }
 
-    /// Reads entry `entry`, which is below the limit.
+    /// Reads entry `entry`, which must be below [`ENTRY_LIMIT`].
     pub(crate) fn read(fd: BorrowedFd<'_>, entry: u64) -> io::Result<Self> {
         let mut read = Self::zeroed();
         os::read_at(fd, bytemuck::bytes_of_mut(&mut read), Self::offset(entry))?;
@@ -222,21 +225,22 @@ impl Entry {
         Ok(u64::from_ne_bytes(bytes))
     }
 
-    /// Writes entry `entry`, whose lock the caller holds.
+    /// Writes entry `entry`, whose lock the caller must hold.
     pub(crate) fn write(&self, fd: BorrowedFd<'_>, entry: u64) -> io::Result<()> {
         os::write_at(fd, bytemuck::bytes_of(self), Self::offset(entry))
     }
 
-    /// Returns the name, up to its first zero, without characters that control a terminal.
-    pub(crate) fn name(&self) -> String {
+    /// Returns the command name, up to the first zero byte, with control characters replaced (they
+    /// could act on a terminal).
+    pub(crate) fn printable_name(&self) -> String {
         let name = self.name.split(|&byte| byte == 0).next().unwrap_or_default();
         let shown = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
         String::from_utf8_lossy(name).chars().map(shown).collect()
     }
 
-    /// Returns the process's description of itself.
-    pub(crate) fn info(&self) -> ProcessInfo {
-        ProcessInfo { pid: self.pid, start_time: self.start_time, name: self.name() }
+    /// Returns the description of the process, for messages.
+    pub(crate) fn process_info(&self) -> ProcessInfo {
+        ProcessInfo { pid: self.pid, start_time: self.start_time, name: self.printable_name() }
     }
 
     fn offset(entry: u64) -> u64 {
@@ -244,7 +248,7 @@ impl Entry {
     }
 }
 
-/// Parses the command name and field 22, the start time, of a `/proc/<pid>/stat`.
+/// Returns the command name and the start time (field 22) in a `/proc/<pid>/stat`.
 pub(super) fn parse_stat(stat: &[u8]) -> Option<(&[u8], u64)> {
     let open = stat.iter().position(|&byte| byte == b'(')?;
     // WHY the last one: the name may contain parentheses and spaces.
@@ -256,8 +260,8 @@ pub(super) fn parse_stat(stat: &[u8]) -> Option<(&[u8], u64)> {
     Some((comm, start_time))
 }
 
-/// Parses field 3, the state, of a `/proc/<pid>/stat`: a letter.
-pub(super) fn state_of_stat(stat: &[u8]) -> Option<u8> {
+/// Returns field 3 of a `/proc/<pid>/stat`: a letter for the state of the process.
+pub(super) fn parse_stat_state(stat: &[u8]) -> Option<u8> {
     let close = stat.iter().rposition(|&byte| byte == b')')?;
     stat.get(close + 2).copied()
 }
@@ -272,30 +276,31 @@ pub(crate) fn entry_of_lock(byte: u64) -> Option<u64> {
     byte.checked_sub(ENTRY_LOCK_START).filter(|&entry| entry < ENTRY_LIMIT)
 }
 
-/// Returns the byte that is locked while the file is replaced, removed, or joined.
+/// Returns the byte that is locked while a process replaces, removes or joins the registry.
 pub(crate) fn removal_lock() -> io::Result<LockRange> {
     LockRange::new(0, 1)
 }
 
-/// Returns the parts of [`lives_lock`] without the byte of entry `entry`.
-pub(crate) fn lives_lock_without(entry: u64) -> io::Result<Vec<LockRange>> {
+/// Returns the ranges of [`all_entries_lock`] without the byte of entry `entry`.
+pub(crate) fn all_entries_lock_without(entry: u64) -> io::Result<Vec<LockRange>> {
     let byte = ENTRY_LOCK_START + entry;
     let (below, above) = (0..byte, byte + 1..ENTRY_LOCK_START + ENTRY_LIMIT);
     let ranges = [below, above].into_iter().filter(|range| !range.is_empty());
     ranges.map(|range| LockRange::new(range.start, range.end - range.start)).collect()
 }
 
-/// Returns the range of the removal byte and all entries' bytes, but no presence byte.
-pub(crate) fn lives_lock() -> io::Result<LockRange> {
+/// Returns the range that covers the removal byte and the bytes of all entries, but no presence
+/// byte.
+pub(crate) fn all_entries_lock() -> io::Result<LockRange> {
     LockRange::new(0, ENTRY_LOCK_START + ENTRY_LIMIT)
 }
 
-/// Returns the byte whose lock marks presence at the topic file of inode `ino`.
+/// Returns the byte whose lock marks a process as present at the topic file of inode `ino`.
 pub(crate) fn presence_lock(ino: u64) -> io::Result<LockRange> {
     LockRange::new(presence_byte(ino), 1)
 }
 
-/// Returns the byte that [`presence_lock`] covers.
+/// Returns the offset of the byte that [`presence_lock`] covers.
 pub(crate) const fn presence_byte(ino: u64) -> u64 {
     PRESENCE_LOCK_START.saturating_add(ino)
 }
@@ -320,7 +325,7 @@ mod tests {
     #[test]
     fn header_with_any_bit_flipped_is_refused() {
         let boot_id = [7; 16];
-        let header = Header::fresh(boot_id).unwrap();
+        let header = Header::new(boot_id).unwrap();
         assert_eq!(header.check(boot_id), Ok(()));
         assert_eq!(header.check([8; 16]), Err(RegistryFault::Boot));
         for bit in 0..size_of::<Header>() * 8 {

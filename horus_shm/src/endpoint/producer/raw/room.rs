@@ -11,7 +11,9 @@ use crate::os::region::Access;
 use crate::protocol::gate;
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::Word;
-use crate::wait::{Event, POLL, SLICE, Sleeper, WaitPolicy, WakeOrder, wait_in_slices};
+use crate::wait::{
+    Event, POLL_INTERVAL, SLEEP_MAX, Sleeper, WaitPolicy, WakeOrder, wait_in_slices,
+};
 
 /// Minimum time between two probes by a full producer of the reader for which it waits.
 const PROBE_PERIOD: Duration = Duration::from_millis(1);
@@ -108,8 +110,8 @@ impl RawProducer {
         };
         // WHY: only a send gives a reader up, so one must be tried when the time has come.
         let slice = match on_stalled {
-            OnStalled::Detach { after } => after.clamp(POLL, SLICE),
-            OnStalled::Full => SLICE,
+            OnStalled::Detach { after } => after.clamp(POLL_INTERVAL, SLEEP_MAX),
+            OnStalled::Full => SLEEP_MAX,
         };
         wait_in_slices(events, wait_policy, slice, || look(self))
     }
