@@ -115,13 +115,13 @@ impl Inspector {
     /// Returns the lanes that were ever used, with their publishers if those are alive.
     #[must_use]
     pub fn publishers(&self) -> Vec<LaneCounters> {
-        self.segment.lane_figures()
+        self.segment.lane_counters()
     }
 
     /// Returns the live subscribers, without observers.
     #[must_use]
     pub fn subscribers(&self) -> Vec<ReaderCounters> {
-        self.segment.reader_figures()
+        self.segment.reader_counters()
     }
 
     /// Takes a snapshot of the counters, to be compared with a later one by [`Snapshot::until`].

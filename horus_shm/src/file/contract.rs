@@ -1,4 +1,5 @@
-//! Contracts of topic files: the creator's settings, and a joiner's request.
+//! Contracts: the settings that the creator of a topic file fixed, and requests of processes that
+//! open it.
 
 use std::path::Path;
 
@@ -8,11 +9,11 @@ use crate::protocol::layout::{SCHEMA_BYTES_MAX, TYPE_NAME_BYTES_MAX};
 use crate::protocol::shape::{Shape, ShapeError, ShapeRequest, default_capacity, stride_for};
 use crate::wait::WakeEdge;
 
-/// Messages of this size and more are pinnable by default: a copy of them costs more than to write
-/// and read them in place.
+/// Messages of at least this size, in bytes, are pinnable by default. WHY: to copy them costs more
+/// than to write and read them in place.
 pub const PINNABLE_BYTES: u64 = 4096;
 
-/// All settings that the creator of a topic file fixed.
+/// The settings that the creator of a topic file fixed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contract {
     /// The message type.
@@ -21,47 +22,53 @@ pub struct Contract {
     pub shape: Shape,
     /// The effect of a full lane on publishers.
     pub reliability: Reliability,
-    /// Number of messages that a late joiner still gets.
+    /// Number of messages from before it joined that a new reader still gets.
     pub history: u32,
-    /// True if history outlives its publishers, and the file outlives its processes.
+    /// True if the history stays after its publishers have left, and the file stays when no process
+    /// uses it.
     pub persists: bool,
-    /// True if every reader is gated, and writers omit the odd stamp.
+    /// True if every reader must have a gate. Writers then need not mark a slot before they
+    /// overwrite it.
     pub gated_only: bool,
-    /// The side that pays for the store-load order of wakes.
+    /// The side that pays for the order between a message's publication and the check for sleeping
+    /// readers.
     pub wake_edge: WakeEdge,
 }
 
-/// The request of a process that opens a topic. A field that is `None` is adopted from the file, or
-/// takes its default if this call creates the file.
+/// The request of a process that opens a topic. For a field that is `None`, the process takes the
+/// value in the file; if this call creates the file, the field gets its default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// The message type.
     pub type_info: TypeInfo,
     /// Number of slots of a lane; rounded up to a power of two.
     pub capacity: Option<u64>,
-    /// True for a reader. A larger capacity then also satisfies it, and `reliability` only counts
-    /// if this call creates the topic, as a reader chooses itself how it reads.
+    /// True for a reader. A reader also accepts a larger capacity than requested. `reliability`
+    /// matters only if this call creates the topic, because each reader chooses how it reads
+    /// itself.
     pub reader: bool,
-    /// Number of lanes, which is that of publishers at a time. Default 16.
+    /// Number of lanes: the maximum number of publishers at a time. Default 16.
     pub lane_limit: Option<u32>,
-    /// Number of gates, which is that of reliable readers at a time. Default 16, or none on a
+    /// Number of gates: the maximum number of reliable readers at a time. Default 16, or 0 on a
     /// best-effort topic.
     pub gate_limit: Option<u32>,
-    /// Number of announced readers at a time. Default 64.
+    /// Maximum number of announced readers at a time. Default 64.
     pub reader_limit: Option<u32>,
     /// The effect of a full lane. Default best effort.
     pub reliability: Option<Reliability>,
-    /// Number of messages for late joiners. Default 0.
+    /// Number of messages from before it joined that a new reader still gets. Default 0.
     pub history: Option<u32>,
     /// True if the file outlives its processes. Default false.
     pub persists: Option<bool>,
-    /// The side that pays for wakes. Default membarrier.
+    /// The side that pays for the order between a message's publication and the check for sleeping
+    /// readers. Default membarrier.
     pub wake_edge: Option<WakeEdge>,
     /// True if messages can be written and read in place. Default: true for those of 4 KiB and
     /// more.
     pub pinnable: Option<bool>,
-    /// Length of the longest message in bytes, where messages have lengths of their own. Any length
-    /// satisfies a reader, and a longer one a publisher. Default: that of the type.
+    /// Length of the longest message in bytes, for types whose messages have lengths of their own.
+    /// A reader accepts any length, and a publisher a longer one than it requested. Default: the
+    /// length in `type_info`.
     pub max_message_bytes: Option<u64>,
     /// True for a gated-only file. This is a kind of ring, not a setting: a gated-only and an open
     /// endpoint cannot share a file.
@@ -69,7 +76,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Creates a request that leaves everything except the type open.
+    /// Creates a request in which only the type is set.
     #[must_use]
     pub const fn new(type_info: TypeInfo) -> Self {
         Self {
@@ -106,12 +113,12 @@ impl Request {
         }
         let history = self.history.unwrap_or(0);
         if self.gated_only && history > 0 {
-            // WHY: copies are exclusive there, and no gate holds messages from before it was
-            // registered.
+            // WHY: readers of such a file may not read a slot that a writer may overwrite, and no
+            // gate protects messages from before it was registered.
             let (field, found) = ("history", u64::from(history));
             return Err(ShapeError { field, found, wanted: "0 in a gated-only file" }.into());
         }
-        let pinnable = self.makes_pinnable()?;
+        let pinnable = self.is_created_pinnable()?;
         let reliability = self.reliability.unwrap_or_default();
         let gates = if reliability == Reliability::Reliable { 16 } else { 0 };
         let stride = stride_for(info.bytes.min(1 << 30), info.sized, pinnable);
@@ -125,7 +132,7 @@ impl Request {
             sized: info.sized,
             pinnable,
         })
-        .map_err(|error| self.as_asked(error))?;
+        .map_err(|error| self.with_requested_capacity(error))?;
         Ok(Contract {
             type_info: info.clone(),
             shape,
@@ -137,8 +144,8 @@ impl Request {
         })
     }
 
-    /// Replaces the rounded capacity in an error by the requested one.
-    fn as_asked(&self, error: ShapeError) -> ShapeError {
+    /// Replaces the rounded capacity in an error by the one that was requested.
+    fn with_requested_capacity(&self, error: ShapeError) -> ShapeError {
         match self.capacity {
             Some(found) if error.field == "capacity" => {
                 let wanted = "2 to 1048576 (it is rounded up to a power of two)";
@@ -148,7 +155,8 @@ impl Request {
         }
     }
 
-    /// Returns the message type of a new file.
+    /// Returns the message type of the file if this request creates it: with the requested maximum
+    /// length.
     fn created_type(&self) -> TypeInfo {
         let mut info = self.type_info.clone();
         if info.sized {
@@ -158,7 +166,7 @@ impl Request {
     }
 
     /// Returns true if the slots of a new file can be pinned.
-    fn makes_pinnable(&self) -> Result<bool, ShapeError> {
+    fn is_created_pinnable(&self) -> Result<bool, ShapeError> {
         let in_place = self.type_info.sized || self.type_info.bytes >= PINNABLE_BYTES;
         let pinnable = self.pinnable.unwrap_or(in_place && !self.gated_only);
         let (field, found) = ("pinnable", u64::from(pinnable));
@@ -192,7 +200,7 @@ impl Request {
         if self.gated_only != contract.gated_only {
             return Err(OpenError::GatedOnly { path: path.to_owned(), found: contract.gated_only });
         }
-        let same = Same { path };
+        let setting = SettingCheck { path };
         let shape = contract.shape.request();
         match self.capacity.map(rounded_capacity) {
             Some(c) if self.reader && c <= shape.capacity => {}
@@ -211,33 +219,32 @@ impl Request {
         }
         match self.max_message_bytes {
             Some(bytes) if !wanted.sized || self.reader || bytes <= found.bytes => {}
-            bytes => same.check("max_message_bytes", &found.bytes, bytes.as_ref())?,
+            bytes => setting.check("max_message_bytes", &found.bytes, bytes.as_ref())?,
         }
-        same.check("pinnable", &shape.pinnable, self.pinnable.as_ref())?;
-        same.check("lane_limit", &shape.lane_limit, self.lane_limit.as_ref())?;
-        same.check("gate_limit", &shape.gate_limit, self.gate_limit.as_ref())?;
-        same.check("reader_limit", &shape.reader_limit, self.reader_limit.as_ref())?;
+        setting.check("pinnable", &shape.pinnable, self.pinnable.as_ref())?;
+        setting.check("lane_limit", &shape.lane_limit, self.lane_limit.as_ref())?;
+        setting.check("gate_limit", &shape.gate_limit, self.gate_limit.as_ref())?;
+        setting.check("reader_limit", &shape.reader_limit, self.reader_limit.as_ref())?;
         if !self.reader {
-            same.check("reliability", &contract.reliability, self.reliability.as_ref())?;
+            setting.check("reliability", &contract.reliability, self.reliability.as_ref())?;
         }
-        same.check("history", &contract.history, self.history.as_ref())?;
-        same.check("persists", &contract.persists, self.persists.as_ref())?;
-        same.check("wake_edge", &contract.wake_edge, self.wake_edge.as_ref())
+        setting.check("history", &contract.history, self.history.as_ref())?;
+        setting.check("persists", &contract.persists, self.persists.as_ref())?;
+        setting.check("wake_edge", &contract.wake_edge, self.wake_edge.as_ref())
     }
 }
 
-/// Returns the next power of two; a value out of range stays out of range, and the shape refuses
-/// it.
+/// Returns the next power of two. If there is none, returns a value that the shape refuses.
 fn rounded_capacity(capacity: u64) -> u64 {
     capacity.checked_next_power_of_two().unwrap_or(u64::MAX)
 }
 
-/// Compares settings with those of the topic at `path`.
-struct Same<'a> {
+/// Compares requested settings with those of the topic at `path`.
+struct SettingCheck<'a> {
     path: &'a Path,
 }
 
-impl Same<'_> {
+impl SettingCheck<'_> {
     fn check<V: PartialEq + std::fmt::Debug>(
         &self,
         field: &'static str,

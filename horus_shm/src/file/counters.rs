@@ -1,4 +1,4 @@
-//! Counters of a topic's participants, for other processes to read.
+//! Counters of a topic's publishers and subscribers, as other processes read them.
 
 use std::sync::atomic::AtomicU64;
 
@@ -10,16 +10,16 @@ use crate::protocol::layout::ReaderBlock;
 use crate::protocol::sync::Word;
 use crate::protocol::telemetry::Latencies;
 
-/// The counters of a lane that carries messages, or carried some.
+/// The counters of a lane that has, or once had, a publisher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaneCounters {
     /// Index of the lane.
     pub lane: u32,
-    /// Its publisher, if it is alive.
+    /// The publisher of the lane, if it is alive.
     pub publisher: Option<Participant>,
-    /// Number of messages that it has carried since the topic was made, by all of its publishers.
+    /// Number of messages sent in the lane since the topic was made, by all of its publishers.
     pub sent: u64,
-    /// Number of times that it was claimed.
+    /// Number of times that a publisher claimed the lane.
     pub claims: u64,
     /// Number of writes interrupted by the death of a publisher.
     pub aborted: u64,
@@ -29,34 +29,37 @@ pub struct LaneCounters {
     pub refused: u64,
     /// Number of wakes of sleeping subscribers, each a system call.
     pub wakes: u64,
-    /// Number of positions skipped because a subscriber held the message in the slot.
+    /// Number of slots that publishers stepped over, because a subscriber held the message in the
+    /// slot.
     pub skips: u64,
 }
 
 /// The counters of a live subscriber.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReaderCounters {
-    /// Index of its reader slot.
-    pub place: u32,
-    /// The process.
+    /// Index of the subscriber's reader slot.
+    pub slot: u32,
+    /// The process of the subscriber.
     pub subscriber: Participant,
-    /// Number of messages delivered to it.
+    /// Number of messages delivered to the subscriber.
     pub received: u64,
-    /// Number of messages overwritten before it read them. Up to 256 messages out of date.
+    /// Number of messages that were overwritten before the subscriber read them. The subscriber
+    /// publishes this number only now and then: it may be 256 messages old.
     pub lost: u64,
-    /// Number of messages that it skipped. As out of date as `lost`.
+    /// Number of messages that the subscriber skipped. May be as old as `lost`.
     pub skipped: u64,
-    /// Number of calls in which the publishers were faster. As out of date as `lost`.
+    /// Number of calls that gave up because publishers kept overwriting what the subscriber tried
+    /// to read. May be as old as `lost`.
     pub busy: u64,
-    /// Number of messages that it has borrowed at the moment.
+    /// Number of messages that the subscriber has borrowed now.
     pub borrowed: u32,
-    /// True if it sleeps until a message comes.
+    /// True if the subscriber sleeps until a message comes.
     pub asleep: bool,
-    /// Histogram of the latencies of sampled messages to it.
+    /// Histogram of the latencies of those messages to the subscriber that were sampled.
     pub latencies: Latencies,
 }
 
-/// A process that takes part.
+/// A process that publishes or subscribes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Participant {
@@ -65,14 +68,15 @@ pub struct Participant {
 }
 
 impl Segment {
-    /// Returns the counters of the lanes that were ever claimed. Only reads; some 0.3 µs a lane.
+    /// Returns the counters of all lanes that a publisher has ever claimed. Writes nothing; takes
+    /// some 0.3 µs a lane.
     #[must_use]
-    pub fn lane_figures(&self) -> Vec<LaneCounters> {
+    pub fn lane_counters(&self) -> Vec<LaneCounters> {
         let lanes = 0..self.shape().request().lane_limit;
-        lanes.filter_map(|lane| self.figures_of_lane(lane)).collect()
+        lanes.filter_map(|lane| self.counters_of_lane(lane)).collect()
     }
 
-    fn figures_of_lane(&self, lane: u32) -> Option<LaneCounters> {
+    fn counters_of_lane(&self, lane: u32) -> Option<LaneCounters> {
         let block = self.lane_block(lane, Access::Read).ok()?;
         // Relaxed, here and below: counters for people.
         let claims = block.epoch.get();
@@ -90,21 +94,21 @@ impl Segment {
         })
     }
 
-    /// Returns the counters of the announced subscribers that are alive. Only reads; some 0.3 µs
-    /// each.
+    /// Returns the counters of all announced subscribers that are alive. Writes nothing; takes some
+    /// 0.3 µs each.
     #[must_use]
-    pub fn reader_figures(&self) -> Vec<ReaderCounters> {
+    pub fn reader_counters(&self) -> Vec<ReaderCounters> {
         let waiters = self.wait_block(Access::Read).map_or(0, |wait| wait.waiters.get());
         let readers = 0..self.shape().request().reader_limit;
-        let figures = readers.filter_map(|place| {
-            let block = self.reader_block(place, Access::Read).ok()?;
+        let counters = readers.filter_map(|slot| {
+            let block = self.reader_block(slot, Access::Read).ok()?;
             let subscriber = self.participant(block.owner.get())?;
-            Some(figures_of_reader(place, block, subscriber, waiters))
+            Some(counters_of_reader(slot, block, subscriber, waiters))
         });
-        figures.collect()
+        counters.collect()
     }
 
-    /// Returns the live process that an owner word names.
+    /// Returns the process that an owner word names, if it is alive.
     pub(crate) fn participant(&self, owner: u64) -> Option<Participant> {
         let lives = owner != 0 && !self.is_dead(owner);
         lives.then(|| {
@@ -115,21 +119,21 @@ impl Segment {
     }
 }
 
-fn figures_of_reader(
-    place: u32,
+fn counters_of_reader(
+    slot: u32,
     block: &ReaderBlock<AtomicU64>,
     subscriber: Participant,
     waiters: u64,
 ) -> ReaderCounters {
     ReaderCounters {
-        place,
+        slot,
         subscriber,
         received: block.received.get(),
         lost: block.lost.get(),
         skipped: block.skipped.get(),
         busy: block.busy.get(),
         borrowed: block.pins.iter().filter(|pin| pin.get() != 0).count() as u32,
-        asleep: waiters & 1 << place != 0,
+        asleep: waiters & 1 << slot != 0,
         latencies: Latencies::of(block),
     }
 }

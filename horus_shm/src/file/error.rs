@@ -1,4 +1,4 @@
-//! Errors of opening a topic or a ring, and later errors of a reader.
+//! Errors of opening a topic or a ring, and of receiving.
 
 use std::path::PathBuf;
 use std::{fmt, io};
@@ -11,8 +11,8 @@ use crate::os;
 use crate::process::liveness::Holder;
 use crate::protocol::shape::ShapeError;
 
-/// The reason why a topic or one of its endpoints could not be opened. The call leaves nothing
-/// behind.
+/// The reason why a topic or one of its endpoints could not be opened. The failed call changed
+/// nothing.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -22,7 +22,7 @@ pub enum OpenError {
     /// The namespace's directory or registry cannot be used.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
-    /// The topic was not created yet. Trying again later is useful.
+    /// The topic does not exist yet. Retrying later may succeed.
     #[error(
         "no topic at {}: start its publisher, or open it so that it is created",
         path.display()
@@ -31,7 +31,7 @@ pub enum OpenError {
         /// The path of the topic's file.
         path: PathBuf,
     },
-    /// The topic exists, and the call was to create it.
+    /// The topic exists, but the call was to create it.
     #[error("{} exists: open it, or remove it first", path.display())]
     AlreadyExists {
         /// The path of the file.
@@ -50,9 +50,9 @@ pub enum OpenError {
     NotRemoved {
         /// The path of the file.
         path: PathBuf,
-        /// A description of what was found.
+        /// A description of the file.
         found: &'static str,
-        /// The advice: the action that makes it removable.
+        /// The advice: the action after which the file can be removed.
         cure: String,
     },
     /// The header of the topic file is damaged.
@@ -63,7 +63,7 @@ pub enum OpenError {
     Damaged {
         /// The path of the file.
         path: PathBuf,
-        /// The header's field.
+        /// The field of the header.
         field: &'static str,
         /// The field's value.
         found: String,
@@ -132,7 +132,7 @@ pub enum OpenError {
         /// The reader's reliability.
         requested: Reliability,
     },
-    /// A gated-only endpoint was requested in an open ring, or the reverse.
+    /// A gated-only endpoint was requested in a ring that is not gated-only, or the reverse.
     #[error(
         "{} is {} ring, but an endpoint of the other kind was requested: open it as what it is",
         path.display(),
@@ -164,10 +164,10 @@ pub enum OpenError {
         /// Number of gates.
         limit: u32,
     },
-    /// The memory file system is full.
+    /// The file system in memory is full.
     #[error(
         "no space for {}: {}", path.display(),
-        missing(*needed_bytes, *available_bytes, *available_files)
+        describe_no_space(*needed_bytes, *available_bytes, *available_files)
     )]
     NoSpace {
         /// The file.
@@ -179,26 +179,26 @@ pub enum OpenError {
         /// Number of files that the file system can still hold; `None` if it does not count them.
         available_files: Option<u64>,
     },
-    /// A process stopped while it was removing the file. Until it goes on or ends, no process can
-    /// use the name.
-    #[error("{} is being removed by {}", path.display(), remover(holder.as_deref()))]
+    /// Another process stopped while it was removing the file. Until it continues or ends, no
+    /// process can use the name.
+    #[error("{} is being removed by {}", path.display(), describe_remover(holder.as_deref()))]
     Retiring {
         /// The path of the file.
         path: PathBuf,
-        /// The process that removes it, if the system names it.
+        /// The process that is removing the file, if the system names it.
         holder: Option<Box<Holder>>,
     },
-    /// No file can have these sizes.
+    /// The requested sizes are not possible.
     #[error(transparent)]
     Shape(#[from] ShapeError),
-    /// A type name or schema text that does not fit the header.
+    /// The type name or the schema text is too long for the header.
     #[error("the {field} has {bytes} bytes: use at most {max}")]
     TypeTooLong {
-        /// The name or the text.
+        /// The text that is too long: the type name or the schema text.
         field: &'static str,
-        /// Its length, in bytes.
+        /// Length of the text, in bytes.
         bytes: usize,
-        /// The maximum, in bytes.
+        /// Maximum length of the text, in bytes.
         max: usize,
     },
     /// This handle was inherited through `fork`; open a new one in the child.
@@ -236,7 +236,11 @@ pub enum OpenError {
 }
 
 /// Describes the resource that a file system lacks, and the remedy.
-fn missing(needed_bytes: u64, available_bytes: u64, available_files: Option<u64>) -> String {
+fn describe_no_space(
+    needed_bytes: u64,
+    available_bytes: u64,
+    available_files: Option<u64>,
+) -> String {
     if available_files == Some(0) {
         return "the file system has no inode left: remove files, or mount it with a larger \
                 nr_inodes"
@@ -248,7 +252,7 @@ fn missing(needed_bytes: u64, available_bytes: u64, available_files: Option<u64>
 }
 
 /// Describes the process that removes a file, and the remedy.
-fn remover(holder: Option<&Holder>) -> String {
+fn describe_remover(holder: Option<&Holder>) -> String {
     let Some(holder) = holder else {
         return "a process that makes no progress and that the system does not name: end it".into();
     };
@@ -263,8 +267,8 @@ fn remover(holder: Option<&Holder>) -> String {
     }
 }
 
-/// The reason why a handle does not receive, or misses a publisher. Permanent, except for
-/// [`Self::LaneNotMapped`].
+/// The reason why a handle does not receive, or does not receive from one of the publishers.
+/// Permanent, except for [`Self::LaneNotMapped`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecvError {
@@ -284,8 +288,9 @@ pub enum RecvError {
         /// The topic.
         topic: TopicLabel,
     },
-    /// The memory of a publisher's lane cannot be mapped, so its messages wait there. Transient:
-    /// calls that receive try again ten times a second, and go on where they stopped.
+    /// The memory of a publisher's lane cannot be mapped, so its messages wait in the lane.
+    /// Transient: calls that receive try again ten times a second, and continue with the first
+    /// message not received.
     #[error("{topic}: {cause}")]
     LaneNotMapped {
         /// The topic.
@@ -309,14 +314,14 @@ impl RecvError {
 
 /// The reason why all handles of a topic are unusable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unusable {
+pub(crate) enum UnusableReason {
     Forked,
     RegionLost,
 }
 
-impl Unusable {
-    /// Returns the error for a handle of `topic` that receives.
-    pub(crate) const fn on_recv(self, topic: TopicLabel) -> RecvError {
+impl UnusableReason {
+    /// Returns the error of a handle that receives from `topic`.
+    pub(crate) const fn to_recv_error(self, topic: TopicLabel) -> RecvError {
         match self {
             Self::Forked => RecvError::Forked { topic },
             Self::RegionLost => RecvError::RegionLost { topic },
@@ -331,9 +336,10 @@ pub struct LaneNotMapped {
     pub lane: u32,
     /// Number of bytes to be mapped.
     pub bytes: u64,
-    /// The error of the system, as in `errno`.
+    /// The number of the system's error, as in `errno`.
     pub errno: i32,
-    /// The resource limit of this process that is the probable cause: its name and its value.
+    /// Name and value of the resource limit of this process that is the probable cause, if there is
+    /// one.
     pub limit: Option<(&'static str, u64)>,
 }
 
@@ -344,15 +350,15 @@ impl LaneNotMapped {
             OpenError::Io { source, .. } => source.raw_os_error().unwrap_or(0),
             _ => 0,
         };
-        // WHY these: the kernel's errors where memory cannot be locked, and where it cannot be
-        // mapped.
-        let of = |name, resource| match os::soft_limit(resource) {
+        // WHY these: the kernel returns EAGAIN if memory cannot be locked, and ENOMEM if it cannot
+        // be mapped.
+        let limit_of = |name, resource| match os::soft_limit(resource) {
             Ok(libc::RLIM_INFINITY) | Err(_) => None,
             Ok(limit) => Some((name, limit)),
         };
         let limit = match errno {
-            libc::EAGAIN => of("RLIMIT_MEMLOCK", libc::RLIMIT_MEMLOCK),
-            libc::ENOMEM => of("RLIMIT_AS", libc::RLIMIT_AS),
+            libc::EAGAIN => limit_of("RLIMIT_MEMLOCK", libc::RLIMIT_MEMLOCK),
+            libc::ENOMEM => limit_of("RLIMIT_AS", libc::RLIMIT_AS),
             _ => None,
         };
         Self { lane, bytes, errno, limit }

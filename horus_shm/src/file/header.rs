@@ -1,4 +1,4 @@
-//! Headers of topic files: contract → bytes, and untrusted bytes → contract.
+//! Headers of topic files: encodes a contract to bytes, and decodes untrusted bytes to a contract.
 
 use bytemuck::Zeroable;
 
@@ -11,27 +11,28 @@ use crate::protocol::layout::{
 use crate::protocol::shape::{Shape, ShapeRequest};
 use crate::wait::WakeEdge;
 
-/// The origin of a file, which must match before any other field has a meaning.
+/// The origin of a file: the boot and the process registry in which it was made. Both must match
+/// before the file is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Provenance {
-    /// The boot in which the file was made.
+    /// The kernel's id of the boot in which the file was made.
     pub boot_id: [u8; 16],
-    /// The process registry that decides which of its processes are alive.
+    /// The id of the process registry that decides which of the file's processes are alive.
     pub registry_id: [u8; 16],
 }
 
 /// The reason why a header is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HeaderError {
-    /// It is not a topic file.
+    /// The file does not begin with the magic number of topic files.
     Magic,
-    /// It has another layout version.
+    /// The file has this other layout version.
     Version(u32),
-    /// It was made in another boot.
+    /// The file was made in another boot of the machine.
     Boot,
-    /// It was made under another process registry.
+    /// The file was made under another process registry.
     Registry,
-    /// It is of this library, but damaged.
+    /// The file is a topic file, but a field of its header is not valid.
     Damaged {
         /// The field.
         field: &'static str,
@@ -42,7 +43,7 @@ pub enum HeaderError {
     },
 }
 
-/// Encodes the header area of a new file.
+/// Encodes the header area of a new file. `now_ns` is the time since 1970.
 #[must_use]
 pub fn encode(contract: &Contract, topic: &str, provenance: Provenance, now_ns: u64) -> Vec<u8> {
     let Contract { type_info, shape, .. } = contract;
@@ -97,13 +98,14 @@ fn damaged(field: &'static str, found: impl ToString, wanted: impl ToString) -> 
     HeaderError::Damaged { field, found: found.to_string(), wanted: wanted.to_string() }
 }
 
-/// Decodes a private copy of a header area, of a file of `file_bytes` bytes that should be `topic`.
+/// Decodes `bytes`, a private copy of the header area of a file that has `file_bytes` bytes and
+/// should be that of `topic`.
 ///
-/// Any bytes give a contract or an error, in bounded time, without reading out of bounds.
+/// Any bytes give a contract or an error, in bounded time, without a read out of bounds.
 ///
 /// # Errors
 ///
-/// The first error found; identity is checked first, then the fields.
+/// The first error found. What identifies the file is checked first, then the other fields.
 pub fn decode(
     bytes: &[u8],
     file_bytes: u64,
@@ -145,7 +147,7 @@ pub fn decode(
     }
     let shape = decode_shape(&header, file_bytes)?;
     let contract = decode_contract(&header, schema, shape)?;
-    let name = text("topic name", &header.topic_name, header.topic_name_bytes)?;
+    let name = decode_text("topic name", &header.topic_name, header.topic_name_bytes)?;
     if name != topic {
         return Err(damaged("topic name", format!("'{name}'"), format!("'{topic}'")));
     }
@@ -160,8 +162,8 @@ fn decode_shape(header: &Header, file_bytes: u64) -> Result<Shape, HeaderError> 
         lane_limit: header.lane_limit,
         gate_limit: header.gate_limit,
         reader_limit: header.reader_limit,
-        sized: flag("sized", header.sized)?,
-        pinnable: flag("pinnable", header.pinnable)?,
+        sized: decode_flag("sized", header.sized)?,
+        pinnable: decode_flag("pinnable", header.pinnable)?,
     })
     .map_err(|error| damaged(error.field, error.found, error.wanted))?;
     if header.stride != shape.stride() {
@@ -179,7 +181,7 @@ fn decode_shape(header: &Header, file_bytes: u64) -> Result<Shape, HeaderError> 
 fn decode_contract(header: &Header, schema: &[u8], shape: Shape) -> Result<Contract, HeaderError> {
     let schema = str::from_utf8(schema).map_err(|_| damaged("schema text", "not UTF-8", "text"))?;
     let request = shape.request();
-    let gated_only = flag("gated_only", header.gated_only)?;
+    let gated_only = decode_flag("gated_only", header.gated_only)?;
     if gated_only && header.history > 0 {
         return Err(damaged("history", header.history, "0 in a gated-only file"));
     }
@@ -191,7 +193,7 @@ fn decode_contract(header: &Header, schema: &[u8], shape: Shape) -> Result<Contr
     }
     Ok(Contract {
         type_info: TypeInfo {
-            name: text("type name", &header.type_name, header.type_name_bytes)?.into(),
+            name: decode_text("type name", &header.type_name, header.type_name_bytes)?.into(),
             schema: schema.to_owned().into(),
             hash: header.schema_hash,
             bytes: request.payload_bytes,
@@ -199,15 +201,15 @@ fn decode_contract(header: &Header, schema: &[u8], shape: Shape) -> Result<Contr
             sized: request.sized,
         },
         shape,
-        reliability: if flag("reliability", header.reliability)? {
+        reliability: if decode_flag("reliability", header.reliability)? {
             Reliability::Reliable
         } else {
             Reliability::BestEffort
         },
         history: header.history,
-        persists: flag("persists", header.persists)?,
+        persists: decode_flag("persists", header.persists)?,
         gated_only,
-        wake_edge: if flag("wake_edge", header.wake_edge)? {
+        wake_edge: if decode_flag("wake_edge", header.wake_edge)? {
             WakeEdge::Fence
         } else {
             WakeEdge::Membarrier
@@ -215,7 +217,7 @@ fn decode_contract(header: &Header, schema: &[u8], shape: Shape) -> Result<Contr
     })
 }
 
-fn flag(field: &'static str, value: u32) -> Result<bool, HeaderError> {
+fn decode_flag(field: &'static str, value: u32) -> Result<bool, HeaderError> {
     match value {
         0 => Ok(false),
         1 => Ok(true),
@@ -223,7 +225,7 @@ fn flag(field: &'static str, value: u32) -> Result<bool, HeaderError> {
     }
 }
 
-fn text(field: &'static str, bytes: &[u8], length: u32) -> Result<String, HeaderError> {
+fn decode_text(field: &'static str, bytes: &[u8], length: u32) -> Result<String, HeaderError> {
     let used = bytes.get(..length as usize).and_then(|used| str::from_utf8(used).ok());
     used.map(str::to_owned).ok_or_else(|| damaged(field, "not text of its length", "text"))
 }

@@ -1,4 +1,5 @@
-//! Topic labels for errors: a copy of the topic's name that is never freed.
+//! Topic labels: the name of a topic in an error, as a pointer to a copy of the name that is never
+//! freed.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,16 +8,17 @@ use std::sync::{Mutex, PoisonError};
 use crate::file::name::TopicName;
 use crate::process::fork::ForkLocal;
 
-/// Each name that this process opened, once. Fork-local, because another thread of the parent may
-/// hold the lock during a fork; names entered by the parent stay valid in the child.
+/// The names of all topics that this process opened, each once. Fork-local, because another thread
+/// of the parent may hold the lock during a fork. Names entered by the parent stay valid in the
+/// child.
 static NAMES: ForkLocal<Mutex<BTreeSet<&'static TopicName>>> = ForkLocal::new();
 
-/// The topic of an error. Its text is `topic 'camera/rgb'`.
+/// The name of a topic, for errors. It is shown as `topic 'camera/rgb'`.
 ///
-/// The label is one pointer, so errors that carry it stay small and `Copy`. The names behind all
-/// labels are in a table of the process. A name is entered when its topic is first opened, and is
-/// never removed: the table is as large as the number of distinct names that the process opened,
-/// at some 500 bytes each at most. Copying and showing a label takes no lock.
+/// A label is one pointer, so errors that carry it stay small and `Copy`. It points to a name in a
+/// table of the process. A name is entered when its topic is first opened, and is never removed.
+/// The table therefore has one entry, of at most some 500 bytes, for each distinct name that the
+/// process opened. Copying and showing a label takes no lock.
 ///
 /// ```
 /// use horus_shm::{TopicLabel, TopicName};

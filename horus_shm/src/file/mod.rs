@@ -1,6 +1,7 @@
-//! Topic files: names and directories, creation and opening, mapping, removal.
+//! Topic files: their names and directories, their creation, opening, mapping and removal.
 //!
-//! The content of the file belongs to `protocol`; sending and receiving belong to `endpoint`.
+//! The layout of a file's content belongs to `protocol`; sending and receiving belong to
+//! `endpoint`.
 
 pub(crate) mod contract;
 pub(crate) mod counters;

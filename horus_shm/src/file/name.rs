@@ -1,4 +1,4 @@
-//! Topic and namespace names: their grammar, and the file name of a topic.
+//! Names of topics and namespaces: their grammar, and the file name of a topic.
 //!
 //! ```text
 //! topic      = token *( ( "/" / "." ) token )     at most 200 bytes, one leading "/" ignored
@@ -6,9 +6,9 @@
 //! token      = 1*( A-Z / a-z / 0-9 / "_" / "-" )
 //! ```
 //!
-//! A topic is one file. Its name is the topic's with `/` written as `+`, a character that no topic
-//! name contains. Each byte stands for one byte, so the encoding is injective and keeps lengths. No
-//! token is empty, so no file name is `.`, `..` or hidden.
+//! A topic is one file. Its file name is the topic's name, with each `/` written as `+`, which no
+//! topic name contains. So the encoding can be reversed, and keeps the length. No token is empty,
+//! so no file name is `.`, `..` or hidden.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,10 +21,10 @@ pub(crate) const TOPIC_NAME_BYTES_MAX: usize = 200;
 /// Longest namespace name, in bytes.
 pub(crate) const NAMESPACE_NAME_BYTES_MAX: usize = 64;
 
-/// The replacement of `/` in a file name.
+/// Stands for `/` in a file name.
 const SLASH: &str = "+";
 
-/// A topic's name, checked, without a leading slash, and the name of its file.
+/// The name of a topic, checked and without a leading slash, and the name of its file.
 ///
 /// ```
 /// # use horus_shm::TopicName;
@@ -40,14 +40,14 @@ pub struct TopicName {
 }
 
 impl TopicName {
-    /// Checks `name` and strips one leading slash.
+    /// Checks `name`, and strips one leading slash.
     ///
     /// # Errors
     ///
-    /// [`NameError`] with the fault and its byte.
+    /// [`NameError`] with the fault and the index of its byte.
     pub fn new(name: &str) -> Result<Self, NameError> {
         let start = usize::from(name.starts_with('/'));
-        check(name, start, NameKind::Topic)?;
+        check_grammar(name, start, NameKind::Topic)?;
         let name: Box<str> = name[start..].into();
         let file_name = name.replace('/', SLASH).into();
         Ok(Self { name, file_name })
@@ -64,7 +64,7 @@ impl TopicName {
             return Err(NameError::BadCharacter { kind: NameKind::File, name, character: '/', at });
         }
         let name = file_name.replace(SLASH, "/");
-        check(&name, 0, NameKind::File)?;
+        check_grammar(&name, 0, NameKind::File)?;
         Ok(Self { name: name.into(), file_name: file_name.into() })
     }
 
@@ -102,9 +102,9 @@ impl NamespaceName {
     ///
     /// # Errors
     ///
-    /// [`NameError`] with the fault and its byte.
+    /// [`NameError`] with the fault and the index of its byte.
     pub fn new(name: &str) -> Result<Self, NameError> {
-        check(name, 0, NameKind::Namespace)?;
+        check_grammar(name, 0, NameKind::Namespace)?;
         Ok(Self(name.into()))
     }
 
@@ -135,7 +135,7 @@ impl FromStr for NamespaceName {
     }
 }
 
-/// The kind of object that a name is for.
+/// The kind of object that has the name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NameKind {
@@ -193,7 +193,7 @@ pub enum NameError {
     TooLong {
         /// The kind of name.
         kind: NameKind,
-        /// Its length, in bytes.
+        /// The length of the name, in bytes.
         bytes: usize,
         /// The maximum length, in bytes.
         bytes_max: usize,
@@ -205,7 +205,7 @@ pub enum NameError {
         kind: NameKind,
         /// The name as it was given.
         name: String,
-        /// Byte of `name` where a token should begin.
+        /// Index of the byte of `name` at which a token should begin.
         at: usize,
     },
     /// The name has a character outside the grammar.
@@ -217,13 +217,14 @@ pub enum NameError {
         name: String,
         /// The character.
         character: char,
-        /// Byte of `name` where the character begins.
+        /// Index of the byte of `name` at which the character begins.
         at: usize,
     },
 }
 
-/// Checks `name[start..]`; errors count bytes of the whole `name`, as the caller wrote it.
-fn check(name: &str, start: usize, kind: NameKind) -> Result<(), NameError> {
+/// Checks `name[start..]`. Errors count bytes from the beginning of `name`, which is what the
+/// caller wrote.
+fn check_grammar(name: &str, start: usize, kind: NameKind) -> Result<(), NameError> {
     let (bytes, bytes_max) = (name.len() - start, kind.bytes_max());
     if bytes == 0 {
         return Err(NameError::Empty { kind });

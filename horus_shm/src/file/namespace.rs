@@ -1,4 +1,4 @@
-//! Namespaces: a private directory with a registry of live processes and the topic files.
+//! Namespaces: private directories, each with a registry of live processes and the topic files.
 //!
 //! ```text
 //! <dir>/                      $HORUS_SHM_DIR, else /dev/shm/horus-<uid>
@@ -35,24 +35,24 @@ const DIR_VARIABLE: &str = "HORUS_SHM_DIR";
 const NAMESPACE_VARIABLE: &str = "HORUS_NAMESPACE";
 const TOPICS: &str = "topics";
 
-/// Number of attempts to open a namespace that other processes remove meanwhile, and the pause
+/// Maximum number of attempts to open a namespace while other processes remove it, and the pause
 /// between two.
 const OPEN_ATTEMPTS: u32 = 100;
 const OPEN_PAUSE: Duration = Duration::from_millis(1);
 
 /// The namespaces that this process has open.
-static OPEN: ForkLocal<Mutex<Vec<Weak<Namespace>>>> = ForkLocal::new();
+static OPEN_NAMESPACES: ForkLocal<Mutex<Vec<Weak<Namespace>>>> = ForkLocal::new();
 
-/// The permitted access: the modes of new files and directories, and the widest accepted modes of
-/// existing ones.
+/// Permission bits: the modes of new files and directories, and the widest modes that are accepted
+/// of existing ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Access {
+pub(crate) struct AccessModes {
     pub(crate) file_mode: u32,
     pub(crate) dir_mode: u32,
 }
 
-impl Access {
-    /// Access only for processes of the same user.
+impl AccessModes {
+    /// Access for processes of the same user only.
     pub(crate) const PRIVATE: Self = Self { file_mode: 0o600, dir_mode: 0o700 };
 }
 
@@ -61,19 +61,19 @@ impl Access {
 pub struct NamespaceConfig {
     dir: PathBuf,
     name: NamespaceName,
-    access: Access,
+    access: AccessModes,
 }
 
 impl NamespaceConfig {
-    /// Selects the namespace `name` in `dir`. Both are made when the namespace is opened; the
-    /// parent of `dir` must exist.
+    /// Selects the namespace `name` in `dir`. Both directories are made when the namespace is
+    /// opened; the parent of `dir` must exist.
     pub fn new(dir: impl Into<PathBuf>, name: NamespaceName) -> Self {
-        Self { dir: dir.into(), name, access: Access::PRIVATE }
+        Self { dir: dir.into(), name, access: AccessModes::PRIVATE }
     }
 
-    /// Selects the namespace that the environment names: `$HORUS_NAMESPACE` in `$HORUS_SHM_DIR`.
-    /// The defaults for an unset or empty variable are `default` and `/dev/shm/horus-<uid>`, so
-    /// that two terminals of one user share a namespace.
+    /// Selects the namespace that the environment names: `$HORUS_NAMESPACE` in the directory
+    /// `$HORUS_SHM_DIR`. If a variable is unset or empty, its default is used: `default` and
+    /// `/dev/shm/horus-<uid>`. So two terminals of one user share a namespace.
     ///
     /// # Errors
     ///
@@ -92,7 +92,7 @@ impl NamespaceConfig {
         Ok(Self::new(dir, name))
     }
 
-    /// Returns the directory of all namespaces.
+    /// Returns the directory that contains the namespace's directory.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -107,21 +107,22 @@ impl NamespaceConfig {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum NamespaceRemoveError {
-    /// Another process is alive in it. Retry after it ended.
-    #[error("the namespace {} is in use by {}", path.display(), shown(process))]
+    /// Another process is alive in the namespace. Retry after that process ended.
+    #[error("the namespace {} is in use by {}", path.display(), describe_process(process))]
     Attended {
         /// The namespace.
         path: PathBuf,
-        /// One of the processes in it, if it wrote its description.
+        /// One of the processes in the namespace, if it wrote its description.
         process: Option<ProcessInfo>,
     },
-    /// The opened namespace no longer has its name. Permanent.
+    /// The directory of the open namespace was removed, or another one has its name. Permanent.
     #[error("the namespace {} was removed or replaced: open it again", path.display())]
     Replaced {
         /// The namespace.
         path: PathBuf,
     },
-    /// A system call failed; a part may be removed. Open the namespace again to remove the rest.
+    /// A system call failed. A part of the namespace may have been removed. Open the namespace
+    /// again to remove the rest.
     #[error("cannot {doing} the namespace {}: {source}", path.display())]
     Io {
         /// The operation that failed.
@@ -133,14 +134,14 @@ pub enum NamespaceRemoveError {
     },
 }
 
-fn shown(process: &Option<ProcessInfo>) -> String {
+fn describe_process(process: &Option<ProcessInfo>) -> String {
     process.as_ref().map_or_else(|| "another process".into(), ProcessInfo::to_string)
 }
 
 /// The result of [`Namespace::join`].
-struct Opened {
+struct JoinedNamespace {
     namespace: Arc<Namespace>,
-    /// True if this call opened the namespace; false if this process had it open already.
+    /// True if this call opened the namespace, false if it was already open in this process.
     is_new: bool,
 }
 
@@ -158,10 +159,10 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Joins the namespace `config`, or finds it among those that this process has open. Tries
-    /// again while other processes remove it.
-    fn join(config: &NamespaceConfig) -> Result<Opened, NamespaceError> {
-        let mut known = lock_known();
+    /// Joins the namespace `config`, or returns the one that is already open in this process.
+    /// Retries while other processes remove the namespace.
+    fn join(config: &NamespaceConfig) -> Result<JoinedNamespace, NamespaceError> {
+        let mut known = lock_open_namespaces();
         for _ in 1..OPEN_ATTEMPTS {
             match Self::join_once(config, &mut known) {
                 Err(
@@ -177,7 +178,7 @@ impl Namespace {
     fn join_once(
         config: &NamespaceConfig,
         known: &mut Vec<Weak<Self>>,
-    ) -> Result<Opened, NamespaceError> {
+    ) -> Result<JoinedNamespace, NamespaceError> {
         let access = config.access;
         let (place, name) = directory::open_parent(&config.dir)?;
         let parent = directory::open(place.as_fd(), name, &config.dir, access)?;
@@ -188,13 +189,13 @@ impl Namespace {
 
         known.retain(|namespace| namespace.strong_count() > 0);
         for open in known.iter().filter_map(Weak::upgrade) {
-            // WHY: where the system does not answer, joining again would give this process a second
-            // registry entry, and it would take itself for another process.
+            // WHY an error if the system gives no answer: joining again would give this process a
+            // second registry entry, and it would take itself for another process.
             if open.stat.is_same_file(&stat)
                 && open.is_held()
                 && open.is_linked().map_err(directory::io_error("examine", &path))?
             {
-                return Ok(Opened { namespace: open, is_new: false });
+                return Ok(JoinedNamespace { namespace: open, is_new: false });
             }
         }
 
@@ -209,7 +210,7 @@ impl Namespace {
         let namespace =
             Arc::new(Self { registry, parent, dir, topics, stat, topics_stat, config, path });
         known.push(Arc::downgrade(&namespace));
-        Ok(Opened { namespace, is_new: true })
+        Ok(JoinedNamespace { namespace, is_new: true })
     }
 
     /// Returns the registry of live processes.
@@ -221,15 +222,16 @@ impl Namespace {
     ///
     /// # Errors
     ///
-    /// The program closed this descriptor, or the one with the lock that marks this process as
-    /// alive.
+    /// An error if the program closed the descriptor of the directory, or the one with the lock
+    /// that marks this process as alive.
     pub fn topics_dir(&self) -> io::Result<BorrowedFd<'_>> {
         self.registry.expect_held()?;
         self.topics.get()
     }
 
-    /// Returns false if the program closed one of the descriptors: the namespace then has to be
-    /// opened again. Handles find out if it was the descriptor with the lock of this process.
+    /// Returns false if the program closed one of this namespace's descriptors. It then has to be
+    /// opened again. (Handles detect themselves whether it was the descriptor with the lock of this
+    /// process.)
     fn is_held(&self) -> bool {
         let dirs = [&self.parent, &self.dir, &self.topics];
         self.registry.expect_held().is_ok() && dirs.iter().all(|dir| dir.is_ours())
@@ -246,19 +248,19 @@ impl Namespace {
         self.path.join(TOPICS)
     }
 
-    /// Returns the configuration that opened this namespace, with an absolute path.
+    /// Returns the configuration with which this namespace was opened, with an absolute path.
     pub fn config(&self) -> &NamespaceConfig {
         &self.config
     }
 
-    /// Returns the modes of the files in it.
-    pub(crate) fn access(&self) -> Access {
+    /// Returns the permission bits of the namespace's files and directories.
+    pub(crate) fn access(&self) -> AccessModes {
         self.config.access
     }
 
-    /// Returns true if registry and topics are still the ones on disk. If not, a user removed them,
-    /// and the next [`Namespace::open`] makes and joins new ones. If the system gives no answer,
-    /// returns false.
+    /// Returns true if the registry and the directory of topics are still the ones on disk. If not,
+    /// a user removed them, and the next [`Namespace::open`] makes and joins new ones. Returns
+    /// false if the system gives no answer.
     pub fn is_current(&self) -> bool {
         self.is_linked().unwrap_or(false)
     }
@@ -271,7 +273,7 @@ impl Namespace {
     /// Removes the namespace and all topics in it: for tests and benchmarks with namespaces of
     /// their own.
     ///
-    /// Existing handles of this process go on with files that have no name.
+    /// Handles that this process has open continue to work, with files that have no name.
     ///
     /// # Errors
     ///
@@ -279,7 +281,7 @@ impl Namespace {
     /// this process, is alive in the namespace: nothing was removed then.
     pub fn remove(&self) -> Result<(), NamespaceRemoveError> {
         // WHY: another thread that opens the namespace meanwhile finds all of it, or none.
-        let _known = lock_known();
+        let _known = lock_open_namespaces();
         match self.registry.exclude_all().map_err(self.io("lock"))? {
             Ok(()) => {}
             Err(process) => {
@@ -304,14 +306,16 @@ impl Namespace {
             return Err(NamespaceRemoveError::Replaced { path: self.path.clone() });
         }
         for topic in os::list_dir(topics).map_err(self.io("list the topics of"))? {
-            removal::remove_any(topics, &topic).map_err(self.io("remove a topic of"))?;
+            removal::remove_entry_of_any_kind(topics, &topic)
+                .map_err(self.io("remove a topic of"))?;
         }
         os::remove_dir(dir, TOPICS).map_err(self.io("remove the topics of"))?;
         self.registry.unlink(dir).map_err(self.io("remove the registry of"))?;
         match os::remove_dir(parent, name) {
             Ok(()) => Ok(()),
-            // WHY: without its registry any process may use the directory. A process that waited
-            // for that has begun again in it, or has even left it already.
+            // WHY success: once the registry is gone, other processes may use the directory. One
+            // that waited for that has made a new registry in it, or has even removed the directory
+            // already.
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(self.io("remove")(error)),
@@ -324,7 +328,7 @@ impl Namespace {
     }
 }
 
-fn lock_known() -> std::sync::MutexGuard<'static, Vec<Weak<Namespace>>> {
+fn lock_open_namespaces() -> std::sync::MutexGuard<'static, Vec<Weak<Namespace>>> {
     // WHY: the list is valid at every instruction, so a panic of another thread cannot damage it.
-    OPEN.get().lock().unwrap_or_else(PoisonError::into_inner)
+    OPEN_NAMESPACES.get().lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -20,16 +20,17 @@ use crate::process::liveness::Holder;
 use crate::protocol::layout::{HEADER_BYTES, LAYOUT_VERSION};
 use crate::protocol::presence::{self, Attach, Attendance};
 
-/// Maximum number of looks at a name that other processes keep creating and removing.
+/// Maximum number of attempts to open a name that other processes keep creating and removing.
 const ATTEMPTS_MAX: u32 = 1000;
-/// Number of looks at an unusable file before it counts as in use by the process that has it open.
+/// Number of attempts to open an unusable file before it is reported as in use by the process that
+/// has it open.
 const IN_USE_ATTEMPTS_MAX: u32 = 30;
-/// Number of looks at a file that is being removed before its remover is examined: some 30 ms.
-const HOLDER_ATTEMPTS: u32 = 25;
-/// Pause while another process is removing a file.
+/// Number of attempts, together some 30 ms, before the process that removes the file is examined.
+const ATTEMPTS_PER_HOLDER_CHECK: u32 = 25;
+/// Average pause between attempts while another process is removing the file.
 const RETIRING_PAUSE: Duration = Duration::from_millis(1);
 
-/// The permitted outcomes of an open: the topic exists, or it is created.
+/// The permitted outcomes of a call: opens a topic that exists, creates a new one, or either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     Open,
@@ -37,27 +38,28 @@ pub(crate) enum Mode {
     OpenOrCreate,
 }
 
-/// The topic files that this process attends, by device and inode, not by name.
-pub(crate) type Table = HashMap<FileId, Attended>;
+/// The topic files at which this process is marked as present, by device and inode (not by name).
+pub(crate) type AttendedFiles = HashMap<FileId, AttendedFile>;
 
 #[derive(Debug)]
-pub(crate) struct Attended {
+pub(crate) struct AttendedFile {
     segment: Weak<Segment>,
-    /// Number of segments of this file, including those that are being dropped. The presence lock
-    /// belongs to the process, so only the last segment gives it back.
+    /// Number of segments of this file, including those whose drop has begun. The presence lock
+    /// belongs to the whole process, so only the last segment may release it.
     segments: usize,
 }
 
-static TABLE: ForkLocal<Mutex<Table>> = ForkLocal::new();
+static ATTENDED_FILES: ForkLocal<Mutex<AttendedFiles>> = ForkLocal::new();
 
-fn table() -> MutexGuard<'static, Table> {
+fn lock_table() -> MutexGuard<'static, AttendedFiles> {
     // WHY poison is ignored: a panic cannot leave the table half-changed.
-    TABLE.get().lock().unwrap_or_else(PoisonError::into_inner)
+    ATTENDED_FILES.get().lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs `last` if `file` belongs to the last segment of that file in this process.
-pub(crate) fn leave(file: &TopicFile, last: impl FnOnce()) {
-    let mut table = table();
+/// Removes a segment of `file` from the table. If it was the last one of that file in this process,
+/// runs `last`.
+pub(crate) fn leave_table(file: &TopicFile, last: impl FnOnce()) {
+    let mut table = lock_table();
     if let Some(attended) = table.get_mut(&file.id) {
         attended.segments -= 1;
         if attended.segments == 0 {
@@ -67,21 +69,21 @@ pub(crate) fn leave(file: &TopicFile, last: impl FnOnce()) {
     }
 }
 
-/// Returns the locked table if this process does not attend the file; `None` if it does.
-pub(crate) fn table_unless_attended(id: FileId) -> Option<MutexGuard<'static, Table>> {
-    let table = table();
+/// Returns the locked table if this process has no segment of the file; `None` if it has one.
+pub(crate) fn lock_table_unless_attended(id: FileId) -> Option<MutexGuard<'static, AttendedFiles>> {
+    let table = lock_table();
     (!table.contains_key(&id)).then_some(table)
 }
 
-/// The result of one look at the name.
-pub(crate) enum Look {
+/// The outcome of one attempt to open the name.
+pub(crate) enum OpenAttempt {
     Found(Arc<Segment>),
-    /// The file does not exist, or no longer: create it, or look again.
+    /// The file does not exist, or no longer: create it, or try again.
     Gone,
-    /// Another process is removing it: look again a little later.
+    /// Another process is removing the file: try again a little later.
     Retiring,
-    /// It cannot be used as it is, and another process has it open. This is an error, unless that
-    /// process only looks at it, too.
+    /// The file is unusable, and another process has it open. After some attempts this is an error;
+    /// until then, that process may only be examining the file, too.
     InUse(Box<OpenError>),
 }
 
@@ -93,32 +95,32 @@ pub(crate) fn open(
 ) -> Result<Arc<Segment>, OpenError> {
     let place = TopicPath { namespace, name };
     for attempt in 0..ATTEMPTS_MAX {
-        match place.look()? {
-            Look::Found(_) if mode == Mode::Create => {
+        match place.try_open()? {
+            OpenAttempt::Found(_) if mode == Mode::Create => {
                 return Err(OpenError::AlreadyExists { path: place.path() });
             }
-            Look::Found(segment) => {
+            OpenAttempt::Found(segment) => {
                 request.check(segment.contract(), &place.path())?;
                 return Ok(segment);
             }
-            Look::Gone if mode == Mode::Open => {
+            OpenAttempt::Gone if mode == Mode::Open => {
                 return Err(OpenError::NotFound { path: place.path() });
             }
-            Look::Gone => {
-                if let Some(segment) = place.give_birth(request)? {
+            OpenAttempt::Gone => {
+                if let Some(segment) = place.create_file(request)? {
                     return Ok(segment);
                 }
             }
-            Look::Retiring => place.await_removal(attempt)?,
-            Look::InUse(error) if attempt >= IN_USE_ATTEMPTS_MAX => return Err(*error),
-            Look::InUse(_) => pause(attempt),
+            OpenAttempt::Retiring => place.await_removal(attempt)?,
+            OpenAttempt::InUse(error) if attempt >= IN_USE_ATTEMPTS_MAX => return Err(*error),
+            OpenAttempt::InUse(_) => pause(attempt),
         }
     }
     Err(place.removed_by(place.holder()))
 }
 
-/// Sleeps a little, for a time that differs from that of another process that came at the same
-/// moment.
+/// Sleeps for 0.25 to 2 ms. WHY it varies with the pid: two processes that came at the same moment
+/// should not try again at the same moment.
 fn pause(attempt: u32) {
     let spread = std::process::id().wrapping_mul(31).wrapping_add(attempt.wrapping_mul(7)) % 8;
     std::thread::sleep(RETIRING_PAUSE * (1 + spread) / 4);
@@ -130,18 +132,18 @@ pub(crate) fn inspect(
 ) -> Result<Arc<Segment>, OpenError> {
     let place = TopicPath { namespace, name };
     for attempt in 0..ATTEMPTS_MAX {
-        match place.look()? {
-            Look::Found(segment) => return Ok(segment),
-            Look::Gone => return Err(OpenError::NotFound { path: place.path() }),
-            Look::Retiring => place.await_removal(attempt)?,
-            Look::InUse(error) if attempt >= IN_USE_ATTEMPTS_MAX => return Err(*error),
-            Look::InUse(_) => pause(attempt),
+        match place.try_open()? {
+            OpenAttempt::Found(segment) => return Ok(segment),
+            OpenAttempt::Gone => return Err(OpenError::NotFound { path: place.path() }),
+            OpenAttempt::Retiring => place.await_removal(attempt)?,
+            OpenAttempt::InUse(error) if attempt >= IN_USE_ATTEMPTS_MAX => return Err(*error),
+            OpenAttempt::InUse(_) => pause(attempt),
         }
     }
     Err(place.removed_by(place.holder()))
 }
 
-/// Reserves a range of a topic file.
+/// Reserves the memory of a range of a topic file.
 ///
 /// # Errors
 ///
@@ -156,8 +158,7 @@ pub(crate) fn reserve(
         .map_err(|source| no_space_or(fd, "reserving memory of", path(), needed_bytes, source))
 }
 
-/// Converts an error of the system for a file that needs `needed_bytes`, on the file system of
-/// `fd`.
+/// Converts an error of the system for a file that needs `needed_bytes` on the file system of `fd`.
 fn no_space_or(
     fd: BorrowedFd<'_>,
     operation: &'static str,
@@ -175,7 +176,7 @@ fn no_space_or(
     }
 }
 
-/// A topic's name in a namespace.
+/// The place of a topic file: its name in a namespace.
 pub(crate) struct TopicPath<'a> {
     pub(crate) namespace: &'a Arc<Namespace>,
     pub(crate) name: &'a TopicName,
@@ -186,14 +187,14 @@ impl TopicPath<'_> {
         self.namespace.topics_path().join(self.name.file_name())
     }
 
-    /// Waits a little for a process that is removing the file; returns an error if that process is
-    /// found to be stopped.
+    /// Pauses while another process removes the file. Returns an error if that process is found to
+    /// be stopped.
     ///
-    /// WHY no other process removes the file in its place: the remover may have looked at the name
-    /// already and be about to unlink it, which would then be another file.
+    /// WHY the file is not removed here instead: the remover may have checked the name already and
+    /// be about to unlink it. By then the name could belong to a new file.
     fn await_removal(&self, attempt: u32) -> Result<(), OpenError> {
         pause(attempt);
-        if attempt % HOLDER_ATTEMPTS == HOLDER_ATTEMPTS - 1 {
+        if attempt % ATTEMPTS_PER_HOLDER_CHECK == ATTEMPTS_PER_HOLDER_CHECK - 1 {
             let holder = self.holder();
             if holder.as_ref().is_some_and(|holder| holder.is_stopped) {
                 return Err(self.removed_by(holder));
@@ -202,7 +203,7 @@ impl TopicPath<'_> {
         Ok(())
     }
 
-    /// Returns the process that is removing the file.
+    /// Returns the process that is removing the file, if the system names it.
     fn holder(&self) -> Option<Holder> {
         let file = os::fstatat(self.namespace.topics_dir().ok()?, self.name.file_name()).ok()?;
         self.namespace.registry().holder(file.ino)
@@ -226,35 +227,38 @@ impl TopicPath<'_> {
         Ok(Provenance { boot_id, registry_id: self.namespace.registry().id() })
     }
 
-    /// Opens the file with the topic's name, without trusting its content.
-    fn look(&self) -> Result<Look, OpenError> {
+    /// Tries once to open the file with the topic's name, without trusting its content.
+    fn try_open(&self) -> Result<OpenAttempt, OpenError> {
         let dir = self.namespace.topics_dir().map_err(self.io("opening"))?;
         let fd = match os::open_file(dir, self.name.file_name(), OpenMode::ReadWrite) {
             Ok(fd) => fd,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Look::Gone),
-            // WHY: another process holds a lease on it, to find out whether it may be removed.
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Look::Retiring),
-            Err(error) => return Err(self.unopened(error)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(OpenAttempt::Gone),
+            // WHY: another process holds a lease on the file, to find out whether it may remove it.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                return Ok(OpenAttempt::Retiring);
+            }
+            Err(error) => return Err(self.open_error(error)),
         };
         let stat = os::fstat(fd.as_fd()).map_err(self.io("looking at"))?;
         if stat.links == 0 {
-            return Ok(Look::Gone);
+            return Ok(OpenAttempt::Gone);
         }
         self.check_kind(&stat)?;
-        let id = FileId::of(&stat);
-        // WHY before the table: the last other handle of a lost segment may be dropped meanwhile.
-        // The segment is then dropped here, and its drop locks the table itself.
+        let id = FileId::from_stat(&stat);
+        // WHY declared before the table: the last other handle of a lost segment may be dropped
+        // meanwhile. The segment is then dropped here, and its drop locks the table, which must be
+        // unlocked by then.
         let _lost;
-        // WHY: held until the file is entered. Then two threads of this process get the same
-        // segment, and a segment in its drop is either still counted or already gone.
-        let mut table = table();
+        // WHY locked until the file is entered: two threads of this process then get the same
+        // segment, and a segment whose drop has begun is either still counted or already gone.
+        let mut table = lock_table();
         match table.get(&id).and_then(|attended| attended.segment.upgrade()) {
-            // WHY: its memory is not the file's any more; whether the file is usable again is
-            // checked below.
+            // WHY not returned: its memory is no longer the file's. Whether the file is usable
+            // again is checked below.
             Some(segment) if segment.is_lost() => _lost = segment,
-            // WHY no check: this process attends the file, so no process can have retired it
-            // meanwhile.
-            Some(segment) => return Ok(Look::Found(segment)),
+            // WHY no check: this process is present at the file, so no other process can have
+            // retired it.
+            Some(segment) => return Ok(OpenAttempt::Found(segment)),
             None => {}
         }
         let mut bytes = vec![0; HEADER_BYTES.min(stat.size_bytes as usize)];
@@ -263,27 +267,28 @@ impl TopicPath<'_> {
             header::decode(&bytes, stat.size_bytes, self.name.as_str(), self.provenance()?);
         match contract {
             Ok(contract) => self.attach(&mut table, self.file(fd, id), contract),
-            Err(error) => self.replace(&self.file(fd, id), error),
+            Err(error) => self.remove_stale(&self.file(fd, id), error),
         }
     }
 
     fn attach(
         &self,
-        table: &mut Table,
+        table: &mut AttendedFiles,
         file: TopicFile,
         contract: Contract,
-    ) -> Result<Look, OpenError> {
+    ) -> Result<OpenAttempt, OpenError> {
         Ok(match presence::attach(&file).map_err(self.io("attending"))? {
-            Attach::Attached => Look::Found(enter(table, contract, file)),
+            Attach::Attached => OpenAttempt::Found(enter_segment(table, contract, file)),
             Attach::Gone => {
-                // WHY: the process that retired it may have died before the unlink; the name would
-                // then stay taken for ever. Retiring again makes that step, or finds it made.
+                // WHY: the process that retired the file may have died before it removed the name,
+                // which would then stay taken for ever. Retiring again removes the name if that was
+                // not done.
                 if file.is_retired().map_err(self.io("attending"))? {
                     presence::retire(&file).map_err(self.io("removing the retired"))?;
                 }
-                Look::Gone
+                OpenAttempt::Gone
             }
-            Attach::Retiring => Look::Retiring,
+            Attach::Retiring => OpenAttempt::Retiring,
         })
     }
 
@@ -291,8 +296,8 @@ impl TopicPath<'_> {
         TopicFile::new(fd, id, Arc::clone(self.namespace), self.name.clone())
     }
 
-    /// Converts the error of a failed open by the kind of file that has the name.
-    pub(crate) fn unopened(&self, error: io::Error) -> OpenError {
+    /// Converts the error of a failed open, according to the kind of file that has the name.
+    pub(crate) fn open_error(&self, error: io::Error) -> OpenError {
         let found = match error.raw_os_error() {
             Some(libc::ELOOP) => "a symbolic link",
             Some(libc::EISDIR) => "a directory",
@@ -318,8 +323,12 @@ impl TopicPath<'_> {
         Err(OpenError::NotATopic { path: self.path(), found })
     }
 
-    /// Removes an unusable file if it is stale and no process has it open.
-    pub(crate) fn replace(&self, file: &TopicFile, error: HeaderError) -> Result<Look, OpenError> {
+    /// Removes an unusable file, if its fault is only that it is stale and no process has it open.
+    pub(crate) fn remove_stale(
+        &self,
+        file: &TopicFile,
+        error: HeaderError,
+    ) -> Result<OpenAttempt, OpenError> {
         let path = self.path();
         let attended = match error {
             HeaderError::Magic => {
@@ -342,16 +351,16 @@ impl TopicPath<'_> {
         // lease only on a file that no other process has open or mapped.
         let fd = file.fd.get().map_err(self.io("taking a lease on"))?;
         if !lock::try_write_lease(fd).map_err(self.io("taking a lease on"))? {
-            return Ok(Look::InUse(Box::new(attended)));
+            return Ok(OpenAttempt::InUse(Box::new(attended)));
         }
         let removed = presence::retire(file).map_err(self.io("removing the stale"));
         let _ = lock::end_lease(fd);
-        Ok(if removed? { Look::Gone } else { Look::InUse(Box::new(attended)) })
+        Ok(if removed? { OpenAttempt::Gone } else { OpenAttempt::InUse(Box::new(attended)) })
     }
 
-    /// Makes the file without a name, and links it when it is complete. Returns `None` if another
-    /// process was faster.
-    fn give_birth(&self, request: &Request) -> Result<Option<Arc<Segment>>, OpenError> {
+    /// Creates the file without a name, and gives it the name when it is complete. Returns `None`
+    /// if another process was faster.
+    fn create_file(&self, request: &Request) -> Result<Option<Arc<Segment>>, OpenError> {
         let contract = request.contract()?;
         let shape = &contract.shape;
         let dir = self.namespace.topics_dir().map_err(self.io("creating"))?;
@@ -369,15 +378,16 @@ impl TopicPath<'_> {
         let mode = self.namespace.access().file_mode;
         os::fchmod(fd.as_fd(), mode).map_err(self.io("setting the mode of"))?;
         let stat = os::fstat(fd.as_fd()).map_err(self.io("looking at"))?;
-        let file = self.file(fd, FileId::of(&stat));
-        // WHY: attended before it has a name, so that no sweep finds it unattended.
+        let file = self.file(fd, FileId::from_stat(&stat));
+        // WHY present before the file has a name: otherwise a sweep could find it without
+        // processes.
         if !file.share().map_err(self.io("attending"))? {
             return Ok(None);
         }
-        let mut table = table();
+        let mut table = lock_table();
         let fd = file.fd.get().map_err(self.io("naming"))?;
         match os::link_unnamed(fd, dir, self.name.file_name()) {
-            Ok(()) => Ok(Some(enter(&mut table, contract, file))),
+            Ok(()) => Ok(Some(enter_segment(&mut table, contract, file))),
             Err(error) => {
                 file.release();
                 match error.kind() {
@@ -389,11 +399,11 @@ impl TopicPath<'_> {
     }
 }
 
-/// Enters a segment into the table.
-fn enter(table: &mut Table, contract: Contract, file: TopicFile) -> Arc<Segment> {
+/// Creates a segment of the file, and enters it into the table.
+fn enter_segment(table: &mut AttendedFiles, contract: Contract, file: TopicFile) -> Arc<Segment> {
     let id = file.id;
-    let segment = Arc::new(Segment::of_file(contract, file));
-    let attended = table.entry(id).or_insert(Attended { segment: Weak::new(), segments: 0 });
+    let segment = Arc::new(Segment::from_file(contract, file));
+    let attended = table.entry(id).or_insert(AttendedFile { segment: Weak::new(), segments: 0 });
     attended.segment = Arc::downgrade(&segment);
     attended.segments += 1;
     segment

@@ -1,4 +1,4 @@
-//! Segments: one topic's memory in this process, whose parts are mapped when they are needed.
+//! Segments: the memory of one topic in this process. Its parts are mapped when they are needed.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::file::contract::{Contract, Request};
-use crate::file::error::{OpenError, Unusable};
+use crate::file::error::{OpenError, UnusableReason};
 use crate::file::label::TopicLabel;
 use crate::file::name::TopicName;
 use crate::file::namespace::Namespace;
@@ -30,12 +30,13 @@ mod blocks;
 
 pub use blocks::Blocks;
 
-/// The owner word of everything in a heap segment: its process, which cannot outlive it.
+/// The owner word of all parts of a heap segment. It always names this process, which the segment
+/// cannot outlive.
 const HEAP_OWNER: u64 = 1;
 
-/// A topic as this process sees it; shared by all of its endpoints.
+/// The memory of a topic in this process, shared by all of the topic's endpoints in it.
 ///
-/// Its blocks are not accessible from outside this crate, because safe code that writes them could
+/// The blocks are not accessible from outside this crate, because safe code that writes them could
 /// change a message that is borrowed elsewhere:
 ///
 /// ```compile_fail,E0599
@@ -50,9 +51,10 @@ pub struct Segment {
     /// The topic's label for errors.
     label: TopicLabel,
     epoch: u64,
-    /// Number of observers of a heap segment.
+    /// Number of readers of a heap segment that pin nothing: see [`Self::observe`].
     observers: Mutex<u32>,
-    /// Set during drop. Declared last, so that it outlives the fields whose drop closes and unmaps.
+    /// Set during drop. Declared last, so that it is dropped after the fields whose drop makes
+    /// system calls.
     uncancelled: Option<NoCancelGuard>,
 }
 
@@ -70,16 +72,16 @@ pub(crate) struct FileId {
 }
 
 impl FileId {
-    pub(crate) fn of(stat: &Stat) -> Self {
+    pub(crate) fn from_stat(stat: &Stat) -> Self {
         Self { device: stat.dev, inode: stat.ino }
     }
 }
 
-/// A topic file that this process attends, and the parts of it that are mapped.
+/// An open topic file at which this process is present, and its mapped parts.
 #[derive(Debug)]
 pub(crate) struct TopicFile {
     pub(crate) fd: CheckedFd,
-    /// Device and inode.
+    /// The identity of the file.
     pub(crate) id: FileId,
     pub(crate) namespace: Arc<Namespace>,
     pub(crate) name: TopicName,
@@ -88,7 +90,7 @@ pub(crate) struct TopicFile {
     lanes: Box<[Maps]>,
 }
 
-/// The mappings of a part of the file: read-only, writable, both or none yet.
+/// The mappings of one part of the file: a read-only one, a writable one, both, or none yet.
 #[derive(Debug, Default)]
 struct Maps {
     read: OnceLock<Region>,
@@ -139,7 +141,7 @@ impl Attendance for TopicFile {
 
     fn is_linked(&self) -> io::Result<bool> {
         match os::fstatat(self.namespace.topics_dir()?, self.name.file_name()) {
-            Ok(stat) => Ok(FileId::of(&stat) == self.id && stat.links == 1),
+            Ok(stat) => Ok(FileId::from_stat(&stat) == self.id && stat.links == 1),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
         }
@@ -151,7 +153,7 @@ impl Attendance for TopicFile {
 }
 
 impl Segment {
-    /// Creates a segment on the heap: for endpoints within one process, invisible to tools.
+    /// Creates a segment on the heap, for endpoints within one process. Tools do not see it.
     ///
     /// # Errors
     ///
@@ -182,7 +184,7 @@ impl Segment {
     ///
     /// # Errors
     ///
-    /// As [`Self::open_or_create`], and [`OpenError::NotFound`].
+    /// The errors of [`Self::open_or_create`], and [`OpenError::NotFound`].
     pub fn open(
         namespace: &Arc<Namespace>,
         name: &TopicName,
@@ -195,7 +197,7 @@ impl Segment {
     ///
     /// # Errors
     ///
-    /// As [`Self::open_or_create`], and [`OpenError::AlreadyExists`].
+    /// The errors of [`Self::open_or_create`], and [`OpenError::AlreadyExists`].
     pub fn create(
         namespace: &Arc<Namespace>,
         name: &TopicName,
@@ -204,16 +206,16 @@ impl Segment {
         open::open(namespace, name, request, open::Mode::Create)
     }
 
-    /// Opens the topic `name` whatever its type and settings are: for tools.
+    /// Opens the topic `name`, whatever its type and settings are. For tools.
     ///
     /// # Errors
     ///
-    /// As [`Self::open`], except mismatches.
+    /// The errors of [`Self::open`], except those about a type or setting that differs.
     pub fn inspect(namespace: &Arc<Namespace>, name: &TopicName) -> Result<Arc<Self>, OpenError> {
         open::inspect(namespace, name)
     }
 
-    pub(crate) fn of_file(contract: Contract, mut file: TopicFile) -> Self {
+    pub(crate) fn from_file(contract: Contract, mut file: TopicFile) -> Self {
         let lanes = contract.shape.request().lane_limit;
         file.lanes = (0..lanes).map(|_| Maps::default()).collect();
         Self {
@@ -226,15 +228,16 @@ impl Segment {
         }
     }
 
-    /// Announces a reader that pins nothing, until [`Self::unobserve`].
+    /// Announces a reader that reads slots without pinning them, until [`Self::unobserve`].
     ///
-    /// The mutex orders this call against [`Self::is_observed`]: either that call finds this
-    /// reader, or this reader finds the stamp of the slot that a publisher had begun before.
+    /// The mutex orders this call against [`Self::is_observed`]. Either that call counts this
+    /// reader, or this reader sees, in the stamp of the slot, that a publisher had begun to write
+    /// it.
     pub(crate) fn observe(&self) {
         *self.lock_observers() += 1;
     }
 
-    /// Withdraws a reader announced by [`Self::observe`], which reads no more.
+    /// Ends the announcement by [`Self::observe`] of a reader that no longer reads.
     pub(crate) fn unobserve(&self) {
         *self.lock_observers() -= 1;
     }
@@ -244,16 +247,17 @@ impl Segment {
         self.observers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns true if a reader that pins nothing may be copying out of a slot that a publisher has
-    /// begun. Observers of a file copy by [`Self::load`], and do not count.
+    /// Returns true if a reader that pins nothing may be copying from a slot that a publisher is
+    /// about to write. Readers of a file do not count, because they copy with [`Self::load`].
     pub(crate) fn is_observed(&self) -> bool {
         self.file().is_none() && *self.lock_observers() != 0
     }
 
-    /// Copies the first `bytes` bytes of a slot for a reader that pins nothing; false if it cannot.
+    /// Copies the first `bytes` bytes of a slot, for a reader that pins nothing; returns false if
+    /// that is not possible. The copy may be torn.
     ///
-    /// WHY by the kernel: a publisher may be filling that slot on loan, by ordinary stores, and no
-    /// load of this process may race with those. The copy may be torn all the same.
+    /// WHY with a system call: a publisher may be filling that slot on loan, with ordinary stores,
+    /// and loads of this process that race with those would be undefined behaviour.
     ///
     /// # Safety
     ///
@@ -276,10 +280,10 @@ impl Segment {
                 let read = |fd| unsafe { os::read_raw_at(fd, dst, bytes, offset) };
                 match file.fd.get().map(read) {
                     Ok(Ok(())) => return true,
-                    // WHY go on: if the file was truncated, the load below finds out that it is
+                    // WHY continue: if the file was truncated, the load below detects that it is
                     // lost.
                     Ok(Err(error)) if error.kind() != io::ErrorKind::UnexpectedEof => return false,
-                    // WHY go on: a program that closed the descriptor still receives.
+                    // WHY continue: a program that closed the descriptor should still receive.
                     Ok(Err(_)) | Err(_) => {}
                 }
                 let Ok(slots) = self.slots(lane, Access::Read) else { return false };
@@ -298,22 +302,22 @@ impl Segment {
         &self.contract
     }
 
-    /// Returns the sizes and offsets.
+    /// Returns the sizes and offsets of the topic's parts.
     #[must_use]
     pub const fn shape(&self) -> &Shape {
         &self.contract.shape
     }
 
-    /// Returns true in a process that inherited this segment through `fork`.
+    /// Returns true in a child that inherited this segment through `fork`.
     #[inline(always)]
     #[must_use]
     pub fn is_forked(&self) -> bool {
         self.epoch != fork_epoch()
     }
 
-    /// Returns true once this process found that the topic's file was truncated, so that it no
-    /// longer holds its memory, or that the program closed the descriptor with the lock that marks
-    /// this process as alive. Nothing can be sent or received by this segment again.
+    /// Returns true once this process found that the topic's file was truncated, or that the
+    /// program closed the descriptor with the lock that marks this process as alive. From then on
+    /// nothing can be sent or received through this segment.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         let Backing::File(file) = &self.backing else { return false };
@@ -322,24 +326,23 @@ impl Segment {
         is_evicted || areas.into_iter().chain(&file.lanes).any(Maps::is_lost)
     }
 
-    /// Checks whether a fault concerns this segment: returns the fault epoch if not, or the reason
-    /// why its endpoints are unusable.
+    /// Checks whether this segment is still usable, after the fault epoch has changed. Returns the
+    /// present epoch if it is, otherwise the reason why not.
     #[cold]
-    pub(crate) fn check_health(&self) -> Result<u64, Unusable> {
-        // WHY: the epoch is loaded before the check, so that a later loss is noticed as a new
-        // epoch.
+    pub(crate) fn check_health(&self) -> Result<u64, UnusableReason> {
+        // WHY loaded before the check: a loss that follows the check then shows as a new epoch.
         let seen = fault::epoch_before_check();
         if self.is_forked() {
-            return Err(Unusable::Forked);
+            return Err(UnusableReason::Forked);
         }
-        if self.is_lost() { Err(Unusable::RegionLost) } else { Ok(seen) }
+        if self.is_lost() { Err(UnusableReason::RegionLost) } else { Ok(seen) }
     }
 
-    /// Does the same as [`Self::check_health`] for a caller that opens an endpoint.
+    /// Like [`Self::check_health`], with the errors of a call that opens an endpoint.
     pub(crate) fn expect_usable(&self) -> Result<u64, OpenError> {
         self.check_health().map_err(|error| match error {
-            Unusable::Forked => OpenError::Forked,
-            Unusable::RegionLost => OpenError::RegionLost { path: self.path() },
+            UnusableReason::Forked => OpenError::Forked,
+            UnusableReason::RegionLost => OpenError::RegionLost { path: self.path() },
         })
     }
 
@@ -352,8 +355,8 @@ impl Segment {
         }
     }
 
-    /// Returns true if the process that an owner word names can store no more. About 0.2 µs: only
-    /// for slow paths.
+    /// Returns true if the process that an owner word names will never store again. Takes about 0.2
+    /// µs: only for slow paths.
     #[must_use]
     pub fn is_dead(&self, owner: u64) -> bool {
         match &self.backing {
@@ -364,44 +367,46 @@ impl Segment {
         }
     }
 
-    /// Returns the number of live publishers, in any process. About 0.2 µs for each.
+    /// Returns the number of live publishers, in all processes. Takes about 0.2 µs for each.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
         let lanes = 0..self.shape().request().lane_limit;
         lanes
-            .filter(|&lane| self.lane_block(lane, Access::Read).is_ok_and(|b| self.lives(&b.owner)))
+            .filter(|&lane| {
+                self.lane_block(lane, Access::Read).is_ok_and(|b| self.is_live(&b.owner))
+            })
             .count()
     }
 
-    /// Returns the number of live announced readers, in any process. About 0.2 µs for each.
+    /// Returns the number of live announced readers, in all processes. Takes about 0.2 µs for each.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
         let readers = 0..self.shape().request().reader_limit;
-        let lives = |&reader: &u32| {
-            self.reader_block(reader, Access::Read).is_ok_and(|block| self.lives(&block.owner))
+        let is_live = |&reader: &u32| {
+            self.reader_block(reader, Access::Read).is_ok_and(|block| self.is_live(&block.owner))
         };
-        readers.filter(lives).count()
+        readers.filter(is_live).count()
     }
 
-    fn lives(&self, owner: &AtomicU64) -> bool {
+    fn is_live(&self, owner: &AtomicU64) -> bool {
         // Relaxed: a counter for people.
         let owner = owner.get();
         owner != 0 && !self.is_dead(owner)
     }
 
-    /// Returns the topic's name; `None` on the heap.
+    /// Returns the topic's name; `None` for a ring on the heap.
     #[must_use]
     pub fn topic(&self) -> Option<&TopicName> {
         self.file().map(|file| &file.name)
     }
 
-    /// Returns the label of the topic, for errors. No allocation.
+    /// Returns the label of the topic, for errors. Does not allocate.
     #[must_use]
     pub const fn label(&self) -> TopicLabel {
         self.label
     }
 
-    /// Returns the topic's path, for messages.
+    /// Returns the path of the topic file, for messages.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         match &self.backing {
@@ -430,7 +435,8 @@ impl Segment {
         }
     }
 
-    /// Returns the address of a part of the segment, and maps it first if necessary.
+    /// Returns the address of a part of the segment. Maps the part first if it is not mapped with
+    /// this access.
     fn part(
         &self,
         maps: impl FnOnce(&TopicFile) -> &Maps,
@@ -489,7 +495,7 @@ impl Segment {
     ///
     /// [`OpenError::Io`] if the reader area cannot be mapped.
     pub(crate) fn cursors(&self, gate: u32, access: Access) -> Result<&[AtomicU64], OpenError> {
-        let (area, offset) = self.gate_place(gate, access)?;
+        let (area, offset) = self.gate_address(gate, access)?;
         let lanes = self.shape().request().lane_limit as usize;
         // SAFETY: the cursors follow the block, within the reader area.
         let cursors = unsafe { area.add(offset + size_of::<GateBlock<AtomicU64>>()) };
@@ -497,19 +503,19 @@ impl Segment {
         Ok(unsafe { std::slice::from_raw_parts(cursors.cast(), lanes) })
     }
 
-    /// Returns the reader area, and the offset of gate `gate` in it.
-    fn gate_place(&self, gate: u32, access: Access) -> Result<(*mut u8, usize), OpenError> {
+    /// Returns the address of the reader area, and the offset of gate `gate` in it.
+    fn gate_address(&self, gate: u32, access: Access) -> Result<(*mut u8, usize), OpenError> {
         assert!(gate < self.shape().request().gate_limit, "gate {gate} is past the limit");
         let area = self.reader_area(access)?;
         Ok((area, self.shape().gates_offset() + gate as usize * self.shape().gate_bytes()))
     }
 
-    /// Returns the blocks of lane `lane` without its slots: enough to register a gate.
+    /// Returns lane `lane` without its slots: that is enough to register a gate.
     ///
     /// # Errors
     ///
     /// [`OpenError::Io`] if a part cannot be mapped.
-    pub(crate) fn bare_lane(
+    pub(crate) fn lane_without_slots(
         &self,
         lane: u32,
         lane_area: Access,
@@ -536,7 +542,7 @@ impl Segment {
         })
     }
 
-    /// Returns lane `lane`, which must be reserved, with its slots.
+    /// Returns lane `lane` with its slots, whose memory must be reserved.
     ///
     /// # Errors
     ///
@@ -547,15 +553,15 @@ impl Segment {
         slots: Access,
         reader_area: Access,
     ) -> Result<RawLane, OpenError> {
-        let mut parts = self.bare_lane(lane, slots, reader_area)?;
+        let mut parts = self.lane_without_slots(lane, slots, reader_area)?;
         parts.slots = self.slots(lane, slots)?;
         // SAFETY: slots, block and cursors are mapped for as long as this segment lives, with the
         // access that the caller requests for its use; every endpoint keeps the segment.
         Ok(unsafe { RawLane::new(parts) })
     }
 
-    /// Maps a lane that this process writes, all of it at once.
-    pub(crate) fn touch_lane(&self, lane: u32) {
+    /// Populates the pages of a lane that this process writes, all at once.
+    pub(crate) fn populate_lane(&self, lane: u32) {
         let range = self.shape().lane(lane);
         let place = self.file().map(|file| &file.lanes[lane as usize].write);
         if let Some(region) = place.and_then(|place| place.get()) {
@@ -581,16 +587,17 @@ impl Segment {
 impl Drop for Segment {
     fn drop(&mut self) {
         self.uncancelled = Some(NoCancelGuard::new());
-        // WHY: a forked child holds neither locks nor lanes, so it only unmaps.
+        // WHY nothing more: a forked child has neither locks nor lanes, so it only unmaps.
         if self.is_forked() {
             return;
         }
         if let Backing::File(file) = &self.backing {
-            open::leave(file, || {
+            open::leave_table(file, || {
                 if self.contract.persists {
                     file.release();
                 } else {
-                    // WHY ignored: a file that cannot be removed now is removed by the next sweep.
+                    // WHY the error is ignored: a file that cannot be removed now is removed by the
+                    // next sweep.
                     let _ = presence::retire(&**file);
                 }
             });

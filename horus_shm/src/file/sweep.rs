@@ -1,4 +1,4 @@
-//! Sweeps, which remove topic files that no process attends any more.
+//! Sweeps: removal of the topic files that no process uses any more.
 
 mod foreign;
 
@@ -10,7 +10,7 @@ use crate::file::error::OpenError;
 use crate::file::header::{self, HeaderError};
 use crate::file::name::TopicName;
 use crate::file::namespace::Namespace;
-use crate::file::open::{Look, TopicPath, table_unless_attended};
+use crate::file::open::{OpenAttempt, TopicPath, lock_table_unless_attended};
 use crate::file::segment::FileId;
 use crate::os::{self, OpenMode};
 use crate::protocol::layout::HEADER_BYTES;
@@ -20,17 +20,18 @@ use crate::protocol::presence::{self, Attendance};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SweepReport {
-    /// Topics that were removed, because their processes are gone.
+    /// Topics that were removed, because all of their processes are gone.
     pub removed: Vec<TopicName>,
-    /// Topics that a process attends.
+    /// Topics that a process uses.
     pub attended: Vec<TopicName>,
-    /// Topics without processes that stay because they persist.
+    /// Topics without processes that were kept because they persist.
     pub kept: Vec<TopicName>,
-    /// File names that are not topics of this library, or damaged: left unchanged.
+    /// Names of files that are not topics of this library, or are damaged. They were left
+    /// unchanged.
     pub foreign: Vec<String>,
 }
 
-enum Swept {
+enum SweepOutcome {
     Removed,
     Attended,
     Kept,
@@ -38,11 +39,12 @@ enum Swept {
     Gone,
 }
 
-/// Removes what dead processes left in `namespace`; never what is in use.
+/// Removes the topic files that dead processes left in `namespace`, except those that persist;
+/// never a file in use.
 ///
 /// Runs automatically when a process joins a namespace. Any process may call it at any time, even
-/// several at once. If a process dies in it, the next sweep does the rest. Some ten system calls a
-/// topic.
+/// several at once. If a process dies during a sweep, the next sweep does the rest. Makes some ten
+/// system calls a topic.
 ///
 /// ```
 /// # use horus_shm::{FanoutShm, Namespace, NamespaceConfig, NamespaceName, RingOptions, sweep};
@@ -65,46 +67,46 @@ pub fn sweep(namespace: &Arc<Namespace>) -> Result<SweepReport, OpenError> {
             report.foreign.push(shown);
             continue;
         };
-        match sweep_topic(namespace, &name, Persistent::Stay) {
-            Ok(Swept::Removed) => report.removed.push(name),
-            Ok(Swept::Attended) => report.attended.push(name),
-            Ok(Swept::Kept) => report.kept.push(name),
-            Ok(Swept::Gone) => {}
-            Ok(Swept::Foreign) | Err(_) => report.foreign.push(shown),
+        match sweep_topic(namespace, &name, PersistentTopics::Keep) {
+            Ok(SweepOutcome::Removed) => report.removed.push(name),
+            Ok(SweepOutcome::Attended) => report.attended.push(name),
+            Ok(SweepOutcome::Kept) => report.kept.push(name),
+            Ok(SweepOutcome::Gone) => {}
+            Ok(SweepOutcome::Foreign) | Err(_) => report.foreign.push(shown),
         }
     }
     Ok(report)
 }
 
-/// Removes the topic `name`, even if it persists; never while a process attends it, this one
-/// included. Returns true if it is gone, even if it never existed.
+/// Removes the topic `name`, even if it persists; never while a process uses it, this one included.
+/// Returns true if the topic is gone, even if it never existed.
 ///
-/// A file of any kind with the topic's name is removed: also a damaged one, one with other
-/// permissions, a symbolic link, a FIFO, or an empty directory.
+/// Any file with the topic's name is removed: also a damaged one, one with other permissions, a
+/// symbolic link, a FIFO, or an empty directory.
 ///
 /// # Errors
 ///
 /// [`OpenError::NotRemoved`] with the obstacle: a process that has a damaged file open, or a
 /// directory that is not empty. [`OpenError::Io`] if a system call fails.
 pub fn remove_topic(namespace: &Arc<Namespace>, name: &TopicName) -> Result<bool, OpenError> {
-    match sweep_topic(namespace, name, Persistent::Go) {
-        Ok(Swept::Removed | Swept::Gone) => Ok(true),
-        Ok(Swept::Attended | Swept::Kept) => Ok(false),
-        Ok(Swept::Foreign) | Err(OpenError::NotATopic { .. }) => {
-            foreign::remove(&TopicPath { namespace, name })
+    match sweep_topic(namespace, name, PersistentTopics::Remove) {
+        Ok(SweepOutcome::Removed | SweepOutcome::Gone) => Ok(true),
+        Ok(SweepOutcome::Attended | SweepOutcome::Kept) => Ok(false),
+        Ok(SweepOutcome::Foreign) | Err(OpenError::NotATopic { .. }) => {
+            foreign::remove_foreign(&TopicPath { namespace, name })
         }
         Err(OpenError::Io { source, .. }) if source.kind() == ErrorKind::PermissionDenied => {
-            foreign::remove(&TopicPath { namespace, name })
+            foreign::remove_foreign(&TopicPath { namespace, name })
         }
         Err(error) => Err(error),
     }
 }
 
-/// The treatment of topics that persist.
+/// The treatment of topics that persist: they stay, or are removed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Persistent {
-    Stay,
-    Go,
+enum PersistentTopics {
+    Keep,
+    Remove,
 }
 
 fn file_names(namespace: &Namespace) -> Result<Vec<String>, OpenError> {
@@ -116,7 +118,8 @@ fn file_names(namespace: &Namespace) -> Result<Vec<String>, OpenError> {
     Ok(names.iter().map(|name| name.to_string_lossy().into_owned()).collect())
 }
 
-/// Returns the names of the topics in `namespace`, in use or not, in no order. Opens none of them.
+/// Returns the names of all topics in `namespace`, in use or not, in no particular order. Opens
+/// none of them.
 ///
 /// # Errors
 ///
@@ -129,26 +132,30 @@ pub fn topic_names(namespace: &Namespace) -> Result<Vec<TopicName>, OpenError> {
 fn sweep_topic(
     namespace: &Arc<Namespace>,
     name: &TopicName,
-    persistent: Persistent,
-) -> Result<Swept, OpenError> {
+    persistent: PersistentTopics,
+) -> Result<SweepOutcome, OpenError> {
     let place = TopicPath { namespace, name };
     let dir = namespace.topics_dir().map_err(place.io("opening"))?;
     let fd = match os::open_file(dir, name.file_name(), OpenMode::ReadWrite) {
         Ok(fd) => fd,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Swept::Gone),
-        // WHY: another process is just finding out whether to remove it.
-        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Ok(Swept::Attended),
-        Err(error) => return Err(place.unopened(error)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Ok(SweepOutcome::Gone);
+        }
+        // WHY: another process holds a lease on the file, to find out whether it may remove it.
+        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+            return Ok(SweepOutcome::Attended);
+        }
+        Err(error) => return Err(place.open_error(error)),
     };
     let stat = os::fstat(fd.as_fd()).map_err(place.io("looking at"))?;
     if stat.links == 0 {
-        return Ok(Swept::Gone);
+        return Ok(SweepOutcome::Gone);
     }
     place.check_kind(&stat)?;
-    let id = FileId::of(&stat);
-    // WHY: an exclusive lock on top of this process's own shared one would succeed. So only the
-    // table shows what this process attends, and it stays locked until this file is handled.
-    let Some(_table) = table_unless_attended(id) else { return Ok(Swept::Attended) };
+    let id = FileId::from_stat(&stat);
+    // WHY: an exclusive lock would replace this process's own shared one without conflict. So only
+    // the table shows which files this process uses; it stays locked until this file is handled.
+    let Some(_table) = lock_table_unless_attended(id) else { return Ok(SweepOutcome::Attended) };
     let mut bytes = vec![0; HEADER_BYTES.min(stat.size_bytes as usize)];
     os::read_at(fd.as_fd(), &mut bytes, 0).map_err(place.io("reading the header of"))?;
     let contract = header::decode(&bytes, stat.size_bytes, name.as_str(), place.provenance()?);
@@ -156,16 +163,20 @@ fn sweep_topic(
         Ok(contract) => {
             let file = place.file(fd, id);
             let retired = file.is_retired().map_err(place.io("looking at"))?;
-            if contract.persists && !retired && persistent == Persistent::Stay {
-                return Ok(Swept::Kept);
+            if contract.persists && !retired && persistent == PersistentTopics::Keep {
+                return Ok(SweepOutcome::Kept);
             }
             let removed = presence::retire(&file).map_err(place.io("removing"))?;
-            Ok(if removed { Swept::Removed } else { Swept::Attended })
+            Ok(if removed { SweepOutcome::Removed } else { SweepOutcome::Attended })
         }
-        Err(HeaderError::Magic | HeaderError::Damaged { .. }) => Ok(Swept::Foreign),
+        Err(HeaderError::Magic | HeaderError::Damaged { .. }) => Ok(SweepOutcome::Foreign),
         Err(error) => {
-            let look = place.replace(&place.file(fd, id), error)?;
-            Ok(if matches!(look, Look::Gone) { Swept::Removed } else { Swept::Attended })
+            let look = place.remove_stale(&place.file(fd, id), error)?;
+            Ok(if matches!(look, OpenAttempt::Gone) {
+                SweepOutcome::Removed
+            } else {
+                SweepOutcome::Attended
+            })
         }
     }
 }

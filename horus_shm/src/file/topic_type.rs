@@ -1,27 +1,28 @@
-//! Topic types: the format of a topic's messages, and the effect of a full lane on publishers.
+//! Topic types: the format of a topic's messages, and the outcome of a send when a lane is full.
 
 use std::borrow::Cow;
 
-/// The message type, on which both endpoints must agree; the schema is opaque to this crate.
+/// The message type, on which publisher and subscriber must agree. This crate does not interpret
+/// the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypeInfo {
     /// The type's name, at most 128 bytes.
     pub name: Cow<'static, str>,
     /// The schema text, at most 15 KiB; stored in the file for tools.
     pub schema: Cow<'static, str>,
-    /// Hash of the schema text; types are compared by it.
+    /// Hash of the schema text. Two types are the same if their hashes are equal.
     pub hash: [u8; 16],
-    /// Size of a message, in bytes; of the longest one if `sized`.
+    /// Size of a message, in bytes. If `sized`, the size of the longest message.
     pub bytes: u64,
     /// Alignment of a message, in bytes.
     pub align: u32,
-    /// True if messages have lengths of their own.
+    /// True if each message has a length of its own.
     pub sized: bool,
 }
 
 impl TypeInfo {
-    /// Describes plain bytes of the size and alignment of `T`, for rings whose endpoints share
-    /// source code.
+    /// Returns a type that says only the size and alignment of `T`, for rings whose endpoints are
+    /// compiled from the same source code.
     #[must_use]
     pub fn opaque<T>() -> Self {
         let (bytes, align) = (size_of::<T>() as u64, align_of::<T>() as u32);
@@ -33,13 +34,14 @@ impl TypeInfo {
     }
 }
 
-/// The effect of a full lane on a publisher.
+/// The outcome of a send when the publisher's lane is full of messages that a reader has not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reliability {
-    /// The writer never waits. A slow reader loses messages and counts them.
+    /// The send overwrites the oldest message. A slow reader loses messages, and counts them.
     #[default]
     BestEffort,
-    /// Readers may register gates. A send that would overrun one is refused.
+    /// Readers may register gates. A send that would overwrite a message that such a reader has not
+    /// read is refused.
     Reliable,
 }
 

@@ -388,7 +388,7 @@ impl RawConsumer {
             return self.expect_mapped();
         }
         let topic = self.segment.label();
-        self.segment.check_health().map_err(|error| error.on_recv(topic))?;
+        self.segment.check_health().map_err(|error| error.to_recv_error(topic))?;
         self.expect_mapped()
     }
 

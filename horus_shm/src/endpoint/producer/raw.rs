@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 use super::SendError;
 use crate::endpoint::reader_slot::{self, FRUITLESS_MAX};
 use crate::file::counters::Participant;
-use crate::file::error::{OpenError, Unusable};
+use crate::file::error::{OpenError, UnusableReason};
 use crate::file::segment::{Blocks as _, Segment};
 use crate::file::topic_type::Reliability;
 use crate::os::cancel::NoCancelGuard;
@@ -122,7 +122,7 @@ impl RawProducer {
     /// Maps the whole lane now, so that no message waits for a page. Blocks for some 0.1 ms a MiB.
     /// Does nothing before Linux 5.14.
     pub fn touch(&self) {
-        self.segment.touch_lane(self.lane);
+        self.segment.populate_lane(self.lane);
     }
 
     /// Publishes the `bytes` bytes at `src`. Wait-free except for the probe of a dead reader.
@@ -212,8 +212,8 @@ impl RawProducer {
         let _uncancelled = NoCancelGuard::new();
         let (topic, message) = (self.segment.label(), ());
         self.seen_epoch = self.segment.check_health().map_err(|error| match error {
-            Unusable::Forked => SendError::Forked { topic, message },
-            Unusable::RegionLost => SendError::RegionLost { topic, message },
+            UnusableReason::Forked => SendError::Forked { topic, message },
+            UnusableReason::RegionLost => SendError::RegionLost { topic, message },
         })?;
         Ok(())
     }

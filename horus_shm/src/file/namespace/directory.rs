@@ -1,19 +1,19 @@
-//! Directories of namespaces: private, on a local file system, made if missing, refused if another
-//! user could write to them.
+//! Directories of namespaces: made if they are missing; refused if another user could write to
+//! them, or if they are not on a local file system.
 
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use super::{Access, NamespaceError};
+use super::{AccessModes, NamespaceError};
 use crate::os::{self, Stat};
 
-/// Number of attempts to open a directory that is made and removed meanwhile.
+/// Maximum number of attempts to open a directory while other processes make and remove it.
 const ATTEMPTS: u32 = 8;
 
-/// File systems whose locks or mappings another machine or a user-space process controls: numbers
-/// as in statfs(2).
+/// Magic numbers, as in statfs(2), and names of file systems that are refused: another machine or a
+/// user-space process controls their locks or mappings.
 const REFUSED_FILE_SYSTEMS: [(u64, &str); 10] = [
     (0x6969, "NFS"),
     (0x6573_5546, "FUSE"),
@@ -27,29 +27,29 @@ const REFUSED_FILE_SYSTEMS: [(u64, &str); 10] = [
     (0x7375_7245, "Coda"),
 ];
 
-/// Opens the directory `name` in `parent`; `path` is its path, for messages.
+/// Opens the directory `name` in `parent`, and makes it if it is missing; `path` is its path, for
+/// messages.
 pub(super) fn open(
     parent: BorrowedFd<'_>,
     name: &OsStr,
     path: &Path,
-    access: Access,
+    access: AccessModes,
 ) -> Result<OwnedFd, NamespaceError> {
     for _ in 0..ATTEMPTS {
         let refused = match os::open_dir(parent, name) {
-            Ok(dir) => match check(dir.as_fd(), path, access) {
+            Ok(dir) => match check_directory(dir.as_fd(), path, access) {
                 Ok(()) => return Ok(dir),
                 Err(refused) => Some(refused),
             },
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => {
                 let found = os::fstatat(parent, name).ok();
-                Some(refusal(found, path, access, error))
+                Some(refused_entry_error(found, path, access, error))
             }
         };
         match refused {
             Some(refused) if !is_half_made(&refused) => return Err(refused),
-            // WHY: only an empty directory can be removed, and to make it again is all that it
-            // needs.
+            // WHY safe: only an empty directory can be removed, and that is simply made again.
             Some(refused) if os::remove_dir(parent, name).is_err() => return Err(refused),
             _ => {}
         }
@@ -58,7 +58,7 @@ pub(super) fn open(
         match made {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            // The directory was removed again, or its parent was.
+            // The new directory was removed again, or its parent was.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(io_error("make", path)(error)),
         }
@@ -66,7 +66,7 @@ pub(super) fn open(
     Err(NamespaceError::Gone { path: path.into() })
 }
 
-/// Opens the parent of the directory at `path`, and returns its name there.
+/// Opens the parent of the directory `path`; returns it and the directory's name in it.
 pub(super) fn open_parent(path: &Path) -> Result<(OwnedFd, &OsStr), NamespaceError> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(NamespaceError::BadDirectory { path: path.into() });
@@ -82,8 +82,8 @@ pub(super) fn io_error(
     move |source| NamespaceError::Io { doing, path: path.into(), source }
 }
 
-/// Returns true if the refused directory may be half made: its maker died, or is, between making it
-/// and restoring the permission bits that the umask cleared.
+/// Returns true if the refused directory may be half made: the process that makes it has not yet
+/// restored the permission bits that the umask cleared, and may have died.
 fn is_half_made(refused: &NamespaceError) -> bool {
     match refused {
         NamespaceError::Refused { uid, mode, wanted_uid, wanted_mode, .. } => {
@@ -94,11 +94,11 @@ fn is_half_made(refused: &NamespaceError) -> bool {
 }
 
 /// Restores the permission bits that the umask cleared in a new directory.
-fn undo_umask(parent: BorrowedFd<'_>, name: &OsStr, access: Access) -> io::Result<()> {
+fn undo_umask(parent: BorrowedFd<'_>, name: &OsStr, access: AccessModes) -> io::Result<()> {
     let place = os::open_dir_o_path(parent, name)?;
     let stat = os::fstat(place.as_fd())?;
-    // WHY: never chmod another user's file. A directory that we made is ours, and has no bit too
-    // many.
+    // WHY: another user's file must never be changed. A directory that this process made belongs to
+    // its user, and has no permission bit too many.
     let is_ours = stat.uid == os::effective_uid() && stat.permissions() & !access.dir_mode == 0;
     if is_ours && stat.permissions() != access.dir_mode & 0o777 {
         os::chmod_o_path(place.as_fd(), access.dir_mode)?;
@@ -106,7 +106,11 @@ fn undo_umask(parent: BorrowedFd<'_>, name: &OsStr, access: Access) -> io::Resul
     Ok(())
 }
 
-fn check(dir: BorrowedFd<'_>, path: &Path, access: Access) -> Result<(), NamespaceError> {
+fn check_directory(
+    dir: BorrowedFd<'_>,
+    path: &Path,
+    access: AccessModes,
+) -> Result<(), NamespaceError> {
     let stat = os::fstat(dir).map_err(io_error("examine", path))?;
     refuse_if_foreign(&stat, path, access)?;
     let found = os::file_system_type(dir).map_err(io_error("examine", path))?;
@@ -119,7 +123,7 @@ fn check(dir: BorrowedFd<'_>, path: &Path, access: Access) -> Result<(), Namespa
 pub(super) fn refuse_if_foreign(
     stat: &Stat,
     path: &Path,
-    access: Access,
+    access: AccessModes,
 ) -> Result<(), NamespaceError> {
     let wanted_uid = os::effective_uid();
     let mode = stat.permissions();
@@ -137,8 +141,13 @@ pub(super) fn refuse_if_foreign(
     })
 }
 
-/// Returns the error for a directory entry that cannot be opened.
-fn refusal(found: Option<Stat>, path: &Path, access: Access, error: io::Error) -> NamespaceError {
+/// Returns the error for a directory that could not be opened, according to what has its name.
+fn refused_entry_error(
+    found: Option<Stat>,
+    path: &Path,
+    access: AccessModes,
+    error: io::Error,
+) -> NamespaceError {
     match found {
         Some(stat) if !stat.is_dir() => NamespaceError::NotADirectory { path: path.into() },
         Some(stat) => match refuse_if_foreign(&stat, path, access) {

@@ -29,8 +29,9 @@ pub enum NamespaceError {
         /// The path of the file that is not a directory.
         path: PathBuf,
     },
-    /// The directory belongs to another user, or is open to others, or its owner lacks rights. It
-    /// is left unchanged. (An empty one that only lacks rights is made again.)
+    /// The directory belongs to another user, or other users have access to it, or its owner lacks
+    /// permissions. The directory is left unchanged. (An empty one that only lacks permissions is
+    /// made again.)
     #[error(
         "the directory {} belongs to uid {uid} with mode {mode:04o}, wanted uid {wanted_uid} and \
          mode {wanted_mode:04o}: change that yourself, or set HORUS_SHM_DIR to another",
@@ -39,11 +40,11 @@ pub enum NamespaceError {
     Refused {
         /// The directory.
         path: PathBuf,
-        /// Its owner.
+        /// User id of the directory's owner.
         uid: u32,
-        /// Its permissions.
+        /// Permission bits of the directory.
         mode: u32,
-        /// The user of this process.
+        /// User id of this process.
         wanted_uid: u32,
         /// The widest permissions that are accepted.
         wanted_mode: u32,

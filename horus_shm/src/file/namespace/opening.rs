@@ -6,11 +6,11 @@ use super::{Namespace, NamespaceConfig, NamespaceError, directory};
 use crate::file::sweep::sweep;
 
 impl Namespace {
-    /// Opens the namespace that `config` names, and makes it if it is missing. Opening the same
-    /// directory twice gives the same namespace, as long as it was not removed in between.
+    /// Opens the namespace that `config` names, and makes it if it is missing. Two calls for the
+    /// same directory return the same namespace, unless it was removed in between.
     ///
-    /// Some thirty system calls. Does not block, except for at most about a second while other
-    /// processes remove the namespace.
+    /// Makes some thirty system calls. Does not block, except while other processes remove the
+    /// namespace: about a second at most.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! Removal of namespaces without joining them, even of one that can no longer be opened.
+//! NamespaceRemoval of namespaces that this process has not joined, even of one that can no longer
+//! be opened.
 
 use std::ffi::OsStr;
 use std::io;
@@ -6,37 +7,38 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use super::{
-    Access, Namespace, NamespaceConfig, NamespaceRemoveError, TOPICS, directory, lock_known,
+    AccessModes, Namespace, NamespaceConfig, NamespaceRemoveError, TOPICS, directory,
+    lock_open_namespaces,
 };
 use crate::os::{self, OpenMode, lock};
 use crate::process::liveness::{self, ProcessInfo};
 
 impl Namespace {
-    /// Removes the namespace that `config` names, and all topics in it, without joining it, even if
-    /// its registry is damaged, replaced, or not a file. Does nothing if the namespace does not
-    /// exist.
+    /// Removes the namespace that `config` names, and all topics in it, without joining it. Works
+    /// even if its registry is damaged, was replaced, or is not a file. Does nothing if the
+    /// namespace does not exist.
     ///
     /// # Errors
     ///
-    /// [`NamespaceRemoveError::Attended`] if a process is alive in it, this one included, or has a
-    /// topic of it open: nothing was removed then.
+    /// [`NamespaceRemoveError::Attended`] if a process (also this one) is alive in the namespace,
+    /// or has one of its topics open. Nothing was removed then.
     pub fn remove_at(config: &NamespaceConfig) -> Result<(), NamespaceRemoveError> {
         // WHY: another thread that opens the namespace meanwhile finds all of it, or none.
-        let _known = lock_known();
+        let _known = lock_open_namespaces();
         let path = config.dir().join(config.name().as_str());
-        let removal = Removal { path };
+        let removal = NamespaceRemoval { path };
         let found = removal.open_parent(config.dir())?;
         let Some(parent) = found else { return Ok(()) };
         removal.remove(parent.as_fd(), OsStr::new(config.name().as_str()))
     }
 }
 
-/// The namespace to remove; its path is for messages.
-struct Removal {
+/// A removal of the namespace at `path`; the path is only for messages.
+struct NamespaceRemoval {
     path: PathBuf,
 }
 
-impl Removal {
+impl NamespaceRemoval {
     fn io(&self, doing: &'static str) -> impl FnOnce(io::Error) -> NamespaceRemoveError {
         let path = self.path.clone();
         move |source| NamespaceRemoveError::Io { doing, path, source }
@@ -46,7 +48,7 @@ impl Removal {
         NamespaceRemoveError::Attended { path: self.path.clone(), process }
     }
 
-    /// Opens the directory of all namespaces, if it exists.
+    /// Opens the directory that contains the namespace's directory, if it exists.
     fn open_parent(&self, dir: &Path) -> Result<Option<OwnedFd>, NamespaceRemoveError> {
         let dir = std::path::absolute(dir).map_err(self.io("find"))?;
         let (Some(place), Some(name)) = (dir.parent(), dir.file_name()) else { return Ok(None) };
@@ -76,7 +78,7 @@ impl Removal {
         let dir = dir.as_fd();
         // WHY: a directory that is open to other users is not a namespace, whatever is in it.
         let stat = os::fstat(dir).map_err(self.io("examine"))?;
-        directory::refuse_if_foreign(&stat, &self.path, Access::PRIVATE)
+        directory::refuse_if_foreign(&stat, &self.path, AccessModes::PRIVATE)
             .map_err(|refused| self.io("remove")(io::Error::other(refused)))?;
         // WHY held until the end: no process can join meanwhile.
         let _lock = match liveness::lock_out(dir).map_err(self.io("lock the registry of"))? {
@@ -86,7 +88,7 @@ impl Removal {
         let topics = match os::open_dir(dir, TOPICS) {
             Ok(topics) => Some(topics),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            // WHY: another kind of file has the name, and is removed like a topic.
+            // WHY no error: another kind of file has the name, and is removed below.
             Err(_) => return self.remove_rest(parent, name, dir),
         };
         if let Some(topics) = topics {
@@ -95,8 +97,8 @@ impl Removal {
         self.remove_rest(parent, name, dir)
     }
 
-    /// Removes all topics, if no process has one open. A process under a replaced registry holds no
-    /// lock of the present one, so a lease decides.
+    /// Removes all topics, if no process has one of them open. WHY by leases: a process that joined
+    /// a registry which was replaced since holds no lock of the present one.
     fn remove_topics(&self, topics: BorrowedFd<'_>) -> Result<(), NamespaceRemoveError> {
         let names = os::list_dir(topics).map_err(self.io("list the topics of"))?;
         let mut leases = Vec::new();
@@ -137,7 +139,7 @@ impl Removal {
 
     /// Removes a file of any kind, or an empty directory, if it exists.
     fn remove_entry(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), NamespaceRemoveError> {
-        match remove_any(dir, name) {
+        match remove_entry_of_any_kind(dir, name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             other => other.map_err(self.io("remove a file of")),
         }
@@ -145,7 +147,7 @@ impl Removal {
 }
 
 /// Removes a file of any kind, or an empty directory.
-pub(super) fn remove_any(dir: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
+pub(super) fn remove_entry_of_any_kind(dir: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
     match os::unlink(dir, name) {
         Err(error) if error.raw_os_error() == Some(libc::EISDIR) => os::remove_dir(dir, name),
         other => other,

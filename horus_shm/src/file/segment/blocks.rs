@@ -1,4 +1,4 @@
-//! The blocks of a segment, accessible only to this crate, its models and its tests.
+//! Access to the blocks of a segment, for this crate, its models and its tests only.
 
 use std::sync::atomic::AtomicU64;
 
@@ -7,10 +7,10 @@ use crate::file::segment::Segment;
 use crate::os::region::Access;
 use crate::protocol::layout::{ControlBlock, GateBlock, LaneBlock, ReaderBlock, WaitBlock};
 
-/// Access to the blocks of a segment.
+/// The blocks of a segment.
 ///
-/// Writing a block outside of its protocol corrupts what other processes borrow. That is why these
-/// methods are not methods of [`Segment`]: the trait is exported only in
+/// A block that is written against its protocol corrupts what other processes borrow. That is why
+/// these are not methods of [`Segment`]: the trait is exported only in
 /// [`internals`](crate::internals).
 ///
 /// # Errors
@@ -30,7 +30,7 @@ pub trait Blocks {
     /// Returns the block that all readers share.
     fn wait_block(&self, access: Access) -> Result<&WaitBlock<AtomicU64>, OpenError>;
 
-    /// Returns the block of announced reader `reader`.
+    /// Returns the block of the announced reader at index `reader`.
     fn reader_block(
         &self,
         reader: u32,
@@ -73,7 +73,7 @@ impl Blocks for Segment {
     }
 
     fn gate_block(&self, gate: u32, access: Access) -> Result<&GateBlock<AtomicU64>, OpenError> {
-        let (area, offset) = self.gate_place(gate, access)?;
+        let (area, offset) = self.gate_address(gate, access)?;
         // SAFETY: this is the offset of the block of a gate below the limit, in the reader area.
         Ok(unsafe { self.block(area, offset) })
     }

@@ -1,29 +1,32 @@
-//! Removal of files that have a topic's name but are not usable topics: damaged, or of another
-//! kind.
+//! Removal of files that have a topic's name but are not usable topics: damaged files, and other
+//! kinds of files.
 
 use std::io;
 use std::os::fd::AsFd;
 
 use crate::file::error::OpenError;
-use crate::file::open::{TopicPath, table_unless_attended};
+use crate::file::open::{TopicPath, lock_table_unless_attended};
 use crate::file::segment::FileId;
 use crate::os::{self, OpenMode, Stat, lock};
 use crate::process::liveness;
 
-/// Removes the file with the name of `place`, unless it is in use; returns true if it is gone.
+/// Removes the file at `place`, unless it is in use; returns true if it is gone.
 ///
 /// # Errors
 ///
 /// [`OpenError::NotRemoved`] with the obstacle; [`OpenError::Io`].
-pub(super) fn remove(place: &TopicPath<'_>) -> Result<bool, OpenError> {
+pub(super) fn remove_foreign(place: &TopicPath<'_>) -> Result<bool, OpenError> {
     let dir = place.namespace.topics_dir().map_err(place.io("opening"))?;
     let stat = match os::fstatat(dir, place.name.file_name()) {
         Ok(stat) => stat,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
         Err(error) => return Err(place.io("looking at")(error)),
     };
-    let Some(_table) = table_unless_attended(FileId::of(&stat)) else { return Ok(false) };
-    // WHY: of two processes that remove it, the slower one could remove a new file with the name.
+    let Some(_table) = lock_table_unless_attended(FileId::from_stat(&stat)) else {
+        return Ok(false);
+    };
+    // WHY: if two processes removed it at once, the slower one could remove a new file with the
+    // same name.
     let registry = place.namespace.registry();
     if !registry.presence_exclude(stat.ino).map_err(place.io("locking"))? {
         return Ok(false);
@@ -33,7 +36,7 @@ pub(super) fn remove(place: &TopicPath<'_>) -> Result<bool, OpenError> {
     removed
 }
 
-/// Does the work of [`remove`] while all other processes that follow the protocol are excluded.
+/// Removes the file, while all other processes that follow the protocol are excluded.
 fn remove_excluded(place: &TopicPath<'_>, stat: &Stat) -> Result<bool, OpenError> {
     let dir = place.namespace.topics_dir().map_err(place.io("opening"))?;
     let name = place.name.file_name();
@@ -59,8 +62,8 @@ fn remove_excluded(place: &TopicPath<'_>, stat: &Stat) -> Result<bool, OpenError
     Ok(true)
 }
 
-/// Returns true if another process has the file open. The presence lock covers only processes that
-/// could use the file.
+/// Returns true if another process has the file open. WHY the presence lock is not enough: only
+/// processes that could use the file take it.
 fn has_users(place: &TopicPath<'_>) -> Result<bool, OpenError> {
     let dir = place.namespace.topics_dir().map_err(place.io("opening"))?;
     match os::open_file(dir, place.name.file_name(), OpenMode::ReadWrite) {
@@ -70,8 +73,8 @@ fn has_users(place: &TopicPath<'_>) -> Result<bool, OpenError> {
         }
         // WHY: another process holds a lease on it.
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),
-        // WHY: without the permission to open it there is no way to find out, and its owner may
-        // remove it.
+        // WHY false: without the permission to open the file there is no way to find out, and its
+        // owner may remove it.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(false),
         Err(error) => Err(place.io("opening")(error)),
     }

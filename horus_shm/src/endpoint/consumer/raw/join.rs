@@ -91,7 +91,7 @@ impl RawConsumer {
         let position = match self.gate {
             None => back_to.unwrap_or(head),
             Some(gate) => {
-                let memory = self.bare_lane(lane)?;
+                let memory = self.lane_without_slots(lane)?;
                 let resumed = if adopted { gate::resume(&memory, gate) } else { None };
                 // WHY: the head at which the gate joins may be before the positions just passed.
                 // Its cursor is then too low until the first message, which is harmless.
@@ -141,8 +141,8 @@ impl RawConsumer {
     }
 
     /// Returns block and cursors of a lane, without its slots.
-    fn bare_lane(&self, lane: u32) -> Result<RawLane, OpenError> {
-        let parts = self.segment.bare_lane(lane, Access::Read, Access::Write)?;
+    fn lane_without_slots(&self, lane: u32) -> Result<RawLane, OpenError> {
+        let parts = self.segment.lane_without_slots(lane, Access::Read, Access::Write)?;
         // SAFETY: block and cursors are mapped by the segment; no slot is accessed.
         Ok(unsafe { RawLane::new(parts) })
     }
@@ -292,7 +292,7 @@ impl RawConsumer {
         let Some(bit) = self.lane_bit(lane).filter(|bit| self.ignored & bit != 0) else {
             return Ok(());
         };
-        let memory = self.bare_lane(lane)?;
+        let memory = self.lane_without_slots(lane)?;
         let position = match self.gate {
             Some(gate) => gate::join(&memory, gate, u64::MAX),
             // ORDERING(head): pairs with the store in `LaneWriter::publish`.
