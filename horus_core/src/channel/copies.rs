@@ -1,9 +1,9 @@
-//! Sends and receives that copy a message directly between its slot and the caller's memory: for
-//! large [`Copy`] types.
+//! Sends and receives of large [`Copy`] types, which copy a message directly between its slot and
+//! the caller's memory.
 //!
-//! A value passed to a call or returned from it is copied once more. For a message of one kilobyte
-//! that is a tenth of the time from one thread to another. Here it happens only in a call that has
-//! to wait.
+//! WHY: a value that is passed to a call or returned from it is copied once more. For a message of
+//! one kilobyte this is a tenth of the time from one thread to another. Here the additional copy is
+//! made only in a call that has to wait.
 
 use horus_shm::internals::wait::WaitPolicy;
 
@@ -11,11 +11,11 @@ use super::ends::{Kind, Receiver, Sender, look_again};
 use super::error::{RecvError, SendError, TryRecvError, TrySendError};
 
 impl<T: Copy, K: Kind<T>> Sender<T, K> {
-    /// [`Self::try_send`] of a copy that is made directly in the channel.
+    /// Like [`Self::try_send`], but copies `message` directly into the channel.
     ///
     /// # Errors
     ///
-    /// As [`Self::try_send`]; the error holds no message.
+    /// The errors of [`Self::try_send`], without the message.
     ///
     /// ```
     /// use horus_core::channel::{TrySendError, spsc};
@@ -39,12 +39,12 @@ impl<T: Copy, K: Kind<T>> Sender<T, K> {
         Ok(())
     }
 
-    /// [`Self::send`] of a copy that is made directly in the channel. Blocks while there is no free
-    /// slot.
+    /// Like [`Self::send`], but copies `message` directly into the channel. Blocks while there is
+    /// no free slot.
     ///
     /// # Errors
     ///
-    /// As [`Self::send`]; the error holds no message.
+    /// The error of [`Self::send`], without the message.
     #[inline]
     pub fn send_ref(&mut self, message: &T) -> Result<(), SendError<()>> {
         match self.try_send_ref(message) {
@@ -58,11 +58,12 @@ impl<T: Copy, K: Kind<T>> Sender<T, K> {
 }
 
 impl<T: Copy, K: Kind<T>> Receiver<T, K> {
-    /// [`Self::try_recv`] directly into `message`, which is unchanged after an error.
+    /// Like [`Self::try_recv`], but copies the message directly to `message`, which is unchanged
+    /// after an error.
     ///
     /// # Errors
     ///
-    /// As [`Self::try_recv`].
+    /// The errors of [`Self::try_recv`].
     #[inline]
     pub fn try_recv_into(&mut self, message: &mut T) -> Result<(), TryRecvError> {
         if K::pop_into(&mut self.reader, message) {
@@ -73,12 +74,12 @@ impl<T: Copy, K: Kind<T>> Receiver<T, K> {
         Ok(())
     }
 
-    /// [`Self::recv`] directly into `message`, which is unchanged after an error. Blocks while
-    /// there is no message.
+    /// Like [`Self::recv`], but copies the message directly to `message`, which is unchanged after
+    /// an error. Blocks while there is no message.
     ///
     /// # Errors
     ///
-    /// As [`Self::recv`].
+    /// The error of [`Self::recv`].
     ///
     /// ```
     /// use horus_core::channel::{RecvError, mpsc};

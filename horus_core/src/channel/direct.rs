@@ -1,7 +1,7 @@
 //! A channel with one sender and one receiver, on one thread.
 //!
-//! A queue without atomics, for parts of a program that run in turn on one thread. It has only
-//! calls that do not block, because no other thread could end a wait.
+//! It is a queue without atomics, for parts of a program that run in turn on one thread. Its calls
+//! do not block, because no other thread could end a wait.
 //!
 //! ```
 //! let (mut tx, mut rx) = horus_core::channel::direct::channel(64);
@@ -22,17 +22,19 @@ use std::rc::Rc;
 
 use super::error::{TryRecvError, TrySendError};
 
-/// The state that both endpoints share; if only one holds it, the channel is disconnected.
+/// The state that both endpoints share. If only one of them still holds it, the channel is
+/// disconnected.
 ///
-/// WHY two positions, not a length that both endpoints change: each position is then its own chain
-/// of a load, an addition and a store, and a send does not wait for the receive before it.
+/// WHY two positions, and not one length that both endpoints change: a send does not have to wait
+/// for the result of the receive before it, because each position has its own chain of load,
+/// addition and store.
 struct Queue<T> {
     /// The slots; their number is a power of two.
     slots: Box<[Cell<Option<T>>]>,
     capacity: usize,
-    /// Messages sent since the start.
+    /// Number of messages sent since the channel was made.
     sent: Cell<usize>,
-    /// Messages received since the start.
+    /// Number of messages received since the channel was made.
     received: Cell<usize>,
 }
 
@@ -85,7 +87,7 @@ pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 }
 
 impl<T> Sender<T> {
-    /// Sends `message`: a few moves, no allocation.
+    /// Sends `message`. Costs a few moves, and does not allocate.
     ///
     /// # Errors
     ///
@@ -132,19 +134,19 @@ impl<T> Sender<T> {
         self.len() == 0
     }
 
-    /// Returns the most messages that the channel can hold.
+    /// Returns the maximum number of messages in the channel.
     pub fn capacity(&self) -> usize {
         self.0.capacity
     }
 }
 
 impl<T> Receiver<T> {
-    /// Receives a message: a few moves.
+    /// Receives a message. Costs a few moves.
     ///
     /// # Errors
     ///
-    /// [`TryRecvError::Empty`] if there is none right now, and [`TryRecvError::Disconnected`] if
-    /// there is none and no sender either.
+    /// [`TryRecvError::Empty`] if there is no message now, and [`TryRecvError::Disconnected`] if
+    /// there is neither a message nor a sender.
     ///
     /// ```
     /// use horus_core::channel::{TryRecvError, direct};
@@ -185,13 +187,13 @@ impl<T> Receiver<T> {
         self.len() == 0
     }
 
-    /// Returns the most messages that the channel can hold.
+    /// Returns the maximum number of messages in the channel.
     pub fn capacity(&self) -> usize {
         self.0.capacity
     }
 }
 
-/// The iterator of [`Receiver::try_iter`]: ends when there is no message right now.
+/// The iterator of [`Receiver::try_iter`]. It ends when there is no message.
 #[derive(Debug)]
 pub struct TryIter<'a, T>(&'a mut Receiver<T>);
 

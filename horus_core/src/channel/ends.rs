@@ -9,15 +9,15 @@ use horus_shm::internals::wait::WaitPolicy;
 use super::error::{
     RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError,
 };
-use super::hub::{Hub, ReceiverSeat, SenderSeat};
 use super::iter::{Iter, TryIter};
+use super::shared::{ChannelShared, ReceiverRegistration, SenderRegistration};
 
-/// The kind of a channel of messages `T`: `Spsc`, `Spmc`, `Mpsc` or `Fanout`, named so only in this
-/// crate. Sealed.
+/// The kind of a channel of messages `T`: `Spsc`, `Spmc`, `Mpsc` or `Fanout`. Other crates cannot
+/// name or implement it.
 pub trait Kind<T>: sealed::Sealed {
-    /// The type that puts messages in.
+    /// The type with which a sender puts messages in.
     type Writer;
-    /// The type that takes messages out.
+    /// The type with which a receiver takes messages out.
     type Reader;
 
     /// Puts a message in, or returns it if there is no free slot.
@@ -38,9 +38,11 @@ pub trait Kind<T>: sealed::Sealed {
         T: Copy;
     /// Takes out at most `capacity` messages, passes each to `each` and returns their number.
     fn drain(reader: &mut Self::Reader, each: impl FnMut(T)) -> usize;
-    /// The same as [`Self::drain`], with messages that stay in their slots meanwhile.
+    /// Like [`Self::drain`], but passes references to messages, which stay in their slots during
+    /// the call.
     fn drain_in_place(reader: &mut Self::Reader, each: impl FnMut(&T)) -> usize;
-    /// Returns the number of messages of this sender that the slowest receiver has not received.
+    /// Returns the number of messages that this sender has sent and the slowest receiver has not
+    /// received.
     fn unreceived(writer: &Self::Writer) -> usize;
     /// Returns the number of messages that this receiver has not received.
     fn waiting(reader: &Self::Reader) -> usize;
@@ -57,9 +59,9 @@ pub(super) mod sealed {
     pub trait Sealed {}
 }
 
-/// Implements [`Kind`] through the methods that all kinds have in common. Parameters: the bounds of
-/// `T`, the two endpoints, and what a leaving receiver does with the messages that only it could
-/// have received.
+/// Implements [`Kind`] with the methods that the endpoints of all kinds have. Parameters: the
+/// bounds of `T`, the types of the two endpoints, and the action of a leaving receiver on the
+/// messages that only it could have received.
 macro_rules! kind {
     ($kind:ident [$($bounds:tt)*] $writer:ty, $reader:ty, $clear:expr) => {
         impl $crate::channel::ends::sealed::Sealed for $kind {}
@@ -129,22 +131,23 @@ macro_rules! kind {
 }
 pub(super) use kind;
 
-/// The sending endpoint of a channel. `K` is its kind: use the alias of its module, for instance
-/// [`spsc::Sender`](super::spsc::Sender).
+/// The sending endpoint of a channel. `K` is the channel's kind: use the alias in the channel's
+/// module, for example [`spsc::Sender`](super::spsc::Sender).
 pub struct Sender<T, K: Kind<T>> {
     pub(super) writer: K::Writer,
     pub(super) spin: Duration,
-    /// Declared after the writer: the writer is dropped before the receivers are woken.
-    pub(super) seat: SenderSeat,
+    /// Declared after `writer`, so that the writer is dropped before the receivers are woken.
+    pub(super) seat: SenderRegistration,
 }
 
-/// The receiving endpoint of a channel. `K` is its kind: use the alias of its module, for instance
-/// [`spsc::Receiver`](super::spsc::Receiver).
+/// The receiving endpoint of a channel. `K` is the channel's kind: use the alias in the channel's
+/// module, for example [`spsc::Receiver`](super::spsc::Receiver).
 pub struct Receiver<T, K: Kind<T>> {
     pub(super) reader: K::Reader,
     pub(super) spin: Duration,
-    /// Declared after the reader: the reader no longer blocks a sender when the senders are woken.
-    pub(super) seat: ReceiverSeat,
+    /// Declared after `reader`, so that the reader no longer blocks a sender when the senders are
+    /// woken.
+    pub(super) seat: ReceiverRegistration,
 }
 
 /// Builds both endpoints of a channel.
@@ -152,7 +155,7 @@ pub(super) fn pair<T, K: Kind<T>>(
     writer: K::Writer,
     reader: K::Reader,
 ) -> (Sender<T, K>, Receiver<T, K>) {
-    let (sender, receiver) = Hub::seats();
+    let (sender, receiver) = ChannelShared::register_both();
     let spin = WaitPolicy::SPIN;
     (Sender { writer, spin, seat: sender }, Receiver { reader, spin, seat: receiver })
 }
@@ -160,30 +163,33 @@ pub(super) fn pair<T, K: Kind<T>>(
 #[inline(always)]
 fn try_send<T, K: Kind<T>>(
     writer: &mut K::Writer,
-    hub: &Hub,
+    shared: &ChannelShared,
     message: T,
 ) -> Result<(), TrySendError<T>> {
-    if !hub.ends.has_receivers() {
+    if !shared.ends.has_receivers() {
         return Err(TrySendError::Disconnected(message));
     }
     K::push(writer, message).map_err(TrySendError::Full)?;
-    hub.message.notify();
+    shared.message.notify();
     Ok(())
 }
 
-// WHY this shape: with nested options, or a result that is inspected before it is returned, the
-// compiler copies the message once more.
+// WHY written in this form: with nested options, or a result that is inspected before it is
+// returned, the compiler copies the message once more.
 #[inline(always)]
-fn try_recv<T, K: Kind<T>>(reader: &mut K::Reader, hub: &Hub) -> Result<T, TryRecvError> {
-    let Some(take) = K::find(reader) else { return look_again::<T, K>(reader, hub) };
-    let _room = Room(hub);
+fn try_recv<T, K: Kind<T>>(
+    reader: &mut K::Reader,
+    shared: &ChannelShared,
+) -> Result<T, TryRecvError> {
+    let Some(take) = K::find(reader) else { return look_again::<T, K>(reader, shared) };
+    let _room = RoomNotifier(shared);
     Ok(take())
 }
 
-/// Wakes senders when dropped: after a message has left its slot, or after its clone panicked.
-struct Room<'a>(&'a Hub);
+/// Guard that wakes senders on drop: after a message has left its slot, or if its clone panicked.
+struct RoomNotifier<'a>(&'a ChannelShared);
 
-impl Drop for Room<'_> {
+impl Drop for RoomNotifier<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         self.0.room.notify();
@@ -193,11 +199,11 @@ impl Drop for Room<'_> {
 #[cold]
 pub(super) fn look_again<T, K: Kind<T>>(
     reader: &mut K::Reader,
-    hub: &Hub,
+    shared: &ChannelShared,
 ) -> Result<T, TryRecvError> {
-    match hub.ends.look_again(|| K::pop(reader)) {
+    match shared.ends.look_again(|| K::pop(reader)) {
         Ok(Some(message)) => {
-            hub.room.notify();
+            shared.room.notify();
             Ok(message)
         }
         Ok(None) => Err(TryRecvError::Empty),
@@ -336,13 +342,14 @@ impl<T, K: Kind<T>> Sender<T, K> {
         self.len() == 0
     }
 
-    /// Returns the most messages that fit: from this sender, or on an `mpsc` channel from all
-    /// senders together.
+    /// Returns the maximum number of messages of this sender in the channel; on an `mpsc` channel,
+    /// of all senders together.
     pub fn capacity(&self) -> usize {
         K::room(&self.writer)
     }
 
-    /// Sets how long a blocking call spins for a free slot before it sleeps. The default is 10 µs.
+    /// Sets the time for which a blocking call spins for a free slot before it sleeps. The default
+    /// is 10 µs.
     ///
     /// ```
     /// use std::time::Duration;
@@ -388,7 +395,7 @@ impl<T, K: Kind<T>> Receiver<T, K> {
     ///
     /// # Errors
     ///
-    /// [`RecvError`] if there is none and no sender either.
+    /// [`RecvError`] if there is neither a message nor a sender.
     ///
     /// ```
     /// use horus_core::channel::{RecvError, mpsc};
@@ -410,12 +417,12 @@ impl<T, K: Kind<T>> Receiver<T, K> {
         }
     }
 
-    /// Receives a message. Blocks for up to `timeout` while there is none.
+    /// Receives a message. Blocks for up to `timeout` while there is no message.
     ///
     /// # Errors
     ///
-    /// [`RecvTimeoutError::Timeout`] if none came in time, and [`RecvTimeoutError::Disconnected`]
-    /// if there is none and no sender either.
+    /// [`RecvTimeoutError::Timeout`] if no message came in time, and
+    /// [`RecvTimeoutError::Disconnected`] if there is neither a message nor a sender.
     ///
     /// ```
     /// use std::time::Duration;
@@ -449,13 +456,13 @@ impl<T, K: Kind<T>> Receiver<T, K> {
         found.unwrap_or(Err(RecvTimeoutError::Timeout))
     }
 
-    /// Receives the available messages, at most as many as fit, passes each to `each` and returns
-    /// their number. Does not block.
+    /// Receives the messages that are available, at most as many as the channel can hold. Passes
+    /// each to `each`, and returns their number. Does not block.
     ///
     /// This is the fastest way to empty an `spsc`, `spmc` or `mpsc` channel that is kept full. The
-    /// read position is published in a few steps, not for each message, so senders may find the
-    /// channel full up to an eighth of its capacity too early while this runs. If `each` panics,
-    /// the messages passed to it count as received, and all others remain.
+    /// read position is published in a few steps instead of after each message. While this runs,
+    /// senders may therefore find the channel full although up to an eighth of its capacity is
+    /// free. If `each` panics, the messages passed to it count as received, and all others remain.
     ///
     /// ```
     /// use horus_core::channel::spsc;
@@ -468,14 +475,14 @@ impl<T, K: Kind<T>> Receiver<T, K> {
     /// ```
     #[inline]
     pub fn drain(&mut self, each: impl FnMut(T)) -> usize {
-        let _room = Room(&self.seat);
+        let _room = RoomNotifier(&self.seat);
         K::drain(&mut self.reader, each)
     }
 
-    /// [`Self::drain`] with messages that stay in their slots while `each` looks at them.
-    /// Afterwards they are dropped, or left to the other receivers of a `spmc` or `fanout` channel.
-    /// If `each` panics, the message that it was given is not received, and is the next one of its
-    /// sender.
+    /// Like [`Self::drain`], but passes references to messages, which stay in their slots during
+    /// the call. Afterwards they are dropped, or left to the other receivers of a `spmc` or
+    /// `fanout` channel. If `each` panics, its message does not count as received, and is the next
+    /// one of its sender.
     ///
     /// ```
     /// use horus_core::channel::spsc;
@@ -488,12 +495,12 @@ impl<T, K: Kind<T>> Receiver<T, K> {
     /// ```
     #[inline]
     pub fn drain_in_place(&mut self, each: impl FnMut(&T)) -> usize {
-        let _room = Room(&self.seat);
+        let _room = RoomNotifier(&self.seat);
         K::drain_in_place(&mut self.reader, each)
     }
 
-    /// Returns an iterator that receives until there is no sender any more. It blocks between
-    /// messages.
+    /// Returns an iterator that receives until there is no sender any more. The iterator blocks
+    /// while there is no message.
     ///
     /// ```
     /// use horus_core::channel::mpsc;
@@ -506,7 +513,7 @@ impl<T, K: Kind<T>> Receiver<T, K> {
         Iter::new(self)
     }
 
-    /// Returns an iterator over the available messages; it does not block.
+    /// Returns an iterator over the messages that are available. The iterator does not block.
     ///
     /// ```
     /// use horus_core::channel::mpsc;
@@ -531,13 +538,14 @@ impl<T, K: Kind<T>> Receiver<T, K> {
         self.len() == 0
     }
 
-    /// Returns the most messages that fit: from one sender, or on an `mpsc` channel from all
-    /// senders together.
+    /// Returns the maximum number of messages of one sender in the channel; on an `mpsc` channel,
+    /// of all senders together.
     pub fn capacity(&self) -> usize {
         K::capacity(&self.reader)
     }
 
-    /// Sets how long a blocking call spins for a message before it sleeps. The default is 10 µs.
+    /// Sets the time for which a blocking call spins for a message before it sleeps. The default is
+    /// 10 µs.
     pub const fn set_spin(&mut self, spin: Duration) {
         self.spin = spin;
     }

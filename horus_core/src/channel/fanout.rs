@@ -2,9 +2,10 @@
 //!
 //! Each sender has its own lane with `capacity` slots and shares nothing with other senders, so no
 //! sender can block another. Receivers poll the lanes in turn: messages of one sender arrive in
-//! order, messages of two senders in any order. The slowest receiver blocks the senders that it
-//! does not keep up with (`Full`), until it reads or leaves. Senders are disconnected while there
-//! is no receiver at all, until a sender makes one by [`Sender::subscribe`].
+//! order, messages of two senders in any order. If the slowest receiver does not keep up with a
+//! sender, that sender finds its lane full, until the receiver reads or is dropped. Senders are
+//! disconnected while there is no receiver at all, until a sender makes one by
+//! [`Sender::subscribe`].
 //!
 //! A message stays in its slot, and is dropped when the slot is written again or with the channel.
 //! Up to `capacity` messages per lane (rounded up to a power of two) therefore live longer than
@@ -29,12 +30,12 @@ use horus_shm::internals::heap::{FanReader, LANES_MAX, Lanes, Share, ValueWriter
 use super::JoinError;
 use super::ends;
 
-/// The most senders of one channel.
+/// Maximum number of senders of one channel.
 pub const SENDERS_MAX: usize = LANES_MAX;
-/// The most receivers of one channel.
+/// Maximum number of receivers of one channel.
 pub const RECEIVERS_MAX: usize = LANES_MAX;
 
-/// The kind of this channel.
+/// The kind of the channels of this module.
 #[derive(Debug)]
 pub enum Fanout {}
 
@@ -67,11 +68,11 @@ const TOO_MANY_SENDERS: JoinError = JoinError::TooManySenders { limit: SENDERS_M
 const TOO_MANY_RECEIVERS: JoinError = JoinError::TooManyReceivers { limit: RECEIVERS_MAX };
 
 impl<T: Clone> Sender<T> {
-    /// Returns another sender with its own lane: a lane that another sender left, or new memory.
+    /// Returns another sender. Its lane is one whose sender was dropped, or a new one.
     ///
     /// # Errors
     ///
-    /// [`JoinError::TooManySenders`] if there are [`SENDERS_MAX`] already.
+    /// [`JoinError::TooManySenders`] if there are already [`SENDERS_MAX`] senders.
     ///
     /// ```
     /// let (mut tx, mut rx) = horus_core::channel::fanout::channel(1);
@@ -83,14 +84,14 @@ impl<T: Clone> Sender<T> {
     /// ```
     pub fn try_clone(&self) -> Result<Self, JoinError> {
         let writer = self.writer.lanes().writer().ok_or(TOO_MANY_SENDERS)?;
-        Ok(Self { writer, spin: self.spin, seat: self.seat.another() })
+        Ok(Self { writer, spin: self.spin, seat: self.seat.register_another() })
     }
 
-    /// Returns another receiver, which gets the messages sent from now on.
+    /// Returns another receiver. It gets the messages that are sent from now on.
     ///
     /// # Errors
     ///
-    /// [`JoinError::TooManyReceivers`] if there are [`RECEIVERS_MAX`] already.
+    /// [`JoinError::TooManyReceivers`] if there are already [`RECEIVERS_MAX`] receivers.
     ///
     /// ```
     /// let (mut tx, rx) = horus_core::channel::fanout::channel(64);
@@ -103,17 +104,17 @@ impl<T: Clone> Sender<T> {
     /// ```
     pub fn subscribe(&self) -> Result<Receiver<T>, JoinError> {
         let reader = self.writer.lanes().fan_reader().ok_or(TOO_MANY_RECEIVERS)?;
-        Ok(ends::Receiver { reader, spin: self.spin, seat: self.seat.receiver() })
+        Ok(ends::Receiver { reader, spin: self.spin, seat: self.seat.register_receiver() })
     }
 }
 
 impl<T: Clone> Receiver<T> {
-    /// Returns another receiver, which gets the messages sent from now on, but not those that this
-    /// one has yet to receive.
+    /// Returns another receiver. It gets the messages that are sent from now on, but not those that
+    /// this receiver has not received yet.
     ///
     /// # Errors
     ///
-    /// [`JoinError::TooManyReceivers`] if there are [`RECEIVERS_MAX`] already.
+    /// [`JoinError::TooManyReceivers`] if there are already [`RECEIVERS_MAX`] receivers.
     ///
     /// ```
     /// let (mut tx, mut rx) = horus_core::channel::fanout::channel(64);
@@ -126,7 +127,7 @@ impl<T: Clone> Receiver<T> {
     /// ```
     pub fn try_clone(&self) -> Result<Self, JoinError> {
         let reader = self.reader.lanes().fan_reader().ok_or(TOO_MANY_RECEIVERS)?;
-        Ok(Self { reader, spin: self.spin, seat: self.seat.another() })
+        Ok(Self { reader, spin: self.spin, seat: self.seat.register_another() })
     }
 }
 

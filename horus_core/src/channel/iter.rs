@@ -5,13 +5,15 @@ use std::iter::FusedIterator;
 
 use super::ends::{Kind, Receiver};
 
-/// The iterator of [`Receiver::iter`]: blocks until there is a message, ends with the last sender.
+/// The iterator of [`Receiver::iter`]. It blocks until there is a message, and ends when there is
+/// no sender any more.
 pub struct Iter<'a, T, K: Kind<T>>(&'a mut Receiver<T, K>);
 
-/// The iterator of [`Receiver::try_iter`]: ends when there is no message right now.
+/// The iterator of [`Receiver::try_iter`]. It ends when there is no message.
 pub struct TryIter<'a, T, K: Kind<T>>(&'a mut Receiver<T, K>);
 
-/// The iterator that owns a receiver: blocks until there is a message, ends with the last sender.
+/// An iterator that owns a receiver. It blocks until there is a message, and ends when there is no
+/// sender any more.
 pub struct IntoIter<T, K: Kind<T>>(Receiver<T, K>);
 
 impl<'a, T, K: Kind<T>> Iter<'a, T, K> {

@@ -38,9 +38,9 @@ pub mod direct;
 mod ends;
 mod error;
 pub mod fanout;
-mod hub;
 mod iter;
 pub mod mpsc;
+mod shared;
 pub mod spmc;
 pub mod spsc;
 

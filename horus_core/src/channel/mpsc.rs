@@ -27,7 +27,7 @@ use horus_shm::internals::heap::{self, TicketReader, TicketWriter};
 
 use super::ends;
 
-/// The kind of this channel.
+/// The kind of the channels of this module.
 #[derive(Debug)]
 pub enum Mpsc {}
 
@@ -38,7 +38,7 @@ pub type Sender<T> = ends::Sender<T, Mpsc>;
 /// sent at that moment: they are dropped with the last sender.
 pub type Receiver<T> = ends::Receiver<T, Mpsc>;
 
-/// Creates a channel for `capacity` messages of all senders together.
+/// Creates a channel for `capacity` messages, which all senders share.
 ///
 /// # Panics
 ///
@@ -58,7 +58,7 @@ pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 
 impl<T> Clone for Sender<T> {
     fn clone(&self) -> Self {
-        Self { writer: self.writer.clone(), spin: self.spin, seat: self.seat.another() }
+        Self { writer: self.writer.clone(), spin: self.spin, seat: self.seat.register_another() }
     }
 }
 

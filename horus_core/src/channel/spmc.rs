@@ -1,8 +1,9 @@
 //! A channel with one sender and up to 64 receivers, where every receiver gets every message.
 //!
-//! Each receiver gets a clone of every message sent since it joined, in order. The slowest receiver
-//! blocks the sender (`Full`), until it reads or leaves. The sender is disconnected while there is
-//! no receiver at all, until it makes one by [`Sender::subscribe`].
+//! Each receiver gets a clone of every message sent since it joined, in order. If the slowest
+//! receiver does not keep up, the sender finds the channel full, until that receiver reads or is
+//! dropped. The sender is disconnected while there is no receiver at all, until it makes one by
+//! [`Sender::subscribe`].
 //!
 //! A message stays in its slot, and is dropped when the slot is written again or with the channel.
 //! Up to `capacity` messages (rounded up to a power of two) therefore live longer than their last
@@ -31,15 +32,15 @@
 //! std::thread::spawn(move || rx);
 //! ```
 
-use horus_shm::internals::heap::{LANES_MAX, LaneEnd, Lanes, Share, ValueWriter};
+use horus_shm::internals::heap::{LANES_MAX, Lanes, Share, ValueReader, ValueWriter};
 
 use super::JoinError;
 use super::ends;
 
-/// The most receivers of one channel.
+/// Maximum number of receivers of one channel.
 pub const RECEIVERS_MAX: usize = LANES_MAX;
 
-/// The kind of this channel.
+/// The kind of the channels of this module.
 #[derive(Debug)]
 pub enum Spmc {}
 
@@ -71,11 +72,11 @@ pub fn channel<T: Clone>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 const TOO_MANY: JoinError = JoinError::TooManyReceivers { limit: RECEIVERS_MAX };
 
 impl<T: Clone> Sender<T> {
-    /// Returns another receiver, which gets the messages sent from now on.
+    /// Returns another receiver. It gets the messages that are sent from now on.
     ///
     /// # Errors
     ///
-    /// [`JoinError::TooManyReceivers`] if there are [`RECEIVERS_MAX`] already.
+    /// [`JoinError::TooManyReceivers`] if there are already [`RECEIVERS_MAX`] receivers.
     ///
     /// ```
     /// let (mut tx, rx) = horus_core::channel::spmc::channel(64);
@@ -89,17 +90,17 @@ impl<T: Clone> Sender<T> {
     /// ```
     pub fn subscribe(&self) -> Result<Receiver<T>, JoinError> {
         let reader = self.writer.lanes().reader().ok_or(TOO_MANY)?;
-        Ok(ends::Receiver { reader, spin: self.spin, seat: self.seat.receiver() })
+        Ok(ends::Receiver { reader, spin: self.spin, seat: self.seat.register_receiver() })
     }
 }
 
 impl<T: Clone> Receiver<T> {
-    /// Returns another receiver, which gets the messages sent from now on, but not those that this
-    /// one has yet to receive.
+    /// Returns another receiver. It gets the messages that are sent from now on, but not those that
+    /// this receiver has not received yet.
     ///
     /// # Errors
     ///
-    /// [`JoinError::TooManyReceivers`] if there are [`RECEIVERS_MAX`] already.
+    /// [`JoinError::TooManyReceivers`] if there are already [`RECEIVERS_MAX`] receivers.
     ///
     /// ```
     /// let (mut tx, mut rx) = horus_core::channel::spmc::channel(64);
@@ -112,8 +113,8 @@ impl<T: Clone> Receiver<T> {
     /// ```
     pub fn try_clone(&self) -> Result<Self, JoinError> {
         let reader = self.reader.lanes().reader().ok_or(TOO_MANY)?;
-        Ok(Self { reader, spin: self.spin, seat: self.seat.another() })
+        Ok(Self { reader, spin: self.spin, seat: self.seat.register_another() })
     }
 }
 
-ends::kind! { Spmc [T: Clone] ValueWriter<T, Share>, LaneEnd<T, Share>, |_| {} }
+ends::kind! { Spmc [T: Clone] ValueWriter<T, Share>, ValueReader<T, Share>, |_| {} }

@@ -29,11 +29,11 @@
 //! std::thread::spawn(move || rx);
 //! ```
 
-use horus_shm::internals::heap::{LaneEnd, Lanes, Move, ValueWriter};
+use horus_shm::internals::heap::{Lanes, Move, ValueReader, ValueWriter};
 
 use super::ends;
 
-/// The kind of this channel.
+/// The kind of the channels of this module.
 #[derive(Debug)]
 pub enum Spsc {}
 
@@ -64,5 +64,6 @@ pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 }
 
 ends::kind! {
-    Spsc [T] ValueWriter<T, Move>, LaneEnd<T, Move>, |reader| while Self::pop(reader).is_some() {}
+    Spsc [T] ValueWriter<T, Move>, ValueReader<T, Move>,
+    |reader| while Self::pop(reader).is_some() {}
 }

@@ -1,4 +1,5 @@
-//! Lanes on the heap, whose slots hold values of any type, as the lane algorithms see them.
+//! Lanes on the heap, whose slots hold values of any type, in the form that the lane algorithms
+//! use.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -16,10 +17,11 @@ pub trait Handling<T>: sealed::Handling {
     /// True if the value stays in the slot, to be dropped when the slot is written again.
     const KEEPS: bool;
 
-    /// The value that a reader has to drop after it looked at it in its slot, or nothing.
+    /// The part of a value that a reader has to drop after it has used the value in its slot: the
+    /// value itself, or nothing.
     type Rest;
 
-    /// Returns the value at `slot`.
+    /// Moves or clones the value out of `slot`.
     ///
     /// # Safety
     ///
@@ -27,19 +29,21 @@ pub trait Handling<T>: sealed::Handling {
     /// * Unless the value stays in the slot, the caller is the only reader, and calls this once.
     unsafe fn load(slot: *const T) -> T;
 
-    /// Returns what the caller has to drop of the value at `slot`, after it looked at it there.
+    /// Returns what the caller has to drop after it has used the value at `slot` in place: the
+    /// value itself if readers move it out, nothing if it stays in the slot.
     ///
     /// # Safety
     ///
-    /// As [`Self::load`].
+    /// The contract of [`Self::load`].
     unsafe fn rest(slot: *const T) -> Self::Rest;
 }
 
-/// One reader takes the value out.
+/// The handling of values that one reader moves out of their slots.
 #[derive(Debug)]
 pub enum Move {}
 
-/// Every reader gets a clone, and the value stays until its slot is written again.
+/// The handling of values of which every reader gets a clone, while the value stays until its slot
+/// is written again.
 #[derive(Debug)]
 pub enum Share {}
 
@@ -73,7 +77,8 @@ impl<T: Clone> Handling<T> for Share {
         // SAFETY: there is a value and no thread writes it; other readers share it as this one
         // does.
         let value = unsafe { &*slot };
-        // WHY here: a panic in `clone` leaves the reader's position unchanged.
+        // WHY cloned before anything else happens: a panic in `clone` leaves the reader's position
+        // unchanged.
         value.clone()
     }
 
@@ -88,14 +93,14 @@ mod sealed {
     impl Handling for super::Share {}
 }
 
-/// Addresses of one lane of values. A copy is the same lane; an owner of the memory is kept beside
-/// it.
+/// The addresses of one lane of values. A copy refers to the same lane. An owner of the memory must
+/// be kept alive beside it.
 pub(super) struct ValueLane<T, H> {
     slots: Row<T, true>,
     room: u64,
     block: *const LaneBlock<AtomicU64>,
     cursors: *const AtomicU64,
-    /// Distance of two gates, in words.
+    /// Distance between the cursors of two gates, in words.
     gate_words: usize,
     gate_limit: u32,
     handling: PhantomData<H>,
@@ -103,11 +108,11 @@ pub(super) struct ValueLane<T, H> {
 
 /// The parts from which [`ValueLane::new`] builds a lane.
 pub(super) struct ValueLaneParts<'a, T> {
-    /// Empty for a lane of which only block and cursors are used.
+    /// Empty for a lane of which only the block and the cursors are used.
     pub(super) slots: Row<T, true>,
     pub(super) room: u64,
     pub(super) block: &'a LaneBlock<AtomicU64>,
-    /// The cursors, starting with this lane's one in the first gate.
+    /// The cursors of all gates, from this lane's cursor in the first gate on.
     pub(super) cursors: &'a [AtomicU64],
     pub(super) gate_words: usize,
     pub(super) gate_limit: u32,
@@ -148,12 +153,12 @@ impl<T, H: Handling<T>> ValueLane<T, H> {
         unsafe { H::load(self.slot(index).value()) }
     }
 
-    /// Passes the value in slot `index` to `each` by reference; returns what has to be dropped
-    /// then.
+    /// Passes the value in slot `index` to `each` by reference, and returns what has to be dropped
+    /// afterwards.
     ///
     /// # Safety
     ///
-    /// As [`Self::load`]. If `each` panics, the value is still in the slot.
+    /// The contract of [`Self::load`]. If `each` panics, the value is still in the slot.
     #[inline(always)]
     pub(super) unsafe fn show(&self, index: u64, each: &mut impl FnMut(&T)) -> H::Rest {
         let value = self.slot(index).value();
@@ -197,9 +202,9 @@ impl<T, H: Handling<T>> LaneMemory for ValueLane<T, H> {
 
     const EXCLUSIVE: bool = true;
 
-    /// WHY false: the hardware recognises a drain, line by line, and prefetches itself. The other
-    /// costs of a message keep it from prefetching as far: 64 B 65 -> 81 million a second, 8 and 16
-    /// B a tenth more, 256 B and 1 KiB the same.
+    /// WHY false: the hardware detects that slots are read in order, and prefetches them itself.
+    /// The other work for each message would keep software from prefetching as far ahead: 64 B 65
+    /// -> 81 million a second, 8 and 16 B a tenth more, 256 B and 1 KiB the same.
     const DRAINS_AHEAD: bool = false;
 
     #[inline(always)]
@@ -249,10 +254,10 @@ impl<T, H: Handling<T>> LaneMemory for ValueLane<T, H> {
         unreachable!("all readers of values are gated");
     }
 
-    /// Moves a `T` into the slot. The slot's old value was passed by all readers, and is dropped.
+    /// Moves a `T` into the slot. All readers have passed the slot's old value, which is dropped.
     ///
-    /// If that drop panics, the new value is in the slot but not published: the next one replaces
-    /// it.
+    /// If that drop panics, the new value is in the slot, but not published: the next write
+    /// replaces it.
     #[inline(always)]
     unsafe fn store_exclusive(&self, index: u64, src: *const u8, bytes: usize) {
         debug_assert_eq!(bytes, size_of::<T>());

@@ -1,11 +1,12 @@
-//! The memory of a channel made of lanes: its owner, the claims of its parts, and its drop.
+//! The memory of a channel that is made of lanes: its owner, claims of lanes and gates, and the
+//! drop of values that were not received.
 
 use core::fmt;
 use core::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use super::lane::{Handling, Move, Share, ValueLane, ValueLaneParts};
-use super::reader::{FanReader, LaneEnd};
+use super::reader::{FanReader, ValueReader};
 use super::slot::{Row, Slots};
 use super::writer::ValueWriter;
 use crate::protocol::gate;
@@ -14,40 +15,41 @@ use crate::protocol::layout::{ControlBlock, GateBlock, LaneBlock, SEPARATION_BYT
 use crate::protocol::owner;
 use crate::protocol::sync::{Word, edge};
 
-/// Maximum number of lanes, and of gates, of one channel: one bit each in a mask.
+/// Maximum number of lanes, and of gates, of one channel: masks have one bit for each.
 ///
 /// WHY fewer under miri: a channel has a cursor for each lane and gate, and the interpreter takes a
 /// second to initialise 4,096 of them.
 pub const LANES_MAX: usize = if cfg!(miri) { 8 } else { 64 };
 
-/// The owner word of a claimed part: threads die together, so all owners have the same word.
+/// The owner word of a claimed lane or gate. WHY the same for all owners: threads of a process die
+/// together, so no owner is ever checked.
 const CLAIMED: u64 = 1;
 
-/// The gate of lanes whose values are moved out.
+/// The only gate of lanes whose values are moved out.
 const ONLY_GATE: u32 = 0;
 
-/// The cursor of a reader that has passed nothing: a position plus 1.
+/// The cursor of a reader that has not read anything: cursors are positions plus 1.
 const FIRST_CURSOR: u64 = 1;
 
 const WORDS_PER_LINE: usize = SEPARATION_BYTES / size_of::<AtomicU64>();
 
-/// A part of a gate's cursors, on cache lines without other gates' cursors.
+/// Some of the cursors of one gate, on cache lines that they share with no other gate.
 #[repr(align(128))]
 #[derive(Debug, Default)]
 struct Cursors([AtomicU64; WORDS_PER_LINE]);
 
 /// Lanes of values of type `T`, and gates for their readers.
 ///
-/// If values are moved out, the only gate holds the writers back from the beginning: values
-/// written before there is a reader wait for it, and nothing is overwritten. Endpoints keep this
-/// value alive; the last one drops the values that were not taken.
+/// If values are moved out, the only gate exists from the beginning. Values that are written before
+/// there is a reader wait for it, and nothing is overwritten. All endpoints keep this value alive;
+/// its drop drops the values that were not received.
 pub struct Lanes<T, H: Handling<T>> {
     control: ControlBlock<AtomicU64>,
     blocks: Box<[LaneBlock<AtomicU64>]>,
     gates: Box<[GateBlock<AtomicU64>]>,
-    /// The cursors by gate, then by lane.
+    /// The cursors, ordered by gate, then by lane.
     cursors: Box<[Cursors]>,
-    /// The slots by lane, once it was claimed.
+    /// The slots of each lane, allocated when the lane is first claimed.
     slots: Box<[OnceLock<Slots<T, true>>]>,
     capacity: u64,
     handling: core::marker::PhantomData<H>,
@@ -92,8 +94,8 @@ impl<T, H: Handling<T>> Lanes<T, H> {
         Arc::new(lanes)
     }
 
-    /// Claims a lane without a writer, and goes on behind its last writer's values. `None` if all
-    /// lanes are taken.
+    /// Claims a lane that has no writer, and continues after the values of its last writer. Returns
+    /// `None` if every lane has a writer.
     #[must_use]
     pub fn writer(self: &Arc<Self>) -> Option<ValueWriter<T, H>> {
         let owners = self.blocks.iter().map(|block| &block.owner);
@@ -104,21 +106,20 @@ impl<T, H: Handling<T>> Lanes<T, H> {
         Some(ValueWriter::new(Arc::clone(self), lane))
     }
 
-    /// Claims a gate of the first lane, from the present head on. Where values are moved out it
-    /// begins at the first value, and only one reader can ever do so. `None` if all gates are
-    /// taken.
+    /// Claims a gate, and reads the first lane from its present head on. If values are moved out,
+    /// the reader begins at the first value, and there can only ever be one reader. Returns `None`
+    /// if all gates are taken.
     ///
     /// # Panics
     ///
     /// If the first lane was never claimed.
     #[must_use]
-    pub fn reader(self: &Arc<Self>) -> Option<LaneEnd<T, H>> {
+    pub fn reader(self: &Arc<Self>) -> Option<ValueReader<T, H>> {
         let gate = self.claim_gate()?;
-        Some(LaneEnd::new(Arc::clone(self), gate))
+        Some(ValueReader::new(Arc::clone(self), gate))
     }
 
-    /// Claims a gate of all lanes, including those that have no writer yet, as [`Self::reader`]
-    /// claims one of the first lane.
+    /// Like [`Self::reader`], for a reader of all lanes, including those that have no writer yet.
     #[must_use]
     pub fn fan_reader(self: &Arc<Self>) -> Option<FanReader<T, H>> {
         let gate = self.claim_gate()?;
@@ -136,7 +137,7 @@ impl<T, H: Handling<T>> Lanes<T, H> {
         Some(gate)
     }
 
-    /// Returns the reader of `lane` behind `gate`, from the position of its cursor on.
+    /// Creates the reader of `lane` behind `gate`, which continues at the position of its cursor.
     ///
     /// # Safety
     ///
@@ -148,13 +149,13 @@ impl<T, H: Handling<T>> Lanes<T, H> {
         LaneReader::new(memory, start, gate, true)
     }
 
-    /// Returns lane `lane`, which was claimed before.
+    /// Returns lane `lane` with its slots. The lane must have been claimed before.
     pub(super) fn claimed_lane(&self, lane: u32) -> ValueLane<T, H> {
         let slots = self.slots[lane as usize].get().expect("a claimed lane has slots");
         self.lane(lane, slots.row())
     }
 
-    /// Returns lane `lane` with its own slots, or with none.
+    /// Returns lane `lane` with the given slots, which are its own, or none.
     fn lane(&self, lane: u32, slots: Row<T, true>) -> ValueLane<T, H> {
         let cursors = self.cursors.as_ptr().cast::<AtomicU64>();
         let words = self.cursors.len() * WORDS_PER_LINE;
@@ -180,14 +181,14 @@ impl<T, H: Handling<T>> Lanes<T, H> {
         &self.cursors[line].0[lane as usize % WORDS_PER_LINE]
     }
 
-    /// Returns the mask of lanes that were claimed at some time, and have slots.
+    /// Returns a mask of the lanes that have been claimed at least once, and therefore have slots.
     #[inline(always)]
     pub(super) fn ready(&self) -> u64 {
         // ORDERING(ready): pairs with the bit set in `writer`.
         Word::load(&self.control.ready, edge::READY_SEE)
     }
 
-    /// Returns the number of values of `lane` that the reader behind `gate` has not passed.
+    /// Returns the number of values in `lane` that the reader behind `gate` has not read.
     pub(super) fn waiting(&self, lane: u32, gate: u32) -> u64 {
         // Relaxed: counters.
         let head = self.blocks[lane as usize].head.get();
@@ -205,12 +206,13 @@ impl<T, H: Handling<T>> Lanes<T, H> {
         self.capacity as usize
     }
 
-    /// Frees a lane.
+    /// Frees a lane for another writer.
     pub(super) fn release_lane(&self, lane: u32) {
         owner::release(&self.blocks[lane as usize].owner);
     }
 
-    /// Frees a gate, unless its cursor is needed to find the values to be dropped.
+    /// Frees a gate for another reader. A gate of lanes whose values are moved out stays taken,
+    /// because its cursor tells which values have to be dropped.
     pub(super) fn release_gate(&self, gate: u32) {
         if H::KEEPS {
             let cursors = (0..self.blocks.len() as u32).map(|lane| self.cursor(lane, gate));

@@ -1,4 +1,4 @@
-//! Readers of lanes of values: of one lane, and of all lanes.
+//! Readers of values: of one lane, and of all lanes of a channel.
 
 use core::fmt;
 use std::sync::Arc;
@@ -7,30 +7,30 @@ use super::lane::{Handling, ValueLane};
 use super::lanes::Lanes;
 use crate::protocol::lane::{LaneReader, Polled};
 
-/// Number of steps in which a drained lap is published. WHY not one: the writer should write
-/// meanwhile.
+/// Number of times that a reader publishes its cursor while it drains a full lane. WHY not once:
+/// the writer should be able to write meanwhile.
 pub(super) const DRAIN_STEPS: u64 = 8;
 
-/// A reader of the first lane, behind a gate; frees the gate on drop.
-pub struct LaneEnd<T, H: Handling<T>> {
+/// A reader of the first lane, behind a gate. Its drop frees the gate.
+pub struct ValueReader<T, H: Handling<T>> {
     reader: LaneReader<ValueLane<T, H>>,
     gate: u32,
     lanes: Arc<Lanes<T, H>>,
 }
 
-impl<T, H: Handling<T>> LaneEnd<T, H> {
-    /// Creates the reader behind `gate`, which the caller claimed.
+impl<T, H: Handling<T>> ValueReader<T, H> {
+    /// Creates the reader behind `gate`, which the caller has claimed.
     pub(super) fn new(lanes: Arc<Lanes<T, H>>, gate: u32) -> Self {
         // SAFETY: the gate is the caller's, and this is its only reader.
         let reader = unsafe { lanes.lane_reader(0, gate) };
         Self { reader, gate, lanes }
     }
 
-    /// Returns a function that takes the next value, if there is one; the value stays in its slot
-    /// until that is called. Wait-free, except for a clone.
+    /// Finds the next value, and returns a function that takes it; `None` if there is no value. The
+    /// value stays in its slot until the function is called. Wait-free, except for a clone.
     ///
-    /// WHY in two steps: the value goes directly from its slot to the caller's place, not through
-    /// several options. At 16 bytes each additional copy waits for the one before.
+    /// WHY in two steps: the value then goes directly from its slot to the caller's memory, and not
+    /// through several options. At 16 bytes each additional copy waits for the one before.
     #[inline(always)]
     pub fn find(&mut self) -> Option<impl FnOnce() -> T> {
         find(&mut self.reader)
@@ -45,8 +45,8 @@ impl<T, H: Handling<T>> LaneEnd<T, H> {
         pop_into(&mut self.reader, value)
     }
 
-    /// Passes the values that are there to `each`, up to one lap of them, and returns their number.
-    /// The cursor is published in a few steps. Does not block.
+    /// Passes the available values to `each`, at most `capacity` of them, and returns their number.
+    /// Publishes the cursor in a few steps instead of after each value. Does not block.
     #[inline]
     pub fn drain(&mut self, each: impl FnMut(T)) -> usize {
         let load = |memory: &ValueLane<T, H>, index| {
@@ -57,8 +57,8 @@ impl<T, H: Handling<T>> LaneEnd<T, H> {
         self.drain_by(load, each)
     }
 
-    /// Does the same as [`Self::drain`] with references to values in their slots. If `each` panics,
-    /// its value is the next one.
+    /// Like [`Self::drain`], but passes references to values in their slots. If `each` panics, its
+    /// value is the next one to be read.
     #[inline]
     pub fn drain_in_place(&mut self, mut each: impl FnMut(&T)) -> usize {
         self.drain_by(show(&mut each), drop)
@@ -78,13 +78,13 @@ impl<T, H: Handling<T>> LaneEnd<T, H> {
         drained as usize
     }
 
-    /// Returns the number of values that this reader has not passed.
+    /// Returns the number of values that this reader has not read.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.lanes.waiting(0, self.gate) as usize
     }
 
-    /// Returns the memory.
+    /// Returns the memory of the channel.
     #[must_use]
     pub const fn lanes(&self) -> &Arc<Lanes<T, H>> {
         &self.lanes
@@ -99,7 +99,7 @@ impl<T, H: Handling<T>> LaneEnd<T, H> {
 
 #[inline(always)]
 fn find<T, H: Handling<T>>(reader: &mut LaneReader<ValueLane<T, H>>) -> Option<impl FnOnce() -> T> {
-    // WHY no other case: behind a gate a reader is never lapped.
+    // WHY no other case: a reader behind a gate is never lapped.
     if reader.find() != Polled::Message {
         reader.prefetch_slot(1);
         return None;
@@ -128,7 +128,8 @@ fn pop_into<T: Copy, H: Handling<T>>(
     true
 }
 
-/// Returns the `load` of [`LaneReader::drain`] that passes values in their slots to `each`.
+/// Returns a function for the parameter `load` of [`LaneReader::drain`] that passes values in their
+/// slots to `each`.
 #[inline(always)]
 fn show<T, H: Handling<T>>(
     each: &mut impl FnMut(&T),
@@ -138,71 +139,71 @@ fn show<T, H: Handling<T>>(
     move |memory, index| Some(unsafe { memory.show(index, each) })
 }
 
-impl<T, H: Handling<T>> Drop for LaneEnd<T, H> {
+impl<T, H: Handling<T>> Drop for ValueReader<T, H> {
     fn drop(&mut self) {
         self.lanes.release_gate(self.gate);
     }
 }
 
-impl<T, H: Handling<T>> fmt::Debug for LaneEnd<T, H> {
+impl<T, H: Handling<T>> fmt::Debug for ValueReader<T, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LaneEnd").field("gate", &self.gate).finish_non_exhaustive()
+        f.debug_struct("ValueReader").field("gate", &self.gate).finish_non_exhaustive()
     }
 }
 
-/// A reader of every lane, in turn, behind one gate; frees the gate on drop.
+/// A reader that reads all lanes in turn, behind one gate. Its drop frees the gate.
 pub struct FanReader<T, H: Handling<T>> {
-    /// Readers of the lanes that have slots, in the order of their discovery.
+    /// Readers of the lanes that have slots, in the order in which they were discovered.
     readers: Vec<LaneReader<ValueLane<T, H>>>,
     next: usize,
-    /// The mask of lanes that have a reader.
+    /// Mask of the lanes that have a reader.
     known: u64,
     gate: u32,
     lanes: Arc<Lanes<T, H>>,
 }
 
 impl<T, H: Handling<T>> FanReader<T, H> {
-    /// Creates the reader behind `gate`, which the caller claimed.
+    /// Creates the reader behind `gate`, which the caller has claimed.
     pub(super) fn new(lanes: Arc<Lanes<T, H>>, gate: u32) -> Self {
-        // WHY the limit: then no later call allocates.
+        // WHY allocated for all lanes: no later call allocates.
         let readers = Vec::with_capacity(lanes.lane_limit());
         Self { readers, next: 0, known: 0, gate, lanes }
     }
 
-    /// Does the same as [`LaneEnd::find`] for the next value of any lane. Polls each lane once;
-    /// does not block.
+    /// Like [`ValueReader::find`], for the next value of any lane. Polls each lane once; does not
+    /// block.
     #[inline]
     pub fn find(&mut self) -> Option<impl FnOnce() -> T> {
-        find(self.turn()?)
+        find(self.next_ready_lane()?)
     }
 
-    /// Does the same as [`LaneEnd::pop_into`] for the next value of any lane.
+    /// Like [`ValueReader::pop_into`], for the next value of any lane.
     #[inline]
     pub fn pop_into(&mut self, value: &mut T) -> bool
     where
         T: Copy,
     {
-        self.turn().is_some_and(|reader| pop_into(reader, value))
+        self.next_ready_lane().is_some_and(|reader| pop_into(reader, value))
     }
 
-    /// Does the same as [`LaneEnd::drain`] with one value of each lane in turn.
+    /// Like [`ValueReader::drain`], with one value of each lane in turn.
     #[inline]
     pub fn drain(&mut self, mut each: impl FnMut(T)) -> usize {
         let capacity = self.lanes.capacity();
         (0..capacity).map_while(|_| self.find().map(|take| take())).map(&mut each).count()
     }
 
-    /// Does the same as [`LaneEnd::drain_in_place`] with one value of each lane in turn.
+    /// Like [`ValueReader::drain_in_place`], with one value of each lane in turn.
     #[inline]
     pub fn drain_in_place(&mut self, mut each: impl FnMut(&T)) -> usize {
         let mut one = |reader: &mut LaneReader<_>| reader.drain(1, 1, show(&mut each), drop) == 1;
         let capacity = self.lanes.capacity();
-        (0..capacity).take_while(|_| self.turn().is_some_and(&mut one)).count()
+        (0..capacity).take_while(|_| self.next_ready_lane().is_some_and(&mut one)).count()
     }
 
-    /// Returns the next lane in turn that has a value.
+    /// Returns the reader of the next lane, in turn, that has a value.
     #[inline(always)]
-    fn turn(&mut self) -> Option<&mut LaneReader<ValueLane<T, H>>> {
+    fn next_ready_lane(&mut self) -> Option<&mut LaneReader<ValueLane<T, H>>> {
         let ready = self.lanes.ready();
         if ready != self.known {
             self.discover(ready);
@@ -229,14 +230,14 @@ impl<T, H: Handling<T>> FanReader<T, H> {
         self.known = ready;
     }
 
-    /// Returns the number of values that this reader has not passed, in all lanes.
+    /// Returns the number of values that this reader has not read.
     #[must_use]
     pub fn waiting(&self) -> usize {
         let lanes = 0..self.lanes.lane_limit() as u32;
         lanes.map(|lane| self.lanes.waiting(lane, self.gate) as usize).sum()
     }
 
-    /// Returns the memory.
+    /// Returns the memory of the channel.
     #[must_use]
     pub const fn lanes(&self) -> &Arc<Lanes<T, H>> {
         &self.lanes

@@ -13,7 +13,7 @@ use crate::protocol::sync;
 /// Maximum number of lines of one slot that are prefetched.
 const PREFETCH_LINES_MAX: usize = 64;
 
-/// A stamp and a value.
+/// A slot of a lane or of a ring: a stamp, and room for a value.
 #[repr(C)]
 pub(super) struct Slot<T> {
     pub(super) stamp: AtomicU64,
@@ -21,23 +21,29 @@ pub(super) struct Slot<T> {
 }
 
 impl<T> Slot<T> {
-    /// Number of cache lines that a slot covers, whole or in part, if it begins at one.
+    /// Number of cache lines that a slot covers, the last one possibly in part, if it begins at a
+    /// cache line.
     pub(super) const LINES: usize = size_of::<Self>().div_ceil(CACHE_LINE_BYTES);
 
-    /// True if more than a quarter of several lines would be padding.
-    const IS_SPARSE: bool = {
+    /// True if a slot has several cache lines, and more than a quarter of their bytes would be
+    /// padding.
+    const WASTES_CACHE_LINES: bool = {
         let lines = Self::LINES * CACHE_LINE_BYTES;
         Self::LINES > 1 && 4 * (lines - size_of::<Self>()) > lines
     };
 
-    /// Returns the distance of two slots in bytes: whole lines, unless the row is `dense` and slots
-    /// are sparse.
+    /// Returns the distance between two slots in bytes: whole cache lines, unless the row is
+    /// `dense` and slots waste cache lines.
     const fn pitch(dense: bool) -> usize {
-        if dense && Self::IS_SPARSE { size_of::<Self>() } else { Self::LINES * CACHE_LINE_BYTES }
+        if dense && Self::WASTES_CACHE_LINES {
+            size_of::<Self>()
+        } else {
+            Self::LINES * CACHE_LINE_BYTES
+        }
     }
 
-    /// Returns the address of the value, aligned for it. Only for code that the stamps admit to the
-    /// slot.
+    /// Returns the address of the value, aligned for it. Only for code to which the stamp grants
+    /// access to the slot.
     #[inline(always)]
     pub(super) const fn value(&self) -> *mut T {
         self.value.get().cast()
@@ -86,7 +92,7 @@ impl<T> Slot<T> {
     }
 }
 
-/// The address of slots in a row, and their number. A copy is the same row.
+/// The address and the number of slots that lie in a row. A copy refers to the same row.
 ///
 /// `DENSE`: slots are adjacent if they are sparse, which holds for values of 57 to 80 and of 121 to
 /// 128 bytes with an alignment of at most 8. WHY: a receiver gets a line in 7 ns from another core,
@@ -100,7 +106,7 @@ pub(super) struct Row<T, const DENSE: bool> {
 }
 
 impl<T, const DENSE: bool> Row<T, DENSE> {
-    /// A row without slots.
+    /// A row that has no slots.
     pub(super) const EMPTY: Self = Self { first: NonNull::dangling(), slots: 0 };
 
     /// Returns the number of slots.
@@ -121,7 +127,7 @@ impl<T, const DENSE: bool> Row<T, DENSE> {
         unsafe { self.first.as_ptr().byte_add(index as usize * Slot::<T>::pitch(DENSE)) }
     }
 
-    /// Returns the layout of their memory, unless its size overflows.
+    /// Returns the layout of the memory of the slots; `None` if its size overflows.
     fn layout(&self) -> Option<Layout> {
         let bytes = usize::try_from(self.slots).ok()?.checked_mul(Slot::<T>::pitch(DENSE))?;
         Layout::from_size_align(bytes, align_of::<Slot<T>>().max(CACHE_LINE_BYTES)).ok()
@@ -137,7 +143,7 @@ impl<T, const DENSE: bool> Clone for Row<T, DENSE> {
     }
 }
 
-/// The slots of a ring, which drops the values left in them at its end.
+/// The slots of a lane or a ring. Their drop drops the values that are left in them.
 pub(super) struct Slots<T, const DENSE: bool> {
     row: Row<T, DENSE>,
     left: Range<u64>,
@@ -161,7 +167,7 @@ impl<T, const DENSE: bool> Slots<T, DENSE> {
         let memory = unsafe { alloc::alloc(layout) };
         let Some(first) = NonNull::new(memory.cast()) else { alloc::handle_alloc_error(layout) };
         row.first = first;
-        // WHY first: if `stamp` panics, the memory is freed.
+        // WHY before the loop: if `stamp` panics, the memory is freed.
         let made = Self { row, left: 0..0 };
         for index in 0..slots {
             let value = UnsafeCell::new(MaybeUninit::uninit());
@@ -174,7 +180,7 @@ impl<T, const DENSE: bool> Slots<T, DENSE> {
         made
     }
 
-    /// Returns their row, which is valid for as long as this value lives.
+    /// Returns the row of these slots, which is valid for as long as this value lives.
     pub(super) const fn row(&self) -> Row<T, DENSE> {
         self.row
     }
@@ -199,7 +205,7 @@ impl<T, const DENSE: bool> Slots<T, DENSE> {
         unsafe { &*slot }
     }
 
-    /// Sets the positions `left`, whose values are dropped with the slots.
+    /// States that the positions `left` still have values, which are to be dropped with the slots.
     ///
     /// # Safety
     ///
@@ -221,7 +227,7 @@ impl<T, const DENSE: bool> Slots<T, DENSE> {
 
 impl<T, const DENSE: bool> Drop for Slots<T, DENSE> {
     fn drop(&mut self) {
-        /// Drops the remaining values if one panics in its drop, as a `Vec` does.
+        /// Drops the remaining values if the drop of one value panics, as a `Vec` does.
         struct Others<'a, T, const DENSE: bool>(&'a mut Slots<T, DENSE>);
 
         impl<T, const DENSE: bool> Drop for Others<'_, T, DENSE> {
@@ -235,7 +241,7 @@ impl<T, const DENSE: bool> Drop for Slots<T, DENSE> {
     }
 }
 
-/// Frees the memory of slots, which no code uses any more.
+/// Guard that frees the memory of slots that no code uses any more.
 struct Memory<T, const DENSE: bool>(Row<T, DENSE>);
 
 impl<T, const DENSE: bool> Drop for Memory<T, DENSE> {

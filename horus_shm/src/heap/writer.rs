@@ -1,4 +1,4 @@
-//! Writers of a lane of values.
+//! Writers of lanes of values.
 
 use core::fmt;
 use core::mem::{ManuallyDrop, size_of};
@@ -11,7 +11,7 @@ use crate::protocol::lane::{LaneWriter, NoRoom};
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::Word;
 
-/// A writer of values into a lane of its own; frees the lane on drop.
+/// A writer of values into a lane that no other writer uses. Its drop frees the lane.
 pub struct ValueWriter<T, H: Handling<T>> {
     writer: LaneWriter<ValueLane<T, H>>,
     lane: u32,
@@ -19,7 +19,7 @@ pub struct ValueWriter<T, H: Handling<T>> {
 }
 
 impl<T, H: Handling<T>> ValueWriter<T, H> {
-    /// Creates the writer of `lane`, which the caller claimed.
+    /// Creates the writer of `lane`, which the caller has claimed.
     pub(super) fn new(lanes: Arc<Lanes<T, H>>, lane: u32) -> Self {
         let memory = lanes.claimed_lane(lane);
         // Relaxed: the claim ordered it behind the last writer.
@@ -27,12 +27,12 @@ impl<T, H: Handling<T>> ValueWriter<T, H> {
         Self { writer: LaneWriter::new(memory, pos, true, true), lane, lanes }
     }
 
-    /// Moves `value` into the next slot. Wait-free, except for the drop of a value that was kept in
-    /// that slot.
+    /// Moves `value` into the next slot. Wait-free, except for the drop of a value that readers
+    /// left in that slot.
     ///
     /// # Errors
     ///
-    /// The value, if a gate is `capacity` values behind.
+    /// `value`, if a reader has not read the last `capacity` values.
     #[inline]
     pub fn push(&mut self, value: T) -> Result<(), T> {
         let value = ManuallyDrop::new(value);
@@ -55,7 +55,7 @@ impl<T, H: Handling<T>> ValueWriter<T, H> {
         unsafe { self.writer.write(src, size_of::<T>()) }.is_ok()
     }
 
-    /// Returns the number of values that the slowest reader has not passed.
+    /// Returns the number of values that the slowest reader has not read.
     #[must_use]
     pub fn waiting(&self) -> usize {
         let pos = self.writer.position();
@@ -63,13 +63,13 @@ impl<T, H: Handling<T>> ValueWriter<T, H> {
         slowest.map_or(0, |(_, cursor)| (pos + 1).saturating_sub(cursor)) as usize
     }
 
-    /// Returns the memory.
+    /// Returns the memory of the channel.
     #[must_use]
     pub const fn lanes(&self) -> &Arc<Lanes<T, H>> {
         &self.lanes
     }
 
-    /// Returns the maximum number of values.
+    /// Returns the maximum number of values in the lane.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.lanes.capacity()

@@ -237,7 +237,6 @@ impl Skips {
     ///
     /// If the last skip is long ago, it may seem later than it was. The returned position is then
     /// between the two, and as usable as `before`.
-    /// position is between the two, and as good as the first.
     #[must_use]
     pub const fn position(self, before: u64, after: u64) -> u64 {
         let ahead = self.behind.wrapping_sub(before) & Self::POSITION_MASK;

@@ -1,0 +1,89 @@
+//! The state that both sides of a channel share: endpoint counts, and sleeping threads.
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use horus_shm::internals::endpoint_counts::EndpointCounts;
+use horus_shm::internals::wait::LocalEventcount;
+
+/// The shared state of all endpoints of one channel.
+#[derive(Debug)]
+pub(super) struct ChannelShared {
+    pub(super) ends: EndpointCounts<AtomicU64>,
+    /// The eventcount at which receivers sleep until there is a message.
+    pub(super) message: LocalEventcount,
+    /// The eventcount at which senders sleep until there is a free slot.
+    pub(super) room: LocalEventcount,
+}
+
+impl ChannelShared {
+    /// Creates the shared state of a channel, and registers one sender and one receiver.
+    pub(super) fn register_both() -> (SenderRegistration, ReceiverRegistration) {
+        let (message, room) = (LocalEventcount::new(), LocalEventcount::new());
+        let shared = Arc::new(Self { ends: EndpointCounts::one_each(), message, room });
+        (SenderRegistration(Arc::clone(&shared)), ReceiverRegistration(shared))
+    }
+}
+
+/// The registration of a sender, which is dropped after its other fields. Its drop wakes the
+/// receivers, which then see the sender's last messages.
+#[derive(Debug)]
+pub(super) struct SenderRegistration(Arc<ChannelShared>);
+
+/// The registration of a receiver, which is dropped after its other fields. Its drop wakes the
+/// senders, which then see the slots that the receiver freed.
+#[derive(Debug)]
+pub(super) struct ReceiverRegistration(Arc<ChannelShared>);
+
+impl SenderRegistration {
+    /// Registers another sender.
+    pub(super) fn register_another(&self) -> Self {
+        self.ends.add_sender();
+        Self(Arc::clone(&self.0))
+    }
+
+    /// Registers another receiver.
+    pub(super) fn register_receiver(&self) -> ReceiverRegistration {
+        self.ends.add_receiver();
+        ReceiverRegistration(Arc::clone(&self.0))
+    }
+}
+
+impl ReceiverRegistration {
+    /// Registers another receiver.
+    pub(super) fn register_another(&self) -> Self {
+        self.ends.add_receiver();
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl Deref for SenderRegistration {
+    type Target = ChannelShared;
+
+    #[inline(always)]
+    fn deref(&self) -> &ChannelShared {
+        &self.0
+    }
+}
+
+impl Deref for ReceiverRegistration {
+    type Target = ChannelShared;
+
+    #[inline(always)]
+    fn deref(&self) -> &ChannelShared {
+        &self.0
+    }
+}
+
+impl Drop for SenderRegistration {
+    fn drop(&mut self) {
+        self.message.notify();
+    }
+}
+
+impl Drop for ReceiverRegistration {
+    fn drop(&mut self) {
+        self.room.notify();
+    }
+}
