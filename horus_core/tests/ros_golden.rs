@@ -216,10 +216,13 @@ fn times_end_in_2038_and_begin_in_1970() {
 fn a_command_with_other_axes_is_an_error() {
     let error = CmdVel::from_cdr(&golden("Twist")[0]).unwrap_err();
     let found = "1.25".to_owned();
-    assert_eq!(error, CdrError::NoPlace { at: 20, field: "linear.y", found });
+    assert_eq!(error, CdrError::NotRepresentable { at: 20, field: "linear.y", found });
     let mut bytes = golden("Twist.planar")[0].clone();
     bytes[4..12].copy_from_slice(&1e300_f64.to_le_bytes());
-    assert!(matches!(CmdVel::from_cdr(&bytes), Err(CdrError::NoPlace { field: "linear.x", .. })));
+    assert!(matches!(
+        CmdVel::from_cdr(&bytes),
+        Err(CdrError::NotRepresentable { field: "linear.x", .. })
+    ));
 }
 
 #[test]
@@ -235,19 +238,22 @@ fn arrays_of_different_lengths_are_an_error() {
     // The value is behind stamp (8), frame (4 + 1 + 3), no name (4) and a position (4 + 8).
     let at = 4 + 16 + 4 + 12;
     let error = JointState::from_cdr(&bytes).unwrap_err();
-    assert_eq!(error, CdrError::Uneven { at, field: "velocity", found: 2, wanted: 1 });
+    assert_eq!(error, CdrError::LengthMismatch { at, field: "velocity", found: 2, wanted: 1 });
 }
 
 #[test]
 fn point_types_that_ros_does_not_have_are_an_error() {
     let field = PointField { dtype: DType::F16.code(), count: 1, ..PointField::default() };
-    let wanted = CdrWriteError::NoPlace { field: "datatype", found: "f16".to_owned() };
+    let wanted = CdrWriteError::NotRepresentable { field: "datatype", found: "f16".to_owned() };
     assert_eq!(field.to_cdr(), Err(wanted));
     let mut bytes = golden("PointField")[0].clone();
     for code in [0, 9] {
         bytes[24] = code;
         let error = PointField::from_cdr(&bytes).unwrap_err();
-        assert_eq!(error, CdrError::NoPlace { at: 25, field: "datatype", found: code.to_string() });
+        assert_eq!(
+            error,
+            CdrError::NotRepresentable { at: 25, field: "datatype", found: code.to_string() }
+        );
     }
 }
 

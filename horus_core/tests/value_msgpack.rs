@@ -322,7 +322,7 @@ fn writing_piece_by_piece_gives_the_same_bytes() {
     assert_eq!(out.ext(TYPED_ARRAY_EXT, &[]), Err(EncodeError::ReservedExt));
     let problem = TypedArrayError::Dimensions { found: 33 };
     assert_eq!(out.typed(DType::U8, &[1; 33]), Err(EncodeError::TypedArray { problem }));
-    let problem = TypedArrayError::Endless;
+    let problem = TypedArrayError::TooManyBytes;
     assert_eq!(out.typed(DType::U8, &[u32::MAX; 3]), Err(EncodeError::TypedArray { problem }));
 }
 

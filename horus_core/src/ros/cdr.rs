@@ -16,13 +16,14 @@
 
 use super::{CdrError, CdrWriteError};
 
-/// Bytes of the encapsulation. Alignment counts from its end.
+/// Number of bytes of the encapsulation. Alignment is counted from its end.
 pub const ENCAPSULATION_BYTES: usize = 4;
 
 const BIG_ENDIAN: [u8; 2] = [0, 0];
 const LITTLE_ENDIAN: [u8; 2] = [0, 1];
 
-/// Returns the bytes from `at` to the next multiple of `size`, which is a power of two.
+/// Returns the number of bytes from `at` to the next multiple of `size`, which must be a power of
+/// two.
 const fn padding(at: usize, size: usize) -> usize {
     at.wrapping_sub(ENCAPSULATION_BYTES).wrapping_neg() & (size - 1)
 }
@@ -37,10 +38,10 @@ macro_rules! write_numbers {
     )+};
 }
 
-/// Writes little-endian CDR into memory of the caller. It allocates nothing.
+/// Writes little-endian CDR into memory of the caller. Does not allocate.
 ///
-/// Bytes that do not fit are not written but counted: [`finish`](Self::finish) reports the room
-/// that is needed.
+/// Bytes that do not fit are counted instead of written: [`finish`](Self::finish) reports how many
+/// bytes are needed.
 ///
 /// ```
 /// use horus_core::ros::{CdrReader, CdrWriter};
@@ -89,10 +90,10 @@ impl<'a> CdrWriter<'a> {
     ///
     /// The string contains a NUL, or has 2³² − 1 bytes or more.
     pub fn string(&mut self, text: &str) -> Result<(), CdrWriteError> {
-        self.string_of("string", text)
+        self.string_in_field("string", text)
     }
 
-    pub(super) fn string_of(
+    pub(super) fn string_in_field(
         &mut self,
         field: &'static str,
         text: &str,
@@ -142,7 +143,7 @@ impl<'a> CdrWriter<'a> {
     ///
     /// # Errors
     ///
-    /// [`TooSmall`](CdrWriteError::TooSmall) with the bytes that are needed.
+    /// [`TooSmall`](CdrWriteError::TooSmall) with the number of bytes that are needed.
     pub const fn finish(self) -> Result<usize, CdrWriteError> {
         match (self.at, self.out.len()) {
             (needed, room) if needed > room => Err(CdrWriteError::TooSmall { needed, room }),
@@ -180,7 +181,7 @@ macro_rules! read_numbers {
     )+};
 }
 
-/// Reads CDR of either byte order, of any origin. It allocates nothing.
+/// Reads CDR of either byte order, from any process. Does not allocate.
 #[derive(Debug, Clone)]
 pub struct CdrReader<'a> {
     bytes: &'a [u8],
@@ -189,7 +190,7 @@ pub struct CdrReader<'a> {
 }
 
 impl<'a> CdrReader<'a> {
-    /// Makes a reader behind the encapsulation.
+    /// Checks the encapsulation, and makes a reader of the bytes after it.
     ///
     /// # Errors
     ///
@@ -225,8 +226,8 @@ impl<'a> CdrReader<'a> {
 
     /// Reads a string without copying it.
     ///
-    /// The standard does not allow a length of 0. It is read as the empty string, as by eProsima's
-    /// Fast CDR.
+    /// The standard does not allow a length of 0. Here it is read as the empty string, as
+    /// eProsima's Fast CDR does.
     ///
     /// # Errors
     ///
@@ -247,8 +248,9 @@ impl<'a> CdrReader<'a> {
         std::str::from_utf8(text).map_err(utf8)
     }
 
-    /// Reads the number of elements that follow, each of at least `element_bytes` bytes. Memory for
-    /// that many is proportional to the remaining input.
+    /// Reads the number of elements that follow, each of at least `element_bytes` bytes. WHY
+    /// checked against the input: memory that a caller allocates for so many elements is then
+    /// proportional to the rest of the input.
     ///
     /// # Errors
     ///
@@ -256,7 +258,7 @@ impl<'a> CdrReader<'a> {
     /// elements.
     pub fn count(&mut self, element_bytes: usize) -> Result<usize, CdrError> {
         let count = self.u32()? as usize;
-        self.due(count.saturating_mul(element_bytes))?;
+        self.expect_left(count.saturating_mul(element_bytes))?;
         Ok(count)
     }
 
@@ -266,7 +268,7 @@ impl<'a> CdrReader<'a> {
     ///
     /// [`Truncated`](CdrError::Truncated).
     pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], CdrError> {
-        self.due(count)?;
+        self.expect_left(count)?;
         let bytes = &self.bytes[self.at..][..count];
         self.at += count;
         Ok(bytes)
@@ -283,10 +285,10 @@ impl<'a> CdrReader<'a> {
         self.at + padding(self.at, 4)
     }
 
-    /// Ends the message.
+    /// Checks that the message ends here.
     ///
-    /// Up to three bytes of any value may follow, if they pad the fields to a multiple of four.
-    /// Some middlewares write them and others do not.
+    /// Up to three bytes of any value may follow, as padding to a multiple of four: some
+    /// middlewares write it and others do not.
     ///
     /// # Errors
     ///
@@ -306,7 +308,7 @@ impl<'a> CdrReader<'a> {
         Ok(number)
     }
 
-    const fn due(&self, wanted: usize) -> Result<(), CdrError> {
+    const fn expect_left(&self, wanted: usize) -> Result<(), CdrError> {
         let left = self.bytes.len() - self.at;
         if wanted > left {
             return Err(CdrError::Truncated { at: self.at, wanted, left });

@@ -1,7 +1,7 @@
 //! `ros_message!` generates writing and reading from one description of a message.
 
-/// Describes the mapping of a message to a ROS type, line by line like its `.msg` file, with nested
-/// types written out.
+/// Maps a message to a ROS type, line by line like the type's `.msg` file, with nested types
+/// written out.
 ///
 /// ```text
 /// Ours = "package/msg/Name", Frames {
@@ -98,48 +98,48 @@ macro_rules! ros_message {
             $($kind:ident[] $field:ident;)+
         }
         $($rest:tt)*) => {
-        wire::First::<wire::$first_kind>::$op(
+        wire::CountedSequence::<wire::$first_kind>::$op(
             ros_message!(@borrow $op $m.$first),
             ros_message!(@borrow $op $m.$count),
             stringify!($first),
             $c,
         )?;
         $(
-            wire::Parallel::<wire::$kind>::$op(
+            wire::ParallelSequence::<wire::$kind>::$op(
                 ros_message!(@borrow $op $m.$field),
                 ros_message!(@borrow $op $m.$count),
                 stringify!($field),
                 $c,
             )?;
         )+
-        wire::Trimmed::$op(ros_message!(@borrow $op $m.$first), &$m.$count);
-        $(wire::Trimmed::$op(ros_message!(@borrow $op $m.$field), &$m.$count);)+
+        wire::UnusedElements::$op(ros_message!(@borrow $op $m.$first), &$m.$count);
+        $(wire::UnusedElements::$op(ros_message!(@borrow $op $m.$field), &$m.$count);)+
         ros_message!(@ [$op $m $f $d $c] $($rest)*);
     };
     (@ [$op:ident $m:ident $f:ident $d:ident $c:ident]
         ignored $kind:ident[] $field:ident; $($rest:tt)*) => {
-        wire::Ignored::<wire::$kind>::$op($c)?;
+        wire::IgnoredSequence::<wire::$kind>::$op($c)?;
         ros_message!(@ [$op $m $f $d $c] $($rest)*);
     };
     (@ [$op:ident $m:ident $f:ident $d:ident $c:ident]
         zero float64 $($ros:ident).+; $($rest:tt)*) => {
-        wire::Zero::$op(stringify!($($ros).+), $c)?;
+        wire::ZeroNumber::$op(stringify!($($ros).+), $c)?;
         ros_message!(@ [$op $m $f $d $c] $($rest)*);
     };
     (@ [$op:ident $m:ident $f:ident $d:ident $c:ident]
         absent $field:ident = $value:expr; $($rest:tt)*) => {
-        wire::Implied::$op(ros_message!(@borrow $op $m.$field), $value);
+        wire::NotOnWire::$op(ros_message!(@borrow $op $m.$field), $value);
         ros_message!(@ [$op $m $f $d $c] $($rest)*);
     };
     (@ [$op:ident $m:ident $f:ident $d:ident $c:ident]
         $kind:ident[] data; $($rest:tt)*) => {
-        wire::Tail::$op(ros_message!(@borrow $op $d), "data", $c)?;
+        wire::TrailingData::$op(ros_message!(@borrow $op $d), "data", $c)?;
         ros_message!(@ [$op $m $f $d $c] $($rest)*);
     };
     (@ [$op:ident $m:ident $f:ident $d:ident $c:ident]
         $kind:ident[] data = $length:ident; $($rest:tt)*) => {
-        wire::Tail::$op(ros_message!(@borrow $op $d), "data", $c)?;
-        wire::Implied::$op(ros_message!(@borrow $op $m.$length), $d.len() as u64);
+        wire::TrailingData::$op(ros_message!(@borrow $op $d), "data", $c)?;
+        wire::NotOnWire::$op(ros_message!(@borrow $op $m.$length), $d.len() as u64);
         ros_message!(@ [$op $m $f $d $c] $($rest)*);
     };
     (@ [$op:ident $m:ident $f:ident $d:ident $c:ident]

@@ -7,25 +7,25 @@ use crate::message::HeaderError;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CdrWriteError {
-    /// The buffer is too small; `needed` bytes are enough.
+    /// The buffer is too small.
     #[error("the CDR takes {needed} bytes, there is room for {room}")]
     TooSmall {
-        /// Bytes that the CDR takes.
+        /// Number of bytes of the message as CDR.
         needed: usize,
-        /// Bytes of the buffer.
+        /// Length of the buffer, in bytes.
         room: usize,
     },
-    /// The message claims more elements than it has, or a text or sequence is longer than CDR can
-    /// count.
+    /// The message's count of elements is larger than its array, or a text or sequence is longer
+    /// than CDR can count.
     #[error("`{field}` has {found} {of}, at most {limit} are possible")]
     TooLong {
         /// Name of the field in ROS.
         field: &'static str,
-        /// Number of claimed elements or bytes.
+        /// Number of elements or bytes.
         found: usize,
-        /// Largest possible number.
+        /// Largest number that is possible.
         limit: usize,
-        /// The counted things: `elements` or `bytes`.
+        /// The unit of the numbers: `elements` or `bytes`.
         of: &'static str,
     },
     /// A text is not UTF-8, or contains a NUL, which ends strings in ROS.
@@ -46,7 +46,7 @@ pub enum CdrWriteError {
     },
     /// The ROS type cannot represent the value.
     #[error("`{field}` is {found}, which the ROS type cannot represent")]
-    NoPlace {
+    NotRepresentable {
         /// Name of the field in ROS.
         field: &'static str,
         /// The value.
@@ -59,19 +59,19 @@ pub enum CdrWriteError {
 
 /// The reason why bytes are not the CDR of a message. The same bytes always fail again.
 ///
-/// `at` counts from the first byte of the encapsulation.
+/// Each `at` is an offset in bytes from the first byte of the encapsulation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CdrError {
-    /// The first two bytes name another encoding than plain CDR. `00 02` and `00 03` are parameter
-    /// lists, `00 06` to `00 0b` and `00 10` to `00 15` are XCDR version 2.
+    /// The first two bytes are the number of another encoding than plain CDR. `00 02` and `00 03`
+    /// are parameter lists; `00 06` to `00 0b` and `00 10` to `00 15` are XCDR version 2.
     #[error(
         "encapsulation {:02x} {:02x}: only plain CDR is read, which begins with 00 00 or 00 01",
         .found[0],
         .found[1]
     )]
     Encapsulation {
-        /// The two bytes.
+        /// The first two bytes.
         found: [u8; 2],
     },
     /// The bytes end too early, or a length in them exceeds the rest of the input.
@@ -79,7 +79,7 @@ pub enum CdrError {
     Truncated {
         /// Offset of the incomplete value.
         at: usize,
-        /// The smallest number of bytes that would have to follow.
+        /// Minimum number of bytes that should follow.
         wanted: usize,
         /// Number of bytes that follow.
         left: usize,
@@ -103,7 +103,7 @@ pub enum CdrError {
     /// The last byte of a string is not NUL.
     #[error("at byte {at}: the last byte of a string is not NUL")]
     Unterminated {
-        /// Offset of this byte.
+        /// Offset of the last byte of the string.
         at: usize,
     },
     /// A string contains a NUL before its end.
@@ -129,17 +129,17 @@ pub enum CdrError {
         found: usize,
         /// Largest number that fits.
         limit: usize,
-        /// The counted things: `elements` or `bytes`.
+        /// The unit of the numbers: `elements` or `bytes`.
         of: &'static str,
     },
-    /// Sequences that belong together have different lengths.
+    /// Sequences that must have the same length have different lengths.
     #[error("at byte {at}: `{field}` has {found} elements, where those before it have {wanted}")]
-    Uneven {
+    LengthMismatch {
         /// Offset of the sequence.
         at: usize,
         /// Name of the field in ROS.
         field: &'static str,
-        /// Number of its elements.
+        /// Number of elements of the sequence.
         found: usize,
         /// Number of elements of the sequences before it.
         wanted: usize,
@@ -153,15 +153,15 @@ pub enum CdrError {
         at: usize,
         /// Name of the field in ROS.
         field: &'static str,
-        /// Its seconds.
+        /// The seconds of the time.
         sec: i32,
-        /// Its nanoseconds.
+        /// The nanoseconds of the time.
         nanosec: u32,
     },
     /// The horus message cannot represent the value.
     #[error("before byte {at}: `{field}` is {found}, which the horus message cannot represent")]
-    NoPlace {
-        /// Number of bytes read before the error.
+    NotRepresentable {
+        /// Offset of the first byte not read when the error was found.
         at: usize,
         /// Name of the field in ROS.
         field: &'static str,

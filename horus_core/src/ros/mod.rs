@@ -146,65 +146,65 @@ pub use geometry::Unstamped;
     note = "write it with `CdrWriter`, or implement `RosMessage` for it"
 )]
 pub trait RosMessage {
-    /// The name of the ROS type, such as `sensor_msgs/msg/Imu`.
+    /// Name of the ROS type, such as `sensor_msgs/msg/Imu`.
     const TYPE: &'static str;
 
-    /// The frame names that only the ROS type has: [`RosHeader`], [`RosFrames`], or `()` if there
-    /// are none.
+    /// The frame names of the ROS type that the horus message lacks: [`RosHeader`], [`RosFrames`],
+    /// or `()` if it lacks none.
     type Frames: Default;
 
-    /// Writes the fields.
+    /// Writes the fields of the message to `out`.
     ///
     /// # Errors
     ///
-    /// The field whose value ROS cannot represent.
+    /// The name of the field whose value ROS cannot represent.
     fn write_cdr(
         &self,
         frames: &Self::Frames,
         out: &mut CdrWriter<'_>,
     ) -> Result<(), CdrWriteError>;
 
-    /// Writes the message at the start of `out` and returns its length in bytes. It does not
+    /// Writes the message at the start of `out`, and returns its length in bytes. Does not
     /// allocate.
     ///
     /// # Errors
     ///
-    /// As [`write_cdr`](Self::write_cdr), and [`TooSmall`](CdrWriteError::TooSmall) with the bytes
-    /// that are needed. After an error `out` contains a partial encoding.
+    /// The errors of [`write_cdr`](Self::write_cdr), and [`TooSmall`](CdrWriteError::TooSmall) with
+    /// the number of bytes that are needed. After an error `out` contains a partial encoding.
     fn encode_cdr(&self, frames: &Self::Frames, out: &mut [u8]) -> Result<usize, CdrWriteError> {
         let mut out = CdrWriter::new(out);
         self.write_cdr(frames, &mut out)?;
         out.finish()
     }
 
-    /// Returns the length of the message in bytes. It does not read the bytes of an image or a
-    /// cloud.
+    /// Returns the length of the message in bytes. Does not read the data of an image or a cloud.
     ///
     /// # Errors
     ///
-    /// As [`write_cdr`](Self::write_cdr).
+    /// The errors of [`write_cdr`](Self::write_cdr).
     fn cdr_bytes(&self, frames: &Self::Frames) -> Result<usize, CdrWriteError> {
         let mut out = CdrWriter::new(&mut []);
         self.write_cdr(frames, &mut out)?;
         Ok(out.at())
     }
 
-    /// Returns the message with these frames, in one allocation.
+    /// Returns the bytes of the message with these frames, in one allocation.
     ///
     /// # Errors
     ///
-    /// As [`write_cdr`](Self::write_cdr).
+    /// The errors of [`write_cdr`](Self::write_cdr).
     fn to_cdr_with(&self, frames: &Self::Frames) -> Result<Vec<u8>, CdrWriteError> {
         let mut bytes = vec![0; self.cdr_bytes(frames)?];
         self.encode_cdr(frames, &mut bytes)?;
         Ok(bytes)
     }
 
-    /// Returns the message in one allocation; frames that the horus message lacks are empty.
+    /// Returns the bytes of the message, in one allocation. Frame names that the horus message
+    /// lacks are empty.
     ///
     /// # Errors
     ///
-    /// As [`write_cdr`](Self::write_cdr).
+    /// The errors of [`write_cdr`](Self::write_cdr).
     fn to_cdr(&self) -> Result<Vec<u8>, CdrWriteError> {
         self.to_cdr_with(&Self::Frames::default())
     }
@@ -215,14 +215,15 @@ pub trait RosMessage {
 /// The bytes may come from any process. Reading allocates only frame names and the data of images,
 /// clouds and maps, and no more than the bytes of the input.
 pub trait FromCdr: RosMessage + Sized {
-    /// Reads the fields.
+    /// Reads the fields of a message from `from`.
     ///
     /// # Errors
     ///
     /// The offset and the reason, if the bytes are not such a message.
     fn read_cdr(from: &mut CdrReader<'_>) -> Result<(Self, Self::Frames), CdrError>;
 
-    /// Reads bytes that must be one message, and the frames that the horus message lacks.
+    /// Reads bytes that must be exactly one message. Returns the message, and the frame names that
+    /// it cannot hold itself.
     ///
     /// # Errors
     ///
@@ -234,7 +235,8 @@ pub trait FromCdr: RosMessage + Sized {
         Ok(message)
     }
 
-    /// Reads bytes that must be one message, and drops the frames that the horus message lacks.
+    /// Reads bytes that must be exactly one message, and drops the frame names that it cannot hold
+    /// itself.
     ///
     /// # Errors
     ///
@@ -244,7 +246,7 @@ pub trait FromCdr: RosMessage + Sized {
     }
 }
 
-/// The fields of a `std_msgs/Header` except its stamp.
+/// The fields of a `std_msgs/Header`, without its stamp.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RosHeader {
     /// The frame of the data, such as `laser_link`.
@@ -252,7 +254,7 @@ pub struct RosHeader {
 }
 
 impl RosHeader {
-    /// Returns a header with data in this frame.
+    /// Returns a header for data in this frame.
     #[must_use]
     pub fn new(frame_id: &str) -> Self {
         Self { frame_id: frame_id.to_owned() }
@@ -262,14 +264,15 @@ impl RosHeader {
 /// The two frames of a `nav_msgs/Odometry`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RosFrames {
-    /// The frame of the pose, such as `odom`.
+    /// The frame in which the pose is expressed, such as `odom`.
     pub frame_id: String,
-    /// The frame whose pose it is, and that of the velocity, such as `base_link`.
+    /// The frame whose pose it is, such as `base_link`. The velocity is expressed in this frame.
     pub child_frame_id: String,
 }
 
 impl RosFrames {
-    /// Returns the frames of the pose of `child_frame_id` in `frame_id`.
+    /// Returns the frames of an odometry whose pose is that of `child_frame_id`, expressed in
+    /// `frame_id`.
     #[must_use]
     pub fn new(frame_id: &str, child_frame_id: &str) -> Self {
         Self { frame_id: frame_id.to_owned(), child_frame_id: child_frame_id.to_owned() }

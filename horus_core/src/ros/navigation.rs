@@ -46,7 +46,7 @@ ros_message! {
     }
 }
 
-// WHY: by hand, since every pose has a header and a waypoint has none.
+// WHY not with `ros_message!`: every pose has a header, and a waypoint has none.
 impl RosMessage for NavPath {
     const TYPE: &'static str = "nav_msgs/msg/Path";
     type Frames = ();
@@ -80,7 +80,7 @@ impl FromCdr for NavPath {
             let (pose, ()) = PoseStamped::read_cdr(from)?;
             if pose.frame_id != path.frame_id && !pose.frame_id.is_empty() {
                 let (field, found) = ("poses.header.frame_id", format!("{:?}", pose.frame_id));
-                return Err(CdrError::NoPlace { at: from.at(), field, found });
+                return Err(CdrError::NotRepresentable { at: from.at(), field, found });
             }
             *waypoint = Waypoint::new(pose.position, pose.orientation, f64::NAN);
         }

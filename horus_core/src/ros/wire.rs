@@ -7,19 +7,19 @@ use std::borrow::Cow;
 use super::{CdrError, CdrReader, CdrWriteError, CdrWriter, FromCdr};
 use crate::message::{DType, Text};
 
-type Written = Result<(), CdrWriteError>;
-type Read = Result<(), CdrError>;
+type WriteResult = Result<(), CdrWriteError>;
+type ReadResult = Result<(), CdrError>;
 
-/// A ROS field type whose values have the type `T` here.
+/// A field type of ROS, whose values the horus message stores as `T`.
 pub(super) trait Wire<T: ?Sized> {
-    /// The smallest size of a value on the wire, in bytes.
+    /// Minimum size of a value in CDR, in bytes.
     const BYTES_MIN: usize;
 
     /// Writes the value of a field.
-    fn write(value: &T, field: &'static str, out: &mut CdrWriter<'_>) -> Written;
+    fn write(value: &T, field: &'static str, out: &mut CdrWriter<'_>) -> WriteResult;
 
     /// Reads the value of a field.
-    fn read(value: &mut T, field: &'static str, from: &mut CdrReader<'_>) -> Read;
+    fn read(value: &mut T, field: &'static str, from: &mut CdrReader<'_>) -> ReadResult;
 }
 
 macro_rules! numbers {
@@ -29,12 +29,12 @@ macro_rules! numbers {
         impl Wire<$number> for $wire {
             const BYTES_MIN: usize = size_of::<$number>();
 
-            fn write(value: &$number, _: &'static str, out: &mut CdrWriter<'_>) -> Written {
+            fn write(value: &$number, _: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
                 out.$number(*value);
                 Ok(())
             }
 
-            fn read(value: &mut $number, _: &'static str, from: &mut CdrReader<'_>) -> Read {
+            fn read(value: &mut $number, _: &'static str, from: &mut CdrReader<'_>) -> ReadResult {
                 *value = from.$number()?;
                 Ok(())
             }
@@ -48,64 +48,70 @@ numbers! {
 /// The old ROS name of `uint8`.
 pub(super) type byte = uint8;
 
-/// A flag; any number except 0 is written as 1.
+/// A flag, stored as `u8`: any number except 0 is written as 1.
 pub(super) enum bool {}
 
 impl Wire<u8> for bool {
     const BYTES_MIN: usize = 1;
 
-    fn write(value: &u8, _: &'static str, out: &mut CdrWriter<'_>) -> Written {
+    fn write(value: &u8, _: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
         out.bool(*value != 0);
         Ok(())
     }
 
-    fn read(value: &mut u8, _: &'static str, from: &mut CdrReader<'_>) -> Read {
+    fn read(value: &mut u8, _: &'static str, from: &mut CdrReader<'_>) -> ReadResult {
         *value = from.bool()?.into();
         Ok(())
     }
 }
 
-/// A single in the horus message that is a double in ROS.
+/// A number that is an `f32` in the horus message and a `float64` in ROS.
 pub(super) enum float64_of_f32 {}
 
 impl Wire<f32> for float64_of_f32 {
     const BYTES_MIN: usize = 8;
 
-    fn write(value: &f32, _: &'static str, out: &mut CdrWriter<'_>) -> Written {
+    fn write(value: &f32, _: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
         out.f64(f64::from(*value));
         Ok(())
     }
 
-    fn read(value: &mut f32, field: &'static str, from: &mut CdrReader<'_>) -> Read {
+    fn read(value: &mut f32, field: &'static str, from: &mut CdrReader<'_>) -> ReadResult {
         let found = from.f64()?;
         *value = found as f32;
         if found.is_finite() && !value.is_finite() {
-            return Err(CdrError::NoPlace { at: from.at(), field, found: format!("{found:?}") });
+            return Err(CdrError::NotRepresentable {
+                at: from.at(),
+                field,
+                found: format!("{found:?}"),
+            });
         }
         Ok(())
     }
 }
 
-/// `builtin_interfaces/Time` as nanoseconds since the epoch.
+/// `builtin_interfaces/Time`, stored as nanoseconds since the epoch.
 pub(super) enum time {}
 
-const NS: u64 = 1_000_000_000;
+const NS_PER_SECOND: u64 = 1_000_000_000;
 
 impl Wire<u64> for time {
     const BYTES_MIN: usize = 8;
 
-    fn write(value: &u64, field: &'static str, out: &mut CdrWriter<'_>) -> Written {
+    fn write(value: &u64, field: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
         let error = CdrWriteError::Time { field, found_ns: *value };
-        out.i32(i32::try_from(value / NS).map_err(|_| error)?);
-        out.u32((value % NS) as u32);
+        out.i32(i32::try_from(value / NS_PER_SECOND).map_err(|_| error)?);
+        out.u32((value % NS_PER_SECOND) as u32);
         Ok(())
     }
 
-    fn read(value: &mut u64, field: &'static str, from: &mut CdrReader<'_>) -> Read {
+    fn read(value: &mut u64, field: &'static str, from: &mut CdrReader<'_>) -> ReadResult {
         let at = from.at_length();
         let (sec, nanosec) = (from.i32()?, from.u32()?);
         match u64::try_from(sec) {
-            Ok(seconds) if u64::from(nanosec) < NS => *value = seconds * NS + u64::from(nanosec),
+            Ok(seconds) if u64::from(nanosec) < NS_PER_SECOND => {
+                *value = seconds * NS_PER_SECOND + u64::from(nanosec)
+            }
             _ => return Err(CdrError::Time { at, field, sec, nanosec }),
         }
         Ok(())
@@ -118,15 +124,15 @@ pub(super) enum string {}
 impl<const N: usize> Wire<Text<N>> for string {
     const BYTES_MIN: usize = 4;
 
-    fn write(value: &Text<N>, field: &'static str, out: &mut CdrWriter<'_>) -> Written {
+    fn write(value: &Text<N>, field: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
         let ended = value.as_bytes().split(|byte| *byte == 0).next().unwrap_or_default();
         if value.as_str().len() != ended.len() {
             return Err(CdrWriteError::Text { field });
         }
-        out.string_of(field, value.as_str())
+        out.string_in_field(field, value.as_str())
     }
 
-    fn read(value: &mut Text<N>, field: &'static str, from: &mut CdrReader<'_>) -> Read {
+    fn read(value: &mut Text<N>, field: &'static str, from: &mut CdrReader<'_>) -> ReadResult {
         let at = from.at_length();
         let too_long = |found, limit| CdrError::TooLong { at, field, found, limit, of: "bytes" };
         let text = Text::new(from.string()?);
@@ -138,27 +144,27 @@ impl<const N: usize> Wire<Text<N>> for string {
 impl Wire<String> for string {
     const BYTES_MIN: usize = 4;
 
-    fn write(value: &String, field: &'static str, out: &mut CdrWriter<'_>) -> Written {
-        out.string_of(field, value)
+    fn write(value: &String, field: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
+        out.string_in_field(field, value)
     }
 
-    fn read(value: &mut String, _: &'static str, from: &mut CdrReader<'_>) -> Read {
+    fn read(value: &mut String, _: &'static str, from: &mut CdrReader<'_>) -> ReadResult {
         *value = from.string()?.to_owned();
         Ok(())
     }
 }
 
-/// A fixed array, or a struct of as many numbers of one type.
+/// A fixed array, or a struct of several numbers of one type, such as `Point`.
 pub(super) struct Array<W>(std::marker::PhantomData<W>);
 
 impl<T, W: Wire<T>, const N: usize> Wire<[T; N]> for Array<W> {
     const BYTES_MIN: usize = N * W::BYTES_MIN;
 
-    fn write(value: &[T; N], field: &'static str, out: &mut CdrWriter<'_>) -> Written {
+    fn write(value: &[T; N], field: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
         value.iter().try_for_each(|element| W::write(element, field, out))
     }
 
-    fn read(value: &mut [T; N], field: &'static str, from: &mut CdrReader<'_>) -> Read {
+    fn read(value: &mut [T; N], field: &'static str, from: &mut CdrReader<'_>) -> ReadResult {
         value.iter_mut().try_for_each(|element| W::read(element, field, from))
     }
 }
@@ -167,18 +173,19 @@ pub(super) type Point = Array<float64>;
 pub(super) type Vector3 = Array<float64>;
 pub(super) type Quaternion = Array<float64>;
 
-/// A struct with its own description.
+/// A message type with its own `ros_message!` description.
 pub(super) enum Nested {}
 
 impl<M: FromCdr<Frames = ()>> Wire<M> for Nested {
-    // WHY: it has at least one field. A larger minimum would only refuse truncated input earlier.
+    // WHY 1: such a message has at least one field. A larger minimum would only refuse truncated
+    // input earlier.
     const BYTES_MIN: usize = 1;
 
-    fn write(value: &M, _: &'static str, out: &mut CdrWriter<'_>) -> Written {
+    fn write(value: &M, _: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
         value.write_cdr(&(), out)
     }
 
-    fn read(value: &mut M, _: &'static str, from: &mut CdrReader<'_>) -> Read {
+    fn read(value: &mut M, _: &'static str, from: &mut CdrReader<'_>) -> ReadResult {
         (*value, ()) = M::read_cdr(from)?;
         Ok(())
     }
@@ -189,7 +196,7 @@ pub(super) type MapMetaData = Nested;
 pub(super) type PointField = Nested;
 pub(super) type RegionOfInterest = Nested;
 
-/// A sequence: the first `count` elements of an array.
+/// A sequence, stored as the first `count` elements of an array.
 pub(super) struct Sequence<W>(std::marker::PhantomData<W>);
 
 impl<W> Sequence<W> {
@@ -198,7 +205,7 @@ impl<W> Sequence<W> {
         count: &u32,
         field: &'static str,
         out: &mut CdrWriter<'_>,
-    ) -> Written
+    ) -> WriteResult
     where
         W: Wire<T>,
     {
@@ -214,7 +221,7 @@ impl<W> Sequence<W> {
         count: &mut u32,
         field: &'static str,
         from: &mut CdrReader<'_>,
-    ) -> Read
+    ) -> ReadResult
     where
         W: Wire<T>,
     {
@@ -227,16 +234,16 @@ impl<W> Sequence<W> {
     }
 }
 
-/// A sequence that only the ROS type has: written empty, and ignored when read.
-pub(super) struct Ignored<W>(std::marker::PhantomData<W>);
+/// A sequence that only the ROS type has: it is written empty, and ignored when read.
+pub(super) struct IgnoredSequence<W>(std::marker::PhantomData<W>);
 
-impl<W> Ignored<W> {
-    pub(super) fn write(out: &mut CdrWriter<'_>) -> Written {
+impl<W> IgnoredSequence<W> {
+    pub(super) fn write(out: &mut CdrWriter<'_>) -> WriteResult {
         out.u32(0);
         Ok(())
     }
 
-    pub(super) fn read<T: Default>(from: &mut CdrReader<'_>) -> Read
+    pub(super) fn read<T: Default>(from: &mut CdrReader<'_>) -> ReadResult
     where
         W: Wire<T>,
     {
@@ -245,16 +252,16 @@ impl<W> Ignored<W> {
     }
 }
 
-/// Defines the value of an element that is not measured.
-pub(super) trait Absent: Copy {
+/// An element type with a value that means "not measured".
+pub(super) trait MaybeAbsent: Copy {
     const ABSENT: Self;
-    /// The value of elements behind the last one.
+    /// The value of array elements behind the last one that is used.
     const NONE: Self;
 
     fn is_absent(&self) -> std::primitive::bool;
 }
 
-impl Absent for f32 {
+impl MaybeAbsent for f32 {
     const ABSENT: Self = Self::NAN;
     const NONE: Self = 0.0;
 
@@ -263,7 +270,7 @@ impl Absent for f32 {
     }
 }
 
-impl Absent for f64 {
+impl MaybeAbsent for f64 {
     const ABSENT: Self = Self::NAN;
     const NONE: Self = 0.0;
 
@@ -272,7 +279,7 @@ impl Absent for f64 {
     }
 }
 
-impl<const N: usize> Absent for Text<N> {
+impl<const N: usize> MaybeAbsent for Text<N> {
     const ABSENT: Self = Self::EMPTY;
     const NONE: Self = Self::EMPTY;
 
@@ -281,17 +288,18 @@ impl<const N: usize> Absent for Text<N> {
     }
 }
 
-/// One of several sequences with a common count, each of which may be empty.
-pub(super) struct Parallel<W>(std::marker::PhantomData<W>);
+/// One of several sequences with a common count, each of which may be empty. The first of them is a
+/// [`CountedSequence`].
+pub(super) struct ParallelSequence<W>(std::marker::PhantomData<W>);
 
-impl<W> Parallel<W> {
+impl<W> ParallelSequence<W> {
     /// Writes the first `count` elements, or an empty sequence if all of them are absent.
-    pub(super) fn write<T: Absent, const N: usize>(
+    pub(super) fn write<T: MaybeAbsent, const N: usize>(
         values: &[T; N],
         count: &u32,
         field: &'static str,
         out: &mut CdrWriter<'_>,
-    ) -> Written
+    ) -> WriteResult
     where
         W: Wire<T>,
     {
@@ -300,13 +308,14 @@ impl<W> Parallel<W> {
         Sequence::<W>::write(values, &count, field, out)
     }
 
-    /// Reads `count` elements, or any number if `count` is 0, or an empty sequence.
-    pub(super) fn read<T: Absent, const N: usize>(
+    /// Reads a sequence that must be empty or have `count` elements; if `count` is 0, of any
+    /// length.
+    pub(super) fn read<T: MaybeAbsent, const N: usize>(
         values: &mut [T; N],
         count: &mut u32,
         field: &'static str,
         from: &mut CdrReader<'_>,
-    ) -> Read
+    ) -> ReadResult
     where
         W: Wire<T>,
     {
@@ -318,58 +327,60 @@ impl<W> Parallel<W> {
             (_, wanted) if wanted == found => {}
             (_, wanted) => {
                 let (found, wanted) = (found as usize, wanted as usize);
-                return Err(CdrError::Uneven { at, field, found, wanted });
+                return Err(CdrError::LengthMismatch { at, field, found, wanted });
             }
         }
         Ok(())
     }
 }
 
-/// The first of those sequences, which must not be omitted, since its length is the count.
-pub(super) struct First<W>(std::marker::PhantomData<W>);
+/// The first of several parallel sequences. It must not be left out, because its length is the
+/// count.
+pub(super) struct CountedSequence<W>(std::marker::PhantomData<W>);
 
-impl<W> First<W> {
+impl<W> CountedSequence<W> {
     pub(super) fn write<T, const N: usize>(
         values: &[T; N],
         count: &u32,
         field: &'static str,
         out: &mut CdrWriter<'_>,
-    ) -> Written
+    ) -> WriteResult
     where
         W: Wire<T>,
     {
         Sequence::<W>::write(values, count, field, out)
     }
 
-    pub(super) fn read<T: Absent, const N: usize>(
+    pub(super) fn read<T: MaybeAbsent, const N: usize>(
         values: &mut [T; N],
         count: &mut u32,
         field: &'static str,
         from: &mut CdrReader<'_>,
-    ) -> Read
+    ) -> ReadResult
     where
         W: Wire<T>,
     {
-        Parallel::<W>::read(values, count, field, from)
+        ParallelSequence::<W>::read(values, count, field, from)
     }
 }
 
-/// Resets the elements behind the count after all sequences of a [`Parallel`] group are read.
-pub(super) struct Trimmed;
+/// Resets the array elements behind the count, after all sequences of a [`ParallelSequence`] group
+/// have been read.
+pub(super) struct UnusedElements;
 
-impl Trimmed {
+impl UnusedElements {
     pub(super) const fn write<T, const N: usize>(_: &[T; N], _: &u32) {}
 
-    pub(super) fn read<T: Absent, const N: usize>(values: &mut [T; N], count: &u32) {
+    pub(super) fn read<T: MaybeAbsent, const N: usize>(values: &mut [T; N], count: &u32) {
         values.iter_mut().skip(*count as usize).for_each(|element| *element = T::NONE);
     }
 }
 
-/// The data behind a header, as a sequence of bytes.
-pub(super) struct Tail;
+/// The data after a header, as a sequence of bytes.
+pub(super) struct TrailingData;
 
-impl Tail {
-    pub(super) fn write(data: &&[u8], field: &'static str, out: &mut CdrWriter<'_>) -> Written {
+impl TrailingData {
+    pub(super) fn write(data: &&[u8], field: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
         let (found, limit) = (data.len(), u32::MAX as usize);
         let too_long = CdrWriteError::TooLong { field, found, limit, of: "bytes" };
         out.u32(u32::try_from(found).map_err(|_| too_long)?);
@@ -377,17 +388,22 @@ impl Tail {
         Ok(())
     }
 
-    pub(super) fn read<'a>(data: &mut &'a [u8], _: &'static str, from: &mut CdrReader<'a>) -> Read {
+    pub(super) fn read<'a>(
+        data: &mut &'a [u8],
+        _: &'static str,
+        from: &mut CdrReader<'a>,
+    ) -> ReadResult {
         let count = from.count(1)?;
         *data = from.bytes(count)?;
         Ok(())
     }
 }
 
-/// A number that only the horus message has; it is computed when read.
-pub(super) struct Implied;
+/// A field that only the horus message has: it is not written, and is set to a given value when
+/// read.
+pub(super) struct NotOnWire;
 
-impl Implied {
+impl NotOnWire {
     pub(super) const fn write<T: Copy>(_: &T, _: T) {}
 
     pub(super) fn read<T>(place: &mut T, value: T) {
@@ -395,24 +411,29 @@ impl Implied {
     }
 }
 
-/// A double that only the ROS type has: written as 0, and any other value is an error.
-pub(super) struct Zero;
+/// A `float64` that only the ROS type has: it is written as 0, and any other value is an error.
+pub(super) struct ZeroNumber;
 
-impl Zero {
-    pub(super) fn write(_: &'static str, out: &mut CdrWriter<'_>) -> Written {
+impl ZeroNumber {
+    pub(super) fn write(_: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
         out.f64(0.0);
         Ok(())
     }
 
-    pub(super) fn read(field: &'static str, from: &mut CdrReader<'_>) -> Read {
+    pub(super) fn read(field: &'static str, from: &mut CdrReader<'_>) -> ReadResult {
         match from.f64()? {
             0.0 => Ok(()),
-            found => Err(CdrError::NoPlace { at: from.at(), field, found: format!("{found:?}") }),
+            found => Err(CdrError::NotRepresentable {
+                at: from.at(),
+                field,
+                found: format!("{found:?}"),
+            }),
         }
     }
 }
 
-/// The number types of a point cloud, at the index that `sensor_msgs/PointField` gives them.
+/// The number types that a point cloud may have, at the index that `sensor_msgs/PointField` gives
+/// them.
 const DATATYPES: [Option<DType>; 9] = [
     None,
     Some(DType::I8),
@@ -425,25 +446,26 @@ const DATATYPES: [Option<DType>; 9] = [
     Some(DType::F64),
 ];
 
-/// The code of a [`DType`], numbered as in `sensor_msgs/PointField`.
+/// The code of a [`DType`]; in CDR, the number that `sensor_msgs/PointField` gives the type.
 pub(super) enum datatype {}
 
 impl Wire<u8> for datatype {
     const BYTES_MIN: usize = 1;
 
-    fn write(value: &u8, field: &'static str, out: &mut CdrWriter<'_>) -> Written {
+    fn write(value: &u8, field: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
         let dtype = DType::from_code(*value);
         let known = DATATYPES.iter().position(|known| known.is_some() && *known == dtype);
         let name = || dtype.map_or(Cow::Owned(value.to_string()), |dtype| dtype.name().into());
-        let no_place = || CdrWriteError::NoPlace { field, found: name().into_owned() };
+        let no_place = || CdrWriteError::NotRepresentable { field, found: name().into_owned() };
         out.u8(known.ok_or_else(no_place)? as u8);
         Ok(())
     }
 
-    fn read(value: &mut u8, field: &'static str, from: &mut CdrReader<'_>) -> Read {
+    fn read(value: &mut u8, field: &'static str, from: &mut CdrReader<'_>) -> ReadResult {
         let code = from.u8()?;
         let dtype = DATATYPES.get(usize::from(code)).copied().flatten();
-        let no_place = || CdrError::NoPlace { at: from.at(), field, found: code.to_string() };
+        let no_place =
+            || CdrError::NotRepresentable { at: from.at(), field, found: code.to_string() };
         *value = dtype.ok_or_else(no_place)?.code();
         Ok(())
     }

@@ -2,16 +2,16 @@
 
 use super::{DEPTH_MAX, TYPED_ARRAY_EXT, TypedArrayError};
 
-/// The reason why a value was not encoded. Discard the bytes written before.
+/// The reason why a value was not encoded. Discard the bytes that were already written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
-    /// The buffer is too small; `needed` bytes are enough.
+    /// The buffer is too small.
     #[error("the encoded value takes {needed} bytes, there is room for {room}")]
     TooSmall {
-        /// Bytes that the encoded value takes.
+        /// Number of bytes of the encoded value.
         needed: usize,
-        /// Bytes of the buffer.
+        /// Length of the buffer, in bytes.
         room: usize,
     },
     /// Arrays and maps are nested too deeply, so that no receiver would accept the value.
@@ -22,10 +22,10 @@ pub enum EncodeError {
     TooLong {
         /// Number of elements, pairs or bytes.
         count: usize,
-        /// The counted things: elements, pairs or bytes.
+        /// The unit of the number: elements, pairs or bytes.
         of: &'static str,
     },
-    /// An [`Ext`](super::Value::Ext) has the number of typed arrays.
+    /// An [`Ext`](super::Value::Ext) has the extension number of typed arrays.
     #[error("extension {TYPED_ARRAY_EXT} is for typed arrays: use `Value::Typed`")]
     ReservedExt,
     /// The shape of a typed array is not possible.
@@ -51,7 +51,7 @@ pub enum DecodeError {
     Truncated {
         /// Offset of the incomplete value in bytes.
         at: usize,
-        /// The smallest number of bytes that would have to follow.
+        /// Minimum number of bytes that should follow.
         wanted: usize,
         /// Number of bytes that follow.
         left: usize,
@@ -67,7 +67,7 @@ pub enum DecodeError {
     /// Arrays and maps are nested too deeply.
     #[error("at byte {at}: more than {DEPTH_MAX} arrays and maps are nested")]
     TooDeep {
-        /// Offset of the innermost one in bytes.
+        /// Offset of the array or map that is nested too deeply, in bytes.
         at: usize,
     },
     /// The input has the byte `0xc1`, which MessagePack does not use.
@@ -93,7 +93,7 @@ pub enum DecodeError {
     /// The value does not have the requested type.
     #[error("before byte {at}: not a value of the requested type: {message}")]
     Type {
-        /// Number of bytes read before the error.
+        /// Offset of the first byte not read when the error was found.
         at: usize,
         /// The message of `serde`.
         message: String,

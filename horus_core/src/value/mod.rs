@@ -1,8 +1,9 @@
 //! Dynamic values, whose type is known at run time, and their MessagePack encoding.
 //!
-//! A [`Value`] is a JSON value, extended by 64-bit integers, bytes, maps with any keys, and typed
-//! arrays like those of numpy. [`encode`](Value::encode) writes it as MessagePack into any memory,
-//! and [`decode`](Value::decode) reads it back from bytes of any origin.
+//! A [`Value`] is a JSON value, extended by 64-bit integers, bytes, maps with keys of any type, and
+//! typed arrays like those of numpy. [`encode`](Value::encode) writes it as MessagePack into memory
+//! of the caller, and [`decode`](Value::decode) reads it back from bytes that may come from any
+//! process.
 //!
 //! ```
 //! use horus_core::value::{TypedArray, Value};
@@ -54,9 +55,9 @@ pub use writer::MsgpackWriter;
 
 /// A dynamic value.
 ///
-/// Two integers are equal if their numbers are equal, in either variant. Floats are compared as in
-/// IEEE 754, and an integer never equals a float. Maps are equal if they have the same pairs in the
-/// same order.
+/// Two integers are equal if their numbers are equal, even if their variants differ. Floats are
+/// compared as in IEEE 754, and an integer never equals a float. Maps are equal if they have the
+/// same pairs in the same order.
 #[derive(Debug, Clone, Default)]
 pub enum Value {
     /// No value: `None` in Python, `null` in JSON.
@@ -66,10 +67,10 @@ pub enum Value {
     Bool(bool),
     /// An integer that fits in 64 bits with a sign.
     Int(i64),
-    /// An integer above [`i64::MAX`]. Decoding and conversion make smaller ones an
+    /// An integer above [`i64::MAX`]. Decoding and conversions store smaller integers as
     /// [`Int`](Self::Int).
     UInt(u64),
-    /// A number in double precision. Decoding widens singles.
+    /// A number in double precision. Decoding converts single precision to it.
     Float(f64),
     /// Text.
     String(String),
@@ -77,12 +78,12 @@ pub enum Value {
     Bytes(Vec<u8>),
     /// A list of values.
     Array(Vec<Value>),
-    /// Pairs of key and value in their order. If keys are equal, the last one is used.
+    /// Pairs of key and value, in order. If several keys are equal, lookups use the last one.
     Map(Vec<(Value, Value)>),
     /// Numbers of one type, with a shape.
     // WHY: boxed, so that a value has 32 bytes and not 64.
     Typed(Box<TypedArray>),
-    /// An extension of MessagePack that this library does not interpret, stored unchanged.
+    /// The number and the bytes of a MessagePack extension that this library does not interpret.
     Ext(i8, Vec<u8>),
 }
 
@@ -104,7 +105,7 @@ impl Value {
         }
     }
 
-    /// Returns the integer, if it fits.
+    /// Returns the integer, if it fits in an `i64`.
     #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         match self {
@@ -180,14 +181,14 @@ impl Value {
         }
     }
 
-    /// Returns the value of this key of a map. It compares every key.
+    /// Returns the value of this key, if the value is a map. Compares every key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Value> {
         let mut pairs = self.as_map()?.iter().rev();
         pairs.find(|(found, _)| found.as_str() == Some(key)).map(|(_, value)| value)
     }
 
-    /// Returns the value of this key for writing, like [`get`](Self::get).
+    /// Returns the value of this key for changing it, like [`get`](Self::get).
     #[must_use]
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Value> {
         let Self::Map(pairs) = self else { return None };

@@ -1,10 +1,10 @@
-//! Encodes values as MessagePack into any memory, and decodes bytes of any origin.
+//! Encodes values as MessagePack, and decodes bytes that may come from any process.
 
 use super::{
     DecodeError, EncodeError, MsgpackReader, MsgpackWriter, Token, TypedArray, TypedView, Value,
 };
 
-/// The extension of MessagePack for typed arrays. Its payload is exactly:
+/// Number of the MessagePack extension for typed arrays. Its payload is exactly:
 ///
 /// ```text
 /// 0      type of the elements: `DType::code`
@@ -16,31 +16,31 @@ use super::{
 /// In Python: `numpy.frombuffer(payload[2 + 4 * n:], dtype).reshape(shape)`.
 pub const TYPED_ARRAY_EXT: i8 = 72;
 
-/// The largest nesting depth of arrays and maps, counting the value itself.
+/// Maximum nesting depth of arrays and maps, including the value itself.
 pub const DEPTH_MAX: usize = 64;
 
-/// The largest number of heap bytes that [`Value::decode`] takes for each byte of its input.
+/// Maximum number of heap bytes that [`Value::decode`] allocates for each byte of its input.
 pub const DECODED_BYTES_PER_BYTE: usize = size_of::<Value>();
 
 impl Value {
-    /// Writes the MessagePack at the start of `out` and returns its length, in one pass without
-    /// allocation.
+    /// Writes the value as MessagePack at the start of `out`, and returns the length in bytes.
+    /// Takes one pass, and does not allocate.
     ///
-    /// Every value takes its shortest encoding, except that floats take nine bytes, as in Python;
-    /// typed arrays are the extension [`TYPED_ARRAY_EXT`].
+    /// Every value gets its shortest encoding, except that floats take nine bytes, as in Python.
+    /// Typed arrays are the extension [`TYPED_ARRAY_EXT`].
     ///
     /// # Errors
     ///
-    /// [`TooSmall`](EncodeError::TooSmall) with the bytes that are needed. After an error `out`
-    /// contains a partial encoding.
+    /// [`TooSmall`](EncodeError::TooSmall) with the number of bytes that are needed. After an error
+    /// `out` contains a partial encoding.
     pub fn encode(&self, out: &mut [u8]) -> Result<usize, EncodeError> {
         let mut out = MsgpackWriter::new(out);
         write_value(&mut out, self, 0)?;
         out.finish()
     }
 
-    /// Returns the length of the MessagePack in bytes. It takes one pass and does not read the
-    /// bytes of strings and arrays of numbers.
+    /// Returns the length of the value as MessagePack, in bytes. Takes one pass, and does not read
+    /// the bytes of strings and of arrays of numbers.
     ///
     /// # Errors
     ///
@@ -51,7 +51,7 @@ impl Value {
         Ok(out.bytes())
     }
 
-    /// Returns the MessagePack, in two passes and one allocation.
+    /// Returns the value as MessagePack. Takes two passes and one allocation.
     ///
     /// # Errors
     ///
@@ -62,10 +62,11 @@ impl Value {
         Ok(bytes)
     }
 
-    /// Decodes bytes of any origin, which must be the MessagePack of exactly one value.
+    /// Decodes bytes that must be the MessagePack of exactly one value. They may come from any
+    /// process.
     ///
-    /// It never allocates more than [`DECODED_BYTES_PER_BYTE`] for each byte, and only after
-    /// checking that the input is long enough. It never recurses deeper than [`DEPTH_MAX`].
+    /// Allocates at most [`DECODED_BYTES_PER_BYTE`] for each byte, and only after checking that the
+    /// input is long enough. Recurses at most [`DEPTH_MAX`] deep.
     ///
     /// # Errors
     ///
@@ -160,12 +161,12 @@ fn read_value(reader: &mut MsgpackReader<'_>, depth: usize) -> Result<Value, Dec
     })
 }
 
-/// Checks that `bytes` are the MessagePack of exactly one value, nested no deeper than
-/// [`DEPTH_MAX`]. It does not read the bytes of strings and extensions, and allocates nothing.
+/// Checks that `bytes` are the MessagePack of exactly one value, nested at most [`DEPTH_MAX`] deep.
+/// Does not read the bytes of strings and extensions, and does not allocate.
 #[cfg(feature = "serde")]
 pub(super) fn check(bytes: &[u8]) -> Result<(), DecodeError> {
     let mut reader = MsgpackReader::new(bytes);
-    // The number of values that are still due in each array and map around the next value.
+    // The number of values that must still follow in each array and map around the next value.
     let mut due = [0; DEPTH_MAX];
     let mut depth = 0;
     loop {

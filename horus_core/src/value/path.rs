@@ -1,4 +1,4 @@
-//! Parses paths such as `legs[2].feet[1].x`: names joined by dots, and indices.
+//! Parses paths such as `legs[2].feet[1].x`: names joined by dots, and indices in brackets.
 
 /// One step of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub(crate) enum Step<'a> {
     Index(usize),
 }
 
-/// Returns the steps of `path`. The first invalid step is `None`, and the last. The empty path has
+/// Returns the steps of `path`. An invalid step is `None`, and is the last one. The empty path has
 /// no steps.
 pub(crate) fn steps(path: &str) -> Steps<'_> {
     Steps { rest: path, begins: true, ended: path.is_empty() }

@@ -12,7 +12,7 @@ use crate::topic::{Encoded, encoded_payload};
 pub const MSGPACK_SCHEMA: &str =
     "horus schema 1\nmessage MessagePack\nsize 0\nalign 8\ntail msgpack u8\n";
 
-/// The size of the longest value on a topic whose creator sets no other limit, in bytes.
+/// Maximum length of a value, in bytes, on a topic whose creator sets no other limit.
 const MAX_MESSAGE_BYTES: u64 = 64 * 1024;
 
 /// Returns the type of all topics that carry MessagePack. Each endpoint chooses the type that it

@@ -1,15 +1,16 @@
-//! Reads MessagePack value by value from bytes of any origin.
+//! Reads MessagePack value by value, from bytes that may come from any process.
 
 use rmp::Marker;
 
 use super::DecodeError;
 use crate::message::f32_to_f64;
 
-/// Length of the longest text that [`MsgpackReader::short_text`] reads, in bytes. The length of
-/// such texts is stored in the byte before them.
+/// Length of the longest text that [`MsgpackReader::short_text`] reads, in bytes. MessagePack
+/// stores the length of such a text in the byte before it.
 pub const SHORT_TEXT_BYTES_MAX: usize = 31;
 
-/// A value without the values inside it: those of an array or map follow.
+/// One value, without the values inside it. After an array or map, its elements follow as further
+/// tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Token<'a> {
     /// The value nil.
@@ -18,7 +19,7 @@ pub enum Token<'a> {
     Bool(bool),
     /// An integer that fits in 64 bits with a sign.
     Int(i64),
-    /// An integer in the encoding of those that may exceed 63 bits.
+    /// An integer from an unsigned encoding, which may exceed 63 bits.
     UInt(u64),
     /// A number in double precision.
     Float(f64),
@@ -26,11 +27,11 @@ pub enum Token<'a> {
     String(&'a [u8]),
     /// Any bytes.
     Bytes(&'a [u8]),
-    /// Number of values that follow.
+    /// An array: the number of values that follow.
     Array(usize),
-    /// Number of pairs of key and value that follow.
+    /// A map: the number of pairs of key and value that follow.
     Map(usize),
-    /// The number of an extension, and its bytes.
+    /// An extension: its number and its bytes.
     Ext(i8, &'a [u8]),
 }
 
@@ -55,12 +56,12 @@ pub enum Token<'a> {
 pub struct MsgpackReader<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// The number of values still due: those of all arrays and maps that have begun, and the
-    /// outermost.
+    /// Number of values that must still follow: the outermost value, and the elements of all arrays
+    /// and maps that have begun.
     ///
-    /// Each of them takes at least one byte. A value is refused if it takes bytes that are due to
-    /// others. So the announced values never exceed the bytes of the input, and allocations for
-    /// them are bounded.
+    /// Each of these values takes at least one byte. A value is refused if its bytes would leave
+    /// too few for the others. So the announced number of values never exceeds the number of bytes,
+    /// and allocations for them are bounded.
     due: usize,
 }
 
@@ -78,7 +79,7 @@ impl<'a> MsgpackReader<'a> {
         self.at
     }
 
-    /// Returns the bytes that are not read yet.
+    /// Returns the bytes that have not been read yet.
     #[inline]
     #[must_use]
     pub fn rest(&self) -> &'a [u8] {
@@ -90,7 +91,7 @@ impl<'a> MsgpackReader<'a> {
         self.bytes.len() - self.at
     }
 
-    /// Checks that nothing follows the value.
+    /// Checks that no byte follows the value.
     ///
     /// # Errors
     ///
@@ -127,7 +128,8 @@ impl<'a> MsgpackReader<'a> {
         Ok(self.number::<N>()?.iter().fold(0, |length, byte| length << 8 | usize::from(*byte)))
     }
 
-    /// Registers `count` more values as due.
+    /// Adds `count` to the number of values that must still follow; an error if the input is too
+    /// short for them.
     #[inline]
     fn announce(&mut self, count: usize) -> Result<usize, DecodeError> {
         let due = self.due.saturating_add(count);
@@ -214,7 +216,7 @@ impl<'a> MsgpackReader<'a> {
             return None;
         }
         let number = f64::from_be_bytes(*rest.first_chunk()?);
-        self.took(size_of_val(&number))?;
+        self.step_over(size_of_val(&number))?;
         Some(number)
     }
 
@@ -227,14 +229,14 @@ impl<'a> MsgpackReader<'a> {
         if text.len() > SHORT_TEXT_BYTES_MAX {
             return None;
         }
-        self.took(text.len())?;
+        self.step_over(text.len())?;
         Some(text)
     }
 
-    /// Advances behind a value of `count` bytes after the first byte; `None` if these are due to
-    /// others.
+    /// Steps over a value of `count` bytes after the first byte; returns `None` if that would leave
+    /// too few bytes for the other values.
     #[inline]
-    fn took(&mut self, count: usize) -> Option<()> {
+    fn step_over(&mut self, count: usize) -> Option<()> {
         let due = self.due.saturating_sub(1);
         if 1 + count + due > self.left() {
             return None;
@@ -243,7 +245,7 @@ impl<'a> MsgpackReader<'a> {
         Some(())
     }
 
-    /// Reads a value that begins with a length.
+    /// Reads a value whose first byte is followed by a length.
     fn sized(&mut self, marker: Marker) -> Result<Token<'a>, DecodeError> {
         let count = match marker {
             Marker::FixStr(count) | Marker::FixArray(count) | Marker::FixMap(count) => count.into(),

@@ -11,10 +11,10 @@ use super::{DEPTH_MAX, DecodeError, EncodeError, MsgpackWriter};
 
 /// Writes the MessagePack of `value` at the start of `out` and returns its length in bytes.
 ///
-/// Structs become maps with the names of their fields, as Python programs expect. Types are asked
-/// for their binary form, not for the human-readable one. The bytes of a [`Value`](super::Value)
-/// are those of [`Value::encode`](super::Value::encode). The cost is that of serializing, and a
-/// pass over the headers of the values in `out`, which proves that a receiver will accept them.
+/// Structs become maps with the names of their fields, as Python programs expect. Each type is
+/// asked for its binary form, not for the human-readable one. A [`Value`](super::Value) gets the
+/// same bytes as from [`Value::encode`](super::Value::encode). After serializing, a pass over the
+/// headers of the values in `out` checks that a receiver will accept them.
 ///
 /// # Errors
 ///
@@ -39,7 +39,7 @@ pub fn encode_serde<T: Serialize + ?Sized>(
     }
 }
 
-/// Decodes bytes of any origin, which must be the MessagePack of exactly one `T`.
+/// Decodes bytes that must be the MessagePack of exactly one `T`. They may come from any process.
 ///
 /// Structs are read from maps in any order, and also from arrays of their fields. A typed array,
 /// such as one of numpy, is read by types that support it, such as [`Value`](super::Value). It is
@@ -61,27 +61,27 @@ pub fn decode_serde<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError>
         {
             return Ok(value);
         }
-        let at = place_of_error::<T>(bytes);
+        let at = error_offset::<T>(bytes);
         Err(DecodeError::Type { at, message: error.to_string() })
     })
 }
 
 fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, rmp_serde::decode::Error> {
     let mut deserializer = Deserializer::from_read_ref(bytes);
-    deserializer.set_max_depth(DEPTHS);
+    deserializer.set_max_depth(RMP_DEPTH_LIMIT);
     T::deserialize(&mut deserializer)
 }
 
 /// WHY + 2: `rmp_serde` stops when its counter reaches 0, and also counts extensions.
-const DEPTHS: usize = DEPTH_MAX + 2;
+const RMP_DEPTH_LIMIT: usize = DEPTH_MAX + 2;
 
 /// Returns the offset up to which a `T` can be read.
 ///
-/// WHY: the deserializer of slices does not report it, and that of readers copies. So a second pass
-/// reads only the bytes that caused an error.
-fn place_of_error<T: DeserializeOwned>(bytes: &[u8]) -> usize {
+/// WHY a second pass: the deserializer of slices does not report the offset, and the one of readers
+/// copies. So only bytes that caused an error are read by the latter.
+fn error_offset<T: DeserializeOwned>(bytes: &[u8]) -> usize {
     let mut deserializer = Deserializer::new(Cursor::new(bytes));
-    deserializer.set_max_depth(DEPTHS);
+    deserializer.set_max_depth(RMP_DEPTH_LIMIT);
     let _: Result<T, _> = T::deserialize(&mut deserializer);
     usize::try_from(deserializer.position()).unwrap_or(bytes.len())
 }

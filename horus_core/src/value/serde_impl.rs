@@ -9,7 +9,7 @@ use serde::ser::{Serialize, SerializeSeq, Serializer};
 use super::{TYPED_ARRAY_EXT, TypedArray, TypedView, Value};
 use crate::message::{DType, Element, bf16_to_f32, f16_to_f32};
 
-/// The largest number of elements that are preallocated because a deserializer announces them.
+/// Maximum number of elements that are preallocated when a deserializer announces a length.
 const ANNOUNCED_MAX: usize = 64;
 
 impl Serialize for Value {
@@ -27,7 +27,9 @@ impl Serialize for Value {
             Self::Bytes(bytes) => to.serialize_bytes(bytes),
             Self::Array(values) => to.collect_seq(values),
             Self::Map(pairs) => to.collect_map(pairs.iter().map(|(key, value)| (key, value))),
-            Self::Typed(array) if to.is_human_readable() => Rows::of(array).serialize(to),
+            Self::Typed(array) if to.is_human_readable() => {
+                SubArray::from_array(array).serialize(to)
+            }
             Self::Typed(array) => serialize_ext(to, TYPED_ARRAY_EXT, &array.payload()),
             Self::Ext(TYPED_ARRAY_EXT, _) => {
                 Err(serde::ser::Error::custom(super::EncodeError::ReservedExt))
@@ -49,15 +51,15 @@ impl Serialize for Bytes<'_> {
     }
 }
 
-/// A part of a typed array: the elements that share the first few indices.
-struct Rows<'a> {
+/// A part of a typed array: the elements that have their first few indices in common.
+struct SubArray<'a> {
     dtype: DType,
     shape: &'a [u32],
     bytes: &'a [u8],
 }
 
-impl<'a> Rows<'a> {
-    fn of(array: &'a TypedArray) -> Self {
+impl<'a> SubArray<'a> {
+    fn from_array(array: &'a TypedArray) -> Self {
         // WHY: a shape such as 4294967295 × 0 would become four billion empty arrays.
         let shape = if array.is_empty() { &[0] } else { array.shape() };
         Self { dtype: array.dtype(), shape, bytes: array.bytes() }
@@ -74,14 +76,14 @@ impl<'a> Rows<'a> {
     }
 }
 
-impl Serialize for Rows<'_> {
+impl Serialize for SubArray<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let Some((count, shape)) = self.shape.split_first() else { return self.element(to) };
         let count = usize::try_from(*count).unwrap_or(usize::MAX);
         let mut rows = to.serialize_seq(Some(count))?;
         if let Some(bytes) = self.bytes.len().checked_div(count).filter(|bytes| *bytes > 0) {
             for bytes in self.bytes.chunks_exact(bytes) {
-                rows.serialize_element(&Rows { dtype: self.dtype, shape, bytes })?;
+                rows.serialize_element(&SubArray { dtype: self.dtype, shape, bytes })?;
             }
         }
         rows.end()

@@ -3,7 +3,7 @@
 use super::Value;
 use crate::message::{DType, Element, bf16_to_f32, f16_to_f32};
 
-/// The largest number of dimensions of a typed array, as in numpy.
+/// Maximum number of dimensions of a typed array, as in numpy.
 pub const TYPED_DIMENSIONS_MAX: usize = 32;
 
 /// Numbers of one type in a row-major array of any shape, like a numpy array.
@@ -27,7 +27,7 @@ pub struct TypedArray {
     bytes: Vec<u8>,
 }
 
-/// The reason why bytes are not a typed array.
+/// The reason why bytes and a shape do not make a typed array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TypedArrayError {
@@ -43,7 +43,7 @@ pub enum TypedArrayError {
         /// Number of dimensions.
         found: usize,
     },
-    /// There are fewer bytes than type, number of dimensions and shape take.
+    /// The payload is too short for its type, number of dimensions and shape.
     #[error("{found} bytes, too few for its type and shape")]
     Header {
         /// Number of bytes.
@@ -51,7 +51,7 @@ pub enum TypedArrayError {
     },
     /// The shape takes more bytes than a program can address.
     #[error("a shape too large for any memory")]
-    Endless,
+    TooManyBytes,
     /// The shape takes another number of bytes than there are, or more than a program can address.
     #[error("{found} bytes of elements, which do not match its shape")]
     Size {
@@ -63,7 +63,7 @@ pub enum TypedArrayError {
 impl TypedArray {
     /// Makes an array of `shape` from the little-endian bytes of its elements in row-major order.
     ///
-    /// A shape without dimensions is that of a single number. The bytes are not copied.
+    /// A shape without dimensions means a single number. The bytes are not copied.
     ///
     /// # Errors
     ///
@@ -74,11 +74,11 @@ impl TypedArray {
         Ok(Self { dtype, shape, bytes })
     }
 
-    /// Makes an array of one dimension with a copy of these numbers.
+    /// Makes an array of one dimension that contains a copy of `elements`.
     ///
     /// # Panics
     ///
-    /// If there are more than 2³² − 1.
+    /// If there are more than 2³² − 1 elements.
     #[must_use]
     pub fn from_slice<T: Element>(elements: &[T]) -> Self {
         let count = u32::try_from(elements.len()).expect("at most 2^32 - 1 elements");
@@ -120,7 +120,7 @@ impl TypedArray {
         &self.bytes
     }
 
-    /// Returns the bytes of the elements without a copy.
+    /// Returns the bytes of the elements, without copying them.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
@@ -159,7 +159,7 @@ impl TypedArray {
         (T::DTYPE == self.dtype).then(elements)
     }
 
-    /// Returns the payload of the extension.
+    /// Returns the payload of the extension [`TYPED_ARRAY_EXT`](super::TYPED_ARRAY_EXT).
     #[cfg(feature = "serde")]
     pub(super) fn payload(&self) -> Vec<u8> {
         let mut header = [0; 2 + 4 * TYPED_DIMENSIONS_MAX];
@@ -183,12 +183,12 @@ pub struct TypedView<'a> {
 }
 
 impl<'a> TypedView<'a> {
-    /// Parses the payload of the extension [`TYPED_ARRAY_EXT`](super::TYPED_ARRAY_EXT), of any
-    /// origin. It does not allocate.
+    /// Parses the payload of the extension [`TYPED_ARRAY_EXT`](super::TYPED_ARRAY_EXT), which may
+    /// come from any process. Does not allocate.
     ///
     /// # Errors
     ///
-    /// The reason why it is not the payload of a typed array.
+    /// The reason why `payload` is not a typed array.
     pub fn new(payload: &'a [u8]) -> Result<Self, TypedArrayError> {
         let header = || TypedArrayError::Header { found: payload.len() };
         let (head, rest) = payload.split_first_chunk::<2>().ok_or_else(header)?;
@@ -227,8 +227,8 @@ impl<'a> TypedView<'a> {
     }
 }
 
-/// Writes the payload without the elements: type, number of dimensions, and shape. The shape must
-/// have passed [`data_bytes`].
+/// Writes the part of the payload before the elements: type, number of dimensions, and shape. The
+/// shape must have passed [`data_bytes`].
 pub(super) fn write_header<'a>(
     header: &'a mut [u8; 2 + 4 * TYPED_DIMENSIONS_MAX],
     dtype: DType,
@@ -243,7 +243,7 @@ pub(super) fn write_header<'a>(
     &header[..2 + 4 * shape.len()]
 }
 
-/// Returns the bytes of the elements of an array of this shape.
+/// Returns the number of bytes of the elements of an array with this shape.
 pub(super) fn data_bytes(dtype: DType, shape: &[u32]) -> Result<usize, TypedArrayError> {
     if shape.len() > TYPED_DIMENSIONS_MAX {
         return Err(TypedArrayError::Dimensions { found: shape.len() });
@@ -255,19 +255,19 @@ pub(super) fn data_bytes(dtype: DType, shape: &[u32]) -> Result<usize, TypedArra
     let bytes = shape
         .iter()
         .try_fold(dtype.size(), |bytes, count| bytes.checked_mul(usize::try_from(*count).ok()?));
-    bytes.ok_or(TypedArrayError::Endless)
+    bytes.ok_or(TypedArrayError::TooManyBytes)
 }
 
 fn check(dtype: DType, shape: &[u32], bytes: usize) -> Result<(), TypedArrayError> {
     match data_bytes(dtype, shape) {
         Ok(wanted) if wanted == bytes => Ok(()),
-        Ok(_) | Err(TypedArrayError::Endless) => Err(TypedArrayError::Size { found: bytes }),
+        Ok(_) | Err(TypedArrayError::TooManyBytes) => Err(TypedArrayError::Size { found: bytes }),
         Err(error) => Err(error),
     }
 }
 
-/// Returns the element with these bytes. A half-precision number becomes the same number in double
-/// precision.
+/// Converts the bytes of one element to a value. A half-precision number becomes the same number in
+/// double precision.
 pub(super) fn element(dtype: DType, bytes: &[u8]) -> Value {
     match dtype {
         DType::U8 => u8::from_bytes_le(bytes).into(),

@@ -4,11 +4,11 @@ use super::typed::{TypedView, element};
 use super::{EncodeError, MsgpackReader, MsgpackWriter, TYPED_ARRAY_EXT, Token, Value};
 use crate::message::DType;
 
-/// Returns the same MessagePack with plain arrays of numbers instead of typed arrays, nested
-/// according to their shape.
+/// Returns the MessagePack `bytes` with each typed array replaced by plain arrays of numbers,
+/// nested according to its shape.
 ///
-/// A shape without dimensions becomes a number. The result is `None` if there is no typed array. It
-/// allocates at most some 70 bytes for each byte of the input.
+/// A typed array without dimensions becomes a number. Returns `None` if there is no typed array.
+/// Allocates at most some 70 bytes for each byte of the input.
 pub(super) fn unfold(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut counting = MsgpackWriter::new(&mut []);
     let has_typed = write_all(&mut counting, bytes)?;
@@ -23,8 +23,8 @@ pub(super) fn unfold(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(plain)
 }
 
-/// Writes the converted bytes, and returns whether there was a typed array; `None` if one cannot be
-/// written.
+/// Writes the converted bytes to `out`; returns whether there was a typed array, or `None` if one
+/// cannot be written.
 fn write_all(out: &mut MsgpackWriter<'_>, bytes: &[u8]) -> Option<bool> {
     let mut reader = MsgpackReader::new(bytes);
     let (mut has_typed, mut due) = (false, 1_usize);
@@ -50,7 +50,7 @@ fn write_all(out: &mut MsgpackWriter<'_>, bytes: &[u8]) -> Option<bool> {
                 has_typed = true;
                 let view = TypedView::new(payload).ok()?;
                 // WHY: a shape such as [4294967295, 0] has no elements, but four billion arrays.
-                if arrays(view.shape()) > 4 * payload.len() + 64 {
+                if count_plain_arrays(view.shape()) > 4 * payload.len() + 64 {
                     return None;
                 }
                 write_array(out, view.dtype(), view.shape(), view.bytes())?;
@@ -61,8 +61,8 @@ fn write_all(out: &mut MsgpackWriter<'_>, bytes: &[u8]) -> Option<bool> {
     Some(has_typed)
 }
 
-/// Returns the largest number of plain MessagePack arrays that an array of this shape becomes.
-fn arrays(shape: &[u32]) -> usize {
+/// Returns the maximum number of plain MessagePack arrays that a typed array of this shape becomes.
+fn count_plain_arrays(shape: &[u32]) -> usize {
     let (mut all, mut of_this_dimension) = (0_usize, 1_usize);
     for count in shape {
         all = all.saturating_add(of_this_dimension);

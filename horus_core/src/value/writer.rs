@@ -1,4 +1,4 @@
-//! Writes MessagePack value by value into any memory.
+//! Writes MessagePack value by value, into memory of the caller.
 
 use std::io;
 
@@ -10,13 +10,13 @@ use super::{
 };
 use crate::message::DType;
 
-/// Writes the MessagePack of one value piece by piece, in one pass and without allocating.
+/// Writes the MessagePack of one value piece by piece, in one pass and without allocation.
 ///
-/// It is for bindings to other languages, which have values of their own. Every piece takes its
-/// shortest encoding, except that floats take nine bytes. When the memory is full, it continues
-/// counting: [`finish`](Self::finish) reports that. The caller announces the number of elements of
-/// an array or map, writes exactly that many, and nests them no deeper than
-/// [`DEPTH_MAX`](super::DEPTH_MAX).
+/// It is for bindings to other languages, which have value types of their own. Every piece gets its
+/// shortest encoding, except that floats take nine bytes. When the memory is full, the writer
+/// continues to count bytes, and [`finish`](Self::finish) reports how many are needed. The caller
+/// states the number of elements of an array or map, must then write exactly that many, and must
+/// nest at most [`DEPTH_MAX`](super::DEPTH_MAX) deep.
 ///
 /// ```
 /// use horus_core::value::{MsgpackWriter, Value};
@@ -75,25 +75,25 @@ impl<'a> MsgpackWriter<'a> {
     /// Writes nil.
     #[inline]
     pub fn nil(&mut self) {
-        counted(encode::write_nil(self));
+        ignore_result(encode::write_nil(self));
     }
 
     /// Writes a boolean.
     #[inline]
     pub fn bool(&mut self, truth: bool) {
-        counted(encode::write_bool(self, truth));
+        ignore_result(encode::write_bool(self, truth));
     }
 
     /// Writes an integer.
     #[inline]
     pub fn int(&mut self, number: i64) {
-        counted(encode::write_sint(self, number));
+        ignore_result(encode::write_sint(self, number));
     }
 
     /// Writes an integer that is not negative.
     #[inline]
     pub fn uint(&mut self, number: u64) {
-        counted(encode::write_uint(self, number));
+        ignore_result(encode::write_uint(self, number));
     }
 
     /// Writes a number in double precision.
@@ -114,7 +114,7 @@ impl<'a> MsgpackWriter<'a> {
         if text.len() <= SHORT_TEXT_BYTES_MAX {
             self.put(&[Marker::FixStr(text.len() as u8).to_u8()]);
         } else {
-            counted(encode::write_str_len(self, length(text.len(), "bytes")?));
+            ignore_result(encode::write_str_len(self, length(text.len(), "bytes")?));
         }
         self.put(text.as_bytes());
         Ok(())
@@ -127,7 +127,7 @@ impl<'a> MsgpackWriter<'a> {
     /// [`EncodeError::TooLong`].
     #[inline]
     pub fn binary(&mut self, bytes: &[u8]) -> Result<(), EncodeError> {
-        counted(encode::write_bin_len(self, length(bytes.len(), "bytes")?));
+        ignore_result(encode::write_bin_len(self, length(bytes.len(), "bytes")?));
         self.put(bytes);
         Ok(())
     }
@@ -139,7 +139,7 @@ impl<'a> MsgpackWriter<'a> {
     /// [`EncodeError::TooLong`].
     #[inline]
     pub fn array(&mut self, elements: usize) -> Result<(), EncodeError> {
-        counted(encode::write_array_len(self, length(elements, "elements")?));
+        ignore_result(encode::write_array_len(self, length(elements, "elements")?));
         Ok(())
     }
 
@@ -150,11 +150,11 @@ impl<'a> MsgpackWriter<'a> {
     /// [`EncodeError::TooLong`].
     #[inline]
     pub fn map(&mut self, pairs: usize) -> Result<(), EncodeError> {
-        counted(encode::write_map_len(self, length(pairs, "pairs")?));
+        ignore_result(encode::write_map_len(self, length(pairs, "pairs")?));
         Ok(())
     }
 
-    /// Writes an extension, except one with the number of typed arrays.
+    /// Writes an extension. Its number must not be that of typed arrays.
     ///
     /// # Errors
     ///
@@ -168,8 +168,8 @@ impl<'a> MsgpackWriter<'a> {
         Ok(())
     }
 
-    /// Writes the header of a typed array and returns the place for its elements, row-major and
-    /// little-endian. It returns `None` if they do not fit.
+    /// Writes the header of a typed array, and returns the memory for its elements, which are
+    /// row-major and little-endian. Returns `None` if they do not fit.
     ///
     /// # Errors
     ///
@@ -186,7 +186,7 @@ impl<'a> MsgpackWriter<'a> {
     }
 
     fn ext_start(&mut self, number: i8, bytes: usize) -> Result<(), EncodeError> {
-        counted(encode::write_ext_meta(self, length(bytes, "bytes")?, number));
+        ignore_result(encode::write_ext_meta(self, length(bytes, "bytes")?, number));
         Ok(())
     }
 }
@@ -215,9 +215,9 @@ impl From<TypedArrayError> for EncodeError {
     }
 }
 
-/// Ignores the result of a write that cannot fail: a full buffer is counted instead.
+/// Ignores the result of a write, which cannot fail: bytes that do not fit are only counted.
 #[inline]
-fn counted<T, E>(written: Result<T, E>) {
+fn ignore_result<T, E>(written: Result<T, E>) {
     debug_assert!(written.is_ok(), "counting fails never");
 }
 
