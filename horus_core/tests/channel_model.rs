@@ -15,11 +15,12 @@ use std::thread;
 use std::time::Duration;
 
 use counted::{Counted, Ledger};
+use fastrand::Rng;
 use horus_core::channel::{
     RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError, direct,
     fanout, mpsc, spmc, spsc,
 };
-use noise::{Case, Rng, rounds, seeds};
+use noise::{Case, rounds, seeds};
 
 const STEPS: usize = if cfg!(miri) { 100 } else { 1000 };
 /// A time that only a hang exceeds.
@@ -154,8 +155,8 @@ const ENDPOINTS_MAX: usize = 5;
 
 impl<C: Channel> Model<C> {
     fn new(seed: u64) -> Self {
-        let mut rng = Rng(seed);
-        let capacity = 1 + rng.below(if seed.is_multiple_of(2) { 4 } else { 40 });
+        let mut rng = Rng::with_seed(seed);
+        let capacity = 1 + rng.usize(..if seed.is_multiple_of(2) { 4 } else { 40 });
         let (tx, rx) = C::channel(capacity);
         let receiving = vec![Receiving { rx, owed: vec![VecDeque::new(); ENDPOINTS_MAX] }];
         let sending = vec![Sending { tx, lane: 0 }];
@@ -163,16 +164,16 @@ impl<C: Channel> Model<C> {
     }
 
     fn step(&mut self) {
-        match self.rng.below(100) {
+        match self.rng.usize(..100) {
             0 => self.add_sender(),
             1 => self.add_receiver(),
-            2 if self.rng.below(8) == 0 => self.remove_sender(),
-            3 if self.rng.below(4) == 0 => self.remove_receiver(),
+            2 if self.rng.usize(..8) == 0 => self.remove_sender(),
+            3 if self.rng.usize(..4) == 0 => self.remove_receiver(),
             4 => self.check_counts(),
             5 => self.receive_all(),
             // WHY: without long runs of one kind, a channel is never full and never empty.
-            6..=52 => (0..=self.rng.below(3)).for_each(|_| self.send()),
-            _ => (0..=self.rng.below(3)).for_each(|_| self.receive()),
+            6..=52 => (0..=self.rng.usize(..3)).for_each(|_| self.send()),
+            _ => (0..=self.rng.usize(..3)).for_each(|_| self.receive()),
         }
     }
 
@@ -181,7 +182,7 @@ impl<C: Channel> Model<C> {
         let free =
             if C::LANES { (0..ENDPOINTS_MAX).find(|lane| !taken.contains(lane)) } else { Some(0) };
         let Some(lane) = free.filter(|_| !self.sending.is_empty()) else { return };
-        let of = self.rng.below(self.sending.len());
+        let of = self.rng.usize(..self.sending.len());
         let tx = C::another_sender(&self.sending[of].tx);
         self.sending.extend(tx.map(|tx| Sending { tx, lane }));
     }
@@ -191,13 +192,13 @@ impl<C: Channel> Model<C> {
         if self.receiving.len() == ENDPOINTS_MAX {
             return;
         }
-        let rx = if self.rng.below(2) == 0 && !self.receiving.is_empty() {
-            let of = self.rng.below(self.receiving.len());
+        let rx = if self.rng.usize(..2) == 0 && !self.receiving.is_empty() {
+            let of = self.rng.usize(..self.receiving.len());
             C::another_receiver(&self.receiving[of].rx)
         } else if self.sending.is_empty() {
             None
         } else {
-            let of = self.rng.below(self.sending.len());
+            let of = self.rng.usize(..self.sending.len());
             C::subscribe(&self.sending[of].tx)
         };
         self.receiving.extend(rx.map(|rx| Receiving { rx, owed }));
@@ -205,14 +206,14 @@ impl<C: Channel> Model<C> {
 
     fn remove_sender(&mut self) {
         if !self.sending.is_empty() {
-            let of = self.rng.below(self.sending.len());
+            let of = self.rng.usize(..self.sending.len());
             self.sending.swap_remove(of);
         }
     }
 
     fn remove_receiver(&mut self) {
         if !self.receiving.is_empty() {
-            let of = self.rng.below(self.receiving.len());
+            let of = self.rng.usize(..self.receiving.len());
             self.receiving.swap_remove(of);
             let left = self.ledger.alive();
             assert!(C::BROADCASTS || left == 0, "{left} left after the only receiver");
@@ -223,7 +224,7 @@ impl<C: Channel> Model<C> {
         if self.sending.is_empty() {
             return;
         }
-        let of = self.rng.below(self.sending.len());
+        let of = self.rng.usize(..self.sending.len());
         let Sending { tx, lane } = &mut self.sending[of];
         let (number, lane) = (self.number, *lane);
         self.number += 1;
@@ -249,7 +250,7 @@ impl<C: Channel> Model<C> {
         if self.receiving.is_empty() {
             return;
         }
-        let of = self.rng.below(self.receiving.len());
+        let of = self.rng.usize(..self.receiving.len());
         let Receiving { rx, owed } = &mut self.receiving[of];
         match C::try_recv(rx) {
             Ok(message) => take(owed, message.number()),
@@ -264,7 +265,7 @@ impl<C: Channel> Model<C> {
         if self.receiving.is_empty() {
             return;
         }
-        let of = self.rng.below(self.receiving.len());
+        let of = self.rng.usize(..self.receiving.len());
         let Receiving { rx, owed } = &mut self.receiving[of];
         C::try_iter(rx).iter().for_each(|message| take(owed, message.number()));
         assert!(owed.iter().all(VecDeque::is_empty), "not all that was there");
@@ -287,7 +288,7 @@ impl<C: Channel> Model<C> {
     /// Drops all endpoints, in random order.
     fn end(mut self) {
         while !self.sending.is_empty() || !self.receiving.is_empty() {
-            if self.rng.below(2) == 0 { self.remove_sender() } else { self.remove_receiver() }
+            if self.rng.usize(..2) == 0 { self.remove_sender() } else { self.remove_receiver() }
         }
         assert_eq!(self.ledger.alive(), 0, "forgotten");
     }

@@ -7,6 +7,7 @@ mod noise;
 mod private;
 
 use bytemuck::Zeroable;
+use fastrand::Rng;
 use horus_core::message::{
     AudioFrame, AudioFrameHeader, Bytes, BytesHeader, CompressedImage, CompressedImageHeader,
     CostMap, CostMapHeader, DType, DepthImage, DepthImageHeader, Encoding, FrameId, Framed, Grid,
@@ -15,13 +16,12 @@ use horus_core::message::{
     SegmentationMask, SegmentationMaskHeader, Tensor, TensorError, TensorHeader, Text,
 };
 use horus_core::topic::Encoded;
-use noise::Rng;
 use private::Private;
 
 /// Returns a message with this header and random data.
 fn noisy<H: Header>(header: H, rng: &mut Rng) -> Framed<H> {
     let mut message = Framed::zeroed(header).unwrap();
-    message.data_mut().iter_mut().for_each(|byte| *byte = rng.below(256) as u8);
+    message.data_mut().iter_mut().for_each(|byte| *byte = rng.u8(..));
     message
 }
 
@@ -71,7 +71,7 @@ impl Check for RoundTrip {
 
 #[test]
 fn every_kind_arrives_as_it_was_sent() {
-    each_kind(&mut RoundTrip(Private::new(), Rng(1)));
+    each_kind(&mut RoundTrip(Private::new(), Rng::with_seed(1)));
 }
 
 /// Writes headers with random bits, with which a hostile publisher could make a reader access other
@@ -86,11 +86,11 @@ impl Check for Hostile {
         bytes.extend_from_slice(whole.data());
         for _ in 0..noise::rounds(2000, 200_000) {
             let mut damaged = bytes.clone();
-            for _ in 0..1 + rng.below(3) {
-                let at = rng.below(size_of::<H>());
-                damaged[at] = [0, 1, 255, rng.below(256) as u8][rng.below(4)];
+            for _ in 0..1 + rng.usize(..3) {
+                let at = rng.usize(..size_of::<H>());
+                damaged[at] = [0, 1, 255, rng.u8(..)][rng.usize(..4)];
             }
-            damaged.truncate(damaged.len() - rng.below(2) * rng.below(damaged.len()));
+            damaged.truncate(damaged.len() - rng.usize(..2) * rng.usize(..damaged.len()));
             let mut buffer = damaged.as_slice().into();
             *tried += 1;
             let Some(message) = Framed::<H>::decode(&mut buffer, damaged.len()) else { continue };
@@ -106,7 +106,7 @@ impl Check for Hostile {
 
 #[test]
 fn no_header_reaches_past_its_data() {
-    let mut hostile = Hostile(Rng(2), 0, 0);
+    let mut hostile = Hostile(Rng::with_seed(2), 0, 0);
     each_kind(&mut hostile);
     let Hostile(_, tried, accepted) = hostile;
     println!("RESULT hostile-frames: {accepted} of {tried} damaged messages were accepted");
@@ -117,18 +117,18 @@ fn no_header_reaches_past_its_data() {
 fn wild<H: Header>(header: H, rng: &mut Rng, fields: &[usize]) -> Option<Framed<H>> {
     let mut bytes = bytemuck::bytes_of(&header).to_vec();
     for &at in fields {
-        if rng.below(2) == 0 {
-            bytes[at] = rng.below(24) as u8;
+        if rng.usize(..2) == 0 {
+            bytes[at] = rng.usize(..24) as u8;
         }
     }
-    bytes.resize(size_of::<H>() + rng.below(4000), 7);
+    bytes.resize(size_of::<H>() + rng.usize(..4000), 7);
     let length = bytes.len();
     Framed::<H>::decode(&mut bytes.as_slice().into(), length)
 }
 
 #[test]
 fn views_of_any_header_stay_inside() {
-    let mut rng = Rng(3);
+    let mut rng = Rng::with_seed(3);
     let mut seen = [0_u32; 4];
     for _ in 0..noise::rounds(4000, 400_000) {
         let image = ImageHeader::new(5, 5, Encoding::RGB8);

@@ -6,13 +6,14 @@ mod heap;
 mod noise;
 mod shapes;
 
+use fastrand::Rng;
 use heap::peak;
 use horus_core::message::{
     CmdVel, FieldError, Image, Layout, LayoutError, Message, OccupancyGrid, ParsedSchema,
     PointCloud, Pose2D, Primitive, STANDARD, Schema, Tail, Tensor, Text, Twist,
 };
 use horus_core::value::{TypedArray, Value};
-use noise::{Case, Rng, seeds};
+use noise::{Case, seeds};
 
 horus_core::message! {
     /// A foot.
@@ -218,8 +219,8 @@ fn the_messages_of_this_repository_come_back_bit_for_bit() {
         let tail_bytes = if schema.tail.is_some() { 24 } else { 0 };
         for seed in seeds(10) {
             let _case = Case(seed);
-            let rng = &mut Rng(seed);
-            let random = (0..schema.size + tail_bytes).map(|_| rng.below(256) as u8);
+            let rng = &mut Rng::with_seed(seed);
+            let random = (0..schema.size + tail_bytes).map(|_| rng.u8(..));
             let bytes: Vec<u8> = random.collect();
             let (value, heap) = peak(|| layout.decode(&bytes).unwrap());
             assert!(heap < 100 * bytes.len() + 1000, "{heap} bytes for {}", schema.name);
@@ -291,7 +292,7 @@ fn every_kind_of_single_comes_back_bit_for_bit() {
 fn random_messages_are_what_their_schema_says() {
     for seed in seeds(1000) {
         let _case = Case(seed);
-        let rng = &mut Rng(seed);
+        let rng = &mut Rng::with_seed(seed);
         let message = shapes::message(rng, 3);
         let text = message.text();
         let layout = layout(&text);

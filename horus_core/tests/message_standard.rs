@@ -8,9 +8,10 @@ mod private;
 use std::fmt::{Debug, Display};
 use std::path::Path;
 
+use fastrand::Rng;
 use horus_core::message::*;
 use horus_core::topic::Qos;
-use noise::{Case, Rng, result, rounds, seeds};
+use noise::{Case, result, rounds, seeds};
 use private::Private;
 
 /// The units that a field may have. Write units of several words in full and others as symbols.
@@ -82,7 +83,7 @@ fn fields() -> impl Iterator<Item = (&'static Schema, &'static Field)> {
 }
 
 fn random<M: Message>(rng: &mut Rng) -> M {
-    let bytes: Vec<u8> = (0..size_of::<M>()).map(|_| rng.below(256) as u8).collect();
+    let bytes: Vec<u8> = (0..size_of::<M>()).map(|_| rng.u8(..)).collect();
     bytemuck::pod_read_unaligned(&bytes)
 }
 
@@ -93,7 +94,7 @@ fn round_trips<M: Message + Default + Debug>(private: &Private) {
     let mut subscriber = private.subscriber::<M>(topic, Qos::sensor_data());
     for seed in seeds(rounds(50, 5_000)) {
         let _case = Case(seed);
-        let mut rng = Rng(seed);
+        let mut rng = Rng::with_seed(seed);
         let message = if seed == 0 { M::default() } else { random::<M>(&mut rng) };
         publisher.send(message).unwrap();
         let received = subscriber.recv().unwrap_or_else(|| panic!("{topic} did not arrive"));
@@ -322,7 +323,7 @@ fn shows<M: Message + Display>(rng: &mut Rng) {
 fn any_bytes_can_be_formatted_and_read() {
     for seed in seeds(rounds(500, 50_000)) {
         let _case = Case(seed);
-        let rng = &mut Rng(seed);
+        let rng = &mut Rng::with_seed(seed);
         shows::<Pose2D>(rng);
         shows::<Pose3D>(rng);
         shows::<PoseStamped>(rng);

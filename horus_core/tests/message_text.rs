@@ -4,22 +4,23 @@ use horus_testing as _;
 
 mod noise;
 
+use fastrand::Rng;
 use horus_core::message::{FieldKind, Message, Primitive, Schema, Text};
-use noise::{Case, Rng, result, rounds, seeds};
+use noise::{Case, result, rounds, seeds};
 
 /// Characters of each length in UTF-8, except NUL.
 const CHARACTERS: [char; 8] = ['a', '/', '_', 'é', '°', '→', '界', '🤖'];
 
 fn words(rng: &mut Rng, length: usize) -> String {
-    (0..length).map(|_| CHARACTERS[rng.below(CHARACTERS.len())]).collect()
+    (0..length).map(|_| CHARACTERS[rng.usize(..CHARACTERS.len())]).collect()
 }
 
 #[test]
 fn a_text_that_fits_comes_out_again() {
     for seed in seeds(rounds(2_000, 200_000)) {
         let _case = Case(seed);
-        let mut rng = Rng(seed);
-        let length = rng.below(20);
+        let mut rng = Rng::with_seed(seed);
+        let length = rng.usize(..20);
         let text = words(&mut rng, length);
         match Text::<16>::new(&text) {
             Ok(made) => {
@@ -41,8 +42,8 @@ fn a_text_that_fits_comes_out_again() {
 fn a_cut_is_the_longest_part_of_whole_characters() {
     for seed in seeds(rounds(2_000, 200_000)) {
         let _case = Case(seed);
-        let mut rng = Rng(seed);
-        let length = rng.below(20);
+        let mut rng = Rng::with_seed(seed);
+        let length = rng.usize(..20);
         let text = words(&mut rng, length);
         let ends = (0..=text.len().min(7)).filter(|end| text.is_char_boundary(*end));
         assert_eq!(Text::<7>::cut(&text), text[..ends.max().unwrap()], "{text}");
@@ -51,7 +52,7 @@ fn a_cut_is_the_longest_part_of_whole_characters() {
 
 #[test]
 fn a_formatted_text_is_cut_like_any_other() {
-    let mut rng = Rng(3);
+    let mut rng = Rng::with_seed(3);
     for length in 0..40 {
         let words = words(&mut rng, length);
         let whole = format!("{words} and {length}");
@@ -64,9 +65,9 @@ fn a_formatted_text_is_cut_like_any_other() {
 fn any_bytes_are_the_text_before_the_first_invalid_byte() {
     for seed in seeds(rounds(20_000, 2_000_000)) {
         let _case = Case(seed);
-        let mut rng = Rng(seed);
-        let mut bytes: [u8; 12] = std::array::from_fn(|_| rng.below(256) as u8);
-        let length = rng.below(5);
+        let mut rng = Rng::with_seed(seed);
+        let mut bytes: [u8; 12] = std::array::from_fn(|_| rng.u8(..));
+        let length = rng.usize(..5);
         let start = words(&mut rng, length);
         let kept = start.len().min(12);
         bytes[..kept].copy_from_slice(&start.as_bytes()[..kept]);

@@ -8,12 +8,13 @@ mod noise;
 
 use std::f64::consts::{FRAC_PI_2, PI};
 
+use fastrand::Rng;
 use glam::{DAffine3, DQuat, DVec3};
 use horus_core::message::{
     Odometry, Point3, Pose2D, Pose3D, Quaternion, Text, Transform, TransformError,
     TransformStamped, Vector3,
 };
-use noise::{Case, Rng, result, rounds, seeds};
+use noise::{Case, result, rounds, seeds};
 
 type Matrix = [[f64; 3]; 3];
 
@@ -21,7 +22,7 @@ type Matrix = [[f64; 3]; 3];
 const NEAR: f64 = 1e-12;
 
 fn between(rng: &mut Rng, low: f64, high: f64) -> f64 {
-    low + (high - low) * (rng.below(1 << 53) as f64 / (1_u64 << 53) as f64)
+    low + (high - low) * (rng.usize(..1 << 53) as f64 / (1_u64 << 53) as f64)
 }
 
 fn vector(rng: &mut Rng) -> [f64; 3] {
@@ -90,7 +91,7 @@ fn about(roll: f64, pitch: f64, yaw: f64) -> Matrix {
 fn each(mut law: impl FnMut(&mut Rng)) {
     for seed in seeds(rounds(3_000, 300_000)) {
         let _case = Case(seed);
-        law(&mut Rng(seed));
+        law(&mut Rng::with_seed(seed));
     }
 }
 
@@ -137,7 +138,7 @@ fn composing_is_associative() {
 
 #[test]
 fn a_long_chain_keeps_its_length() {
-    let mut rng = Rng(1);
+    let mut rng = Rng::with_seed(1);
     let mut chain = Transform::IDENTITY;
     for _ in 0..rounds(100_000, 10_000_000) {
         chain = chain.compose(&Transform::new([0.0; 3], unit(&mut rng))).unwrap();

@@ -10,6 +10,7 @@ mod values;
 use std::cell::Cell;
 use std::fmt::Debug;
 
+use fastrand::Rng;
 use heap::peak;
 use horus_core::message::{
     Accel, BatteryState, CameraInfo, Clock, CmdVel, CompressedImageHeader, DType, DiagnosticStatus,
@@ -21,7 +22,7 @@ use horus_core::message::{
     Waypoint, Wrench, WrenchStamped,
 };
 use horus_core::ros::{FromCdr, RosFrames, RosHeader, RosMessage, Unstamped};
-use noise::{Case, Rng, rounds, seeds};
+use noise::{Case, rounds, seeds};
 use ros_messages::{Visit, golden, visit};
 
 /// Makes random frames.
@@ -46,7 +47,7 @@ impl Noise for RosFrames {
 }
 
 fn text(rng: &mut Rng, bound: usize) -> String {
-    (0..rng.below(bound)).map(|_| ['a', '/', 'ß', '€', '𝄞'][rng.below(5)]).collect()
+    (0..rng.usize(..bound)).map(|_| ['a', '/', 'ß', '€', '𝄞'][rng.usize(..5)]).collect()
 }
 
 /// Returns a random message that ROS can represent, except for conditions on several fields.
@@ -76,8 +77,8 @@ fn fill_element(element: &mut [u8], field: &Field, rng: &mut Rng) {
             return element[..end].copy_from_slice(&text.as_bytes()[..end]);
         }
         (_, name) if name.ends_with("_ns") => values::word(rng) % ((1 << 31) * 1_000_000_000),
-        (_, "present" | "do_rectify" | "is_dense" | "is_bigendian") => rng.below(2) as u64,
-        (_, "dtype") => rng.below(6) as u64 + 1,
+        (_, "present" | "do_rectify" | "is_dense" | "is_bigendian") => rng.usize(..2) as u64,
+        (_, "dtype") => rng.usize(..6) as u64 + 1,
         _ => values::edge(rng),
     };
     element.copy_from_slice(&number.to_le_bytes()[..element.len()]);
@@ -104,7 +105,7 @@ where
 {
     let mut header = random::<H>(rng);
     fix(&mut header, rng);
-    let data: Vec<u8> = (0..header.data_bytes()).map(|_| rng.below(256) as u8).collect();
+    let data: Vec<u8> = (0..header.data_bytes()).map(|_| rng.u8(..)).collect();
     let message = Framed::new(header, &data).expect(H::NAME);
     let read = Framed::<H>::from_cdr(&message.to_cdr().expect(H::NAME)).expect(H::NAME);
     assert_eq!(bytemuck::bytes_of(read.header()), bytemuck::bytes_of(&header), "{}", H::NAME);
@@ -113,7 +114,7 @@ where
 
 /// Returns a random count for the array, and clears the elements behind it.
 fn counted<T: bytemuck::Pod, const N: usize>(rng: &mut Rng, elements: &mut [T; N]) -> u32 {
-    let count = rng.below(N + 1);
+    let count = rng.usize(..N + 1);
     elements[count..].fill(T::zeroed());
     count as u32
 }
@@ -158,7 +159,7 @@ fn sensors_come_back(rng: &mut Rng) {
     comes_back::<JointState>(rng, |state, rng| {
         state.count = counted(rng, &mut state.name);
         for numbers in [&mut state.position, &mut state.velocity, &mut state.effort] {
-            let absent = rng.below(3) == 0;
+            let absent = rng.usize(..3) == 0;
             let joints = &mut numbers[..state.count as usize];
             joints.iter_mut().filter(|_| absent).for_each(|number| *number = f64::NAN);
             numbers[state.count as usize..].fill(0.0);
@@ -198,28 +199,28 @@ fn others_come_back(rng: &mut Rng) {
         status.count = counted(rng, &mut status.values);
     });
     framed_comes_back::<ImageHeader>(rng, |image, rng| {
-        (image.width, image.height) = (rng.below(20) as u32, rng.below(20) as u32);
-        image.step = image.width * 24 + rng.below(9) as u32;
+        (image.width, image.height) = (rng.usize(..20) as u32, rng.usize(..20) as u32);
+        image.step = image.width * 24 + rng.usize(..9) as u32;
     });
     framed_comes_back::<CompressedImageHeader>(rng, |image, rng| {
-        image.bytes = rng.below(500) as u64;
+        image.bytes = rng.usize(..500) as u64;
     });
     framed_comes_back::<OccupancyGridHeader>(rng, |grid, rng| {
-        (grid.info.width, grid.info.height) = (rng.below(20) as u32, rng.below(20) as u32);
+        (grid.info.width, grid.info.height) = (rng.usize(..20) as u32, rng.usize(..20) as u32);
     });
     framed_comes_back::<PointCloudHeader>(rng, |cloud, rng| {
         cloud.field_count = counted(rng, &mut cloud.fields);
         cloud.point_step = 0;
         for field in &mut cloud.fields[..cloud.field_count as usize] {
             *field = random(rng);
-            field.dtype = [1, 2, 3, 4, 5, 6, 11, 12][rng.below(8)];
+            field.dtype = [1, 2, 3, 4, 5, 6, 11, 12][rng.usize(..8)];
             let size = DType::from_code(field.dtype).unwrap().size() as u32;
             field.name = horus_core::message::Text::literal("x");
-            (field.offset, field.count) = (cloud.point_step, 1 + rng.below(3) as u32);
+            (field.offset, field.count) = (cloud.point_step, 1 + rng.usize(..3) as u32);
             cloud.point_step += size * field.count;
         }
-        (cloud.width, cloud.height) = (rng.below(10) as u32, rng.below(5) as u32);
-        cloud.row_step = cloud.width * cloud.point_step + rng.below(9) as u32;
+        (cloud.width, cloud.height) = (rng.usize(..10) as u32, rng.usize(..5) as u32);
+        cloud.row_step = cloud.width * cloud.point_step + rng.usize(..9) as u32;
     });
 }
 
@@ -228,7 +229,7 @@ fn random_messages_come_back() {
     let cases = rounds(300, 30_000);
     for seed in seeds(cases) {
         let _case = Case(seed);
-        let rng = &mut Rng(seed);
+        let rng = &mut Rng::with_seed(seed);
         geometry_comes_back(rng);
         sensors_come_back(rng);
         others_come_back(rng);
@@ -284,14 +285,14 @@ fn targets() -> Vec<Target> {
 
 /// Returns a part of one golden message, changed in a few places, or random bytes.
 fn mutated(targets: &[Target], own: usize, rng: &mut Rng) -> Vec<u8> {
-    let mut bytes = targets[own].golden[rng.below(2)].clone();
-    if rng.below(8) == 0 {
-        bytes = [&[0, rng.below(2) as u8, 0, 0][..], &values::bytes(rng, 400)].concat();
+    let mut bytes = targets[own].golden[rng.usize(..2)].clone();
+    if rng.usize(..8) == 0 {
+        bytes = [&[0, rng.usize(..2) as u8, 0, 0][..], &values::bytes(rng, 400)].concat();
     }
-    for _ in 0..rng.below(5) {
-        let at = rng.below(bytes.len().max(1));
-        match rng.below(6) {
-            0 | 1 => bytes.get_mut(at).into_iter().for_each(|byte| *byte = rng.below(256) as u8),
+    for _ in 0..rng.usize(..5) {
+        let at = rng.usize(..bytes.len().max(1));
+        match rng.usize(..6) {
+            0 | 1 => bytes.get_mut(at).into_iter().for_each(|byte| *byte = rng.u8(..)),
             2 => {
                 let word = (values::edge(rng) as u32).to_le_bytes();
                 bytes.iter_mut().skip(at & !3).zip(word).for_each(|(byte, new)| *byte = new);
@@ -299,9 +300,9 @@ fn mutated(targets: &[Target], own: usize, rng: &mut Rng) -> Vec<u8> {
             3 => bytes.truncate(at),
             4 => drop(bytes.splice(at..at, values::bytes(rng, 20))),
             _ => {
-                let other = &targets[rng.below(targets.len())].golden[rng.below(2)];
+                let other = &targets[rng.usize(..targets.len())].golden[rng.usize(..2)];
                 bytes.truncate(at);
-                bytes.extend(&other[rng.below(other.len())..]);
+                bytes.extend(&other[rng.usize(..other.len())..]);
             }
         }
     }
@@ -315,10 +316,10 @@ fn any_bytes_are_an_error_or_a_message() {
     let all = rounds(0, 1) == 1;
     for seed in seeds(inputs) {
         let _case = Case(seed);
-        let rng = &mut Rng(seed);
-        let own = rng.below(targets.len());
+        let rng = &mut Rng::with_seed(seed);
+        let own = rng.usize(..targets.len());
         let bytes = mutated(&targets, own, rng);
-        let other = rng.below(targets.len());
+        let other = rng.usize(..targets.len());
         for (index, target) in targets.iter().enumerate() {
             if all || index == own || index == other {
                 tried += 1;

@@ -12,6 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use actors::{Child, End, arm, exit, hear, namespace_in, role, say, until};
+use fastrand::Rng;
 use horus_core::message::{CmdVel, EmergencyStop, NodeEvent, NodeMetrics, SchedulerStatusHeader};
 use horus_core::namespace::Namespace;
 use horus_core::scheduler::{
@@ -19,7 +20,7 @@ use horus_core::scheduler::{
     SchedulerInfo, black_box, emergency_stop, schedulers,
 };
 use horus_core::topic::{Publisher, Topic};
-use noise::{Rng, rounds};
+use noise::rounds;
 use tempfile::TempDir;
 
 const FAULTY: [&str; 6] = ["clocked", "first", "second", "woken", "pooled", "main"];
@@ -201,7 +202,7 @@ fn noted(events: &[NodeEvent], node: &str) -> Vec<u64> {
 
 #[test]
 fn a_black_box_has_all_events_until_the_kill_except_the_last() {
-    let (site, mut rng) = (Site::new(), Rng(5));
+    let (site, mut rng) = (Site::new(), Rng::with_seed(5));
     let (mut before, mut last_missing, mut found, mut kept) = (Vec::<NodeEvent>::new(), 0, 0, 0);
     let kills = rounds(20, 200);
     for round in 0..kills {
@@ -212,11 +213,11 @@ fn a_black_box_has_all_events_until_the_kill_except_the_last() {
             info.process_id == Some(child.id()) && info.is_alive && is_running(info)
         });
         let mut remote = RemoteScheduler::open(&site.namespace, "arm").unwrap();
-        for command in 0..rng.below(6) {
+        for command in 0..rng.usize(..6) {
             if command % 2 == 0 { remote.pause("quiet") } else { remote.resume("quiet") }.unwrap();
-            thread::sleep(Duration::from_micros(rng.below(20_000) as u64));
+            thread::sleep(Duration::from_micros(rng.usize(..20_000) as u64));
         }
-        thread::sleep(Duration::from_micros(rng.below(300_000) as u64));
+        thread::sleep(Duration::from_micros(rng.usize(..300_000) as u64));
         child.kill();
         let events = site.events();
         let mine: Vec<_> =

@@ -13,12 +13,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use actors::{Child, End, arm, exit, hear, namespace_in, role, say};
+use fastrand::Rng;
 use horus_core::message::{CmdVel, NodeEvent, SchedulerStatusHeader};
 use horus_core::scheduler::{
     Context, Hertz, Node, NodeResult, Rate, RunError, Scheduler, black_box, schedulers,
 };
 use horus_core::topic::{Qos, Topic};
-use noise::{Rng, rounds};
+use noise::rounds;
 use tempfile::TempDir;
 
 /// Not a test: entry point of the re-executed child process; does nothing without a role.
@@ -140,7 +141,7 @@ fn left(dir: &Path) -> Vec<String> {
 
 #[test]
 fn a_signal_at_any_time_ends_a_process_with_its_number_and_leaves_nothing() {
-    let mut rng = Rng(26);
+    let mut rng = Rng::with_seed(26);
     // The duration of a child, from its first moment to its last.
     let begin = Instant::now();
     {
@@ -164,11 +165,11 @@ fn a_signal_at_any_time_ends_a_process_with_its_number_and_leaves_nothing() {
         match word {
             Some(word) => {
                 child.await_word(word);
-                thread::sleep(Duration::from_micros(rng.below(life_us / 4) as u64));
+                thread::sleep(Duration::from_micros(rng.usize(..life_us / 4) as u64));
             }
-            None => thread::sleep(Duration::from_micros(rng.below(life_us) as u64)),
+            None => thread::sleep(Duration::from_micros(rng.usize(..life_us) as u64)),
         }
-        let signal = [libc::SIGINT, libc::SIGTERM][rng.below(2)];
+        let signal = [libc::SIGINT, libc::SIGTERM][rng.usize(..2)];
         child.signal(signal);
         let sent = Instant::now();
         let mut words = std::iter::from_fn(|| child.try_listen().map(str::to_owned));

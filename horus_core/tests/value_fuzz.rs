@@ -11,10 +11,11 @@ mod values;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use fastrand::Rng;
 use heap::peak;
 use horus_core::message::{DESCRIBED_BYTES_PER_BYTE, Layout, SCHEMA_TEXT_BYTES_MAX, Schema};
 use horus_core::value::{DECODED_BYTES_PER_BYTE, DecodeError, Value};
-use noise::{Case, Rng, rounds, seeds};
+use noise::{Case, rounds, seeds};
 
 /// Stack for 64 nested arrays, but not for nesting as deep as the input. It is four times as large
 /// in a debug build.
@@ -27,7 +28,7 @@ fn fuzz(name: &str, case: impl Fn(&mut Rng, &mut Seen) + Send + Sync) -> Seen {
         let mut seen = Seen::default();
         for seed in seeds(cases) {
             let _case = Case(seed);
-            case(&mut Rng(seed), &mut seen);
+            case(&mut Rng::with_seed(seed), &mut seen);
         }
         seen
     };
@@ -79,12 +80,12 @@ impl Write for Sink {
 
 /// Returns bytes that are MessagePack, damaged MessagePack, or similar to it.
 fn msgpack(rng: &mut Rng) -> Vec<u8> {
-    let mut bytes = match rng.below(4) {
+    let mut bytes = match rng.usize(..4) {
         0 => values::bytes(rng, 60),
         1 => soup(rng),
         _ => values::value(rng, 4).to_msgpack().unwrap(),
     };
-    for _ in 0..rng.below(4) {
+    for _ in 0..rng.usize(..4) {
         mutate(rng, &mut bytes);
     }
     bytes
@@ -93,14 +94,14 @@ fn msgpack(rng: &mut Rng) -> Vec<u8> {
 /// Returns headers of values with little content, many of them nested arrays.
 fn soup(rng: &mut Rng) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let nesting = rng.below(3);
-    for _ in 0..rng.below(120) {
-        match (nesting, rng.below(4)) {
+    let nesting = rng.usize(..3);
+    for _ in 0..rng.usize(..120) {
+        match (nesting, rng.usize(..4)) {
             (0, 1..) => bytes.push(0x91),
             (1, 1..) => bytes.extend([0x81, 0xc0]),
-            (_, 0) => bytes.push(0xc0 + rng.below(0x20) as u8),
-            (_, 1) => bytes.extend([0xdc + rng.below(4) as u8, 0, 0, 0]),
-            _ => bytes.push(rng.below(256) as u8),
+            (_, 0) => bytes.push(0xc0 + rng.usize(..0x20) as u8),
+            (_, 1) => bytes.extend([0xdc + rng.usize(..4) as u8, 0, 0, 0]),
+            _ => bytes.push(rng.u8(..)),
         }
     }
     bytes
@@ -108,17 +109,17 @@ fn soup(rng: &mut Rng) -> Vec<u8> {
 
 fn mutate(rng: &mut Rng, bytes: &mut Vec<u8>) {
     if bytes.is_empty() {
-        return bytes.push(rng.below(256) as u8);
+        return bytes.push(rng.u8(..));
     }
-    let at = rng.below(bytes.len());
-    match rng.below(5) {
-        0 => bytes[at] = rng.below(256) as u8,
-        1 => bytes[at] ^= 1 << rng.below(8),
+    let at = rng.usize(..bytes.len());
+    match rng.usize(..5) {
+        0 => bytes[at] = rng.u8(..),
+        1 => bytes[at] ^= 1 << rng.usize(..8),
         2 => bytes.truncate(at),
-        3 => bytes.insert(at, [0x91, 0x81, 0xdd, 0xc1, 0xff, 0x00][rng.below(6)]),
+        3 => bytes.insert(at, [0x91, 0x81, 0xdd, 0xc1, 0xff, 0x00][rng.usize(..6)]),
         _ => {
-            let from = rng.below(bytes.len());
-            let part: Vec<u8> = bytes[from..].iter().take(rng.below(20)).copied().collect();
+            let from = rng.usize(..bytes.len());
+            let part: Vec<u8> = bytes[from..].iter().take(rng.usize(..20)).copied().collect();
             bytes.splice(at..at, part);
         }
     }
@@ -175,15 +176,15 @@ enum Tree {
 #[cfg(feature = "serde")]
 impl Tree {
     fn random(rng: &mut Rng, depth: usize) -> Self {
-        match rng.below(if depth == 0 { 4 } else { 7 }) {
+        match rng.usize(..if depth == 0 { 4 } else { 7 }) {
             0 => Self::Leaf,
-            1 => Self::Number(rng.below(100) as f64),
+            1 => Self::Number(rng.usize(..100) as f64),
             2 => Self::Named(values::text(rng, 10)),
             3 => Self::Wide(i128::from(values::word(rng)) << 60),
             4 => Self::Pair(Box::new((Self::random(rng, depth - 1), Self::random(rng, depth - 1)))),
-            5 => Self::Many((0..rng.below(4)).map(|_| Self::random(rng, depth - 1)).collect()),
+            5 => Self::Many((0..rng.usize(..4)).map(|_| Self::random(rng, depth - 1)).collect()),
             _ => Self::Fields {
-                left: (rng.below(2) == 0).then(|| Box::new(Self::random(rng, depth - 1))),
+                left: (rng.usize(..2) == 0).then(|| Box::new(Self::random(rng, depth - 1))),
                 raw: values::bytes(rng, 10),
                 by_name: [(values::text(rng, 4), Self::random(rng, depth - 1))].into(),
             },
@@ -215,7 +216,7 @@ fn any_bytes_are_a_type_of_serde_or_an_error() {
         }
     }
 
-    let seen = fuzz("fuzz_serde", |rng, seen| match rng.below(5) {
+    let seen = fuzz("fuzz_serde", |rng, seen| match rng.usize(..5) {
         0 => decode::<Value>(&msgpack(rng), seen),
         1 => decode::<Vec<Vec<f64>>>(&msgpack(rng), seen),
         2 => decode::<BTreeMap<String, (u8, Option<String>)>>(&msgpack(rng), seen),
@@ -223,7 +224,7 @@ fn any_bytes_are_a_type_of_serde_or_an_error() {
             let mut bytes = vec![0; 1 << 14];
             let used = encode_serde(&Tree::random(rng, 4), &mut bytes).unwrap();
             bytes.truncate(used);
-            for _ in 0..rng.below(3) {
+            for _ in 0..rng.usize(..3) {
                 mutate(rng, &mut bytes);
             }
             decode::<Tree>(&bytes, seen);
@@ -263,28 +264,29 @@ const WORDS: [&str; 26] = [
 ];
 
 fn schema_text(rng: &mut Rng) -> String {
-    let mut text = match rng.below(6) {
-        0 => (0..rng.below(20)).map(|_| WORDS[rng.below(WORDS.len())]).collect(),
+    let mut text = match rng.usize(..6) {
+        0 => (0..rng.usize(..20)).map(|_| WORDS[rng.usize(..WORDS.len())]).collect(),
         1 => {
-            let fields = (0..rng.below(30)).map(|_| {
-                let path: Vec<_> = (0..=rng.below(60)).map(|_| ["a", "b"][rng.below(2)]).collect();
-                let arrays = [" 2*1", " 3*0", " 2*2 2*1", ""][rng.below(4)];
-                format!("field {} u8 {} 1{arrays}\n", path.join("."), rng.below(30))
+            let fields = (0..rng.usize(..30)).map(|_| {
+                let path: Vec<_> =
+                    (0..=rng.usize(..60)).map(|_| ["a", "b"][rng.usize(..2)]).collect();
+                let arrays = [" 2*1", " 3*0", " 2*2 2*1", ""][rng.usize(..4)];
+                format!("field {} u8 {} 1{arrays}\n", path.join("."), rng.usize(..30))
             });
             let fields: String = fields.collect();
-            format!("horus schema 1\nmessage M\nsize {}\nalign 1\n{fields}", rng.below(300))
+            format!("horus schema 1\nmessage M\nsize {}\nalign 1\n{fields}", rng.usize(..300))
         }
         _ => shapes::message(rng, 3).text(),
     };
-    for _ in 0..rng.below(3) {
+    for _ in 0..rng.usize(..3) {
         let ends: Vec<_> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
-        let (a, b) = (ends[rng.below(ends.len())], ends[rng.below(ends.len())]);
-        let word = match rng.below(3) {
-            0 => rng.below(1000).to_string(),
+        let (a, b) = (ends[rng.usize(..ends.len())], ends[rng.usize(..ends.len())]);
+        let word = match rng.usize(..3) {
+            0 => rng.usize(..1000).to_string(),
             1 => text[a.min(b)..a.max(b)].chars().take(30).collect(),
-            _ => WORDS[rng.below(WORDS.len())].to_owned(),
+            _ => WORDS[rng.usize(..WORDS.len())].to_owned(),
         };
-        let end = ends[rng.below(ends.len())].clamp(a, (a + rng.below(6)).min(text.len()));
+        let end = ends[rng.usize(..ends.len())].clamp(a, (a + rng.usize(..6)).min(text.len()));
         let end = if text.is_char_boundary(end) { end } else { a };
         text.replace_range(a..end, &word);
     }
@@ -296,17 +298,17 @@ fn path(rng: &mut Rng, schema: &horus_core::message::ParsedSchema) -> String {
     if schema.fields.is_empty() {
         return "data[1]".to_owned();
     }
-    let field = &schema.fields[rng.below(schema.fields.len())];
+    let field = &schema.fields[rng.usize(..schema.fields.len())];
     let mut path = String::new();
     for name in field.path.split('.') {
-        let dot = if path.is_empty() || rng.below(50) == 0 { "" } else { "." };
+        let dot = if path.is_empty() || rng.usize(..50) == 0 { "" } else { "." };
         write!(path, "{dot}{name}").unwrap();
-        while rng.below(4) == 0 {
-            write!(path, "[{}]", rng.below(4)).unwrap();
+        while rng.usize(..4) == 0 {
+            write!(path, "[{}]", rng.usize(..4)).unwrap();
         }
     }
-    match rng.below(8) {
-        0 => path.chars().filter(|_| rng.below(10) > 0).collect(),
+    match rng.usize(..8) {
+        0 => path.chars().filter(|_| rng.usize(..10) > 0).collect(),
         1 => schema.tail.as_ref().map_or(path, |tail| format!("{}[1]", tail.name)),
         _ => path,
     }
@@ -352,12 +354,12 @@ fn any_schema_text_is_a_layout_or_an_error() {
         seen.outcome(&parsed.as_ref().ok_or(()));
         let Some(layout) = parsed else { return };
         let size = Schema::parse(&text).unwrap().size;
-        let tail = [0, 0, 8, 16, 3][rng.below(5)];
+        let tail = [0, 0, 8, 16, 3][rng.usize(..5)];
         let Some(bytes) = size.checked_add(tail).filter(|bytes| *bytes <= 1 << 16) else {
             assert!(layout.decode(&[0; 100]).is_err());
             return;
         };
-        let mut bytes: Vec<u8> = (0..bytes).map(|_| rng.below(256) as u8).collect();
+        let mut bytes: Vec<u8> = (0..bytes).map(|_| rng.u8(..)).collect();
         let heap = edit(rng, &text, &layout, &mut bytes);
         assert!(heap <= DESCRIBED_BYTES_PER_BYTE * bytes.len() + 8 * SCHEMA_TEXT_BYTES_MAX);
         seen.heap(heap, bytes.len());

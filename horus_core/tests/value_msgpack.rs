@@ -6,13 +6,14 @@ mod heap;
 mod noise;
 mod values;
 
+use fastrand::Rng;
 use heap::peak;
 use horus_core::message::DType;
 use horus_core::value::{
     DECODED_BYTES_PER_BYTE, DEPTH_MAX, DecodeError, EncodeError, MsgpackReader, MsgpackWriter,
     TYPED_ARRAY_EXT, Token, TypedArray, TypedArrayError, Value,
 };
-use noise::{Case, Rng, rounds, seeds};
+use noise::{Case, rounds, seeds};
 
 fn hex(text: &str) -> Vec<u8> {
     let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
@@ -136,7 +137,7 @@ fn lengths_change_their_encoding_where_the_format_says() {
 fn values_are_decoded_bit_for_bit() {
     for seed in seeds(3000) {
         let _case = Case(seed);
-        let rng = &mut Rng(seed);
+        let rng = &mut Rng::with_seed(seed);
         let value = values::value(rng, 5);
         let bytes = value.to_msgpack().unwrap();
         let decoded = Value::decode(&bytes).unwrap();
@@ -150,10 +151,10 @@ fn values_are_decoded_bit_for_bit() {
 fn encoding_into_a_small_buffer_reports_the_needed_size() {
     for seed in seeds(300) {
         let _case = Case(seed);
-        let rng = &mut Rng(seed);
+        let rng = &mut Rng::with_seed(seed);
         let value = values::value(rng, 3);
         let bytes = value.to_msgpack().unwrap();
-        let room = rng.below(bytes.len());
+        let room = rng.usize(..bytes.len());
         let error = value.encode(&mut vec![0; room]).unwrap_err();
         assert_eq!(error, EncodeError::TooSmall { needed: bytes.len(), room });
         let mut slot = vec![0xee; bytes.len() + 3];
@@ -165,7 +166,7 @@ fn encoding_into_a_small_buffer_reports_the_needed_size() {
 
 #[test]
 fn encoding_into_a_slot_allocates_nothing() {
-    let value = values::value(&mut Rng(3), 5);
+    let value = values::value(&mut Rng::with_seed(3), 5);
     let mut slot = vec![0; value.encoded_bytes().unwrap()];
     let (written, bytes) = peak(|| value.encode(&mut slot));
     assert_eq!((written, bytes), (Ok(slot.len()), 0));
@@ -175,7 +176,7 @@ fn encoding_into_a_slot_allocates_nothing() {
 fn truncated_and_extended_encodings_are_errors() {
     for seed in seeds(300) {
         let _case = Case(seed);
-        let mut bytes = values::value(&mut Rng(seed), 3).to_msgpack().unwrap();
+        let mut bytes = values::value(&mut Rng::with_seed(seed), 3).to_msgpack().unwrap();
         for end in 0..bytes.len() {
             let error = Value::decode(&bytes[..end]).unwrap_err();
             assert!(matches!(error, DecodeError::Truncated { .. }), "{error}");
@@ -357,7 +358,7 @@ fn reading_by_kind_agrees_with_the_next_token() {
     let mut accepted = [0, 0];
     for seed in seeds(cases) {
         let _case = Case(seed);
-        let mut rng = Rng(seed);
+        let mut rng = Rng::with_seed(seed);
         let bytes = by_kind(&mut rng);
         let mut reader = MsgpackReader::new(&bytes);
         loop {
@@ -393,21 +394,21 @@ fn reading_by_kind_agrees_with_the_next_token() {
 /// Returns bytes with many short texts and floats, complete and truncated.
 fn by_kind(rng: &mut Rng) -> Vec<u8> {
     let mut bytes = Vec::new();
-    for _ in 0..=rng.below(6) {
-        let text = vec![b'k'; rng.below(34)];
-        let value = match rng.below(6) {
+    for _ in 0..=rng.usize(..6) {
+        let text = vec![b'k'; rng.usize(..34)];
+        let value = match rng.usize(..6) {
             0 | 1 => Value::from(std::str::from_utf8(&text).unwrap()),
-            2 | 3 => Value::Float(f64::from_bits(rng.below(usize::MAX) as u64)),
-            4 => Value::Int(rng.below(usize::MAX) as i64),
+            2 | 3 => Value::Float(f64::from_bits(rng.usize(..usize::MAX) as u64)),
+            4 => Value::Int(rng.usize(..usize::MAX) as i64),
             _ => {
-                bytes.push(0x80 | rng.below(16) as u8);
+                bytes.push(0x80 | rng.usize(..16) as u8);
                 continue;
             }
         };
         bytes.extend(value.to_msgpack().unwrap());
     }
-    if rng.below(2) == 0 {
-        bytes.truncate(rng.below(bytes.len() + 1));
+    if rng.usize(..2) == 0 {
+        bytes.truncate(rng.usize(..bytes.len() + 1));
     }
     bytes
 }

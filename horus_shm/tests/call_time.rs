@@ -16,9 +16,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use fastrand::Rng;
+
 use common::show;
 use crew::{Crew, Job, Member, PATIENCE, alone};
-use hostile::{Rng, rounds};
+use hostile::rounds;
 use stream::{Account, Tagged};
 use tracer::ends::{Kind, Receiver, Sender};
 
@@ -128,17 +130,17 @@ impl Tormentor {
         let mut crew = Crew::new(kind, 20_000);
         let mut victim = crew.hire(job, 0, false);
         victim.child.let_go();
-        Self { crew, job, victim, dice: Rng(0x5eed_0034) }
+        Self { crew, job, victim, dice: Rng::with_seed(0x5eed_0034) }
     }
 
     fn pause(&mut self) {
-        thread::sleep(Duration::from_micros(self.dice.below(PAUSE_MAX_US)));
+        thread::sleep(Duration::from_micros(self.dice.u64(..PAUSE_MAX_US)));
     }
 
     fn blow(&mut self) {
         self.victim.child.signal(libc::SIGSTOP);
         self.pause();
-        if self.dice.below(3) == 0 {
+        if self.dice.u64(..3) == 0 {
             self.victim.child.kill();
             self.victim = self.crew.hire(self.job, 0, false);
             self.victim.child.let_go();

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use fastrand::Rng;
 use horus_shm::{
     Consumer, Namespace, NamespaceRemoveError, OnStalled, Producer, RawConsumer, RawProducer,
     Reading, Request, Segment, TopicName, TypeInfo, sweep,
@@ -29,7 +30,7 @@ use tempfile::TempDir;
 use common::{Child, say, show};
 use crew::logbook::Logbook;
 use crew::{PATIENCE, accuse, alone, expect_no_accusation, soon};
-use hostile::{Rng, rounds};
+use hostile::rounds;
 
 /// The name of the fresh topic with which every round begins.
 const NAME: &str = "race";
@@ -168,7 +169,7 @@ impl Track {
         let racers = (1..=racers).map(|id| Child::spawn(&format!("race {id}"), dir.path()));
         let mut racers: Vec<_> = racers.collect();
         racers.iter_mut().for_each(|racer| assert_eq!(racer.listen(), "ready"));
-        let (dice, killed, killed_in) = (Rng(0x5eed_0007), 0, [0; STEPS as usize]);
+        let (dice, killed, killed_in) = (Rng::with_seed(0x5eed_0007), 0, [0; STEPS as usize]);
         Self { namespace, book, racers, unlinker, dice, killed, killed_in, dir }
     }
 
@@ -216,8 +217,8 @@ impl Track {
         let delay_max_us = racers as u64 * DELAY_MAX_US;
         let mut doomed = Vec::new();
         while doomed.len() < racers / 4 {
-            let at = self.dice.below(racers as u64) as usize;
-            let due = Instant::now() + Duration::from_micros(self.dice.below(delay_max_us));
+            let at = self.dice.u64(..racers as u64) as usize;
+            let due = Instant::now() + Duration::from_micros(self.dice.u64(..delay_max_us));
             if doomed.iter().all(|&(other, _)| other != at) {
                 doomed.push((at, due));
             }

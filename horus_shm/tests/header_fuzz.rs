@@ -8,13 +8,14 @@ mod spawn;
 use std::fs;
 use std::sync::Arc;
 
+use fastrand::Rng;
 use horus_shm::internals::layout::{
     ENDIANNESS, HEADER_BYTES, Header, LAYOUT_VERSION, MAGIC, PART_ALIGN, RETIRED_OFFSET,
     SCHEMA_OFFSET,
 };
 use horus_shm::{OpenError, RawConsumer, Reading, Reliability, Segment};
 
-use hostile::{FIELDS, Image, Rng, Scene, expect_actionable, request, rounds};
+use hostile::{FIELDS, Image, Scene, expect_actionable, request, rounds};
 
 /// The most mutations of one image.
 const MUTATIONS_MAX: u64 = 4;
@@ -51,54 +52,57 @@ const EDGES: [u64; 25] = [
 /// Makes a header that a creator could have written, with the right length of its file.
 fn random_contract(rng: &mut Rng, scene: &Scene) -> Image {
     let mut request = request();
-    request.capacity = Some(1 << (1 + rng.below(12)));
-    request.lane_limit = Some(1 + rng.below(64) as u32);
-    request.reader_limit = Some(1 + rng.below(64) as u32);
-    request.gate_limit = Some(rng.below(65) as u32);
-    request.reliability = rng.pick(&[None, Some(Reliability::Reliable)]);
-    request.gated_only = rng.below(4) == 0;
-    request.history = (!request.gated_only).then_some(rng.next_u64() as u32);
+    request.capacity = Some(1 << (1 + rng.u64(..12)));
+    request.lane_limit = Some(1 + rng.u64(..64) as u32);
+    request.reader_limit = Some(1 + rng.u64(..64) as u32);
+    request.gate_limit = Some(rng.u64(..65) as u32);
+    request.reliability = *rng.choice(&[None, Some(Reliability::Reliable)]).unwrap();
+    request.gated_only = rng.u64(..4) == 0;
+    request.history = (!request.gated_only).then_some(rng.u64(..) as u32);
     if !request.gated_only {
-        request.type_info.sized = rng.below(4) == 0;
-        request.pinnable =
-            request.type_info.sized.then_some(true).or(rng.pick(&[None, Some(false), Some(true)]));
+        request.type_info.sized = rng.u64(..4) == 0;
+        request.pinnable = request
+            .type_info
+            .sized
+            .then_some(true)
+            .or(*rng.choice(&[None, Some(false), Some(true)]).unwrap());
     }
-    let magnitude = rng.below(20);
-    request.type_info.bytes = 1 + rng.below(1 << magnitude);
-    request.type_info.align = 1 << rng.below(7);
-    request.type_info.schema = "s".repeat(rng.below(200) as usize).into();
+    let magnitude = rng.u64(..20);
+    request.type_info.bytes = 1 + rng.u64(..1 << magnitude);
+    request.type_info.align = 1 << rng.u64(..7);
+    request.type_info.schema = "s".repeat(rng.u64(..200) as usize).into();
     Image::valid(&scene.namespace, &request)
 }
 
 fn mutate(rng: &mut Rng, image: &mut Image) {
-    let field = rng.pick(FIELDS);
+    let field = *rng.choice(FIELDS).unwrap();
     let (name, offset, bytes) = field;
     let (fixed, area) = (size_of::<Header>() as u64, HEADER_BYTES as u64);
-    match rng.below(9) {
-        0 => image.set(name, rng.pick(&EDGES).into()),
-        1 => image.set(name, rng.next_u64().into()),
-        2 => image.set(name, image.get(name).wrapping_add(u128::MAX * u128::from(rng.below(2)))),
+    match rng.u64(..9) {
+        0 => image.set(name, (*rng.choice(&EDGES).unwrap()).into()),
+        1 => image.set(name, rng.u64(..).into()),
+        2 => image.set(name, image.get(name).wrapping_add(u128::MAX * u128::from(rng.u64(..2)))),
         3 => {
-            let at = offset + rng.below(bytes as u64) as usize;
-            image.bytes[at] ^= 1 << rng.below(8);
+            let at = offset + rng.u64(..bytes as u64) as usize;
+            image.bytes[at] ^= 1 << rng.u64(..8);
         }
         4 => {
-            let limit = rng.pick(&[fixed, area]);
-            let at = rng.below(limit) as usize;
-            image.bytes[at] = rng.next_u64() as u8;
+            let limit = *rng.choice(&[fixed, area]).unwrap();
+            let at = rng.u64(..limit) as usize;
+            image.bytes[at] = rng.u64(..) as u8;
         }
         5 => {
-            let other = rng.pick(FIELDS).0;
+            let other = rng.choice(FIELDS).unwrap().0;
             let (one, two) = (image.get(name), image.get(other));
             image.set(name, two);
             image.set(other, one);
         }
-        6 => image.file_bytes = rng.pick(&EDGES).min(1 << 40),
-        7 => image.file_bytes = image.file_bytes.saturating_sub(rng.below(1 << 17)),
+        6 => image.file_bytes = (*rng.choice(&EDGES).unwrap()).min(1 << 40),
+        7 => image.file_bytes = image.file_bytes.saturating_sub(rng.u64(..1 << 17)),
         _ => {
-            let start = rng.below(area) as usize;
-            let end = (start + rng.below(256) as usize).min(HEADER_BYTES);
-            image.bytes[start..end].fill_with(|| rng.next_u64() as u8);
+            let start = rng.u64(..area) as usize;
+            let end = (start + rng.u64(..256) as usize).min(HEADER_BYTES);
+            image.bytes[start..end].fill_with(|| rng.u64(..) as u8);
         }
     }
 }
@@ -183,16 +187,16 @@ fn any_header_is_refused_with_a_typed_error_or_is_valid() {
     let descriptors = spawn::open_descriptors(scene.namespace.path());
     let mut accepted = 0_u64;
     for seed in 0..rounds {
-        let mut rng = Rng(seed);
+        let mut rng = Rng::with_seed(seed);
         let mut image =
-            if rng.below(2) == 0 { scene.image() } else { random_contract(&mut rng, &scene) };
-        for _ in 0..rng.below(MUTATIONS_MAX + 1) {
+            if rng.u64(..2) == 0 { scene.image() } else { random_contract(&mut rng, &scene) };
+        for _ in 0..rng.u64(..MUTATIONS_MAX + 1) {
             mutate(&mut rng, &mut image);
         }
-        if rng.below(2) == 0 {
+        if rng.u64(..2) == 0 {
             image.fix_checksum();
         }
-        let tool = rng.below(2) == 0;
+        let tool = rng.u64(..2) == 0;
         accepted += u64::from(attempt(&scene, &image, tool, seed));
         if seed % 1000 == 0 {
             scene.expect_neighbour("beside the fuzz");
@@ -215,12 +219,12 @@ fn any_header_is_refused_with_a_typed_error_or_is_valid() {
 #[test]
 fn random_bytes_are_never_a_topic() {
     let scene = Scene::new();
-    let mut rng = Rng(1);
+    let mut rng = Rng::with_seed(1);
     for seed in 0..500 {
         let mut image = scene.image();
-        image.bytes.fill_with(|| rng.next_u64() as u8);
-        image.file_bytes = rng.below(1 << 17);
-        if rng.below(2) == 0 {
+        image.bytes.fill_with(|| rng.u64(..) as u8);
+        image.file_bytes = rng.u64(..1 << 17);
+        if rng.u64(..2) == 0 {
             image.bytes[..MAGIC.len()].copy_from_slice(&MAGIC);
         }
         assert!(!attempt(&scene, &image, true, seed));

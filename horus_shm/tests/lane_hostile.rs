@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
+use fastrand::Rng;
 use horus_shm::internals::Blocks as _;
 use horus_shm::internals::lane::Polled;
 use horus_shm::internals::layout::{GateBlock, POSITION_MAX, SKIP, Skips, published, writing};
@@ -26,7 +27,7 @@ use horus_shm::{
 };
 use memmap2::{MmapOptions, MmapRaw};
 
-use hostile::{Rng, rounds, topic};
+use hostile::{rounds, topic};
 
 /// The period at which a watcher checks that calls return.
 const LOOK_PERIOD: Duration = Duration::from_millis(10);
@@ -163,7 +164,7 @@ impl Scribbler {
         let start = shape.lane_area().start as usize;
         let heads = lanes.map(|lane| start + shape.lane_block_offset(lane) + 64).collect();
         let words = words.into_iter().map(|word| word as usize).collect();
-        Self { map, words, heads, me: segment.me(), rng: Rng(seed) }
+        Self { map, words, heads, me: segment.me(), rng: Rng::with_seed(seed) }
     }
 
     fn word(&self, offset: usize) -> &AtomicU64 {
@@ -176,28 +177,28 @@ impl Scribbler {
 
     /// Returns a random value, or one that is nearly valid.
     fn value(&mut self) -> u64 {
-        let head = self.rng.pick(&self.heads);
+        let head = *self.rng.choice(&self.heads).unwrap();
         let head = self.word(head).load(Ordering::Relaxed);
-        let pos = head.wrapping_add(self.rng.below(20)).wrapping_sub(10);
+        let pos = head.wrapping_add(self.rng.u64(..20)).wrapping_sub(10);
         let edges = [0, 1, SKIP, 1 << 62, POSITION_MAX, POSITION_MAX - 1, SKIP - 1, u64::MAX];
-        match self.rng.below(10) {
-            0 => self.rng.next_u64(),
-            1 => self.rng.next_u64() >> self.rng.below(64),
-            2 => self.rng.pick(&edges).wrapping_add(self.rng.below(3)),
+        match self.rng.u64(..10) {
+            0 => self.rng.u64(..),
+            1 => self.rng.u64(..) >> self.rng.u64(..64),
+            2 => (*self.rng.choice(&edges).unwrap()).wrapping_add(self.rng.u64(..3)),
             3 => published(pos),
             4 => writing(pos),
             5 => published(pos) | SKIP,
             6 => pos,
             // A pin on a slot of one of the first lanes.
-            7 => self.rng.below(2) << 56 | self.rng.below(10),
-            8 => Skips::new(self.rng.below(20), pos % POSITION_MAX).to_word(),
+            7 => self.rng.u64(..2) << 56 | self.rng.u64(..10),
+            8 => Skips::new(self.rng.u64(..20), pos % POSITION_MAX).to_word(),
             _ => self.me,
         }
     }
 
     fn scribble(&mut self) {
         for _ in 0..SCRIBBLES {
-            let (offset, value) = (self.rng.pick(&self.words), self.value());
+            let (offset, value) = (*self.rng.choice(&self.words).unwrap(), self.value());
             self.word(offset).store(value, Ordering::Relaxed);
         }
     }
@@ -353,7 +354,7 @@ impl<'a> Peer<'a> {
             None => End::Producer(None),
             Some(index) => End::Consumer(kind.readings[index], None, Vec::new()),
         };
-        Self { kind, segment, end, rng: Rng(index as u64) }
+        Self { kind, segment, end, rng: Rng::with_seed(index as u64) }
     }
 
     fn all(kind: &'a Kind, segment: &'a Arc<Segment>) -> Vec<Self> {
@@ -362,7 +363,7 @@ impl<'a> Peer<'a> {
     }
 
     fn step(&mut self) {
-        let (choice, segment) = (self.rng.below(100), self.segment);
+        let (choice, segment) = (self.rng.u64(..100), self.segment);
         let on_stalled = self.kind.on_stalled;
         match &mut self.end {
             End::Producer(end @ None) => {
@@ -562,7 +563,7 @@ fn expect_survival(kind: &Kind, storm: Storm, storms: u64, rounds: u64) -> Resul
     let mut scribbler = Scribbler::new(&segment, 1);
     let mut faults = BTreeMap::<String, u64>::new();
     for seed in 0..storms {
-        scribbler.rng = Rng(seed);
+        scribbler.rng = Rng::with_seed(seed);
         storm(kind, &segment, &mut scribbler, rounds / storms);
         scribbler.scribble_on_all();
         let check = |steps: &[AtomicU64]| check_recovery(kind, &namespace, &steps[0]);

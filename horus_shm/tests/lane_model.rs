@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use fastrand::Rng;
 use horus_shm::internals::Blocks as _;
 use horus_shm::internals::layout::published;
 use horus_shm::{
@@ -23,7 +24,7 @@ use horus_shm::{
     RawProducer, ReadStats, Reading, Request, RingOptions, Segment, SendError, SpscShm, TopicName,
     TypeInfo, Zeroable,
 };
-use lane_oracle::{Oracle, Rng, Rules, refusal};
+use lane_oracle::{Oracle, Rules, refusal};
 use lane_rings::{Memory, Pinnable, Ring, Topic};
 
 const CASES: u64 = if cfg!(miri) { 1 } else { 40 };
@@ -43,9 +44,9 @@ impl Drop for Case {
 /// Makes the message of tag `tag`: every byte of it follows from the tag.
 fn message<T: Pod>(tag: u64) -> T {
     let mut message = T::zeroed();
-    let mut rng = Rng(tag);
+    let mut rng = Rng::with_seed(tag);
     for (index, chunk) in bytemuck::bytes_of_mut(&mut message).chunks_mut(8).enumerate() {
-        let word = if index == 0 { tag } else { rng.next() };
+        let word = if index == 0 { tag } else { rng.u64(..) };
         chunk.copy_from_slice(&word.to_le_bytes()[..chunk.len()]);
     }
     message
@@ -88,10 +89,10 @@ impl<R: Ring> World<R> {
     }
 
     fn step(&mut self, rng: &mut Rng) {
-        match rng.below(100) {
+        match rng.u64(..100) {
             0..48 => self.send(rng, 1),
             48..52 => {
-                let burst = rng.below(self.oracle.rules.capacity * 5 / 2) + 1;
+                let burst = rng.u64(..self.oracle.rules.capacity * 5 / 2) + 1;
                 self.send(rng, burst);
             }
             52..80 => self.recv(rng, false),
@@ -99,12 +100,12 @@ impl<R: Ring> World<R> {
             84..88 => self.recv(rng, true),
             88..91 => self.join_producer(rng),
             91..93 if !self.producers.is_empty() => {
-                let producer = self.producers.swap_remove(rng.index(self.producers.len()));
+                let producer = self.producers.swap_remove(rng.usize(..self.producers.len()));
                 self.oracle.lanes[producer.raw().lane() as usize].producer = false;
             }
             93..97 => self.join_reader(rng),
             97..99 if !self.consumers.is_empty() => {
-                let index = rng.index(self.consumers.len());
+                let index = rng.usize(..self.consumers.len());
                 drop((self.consumers.swap_remove(index), self.oracle.readers.swap_remove(index)));
             }
             _ => {}
@@ -121,7 +122,7 @@ impl<R: Ring> World<R> {
         if self.producers.is_empty() {
             return;
         }
-        let index = rng.index(self.producers.len());
+        let index = rng.usize(..self.producers.len());
         let producer = &mut self.producers[index];
         let lane = producer.raw().lane() as usize;
         for _ in 0..times {
@@ -143,11 +144,11 @@ impl<R: Ring> World<R> {
         if self.consumers.is_empty() {
             return;
         }
-        let index = rng.index(self.consumers.len());
+        let index = rng.usize(..self.consumers.len());
         let consumer = &mut self.consumers[index];
         let (received, wanted) = if latest {
             (consumer.latest_by_key(tag_in), self.oracle.latest(index))
-        } else if rng.one_in(2) {
+        } else if rng.u64(..2) == 0 {
             let mut place = R::Message::zeroed();
             (consumer.recv_into(&mut place).then_some(place), self.oracle.recv(index))
         } else {
@@ -160,7 +161,7 @@ impl<R: Ring> World<R> {
         if self.consumers.is_empty() {
             return;
         }
-        let index = rng.index(self.consumers.len());
+        let index = rng.usize(..self.consumers.len());
         let mut drained = Vec::new();
         let count = self.consumers[index].drain(|message| drained.push(tag_of(&message)));
         let in_place = self.ring.segment().shape().request().pinnable;
@@ -169,7 +170,7 @@ impl<R: Ring> World<R> {
     }
 
     fn join_producer(&mut self, rng: &mut Rng) {
-        let detaches = self.oracle.rules.reliable && rng.one_in(3);
+        let detaches = self.oracle.rules.reliable && rng.u64(..3) == 0;
         let on_stalled =
             if detaches { OnStalled::Detach { after: Duration::ZERO } } else { OnStalled::Full };
         let made = refusal(self.ring.producer(on_stalled));
@@ -183,19 +184,19 @@ impl<R: Ring> World<R> {
     }
 
     fn join_reader(&mut self, rng: &mut Rng) {
-        let reading = R::READINGS[rng.index(R::READINGS.len())];
+        let reading = R::READINGS[rng.usize(..R::READINGS.len())];
         // WHY seldom: in a file a refusal takes about 10 ms, since the place of a dead reader may
         // be about to be freed.
         let is_file = self.ring.segment().fd().is_some();
-        if is_file && self.oracle.refusal_of(reading).is_some() && !rng.one_in(16) {
+        if is_file && self.oracle.refusal_of(reading).is_some() && rng.u64(..16) != 0 {
             return;
         }
         let made = refusal(self.ring.consumer(reading));
         let wanted = self.oracle.join_reader(reading);
         assert_eq!(made.as_ref().map(|_| ()), wanted.as_ref().copied());
         self.consumers.extend(made);
-        if wanted.is_ok() && rng.one_in(8) {
-            let lane = rng.below(self.oracle.rules.lanes.into()) as u32;
+        if wanted.is_ok() && rng.u64(..8) == 0 {
+            let lane = rng.u32(..self.oracle.rules.lanes);
             self.consumers.last_mut().unwrap().ignore(lane);
             self.oracle.readers.last_mut().unwrap().ignore(lane as usize);
         }
@@ -237,10 +238,10 @@ fn matches_the_oracle_from<R: Ring>(memory: &Memory, origin: Option<u64>, cases:
     let seeds = replayed.map_or(first..first + cases, |seed: u64| seed..seed + 1);
     for seed in seeds {
         let _case = Case(seed);
-        let mut rng = Rng(seed);
+        let mut rng = Rng::with_seed(seed);
         let mut world = World::<R>::new(memory, &mut rng, origin);
         // WHY: most cases start with both endpoints; the others start with random steps.
-        if !rng.one_in(4) {
+        if rng.u64(..4) != 0 {
             world.join_producer(&mut rng);
             world.join_reader(&mut rng);
         }

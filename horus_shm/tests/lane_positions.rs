@@ -10,13 +10,14 @@ mod spawn;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use fastrand::Rng;
 use horus_shm::internals::gate;
 use horus_shm::internals::lane::{LaneReader, LaneWriter, Polled, UNGATED};
 use horus_shm::internals::layout::{LaneBlock, POSITION_MAX, published};
 use horus_shm::internals::memory::{LaneMemory, RawLane, RawLaneParts};
 use horus_shm::internals::takeover::take_over;
 
-use hostile::{Rng, rounds};
+use hostile::rounds;
 
 const SLOTS: u64 = 8;
 /// The distance of a gate's cursors.
@@ -100,7 +101,7 @@ type Event = (Polled, Option<u64>, [u64; 6]);
 /// Sends, receives, hands the lane on, and lets readers come and go, by random numbers of `seed`,
 /// in a lane that begins at `start`.
 fn script(start: u64, seed: u64, kind: Script) -> Vec<Event> {
-    let (mut rng, mut memory) = (Rng(seed), Memory::at(start));
+    let (mut rng, mut memory) = (Rng::with_seed(seed), Memory::at(start));
     let lane = memory.lane();
     let gated = kind != Script::Open;
     let exclusive = kind == Script::Exclusive;
@@ -115,11 +116,11 @@ fn script(start: u64, seed: u64, kind: Script) -> Vec<Event> {
     let (mut number, mut events) = (0, Vec::new());
     for _ in 0..STEPS {
         let (mut polled, mut message) = (Polled::Empty, None);
-        let index = rng.below(2) as usize;
-        match rng.below(100) {
+        let index = rng.u64(..2) as usize;
+        match rng.u64(..100) {
             0..45 => number += u64::from(send(&mut writer, number)),
             45..50 => {
-                for _ in 0..rng.below(2 * SLOTS) {
+                for _ in 0..rng.u64(..2 * SLOTS) {
                     number += u64::from(send(&mut writer, number));
                 }
             }

@@ -20,13 +20,14 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use fastrand::Rng;
 use horus_shm::{
     Consumer, FanoutShm, OnStalled, Producer, ReadStats, Reading, RingOptions, Segment,
 };
 
 use cases::Case;
 use common::{Child, Guard, result, role, say};
-use hostile::{Rng, rounds};
+use hostile::rounds;
 use spawn::{die_with_parent, inherited_namespace, namespace, shm_dir};
 use stream::{Account, Tagged};
 
@@ -71,7 +72,7 @@ impl Pace {
         match self {
             Self::Times(times) => times,
             Self::Stops => 0,
-            Self::Changes => rng.pick(&TIMES),
+            Self::Changes => *rng.choice(&TIMES).unwrap(),
         }
     }
 
@@ -183,7 +184,7 @@ impl Reader {
     /// Receives at its pace until all was sent, then the rest. Compares the ledger with the
     /// received numbers.
     fn run(mut self) -> Seen {
-        let (mut guard, mut stops, mut rng) = (Guard::new(), 0, Rng(self.index as u64));
+        let (mut guard, mut stops, mut rng) = (Guard::new(), 0, Rng::with_seed(self.index as u64));
         loop {
             let steps = steps_of_a_send() * self.pace.times(&mut rng);
             for _ in 0..64 {

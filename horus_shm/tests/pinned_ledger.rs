@@ -13,6 +13,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use fastrand::Rng;
 use horus_shm::internals::Blocks as _;
 use horus_shm::internals::layout::Skips;
 use horus_shm::internals::wait::WaitPolicy;
@@ -22,7 +23,7 @@ use horus_shm::{
 };
 
 use common::{Child, eventually, result, role, say};
-use hostile::{Rng, rounds};
+use hostile::rounds;
 use stream::{Account, Tagged};
 
 type Message = [u64; 16];
@@ -141,21 +142,21 @@ impl Holder {
             held: Vec::new(),
             elsewhere,
             slowness: SLOWNESS[seed as usize % SLOWNESS.len()],
-            rng: Rng(seed),
+            rng: Rng::with_seed(seed),
             refused: 0,
         }
     }
 
     /// Makes one call and checks the ledger now and then; returns false if there was no message.
     fn step(&mut self) -> bool {
-        let got = match self.rng.below(20) {
+        let got = match self.rng.u64(..20) {
             0..10 => self.borrow(),
             // The older messages count as skipped.
             10 => self.consumer.latest().inspect(|message| self.account.take(message)).is_some(),
             _ => self.consumer.recv().inspect(|message| self.account.take(message)).is_some(),
         };
         self.let_go();
-        if self.rng.below(16) == 0 {
+        if self.rng.u64(..16) == 0 {
             self.expect_sound();
         }
         let pauses = if got { self.slowness * PAUSES } else { 0 };
@@ -169,7 +170,7 @@ impl Holder {
             Ok(Some(sample)) => {
                 self.account.take(&*sample);
                 let tag = sample.tag().unwrap_or_default();
-                let until = self.account.received + self.rng.below(HOLD_MAX);
+                let until = self.account.received + self.rng.u64(..HOLD_MAX);
                 self.held.push(Held { sample, tag, until });
                 true
             }

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use fastrand::Rng;
 use horus_shm::internals::Blocks as _;
 use horus_shm::{
     Access, Consumer, FanoutShm, Namespace, OnStalled, PodShm, Producer, RawConsumer, RawProducer,
@@ -196,20 +197,9 @@ fn receive(namespace: &Arc<Namespace>, kind: Kind) {
     }
 }
 
-/// A small generator of durations, so that a failing run can be repeated.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
-    }
-
-    fn pause(&mut self) -> Duration {
-        Duration::from_micros(self.below(1500))
-    }
+/// Returns a short time, random in a way that a failing run can repeat.
+fn pause(dice: &mut Rng) -> Duration {
+    Duration::from_micros(dice.u64(..1500))
 }
 
 /// Passes a few laps of messages of `id` from the sender to the receiver. With an empty lane and a
@@ -238,7 +228,7 @@ fn pass(
 #[test]
 fn a_consumer_outlives_producers_that_are_killed_at_random() {
     for kind in KINDS {
-        let (dir, mut dice) = (shm_dir(), Dice(0x5eed_0001));
+        let (dir, mut dice) = (shm_dir(), Rng::with_seed(0x5eed_0001));
         let namespace = namespace(dir.path());
         let ring = Ring::<Message>::create(kind, &namespace, "topic");
         let mut receiver = ring.receiver().unwrap();
@@ -247,7 +237,7 @@ fn a_consumer_outlives_producers_that_are_killed_at_random() {
         for round in 0..rounds {
             let mut child = Child::spawn(&format!("send {kind:?} {} 0", 2 + round), dir.path());
             assert_eq!(child.listen(), "ready", "{kind:?} round {round}");
-            let end = Instant::now() + dice.pause();
+            let end = Instant::now() + pause(&mut dice);
             while Instant::now() < end {
                 receiver.recv().inspect(|message| account.take(message));
             }
@@ -270,7 +260,7 @@ fn a_consumer_outlives_producers_that_are_killed_at_random() {
 #[test]
 fn a_producer_outlives_consumers_that_are_killed_at_random() {
     for kind in KINDS {
-        let (dir, mut dice) = (shm_dir(), Dice(0x5eed_0002));
+        let (dir, mut dice) = (shm_dir(), Rng::with_seed(0x5eed_0002));
         let namespace = namespace(dir.path());
         let ring = Ring::<Message>::create(kind, &namespace, "topic");
         let mut sender = ring.sender().unwrap();
@@ -279,7 +269,7 @@ fn a_producer_outlives_consumers_that_are_killed_at_random() {
         for round in 0..rounds {
             let mut child = Child::spawn(&format!("receive {kind:?}"), dir.path());
             assert_eq!(child.listen(), "ready", "{kind:?} round {round}");
-            let end = Instant::now() + dice.pause();
+            let end = Instant::now() + pause(&mut dice);
             while Instant::now() < end {
                 number += u32::from(sender.send(&Message::new(PARENT, number)));
             }
@@ -298,15 +288,15 @@ fn a_producer_outlives_consumers_that_are_killed_at_random() {
 #[test]
 fn a_ring_outlives_both_of_its_endpoints_killed_at_random() {
     for kind in KINDS {
-        let (dir, mut dice) = (shm_dir(), Dice(0x5eed_0003));
+        let (dir, mut dice) = (shm_dir(), Rng::with_seed(0x5eed_0003));
         let namespace = namespace(dir.path());
         let ring = Ring::<Message>::create(kind, &namespace, "topic");
         for round in 0..torture(KILL_ROUNDS) {
             let roles = [format!("receive {kind:?}"), format!("send {kind:?} 2 0")];
             let mut children = roles.map(|role| Child::spawn(&role, dir.path()));
             children.iter_mut().for_each(|child| assert_eq!(child.listen(), "ready"));
-            std::thread::sleep(dice.pause());
-            if dice.below(2) == 0 {
+            std::thread::sleep(pause(&mut dice));
+            if dice.bool() {
                 children.reverse();
             }
             children.iter_mut().for_each(Child::kill);

@@ -15,10 +15,12 @@ mod tracer;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use fastrand::Rng;
+
 use common::{result, show};
 use crew::logbook::stamp;
 use crew::{Crew, Job, KINDS, Member, alone, starved};
-use hostile::{Rng, rounds};
+use hostile::rounds;
 use stream::Tagged;
 use tracer::ends::Kind;
 
@@ -132,12 +134,12 @@ fn replace<M: Tagged>(
 
 /// Kills in one crew, and returns the recovery times.
 fn kill<M: Tagged>(kind: Kind, victims: &[Job], kills: u64, touched_mib: usize) -> Vec<Recovery> {
-    let mut dice = Rng(0x5eed_0005 + kills);
+    let mut dice = Rng::with_seed(0x5eed_0005 + kills);
     let mut crew = assemble::<M>(kind, victims, kills, touched_mib);
     let mut recoveries: Vec<_> = (1..=kills)
         .map(|number| {
             crew.touched_mib = if number == kills { 0 } else { touched_mib };
-            let stream = Duration::from_micros(dice.below(STREAM_MAX_US));
+            let stream = Duration::from_micros(dice.u64(..STREAM_MAX_US));
             round(&mut crew, victims, stream)
         })
         .collect();

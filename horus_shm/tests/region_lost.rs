@@ -19,13 +19,14 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::task::{Wake, Waker};
 use std::thread::{self, JoinHandle};
 
+use fastrand::Rng;
 use horus_shm::{
     Alarm, FanoutShm, Namespace, OpenError, RecvError, RingOptions, Segment, SendError, TopicName,
 };
 use tempfile::TempDir;
 
 use common::{Child, eventually, fate, fork, join_fork, role, say};
-use hostile::{Rng, rounds};
+use hostile::rounds;
 use spawn::{die_with_parent, inherited_namespace, namespace, shm_dir, topic_files};
 use stream::{Account, Tagged};
 use tracer::ends::{Kind, Receiver, Ring, Sender};
@@ -267,7 +268,7 @@ struct Scene {
 impl Scene {
     fn new() -> Self {
         let dir = shm_dir();
-        Self { namespace: namespace(dir.path()), rng: Rng(7), dir }
+        Self { namespace: namespace(dir.path()), rng: Rng::with_seed(7), dir }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -276,7 +277,7 @@ impl Scene {
 
     /// Waits for a random time.
     fn hesitate(&mut self) {
-        for _ in 0..self.rng.below(20_000) {
+        for _ in 0..self.rng.u64(..20_000) {
             std::hint::spin_loop();
         }
     }

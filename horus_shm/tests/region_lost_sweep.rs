@@ -13,10 +13,11 @@ mod tracer;
 use std::fs::OpenOptions;
 use std::io::Write;
 
+use fastrand::Rng;
 use horus_shm::{OpenError, RecvError, Segment, SendError};
 
 use common::{role, say};
-use hostile::{Rng, rounds};
+use hostile::rounds;
 use spawn::{inherited_namespace, namespace, shm_dir};
 use stream::Tagged;
 use tracer::ends::{Kind, Receiver, Ring, Sender};
@@ -147,10 +148,10 @@ fn sweep(kind: Kind, call: Call, points: u64) -> Swept {
     cut();
     victim.run_to_mark_through_faults();
     assert_eq!(victim.listen(), "done", "{kind:?} {call:?}: not cut");
-    let (stride, mut rng) = ((instructions / points).max(1), Rng(points));
+    let (stride, mut rng) = ((instructions / points).max(1), Rng::with_seed(points));
     let mut swept = Swept { instructions, ..Swept::default() };
     for point in (0..instructions).step_by(stride as usize) {
-        let at = point + rng.below(stride);
+        let at = point + rng.u64(..stride);
         let is_over = victim.step(at) < at;
         cut();
         if !is_over {

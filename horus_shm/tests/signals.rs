@@ -19,10 +19,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use fastrand::Rng;
 use horus_shm::{Namespace, SweepReport, sweep};
 
 use common::{Child, eventually, say};
-use hostile::{Rng, rounds};
+use hostile::rounds;
 use spawn::{inherited_namespace, namespace, shm_dir, topic_files};
 use stream::{Account, Tagged};
 use tracer::ends::{Kind, Receiver, Ring, Sender};
@@ -160,7 +161,7 @@ fn start_next(dir: &Path) {
 /// Ends children at random times by `signals`, and returns how many of them left a topic to be
 /// swept.
 fn end_at_random(role: &str, signals: &[i32], lives: u64, check: impl Fn(i32, &mut Child)) -> u64 {
-    let mut rng = Rng(26);
+    let mut rng = Rng::with_seed(26);
     let dir = shm_dir();
     let mut left = 0;
     for life in 0..lives {
@@ -173,7 +174,7 @@ fn end_at_random(role: &str, signals: &[i32], lives: u64, check: impl Fn(i32, &m
             if role == "exits" || life % 2 == 0 {
                 assert_eq!(child.listen(), "ready");
             }
-            std::thread::sleep(Duration::from_micros(rng.below(LIFE_US)));
+            std::thread::sleep(Duration::from_micros(rng.u64(..LIFE_US)));
             child.signal(signal);
             check(signal, &mut child);
             let topics = std::fs::read_dir(dir.path().join("default/topics"));
@@ -332,9 +333,9 @@ fn stop_again_and_again(kind: Kind, stops: u64) {
     let mut beside = Beside { account: Account::default(), receiver, sender, sent: 0 };
     let mut child = Child::spawn(&format!("writes {kind:?}"), dir.path());
     assert_eq!(child.listen(), "ready");
-    let mut rng = Rng(stops);
+    let mut rng = Rng::with_seed(stops);
     for stop in 0..stops {
-        std::thread::sleep(Duration::from_micros(rng.below(300)));
+        std::thread::sleep(Duration::from_micros(rng.u64(..300)));
         child.signal(libc::SIGSTOP);
         beside.go_on();
         let sent = beside.sent;

@@ -12,6 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use fastrand::Rng;
 use horus_shm::internals::copy::Intent;
 use horus_shm::internals::gate;
 use horus_shm::internals::lane::{
@@ -22,7 +23,7 @@ use horus_shm::internals::memory::LaneMemory;
 use horus_shm::internals::sync::Edge;
 use horus_shm::internals::takeover::take_over;
 
-use hostile::{Rng, rounds};
+use hostile::rounds;
 
 const ME: u64 = 0x0001_0000_0000_0007;
 /// The announced readers, and the pins of each.
@@ -177,8 +178,8 @@ fn lend(writer: &mut LaneWriter<Lane>, message: u64) -> bool {
 
 /// Borrows the next message, or the newest one, and gives it back.
 fn borrow(reader: &mut LaneReader<Lane>, rng: &mut Rng) -> Result<u64, Polled> {
-    let pin = rng.below(PINS.into()) as u32;
-    let pinned = if rng.below(4) == 0 { reader.hold_latest(0, pin) } else { reader.hold(0, pin) };
+    let pin = rng.u32(..PINS);
+    let pinned = if rng.u64(..4) == 0 { reader.hold_latest(0, pin) } else { reader.hold(0, pin) };
     let pinned = pinned?;
     let mut message = 0_u64;
     let dst = (&raw mut message).cast();
@@ -277,10 +278,10 @@ fn on_hostile_lanes(usual: u64, law: impl Fn(&Lane) -> Result<(), String>) {
         }
     }
     for seed in 0..rounds(usual, 100 * usual) {
-        let mut rng = Rng(seed);
-        let (head, capacity) = (rng.pick(&HEADS), 1 << (2 + rng.below(3)));
+        let mut rng = Rng::with_seed(seed);
+        let (head, capacity) = (*rng.choice(&HEADS).unwrap(), 1 << (2 + rng.u64(..3)));
         let near = stamps_near(head, capacity);
-        let stamps: Vec<_> = (0..capacity).map(|_| rng.pick(&near)).collect();
+        let stamps: Vec<_> = (0..capacity).map(|_| *rng.choice(&near).unwrap()).collect();
         faults.check(head, &stamps, &law);
     }
     faults.expect_none();
@@ -391,11 +392,11 @@ fn after_a_takeover_of_a_lane_with_a_wild_head_readers_get_in_step_and_survive_a
 fn a_reader_of_any_lane_does_bounded_work_without_a_panic() {
     let mut faults = Faults::default();
     for seed in 0..rounds(20_000, 1_000_000) {
-        let mut rng = Rng(seed);
-        let (head, capacity) = (rng.pick(&HEADS), 1 << (1 + rng.below(4)));
+        let mut rng = Rng::with_seed(seed);
+        let (head, capacity) = (*rng.choice(&HEADS).unwrap(), 1 << (1 + rng.u64(..4)));
         let near = stamps_near(head, capacity);
-        let stamps: Vec<_> = (0..capacity).map(|_| rng.pick(&near)).collect();
-        let (start, gated) = (rng.pick(&HEADS).min(POSITION_MAX), rng.below(2) == 0);
+        let stamps: Vec<_> = (0..capacity).map(|_| *rng.choice(&near).unwrap()).collect();
+        let (start, gated) = ((*rng.choice(&HEADS).unwrap()).min(POSITION_MAX), rng.u64(..2) == 0);
         faults.check(head, &stamps, |lane| {
             let gate = if gated { 0 } else { UNGATED };
             let mut reader = LaneReader::new(lane.clone(), start, gate, gated);
@@ -403,7 +404,7 @@ fn a_reader_of_any_lane_does_bounded_work_without_a_panic() {
                 let before = lane.0.looks.load(Ordering::Relaxed);
                 let mut message = 0_u64;
                 let dst = (&raw mut message).cast();
-                let _ = if rng.below(2) == 0 {
+                let _ = if rng.u64(..2) == 0 {
                     // SAFETY: eight bytes of a `u64`.
                     unsafe { reader.read(dst, 8) }
                 } else {
@@ -427,11 +428,11 @@ fn a_reader_of_any_lane_does_bounded_work_without_a_panic() {
 fn a_writer_of_any_lane_does_bounded_work_without_a_panic() {
     let mut faults = Faults::default();
     for seed in 0..rounds(20_000, 1_000_000) {
-        let mut rng = Rng(seed);
-        let (head, capacity) = (rng.pick(&HEADS), 1 << (1 + rng.below(4)));
+        let mut rng = Rng::with_seed(seed);
+        let (head, capacity) = (*rng.choice(&HEADS).unwrap(), 1 << (1 + rng.u64(..4)));
         let near = stamps_near(head, capacity);
-        let stamps: Vec<_> = (0..capacity).map(|_| rng.pick(&near)).collect();
-        let gated = rng.below(2) == 0;
+        let stamps: Vec<_> = (0..capacity).map(|_| *rng.choice(&near).unwrap()).collect();
+        let gated = rng.u64(..2) == 0;
         faults.check(head, &stamps, |lane| {
             let pos = take_over(lane, ME);
             let mut writer = LaneWriter::new(lane.clone(), pos, gated, gated);
@@ -450,25 +451,25 @@ fn a_writer_of_any_lane_does_bounded_work_without_a_panic() {
 }
 
 fn scribble(rng: &mut Rng, lane: &Lane, values: &[u64]) {
-    let value = rng.pick(values).wrapping_add(rng.below(3));
-    let index = rng.below(lane.capacity()) as usize;
+    let value = (*rng.choice(values).unwrap()).wrapping_add(rng.u64(..3));
+    let index = rng.u64(..lane.capacity()) as usize;
     let words = [&lane.0.block.head, &lane.0.cursor, &lane.0.stamps[index], &lane.0.stamps[0]];
-    rng.pick(&words).store(value, Ordering::Relaxed);
+    rng.choice(&words).unwrap().store(value, Ordering::Relaxed);
 }
 
 /// Overwrites words that only pinnable lanes have.
 fn scribble_on_pins(rng: &mut Rng, lane: &Lane, values: &[u64]) {
     scribble(rng, lane, values);
     let words = &*lane.0;
-    let index = rng.below(lane.capacity()) as usize;
-    let pin = rng.below(words.pins.len() as u64) as usize;
-    let skips = Skips::new(rng.below(1 << 40), rng.below(POSITION_MAX)).to_word();
-    let value = rng.pick(values).wrapping_add(rng.below(3));
-    let small = rng.below(2 * lane.capacity());
-    let value = rng.pick(&[value, skips, small, u64::MAX]);
+    let index = rng.u64(..lane.capacity()) as usize;
+    let pin = rng.u64(..words.pins.len() as u64) as usize;
+    let skips = Skips::new(rng.u64(..1 << 40), rng.u64(..POSITION_MAX)).to_word();
+    let value = (*rng.choice(values).unwrap()).wrapping_add(rng.u64(..3));
+    let small = rng.u64(..2 * lane.capacity());
+    let value = *rng.choice(&[value, skips, small, u64::MAX]).unwrap();
     let numbers = [&words.numbers[index], &words.lengths[index], &words.block.skips];
     let places = [&words.pinners, &words.pins[pin], &words.block.sample];
-    rng.pick(&[numbers, places].concat()).store(value, Ordering::Relaxed);
+    rng.choice(&[numbers, places].concat()).unwrap().store(value, Ordering::Relaxed);
 }
 
 #[test]
@@ -476,17 +477,17 @@ fn loans_and_borrows_on_any_lane_do_bounded_work_without_a_panic() {
     let mut faults = Faults::default();
     let cases = rounds(20_000, 1_000_000);
     for seed in 0..cases {
-        let mut rng = Rng(seed);
-        let (head, capacity) = (rng.pick(&HEADS), 1 << (1 + rng.below(4)));
+        let mut rng = Rng::with_seed(seed);
+        let (head, capacity) = (*rng.choice(&HEADS).unwrap(), 1 << (1 + rng.u64(..4)));
         let near = stamps_near(head, capacity);
-        let stamps: Vec<_> = (0..capacity).map(|_| rng.pick(&near)).collect();
-        let gated = rng.below(2) == 0;
+        let stamps: Vec<_> = (0..capacity).map(|_| *rng.choice(&near).unwrap()).collect();
+        let gated = rng.u64(..2) == 0;
         faults.check(head, &stamps, |lane| {
             scribble_on_pins(&mut rng, lane, &near);
             let pos = take_over(lane, ME);
             let mut writer = LaneWriter::new(lane.clone(), pos, gated, false).numbering();
             let (number, position) = count(&lane.0.block);
-            let promised = (rng.below(2) == 0).then_some(number);
+            let promised = (rng.u64(..2) == 0).then_some(number);
             let gate = if gated { 0 } else { UNGATED };
             let reader = LaneReader::new(lane.clone(), position, gate, false);
             let mut reader = reader.numbering(promised);
@@ -520,8 +521,8 @@ fn loans_and_borrows_on_any_lane_do_bounded_work_without_a_panic() {
 #[test]
 fn after_a_takeover_of_any_pinnable_lane_loans_arrive_and_are_counted() {
     on_hostile_lanes(3000, |lane| {
-        let mut rng = Rng(lane.head());
-        let skips = Skips::new(rng.below(1 << 20), rng.below(POSITION_MAX)).to_word();
+        let mut rng = Rng::with_seed(lane.head());
+        let skips = Skips::new(rng.u64(..1 << 20), rng.u64(..POSITION_MAX)).to_word();
         lane.0.block.skips.store(skips, Ordering::Relaxed);
         let pos = take_over(lane, ME);
         if pos >= WILD {

@@ -4,19 +4,6 @@
 
 use std::io::Write;
 
-/// The generator SplitMix64.
-pub struct Rng(pub u64);
-
-impl Rng {
-    pub fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % bound as u64) as usize
-    }
-}
-
 /// Prints the seed of a case that fails.
 pub struct Case(pub u64);
 

@@ -5,10 +5,9 @@
 
 use std::fmt::Write;
 
+use fastrand::Rng;
 use horus_core::message::{DType, Primitive};
 use horus_core::value::{TypedArray, Value};
-
-use crate::noise::Rng;
 
 /// A message declaration: names, counts and contents of its fields.
 #[derive(Debug)]
@@ -34,20 +33,20 @@ impl Kind {
 /// Returns a message with messages in it, at most `depth` deep. Each has a number as a field, so
 /// that the text shows which messages are arrays.
 pub fn message(rng: &mut Rng, depth: usize) -> Shape {
-    let count = |rng: &mut Rng| [1, 1, 2, 3][rng.below(4)];
+    let count = |rng: &mut Rng| [1, 1, 2, 3][rng.usize(..4)];
     let is_number = |primitive: &Primitive| DType::from_primitive(*primitive).is_some();
     let numbers: Vec<_> = Primitive::ALL.iter().copied().filter(is_number).collect();
-    let number = |rng: &mut Rng| Kind::Number(numbers[rng.below(numbers.len())]);
+    let number = |rng: &mut Rng| Kind::Number(numbers[rng.usize(..numbers.len())]);
     let mut fields = vec![("n".to_owned(), count(rng), number(rng))];
-    for index in 0..rng.below(4) {
-        let kind = if depth > 0 && rng.below(2) == 0 {
+    for index in 0..rng.usize(..4) {
+        let kind = if depth > 0 && rng.usize(..2) == 0 {
             Kind::Message(message(rng, depth - 1))
         } else {
             number(rng)
         };
         fields.push((format!("f{index}"), count(rng), kind));
     }
-    let first = rng.below(fields.len());
+    let first = rng.usize(..fields.len());
     fields.rotate_left(first);
     Shape { fields }
 }
@@ -95,7 +94,7 @@ impl Shape {
             let value = match kind {
                 Kind::Number(primitive) => {
                     let start = bytes.len();
-                    bytes.extend((0..count * primitive.size()).map(|_| rng.below(256) as u8));
+                    bytes.extend((0..count * primitive.size()).map(|_| rng.u8(..)));
                     let dtype = DType::from_primitive(*primitive).unwrap();
                     let shape = if *count == 1 { vec![] } else { vec![*count as u32] };
                     let array = TypedArray::new(dtype, shape, bytes[start..].to_vec()).unwrap();

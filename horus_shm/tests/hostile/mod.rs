@@ -28,28 +28,6 @@ const NEIGHBOUR: &str = "good";
 /// The number of messages that are sent to show that a ring works.
 const MESSAGES: u64 = 40;
 
-/// Deterministic random numbers; SplitMix64.
-pub struct Rng(pub u64);
-
-impl Rng {
-    pub fn next_u64(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Returns a number below `limit`.
-    pub fn below(&mut self, limit: u64) -> u64 {
-        self.next_u64() % limit
-    }
-
-    pub fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len() as u64) as usize]
-    }
-}
-
 /// Returns the rounds of a test: `usual`, or `torture` where the environment requests it.
 pub fn rounds(usual: u64, torture: u64) -> u64 {
     if std::env::var_os("HORUS_TORTURE").is_some_and(|value| value == "1") {

@@ -4,33 +4,9 @@
 
 use std::collections::VecDeque;
 
+use fastrand::Rng;
 use horus_shm::internals::telemetry::SAMPLE_EVERY;
 use horus_shm::{OpenError, ReadStats, Reading, RingOptions};
-
-/// Random numbers by SplitMix64.
-pub struct Rng(pub u64);
-
-impl Rng {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
-    }
-
-    pub fn index(&mut self, length: usize) -> usize {
-        self.below(length as u64) as usize
-    }
-
-    pub fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-}
 
 /// The settings of a ring.
 #[derive(Debug, Clone)]
@@ -51,8 +27,8 @@ pub struct Rules {
 impl Rules {
     /// Makes the rules of a best-effort ring of random capacity for messages of type `T`.
     pub fn random<T>(rng: &mut Rng, lanes: u32, readers: u32) -> Self {
-        let asked =
-            [Some(2 + rng.below(7)), Some(2 + rng.below(60)), None][rng.index(3).min(rng.index(3))];
+        let asked = [Some(2 + rng.u64(..7)), Some(2 + rng.u64(..60)), None]
+            [rng.usize(..3).min(rng.usize(..3))];
         // WHY: a burst fills a lane, and the interpreter takes a minute for a thousand messages.
         let asked = if cfg!(miri) { Some(asked.map_or(16, |asked| asked.min(16))) } else { asked };
         let stride = (size_of::<T>().next_multiple_of(8) + 8).next_multiple_of(64) as u64;

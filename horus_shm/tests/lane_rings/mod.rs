@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use fastrand::Rng;
 use horus_shm::{
     Consumer, FanoutShm, MpscShm, Namespace, OnStalled, OpenError, Pod, PodShm, Producer,
     RawConsumer, RawProducer, Reading, Reliability, Request, RingOptions, Segment, SpscShm,
@@ -13,7 +14,7 @@ use horus_shm::{
 };
 use tempfile::TempDir;
 
-use crate::lane_oracle::{Rng, Rules};
+use crate::lane_oracle::Rules;
 use crate::spawn::{namespace, shm_dir};
 
 /// The memory in which rings are made.
@@ -87,15 +88,15 @@ macro_rules! ring {
 
 ring!(SpscShm, Reading::Gated, |rng| Rules::random::<T>(rng, 1, 1).gated_only());
 ring!(MpscShm, Reading::Gated, |rng| {
-    let lanes = 1 + rng.below(4) as u32;
+    let lanes = 1 + rng.u64(..4) as u32;
     Rules::random::<T>(rng, lanes, 1).gated_only()
 });
 ring!(FanoutShm, Reading::KeepLast, |rng| {
-    let (lanes, readers) = (1 + rng.below(4) as u32, 1 + rng.below(4) as u32);
+    let (lanes, readers) = (1 + rng.u64(..4) as u32, 1 + rng.u64(..4) as u32);
     Rules::random::<T>(rng, lanes, readers)
 });
 ring!(PodShm, Reading::KeepLast, |rng| {
-    let readers = 1 + rng.below(4) as u32;
+    let readers = 1 + rng.u64(..4) as u32;
     let rules = Rules::random::<T>(rng, 1, readers);
     let capacity = rules.asked.map_or(16, |asked| asked.max(4).next_power_of_two());
     Rules { history: 1, capacity, ..rules }
@@ -129,13 +130,13 @@ impl<T: Pod> Ring for Topic<T> {
         &[Reading::KeepLast, Reading::Gated, Reading::Gated, Reading::Observer];
 
     fn rules(rng: &mut Rng) -> Rules {
-        let (lanes, readers) = (1 + rng.below(4) as u32, 2 + rng.below(4) as u32);
+        let (lanes, readers) = (1 + rng.u64(..4) as u32, 2 + rng.u64(..4) as u32);
         let mut rules = Rules::random::<T>(rng, lanes, readers);
-        rules.reliable = !rng.one_in(4);
-        rules.gates = if rules.reliable { 1 + rng.below(3) as u32 } else { 0 };
-        if rng.one_in(2) {
-            rules.history = rng.below(rules.capacity + 3) as u32;
-            rules.persists = rng.one_in(2);
+        rules.reliable = rng.u64(..4) != 0;
+        rules.gates = if rules.reliable { 1 + rng.u64(..3) as u32 } else { 0 };
+        if rng.u64(..2) == 0 {
+            rules.history = rng.u64(..rules.capacity + 3) as u32;
+            rules.persists = rng.u64(..2) == 0;
         }
         rules
     }
