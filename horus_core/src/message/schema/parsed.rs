@@ -1,0 +1,174 @@
+//! Schemas parsed from a text of any origin.
+
+use std::fmt;
+
+use super::{ARRAY_NESTING_MAX, SCHEMA_TEXT_BYTES_MAX, VERSION_LINE, is_identifier};
+use crate::message::Primitive;
+
+/// A schema parsed from a text: the description of a message that this program was not compiled
+/// with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParsedSchema {
+    /// The message's name, an ASCII identifier.
+    pub name: String,
+    /// Size in bytes.
+    pub size: usize,
+    /// Alignment in bytes, a power of two.
+    pub align: usize,
+    /// Every number in the message, in order of offsets.
+    pub fields: Vec<ParsedField>,
+    /// The data after the first `size` bytes, up to the end of the message.
+    pub tail: Option<ParsedTail>,
+}
+
+/// The data at the end of a message of variable length.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParsedTail {
+    /// The name of the data, which differs from all field names.
+    pub name: String,
+    /// The type of one number.
+    pub primitive: Primitive,
+}
+
+/// One number, or array of numbers, in a [`ParsedSchema`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParsedField {
+    /// The names of the messages around it and its own, joined by dots.
+    pub path: String,
+    /// Type, offset and counts.
+    pub shape: FieldShape,
+}
+
+/// Type, offset and counts of a field; shown as `u16 @20` or `f32[360] @40`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldShape {
+    /// The type of one element.
+    pub primitive: Primitive,
+    /// Bytes from the start of the message to the first element.
+    pub offset: usize,
+    /// Number of contiguous elements.
+    pub count: usize,
+    /// Count and stride in bytes of the arrays of messages around it, outermost first.
+    pub arrays: Vec<(usize, usize)>,
+}
+
+impl FieldShape {
+    /// Returns the end of the last element in the last message, unless that overflows.
+    fn end(&self) -> Option<usize> {
+        let mut end = self.count.checked_mul(self.primitive.size())?.checked_add(self.offset)?;
+        for (count, stride) in &self.arrays {
+            end = count.checked_sub(1)?.checked_mul(*stride)?.checked_add(end)?;
+        }
+        Some(end)
+    }
+}
+
+impl fmt::Display for FieldShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.primitive.name())?;
+        if self.count != 1 {
+            write!(f, "[{}]", self.count)?;
+        }
+        write!(f, " @{}", self.offset)?;
+        self.arrays.iter().try_for_each(|(count, stride)| write!(f, " ({count} every {stride} B)"))
+    }
+}
+
+/// The reason why a text is not the canonical text of any schema.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SchemaTextError {
+    /// The text is longer than that of any message.
+    #[error("the schema text has {bytes} bytes, at most {SCHEMA_TEXT_BYTES_MAX} are allowed")]
+    TooLong {
+        /// Its length in bytes.
+        bytes: usize,
+    },
+    /// A line does not match the format; lines are counted from 1.
+    #[error("line {line} of the schema text is not {expected}")]
+    Line {
+        /// The line.
+        line: usize,
+        /// A description of the accepted line.
+        expected: &'static str,
+    },
+}
+
+pub(super) fn parse(text: &str) -> Result<ParsedSchema, SchemaTextError> {
+    if text.len() > SCHEMA_TEXT_BYTES_MAX {
+        return Err(SchemaTextError::TooLong { bytes: text.len() });
+    }
+    let error = |line, expected| SchemaTextError::Line { line, expected };
+    let mut lines = text.split_inclusive('\n').map(|line| line.strip_suffix('\n'));
+    let mut next = || lines.next().flatten();
+
+    next().filter(|line| *line == VERSION_LINE).ok_or(error(1, "`horus schema 1`"))?;
+    let name = next().and_then(|line| line.strip_prefix("message "));
+    let name = name.filter(|name| is_identifier(name)).ok_or(error(2, "`message <name>`"))?;
+    let size = next().and_then(|line| number(line.strip_prefix("size ")?));
+    let size = size.ok_or(error(3, "`size <bytes>`"))?;
+    let align = next().and_then(|line| number(line.strip_prefix("align ")?));
+    let align = align.filter(|align| align.is_power_of_two());
+    let align = align.ok_or(error(4, "`align <bytes>`, a power of two"))?;
+
+    let mut fields: Vec<ParsedField> = Vec::new();
+    let mut paths = std::collections::BTreeSet::new();
+    let mut tail = None;
+    for (line, number) in lines.zip(5..) {
+        if tail.is_some() {
+            return Err(error(number, "the end, after a tail"));
+        }
+        if let Some(last) = line.and_then(|line| line.strip_prefix("tail ")) {
+            tail = parse_tail(last).filter(|tail| size.is_multiple_of(tail.primitive.size()));
+            let tail = tail.as_ref().ok_or(error(number, "`tail <name> <type>`"))?;
+            if !paths.insert(tail.name.clone()) {
+                return Err(error(number, "a tail of another name than the fields"));
+            }
+            continue;
+        }
+        let field = line.and_then(parse_field);
+        let field = field.ok_or(error(number, "`field <path> <type> <offset> <count>`"))?;
+        if field.shape.end().is_none_or(|end| end > size) {
+            return Err(error(number, "a field inside the message"));
+        }
+        if fields.last().is_some_and(|last| last.shape.offset >= field.shape.offset) {
+            return Err(error(number, "a field after the one before it"));
+        }
+        if !paths.insert(field.path.clone()) {
+            return Err(error(number, "a field of another name than those before it"));
+        }
+        fields.push(field);
+    }
+    if fields.is_empty() && tail.is_none() {
+        return Err(error(5, "`field <path> <type> <offset> <count>`"));
+    }
+    Ok(ParsedSchema { name: name.to_owned(), size, align, fields, tail })
+}
+
+fn parse_tail(line: &str) -> Option<ParsedTail> {
+    let (name, kind) = line.split_once(' ')?;
+    let primitive = *Primitive::ALL.iter().find(|primitive| primitive.name() == kind)?;
+    is_identifier(name).then(|| ParsedTail { name: name.to_owned(), primitive })
+}
+
+fn parse_field(line: &str) -> Option<ParsedField> {
+    let mut words = line.strip_prefix("field ")?.split(' ');
+    let path = words.next().filter(|path| path.split('.').all(is_identifier))?.to_owned();
+    let name = words.next()?;
+    let primitive = *Primitive::ALL.iter().find(|primitive| primitive.name() == name)?;
+    let offset = number(words.next()?)?;
+    let count = number(words.next()?).filter(|count| *count > 0)?;
+    let mut arrays = Vec::new();
+    for word in words {
+        let (count, stride) = word.split_once('*')?;
+        arrays.push((number(count).filter(|count| *count > 1)?, number(stride)?));
+    }
+    let shape = FieldShape { primitive, offset, count, arrays };
+    (shape.arrays.len() <= ARRAY_NESTING_MAX).then_some(ParsedField { path, shape })
+}
+
+/// Parses a decimal number as the text has it, without leading zeros.
+fn number(word: &str) -> Option<usize> {
+    let canonical = word == "0" || !word.starts_with(['0', '+']);
+    canonical.then(|| word.parse().ok())?
+}
