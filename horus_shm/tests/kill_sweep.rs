@@ -9,9 +9,10 @@ mod common;
 mod spawn;
 mod stream;
 mod tracer;
+#[path = "kill_sweep/victim.rs"]
+mod victim;
 
 use std::collections::BTreeSet;
-use std::hint::black_box;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,11 +22,12 @@ use horus_shm::internals::wait::WaitPolicy;
 use tempfile::TempDir;
 
 use common::Child;
-use stream::{Account, Tagged};
-use tracer::ends::{CAPACITY, Kind, Ring};
+use stream::Tagged;
+use tracer::Victim;
+use tracer::ends::{CAPACITY, Kind};
 use tracer::route::Route;
-use tracer::survivors::{Check, DRAIN_CALLS, Order, Survivors, VICTIM};
-use tracer::{Victim, be_traced, mark};
+use tracer::survivors::{Check, Order, Survivors};
+use victim::{hold, play, wait};
 
 type Small = [u64; 8];
 type Large = [u64; 128];
@@ -144,93 +146,6 @@ fn child_role() {
     match words {
         "8" => play::<Small>(kind, call, topic),
         _ => play::<Large>(kind, call, topic),
-    }
-}
-
-fn play<M: Tagged>(kind: Kind, call: Call, topic: &str) {
-    let ring = Ring::<M>::open(kind, &spawn::inherited_namespace(), topic);
-    if call.is_send() { send(&ring, call) } else { receive(&ring, call) }
-}
-
-/// Opens a receiver that never receives.
-fn wait(kind: Kind, topic: &str) {
-    spawn::die_with_parent();
-    let ring = Ring::<Small>::open(kind, &spawn::inherited_namespace(), topic);
-    let _receiver = ring.receiver().unwrap();
-    common::say("here");
-    common::park();
-}
-
-/// Opens a receiver that borrows a message and never gives it back.
-fn hold<M: Tagged>(kind: Kind, topic: &str) {
-    spawn::die_with_parent();
-    let ring = Ring::<M>::open(kind, &spawn::inherited_namespace(), topic);
-    let mut receiver = ring.receiver().unwrap();
-    common::say("here");
-    let _sample = loop {
-        if let Some(sample) = receiver.borrow() {
-            break sample;
-        }
-    };
-    common::say("held");
-    common::park();
-}
-
-/// Sends with a mark before the call, after the call, and so on; each round is one lap.
-fn send<M: Tagged>(ring: &Ring<M>, call: Call) {
-    let mut sender = ring.sender().unwrap();
-    let mut numbers = 0..;
-    let mut message = || M::new(VICTIM, numbers.next().unwrap());
-    (0..call.warm()).for_each(|_| assert!(sender.send(&message())));
-    be_traced();
-    loop {
-        let marked = message();
-        mark();
-        let sent = match call {
-            Call::Lend => sender.lend(black_box(&marked)),
-            Call::SendUntil => sender.send_until(SLEEPY, black_box(&marked)),
-            _ => sender.send(black_box(&marked)),
-        };
-        mark();
-        assert!(black_box(sent));
-        (1..CAPACITY).for_each(|_| assert!(sender.send(&message())));
-    }
-}
-
-/// Receives with marks at rest, before the call, after the call, and so on; prints what it has
-/// received before each call.
-fn receive<M: Tagged>(ring: &Ring<M>, call: Call) {
-    let mut receiver = ring.receiver().unwrap();
-    let (mut account, mut drained) = (Account::default(), Vec::with_capacity(DRAINED_MAX));
-    be_traced();
-    loop {
-        mark();
-        for _ in 0..DRAIN_CALLS {
-            let next = if call == Call::Latest { receiver.latest() } else { receiver.recv() };
-            let Some(message) = next else { break };
-            account.take(&message);
-        }
-        let stats = receiver.stats().unwrap_or_default();
-        let sound = account.expect_sound(stats).and(match stats.waiting {
-            0 => Ok(()),
-            waiting => Err(format!("{waiting} left")),
-        });
-        let verdict = sound.err().unwrap_or_default();
-        common::say(format!("{} {} {verdict}", stats.received, stats.lost + stats.skipped));
-        mark();
-        let next = match call {
-            Call::Latest => receiver.latest(),
-            Call::Borrow => receiver.borrow().map(|sample| *sample),
-            Call::Drain => {
-                receiver.drain_into(black_box(&mut drained));
-                None
-            }
-            Call::RecvUntil => receiver.recv_until(SLEEPY),
-            _ => receiver.recv(),
-        };
-        mark();
-        next.iter().chain(&drained).for_each(|message| account.take(message));
-        drained.clear();
     }
 }
 
