@@ -7,12 +7,12 @@ pub(super) const NONE: &str = "–";
 
 /// A table. The last cell of each line has the program and the id of the row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Table {
+pub(super) struct Table<'a> {
     pub(super) title: String,
     /// Explains the columns.
-    pub(super) note: &'static str,
+    pub(super) note: &'a str,
     /// Headings of the columns, without that of the source.
-    pub(super) headings: Vec<&'static str>,
+    pub(super) headings: Vec<&'a str>,
     pub(super) lines: Vec<Line>,
 }
 
@@ -33,7 +33,7 @@ pub(super) fn escape(text: &str) -> String {
     text.replace('"', "&quot;")
 }
 
-impl Table {
+impl Table<'_> {
     /// Returns the table as HTML; nothing without lines.
     pub(super) fn render(&self) -> String {
         if self.lines.is_empty() {

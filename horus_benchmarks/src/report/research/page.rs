@@ -6,192 +6,75 @@ use std::fmt::Write as _;
 use serde_json::json;
 
 use crate::report::research::chart::SERIES_MAX;
-use crate::report::research::figure::{self, Figure};
+use crate::report::research::figure::Figure;
 use crate::report::research::html::{Table, escape};
 use crate::report::research::record::{OK, Program, Run};
-use crate::report::research::tables;
+use crate::report::research::tables::{Layout, Section};
 use crate::report::template::fill;
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 
-/// Programs that have a section of their own, and so are not among the others.
-const AT_HOME: [&str; 10] = [
-    "raw_baselines",
-    "all_paths_latency",
-    "robotics_messages_benchmark",
-    "competitor_comparison",
-    "iceoryx2_comparison",
-    "channel_comparison",
-    "scalability_benchmark",
-    "determinism_benchmark",
-    "wakeup_benchmark",
-    "scheduler_benchmark",
-];
-
-/// Facts about the machine: a name, and a template that is filled from the record.
-const FACTS: [(&str, &str); 9] = [
-    ("CPU", "{/cpu}, {/cores} CPUs"),
-    ("kernel", "{/kernel}"),
-    ("hypervisor", "{/hypervisor}"),
-    ("governor", "{/governor}"),
-    ("compiler", "{/rustc}, {/profile}"),
-    ("commit", "{/commit}"),
-    ("timer", "{/timer}, steps of {/timer_resolution_ns:digits} ns"),
-    ("timer overhead, not subtracted", "{/timer_overhead_ns:digits} ns"),
-    ("load before the run", "{/load_average:digits}"),
-];
-
-/// A part of the page.
-struct Section {
-    id: &'static str,
-    title: &'static str,
-    lead: &'static str,
-    tables: Vec<Table>,
+/// A section of the layout, and what the run has for it.
+struct Part<'a> {
+    section: &'a Section,
+    tables: Vec<Table<'a>>,
     figures: Vec<Figure>,
-    /// The number of figures that are shown at once; the others unfold.
-    open: usize,
 }
 
 /// Returns the whole page. `name` is what the run is called.
 pub fn render(run: &Run, name: &str) -> String {
-    let mut sections = sections(run);
-    sections.retain(|one| {
-        !one.figures.is_empty() || one.tables.iter().any(|table| !table.lines.is_empty())
-    });
-    let link = |one: &Section| format!("<a href=\"#{}\">{}</a>\n", one.id, one.title);
+    let layout = Layout::read();
+    let parts = parts(&layout, run);
+    let link = |Part { section, .. }: &Part<'_>| {
+        format!("<a href=\"#{}\">{}</a>\n", section.id, section.title)
+    };
     PAGE.replace("{{style}}", STYLE)
         .replace("{{name}}", &escape(name))
-        .replace("{{machine}}", &machine(run))
-        .replace("{{links}}", &sections.iter().map(link).collect::<String>())
+        .replace("{{machine}}", &machine(&layout, run))
+        .replace("{{links}}", &parts.iter().map(link).collect::<String>())
         .replace("{{programs}}", &programs(run))
-        .replace("{{sections}}", &sections.iter().map(Section::render).collect::<String>())
-        .replace("{{rows}}", &all_rows(run))
+        .replace("{{sections}}", &parts.iter().map(Part::render).collect::<String>())
+        .replace("{{rows}}", &all_rows(&layout, run))
 }
 
-fn sections(run: &Run) -> Vec<Section> {
-    let curves = |names: &[&str]| -> Vec<Figure> {
-        names.iter().filter_map(|name| run.program(name)).flat_map(figure::percentiles).collect()
+/// Returns the parts of which there is anything.
+fn parts<'a>(layout: &'a Layout, run: &Run) -> Vec<Part<'a>> {
+    let part = |section: &'a Section| {
+        let (tables, figures) = (section.tables(layout, run, None), section.figures(run, None));
+        Part { section, tables, figures }
     };
-    let of = |name: &str, figures: fn(&Program) -> Vec<Figure>| {
-        run.program(name).map(figures).unwrap_or_default()
-    };
-    let section = |id, title, tables, figures| Section {
-        id,
-        title,
-        lead: "",
-        tables,
-        figures,
-        open: usize::MAX,
-    };
-    let robots = "robotics_messages_benchmark";
-    let mut sections = vec![
-        section("quick-reference", "Quick reference", vec![tables::quick_reference(run)], vec![]),
-        Section {
-            lead: "What is added to the hardware floor.",
-            ..section("overhead", "Framework overhead", vec![tables::overhead(run)], vec![])
-        },
-        Section {
-            lead: "Percentiles are of all samples; \"filtered\" (Tukey, 1.5 interquartile ranges) \
-                   stands beside them and is used for nothing else. A curve that rises late is a \
-                   path whose slow messages are rare.",
-            open: 6,
-            ..section(
-                "paths",
-                "Latency of all paths",
-                tables::paths(run),
-                curves(&["all_paths_latency", "raw_baselines"]),
-            )
-        },
-        section(
-            "throughput",
-            "Throughput",
-            vec![tables::rates(run, "all_paths_latency", "")],
-            of("all_paths_latency", figure::by_size),
-        ),
-        Section {
-            open: 2,
-            ..section(
-                "robotics",
-                "Messages of robots",
-                vec![
-                    tables::times(run, robots, "Latency"),
-                    tables::rates(run, robots, "Throughput"),
-                    tables::real_time(run),
-                ],
-                curves(&[robots]),
-            )
-        },
-        section(
-            "competitors",
-            "Side by side with others",
-            tables::comparisons(run).to_vec(),
-            [
-                of("channel_comparison", figure::by_size),
-                of("competitor_comparison", figure::by_size),
-            ]
-            .concat(),
-        ),
-        section(
-            "scaling",
-            "Scaling",
-            vec![tables::scaling(run)],
-            of("scalability_benchmark", figure::scaling),
-        ),
-        section(
-            "determinism",
-            "Determinism",
-            vec![tables::determinism(run)],
-            curves(&["determinism_benchmark"]),
-        ),
-        Section {
-            lead: "From before the send to after the blocked call of another process returned. \
-                   Everywhere else both ends spin.",
-            ..section(
-                "wakeup",
-                "Waking a blocked receiver",
-                vec![tables::times(run, "wakeup_benchmark", "")],
-                curves(&["wakeup_benchmark"]),
-            )
-        },
-        Section {
-            open: 3,
-            ..section(
-                "scheduler",
-                "Schedulers",
-                vec![tables::scheduler(run)],
-                curves(&["scheduler_benchmark"]),
-            )
-        },
-    ];
-    let (mut tables, mut figures) = (Vec::new(), Vec::new());
-    for program in run.programs.iter().filter(|one| !AT_HOME.contains(&one.name.as_str())) {
-        let name = &program.name;
-        tables.push(tables::times(run, name, &format!("{name}: times")));
-        tables.push(tables::rates(run, name, &format!("{name}: rates")));
-        figures.extend(figure::by_size(program));
-        figures.extend(figure::percentiles(program));
+    let mut parts: Vec<Part<'a>> = layout.sections.iter().map(part).collect();
+    let mut others = Part { section: &layout.others, tables: Vec::new(), figures: Vec::new() };
+    for program in run.programs.iter().filter(|one| !layout.has_section(&one.name)) {
+        let name = Some(program.name.as_str());
+        others.tables.extend(layout.others.tables(layout, run, name));
+        others.figures.extend(layout.others.figures(run, name));
     }
-    let others = section("others", "Other programs and languages", tables, figures);
-    sections.push(Section { open: 6, ..others });
-    sections
+    parts.push(others);
+    parts.retain(|one| {
+        !one.figures.is_empty() || one.tables.iter().any(|table| !table.lines.is_empty())
+    });
+    parts
 }
 
-impl Section {
+impl Part<'_> {
     fn render(&self) -> String {
-        let mut html = format!("<section id=\"{}\"><h2>{}</h2>\n", self.id, self.title);
-        if !self.lead.is_empty() {
-            let _ = write!(html, "<p class=\"lead\">{}</p>", escape(self.lead));
+        let Section { id, title, lead, open, .. } = self.section;
+        let open = open.unwrap_or(usize::MAX);
+        let mut html = format!("<section id=\"{id}\"><h2>{title}</h2>\n");
+        if !lead.is_empty() {
+            let _ = write!(html, "<p class=\"lead\">{}</p>", escape(lead));
         }
         html.extend(self.tables.iter().map(Table::render));
         for (index, figure) in self.figures.iter().enumerate() {
-            if index == self.open {
-                let folded = self.figures.len() - self.open;
+            if index == open {
+                let folded = self.figures.len() - open;
                 let _ = write!(html, "<details><summary>{folded} more figures</summary>");
             }
-            html.push_str(&draw(self.id, index, figure));
+            html.push_str(&draw(id, index, figure));
         }
-        html.push_str(if self.figures.len() > self.open { "</details>" } else { "" });
+        html.push_str(if self.figures.len() > open { "</details>" } else { "" });
         html + "</section>\n"
     }
 }
@@ -213,18 +96,19 @@ fn draw(section: &str, index: usize, figure: &Figure) -> String {
 }
 
 /// Returns what the run was made on, and what makes it worth less.
-fn machine(run: &Run) -> String {
+fn machine(layout: &Layout, run: &Run) -> String {
     let alert = |class: &str, text: &str| format!("<div class=\"alert{class}\">{text}</div>\n");
     let Some(program) = run.on_machine() else {
         return alert(" bad", "No record says what machine it was made on.");
     };
     let mut machine = json!(program.machine);
     machine["commit"] = program.commit.as_str().into();
-    let fact = |(name, template): (&str, &str)| {
+    let fact = |(name, template): &(String, String)| {
         let text = fill(template, &machine).unwrap_or_else(|| "none".to_owned());
         format!("<div><dt>{name}</dt><dd>{}</dd></div>", escape(&text))
     };
-    let mut html = format!("<dl class=\"facts\">{}</dl>\n", FACTS.map(fact).concat());
+    let facts: String = layout.facts.iter().map(fact).collect();
+    let mut html = format!("<dl class=\"facts\">{facts}</dl>\n");
     let commits: BTreeSet<&str> =
         run.programs.iter().map(|one| &*one.commit).filter(|commit| !commit.is_empty()).collect();
     if commits.len() > 1 {
@@ -305,10 +189,10 @@ fn program_line(program: &Program) -> String {
 }
 
 /// Returns every row of every program, with all of its percentiles.
-fn all_rows(run: &Run) -> String {
+fn all_rows(layout: &Layout, run: &Run) -> String {
     let rows = |program: &Program| {
         let (name, count) = (escape(&program.name), program.rows.len());
-        let table = tables::all(program).render();
+        let table = layout.rows.table(layout, run, Some(&program.name)).render();
         format!("<details><summary>{name}, {count} rows</summary>{table}</details>\n")
     };
     run.programs.iter().filter(|program| !program.rows.is_empty()).map(rows).collect()

@@ -183,9 +183,9 @@ impl Run {
 
     /// The first row of one of these ids, and the program that measured it. A later program may
     /// have rows of the same id; the first one, in the order in which they ran, is taken.
-    pub fn find<'a>(&'a self, ids: &[&str]) -> Option<(&'a Program, &'a Row)> {
+    pub fn find(&self, ids: &[impl AsRef<str>]) -> Option<(&Program, &Row)> {
         ids.iter().find_map(|id| {
-            self.programs.iter().find_map(|program| Some((program, program.row(id)?)))
+            self.programs.iter().find_map(|program| Some((program, program.row(id.as_ref())?)))
         })
     }
 
@@ -197,12 +197,6 @@ impl Run {
     /// The first program that says what machine it ran on.
     pub fn on_machine(&self) -> Option<&Program> {
         self.programs.iter().find(|program| program.machine.contains_key("cpu"))
-    }
-
-    /// Returns the rows of one program.
-    pub fn rows_of<'a>(&'a self, name: &str) -> impl Iterator<Item = (&'a Program, &'a Row)> {
-        let program = self.program(name).into_iter();
-        program.flat_map(|program| program.rows.iter().map(move |row| (program, row)))
     }
 
     /// Returns all rows and the programs that measured them.

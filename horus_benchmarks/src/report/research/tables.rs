@@ -1,165 +1,219 @@
-//! The tables of the page: chosen rows, and templates of their columns.
+//! The layout of the page, as it is written in `page.json`: sections, the rows and columns of their
+//! tables, and their figures.
 
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::report::research::figure::size_of;
+use crate::report::research::figure::{self, Figure, size_of};
 use crate::report::research::html::{Line, NONE, Table};
 use crate::report::research::record::{Program, Run};
 use crate::report::rows::Row;
 use crate::report::template::fill;
 
-/// A column: its heading, and a template that is filled from a row.
-type Columns = [(&'static str, &'static str)];
+const LAYOUT: &str = include_str!("page.json");
 
-const TIMES: &Columns = &[
-    ("row", "{/short}"),
-    ("p50", "{/ns/p50:time}"),
-    ("95 % interval", "{/spread/p50_ci/0:time} – {/spread/p50_ci/1:time}"),
-    ("p95", "{/ns/p95:time}"),
-    ("p99", "{/ns/p99:time}"),
-    ("p99.9", "{/ns/p99_9:time}"),
-    ("max", "{/ns/max:time}"),
-    ("CV", "{/spread/cv:small}"),
-    ("filtered p50 / p99", "{/filtered_ns/p50:time} / {/filtered_ns/p99:time}"),
-    ("CV filtered", "{/filtered_ns/cv:small}"),
-    ("sent", "{/sent}"),
-    ("lost", "{/lost}"),
-];
+/// Headings, and templates that are filled from a row.
+pub(super) type Columns = Vec<(String, String)>;
 
-const RATES: &Columns = &[
-    ("row", "{/short}"),
-    ("messages / s", "{/msgs_per_s:rate}"),
-    ("95 % interval", "{/msgs_per_s_ci/0:rate} – {/msgs_per_s_ci/1:rate}"),
-    ("sent", "{/sent}"),
-    ("lost", "{/lost}"),
-    ("headroom", "{/headroom:0} ×"),
-];
+/// The layout of the whole page.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Layout {
+    /// Of the machine.
+    pub(super) facts: Columns,
+    columns: BTreeMap<String, Columns>,
+    /// The rows that a reader looks for first.
+    quick_reference: Vec<Reference>,
+    pub(super) sections: Vec<Section>,
+    /// The section of the programs without one of their own: all of it for each of them.
+    pub(super) others: Section,
+    not_among_others: Vec<String>,
+    /// The table with every row of a program.
+    pub(super) rows: Choice,
+}
 
-const ALL: &Columns = &[
-    ("id", "{/id}"),
-    ("sent", "{/sent}"),
-    ("lost", "{/lost}"),
-    ("min", "{/ns/min:digits}"),
-    ("p1", "{/ns/p1:digits}"),
-    ("p5", "{/ns/p5:digits}"),
-    ("p25", "{/ns/p25:digits}"),
-    ("p50", "{/ns/p50:digits}"),
-    ("p75", "{/ns/p75:digits}"),
-    ("p90", "{/ns/p90:digits}"),
-    ("p95", "{/ns/p95:digits}"),
-    ("p99", "{/ns/p99:digits}"),
-    ("p99.9", "{/ns/p99_9:digits}"),
-    ("p99.99", "{/ns/p99_99:digits}"),
-    ("max", "{/ns/max:digits}"),
-    ("msgs/s", "{/msgs_per_s:rate}"),
-    ("basis", "{/basis}"),
-];
+/// A line of the quick reference: of each list of ids, the first one counts that was measured.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Reference {
+    path: String,
+    r#use: String,
+    latency: Vec<String>,
+    #[serde(default)]
+    stream: Vec<String>,
+}
 
-const OVERHEAD: &Columns = &[
-    ("path", "{/short}"),
-    ("total p50", "{/ns/p50:time}"),
-    ("floor p50", "{/floor:time}"),
-    ("overhead", "{/overhead:time}"),
-    ("× floor [95 %]", "{/floor_ratio:2} [{/floor_ratio_ci/0:2}, {/floor_ratio_ci/1:2}]"),
-];
+/// A part of the page.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Section {
+    pub(super) id: String,
+    pub(super) title: String,
+    pub(super) lead: String,
+    /// The number of figures that are shown at once; the others unfold.
+    pub(super) open: Option<usize>,
+    tables: Vec<Choice>,
+    /// Figures, and the program whose rows they show.
+    figures: Vec<(Kind, String)>,
+}
 
-const LATENCIES_COMPARED: &Columns = &[
-    ("comparison", "{/id}"),
-    ("ours", "{/ours:time}"),
-    ("theirs", "{/theirs:time}"),
-    ("× theirs", "{/ratio:digits} ×"),
-    ("95 % interval", "{/ratio_ci/0:2} – {/ratio_ci/1:2}"),
-];
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    Percentiles,
+    BySize,
+    Scaling,
+}
 
-const RATES_COMPARED: &Columns = &[
-    ("comparison", "{/id}"),
-    ("ours", "{/ours:rate}"),
-    ("theirs", "{/theirs:rate}"),
-    ("× theirs", "{/ratio:digits} ×"),
-    ("95 % interval", "{/ratio_ci/0:2} – {/ratio_ci/1:2}"),
-];
+/// The choice of the lines and columns of a table.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Choice {
+    title: String,
+    note: String,
+    columns: String,
+    lines: Lines,
+    /// Rows of this program alone.
+    program: Option<String>,
+    /// Rows whose ids begin with one of these, if there are any.
+    starts: Vec<String>,
+    contains: String,
+    lacks: Option<String>,
+    /// Rows of messages of so many bytes.
+    bytes: Option<f64>,
+    /// Rows that have these JSON pointers.
+    needs: Vec<String>,
+}
 
-const SCALING: &Columns = &[
-    ("publishers and subscribers", "{/short}"),
-    ("delivered / s", "{/msgs_per_s:rate}"),
-    ("by member", "{/msgs_per_s_per_member:rate}"),
-    ("share", "{/scaling_percent:0} %"),
-    ("sent", "{/sent}"),
-    ("lost", "{/lost}"),
-];
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Lines {
+    /// The rows that fit.
+    #[default]
+    Rows,
+    /// The quick reference.
+    Reference,
+    /// The loops of robots, as programs noted them.
+    Loops,
+}
 
-const DETERMINISM: &Columns = &[
-    ("row", "{/short}"),
-    ("mean", "{/ns/mean:time}"),
-    ("median", "{/ns/p50:time}"),
-    ("sd", "{/sd_ns:time}"),
-    ("min", "{/ns/min:time}"),
-    ("max", "{/ns/max:time}"),
-    ("p95", "{/ns/p95:time}"),
-    ("p99", "{/ns/p99:time}"),
-    ("p99.9", "{/ns/p99_9:time}"),
-    ("p99.99", "{/ns/p99_99:time}"),
-    ("run-to-run CV (mean)", "{/run_cv:small}"),
-    ("run-to-run CV (median)", "{/run_cv_median:small}"),
-    ("deadline misses", "{/deadline_misses} of {/sent} ({/deadline_miss_share:percent} %)"),
-];
+impl Layout {
+    pub(super) fn read() -> Layout {
+        serde_json::from_str(LAYOUT).expect("a constant, valid layout")
+    }
 
-const SCHEDULER: &Columns = &[
-    ("row", "{/id}"),
-    ("p50", "{/ns/p50:time}"),
-    ("p99", "{/ns/p99:time}"),
-    ("max", "{/ns/max:time}"),
-    ("ns a node", "{/ns_per_node:small}"),
-    ("CPU %", "{/cpu_percent:small}"),
-    ("stalled %", "{/stalled_percent:small}"),
-    ("drift", "{/drift_ticks:small}"),
-    ("lost", "{/lost}"),
-];
+    /// Returns true if a program has a section of its own.
+    pub(super) fn has_section(&self, program: &str) -> bool {
+        let is_shown = |one: &Section| {
+            let mut tables = one.tables.iter();
+            tables.any(|table| table.program.as_deref() == Some(program))
+                || one.figures.iter().any(|(_, name)| name == program)
+        };
+        self.sections.iter().any(is_shown) || self.not_among_others.iter().any(|n| n == program)
+    }
+}
 
-const LOOPS: &Columns = &[
-    ("loop", "{/loop}, {/place}"),
-    ("budget", "{/budget_ns:time}"),
-    ("message", "{/message}"),
-    ("p99", "{/p99_ns:time}"),
-    ("max", "{/max_ns:time}"),
-    ("result", "{/result}"),
-];
+impl Section {
+    /// Returns the tables, with rows of `program` alone if it is given.
+    pub(super) fn tables<'a>(
+        &'a self,
+        layout: &'a Layout,
+        run: &Run,
+        program: Option<&str>,
+    ) -> Vec<Table<'a>> {
+        self.tables.iter().map(|choice| choice.table(layout, run, program)).collect()
+    }
 
-/// The rows that a reader looks for first: a name, the use, the ids of the latency, and those of
-/// the throughput (of each the first that was measured).
-const QUICK_REFERENCE: &str = "\
-Same thread | pipeline in one thread | one_way/same_thread/direct/16B \
-    one_way/same_thread/topic/16B | throughput/same_thread/direct/16B \
-    throughput/same_thread/topic/16B
-Cross-thread 1:1 | nodes on threads | one_way/cross_thread/spsc/16B \
-    one_way/cross_thread/spsc_shm/16B | throughput/cross_thread/spsc/16B \
-    throughput/cross_thread/spsc_shm/16B
-Cross-thread N:N (2:2) | several producers and consumers | one_way/cross_thread/fanout/16B \
-    one_way/cross_thread/fanout_shm_2p2s/16B | throughput/cross_thread/fanout/16B \
-    throughput/cross_thread/fanout_shm/16B
-Cross-process 1:1 | programs of their own | one_way/cross_process/spsc_shm/16B | \
-    throughput/cross_process/spsc_shm/16B
-Cross-process 2:2 | many programs on one topic | one_way/cross_process/fanout_shm_2p2s/16B | \
-    throughput/cross_process/fanout_shm/16B
-Cross-process latest value | state that is only worth its newest | \
-    one_way/cross_process/pod_shm/16B |
-CmdVel, 16 B | motor control | one_way/cross_process/topic/16B | \
-    throughput/cross_process/topic/16B
-Imu, 304 B | sensor fusion | one_way/cross_process/topic/304B | \
-    throughput/cross_process/topic/304B
-LaserScan, 1480 B | lidar | one_way/cross_process/topic/1480B | \
-    throughput/cross_process/topic/1480B
-Blocked receiver, woken | a node that sleeps between messages | wakeup/topic/16B |";
+    /// Returns the figures, of `program` instead of the ones that are named, if it is given.
+    pub(super) fn figures(&self, run: &Run, program: Option<&str>) -> Vec<Figure> {
+        let draw = |(kind, name): &(Kind, String)| {
+            let draw = match kind {
+                Kind::Percentiles => figure::percentiles,
+                Kind::BySize => figure::by_size,
+                Kind::Scaling => figure::scaling,
+            };
+            run.program(program.unwrap_or(name)).map(draw).unwrap_or_default()
+        };
+        self.figures.iter().flat_map(draw).collect()
+    }
+}
 
-const REFERENCE: &Columns = &[
-    ("path", "{/path}"),
-    ("p50", "{/ns/p50:time}"),
-    ("95 % interval", "{/spread/p50_ci/0:time} – {/spread/p50_ci/1:time}"),
-    ("p99", "{/ns/p99:time}"),
-    ("× floor", "{/floor_ratio:2} [{/floor_ratio_ci/0:2}, {/floor_ratio_ci/1:2}]"),
-    ("throughput", "{/stream/msgs_per_s:rate}"),
-    ("use", "{/use}"),
-];
+impl Choice {
+    /// Returns the table, with rows of `program` alone if it is given.
+    pub(super) fn table<'a>(
+        &'a self,
+        layout: &'a Layout,
+        run: &Run,
+        program: Option<&str>,
+    ) -> Table<'a> {
+        let columns = &layout.columns[&self.columns];
+        let lines = match self.lines {
+            Lines::Rows => self.rows(run, program.or(self.program.as_deref()), columns),
+            Lines::Reference => {
+                let references = layout.quick_reference.iter();
+                references.map(|reference| reference.line(run, columns)).collect()
+            }
+            Lines::Loops => loops(run, columns),
+        };
+        let title = self.title.replace("{program}", program.unwrap_or_default());
+        let headings = columns.iter().map(|(heading, _)| heading.as_str()).collect();
+        Table { title, note: &self.note, headings, lines }
+    }
+
+    fn rows(&self, run: &Run, program: Option<&str>, columns: &Columns) -> Vec<Line> {
+        let rows = run.rows().filter(|(one, _)| program.is_none_or(|name| one.name == name));
+        let lines = rows.filter_map(|(program, row)| {
+            let value = described(program, row);
+            let line = || line(columns, &value, source(program, row), row.oversubscribed);
+            self.fits(&row.id, &value).then(line)
+        });
+        lines.collect()
+    }
+
+    fn fits(&self, id: &str, row: &Value) -> bool {
+        (self.starts.is_empty() || self.starts.iter().any(|start| id.starts_with(start)))
+            && id.contains(&self.contains)
+            && self.lacks.as_ref().is_none_or(|part| !id.contains(part))
+            && self.bytes.is_none_or(|bytes| size_of(id) == Some(bytes))
+            && self.needs.iter().all(|pointer| row.pointer(pointer).is_some())
+    }
+}
+
+impl Reference {
+    fn line(&self, run: &Run, columns: &Columns) -> Line {
+        let found = run.find(&self.latency);
+        let mut value = found.map_or_else(|| json!({}), |(program, row)| described(program, row));
+        let mut sources: Vec<String> =
+            found.map(|(one, row)| source(one, row)).into_iter().collect();
+        if let Some((program, row)) = run.find(&self.stream).filter(|_| found.is_some()) {
+            value["stream"] = json!(row);
+            sources.push(source(program, row));
+        }
+        value["path"] = self.path.as_str().into();
+        value["use"] = self.r#use.as_str().into();
+        let source = if sources.is_empty() { "not measured".into() } else { sources.join("\n") };
+        line(columns, &value, source, found.is_some_and(|(_, row)| row.oversubscribed))
+    }
+}
+
+/// Returns whether the loops of robots have time for the messages they wait for.
+fn loops(run: &Run, columns: &Columns) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for program in &run.programs {
+        let notes = program.settings.get("real_time").and_then(Value::as_object);
+        for (place, loops) in notes.into_iter().flatten() {
+            for one in loops.as_array().into_iter().flatten() {
+                let mut one = one.clone();
+                one["place"] = place.as_str().into();
+                let source = format!("{}: real_time/{place}", program.name);
+                lines.push(line(columns, &one, source, false));
+            }
+        }
+    }
+    lines
+}
 
 /// Returns the JSON of a row with the program, the basis, the id without its first part, and the
 /// floor that was measured beside it.
@@ -182,153 +236,11 @@ pub(super) fn described(program: &Program, row: &Row) -> Value {
 }
 
 fn line(columns: &Columns, value: &Value, source: String, oversubscribed: bool) -> Line {
-    let cell = |(_, template): &(_, &str)| fill(template, value).unwrap_or_else(|| NONE.to_owned());
+    let cell =
+        |(_, template): &(_, String)| fill(template, value).unwrap_or_else(|| NONE.to_owned());
     Line { cells: columns.iter().map(cell).collect(), source, oversubscribed }
-}
-
-fn table(title: &str, note: &'static str, columns: &Columns, lines: Vec<Line>) -> Table {
-    let headings = columns.iter().map(|(heading, _)| *heading).collect();
-    Table { title: title.to_owned(), note, headings, lines }
-}
-
-/// Returns a table of the rows that are `wanted`.
-fn of_rows<'a>(
-    rows: impl Iterator<Item = (&'a Program, &'a Row)>,
-    (title, note): (&str, &'static str),
-    columns: &Columns,
-    wanted: impl Fn(&Row) -> bool,
-) -> Table {
-    let lines = rows.filter(|(_, row)| wanted(row)).map(|(program, row)| {
-        line(columns, &described(program, row), source(program, row), row.oversubscribed)
-    });
-    table(title, note, columns, lines.collect())
 }
 
 fn source(program: &Program, row: &Row) -> String {
     format!("{}: {}", program.name, row.id)
-}
-
-/// Returns the table that most readers need no other than.
-pub(super) fn quick_reference(run: &Run) -> Table {
-    let lines = QUICK_REFERENCE.lines().map(|line_of_text| {
-        let mut cells = line_of_text.split('|').map(str::trim);
-        let mut next = || cells.next().unwrap_or_default();
-        let (path, purpose) = (next(), next());
-        let mut ids = || next().split_whitespace().collect::<Vec<&str>>();
-        let (latency, throughput) = (ids(), ids());
-        let found = run.find(&latency);
-        let mut value = found.map_or_else(|| json!({}), |(program, row)| described(program, row));
-        let mut sources = found.map(|(program, row)| source(program, row)).into_iter().collect();
-        if let Some((program, row)) = run.find(&throughput).filter(|_| found.is_some()) {
-            value["stream"] = json!(row);
-            Vec::push(&mut sources, source(program, row));
-        }
-        value["path"] = path.into();
-        value["use"] = purpose.into();
-        let source = if sources.is_empty() { "not measured".into() } else { sources.join("\n") };
-        line(REFERENCE, &value, source, found.is_some_and(|(_, row)| row.oversubscribed))
-    });
-    let note = "Latency is one way, all samples; where both ends are on cores of their own, half \
-        of a round trip. On one thread it is a send and a receive together.";
-    table("", note, REFERENCE, lines.collect())
-}
-
-/// Returns what the rings cost beyond the floor, between two ends.
-pub(super) fn overhead(run: &Run) -> Table {
-    let note = "The floor is the two-line ping-pong of the same rounds. The ratio is the median \
-        over rounds of the ratio of medians, which a restless machine moves less than the \
-        nanoseconds: where it was in two states, total and floor may be of different ones, the \
-        ratio is not.";
-    let mut table = of_rows(run.rows(), ("", note), OVERHEAD, |row| {
-        row.id.starts_with("one_way/cross_") && row.floor_ratio.is_some()
-    });
-    table.lines.retain(|line| line.cells[2] != NONE);
-    table
-}
-
-/// Returns the latencies of 16 bytes in a process, those between two, and what the hardware does.
-pub(super) fn paths(run: &Run) -> Vec<Table> {
-    let of = |name: &'static str, title, starts: &'static [&'static str], is_small: bool| {
-        of_rows(run.rows_of(name), (title, ""), TIMES, move |row| {
-            let fits = !is_small || size_of(&row.id) == Some(16.0);
-            row.ns.is_some() && fits && starts.iter().any(|start| row.id.starts_with(start))
-        })
-    };
-    let within = &["one_way/same_thread", "one_way/cross_thread"];
-    vec![
-        of("all_paths_latency", "Within a process, 16 B", within, true),
-        of("all_paths_latency", "Between processes, 16 B", &["one_way/cross_process"], true),
-        of("raw_baselines", "Hardware floor", &[""], false),
-    ]
-}
-
-/// Returns all rows of a program that have times.
-pub(super) fn times(run: &Run, name: &str, title: &str) -> Table {
-    of_rows(run.rows_of(name), (title, ""), TIMES, |row| row.ns.is_some())
-}
-
-/// Returns all rows of a program that have rates.
-pub(super) fn rates(run: &Run, name: &str, title: &str) -> Table {
-    let note = "Rates are of what was received and verified.";
-    of_rows(run.rows_of(name), (title, note), RATES, |row| row.msgs_per_s.is_some())
-}
-
-/// Returns all rows of a program.
-pub(super) fn all(program: &Program) -> Table {
-    let rows = program.rows.iter().map(|row| (program, row));
-    of_rows(rows, ("", ""), ALL, |_| true)
-}
-
-/// Returns whether the loops of robots have time for the messages they wait for.
-pub(super) fn real_time(run: &Run) -> Table {
-    let note = "The budget is a whole period. The maximum is that of this run on this machine: a \
-        longer run finds a larger one, and it is no bound.";
-    let mut lines = Vec::new();
-    for program in &run.programs {
-        let notes = program.settings.get("real_time").and_then(Value::as_object);
-        for (place, loops) in notes.into_iter().flatten() {
-            for one in loops.as_array().into_iter().flatten() {
-                let mut one = one.clone();
-                one["place"] = place.as_str().into();
-                let source = format!("{}: real_time/{place}", program.name);
-                lines.push(line(LOOPS, &one, source, false));
-            }
-        }
-    }
-    table("Real-time suitability", note, LOOPS, lines)
-}
-
-/// Returns ours beside theirs.
-pub(super) fn comparisons(run: &Run) -> [Table; 2] {
-    let note = "Rounds of both alternate in one run, with the same payload, pinning and \
-        verification. \"× theirs\" is the median over rounds of their time by ours, or of our rate \
-        by theirs: above 1 ours is ahead.";
-    [("Latency", LATENCIES_COMPARED, false), ("Throughput", RATES_COMPARED, true)].map(
-        |(title, columns, is_rate)| {
-            of_rows(run.rows(), (title, note), columns, |row| {
-                row.figures.ratio.is_some() && row.id.contains("throughput") == is_rate
-            })
-        },
-    )
-}
-
-/// Returns the rows of more and more publishers and subscribers of one topic.
-pub(super) fn scaling(run: &Run) -> Table {
-    let note = "A message counts once for each subscriber that it reached. The share is of what \
-        one publisher and one subscriber deliver, times the smaller of both numbers.";
-    let wanted = |row: &Row| row.figures.msgs_per_s_per_member.is_some();
-    of_rows(run.rows(), ("", note), SCALING, wanted)
-}
-
-/// Returns how well one message, and one run, is repeated by the next.
-pub(super) fn determinism(run: &Run) -> Table {
-    let note = "Runs of their own, one after the other. No sample is left out, so that one \
-        interruption decides what the standard deviation is.";
-    let wanted = |row: &Row| row.figures.deadline_misses.is_some() && row.ns.is_some();
-    of_rows(run.rows(), ("", note), DETERMINISM, wanted)
-}
-
-/// Returns what schedulers cost, and how late they are.
-pub(super) fn scheduler(run: &Run) -> Table {
-    of_rows(run.rows_of("scheduler_benchmark"), ("", ""), SCHEDULER, |_| true)
 }
