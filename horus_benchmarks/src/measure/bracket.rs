@@ -56,10 +56,9 @@ pub struct Bracketed<S> {
 
 /// One state that the machine was in.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct State {
-    /// Median floor.
     pub floor_ns: f64,
-    /// Rounds measured in it.
     pub rounds: usize,
     /// Median ratio to the floor.
     pub ratio: f64,

@@ -42,13 +42,20 @@ impl Micro {
 
 /// The way a micro-benchmark is timed.
 #[derive(Debug, Clone, Copy)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct MicroPlan {
-    /// The counter.
     pub source: TickSource,
     /// Batches that are not counted.
     pub warm_up: u64,
-    /// Batches that are timed.
     pub batches: u64,
+}
+
+impl MicroPlan {
+    /// Times so many batches, at least one; a tenth as many again to warm up.
+    pub fn new(source: TickSource, batches: u64) -> MicroPlan {
+        let batches = batches.max(1);
+        MicroPlan { source, warm_up: batches.div_ceil(10), batches }
+    }
 }
 
 /// Stores a word (Release) and loads it back (Acquire), each from the other's result: the

@@ -3,34 +3,23 @@
 use std::io;
 use std::mem;
 
+use horus_shm::rt;
 use serde::{Deserialize, Serialize};
 
 /// The reason why a thread could not be pinned.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum PinError {
     /// The CPU is not in this process's affinity mask (or does not exist).
     #[error("cpu {cpu} is not allowed here; allowed: {allowed:?}")]
-    NotAllowed {
-        /// The CPU asked for.
-        cpu: usize,
-        /// The CPUs this process may run on.
-        allowed: Vec<usize>,
-    },
+    NotAllowed { cpu: usize, allowed: Vec<usize> },
     /// The CPU number is beyond what an affinity mask of this platform holds.
     #[error("cpu {cpu} is beyond the largest supported number {max}")]
-    TooLarge {
-        /// The CPU asked for.
-        cpu: usize,
-        /// The largest number the mask holds.
-        max: usize,
-    },
-    /// The kernel refused to tell or to set the affinity.
+    TooLarge { cpu: usize, max: usize },
     #[error("cannot {action} the cpu affinity")]
     System {
-        /// The attempt: `read` or `set`.
         action: &'static str,
-        /// The error of the kernel.
         #[source]
         source: io::Error,
     },
@@ -77,7 +66,8 @@ impl CpuPair {
 
 /// The CPUs this thread may run on, ascending.
 pub fn allowed_cpus() -> Result<Vec<usize>, PinError> {
-    let mut set = empty_set();
+    // SAFETY: `cpu_set_t` is an array of integers, for which all zeroes is a valid value.
+    let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
     // SAFETY: the size is that of `set`, which the kernel fills.
     let rc = unsafe { libc::sched_getaffinity(0, mem::size_of::<libc::cpu_set_t>(), &mut set) };
     if rc != 0 {
@@ -97,15 +87,7 @@ pub fn pin_current_thread(cpu: usize) -> Result<(), PinError> {
     if cpu > max {
         return Err(PinError::TooLarge { cpu, max });
     }
-    let mut set = empty_set();
-    // SAFETY: `cpu` is at most `max`, so the bit is inside `set`.
-    unsafe { libc::CPU_SET(cpu, &mut set) };
-    // SAFETY: the size is that of `set`, which the kernel only reads.
-    let rc = unsafe { libc::sched_setaffinity(0, mem::size_of::<libc::cpu_set_t>(), &set) };
-    if rc == 0 {
-        return Ok(());
-    }
-    let source = io::Error::last_os_error();
+    let Err(source) = rt::pin_to(cpu) else { return Ok(()) };
     if source.raw_os_error() == Some(libc::EINVAL) {
         return Err(PinError::NotAllowed { cpu, allowed: allowed_cpus()? });
     }
@@ -122,11 +104,6 @@ pub fn parse_cpu_list(list: &str) -> Vec<usize> {
         })
         .flatten()
         .collect()
-}
-
-fn empty_set() -> libc::cpu_set_t {
-    // SAFETY: `cpu_set_t` is an array of integers, for which all zeroes is a valid value.
-    unsafe { mem::zeroed() }
 }
 
 /// The hardware threads of the core that `cpu` belongs to, itself included; empty if unknown.

@@ -33,10 +33,9 @@ pub struct Samples {
 
 /// Median and mean of one of several merged sets of samples: a round, or a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Part {
-    /// Median, in the unit of the samples.
     pub p50: f64,
-    /// Mean, in the same.
     pub mean: f64,
 }
 
@@ -296,12 +295,10 @@ pub struct Filtered {
 
 /// A median ratio and the 95 % interval around it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Ratio {
-    /// Median of the ratios of the rounds.
     pub median: f64,
-    /// Lower end of the interval.
     pub low: f64,
-    /// Upper end of the interval.
     pub high: f64,
 }
 

@@ -32,7 +32,7 @@ impl StreamPlan {
 }
 
 /// The observations of the sending endpoint of a stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sent {
     /// Ticks from when both ends were ready to when the last message was sent.
     pub elapsed_ticks: u64,
@@ -92,6 +92,7 @@ impl StreamNote {
 
 /// Waits for the receiver's word that it is ready, then sends the whole stream, waiting
 /// (spinning) whenever there is no room.
+#[inline(never)]
 pub fn stream_send<P: Payload>(
     end: &mut impl Endpoint<P>,
     plan: &StreamPlan,
@@ -113,6 +114,7 @@ pub fn stream_send<P: Payload>(
 
 /// Tells the sender that it is ready, then receives until every message has come or is known to
 /// be lost; the last one of a producer never is, in a ring that overwrites the oldest.
+#[inline(never)]
 pub fn stream_receive<P: Payload>(
     end: &mut impl Endpoint<P>,
     plan: &StreamPlan,

@@ -58,20 +58,17 @@ impl RoundPlan {
 /// next.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum WorkloadError {
     /// The other end is gone or silent; a message lost in a ping-pong ends like this.
     #[error(transparent)]
     Wait(#[from] WaitError),
-    /// A message is not what was sent.
     #[error(transparent)]
     Corrupt(#[from] Corrupt),
-    /// These ends cannot be measured like this.
     #[error("these ends cannot be measured like this")]
     Unsuited,
-    /// The carrier refused something, in its own words.
     #[error("refused: {0}")]
     Refused(String),
-    /// Messages were lost of which the ring says nothing, or the other way round.
     #[error("{lost} messages did not arrive, and the ring says that it lost {counted}")]
     Miscounted {
         /// Gaps in the numbers.
@@ -82,7 +79,7 @@ pub enum WorkloadError {
 }
 
 /// The result of the near end of one round, or of several merged ones, without warm-up.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Round {
     /// The timed interval.
     pub timing: Timing,
@@ -97,6 +94,12 @@ pub struct Round {
 }
 
 impl Round {
+    /// A round of which every message arrived, after it was sent.
+    pub fn complete(plan: &RoundPlan, ticks: Samples) -> Round {
+        let (timing, counted) = (plan.timing, plan.samples);
+        Round { timing, ticks, sent: counted, received: counted, backwards: 0 }
+    }
+
     /// Nanoseconds of one way per recorded tick: half a tick's for round trips.
     pub fn ns_per_unit(&self, clock: &TscClock) -> f64 {
         match self.timing {
@@ -148,9 +151,18 @@ pub struct Echo {
     pub backwards: u64,
 }
 
+impl Echo {
+    /// The echo of a round of which every message arrived, after it was sent.
+    pub fn complete(plan: &RoundPlan, forward: Samples) -> Echo {
+        Echo { echoed: plan.messages(), forward, backwards: 0 }
+    }
+}
+
 /// Runs the measuring end of a round: send, wait for the echo, verify it, `plan.messages()` times.
 ///
-/// Messages are composed and verified outside the timed interval. Spins; each wait is bounded.
+/// Messages are composed and verified outside the timed interval. Spins; each wait is bounded. WHY
+/// no loop is inlined: the code around it must not decide what the registers hold.
+#[inline(never)]
 pub fn near_end<P: Payload>(
     end: &mut impl Endpoint<P>,
     plan: &RoundPlan,
@@ -184,12 +196,12 @@ pub fn near_end<P: Payload>(
             }
         }
     }
-    let counted = plan.samples;
-    Ok(Round { timing: plan.timing, ticks, sent: counted, received: counted, backwards })
+    Ok(Round { backwards, ..Round::complete(plan, ticks) })
 }
 
 /// Runs the echoing end of a round. A message goes back as it came, so that the near end's check
 /// covers both ways; with [`Timing::OneWay`] it is verified here too, and goes back restamped.
+#[inline(never)]
 pub fn far_end<P: Payload>(
     end: &mut impl Endpoint<P>,
     plan: &RoundPlan,

@@ -7,7 +7,6 @@ use std::time::Duration;
 /// Rounds below which a ratio is no verdict.
 pub const VERDICT_ROUNDS: u32 = 20;
 
-/// Exit code for a command line that is not understood.
 const EXIT_USAGE: i32 = 2;
 
 const OPTIONS: &str = "\
@@ -23,16 +22,14 @@ Options:
 
 /// The command line of a benchmark.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Args {
-    /// Fewer and shorter rounds.
     pub quick: bool,
-    /// The file for the results, besides the table.
     pub json: Option<PathBuf>,
     /// Alternating rounds, if not the default.
     pub rounds: Option<u32>,
     /// Timed messages per round, if not the default.
     pub samples: Option<u64>,
-    /// CPUs of the near and the far end.
     pub cpus: Option<(usize, usize)>,
     /// Part of the ids to report.
     pub filter: Option<String>,
@@ -43,23 +40,14 @@ pub struct Args {
 /// An error in a command line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum ArgsError {
-    /// There is no such option.
     #[error("unknown argument '{0}'")]
     Unknown(String),
-    /// The option needs a value after it.
     #[error("{0} needs a value")]
     MissingValue(&'static str),
-    /// The value is not one for this option.
     #[error("{option} wants {wanted}, not '{found}'")]
-    BadValue {
-        /// The option.
-        option: &'static str,
-        /// A description of valid values.
-        wanted: &'static str,
-        /// The given value.
-        found: String,
-    },
+    BadValue { option: &'static str, wanted: &'static str, found: String },
 }
 
 impl Args {

@@ -17,29 +17,25 @@ const NO_MEMORY: &str = "-";
 /// An error between parent and child.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum ChildError {
-    /// The child could not be started.
     #[error("cannot start a child process")]
     Spawn(#[source] io::Error),
-    /// The child ended, or was killed, before it answered.
     #[error("the child process ended early: {0}")]
     Died(ExitStatus),
-    /// The child lives but did not answer in time.
     #[error("no answer from the child process within {} s", .0.as_secs_f64())]
     Silent(Duration),
-    /// The pipe to or from the child failed.
     #[error("cannot talk to the child process")]
     Pipe(#[source] io::Error),
 }
 
 /// The settings of a new child.
 #[derive(Debug, Clone, Default)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct ChildSpec<'a> {
     /// The role by which its `main` chooses what to do.
     pub role: &'a str,
-    /// The CPU to run on.
     pub cpu: usize,
-    /// The parent runs on the same CPU.
     pub share_cpu: bool,
     /// Memory to inherit, as an open file.
     pub memory: Option<BorrowedFd<'a>>,
@@ -130,9 +126,10 @@ impl Drop for ChildProcess {
 /// The settings of this process, if it is a child.
 #[derive(Debug)]
 pub struct ChildContext {
-    role: String,
-    cpu: usize,
-    share_cpu: bool,
+    pub(crate) role: String,
+    pub(crate) cpu: usize,
+    /// The parent runs on the same CPU.
+    pub(crate) share_cpu: bool,
     memory: Option<RawFd>,
 }
 
@@ -150,21 +147,6 @@ impl ChildContext {
             memory: args.next()?.parse().ok(),
         };
         Some(context)
-    }
-
-    /// Returns the role of this child.
-    pub fn role(&self) -> &str {
-        &self.role
-    }
-
-    /// Returns the CPU of this child.
-    pub fn cpu(&self) -> usize {
-        self.cpu
-    }
-
-    /// The parent runs on the same CPU.
-    pub fn shares_cpu(&self) -> bool {
-        self.share_cpu
     }
 
     /// The memory that came with the role, opened anew.

@@ -41,10 +41,9 @@ const CHOICE_SAMPLES: u64 = 4_000;
 /// The placement of the two ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum Placement {
-    /// Two threads of this process.
     CrossThread,
-    /// This process and a child.
     CrossProcess,
 }
 
@@ -71,10 +70,9 @@ pub struct SpinChoice {
 
 /// The best numbers of pauses on one line and on two, when the run began.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct SpinChoices {
-    /// With [`Lines::One`].
     pub one_line: SpinChoice,
-    /// With [`Lines::Two`].
     pub two_lines: SpinChoice,
 }
 

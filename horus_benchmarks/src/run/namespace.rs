@@ -10,7 +10,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use horus_shm::{Namespace, NamespaceConfig, NamespaceError, NamespaceName};
 
-/// The name of the namespace in the directory.
 const NAME: &str = "bench";
 
 /// The beginning of the names of directories.

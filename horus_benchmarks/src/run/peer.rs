@@ -19,23 +19,19 @@ use crate::run::child::{ChildContext, ChildError, ChildProcess, ChildSpec};
 /// The reason why a job gave no answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum PeerError {
-    /// The far thread could not be started.
     #[error("cannot start a thread")]
     Thread(#[source] io::Error),
-    /// The far process failed.
     #[error(transparent)]
     Child(#[from] ChildError),
     /// The far thread ended (it panicked, or could not be pinned).
     #[error("the far thread ended early")]
     ThreadEnded,
-    /// The far thread did not answer in time.
     #[error("no answer from the far thread within {} s", STALL_LIMIT.as_secs())]
     ThreadSilent,
-    /// The far end did the job and failed.
     #[error("the far end failed: {0}")]
     Failed(String),
-    /// A job or an answer is not what the other side expects.
     #[error("job or answer not understood")]
     Encoding(#[from] serde_json::Error),
 }
@@ -127,9 +123,9 @@ where
     S: FnMut(J, &Watch) -> Result<R, String>,
 {
     let answer_jobs = || -> Result<(), Box<dyn Error>> {
-        pin::pin_current_thread(context.cpu())?;
+        pin::pin_current_thread(context.cpu)?;
         let mut service = make()?;
-        let watch = Watch::new(context.shares_cpu(), context.orphan_watch());
+        let watch = Watch::new(context.share_cpu, context.orphan_watch());
         let mut answers = io::stdout().lock();
         for line in io::stdin().lock().lines() {
             let answer = service(serde_json::from_str(&line?)?, &watch);
@@ -141,7 +137,7 @@ where
     match answer_jobs() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("child process '{}': {error}", context.role());
+            eprintln!("child process '{}': {error}", context.role);
             ExitCode::FAILURE
         }
     }

@@ -5,15 +5,16 @@ use std::io;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
+use serde_json::json;
+
 use crate::measure::machine::{self, CpuTimes, Machine};
 use crate::measure::pin::{self, CpuPair, PinError};
-use crate::measure::tsc::TscClock;
+use crate::measure::tsc::{OffsetCheck, TscClock};
 use crate::report::goals;
 use crate::report::rows::Report;
 use crate::report::table;
 use crate::run::args::{Args, Effort, VERDICT_ROUNDS};
 
-/// The time for which the counter is compared with the clock.
 const CALIBRATION: Duration = Duration::from_millis(100);
 
 /// The parts that every benchmark needs while it runs.
@@ -68,12 +69,22 @@ impl Session {
         Ok(Session { args, cpus, clock, effort, report, cpu_times })
     }
 
+    /// Notes whether times by the counters of both CPUs mean anything at `place`.
+    pub fn note_offset(&mut self, place: &str, offset: &OffsetCheck) {
+        self.report.set(&format!("tsc_offset/{place}"), json!(offset));
+        if !offset.sane {
+            let warning =
+                format!("{place}: the CPUs' counters differ by {:.0} ns", offset.offset_ns);
+            self.report.machine.warnings.push(warning);
+        }
+    }
+
     /// Prints the report and what became of the goals, which is noted among the settings; if asked
     /// for, writes the JSON and the histograms.
     pub fn finish(mut self) -> io::Result<()> {
         self.report.machine.note_steal(self.cpu_times, CpuTimes::now(&self.cpus.both()));
         let verdicts = goals::verdicts(&self.report.rows, &self.report.settings);
-        self.report.set(goals::VERDICTS, serde_json::to_value(&verdicts)?);
+        self.report.set(goals::VERDICTS, json!(verdicts));
         println!("{}", table::render(&self.report));
         if let Some(table) = goals::table(&self.report, &verdicts) {
             println!("\n{table}");

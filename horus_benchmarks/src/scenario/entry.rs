@@ -27,10 +27,10 @@ pub fn main(
     };
     let shared: [Role; 2] =
         [(FLOOR_ROLE, floor::serve_child), (CONNECTION_ROLE, connection::serve_child)];
-    match shared.iter().chain(roles).find(|(role, _)| *role == child.role()) {
+    match shared.iter().chain(roles).find(|(role, _)| *role == child.role) {
         Some((_, serve)) => serve(&child),
         None => {
-            eprintln!("{name}: no far end is called '{}'", child.role());
+            eprintln!("{name}: no far end is called '{}'", child.role);
             ExitCode::FAILURE
         }
     }

@@ -34,20 +34,17 @@ pub(super) fn full() -> bool {
 
 /// Opens one side. The near side makes both, and leaves one for the far thread.
 pub(super) fn open(transport: Transport, place: &Place<'_>) -> Opened {
-    use Size::Bytes;
     if place.role == Role::Far {
         return place.take();
     }
     if !transport.carrier.is_ours() {
         return with_packet!(
-            theirs(transport, place), Bytes(8) => Seq, Bytes(16) => Packet16,
-            Bytes(64) => [u64; 8], Bytes(256) => [u64; 32], Bytes(1024) => [u64; 128],
+            theirs(transport, place); Seq, Packet16, [u64; 8], [u64; 32], [u64; 128]
         );
     }
     with_packet!(
-        ours(transport, place), Bytes(8) => Seq, Bytes(16) => Packet16, Bytes(64) => [u64; 8],
-        Bytes(256) => [u64; 32], Bytes(304) => Packet304, Bytes(1024) => [u64; 128],
-        Bytes(1480) => Packet1480,
+        ours(transport, place);
+        Seq, Packet16, [u64; 8], [u64; 32], Packet304, [u64; 128], Packet1480
     )
 }
 

@@ -16,29 +16,21 @@ use crate::run::floor::Placement;
 use crate::run::namespace::PrivateNamespace;
 use crate::run::peer::{self, Peer, PeerError};
 use crate::transport::carrier::{Carrier, Transport};
-use crate::transport::driver::{Driver, Timer};
+use crate::transport::driver::{Done, Driver, Task, Timer};
 use crate::transport::rendezvous::{ConnectionError, Rendezvous, next_number};
 
-/// The role of a child process that is the far side; serve it with [`serve_child`].
+/// The role of a child process that is the far side.
 pub const CONNECTION_ROLE: &str = "connection";
 
-/// A job of the far side.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 enum Job {
     Open { transport: Transport, number: u64 },
-    Echo { plan: RoundPlan, source: TickSource },
-    Receive { plan: StreamPlan, source: TickSource },
-    Exchange { plan: StreamPlan, source: TickSource },
+    Run { task: Task, source: TickSource },
     Close,
 }
 
-/// An answer of the far side.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-enum Answer {
-    Done,
-    Echoed(Echo),
-    Received(Streamed),
-}
+/// An answer of the far side, after a task.
+type Answer = Option<Done>;
 
 /// Both sides of one transport at a time. The far side sleeps between rounds.
 #[derive(Debug)]
@@ -49,7 +41,6 @@ pub struct Connection {
     near: Option<Near>,
 }
 
-/// The near side of the transport that is open.
 struct Near {
     driver: Box<dyn Driver>,
     transport: Transport,
@@ -115,11 +106,8 @@ impl Connection {
         let near = self.near.as_mut().ok_or(ConnectionError::Closed)?;
         let plan = RoundPlan { timing, warm_up, samples, first_seq: near.next_seq };
         near.next_seq = plan.next_seq();
-        self.peer.start(Job::Echo { plan, source: self.source })?;
-        let timer = Timer { source: self.source, watch: self.peer.watch() };
-        let round = near.driver.ping(&plan, &timer);
-        match self.finish(round)? {
-            (round, Answer::Echoed(echo)) => Ok((round, echo)),
+        match self.run(Task::Ping(plan), Task::Echo(plan))? {
+            (Done::Round(round), Done::Echo(echo)) => Ok((round, echo)),
             (_, other) => Err(unexpected(&other)),
         }
     }
@@ -129,32 +117,21 @@ impl Connection {
     pub fn stream(&mut self, messages: u64) -> Result<(Sent, Streamed), ConnectionError> {
         let near = self.near.as_mut().ok_or(ConnectionError::Closed)?;
         let (carrier, first_seq) = (near.transport.carrier, near.next_seq);
-        if carrier.is_duplex() {
-            return self.exchange(messages.max(2));
-        }
-        let plan = StreamPlan { messages, first_seq, producers: carrier.producers() };
+        let is_duplex = carrier.is_duplex();
+        let (messages, producers) =
+            if is_duplex { (messages.max(2), 2) } else { (messages, carrier.producers()) };
+        let plan = StreamPlan { messages, first_seq, producers };
         near.next_seq = plan.last_seq() + 1;
-        self.peer.start(Job::Receive { plan, source: self.source })?;
-        let timer = Timer { source: self.source, watch: self.peer.watch() };
-        let sent = near.driver.send_stream(&plan, &timer);
-        match self.finish(sent)? {
-            (sent, Answer::Received(streamed)) => {
+        let done = match is_duplex {
+            true => self.run(Task::ExchangeFirst(plan), Task::ExchangeSecond(plan))?,
+            false => self.run(Task::Send(plan), Task::Receive(plan))?,
+        };
+        match done {
+            (Done::Sent(sent), Done::Streamed(streamed)) => {
                 check_loss(carrier, &streamed)?;
                 Ok((sent, streamed))
             }
-            (_, other) => Err(unexpected(&other)),
-        }
-    }
-
-    fn exchange(&mut self, messages: u64) -> Result<(Sent, Streamed), ConnectionError> {
-        let near = self.near.as_mut().ok_or(ConnectionError::Closed)?;
-        let plan = StreamPlan { messages, first_seq: near.next_seq, producers: 2 };
-        near.next_seq = plan.last_seq() + 1;
-        self.peer.start(Job::Exchange { plan, source: self.source })?;
-        let timer = Timer { source: self.source, watch: self.peer.watch() };
-        let received = near.driver.exchange(&plan, true, &timer);
-        match self.finish(received)? {
-            (near, Answer::Received(far)) => {
+            (Done::Streamed(near), Done::Streamed(far)) => {
                 let elapsed_ticks = near.elapsed_ticks.max(far.elapsed_ticks);
                 let (received, lost) = (near.received + far.received, near.lost + far.lost);
                 Ok((Sent { elapsed_ticks }, Streamed { received, lost, elapsed_ticks }))
@@ -163,19 +140,19 @@ impl Connection {
         }
     }
 
-    /// Returns the results of both sides. Where the near side only waited in vain, the far side
+    /// Lets both sides work at the same time. Where the near side only waited in vain, the far side
     /// knows why.
-    fn finish<T>(
-        &mut self,
-        near: Result<T, WorkloadError>,
-    ) -> Result<(T, Answer), ConnectionError> {
-        match near {
+    fn run(&mut self, near: Task, far: Task) -> Result<(Done, Done), ConnectionError> {
+        let (source, watch) = (self.source, self.peer.watch());
+        let side = self.near.as_mut().ok_or(ConnectionError::Closed)?;
+        self.peer.start(Job::Run { task: far, source })?;
+        match side.driver.run(&near, &Timer { source, watch }) {
             Err(error @ (WorkloadError::Corrupt(_) | WorkloadError::Miscounted { .. })) => {
                 Err(error.into())
             }
             near => {
-                let answer = self.peer.finish()?;
-                Ok((near?, answer))
+                let far = self.peer.finish()?;
+                Ok((near?, far.ok_or_else(|| unexpected(&"none"))?))
             }
         }
     }
@@ -189,7 +166,7 @@ impl Connection {
     }
 }
 
-fn unexpected(answer: &Answer) -> ConnectionError {
+fn unexpected(answer: &impl fmt::Debug) -> ConnectionError {
     ConnectionError::Peer(PeerError::Failed(format!("an answer to another job: {answer:?}")))
 }
 
@@ -208,36 +185,21 @@ pub fn serve_child(context: &ChildContext) -> ExitCode {
 
 /// Returns what does the jobs of the far side.
 fn service(rendezvous: Rendezvous) -> impl FnMut(Job, &Watch) -> Result<Answer, String> {
-    let mut open = None;
+    let mut open: Option<Box<dyn Driver>> = None;
     move |job, watch| {
-        let done = answer(&rendezvous, &mut open, job, watch);
-        done.map_err(|error| error.to_string())
+        let mut done = || -> Result<Answer, ConnectionError> {
+            match job {
+                Job::Open { transport, number } => {
+                    open = Some(transport.open(&rendezvous.far(number))?);
+                }
+                Job::Run { task, source } => {
+                    let driver = open.as_mut().ok_or(ConnectionError::Closed)?;
+                    return Ok(Some(driver.run(&task, &Timer { source, watch: watch.clone() })?));
+                }
+                Job::Close => open = None,
+            }
+            Ok(None)
+        };
+        done().map_err(|error| error.to_string())
     }
-}
-
-fn answer(
-    rendezvous: &Rendezvous,
-    open: &mut Option<Box<dyn Driver>>,
-    job: Job,
-    watch: &Watch,
-) -> Result<Answer, ConnectionError> {
-    let timer = |source| Timer { source, watch: watch.clone() };
-    let driver = open.as_mut().ok_or(ConnectionError::Closed);
-    Ok(match job {
-        Job::Open { transport, number } => {
-            *open = Some(transport.open(&rendezvous.far(number))?);
-            Answer::Done
-        }
-        Job::Echo { plan, source } => Answer::Echoed(driver?.echo(&plan, &timer(source))?),
-        Job::Receive { plan, source } => {
-            Answer::Received(driver?.receive_stream(&plan, &timer(source))?)
-        }
-        Job::Exchange { plan, source } => {
-            Answer::Received(driver?.exchange(&plan, false, &timer(source))?)
-        }
-        Job::Close => {
-            *open = None;
-            Answer::Done
-        }
-    })
 }

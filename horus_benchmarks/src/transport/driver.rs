@@ -2,6 +2,8 @@
 
 use std::marker::PhantomData;
 
+use serde::{Deserialize, Serialize};
+
 use crate::measure::endpoint::Endpoint;
 use crate::measure::loopback;
 use crate::measure::micro::{Micro, MicroPlan};
@@ -14,11 +16,37 @@ use crate::transport::duplex;
 
 /// The counter of the loops, and what ends their waits if the other side is gone.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Timer {
-    /// The counter.
     pub source: TickSource,
-    /// Ends the waits.
     pub watch: Watch,
+}
+
+/// The work of one of two sides.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub enum Task {
+    /// [`near_end`] of a round.
+    Ping(RoundPlan),
+    /// [`far_end`] of a round.
+    Echo(RoundPlan),
+    /// [`stream::stream_send`].
+    Send(StreamPlan),
+    /// [`stream::stream_receive`]; the losses are compared with what the endpoint counted.
+    Receive(StreamPlan),
+    /// The exchange of the side that sends first, and shares a ring; losses are compared as above.
+    ExchangeFirst(StreamPlan),
+    /// The same of the other side.
+    ExchangeSecond(StreamPlan),
+}
+
+/// The result of a [`Task`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the types say it")]
+pub enum Done {
+    Round(Round),
+    Echo(Echo),
+    Sent(Sent),
+    Streamed(Streamed),
 }
 
 /// Runs the timed loops over an endpoint. A loop that does not suit it is an error.
@@ -26,37 +54,8 @@ pub struct Timer {
 /// WHY several implementations: each loop is compiled for every carrier and size, and most would
 /// never run.
 pub trait Driver {
-    /// Runs [`near_end`] of a round.
-    fn ping(&mut self, _plan: &RoundPlan, _timer: &Timer) -> Result<Round, WorkloadError> {
-        Err(WorkloadError::Unsuited)
-    }
-
-    /// Runs [`far_end`] of a round.
-    fn echo(&mut self, _plan: &RoundPlan, _timer: &Timer) -> Result<Echo, WorkloadError> {
-        Err(WorkloadError::Unsuited)
-    }
-
-    /// Runs [`stream::stream_send`].
-    fn send_stream(&mut self, _plan: &StreamPlan, _timer: &Timer) -> Result<Sent, WorkloadError> {
-        Err(WorkloadError::Unsuited)
-    }
-
-    /// Runs [`stream::stream_receive`]; compares the losses with what the endpoint counted.
-    fn receive_stream(
-        &mut self,
-        _plan: &StreamPlan,
-        _timer: &Timer,
-    ) -> Result<Streamed, WorkloadError> {
-        Err(WorkloadError::Unsuited)
-    }
-
-    /// Runs the exchange of two sides that share a ring; compares the losses as above.
-    fn exchange(
-        &mut self,
-        _plan: &StreamPlan,
-        _first: bool,
-        _timer: &Timer,
-    ) -> Result<Streamed, WorkloadError> {
+    /// Does the work of one of two sides.
+    fn run(&mut self, _task: &Task, _timer: &Timer) -> Result<Done, WorkloadError> {
         Err(WorkloadError::Unsuited)
     }
 
@@ -114,47 +113,40 @@ pub fn looped<P: Payload + 'static>(ends: impl Endpoint<P> + 'static) -> Box<dyn
 }
 
 impl<P: Payload, E: Endpoint<P>> Driver for Across<P, E> {
-    fn ping(&mut self, plan: &RoundPlan, timer: &Timer) -> Result<Round, WorkloadError> {
-        near_end::<P>(&mut self.0, plan, timer.source, &timer.watch)
-    }
-
-    fn echo(&mut self, plan: &RoundPlan, timer: &Timer) -> Result<Echo, WorkloadError> {
-        far_end::<P>(&mut self.0, plan, timer.source, &timer.watch)
-    }
-
-    fn send_stream(&mut self, plan: &StreamPlan, timer: &Timer) -> Result<Sent, WorkloadError> {
-        stream::stream_send::<P>(&mut self.0, plan, timer.source, &timer.watch)
-    }
-
-    fn receive_stream(
-        &mut self,
-        plan: &StreamPlan,
-        timer: &Timer,
-    ) -> Result<Streamed, WorkloadError> {
-        audited::<P, _>(&mut self.0, |end| {
-            stream::stream_receive::<P>(end, plan, timer.source, &timer.watch)
-        })
+    fn run(&mut self, task: &Task, timer: &Timer) -> Result<Done, WorkloadError> {
+        let (end, Timer { source, watch }) = (&mut self.0, timer);
+        match task {
+            Task::Send(plan) => stream::stream_send::<P>(end, plan, *source, watch).map(Done::Sent),
+            Task::Receive(plan) => {
+                audited::<P, _>(end, |end| stream::stream_receive::<P>(end, plan, *source, watch))
+            }
+            _ => ping_pong::<P>(end, task, timer),
+        }
     }
 }
 
 impl<P: Payload, E: Endpoint<P>> Driver for Duplex<P, E> {
-    fn ping(&mut self, plan: &RoundPlan, timer: &Timer) -> Result<Round, WorkloadError> {
-        near_end::<P>(&mut self.0, plan, timer.source, &timer.watch)
-    }
-
-    fn echo(&mut self, plan: &RoundPlan, timer: &Timer) -> Result<Echo, WorkloadError> {
-        far_end::<P>(&mut self.0, plan, timer.source, &timer.watch)
-    }
-
-    fn exchange(
-        &mut self,
-        plan: &StreamPlan,
-        first: bool,
-        timer: &Timer,
-    ) -> Result<Streamed, WorkloadError> {
+    fn run(&mut self, task: &Task, timer: &Timer) -> Result<Done, WorkloadError> {
+        let (plan, first) = match task {
+            Task::ExchangeFirst(plan) => (plan, true),
+            Task::ExchangeSecond(plan) => (plan, false),
+            _ => return ping_pong::<P>(&mut self.0, task, timer),
+        };
         audited::<P, _>(&mut self.0, |end| {
             duplex::exchange::<P>(end, plan, first, timer.source, &timer.watch)
         })
+    }
+}
+
+fn ping_pong<P: Payload>(
+    end: &mut impl Endpoint<P>,
+    task: &Task,
+    Timer { source, watch }: &Timer,
+) -> Result<Done, WorkloadError> {
+    match task {
+        Task::Ping(plan) => near_end::<P>(end, plan, *source, watch).map(Done::Round),
+        Task::Echo(plan) => far_end::<P>(end, plan, *source, watch).map(Done::Echo),
+        _ => Err(WorkloadError::Unsuited),
     }
 }
 
@@ -176,12 +168,12 @@ impl<P: Payload, E: Endpoint<P>> Driver for Looped<P, E> {
 fn audited<P, E: Endpoint<P>>(
     end: &mut E,
     receive: impl FnOnce(&mut E) -> Result<Streamed, WorkloadError>,
-) -> Result<Streamed, WorkloadError> {
+) -> Result<Done, WorkloadError> {
     let before = end.lost();
     let streamed = receive(end)?;
     let counted = end.lost() - before;
     if streamed.lost == counted || !E::COUNTS {
-        return Ok(streamed);
+        return Ok(Done::Streamed(streamed));
     }
     Err(WorkloadError::Miscounted { lost: streamed.lost, counted })
 }

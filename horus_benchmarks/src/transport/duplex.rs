@@ -106,6 +106,7 @@ pub(super) fn side<P: Payload, T, R>(out: T, back: R, first: bool) -> (Marked<T>
 
 /// Sends every other message of the plan (the `first` side its first one, the third, …) and
 /// receives all of them, those of both sides, at once: each is verified, each loss is counted.
+#[inline(never)]
 pub(super) fn exchange<P: Payload>(
     end: &mut impl Endpoint<P>,
     plan: &StreamPlan,

@@ -41,76 +41,50 @@ impl<'a, E> Draining<'a, E> {
     }
 }
 
-impl<P: Packet> Endpoint<P> for Producer<P> {
-    #[inline(always)]
-    fn send(&mut self, message: &P) -> bool {
-        match self.send_ref(message) {
-            Ok(()) => true,
-            Err(error) => refused(error.is_full()),
+/// The endpoints of a ring or topic: how one sends by reference, and how another one counts losses.
+macro_rules! endpoints {
+    ($sender:ident::$send:ident, $receiver:ident, |$end:ident| $lost:expr) => {
+        impl<P: Packet> Endpoint<P> for $sender<P> {
+            #[inline(always)]
+            fn send(&mut self, message: &P) -> bool {
+                match $sender::$send(self, message) {
+                    Ok(()) => true,
+                    Err(error) => refused(error.is_full()),
+                }
+            }
         }
-    }
-}
 
-impl<P: Packet> Endpoint<P> for Consumer<P> {
-    #[inline(always)]
-    fn recv(&mut self, message: &mut P) -> bool {
-        self.recv_into(message)
-    }
+        impl<P: Packet> Endpoint<P> for $receiver<P> {
+            #[inline(always)]
+            fn recv(&mut self, message: &mut P) -> bool {
+                self.recv_into(message)
+            }
 
-    #[inline(always)]
-    fn drain(
-        &mut self,
-        _message: &mut P,
-        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
-    ) -> Result<bool, Corrupt> {
-        let mut draining = Draining::into(each);
-        let messages = Consumer::drain(self, |message| draining.enter(&message));
-        draining.end(messages)
-    }
+            #[inline(always)]
+            fn drain(
+                &mut self,
+                _message: &mut P,
+                each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
+            ) -> Result<bool, Corrupt> {
+                let mut draining = Draining::into(each);
+                let messages = $receiver::drain(self, |message| draining.enter(&message));
+                draining.end(messages)
+            }
 
-    fn lost(&self) -> u64 {
-        self.stats().lost
-    }
-}
-
-impl<P: Packet> Endpoint<P> for Publisher<P> {
-    #[inline(always)]
-    fn send(&mut self, message: &P) -> bool {
-        match Publisher::send(self, message) {
-            Ok(()) => true,
-            Err(error) => refused(error.is_full()),
+            fn lost(&self) -> u64 {
+                let $end = self;
+                $lost
+            }
         }
-    }
+    };
 }
 
-impl<P: Packet> Endpoint<P> for Subscriber<P> {
-    #[inline(always)]
-    fn recv(&mut self, message: &mut P) -> bool {
-        self.recv_into(message)
-    }
+endpoints!(Producer::send_ref, Consumer, |end| end.stats().lost);
+endpoints!(Publisher::send, Subscriber, |end| Subscriber::lost(end));
 
-    #[inline(always)]
-    fn drain(
-        &mut self,
-        _message: &mut P,
-        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
-    ) -> Result<bool, Corrupt> {
-        let mut draining = Draining::into(each);
-        let messages = Subscriber::drain(self, |message| draining.enter(&message));
-        draining.end(messages)
-    }
-
-    fn lost(&self) -> u64 {
-        Subscriber::lost(self)
-    }
-}
-
-/// A publisher that fills each message where it is read.
+/// A publisher of a topic that can lend, which fills each message where it is read.
 #[derive(Debug)]
-pub(super) struct Lending<P: Packet>(
-    /// Of a topic that can lend.
-    pub(super) Publisher<P>,
-);
+pub(super) struct Lending<P: Packet>(pub(super) Publisher<P>);
 
 impl<P: Packet> Endpoint<P> for Lending<P> {
     #[inline(always)]
@@ -125,12 +99,9 @@ impl<P: Packet> Endpoint<P> for Lending<P> {
     }
 }
 
-/// A subscriber that reads each message where it is.
+/// A subscriber of such a topic, which reads each message where it is.
 #[derive(Debug)]
-pub(super) struct Borrowing<P: Packet>(
-    /// Of a topic that can lend.
-    pub(super) Subscriber<P>,
-);
+pub(super) struct Borrowing<P: Packet>(pub(super) Subscriber<P>);
 
 impl<P: Packet> Endpoint<P> for Borrowing<P> {
     #[inline(always)]
@@ -152,12 +123,9 @@ fn refused(is_full: bool) -> bool {
     false
 }
 
-/// A consumer that takes the newest message.
+/// A consumer that takes the newest message of a latest-value ring.
 #[derive(Debug)]
-pub(super) struct Latest<P>(
-    /// Of a latest-value ring.
-    pub(super) Consumer<P>,
-);
+pub(super) struct Latest<P>(pub(super) Consumer<P>);
 
 impl<P: Packet> Endpoint<P> for Latest<P> {
     #[inline(always)]
@@ -179,7 +147,6 @@ pub(super) struct InTurn<T> {
 }
 
 impl<T> InTurn<T> {
-    /// The first of `ends` begins.
     pub(super) fn new(ends: [T; PRODUCERS_MAX]) -> InTurn<T> {
         InTurn { ends, next: 0 }
     }
@@ -209,7 +176,6 @@ pub(super) struct Both<R, P> {
 }
 
 impl<R, P: Payload> Both<R, P> {
-    /// Neither of `ends` has received anything.
     pub(super) fn new(ends: [R; 2]) -> Both<R, P> {
         Both { ends, copy: P::compose(0), first_has_it: false }
     }

@@ -18,7 +18,6 @@ use crate::transport::packet::Packet;
 /// Distance of head, tail and slots. WHY: 128 and not 64, since CPUs fetch lines in pairs.
 const LINE_BYTES: usize = 128;
 
-/// A mapped ring.
 #[derive(Debug)]
 pub(super) struct Ring<P> {
     map: MmapRaw,
@@ -64,7 +63,6 @@ impl<P: Packet> Ring<P> {
     }
 }
 
-/// The sending end.
 #[derive(Debug)]
 pub(super) struct Producer<P> {
     ring: Ring<P>,
@@ -102,7 +100,6 @@ impl<P: Packet> Endpoint<P> for Producer<P> {
     }
 }
 
-/// The receiving end.
 #[derive(Debug)]
 pub(super) struct Consumer<P> {
     ring: Ring<P>,

@@ -31,7 +31,6 @@ use crate::transport::rendezvous::{ConnectionError, Opened, Place};
 type Words<const N: usize> = [u64; N];
 type AnyError = Box<dyn std::error::Error>;
 
-/// Opens one side of a transport.
 pub(crate) fn open(transport: Transport, place: &Place<'_>) -> Opened {
     use Size::Bytes;
     match transport.size {
@@ -148,7 +147,6 @@ impl<S: service::Service, P: Packet, const N: usize> Endpoint<P> for Sending<S, 
     }
 }
 
-/// A subscriber.
 struct Receiving<S: service::Service, const N: usize>(Subscriber<S, Words<N>, ()>);
 
 impl<S: service::Service, P: Packet, const N: usize> Endpoint<P> for Receiving<S, N> {

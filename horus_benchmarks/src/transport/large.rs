@@ -12,9 +12,9 @@ use horus_core::topic::{Publisher, Qos, Subscriber, Topic};
 use crate::measure::payload::{Corrupt, Payload};
 use crate::measure::stats::Samples;
 use crate::measure::wait::Watch;
-use crate::measure::workload::{Echo, Round, RoundPlan, WorkloadError};
+use crate::measure::workload::{Echo, Round, WorkloadError};
 use crate::transport::carrier::{Carrier, Transport};
-use crate::transport::driver::{Driver, Timer};
+use crate::transport::driver::{Done, Driver, Task, Timer};
 use crate::transport::packet::Packet16;
 use crate::transport::rendezvous::{Opened, Place};
 
@@ -43,7 +43,6 @@ fn word_of(seq: u64, index: usize) -> u64 {
     seq.wrapping_add((index as u64) << 32) ^ 0x5bd1_e995_a5a5_c3c3
 }
 
-/// Opens one side.
 pub(super) fn open(transport: Transport, place: &Place<'_>) -> Opened {
     let (bytes, is_lent) = (transport.size.bytes(), transport.carrier == Carrier::LargeLoan);
     let [out, back] = place.directions();
@@ -71,7 +70,8 @@ struct Near {
 }
 
 impl Driver for Near {
-    fn ping(&mut self, plan: &RoundPlan, timer: &Timer) -> Result<Round, WorkloadError> {
+    fn run(&mut self, task: &Task, timer: &Timer) -> Result<Done, WorkloadError> {
+        let Task::Ping(plan) = task else { return Err(WorkloadError::Unsuited) };
         let mut ticks = Samples::new();
         for number in 0..plan.messages() {
             let seq = plan.first_seq + number;
@@ -94,9 +94,7 @@ impl Driver for Near {
                 ticks.record(sample);
             }
         }
-        let counted = plan.samples;
-        let timing = plan.timing;
-        Ok(Round { timing, ticks, sent: counted, received: counted, backwards: 0 })
+        Ok(Done::Round(Round::complete(plan, ticks)))
     }
 }
 
@@ -113,7 +111,8 @@ struct Far {
 }
 
 impl Driver for Far {
-    fn echo(&mut self, plan: &RoundPlan, timer: &Timer) -> Result<Echo, WorkloadError> {
+    fn run(&mut self, task: &Task, timer: &Timer) -> Result<Done, WorkloadError> {
+        let Task::Echo(plan) = task else { return Err(WorkloadError::Unsuited) };
         for seq in plan.first_seq..plan.next_seq() {
             let answers = &mut self.answers;
             let mut answer =
@@ -130,7 +129,7 @@ impl Driver for Far {
             }
             answer(2 * seq + 1)?;
         }
-        Ok(Echo { echoed: plan.messages(), forward: Samples::new(), backwards: 0 })
+        Ok(Done::Echo(Echo::complete(plan, Samples::new())))
     }
 }
 

@@ -4,6 +4,7 @@ use horus_core::message::{CmdVel, Imu, JointCommand, LaserScan};
 use horus_core::topic::{Qos, Topic};
 use horus_shm::{FanoutShm, MpscShm, PodShm, RingOptions, SpscShm};
 
+use crate::measure::payload::Payload;
 use crate::transport::carrier::{Carrier, Size, Transport};
 use crate::transport::channels;
 use crate::transport::driver::{self, Driver};
@@ -23,37 +24,29 @@ use crate::transport::wakeup;
 impl Transport {
     /// Opens the side at `place`.
     pub fn open(self, place: &Place<'_>) -> Result<Box<dyn Driver>, ConnectionError> {
-        use Size::{
-            Bytes, CmdVel as Cmd, Imu as Inertia, JointCommand as Joint, LaserScan as Scan,
-        };
         match self.carrier {
             Carrier::Channel(..) => channels::open(self, place),
             Carrier::SpscShm | Carrier::MpscShm | Carrier::FanoutShm | Carrier::PodShm => {
                 with_packet!(
-                    open_ring(self, place), Bytes(8) => Packet8, Bytes(16) => Packet16,
-                    Bytes(304) => Packet304, Bytes(1480) => Packet1480, Bytes(4096) => Packet4096,
-                    Bytes(16384) => Packet16384, Bytes(65536) => Packet65536,
+                    open_ring(self, place);
+                    Packet8, Packet16, Packet304, Packet1480, Packet4096, Packet16384, Packet65536
                 )
             }
             Carrier::Topic | Carrier::TopicReliable => with_packet!(
-                open_topic(self, place), Bytes(8) => Packet8, Bytes(16) => Packet16,
-                Bytes(32) => Packet32, Bytes(304) => Packet304, Bytes(1480) => Packet1480,
-                Bytes(4096) => Packet4096, Bytes(16384) => Packet16384,
-                Bytes(65536) => Packet65536, Cmd => CmdVel, Inertia => Imu,
-                Joint => JointCommand, Scan => LaserScan,
+                open_topic(self, place);
+                Packet8, Packet16, Packet32, Packet304, Packet1480, Packet4096, Packet16384,
+                Packet65536; CmdVel, Imu, JointCommand, LaserScan
             ),
-            Carrier::TopicDefault | Carrier::TopicLoan => with_packet!(
-                open_topic(self, place), Bytes(16) => Packet16, Bytes(304) => Packet304,
-                Bytes(1480) => Packet1480, Bytes(65536) => Packet65536,
-            ),
+            Carrier::TopicDefault | Carrier::TopicLoan => {
+                with_packet!(open_topic(self, place); Packet16, Packet304, Packet1480, Packet65536)
+            }
             Carrier::SpmcShm
             | Carrier::FanoutShm2p2s
             | Carrier::FanoutShmDuplex
-            | Carrier::TopicDuplex => with_packet!(
-                open_many(self, place), Bytes(16) => Packet16, Bytes(304) => Packet304,
-                Bytes(1480) => Packet1480,
-            ),
-            Carrier::Wakeup(mechanism) => wakeup::open(self, mechanism, place),
+            | Carrier::TopicDuplex => {
+                with_packet!(open_many(self, place); Packet16, Packet304, Packet1480)
+            }
+            Carrier::Wakeup(mechanism) => wakeup::open(mechanism, place),
             Carrier::LargeCopy | Carrier::LargeLoan => large::open(self, place),
             Carrier::HeadTailRing
             | Carrier::Udp
@@ -61,9 +54,8 @@ impl Transport {
             | Carrier::UnixStream
             | Carrier::Pipe
             | Carrier::MessageQueue => with_packet!(
-                open_peer(self, place), Bytes(8) => Packet8, Bytes(32) => Packet32,
-                Bytes(304) => Packet304, Bytes(1480) => Packet1480, Bytes(4096) => Packet4096,
-                Bytes(16384) => Packet16384, Bytes(65536) => Packet65536,
+                open_peer(self, place);
+                Packet8, Packet32, Packet304, Packet1480, Packet4096, Packet16384, Packet65536
             ),
             Carrier::Iceoryx2
             | Carrier::Iceoryx2Loan

@@ -75,13 +75,14 @@ payloads! {
     LaserScan: [u64; 185];
 }
 
-/// Calls `$open::<P>` with the message of the transport's size. WHY a list for each: every size is
-/// a copy of every loop, and the compiler takes its time.
+/// Calls `$open::<P>` with the message of the transport's size, or the message of robots that it
+/// names. WHY a list for each: every size is a copy of every loop, and the compiler takes its time.
 macro_rules! with_packet {
-    ($open:ident($transport:expr, $place:expr), $($size:pat => $packet:ty),+ $(,)?) => {
+    ($open:ident($transport:expr, $place:expr); $($packet:ty),+ $(; $($robot:ident),+)?) => {
         match $transport.size {
-            $($size => $open::<$packet>($transport, $place),)+
-            _ => Err($crate::transport::rendezvous::ConnectionError::Unsuited($transport)),
+            $(Size::Bytes(<$packet as Payload>::BYTES) => $open::<$packet>($transport, $place),)+
+            $($(Size::$robot => $open::<$robot>($transport, $place),)+)?
+            _ => Err(ConnectionError::Unsuited($transport)),
         }
     };
 }

@@ -20,49 +20,35 @@ use crate::transport::driver::{self, Driver};
 /// The reason why a connection cannot be opened or measured.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum ConnectionError {
-    /// There is no namespace.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
-    /// A ring was not opened.
     #[error(transparent)]
     Ring(#[from] OpenError),
-    /// A topic was not opened.
     #[error(transparent)]
     Topic(#[from] TopicError),
-    /// A socket, pipe, queue or file was not opened.
     #[error(transparent)]
     System(#[from] io::Error),
-    /// iceoryx2 refused.
     #[error("iceoryx2: {0}")]
     Iceoryx2(String),
     /// The carrier does not carry messages of this size between these sides.
     #[error("{0:?} cannot be opened here")]
     Unsuited(Transport),
-    /// The near side left no endpoint for the far one.
     #[error("no endpoint was left for the far side")]
     NothingLeft,
-    /// The far side failed.
     #[error(transparent)]
     Peer(#[from] PeerError),
-    /// The near side failed.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
-    /// A message was lost where none may be.
     #[error("{lost} messages were lost on a ring that loses none")]
-    Lost {
-        /// The number of messages.
-        lost: u64,
-    },
-    /// No transport is open.
+    Lost { lost: u64 },
     #[error("no transport is open")]
     Closed,
 }
 
-/// One side of a transport, opened.
 pub(crate) type Opened = Result<Box<dyn Driver>, ConnectionError>;
 
-/// A side that is handed over.
 type Handed = Option<Box<dyn Driver + Send>>;
 
 /// The place where two sides meet. A clone is the same place.
@@ -107,7 +93,6 @@ impl Rendezvous {
     }
 }
 
-/// The part of a side in a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// Creates both directions.
@@ -166,7 +151,6 @@ impl Place<'_> {
         self.directions().map(|direction| self.directory().join(direction.name))
     }
 
-    /// Returns the private directory.
     pub(crate) fn directory(&self) -> PathBuf {
         let topics = self.namespace().topics_path();
         topics.parent().map_or(topics.clone(), Path::to_path_buf)

@@ -10,6 +10,7 @@ mod iceoryx;
 mod kernel;
 mod topics;
 
+use std::error::Error;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -23,27 +24,31 @@ use crate::measure::lines::SharedLines;
 use crate::measure::payload::Payload;
 use crate::measure::stats::Samples;
 use crate::measure::tsc::{TickSource, Ticks};
-use crate::measure::wait::{STALL_LIMIT, WaitError, Watch};
+use crate::measure::wait::{WaitError, Watch};
 use crate::measure::workload::{Echo, Round, RoundPlan, WorkloadError};
-use crate::transport::carrier::{Mechanism, Transport};
-use crate::transport::driver::{Driver, Timer};
+use crate::transport::carrier::Mechanism;
+use crate::transport::driver::{Done, Driver, Task, Timer};
 use crate::transport::packet::Packet16;
 use crate::transport::rendezvous::{ConnectionError, Opened, Place};
 
 /// The time that the far side is left asleep before it is woken.
 const SETTLE: Duration = Duration::from_micros(50);
 
+#[cfg(not(feature = "iceoryx2"))]
+const NOT_BUILT: &str = "built without iceoryx2";
+
 /// Topics of a wait set, of which one gets the message.
 const SET_TOPICS: usize = 4;
 
-/// Sends a message to a side that sleeps. An error says in words what failed.
+type AnyError = Box<dyn Error + Send + Sync>;
+
 trait Waker {
-    fn send(&mut self, message: Packet16) -> Result<(), String>;
+    fn send(&mut self, message: Packet16) -> Result<(), AnyError>;
 }
 
-/// Blocks until there is a message, and gives up after [`STALL_LIMIT`].
+/// Blocks until there is a message, and gives up after the longest wait that there is.
 trait Sleeper {
-    fn sleep(&mut self) -> Result<Packet16, String>;
+    fn sleep(&mut self) -> Result<Packet16, AnyError>;
 }
 
 /// Spends rounds asleep, on whatever thread.
@@ -54,9 +59,8 @@ trait SleepingSide {
         blocked: &AtomicU64,
         plan: &RoundPlan,
         source: TickSource,
-    ) -> Result<Samples, String>;
+    ) -> Result<Samples, AnyError>;
 
-    /// The kernel's number of the thread that sleeps.
     fn thread(&self) -> u32 {
         std::process::id()
     }
@@ -68,7 +72,7 @@ impl<S: Sleeper> SleepingSide for S {
         blocked: &AtomicU64,
         plan: &RoundPlan,
         source: TickSource,
-    ) -> Result<Samples, String> {
+    ) -> Result<Samples, AnyError> {
         let mut latency = Samples::new();
         for number in plan.first_seq..plan.next_seq() {
             // Relaxed: a hint; the near side asks the kernel as well.
@@ -83,22 +87,18 @@ impl<S: Sleeper> SleepingSide for S {
     }
 }
 
-/// Opens one side.
-pub(super) fn open(transport: Transport, mechanism: Mechanism, place: &Place<'_>) -> Opened {
+pub(super) fn open(mechanism: Mechanism, place: &Place<'_>) -> Opened {
     let refused = |reason| ConnectionError::System(io::Error::other(reason));
     let file = place.directory().join(format!("wakeup-{}", place.number()));
     let mut options = File::options();
     options.read(true).write(true);
-    let unsuited = |_| ConnectionError::Unsuited(transport);
     if place.is_near() {
         let lines = Arc::new(SharedLines::map_new(options.create_new(true).open(file)?)?);
-        let waker =
-            waker(mechanism, place, &lines).map_err(refused)?.ok_or(()).map_err(unsuited)?;
+        let waker = waker(mechanism, place, &lines).map_err(refused)?;
         return Ok(Box::new(Near { waker, lines, state: None }));
     }
     let lines = Arc::new(SharedLines::map(options.open(file)?)?);
-    let sleeping =
-        sleeping(mechanism, place, &lines).map_err(refused)?.ok_or(()).map_err(unsuited)?;
+    let sleeping = sleeping(mechanism, place, &lines).map_err(refused)?;
     // Relaxed: the near side looks after it was told that this one is open.
     let words = &lines.line(1).words;
     words[1].store(u64::from(std::process::id()), atomic::Ordering::Relaxed);
@@ -108,33 +108,31 @@ pub(super) fn open(transport: Transport, mechanism: Mechanism, place: &Place<'_>
 
 type Lines = Arc<SharedLines>;
 
-/// Returns the near end of a mechanism; `None` of one that was not built.
 fn waker(
     mechanism: Mechanism,
     place: &Place<'_>,
     lines: &Lines,
-) -> Result<Option<Box<dyn Waker>>, String> {
-    Ok(Some(match mechanism {
+) -> Result<Box<dyn Waker>, AnyError> {
+    Ok(match mechanism {
         Mechanism::Futex => Box::new(kernel::Futex::new(lines)),
         Mechanism::Pipe => Box::new(kernel::Pipe::open(place)?),
         Mechanism::Topic | Mechanism::TopicFence | Mechanism::EventNode => {
-            Box::new(topics::publisher(place, mechanism)?)
+            Box::new(topics::topic(place, mechanism).publisher()?)
         }
         Mechanism::WaitSet => Box::new(topics::publishers(place)?),
         #[cfg(feature = "iceoryx2")]
         Mechanism::Iceoryx2 => Box::new(iceoryx::Event::open(place, lines)?),
         #[cfg(not(feature = "iceoryx2"))]
-        Mechanism::Iceoryx2 => return Ok(None),
-    }))
+        Mechanism::Iceoryx2 => return Err(NOT_BUILT.into()),
+    })
 }
 
-/// Returns the far end of a mechanism; `None` of one that was not built.
 fn sleeping(
     mechanism: Mechanism,
     place: &Place<'_>,
     lines: &Lines,
-) -> Result<Option<Box<dyn SleepingSide>>, String> {
-    Ok(Some(match mechanism {
+) -> Result<Box<dyn SleepingSide>, AnyError> {
+    Ok(match mechanism {
         Mechanism::Futex => Box::new(kernel::Futex::new(lines)),
         Mechanism::Pipe => Box::new(kernel::Pipe::open(place)?),
         Mechanism::Topic | Mechanism::TopicFence => Box::new(topics::subscriber(place, mechanism)?),
@@ -143,8 +141,8 @@ fn sleeping(
         #[cfg(feature = "iceoryx2")]
         Mechanism::Iceoryx2 => Box::new(iceoryx::Event::open(place, lines)?),
         #[cfg(not(feature = "iceoryx2"))]
-        Mechanism::Iceoryx2 => return Ok(None),
-    }))
+        Mechanism::Iceoryx2 => return Err(NOT_BUILT.into()),
+    })
 }
 
 /// The number of messages that the far side has blocked for, the one at hand included.
@@ -159,8 +157,8 @@ struct Near {
 }
 
 impl Driver for Near {
-    fn ping(&mut self, plan: &RoundPlan, timer: &Timer) -> Result<Round, WorkloadError> {
-        let refused = |error: io::Error| WorkloadError::Refused(error.to_string());
+    fn run(&mut self, task: &Task, timer: &Timer) -> Result<Done, WorkloadError> {
+        let Task::Ping(plan) = task else { return Err(WorkloadError::Unsuited) };
         let state = match self.state.take() {
             Some(state) => state,
             None => ThreadState::of(&self.lines).map_err(refused)?,
@@ -172,14 +170,13 @@ impl Driver for Near {
             let mut message = Packet16::compose(number);
             let begin = timer.source.start();
             message.restamp(begin.0);
-            self.waker.send(message).map_err(WorkloadError::Refused)?;
+            self.waker.send(message).map_err(refused)?;
             let sample = timer.source.stop().since(begin);
             if plan.counts(number) {
                 ticks.record(sample);
             }
         }
-        let (timing, counted) = (plan.timing, plan.samples);
-        Ok(Round { timing, ticks, sent: counted, received: counted, backwards: 0 })
+        Ok(Done::Round(Round::complete(plan, ticks)))
     }
 }
 
@@ -189,11 +186,15 @@ struct Far {
 }
 
 impl Driver for Far {
-    fn echo(&mut self, plan: &RoundPlan, timer: &Timer) -> Result<Echo, WorkloadError> {
+    fn run(&mut self, task: &Task, timer: &Timer) -> Result<Done, WorkloadError> {
+        let Task::Echo(plan) = task else { return Err(WorkloadError::Unsuited) };
         let forward = self.sleeping.sleep_through(blocked(&self.lines), plan, timer.source);
-        let forward = forward.map_err(WorkloadError::Refused)?;
-        Ok(Echo { echoed: plan.messages(), forward, backwards: 0 })
+        Ok(Done::Echo(Echo::complete(plan, forward.map_err(refused)?)))
     }
+}
+
+fn refused(error: impl ToString) -> WorkloadError {
+    WorkloadError::Refused(error.to_string())
 }
 
 /// Returns when the far side has been asleep for message `number` for a while.
@@ -215,7 +216,6 @@ fn await_sleep(
     Ok(())
 }
 
-/// The kernel's view of a thread of another process.
 struct ThreadState {
     stat: File,
 }
@@ -229,7 +229,6 @@ impl ThreadState {
         Ok(Self { stat: File::open(format!("/proc/{pid}/task/{thread}/stat"))? })
     }
 
-    /// Returns true if it sleeps. A system call.
     fn is_asleep(&self) -> bool {
         let mut text = [0; 64];
         let read = self.stat.read_at(&mut text, 0).unwrap_or(0);
@@ -240,13 +239,8 @@ impl ThreadState {
 }
 
 /// Returns the ticks from the send of message `number` to `end`, if this is that message.
-fn ticks_of(message: &Packet16, number: u64, end: Ticks) -> Result<u64, String> {
-    message.check(number).map_err(|error| error.to_string())?;
+fn ticks_of(message: &Packet16, number: u64, end: Ticks) -> Result<u64, AnyError> {
+    message.check(number)?;
     let ticks = end.checked_since(Ticks(message.stamp()));
-    ticks.ok_or_else(|| "a message arrived before it was sent, by the counters".to_owned())
-}
-
-/// The error of an end that waited for [`STALL_LIMIT`].
-fn stalled() -> String {
-    format!("nothing came within {} s", STALL_LIMIT.as_secs())
+    ticks.ok_or_else(|| "a message arrived before it was sent, by the counters".into())
 }

@@ -4,6 +4,7 @@ use horus_testing as _;
 
 mod args;
 mod bracket;
+mod carrier;
 mod compare;
 mod connection;
 mod csv;

@@ -18,7 +18,6 @@ const BUFFER_BYTES: libc::c_int = 4 << 20;
 /// Datagrams that one call receives at most, as long as they are small.
 const BATCH: usize = 64;
 
-/// Bytes that one call receives at most.
 const BATCH_BYTES: usize = 256 << 10;
 
 /// Room for what one call receives.
@@ -106,31 +105,6 @@ pub(crate) fn udp(place: &Place<'_>) -> io::Result<Udp> {
     Ok(Udp { socket, batch: Batch::default() })
 }
 
-impl<P: Packet> Endpoint<P> for Udp {
-    /// A full buffer drops what comes.
-    const DROPS: bool = true;
-    const COUNTS: bool = false;
-
-    #[inline(always)]
-    fn send(&mut self, message: &P) -> bool {
-        done(self.socket.send(horus_shm::bytes_of(message)), P::BYTES)
-    }
-
-    #[inline(always)]
-    fn recv(&mut self, message: &mut P) -> bool {
-        done(self.socket.recv(bytemuck::bytes_of_mut(message)), P::BYTES)
-    }
-
-    #[inline(always)]
-    fn drain(
-        &mut self,
-        message: &mut P,
-        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
-    ) -> Result<bool, Corrupt> {
-        self.batch.receive(self.socket.as_raw_fd(), message, each)
-    }
-}
-
 /// Returns the address after that of the near side.
 fn next(near: SocketAddrV4) -> Ipv4Addr {
     Ipv4Addr::from_bits(near.ip().to_bits() + 1)
@@ -155,6 +129,13 @@ pub(crate) fn unix(place: &Place<'_>) -> io::Result<Unix> {
 }
 
 impl Unix {
+    #[inline(always)]
+    fn await_peer(&mut self) {
+        if self.peer.is_some() {
+            self.connect();
+        }
+    }
+
     /// Connects to the other side, which opened its socket meanwhile.
     #[cold]
     fn connect(&mut self) {
@@ -163,29 +144,38 @@ impl Unix {
     }
 }
 
-impl<P: Packet> Endpoint<P> for Unix {
-    #[inline(always)]
-    fn send(&mut self, message: &P) -> bool {
-        if self.peer.is_some() {
-            self.connect();
+/// Sockets of datagrams: whether a full buffer drops what comes, and what precedes a send.
+macro_rules! endpoint {
+    ($socket:ty, drops: $drops:literal, $before_send:expr) => {
+        impl<P: Packet> Endpoint<P> for $socket {
+            const DROPS: bool = $drops;
+            const COUNTS: bool = !$drops;
+
+            #[inline(always)]
+            fn send(&mut self, message: &P) -> bool {
+                $before_send(self);
+                done(self.socket.send(horus_shm::bytes_of(message)), P::BYTES)
+            }
+
+            #[inline(always)]
+            fn recv(&mut self, message: &mut P) -> bool {
+                done(self.socket.recv(bytemuck::bytes_of_mut(message)), P::BYTES)
+            }
+
+            #[inline(always)]
+            fn drain(
+                &mut self,
+                message: &mut P,
+                each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
+            ) -> Result<bool, Corrupt> {
+                self.batch.receive(self.socket.as_raw_fd(), message, each)
+            }
         }
-        done(self.socket.send(horus_shm::bytes_of(message)), P::BYTES)
-    }
-
-    #[inline(always)]
-    fn recv(&mut self, message: &mut P) -> bool {
-        done(self.socket.recv(bytemuck::bytes_of_mut(message)), P::BYTES)
-    }
-
-    #[inline(always)]
-    fn drain(
-        &mut self,
-        message: &mut P,
-        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
-    ) -> Result<bool, Corrupt> {
-        self.batch.receive(self.socket.as_raw_fd(), message, each)
-    }
+    };
 }
+
+endpoint!(Udp, drops: true, |_: &mut Udp| {});
+endpoint!(Unix, drops: false, Unix::await_peer);
 
 /// Asks for large buffers; the kernel grants what its limits allow.
 pub(crate) fn request_buffers(fd: RawFd) -> io::Result<()> {

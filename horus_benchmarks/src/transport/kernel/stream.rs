@@ -93,14 +93,19 @@ pub(crate) fn pipes(place: &Place<'_>) -> io::Result<(Out<File>, Back<File>)> {
 }
 
 fn pipe(path: &Path) -> io::Result<File> {
+    let file = fifo(path, libc::O_NONBLOCK)?;
+    // SAFETY: takes a number; if the kernel will not, the pipe stays as it is.
+    unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETPIPE_SZ, PIPE_BYTES) };
+    Ok(file)
+}
+
+/// Opens the pipe of this name, which is made if it is not there.
+pub(crate) fn fifo(path: &Path, flags: libc::c_int) -> io::Result<File> {
     let name = CString::new(path.as_os_str().as_bytes())?;
     // SAFETY: the name is a C string that outlives the call. That it exists is no matter.
     unsafe { libc::mkfifo(name.as_ptr(), 0o600) };
     // WHY for both: then opening does not wait for the other end.
-    let file = File::options().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(path)?;
-    // SAFETY: takes a number; if the kernel will not, the pipe stays as it is.
-    unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETPIPE_SZ, PIPE_BYTES) };
-    Ok(file)
+    File::options().read(true).write(true).custom_flags(flags).open(path)
 }
 
 /// A sending end; remembers how much of a message has gone.

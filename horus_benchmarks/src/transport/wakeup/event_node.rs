@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use horus_core::scheduler::{Context, Handle, Node, NodeResult, Scheduler};
 use horus_core::topic::Subscriber;
 
-use super::{SleepingSide, ticks_of, topics};
+use super::{AnyError, SleepingSide, ticks_of, topics};
 use crate::measure::lines::SharedLines;
 use crate::measure::stats::Samples;
 use crate::measure::tsc::TickSource;
@@ -20,10 +20,8 @@ use crate::transport::carrier::Mechanism;
 use crate::transport::packet::Packet16;
 use crate::transport::rendezvous::Place;
 
-/// The node's name, and thereby its thread's.
 const NAME: &str = "woken";
 
-/// The scheduler that runs the node, from the outside.
 pub(super) struct EventNode {
     plans: Sender<RoundPlan>,
     rounds: Receiver<Result<Samples, String>>,
@@ -32,7 +30,6 @@ pub(super) struct EventNode {
     sleeping_thread: u32,
 }
 
-/// The node.
 struct Woken {
     source: TickSource,
     subscriber: Subscriber<Packet16>,
@@ -55,7 +52,7 @@ impl Node for Woken {
         let ticks = match ticks_of(&message, number, end) {
             Ok(ticks) => ticks,
             Err(error) => {
-                self.rounds.send(Err(error.clone()))?;
+                self.rounds.send(Err(error.to_string()))?;
                 return Err(error.into());
             }
         };
@@ -74,21 +71,19 @@ impl Node for Woken {
 
 impl EventNode {
     /// Starts the scheduler on a thread of its own; returns when the node's thread is there.
-    pub(super) fn start(place: &Place<'_>, lines: &Arc<SharedLines>) -> Result<Self, String> {
+    pub(super) fn start(place: &Place<'_>, lines: &Arc<SharedLines>) -> Result<Self, AnyError> {
         let subscriber = topics::subscriber(place, Mechanism::EventNode)?;
         let ((plans, orders), (told, rounds)) = (mpsc::channel(), mpsc::channel());
         let mut scheduler = Scheduler::new();
         scheduler.namespace(place.namespace());
-        let builder = scheduler.node(NAME).on(&subscriber);
-        let built = builder.build(Woken {
+        scheduler.node(NAME).on(&subscriber).build(Woken {
             source: TickSource::detect(),
             subscriber,
             lines: Arc::clone(lines),
             plans: orders,
             rounds: told,
             present: None,
-        });
-        built.map_err(|error| error.to_string())?;
+        })?;
         let handle = scheduler.handle();
         let thread = thread::spawn(move || _ = scheduler.run());
         let mut node = Self { plans, rounds, handle, thread: Some(thread), sleeping_thread: 0 };
@@ -98,11 +93,10 @@ impl EventNode {
 }
 
 /// The kernel's number of this process's thread of that name, once it is there.
-fn thread_called(name: &str) -> Result<u32, String> {
+fn thread_called(name: &str) -> Result<u32, AnyError> {
     let begin = Instant::now();
     while begin.elapsed() < STALL_LIMIT {
-        let tasks = fs::read_dir("/proc/self/task").map_err(|error| error.to_string())?;
-        for task in tasks.flatten() {
+        for task in fs::read_dir("/proc/self/task")?.flatten() {
             let comm = fs::read_to_string(task.path().join("comm")).unwrap_or_default();
             let number = task.file_name().to_string_lossy().parse();
             if comm.trim_end() == name
@@ -113,7 +107,7 @@ fn thread_called(name: &str) -> Result<u32, String> {
         }
         thread::sleep(Duration::from_millis(1));
     }
-    Err(format!("no thread is called '{name}'"))
+    Err(format!("no thread is called '{name}'").into())
 }
 
 impl SleepingSide for EventNode {
@@ -122,12 +116,12 @@ impl SleepingSide for EventNode {
         blocked: &AtomicU64,
         plan: &RoundPlan,
         _: TickSource,
-    ) -> Result<Samples, String> {
+    ) -> Result<Samples, AnyError> {
         let ended = "the node's thread has ended";
         self.plans.send(*plan).map_err(|_| ended)?;
         // Relaxed: a hint; the near end asks the kernel as well. From here on the node counts.
         blocked.store(plan.first_seq, atomic::Ordering::Relaxed);
-        self.rounds.recv().map_err(|_| ended)?
+        Ok(self.rounds.recv().map_err(|_| ended)??)
     }
 
     fn thread(&self) -> u32 {

@@ -7,9 +7,9 @@ use iceoryx2::port::notifier::Notifier;
 use iceoryx2::prelude::{ServiceName, ipc_threadsafe};
 
 use super::kernel::{fetch, post};
-use super::{Sleeper, Waker, stalled};
+use super::{AnyError, Sleeper, Waker};
 use crate::measure::lines::SharedLines;
-use crate::measure::wait::STALL_LIMIT;
+use crate::measure::wait::{STALL_LIMIT, WaitError};
 use crate::transport::iceoryx;
 use crate::transport::packet::Packet16;
 use crate::transport::rendezvous::Place;
@@ -25,33 +25,30 @@ pub(super) struct Event {
 
 impl Event {
     /// Opens the end of a side: the near one notifies, the far one listens.
-    pub(super) fn open(place: &Place<'_>, lines: &Arc<SharedLines>) -> Result<Self, String> {
-        let open = || -> Result<Self, Box<dyn std::error::Error>> {
-            let node = iceoryx::node_in::<Service>(place.namespace())?;
-            let name = ServiceName::new(&place.there())?;
-            let event = node.service_builder(&name).event().open_or_create()?;
-            let notifier = event.notifier_builder().create()?;
-            let listens = !place.is_near();
-            let listener = listens.then(|| event.listener_builder().create()).transpose()?;
-            Ok(Self { notifier, listener, lines: Arc::clone(lines) })
-        };
-        open().map_err(|error| error.to_string())
+    pub(super) fn open(place: &Place<'_>, lines: &Arc<SharedLines>) -> Result<Self, AnyError> {
+        let node = iceoryx::node_in::<Service>(place.namespace()).map_err(|e| e.to_string())?;
+        let event =
+            node.service_builder(&ServiceName::new(&place.there())?).event().open_or_create()?;
+        let notifier = event.notifier_builder().create()?;
+        let listens = !place.is_near();
+        let listener = listens.then(|| event.listener_builder().create()).transpose()?;
+        Ok(Self { notifier, listener, lines: Arc::clone(lines) })
     }
 }
 
 impl Waker for Event {
-    fn send(&mut self, message: Packet16) -> Result<(), String> {
+    fn send(&mut self, message: Packet16) -> Result<(), AnyError> {
         post(&self.lines, message);
-        self.notifier.notify().map(drop).map_err(|error| error.to_string())
+        self.notifier.notify()?;
+        Ok(())
     }
 }
 
 impl Sleeper for Event {
-    fn sleep(&mut self) -> Result<Packet16, String> {
+    fn sleep(&mut self) -> Result<Packet16, AnyError> {
         let listener = self.listener.as_ref().ok_or("this end does not listen")?;
-        let events = listener.timed_wait(|_| {}, STALL_LIMIT);
-        if events.map_err(|error| error.to_string())? == 0 {
-            return Err(stalled());
+        if listener.timed_wait(|_| {}, STALL_LIMIT)? == 0 {
+            return Err(WaitError::Stalled.into());
         }
         Ok(fetch(&self.lines))
     }

@@ -1,15 +1,14 @@
 //! Mechanisms that are the kernel's own: a futex and a pipe.
 
-use std::ffi::CString;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::sync::atomic::{self, AtomicU64};
 
-use super::{Sleeper, Waker, stalled};
+use super::{AnyError, Sleeper, Waker};
 use crate::measure::lines::SharedLines;
-use crate::measure::wait::STALL_LIMIT;
+use crate::measure::wait::{STALL_LIMIT, WaitError};
+use crate::transport::kernel::stream;
 use crate::transport::packet::Packet16;
 use crate::transport::rendezvous::Place;
 
@@ -45,7 +44,7 @@ pub(super) fn fetch(lines: &SharedLines) -> Packet16 {
 }
 
 impl Waker for Futex {
-    fn send(&mut self, message: Packet16) -> Result<(), String> {
+    fn send(&mut self, message: Packet16) -> Result<(), AnyError> {
         post(&self.lines, message);
         // ORDERING(wakeup): Release. Pairs with the Acquire in `sleep`: a sleeper that sees the
         // count sees the message.
@@ -58,7 +57,7 @@ impl Waker for Futex {
 }
 
 impl Sleeper for Futex {
-    fn sleep(&mut self) -> Result<Packet16, String> {
+    fn sleep(&mut self) -> Result<Packet16, AnyError> {
         let timeout = libc::timespec { tv_sec: STALL_LIMIT.as_secs() as _, tv_nsec: 0 };
         let word = self.word().as_ptr().cast::<u32>();
         let (seen, timeout) = (self.seen as u32, &raw const timeout);
@@ -67,7 +66,7 @@ impl Sleeper for Futex {
         // ORDERING(wakeup): Acquire. Pairs with the Release in `send`.
         let now = self.word().load(atomic::Ordering::Acquire);
         if now == self.seen {
-            return Err(stalled());
+            return Err(WaitError::Stalled.into());
         }
         self.seen = now;
         Ok(fetch(&self.lines))
@@ -80,28 +79,22 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    /// Opens the pipe, which is made if it is not there.
-    pub(super) fn open(place: &Place<'_>) -> Result<Self, String> {
+    pub(super) fn open(place: &Place<'_>) -> Result<Self, AnyError> {
         let path = place.directory().join(place.there()).with_extension("pipe");
-        let name = CString::new(path.as_os_str().as_bytes()).map_err(|e| e.to_string())?;
-        // SAFETY: the name is a C string that outlives the call. That it exists is no matter.
-        unsafe { libc::mkfifo(name.as_ptr(), 0o600) };
-        // WHY for both: then opening does not wait for the other end.
-        let file = File::options().read(true).write(true).open(&path);
-        file.map(|file| Self { file }).map_err(|error| error.to_string())
+        Ok(Self { file: stream::fifo(&path, 0)? })
     }
 }
 
 impl Waker for Pipe {
-    fn send(&mut self, message: Packet16) -> Result<(), String> {
-        self.file.write_all(horus_shm::bytes_of(&message)).map_err(|error| error.to_string())
+    fn send(&mut self, message: Packet16) -> Result<(), AnyError> {
+        Ok(self.file.write_all(horus_shm::bytes_of(&message))?)
     }
 }
 
 impl Sleeper for Pipe {
-    fn sleep(&mut self) -> Result<Packet16, String> {
+    fn sleep(&mut self) -> Result<Packet16, AnyError> {
         let mut words = [[0; 8]; 2];
-        self.file.read_exact(words.as_flattened_mut()).map_err(|error| error.to_string())?;
+        self.file.read_exact(words.as_flattened_mut())?;
         Ok(Packet16 { words: words.map(u64::from_ne_bytes) })
     }
 }

@@ -1,15 +1,16 @@
 //! Ways over topics: one, and several in a wait set.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
 use horus_core::topic::{Publisher, Qos, Subscriber, Topic, TopicBuilder, WaitSet, WakeEdge};
 use horus_shm::Namespace;
 
-use super::{SET_TOPICS, Sleeper, Waker, stalled};
+use super::{AnyError, SET_TOPICS, Sleeper, Waker};
 use crate::measure::micro::{self, Micro, MicroPlan, WORD_BATCH};
 use crate::measure::payload::Payload;
-use crate::measure::wait::STALL_LIMIT;
+use crate::measure::wait::{STALL_LIMIT, WaitError};
 use crate::transport::carrier::Mechanism;
 use crate::transport::packet::Packet16;
 use crate::transport::rendezvous::Place;
@@ -21,7 +22,7 @@ fn builder(namespace: &Arc<Namespace>, name: &str, edge: WakeEdge) -> TopicBuild
     Topic::builder(name).namespace(namespace).qos(Qos::new().wake_edge(edge))
 }
 
-fn topic(place: &Place<'_>, mechanism: Mechanism) -> TopicBuilder<Packet16> {
+pub(super) fn topic(place: &Place<'_>, mechanism: Mechanism) -> TopicBuilder<Packet16> {
     let edge = match mechanism {
         Mechanism::TopicFence => WakeEdge::Fence,
         _ => WakeEdge::Membarrier,
@@ -34,46 +35,37 @@ fn set_topic(place: &Place<'_>, index: usize) -> TopicBuilder<Packet16> {
     builder(place.namespace(), &name, WakeEdge::Membarrier)
 }
 
-pub(super) fn publisher(
-    place: &Place<'_>,
-    mechanism: Mechanism,
-) -> Result<Publisher<Packet16>, String> {
-    topic(place, mechanism).publisher().map_err(|error| error.to_string())
-}
-
 pub(super) fn subscriber(
     place: &Place<'_>,
     mechanism: Mechanism,
-) -> Result<Subscriber<Packet16>, String> {
-    let subscriber = topic(place, mechanism).subscriber();
-    let mut subscriber = subscriber.map_err(|error| error.to_string())?;
+) -> Result<Subscriber<Packet16>, AnyError> {
+    let mut subscriber = topic(place, mechanism).subscriber()?;
     subscriber.set_spin(Duration::ZERO);
     Ok(subscriber)
 }
 
 impl Waker for Publisher<Packet16> {
-    fn send(&mut self, message: Packet16) -> Result<(), String> {
-        Publisher::send(self, message).map_err(|error| error.to_string())
+    fn send(&mut self, message: Packet16) -> Result<(), AnyError> {
+        Ok(Publisher::send(self, message)?)
     }
 }
 
 impl Sleeper for Subscriber<Packet16> {
-    fn sleep(&mut self) -> Result<Packet16, String> {
-        self.recv_timeout(STALL_LIMIT).map_err(|error| error.to_string())
+    fn sleep(&mut self) -> Result<Packet16, AnyError> {
+        Ok(self.recv_timeout(STALL_LIMIT)?)
     }
 }
 
 /// The publishers of a wait set's topics; each message goes to the next one.
 pub(super) struct InTurn(Vec<Publisher<Packet16>>);
 
-pub(super) fn publishers(place: &Place<'_>) -> Result<InTurn, String> {
+pub(super) fn publishers(place: &Place<'_>) -> Result<InTurn, AnyError> {
     let publishers = (0..SET_TOPICS).map(|index| set_topic(place, index).publisher());
-    let publishers = publishers.collect::<Result<_, _>>();
-    publishers.map(InTurn).map_err(|error| error.to_string())
+    Ok(InTurn(publishers.collect::<Result<_, _>>()?))
 }
 
 impl Waker for InTurn {
-    fn send(&mut self, message: Packet16) -> Result<(), String> {
+    fn send(&mut self, message: Packet16) -> Result<(), AnyError> {
         let index = message.seq() as usize % SET_TOPICS;
         Waker::send(&mut self.0[index], message)
     }
@@ -86,26 +78,23 @@ pub(super) struct Set {
 }
 
 impl Set {
-    pub(super) fn open(place: &Place<'_>) -> Result<Self, String> {
+    pub(super) fn open(place: &Place<'_>) -> Result<Self, AnyError> {
         let subscribers = (0..SET_TOPICS).map(|index| set_topic(place, index).subscriber());
-        let subscribers = subscribers.collect::<Result<Vec<_>, _>>();
-        let subscribers = subscribers.map_err(|error| error.to_string())?;
+        let subscribers = subscribers.collect::<Result<Vec<_>, _>>()?;
         let mut set = WaitSet::new();
         set.set_spin(Duration::ZERO);
         for subscriber in &subscribers {
-            set.add(subscriber).map_err(|error| error.to_string())?;
+            set.add(subscriber)?;
         }
         Ok(Self { subscribers, set })
     }
 }
 
 impl Sleeper for Set {
-    fn sleep(&mut self) -> Result<Packet16, String> {
-        let ready = self.set.wait(STALL_LIMIT).map_err(|error| error.to_string())?;
-        if ready.is_empty() {
-            return Err(stalled());
-        }
-        self.subscribers.iter_mut().find_map(Subscriber::recv).ok_or_else(stalled)
+    fn sleep(&mut self) -> Result<Packet16, AnyError> {
+        let ready = !self.set.wait(STALL_LIMIT)?.is_empty();
+        let mut found = self.subscribers.iter_mut().filter(|_| ready);
+        Ok(found.find_map(Subscriber::recv).ok_or(WaitError::Stalled)?)
     }
 }
 
@@ -115,13 +104,10 @@ pub fn awake_sends(
     namespace: &Arc<Namespace>,
     edge: WakeEdge,
     plan: &MicroPlan,
-) -> Result<Micro, String> {
+) -> Result<Micro, Box<dyn Error>> {
     let name = format!("awake_{edge:?}");
-    let text = |error: &dyn std::error::Error| error.to_string();
-    let subscriber = builder(namespace, &name, edge).subscriber();
-    let mut subscriber = subscriber.map_err(|error| text(&error))?;
-    let publisher = builder(namespace, &name, edge).publisher();
-    let mut publisher = publisher.map_err(|error| text(&error))?;
+    let topic = || builder(namespace, &name, edge);
+    let (mut subscriber, mut publisher) = (topic().subscriber()?, topic().publisher()?);
     subscriber.set_spin(Duration::ZERO);
     if subscriber.recv_timeout(VAIN).is_ok() {
         return Err("a message that nobody sent".into());
@@ -132,7 +118,7 @@ pub fn awake_sends(
         let start = plan.source.start();
         for _ in 0..WORD_BATCH {
             if let Err(error) = publisher.send(message) {
-                outcome = Err(error.to_string());
+                outcome = Err(error);
             }
         }
         let ticks = plan.source.stop().since(start);
