@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use horus_benchmarks::measure::micro::MicroPlan;
 use horus_benchmarks::report::rows::Row;
 use horus_benchmarks::run::args::Args;
 use horus_benchmarks::run::floor::Placement;
@@ -11,8 +10,8 @@ use horus_benchmarks::run::namespace::PrivateNamespace;
 use horus_benchmarks::run::session::Session;
 use horus_benchmarks::scenario::comparison::{Comparison, Group};
 use horus_benchmarks::scenario::entry::{self, Outcome};
+use horus_benchmarks::scenario::survey;
 use horus_benchmarks::transport::carrier::{CAPACITY, Carrier, Maker, Shape, Size, Transport};
-use horus_benchmarks::transport::rendezvous::Rendezvous;
 
 const ABOUT: &str = "Our channels between threads beside rtrb, disruptor, crossbeam-channel, std, \
 kanal and flume: a send and a receive on one thread, latency and throughput between two threads, \
@@ -28,7 +27,6 @@ const STREAM_TIME: Duration = Duration::from_millis(1);
 /// Streams in each round, for `--quick` and else.
 const PARTS: (u32, u32) = (9, 31);
 
-/// Bytes of the messages.
 const SIZES: [usize; 5] = [8, 16, 64, 256, 1024];
 
 fn main() -> ExitCode {
@@ -49,16 +47,12 @@ fn run(mut args: Args) -> Outcome {
 }
 
 fn one_thread(session: &mut Session, private: &PrivateNamespace) -> Outcome {
-    let batches = (u64::from(session.effort.rounds) * session.effort.samples / 40).max(1);
-    let source = session.clock.source();
-    let plan = MicroPlan { source, warm_up: batches.div_ceil(10), batches };
-    let rendezvous = Rendezvous::new(private.open()?);
     let makers = Maker::IN_ONE_THREAD.map(|maker| Carrier::Channel(maker, Shape::OneToOne));
     for size in SIZES.map(Size::Bytes) {
         for transport in Transport::over(&makers, &[size]) {
             let id = format!("one_way/same_thread/{}", transport.id());
             if session.args.wants(&id) {
-                let micro = transport.open(&rendezvous.looped())?.loop_round(&plan, 1)?;
+                let micro = survey::loop_round(session, private, transport, 40)?;
                 let basis = format!("send + recv, batches of {}", micro.batch);
                 session.report.push(Row::micro(&id, &micro, &session.clock), &basis);
             }

@@ -23,7 +23,6 @@ const FULL: (u32, u64) = (40, 2_000);
 /// The duration for which each transport streams messages of one size, for `--quick` and else.
 const DURATION: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
-/// Bytes of the messages.
 const SIZES: [usize; 7] = [8, 32, 304, 1480, 4096, 16_384, 65_536];
 
 fn main() -> ExitCode {

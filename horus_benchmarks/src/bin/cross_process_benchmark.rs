@@ -15,7 +15,6 @@ what two cache lines do.";
 const RINGS: [Carrier; 4] =
     [Carrier::SpscShm, Carrier::MpscShm, Carrier::FanoutShm, Carrier::PodShm];
 
-/// Bytes of the messages.
 const SIZES: [usize; 7] = [8, 16, 304, 1480, 4096, 16_384, 65_536];
 
 /// A ring of the latest value has no stream: its readers want the last one.

@@ -29,7 +29,6 @@ const SAMPLES_PER_WAKE: u64 = 40;
 const SAME_THREAD: &str = "vs_iceoryx2/same_thread/16B";
 const WAKEUP: &str = "vs_iceoryx2/wakeup";
 
-/// Ours and theirs.
 type Candidates = [Carrier; 2];
 
 const ONE_TO_ONE: Candidates = [Carrier::TopicDefault, Carrier::Iceoryx2];
@@ -50,7 +49,6 @@ const LATENCIES: [(Placement, &str, Candidates, Size); 6] = [
     (Placement::CrossProcess, "vs_iceoryx2/mpmc_2p2s/16B", BOTH_WAYS, Size::Bytes(16)),
 ];
 
-/// Streams between processes.
 const STREAMS: [(&str, Candidates, Size); 1] =
     [("vs_iceoryx2/throughput/8B", STREAM, Size::Bytes(8))];
 

@@ -60,11 +60,7 @@ fn ping_pong(session: &mut Session, placement: Placement) -> Result<(), Box<dyn 
 
     let place = placement.id();
     session.report.set(&format!("spin/{place}"), serde_json::to_value(&spin)?);
-    session.report.set(&format!("tsc_offset/{place}"), serde_json::to_value(offset)?);
-    if !offset.sane {
-        let warning = format!("{place}: the CPUs' counters differ by {:.0} ns", offset.offset_ns);
-        session.report.machine.warnings.push(warning);
-    }
+    session.note_offset(place, &offset);
     let p50_ns = |rounds: &Vec<Round>| -> Vec<f64> {
         rounds.iter().map(|round| round.p50_ns(&session.clock)).collect()
     };
@@ -94,7 +90,7 @@ fn same_thread(session: &mut Session) -> Result<(), Box<dyn Error>> {
 
     let batches = u64::from(session.effort.rounds) * session.effort.samples / 10;
     let batches = batches.max(session.effort.samples);
-    let plan = MicroPlan { source: session.clock.source(), warm_up: batches.div_ceil(10), batches };
+    let plan = MicroPlan::new(session.clock.source(), batches);
     micro_row(session, "store_load/8B", || micro::store_load(&plan));
     micro_row(session, &memcpy_id::<8>(), || micro::memcpy::<8>(&plan, 1024));
     micro_row(session, &memcpy_id::<1024>(), || micro::memcpy::<1024>(&plan, 64));

@@ -15,7 +15,6 @@ pub const FLOOR_NS: &str = "floor_ns";
 /// Group of the settings with the ratio of each row in each [`State`] of the machine.
 pub const STATES: &str = "floor_ratio_by_state";
 
-/// A limit for a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Goal {
     /// At most this multiple of the floor.

@@ -19,7 +19,6 @@ use crate::report::rows::Row;
 /// Values in the file are picoseconds, so that what takes two nanoseconds has digits.
 const PS_PER_NS: f64 = 1e3;
 
-/// Decimal digits a value keeps.
 const SIGNIFICANT_DIGITS: u8 = 3;
 
 /// Samples, and how many nanoseconds each unit of them is.

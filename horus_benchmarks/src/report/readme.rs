@@ -22,10 +22,8 @@ const BLOCKS: [Block; 3] = [
     ("<!-- goals:begin -->", "<!-- goals:end -->", goals),
 ];
 
-/// The program whose rows the tables show.
 const SHOWN: &str = "all_paths_latency";
 
-/// The rows that the README shows: what they are called there, and their ids.
 const ROWS: [(&str, &str); 8] = [
     ("two-line atomic ping-pong (the floor)", "floor/cross_process/two_lines/8B"),
     ("1:1, gated-only, 16 B", "one_way/cross_process/spsc_shm/16B"),
@@ -37,7 +35,6 @@ const ROWS: [(&str, &str); 8] = [
     ("latest value, 16 B", "one_way/cross_process/pod_shm/16B"),
 ];
 
-/// The throughput rows that the README shows.
 const STREAMS: [(&str, &str); 4] = [
     ("gated-only, 16 B", "throughput/cross_process/spsc_shm/16B"),
     ("gated-only, 304 B", "throughput/cross_process/spsc_shm/304B"),
@@ -61,24 +58,17 @@ const LAYERS: [(&str, &str); 9] = [
 /// The reason why the README could not be updated.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum ReadmeError {
-    /// The document has no table that could be made, or the end of one is missing.
     #[error("the document has no line '{0}' where it belongs")]
     Marker(&'static str),
-    /// The record lacks a row that the document shows.
     #[error("the record has no row '{0}': record a full run of all_paths_latency")]
     Row(&'static str),
-    /// A directory cannot be read, or is no record of a run.
     #[error(
         "{}: {error}: name a directory like benchmarks/record/<cpu>/<date>-<commit>",
         path.display()
     )]
-    Record {
-        /// The directory.
-        path: PathBuf,
-        /// The error of the system.
-        error: io::Error,
-    },
+    Record { path: PathBuf, error: io::Error },
 }
 
 /// The record that is shown, and all of the same CPU, itself included.
@@ -265,7 +255,6 @@ fn spans(records: &Records, id: &str, row: &Row) -> [String; 3] {
     ]
 }
 
-/// The goals that were missed.
 fn goals(records: &Records, link: &str) -> Result<String, ReadmeError> {
     let mut text = format!("{}\n\n", records.heading(link));
     text.push_str("| program | row | goal | measured | verdict |\n|---|---|---|---|---|\n");
@@ -284,9 +273,4 @@ fn time(ns: f64) -> String {
     } else {
         format!("{:.1} µs", ns / 1e3)
     }
-}
-
-/// True if the document's tables are those that `records` make.
-pub fn is_current(document: &str, records: &Records, link: &str) -> Result<bool, ReadmeError> {
-    Ok(with_tables(document, records, link)? == document)
 }

@@ -75,10 +75,9 @@ fn is_false(value: &bool) -> bool {
 
 /// The cost of the `send` call in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct SendCall {
-    /// Median.
     pub p50: f64,
-    /// 99th percentile.
     pub p99: f64,
 }
 
@@ -162,14 +161,13 @@ impl Row {
 
 /// All results of a run, with the machine, the commit and the settings that made them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Report {
-    /// The machine.
     pub machine: Machine,
     /// The commit, `-dirty` if sources were changed.
     pub commit: String,
     /// The settings of the run; under `basis`, how each row was measured.
     pub settings: Map<String, Value>,
-    /// The results.
     pub rows: Vec<Row>,
 }
 

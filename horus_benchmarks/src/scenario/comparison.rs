@@ -23,10 +23,8 @@ use crate::transport::rendezvous::Rendezvous;
 /// Messages of the stream that shows how long one takes.
 const PROBE_MESSAGES: u64 = 2_000;
 
-/// Messages of a stream for each timed message of a round, at most.
 const STREAM_FACTOR: u64 = 500;
 
-/// Messages of a stream at least, however slow it is.
 const STREAM_MIN: u64 = 500;
 
 /// Threads that are busy at the same time: the two ends.
@@ -254,8 +252,7 @@ pub fn same_thread(
     let rendezvous = Rendezvous::new(private.open()?);
     let open = |transport: Transport| transport.open(&rendezvous.looped());
     let mut drivers = [open(transports[0])?, open(transports[1])?];
-    let batches = effort.samples.div_ceil(4);
-    let plan = MicroPlan { source: clock.source(), warm_up: batches.div_ceil(10), batches };
+    let plan = MicroPlan::new(clock.source(), effort.samples.div_ceil(4));
     let (mut p50_ns, mut next_seq) = ([Vec::new(), Vec::new()], [1, 1]);
     let mut all: [Option<Micro>; 2] = [None, None];
     for round in 0..effort.rounds {

@@ -44,7 +44,6 @@ const CAPACITY: usize = 16;
 const TOPIC: &str = "determinism/topic/16B";
 const CHANNEL: &str = "determinism/spsc/16B";
 
-/// Between two ends.
 const BETWEEN: [(Placement, Carrier, &str); 3] = [
     (Placement::CrossThread, Carrier::Topic, "determinism/cross_thread/topic/16B"),
     (Placement::CrossThread, Carrier::SPSC, "determinism/cross_thread/spsc/16B"),
@@ -166,10 +165,8 @@ fn two_ends(session: &mut Session) -> Outcome {
     Ok(())
 }
 
-/// The plan of a run.
 #[derive(Debug, Clone, Copy)]
 struct RunPlan {
-    /// The counter.
     source: TickSource,
     /// Messages before the first sample; verified, but not counted.
     warm_up: u64,
@@ -179,17 +176,14 @@ struct RunPlan {
     deadline_ticks: u64,
 }
 
-/// The unit of a sample.
 #[derive(Debug, Clone, Copy)]
 struct Unit {
-    /// Nanoseconds of one.
     ns: f64,
     /// The step in which samples differ.
     step: u64,
 }
 
 impl Unit {
-    /// Ticks of the timer.
     fn ticks(clock: &TscClock) -> Unit {
         Unit { ns: clock.ns_per_tick(), step: clock.resolution_ticks() }
     }

@@ -33,7 +33,6 @@ const FULL: (u32, u64) = (40, 64 << 20);
 /// Messages of a round: at least, and at most.
 const MESSAGES: (u64, u64) = (3, 1_000);
 
-/// Bytes of a message.
 const SIZES: [usize; 8] =
     [4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 2 << 20, 4 << 20, 8 << 20];
 

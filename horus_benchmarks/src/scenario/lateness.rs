@@ -104,7 +104,6 @@ struct LatenessPlan {
     hz: u32,
     /// Due times in all; at least two.
     ticks: u64,
-    /// The CPU of the thread.
     cpu: usize,
     /// Its priority under SCHED_FIFO, 1 to 99.
     priority: u8,

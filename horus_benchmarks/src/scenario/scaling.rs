@@ -148,22 +148,19 @@ impl Crowd {
     }
 }
 
-/// A job of a member.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 enum Job {
-    /// Publish on the topic of this number.
     Publish(u64),
-    /// Subscribe to the topic of this number.
     Subscribe(u64),
     /// Send as many messages as the plan says, as publisher `index`.
-    Send { index: usize, plan: Plan },
-    /// Receive what all publishers send.
+    Send {
+        index: usize,
+        plan: Plan,
+    },
     Receive(Plan),
-    /// Close the endpoint.
     Close,
 }
 
-/// One stream.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Plan {
     producers: usize,

@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use crate::measure::bracket::{Bracketed, STEADY_RATIO_MAX, between_floors};
 use crate::measure::loopback;
-use crate::measure::micro::MicroPlan;
+use crate::measure::micro::{Micro, MicroPlan};
 use crate::measure::stats::{self, Samples};
 use crate::measure::stream::{StreamNote, StreamPlan, Streamed};
 use crate::measure::workload::{Round, Timing};
 use crate::report::goals::{FLOOR_NS, STATES};
 use crate::report::rows::{Report, Row};
-use crate::run::args::Args;
+use crate::run::args::{Args, Effort};
 use crate::run::floor::{Floor, Lines, Placement};
 use crate::run::namespace::PrivateNamespace;
 use crate::run::progress::Progress;
@@ -21,7 +21,6 @@ use crate::run::session::Session;
 use crate::scenario::entry::Outcome;
 use crate::transport::carrier::{CAPACITY, CAPACITY_LARGE, Size, Transport};
 use crate::transport::connection::{self, Connection};
-use crate::transport::driver::Driver;
 use crate::transport::rendezvous::{ConnectionError, Rendezvous};
 
 /// Rounds and timed messages of each, for `--quick` and else. WHY: short rounds, many of them, so
@@ -41,7 +40,6 @@ const STREAM_BYTES: u64 = 100;
 /// About how long a stream may take, for `--quick` and else, on a machine with other work to do.
 const STREAM_TIME: (Duration, Duration) = (Duration::from_millis(300), Duration::from_millis(600));
 
-/// Messages of a stream at least, however slow it is.
 const STREAM_MIN: u64 = 1000;
 
 /// Rounds for each repetition of a stream.
@@ -114,7 +112,11 @@ impl Survey {
         for &transport in one_way {
             let id = format!("one_way/same_thread/{}", transport.id());
             if self.wants(&id) {
-                self.loop_round(&id, transport)?;
+                let micro = loop_round(&self.session, &self.private, transport, 4)?;
+                let row = Row::micro(&id, &micro, &self.session.clock);
+                let (basis, batch) = (transport.carrier.basis(), micro.batch);
+                let basis = format!("{basis}; send + recv, batches of {batch}");
+                self.session.report.push(row, &basis);
             }
         }
         for &transport in streams {
@@ -126,26 +128,8 @@ impl Survey {
         Ok(())
     }
 
-    fn open_loop(&self, transport: Transport) -> Result<Box<dyn Driver>, ConnectionError> {
-        transport.open(&Rendezvous::new(self.private.open()?).looped())
-    }
-
-    fn loop_round(&mut self, id: &str, transport: Transport) -> Outcome {
-        let mut driver = self.open_loop(transport)?;
-        let effort = self.session.effort;
-        let batches = (u64::from(effort.rounds) * effort.samples / 4).max(1);
-        let source = self.session.clock.source();
-        let plan = MicroPlan { source, warm_up: batches.div_ceil(10), batches };
-        let micro = driver.loop_round(&plan, 1)?;
-        let row = Row::micro(id, &micro, &self.session.clock);
-        let basis =
-            format!("{}; send + recv, batches of {}", transport.carrier.basis(), micro.batch);
-        self.session.report.push(row, &basis);
-        Ok(())
-    }
-
     fn loop_streams(&mut self, id: &str, transport: Transport) -> Outcome {
-        let mut driver = self.open_loop(transport)?;
+        let mut driver = transport.open(&Rendezvous::new(self.private.open()?).looped())?;
         let (messages, producers) = (self.messages(transport.size), transport.carrier.producers());
         let clock = &self.session.clock;
         let (mut streams, mut rates) = (Vec::new(), Vec::new());
@@ -196,6 +180,20 @@ impl Survey {
         }
         Ok(())
     }
+}
+
+/// Sends a message and receives it in this thread, over and over. A batch has as many samples as
+/// `per_batch` says.
+pub fn loop_round(
+    session: &Session,
+    private: &PrivateNamespace,
+    transport: Transport,
+    per_batch: u64,
+) -> Result<Micro, Box<dyn Error>> {
+    let Effort { rounds, samples, .. } = session.effort;
+    let plan = MicroPlan::new(session.clock.source(), u64::from(rounds) * samples / per_batch);
+    let rendezvous = Rendezvous::new(private.open()?);
+    Ok(transport.open(&rendezvous.looped())?.loop_round(&plan, 1)?)
 }
 
 /// The two ends of a placement, of the floor and of the paths.

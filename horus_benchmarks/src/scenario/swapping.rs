@@ -71,12 +71,10 @@ struct Swapping {
     handled: Arc<AtomicU64>,
 }
 
-/// The result of a round.
 #[derive(Debug)]
 struct Swapped {
     /// Ticks of the counter for each swap, with its messages and the node's turn.
     ticks: Samples,
-    /// Swaps of the round.
     swaps: u64,
     /// Ticks of the counter for all of it.
     elapsed_ticks: u64,
@@ -109,7 +107,6 @@ impl<const KIND: bool> Node for Handler<KIND> {
 }
 
 impl Swapping {
-    /// Starts the scheduler.
     fn start(namespace: &Arc<Namespace>) -> Result<Swapping, Box<dyn Error>> {
         let topic = || Topic::<Packet16>::builder(TOPIC).namespace(namespace);
         let (publisher, subscriber) = (topic().publisher()?, topic().subscriber()?);

@@ -93,7 +93,6 @@ pub struct Ticking {
     counted: Arc<AtomicU64>,
 }
 
-/// A node that counts.
 struct Counting {
     ticks: u64,
     counted: Arc<AtomicU64>,

@@ -65,8 +65,7 @@ fn nobody_asleep(
         return Ok(());
     }
     let batches = u64::from(session.effort.rounds) * session.effort.samples.div_ceil(10);
-    let source = session.clock.source();
-    let plan = MicroPlan { source, warm_up: batches.div_ceil(10), batches };
+    let plan = MicroPlan::new(session.clock.source(), batches);
     let micro = awake_sends(&private.open()?, edge, &plan)?;
     let row = Row::micro(&id, &micro, &session.clock);
     session.report.push(row, &format!("batches of {}", micro.batch));
@@ -77,11 +76,7 @@ fn nobody_asleep(
 pub fn check_counters(session: &mut Session) -> Outcome {
     let (mut floor, _) = Floor::new(Placement::CrossProcess, session.cpus, &session.clock, CHECK)?;
     let offset = floor.check_offset(&session.clock)?;
-    session.report.set("tsc_offset/cross_process", serde_json::to_value(offset)?);
-    if !offset.sane {
-        let warning = format!("the CPUs' counters differ by {:.0} ns", offset.offset_ns);
-        session.report.machine.warnings.push(warning);
-    }
+    session.note_offset(Placement::CrossProcess.id(), &offset);
     Ok(())
 }
 

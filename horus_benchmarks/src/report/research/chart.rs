@@ -8,13 +8,11 @@ pub(super) const SERIES_MAX: usize = 8;
 /// The plot, inside of the picture: left, top, right and bottom.
 const PLOT: [f64; 4] = [84.0, 12.0, 830.0, 330.0];
 
-/// Width and height of the picture.
 const SIZE: [f64; 2] = [860.0, 380.0];
 
 /// Labels on an axis, about.
 const LABELS: f64 = 8.0;
 
-/// An axis.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Axis {
     /// The quantity and its unit: `latency (ns)`.

@@ -16,11 +16,9 @@ const POINTS_MIN: usize = 3;
 /// A picture with what is needed to understand it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Figure {
-    /// The title.
     pub(super) title: String,
     /// The program, and the ids of the rows that are shown.
     pub(super) source: String,
-    /// The picture.
     pub(super) svg: String,
     /// The name of each curve, in the order of the colours.
     pub(super) legend: Vec<String>,

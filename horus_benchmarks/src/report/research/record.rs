@@ -29,6 +29,7 @@ pub struct Outcome {
 
 /// The record of one program.
 #[derive(Debug, Clone, Default)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Program {
     /// Its name, which is that of its files.
     pub name: String,
@@ -36,11 +37,8 @@ pub struct Program {
     pub outcome: Option<Outcome>,
     /// The machine, as it was seen by it.
     pub machine: Map<String, Value>,
-    /// The commit it was built from.
     pub commit: String,
-    /// The settings of the run.
     pub settings: Map<String, Value>,
-    /// The measured rows.
     pub rows: Vec<Row>,
     /// All samples of the rows that have any, in picoseconds, by id.
     pub histograms: BTreeMap<String, Histogram<u64>>,
