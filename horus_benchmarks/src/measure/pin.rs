@@ -87,7 +87,7 @@ pub fn pin_current_thread(cpu: usize) -> Result<(), PinError> {
     if cpu > max {
         return Err(PinError::TooLarge { cpu, max });
     }
-    let Err(source) = rt::pin_to(cpu) else { return Ok(()) };
+    let Err(source) = rt::pin_thread_to(cpu) else { return Ok(()) };
     if source.raw_os_error() == Some(libc::EINVAL) {
         return Err(PinError::NotAllowed { cpu, allowed: allowed_cpus()? });
     }
