@@ -1,6 +1,6 @@
 //! The error type that every error of this library converts to.
 //!
-//! It is above all rooms: only `lib.rs` and programs import it.
+//! This file imports from all modules; only `lib.rs` and programs import it.
 
 use horus_shm::{NameError, NamespaceError, NamespaceRemoveError};
 
@@ -11,7 +11,8 @@ use crate::topic::error::{
     TopicError, WaitError, WaitSetFull,
 };
 
-/// Any error of this library, for programs that pass errors on with `?`.
+/// Any error of this library. Programs can return it from functions that use `?` on different
+/// errors.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -21,22 +22,22 @@ pub enum Error {
     /// A message was not sent.
     #[error(transparent)]
     Send(SendError<()>),
-    /// No slot could be lent.
+    /// A slot for a new message could not be lent.
     #[error(transparent)]
     Loan(#[from] LoanError),
-    /// A message could not be borrowed.
+    /// A message could not be borrowed from its slot.
     #[error(transparent)]
     Borrow(#[from] BorrowError),
     /// No more messages will be received.
     #[error(transparent)]
     Recv(#[from] RecvError),
-    /// No message was received in time.
+    /// No message was received before the timeout.
     #[error(transparent)]
     RecvTimeout(#[from] RecvTimeoutError),
-    /// A wait set is full.
+    /// A wait set cannot hold one more topic.
     #[error(transparent)]
     WaitSetFull(#[from] WaitSetFull),
-    /// A wait set cannot wait.
+    /// A wait set could not wait.
     #[error(transparent)]
     Wait(#[from] WaitError),
     /// A namespace could not be opened.
@@ -45,13 +46,13 @@ pub enum Error {
     /// A namespace could not be removed.
     #[error(transparent)]
     NamespaceRemove(#[from] NamespaceRemoveError),
-    /// The name is not valid.
+    /// The name of a topic or namespace is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
     /// A text is longer than the field of a message.
     #[error(transparent)]
     Text(#[from] TextTooLong),
-    /// A node cannot run as it was configured.
+    /// The settings of a node are invalid or contradict each other.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// A scheduler could not be started.
@@ -63,7 +64,7 @@ pub enum Error {
     /// A command for a node was refused.
     #[error(transparent)]
     Command(#[from] CommandError),
-    /// The transport refused an operation that concerns no message.
+    /// An operation on a topic's file failed, such as listing topics.
     #[error(transparent)]
     Open(#[from] OpenError),
 }

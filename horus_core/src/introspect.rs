@@ -1,8 +1,8 @@
-//! Introspection: the topics of a namespace, their types, participants, rates and losses.
+//! Shows the topics of a namespace: their types, participants, rates and losses.
 //!
-//! An inspector does not disturb the topic: it takes no participant slot, writes nothing, and is
-//! invisible to participants. Its numbers are counters that the participants keep in the topic's
-//! memory anyway.
+//! Inspecting does not disturb a topic: an inspector only reads, takes no participant slot, and is
+//! invisible to the participants. It shows counters that the participants always keep in the
+//! topic's memory.
 //!
 //! ```
 //! # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
@@ -36,11 +36,11 @@ use horus_shm::{Namespace, OpenError, Reliability, Segment, TopicName, topic_nam
 use crate::topic::Backend;
 use crate::topic::error::TopicError;
 
-/// Returns the names of the existing topics, sorted: those in use and those that persist.
+/// Returns the sorted names of the topics that exist, whether processes use them or not.
 ///
 /// # Errors
 ///
-/// [`OpenError::Io`] if the namespace's directory cannot be read.
+/// Returns [`OpenError::Io`] if the namespace's directory cannot be read.
 pub fn topics(namespace: &Namespace) -> Result<Vec<String>, OpenError> {
     let names = topic_names(namespace)?;
     let mut names: Vec<_> = names.iter().map(|name| name.as_str().to_owned()).collect();
@@ -48,7 +48,7 @@ pub fn topics(namespace: &Namespace) -> Result<Vec<String>, OpenError> {
     Ok(names)
 }
 
-/// A read-only view of one topic, whatever it carries.
+/// A read-only view of one topic of any message type.
 #[derive(Debug, Clone)]
 pub struct Inspector {
     segment: Arc<Segment>,
@@ -59,17 +59,17 @@ impl Inspector {
     ///
     /// # Errors
     ///
-    /// [`TopicError`].
+    /// Returns [`TopicError`] if the name is invalid, or the topic does not exist or cannot be read.
     pub fn open(name: &str) -> Result<Self, TopicError> {
         let namespace = Namespace::current().map_err(|e| TopicError::new(name, e.into()))?;
         Self::open_in(&namespace, name)
     }
 
-    /// [`Self::open`] in another namespace.
+    /// Like [`Self::open`], but in the given namespace.
     ///
     /// # Errors
     ///
-    /// [`TopicError`].
+    /// Returns [`TopicError`] if the name is invalid, or the topic does not exist or cannot be read.
     pub fn open_in(namespace: &Arc<Namespace>, name: &str) -> Result<Self, TopicError> {
         let open = || Segment::inspect(namespace, &TopicName::new(name)?);
         let segment = open().map_err(|error| TopicError::new(name, error))?;
@@ -82,19 +82,19 @@ impl Inspector {
         &self.segment.contract().type_info.name
     }
 
-    /// Returns the schema text: a line for each field of the message.
+    /// Returns the schema text of the message type, with a line for each field.
     #[must_use]
     pub fn schema(&self) -> &str {
         &self.segment.contract().type_info.schema
     }
 
-    /// Returns the size of a message in bytes, or of the longest one if sizes differ.
+    /// Returns the size of a message in bytes; the largest allowed size if sizes differ.
     #[must_use]
     pub fn message_bytes(&self) -> u64 {
         self.segment.contract().type_info.bytes
     }
 
-    /// Returns the number of slots of each publisher's lane, in messages.
+    /// Returns the number of messages for which each publisher's lane has slots.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         self.segment.shape().capacity()
@@ -106,25 +106,26 @@ impl Inspector {
         self.segment.contract().reliability
     }
 
-    /// Returns the kind of ring that the topic is with its present participants.
+    /// Returns the kind of ring buffer that the topic uses with its present participants.
     #[must_use]
     pub fn backend(&self) -> Backend {
         Backend::of(&self.segment)
     }
 
-    /// Returns the lanes that were ever used, with their publishers if those are alive.
+    /// Returns the counters of all lanes that were ever used, each with its publisher if that is
+    /// alive.
     #[must_use]
     pub fn publishers(&self) -> Vec<LaneCounters> {
         self.segment.lane_counters()
     }
 
-    /// Returns the live subscribers, without observers.
+    /// Returns the counters of all live subscribers. Observers are not included.
     #[must_use]
     pub fn subscribers(&self) -> Vec<ReaderCounters> {
         self.segment.reader_counters()
     }
 
-    /// Takes a snapshot of the counters, to be compared with a later one by [`Snapshot::until`].
+    /// Takes a snapshot of the counters. [`Snapshot::until`] compares it with a later snapshot.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let (lanes, readers) = (self.publishers(), self.subscribers());
@@ -138,25 +139,25 @@ impl Inspector {
     }
 }
 
-/// The counters of a topic at one moment, summed over all of its participants.
+/// The counters of a topic at one moment, each summed over all participants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Snapshot {
     /// The time of the snapshot.
     pub at: Instant,
-    /// Messages sent since the topic was created.
+    /// Number of messages sent since the topic was created.
     pub sent: u64,
-    /// Sends refused.
+    /// Number of sends that were refused.
     pub refused: u64,
-    /// Messages delivered to the present subscribers since they joined.
+    /// Number of messages delivered to the present subscribers since they joined.
     pub received: u64,
-    /// Messages lost by the present subscribers.
+    /// Number of messages that the present subscribers have lost.
     pub lost: u64,
 }
 
 impl Snapshot {
-    /// Returns the change from this snapshot to a later one. The counts of a subscriber that left
-    /// in between are gone with it; if a sum got smaller, its change is reported as 0.
+    /// Returns the change from this snapshot to a later one. The sums do not include the counts of
+    /// subscribers that have left; if a sum became smaller for that reason, its change is 0.
     #[must_use]
     pub fn until(&self, later: &Self) -> Change {
         Change {
@@ -169,19 +170,19 @@ impl Snapshot {
     }
 }
 
-/// The change between two snapshots.
+/// The change of a topic's counters between two snapshots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Change {
-    /// The time between them.
+    /// The time between the two snapshots.
     pub took: Duration,
-    /// Messages sent.
+    /// Number of messages sent.
     pub sent: u64,
-    /// Sends refused.
+    /// Number of sends that were refused.
     pub refused: u64,
-    /// Messages delivered.
+    /// Number of messages delivered.
     pub received: u64,
-    /// Messages lost.
+    /// Number of messages lost.
     pub lost: u64,
 }
 

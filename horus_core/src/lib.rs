@@ -1,7 +1,7 @@
 //! Topics, messages and nodes: the API for robot programmers.
 //!
-//! A *message* is plain data of a fixed size with a table of its fields, declared with
-//! [`message!`]. The usual ones are in [`mod@message`]: [`CmdVel`](message::CmdVel),
+//! A *message* is plain data of a fixed size, whose type [`message!`] declares with a description
+//! of its fields. The standard types are in [`mod@message`]: [`CmdVel`](message::CmdVel),
 //! [`Imu`](message::Imu), [`LaserScan`](message::LaserScan) and many others, with the names and
 //! units of ROS 2 and REP-103. [`message::STANDARD`] lists them; `docs/messages.md` shows the byte
 //! layout of each.
@@ -16,11 +16,11 @@
 //!
 //! A *channel* carries messages of any type between the threads of one process: see [`channel`].
 //!
-//! All features are on by default: `async` for futures and streams of messages, `glam` for
-//! computing with poses, `serde` for topics of any serde type.
+//! Features: `async` for futures and streams of messages, `glam` to compute with poses, and `serde`
+//! for topics of any serde type are on by default; `async-io` for asynchronous nodes is not.
 
-// WHY: `message!` holds the only exception, an `unsafe impl` that its own compile-time checks
-// prove.
+// WHY not `forbid`: `message!` has the only exception, an `unsafe impl` that its own compile-time
+// checks prove.
 #![deny(unsafe_code)]
 
 #[cfg(test)]
@@ -47,7 +47,7 @@ pub use topic::error::{
     RecvTimeoutError, SendError, TopicError, TopicLabel, WaitError, WaitSetFull, WriteError,
 };
 
-/// The types that a robot program needs, in one `use`.
+/// The types that most robot programs need, to be imported by one `use`.
 pub mod prelude {
     pub use crate::message::{
         CmdVel, Imu, JointCommand, JointState, LaserScan, Message, Odometry, Pose2D, Pose3D,

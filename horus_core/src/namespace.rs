@@ -1,9 +1,9 @@
-//! Namespaces: sets of processes that share topics, the folders of their files, and cleaning up.
+//! Namespaces: separate sets of topics, each with its own directory for the topics' files.
 //!
-//! Processes share topics if they have the same `HORUS_SHM_DIR` and `HORUS_NAMESPACE`. Without
-//! these variables, all processes of one user do. Open a namespace explicitly to isolate something
-//! (a test, a demo, a second robot), to remove it afterwards, or to [`sweep`] up the files of
-//! killed processes.
+//! Processes share topics if they have the same values of `HORUS_SHM_DIR` and `HORUS_NAMESPACE`.
+//! Without these variables, all processes of one user share topics. Open a namespace explicitly to
+//! isolate a test, a demo or a second robot, to remove a namespace, or to delete the files of
+//! killed processes with [`sweep`].
 //!
 //! ```
 //! # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
@@ -32,13 +32,14 @@ pub use horus_shm::{
 
 use crate::topic::error::TopicError;
 
-/// Removes the topic `name`, even if it is to persist after its processes exit. It is not removed
-/// while any process, this one included, has an endpoint of it. Returns true if the topic is gone,
-/// also if it never existed.
+/// Removes the topic `name`, also one that persists after its processes have exited. Does not
+/// remove it while any process, including this one, has an endpoint of it. Returns true if the
+/// topic does not exist afterwards.
 ///
 /// # Errors
 ///
-/// [`TopicError`]: a bad name, or a file that cannot be examined or is not a topic of this library.
+/// Returns [`TopicError`] if the name is invalid, or the file cannot be examined or is not a topic
+/// of this library.
 pub fn remove_topic(namespace: &Arc<Namespace>, name: &str) -> Result<bool, TopicError> {
     let remove = || horus_shm::remove_topic(namespace, &TopicName::new(name)?);
     remove().map_err(|error| TopicError::new(name, error))

@@ -1,10 +1,10 @@
-//! Support that every test binary of the workspace links: a time limit, a record of skips, and
+//! What the test binaries of the workspace share: a time limit, a record of skipped tests, and
 //! mutants of models.
 //!
-//! A test binary needs the line `use horus_testing as _;`, and no call: the limit is armed before
-//! `main`. A tidy test checks that every test binary has the line.
+//! A test binary needs only the line `use horus_testing as _;`: the limit is armed before `main`. A
+//! tidy test checks that every test binary has the line.
 
-// WHY: miri has no timers.
+// WHY not with miri: it has no timers.
 #[cfg(not(miri))]
 mod limit;
 pub mod mutation;

@@ -1,10 +1,10 @@
-//! The time limit of a test binary: a hang is a failure that names its test.
+//! The time limit of a test binary: turns a hang into a failure that names the test.
 //!
-//! A kernel timer ends the process when the limit has passed. Before that, a copy of the process
-//! executes the binary again, only to print the names of the tests that still run.
+//! A kernel timer ends the process after the limit. Just before, a forked child executes the same
+//! binary again, which only prints the names of the tests that still run.
 //!
-//! WHY a timer and not a thread: many tests fork, count their threads, or enter namespaces that a
-//! process with several threads may not enter. No child inherits a timer.
+//! WHY a timer and not a thread: many tests fork, count their threads, or enter kernel namespaces,
+//! which a process with several threads may not do. And no child inherits a timer.
 
 use std::env;
 use std::ffi::{CStr, CString, OsStr};
@@ -16,28 +16,30 @@ use std::process::{self, Command};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// The variable that sets the limit, in seconds; 0 disables it.
+/// The environment variable that sets the limit in seconds; 0 disables it.
 const SECONDS_VARIABLE: &str = "HORUS_TEST_SECONDS";
 
-/// The variable that names, for the reporting copy, the process to report on.
+/// The environment variable that is set only for the reporting process: the id of the process to
+/// report on.
 const REPORT_VARIABLE: &str = "HORUS_TEST_REPORT_PROCESS";
 
-/// The default limit. The slowest test binary takes about a tenth of it on two CPUs.
-const SECONDS: u64 = 1800;
+/// The default limit in seconds. The slowest test binary takes about a tenth of it on two CPUs.
+const DEFAULT_SECONDS: u64 = 1800;
 
-/// The default limit of the long versions of tests, which `HORUS_TORTURE` selects.
+/// The default limit in seconds of the long versions of tests, which `HORUS_TORTURE` selects.
 const TORTURE_SECONDS: u64 = 6 * 3600;
 
-/// The exit status of a process that the limit ended, the same as of the command `timeout`.
-const EXIT_STATUS: i32 = 124;
+/// The exit status of a process that exceeded its limit, the same as with the command `timeout`.
+const TIMEOUT_EXIT_STATUS: i32 = 124;
 
-/// The kernel truncates thread names to this many bytes.
+/// The longest name of a thread in bytes: the kernel truncates longer ones.
 const THREAD_NAME_BYTES_MAX: usize = 15;
 
-/// The most tests that are listed by name for one thread.
-const CANDIDATES_MAX: usize = 8;
+/// The largest number of tests that are listed for one thread.
+const LISTED_TESTS_MAX: usize = 8;
 
-/// The environment of the reporting process, for `execve`. Null until the limit is armed.
+/// The environment of the reporting process, to be passed to `execve`. Null until the limit is
+/// armed.
 static REPORT_ENVIRONMENT: AtomicPtr<*const libc::c_char> = AtomicPtr::new(null_mut());
 
 // SAFETY: the linker's start-up code calls the pointers in this section before `main`, as C
@@ -47,10 +49,11 @@ static REPORT_ENVIRONMENT: AtomicPtr<*const libc::c_char> = AtomicPtr::new(null_
 #[unsafe(link_section = ".init_array")]
 static ARM: extern "C" fn() = arm;
 
-/// Arms the limit, or reports if this process was started to report.
+/// Arms the time limit, or prints the report if this process was started for that. Runs before
+/// `main`.
 extern "C" fn arm() {
     if let Some(process) = env::var_os(REPORT_VARIABLE) {
-        report(&process);
+        print_unfinished(&process);
         process::exit(0);
     }
     let seconds = match env::var(SECONDS_VARIABLE) {
@@ -59,7 +62,7 @@ extern "C" fn arm() {
             process::exit(2);
         }),
         Err(_) if env::var_os("HORUS_TORTURE").is_some() => TORTURE_SECONDS,
-        Err(_) => SECONDS,
+        Err(_) => DEFAULT_SECONDS,
     };
     if seconds > 0 {
         prepare_report(seconds);
@@ -67,7 +70,8 @@ extern "C" fn arm() {
     }
 }
 
-/// Builds the environment of the reporting process now: the signal handler must not allocate.
+/// Builds the environment of the reporting process. WHY in advance: the signal handler must not
+/// allocate.
 fn prepare_report(seconds: u64) {
     let entry = |name: &OsStr, value: &OsStr| {
         let bytes = [name.as_bytes(), b"=", value.as_bytes()].concat();
@@ -92,7 +96,7 @@ fn start_timer(seconds: u64) {
     let signal = libc::SIGRTMAX() - 3;
     // SAFETY: `sigaction` is plain data, for which zeros are a valid value.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-    action.sa_sigaction = expire as extern "C" fn(libc::c_int) as usize;
+    action.sa_sigaction = report_and_exit as extern "C" fn(libc::c_int) as usize;
     action.sa_flags = libc::SA_ONSTACK | libc::SA_RESTART;
     // SAFETY: the action is valid, and its handler is async-signal-safe.
     let mut failed = unsafe { libc::sigaction(signal, &raw const action, null_mut()) };
@@ -115,9 +119,9 @@ fn start_timer(seconds: u64) {
     }
 }
 
-/// Ends the process, after a copy of it has printed the tests that still run. It calls only
-/// async-signal-safe functions.
-extern "C" fn expire(_: libc::c_int) {
+/// Handles the timer's signal: starts the reporting process, waits for it, and ends this process.
+/// Calls only async-signal-safe functions.
+extern "C" fn report_and_exit(_: libc::c_int) {
     const EXECUTABLE: &CStr = c"/proc/self/exe";
     let arguments = [EXECUTABLE.as_ptr(), null()];
     let environment = REPORT_ENVIRONMENT.load(Ordering::Relaxed);
@@ -137,15 +141,16 @@ extern "C" fn expire(_: libc::c_int) {
     // SAFETY: a null status pointer is allowed, and means that the status is not wanted.
     while child > 0 && unsafe { libc::waitpid(child, null_mut(), 0) } == -1 && interrupted() {}
     // SAFETY: the call takes no pointer, and does not return.
-    unsafe { libc::_exit(EXIT_STATUS) };
+    unsafe { libc::_exit(TIMEOUT_EXIT_STATUS) };
 }
 
-/// Prints which tests of `process` still run.
-fn report(process: &OsStr) {
+/// Prints which tests of the process with the id `process` still run.
+fn print_unfinished(process: &OsStr) {
     let binary = env::current_exe().unwrap_or_default();
-    let tests = tests_of(&binary);
+    let tests = list_test_names(&binary);
     let threads = thread_names(&Path::new("/proc").join(process).join("task"));
-    let unfinished: Vec<_> = threads.iter().filter_map(|name| candidates(name, &tests)).collect();
+    let unfinished: Vec<_> =
+        threads.iter().filter_map(|name| matching_tests(name, &tests)).collect();
     let what = if unfinished.is_empty() {
         "the unfinished test runs in the main thread: see the last name above".to_owned()
     } else {
@@ -160,7 +165,7 @@ fn report(process: &OsStr) {
 }
 
 /// Returns the names of all tests in a test binary.
-fn tests_of(binary: &Path) -> Vec<String> {
+fn list_test_names(binary: &Path) -> Vec<String> {
     let mut list = Command::new(binary);
     list.args(["--list", "--format", "terse"]).env_remove(REPORT_VARIABLE);
     let printed = list.env(SECONDS_VARIABLE, "60").output().map(|output| output.stdout);
@@ -174,13 +179,13 @@ fn thread_names(tasks: &Path) -> Vec<String> {
     names.map(|name| name.trim_end_matches('\n').to_owned()).collect()
 }
 
-/// Returns the tests that a thread called `name` may run, since names are truncated; `None` if
-/// there is none.
-fn candidates(name: &str, tests: &[String]) -> Option<String> {
+/// Returns the tests that a thread called `name` may be running, as a text; more than one if their
+/// names begin with the same 15 bytes, `None` if there is none.
+fn matching_tests(name: &str, tests: &[String]) -> Option<String> {
     let cut = |test: &String| test.as_bytes()[..test.len().min(THREAD_NAME_BYTES_MAX)].to_vec();
     let alike: Vec<_> =
         tests.iter().filter(|test| cut(test) == name.as_bytes()).map(String::as_str).collect();
-    let more = alike.len().saturating_sub(CANDIDATES_MAX);
+    let more = alike.len().saturating_sub(LISTED_TESTS_MAX);
     let named = alike[..alike.len() - more].join(" or ");
     match (alike.len(), more) {
         (0, _) => None,
@@ -196,12 +201,12 @@ mod tests {
     #[test]
     fn the_name_of_a_thread_is_the_beginning_of_a_test() {
         let tests = ["short", "a_message_arrives", "a_message_arrives_late"].map(str::to_owned);
-        assert_eq!(candidates("short", &tests).as_deref(), Some("short"));
-        let alike = candidates("a_message_arriv", &tests);
+        assert_eq!(matching_tests("short", &tests).as_deref(), Some("short"));
+        let alike = matching_tests("a_message_arriv", &tests);
         assert_eq!(alike.as_deref(), Some("a_message_arrives or a_message_arrives_late"));
-        assert_eq!(candidates("a_message", &tests), None);
+        assert_eq!(matching_tests("a_message", &tests), None);
         let many: Vec<_> = (0..11).map(|number| format!("a_message_arrives_{number}")).collect();
-        let alike = candidates("a_message_arriv", &many).unwrap();
+        let alike = matching_tests("a_message_arriv", &many).unwrap();
         assert!(
             alike.ends_with("a_message_arrives_7 or 3 more with the same beginning"),
             "{alike}"

@@ -1,5 +1,5 @@
-//! The record of skipped tests. The harness hides the output of a passing test, so a skip would not
-//! be seen; `make test` prints this record at its end.
+//! A record of the tests that were skipped. WHY: the test harness hides the output of passing
+//! tests, so nobody would see a skip. `make test` prints the record at its end.
 
 use std::env;
 use std::fmt::Display;
@@ -7,33 +7,34 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::thread;
 
-/// The variable that names the file to which skips are appended.
+/// The environment variable that names the file to which skips are appended.
 const FILE_VARIABLE: &str = "HORUS_TEST_SKIPS";
 
 /// The prefix of a line that reports a skip.
-const MARK: &str = "SKIP ";
+const SKIP_PREFIX: &str = "SKIP ";
 
-/// Records that the calling test does not check its property here. `reason` is one sentence that
-/// says what is missing and how to get it. The test then returns.
+/// Records that the calling test is skipped on this machine. `reason` is one sentence that says
+/// what is missing and how to get it. The caller has to return afterwards.
 pub fn skip(reason: impl Display) {
     let binary = env::current_exe().unwrap_or_default();
     let binary = binary.file_stem().unwrap_or_default().to_string_lossy();
     // Cargo appends a hash, which has no meaning to a reader.
     let binary = binary.rsplit_once('-').map_or(&*binary, |(name, _)| name);
     let thread = thread::current();
-    record(&format!("{binary}::{}: {reason}", thread.name().unwrap_or("?")));
+    record_skip(&format!("{binary}::{}: {reason}", thread.name().unwrap_or("?")));
 }
 
-/// Records the skips that another process has printed, because it may not have had this file.
+/// Records the skips in `printed`, the output of another process, which may not have been able to
+/// write the file.
 pub fn repeat_skips(printed: &str) {
-    printed.lines().filter_map(|line| line.strip_prefix(MARK)).for_each(record);
+    printed.lines().filter_map(|line| line.strip_prefix(SKIP_PREFIX)).for_each(record_skip);
 }
 
-fn record(line: &str) {
+fn record_skip(line: &str) {
     let line = line.replace('\n', " ");
-    // WHY a lock: this bypasses the harness's capture, and the harness may be in the middle of a
-    // line.
-    let _ = io::stdout().lock().write_all(format!("\n{MARK}{line}\n").as_bytes());
+    // WHY the lock: this write is not captured by the harness, which may be printing a line at this
+    // moment.
+    let _ = io::stdout().lock().write_all(format!("\n{SKIP_PREFIX}{line}\n").as_bytes());
     if let Some(file) = env::var_os(FILE_VARIABLE)
         && let Ok(mut file) = OpenOptions::new().append(true).create(true).open(file)
     {
