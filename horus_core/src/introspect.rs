@@ -59,7 +59,7 @@ impl Inspector {
     ///
     /// # Errors
     ///
-    /// Returns [`TopicError`] if the name is invalid, or the topic does not exist or cannot be read.
+    /// Returns [`TopicError`] if the name is invalid, or the topic does not exist or is unreadable.
     pub fn open(name: &str) -> Result<Self, TopicError> {
         let namespace = Namespace::current().map_err(|e| TopicError::new(name, e.into()))?;
         Self::open_in(&namespace, name)
@@ -69,7 +69,7 @@ impl Inspector {
     ///
     /// # Errors
     ///
-    /// Returns [`TopicError`] if the name is invalid, or the topic does not exist or cannot be read.
+    /// Returns [`TopicError`] if the name is invalid, or the topic does not exist or is unreadable.
     pub fn open_in(namespace: &Arc<Namespace>, name: &str) -> Result<Self, TopicError> {
         let open = || Segment::inspect(namespace, &TopicName::new(name)?);
         let segment = open().map_err(|error| TopicError::new(name, error))?;

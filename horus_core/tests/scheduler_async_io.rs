@@ -15,7 +15,7 @@ use std::time::Duration;
 use horus_core::message::NodeEvent;
 use horus_core::scheduler::{
     AsyncNode, Class, Context, FailurePolicy, Hertz, Node, NodeResult, Reason, RunError, SwapState,
-    TaskNode, Underway,
+    TaskNode, TickFuture,
 };
 use private::Private;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -320,7 +320,7 @@ impl Whole {
 }
 
 impl AsyncNode for Whole {
-    fn tick<'a>(&'a mut self, context: &'a mut Context<'_>) -> Underway<'a> {
+    fn tick<'a>(&'a mut self, context: &'a mut Context<'_>) -> TickFuture<'a> {
         Box::pin(async move {
             tokio::task::yield_now().await;
             if self.0 == "bad" { Err(format!("tick {}", context.tick()).into()) } else { Ok(()) }

@@ -170,7 +170,7 @@ fn endpoints_of_any_type_wake_a_node_and_put_it_in_order() {
         .unwrap();
     let (mut scheduler, _private) = Private::alone();
     let mut wakes = scheduler.node("woken").reads_topic("map");
-    wakes.wake_by("cmd_vel", &commands).unwrap();
+    wakes.add_waking_subscriber("cmd_vel", &commands).unwrap();
     let woken = move |context: &mut Context<'_>| {
         let mut buffer = [0; size_of::<CmdVel>()];
         assert_eq!(commands.recv_into(&mut buffer), Some(buffer.len()));

@@ -271,7 +271,7 @@ fn a_swap_passes_the_queue_on_and_every_message_is_handled_once_in_order() {
                     0 => handle.swap_with("marker", marked, unmarked),
                     _ => handle.swap_with("marker", |new: Marked| Marker { ..new.0 }, Marked),
                 };
-                let state = swap.unwrap().wait_begun(LONG);
+                let state = swap.unwrap().wait_while_pending(LONG);
                 assert!(matches!(state, SwapState::OnTrial | SwapState::Done), "{state:?}");
                 swaps += 1;
             }
@@ -342,7 +342,7 @@ fn a_swap_that_fails_on_a_message_gives_the_endpoints_back() {
     let swap =
         handle.swap_with("marker", bad, |new| Marker { fails_at: u64::MAX, ..unmarked(new) });
     let swap = swap.unwrap();
-    assert_eq!(swap.wait_begun(LONG), SwapState::OnTrial);
+    assert_eq!(swap.wait_while_pending(LONG), SwapState::OnTrial);
     for number in 0..10 {
         sender.send(Number { value: number }).unwrap();
     }
@@ -362,15 +362,15 @@ fn a_word_holds_its_number_until_the_run_is_to_stop() {
     let shown = |word: &AtomicU64| word.load(Ordering::Relaxed);
     let private = Private::new();
     let first = scheduler(&private).handle();
-    first.show_in(&WORD, 7);
+    first.set_while_running(&WORD, 7);
     // Only the first call has an effect.
-    first.show_in(&OTHER, 8);
+    first.set_while_running(&OTHER, 8);
     assert_eq!((shown(&WORD), shown(&OTHER)), (7, 0));
     first.stop();
     assert_eq!(shown(&WORD), 0);
 
     let second = scheduler(&private).handle();
-    second.show_in(&WORD, 9);
+    second.set_while_running(&WORD, 9);
     // The word belongs to another scheduler by now.
     WORD.store(10, Ordering::Relaxed);
     second.stop();
@@ -378,6 +378,6 @@ fn a_word_holds_its_number_until_the_run_is_to_stop() {
 
     let stopped = scheduler(&private).handle();
     stopped.stop();
-    stopped.show_in(&OTHER, 11);
+    stopped.set_while_running(&OTHER, 11);
     assert_eq!(shown(&OTHER), 0);
 }

@@ -146,7 +146,7 @@ fn entered_elsewhere(outcome: Option<Option<Outcome>>, until_event: u8) -> (u64,
             context.stop();
         }
     };
-    node.safe_state_elsewhere(begin).build(tick).unwrap();
+    node.safe_state_on_other_thread(begin).build(tick).unwrap();
     scheduler.run().unwrap();
     let mut errors: Vec<_> = recorded.of("bad", NodeEvent::FAILED);
     // On a machine without free CPU time it may be stuck more than once.

@@ -122,7 +122,7 @@ impl HorusNodeOptions {
             // SAFETY: the caller's contract: no other thread is in a call with the handle.
             let subscriber = unsafe { SUBSCRIBERS.enter(wake.id) }?;
             let name = subscriber.name();
-            let added = node.wake_by(name, &*subscriber);
+            let added = node.add_waking_subscriber(name, &*subscriber);
             added.map_err(|error| Failure::from(error).in_topic(name))?;
         }
         // SAFETY: the caller's contract: `reads` is null or readable for `reads_count` items.

@@ -160,7 +160,7 @@ impl SchedulerEntry {
             // has returned.
             self.set_phase(RUNNING);
             if let Some(running_handle) = running_handle(id) {
-                self.handle.show_in(running_handle, id);
+                self.handle.set_while_running(running_handle, id);
             }
             *state = State::Running(Box::new(scheduler.start().inspect_err(|_| {
                 self.set_phase(OVER);

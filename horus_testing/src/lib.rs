@@ -1,5 +1,5 @@
-//! What the test binaries of the workspace share: a time limit, a record of skipped tests, and
-//! mutants of models.
+//! Support that the test binaries of the workspace share: a time limit, a record of skipped tests,
+//! and mutants of models.
 //!
 //! A test binary needs only the line `use horus_testing as _;`: the limit is armed before `main`. A
 //! tidy test checks that every test binary has the line.

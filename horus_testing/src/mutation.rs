@@ -1,4 +1,4 @@
-//! Mutation: a defect in the memory of a model, and the way the models are run against it.
+//! Mutation tests of models: runs each model with a defect in its memory, which it has to find.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -23,16 +23,16 @@ pub struct Site {
     pub label: &'static str,
     /// The file of the line.
     pub file: &'static str,
-    /// Its number.
+    /// The number of the line.
     pub line: u32,
 }
 
-/// The defect.
+/// A defect that the tests have to find: a mutant of an algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mutant {
     /// An edge, wherever it is used, becomes relaxed; a fence is left out.
     Edge(&'static str),
-    /// The same, but only on one line.
+    /// An edge becomes relaxed, but only on one line.
     Site(Site),
     /// A step of a protocol is left out; the code that takes the step checks [`flawed`].
     Flaw(&'static str),
@@ -88,7 +88,7 @@ pub fn count_execution() {
     ITERATIONS.set(ITERATIONS.get() + 1);
 }
 
-/// A property with the explorations that check it.
+/// A property of an algorithm, with the function that explores its executions to check it.
 #[derive(Debug)]
 pub struct Model {
     name: &'static str,
@@ -107,7 +107,7 @@ struct Run {
 }
 
 impl Model {
-    /// Names the explorations `explore`.
+    /// Makes the model called `name`, whose explorations `explore` runs.
     #[must_use]
     pub const fn new(name: &'static str, explore: fn()) -> Self {
         Self { name, explore, sound: OnceLock::new() }
@@ -139,7 +139,8 @@ impl Model {
     }
 }
 
-/// Returns the first of `models` that fails with `mutant`, and not without; the cheapest first.
+/// Returns the first model that fails with `mutant` and not without it, and its run. Tries the
+/// models with the fewest executions first.
 fn killer(models: &'static [Model], mutant: Mutant) -> Option<(&'static Model, Run)> {
     let able = |model: &&Model| {
         let sound = model.sound();
@@ -170,7 +171,7 @@ fn silence() {
 ///
 /// # Panics
 ///
-/// If an execution fails.
+/// Panics if an execution fails.
 pub fn check(models: &'static [Model], name: &str) {
     let model = models.iter().find(|model| model.name == name).expect("a listed model");
     let run = model.sound();
@@ -180,7 +181,7 @@ pub fn check(models: &'static [Model], name: &str) {
     }
 }
 
-/// Returns each line in `src` that uses an ordering in one of `models`.
+/// Returns each line of a library's `src` folder that uses a named ordering in one of `models`.
 #[must_use]
 pub fn sites(models: &'static [Model]) -> BTreeSet<Site> {
     let sites = models.iter().flat_map(|model| model.sound().sites.iter().copied());
@@ -191,7 +192,7 @@ pub fn sites(models: &'static [Model]) -> BTreeSet<Site> {
 ///
 /// # Panics
 ///
-/// If no model kills one of them.
+/// Panics if no model kills one of the mutants.
 pub fn all_are_killed(
     title: &str,
     models: &'static [Model],

@@ -1,4 +1,4 @@
-//! The builder of a node, with all its settings.
+//! The builder of a node, which collects its settings.
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -14,7 +14,7 @@ use crate::scheduler::api::node::Node;
 use crate::scheduler::api::plan::{NodeSpec, PlanError};
 use crate::scheduler::api::policy::{FailurePolicy, Miss};
 use crate::scheduler::api::rate::Rate;
-use crate::scheduler::api::safe_state::SafeState;
+use crate::scheduler::api::safe_state::SafeStateCallback;
 use crate::scheduler::api::subscription::Subscription;
 #[cfg(feature = "async-io")]
 use crate::scheduler::run::executor::async_io::TaskNode;
@@ -26,7 +26,7 @@ use crate::topic::{Payload, Publisher, Qos, Subscriber, Topic, TopicBuilder, Wai
 pub struct NodeBuilder<'a> {
     scheduler: &'a mut Scheduler,
     spec: NodeSpec,
-    safe_state: Option<SafeState>,
+    safe_state: Option<SafeStateCallback>,
     wake: WaitSet,
     subscriptions: Vec<Subscription>,
 }
@@ -44,31 +44,30 @@ impl<'a> NodeBuilder<'a> {
         Self { scheduler, spec, safe_state: None, wake, subscriptions }
     }
 
-    /// Runs the node before the nodes of a larger order, if they run one after the other. Default
-    /// 0.
+    /// Sets the node's order. Of nodes that run on one thread, those of smaller order run first.
+    /// Default: 0.
     ///
-    /// Of nodes of one order, the writers of a topic run before its readers, as far as the
-    /// scheduler knows them: by [`Self::publisher`] and [`Self::subscriber`], [`Self::writes`] and
-    /// [`Self::reads`], and [`Self::on`]. If that leaves the order open, they run as they were
-    /// added, in simulated runs by name.
+    /// Among nodes of the same order, the writers of a topic run before its readers. The scheduler
+    /// knows the writers and readers that [`Self::publisher`] and [`Self::subscriber`] made, and
+    /// those that were declared by [`Self::writes`], [`Self::reads`] or [`Self::on`]. All other
+    /// nodes run in the sequence in which they were added, and in simulated runs by name.
     pub fn order(mut self, order: i32) -> Self {
         self.spec.order = order;
         self
     }
 
-    /// Runs the node at this rate, on a thread of its own. Implies a budget of 80 % and a deadline
-    /// of 95 % of the period.
+    /// Runs the node at this rate, on a thread of its own. Sets the default budget to 80 % of the
+    /// period, and the default deadline to 95 %.
     pub fn rate(mut self, rate: Rate) -> Self {
         self.spec.rate = Some(rate);
         self
     }
 
-    /// Runs the node whenever this subscriber has messages that it has not received, on a thread of
-    /// its own that sleeps until then. The subscriber belongs to the node; call this before it
-    /// moves there.
+    /// Runs the node whenever `subscriber` has messages that were not received yet, on a thread of
+    /// its own that sleeps until then. Call this before the subscriber moves into the node.
     ///
-    /// A tick that receives one message is followed by another at once if there are more. So the
-    /// node decides whether a burst is one tick or many.
+    /// If messages are left after a tick, the next tick follows at once. So the node decides
+    /// whether it handles a burst of messages in one tick or in many.
     ///
     /// # Panics
     ///
@@ -79,22 +78,26 @@ impl<'a> NodeBuilder<'a> {
         self.reads(subscriber)
     }
 
-    /// Does what [`Self::on`] does for a subscriber of any type, here of the topic `topic`: for
-    /// programs that learn types and topics at run time.
+    /// Like [`Self::on`], for a subscriber whose message type is known only at run time. `topic` is
+    /// the name of its topic.
     ///
     /// # Errors
     ///
     /// Returns [`WaitSetFull`] if there are more topics than a [`WaitSet`] can hold.
-    pub fn wake_by(&mut self, topic: &str, subscriber: &impl Watchable) -> Result<(), WaitSetFull> {
+    pub fn add_waking_subscriber(
+        &mut self,
+        topic: &str,
+        subscriber: &impl Watchable,
+    ) -> Result<(), WaitSetFull> {
         self.wake.add(subscriber)?;
         self.spec.topics.push(topic.to_owned());
-        self.read_by(topic, subscriber);
+        self.add_subscriber(topic, subscriber);
         Ok(())
     }
 
-    /// Does what [`Self::reads`] does for a subscriber of any type, here of the topic `topic`: for
-    /// programs that learn types and topics at run time.
-    pub fn read_by(&mut self, topic: &str, subscriber: &impl Watchable) {
+    /// Like [`Self::reads`], for a subscriber whose message type is known only at run time. `topic`
+    /// is the name of its topic.
+    pub fn add_subscriber(&mut self, topic: &str, subscriber: &impl Watchable) {
         self.spec.reads.push(topic.to_owned());
         let subscription = Subscription::new(topic, subscriber);
         if !self.subscriptions.iter().any(|known| known.is_same(&subscription)) {
@@ -102,9 +105,9 @@ impl<'a> NodeBuilder<'a> {
         }
     }
 
-    /// Makes a publisher for the node, in the scheduler's namespace. The scheduler's [`Graph`]
-    /// shows that the node writes this topic, and readers of the topic run after it. Creates the
-    /// topic if it does not exist.
+    /// Makes a publisher of `topic` for the node, in the scheduler's namespace. Creates the topic
+    /// if it does not exist. The scheduler's [`Graph`] then shows that the node writes this topic,
+    /// and nodes of the same order that read the topic run after this node.
     ///
     /// # Errors
     ///
@@ -115,11 +118,12 @@ impl<'a> NodeBuilder<'a> {
         self.publisher_with(topic, Qos::new())
     }
 
-    /// Does what [`Self::publisher`] does, with a quality of service.
+    /// Like [`Self::publisher`], with a quality of service.
     ///
     /// # Errors
     ///
-    /// As [`Self::publisher`]; and if the topic has another quality of service.
+    /// Returns the errors of [`Self::publisher`], and an error if the topic has another quality of
+    /// service.
     pub fn publisher_with<T: Payload>(
         &mut self,
         topic: &str,
@@ -130,8 +134,9 @@ impl<'a> NodeBuilder<'a> {
         Ok(publisher)
     }
 
-    /// Makes a subscriber for the node, as [`Self::publisher`] does: the node runs after the
-    /// writers of the topic. Messages do not wake the node: [`Self::on`] does that.
+    /// Makes a subscriber of `topic` for the node, in the scheduler's namespace. Nodes of the same
+    /// order that write the topic run before this node. Messages do not make the node run: use
+    /// [`Self::on`] for that.
     ///
     /// # Errors
     ///
@@ -140,26 +145,27 @@ impl<'a> NodeBuilder<'a> {
         self.subscriber_with(topic, Qos::new())
     }
 
-    /// Does what [`Self::subscriber`] does, with a quality of service.
+    /// Like [`Self::subscriber`], with a quality of service.
     ///
     /// # Errors
     ///
-    /// As [`Self::subscriber`]; and if the topic has another quality of service.
+    /// Returns the errors of [`Self::subscriber`], and an error if the topic has another quality of
+    /// service.
     pub fn subscriber_with<T: Payload>(
         &mut self,
         topic: &str,
         qos: Qos,
     ) -> Result<Subscriber<T>, TopicError> {
         let subscriber = self.topic(topic, qos).subscriber()?;
-        self.read_by(topic, &subscriber);
+        self.add_subscriber(topic, &subscriber);
         Ok(subscriber)
     }
 
-    /// Makes a subscriber as [`Self::subscriber`] does, for a topic that must not stay silent for
-    /// longer than `timeout`, from the node's start on.
+    /// Like [`Self::subscriber`], for a topic on which a message has to arrive at least every
+    /// `timeout`. The time counts from the node's start.
     ///
     /// A tick counts as a miss if the last message is older than `timeout`, however quick the tick
-    /// was: [`Self::on_miss`] decides what follows. The node should read by [`Input::fresh`], so
+    /// was: [`Self::on_miss`] decides what follows. The node should read with [`Input::fresh`], so
     /// that it does not act on stale data.
     ///
     /// # Errors
@@ -170,15 +176,15 @@ impl<'a> NodeBuilder<'a> {
         topic: &str,
         timeout: Duration,
     ) -> Result<Input<T>, TopicError> {
-        self.input_with(topic, timeout, Qos::new())
+        self.subscribe_with_timeout_and_qos(topic, timeout, Qos::new())
     }
 
-    /// Does what [`Self::subscribe_with_timeout`] does, with a quality of service.
+    /// Like [`Self::subscribe_with_timeout`], with a quality of service.
     ///
     /// # Errors
     ///
     /// As [`Self::subscriber_with`].
-    pub fn input_with<T: Payload>(
+    pub fn subscribe_with_timeout_and_qos<T: Payload>(
         &mut self,
         topic: &str,
         timeout: Duration,
@@ -198,44 +204,45 @@ impl<'a> NodeBuilder<'a> {
         }
     }
 
-    /// Declares that the node receives from this subscriber, which was made elsewhere, for instance
-    /// with a quality of service. If the subscriber cannot map the memory of a publisher, that is
-    /// an event of the node
+    /// Declares that the node receives from this subscriber, which was not made by
+    /// [`Self::subscriber`]. If the subscriber cannot map the memory of a publisher, that is
+    /// recorded as an event of the node
     /// ([`NodeEvent::LANE_NOT_MAPPED`](crate::message::NodeEvent::LANE_NOT_MAPPED)).
     pub fn reads<T: Payload>(mut self, subscriber: &Subscriber<T>) -> Self {
-        self.read_by(subscriber.name(), subscriber);
+        self.add_subscriber(subscriber.name(), subscriber);
         self
     }
 
-    /// Declares that the node publishes by this publisher, which was made elsewhere.
+    /// Declares that the node sends with this publisher, which was not made by [`Self::publisher`].
     pub fn writes<T: Payload>(self, publisher: &Publisher<T>) -> Self {
         self.writes_topic(publisher.name())
     }
 
-    /// Does what [`Self::reads`] does, by the topic's name: for endpoints of any type. The
-    /// scheduler does not see the subscriber, so no event reports memory that it cannot map.
+    /// Like [`Self::reads`], but takes only the topic's name. The scheduler does not see the
+    /// subscriber, so no event reports memory that the subscriber cannot map.
     pub fn reads_topic(mut self, topic: &str) -> Self {
         self.spec.reads.push(topic.to_owned());
         self
     }
 
-    /// Does what [`Self::writes`] does, by the topic's name: for endpoints of any type.
+    /// Like [`Self::writes`], but takes only the topic's name.
     pub fn writes_topic(mut self, topic: &str) -> Self {
         self.spec.writes.push(topic.to_owned());
         self
     }
 
-    /// Limits the rate of a node on topics, from start to start. The messages of a burst wait for
-    /// one tick, which may receive all of them or fewer. Waiting messages take slots of the topic,
-    /// and an unreliable topic drops messages when it runs out of slots. A deadline counts from the
-    /// time at which the tick may begin.
+    /// Limits the rate of a node that messages wake: at least one period of `rate` passes from the
+    /// start of a tick to the start of the next. Messages that arrive meanwhile wait for the next
+    /// tick. Waiting messages take slots of the topic, and an unreliable topic drops messages when
+    /// it runs out of slots. A deadline counts from the time at which the tick is allowed to begin.
     pub fn at_most(mut self, rate: Rate) -> Self {
         self.spec.at_most = Some(rate);
         self
     }
 
-    /// Declares that the node computes for long and may be late. It runs on one of the threads that
-    /// such nodes share, at its rate, or 100 times a second. See [`Scheduler::compute_threads`].
+    /// Declares that the ticks of the node take long and may be late. A pool of threads that all
+    /// such nodes share runs it at its rate, or at [`Scheduler::main_rate`] if it has none.
+    /// [`Scheduler::compute_threads`] sets the size of the pool.
     pub fn compute(mut self) -> Self {
         self.spec.is_compute = true;
         self
@@ -247,37 +254,37 @@ impl<'a> NodeBuilder<'a> {
         self
     }
 
-    /// Sets the time from the due time to the latest end of a tick.
+    /// Sets the longest time from the time at which a tick is due to its end.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.spec.deadline = Some(deadline);
         self
     }
 
-    /// Sets the reaction to a missed deadline or budget, and to a stale input
-    /// ([`Self::subscribe_with_timeout`]). Default [`Miss::Warn`].
+    /// Sets the reaction to a miss: an exceeded deadline or budget, a stale input
+    /// ([`Self::subscribe_with_timeout`]), or a fault of checkpoints. Default: [`Miss::Warn`].
     pub fn on_miss(mut self, policy: Miss) -> Self {
         self.spec.on_miss = Some(policy);
         self
     }
 
-    /// Sets the reaction to a tick that fails or panics. Default [`FailurePolicy::Fatal`].
+    /// Sets the reaction to a tick that fails or panics. Default: [`FailurePolicy::Fatal`].
     pub fn failure_policy(mut self, policy: FailurePolicy) -> Self {
         self.spec.on_failure = policy;
         self
     }
 
-    /// Sets the time after which a tick counts as stuck. Default twice the budget.
+    /// Sets the time after which a tick counts as stuck. Default: twice the budget.
     pub fn watchdog(mut self, limit: Duration) -> Self {
         self.spec.watchdog = Some(limit);
         self
     }
 
-    /// Declares the number of checkpoints that a tick passes, in order: [`Context::checkpoint`]
-    /// with 1, 2, and so on. A checkpoint that is left out, repeated or not reached counts as a
-    /// miss, even if the tick is in time.
+    /// Sets the number of checkpoints in a tick. The tick has to call [`Context::checkpoint`] with
+    /// 1, 2, and so on up to `number`. A checkpoint that is left out, repeated or not reached
+    /// counts as a miss, even if the tick is in time.
     ///
-    /// A watchdog with a time limit alone finds few of the possible faults; with an order and
-    /// [`Self::not_before`] it finds most (IEC 61508-2, table A.10).
+    /// WHY: a watchdog with only a time limit finds few of the possible faults. Together with
+    /// checkpoints and [`Self::not_before`] it finds most (IEC 61508-2, table A.10).
     ///
     /// [`Context::checkpoint`]: super::Context::checkpoint
     pub fn checkpoints(mut self, number: u64) -> Self {
@@ -285,36 +292,36 @@ impl<'a> NodeBuilder<'a> {
         self
     }
 
-    /// Counts a tick as a miss if it begins sooner than `least` after the previous one, for
-    /// instance because a topic is flooded or a clock is wrong.
+    /// Counts a tick as a miss if it begins sooner than `least` after the start of the previous
+    /// tick, for instance because a topic is flooded or a clock is wrong.
     pub fn not_before(mut self, least: Duration) -> Self {
         self.spec.not_before = Some(least);
         self
     }
 
-    /// Calls `enter` when a tick of the node does not end, once for each such tick, from the
-    /// supervisor's thread: for instance to send a halt, by a publisher of its own. The node itself
-    /// cannot be called then. A tick does not end if it lasts longer than the [`Self::watchdog`],
-    /// or still lasts when the run has ended.
+    /// Sets the callback for a tick that hangs: one that lasts longer than [`Self::watchdog`], or
+    /// has not ended when the run ends. The supervisor's thread calls `enter` once for each such
+    /// tick, because the node itself cannot be called then. `enter` can, for instance, send a halt
+    /// with a publisher of its own.
     ///
     /// The node needs a rate, a budget or a watchdog: otherwise [`Self::build`] refuses it.
     pub fn safe_state(mut self, enter: impl FnMut() + Send + 'static) -> Self {
-        self.safe_state = Some(SafeState::Here(Box::new(enter)));
+        self.safe_state = Some(SafeStateCallback::OnSupervisor(Box::new(enter)));
         self
     }
 
-    /// Does what [`Self::safe_state`] does, for a call that may take long. `begin` has another
-    /// thread make the call, and returns the channel on which that thread sends the result. The
-    /// event that the node is in its safe state follows only then; an error is recorded instead.
-    pub fn safe_state_elsewhere(
+    /// Like [`Self::safe_state`], for a callback that may take long. `begin` has to start the work
+    /// on another thread, and returns the channel on which that thread sends the result. When the
+    /// result arrives, the event `SAFE_STATE_ENTERED` is recorded, or the error.
+    pub fn safe_state_on_other_thread(
         mut self,
         begin: impl FnMut() -> Receiver<Result<(), String>> + Send + 'static,
     ) -> Self {
-        self.safe_state = Some(SafeState::Elsewhere(Box::new(begin)));
+        self.safe_state = Some(SafeStateCallback::OnOtherThread(Box::new(begin)));
         self
     }
 
-    /// Sets the SCHED_FIFO priority of the node's thread, 1 to 99, if the system allows it.
+    /// Sets the SCHED_FIFO priority of the node's thread, from 1 to 99, if the system allows it.
     pub fn priority(mut self, priority: u8) -> Self {
         self.spec.priority = Some(priority);
         self
@@ -326,28 +333,29 @@ impl<'a> NodeBuilder<'a> {
         self
     }
 
-    /// Keeps the machine's CPUs from sleeping while this node runs, if the system allows it (PM
-    /// QoS, `/dev/cpu_dma_latency`, usually root's). A sleeping CPU wakes after some 10 to 100 µs,
-    /// that of a virtual machine later still, and nothing else shortens that. Costs power, and
-    /// speed on other CPUs that could have used that power.
+    /// Keeps all CPUs of the machine from entering sleep states until the node's thread ends, if
+    /// the system allows it (PM QoS, `/dev/cpu_dma_latency`, which usually only root may write).
+    /// WHY: a sleeping CPU takes some 10 to 100 µs to wake, in a virtual machine even longer, and
+    /// nothing else shortens that time. Costs power, and makes other CPUs slower, which could have
+    /// used that power.
     pub fn stay_awake(mut self) -> Self {
         self.spec.stays_awake = true;
         self
     }
 
-    /// Runs the node on the thread of all nodes of this chain, which have one rate, core and
-    /// priority. They run one after the other, by their order, each right after the previous one.
+    /// Adds the node to a chain: the nodes of a chain share one thread and run right after each
+    /// other, in their order. All nodes of a chain need the same rate, core and priority.
     pub fn chain(mut self, chain: &str) -> Self {
         self.spec.chain = Some(chain.to_owned());
         self
     }
 
-    /// Declares that the node waits for files or networks. It runs as a task of tokio, on one
-    /// thread with all such nodes, at its rate, or 100 times a second. Due times are exact to a
-    /// millisecond.
+    /// Declares that the node waits for files or networks. One thread runs all such nodes as tasks
+    /// of tokio, each at its rate, or at [`Scheduler::main_rate`] if it has none. Ticks begin
+    /// within about a millisecond of their due times.
     ///
-    /// The node's ticks should wait by `await`, so that ticks of other nodes go on meanwhile.
-    /// [`Self::build_async`] makes such a node and calls this by itself; otherwise the node is a
+    /// The node's ticks should wait with `await`, so that other nodes run meanwhile.
+    /// [`Self::build_async`] calls this method itself. To [`Self::build`], pass a
     /// [`TaskNode`](super::TaskNode).
     #[cfg(feature = "async-io")]
     pub fn async_io(mut self) -> Self {
@@ -355,10 +363,10 @@ impl<'a> NodeBuilder<'a> {
         self
     }
 
-    /// Adds an asynchronous closure as a node. While its ticks wait, they overlap with those of
-    /// other such nodes, never with its own. A tick that waits is not stuck, however long; budget
-    /// and deadline count from its due time. When the run stops, ticks under way have most of a
-    /// second, and are then dropped.
+    /// Adds an asynchronous closure as a node. While a tick waits, other such nodes run; two ticks
+    /// of the same node never overlap. A tick that waits does not count as stuck, however long it
+    /// waits. The time that it waits counts towards its budget and deadline. When the run stops,
+    /// ticks that have begun get 0.6 s to end, and are then dropped.
     ///
     /// ```
     /// # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
@@ -381,7 +389,7 @@ impl<'a> NodeBuilder<'a> {
     ///
     /// # Errors
     ///
-    /// As [`Self::build`].
+    /// Returns the errors of [`Self::build`].
     #[cfg(feature = "async-io")]
     pub fn build_async<R, F>(self, tick: F) -> Result<(), PlanError>
     where
@@ -391,13 +399,14 @@ impl<'a> NodeBuilder<'a> {
         self.async_io().build(TaskNode::new(tick))
     }
 
-    /// Adds `node`, which is a [`Node`] or a closure.
+    /// Adds `node`, a [`Node`] or a closure, with these settings to the scheduler.
     ///
     /// # Errors
     ///
-    /// Returns [`PlanError`] with the reason if the settings contradict each other.
+    /// Returns [`PlanError`] if a setting is invalid, settings contradict each other, or another
+    /// node has the name.
     pub fn build(self, node: impl Node) -> Result<(), PlanError> {
         let Self { scheduler, spec, safe_state, wake, subscriptions } = self;
-        scheduler.admit(Box::new(node), spec, safe_state, (wake, subscriptions))
+        scheduler.add_node(Box::new(node), spec, safe_state, (wake, subscriptions))
     }
 }

@@ -1,4 +1,4 @@
-//! The graph of nodes and topics: the order that follows from it, and likely mistakes in it.
+//! The graph of nodes and topics: computes the order in which nodes run, and finds likely mistakes.
 
 mod components;
 mod show;
@@ -9,14 +9,14 @@ use crate::scheduler::api::plan::{Class, Plan};
 use crate::scheduler::api::rate::Rate;
 use components::components;
 
-/// A node and the topics of its endpoints.
+/// A node of a [`Graph`], with the topics that it reads and writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GraphNode {
     /// The node's name.
     pub name: String,
     /// The class of the node.
     pub class: Class,
-    /// The order that it was given.
+    /// The node's [order](crate::scheduler::NodeBuilder::order).
     pub order: i32,
     /// The node's rate, if it has one.
     pub rate: Option<Rate>,
@@ -28,7 +28,7 @@ pub struct GraphNode {
 
 /// The nodes of a scheduler and the flow of messages between them.
 ///
-/// The graph is the same for the same nodes, in whatever sequence they are added.
+/// The graph of the same nodes is always the same, in whatever sequence they are added.
 ///
 /// ```
 /// # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
@@ -55,9 +55,9 @@ pub struct GraphNode {
 pub struct Graph {
     /// The nodes, sorted by name.
     nodes: Vec<GraphNode>,
-    /// The rank of each node.
+    /// The rank of each node, see [`Graph::ranks`].
     ranks: Vec<usize>,
-    /// The cycles, as sorted indices of nodes.
+    /// The sorted indices of the nodes of each cycle.
     cycles: Vec<Vec<usize>>,
 }
 
@@ -65,7 +65,8 @@ pub struct Graph {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[non_exhaustive]
 pub enum Finding {
-    /// Nodes read a topic that no node writes. No mistake if another program writes it.
+    /// Nodes read a topic that no node of this program writes. This is no mistake if another
+    /// program writes the topic.
     #[error("no node of this program writes '{topic}', which {readers:?} read")]
     NobodyWrites {
         /// The topic.
@@ -73,7 +74,8 @@ pub enum Finding {
         /// The nodes that read it.
         readers: Vec<String>,
     },
-    /// Nodes write a topic that no node reads. No mistake if another program reads it.
+    /// Nodes write a topic that no node of this program reads. This is no mistake if another
+    /// program reads the topic.
     #[error("no node of this program reads '{topic}', which {writers:?} write")]
     NobodyReads {
         /// The topic.
@@ -82,7 +84,8 @@ pub enum Finding {
         writers: Vec<String>,
     },
     /// A node runs before the writer of a topic that it reads, so it reads the messages of the
-    /// previous round. Not reported for nodes in a cycle, where one of them has to.
+    /// previous round. Not reported for nodes of one cycle, because there one node has to run
+    /// before its writer.
     #[error(
         "'{reader}' (order {reader_order}) reads '{topic}' before '{writer}' (order \
          {writer_order}) writes it, so it reads the messages of the previous round"
@@ -102,7 +105,7 @@ pub enum Finding {
 }
 
 impl Plan {
-    /// Returns the part of the plan that a graph shows.
+    /// Returns the node as a graph shows it.
     pub(super) fn graph_node(&self) -> GraphNode {
         GraphNode {
             name: self.name.clone(),
@@ -117,14 +120,14 @@ impl Plan {
 
 /// The readers and writers of a topic: sorted indices of nodes.
 #[derive(Debug, Default)]
-struct Endpoints {
+struct TopicEndpoints {
     readers: Vec<usize>,
     writers: Vec<usize>,
 }
 
 impl Graph {
-    /// Makes the graph of these nodes. Takes time in proportion to the number of endpoints, and in
-    /// cycles that times the number of nodes in them.
+    /// Makes the graph of these nodes. The time is proportional to the number of endpoints; for
+    /// cycles, it is proportional to their endpoints times their nodes.
     #[must_use]
     pub fn new(nodes: impl IntoIterator<Item = GraphNode>) -> Self {
         let mut nodes: Vec<_> = nodes.into_iter().collect();
@@ -134,32 +137,33 @@ impl Graph {
                 topics.dedup();
             }
         }
-        // WHY more than the name: the order has to be unique even if two nodes had one name, which
-        // no scheduler allows.
+        // WHY more than the name: the result has to be unique even if two nodes have the same name,
+        // which only a scheduler refuses.
         nodes.sort_by(|a, b| {
             let key = |node: &GraphNode| (node.order, node.rate, node.class as u8);
             let names = a.name.cmp(&b.name).then_with(|| key(a).cmp(&key(b)));
             names.then_with(|| (&a.reads, &a.writes).cmp(&(&b.reads, &b.writes)))
         });
         let all: Vec<_> = (0..nodes.len()).collect();
-        let cycles = Flow::of(&nodes, &all).cycles();
+        let cycles = MessageFlow::between(&nodes, &all).cycles();
         let ranks = ranks(&nodes);
         Self { nodes, ranks, cycles }
     }
 
-    /// Returns the nodes, by name.
+    /// Returns the nodes, sorted by name.
     #[must_use]
     pub fn nodes(&self) -> &[GraphNode] {
         &self.nodes
     }
 
-    /// Returns the number of nodes, in a chain, that have to run before each of [`Self::nodes`], so
-    /// that writers of a topic come before its readers.
+    /// Returns the rank of each of [`Self::nodes`]: the length of the longest chain of nodes that
+    /// have to run before it, so that the writers of a topic run before its readers.
     ///
-    /// A given order takes precedence: a flow from a node of a larger order to one of a smaller
-    /// order is ignored. A cycle within one order is broken before its first node by name, which
-    /// then reads what the other nodes wrote in the previous round; what is left of the cycle is
-    /// treated the same way. To break the cycle elsewhere, give that node a smaller order.
+    /// The [order](crate::scheduler::NodeBuilder::order) of nodes takes precedence: messages from a
+    /// node of larger order to a node of smaller order are ignored. In a cycle of nodes of the same
+    /// order, the node whose name comes first runs first, and reads what the others wrote in the
+    /// previous round; cycles among the remaining nodes are broken the same way. To make another
+    /// node run first, give it a smaller order.
     #[must_use]
     pub fn ranks(&self) -> &[usize] {
         &self.ranks
@@ -172,21 +176,22 @@ impl Graph {
         found.ok().map(|index| self.ranks[index])
     }
 
-    /// Returns sets of nodes that receive, directly or through other nodes, what they write
-    /// themselves: the sorted names of each set. Feedback is usual in robots; this shows where it
-    /// is.
+    /// Returns the cycles: sets of nodes whose messages come back to them, directly or through
+    /// other nodes. Each cycle is a list of sorted names. Cycles are no mistake: feedback is usual
+    /// in robots.
     #[must_use]
     pub fn cycles(&self) -> Vec<Vec<&str>> {
         let names = |cycle: &Vec<usize>| cycle.iter().map(|node| self.name(*node)).collect();
         self.cycles.iter().map(names).collect()
     }
 
-    /// Returns the topics that no node of this program writes, or none reads, by name.
+    /// Returns a finding for each topic that no node of this program writes, or that none reads,
+    /// sorted by topic.
     #[must_use]
     pub fn dangling(&self) -> Vec<Finding> {
         let names = |nodes: Vec<usize>| nodes.iter().map(|n| self.name(*n).to_owned()).collect();
         let mut found = Vec::new();
-        for (topic, Endpoints { readers, writers }) in topics(&self.nodes) {
+        for (topic, TopicEndpoints { readers, writers }) in endpoints_by_topic(&self.nodes) {
             let topic = topic.to_owned();
             if writers.is_empty() {
                 found.push(Finding::NobodyWrites { topic, readers: names(readers) });
@@ -197,7 +202,8 @@ impl Graph {
         found
     }
 
-    /// Returns the orders that contradict the flow of messages, by topic.
+    /// Returns a finding for each writer and reader whose orders make the reader run first, sorted
+    /// by topic.
     #[must_use]
     pub fn contradictions(&self) -> Vec<Finding> {
         let mut cycle_of = vec![None; self.nodes.len()];
@@ -205,8 +211,8 @@ impl Graph {
             cycle.iter().for_each(|node| cycle_of[*node] = Some(number));
         }
         let mut found = Vec::new();
-        for (topic, ends) in topics(&self.nodes) {
-            for (writer, reader) in pairs(&ends) {
+        for (topic, ends) in endpoints_by_topic(&self.nodes) {
+            for (writer, reader) in writer_reader_pairs(&ends) {
                 let orders = [writer, reader].map(|node| self.nodes[node].order);
                 let in_cycle = cycle_of[writer].is_some() && cycle_of[writer] == cycle_of[reader];
                 if orders[1] < orders[0] && !in_cycle {
@@ -238,9 +244,9 @@ impl Graph {
     }
 }
 
-/// Returns the endpoints of each topic, by topic name.
-fn topics(nodes: &[GraphNode]) -> BTreeMap<&str, Endpoints> {
-    let mut topics = BTreeMap::<&str, Endpoints>::new();
+/// Returns the readers and writers of each topic.
+fn endpoints_by_topic(nodes: &[GraphNode]) -> BTreeMap<&str, TopicEndpoints> {
+    let mut topics = BTreeMap::<&str, TopicEndpoints>::new();
     for (index, node) in nodes.iter().enumerate() {
         node.reads.iter().for_each(|name| topics.entry(name).or_default().readers.push(index));
         node.writes.iter().for_each(|name| topics.entry(name).or_default().writers.push(index));
@@ -248,47 +254,49 @@ fn topics(nodes: &[GraphNode]) -> BTreeMap<&str, Endpoints> {
     topics
 }
 
-/// Returns each writer of a topic with each reader.
-fn pairs(ends: &Endpoints) -> impl Iterator<Item = (usize, usize)> {
+/// Returns all pairs of a writer and a reader of a topic.
+fn writer_reader_pairs(ends: &TopicEndpoints) -> impl Iterator<Item = (usize, usize)> {
     ends.writers.iter().flat_map(|writer| ends.readers.iter().map(|reader| (*writer, *reader)))
 }
 
-/// Returns the rank of each node. It goes from order to order, since a smaller order runs first in
-/// any case.
+/// Returns the rank of each node. Computes the nodes of one order after the other, because nodes of
+/// a smaller order always run first.
 fn ranks(nodes: &[GraphNode]) -> Vec<usize> {
     let mut ranks = vec![0; nodes.len()];
-    // The lowest rank of a topic's readers, as far as nodes of smaller orders write it.
-    let mut least = BTreeMap::<&str, usize>::new();
+    // For each topic that nodes of smaller orders write, the lowest rank that a reader can have.
+    let mut min_ranks = BTreeMap::<&str, usize>::new();
     for order in nodes.iter().map(|node| node.order).collect::<BTreeSet<_>>() {
         let group: Vec<_> = (0..nodes.len()).filter(|node| nodes[*node].order == order).collect();
-        let mut flow = Flow::of(nodes, &group);
+        let mut flow = MessageFlow::between(nodes, &group);
         flow.break_cycles();
-        for (node, rank) in flow.depths(|topic| least.get(topic).copied().unwrap_or(0)) {
+        for (node, rank) in flow.longest_chains(|topic| min_ranks.get(topic).copied().unwrap_or(0))
+        {
             ranks[node] = rank;
         }
         for node in group {
             for topic in &nodes[node].writes {
-                let least = least.entry(topic).or_default();
-                *least = (*least).max(ranks[node] + 1);
+                let min_ranks = min_ranks.entry(topic).or_default();
+                *min_ranks = (*min_ranks).max(ranks[node] + 1);
             }
         }
     }
     ranks
 }
 
-/// A graph whose vertices are the nodes of a group, and then their topics.
+/// The messages between the nodes of a group, as a directed graph. Its vertices are first the
+/// nodes, then their topics.
 ///
-/// WHY topics too: edges from each writer to each reader would be too many.
-struct Flow<'a> {
-    /// The vertices that are nodes, as indices into all nodes.
+/// WHY topics are vertices: edges from each writer to each reader of a topic would be too many.
+struct MessageFlow<'a> {
+    /// The index, among all nodes, of each vertex that is a node.
     nodes: &'a [usize],
     topics: Vec<&'a str>,
-    /// The vertices to which messages go from each vertex.
+    /// The successors of each vertex: the vertices to which its messages go.
     next: Vec<Vec<usize>>,
 }
 
-impl<'a> Flow<'a> {
-    fn of(all: &'a [GraphNode], nodes: &'a [usize]) -> Self {
+impl<'a> MessageFlow<'a> {
+    fn between(all: &'a [GraphNode], nodes: &'a [usize]) -> Self {
         let names = |node: &'a usize| all[*node].reads.iter().chain(&all[*node].writes);
         let topics: BTreeSet<_> = nodes.iter().flat_map(names).map(String::as_str).collect();
         let topics: Vec<_> = topics.into_iter().collect();
@@ -302,7 +310,8 @@ impl<'a> Flow<'a> {
         Self { nodes, topics, next }
     }
 
-    /// Returns the sets of nodes that reach each other, and nodes that reach themselves.
+    /// Returns the sets of nodes that reach each other, and single nodes that reach themselves
+    /// through a topic.
     fn cycles(&self) -> Vec<Vec<usize>> {
         // A component with a topic in it is a cycle: a node reaches the topic, and the topic
         // reaches a node.
@@ -315,8 +324,8 @@ impl<'a> Flow<'a> {
         cycles
     }
 
-    /// Removes the edges to the first node of each cycle from within the cycle, until there is no
-    /// cycle.
+    /// Breaks all cycles: in each, removes the edges to its first node that come from the cycle,
+    /// until no cycle is left.
     fn break_cycles(&mut self) {
         let mut sets = vec![(0..self.next.len()).collect::<Vec<_>>()];
         while let Some(set) = sets.pop() {
@@ -326,14 +335,15 @@ impl<'a> Flow<'a> {
             for component in components(&next).into_iter().filter(|cycle| cycle.len() > 1) {
                 let mut cycle: Vec<_> = component.into_iter().map(|index| set[index]).collect();
                 cycle.sort_unstable();
-                self.cut(&cycle);
+                self.cut_edges_to_first(&cycle);
                 sets.push(cycle);
             }
         }
     }
 
-    /// Removes the edges from within this cycle to its first node, and keeps those from outside.
-    fn cut(&mut self, cycle: &[usize]) {
+    /// Removes the edges to the first node of `cycle` that come from the cycle, and keeps those
+    /// from outside.
+    fn cut_edges_to_first(&mut self, cycle: &[usize]) {
         let (head, begin) = (cycle[0], self.nodes.len());
         for topic in cycle.iter().copied().filter(|vertex| *vertex >= begin) {
             let readers = self.next[topic].len();
@@ -354,12 +364,13 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Returns, for each node by its index into all nodes, the length of the longest chain of nodes
-    /// before it. The graph must have no cycles.
-    fn depths(&self, least: impl Fn(&str) -> usize) -> Vec<(usize, usize)> {
+    /// Returns the index of each node among all nodes, with the length of the longest chain of
+    /// nodes before it. The readers of a topic get at least the depth that `min_ranks` returns. The
+    /// graph must have no cycles.
+    fn longest_chains(&self, min_ranks: impl Fn(&str) -> usize) -> Vec<(usize, usize)> {
         let mut depths = vec![0; self.next.len()];
         for (depth, topic) in depths[self.nodes.len()..].iter_mut().zip(&self.topics) {
-            *depth = least(topic);
+            *depth = min_ranks(topic);
         }
         // WHY this order: Tarjan's algorithm finds a component after all components that it
         // reaches.

@@ -1,4 +1,5 @@
-//! Runs the nodes of a program: at their rates, in order, with a watchdog.
+//! The scheduler: runs the nodes of a program at their rates or when messages arrive, in a defined
+//! order, and watches for ticks that are late or do not end.
 //!
 //! ```
 //! # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
@@ -52,24 +53,24 @@ pub use remote::client::{
     RemoteError, RemoteScheduler, SchedulerInfo, black_box, emergency_stop, forget, schedulers,
 };
 pub use remote::topic_path::EMERGENCY_STOP_TOPIC;
-pub use run::exchange::{Swap, SwapState};
 #[cfg(feature = "async-io")]
-pub use run::executor::async_io::{AsyncNode, TaskNode, Underway};
+pub use run::executor::async_io::{AsyncNode, TaskNode, TickFuture};
 pub use run::handle::{CommandError, Handle};
+pub use run::pending_swap::{Swap, SwapState};
 pub use running::Running;
 
 use api::metrics::LiveMetrics;
 use api::plan::{NodeSpec, Plan};
 use api::policy::nanos;
-use api::safe_state::SafeState;
+use api::safe_state::SafeStateCallback;
 use remote::monitor::Monitor;
 use run::commands::Commands;
 use run::cores::cores;
-use run::executor::simulated::{self, Simulated};
+use run::executor::simulated::{self, SimulatedNode};
 use run::node_entry::NodeEntry;
 use run::pending_node::PendingNode;
+use run::run_state::RunState;
 use run::runner::Runner;
-use run::shared::Shared;
 use watch::supervisor::EventSink;
 
 use crate::message::{DiagnosticStatus, NodeEvent};
@@ -77,19 +78,20 @@ use crate::scheduler::api::subscription::Subscription;
 use crate::topic::WaitSet;
 use crate::topic::error::TopicError;
 
-/// The default rate of nodes without a rate.
-const MAIN_RATE_HZ: f64 = 100.0;
+/// The rate at which nodes without a rate run, unless [`Scheduler::main_rate`] sets another.
+const DEFAULT_MAIN_RATE_HZ: f64 = 100.0;
 
-/// Collects nodes, and runs them.
+/// Collects the nodes of a program, and runs them.
 pub struct Scheduler {
     entries: Vec<PendingNode>,
-    shared: Arc<Shared>,
+    shared: Arc<RunState>,
     clock: Clock,
     cores: usize,
     compute_threads: Option<usize>,
     main_rate: Rate,
     on_event: EventSink,
-    /// The namespace of the nodes' endpoints; otherwise the one of the environment.
+    /// The namespace of the nodes' endpoints; `None` for the namespace that the environment
+    /// variables name.
     namespace: Option<Arc<Namespace>>,
     name: String,
     stops_on_signals: bool,
@@ -103,8 +105,8 @@ impl std::fmt::Debug for Scheduler {
 }
 
 impl Scheduler {
-    /// Makes a scheduler without nodes. Takes some milliseconds, to measure the frequency of the
-    /// CPU's counter.
+    /// Makes a scheduler without nodes. Takes some milliseconds, because it measures the frequency
+    /// of the CPU's time-stamp counter.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -113,39 +115,41 @@ impl Scheduler {
             clock: Clock::new(),
             cores: cores(),
             compute_threads: None,
-            main_rate: Rate::hz(MAIN_RATE_HZ),
-            on_event: Box::new(print),
+            main_rate: Rate::hz(DEFAULT_MAIN_RATE_HZ),
+            on_event: Box::new(print_unless_ok),
             name: program_name(),
             stops_on_signals: false,
             namespace: None,
         }
     }
 
-    /// Begins a node of this name: add its settings, then call `build(node)`.
+    /// Returns the builder of a new node called `name`: set its settings, then add it by
+    /// [`build`](NodeBuilder::build).
     pub fn node(&mut self, name: &str) -> NodeBuilder<'_> {
         NodeBuilder::new(self, name)
     }
 
-    /// Sets the namespace of the endpoints that nodes get from now on, see
-    /// [`NodeBuilder::publisher`]. Default: the one of the environment (`HORUS_SHM_DIR`,
-    /// `HORUS_NAMESPACE`).
+    /// Sets the namespace of the endpoints that are made after this call, by
+    /// [`NodeBuilder::publisher`] and similar methods. Default: the namespace that the environment
+    /// variables `HORUS_SHM_DIR` and `HORUS_NAMESPACE` name.
     pub fn namespace(&mut self, namespace: &Arc<Namespace>) {
         self.namespace = Some(Arc::clone(namespace));
     }
 
-    /// Returns which nodes read and write which topics, as far as their builders know.
+    /// Returns the graph that shows which nodes read and write which topics, as far as their
+    /// builders were told.
     #[must_use]
     pub fn graph(&self) -> Graph {
         Graph::new(self.entries.iter().map(|entry| entry.runner.plan().graph_node()))
     }
 
-    /// Sorts the nodes into the order of their turns, for nodes that run one after the other: by
-    /// order, and writers of a topic before its readers.
+    /// Sorts the nodes into the order in which they run if one thread runs them: by
+    /// [`NodeBuilder::order`], and within one order the writers of a topic before its readers.
     ///
-    /// WHY not by name after that: a program that passes data from one closure to another without a
-    /// topic relies on the order in which it added them. Only simulated runs promise not to depend
-    /// on that.
-    fn sort(&mut self) {
+    /// WHY the remaining nodes are not sorted by name: a program that passes data from one closure
+    /// to another without a topic relies on the order in which it added them. Only simulated runs
+    /// promise to be independent of that order.
+    fn sort_nodes(&mut self) {
         let graph = self.graph();
         // Stable: otherwise the nodes stay in the order in which they were added.
         self.entries.sort_by_key(|entry| {
@@ -153,31 +157,31 @@ impl Scheduler {
             (plan.order, graph.rank(&plan.name))
         });
         for (position, entry) in self.entries.iter_mut().enumerate() {
-            entry.runner.stand_at(position);
+            entry.runner.set_position(position);
         }
     }
 
-    /// Opens the scheduler's topics.
-    fn monitor(&self) -> Result<Monitor, TopicError> {
+    /// Opens the topics by which other processes see and command the scheduler.
+    fn open_monitor(&self) -> Result<Monitor, TopicError> {
         let current =
             || Namespace::current().map_err(|error| TopicError::new(&self.name, error.into()));
         let namespace = self.namespace.clone().map_or_else(current, Ok)?;
-        let (_, lanes) = running::lanes(&self.entries);
+        let (_, lanes) = running::black_box_lanes(&self.entries);
         Monitor::open(&namespace, &self.name, self.entries.len(), lanes)
     }
 
-    fn admit(
+    fn add_node(
         &mut self,
         node: Box<dyn Node>,
         spec: NodeSpec,
-        safe_state: Option<SafeState>,
+        safe_state: Option<SafeStateCallback>,
         (wake, subscriptions): (WaitSet, Vec<Subscription>),
     ) -> Result<(), PlanError> {
         let admitted = || self.entries.iter().map(|entry| entry.runner.plan());
         if admitted().any(|plan| plan.name == spec.name) {
             return Err(PlanError::SameName { node: spec.name });
         }
-        let plan = spec.clone().whole(self.cores)?;
+        let plan = spec.clone().into_plan(self.cores)?;
         if safe_state.is_some() {
             plan.check_safe_state()?;
         }
@@ -212,26 +216,27 @@ impl Scheduler {
         self.stops_on_signals = true;
     }
 
-    /// Sets the callback for the events of nodes. The supervisor's thread calls it, some
-    /// milliseconds after the event at most. Default: events that are not OK are printed to stderr.
-    /// All events are in the [`black_box`] in any case.
+    /// Sets the callback for the events of nodes. The supervisor's thread calls it at most some
+    /// milliseconds after the event. Default: events whose level is not OK are printed to stderr.
+    /// All events are also in the [`black_box`].
     pub fn on_event(&mut self, report: impl FnMut(&NodeEvent) + Send + 'static) {
         self.on_event = Box::new(report);
     }
 
-    /// Sets the rate of nodes without a rate. Default 100 Hz.
+    /// Sets the rate at which nodes without a rate run. Default: 100 Hz.
     pub const fn main_rate(&mut self, rate: Rate) {
         self.main_rate = rate;
     }
 
-    /// Sets the number of threads for nodes that are [`compute()`](NodeBuilder::compute), at least
-    /// one and at most the number of such nodes. Default: one less than the number of CPUs.
+    /// Sets the number of threads that run [`compute`](NodeBuilder::compute) nodes. There is at
+    /// least one, and there are no more than such nodes. Default: one less than the number of CPUs.
     pub const fn compute_threads(&mut self, threads: usize) {
         self.compute_threads = Some(threads);
     }
 
-    /// Reads the time from the kernel instead of the CPU's counter: for machines whose counter is
-    /// wrong although the kernel reports it as reliable. A reading costs some 20 ns more.
+    /// Makes the scheduler read the time from the kernel instead of the CPU's time-stamp counter.
+    /// This is for machines whose counter is wrong although the kernel reports it as reliable. Each
+    /// reading costs some 20 ns more.
     pub fn use_kernel_clock(&mut self) {
         self.clock = Clock::kernel();
     }
@@ -242,17 +247,18 @@ impl Scheduler {
         Handle::new(Arc::clone(&self.shared), self.cores)
     }
 
-    /// Initialises the nodes, in order, and starts their threads.
+    /// Initialises the nodes in their order, and starts their threads.
     ///
     /// # Errors
     ///
-    /// Returns [`StartError`]. A node that fails in its `init` is no error here, but a reason to
-    /// stop.
+    /// Returns [`StartError`]. A node whose `init` fails does not make this call fail; its failure
+    /// policy decides whether the run stops.
     pub fn start(self) -> Result<Running, StartError> {
         Running::start(self)
     }
 
-    /// Runs until a node, a [`Handle`], a command or a signal stops it, and shuts all nodes down.
+    /// Runs the nodes until a node, a [`Handle`], a command or a signal stops the run, then shuts
+    /// all nodes down and returns the report.
     ///
     /// # Errors
     ///
@@ -261,7 +267,7 @@ impl Scheduler {
         self.run_for(Duration::MAX)
     }
 
-    /// Runs for this long at most.
+    /// Like [`Self::run`], but stops after `time`.
     ///
     /// # Errors
     ///
@@ -272,20 +278,22 @@ impl Scheduler {
         running.finish()
     }
 
-    /// Runs `time` of simulated time, as fast as possible, on this thread alone.
+    /// Runs the nodes for `time` of simulated time, as fast as possible, on the calling thread
+    /// alone.
     ///
-    /// Nodes see a clock that only moves from one due time to the next, also in the timestamps that
-    /// they make (counted from `epoch_ns`). The order at one time depends on order, on which nodes
-    /// read what other nodes write, and on name; random numbers depend on `seed` and name. So the
-    /// same nodes with the same inputs do the same, in whatever order they were added. Nodes on
-    /// topics run when a node before them at that time has sent a message, and their silence is not
-    /// watched. Nothing is late.
+    /// The clock jumps from one due time to the next. Timestamps that nodes make use the same
+    /// clock, and count from `epoch_ns`. Nodes that are due at the same time run by their order,
+    /// then writers before readers, then by name. Random numbers depend on `seed` and the node's
+    /// name. So the same nodes with the same inputs do the same, in whatever order they were added.
+    /// A node that waits for topics runs when they have messages; the timeouts of its inputs are
+    /// checked only in its ticks. No tick is late.
     ///
-    /// A failed node is in the report; [`Report::into_result`] turns it into an error.
+    /// The report names a node that failed; [`Report::into_result`] turns such a report into an
+    /// error.
     #[must_use = "the report shows whether a node failed"]
     pub fn simulate(mut self, time: Duration, seed: u64, epoch_ns: u64) -> Report {
         self.entries.sort_by(|a, b| a.runner.plan().name.cmp(&b.runner.plan().name));
-        self.sort();
+        self.sort_nodes();
         let rate_of = |plan: &Plan| match plan.class {
             Class::Event => None,
             _ => Some(plan.rate.unwrap_or(self.main_rate)),
@@ -293,20 +301,20 @@ impl Scheduler {
         let nodes = self.entries.drain(..).map(|PendingNode { mut runner, wake, .. }| {
             runner.seed(seed);
             let rate = rate_of(runner.plan());
-            Simulated::new(runner, wake, rate)
+            SimulatedNode::new(runner, wake, rate)
         });
         let mut nodes: Vec<_> = nodes.collect();
         let clock = Clock::simulated(0);
         for node in &mut nodes {
-            let after = node.runner.start(&clock);
+            let after = node.runner.init_at_start(&clock);
             self.shared.stop_after([&node.runner], after);
         }
         if !self.shared.is_stopping() {
             let after = simulated::run(&mut nodes, nanos(time), epoch_ns);
             self.shared.stop_after(nodes.iter().map(|node| &node.runner), after);
         }
-        nodes.iter_mut().rev().for_each(|node| node.runner.stop());
-        nodes.iter_mut().rev().for_each(|node| node.runner.release());
+        nodes.iter_mut().rev().for_each(|node| node.runner.shut_down());
+        nodes.iter_mut().rev().for_each(|node| node.runner.drop_node());
         let reason = self.shared.reason().unwrap_or(Reason::Over);
         Report {
             scheduler: self.name,
@@ -323,13 +331,13 @@ impl Default for Scheduler {
 }
 
 /// Prints an event to stderr, unless its level is OK.
-fn print(event: &NodeEvent) {
+fn print_unless_ok(event: &NodeEvent) {
     if event.level != DiagnosticStatus::OK {
         eprintln!("horus: {event}");
     }
 }
 
-/// Returns the program's name.
+/// Returns the file name of the program, without its extension.
 fn program_name() -> String {
     let path = std::env::args_os().next().map(std::path::PathBuf::from).unwrap_or_default();
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()

@@ -1,5 +1,5 @@
-//! The macro `node!`: declares a node's struct, its endpoints and its place in the scheduler at
-//! once.
+//! The macro `node!`, which declares the struct of a node, its endpoints, and the function that
+//! adds it to a scheduler.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use crate::scheduler::api::input::Input;
 use crate::topic::error::TopicError;
 use crate::topic::{Payload, Publisher, Qos, Subscriber};
 
-/// A topic of a [`node!`](crate::node) as written there: its name, then timeout and quality of
-/// service.
+/// A topic as it is written in [`node!`](crate::node): its name, and optionally a timeout and a
+/// quality of service.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct EndpointSpec<'a> {
@@ -37,12 +37,11 @@ impl EndpointSpec<'_> {
 
     #[allow(missing_docs, clippy::missing_errors_doc, reason = "for the macro")]
     pub fn input<T: Payload>(&self, builder: &mut NodeBuilder<'_>) -> Result<Input<T>, TopicError> {
-        builder.input_with(self.topic, self.timeout, self.qos)
+        builder.subscribe_with_timeout_and_qos(self.topic, self.timeout, self.qos)
     }
 }
 
-// WHY generic: any type that gives a `&str` names a topic, also in a tuple, where no coercion
-// happens.
+// WHY generic: in a tuple, a `&String` would not be coerced to a `&str`.
 impl<'a, S: AsRef<str> + ?Sized> From<&'a S> for EndpointSpec<'a> {
     fn from(topic: &'a S) -> Self {
         (topic, Duration::MAX, Qos::new()).into()
@@ -105,22 +104,23 @@ impl<'a, S: AsRef<str> + ?Sized> From<(&'a S, Duration, Qos)> for EndpointSpec<'
 ///
 /// The first word of a field is its kind:
 ///
-/// * `subscribe name: T = topic`: a `Subscriber<T>`, by [`NodeBuilder::subscriber`];
-/// * `wake name: T = topic`: a subscriber whose messages wake the node, as by [`NodeBuilder::on`];
-/// * `input name: T = (topic, timeout)`: an [`Input<T>`], which knows its age, by
-///   [`NodeBuilder::subscribe_with_timeout`];
-/// * `publish name: T = topic`: a `Publisher<T>`, by [`NodeBuilder::publisher`];
-/// * `state name: T = value`: a `T`, which begins with this value.
+/// * `subscribe name: T = topic`: a `Subscriber<T>`, made by [`NodeBuilder::subscriber`];
+/// * `wake name: T = topic`: a subscriber whose messages make the node run, as with
+///   [`NodeBuilder::on`];
+/// * `input name: T = (topic, timeout)`: an [`Input<T>`], which knows the age of its last message,
+///   made by [`NodeBuilder::subscribe_with_timeout`];
+/// * `publish name: T = topic`: a `Publisher<T>`, made by [`NodeBuilder::publisher`];
+/// * `state name: T = value`: a `T` with this initial value.
 ///
-/// A topic is its name, or with a quality of service `("motors", Qos::reliable())`; that of an
-/// input is `("imu", timeout, Qos::sensor_data())`.
+/// A topic is written as its name. With a quality of service, it is written as `("motors",
+/// Qos::reliable())`, and for an input as `("imu", timeout, Qos::sensor_data())`.
 ///
 /// `tick` comes first. Its `context` (any name, or none) is a `&mut Context`, and it returns
-/// nothing or a result. All other functions are those of [`Node`], with the signatures that they
-/// have there.
+/// nothing or a result. All other functions are methods of [`Node`], with the signatures of that
+/// trait.
 ///
-/// The macro makes a plain struct, a plain `impl Node`, and `build(builder)`. That makes the
-/// endpoints, so that the scheduler knows them, adds the node, and returns a
+/// The macro makes a plain struct, a plain `impl Node`, and the function `build(builder)`, which
+/// makes the endpoints, adds the node to the scheduler, and returns a
 /// [`horus_core::Result`](crate::Result). For a node that needs more, such as parameters of
 /// `build`, write these three parts by hand.
 ///
@@ -181,7 +181,7 @@ macro_rules! node {
     };
 }
 
-/// The type of a field of [`node!`].
+/// Expands to the type of a field of [`node!`].
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __node_field {
@@ -199,7 +199,7 @@ macro_rules! __node_field {
     };
 }
 
-/// The value of a field of [`node!`].
+/// Expands to the initial value of a field of [`node!`].
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __node_make {
@@ -207,7 +207,7 @@ macro_rules! __node_make {
         $crate::scheduler::EndpointSpec::from($topic).subscriber::<$type>(&mut $builder)?
     };
     ($builder:ident wake $type:ty, $topic:expr) => {{
-        // WHY one expression: the borrows of the topic live until its end.
+        // WHY one expression: the temporaries in `$topic` live until its end.
         let subscriber =
             $crate::scheduler::EndpointSpec::from($topic).subscriber::<$type>(&mut $builder)?;
         $builder = $builder.on(&subscriber);
@@ -227,7 +227,7 @@ macro_rules! __node_make {
     };
 }
 
-/// Passes the context on if `tick` has a name for it.
+/// Expands to the context; used only if `tick` has a name for it.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __node_context {

@@ -1,4 +1,5 @@
-//! A running scheduler: its threads, its rounds, its end.
+//! A running scheduler: starts the threads of the nodes, runs the nodes of the main thread, and
+//! ends the run.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,39 +21,42 @@ use crate::scheduler::remote::recorder::Recorder;
 use crate::scheduler::run::executor::best_effort;
 use crate::scheduler::run::executor::thread::{join, spawn};
 use crate::scheduler::run::handle::Handle;
-use crate::scheduler::run::panics::{self, Here};
+use crate::scheduler::run::panics::{self, NodesOnThread};
 use crate::scheduler::run::pending_node::PendingNode;
-use crate::scheduler::run::runner::{After, Runner};
-use crate::scheduler::run::shared::Shared;
+use crate::scheduler::run::run_state::RunState;
+use crate::scheduler::run::runner::{AfterTurn, Runner};
 use crate::scheduler::run::workers::{StartContext, Workers};
 use crate::scheduler::watch::supervisor::Supervisor;
 use crate::scheduler::watch::watched_node::WatchedNode;
 
-/// The time that a node has for its last tick when the run stops.
-const LAST_TICK: Duration = Duration::from_millis(800);
-/// The time that the supervisor has at least to report the end of the run, also after a node has
-/// used up all the time.
-const LAST_REPORT: Duration = Duration::from_millis(150);
-/// The time within which a process ends after a termination signal, also if a node hangs.
-const END_MAX: Duration = Duration::from_secs(1);
-const _: () = assert!(LAST_TICK.as_millis() + LAST_REPORT.as_millis() < END_MAX.as_millis());
-/// The longest sleep between rounds, after which commands are applied.
-const SLICE_NS: u64 = 20_000_000;
-/// The longest time of rounds without a sleep before the clock is synchronised again.
-const RESYNC_NS: u64 = 1_000_000;
+/// The longest time that the end of a run waits for the last ticks of nodes.
+const LAST_TICK_TIMEOUT: Duration = Duration::from_millis(800);
+/// The least time that the supervisor gets to report the end of the run, even if a node has used up
+/// [`LAST_TICK_TIMEOUT`].
+const FINAL_REPORT_TIME: Duration = Duration::from_millis(150);
+/// The time within which a process ends after a termination signal, even if a node hangs.
+const SHUTDOWN_MAX: Duration = Duration::from_secs(1);
+const _: () = assert!(
+    LAST_TICK_TIMEOUT.as_millis() + FINAL_REPORT_TIME.as_millis() < SHUTDOWN_MAX.as_millis()
+);
+/// The longest sleep of the main thread: after it, the thread applies pending commands.
+const COMMAND_POLL_PERIOD_NS: u64 = 20_000_000;
+/// The time after which [`Running::tick_once`] synchronises the clock with the kernel's again.
+const CLOCK_RESYNC_NS: u64 = 1_000_000;
 
-/// A scheduler whose nodes run: nodes with a rate, or on topics, on threads of their own, and all
-/// other nodes on the calling thread, in [`Self::run_for`] or [`Self::tick_once`].
+/// A scheduler whose nodes run. The nodes without a rate, topics or other settings that give them a
+/// thread run on the calling thread, in [`Self::run_for`] or [`Self::tick_once`]; all others run on
+/// threads of the scheduler.
 ///
-/// Dropping it stops the run, as [`Self::finish`] does, but reports no failed node.
+/// Dropping a `Running` stops the run like [`Self::finish`], but discards the report.
 #[derive(Debug)]
 pub struct Running {
     name: String,
-    shared: Arc<Shared>,
+    shared: Arc<RunState>,
     handle: Handle,
     clock: Clock,
     resync_at_ns: u64,
-    /// The due times of the nodes without a rate.
+    /// The due times of the nodes that the main thread runs.
     timeline: Timeline,
     workers: Workers,
     supervisor: Option<JoinHandle<()>>,
@@ -64,17 +68,17 @@ pub struct Running {
 
 impl Running {
     pub(super) fn start(mut scheduler: Scheduler) -> Result<Self, StartError> {
-        scheduler.sort();
-        panics::watch();
+        scheduler.sort_nodes();
+        panics::install_hook();
         let handle = scheduler.handle();
         let signals = scheduler.stops_on_signals.then(TerminationSignals::install).transpose();
         let signals = signals.map_err(|cause| StartError::Signals { cause })?.map(Arc::new);
-        let monitor = scheduler.monitor()?;
+        let monitor = scheduler.open_monitor()?;
         let Scheduler { mut entries, shared, mut clock, main_rate, on_event, .. } = scheduler;
         let (name, mut nodes) = (monitor.name().to_owned(), Vec::new());
-        let (lanes, _) = lanes(&entries);
+        let (lanes, _) = black_box_lanes(&entries);
         for (entry, lane) in entries.iter_mut().zip(lanes) {
-            entry.runner.record_to(monitor.recorder(lane));
+            entry.runner.set_recorder(monitor.recorder(lane));
             let subscriptions = std::mem::take(&mut entry.subscriptions);
             nodes.push(WatchedNode::new(&entry.runner, entry.safe_state.take(), subscriptions));
         }
@@ -89,7 +93,7 @@ impl Running {
             on_event,
             is_emergency: false,
         };
-        supervisor.begin();
+        supervisor.record_start();
         // WHY before any `init`: it may take long, and the supervisor handles signals and commands
         // meanwhile.
         let supervisor = spawn("supervisor", move || supervisor.run());
@@ -99,7 +103,7 @@ impl Running {
             if shared.is_stopping() {
                 break;
             }
-            let after = entry.runner.start(&clock);
+            let after = entry.runner.init_at_start(&clock);
             shared.stop_after([&entry.runner], after);
         }
         let begin_ns = clock.resync();
@@ -109,13 +113,14 @@ impl Running {
             begin_ns,
             main_rate,
             compute_threads: scheduler.compute_threads,
-            // As many as may run now, whatever the numbers of their CPUs.
+            // The number of threads that can run at once, unlike `Scheduler::cores`, which is the
+            // number of the highest CPU plus one.
             cores: std::thread::available_parallelism().map_or(1, usize::from),
         };
         let mut running = Self {
             name,
             handle,
-            resync_at_ns: begin_ns.saturating_add(RESYNC_NS),
+            resync_at_ns: begin_ns.saturating_add(CLOCK_RESYNC_NS),
             clock,
             timeline: Timeline::new(begin_ns, main_rate),
             workers: Workers::default(),
@@ -126,11 +131,11 @@ impl Running {
             report: None,
         };
         running.workers.start(entries, &start)?;
-        running.shared.begin();
+        running.shared.record_start();
         Ok(running)
     }
 
-    /// Returns the name under which other processes find it.
+    /// Returns the name under which other processes find the scheduler.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -142,75 +147,77 @@ impl Running {
         self.handle.clone()
     }
 
-    /// Returns true if it is to stop, because a stop was requested or a node failed.
+    /// Returns true once the run is to stop, because a stop was requested or a node failed.
     #[must_use]
     pub fn is_stopping(&self) -> bool {
         self.shared.is_stopping()
     }
 
-    /// Gives every node that has neither a rate nor a topic one turn, now, on this thread. For
-    /// programs with a main loop of their own. Costs some 30 ns a node plus their ticks.
+    /// Runs one tick of every node that the main thread runs, on the calling thread. This is for
+    /// programs with a main loop of their own. Costs some 30 ns for each node, plus the ticks.
     ///
-    /// Returns false if the run is to stop: then no node had a turn.
+    /// Returns false, and runs no tick, if the run is to stop.
     ///
     /// # Errors
     ///
-    /// Returns [`RunError::Failed`] if a node failed, in this round or on a thread of its own, and
-    /// its policy ended the run. All nodes have been shut down, as by [`Self::finish`], which
-    /// returns the same error.
+    /// Returns [`RunError::Failed`] if a node failed, in this call or on another thread, and its
+    /// policy ended the run. All nodes have been shut down then, and [`Self::finish`] returns the
+    /// same error.
     #[inline]
     pub fn tick_once(&mut self) -> Result<bool, RunError> {
         if self.shared.is_stopping() {
             return self.end_if_failed().map(|()| false);
         }
-        // WHY: without nodes no clock has to be read.
+        // WHY: this saves reading the clock.
         if self.workers.main.is_empty() {
             return Ok(true);
         }
-        // WHY not always: it costs as much as a turn, and nodes without a watchdog do not need it.
-        let here = self.workers.has_watched.then(|| Here::run(&self.workers.main));
+        // WHY only then: marking the nodes costs as much as a tick, and only a watchdog uses the
+        // mark.
+        let marked = self.workers.has_watched_node.then(|| NodesOnThread::mark(&self.workers.main));
         let begin_ns = self.clock.now_ns();
-        let after = self.round(begin_ns, begin_ns);
-        drop(here);
-        if after == After::Abort {
+        let after = self.run_round(begin_ns, begin_ns);
+        drop(marked);
+        if after == AfterTurn::Abort {
             self.end_if_failed()?;
         }
         Ok(true)
     }
 
-    /// Ends the run if a node failed and thereby stopped it.
+    /// Shuts all nodes down and returns the error if the run is stopping because a node failed.
     #[cold]
     fn end_if_failed(&mut self) -> Result<(), RunError> {
         match self.shared.reason() {
-            Some(reason) if reason.is_failure() => self.end().into_result().map(drop),
+            Some(reason) if reason.is_failure() => self.shut_down().into_result().map(drop),
             _ => Ok(()),
         }
     }
 
-    fn round(&mut self, due_ns: u64, begin_ns: u64) -> After {
+    fn run_round(&mut self, due_ns: u64, begin_ns: u64) -> AfterTurn {
         let (end_ns, after) =
-            best_effort::turns(&mut self.workers.main, &self.clock, due_ns, begin_ns);
-        if after != After::Continue {
+            best_effort::run_turns(&mut self.workers.main, &self.clock, due_ns, begin_ns);
+        if after != AfterTurn::Continue {
             self.shared.stop_after(&self.workers.main, after);
         }
         if end_ns >= self.resync_at_ns {
-            self.resync_at_ns = self.clock.resync().saturating_add(RESYNC_NS);
+            self.resync_at_ns = self.clock.resync().saturating_add(CLOCK_RESYNC_NS);
         }
         after
     }
 
-    /// Runs until a node, a [`Handle`], a command or a signal stops it, for `time` at most.
+    /// Runs the nodes until a node, a [`Handle`], a command or a signal stops the run, or `time`
+    /// has passed.
     ///
     /// # Errors
     ///
-    /// As [`Self::tick_once`].
+    /// Returns the errors of [`Self::tick_once`].
     pub fn run_for(&mut self, time: Duration) -> Result<(), RunError> {
-        self.rounds(time);
+        self.run_rounds(time);
         if self.shared.is_stopping() { self.end_if_failed() } else { Ok(()) }
     }
 
-    fn rounds(&mut self, time: Duration) {
-        let _here = Here::run(&self.workers.main);
+    fn run_rounds(&mut self, time: Duration) {
+        let _marked = NodesOnThread::mark(&self.workers.main);
         let mut now_ns = self.clock.resync();
         let end_ns = now_ns.saturating_add(nanos(time));
         self.timeline = self.timeline.starting_after(now_ns.saturating_sub(1));
@@ -221,15 +228,15 @@ impl Running {
             }
             let due_ns = if self.workers.main.is_empty() { end_ns } else { self.timeline.due_ns() };
             if now_ns < due_ns.min(end_ns) {
-                let nap_ns = (due_ns.min(end_ns) - now_ns).min(SLICE_NS);
-                self.shared.wait(Duration::from_nanos(nap_ns));
-                if nap_ns == SLICE_NS {
+                let nap_ns = (due_ns.min(end_ns) - now_ns).min(COMMAND_POLL_PERIOD_NS);
+                self.shared.wait_for_stop(Duration::from_nanos(nap_ns));
+                if nap_ns == COMMAND_POLL_PERIOD_NS {
                     let Self { workers, clock, .. } = self;
-                    workers.main.iter_mut().for_each(|runner| runner.poll(clock, now_ns));
+                    workers.main.iter_mut().for_each(|runner| runner.poll_commands(clock, now_ns));
                 }
                 continue;
             }
-            self.round(due_ns, now_ns);
+            self.run_round(due_ns, now_ns);
             let passed = self.timeline.advance(self.clock.now_ns());
             if passed > 0 {
                 let main = self.workers.main.iter();
@@ -239,43 +246,44 @@ impl Running {
     }
 
     /// Stops the run, shuts all nodes down in reverse order, and returns the report. Takes less
-    /// than a second, unless an `init`, a `shutdown` or the main thread hangs. A node whose last
-    /// tick does not end within 0.8 s is left behind, with its thread, and has failed.
+    /// than a second, unless an `init`, a `shutdown` or the main thread hangs. If the last tick of
+    /// a node does not end within 0.8 s, its thread is not waited for, and the node counts as
+    /// failed.
     ///
     /// # Errors
     ///
-    /// Returns [`RunError::Failed`] if a node failed and its policy ended the run, or if a node was
-    /// left behind. The error contains the report.
+    /// Returns [`RunError::Failed`] with the report if a node failed and its policy ended the run,
+    /// or if a last tick did not end.
     pub fn finish(mut self) -> Result<Report, RunError> {
-        self.end().into_result()
+        self.shut_down().into_result()
     }
 
-    fn end(&mut self) -> Report {
+    fn shut_down(&mut self) -> Report {
         if let Some(report) = &self.report {
             return report.clone();
         }
         self.shared.stop(Reason::Over);
-        let deadline = Instant::now() + LAST_TICK;
+        let deadline = Instant::now() + LAST_TICK_TIMEOUT;
         let (mut runners, mut nodes) = self.workers.end(deadline);
         self.shared.fail_if_hanging(&nodes);
         let reason = self.shared.reason().unwrap_or(Reason::Over);
         for node in &nodes {
             let event = NodeEvent::new(NodeEvent::STUCK, &node.name, Clock::kernel().now_ns());
             self.recorder.record(event.with_text(node.last_error.as_deref().unwrap_or_default()));
-            self.shared.leave_behind(&node.name);
+            self.shared.add_left_behind(&node.name);
         }
-        // In reverse order: a node ends before the nodes that it reads from.
+        // In reverse order, so that a node is shut down before the nodes that it reads from.
         if reason.is_failure() {
             runners.iter_mut().rev().for_each(Runner::enter_safe_state);
         }
-        runners.iter_mut().rev().for_each(Runner::stop);
-        // WHY here: the supervisor still reports the events of these drops.
-        runners.iter_mut().rev().for_each(Runner::release);
+        runners.iter_mut().rev().for_each(Runner::shut_down);
+        // WHY dropped here and not later: the supervisor still reports the events of these drops.
+        runners.iter_mut().rev().for_each(Runner::drop_node);
         nodes.extend(runners.iter().map(Runner::report));
         nodes.sort_by_key(|node| node.position);
-        self.shared.end();
+        self.shared.record_end();
         // The supervisor ends after all nodes, unless a safe-state callback hangs.
-        let deadline = deadline.max(Instant::now() + LAST_REPORT);
+        let deadline = deadline.max(Instant::now() + FINAL_REPORT_TIME);
         let _ = self.supervisor.take().map(|supervisor| join(supervisor, deadline));
         if let Some(signal) = self.signals.take().and_then(|signals| signals.received()) {
             self.shared.stop(Reason::Signal(signal));
@@ -289,20 +297,20 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // After `finish` it has nothing to do. Otherwise no caller can receive the report.
-        let _ = self.end();
+        // WHY ignored: no caller can receive the report. After `finish`, this does nothing.
+        let _ = self.shut_down();
     }
 }
 
-/// Lanes of the black box: of the supervisor, of the main thread, of the pool, and of the async
-/// thread.
+/// The black-box lanes of the supervisor, the main thread, the compute pool and the async thread.
 const SUPERVISOR_LANE: usize = 0;
 const MAIN_LANE: usize = 1;
 const POOL_LANE: usize = 2;
 const ASYNC_LANE: usize = 3;
 
-/// Returns the black-box lane of each node, one for each thread, and the number of lanes.
-pub(super) fn lanes(entries: &[PendingNode]) -> (Vec<usize>, usize) {
+/// Returns the index of the black-box lane of each node, and the number of lanes. The nodes of one
+/// thread share a lane.
+pub(super) fn black_box_lanes(entries: &[PendingNode]) -> (Vec<usize>, usize) {
     let (mut chains, mut next) = (HashMap::new(), ASYNC_LANE + 1);
     let mut new = || {
         next += 1;

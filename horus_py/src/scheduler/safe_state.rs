@@ -27,7 +27,7 @@ pub(crate) fn add_safe_state<'a>(
             // SAFETY: the address of a C function, which takes no arguments by the user's promise.
             unsafe { function() };
         }),
-        None => builder.safe_state_elsewhere(move || call_on_own_thread(&enter)),
+        None => builder.safe_state_on_other_thread(move || call_on_own_thread(&enter)),
     })
 }
 

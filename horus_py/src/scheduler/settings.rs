@@ -35,7 +35,7 @@ pub(crate) fn apply<'a>(
         builder = match &*name {
             "reads" => for_each(builder, &value, |builder, end| {
                 let read = |builder: &mut NodeBuilder<'_>, end: &mut DynamicSubscriber| {
-                    builder.read_by(end.name(), end);
+                    builder.add_subscriber(end.name(), end);
                     Ok(())
                 };
                 with_subscriber(builder, end, read)
@@ -45,7 +45,7 @@ pub(crate) fn apply<'a>(
             })?,
             "on" => for_each(builder, &value, |builder, end| {
                 let wake = |builder: &mut NodeBuilder<'_>, end: &mut DynamicSubscriber| {
-                    builder.wake_by(end.name(), end).map_err(scheduler_error)
+                    builder.add_waking_subscriber(end.name(), end).map_err(scheduler_error)
                 };
                 with_subscriber(builder, end, wake)
             })?,

@@ -5,7 +5,9 @@ use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use horus_core::scheduler::{AsyncNode, Context, Node, NodeError, NodeResult, TaskNode, Underway};
+use horus_core::scheduler::{
+    AsyncNode, Context, Node, NodeError, NodeResult, TaskNode, TickFuture,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tokio::io::Interest;
@@ -115,7 +117,7 @@ impl PythonTask {
 }
 
 impl AsyncNode for PythonTask {
-    fn tick<'a>(&'a mut self, context: &'a mut Context<'_>) -> Underway<'a> {
+    fn tick<'a>(&'a mut self, context: &'a mut Context<'_>) -> TickFuture<'a> {
         Box::pin(self.run_tick(context))
     }
 

@@ -1,9 +1,8 @@
-//! Checks of a tick besides its duration: the order of its checkpoints, and the shortest time
-//! between two ticks.
+//! Checks the order of the checkpoints in a tick, and the shortest time between two ticks.
 //!
-//! WHY: a time limit alone finds few faults. IEC 61508-2, table A.10, rates a watchdog with a limit
-//! only as low. It rates one with a time window (too early counts too) or with a logical sequence
-//! as medium, and both together as high.
+//! WHY: a time limit alone finds few faults. IEC 61508-2, table A.10, rates the diagnostic coverage
+//! of a watchdog with only a time limit as low. With a time window (a tick may be neither too late
+//! nor too early) or a logical sequence it is medium, and with both it is high.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -61,13 +60,14 @@ pub(crate) enum CheckpointFault {
     },
 }
 
-/// The last checkpoint that a node has passed, for other threads to read while it is in a tick.
+/// The last checkpoint that a node has passed. Other threads can read it while the node is in a
+/// tick.
 #[derive(Debug, Default)]
 pub(crate) struct CheckpointPosition(AtomicU64);
 
 impl CheckpointPosition {
-    /// Returns the last checkpoint of the present tick, or between two ticks that of the previous
-    /// one; 0 before the first. Costs a load.
+    /// Returns the last checkpoint that the present tick has passed, 0 if it has passed none;
+    /// between two ticks, the last checkpoint of the previous tick. Costs a load.
     #[must_use]
     pub(crate) fn last(&self) -> u64 {
         // Relaxed: a counter, which the supervisor polls.
@@ -75,7 +75,7 @@ impl CheckpointPosition {
     }
 }
 
-/// Shows the place at which a node that does not return is stuck: `stuck after checkpoint 1`.
+/// Shows where a node that does not return is stuck, such as `stuck after checkpoint 1`.
 impl std::fmt::Display for CheckpointPosition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.last() {
@@ -85,7 +85,7 @@ impl std::fmt::Display for CheckpointPosition {
     }
 }
 
-/// The checkpoints of one node: each tick has to pass all of them, in order, each once.
+/// Checks that each tick of one node passes all of its checkpoints, each once and in order.
 #[derive(Debug)]
 pub(crate) struct Checkpoints {
     wanted: u64,
@@ -95,12 +95,12 @@ pub(crate) struct Checkpoints {
     began_ns: Option<u64>,
     /// The first fault of this tick. Later ones follow from it.
     fault: Option<CheckpointFault>,
-    place: Arc<CheckpointPosition>,
+    position: Arc<CheckpointPosition>,
 }
 
 impl Checkpoints {
-    /// Expects `wanted` checkpoints a tick, and at least `not_before` from the start of one tick to
-    /// the next.
+    /// Makes the checks of a node whose ticks have to pass `wanted` checkpoints, with at least
+    /// `not_before` from the start of one tick to the start of the next.
     #[must_use]
     pub(crate) fn new(wanted: u64, not_before: Duration) -> Self {
         Self {
@@ -109,28 +109,28 @@ impl Checkpoints {
             last: 0,
             began_ns: None,
             fault: None,
-            place: Arc::default(),
+            position: Arc::default(),
         }
     }
 
-    /// Returns the node's position, for another thread.
+    /// Returns the position of the node, to be read by another thread.
     #[must_use]
-    pub(crate) const fn place(&self) -> &Arc<CheckpointPosition> {
-        &self.place
+    pub(crate) const fn position(&self) -> &Arc<CheckpointPosition> {
+        &self.position
     }
 
-    /// Notes that a tick begins, at `begin_ns` of a clock that should only go forwards. If the
-    /// clock goes back, the tick counts as early, as it would if the earlier time was right.
+    /// Begins a tick at `begin_ns`, on a clock that should only go forwards. If the clock has gone
+    /// back, the tick counts as too early.
     #[inline]
-    pub(crate) fn begin(&mut self, begin_ns: u64) {
+    pub(crate) fn begin_tick(&mut self, begin_ns: u64) {
         self.last = 0;
         self.fault = None;
         // Relaxed: see `CheckpointPosition::last`.
-        self.place.0.set(0);
+        self.position.0.set(0);
         if let Some(before_ns) = self.began_ns.replace(begin_ns) {
             let since_ns = begin_ns.saturating_sub(before_ns);
             if since_ns < self.not_before_ns {
-                self.blame(CheckpointFault::Early {
+                self.note_fault(CheckpointFault::Early {
                     found: Duration::from_nanos(since_ns),
                     wanted: Duration::from_nanos(self.not_before_ns),
                 });
@@ -138,25 +138,25 @@ impl Checkpoints {
         }
     }
 
-    /// Notes that the node passes a checkpoint, 1 for the first. Costs two comparisons and a
+    /// Records that the node passes a checkpoint; 1 is the first. Costs two comparisons and a
     /// relaxed store.
     #[inline]
     pub(crate) fn pass(&mut self, checkpoint: u64) {
         if checkpoint != self.last.wrapping_add(1) || checkpoint > self.wanted {
-            self.stray(checkpoint);
+            self.note_wrong_order(checkpoint);
         }
         self.last = checkpoint;
         // Relaxed: see `CheckpointPosition::last`.
-        self.place.0.set(checkpoint);
+        self.position.0.set(checkpoint);
     }
 
-    /// Notes that the tick is over.
+    /// Ends the tick.
     ///
     /// # Errors
     ///
     /// Returns the first fault of the tick.
     #[inline]
-    pub(crate) fn end(&mut self) -> Result<(), CheckpointFault> {
+    pub(crate) fn end_tick(&mut self) -> Result<(), CheckpointFault> {
         match self.fault.take() {
             Some(fault) => Err(fault),
             None if self.last == self.wanted => Ok(()),
@@ -164,11 +164,11 @@ impl Checkpoints {
         }
     }
 
-    /// Notes the fault of a checkpoint that was not the next one.
+    /// Records the fault that `found` was not the next checkpoint.
     #[cold]
-    fn stray(&mut self, found: u64) {
+    fn note_wrong_order(&mut self, found: u64) {
         let (last, wanted) = (self.last, self.wanted);
-        self.blame(match found {
+        self.note_fault(match found {
             _ if found == 0 || found > wanted => CheckpointFault::Unknown { found, wanted },
             _ if found <= last => CheckpointFault::Repeated { last, found },
             _ => CheckpointFault::Skipped { last, found },
@@ -176,7 +176,7 @@ impl Checkpoints {
     }
 
     #[cold]
-    fn blame(&mut self, fault: CheckpointFault) {
+    fn note_fault(&mut self, fault: CheckpointFault) {
         self.fault.get_or_insert(fault);
     }
 }
@@ -188,9 +188,9 @@ mod tests {
     /// Returns the fault of a tick that passes these of `wanted` checkpoints.
     fn tick(wanted: u64, passed: &[u64]) -> Result<(), String> {
         let mut checkpoints = Checkpoints::new(wanted, Duration::ZERO);
-        checkpoints.begin(0);
+        checkpoints.begin_tick(0);
         passed.iter().for_each(|checkpoint| checkpoints.pass(*checkpoint));
-        checkpoints.end().map_err(|fault| fault.to_string())
+        checkpoints.end_tick().map_err(|fault| fault.to_string())
     }
 
     #[test]
@@ -244,11 +244,11 @@ mod tests {
             (400, None),
             (u64::MAX, None),
         ] {
-            checkpoints.begin(begin_ns);
+            checkpoints.begin_tick(begin_ns);
             let wanted = Duration::from_nanos(100);
             let fault =
                 early.map(|ns| CheckpointFault::Early { found: Duration::from_nanos(ns), wanted });
-            assert_eq!(checkpoints.end().err(), fault, "at {begin_ns}");
+            assert_eq!(checkpoints.end_tick().err(), fault, "at {begin_ns}");
         }
         let fault = CheckpointFault::Early {
             found: Duration::from_micros(20),
@@ -261,29 +261,29 @@ mod tests {
     #[test]
     fn a_fault_is_returned_once_and_the_first_of_a_tick_counts() {
         let mut checkpoints = Checkpoints::new(2, Duration::from_secs(1));
-        checkpoints.begin(0);
+        checkpoints.begin_tick(0);
         (1..=2).for_each(|checkpoint| checkpoints.pass(checkpoint));
-        assert_eq!(checkpoints.end(), Ok(()));
-        checkpoints.begin(1);
+        assert_eq!(checkpoints.end_tick(), Ok(()));
+        checkpoints.begin_tick(1);
         checkpoints.pass(2);
-        assert!(matches!(checkpoints.end(), Err(CheckpointFault::Early { .. })));
-        checkpoints.begin(2_000_000_000);
+        assert!(matches!(checkpoints.end_tick(), Err(CheckpointFault::Early { .. })));
+        checkpoints.begin_tick(2_000_000_000);
         (1..=2).for_each(|checkpoint| checkpoints.pass(checkpoint));
-        assert_eq!(checkpoints.end(), Ok(()));
+        assert_eq!(checkpoints.end_tick(), Ok(()));
     }
 
     #[test]
     fn another_thread_sees_the_last_checkpoint() {
         let mut checkpoints = Checkpoints::new(2, Duration::ZERO);
-        let place = Arc::clone(checkpoints.place());
+        let place = Arc::clone(checkpoints.position());
         let mut seen = vec![place.to_string()];
-        checkpoints.begin(0);
+        checkpoints.begin_tick(0);
         for checkpoint in 1..=2 {
             checkpoints.pass(checkpoint);
             seen.push(place.to_string());
         }
-        checkpoints.end().unwrap();
-        checkpoints.begin(1);
+        checkpoints.end_tick().unwrap();
+        checkpoints.begin_tick(1);
         seen.push(place.to_string());
         let wanted = ["before checkpoint 1", "after checkpoint 1", "after checkpoint 2"];
         let wanted = [wanted[0], wanted[1], wanted[2], wanted[0]];

@@ -7,14 +7,15 @@ use horus_shm::clock::Clock;
 use crate::scheduler::api::checkpoints::Checkpoints;
 use crate::scheduler::api::random::Random;
 
-/// A tick as its node sees it. All times are of one monotonic clock.
+/// The services of a tick to its node: times, checkpoints, random numbers, a request to stop. All
+/// times are of one monotonic clock.
 #[derive(Debug)]
 pub struct Context<'a> {
     pub(crate) clock: &'a Clock,
     pub(crate) tick: u64,
     pub(crate) due_ns: u64,
     pub(crate) begin_ns: u64,
-    /// The time at which the budget is spent; `u64::MAX` without one.
+    /// The time at which the tick exceeds its budget; `u64::MAX` without a budget.
     pub(crate) budget_end_ns: u64,
     pub(crate) period_ns: u64,
     pub(crate) stop: bool,
@@ -23,7 +24,7 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Returns the number of this tick of this node, from 0 on.
+    /// Returns the number of this tick; the first tick of the node is 0.
     #[must_use]
     pub const fn tick(&self) -> u64 {
         self.tick
@@ -53,8 +54,8 @@ impl Context<'_> {
         Duration::from_nanos(self.period_ns)
     }
 
-    /// Returns the rest of the budget; zero when it is spent, [`Duration::MAX`] without one. Reads
-    /// the clock once.
+    /// Returns the time that is left of the budget: zero once it is used up, [`Duration::MAX`]
+    /// without a budget. Reads the clock once.
     #[must_use]
     pub fn budget_left(&self) -> Duration {
         if self.budget_end_ns == u64::MAX {
@@ -63,9 +64,10 @@ impl Context<'_> {
         Duration::from_nanos(self.budget_end_ns.saturating_sub(self.clock.now_ns()))
     }
 
-    /// Passes a checkpoint, 1 for the first of a tick, in order, as many as
-    /// [`checkpoints`](crate::scheduler::NodeBuilder::checkpoints) of the builder declared. Does
-    /// nothing if none were declared, and outside of ticks. Costs about a nanosecond.
+    /// Records that the tick has reached checkpoint `number`. Each tick has to reach 1, 2, and so
+    /// on, up to the number that
+    /// [`NodeBuilder::checkpoints`](crate::scheduler::NodeBuilder::checkpoints) has set. Does
+    /// nothing if that set none, and outside of ticks. Costs about a nanosecond.
     #[inline]
     pub fn checkpoint(&mut self, number: u64) {
         if let Some(checkpoints) = &mut self.checkpoints {
@@ -76,17 +78,17 @@ impl Context<'_> {
     /// Returns 64 random bits from this node's own generator. They are the same in every simulated
     /// run with the same seed, whichever other nodes there are. Not for secrets.
     pub const fn random(&mut self) -> u64 {
-        self.random.bits()
+        self.random.next_u64()
     }
 
     /// Returns a random number from 0 to 1, 1 not included, from the same generator as
     /// [`Self::random`].
     pub const fn random_f64(&mut self) -> f64 {
-        // WHY 53 bits: an `f64` holds as many.
-        (self.random.bits() >> 11) as f64 / (1_u64 << 53) as f64
+        // WHY 53 bits: this is the precision of an `f64`.
+        (self.random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Asks the scheduler to stop after this tick: all nodes are shut down, in reverse order.
+    /// Requests the end of the run after this tick: all nodes are shut down, in reverse order.
     pub const fn stop(&mut self) {
         self.stop = true;
     }

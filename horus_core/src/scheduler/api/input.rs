@@ -1,4 +1,5 @@
-//! Inputs that can become stale: a subscriber, and the watch that the scheduler checks.
+//! Inputs with a timeout: a subscriber, and the age of its last message, which the scheduler
+//! checks.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -12,64 +13,66 @@ use crate::topic::{Payload, Subscriber};
 
 /// Receives messages of type `T`, and knows the age of the last one.
 ///
-/// [`subscribe_with_timeout`](crate::scheduler::NodeBuilder::subscribe_with_timeout) of the builder
-/// makes it. Use it in the node's calls only: its time is that of the node's present tick, also in
-/// simulated runs. So reading an age reads no clock.
+/// Made by
+/// [`NodeBuilder::subscribe_with_timeout`](crate::scheduler::NodeBuilder::subscribe_with_timeout).
+/// Use it only in calls of its node: its present time is the start of the node's present tick, also
+/// in simulated runs. So reading an age reads no clock.
 ///
-/// A message counts as arrived when the tick began that received it. So receive in every tick, and
-/// choose a timeout longer than the node's period.
+/// The arrival time of a message is the start of the tick that received it. So receive in every
+/// tick, and choose a timeout longer than the node's period.
 #[derive(Debug)]
 pub struct Input<T: Payload> {
     subscriber: Subscriber<T>,
     watch: Arc<InputWatch>,
     /// The newest message, if [`Self::fresh`] received it.
-    held: Option<T>,
+    newest: Option<T>,
     /// The arrival time of the last message; `None` before the first.
     arrived_ns: Option<u64>,
 }
 
 impl<T: Payload> Input<T> {
     pub(crate) const fn new(subscriber: Subscriber<T>, watch: Arc<InputWatch>) -> Self {
-        Self { subscriber, watch, held: None, arrived_ns: None }
+        Self { subscriber, watch, newest: None, arrived_ns: None }
     }
 
-    /// Returns the newest message, also if it was returned before, unless it is older than the
-    /// timeout. Receives all messages that have come and keeps only the newest. Never blocks.
+    /// Returns the newest message, even if it was returned before, or `None` if it is older than
+    /// the timeout. Receives all waiting messages and keeps only the newest. Never blocks.
     #[inline]
     pub fn fresh(&mut self) -> Option<&T> {
         if let Some(message) = self.subscriber.latest() {
-            self.arrived();
-            self.held = Some(message);
+            self.note_arrival();
+            self.newest = Some(message);
         }
-        if self.is_stale() { None } else { self.held.as_ref() }
+        if self.is_stale() { None } else { self.newest.as_ref() }
     }
 
-    /// Receives by [`Subscriber::recv`]: each message once, however old. [`Self::fresh`] then
-    /// returns `None` until another message comes.
+    /// Like [`Subscriber::recv`]: returns each message once, however old it is. [`Self::fresh`]
+    /// then returns `None` until another message arrives.
     #[inline]
     pub fn recv(&mut self) -> Option<T> {
         let message = self.subscriber.recv()?;
-        self.arrived();
-        self.held = None;
+        self.note_arrival();
+        self.newest = None;
         Some(message)
     }
 
-    /// Receives by [`Subscriber::latest`], otherwise as [`Self::recv`].
+    /// Like [`Subscriber::latest`]. [`Self::fresh`] then returns `None` until another message
+    /// arrives.
     #[inline]
     pub fn latest(&mut self) -> Option<T> {
         let message = self.subscriber.latest()?;
-        self.arrived();
-        self.held = None;
+        self.note_arrival();
+        self.newest = None;
         Some(message)
     }
 
-    /// Receives the messages that are there, by [`Self::recv`].
+    /// Returns an iterator that receives the waiting messages with [`Self::recv`].
     pub fn try_iter(&mut self) -> impl Iterator<Item = T> {
         std::iter::from_fn(|| self.recv())
     }
 
-    /// Returns the age of the last message at the start of the present tick; before the first one,
-    /// the time since the node was initialised. Reads no clock.
+    /// Returns the time from the arrival of the last message to the start of the present tick;
+    /// before the first message, the time since the node was initialised. Reads no clock.
     #[must_use]
     pub fn age(&self) -> Duration {
         let since_ns = self.arrived_ns.unwrap_or_else(|| self.watch.last_ns.get());
@@ -82,14 +85,14 @@ impl<T: Payload> Input<T> {
         nanos(self.age()) > self.watch.timeout_ns
     }
 
-    /// Returns the subscriber, for its counters, and to wake the node by
+    /// Returns the subscriber, to read its counters or to pass it to
     /// [`NodeBuilder::on`](crate::scheduler::NodeBuilder::on).
     #[must_use]
     pub const fn subscriber(&self) -> &Subscriber<T> {
         &self.subscriber
     }
 
-    fn arrived(&mut self) {
+    fn note_arrival(&mut self) {
         // Relaxed: the node's own thread set it before the tick.
         let now_ns = self.watch.now_ns.get();
         // Relaxed: a counter.
@@ -98,15 +101,16 @@ impl<T: Payload> Input<T> {
     }
 }
 
-/// The scheduler's watch on an input. All times are of the clock that the node's runner has.
+/// The times of an input, which the scheduler compares with the timeout. All times are of the clock
+/// of the node's runner.
 #[derive(Debug)]
 pub(crate) struct InputWatch {
     topic: Arc<str>,
     timeout_ns: u64,
     /// The start of the node's present tick. The runner writes it.
     now_ns: AtomicU64,
-    /// The arrival of the last message, or a later initialisation of the node. The node's thread
-    /// writes it.
+    /// The arrival of the last message or the last initialisation of the node, whichever is later.
+    /// The node's thread writes it.
     last_ns: AtomicU64,
 }
 
@@ -116,24 +120,24 @@ impl InputWatch {
         Self { topic: topic.into(), timeout_ns: nanos(timeout), now_ns, last_ns }
     }
 
-    /// Describes a stale input.
-    pub(crate) fn complaint(&self, now_ns: u64) -> Text<128> {
+    /// Returns a text that says for how long the input has had no message.
+    pub(crate) fn describe_stale(&self, now_ns: u64) -> Text<128> {
         let [age, timeout] = [self.age_ns(now_ns), self.timeout_ns].map(Duration::from_nanos);
         let topic = &self.topic;
         let what = format_args!("no message on '{topic}' for {age:?}: the timeout is {timeout:?}");
         Text::format(what)
     }
 
-    /// Restarts the timeout: the node is about to be initialised.
-    pub(crate) fn restart(&self, now_ns: u64) {
-        self.begin(now_ns);
+    /// Restarts the timeout, because the node is about to be initialised.
+    pub(crate) fn restart_timeout(&self, now_ns: u64) {
+        self.begin_tick(now_ns);
         // Relaxed: a counter.
         self.last_ns.set(now_ns);
     }
 
-    /// Notes that a tick of the node begins.
+    /// Sets the present time of the input to the start of a tick.
     #[inline(always)]
-    pub(crate) fn begin(&self, now_ns: u64) {
+    pub(crate) fn begin_tick(&self, now_ns: u64) {
         // Relaxed: only the node's calls read it, on this thread.
         self.now_ns.set(now_ns);
     }
@@ -145,7 +149,8 @@ impl InputWatch {
     }
 }
 
-/// Returns the input whose last message exceeds its timeout by most; the first of several.
+/// Returns the input that exceeds its timeout by the longest time; the first one if several do so
+/// equally, `None` if no input is stale.
 #[inline]
 pub(crate) fn stalest(inputs: &[Arc<InputWatch>], now_ns: u64) -> Option<&InputWatch> {
     let over = |input: &InputWatch| input.age_ns(now_ns).saturating_sub(input.timeout_ns);
@@ -160,16 +165,16 @@ mod tests {
     #[test]
     fn an_input_is_stale_after_its_timeout_from_the_start_or_the_last_message() {
         let input = InputWatch::new("imu", Duration::from_nanos(100));
-        input.restart(1000);
+        input.restart_timeout(1000);
         let inputs = [Arc::new(input)];
         assert!(stalest(&inputs, 1100).is_none());
-        let complaint = stalest(&inputs, 1101).unwrap().complaint(1101);
-        assert_eq!(complaint.as_str(), "no message on 'imu' for 101ns: the timeout is 100ns");
+        let text = stalest(&inputs, 1101).unwrap().describe_stale(1101);
+        assert_eq!(text.as_str(), "no message on 'imu' for 101ns: the timeout is 100ns");
         inputs[0].last_ns.set(1101);
         assert!(stalest(&inputs, 1201).is_none() && stalest(&inputs, 1202).is_some());
         // A clock that went back a little makes no input stale.
         assert!(stalest(&inputs, 0).is_none());
-        inputs[0].restart(5000);
+        inputs[0].restart_timeout(5000);
         assert!(stalest(&inputs, 5100).is_none());
     }
 
@@ -177,7 +182,7 @@ mod tests {
     fn the_input_that_exceeds_its_timeout_by_most_is_named() {
         let with = |topic, timeout_ns| {
             let input = InputWatch::new(topic, Duration::from_nanos(timeout_ns));
-            input.restart(0);
+            input.restart_timeout(0);
             Arc::new(input)
         };
         let inputs = [with("slow", 500), with("fast", 10), with("as fast", 10)];
@@ -192,7 +197,7 @@ mod tests {
     #[test]
     fn an_infinite_timeout_never_ends() {
         let input = InputWatch::new("map", Duration::MAX);
-        input.restart(0);
+        input.restart_timeout(0);
         assert!(stalest(&[Arc::new(input)], u64::MAX).is_none());
     }
 }

@@ -1,28 +1,30 @@
-//! Metrics of a node: its thread writes them by plain stores to cache lines of its own, and any
-//! thread reads them.
+//! Metrics of a node. Its thread writes them with plain stores to cache lines that no other thread
+//! writes, and any thread can read them.
 
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use horus_shm::internals::sync::Word;
 
-/// The buckets of a histogram: bucket i counts values below 2^i ns, the last one all values above.
+/// Number of buckets of a [`Histogram`]. Bucket i counts the values from 2^(i-1) ns up to, but not
+/// including, 2^i ns; the last bucket also counts all larger values.
 pub const HISTOGRAM_BUCKETS: usize = 40;
 
-/// The value in place of a time while a panic hook runs.
-const PANICS: u64 = u64::MAX;
-/// The longest time for a panic hook. After it the node counts as hanging: its hook waits for
-/// something.
-const PANIC_MAX_NS: u64 = 10_000_000_000;
+/// The value of `panicked_ns` while a panic hook runs.
+const PANIC_HOOK_RUNS: u64 = u64::MAX;
+/// The longest time that a panic hook may take. After it the node counts as stuck, because its hook
+/// seems to wait for something.
+const PANIC_HOOK_NS_MAX: u64 = 10_000_000_000;
 
-/// The metrics of one node. The thread that runs it writes them, any thread reads them.
+/// The metrics of one node, which the thread that runs it updates.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct LiveMetrics {
     ticks: AtomicU64,
-    /// The start of the present tick; 0 between two.
+    /// The start of the present tick; 0 between two ticks.
     began_ns: AtomicU64,
-    /// The end of the hook of the last panic in a tick; `PANICS` while it runs.
+    /// The time at which the panic hook of the last panic in a tick ended; `PANIC_HOOK_RUNS` while
+    /// that runs.
     panicked_ns: AtomicU64,
     last_ns: AtomicU64,
     max_ns: AtomicU64,
@@ -30,7 +32,7 @@ pub(crate) struct LiveMetrics {
     skipped_ticks: AtomicU64,
     failures: AtomicU64,
     panics: AtomicU64,
-    /// A [`Health`].
+    /// The [`Health`] as a number.
     health: AtomicU64,
     durations: [AtomicU64; HISTOGRAM_BUCKETS],
     lateness: [AtomicU64; HISTOGRAM_BUCKETS],
@@ -56,20 +58,20 @@ impl Default for LiveMetrics {
     }
 }
 
-/// The health of a node.
+/// The health of a node: whether it ticks, and if not, why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Health {
-    /// It ticks, or is about to for the first time.
+    /// The node ticks, or will soon tick for the first time.
     #[default]
     Active,
-    /// It was paused.
+    /// A command has paused the node.
     Paused,
-    /// Its tick failed or was late, and it backs off for some time.
+    /// The node does not tick for some time, because a tick failed or was late.
     Resting,
-    /// It is in its safe state.
+    /// The node is in its safe state.
     Safe,
-    /// It is shut down.
+    /// The node was shut down.
     Stopped,
 }
 
@@ -77,48 +79,48 @@ impl Health {
     const ALL: [Self; 5] = [Self::Active, Self::Paused, Self::Resting, Self::Safe, Self::Stopped];
 }
 
-/// Adds to a counter that only this thread writes.
+/// Adds `more` to a counter that only the calling thread writes.
 #[inline(always)]
-fn add(word: &AtomicU64, more: u64) {
+fn add_to_counter(word: &AtomicU64, more: u64) {
     // Relaxed: a counter.
     word.set(word.get().wrapping_add(more));
 }
 
 #[inline(always)]
-const fn bucket(ns: u64) -> usize {
+const fn bucket_index(ns: u64) -> usize {
     let bits = (u64::BITS - ns.leading_zeros()) as usize;
     if bits < HISTOGRAM_BUCKETS { bits } else { HISTOGRAM_BUCKETS - 1 }
 }
 
 impl LiveMetrics {
-    /// Notes that a tick begins.
+    /// Records that a tick begins.
     #[inline(always)]
-    pub(crate) fn begin(&self, due_ns: u64, begin_ns: u64) {
+    pub(crate) fn begin_tick(&self, due_ns: u64, begin_ns: u64) {
         // Relaxed: a counter, which the supervisor polls.
         self.began_ns.set(begin_ns);
-        add(&self.lateness[bucket(begin_ns.saturating_sub(due_ns))], 1);
+        add_to_counter(&self.lateness[bucket_index(begin_ns.saturating_sub(due_ns))], 1);
     }
 
-    /// Notes that the tick goes on after a wait.
+    /// Records that an asynchronous tick runs again after a wait.
     #[cfg(feature = "async-io")]
-    pub(crate) fn go_on(&self, now_ns: u64) {
-        // Relaxed: as in `begin`.
+    pub(crate) fn resume_tick(&self, now_ns: u64) {
+        // Relaxed: as in `begin_tick`.
         self.began_ns.set(now_ns);
     }
 
-    /// Notes that the tick waits: it is under way, and not busy.
+    /// Records that an asynchronous tick waits, so that it does not count as stuck.
     #[cfg(feature = "async-io")]
-    pub(crate) fn pause(&self) {
-        // Relaxed: as in `begin`.
+    pub(crate) fn pause_tick(&self) {
+        // Relaxed: as in `begin_tick`.
         self.began_ns.set(0);
     }
 
-    /// Notes that the tick is over.
+    /// Records that the tick has ended.
     #[inline(always)]
-    pub(crate) fn end(&self, begin_ns: u64, end_ns: u64) {
+    pub(crate) fn end_tick(&self, begin_ns: u64, end_ns: u64) {
         let duration = end_ns.saturating_sub(begin_ns);
-        add(&self.ticks, 1);
-        add(&self.durations[bucket(duration)], 1);
+        add_to_counter(&self.ticks, 1);
+        add_to_counter(&self.durations[bucket_index(duration)], 1);
         // Relaxed: counters.
         self.last_ns.set(duration);
         if duration > self.max_ns.get() {
@@ -128,7 +130,7 @@ impl LiveMetrics {
     }
 
     /// Sets the health of the node.
-    pub(crate) fn is_now(&self, health: Health) {
+    pub(crate) fn set_health(&self, health: Health) {
         // Relaxed: a counter.
         self.health.set(health as u64);
     }
@@ -139,44 +141,45 @@ impl LiveMetrics {
     }
 
     pub(crate) fn count_miss(&self) {
-        add(&self.misses, 1);
+        add_to_counter(&self.misses, 1);
     }
 
     pub(crate) fn count_skipped_ticks(&self, ticks: u64) {
-        add(&self.skipped_ticks, ticks);
+        add_to_counter(&self.skipped_ticks, ticks);
     }
 
     pub(crate) fn count_failure(&self, is_panic: bool) {
-        add(&self.failures, 1);
-        add(&self.panics, u64::from(is_panic));
+        add_to_counter(&self.failures, 1);
+        add_to_counter(&self.panics, u64::from(is_panic));
     }
 
-    /// Returns the start of the present tick; 0 between two.
+    /// Returns the start of the present tick; 0 between two ticks.
     pub(crate) fn began_ns(&self) -> u64 {
         // Relaxed: a counter.
         self.began_ns.get()
     }
 
-    /// Notes that the tick panics, and that the panic hook is about to run.
+    /// Records that the tick panics, and that the panic hook is about to run.
     pub(crate) fn begin_panic(&self) {
-        // Relaxed: as in `begin`.
-        self.panicked_ns.set(PANICS);
+        // Relaxed: as in `begin_tick`.
+        self.panicked_ns.set(PANIC_HOOK_RUNS);
     }
 
-    /// Notes that the panic hook has run. The tick ends soon, unless the node catches its panics
-    /// itself.
+    /// Records that the panic hook has returned. The tick ends soon, unless the node catches its
+    /// panics itself.
     pub(crate) fn end_panic(&self, now_ns: u64) {
-        // Relaxed: as in `begin`.
+        // Relaxed: as in `begin_tick`.
         self.panicked_ns.set(now_ns);
     }
 
-    /// Returns true while the hook of a panic runs.
-    pub(crate) fn panics(&self) -> bool {
+    /// Returns true while the hook of a panic in a tick runs.
+    pub(crate) fn is_panic_hook_running(&self) -> bool {
         // Relaxed: a counter.
-        self.panicked_ns.get() == PANICS
+        self.panicked_ns.get() == PANIC_HOOK_RUNS
     }
 
-    /// Returns how long the present tick has lasted, panic hook included; 0 between two.
+    /// Returns how long the present tick has lasted, including the time of a panic hook; 0 between
+    /// two ticks.
     pub(crate) fn lasted_ns(&self, now_ns: u64) -> u64 {
         match self.began_ns() {
             0 => 0,
@@ -184,9 +187,9 @@ impl LiveMetrics {
         }
     }
 
-    /// Returns how long the present tick has lasted; `None` between two. The time of a panic hook
-    /// does not count, unless the hook does not end either.
-    pub(crate) fn busy_for(&self, now_ns: u64) -> Option<Duration> {
+    /// Returns how long the present tick has lasted; `None` between two ticks. The time of a panic
+    /// hook does not count, unless the hook takes longer than `PANIC_HOOK_NS_MAX`.
+    pub(crate) fn busy_time(&self, now_ns: u64) -> Option<Duration> {
         let began = self.began_ns();
         if began == 0 {
             return None;
@@ -194,15 +197,16 @@ impl LiveMetrics {
         let busy_ns = now_ns.saturating_sub(began);
         // Relaxed: a counter.
         let busy_ns = match self.panicked_ns.get() {
-            PANICS if busy_ns < PANIC_MAX_NS => 0,
-            PANICS => busy_ns,
+            PANIC_HOOK_RUNS if busy_ns < PANIC_HOOK_NS_MAX => 0,
+            PANIC_HOOK_RUNS => busy_ns,
             panicked_ns => busy_ns.min(now_ns.saturating_sub(panicked_ns)),
         };
         Some(Duration::from_nanos(busy_ns))
     }
 
-    /// Returns all metrics. They are not of one moment: the node goes on meanwhile.
-    pub(crate) fn metrics(&self) -> TickMetrics {
+    /// Returns all metrics. They may be of slightly different moments, because the node runs
+    /// meanwhile.
+    pub(crate) fn snapshot(&self) -> TickMetrics {
         // Relaxed: counters.
         let all = |words: &[AtomicU64; HISTOGRAM_BUCKETS]| {
             std::array::from_fn(|index| words[index].get())
@@ -225,37 +229,40 @@ impl LiveMetrics {
 /// The metrics of a node since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TickMetrics {
-    /// The ticks that have ended.
+    /// Number of ticks that have ended.
     pub ticks: u64,
     /// The duration of the last tick.
     pub last: Duration,
     /// The duration of the longest tick.
     pub max: Duration,
-    /// The ticks that ended after their deadline or took more than their budget.
+    /// Number of misses: ticks that ended after their deadline, exceeded their budget or had a
+    /// fault of their checkpoints, and checks that found a stale input.
     pub misses: u64,
-    /// The due times at which the node did not run, because it was still busy or late.
+    /// Number of due times at which the node did not tick because it was still busy, or because its
+    /// [`Miss`](crate::scheduler::Miss) policy skips ticks.
     pub skipped_ticks: u64,
-    /// The ticks that returned an error or panicked.
+    /// Number of calls of the node that panicked, and of calls of `tick` and `init` that returned
+    /// an error.
     pub failures: u64,
-    /// The ticks that panicked.
+    /// Number of calls of the node that panicked.
     pub panics: u64,
-    /// The health of the node.
+    /// The health of the node: whether it ticks, and if not, why.
     pub health: Health,
-    /// The durations of ticks.
+    /// The durations of the ticks.
     pub durations: Histogram,
-    /// The times from due to start.
+    /// The times from when a tick was due to its start.
     pub lateness: Histogram,
 }
 
-/// The counts of times, by powers of two.
+/// A histogram of durations. The bounds of its buckets are powers of two, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Histogram {
     buckets: [u64; HISTOGRAM_BUCKETS],
 }
 
 impl Histogram {
-    /// Returns the counts of values below 1, 2, 4 ... nanoseconds that are in no earlier bucket;
-    /// the last bucket has all larger values.
+    /// Returns the number of values in each bucket. Their upper bounds are 1, 2, 4, … nanoseconds;
+    /// the last bucket also has all larger values.
     #[must_use]
     pub const fn buckets(&self) -> &[u64; HISTOGRAM_BUCKETS] {
         &self.buckets
@@ -267,8 +274,9 @@ impl Histogram {
         self.buckets.iter().fold(0, |sum, count| sum.wrapping_add(*count))
     }
 
-    /// Returns a time that `share` of the values, from 0 to 1, are below. It is the upper bound of
-    /// the bucket of that percentile, at most twice the percentile. Zero if there are no values.
+    /// Returns a duration that the fraction `share` (0 to 1) of the values stayed below. It is the
+    /// upper bound of a bucket, at most twice the exact quantile (larger values of the last bucket
+    /// aside); zero if there are no values.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Duration {
         let wanted = (self.count() as f64 * share.clamp(0.0, 1.0)).ceil() as u64;
@@ -291,12 +299,12 @@ mod tests {
     fn ticks_are_counted_with_their_times() {
         let metrics = LiveMetrics::default();
         for (due, begin, end) in [(100, 100, 1100), (2000, 2500, 2600), (3000, 3001, 13_001)] {
-            metrics.begin(due, begin);
-            assert_eq!(metrics.busy_for(begin + 7), Some(Duration::from_nanos(7)));
-            metrics.end(begin, end);
-            assert_eq!(metrics.busy_for(end), None);
+            metrics.begin_tick(due, begin);
+            assert_eq!(metrics.busy_time(begin + 7), Some(Duration::from_nanos(7)));
+            metrics.end_tick(begin, end);
+            assert_eq!(metrics.busy_time(end), None);
         }
-        let snapshot = metrics.metrics();
+        let snapshot = metrics.snapshot();
         assert_eq!((snapshot.ticks, snapshot.durations.count()), (3, 3));
         assert_eq!((snapshot.last.as_nanos(), snapshot.max.as_nanos()), (10_000, 10_000));
         assert_eq!(snapshot.lateness.quantile(0.3), Duration::from_nanos(1));
@@ -307,9 +315,9 @@ mod tests {
     #[test]
     fn no_time_is_too_long_for_a_bucket() {
         let metrics = LiveMetrics::default();
-        metrics.begin(0, u64::MAX);
-        metrics.end(0, u64::MAX);
-        let snapshot = metrics.metrics();
+        metrics.begin_tick(0, u64::MAX);
+        metrics.end_tick(0, u64::MAX);
+        let snapshot = metrics.snapshot();
         assert_eq!(snapshot.durations.quantile(0.5), Duration::from_nanos(1 << 39));
         assert_eq!(Histogram { buckets: [0; HISTOGRAM_BUCKETS] }.quantile(0.5), Duration::ZERO);
     }
@@ -318,8 +326,8 @@ mod tests {
     fn the_time_of_a_panic_hook_does_not_count_as_time_of_the_tick() {
         const MS: u64 = 1_000_000;
         let metrics = LiveMetrics::default();
-        let busy_ms = |now_ms| metrics.busy_for(now_ms * MS).map(|busy| busy.as_millis());
-        metrics.begin(100 * MS, 100 * MS);
+        let busy_ms = |now_ms| metrics.busy_time(now_ms * MS).map(|busy| busy.as_millis());
+        metrics.begin_tick(100 * MS, 100 * MS);
         metrics.begin_panic();
         assert_eq!([busy_ms(100), busy_ms(2000), busy_ms(10_099)], [Some(0); 3]);
         // A hook that does not end makes the tick hang.
@@ -327,10 +335,10 @@ mod tests {
         metrics.end_panic(2000 * MS);
         // The node has caught its panic itself, and goes on.
         assert_eq!([busy_ms(2000), busy_ms(2050)], [Some(0), Some(50)]);
-        metrics.end(100 * MS, 2100 * MS);
+        metrics.end_tick(100 * MS, 2100 * MS);
         assert_eq!(busy_ms(2200), None);
         // The panic does not count for the next tick.
-        metrics.begin(3000 * MS, 3000 * MS);
+        metrics.begin_tick(3000 * MS, 3000 * MS);
         assert_eq!(busy_ms(3007), Some(7));
     }
 }

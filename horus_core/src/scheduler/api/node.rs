@@ -7,11 +7,11 @@ use std::ops::Deref;
 
 use crate::scheduler::api::context::Context;
 
-/// The reason why a node failed: any error, or a text. `?` converts any error into it, and it
-/// derefs to `dyn Error`.
+/// The reason why a node failed: any error, or a text. `?` converts every error into a `NodeError`,
+/// which derefs to `dyn Error`.
 ///
-/// WHY not an alias of a `Box`: the compiler names this type where a [`NodeResult`] is expected and
-/// another type is given.
+/// WHY not an alias of `Box<dyn Error>`: the messages of the compiler name this type if a node
+/// returns a wrong type.
 pub struct NodeError(Box<dyn Error + Send + Sync>);
 
 impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for NodeError {
@@ -40,10 +40,10 @@ impl fmt::Display for NodeError {
     }
 }
 
-/// The result of a call of a node: `tick`, `init` and `shutdown`.
+/// The result of the methods `tick`, `init` and `shutdown` of a node.
 pub type NodeResult = Result<(), NodeError>;
 
-/// A part of a robot's program that the scheduler runs.
+/// A part of a robot's program that the scheduler runs periodically, or whenever messages arrive.
 ///
 /// ```
 /// use horus_core::prelude::*;
@@ -68,28 +68,29 @@ pub type NodeResult = Result<(), NodeError>;
 /// }
 /// ```
 ///
-/// Only one thread at a time calls a node, and never makes two calls at once. A panic in a call is
+/// No two calls of a node overlap, although different threads may make them. A panic in a call is
 /// caught and counts as a failure.
 pub trait Node: Send + Any {
-    /// Initialises the node. Called once before the first tick of any node, in order, on the thread
-    /// that starts the scheduler. Called again after a restart or a swap, on the thread of the
-    /// ticks.
+    /// Initialises the node. Before the first tick of any node, the thread that starts the
+    /// scheduler initialises all nodes in their order. After a restart or a swap, this is called on
+    /// the thread that runs the ticks.
     ///
     /// # Errors
     ///
-    /// An error means that the node does not start: its failure policy decides what follows.
+    /// An error means that the node does not start. Its failure policy decides what follows.
     fn init(&mut self, _context: &mut Context<'_>) -> NodeResult {
         Ok(())
     }
 
-    /// Does the node's work and returns: at the node's rate, or whenever its topics have messages.
+    /// Does the node's work once and returns. Called at the node's rate, or whenever its topics
+    /// have messages.
     ///
     /// # Errors
     ///
-    /// An error means that the tick failed: the node's failure policy decides what follows.
+    /// An error means that the tick failed. The node's failure policy decides what follows.
     fn tick(&mut self, context: &mut Context<'_>) -> NodeResult;
 
-    /// Shuts the node down. Called once after the last tick.
+    /// Shuts the node down. Called after the last tick, and before a restart.
     ///
     /// # Errors
     ///
@@ -98,8 +99,8 @@ pub trait Node: Send + Any {
         Ok(())
     }
 
-    /// Brings what the node controls into a state that does no harm, for instance to a halt. Not
-    /// called again until the node has left the safe state.
+    /// Brings what the node controls into a state that does no harm, for instance stops the motors.
+    /// Not called again before the node has left the safe state.
     fn enter_safe_state(&mut self) {}
 
     /// Returns true if the safe state has been reached. Called right after
@@ -108,7 +109,8 @@ pub trait Node: Send + Any {
         true
     }
 
-    /// Called on every failure of this node, before its policy is applied.
+    /// Handles a failure of this node. Called on every failed `init` and `tick`, before the failure
+    /// policy is applied.
     fn on_error(&mut self, _error: &NodeError) {}
 }
 

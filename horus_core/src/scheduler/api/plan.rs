@@ -1,4 +1,5 @@
-//! Checks the settings of a node and completes them to a plan. Pure, before anything runs.
+//! Checks the settings of a node, and fills in the defaults: the result is a plan. Pure, done
+//! before anything runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,19 +8,19 @@ use crate::scheduler::api::input::InputWatch;
 use crate::scheduler::api::policy::{FailurePolicy, Miss};
 use crate::scheduler::api::rate::{Rate, RateError};
 
-/// The executor that runs a node, which follows from the node's settings.
+/// The way in which the scheduler runs a node, which follows from the node's settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Class {
-    /// A thread of its own, at absolute times, for nodes with a rate.
+    /// A node with a rate: a thread of its own runs it at fixed times.
     RealTime,
-    /// A thread pool, for nodes that compute for long and may be late.
+    /// A node whose ticks take long and may be late: a thread pool runs it.
     Compute,
-    /// A thread that sleeps until a topic has a message, for nodes that wait for topics.
+    /// A node that waits for topics: a thread of its own sleeps until one has a message.
     Event,
-    /// Async tasks, for nodes that wait for files and networks.
+    /// A node that waits for files or networks: an async task.
     AsyncIo,
-    /// The thread that runs the scheduler, for nodes without any of these settings.
+    /// A node without any of these settings: the thread that runs the scheduler runs it.
     BestEffort,
 }
 
@@ -35,7 +36,7 @@ impl std::fmt::Display for Class {
     }
 }
 
-/// The settings of a node as its builder collected them.
+/// The settings of a node as its builder collected them, unchecked.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NodeSpec {
     pub(crate) name: String,
@@ -47,30 +48,30 @@ pub(crate) struct NodeSpec {
     pub(crate) on_failure: FailurePolicy,
     pub(crate) priority: Option<u8>,
     pub(crate) core: Option<usize>,
-    /// The node keeps the CPUs from sleeping while it runs.
+    /// True if the CPUs must not enter sleep states while the node runs.
     pub(crate) stays_awake: bool,
-    /// The chain: the nodes of one chain share a thread.
+    /// The name of the chain, if the node shares its thread with the nodes of a chain.
     pub(crate) chain: Option<String>,
     pub(crate) watchdog: Option<Duration>,
     /// The number of checkpoints in a tick.
     pub(crate) checkpoints: u64,
-    /// The shortest time from the start of a tick to that of the next.
+    /// The shortest time from the start of a tick to the start of the next.
     pub(crate) not_before: Option<Duration>,
-    /// The topics that wake it.
+    /// The topics whose messages make the node run.
     pub(crate) topics: Vec<String>,
     /// The topics that it reads, including those that wake it.
     pub(crate) reads: Vec<String>,
     /// The topics that it publishes on.
     pub(crate) writes: Vec<String>,
-    /// The inputs that must not stay silent for long.
+    /// The inputs that have a timeout.
     pub(crate) inputs: Vec<Arc<InputWatch>>,
-    /// The highest rate at which topics wake it.
+    /// The highest rate at which messages make the node run.
     pub(crate) at_most: Option<Rate>,
     pub(crate) is_compute: bool,
     pub(crate) is_async_io: bool,
 }
 
-/// The checked settings of a node that can be run.
+/// The checked settings of a node, with all defaults filled in.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(crate) name: String,
@@ -118,7 +119,7 @@ pub enum PlanError {
     Rate {
         /// The node.
         node: String,
-        /// The fault of the rate.
+        /// The reason why the rate is invalid.
         cause: RateError,
     },
     /// Two nodes of a chain cannot share a thread.
@@ -148,7 +149,7 @@ pub enum PlanError {
         /// The reason why they exclude each other.
         reason: &'static str,
     },
-    /// A setting has no effect on a node of this class.
+    /// A setting has no effect on a node of its class.
     #[error("node '{node}' has {setting}, which has no effect on a {class} node: {advice}")]
     Meaningless {
         /// The node.
@@ -174,7 +175,7 @@ pub enum PlanError {
     },
 }
 
-/// The longest name of a node, in bytes: its field in shared memory has room for that.
+/// The longest name of a node, in bytes: the size of the name's field in shared memory.
 pub const NAME_BYTES_MAX: usize = 64;
 
 /// The default budget, in percent of a period.
@@ -183,7 +184,7 @@ const BUDGET_PERCENT: u32 = 80;
 const DEADLINE_PERCENT: u32 = 95;
 
 impl NodeSpec {
-    pub(crate) fn whole(self, cores: usize) -> Result<Plan, PlanError> {
+    pub(crate) fn into_plan(self, cores: usize) -> Result<Plan, PlanError> {
         let is_name = (1..=NAME_BYTES_MAX).contains(&self.name.len());
         if !is_name || self.name.chars().any(char::is_control) {
             return Err(PlanError::Name { node: self.name });
@@ -199,7 +200,7 @@ impl NodeSpec {
         let period = rate.map(Rate::period);
         let part = |percent| period.map(|period| period * percent / 100);
         let deadline = self.deadline.or_else(|| part(DEADLINE_PERCENT));
-        // WHY the minimum: a shorter deadline also shortens the time for a tick.
+        // WHY the minimum: a tick that may take longer than its deadline would be late.
         let budget = part(BUDGET_PERCENT).map(|budget| budget.min(deadline.unwrap_or(budget)));
         Ok(Plan {
             class,
@@ -224,7 +225,7 @@ impl NodeSpec {
         })
     }
 
-    /// Returns the class that follows from the settings.
+    /// Returns the class that follows from the settings, or an error if they contradict each other.
     fn class(&self) -> Result<Class, PlanError> {
         let contradiction = |one: &str, other: &str, reason| {
             let (one, other) = (one.to_owned(), other.to_owned());
@@ -259,7 +260,8 @@ impl NodeSpec {
         }
     }
 
-    /// Checks that budget, deadline and watchdog fit together and into a period.
+    /// Checks that the budget, deadline, watchdog and other times fit together, and into the
+    /// period.
     fn check_times(&self, class: Class, rate: Option<Rate>) -> Result<(), PlanError> {
         let meaningless = |setting, advice| {
             Err(PlanError::Meaningless { node: self.name.clone(), setting, class, advice })
@@ -324,7 +326,7 @@ impl NodeSpec {
         Ok(())
     }
 
-    /// Checks that the node can have the thread settings that it wants.
+    /// Checks that a node of this class can have its priority, CPU, sleep and chain settings.
     fn check_thread(&self, class: Class, cores: usize) -> Result<(), PlanError> {
         let has_thread = matches!(class, Class::RealTime | Class::Event);
         let settings = [
@@ -360,12 +362,13 @@ impl NodeSpec {
 }
 
 impl Plan {
-    /// Returns true if the watchdog can find the node stuck.
+    /// Returns true if a tick of the node can count as stuck.
     pub(crate) const fn is_watched(&self) -> bool {
         self.budget.is_some() || self.watchdog.is_some()
     }
 
-    /// Checks that a tick that does not end is noticed, so that its safe state can be called.
+    /// Checks that the watchdog notices a tick that does not end, which calls the safe-state
+    /// callback.
     pub(crate) fn check_safe_state(&self) -> Result<(), PlanError> {
         if self.is_watched() {
             return Ok(());
@@ -378,7 +381,7 @@ impl Plan {
         })
     }
 
-    /// Checks that both nodes can share a thread, if they are of one chain.
+    /// Checks that both nodes can share a thread, if they are in the same chain.
     pub(crate) fn check_chain(&self, other: &Self) -> Result<(), PlanError> {
         let (Some(chain), true) = (&self.chain, self.chain == other.chain) else { return Ok(()) };
         let differs = [
@@ -409,7 +412,7 @@ mod tests {
     }
 
     fn one(spec: NodeSpec) -> Result<Plan, PlanError> {
-        spec.whole(2)
+        spec.into_plan(2)
     }
 
     const fn ms(ms: u64) -> Option<Duration> {

@@ -1,8 +1,9 @@
-//! Policies for late and for failed nodes. They decide here; the runner carries the decisions out.
+//! Policies for nodes that are late or fail. This file decides what follows; the runner does it.
 
 use std::time::Duration;
 
-/// The reaction when a node misses its deadline.
+/// The reaction to a miss: an exceeded deadline or budget, a stale input, or a fault of
+/// checkpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Miss {
     /// The miss is counted and reported, and has no other effect.
@@ -10,20 +11,20 @@ pub enum Miss {
     Warn,
     /// The node skips its next tick, so that other nodes get that time.
     Skip,
-    /// The node enters its safe state. It goes on ticking in it, and leaves it after ten ticks in a
-    /// row in time.
+    /// The node enters its safe state. It still ticks there, and leaves the safe state after ten
+    /// ticks in a row without a miss.
     SafeMode,
-    /// The reaction grows step by step. First the misses are warned of. Then the node runs at every
-    /// second due time only. Then it enters its safe state and does not run for a second; twice as
-    /// long the second time, and four times the third time. Then the whole scheduler stops. Each
-    /// step takes four misses without ten ticks in a row in time between them; ten such ticks take
-    /// one step back.
+    /// The reaction grows step by step: first only warnings; then the node ticks only at every
+    /// second due time; then it enters its safe state and does not tick for one second, the second
+    /// time for two seconds, the third time for four; then the whole scheduler stops. Four misses
+    /// lead to the next step; ten ticks in a row without a miss lead one step back, and reset the
+    /// count of misses.
     Graduated,
     /// The whole scheduler stops, every node in its safe state.
     Stop,
 }
 
-/// The reaction when a node's tick returns an error or panics.
+/// The reaction if a node's `tick` or `init` returns an error or panics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FailurePolicy {
     /// The whole scheduler stops, every node in its safe state.
@@ -31,58 +32,59 @@ pub enum FailurePolicy {
     Fatal,
     /// The node is shut down and initialised again, after a pause that doubles each time.
     Restart {
-        /// The restarts in a row; one more failure is fatal. After a minute without a failure the
-        /// count restarts.
+        /// Number of restarts in a row; one more failure stops the scheduler. After a minute
+        /// without a failure the count starts again.
         max: u32,
-        /// The first pause.
+        /// The pause before the first restart.
         backoff: Duration,
     },
-    /// The tick is lost, and the node goes on.
+    /// The node continues with its next tick, unless too many ticks in a row fail.
     Skip {
-        /// The failures in a row; after one more the node backs off.
+        /// Number of failures in a row that are tolerated; after one more the node does not tick
+        /// for `cooldown`.
         max: u32,
-        /// The time for which it backs off.
+        /// The time for which the node does not tick.
         cooldown: Duration,
     },
-    /// The failure is counted and reported, and the node goes on.
+    /// The failure is counted and reported, and has no other effect.
     Ignore,
 }
 
 /// The longest pause before a restart.
 const BACKOFF_MAX: Duration = Duration::from_secs(60);
-/// The time without a failure after which earlier ones are forgotten.
-const FORGET_NS: u64 = 60_000_000_000;
+/// The time without a failure after which earlier failures no longer count.
+const FAILURE_MEMORY_NS: u64 = 60_000_000_000;
 
-/// The action that a failure policy decides on.
+/// The reaction to one failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Remedy {
-    /// Go on with the next tick.
+    /// Continue with the next tick.
     Continue,
-    /// Skip ticks until then.
+    /// Skip all ticks until a given time.
     Rest {
         /// The time on the scheduler's clock.
         until_ns: u64,
     },
-    /// Initialise the node again then.
+    /// Shut the node down, and initialise it again at a given time.
     Restart {
         /// The time on the scheduler's clock.
         at_ns: u64,
     },
-    /// Stop everything.
+    /// Stop the scheduler.
     Stop,
 }
 
-/// The failures of one node so far.
+/// The recent failures of one node, from which its policy decides.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Failures {
+pub(crate) struct FailureHistory {
     in_a_row: u32,
     last_ns: u64,
 }
 
-impl Failures {
-    /// Notes that the node failed at `now_ns`, and returns what to do.
+impl FailureHistory {
+    /// Records a failure at `now_ns`, and returns what to do.
     pub(crate) fn record(&mut self, policy: FailurePolicy, now_ns: u64) -> Remedy {
-        if now_ns.saturating_sub(self.last_ns) > FORGET_NS {
+        if now_ns.saturating_sub(self.last_ns) > FAILURE_MEMORY_NS {
             self.in_a_row = 0;
         }
         self.in_a_row = self.in_a_row.saturating_add(1);
@@ -104,15 +106,16 @@ impl Failures {
         }
     }
 
-    /// Notes a tick without a failure. Under `Skip` only failures in a row count.
-    pub(crate) fn forgive(&mut self, policy: FailurePolicy) {
+    /// Records a tick without a failure. This ends a row of failures under `Skip`, but not under
+    /// `Restart`.
+    pub(crate) fn record_success(&mut self, policy: FailurePolicy) {
         if matches!(policy, FailurePolicy::Skip { .. }) {
             self.in_a_row = 0;
         }
     }
 }
 
-/// Converts to nanoseconds; saturates after 584 years.
+/// Converts a duration to nanoseconds; `u64::MAX` if it is longer than 584 years.
 pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -127,7 +130,7 @@ mod tests {
     fn pauses_before_restarts_double_until_the_scheduler_stops() {
         let backoff = Duration::from_secs(1);
         let policy = FailurePolicy::Restart { max: 3, backoff };
-        let mut failures = Failures::default();
+        let mut failures = FailureHistory::default();
         let pauses = [1, 2, 4].map(|seconds| Remedy::Restart { at_ns: seconds * SECOND });
         for remedy in pauses {
             assert_eq!(failures.record(policy, 0), remedy);
@@ -140,7 +143,7 @@ mod tests {
     #[test]
     fn pauses_are_bounded_and_nothing_overflows() {
         let policy = FailurePolicy::Restart { max: u32::MAX, backoff: Duration::MAX };
-        let mut failures = Failures::default();
+        let mut failures = FailureHistory::default();
         for _ in 0..100 {
             assert_eq!(failures.record(policy, 0), Remedy::Restart { at_ns: 60 * SECOND });
         }
@@ -151,11 +154,11 @@ mod tests {
     #[test]
     fn only_failures_in_a_row_make_a_node_back_off() {
         let policy = FailurePolicy::Skip { max: 2, cooldown: Duration::from_secs(5) };
-        let mut failures = Failures::default();
+        let mut failures = FailureHistory::default();
         for _ in 0..10 {
             assert_eq!(failures.record(policy, 0), Remedy::Continue);
             assert_eq!(failures.record(policy, 0), Remedy::Continue);
-            failures.forgive(policy);
+            failures.record_success(policy);
         }
         for _ in 0..3 {
             assert_eq!(failures.record(policy, SECOND), Remedy::Continue);
@@ -169,7 +172,7 @@ mod tests {
         for (policy, remedy) in
             [(FailurePolicy::Fatal, Remedy::Stop), (FailurePolicy::Ignore, Remedy::Continue)]
         {
-            let mut failures = Failures::default();
+            let mut failures = FailureHistory::default();
             assert!((0..1000).all(|_| failures.record(policy, 0) == remedy));
         }
     }

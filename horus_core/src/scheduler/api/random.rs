@@ -1,4 +1,4 @@
-//! Random numbers of a node: the same in every run with the same seed.
+//! The random numbers of a node, which are the same in every run with the same seed.
 
 /// The generator SplitMix64 (Steele, Lea and Flood 2014): it passes BigCrush, and every seed is
 /// equally good.
@@ -6,7 +6,7 @@
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// Makes the generator of the node of this name. It depends on no other node.
+    /// Makes the generator of the node called `name`. Its numbers do not depend on other nodes.
     pub(crate) fn new(seed: u64, name: &str) -> Self {
         // FNV-1a, the hash that schemas use.
         let hash = crate::message::fnv1a_128(name.as_bytes());
@@ -14,7 +14,7 @@ impl Random {
     }
 
     /// Returns 64 random bits.
-    pub(crate) const fn bits(&mut self) -> u64 {
+    pub(crate) const fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-/// A rate: an exact number of times per second, in millionths of a hertz.
+/// A number of times per second, stored exactly in millionths of a hertz.
 ///
 /// ```
 /// use horus_core::scheduler::{Hertz, Rate};
@@ -20,19 +20,20 @@ pub struct Rate {
     microhertz: u64,
 }
 
-/// The error of an invalid rate.
+/// The rate is not a number from 0.000001 Hz to 1 MHz.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a rate has to be a number from 0.000001 Hz to 1 MHz: once a second is 1.hz()")]
 #[non_exhaustive]
 pub struct RateError;
 
 impl Rate {
-    /// The rate of once in a million seconds.
+    /// The lowest rate: once in a million seconds.
     pub const MIN: Self = Self { microhertz: 1 };
-    /// The rate of once in a microsecond.
+    /// The highest rate: once in a microsecond.
     pub const MAX: Self = Self { microhertz: 1_000_000 * MILLION };
 
-    /// Makes a rate of `hertz` times per second, rounded to a millionth.
+    /// Makes a rate of `hertz` times per second, rounded to a millionth of a hertz. [`Self::check`]
+    /// finds an invalid rate.
     #[must_use]
     pub fn hz(hertz: f64) -> Self {
         let microhertz = (hertz * MILLION as f64).round();
@@ -47,12 +48,12 @@ impl Rate {
         Self::hz(1.0 / period.as_secs_f64())
     }
 
-    /// Returns the rate if it is valid.
+    /// Returns the rate itself if it is valid.
     ///
     /// # Errors
     ///
-    /// Returns [`RateError`] if the rate was made of 0, a negative number, NaN, or too large a
-    /// number.
+    /// Returns [`RateError`] if the rate was made from a number that is not from 0.000001 Hz to 1
+    /// MHz.
     pub const fn check(self) -> Result<Self, RateError> {
         if self.microhertz == 0 { Err(RateError) } else { Ok(self) }
     }
@@ -63,7 +64,7 @@ impl Rate {
         if self.microhertz == 0 {
             return Duration::MAX;
         }
-        Duration::from_nanos((NS_MICROHERTZ + self.microhertz / 2) / self.microhertz)
+        Duration::from_nanos((NS_PER_SECOND_TIMES_MILLION + self.microhertz / 2) / self.microhertz)
     }
 
     /// Returns the number of times per second.
@@ -72,16 +73,17 @@ impl Rate {
         self.microhertz as f64 / MILLION as f64
     }
 
-    /// Returns a period as whole nanoseconds and a fraction: `(q, r, d)` for `q + r / d`.
+    /// Returns the exact period as `(q, r, d)`: it is `q + r / d` nanoseconds.
     pub(crate) const fn period_exact(self) -> (u64, u64, u64) {
         let d = self.microhertz;
-        (NS_MICROHERTZ / d, NS_MICROHERTZ % d, d)
+        (NS_PER_SECOND_TIMES_MILLION / d, NS_PER_SECOND_TIMES_MILLION % d, d)
     }
 }
 
 const MILLION: u64 = 1_000_000;
-/// The nanoseconds of a second, times a million.
-const NS_MICROHERTZ: u64 = 1_000_000_000 * MILLION;
+/// Number of nanoseconds in a second, times a million: divided by a rate in microhertz, it is the
+/// period in nanoseconds.
+const NS_PER_SECOND_TIMES_MILLION: u64 = 1_000_000_000 * MILLION;
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -89,7 +91,7 @@ impl fmt::Display for Rate {
     }
 }
 
-/// Short forms of rates: `100.hz()`, `2.5.khz()`.
+/// Makes a [`Rate`] of a number: `100.hz()`, `2.5.khz()`.
 pub trait Hertz {
     /// Makes a rate of that many times per second.
     fn hz(self) -> Rate;

@@ -10,15 +10,15 @@ use crate::scheduler::api::plan::Class;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The run was stopped by [`Handle::stop`](crate::scheduler::Handle::stop), a node, or a
-    /// command.
+    /// A call of [`Handle::stop`](crate::scheduler::Handle::stop), a node, or a command has
+    /// requested the stop.
     Asked,
-    /// The time that was given to the run is over.
+    /// The time that was given to the run is over, or the caller has ended the run.
     Over,
-    /// The process got this signal.
+    /// The process received this signal.
     Signal(i32),
-    /// A node failed or was late, and its policy stops the run; or its last tick did not end with
-    /// the run, and it was left behind.
+    /// A node failed or was late, and its policy stopped the run; or a tick of the node did not
+    /// end.
     Node {
         /// The node.
         name: String,
@@ -28,7 +28,8 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Returns true if something is wrong, so that nodes go through their safe states.
+    /// Returns true if a node caused the stop, so that all nodes enter their safe states before
+    /// they are shut down.
     #[must_use]
     pub const fn is_failure(&self) -> bool {
         matches!(self, Self::Node { .. })
@@ -46,12 +47,12 @@ impl fmt::Display for Reason {
     }
 }
 
-/// The result of a run. Its `Display` is a line for the scheduler and a line for each node.
+/// The result of a run. `Display` shows one line for the scheduler and one for each node.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// The scheduler's name: the requested one, or that with a number appended.
+    /// The scheduler's name: the requested name, with a number appended if that was taken.
     pub scheduler: String,
-    /// The reason why it ended.
+    /// The reason why the scheduler stopped.
     pub reason: Reason,
     /// The nodes, in the order in which they were started.
     pub nodes: Vec<NodeReport>,
@@ -64,8 +65,8 @@ impl Report {
         self.nodes.iter().find(|node| node.name == name)
     }
 
-    /// Returns the report, or an error that contains it if a node failed and thereby ended the run,
-    /// or was left behind at its end. A run that a signal stopped is no error.
+    /// Returns the report, or an error that contains it if a node caused the stop
+    /// ([`Reason::Node`]). A run that a signal stopped is no error.
     ///
     /// # Errors
     ///
@@ -74,8 +75,8 @@ impl Report {
         if self.reason.is_failure() { Err(RunError::Failed(Box::new(self))) } else { Ok(self) }
     }
 
-    /// Returns the exit code for the process: 0, 1 if a node failed, or 128 plus the number of the
-    /// signal, as shells expect.
+    /// Returns the exit code for the process: 1 if a node failed, 128 plus the number of the signal
+    /// (as shells do) if a signal stopped the run, else 0.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self.reason {
@@ -93,7 +94,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// The error of a run.
+/// The reason why there is no successful run: it did not start, or a node ended it.
 ///
 /// A program that returns it from `main` ends with status 1 and shows which node failed, and why:
 ///
@@ -107,7 +108,7 @@ impl fmt::Display for Report {
 /// }
 /// ```
 ///
-/// A program that treats a failed node like any other result takes the report:
+/// A program that needs the report also after a failure can get it from the error:
 ///
 /// ```no_run
 /// # use horus_core::prelude::*;
@@ -123,8 +124,8 @@ pub enum RunError {
     /// The scheduler could not be started.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// A node failed or was late, and its policy ended the run; or its last tick did not end. All
-    /// other nodes have been shut down.
+    /// A node failed or was late, and its policy ended the run; or a tick of the node did not end.
+    /// All other nodes have been shut down.
     #[error("the run of scheduler '{}' ended: {}", .0.scheduler, .0.reason)]
     Failed(Box<Report>),
 }
@@ -165,20 +166,20 @@ impl fmt::Debug for RunError {
 /// The report of one node.
 #[derive(Debug, Clone)]
 pub struct NodeReport {
-    /// Its name.
+    /// The node's name.
     pub name: String,
     /// The node's position in the order of start.
     pub(crate) position: usize,
-    /// True if its last tick had not ended when its thread was left behind.
+    /// True if the last tick had not ended when the scheduler stopped waiting for it.
     pub(crate) hangs: bool,
     /// The class of the node.
     pub class: Class,
     /// The node's metrics.
     pub metrics: TickMetrics,
-    /// The text of its last failure.
+    /// The text of the node's last failure.
     pub last_error: Option<String>,
-    /// The thread settings that the system refused, with the reason: a CPU, a priority, locked
-    /// memory, CPUs that stay awake.
+    /// The thread settings that the system refused, each with the reason: a CPU, a priority, locked
+    /// memory, CPUs that do not sleep.
     pub refused: Vec<String>,
 }
 

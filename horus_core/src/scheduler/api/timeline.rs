@@ -1,24 +1,25 @@
-//! Due times of periodic nodes: absolute times that never drift, and the ticks that a late node
+//! The due times of periodic nodes, which never drift, and the number of ticks that a late node
 //! skips.
 
 use crate::scheduler::api::rate::Rate;
 
-/// The due times of a node: the first one, and then one after each period, exactly.
+/// The due times of a node: a first time, and then one after each period, without rounding errors
+/// that add up.
 ///
 /// All times are nanoseconds of one monotonic clock. Pure: it reads no clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeline {
     due_ns: u64,
-    /// The fraction of `due_ns`, in parts of `denominator`.
+    /// The exact due time is `due_ns + remainder / denominator`.
     remainder: u64,
-    /// A period: whole nanoseconds, and the fraction in parts of `denominator`.
+    /// The period is `whole_ns + rest / denominator` nanoseconds.
     whole_ns: u64,
     rest: u64,
     denominator: u64,
 }
 
 impl Timeline {
-    /// Makes due times at `first_ns` and then at the rate, which has to be valid.
+    /// Makes due times that begin at `first_ns` and follow at `rate`, which has to be valid.
     #[must_use]
     pub const fn new(first_ns: u64, rate: Rate) -> Self {
         let (whole_ns, rest, denominator) = rate.period_exact();
@@ -31,15 +32,15 @@ impl Timeline {
         self.due_ns
     }
 
-    /// Returns a period, rounded down.
+    /// Returns the period in nanoseconds, rounded down.
     #[must_use]
     pub const fn period_ns(&self) -> u64 {
         self.whole_ns
     }
 
-    /// Advances to the first due time after `now_ns`, at least one period further, and returns the
-    /// number of skipped ticks. WHY skipped: their time is gone, and a late tick would only delay
-    /// the next.
+    /// Advances to the first due time after `now_ns`, by at least one period, and returns the
+    /// number of due times that were skipped. WHY skipped: making up for missed ticks would delay
+    /// the next ones.
     pub const fn advance(&mut self, now_ns: u64) -> u64 {
         self.step();
         if self.due_ns > now_ns {
@@ -66,13 +67,14 @@ impl Timeline {
         }
     }
 
-    /// Skips all due times up to `now_ns`, in constant time however long ago they were.
+    /// Skips all due times up to and including `now_ns`, and returns their number. Takes constant
+    /// time.
     #[cold]
     const fn skip_until(&mut self, now_ns: u64) -> u64 {
         let period = self.whole_ns as u128 * self.denominator as u128 + self.rest as u128;
         let late = (now_ns - self.due_ns) as u128 * self.denominator as u128;
-        // WHY: due times up to and including `now_ns` have passed. The remainder is the fraction of
-        // the present due time beyond its whole nanosecond.
+        // These are all in fractions of a nanosecond, `denominator` to one. A due time has passed
+        // if its whole nanoseconds are not after `now_ns`.
         let passed = (late + self.denominator as u128 - 1 - self.remainder as u128) / period + 1;
         let moved = passed * period + self.remainder as u128;
         self.due_ns += (moved / self.denominator as u128) as u64;
@@ -80,7 +82,7 @@ impl Timeline {
         passed as u64
     }
 
-    /// Returns the same due times from the present one on, at another rate.
+    /// Returns due times that begin at the present due time, at another rate.
     #[must_use]
     pub const fn at_rate(self, rate: Rate) -> Self {
         let (whole_ns, rest, denominator) = rate.period_exact();

@@ -1,23 +1,23 @@
 //! Strongly connected components of a directed graph: sets of vertices that reach each other.
 
-/// The index of a vertex that is not visited yet.
-const NEW: usize = usize::MAX;
+/// The index of a vertex that was not visited yet.
+const UNVISITED: usize = usize::MAX;
 
-/// Returns the components of a graph, given the successors of each vertex; each component comes
-/// after all that it reaches.
+/// Returns the components of a graph, given the successors of each vertex. Each component comes
+/// after all components that can be reached from it.
 ///
-/// Tarjan's algorithm (1972), with an explicit stack instead of recursion, so that no graph
-/// exhausts the thread's stack. Takes time in proportion to vertices and edges.
+/// This is Tarjan's algorithm (1972), with an explicit stack instead of recursion, so that no graph
+/// exhausts the thread's stack. The time is proportional to the number of vertices and edges.
 pub(super) fn components(next: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut found = Vec::new();
-    let (mut index, mut low) = (vec![NEW; next.len()], vec![NEW; next.len()]);
+    let (mut index, mut low) = (vec![UNVISITED; next.len()], vec![UNVISITED; next.len()]);
     let mut is_open = vec![false; next.len()];
-    // The visited vertices that are in no component yet; and the path to the present vertex, with
-    // the number of edges of each that were followed.
+    // `open` has the visited vertices that are in no component yet. `path` has the vertices from
+    // the root to the present one, each with the number of its edges that were followed.
     let (mut open, mut path) = (Vec::new(), Vec::<(usize, usize)>::new());
     let mut visited = 0;
     for root in 0..next.len() {
-        if index[root] == NEW {
+        if index[root] == UNVISITED {
             path.push((root, 0));
         }
         while let Some((vertex, edge)) = path.last_mut() {
@@ -30,7 +30,7 @@ pub(super) fn components(next: &[Vec<usize>]) -> Vec<Vec<usize>> {
             }
             if let Some(to) = next[vertex].get(*edge).copied() {
                 *edge += 1;
-                if index[to] == NEW {
+                if index[to] == UNVISITED {
                     path.push((to, 0));
                 } else if is_open[to] {
                     low[vertex] = low[vertex].min(index[to]);

@@ -2,20 +2,20 @@
 
 use std::fmt::{self, Write as _};
 
-use super::{Graph, GraphNode, topics};
+use super::{Graph, GraphNode, endpoints_by_topic};
 
 impl Graph {
-    /// Returns the graph in the language of Graphviz: boxes are nodes, ellipses topics. Show it
-    /// with `dot -Tsvg`.
+    /// Returns the graph in the language of Graphviz; `dot -Tsvg` makes a picture of it. Boxes are
+    /// nodes, ellipses are topics.
     #[must_use]
     pub fn to_dot(&self) -> String {
         let mut text = "digraph nodes {\n    rankdir = LR\n".to_owned();
         self.draw(&mut text, |text, shape| match shape {
             Shape::Node(id, node) => {
-                let (name, about) = (dot(&node.name), about(node));
-                writeln!(text, "    n{id} [shape=box, label=\"{name}\\n{about}\"]")
+                let (name, label) = (escape_dot(&node.name), describe(node));
+                writeln!(text, "    n{id} [shape=box, label=\"{name}\\n{label}\"]")
             }
-            Shape::Topic(id, name) => writeln!(text, "    t{id} [label=\"{}\"]", dot(name)),
+            Shape::Topic(id, name) => writeln!(text, "    t{id} [label=\"{}\"]", escape_dot(name)),
             Shape::Writes(node, topic) => writeln!(text, "    n{node} -> t{topic}"),
             Shape::Reads(topic, node) => writeln!(text, "    t{topic} -> n{node}"),
         });
@@ -28,19 +28,19 @@ impl Graph {
         let mut text = "flowchart LR\n".to_owned();
         self.draw(&mut text, |text, shape| match shape {
             Shape::Node(id, node) => {
-                let (name, about) = (mermaid(&node.name), about(node));
-                writeln!(text, "    n{id}[\"{name}<br>{about}\"]")
+                let (name, label) = (escape_mermaid(&node.name), describe(node));
+                writeln!(text, "    n{id}[\"{name}<br>{label}\"]")
             }
-            Shape::Topic(id, name) => writeln!(text, "    t{id}([\"{}\"])", mermaid(name)),
+            Shape::Topic(id, name) => writeln!(text, "    t{id}([\"{}\"])", escape_mermaid(name)),
             Shape::Writes(node, topic) => writeln!(text, "    n{node} --> t{topic}"),
             Shape::Reads(topic, node) => writeln!(text, "    t{topic} --> n{node}"),
         });
         text
     }
 
-    /// Passes all shapes to `draw`: nodes and topics before the edges between them.
+    /// Calls `draw` with each shape: first the nodes and topics, then the edges between them.
     fn draw(&self, text: &mut String, mut draw: impl FnMut(&mut String, Shape<'_>) -> fmt::Result) {
-        let topics = topics(&self.nodes);
+        let topics = endpoints_by_topic(&self.nodes);
         let nodes = self.nodes.iter().enumerate().map(|(id, node)| Shape::Node(id, node));
         let names = topics.keys().enumerate().map(|(id, name)| Shape::Topic(id, name));
         let edges = topics.values().enumerate().flat_map(|(id, endpoints)| {
@@ -54,7 +54,7 @@ impl Graph {
     }
 }
 
-/// A part of a picture; the numbers are those of nodes and of topics.
+/// A part of a picture. The numbers are indices of nodes and of topics.
 enum Shape<'a> {
     Node(usize, &'a GraphNode),
     Topic(usize, &'a str),
@@ -62,23 +62,24 @@ enum Shape<'a> {
     Reads(usize, usize),
 }
 
-fn about(node: &GraphNode) -> String {
+fn describe(node: &GraphNode) -> String {
     match node.rate {
         Some(rate) => format!("{}, {rate}", node.class),
         None => node.class.to_string(),
     }
 }
 
-fn dot(name: &str) -> String {
+fn escape_dot(name: &str) -> String {
     name.replace('\\', "\\\\").replace('"', "\\\"").replace(char::is_control, " ")
 }
 
-fn mermaid(name: &str) -> String {
+fn escape_mermaid(name: &str) -> String {
     let name = name.replace('#', "#35;").replace('"', "#quot;");
     name.replace('<', "#lt;").replace('>', "#gt;").replace(char::is_control, " ")
 }
 
-/// Shows a table in the order of turns, and the likely mistakes below it.
+/// Shows a table of the nodes in the order in which they run, then the cycles and the likely
+/// mistakes.
 impl fmt::Display for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let head = ["order", "rank", "node", "class", "rate", "reads", "writes"];

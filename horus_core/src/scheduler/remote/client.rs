@@ -1,4 +1,5 @@
-//! Schedulers of other processes: their state, their nodes, and commands to them.
+//! Access to the schedulers of other processes: shows their state and their nodes, and sends them
+//! commands.
 //!
 //! ```
 //! # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
@@ -37,7 +38,7 @@ use crate::message::{
 };
 use crate::scheduler::api::rate::{Rate, RateError};
 use crate::scheduler::remote::topic_path::{
-    self, BOX_EVENTS_MAX, COMMANDS, EVENTS, STATUS, SchedulerTopics,
+    self, BLACK_BOX_EVENTS_MAX, COMMANDS, EVENTS, STATUS, SchedulerTopics,
 };
 use crate::topic::Publisher;
 use crate::topic::error::{SendError, TopicError};
@@ -46,84 +47,86 @@ use crate::topic::error::{SendError, TopicError};
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct SchedulerInfo {
-    /// Its name. This can differ from the requested one: while a scheduler lives, the next one of
-    /// its name gets `-2`.
+    /// The scheduler's name. It differs from the requested name if that was taken: then `-2` or a
+    /// higher number is appended.
     pub name: String,
-    /// The id of its process, in that process's own PID namespace: that of the living scheduler,
-    /// else that of the last status. `None` if neither is known.
+    /// The id of the scheduler's process, as that process sees it in its own PID namespace. If the
+    /// scheduler is not alive, the id in its last status. `None` if it is not known.
     pub process_id: Option<u32>,
-    /// True if it lives. The kernel's locks decide that, not a clock.
+    /// True if the scheduler is alive. The kernel's locks show that, no timeout is involved.
     pub is_alive: bool,
-    /// Its last status. `None` before the first.
+    /// The scheduler's last status; `None` if it has not published one.
     pub status: Option<SchedulerStatusHeader>,
-    /// Its nodes, all at the moment of that status.
+    /// The metrics of the scheduler's nodes in that status.
     pub nodes: Vec<NodeMetrics>,
 }
 
-/// Returns the schedulers of a namespace, by name: the living ones, and those that died or ended
-/// and whose name no other scheduler has taken since.
+/// Returns the schedulers of a namespace, sorted by name: those that are alive, and those that have
+/// ended or died if no other scheduler has taken their name since.
 ///
-/// Delays no process: takes no slot, writes nothing. Does not block. Costs some 40 µs each. A
-/// scheduler that cannot be read, for instance of another version of this library, has neither
-/// status nor nodes; a file that is no topic is left out.
+/// Only reads: does not block, and delays no process. Costs some 40 µs for each scheduler. If the
+/// status of a scheduler cannot be read, for instance because it uses another version of this
+/// library, `status` is `None` and `nodes` is empty. Files that are no topics are left out.
 ///
 /// # Errors
 ///
 /// Returns [`OpenError::Io`] if the namespace's directory cannot be read.
 pub fn schedulers(namespace: &Arc<Namespace>) -> Result<Vec<SchedulerInfo>, OpenError> {
-    let found = SchedulerTopics::all(namespace)?;
-    // A topic that was removed meanwhile, or is none, is left out.
+    let found = SchedulerTopics::list(namespace)?;
+    // This leaves out topics that were removed meanwhile, and files that are no topics.
     Ok(found.iter().filter_map(|topics| inspect(topics).ok()).collect())
 }
 
-/// Returns the last events of a scheduler, oldest first: at least 64 of each of its threads, if
-/// there were as many, also after it was killed. Events of earlier schedulers of the name are
-/// included as long as there is room: `process_id` and `SCHEDULER_STARTED` distinguish them.
+/// Returns the last events of a scheduler, oldest first, also after it has ended or was killed. At
+/// least the last 64 events of each of its threads are kept. Events of earlier schedulers of the
+/// same name are included if they were not overwritten; `process_id` and `SCHEDULER_STARTED`
+/// distinguish them.
 ///
-/// Delays no process: takes no slot, writes nothing. Does not block. Costs about a microsecond for
-/// each event, of which there may be 14 336.
+/// Only reads: does not block, and delays no process. Costs about a microsecond for each event;
+/// there are at most 14 336.
 ///
 /// # Errors
 ///
 /// Returns [`TopicError`]; its cause is [`OpenError::NotFound`] if no scheduler ever had that name.
 pub fn black_box(namespace: &Arc<Namespace>, name: &str) -> Result<Vec<NodeEvent>, TopicError> {
     let mut observer = SchedulerTopics::new(namespace, name).events().observer()?;
-    let mut events: Vec<_> = observer.try_iter().take(BOX_EVENTS_MAX).collect();
+    let mut events: Vec<_> = observer.try_iter().take(BLACK_BOX_EVENTS_MAX).collect();
     // Stable: events of one thread stay in order whatever their times are.
     events.sort_by_key(|event| event.monotonic_ns);
     Ok(events)
 }
 
-/// Removes the status and the black box of a scheduler that has ended. Returns true if they are
-/// gone, false if a process has them open, as the scheduler itself has while it lives.
+/// Removes the topics of a scheduler that has ended: its status, black box and commands. Returns
+/// true if they are gone, and false if a process has one of them open, as the scheduler itself does
+/// while it is alive.
 ///
 /// # Errors
 ///
-/// [`TopicError`].
+/// Returns [`TopicError`] if the topic cannot be opened or removed.
 pub fn forget(namespace: &Arc<Namespace>, name: &str) -> Result<bool, TopicError> {
     let topics = SchedulerTopics::new(namespace, name);
-    // WHY the status first: while the scheduler lives, nothing of it may be removed.
+    // WHY the status first: a scheduler that is alive has it open, so nothing is removed.
     Ok(topics.remove(STATUS)? && topics.remove(EVENTS)? && topics.remove(COMMANDS)?)
 }
 
-/// Returns a publisher of emergency stops, which all schedulers of the namespace receive: send
+/// Returns a publisher for emergency stops: all schedulers of the namespace receive what it sends,
 /// [`EmergencyStop::engage`] or [`EmergencyStop::release`].
 ///
-/// The last message stays when its process is gone, so that a scheduler that starts later does not
-/// move anything either until the stop is released. This does not hold if the topic was created
-/// before, without history: then only running schedulers receive the stop.
+/// The last message is kept after its process has ended, so that a scheduler that starts later also
+/// moves nothing until the stop is released. But if the topic was created earlier without history,
+/// only schedulers that already run receive the stop.
 ///
 /// # Errors
 ///
-/// [`TopicError`].
+/// Returns [`TopicError`] if the topic cannot be opened or removed.
 pub fn emergency_stop(namespace: &Arc<Namespace>) -> Result<Publisher<EmergencyStop>, TopicError> {
     topic_path::emergency_stop(namespace, |topic| topic.publisher())
 }
 
-/// Inspects a scheduler by its topics.
+/// Reads the state of a scheduler from its topics.
 fn inspect(topics: &SchedulerTopics) -> Result<SchedulerInfo, TopicError> {
-    let inspector = Inspector::open_in(topics.namespace(), &topics.topic(STATUS))?;
-    // WHY before the status: the last status of a scheduler that dies in between is read after it.
+    let inspector = Inspector::open_in(topics.namespace(), &topics.topic_name(STATUS))?;
+    // WHY read before the status: if the scheduler dies in between, its last status is still read.
     let lanes = inspector.publishers();
     let mut living = lanes.iter().filter_map(|LaneCounters { publisher, .. }| publisher.as_ref());
     let (living, is_alive) = match living.next() {
@@ -144,9 +147,9 @@ fn inspect(topics: &SchedulerTopics) -> Result<SchedulerInfo, TopicError> {
 
 /// Sends commands to a scheduler of another process, or of this one.
 ///
-/// A call returns when the command is sent, not when it is applied. The scheduler applies it within
-/// some milliseconds, and the result is in its [`black_box`] and in [`Self::info`]. Nodes have the
-/// names with which they were built; an empty name means all nodes. Costs some 20 µs a call.
+/// A method returns when the command was sent, not when it was applied. The scheduler applies it
+/// within some milliseconds; [`black_box`] and [`Self::info`] show the result. An empty node name
+/// means all nodes. Each call costs some 20 µs.
 #[derive(Debug)]
 pub struct RemoteScheduler {
     topics: SchedulerTopics,
@@ -157,25 +160,25 @@ pub struct RemoteScheduler {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RemoteError {
-    /// No scheduler of that name lives. Transient: try again when it has started.
-    #[error("no scheduler '{name}' runs in this namespace; there are: {}", list(.running))]
+    /// No scheduler of that name is alive. Transient: try again when it has started.
+    #[error("no scheduler '{name}' runs in this namespace; there are: {}", join_or_none(.running))]
     NotRunning {
         /// The name.
         name: String,
-        /// The schedulers that live.
+        /// The names of the schedulers that are alive.
         running: Vec<String>,
     },
     /// The scheduler has no such node.
-    #[error("scheduler '{scheduler}' has no node '{node}'; there are: {}", list(.nodes))]
+    #[error("scheduler '{scheduler}' has no node '{node}'; there are: {}", join_or_none(.nodes))]
     NoSuchNode {
         /// The scheduler.
         scheduler: String,
         /// The name of the node.
         node: String,
-        /// The scheduler's nodes.
+        /// The names of the scheduler's nodes.
         nodes: Vec<String>,
     },
-    /// The name is too long for a node.
+    /// The name is too long to be the name of a node.
     #[error("the node name is invalid: {0}")]
     NodeName(#[from] TextTooLong),
     /// The rate is invalid.
@@ -189,12 +192,12 @@ pub enum RemoteError {
     Send(#[from] SendError<()>),
 }
 
-fn list(names: &[String]) -> String {
+fn join_or_none(names: &[String]) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
 impl RemoteScheduler {
-    /// Opens the scheduler of this name, which must live.
+    /// Connects to the scheduler called `name`, which must be alive.
     ///
     /// # Errors
     ///
@@ -206,13 +209,13 @@ impl RemoteScheduler {
         Ok(Self { topics, commands })
     }
 
-    /// Returns its name.
+    /// Returns the scheduler's name.
     #[must_use]
     pub fn name(&self) -> &str {
         self.topics.name()
     }
 
-    /// Returns its state, as [`schedulers`] does.
+    /// Returns the scheduler's present state, like [`schedulers`].
     ///
     /// # Errors
     ///
@@ -225,7 +228,7 @@ impl RemoteScheduler {
     ///
     /// # Errors
     ///
-    /// [`RemoteError`].
+    /// Returns [`RemoteError`] if the command was not sent.
     pub fn pause(&mut self, node: &str) -> Result<(), RemoteError> {
         self.command(node, NodeCommand::new(NodeCommand::PAUSE, Text::new(node)?))
     }
@@ -234,16 +237,16 @@ impl RemoteScheduler {
     ///
     /// # Errors
     ///
-    /// [`RemoteError`].
+    /// Returns [`RemoteError`] if the command was not sent.
     pub fn resume(&mut self, node: &str) -> Result<(), RemoteError> {
         self.command(node, NodeCommand::new(NodeCommand::RESUME, Text::new(node)?))
     }
 
-    /// Stops a node after its present tick. It cannot be started again.
+    /// Shuts a node down after its present tick, for the rest of the run.
     ///
     /// # Errors
     ///
-    /// [`RemoteError`].
+    /// Returns [`RemoteError`] if the command was not sent.
     pub fn stop_node(&mut self, node: &str) -> Result<(), RemoteError> {
         self.command(node, NodeCommand::new(NodeCommand::STOP, Text::new(node)?))
     }
@@ -252,23 +255,24 @@ impl RemoteScheduler {
     ///
     /// # Errors
     ///
-    /// [`RemoteError`].
+    /// Returns [`RemoteError`] if the command was not sent.
     pub fn set_rate(&mut self, node: &str, rate: Rate) -> Result<(), RemoteError> {
         let set_rate = NodeCommand::new(NodeCommand::SET_RATE, Text::new(node)?);
         self.command(node, set_rate.with_rate_hz(rate.check()?.hertz()))
     }
 
-    /// Stops all nodes, and the scheduler with them.
+    /// Stops the scheduler: all nodes are shut down.
     ///
     /// # Errors
     ///
-    /// [`RemoteError`].
+    /// Returns [`RemoteError`] if the command was not sent.
     pub fn stop(&mut self) -> Result<(), RemoteError> {
         self.command("", NodeCommand::new(NodeCommand::STOP_SCHEDULER, Text::EMPTY))
     }
 
     fn command(&mut self, node: &str, command: NodeCommand) -> Result<(), RemoteError> {
-        // WHY each time: a topic that is open cannot be replaced by the scheduler's next run.
+        // WHY the status is opened anew for each command: if it stayed open here, the scheduler's
+        // next run could not replace it.
         let SchedulerInfo { name: scheduler, status, nodes, .. } = expect_alive(&self.topics)?;
         let has_node = || nodes.iter().any(|metrics| metrics.name == *node);
         if !node.is_empty() && status.is_some() && !has_node() {
@@ -280,7 +284,7 @@ impl RemoteScheduler {
     }
 }
 
-/// Returns the state of a scheduler if it lives.
+/// Returns the state of a scheduler, or an error if it is not alive.
 fn expect_alive(topics: &SchedulerTopics) -> Result<SchedulerInfo, RemoteError> {
     let found = inspect(topics);
     let is_absent =

@@ -1,5 +1,5 @@
-//! The topics of schedulers: status, events and commands, as the scheduler and other processes use
-//! them.
+//! The topics by which other processes see and command a scheduler: the scheduler's side
+//! (`monitor`, `recorder`) and the side of other processes (`client`).
 //!
 //! Imports `api` only.
 

@@ -1,6 +1,6 @@
 //! The topics of a running scheduler, through which other processes see and command it.
 //!
-//! All are ordinary topics, of a scheduler called `arm` in its namespace:
+//! They are ordinary topics in the scheduler's namespace. A scheduler called `arm` has:
 //!
 //! | topic | message | what is kept |
 //! |---|---|---|
@@ -9,9 +9,9 @@
 //! | `horus/schedulers/arm/commands` | `NodeCommand` | nothing: lost while no scheduler runs |
 //! | `emergency_stop` | `EmergencyStop`, for all schedulers | the last |
 //!
-//! The publisher of the status has the name; the kernel knows if it lives. The next scheduler of
-//! that name reuses the black box of one that died, and appends to it: old events are overwritten
-//! when new ones need their slots, lane by lane.
+//! The process that publishes the status owns the scheduler's name; the kernel knows whether it is
+//! alive. After it has died, the next scheduler of that name appends to its black box. Each lane
+//! overwrites its oldest events when it is full.
 
 #[cfg(test)]
 mod tests;
@@ -26,17 +26,18 @@ use crate::message::{
     SchedulerStatusHeader, ViewError,
 };
 use crate::scheduler::api::metrics::HISTOGRAM_BUCKETS;
-use crate::scheduler::remote::recorder::{Lane, Recorder};
+use crate::scheduler::remote::recorder::{BlackBoxLane, Recorder};
 use crate::scheduler::remote::topic_path::{
-    self, BOX_EVENTS_MAX, COMMANDS, EVENTS, LANES, STATUS, SchedulerTopics,
+    self, BLACK_BOX_EVENTS_MAX, BLACK_BOX_LANES, COMMANDS, EVENTS, STATUS, SchedulerTopics,
 };
 use crate::topic::error::{SendError, TopicError, WriteError};
 use crate::topic::{Publisher, Subscriber};
 
 const _: () = assert!(HISTOGRAM_BUCKETS == NODE_METRICS_BUCKETS);
 
-/// The most schedulers of one name that can live at a time.
-const NUMBERS_MAX: u32 = 1000;
+/// The largest number that is appended to a name, and so the largest number of schedulers of one
+/// name that are alive at a time.
+const NAME_SUFFIX_MAX: u32 = 1000;
 
 /// The topics of a running scheduler.
 #[derive(Debug)]
@@ -46,22 +47,22 @@ pub(crate) struct Monitor {
     begin_ns: u64,
     nodes_max: usize,
     status: Publisher<SchedulerStatus>,
-    lanes: Vec<Lane>,
+    lanes: Vec<BlackBoxLane>,
     events: Subscriber<NodeEvent>,
     commands: Subscriber<NodeCommand>,
     emergency_stop: Subscriber<EmergencyStop>,
 }
 
 impl Monitor {
-    /// Takes a name and opens its topics. While a scheduler lives that has the wanted name, `-2`,
-    /// `-3`, … is appended. [`SchedulerTopics::new`] describes the allowed names.
+    /// Opens the topics of the scheduler, and so takes its name. If another scheduler has the name,
+    /// tries it with `-2`, `-3`, … appended. [`SchedulerTopics::new`] describes the allowed names.
     ///
-    /// The status has room for `nodes`, and the black box has a lane for each of `threads`, up to
-    /// 64. A lane costs 64 KiB. Blocks for some milliseconds at most.
+    /// The status has room for `nodes` nodes. The black box has a lane of 64 KiB for each of
+    /// `threads` threads, but at most 64 lanes. Blocks for some milliseconds at most.
     ///
     /// # Errors
     ///
-    /// Returns [`TopicError`]: no memory, no rights, no free name.
+    /// Returns [`TopicError`], for instance if there is no memory, no permission or no free name.
     pub(crate) fn open(
         namespace: &Arc<Namespace>,
         wanted_name: &str,
@@ -69,34 +70,36 @@ impl Monitor {
         threads: usize,
     ) -> Result<Self, TopicError> {
         let wanted = SchedulerTopics::new(namespace, wanted_name);
-        for number in 1..=NUMBERS_MAX {
-            if let Some(monitor) = Self::open_at(&wanted.numbered(number), nodes, threads)? {
+        for number in 1..=NAME_SUFFIX_MAX {
+            if let Some(monitor) = Self::try_open(&wanted.numbered(number), nodes, threads)? {
                 return Ok(monitor);
             }
         }
-        let error = OpenError::TooManyPublishers { limit: NUMBERS_MAX };
-        Err(TopicError::new(&wanted.topic(STATUS), error))
+        let error = OpenError::TooManyPublishers { limit: NAME_SUFFIX_MAX };
+        Err(TopicError::new(&wanted.topic_name(STATUS), error))
     }
 
-    /// Opens the topics of one name; `None` if the name is taken.
-    fn open_at(
-        place: &SchedulerTopics,
+    /// Opens the topics of one name. Returns `None` if the name is taken.
+    fn try_open(
+        topics: &SchedulerTopics,
         nodes: usize,
         threads: usize,
     ) -> Result<Option<Self>, TopicError> {
-        // WHY first: commands that are sent as soon as the scheduler lives must not be lost.
-        let commands = place.open(COMMANDS, || place.commands().subscriber())?;
-        let status = place.open(STATUS, || place.status(nodes).publisher())?;
+        // WHY the commands first: other processes send commands once they see the status, and none
+        // may be lost.
+        let commands = topics.open_endpoint(COMMANDS, || topics.commands().subscriber())?;
+        let status = topics.open_endpoint(STATUS, || topics.status(nodes).publisher())?;
         let (Some(commands), Some(status)) = (commands, status) else { return Ok(None) };
-        let Some(first) = place.open(EVENTS, || place.events().publisher())? else {
+        let Some(first) = topics.open_endpoint(EVENTS, || topics.events().publisher())? else {
             return Ok(None);
         };
         let lanes = claim_lanes(first, threads)?;
-        let mut events = place.events().subscriber()?;
-        // WHY: nothing was sent yet, so these events are of earlier schedulers of the name.
-        let _earlier = events.try_iter().take(BOX_EVENTS_MAX).count();
+        let mut events = topics.events().subscriber()?;
+        // WHY skipped: this scheduler has sent nothing yet, so these are events of earlier
+        // schedulers of the name.
+        let _earlier = events.try_iter().take(BLACK_BOX_EVENTS_MAX).count();
         Ok(Some(Self {
-            name: place.name().to_owned(),
+            name: topics.name().to_owned(),
             process_id: std::process::id(),
             begin_ns: Clock::kernel().now_ns(),
             nodes_max: nodes,
@@ -104,31 +107,31 @@ impl Monitor {
             lanes,
             events,
             commands,
-            emergency_stop: topic_path::emergency_stop(place.namespace(), |topic| {
+            emergency_stop: topic_path::emergency_stop(topics.namespace(), |topic| {
                 topic.subscriber()
             })?,
         }))
     }
 
-    /// Returns the name that it got.
+    /// Returns the name that the scheduler got.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the recorder of events for thread `thread`: each has a lane of its own, while there
-    /// are no more threads than lanes.
+    /// Returns the recorder for thread number `thread`. Each thread writes to its own lane, unless
+    /// there are more threads than lanes.
     pub(crate) fn recorder(&self, thread: usize) -> Recorder {
         Recorder::new(&self.lanes[thread % self.lanes.len()])
     }
 
-    /// Publishes the status: `state` is one of `SchedulerStatusHeader`. Nodes for which there is no
-    /// room are left out. Never blocks, and allocates nothing.
+    /// Publishes the status. `state` is one of the `STATE_` constants of `SchedulerStatusHeader`.
+    /// Nodes for which there is no room are left out. Never blocks, and allocates nothing.
     ///
     /// # Errors
     ///
     /// Returns [`SendError::Forked`], [`SendError::RegionLost`], or [`SendError::Full`] while
-    /// subscribers hold all of the last statuses.
-    pub(crate) fn publish(
+    /// subscribers read all slots of the topic.
+    pub(crate) fn publish_status(
         &mut self,
         state: u8,
         monotonic_ns: u64,
@@ -155,36 +158,42 @@ impl Monitor {
         loan.publish()
     }
 
-    /// Returns its own black box, from the first event of this run on.
+    /// Returns a subscriber to the scheduler's own black box, from the first event of this run on.
     pub(crate) const fn events(&mut self) -> &mut Subscriber<NodeEvent> {
         &mut self.events
     }
 
-    /// Returns the commands to it.
+    /// Returns the subscriber that receives commands to this scheduler.
     pub(crate) const fn commands(&mut self) -> &mut Subscriber<NodeCommand> {
         &mut self.commands
     }
 
-    /// Returns the emergency stops, including the last one before the start.
+    /// Returns the subscriber that receives emergency stops, including the last one before the
+    /// scheduler started.
     pub(crate) const fn emergency_stop(&mut self) -> &mut Subscriber<EmergencyStop> {
         &mut self.emergency_stop
     }
 }
 
-/// Claims a lane for each thread, as far as there are free ones.
-fn claim_lanes(first: Publisher<NodeEvent>, threads: usize) -> Result<Vec<Lane>, TopicError> {
+/// Claims a black-box lane for each thread, as long as lanes are free. `first` is the first of
+/// them.
+fn claim_lanes(
+    first: Publisher<NodeEvent>,
+    threads: usize,
+) -> Result<Vec<BlackBoxLane>, TopicError> {
     let mut lanes = vec![first];
-    while lanes.len() < threads.min(LANES) {
+    while lanes.len() < threads.min(BLACK_BOX_LANES) {
         match lanes[0].try_clone() {
             Ok(lane) => lanes.push(lane),
-            // WHY: hanging threads of an earlier run in this process may still have theirs.
+            // WHY this is no error: threads of an earlier run in this process that hang may still
+            // own lanes.
             Err(error) => match error.as_open_error() {
                 Some(OpenError::TooManyPublishers { .. }) => break,
                 _ => return Err(error),
             },
         }
     }
-    // WHY: recording an event must not cost a real-time thread a page fault.
+    // WHY: the first event must not cost a real-time thread a page fault.
     lanes.iter().for_each(Publisher::touch);
     Ok(lanes.into_iter().map(|lane| Arc::new(Mutex::new(lane))).collect())
 }

@@ -5,33 +5,34 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::message::NodeEvent;
 use crate::topic::Publisher;
 
-/// A lane of the black box. Threads share it if there are more threads than lanes.
-pub(crate) type Lane = Arc<Mutex<Publisher<NodeEvent>>>;
+/// A lane of the black box. Threads share lanes if there are more threads than lanes.
+pub(crate) type BlackBoxLane = Arc<Mutex<Publisher<NodeEvent>>>;
 
 /// Writes events into one lane of the black box.
 #[derive(Debug, Clone)]
 pub(crate) struct Recorder {
-    lane: Lane,
+    lane: BlackBoxLane,
     process_id: u32,
 }
 
 impl Recorder {
-    pub(crate) fn new(lane: &Lane) -> Self {
-        // WHY here: this is a system call.
+    pub(crate) fn new(lane: &BlackBoxLane) -> Self {
+        // WHY the id is stored: asking for it is a system call.
         Self { lane: Arc::clone(lane), process_id: std::process::id() }
     }
 
-    /// Writes `event`, with the id of this process. When this returns, the event is in shared
-    /// memory, and stays there if the process dies.
+    /// Writes `event` with the id of this process. When this returns, the event is in shared
+    /// memory, where it stays if the process dies.
     ///
-    /// Allocates nothing. Calls the kernel only if another thread writes into the same lane at this
-    /// moment, or if a reader sleeps until there is an event.
+    /// Allocates nothing. Makes a system call only if another thread writes to the same lane at
+    /// this moment, or a reader sleeps until there is an event.
     pub(crate) fn record(&self, mut event: NodeEvent) {
         event.process_id = self.process_id;
-        // A panic cannot leave a publisher half-changed, so poison is ignored.
+        // A panic cannot leave a publisher half-changed, so a poisoned lock is no problem.
         let mut lane = self.lane.lock().unwrap_or_else(PoisonError::into_inner);
-        // WHY ignored: it fails in a forked child, whose events these are not, and if the file was
-        // truncated. The black box itself would be the place to report that.
+        // WHY errors are ignored: `send` fails only in a forked child, whose events do not belong
+        // here, and if the file was truncated. The black box itself would be the place to report
+        // that.
         let _ = lane.send(&event);
     }
 }

@@ -9,7 +9,7 @@ use crate::message::{Header, SchedulerStatusHeader};
 use crate::topic::error::TopicError;
 use crate::topic::{Payload, Qos, Topic, TopicBuilder};
 
-const ROOT: &str = "horus/schedulers/";
+const TOPIC_PREFIX: &str = "horus/schedulers/";
 pub(crate) const STATUS: &str = "/status";
 pub(crate) const EVENTS: &str = "/events";
 pub(crate) const COMMANDS: &str = "/commands";
@@ -17,20 +17,21 @@ pub(crate) const COMMANDS: &str = "/commands";
 /// The topic on which every scheduler of a namespace receives emergency stops.
 pub const EMERGENCY_STOP_TOPIC: &str = "emergency_stop";
 
-/// The longest name of a scheduler, in bytes: a status has room for that.
+/// The longest name of a scheduler, in bytes: the size of the name's field in the status.
 const NAME_BYTES_MAX: usize = 64;
 
-/// The lanes of a black box: the most that a topic can have.
-pub(crate) const LANES: usize = 64;
-/// The slots of a lane. A late reader cannot reach one slot in eight, because the publisher may
-/// overwrite it: 224 events are left, which is 64 for each of three threads.
-const LANE_EVENTS: u64 = 256;
+/// Number of lanes of a black box: the largest number that a topic can have.
+pub(crate) const BLACK_BOX_LANES: usize = 64;
+/// Number of slots of a lane. A reader that opens the topic later gets the last 224 events: an
+/// eighth of the slots is kept free for the publisher. So three threads that share a lane have 64
+/// events each.
+const LANE_SLOTS: u64 = 256;
 const LANE_HISTORY: u32 = 224;
-/// The most events that a reader of a whole black box takes, even if events come as fast as it
-/// reads.
-pub(crate) const BOX_EVENTS_MAX: usize = LANES * LANE_EVENTS as usize;
+/// The largest number of events that a reader of the whole black box takes. WHY a limit: otherwise
+/// reading would not end while events arrive as fast as they are read.
+pub(crate) const BLACK_BOX_EVENTS_MAX: usize = BLACK_BOX_LANES * LANE_SLOTS as usize;
 
-/// The topics of a scheduler, by its name in a namespace.
+/// The topics of the scheduler that has a given name in a namespace.
 #[derive(Debug, Clone)]
 pub(crate) struct SchedulerTopics {
     namespace: Arc<Namespace>,
@@ -38,8 +39,9 @@ pub(crate) struct SchedulerTopics {
 }
 
 impl SchedulerTopics {
-    /// Makes a valid scheduler name of any text: ASCII letters, digits, `-` and `_` stay, any other
-    /// character becomes `_`; 64 characters at most, and `scheduler` if there is none.
+    /// Returns the topics of the scheduler called `wanted`, which is made a valid name: any
+    /// character except ASCII letters, digits, `-` and `_` becomes `_`, only the first 64
+    /// characters count, and an empty name becomes `scheduler`.
     pub(crate) fn new(namespace: &Arc<Namespace>, wanted: &str) -> Self {
         let is_safe = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         let safe = wanted.chars().map(|c| if is_safe(c) { c } else { '_' });
@@ -50,24 +52,26 @@ impl SchedulerTopics {
         Self { namespace: Arc::clone(namespace), name }
     }
 
-    /// Returns the topics of the same name, from `number` 2 on with the number appended: `arm-2`.
+    /// Returns the topics of the same name with `number` appended, such as `arm-2`; without it if
+    /// `number` is 1.
     pub(crate) fn numbered(&self, number: u32) -> Self {
         let mut numbered = self.clone();
         if number > 1 {
             let suffix = format!("-{number}");
-            // WHY: the name is ASCII, so that a character begins at any byte.
+            // Cannot panic: the name is ASCII, so a character begins at every byte.
             numbered.name.truncate(NAME_BYTES_MAX - suffix.len());
             numbered.name.push_str(&suffix);
         }
         numbered
     }
 
-    /// Returns the topics of all schedulers that live or have left topics, sorted by name.
-    pub(crate) fn all(namespace: &Arc<Namespace>) -> Result<Vec<Self>, OpenError> {
+    /// Returns the topics of all schedulers of a namespace, sorted by name: of those that are
+    /// alive, and of those that have left topics behind.
+    pub(crate) fn list(namespace: &Arc<Namespace>) -> Result<Vec<Self>, OpenError> {
         let name_of = |topic: &TopicName| {
-            let name = topic.as_str().strip_prefix(ROOT)?.strip_suffix(STATUS)?;
-            let place = Self::new(namespace, name);
-            (place.name == name).then_some(place)
+            let name = topic.as_str().strip_prefix(TOPIC_PREFIX)?.strip_suffix(STATUS)?;
+            let topics = Self::new(namespace, name);
+            (topics.name == name).then_some(topics)
         };
         let mut places: Vec<_> = topic_names(namespace)?.iter().filter_map(name_of).collect();
         places.sort_by(|one, other| one.name.cmp(&other.name));
@@ -82,96 +86,100 @@ impl SchedulerTopics {
         &self.namespace
     }
 
-    /// Returns the name of one of its topics, such as [`STATUS`].
-    pub(crate) fn topic(&self, part: &str) -> String {
-        format!("{ROOT}{}{part}", self.name)
+    /// Returns the full name of one of the topics; `part` is [`STATUS`], [`EVENTS`] or
+    /// [`COMMANDS`].
+    pub(crate) fn topic_name(&self, part: &str) -> String {
+        format!("{TOPIC_PREFIX}{}{part}", self.name)
     }
 
     fn builder<T: Payload>(&self, part: &str) -> TopicBuilder<T> {
-        Topic::builder(&self.topic(part)).namespace(&self.namespace)
+        Topic::builder(&self.topic_name(part)).namespace(&self.namespace)
     }
 
-    /// Returns the topic of the last status, with room for `nodes` nodes if it is created. Its
-    /// publisher has the name.
+    /// Returns the builder of the status topic, which keeps the last status. If this creates the
+    /// topic, it has room for `nodes` nodes. The publisher of the status owns the scheduler's name.
     pub(crate) fn status(&self, nodes: usize) -> TopicBuilder<SchedulerStatus> {
-        // WHY in powers of two: a scheduler that restarts with one node more can use the same
-        // topic.
+        // WHY rounded up to a power of two: a scheduler that restarts with one more node can often
+        // use the same topic.
         let nodes = nodes.next_power_of_two() * size_of::<NodeMetrics>();
         let bytes = (size_of::<SchedulerStatusHeader>() + nodes) as u64;
-        // WHY 2: the last slot may be one that the publisher skipped, because a reader held it.
+        // WHY a history of 2: the last slot may be one that the publisher has skipped because a
+        // reader had pinned it.
         let qos = Qos::latched().history(2).publishers_max(1);
         let bytes = bytes.max(SchedulerStatusHeader::MAX_MESSAGE_BYTES);
         self.builder(STATUS).qos(qos).max_message_bytes(bytes)
     }
 
-    /// Returns the topic of events. It stays when all processes are gone.
+    /// Returns the builder of the events topic, the black box. It persists after all processes have
+    /// exited.
     pub(crate) fn events(&self) -> TopicBuilder<NodeEvent> {
-        let qos = Qos::sensor_data().capacity(LANE_EVENTS).history(LANE_HISTORY);
-        self.builder(EVENTS).qos(qos.persist_after_exit(true).publishers_max(LANES as u32))
+        let qos = Qos::sensor_data().capacity(LANE_SLOTS).history(LANE_HISTORY);
+        self.builder(EVENTS)
+            .qos(qos.persist_after_exit(true).publishers_max(BLACK_BOX_LANES as u32))
     }
 
-    /// Returns the topic of commands. A command is lost while no scheduler receives it.
+    /// Returns the builder of the commands topic. Commands are lost if no scheduler receives them.
     pub(crate) fn commands(&self) -> TopicBuilder<NodeCommand> {
-        let qos = Qos::command().capacity(64).publishers_max(LANES as u32);
+        let qos = Qos::command().capacity(64).publishers_max(BLACK_BOX_LANES as u32);
         self.builder(COMMANDS).qos(qos)
     }
 
-    /// Opens an endpoint of one of these topics. Replaces a topic of another kind, as of another
-    /// version of this library, unless a process has it open. `None` if another process has the
-    /// topic.
-    pub(crate) fn open<E>(
+    /// Opens an endpoint of one of these topics with `make`. An incompatible topic, such as one of
+    /// another version of this library, is replaced unless a process has it open. Returns `None` if
+    /// another process has the topic.
+    pub(crate) fn open_endpoint<E>(
         &self,
         part: &str,
         make: impl Fn() -> Result<E, TopicError>,
     ) -> Result<Option<E>, TopicError> {
         let open = || match make() {
-            Ok(endpoint) => Ok(Found::Endpoint(endpoint)),
-            Err(error) if is_of_another_kind(&error) => Ok(Found::Other),
+            Ok(endpoint) => Ok(OpenOutcome::Endpoint(endpoint)),
+            Err(error) if is_incompatible(&error) => Ok(OpenOutcome::Other),
             Err(error) => match error.as_open_error() {
-                Some(OpenError::TooManyPublishers { .. }) => Ok(Found::Taken),
+                Some(OpenError::TooManyPublishers { .. }) => Ok(OpenOutcome::Taken),
                 _ => Err(error),
             },
         };
         let mut found = open()?;
-        if matches!(found, Found::Other) && self.remove(part)? {
+        if matches!(found, OpenOutcome::Other) && self.remove(part)? {
             found = open()?;
         }
         Ok(match found {
-            Found::Endpoint(endpoint) => Some(endpoint),
-            Found::Taken | Found::Other => None,
+            OpenOutcome::Endpoint(endpoint) => Some(endpoint),
+            OpenOutcome::Taken | OpenOutcome::Other => None,
         })
     }
 
-    /// Removes one of these topics, unless a process has it open; returns true if it is gone.
+    /// Removes one of these topics, unless a process has it open. Returns true if it is gone.
     pub(crate) fn remove(&self, part: &str) -> Result<bool, TopicError> {
-        let name = self.topic(part);
+        let name = self.topic_name(part);
         let removed = TopicName::new(&name).map_err(OpenError::from);
         let removed = removed.and_then(|name| remove_topic(&self.namespace, &name));
         removed.map_err(|error| TopicError::new(&name, error))
     }
 }
 
-/// The result of opening an endpoint by the topic's name.
-enum Found<E> {
+/// The outcome of an attempt to open an endpoint.
+enum OpenOutcome<E> {
     Endpoint(E),
     Taken,
     Other,
 }
 
-fn is_of_another_kind(error: &TopicError) -> bool {
+fn is_incompatible(error: &TopicError) -> bool {
     matches!(error, TopicError::SchemaMismatch { .. })
         || matches!(error.as_open_error(), Some(OpenError::QosMismatch { .. }))
 }
 
-/// Opens an endpoint of the topic of emergency stops. If this creates the topic, the last message
-/// stays for later subscribers, also when all processes are gone.
+/// Opens an endpoint of the emergency-stop topic with `make`. If this creates the topic, it keeps
+/// the last message for later subscribers, also after all processes have exited.
 pub(crate) fn emergency_stop<E>(
     namespace: &Arc<Namespace>,
     make: impl Fn(TopicBuilder<EmergencyStop>) -> Result<E, TopicError>,
 ) -> Result<E, TopicError> {
     let topic = || Topic::builder(EMERGENCY_STOP_TOPIC).namespace(namespace);
     match make(topic().qos(Qos::latched())) {
-        Err(error) if is_of_another_kind(&error) => make(topic()),
+        Err(error) if is_incompatible(&error) => make(topic()),
         result => result,
     }
 }
@@ -200,7 +208,7 @@ mod tests {
             let place = SchedulerTopics::new(&namespace, wanted);
             assert_eq!(place.name(), name, "{wanted:?}");
             for place in [place.clone(), place.numbered(2), place.numbered(1000)] {
-                assert!(TopicName::new(&place.topic(STATUS)).is_ok(), "{place:?}");
+                assert!(TopicName::new(&place.topic_name(STATUS)).is_ok(), "{place:?}");
                 assert_eq!(SchedulerTopics::new(&namespace, place.name()).name(), place.name());
             }
         }

@@ -1,4 +1,5 @@
-//! Commands to a node: stored under a lock, polled by its thread with one load a turn.
+//! Commands to a node. Any thread stores them under a lock; the node's thread checks with one load
+//! a turn whether there are any.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, MutexGuard, TryLockError};
@@ -10,26 +11,26 @@ use horus_shm::internals::sync::Word;
 use crate::scheduler::api::plan::Plan;
 use crate::scheduler::api::policy::nanos;
 use crate::scheduler::api::rate::Rate;
-use crate::scheduler::run::exchange::Exchange;
+use crate::scheduler::run::pending_swap::PendingSwap;
 
 /// The pending commands of one node.
 #[derive(Debug, Default)]
 pub(crate) struct Commands {
-    /// 1 while the node's thread has to look at `wanted`.
-    attention: AtomicU64,
-    wanted: Mutex<Wanted>,
+    /// 1 while the node's thread has to read `wanted`.
+    pending: AtomicU64,
+    wanted: Mutex<WantedState>,
 }
 
 /// The wanted state of a node.
 #[derive(Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct WantedState {
     pub(crate) mode: Mode,
     /// True during an emergency stop: the node is in its safe state and does not tick.
     pub(crate) is_emergency: bool,
     /// A new rate, until the node's thread takes it.
     pub(crate) pace: Option<Pace>,
-    /// A new node, until the node's thread takes it.
-    pub(crate) exchange: Option<Exchange>,
+    /// A requested swap, until the node's thread takes it.
+    pub(crate) pending_swap: Option<PendingSwap>,
 }
 
 /// The wanted mode of a node.
@@ -51,7 +52,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    pub(crate) fn of(plan: &Plan) -> Self {
+    pub(crate) fn from_plan(plan: &Plan) -> Self {
         let or_never = |time: Option<Duration>| time.map_or(u64::MAX, nanos);
         Self {
             rate: plan.rate,
@@ -63,16 +64,16 @@ impl Pace {
 }
 
 impl Commands {
-    /// Returns true if the node's thread has to look at the commands. Costs a load.
+    /// Returns true if the node's thread has to read the commands. Costs a load.
     #[inline(always)]
-    pub(crate) fn attention(&self) -> bool {
+    pub(crate) fn are_pending(&self) -> bool {
         // Relaxed: the commands themselves are under a lock.
-        self.attention.get() != 0
+        self.pending.get() != 0
     }
 
-    /// Changes what is wanted. WHY by `try_lock` in a loop: the node's thread holds the lock for
-    /// some nanoseconds, and would have to wake a thread that sleeps on it.
-    pub(crate) fn want<R>(&self, change: impl FnOnce(&mut Wanted) -> R) -> R {
+    /// Changes the wanted state of the node. WHY `try_lock` in a loop: with `lock`, this thread
+    /// could sleep, and the node's thread would have to wake it by a system call.
+    pub(crate) fn change<R>(&self, change: impl FnOnce(&mut WantedState) -> R) -> R {
         let mut wanted = loop {
             match self.wanted.try_lock() {
                 Ok(wanted) => break wanted,
@@ -81,25 +82,26 @@ impl Commands {
             }
         };
         let answer = change(&mut wanted);
-        // Relaxed: as in `attention`. Also set if nothing is wanted any more: the thread does not
-        // know that yet.
-        self.attention.set(1);
+        // Relaxed: as in `are_pending`. Also set by a change back to normal, which the node's
+        // thread does not know yet.
+        self.pending.set(1);
         answer
     }
 
-    /// Shows what is wanted to the node's thread. Returns `None` if another thread holds the lock:
-    /// then the node's thread looks again in its next turn, so that it never waits.
-    pub(crate) fn poll<R>(&self, look: impl FnOnce(&mut Wanted) -> R) -> Option<R> {
-        let mut wanted: MutexGuard<'_, Wanted> = match self.wanted.try_lock() {
+    /// Calls `look` with the wanted state, for the node's thread. Returns `None` if another thread
+    /// holds the lock: the node's thread never waits, and tries again in its next turn.
+    pub(crate) fn try_take<R>(&self, look: impl FnOnce(&mut WantedState) -> R) -> Option<R> {
+        let mut wanted: MutexGuard<'_, WantedState> = match self.wanted.try_lock() {
             Ok(wanted) => wanted,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return None,
         };
         let answer = look(&mut wanted);
         let is_plain = wanted.mode == Mode::Run && !wanted.is_emergency;
-        let is_taken = wanted.pace.is_none() && wanted.exchange.is_none();
-        // Relaxed: as in `attention`. Under the lock, so that the last change also sets it last.
-        self.attention.set(u64::from(!(is_plain && is_taken)));
+        let is_taken = wanted.pace.is_none() && wanted.pending_swap.is_none();
+        // Relaxed: as in `are_pending`. Set under the lock, so that a later change is not
+        // overwritten.
+        self.pending.set(u64::from(!(is_plain && is_taken)));
         Some(answer)
     }
 }
@@ -111,24 +113,24 @@ mod tests {
     #[test]
     fn attention_lasts_until_the_node_runs_and_all_commands_are_taken() {
         let commands = Commands::default();
-        assert!(!commands.attention());
+        assert!(!commands.are_pending());
         let pace = Pace { rate: None, budget_ns: 1, deadline_ns: 2, period_ns: 3 };
-        commands.want(|wanted| (wanted.mode, wanted.pace) = (Mode::Pause, Some(pace)));
-        assert!(commands.attention());
-        assert_eq!(commands.poll(|wanted| wanted.pace.take()), Some(Some(pace)));
-        assert!(commands.attention(), "it is still paused");
-        commands.want(|wanted| wanted.mode = Mode::Run);
-        assert!(commands.attention(), "the thread has not seen that it is over");
-        assert_eq!(commands.poll(|wanted| wanted.is_emergency), Some(false));
-        assert!(!commands.attention());
-        commands.want(|wanted| wanted.is_emergency = true);
-        commands.poll(|_| ());
-        assert!(commands.attention());
+        commands.change(|wanted| (wanted.mode, wanted.pace) = (Mode::Pause, Some(pace)));
+        assert!(commands.are_pending());
+        assert_eq!(commands.try_take(|wanted| wanted.pace.take()), Some(Some(pace)));
+        assert!(commands.are_pending(), "it is still paused");
+        commands.change(|wanted| wanted.mode = Mode::Run);
+        assert!(commands.are_pending(), "the thread has not seen that it is over");
+        assert_eq!(commands.try_take(|wanted| wanted.is_emergency), Some(false));
+        assert!(!commands.are_pending());
+        commands.change(|wanted| wanted.is_emergency = true);
+        commands.try_take(|_| ());
+        assert!(commands.are_pending());
     }
 
     #[test]
     fn the_thread_of_a_node_never_waits_for_a_sender_of_commands() {
         let commands = Commands::default();
-        commands.want(|_| assert!(commands.poll(|_| ()).is_none()));
+        commands.change(|_| assert!(commands.try_take(|_| ()).is_none()));
     }
 }

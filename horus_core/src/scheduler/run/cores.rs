@@ -1,19 +1,20 @@
-//! The number of CPUs that a thread may be pinned to.
+//! The CPU numbers that a node may be pinned to.
 
 use std::thread;
 
-/// Returns a number above all CPU numbers.
+/// Returns the highest CPU number of this machine plus one.
 ///
 /// WHY not `available_parallelism`: that is the number of CPUs on which the calling thread may run
 /// now. For a program that was started on CPU 1 alone it is one, and yet a node may be pinned to
 /// CPU 1 or any other. A pin that the system refuses is reported.
 pub(crate) fn cores() -> usize {
     let possible = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
-    of_list(&possible).unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from))
+    cpus_in_list(&possible)
+        .unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from))
 }
 
 /// Returns one more than the largest number in a list in the kernel's format, such as `0-3,8-11`.
-fn of_list(list: &str) -> Option<usize> {
+fn cpus_in_list(list: &str) -> Option<usize> {
     let last = list.trim_end().rsplit([',', '-']).next()?;
     last.parse::<usize>().ok()?.checked_add(1)
 }
@@ -25,9 +26,9 @@ mod tests {
     #[test]
     fn the_largest_number_of_a_list_counts() {
         for (list, wanted) in [("0\n", 1), ("0-1\n", 2), ("0-3,8-11\n", 12), ("0-2,7\n", 8)] {
-            assert_eq!(of_list(list), Some(wanted), "{list}");
+            assert_eq!(cpus_in_list(list), Some(wanted), "{list}");
         }
-        assert_eq!(of_list(""), None);
+        assert_eq!(cpus_in_list(""), None);
         assert!(cores() >= thread::available_parallelism().map_or(1, usize::from));
     }
 }

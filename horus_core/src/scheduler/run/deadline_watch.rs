@@ -1,23 +1,24 @@
-//! Decides what follows when a node misses its deadlines. The runner carries it out.
+//! Decides what follows a miss. The runner does what this decides.
 
 use crate::scheduler::api::policy::Miss;
 
-/// The action after a tick that was late, or in time.
+/// The action of the runner after a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Do nothing.
     Fine,
-    /// Record the miss.
+    /// Count and record the miss, but do nothing else.
     Warn,
     /// Skip the next tick.
     Skip,
-    /// From now on tick at every second due time only.
+    /// Tick only at every second due time from now on.
     Halve,
-    /// Skip ticks until then, and go on at every second due time.
+    /// Do not tick until a given time, and then at every second due time.
     Isolate {
         /// The time on the scheduler's clock.
         until_ns: u64,
-        /// True if the node has to enter its safe state first. False if it is in it already.
+        /// True if the node has to enter its safe state first; false if it is already in its safe
+        /// state.
         enters_safe_state: bool,
     },
     /// Enter the safe state.
@@ -26,59 +27,60 @@ pub(crate) enum Verdict {
     LeaveSafeState,
     /// Tick at every due time again.
     Restore,
-    /// Stop everything.
+    /// Stop the scheduler.
     Stop,
 }
 
-/// The ticks in time, in a row, that take one step back.
-const GOOD_TICKS: u32 = 10;
-/// The misses that are only warned of; one more leads one step further.
-const WARNINGS: u32 = 3;
-/// The number of isolations, after which everything stops.
+/// Number of ticks in a row without a miss that lead one step back.
+const RECOVERY_TICKS: u32 = 10;
+/// Number of misses that only cause warnings; one more leads to the next step.
+const MISSES_ONLY_WARNED: u32 = 3;
+/// Number of isolations after which the next step stops the scheduler.
 const ISOLATIONS_MAX: u32 = 3;
-/// The duration of the first isolation. Doubles each time.
-const ISOLATION_NS: u64 = 1_000_000_000;
+/// The duration of the first isolation. It doubles each time.
+const FIRST_ISOLATION_NS: u64 = 1_000_000_000;
 
-/// The step that a node has reached.
+/// The step of the miss policy that a node has reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Level {
-    /// It ticks at every due time.
+    /// The node ticks at every due time.
     #[default]
     Free,
-    /// It ticks at every second due time.
+    /// The node ticks at every second due time.
     Halved,
-    /// The node is in its safe state, and under the graduated policy first isolated. Ticks in time
-    /// take it out.
+    /// The node is in its safe state, under [`Miss::Graduated`] after an isolation. Ticks without a
+    /// miss lead out of it.
     Safe,
 }
 
-/// The history of a node's deadlines.
+/// The recent misses of a node, and the step that they have led to.
 ///
 /// WHY misses are counted neither in a row nor in a time window: a node that is late every other
 /// tick would never have three misses in a row, and a window would depend on the node's period.
-/// Misses add up until ten ticks in a row were in time. So one miss in eleven ticks is warned of
-/// forever, and one in ten ticks or more often leads to the next step.
+/// Misses add up until ten ticks in a row are without one. So one miss in eleven ticks only ever
+/// causes warnings, and one in ten leads to the next step.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct DeadlineWatch {
     level: Level,
-    /// True if ticks in time have a miss or a step to take back.
-    is_on_trial: bool,
+    /// True if the node has to be without a miss for some ticks, because misses were counted or a
+    /// step was taken.
+    is_recovering: bool,
     good_in_a_row: u32,
-    /// The misses on this level, since ten ticks in a row were in time.
+    /// Number of misses on this level since the last ten ticks in a row without one.
     misses: u32,
-    /// The isolations since the node ticked at every due time.
+    /// Number of isolations since the node last ticked at every due time.
     isolations: u32,
 }
 
 impl DeadlineWatch {
-    /// Notes whether the node's tick, which ended at `now_ns`, missed its deadline, and returns
-    /// what to do. Costs a branch while no deadline is missed.
+    /// Records whether the tick that ended at `now_ns` was a miss, and returns what to do. Costs a
+    /// branch as long as there are no misses.
     #[inline(always)]
     pub(crate) fn record(&mut self, policy: Miss, missed: bool, now_ns: u64) -> Verdict {
-        match (missed, self.is_on_trial) {
+        match (missed, self.is_recovering) {
             (false, false) => Verdict::Fine,
-            (false, true) => self.keep(policy),
-            (true, _) => self.miss(policy, now_ns),
+            (false, true) => self.record_in_time(policy),
+            (true, _) => self.record_miss(policy, now_ns),
         }
     }
 
@@ -87,17 +89,17 @@ impl DeadlineWatch {
         self.level == Level::Safe
     }
 
-    /// Notes a tick in time after a miss: ten of them take one step back.
+    /// Records a tick without a miss that follows a miss: ten in a row lead one step back.
     #[cold]
-    fn keep(&mut self, policy: Miss) -> Verdict {
+    fn record_in_time(&mut self, policy: Miss) -> Verdict {
         self.good_in_a_row += 1;
-        if self.good_in_a_row < GOOD_TICKS {
+        if self.good_in_a_row < RECOVERY_TICKS {
             return Verdict::Fine;
         }
         (self.good_in_a_row, self.misses) = (0, 0);
         match self.level {
             Level::Free => {
-                self.is_on_trial = false;
+                self.is_recovering = false;
                 Verdict::Fine
             }
             Level::Halved => {
@@ -116,8 +118,8 @@ impl DeadlineWatch {
     }
 
     #[cold]
-    fn miss(&mut self, policy: Miss, now_ns: u64) -> Verdict {
-        self.is_on_trial = true;
+    fn record_miss(&mut self, policy: Miss, now_ns: u64) -> Verdict {
+        self.is_recovering = true;
         self.good_in_a_row = 0;
         match policy {
             Miss::Warn => Verdict::Warn,
@@ -132,10 +134,10 @@ impl DeadlineWatch {
         }
     }
 
-    /// Notes one more miss under [`Miss::Graduated`].
+    /// Records a miss under [`Miss::Graduated`].
     fn escalate(&mut self, now_ns: u64) -> Verdict {
         self.misses += 1;
-        if self.misses <= WARNINGS {
+        if self.misses <= MISSES_ONLY_WARNED {
             return Verdict::Warn;
         }
         self.misses = 0;
@@ -146,7 +148,7 @@ impl DeadlineWatch {
         if self.isolations >= ISOLATIONS_MAX {
             return Verdict::Stop;
         }
-        let until_ns = now_ns.saturating_add(ISOLATION_NS << self.isolations);
+        let until_ns = now_ns.saturating_add(FIRST_ISOLATION_NS << self.isolations);
         self.isolations += 1;
         let enters_safe_state = self.level != Level::Safe;
         self.level = Level::Safe;
@@ -188,11 +190,11 @@ mod tests {
             assert_eq!(judge(false), Verdict::Fine);
             assert_eq!(judge(true), Verdict::EnterSafeState);
             assert_eq!(judge(true), Verdict::Warn);
-            for _ in 1..GOOD_TICKS {
+            for _ in 1..RECOVERY_TICKS {
                 assert_eq!(judge(false), Verdict::Fine);
             }
             assert_eq!(judge(true), Verdict::Warn, "not for long enough");
-            for _ in 1..GOOD_TICKS {
+            for _ in 1..RECOVERY_TICKS {
                 assert_eq!(judge(false), Verdict::Fine);
             }
             assert_eq!(judge(false), Verdict::LeaveSafeState);

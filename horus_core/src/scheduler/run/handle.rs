@@ -1,4 +1,4 @@
-//! The handle of a scheduler: stops it, and changes its nodes while they run.
+//! The handle of a scheduler, which stops it and changes its nodes while they run.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -9,17 +9,18 @@ use crate::scheduler::api::plan::{NodeSpec, PlanError};
 use crate::scheduler::api::rate::Rate;
 use crate::scheduler::api::report::Reason;
 use crate::scheduler::run::commands::{Mode, Pace};
-use crate::scheduler::run::exchange::{Exchange, Swap};
 use crate::scheduler::run::node_entry::NodeEntry;
-use crate::scheduler::run::shared::Shared;
+use crate::scheduler::run::pending_swap::{PendingSwap, Swap};
+use crate::scheduler::run::run_state::RunState;
 
 /// Controls a scheduler and its nodes from any thread of its process.
 ///
-/// Commands are stored, and the node's thread applies them before its next turn: nothing here waits
-/// for a node. From other processes use [`RemoteScheduler`](crate::scheduler::RemoteScheduler).
+/// Methods only store commands, which the node's thread applies before its next tick, so no method
+/// waits for a node. Other processes use [`RemoteScheduler`](crate::scheduler::RemoteScheduler)
+/// instead.
 #[derive(Debug, Clone)]
 pub struct Handle {
-    shared: Arc<Shared>,
+    shared: Arc<RunState>,
     cores: usize,
 }
 
@@ -47,7 +48,7 @@ pub enum CommandError {
 }
 
 impl Handle {
-    pub(crate) const fn new(shared: Arc<Shared>, cores: usize) -> Self {
+    pub(crate) const fn new(shared: Arc<RunState>, cores: usize) -> Self {
         Self { shared, cores }
     }
 
@@ -56,8 +57,7 @@ impl Handle {
         self.shared.stop(Reason::Asked);
     }
 
-    /// Returns true if the run is to stop, or has stopped: by request, or because a node failed.
-    /// Costs a load.
+    /// Returns true once the run is to stop or has stopped, for whatever reason. Costs a load.
     #[inline]
     #[must_use]
     pub fn is_stopping(&self) -> bool {
@@ -70,10 +70,10 @@ impl Handle {
         self.shared.reason()
     }
 
-    /// Sets `word` to `number` until the run is to stop, and then to 0: for code that polls this
-    /// often and without the handle. Only the first call has an effect.
-    pub fn show_in(&self, word: &'static AtomicU64, number: u64) {
-        self.shared.show_in(word, number);
+    /// Sets `word` to `number` now, and to 0 once the run is to stop. This is for code that polls
+    /// often whether to stop and has no handle. Only the first call has an effect.
+    pub fn set_while_running(&self, word: &'static AtomicU64, number: u64) {
+        self.shared.set_while_running(word, number);
     }
 
     /// Returns the names of the nodes, in the order in which they were added.
@@ -82,17 +82,17 @@ impl Handle {
         self.shared.node_entries().iter().map(|entry| entry.spec.name.clone()).collect()
     }
 
-    /// Returns the metrics of the node so far. Delays no thread.
+    /// Returns the present metrics of the node. Delays no thread.
     ///
     /// # Errors
     ///
     /// Returns [`CommandError::NoSuchNode`].
     pub fn metrics(&self, node: &str) -> Result<TickMetrics, CommandError> {
-        self.of(node, |entry| entry.metrics.metrics())
+        self.with_entry(node, |entry| entry.metrics.snapshot())
     }
 
-    /// Pauses the node's ticks until [`Self::resume`]. Its due times pass. Nothing else changes:
-    /// what the node has set in motion goes on moving.
+    /// Pauses the node's ticks until [`Self::resume`]; due times in between are skipped. The node
+    /// is not told, so what it has set in motion keeps moving.
     ///
     /// # Errors
     ///
@@ -110,7 +110,7 @@ impl Handle {
         self.change_mode(node, Mode::Run)
     }
 
-    /// Shuts the node down, for the rest of the run.
+    /// Shuts the node down for the rest of the run. It cannot be started again.
     ///
     /// # Errors
     ///
@@ -121,18 +121,18 @@ impl Handle {
 
     fn change_mode(&self, node: &str, mode: Mode) -> Result<(), CommandError> {
         let change = |entry: &NodeEntry| {
-            entry.commands.want(|wanted| {
+            entry.commands.change(|wanted| {
                 // WHY: a node that is shut down cannot be started again.
                 if wanted.mode != Mode::Stop {
                     wanted.mode = mode;
                 }
             });
         };
-        self.of(node, change)
+        self.with_entry(node, change)
     }
 
-    /// Sets the node's rate from its next due time on. Budget and deadline change with it, unless
-    /// they were given. All nodes of a chain change together.
+    /// Sets the node's rate, from its next due time on. The budget and the deadline change in
+    /// proportion, unless the builder set them. All nodes of a chain change together.
     ///
     /// # Errors
     ///
@@ -140,7 +140,7 @@ impl Handle {
     /// deadline or watchdog contradict the new rate.
     pub fn set_rate(&self, node: &str, rate: Rate) -> Result<(), CommandError> {
         let mut node_entries = self.shared.node_entries();
-        let entry = find(&node_entries, node)?;
+        let entry = find_entry(&node_entries, node)?;
         if entry.spec.rate.is_none() {
             return Err(CommandError::NoRate { node: node.to_owned() });
         }
@@ -150,43 +150,44 @@ impl Handle {
             None => entry.spec.name == node,
         };
         let of_rate = |entry: &NodeEntry| NodeSpec { rate: Some(rate), ..entry.spec.clone() };
-        // WHY twice: all nodes of a chain change, or none.
+        // WHY checked first: either all nodes of a chain change, or none.
         for entry in node_entries.iter().filter(|entry| is_meant(entry)) {
-            of_rate(entry).whole(self.cores)?;
+            of_rate(entry).into_plan(self.cores)?;
         }
         for entry in node_entries.iter_mut().filter(|entry| is_meant(entry)) {
             let spec = of_rate(entry);
-            let pace = Pace::of(&spec.clone().whole(self.cores)?);
-            entry.commands.want(|wanted| wanted.pace = Some(pace));
+            let pace = Pace::from_plan(&spec.clone().into_plan(self.cores)?);
+            entry.commands.change(|wanted| wanted.pace = Some(pace));
             entry.spec = spec;
         }
         Ok(())
     }
 
-    /// Puts `replacement` in the node's place, between two ticks: the node's thread initialises it,
-    /// and it has the next tick. Due times are skipped only as far as its `init` lasts that long.
+    /// Replaces the node by `replacement` between two ticks: the node's thread initialises the
+    /// replacement and then runs its ticks. Due times that pass during `init` are skipped.
     ///
-    /// The replacement has endpoints of its own, and receives what arrives there from their
-    /// creation on. To pass the old node's endpoints on, with the messages that wait in them, use
+    /// The replacement has its own endpoints, which receive the messages sent since their creation.
+    /// To reuse the old node's endpoints, with the messages that wait there, use
     /// [`Self::swap_with`].
     ///
-    /// If its `init` or one of its first ten ticks fails, the old node takes its place again,
-    /// unchanged. After ten ticks without a failure the node's thread shuts the old node down and
-    /// drops it.
+    /// If the `init` or one of the first ten ticks of the replacement fails, the old node is
+    /// restored unchanged. After ten ticks without a failure, the node's thread shuts the old node
+    /// down and drops it.
     ///
     /// # Errors
     ///
     /// Returns [`CommandError::NoSuchNode`]. [`Swap`] reports the outcome of the swap.
     pub fn swap(&self, node: &str, replacement: impl Node) -> Result<Swap, CommandError> {
-        self.exchange(node, Exchange::of(replacement))
+        self.request_swap(node, PendingSwap::replace_by(replacement))
     }
 
-    /// Has `change` make another node of the node, between two ticks, on the node's thread. The
-    /// node's publishers and subscribers move along, so that every message is handled once, by the
-    /// one or the other, in order. `undo` is the way back, if `init` or one of the first ten ticks
-    /// fails; a message that the failed tick received is lost with it.
+    /// Replaces the node between two ticks: on the node's thread, `change` turns the old node into
+    /// the new one. It can move publishers and subscribers to the new node, so that each message is
+    /// handled once, in order, by the old or the new node. If `init` or one of the first ten ticks
+    /// of the new node fails, `undo` turns it back; a message that the failed tick received is
+    /// lost.
     ///
-    /// If a closure panics, the node is lost with it, and its failure policy applies.
+    /// If a closure panics, the node is lost: its next ticks fail, and its failure policy applies.
     ///
     /// ```
     /// # use horus_core::scheduler::{Context, Handle, Node, NodeResult, CommandError};
@@ -206,33 +207,40 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// Returns [`CommandError::NoSuchNode`]. [`Swap`] reports the outcome, also that the node is
-    /// not an `Old`.
+    /// Returns [`CommandError::NoSuchNode`]. [`Swap`] reports the outcome of the swap; it is rolled
+    /// back if the node is not an `Old`.
     pub fn swap_with<Old: Node, New: Node>(
         &self,
         node: &str,
         change: impl FnOnce(Old) -> New + Send + 'static,
         undo: impl FnOnce(New) -> Old + Send + 'static,
     ) -> Result<Swap, CommandError> {
-        self.exchange(node, Exchange::with(change, undo))
+        self.request_swap(node, PendingSwap::convert_by(change, undo))
     }
 
-    fn exchange(&self, node: &str, exchange: Exchange) -> Result<Swap, CommandError> {
-        self.of(node, |entry| {
-            let swap = exchange.swap();
-            // WHY replaced outside the lock: an earlier swap that was not taken is dropped here.
-            drop(entry.commands.want(|wanted| wanted.exchange.replace(exchange)));
+    fn request_swap(&self, node: &str, pending_swap: PendingSwap) -> Result<Swap, CommandError> {
+        self.with_entry(node, |entry| {
+            let swap = pending_swap.handle();
+            // WHY dropped outside the lock: an earlier swap that was not taken contains user code.
+            drop(entry.commands.change(|wanted| wanted.pending_swap.replace(pending_swap)));
             swap
         })
     }
 
-    fn of<R>(&self, node: &str, act: impl FnOnce(&NodeEntry) -> R) -> Result<R, CommandError> {
+    fn with_entry<R>(
+        &self,
+        node: &str,
+        act: impl FnOnce(&NodeEntry) -> R,
+    ) -> Result<R, CommandError> {
         let node_entries = self.shared.node_entries();
-        find(&node_entries, node).map(act)
+        find_entry(&node_entries, node).map(act)
     }
 }
 
-fn find<'a>(node_entries: &'a [NodeEntry], node: &str) -> Result<&'a NodeEntry, CommandError> {
+fn find_entry<'a>(
+    node_entries: &'a [NodeEntry],
+    node: &str,
+) -> Result<&'a NodeEntry, CommandError> {
     node_entries.iter().find(|entry| entry.spec.name == node).ok_or_else(|| {
         let known: Vec<_> = node_entries.iter().map(|entry| entry.spec.name.as_str()).collect();
         CommandError::NoSuchNode { node: node.to_owned(), known: known.join(", ") }

@@ -1,4 +1,4 @@
-//! A node's entry: what threads that do not run the node know of it.
+//! The part of a node that other threads than its own can access.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::scheduler::api::metrics::LiveMetrics;
 use crate::scheduler::api::plan::NodeSpec;
 use crate::scheduler::run::commands::Commands;
 
-/// The entry of a node, for threads that do not run it.
+/// The settings, commands and metrics of a node, for threads that do not run it.
 #[derive(Debug, Clone)]
 pub(crate) struct NodeEntry {
     pub(crate) spec: NodeSpec,

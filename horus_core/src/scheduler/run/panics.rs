@@ -1,5 +1,5 @@
-//! Marks panics in ticks before their backtrace is written, which may take seconds, so that a node
-//! that panics is not taken for one that hangs.
+//! Installs a panic hook that records when a tick panics. WHY: printing a backtrace may take
+//! seconds, in which the node must not count as stuck.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -12,22 +12,23 @@ use crate::scheduler::api::metrics::LiveMetrics;
 use crate::scheduler::run::runner::Runner;
 
 thread_local! {
-    /// The nodes that this thread runs.
-    static NODES: RefCell<Vec<Arc<LiveMetrics>>> = const { RefCell::new(Vec::new()) };
+    /// The metrics of the nodes that this thread runs.
+    static THREAD_NODES: RefCell<Vec<Arc<LiveMetrics>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Marks nodes as run by the calling thread, until it is dropped.
+/// Registers nodes as run by the calling thread, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Here {
-    /// The number of nodes before these, of a scheduler that surrounds this one.
+pub(crate) struct NodesOnThread {
+    /// Number of nodes that were registered before: this scheduler may run inside a tick of another
+    /// one.
     before: usize,
     /// Keeps this on its thread (`!Send`).
     marker: PhantomData<*const ()>,
 }
 
-impl Here {
-    pub(crate) fn run<'a>(runners: impl IntoIterator<Item = &'a Runner>) -> Self {
-        let before = NODES.with_borrow_mut(|nodes| {
+impl NodesOnThread {
+    pub(crate) fn mark<'a>(runners: impl IntoIterator<Item = &'a Runner>) -> Self {
+        let before = THREAD_NODES.with_borrow_mut(|nodes| {
             let before = nodes.len();
             nodes.extend(runners.into_iter().map(|runner| Arc::clone(runner.metrics())));
             before
@@ -36,23 +37,24 @@ impl Here {
     }
 }
 
-impl Drop for Here {
+impl Drop for NodesOnThread {
     fn drop(&mut self) {
-        NODES.with_borrow_mut(|nodes| nodes.truncate(self.before));
+        THREAD_NODES.with_borrow_mut(|nodes| nodes.truncate(self.before));
     }
 }
 
 /// Calls `act` with each node that is in a tick on this thread.
-fn each_in_a_tick(act: impl Fn(&LiveMetrics)) {
-    // WHY no panic here, at the end of a thread or in a drop: this runs in a panic hook.
-    let _ = NODES.try_with(|nodes| {
+fn for_each_node_in_a_tick(act: impl Fn(&LiveMetrics)) {
+    // WHY errors are ignored: this runs in a panic hook, perhaps at the end of the thread, and must
+    // not panic itself.
+    let _ = THREAD_NODES.try_with(|nodes| {
         let Ok(nodes) = nodes.try_borrow() else { return };
         nodes.iter().filter(|metrics| metrics.began_ns() != 0).for_each(|metrics| act(metrics));
     });
 }
 
-/// Installs a panic hook before the present one, once in a process.
-pub(crate) fn watch() {
+/// Installs a panic hook that also calls the present hook. Does so once in a process.
+pub(crate) fn install_hook() {
     static ONCE: Once = Once::new();
     // WHY the check: a thread that panics cannot change the hook.
     if std::thread::panicking() {
@@ -61,10 +63,10 @@ pub(crate) fn watch() {
     ONCE.call_once(|| {
         let next = panic::take_hook();
         panic::set_hook(Box::new(move |panic| {
-            each_in_a_tick(LiveMetrics::begin_panic);
+            for_each_node_in_a_tick(LiveMetrics::begin_panic);
             next(panic);
             let now_ns = Clock::kernel().now_ns();
-            each_in_a_tick(|metrics| metrics.end_panic(now_ns));
+            for_each_node_in_a_tick(|metrics| metrics.end_panic(now_ns));
         }));
     });
 }

@@ -1,4 +1,5 @@
-//! The runner of a node: the only place that calls it, times it and applies its policies.
+//! The runner of a node: the only code that calls the node, measures its times and applies its
+//! policies.
 
 mod event_log;
 mod life;
@@ -18,44 +19,44 @@ use crate::scheduler::api::context::Context;
 use crate::scheduler::api::metrics::{Health, LiveMetrics};
 use crate::scheduler::api::node::{Node, NodeError, NodeResult};
 use crate::scheduler::api::plan::Plan;
-use crate::scheduler::api::policy::{Failures, Remedy};
+use crate::scheduler::api::policy::{FailureHistory, Remedy};
 use crate::scheduler::api::random::Random;
 use crate::scheduler::api::rate::Rate;
 use crate::scheduler::api::report::NodeReport;
 use crate::scheduler::remote::recorder::Recorder;
-use crate::scheduler::run::caught::{caught, dropped, said_by};
+use crate::scheduler::run::catch_panic::{catch_panic, drop_caught, error_text};
 use crate::scheduler::run::commands::{Commands, Mode, Pace};
 use crate::scheduler::run::deadline_watch::{DeadlineWatch, Verdict};
-use crate::scheduler::run::exchange::Probation;
-use crate::scheduler::run::guards::{Fault, Guards};
 use crate::scheduler::run::node_entry::NodeEntry;
+use crate::scheduler::run::pending_swap::Probation;
+use crate::scheduler::run::tick_checks::{TickChecks, TickFault};
 
-/// A node with all its state. Only one thread at a time uses it.
+/// A node with all its state. Only one thread at a time uses a runner.
 pub(crate) struct Runner {
     node: Box<dyn Node>,
     metrics: Arc<LiveMetrics>,
     commands: Arc<Commands>,
     state: State,
-    /// The commands that keep it from ticking.
-    held: HeldBack,
-    /// True if it was brought into its safe state and has not left it.
+    /// The applied commands that keep the node from ticking.
+    blocked_by: BlockingCommands,
+    /// True while the node is in its safe state.
     is_safe: bool,
     tick: u64,
     pace: Pace,
-    failures: Failures,
+    failures: FailureHistory,
     deadline_watch: DeadlineWatch,
-    /// True if it runs at every second due time only.
+    /// True if the node ticks only at every second due time.
     is_halved: bool,
     random: Random,
     probation: Option<Probation>,
-    guards: Option<Box<Guards>>,
-    /// A rate that the executor has not yet taken.
+    tick_checks: Option<Box<TickChecks>>,
+    /// A new rate that the executor has not applied yet.
     new_rate: Option<Rate>,
     event_log: EventLog,
-    /// The reason why this node stops the run.
-    fatal: Option<String>,
+    /// The reason why this node stops the run, if it does.
+    fatal_error: Option<String>,
     plan: Plan,
-    /// Its position in the order of start.
+    /// The node's position in the order of start.
     position: usize,
     /// The thread settings that the system refused.
     refused: Vec<String>,
@@ -64,47 +65,47 @@ pub(crate) struct Runner {
 /// The state of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// It ticks.
+    /// The node ticks.
     Active,
-    /// It skips its next tick.
+    /// The node skips its next tick.
     Skipping,
-    /// It skips every second tick.
+    /// The node skips every second tick.
     Halved { ticks_next: bool },
-    /// It skips ticks until then.
+    /// The node does not tick until a given time.
     Resting { until_ns: u64 },
-    /// It has to be initialised, at that time or at once.
+    /// The node has to be initialised before its next tick, but not before a given time.
     New { at_ns: u64 },
-    /// It could not be initialised, which stops the run.
+    /// The node could not be initialised, which stops the run.
     Broken,
-    /// It is shut down.
+    /// The node was shut down.
     Over,
 }
 
-/// The commands that have been applied and keep a node from ticking.
+/// The commands in force that keep a node from ticking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct HeldBack {
+struct BlockingCommands {
     is_paused: bool,
     is_emergency: bool,
 }
 
 /// The action of the scheduler after a node's turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum After {
-    /// Go on.
+pub(crate) enum AfterTurn {
+    /// Continue the run.
     Continue,
-    /// Stop the run: the node asked for it.
+    /// Stop the run, because the node requested it.
     Stop,
-    /// Stop the run: the node failed or was late, and its policy demands it.
+    /// Stop the run, because the node failed or was late and its policy demands it.
     Abort,
 }
 
 impl std::fmt::Debug for Runner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { plan, state, held, tick, .. } = self;
+        let Self { plan, state, blocked_by, tick, .. } = self;
         f.debug_struct("Runner")
             .field("node", &plan.name)
             .field("state", state)
-            .field("held", held)
+            .field("blocked_by", blocked_by)
             .field("tick", tick)
             .finish_non_exhaustive()
     }
@@ -117,19 +118,19 @@ impl Runner {
             metrics: Arc::clone(&entry.metrics),
             commands: Arc::clone(&entry.commands),
             state: State::New { at_ns: 0 },
-            held: HeldBack::default(),
+            blocked_by: BlockingCommands::default(),
             is_safe: false,
             tick: 0,
-            pace: Pace::of(&plan),
-            failures: Failures::default(),
+            pace: Pace::from_plan(&plan),
+            failures: FailureHistory::default(),
             deadline_watch: DeadlineWatch::default(),
             is_halved: false,
             random: Random::new(0, ""),
             probation: None,
-            guards: Guards::of(&plan),
+            tick_checks: TickChecks::for_plan(&plan),
             new_rate: None,
-            event_log: EventLog::of(&plan.name),
-            fatal: None,
+            event_log: EventLog::new(&plan.name),
+            fatal_error: None,
             plan,
             position: 0,
             refused: Vec::new(),
@@ -143,19 +144,19 @@ impl Runner {
             position: self.position,
             hangs: false,
             class: self.plan.class,
-            metrics: self.metrics.metrics(),
+            metrics: self.metrics.snapshot(),
             last_error: self.last_error().map(str::to_owned),
             refused: self.refused.clone(),
         }
     }
 
-    /// Seeds the node's random numbers.
+    /// Seeds the generator of the node's random numbers.
     pub(crate) fn seed(&mut self, seed: u64) {
         self.random = Random::new(seed, &self.plan.name);
     }
 
-    /// Sets its position in the order of start.
-    pub(crate) const fn stand_at(&mut self, position: usize) {
+    /// Sets the node's position in the order of start.
+    pub(crate) const fn set_position(&mut self, position: usize) {
         self.position = position;
     }
 
@@ -163,14 +164,16 @@ impl Runner {
         self.position
     }
 
-    /// Sets the recorder of its events.
-    pub(crate) fn record_to(&mut self, recorder: Recorder) {
-        self.event_log.record_to(recorder);
+    /// Sets the recorder that writes the node's events.
+    pub(crate) fn set_recorder(&mut self, recorder: Recorder) {
+        self.event_log.set_recorder(recorder);
     }
 
-    /// Notes the thread settings that the system refused.
-    pub(crate) fn refuse(&mut self, refused: Vec<String>) {
-        refused.iter().for_each(|what| self.event_log.note(self.tick, NodeEvent::REFUSED, 0, what));
+    /// Stores and records the thread settings that the system refused.
+    pub(crate) fn record_refused(&mut self, refused: Vec<String>) {
+        refused
+            .iter()
+            .for_each(|what| self.event_log.record(self.tick, NodeEvent::REFUSED, 0, what));
         self.refused = refused;
     }
 
@@ -182,92 +185,106 @@ impl Runner {
         &self.metrics
     }
 
-    /// Returns its checkpoint position, for another thread, if it has checkpoints.
-    pub(crate) fn place(&self) -> Option<Arc<CheckpointPosition>> {
-        self.guards.as_ref()?.place()
+    /// Returns the node's checkpoint position, to be read by another thread; `None` without
+    /// checkpoints.
+    pub(crate) fn checkpoint_position(&self) -> Option<Arc<CheckpointPosition>> {
+        self.tick_checks.as_ref()?.checkpoint_position()
     }
 
-    /// Returns the text of the last failure.
+    /// Returns the text of the node's last failure or fault.
     pub(crate) fn last_error(&self) -> Option<&str> {
         self.event_log.last_error()
     }
 
     /// Returns the reason why this node stops the run, if it does.
-    pub(crate) fn fatal(&self) -> Option<&str> {
-        self.fatal.as_deref()
+    pub(crate) fn fatal_error(&self) -> Option<&str> {
+        self.fatal_error.as_deref()
     }
 
-    /// Takes the new rate, if there is one.
+    /// Takes the new rate, if a command has changed it.
     #[inline]
     pub(crate) const fn take_new_rate(&mut self) -> Option<Rate> {
         self.new_rate.take()
     }
 
-    /// Returns true if it will never tick again.
+    /// Returns true if the node was shut down.
     pub(crate) const fn is_over(&self) -> bool {
         matches!(self.state, State::Over)
     }
 
-    /// Applies commands, if there are any. Costs a load if there are none.
+    /// Applies pending commands. Costs a load if there are none.
     #[inline(always)]
-    pub(crate) fn poll(&mut self, clock: &Clock, now_ns: u64) {
-        if self.commands.attention() {
-            self.apply(clock, now_ns);
+    pub(crate) fn poll_commands(&mut self, clock: &Clock, now_ns: u64) {
+        if self.commands.are_pending() {
+            self.apply_commands(clock, now_ns);
         }
     }
 
-    /// Applies commands, if there are any, and returns true if the node may not tick yet.
-    pub(crate) fn is_held(&mut self, clock: &Clock, now_ns: u64) -> bool {
-        self.poll(clock, now_ns);
+    /// Applies pending commands, and returns true if the node may not tick now.
+    pub(crate) fn is_blocked(&mut self, clock: &Clock, now_ns: u64) -> bool {
+        self.poll_commands(clock, now_ns);
         match self.state {
             State::Resting { until_ns: at_ns } | State::New { at_ns } => now_ns < at_ns,
             State::Over => true,
-            _ => self.held != HeldBack::default(),
+            _ => self.blocked_by != BlockingCommands::default(),
         }
     }
 
-    /// Returns true if there are commands, applied or not. Costs a load.
+    /// Returns true if there are pending commands, or the node is paused or in an emergency stop.
+    /// Costs a load.
     pub(crate) fn has_commands(&self) -> bool {
-        self.commands.attention()
+        self.commands.are_pending()
     }
 
-    /// Runs the node's turn, which was due at `due_ns` and begins at `begin_ns`. Returns its end,
-    /// at which the next node's turn begins, and what to do then.
+    /// Runs the node's turn, which was due at `due_ns` and begins at `begin_ns`: a tick, unless
+    /// commands or policies forbid it. Returns the time of the end of the turn, and what to do
+    /// then.
     #[inline]
-    pub(crate) fn turn(&mut self, clock: &Clock, due_ns: u64, begin_ns: u64) -> (u64, After) {
-        if let Some(after) = self.open(clock, due_ns, begin_ns) {
+    pub(crate) fn run_turn(
+        &mut self,
+        clock: &Clock,
+        due_ns: u64,
+        begin_ns: u64,
+    ) -> (u64, AfterTurn) {
+        if let Some(after) = self.begin_turn(clock, due_ns, begin_ns) {
             return (begin_ns, after);
         }
-        let (node, mut context) = self.parts(clock, due_ns, begin_ns);
-        let outcome = caught(|| node.tick(&mut context));
+        let (node, mut context) = self.node_and_context(clock, due_ns, begin_ns);
+        let outcome = catch_panic(|| node.tick(&mut context));
         let stop = context.stop;
-        self.close(outcome, stop, (due_ns, begin_ns, clock.now_ns()))
+        self.end_turn(outcome, stop, (due_ns, begin_ns, clock.now_ns()))
     }
 
-    /// Runs the first part of a turn. Returns what to do if the node does not tick.
+    /// Does the first part of a turn, before the tick. Returns `None` if the node has to tick now,
+    /// else what the scheduler has to do.
     #[inline(always)]
-    pub(crate) fn open(&mut self, clock: &Clock, due_ns: u64, begin_ns: u64) -> Option<After> {
-        if (self.commands.attention() || self.state != State::Active)
+    pub(crate) fn begin_turn(
+        &mut self,
+        clock: &Clock,
+        due_ns: u64,
+        begin_ns: u64,
+    ) -> Option<AfterTurn> {
+        if (self.commands.are_pending() || self.state != State::Active)
             && !self.may_tick(clock, begin_ns)
         {
-            return Some(self.after_no_tick());
+            return Some(self.result_without_tick());
         }
-        self.metrics.begin(due_ns, begin_ns);
-        if let Some(guards) = &mut self.guards {
-            guards.begin(begin_ns);
+        self.metrics.begin_tick(due_ns, begin_ns);
+        if let Some(tick_checks) = &mut self.tick_checks {
+            tick_checks.begin_tick(begin_ns);
         }
         None
     }
 
-    /// Returns the node and the context of the tick.
+    /// Returns the node, and the context to pass to its tick.
     #[inline(always)]
-    pub(crate) fn parts<'a>(
+    pub(crate) fn node_and_context<'a>(
         &'a mut self,
         clock: &'a Clock,
         due_ns: u64,
         begin_ns: u64,
     ) -> (&'a mut dyn Node, Context<'a>) {
-        let Self { node, random, tick, pace, guards, .. } = self;
+        let Self { node, random, tick, pace, tick_checks, .. } = self;
         let context = Context {
             clock,
             tick: *tick,
@@ -276,87 +293,116 @@ impl Runner {
             budget_end_ns: begin_ns.saturating_add(pace.budget_ns),
             period_ns: pace.period_ns,
             stop: false,
-            checkpoints: guards.as_mut().and_then(|guards| guards.checkpoints.as_mut()),
+            checkpoints: tick_checks
+                .as_mut()
+                .and_then(|tick_checks| tick_checks.checkpoints.as_mut()),
             random,
         };
         (&mut **node, context)
     }
 
-    /// Runs the last part of a turn, with the outcome of the tick. Returns as [`Self::turn`].
+    /// Does the last part of a turn, given the outcome of the tick. Returns the same as
+    /// [`Self::run_turn`].
     #[inline(always)]
-    pub(crate) fn close(
+    pub(crate) fn end_turn(
         &mut self,
         outcome: Result<NodeResult, String>,
         stop: bool,
         (due_ns, begin_ns, end_ns): (u64, u64, u64),
-    ) -> (u64, After) {
-        self.metrics.end(begin_ns, end_ns);
+    ) -> (u64, AfterTurn) {
+        self.metrics.end_tick(begin_ns, end_ns);
         self.tick += 1;
         let late_ns = end_ns.saturating_sub(due_ns).saturating_sub(self.pace.deadline_ns);
         let over_ns = end_ns.saturating_sub(begin_ns).saturating_sub(self.pace.budget_ns);
         let late_ns = late_ns.max(over_ns);
         let is_late = late_ns > 0;
         let after = match outcome {
-            Ok(Ok(())) if self.guards.is_none() => self.judge(is_late, None, late_ns, end_ns),
-            Ok(Ok(())) => self.judge_guarded(is_late, begin_ns, late_ns, end_ns),
-            failed => self.fail(failed, "", end_ns),
+            Ok(Ok(())) if self.tick_checks.is_none() => {
+                self.apply_miss_policy(is_late, None, late_ns, end_ns)
+            }
+            Ok(Ok(())) => self.apply_miss_policy_with_checks(is_late, begin_ns, late_ns, end_ns),
+            failed => self.handle_failure(failed, "", end_ns),
         };
-        (end_ns, if stop && after == After::Continue { After::Stop } else { after })
+        (end_ns, if stop && after == AfterTurn::Continue { AfterTurn::Stop } else { after })
     }
 
-    fn judge_guarded(&mut self, is_late: bool, begin_ns: u64, late_ns: u64, end_ns: u64) -> After {
-        let fault = self.guard(|guards| guards.end(begin_ns));
-        self.judge(is_late || fault.is_some(), fault, late_ns, end_ns)
+    fn apply_miss_policy_with_checks(
+        &mut self,
+        is_late: bool,
+        begin_ns: u64,
+        late_ns: u64,
+        end_ns: u64,
+    ) -> AfterTurn {
+        let fault = self.run_check(|tick_checks| tick_checks.end_tick(begin_ns));
+        self.apply_miss_policy(is_late || fault.is_some(), fault, late_ns, end_ns)
     }
 
-    /// Runs a check of the guards, and records what is new.
-    fn guard(&mut self, look: impl FnOnce(&mut Guards) -> Option<Fault>) -> Option<Fault> {
-        let guards = self.guards.as_mut()?;
-        let was_stale = guards.is_stale();
-        let fault = look(guards);
-        let is_fresh = was_stale && !guards.is_stale();
+    /// Runs one of the tick checks, and records a fault that begins or ends.
+    fn run_check(
+        &mut self,
+        look: impl FnOnce(&mut TickChecks) -> Option<TickFault>,
+    ) -> Option<TickFault> {
+        let tick_checks = self.tick_checks.as_mut()?;
+        let was_stale = tick_checks.is_stale();
+        let fault = look(tick_checks);
+        let is_fresh = was_stale && !tick_checks.is_stale();
         if is_fresh {
-            self.event_log.note(self.tick, NodeEvent::FRESH_INPUT, 0, "");
+            self.event_log.record(self.tick, NodeEvent::FRESH_INPUT, 0, "");
         }
-        if let Some(Fault { kind: Some(kind), text }) = &fault {
-            self.event_log.note_often(self.tick, *kind, 0, text.as_str());
+        if let Some(TickFault { kind: Some(kind), text }) = &fault {
+            self.event_log.record_limited(self.tick, *kind, 0, text.as_str());
         }
         fault
     }
 
-    /// Checks the inputs at a time without a turn: a stale input is a miss then, too.
-    pub(crate) fn idle(&mut self, now_ns: u64) -> After {
+    /// Checks the inputs of a node that has no messages to handle: a stale input counts as a miss.
+    pub(crate) fn check_idle_inputs(&mut self, now_ns: u64) -> AfterTurn {
         let is_waiting = matches!(self.state, State::Active | State::Halved { .. });
-        if self.guards.is_none() || !is_waiting || self.held != HeldBack::default() {
-            return After::Continue;
+        if self.tick_checks.is_none()
+            || !is_waiting
+            || self.blocked_by != BlockingCommands::default()
+        {
+            return AfterTurn::Continue;
         }
-        match self.guard(|guards| guards.look_at_inputs(now_ns)) {
-            None => After::Continue,
-            fault => self.judge(true, fault, 0, now_ns),
+        match self.run_check(|tick_checks| tick_checks.check_inputs(now_ns)) {
+            None => AfterTurn::Continue,
+            fault => self.apply_miss_policy(true, fault, 0, now_ns),
         }
     }
 
-    /// Judges a tick without an error: its times and its guards.
+    /// Applies the miss policy after a tick without an error. `fault` is the fault of its checks,
+    /// `late_ns` is how late it was.
     #[inline]
-    fn judge(&mut self, is_miss: bool, fault: Option<Fault>, late_ns: u64, now_ns: u64) -> After {
+    fn apply_miss_policy(
+        &mut self,
+        is_miss: bool,
+        fault: Option<TickFault>,
+        late_ns: u64,
+        now_ns: u64,
+    ) -> AfterTurn {
         if self.probation.is_some() {
-            self.pass_trial();
+            self.count_probation_tick();
         }
-        self.failures.forgive(self.plan.on_failure);
+        self.failures.record_success(self.plan.on_failure);
         match self.deadline_watch.record(self.plan.on_miss, is_miss, now_ns) {
-            Verdict::Fine => After::Continue,
-            verdict => self.carry_out(verdict, fault, late_ns),
+            Verdict::Fine => AfterTurn::Continue,
+            verdict => self.apply_verdict(verdict, fault, late_ns),
         }
     }
 
     #[cold]
-    fn carry_out(&mut self, verdict: Verdict, fault: Option<Fault>, late_ns: u64) -> After {
+    fn apply_verdict(
+        &mut self,
+        verdict: Verdict,
+        fault: Option<TickFault>,
+        late_ns: u64,
+    ) -> AfterTurn {
         if !matches!(verdict, Verdict::LeaveSafeState | Verdict::Restore) {
             self.metrics.count_miss();
             match &fault {
-                // The fault has been recorded.
+                // The fault itself was recorded by `run_check`.
                 Some(fault) => self.event_log.set_last_error(fault.text.as_str()),
-                None => self.event_log.note_often(self.tick, NodeEvent::MISSED, late_ns, ""),
+                None => self.event_log.record_limited(self.tick, NodeEvent::MISSED, late_ns, ""),
             }
         }
         match verdict {
@@ -365,7 +411,7 @@ impl Runner {
             Verdict::Skip => self.state = State::Skipping,
             Verdict::Halve | Verdict::Restore => {
                 self.is_halved = verdict == Verdict::Halve;
-                self.state = self.awake();
+                self.state = self.ticking_state();
             }
             Verdict::Isolate { until_ns, enters_safe_state } => {
                 if enters_safe_state {
@@ -381,56 +427,58 @@ impl Runner {
                     let late = Duration::from_nanos(late_ns);
                     format!("missed its deadline or its budget by {late:?}")
                 };
-                self.fatal = Some(fault.map_or_else(late, |fault| fault.text.as_str().to_owned()));
-                return After::Abort;
+                self.fatal_error =
+                    Some(fault.map_or_else(late, |fault| fault.text.as_str().to_owned()));
+                return AfterTurn::Abort;
             }
         }
-        After::Continue
+        AfterTurn::Continue
     }
 
-    /// Returns the state of a node that ticks at this due time, though not necessarily at the next.
-    const fn awake(&self) -> State {
+    /// Returns the state of a node that may tick: active, or skipping every second tick, of which
+    /// the next is skipped.
+    const fn ticking_state(&self) -> State {
         if self.is_halved { State::Halved { ticks_next: false } } else { State::Active }
     }
 
-    /// Brings the node into its safe state, unless it is in it: once, even for several reasons. A
+    /// Calls `enter_safe_state` of the node, unless the node is in its safe state or not running. A
     /// panic in that call is only recorded.
     pub(crate) fn enter_safe_state(&mut self) {
         if self.is_safe || matches!(self.state, State::Over | State::New { .. } | State::Broken) {
             return;
         }
         self.is_safe = true;
-        self.show();
+        self.publish_health();
         let node = &mut self.node;
-        let reached = caught(|| {
+        let reached = catch_panic(|| {
             node.enter_safe_state();
             node.is_safe_state()
         });
         match reached {
             Ok(is_reached) => {
                 let text = if is_reached { "" } else { "not reached yet" };
-                self.event_log.note(self.tick, NodeEvent::SAFE_STATE_ENTERED, 0, text);
+                self.event_log.record(self.tick, NodeEvent::SAFE_STATE_ENTERED, 0, text);
             }
-            Err(panic) => self.note_panic(&panic, " in enter_safe_state"),
+            Err(panic) => self.record_panic(&panic, " in enter_safe_state"),
         }
     }
 
-    /// Takes the node out of its safe state, unless another reason keeps it there.
+    /// Ends the node's safe state, unless an emergency stop or missed deadlines require it.
     fn leave_safe_state(&mut self) {
-        if self.is_safe && !self.held.is_emergency && !self.deadline_watch.is_safe() {
+        if self.is_safe && !self.blocked_by.is_emergency && !self.deadline_watch.is_safe() {
             self.is_safe = false;
-            self.event_log.note(self.tick, NodeEvent::SAFE_STATE_LEFT, 0, "");
+            self.event_log.record(self.tick, NodeEvent::SAFE_STATE_LEFT, 0, "");
         }
-        self.show();
+        self.publish_health();
     }
 
     /// Publishes the health of the node in its metrics.
-    fn show(&self) {
-        self.metrics.is_now(match self.state {
+    fn publish_health(&self) {
+        self.metrics.set_health(match self.state {
             State::Over | State::Broken => Health::Stopped,
-            // Also a node that is not initialised yet: it has moved nothing.
-            _ if self.held.is_emergency => Health::Safe,
-            _ if self.held.is_paused => Health::Paused,
+            // A node that is not initialised yet is safe, too: it has moved nothing.
+            _ if self.blocked_by.is_emergency => Health::Safe,
+            _ if self.blocked_by.is_paused => Health::Paused,
             _ if self.is_safe => Health::Safe,
             State::Resting { .. } | State::New { at_ns: 1.. } => Health::Resting,
             State::New { .. } | State::Active | State::Skipping | State::Halved { .. } => {
@@ -439,71 +487,79 @@ impl Runner {
         });
     }
 
-    /// Counts and records a panic that no policy covers.
-    fn note_panic(&mut self, panic: &str, call: &str) {
+    /// Counts and records a panic in a call to which the failure policy does not apply.
+    fn record_panic(&mut self, panic: &str, call: &str) {
         let error = format!("panicked{call}: {panic}");
         self.metrics.count_failure(true);
-        self.event_log.note(self.tick, NodeEvent::PANICKED, 0, &error);
+        self.event_log.record(self.tick, NodeEvent::PANICKED, 0, &error);
         self.event_log.set_last_error(&error);
     }
 
-    /// Handles a failure of the node's tick, or of the call that `call` names, by its policy.
+    /// Records a failure of the node's tick, or of the call that `call` names, and applies the
+    /// failure policy.
     #[cold]
-    fn fail(&mut self, outcome: Result<NodeResult, String>, call: &str, now_ns: u64) -> After {
+    fn handle_failure(
+        &mut self,
+        outcome: Result<NodeResult, String>,
+        call: &str,
+        now_ns: u64,
+    ) -> AfterTurn {
         let (error, is_panic): (NodeError, bool) = match outcome {
-            Ok(Ok(())) => return After::Continue,
+            Ok(Ok(())) => return AfterTurn::Continue,
             Ok(Err(error)) => (error, false),
             Err(panic) => (format!("panicked{call}: {panic}").into(), true),
         };
-        let text = said_by(&*error);
+        let text = error_text(&*error);
         self.metrics.count_failure(is_panic);
         let kind = if is_panic { NodeEvent::PANICKED } else { NodeEvent::FAILED };
-        self.event_log.note_often(self.tick, kind, 0, &text);
+        self.event_log.record_limited(self.tick, kind, 0, &text);
         let node = &mut self.node;
-        if let Err(panic) = caught(|| node.on_error(&error)) {
-            self.note_panic(&panic, " in on_error");
+        if let Err(panic) = catch_panic(|| node.on_error(&error)) {
+            self.record_panic(&panic, " in on_error");
         }
-        if let Some(panic) = dropped(error) {
-            self.note_panic(&panic, " in the drop of an error");
+        if let Some(panic) = drop_caught(error) {
+            self.record_panic(&panic, " in the drop of an error");
         }
         if let Some(probation) = self.probation.take() {
             self.roll_back(probation, &text);
             self.event_log.set_last_error(&text);
-            return After::Continue;
+            return AfterTurn::Continue;
         }
         self.event_log.set_last_error(&text);
         match self.failures.record(self.plan.on_failure, now_ns) {
             Remedy::Continue => {}
-            // WHY: a node that could not be initialised cannot go on, and needs no shutdown.
+            // WHY two cases: a node that could not be initialised must be initialised again before
+            // it ticks.
             Remedy::Rest { until_ns } => {
                 self.state = match self.state {
                     State::New { .. } => State::New { at_ns: until_ns },
                     _ => State::Resting { until_ns },
                 };
-                self.show();
+                self.publish_health();
             }
             Remedy::Restart { at_ns } => {
                 if !matches!(self.state, State::New { .. }) {
-                    self.end();
+                    self.shut_down_node();
                 }
-                // The history of the deadlines ends with the old instance.
+                // The count of misses starts anew with the restarted node.
                 (self.deadline_watch, self.is_halved) = (DeadlineWatch::default(), false);
                 (self.state, self.is_safe) = (State::New { at_ns }, false);
-                self.show();
+                self.publish_health();
             }
             Remedy::Stop => {
-                self.fatal = Some(text);
-                return After::Abort;
+                self.fatal_error = Some(text);
+                return AfterTurn::Abort;
             }
         }
-        After::Continue
+        AfterTurn::Continue
     }
 
-    /// Applies commands, and returns true if the node ticks now.
+    /// Applies pending commands, initialises the node if that is due, and returns true if the node
+    /// has to tick now.
     #[cold]
     fn may_tick(&mut self, clock: &Clock, now_ns: u64) -> bool {
-        self.poll(clock, now_ns);
-        if self.held != HeldBack::default() {
+        self.poll_commands(clock, now_ns);
+        if self.blocked_by != BlockingCommands::default() {
             return false;
         }
         match self.state {
@@ -521,65 +577,66 @@ impl Runner {
                 ticks_next
             }
             State::Resting { until_ns } if now_ns >= until_ns => {
-                self.is_awake();
+                self.wake_up();
                 true
             }
-            State::New { at_ns } if now_ns >= at_ns => self.begin(clock, now_ns),
+            State::New { at_ns } if now_ns >= at_ns => self.init_node(clock, now_ns),
             State::Resting { .. } | State::New { .. } | State::Broken | State::Over => false,
         }
     }
 
-    /// Lets the node tick again, in its safe state if it was in that.
-    fn is_awake(&mut self) {
-        self.state = self.awake();
-        self.show();
+    /// Lets the node tick again. Does not end its safe state.
+    fn wake_up(&mut self) {
+        self.state = self.ticking_state();
+        self.publish_health();
     }
 
     /// Returns what to do after a turn in which the node did not tick.
-    const fn after_no_tick(&self) -> After {
+    const fn result_without_tick(&self) -> AfterTurn {
         match self.state {
-            State::Broken => After::Abort,
-            _ => After::Continue,
+            State::Broken => AfterTurn::Abort,
+            _ => AfterTurn::Continue,
         }
     }
 
     #[cold]
-    fn apply(&mut self, clock: &Clock, now_ns: u64) {
+    fn apply_commands(&mut self, clock: &Clock, now_ns: u64) {
         let commands = Arc::clone(&self.commands);
-        let look = commands.poll(|wanted| {
-            (wanted.mode, wanted.is_emergency, wanted.pace.take(), wanted.exchange.take())
+        let look = commands.try_take(|wanted| {
+            (wanted.mode, wanted.is_emergency, wanted.pace.take(), wanted.pending_swap.take())
         });
-        let Some((mode, is_emergency, pace, exchange)) = look else { return };
+        let Some((mode, is_emergency, pace, pending_swap)) = look else { return };
         if let Some(pace) = pace {
             (self.pace, self.new_rate) = (pace, pace.rate);
-            self.event_log.note(self.tick, NodeEvent::RATE_CHANGED, pace.period_ns, "");
+            self.event_log.record(self.tick, NodeEvent::RATE_CHANGED, pace.period_ns, "");
         }
         let is_paused = mode == Mode::Pause;
-        let before = std::mem::replace(&mut self.held, HeldBack { is_paused, is_emergency });
+        let before =
+            std::mem::replace(&mut self.blocked_by, BlockingCommands { is_paused, is_emergency });
         if is_emergency {
             self.enter_safe_state();
         } else {
             self.leave_safe_state();
         }
         if is_paused != before.is_paused {
-            self.event_log.note(
+            self.event_log.record(
                 self.tick,
                 if is_paused { NodeEvent::PAUSED } else { NodeEvent::RESUMED },
                 0,
                 "",
             );
         }
-        self.show();
+        self.publish_health();
         if mode == Mode::Stop && !self.is_over() {
-            self.stop();
-        } else if let Some(exchange) = exchange {
-            self.exchange(exchange, clock, now_ns);
+            self.shut_down();
+        } else if let Some(pending_swap) = pending_swap {
+            self.swap_node(pending_swap, clock, now_ns);
         }
     }
 }
 
 impl Drop for Runner {
     fn drop(&mut self) {
-        self.release();
+        self.drop_node();
     }
 }

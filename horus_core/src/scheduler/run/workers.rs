@@ -1,5 +1,5 @@
-//! Distributes the nodes over the threads that run them: the main thread, threads of their own, and
-//! the pool.
+//! Distributes the nodes over the threads that run them: the main thread, threads for single nodes
+//! and chains, the compute pool, and the async thread.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,25 +18,25 @@ use crate::scheduler::run::executor::spin::Spin;
 use crate::scheduler::run::executor::thread::NodeThread;
 use crate::scheduler::run::executor::{event, real_time};
 use crate::scheduler::run::pending_node::PendingNode;
-use crate::scheduler::run::runner::{After, Runner};
-use crate::scheduler::run::shared::Shared;
+use crate::scheduler::run::run_state::RunState;
+use crate::scheduler::run::runner::{AfterTurn, Runner};
 use crate::topic::WaitSet;
 
-/// All threads of a run, and the nodes that the main thread runs.
+/// All threads that run nodes, and the nodes that the main thread runs.
 #[derive(Debug, Default)]
 pub(crate) struct Workers {
     pub(crate) main: Vec<Runner>,
-    /// True if one of these nodes has a watchdog.
-    pub(crate) has_watched: bool,
+    /// True if a node of the main thread has a watchdog or a budget.
+    pub(crate) has_watched_node: bool,
     threads: Vec<NodeThread>,
     pool: Option<Pool>,
     #[cfg(feature = "async-io")]
     async_io: Option<AsyncIo>,
 }
 
-/// The parameters for the start of the threads.
+/// The values that the threads of nodes need at their start.
 pub(crate) struct StartContext {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<RunState>,
     pub(crate) clock: Clock,
     /// The due time of the first ticks.
     pub(crate) begin_ns: u64,
@@ -46,15 +46,15 @@ pub(crate) struct StartContext {
 }
 
 impl StartContext {
-    /// Returns the due times of a node, by its rate or that of the main thread.
+    /// Returns the due times of a node, at its rate or, if it has none, at the main rate.
     fn timeline(&self, runner: &Runner) -> Timeline {
         Timeline::new(self.begin_ns, runner.plan().rate.unwrap_or(self.main_rate))
     }
 }
 
 impl Workers {
-    /// Gives each node to its executor. If a thread cannot be started, its nodes and all that were
-    /// not yet distributed stay with the main thread, which shuts them down.
+    /// Gives each node to its executor. If a thread cannot be started, its nodes and those that
+    /// were not distributed yet go to the main thread, which shuts them down.
     pub(crate) fn start(
         &mut self,
         entries: Vec<PendingNode>,
@@ -66,7 +66,9 @@ impl Workers {
         let mut tasks = Vec::new();
         for PendingNode { runner, wake, .. } in entries {
             match runner.plan().class {
-                Class::Event if outcome.is_ok() => outcome = self.by_events(runner, wake, start),
+                Class::Event if outcome.is_ok() => {
+                    outcome = self.start_event_thread(runner, wake, start)
+                }
                 Class::RealTime => join_chain(&mut chains, runner),
                 Class::Compute => {
                     let timeline = start.timeline(&runner);
@@ -82,38 +84,42 @@ impl Workers {
         }
         for mut chain in chains {
             match outcome {
-                Ok(()) => outcome = self.by_time(chain, start),
+                Ok(()) => outcome = self.start_real_time_thread(chain, start),
                 Err(_) => self.main.append(&mut chain),
             }
         }
-        outcome = outcome.and_then(|()| self.by_pool(&mut jobs, start));
+        outcome = outcome.and_then(|()| self.start_pool(&mut jobs, start));
         self.main.extend(jobs.into_iter().map(Job::into_runner));
         #[cfg(feature = "async-io")]
         {
-            outcome = outcome.and_then(|()| self.by_waiting(&mut tasks, start));
+            outcome = outcome.and_then(|()| self.start_async_thread(&mut tasks, start));
             self.main.extend(tasks.into_iter().map(|task| task.runner));
         }
-        self.has_watched = self.main.iter().any(|runner| runner.plan().is_watched());
+        self.has_watched_node = self.main.iter().any(|runner| runner.plan().is_watched());
         outcome
     }
 
-    fn by_events(
+    fn start_event_thread(
         &mut self,
         runner: Runner,
         mut wake: WaitSet,
         start: &StartContext,
     ) -> Result<(), StartError> {
         let mut clock = start.clock.clone();
-        self.begin(vec![runner], start, move |runners, shared| {
+        self.start_thread(vec![runner], start, move |runners, shared| {
             event::run(&mut runners[0], &mut clock, shared, &mut wake)
         })
     }
 
-    fn by_time(&mut self, chain: Vec<Runner>, start: &StartContext) -> Result<(), StartError> {
+    fn start_real_time_thread(
+        &mut self,
+        chain: Vec<Runner>,
+        start: &StartContext,
+    ) -> Result<(), StartError> {
         let (timeline, mut clock) = (start.timeline(&chain[0]), start.clock.clone());
-        self.begin(chain, start, move |runners, shared| {
-            let is_first = runners.iter().any(|runner| runner.plan().priority.is_some());
-            let spin = Spin::learn(&mut clock, timeline.period_ns(), is_first);
+        self.start_thread(chain, start, move |runners, shared| {
+            let has_priority = runners.iter().any(|runner| runner.plan().priority.is_some());
+            let spin = Spin::measure(&mut clock, timeline.period_ns(), has_priority);
             // WHY: the first due time has passed during the measurement, and must not count as a
             // miss.
             let timeline = timeline.starting_after(clock.resync());
@@ -121,11 +127,11 @@ impl Workers {
         })
     }
 
-    fn by_pool(&mut self, jobs: &mut Vec<Job>, start: &StartContext) -> Result<(), StartError> {
+    fn start_pool(&mut self, jobs: &mut Vec<Job>, start: &StartContext) -> Result<(), StartError> {
         if jobs.is_empty() {
             return Ok(());
         }
-        let threads = compute::threads(start.compute_threads, start.cores, jobs.len());
+        let threads = compute::thread_count(start.compute_threads, start.cores, jobs.len());
         let pool = Pool::start(threads, jobs, &start.clock, &start.shared);
         let no_thread = |cause| StartError::Thread { name: "compute".to_owned(), cause };
         self.pool = Some(pool.map_err(no_thread)?);
@@ -133,7 +139,7 @@ impl Workers {
     }
 
     #[cfg(feature = "async-io")]
-    fn by_waiting(
+    fn start_async_thread(
         &mut self,
         tasks: &mut Vec<Task>,
         start: &StartContext,
@@ -145,14 +151,14 @@ impl Workers {
         Ok(())
     }
 
-    fn begin(
+    fn start_thread(
         &mut self,
         runners: Vec<Runner>,
         start: &StartContext,
-        run: impl FnOnce(&mut [Runner], &Shared) -> After + Send + 'static,
+        run: impl FnOnce(&mut [Runner], &RunState) -> AfterTurn + Send + 'static,
     ) -> Result<(), StartError> {
         let name = runners[0].plan().name.clone();
-        match NodeThread::begin(runners, &start.shared, run) {
+        match NodeThread::start(runners, &start.shared, run) {
             Ok(thread) => self.threads.push(thread),
             Err((cause, mut runners)) => {
                 self.main.append(&mut runners);
@@ -162,8 +168,8 @@ impl Workers {
         Ok(())
     }
 
-    /// Waits until the last ticks are over, but not beyond `deadline`. Returns the nodes, and the
-    /// reports of those that are left behind.
+    /// Waits until the last ticks have ended, but not beyond `deadline`. Returns the nodes, and the
+    /// reports of the nodes whose tick has not ended.
     pub(crate) fn end(&mut self, deadline: Instant) -> (Vec<Runner>, Vec<NodeReport>) {
         let (mut runners, mut left_behind) = (std::mem::take(&mut self.main), Vec::new());
         for thread in self.threads.drain(..) {
@@ -184,7 +190,7 @@ impl Workers {
     }
 }
 
-/// Adds the node to the chain whose thread it shares.
+/// Adds the node to the members of its chain; a node without a chain becomes a chain of its own.
 fn join_chain(chains: &mut Vec<Vec<Runner>>, runner: Runner) {
     let chain = runner.plan().chain.as_ref();
     let is_same =

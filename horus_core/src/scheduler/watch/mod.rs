@@ -1,4 +1,5 @@
-//! The supervisor thread: ticks that do not end, safe states, commands, status.
+//! The supervisor thread: finds ticks that do not end, calls safe-state callbacks, applies
+//! commands, and publishes the status.
 //!
 //! Imports `api`, `remote` and `run`.
 

@@ -153,7 +153,7 @@ fn child_role() {
     match role {
         "shows" => {
             let nodes = ["eye", "arm"].into_iter().zip(40..).map(|(name, n)| metrics(name, n));
-            monitor.publish(RUNNING, now_ns(), nodes).unwrap();
+            monitor.publish_status(RUNNING, now_ns(), nodes).unwrap();
             monitor.recorder(0).record(NodeEvent::new(NodeEvent::STUCK, "arm", now_ns()));
             say("shown");
             park();
@@ -282,7 +282,7 @@ fn a_taken_name_gets_a_number_and_the_name_of_a_dead_scheduler_is_free() {
     let mut first = home.open("robot", 1000, 1);
     assert_eq!(first.name(), "robot");
     let nodes = (0..1000).map(|n| metrics(&format!("node {n}"), n));
-    first.publish(RUNNING, now_ns(), nodes).unwrap();
+    first.publish_status(RUNNING, now_ns(), nodes).unwrap();
     let info = schedulers(&home.namespace).unwrap().remove(0);
     assert_eq!((info.is_alive, info.nodes.len()), (true, 1000));
     assert_eq!(info.nodes[999].name, *"node 999");
@@ -466,7 +466,7 @@ fn a_status_is_of_one_moment_while_it_is_published_repeatedly() {
         });
         for round in 0.. {
             let nodes = (0..NODES + 1).map(|_| metrics("node", round));
-            monitor.publish(RUNNING, now_ns(), nodes).unwrap();
+            monitor.publish_status(RUNNING, now_ns(), nodes).unwrap();
             if reader.is_finished() {
                 break;
             }

@@ -1,4 +1,4 @@
-//! Nodes that wait for files and networks: async tasks, all on one thread.
+//! Runs nodes that wait for files and networks, as async tasks on one thread.
 
 use std::any::Any;
 use std::future::poll_fn;
@@ -21,29 +21,31 @@ use crate::scheduler::api::metrics::LiveMetrics;
 use crate::scheduler::api::node::{IntoNodeResult, Node, NodeError, NodeResult};
 use crate::scheduler::api::report::NodeReport;
 use crate::scheduler::api::timeline::Timeline;
-use crate::scheduler::run::caught::{caught, dropped};
-use crate::scheduler::run::panics::Here;
-use crate::scheduler::run::runner::{After, Runner};
-use crate::scheduler::run::shared::Shared;
+use crate::scheduler::run::catch_panic::{catch_panic, drop_caught};
+use crate::scheduler::run::panics::NodesOnThread;
+use crate::scheduler::run::run_state::RunState;
+use crate::scheduler::run::runner::{AfterTurn, Runner};
 
-use super::thread::{Member, join, spawn};
+use super::thread::{ThreadMember, join, spawn};
 
-/// The longest sleep of a task, after which it applies commands.
-const SLICE: Duration = Duration::from_millis(20);
+/// The longest sleep of a task: after it, the task applies pending commands.
+const COMMAND_POLL_PERIOD: Duration = Duration::from_millis(20);
 
-/// A tick under way. It is made, and stays, on the thread of all tasks; so it need not be `Send`.
-pub type Underway<'a> = Pin<Box<dyn Future<Output = NodeResult> + 'a>>;
+/// The future of a tick. It is made and polled on the thread of all tasks, so it need not be
+/// `Send`.
+pub type TickFuture<'a> = Pin<Box<dyn Future<Output = NodeResult> + 'a>>;
 
-/// A node whose ticks wait. It has the same calls as a [`Node`], except that its tick is async.
+/// A node whose ticks can wait with `await`. Its methods are those of [`Node`], except that `tick`
+/// returns a future.
 ///
 /// Most such nodes are closures, see
-/// [`NodeBuilder::build_async`](crate::scheduler::NodeBuilder::build_async). All others are added
-/// as a [`TaskNode`].
+/// [`NodeBuilder::build_async`](crate::scheduler::NodeBuilder::build_async). A type that implements
+/// this trait is added to a scheduler as a [`TaskNode`].
 pub trait AsyncNode: Send + 'static {
-    /// Begins a tick. Otherwise as [`Node::tick`].
-    fn tick<'a>(&'a mut self, context: &'a mut Context<'_>) -> Underway<'a>;
+    /// Like [`Node::tick`], but returns the future that does the work of the tick.
+    fn tick<'a>(&'a mut self, context: &'a mut Context<'_>) -> TickFuture<'a>;
 
-    /// Does what [`Node::init`] does; it cannot wait.
+    /// Like [`Node::init`]. It is not async, so it must not wait.
     ///
     /// # Errors
     ///
@@ -52,7 +54,7 @@ pub trait AsyncNode: Send + 'static {
         Ok(())
     }
 
-    /// Does what [`Node::shutdown`] does; it cannot wait.
+    /// Like [`Node::shutdown`]. It is not async, so it must not wait.
     ///
     /// # Errors
     ///
@@ -61,15 +63,15 @@ pub trait AsyncNode: Send + 'static {
         Ok(())
     }
 
-    /// Does what [`Node::enter_safe_state`] does.
+    /// Like [`Node::enter_safe_state`].
     fn enter_safe_state(&mut self) {}
 
-    /// Does what [`Node::is_safe_state`] does.
+    /// Like [`Node::is_safe_state`].
     fn is_safe_state(&self) -> bool {
         true
     }
 
-    /// Does what [`Node::on_error`] does.
+    /// Like [`Node::on_error`].
     fn on_error(&mut self, _error: &NodeError) {}
 }
 
@@ -78,15 +80,17 @@ where
     R: IntoNodeResult,
     F: AsyncFnMut(&mut Context<'_>) -> R + Send + 'static,
 {
-    fn tick<'a>(&'a mut self, context: &'a mut Context<'_>) -> Underway<'a> {
+    fn tick<'a>(&'a mut self, context: &'a mut Context<'_>) -> TickFuture<'a> {
         Box::pin(async move { self(context).await.into_node_result() })
     }
 }
 
-/// Makes a node of an [`AsyncNode`], for [`build`](crate::scheduler::NodeBuilder::build) after
-/// [`async_io`](crate::scheduler::NodeBuilder::async_io), and as the replacement in a swap.
+/// A [`Node`] made from an [`AsyncNode`]. Pass it to
+/// [`build`](crate::scheduler::NodeBuilder::build) after
+/// [`async_io`](crate::scheduler::NodeBuilder::async_io), or to a swap as the replacement of such a
+/// node.
 ///
-/// In any other place its ticks fail, because nothing would poll what they wait for.
+/// Anywhere else its ticks fail, because nothing would poll their futures.
 pub struct TaskNode(Box<dyn AsyncNode>);
 
 impl std::fmt::Debug for TaskNode {
@@ -102,8 +106,8 @@ impl TaskNode {
         Self(Box::new(node))
     }
 
-    /// Returns the node as a [`TaskNode`] if it is one, else unchanged.
-    fn of(node: &mut dyn Node) -> Result<&mut Self, &mut dyn Node> {
+    /// Returns the node as a [`TaskNode`], or unchanged if it is of another type.
+    fn downcast(node: &mut dyn Node) -> Result<&mut Self, &mut dyn Node> {
         if !(node as &dyn Any).is::<Self>() {
             return Err(node);
         }
@@ -117,7 +121,8 @@ impl Node for TaskNode {
         self.0.init(context)
     }
 
-    /// Only called without tasks: in simulated time, or in the place of a plain node.
+    /// Always fails: it is only called in simulated time, or if the node has replaced a node that
+    /// is not async.
     fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
         Err("the node's ticks are async: they run neither in simulated time nor in the place of a \
              node that was not built with async_io()"
@@ -141,13 +146,14 @@ impl Node for TaskNode {
     }
 }
 
-/// The time between the drop of the ticks and the deadline, for the thread to end.
-const MARGIN: Duration = Duration::from_millis(200);
+/// The time before the deadline at which ticks that have not ended are dropped, so that the thread
+/// can still end in time.
+const DROP_MARGIN: Duration = Duration::from_millis(200);
 
-/// The time at which ticks under way are dropped; `None` while the run goes on.
-type End = Option<time::Instant>;
+/// The time at which ticks that have not ended are dropped; `None` while the run continues.
+type DropTime = Option<time::Instant>;
 
-/// A node with its due times.
+/// A node that runs as an async task, with its due times.
 #[derive(Debug)]
 pub(crate) struct Task {
     pub(crate) runner: Runner,
@@ -155,70 +161,74 @@ pub(crate) struct Task {
 }
 
 impl Task {
-    /// Gives the node its turns until the run is to stop.
-    async fn run(mut self, shared: Arc<Shared>, mut end: watch::Receiver<End>) -> Runner {
-        // WHY not the CPU's counter: it would drift during a long tick.
+    /// Runs the node at its due times until the run is to stop, then returns it.
+    async fn run(mut self, shared: Arc<RunState>, mut end: watch::Receiver<DropTime>) -> Runner {
+        // WHY the kernel's clock and not the CPU's counter: the counter would drift during a long
+        // tick.
         let clock = Clock::kernel();
         while !shared.is_stopping() {
             let due_ns = self.timeline.due_ns();
-            let nap = Duration::from_nanos(due_ns.saturating_sub(clock.now_ns())).min(SLICE);
-            // Ends early if the run does.
+            let nap = Duration::from_nanos(due_ns.saturating_sub(clock.now_ns()))
+                .min(COMMAND_POLL_PERIOD);
+            // The sleep ends early if the run ends.
             if time::timeout(nap, end.wait_for(Option::is_some)).await.is_ok() {
                 break;
             }
             let begin_ns = clock.now_ns();
             if begin_ns < due_ns {
-                self.runner.poll(&clock, begin_ns);
+                self.runner.poll_commands(&clock, begin_ns);
                 continue;
             }
-            let (end_ns, after) = self.turn(&clock, (due_ns, begin_ns), &mut end).await;
+            let (end_ns, after) = self.run_turn(&clock, (due_ns, begin_ns), &mut end).await;
             shared.stop_after([&self.runner], after);
             if let Some(rate) = self.runner.take_new_rate() {
                 self.timeline = self.timeline.at_rate(rate);
             }
             let passed = self.timeline.advance(end_ns);
-            if passed > 0 && after == After::Continue {
+            if passed > 0 && after == AfterTurn::Continue {
                 self.runner.metrics().count_skipped_ticks(passed);
             }
         }
         self.runner
     }
 
-    async fn turn(
+    async fn run_turn(
         &mut self,
         clock: &Clock,
         (due_ns, begin_ns): (u64, u64),
-        end: &mut watch::Receiver<End>,
-    ) -> (u64, After) {
+        end: &mut watch::Receiver<DropTime>,
+    ) -> (u64, AfterTurn) {
         let Self { runner, .. } = self;
-        if let Some(after) = runner.open(clock, due_ns, begin_ns) {
+        if let Some(after) = runner.begin_turn(clock, due_ns, begin_ns) {
             return (begin_ns, after);
         }
         let metrics = Arc::clone(runner.metrics());
-        let (node, mut context) = runner.parts(clock, due_ns, begin_ns);
-        let outcome = match TaskNode::of(node) {
-            Ok(node) => drive(node.0.tick(&mut context), &metrics, clock, end).await,
-            // A node that does not wait: it was built so, or swapped in.
-            Err(node) => caught(|| node.tick(&mut context)),
+        let (node, mut context) = runner.node_and_context(clock, due_ns, begin_ns);
+        let outcome = match TaskNode::downcast(node) {
+            Ok(node) => poll_tick(node.0.tick(&mut context), &metrics, clock, end).await,
+            // The node is not async: it was built or swapped in as a plain node.
+            Err(node) => catch_panic(|| node.tick(&mut context)),
         };
         let stop = context.stop;
-        runner.close(outcome, stop, (due_ns, begin_ns, clock.now_ns()))
+        runner.end_turn(outcome, stop, (due_ns, begin_ns, clock.now_ns()))
     }
 }
 
-/// Polls a tick until it is over or panics, or is dropped because the run ends.
-async fn drive(
-    mut tick: Underway<'_>,
+/// Polls the future of a tick until it has ended or panicked, or must be dropped because the run
+/// ends.
+async fn poll_tick(
+    mut tick: TickFuture<'_>,
     metrics: &LiveMetrics,
     clock: &Clock,
-    end: &mut watch::Receiver<End>,
+    end: &mut watch::Receiver<DropTime>,
 ) -> Result<NodeResult, String> {
-    let mut drop_time = pin!(wait_for_drop_time(end));
+    let mut drop_time = pin!(wait_until_ticks_must_drop(end));
     let outcome = poll_fn(|task| {
-        // WHY each time: a tick that waits is not stuck, and one that blocks the thread is.
-        metrics.go_on(clock.now_ns());
-        let polled = caught(|| tick.as_mut().poll(task));
-        metrics.pause();
+        // WHY for each poll: a tick that waits must not count as stuck, but one that blocks the
+        // thread must.
+        metrics.resume_tick(clock.now_ns());
+        let polled = catch_panic(|| tick.as_mut().poll(task));
+        metrics.pause_tick();
         match polled {
             Ok(Poll::Ready(result)) => Poll::Ready(Ok(result)),
             Err(panic) => Poll::Ready(Err(panic)),
@@ -229,14 +239,14 @@ async fn drive(
     })
     .await;
     // The drop runs code of the node, too.
-    match dropped(tick) {
+    match drop_caught(tick) {
         Some(panic) if matches!(outcome, Ok(Ok(()))) => Err(panic),
         _ => outcome,
     }
 }
 
-/// Waits until ticks have to be dropped.
-async fn wait_for_drop_time(end: &mut watch::Receiver<End>) {
+/// Waits until the run ends, and then until ticks that have not ended must be dropped.
+async fn wait_until_ticks_must_drop(end: &mut watch::Receiver<DropTime>) {
     let stopping = end.wait_for(Option::is_some).await;
     let drop_at = stopping.ok().and_then(|end| *end);
     if let Some(drop_at) = drop_at {
@@ -244,12 +254,12 @@ async fn wait_for_drop_time(end: &mut watch::Receiver<End>) {
     }
 }
 
-/// The thread of the tasks. Ticks of different nodes overlap while they wait.
+/// The thread that runs all async nodes as tasks. While one tick waits, other nodes run.
 #[derive(Debug)]
 pub(crate) struct AsyncIo {
     thread: JoinHandle<()>,
-    end: watch::Sender<End>,
-    members: Vec<Member>,
+    end: watch::Sender<DropTime>,
+    members: Vec<ThreadMember>,
     ended: Arc<Mutex<Vec<Runner>>>,
 }
 
@@ -258,9 +268,9 @@ impl AsyncIo {
     ///
     /// # Errors
     ///
-    /// Returns an error if the system cannot create a thread or a descriptor. No node has had a
-    /// turn then, and all are in `tasks`.
-    pub(crate) fn start(tasks: &mut Vec<Task>, shared: &Arc<Shared>) -> io::Result<Self> {
+    /// Returns an error if the system cannot create a thread or a descriptor. Then no node has run,
+    /// and `tasks` is unchanged.
+    pub(crate) fn start(tasks: &mut Vec<Task>, shared: &Arc<RunState>) -> io::Result<Self> {
         let runtime = above_standard(|| Builder::new_current_thread().enable_all().build())?;
         let (end, ends) = watch::channel(None);
         let (give, given) = mpsc::channel();
@@ -268,41 +278,41 @@ impl AsyncIo {
         let (shared, done) = (Arc::clone(shared), Arc::clone(&ended));
         let thread = spawn("async i/o", move || {
             let tasks = given.recv().unwrap_or_default();
-            shared.wait_for_begin();
+            shared.wait_for_start();
             run(runtime, tasks, &shared, &ends, &done);
         })?;
-        let members = tasks.iter().map(|task| Member::of(&task.runner)).collect();
-        // The thread waits for them, so this cannot fail.
+        let members = tasks.iter().map(|task| ThreadMember::from_runner(&task.runner)).collect();
+        // Cannot fail, because the thread waits for the tasks.
         let _ = give.send(std::mem::take(tasks));
         Ok(Self { thread, end, members, ended })
     }
 
-    /// Ends all turns. Ticks under way have until shortly before `deadline`, and are then dropped.
-    /// Returns the nodes, and the reports of those that are left behind with their thread, because
-    /// a tick blocks it.
+    /// Ends the tasks. Ticks that have not ended shortly before `deadline` are dropped. Returns the
+    /// nodes, and the reports of the nodes that are missing because a tick blocks the thread.
     pub(crate) fn finish(self, deadline: Instant) -> (Vec<Runner>, Vec<NodeReport>) {
-        let drop_at = deadline.checked_sub(MARGIN).unwrap_or(deadline);
+        let drop_at = deadline.checked_sub(DROP_MARGIN).unwrap_or(deadline);
         self.end.send_replace(Some(time::Instant::from_std(drop_at)));
         join(self.thread, deadline);
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         let runners = std::mem::take(&mut *ended);
-        let has_ended =
-            |member: &&Member| runners.iter().any(|runner| runner.position() == member.position());
+        let has_ended = |member: &&ThreadMember| {
+            runners.iter().any(|runner| runner.position() == member.position())
+        };
         let rest = self.members.iter().filter(|member| !has_ended(member));
-        let left_behind = rest.map(Member::left_behind).collect();
+        let left_behind = rest.map(ThreadMember::left_behind).collect();
         (runners, left_behind)
     }
 }
 
-/// Runs the tasks until all have ended.
+/// Runs the tasks until all have ended; moves each node to `ended` when its task ends.
 fn run(
     runtime: Runtime,
     tasks: Vec<Task>,
-    shared: &Arc<Shared>,
-    end: &watch::Receiver<End>,
+    shared: &Arc<RunState>,
+    end: &watch::Receiver<DropTime>,
     ended: &Mutex<Vec<Runner>>,
 ) {
-    let _here = Here::run(tasks.iter().map(|task| &task.runner));
+    let _marked = NodesOnThread::mark(tasks.iter().map(|task| &task.runner));
     let local = LocalSet::new();
     let start = |task: Task| local.spawn_local(task.run(Arc::clone(shared), end.clone()));
     let running: Vec<_> = tasks.into_iter().map(start).collect();
@@ -312,7 +322,7 @@ fn run(
             ended.lock().unwrap_or_else(PoisonError::into_inner).extend(runner);
         }
     });
-    // Tasks that nodes have spawned end here, too; blocking calls are not waited for.
+    // This also ends tasks that nodes have spawned. Blocking calls of nodes are not waited for.
     drop(local);
     runtime.shutdown_background();
 }

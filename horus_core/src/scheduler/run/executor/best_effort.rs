@@ -1,28 +1,29 @@
-//! Runs nodes in turn: those without a thread of their own on the main thread, and those of a chain
-//! on the chain's thread.
+//! Runs nodes one after the other: on the main thread the nodes that have no other thread, and on
+//! the thread of a chain the nodes of the chain.
 
 use horus_shm::clock::Clock;
 
-use crate::scheduler::run::runner::{After, Runner};
+use crate::scheduler::run::runner::{AfterTurn, Runner};
 
-/// Gives each node a turn, in order, from `begin_ns` on. The end of one turn is the start of the
-/// next, so that a turn costs one reading of the clock. Returns the end of the last.
+/// Runs a turn of each node, in order; the first begins at `begin_ns`. The end of one turn is the
+/// start of the next, so that a turn costs one reading of the clock. Returns the end of the last
+/// turn, and what to do then.
 #[inline]
-pub(crate) fn turns(
+pub(crate) fn run_turns(
     runners: &mut [Runner],
     clock: &Clock,
     due_ns: u64,
     mut begin_ns: u64,
-) -> (u64, After) {
-    let mut after = After::Continue;
+) -> (u64, AfterTurn) {
+    let mut after = AfterTurn::Continue;
     for runner in runners {
-        let (end_ns, one) = runner.turn(clock, due_ns, begin_ns);
+        let (end_ns, one) = runner.run_turn(clock, due_ns, begin_ns);
         begin_ns = end_ns;
         match one {
-            After::Continue => {}
-            // WHY the other nodes still run: they stop in order, after a whole round.
-            After::Stop => after = After::Stop,
-            After::Abort => return (end_ns, After::Abort),
+            AfterTurn::Continue => {}
+            // WHY the other nodes still run: a requested stop takes effect after a whole round.
+            AfterTurn::Stop => after = AfterTurn::Stop,
+            AfterTurn::Abort => return (end_ns, AfterTurn::Abort),
         }
     }
     (begin_ns, after)

@@ -1,4 +1,4 @@
-//! Nodes that compute for long: a thread pool that runs the node that is due first.
+//! Runs compute nodes on a thread pool: a free thread takes the node that is due first.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,23 +11,23 @@ use horus_shm::clock::Clock;
 
 use crate::scheduler::api::report::NodeReport;
 use crate::scheduler::api::timeline::Timeline;
-use crate::scheduler::run::panics::Here;
-use crate::scheduler::run::runner::{After, Runner};
-use crate::scheduler::run::shared::Shared;
+use crate::scheduler::run::panics::NodesOnThread;
+use crate::scheduler::run::run_state::RunState;
+use crate::scheduler::run::runner::{AfterTurn, Runner};
 
-use super::thread::{Member, join, spawn};
+use super::thread::{ThreadMember, join, spawn};
 
-/// A node with its due times. Small, so that a heap moves it cheaply.
+/// A compute node with its due times. WHY the runner is boxed: a heap moves small values cheaply.
 #[derive(Debug)]
 pub(crate) struct Job {
     timeline: Timeline,
     runner: Box<Runner>,
-    member: Arc<Member>,
+    member: Arc<ThreadMember>,
 }
 
 impl Job {
     pub(crate) fn new(runner: Runner, timeline: Timeline) -> Self {
-        let member = Arc::new(Member::of(&runner));
+        let member = Arc::new(ThreadMember::from_runner(&runner));
         Self { timeline, runner: Box::new(runner), member }
     }
 
@@ -35,15 +35,15 @@ impl Job {
         *self.runner
     }
 
-    /// Returns the sort key: earlier due time first, then smaller order.
-    fn rank(&self) -> (u64, i32) {
+    /// Returns the sort key of the queue: the due time, then the node's order.
+    fn sort_key(&self) -> (u64, i32) {
         (self.timeline.due_ns(), self.runner.plan().order)
     }
 }
 
 impl PartialEq for Job {
     fn eq(&self, other: &Self) -> bool {
-        self.rank() == other.rank()
+        self.sort_key() == other.sort_key()
     }
 }
 
@@ -57,36 +57,39 @@ impl PartialOrd for Job {
 
 impl Ord for Job {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.rank().cmp(&other.rank())
+        self.sort_key().cmp(&other.sort_key())
     }
 }
 
-/// Returns the number of threads for `nodes` nodes. By default one CPU is left to other threads.
-pub(crate) fn threads(wanted: Option<usize>, cores: usize, nodes: usize) -> usize {
+/// Returns the number of threads for `nodes` compute nodes: `wanted`, or by default one less than
+/// the number of CPUs.
+pub(crate) fn thread_count(wanted: Option<usize>, cores: usize, nodes: usize) -> usize {
     wanted.unwrap_or(cores.saturating_sub(1)).max(1).min(nodes)
 }
 
-/// The longest sleep of the watching thread, after which it looks for commands.
-const SLICE_NS: u64 = 20_000_000;
+/// The longest sleep of a thread that waits for a due time, and the time between two checks for
+/// pending commands.
+const COMMAND_POLL_PERIOD_NS: u64 = 20_000_000;
 
-/// The queue that the threads share. It is locked only to take a node and to put it back.
+/// The queue that the threads of the pool share. It is locked only to take a node and to put it
+/// back.
 #[derive(Debug)]
 struct SharedQueue {
     queue: Mutex<Queue>,
     changed: Condvar,
 }
 
-/// The nodes that wait for their turn.
+/// The nodes that wait until they are due, and those that run.
 #[derive(Debug, Default)]
 struct Queue {
     jobs: BinaryHeap<Reverse<Job>>,
-    /// The nodes that have their turn.
-    in_hand: Vec<Arc<Member>>,
-    /// The wake-up time of the one thread that sleeps until the next node is due; all others sleep
-    /// until they are notified. WHY: if all slept until then, all would wake for one node.
-    watch_ns: Option<u64>,
-    /// The time of the next look for commands.
-    look_ns: u64,
+    /// The nodes that a thread has taken from the queue.
+    running: Vec<Arc<ThreadMember>>,
+    /// The due time for which one thread sleeps; all other threads sleep until they are notified.
+    /// WHY only one: otherwise all threads would wake for one node.
+    wake_ns: Option<u64>,
+    /// The time of the next check for pending commands.
+    next_poll_ns: u64,
     is_over: bool,
 }
 
@@ -95,31 +98,32 @@ impl SharedQueue {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the node that is due first, once it is due; `None` when the run is over. Blocks.
-    fn take(&self, clock: &mut Clock, shared: &Shared) -> Option<(Job, u64)> {
+    /// Waits until a node is due, and takes it from the queue. Returns it with the present time, or
+    /// `None` if the run is to stop.
+    fn take_due(&self, clock: &mut Clock, shared: &RunState) -> Option<(Job, u64)> {
         let mut queue = self.lock();
         while !queue.is_over && !shared.is_stopping() {
             let now_ns = clock.resync();
-            if now_ns >= queue.look_ns {
-                queue = self.poll(queue, clock, now_ns);
+            if now_ns >= queue.next_poll_ns {
+                queue = self.poll_commands(queue, clock, now_ns);
             }
             match queue.jobs.peek().map(|Reverse(job)| job.timeline.due_ns()) {
                 Some(due_ns) if due_ns <= now_ns => {
                     let Reverse(job) = queue.jobs.pop()?;
-                    queue.in_hand.push(Arc::clone(&job.member));
-                    if queue.watch_ns.is_none() && !queue.jobs.is_empty() {
+                    queue.running.push(Arc::clone(&job.member));
+                    if queue.wake_ns.is_none() && !queue.jobs.is_empty() {
                         self.changed.notify_one();
                     }
                     return Some((job, now_ns));
                 }
-                Some(due_ns) if queue.watch_ns.is_none_or(|watch_ns| due_ns < watch_ns) => {
-                    queue.watch_ns = Some(due_ns);
-                    let nap = Duration::from_nanos((due_ns - now_ns).min(SLICE_NS));
+                Some(due_ns) if queue.wake_ns.is_none_or(|wake_ns| due_ns < wake_ns) => {
+                    queue.wake_ns = Some(due_ns);
+                    let nap = Duration::from_nanos((due_ns - now_ns).min(COMMAND_POLL_PERIOD_NS));
                     let woken = self.changed.wait_timeout(queue, nap);
                     queue = woken.unwrap_or_else(PoisonError::into_inner).0;
-                    // WHY the check: a thread with an earlier node may have taken over the watch.
-                    if queue.watch_ns == Some(due_ns) {
-                        queue.watch_ns = None;
+                    // WHY the check: meanwhile another thread may sleep for an earlier due time.
+                    if queue.wake_ns == Some(due_ns) {
+                        queue.wake_ns = None;
                     }
                 }
                 _ => queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner),
@@ -128,16 +132,17 @@ impl SharedQueue {
         None
     }
 
-    /// Applies the commands of nodes that are not due for long, without the lock meanwhile.
-    fn poll<'a>(
+    /// Applies the pending commands of nodes that are not due soon. Releases the lock meanwhile.
+    fn poll_commands<'a>(
         &'a self,
         mut queue: MutexGuard<'a, Queue>,
         clock: &Clock,
         now_ns: u64,
     ) -> MutexGuard<'a, Queue> {
-        queue.look_ns = now_ns.saturating_add(SLICE_NS);
+        queue.next_poll_ns = now_ns.saturating_add(COMMAND_POLL_PERIOD_NS);
         let is_meant = |job: &Job| {
-            job.timeline.due_ns() > now_ns.saturating_add(SLICE_NS) && job.runner.has_commands()
+            job.timeline.due_ns() > now_ns.saturating_add(COMMAND_POLL_PERIOD_NS)
+                && job.runner.has_commands()
         };
         if !queue.jobs.iter().any(|Reverse(job)| is_meant(job)) {
             return queue;
@@ -146,12 +151,12 @@ impl SharedQueue {
         let (meant, others): (Vec<_>, Vec<_>) =
             jobs.into_iter().partition(|Reverse(job)| is_meant(job));
         queue.jobs = others.into();
-        queue.in_hand.extend(meant.iter().map(|Reverse(job)| Arc::clone(&job.member)));
+        queue.running.extend(meant.iter().map(|Reverse(job)| Arc::clone(&job.member)));
         drop(queue);
         let mut queue = None;
         for Reverse(mut job) in meant {
             drop(queue.take());
-            job.runner.poll(clock, now_ns);
+            job.runner.poll_commands(clock, now_ns);
             queue = Some(self.put_back(job));
         }
         queue.unwrap_or_else(|| self.lock())
@@ -161,28 +166,30 @@ impl SharedQueue {
     fn put_back(&self, job: Job) -> MutexGuard<'_, Queue> {
         let mut queue = self.lock();
         if let Some(index) =
-            queue.in_hand.iter().position(|member| Arc::ptr_eq(member, &job.member))
+            queue.running.iter().position(|member| Arc::ptr_eq(member, &job.member))
         {
-            queue.in_hand.swap_remove(index);
+            queue.running.swap_remove(index);
         }
-        // WHY no notification: the thread that puts it back looks next, and takes over the watch.
+        // WHY no notification: the calling thread checks the queue next, and can sleep for the
+        // earliest due time itself.
         queue.jobs.push(Reverse(job));
         queue
     }
 
-    /// Gives nodes their turns until the run is to stop.
-    fn work(&self, clock: &mut Clock, shared: &Shared) {
-        shared.wait_for_begin();
-        while let Some((mut job, now_ns)) = self.take(clock, shared) {
-            let here = Here::run([&*job.runner]);
-            let (end_ns, after) = job.runner.turn(clock, job.timeline.due_ns(), now_ns);
-            drop(here);
+    /// Takes nodes that are due and runs them, until the run is to stop. Each thread of the pool
+    /// calls this.
+    fn run_thread(&self, clock: &mut Clock, shared: &RunState) {
+        shared.wait_for_start();
+        while let Some((mut job, now_ns)) = self.take_due(clock, shared) {
+            let marked = NodesOnThread::mark([&*job.runner]);
+            let (end_ns, after) = job.runner.run_turn(clock, job.timeline.due_ns(), now_ns);
+            drop(marked);
             shared.stop_after([&*job.runner], after);
             if let Some(rate) = job.runner.take_new_rate() {
                 job.timeline = job.timeline.at_rate(rate);
             }
             let passed = job.timeline.advance(end_ns);
-            if passed > 0 && after == After::Continue {
+            if passed > 0 && after == AfterTurn::Continue {
                 job.runner.metrics().count_skipped_ticks(passed);
             }
             drop(self.put_back(job));
@@ -190,9 +197,9 @@ impl SharedQueue {
     }
 }
 
-/// Threads that give compute nodes their turns. The first free thread takes the node that is due
-/// first, and no node has two threads. A node that takes long delays no other as long as a thread
-/// is free.
+/// A pool of threads that run compute nodes. A free thread takes the node that is due first, and
+/// only one thread at a time runs a node. A long tick delays no other node as long as a thread is
+/// free.
 #[derive(Debug)]
 pub(crate) struct Pool {
     shared_queue: Arc<SharedQueue>,
@@ -200,17 +207,17 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// Starts `threads` threads for these nodes.
+    /// Starts `threads` threads for the nodes in `jobs`, which it takes.
     ///
     /// # Errors
     ///
-    /// Returns an error if the system cannot create a thread. No node has had a turn then, and all
-    /// are in `jobs`.
+    /// Returns an error if the system cannot create a thread. Then no node has run, and `jobs` is
+    /// unchanged.
     pub(crate) fn start(
         threads: usize,
         jobs: &mut Vec<Job>,
         clock: &Clock,
-        shared: &Arc<Shared>,
+        shared: &Arc<RunState>,
     ) -> io::Result<Self> {
         let shared_queue =
             Arc::new(SharedQueue { queue: Mutex::default(), changed: Condvar::new() });
@@ -219,11 +226,11 @@ impl Pool {
         for index in 0..threads {
             let (shared_queue, shared) = (Arc::clone(&shared_queue), Arc::clone(shared));
             let mut clock = clock.clone();
-            let work = move || shared_queue.work(&mut clock, &shared);
+            let work = move || shared_queue.run_thread(&mut clock, &shared);
             match spawn(&format!("compute {index}"), work) {
                 Ok(thread) => pool.threads.push(thread),
                 Err(error) => {
-                    pool.dismiss();
+                    pool.end_threads();
                     return Err(error);
                 }
             }
@@ -233,22 +240,23 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Ends the threads after their present turns.
-    fn dismiss(&self) {
+    /// Makes each thread end after its present tick.
+    fn end_threads(&self) {
         self.shared_queue.lock().is_over = true;
         self.shared_queue.changed.notify_all();
     }
 
-    /// Ends all turns. Waits for those that have begun, until `deadline`. Returns the nodes, and
-    /// the reports of those whose tick has not ended: they are left behind, each with its thread.
+    /// Ends the threads, but waits at most until `deadline` for ticks that have begun. Returns the
+    /// nodes, and the reports of the nodes whose tick has not ended; their threads are not waited
+    /// for any more.
     pub(crate) fn finish(self, deadline: Instant) -> (Vec<Runner>, Vec<NodeReport>) {
-        self.dismiss();
+        self.end_threads();
         for thread in self.threads {
             join(thread, deadline);
         }
         let mut queue = self.shared_queue.lock();
         let runners = queue.jobs.drain().map(|Reverse(job)| job.into_runner()).collect();
-        (runners, queue.in_hand.iter().map(|member| member.left_behind()).collect())
+        (runners, queue.running.iter().map(|member| member.left_behind()).collect())
     }
 }
 
@@ -268,7 +276,7 @@ mod tests {
             (Some(9), 8, 1, 1),
             (None, 8, 0, 0),
         ] {
-            assert_eq!(threads(wanted, cores, nodes), found, "{wanted:?} {cores} {nodes}");
+            assert_eq!(thread_count(wanted, cores, nodes), found, "{wanted:?} {cores} {nodes}");
         }
     }
 }

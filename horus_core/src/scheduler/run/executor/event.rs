@@ -1,57 +1,61 @@
-//! Nodes that wait for messages: one thread each, asleep until a topic has some.
+//! Runs a node that waits for messages, on a thread of its own that sleeps until a topic has
+//! messages.
 
 use std::time::Duration;
 
 use horus_shm::clock::Clock;
 
 use crate::scheduler::api::policy::nanos;
-use crate::scheduler::run::runner::{After, Runner};
-use crate::scheduler::run::shared::Shared;
+use crate::scheduler::run::run_state::RunState;
+use crate::scheduler::run::runner::{AfterTurn, Runner};
 use crate::topic::{Reason, WaitSet};
 
-/// The longest sleep, after which a thread checks for the stop of the run and for commands.
-const SLICE: Duration = Duration::from_millis(20);
+/// The longest sleep: after it, the thread checks whether the run is to stop, and applies pending
+/// commands.
+const COMMAND_POLL_PERIOD: Duration = Duration::from_millis(20);
 
-/// The pause while messages wait for a node that does not take its turn, because it backs off or
-/// skips one. WHY: they would wake it again at once, and again, until it does.
-const BACK_OFF: Duration = Duration::from_millis(1);
+/// The pause while messages wait but the node may not tick, for instance because it is paused. WHY:
+/// otherwise the waiting messages would wake the thread again at once.
+const IDLE_PAUSE: Duration = Duration::from_millis(1);
 
-/// Gives a node a turn whenever it has messages, at its highest rate at most, until the run is to
-/// stop or its subscribers are closed.
+/// Runs the node whenever it has messages, but not faster than its `at_most` rate, until the run is
+/// to stop or its subscribers are closed.
 pub(crate) fn run(
     runner: &mut Runner,
     clock: &mut Clock,
-    shared: &Shared,
+    shared: &RunState,
     wake: &mut WaitSet,
-) -> After {
+) -> AfterTurn {
     let pause_ns = runner.plan().at_most.map_or(0, |rate| nanos(rate.period()));
     let (mut not_before_ns, mut seen_ns) = (0, None);
     while !shared.is_stopping() && !runner.is_over() {
-        let Ok(ready) = wake.wait(SLICE) else { return After::Continue };
+        let Ok(ready) = wake.wait(COMMAND_POLL_PERIOD) else { return AfterTurn::Continue };
         let has_message = ready.iter().any(|ready| ready.reason == Reason::Message);
         let now_ns = clock.resync();
-        let after = if runner.is_held(clock, now_ns) {
-            shared.wait(BACK_OFF);
-            After::Continue
+        let after = if runner.is_blocked(clock, now_ns) {
+            shared.wait_for_stop(IDLE_PAUSE);
+            AfterTurn::Continue
         } else if !has_message {
-            runner.idle(now_ns)
+            runner.check_idle_inputs(now_ns)
         } else {
-            // The time at which there were messages and the node was allowed to tick.
+            // The due time: when the messages were first seen, but not before the node is allowed
+            // to tick.
             let due_ns = not_before_ns.max(*seen_ns.get_or_insert(now_ns));
             if now_ns < due_ns {
-                shared.wait(Duration::from_nanos(due_ns - now_ns).min(SLICE));
+                shared
+                    .wait_for_stop(Duration::from_nanos(due_ns - now_ns).min(COMMAND_POLL_PERIOD));
                 continue;
             }
-            let (end_ns, after) = runner.turn(clock, due_ns, now_ns);
+            let (end_ns, after) = runner.run_turn(clock, due_ns, now_ns);
             (not_before_ns, seen_ns) = (now_ns.saturating_add(pause_ns), None);
-            if after == After::Continue && end_ns == now_ns {
-                shared.wait(BACK_OFF);
+            if after == AfterTurn::Continue && end_ns == now_ns {
+                shared.wait_for_stop(IDLE_PAUSE);
             }
             after
         };
-        if after != After::Continue {
+        if after != AfterTurn::Continue {
             return after;
         }
     }
-    After::Continue
+    AfterTurn::Continue
 }

@@ -1,4 +1,4 @@
-//! Nodes with a rate: a thread each, at absolute times.
+//! Runs nodes with a rate at their due times, on a thread for each node or chain.
 
 use std::io;
 
@@ -7,15 +7,15 @@ use horus_shm::rt::{self, CpuAwakeRequest};
 
 use crate::scheduler::api::plan::Plan;
 use crate::scheduler::api::timeline::Timeline;
-use crate::scheduler::run::runner::{After, Runner};
-use crate::scheduler::run::shared::Shared;
+use crate::scheduler::run::run_state::RunState;
+use crate::scheduler::run::runner::{AfterTurn, Runner};
 
-use super::best_effort::turns;
+use super::best_effort::run_turns;
 use super::spin::Spin;
 
-/// Applies the thread settings of the node. Returns what keeps the CPUs awake, and the settings
-/// that the system refused, with the reason.
-pub(crate) fn prepare(plan: &Plan) -> (Option<CpuAwakeRequest>, Vec<String>) {
+/// Applies the node's thread settings to the calling thread. Returns a guard that keeps the CPUs
+/// from sleeping, and the settings that the system refused, each with the reason.
+pub(crate) fn apply_thread_settings(plan: &Plan) -> (Option<CpuAwakeRequest>, Vec<String>) {
     let mut refused = Vec::new();
     let mut note = |what: String, outcome: io::Result<()>| {
         if let Err(error) = outcome {
@@ -38,20 +38,21 @@ pub(crate) fn prepare(plan: &Plan) -> (Option<CpuAwakeRequest>, Vec<String>) {
     (awake, refused)
 }
 
-/// The longest sleep, after which a thread checks for the stop of the run and for commands.
-const SLICE_NS: u64 = 20_000_000;
+/// The longest sleep: after it, the thread checks whether the run is to stop, and applies pending
+/// commands.
+const COMMAND_POLL_PERIOD_NS: u64 = 20_000_000;
 
-/// Gives nodes their turns, one after the other at each due time, until the run is to stop.
+/// Runs the nodes one after the other at each due time, until the run is to stop.
 ///
-/// Sleeps until `spin` before they are due and then spins, because the kernel wakes late. Makes no
-/// allocation, takes no lock, and its only system call is the sleep.
+/// Sleeps until shortly before the due time, as `spin` says, and then spins, because the kernel
+/// wakes threads late. Allocates nothing and takes no lock; its only system call is the sleep.
 pub(crate) fn run(
     runners: &mut [Runner],
     clock: &mut Clock,
-    shared: &Shared,
+    shared: &RunState,
     mut timeline: Timeline,
     mut spin: Spin,
-) -> After {
+) -> AfterTurn {
     let mut slept_until_ns = None;
     while !shared.is_stopping() {
         let due_ns = timeline.due_ns();
@@ -63,9 +64,10 @@ pub(crate) fn run(
         }
         let wake_ns = spin.wake_ns(now_ns, due_ns);
         if now_ns < wake_ns {
-            let until_ns = wake_ns.min(now_ns.saturating_add(SLICE_NS));
-            // WHY here too: a slow node is not due for long, and an emergency stop must not wait.
-            runners.iter_mut().for_each(|runner| runner.poll(clock, now_ns));
+            let until_ns = wake_ns.min(now_ns.saturating_add(COMMAND_POLL_PERIOD_NS));
+            // WHY commands are applied before a sleep, too: the next tick may be far away, and an
+            // emergency stop must not wait for it.
+            runners.iter_mut().for_each(|runner| runner.poll_commands(clock, now_ns));
             spin.begin_sleep(now_ns);
             sleep_until(until_ns);
             slept_until_ns = Some(until_ns);
@@ -76,8 +78,8 @@ pub(crate) fn run(
             std::hint::spin_loop();
             begin_ns = clock.now_ns();
         }
-        let (end_ns, after) = turns(runners, clock, due_ns, begin_ns);
-        if after != After::Continue || runners.iter().all(Runner::is_over) {
+        let (end_ns, after) = run_turns(runners, clock, due_ns, begin_ns);
+        if after != AfterTurn::Continue || runners.iter().all(Runner::is_over) {
             return after;
         }
         if let Some(rate) = runners.iter_mut().find_map(Runner::take_new_rate) {
@@ -89,5 +91,5 @@ pub(crate) fn run(
             runners.iter().for_each(|runner| runner.metrics().count_skipped_ticks(passed));
         }
     }
-    After::Continue
+    AfterTurn::Continue
 }

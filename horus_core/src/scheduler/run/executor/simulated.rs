@@ -1,5 +1,5 @@
-//! Runs all nodes on one thread and one simulated clock: the same order and the same times in every
-//! run.
+//! Runs all nodes on one thread with a simulated clock, in the same order and at the same times in
+//! every run.
 
 use std::time::Duration;
 
@@ -9,14 +9,15 @@ use crate::message::simulate_time;
 use crate::scheduler::api::policy::nanos;
 use crate::scheduler::api::rate::Rate;
 use crate::scheduler::api::timeline::Timeline;
-use crate::scheduler::run::runner::{After, Runner};
+use crate::scheduler::run::runner::{AfterTurn, Runner};
 use crate::topic::WaitSet;
 
-/// The most rounds at one time: chains of messages that cause messages must end.
-const ROUNDS_MAX: u32 = 1024;
+/// The largest number of rounds at one simulated time. WHY a limit: nodes that answer each other's
+/// messages would never let the time advance.
+const ROUNDS_AT_ONE_TIME_MAX: u32 = 1024;
 
-/// A node, and the source of its turns.
-pub(crate) struct Simulated {
+/// A node in a simulated run, with what makes it run: due times or topics.
+pub(crate) struct SimulatedNode {
     pub(crate) runner: Runner,
     pub(crate) wake: WaitSet,
     timeline: Option<Timeline>,
@@ -25,16 +26,15 @@ pub(crate) struct Simulated {
     not_before_ns: u64,
 }
 
-impl Simulated {
+impl SimulatedNode {
     pub(crate) fn new(runner: Runner, wake: WaitSet, rate: Option<Rate>) -> Self {
         let timeline = rate.map(|rate| Timeline::new(0, rate));
         let pause_ns = runner.plan().at_most.map_or(0, |rate| nanos(rate.period()));
         Self { runner, wake, timeline, pause_ns, not_before_ns: 0 }
     }
 
-    /// Gives the node its turn at this time, if it is due or has messages. Returns true if it had
-    /// one.
-    fn turn(&mut self, clock: &Clock, now_ns: u64, after: &mut After) -> bool {
+    /// Runs the node at `now_ns`, if it is due or has messages. Returns true if it ran.
+    fn run_turn(&mut self, clock: &Clock, now_ns: u64, after: &mut AfterTurn) -> bool {
         let is_due = match &mut self.timeline {
             Some(timeline) if timeline.due_ns() == now_ns => {
                 timeline.advance(now_ns);
@@ -46,32 +46,33 @@ impl Simulated {
         };
         if is_due {
             self.not_before_ns = now_ns.saturating_add(self.pause_ns);
-            *after = worse(*after, self.runner.turn(clock, now_ns, now_ns).1);
+            *after = most_urgent(*after, self.runner.run_turn(clock, now_ns, now_ns).1);
         }
         is_due
     }
 
-    /// Returns the time at which the node may be due next, after `now_ns`.
-    fn next_ns(&self, now_ns: u64) -> Option<u64> {
-        let waits = (self.not_before_ns > now_ns).then_some(self.not_before_ns);
-        self.timeline.map_or(waits, |timeline| Some(timeline.due_ns()))
+    /// Returns the next time, after `now_ns`, at which the node may have to run without a new
+    /// message.
+    fn next_due_ns(&self, now_ns: u64) -> Option<u64> {
+        let next_allowed_ns = (self.not_before_ns > now_ns).then_some(self.not_before_ns);
+        self.timeline.map_or(next_allowed_ns, |timeline| Some(timeline.due_ns()))
     }
 }
 
-/// Goes from one due time to the next until `end_ns`. At each, all nodes that are due or have
-/// messages get their turns in order, again and again until none has messages any more. `nodes`
-/// have to be in the order of their turns.
-pub(crate) fn run(nodes: &mut [Simulated], end_ns: u64, epoch_ns: u64) -> After {
+/// Moves the clock from one due time to the next until `end_ns`. At each due time it runs, in the
+/// order of `nodes`, all nodes that are due or have messages, and repeats that until no node has
+/// messages.
+pub(crate) fn run(nodes: &mut [SimulatedNode], end_ns: u64, epoch_ns: u64) -> AfterTurn {
     let mut clock = Clock::simulated(0);
-    let mut after = After::Continue;
-    while after == After::Continue {
-        let due = nodes.iter().filter_map(|node| node.next_ns(clock.now_ns()));
+    let mut after = AfterTurn::Continue;
+    while after == AfterTurn::Continue {
+        let due = nodes.iter().filter_map(|node| node.next_due_ns(clock.now_ns()));
         let Some(now_ns) = due.min().filter(|now_ns| *now_ns < end_ns) else { break };
         clock.set(now_ns);
         simulate_time(Some(epoch_ns.saturating_add(now_ns)));
-        for _ in 0..ROUNDS_MAX {
-            let mut turn = |node: &mut Simulated| node.turn(&clock, now_ns, &mut after);
-            // WHY a fold: every node gets its turn, also after one that had one.
+        for _ in 0..ROUNDS_AT_ONE_TIME_MAX {
+            let mut turn = |node: &mut SimulatedNode| node.run_turn(&clock, now_ns, &mut after);
+            // WHY a fold and not `any`: `any` would stop at the first node that ran.
             if !nodes.iter_mut().fold(false, |any, node| turn(node) | any) {
                 break;
             }
@@ -81,10 +82,10 @@ pub(crate) fn run(nodes: &mut [Simulated], end_ns: u64, epoch_ns: u64) -> After 
     after
 }
 
-const fn worse(one: After, other: After) -> After {
+const fn most_urgent(one: AfterTurn, other: AfterTurn) -> AfterTurn {
     match (one, other) {
-        (After::Abort, _) | (_, After::Abort) => After::Abort,
-        (After::Stop, _) | (_, After::Stop) => After::Stop,
-        _ => After::Continue,
+        (AfterTurn::Abort, _) | (_, AfterTurn::Abort) => AfterTurn::Abort,
+        (AfterTurn::Stop, _) | (_, AfterTurn::Stop) => AfterTurn::Stop,
+        _ => AfterTurn::Continue,
     }
 }

@@ -1,135 +1,151 @@
-//! The wake-up time before a turn: the kernel wakes late, and this learns by how much.
+//! Decides how long before a due time a thread has to wake, because the kernel wakes threads late;
+//! learns how late from each sleep.
 
 use horus_shm::clock::{Clock, sleep_until};
 
-/// The number of sleeps that measure the kernel's lateness at first, and their longest duration.
-const TRIALS: usize = 10;
+/// Number of sleeps that first measure how late the kernel wakes the thread, and the longest
+/// duration of such a sleep.
+const TRIAL_SLEEPS: usize = 10;
 const TRIAL_NS_MAX: u64 = 1_000_000;
-/// The number of these wakes that may be later than the spin covers.
-const WORSE: usize = 1;
-/// The spin shrinks by this part of its maximum after a wake that it covered, and grows by this
-/// many times that after one that was later. It settles where one wake in five hundred is later.
-/// WHY no larger part: a node that needs 99 of 100 turns in time has other reasons to be late, too.
-const DOWN_PARTS: u64 = 10_000;
-const UP_TIMES: u64 = 499;
-/// The part of a period that may be spun, in percent.
+/// Number of these sleeps that may end later than the first spin time covers.
+const LATE_TRIALS_ALLOWED: usize = 1;
+/// After a wake that the spin time covered, the spin time shrinks by its maximum divided by
+/// `SHRINK_DIVISOR`. After a later wake, it grows by `GROWTH_STEPS` times that step. So it settles
+/// where one wake in five hundred is later than it covers. WHY not more: a node that needs 99 of
+/// 100 ticks in time has other reasons to be late, too.
+const SHRINK_DIVISOR: u64 = 10_000;
+const GROWTH_STEPS: u64 = 499;
+/// The longest spin time, in percent of the period.
 const SPIN_PERCENT: u64 = 8;
-/// The time that may be spun even if the period is short. WHY: the kernel wakes no sooner for a
-/// shorter period, and a node that wakes later than its next turn misses that.
-const SPIN_NS: u64 = 80_000;
-/// If less than this would be left to sleep, the whole period may be spun.
+/// The longest spin time is at least this, even for a short period. WHY: the kernel's lateness does
+/// not depend on the period, and a thread that wakes later than the next due time misses a tick.
+const SPIN_LIMIT_NS_MIN: u64 = 80_000;
+/// If less time than this were left to sleep in a period, the thread may spin for the whole period.
 const SLEEP_NS_MIN: u64 = 50_000;
-/// The ratio of time awake to time asleep that a thread may reach.
+/// The largest allowed ratio of the time awake to the time asleep, for a thread with a priority.
 ///
-/// WHY: SCHED_FIFO may have 95 % of a CPU, and Linux takes the rest at once: for up to 50 ms of
-/// each second, in which a 10 kHz node loses 500 turns (6.18, by the fair server: 26 to 46 ms were
-/// measured). A thread that yields that time in small parts loses hardly any turn.
-const AWAKE_TIMES: u64 = 15;
-/// The shortest sleep of that kind. WHY not shorter: it would be over before another thread runs.
+/// WHY: Linux lets SCHED_FIFO threads have 95 % of a CPU, and takes the remaining 50 ms of each
+/// second in one piece, in which a 10 kHz node misses 500 ticks. (The fair server of Linux 6.18
+/// took 26 to 46 ms in a measurement.) A thread that sleeps for that time in small pieces misses
+/// hardly any tick.
+const AWAKE_TO_ASLEEP_MAX: u64 = 15;
+/// The shortest sleep that this ratio forces. WHY not shorter: it would end before another thread
+/// runs.
 const FORCED_SLEEP_NS: u64 = 20_000;
 
-/// The time before a turn at which a thread has to wake to be in time nearly always. It covers the
-/// kernel's lateness in all except one of five hundred wakes, up to [`spin_max_ns`].
+/// The spin time: a thread wakes this long before a due time, and spins until then. It covers the
+/// kernel's lateness in all but one of five hundred wakes, up to [`spin_max_ns`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Spin {
     ns: u64,
     max_ns: u64,
     period_ns: u64,
-    /// True if its priority keeps other threads from its CPU.
-    is_first: bool,
-    /// The start of its last sleep, its last wake, and the time until which it may be awake now.
+    /// True if the thread has a priority, with which it keeps other threads from its CPU.
+    has_priority: bool,
+    /// The start of the thread's last sleep, its last wake, and the time until which it may stay
+    /// awake.
     slept_ns: u64,
     woke_ns: u64,
     awake_until_ns: u64,
 }
 
 impl Spin {
-    /// Learns it from a few sleeps. Takes 10 ms at most, plus the kernel's lateness.
+    /// Measures the first spin time with a few sleeps. Takes at most 10 ms, plus the kernel's
+    /// lateness.
     ///
-    /// `is_first`: the thread has a priority, and has to yield the CPU to other threads now and
-    /// then.
-    pub(crate) fn learn(clock: &mut Clock, period_ns: u64, is_first: bool) -> Self {
-        // WHY no shorter than the later sleeps: the CPU wakes later from a deeper sleep.
+    /// `has_priority`: the thread has a SCHED_FIFO priority, so it has to yield the CPU to other
+    /// threads now and then.
+    pub(crate) fn measure(clock: &mut Clock, period_ns: u64, has_priority: bool) -> Self {
+        // WHY as long as the later sleeps: in a longer sleep the CPU enters a deeper sleep state,
+        // from which it wakes later.
         let trial_ns = period_ns.min(TRIAL_NS_MAX);
-        let mut late: [u64; TRIALS] = std::array::from_fn(|_| {
+        let mut late: [u64; TRIAL_SLEEPS] = std::array::from_fn(|_| {
             let wake_ns = clock.resync() + trial_ns;
             sleep_until(wake_ns);
             clock.resync().saturating_sub(wake_ns)
         });
         late.sort_unstable();
-        let ns = late[TRIALS - 1 - WORSE];
-        // It need not sleep before its first wake.
+        let ns = late[TRIAL_SLEEPS - 1 - LATE_TRIALS_ALLOWED];
+        // The thread may stay awake until its first sleep.
         let awake_until_ns = u64::MAX;
-        let mut spin =
-            Self { ns, max_ns: 0, period_ns, is_first, slept_ns: 0, woke_ns: 0, awake_until_ns };
+        let mut spin = Self {
+            ns,
+            max_ns: 0,
+            period_ns,
+            has_priority,
+            slept_ns: 0,
+            woke_ns: 0,
+            awake_until_ns,
+        };
         let now_ns = clock.now_ns();
         spin.begin_sleep(now_ns.saturating_sub(trial_ns));
         spin.end_sleep(now_ns, 0);
         spin.at_period(period_ns)
     }
 
-    /// Returns the same for another period.
+    /// Returns the spin time for another period, with what was learned so far.
     pub(super) fn at_period(self, period_ns: u64) -> Self {
         let max_ns = spin_max_ns(period_ns);
         Self { ns: self.ns.min(max_ns), max_ns, period_ns, ..self }
     }
 
-    /// Returns true if the whole period may be spun.
-    const fn may_never_sleep(&self) -> bool {
+    /// Returns true if the thread may spin for the whole period.
+    const fn may_spin_whole_period(&self) -> bool {
         self.max_ns >= self.period_ns
     }
 
-    /// Returns the wake-up time for a turn: the thread has to sleep until then, if that has not
-    /// come yet.
+    /// Returns the time until which the thread has to sleep before the turn that is due at
+    /// `due_ns`. If it is not after `now_ns`, the thread does not sleep.
     ///
-    /// A thread that was awake for too long sleeps now, even at the cost of that turn. If it spins
-    /// the whole period, it also yields a quarter of it from then on, until a wake is late.
+    /// A thread with a priority that was awake for too long has to sleep now, even if it misses the
+    /// turn. If it spins for whole periods, it also spins for at most three quarters of each period
+    /// from then on, until a wake is late.
     pub(super) fn wake_ns(&mut self, now_ns: u64, due_ns: u64) -> u64 {
-        let was_awake = self.is_first && now_ns >= self.awake_until_ns;
-        if was_awake && self.may_never_sleep() {
+        let was_awake = self.has_priority && now_ns >= self.awake_until_ns;
+        if was_awake && self.may_spin_whole_period() {
             self.ns = self.ns.min(self.max_ns / 4 * 3);
         }
         let wake_ns = due_ns.saturating_sub(self.ns);
         if !was_awake {
             return wake_ns;
         }
-        let owed_ns = now_ns.saturating_sub(self.woke_ns) / AWAKE_TIMES;
+        let owed_ns = now_ns.saturating_sub(self.woke_ns) / AWAKE_TO_ASLEEP_MAX;
         wake_ns.max(now_ns + owed_ns.min(self.period_ns / 4).max(FORCED_SLEEP_NS))
     }
 
-    /// Notes that a sleep begins.
+    /// Records that a sleep begins.
     pub(super) const fn begin_sleep(&mut self, now_ns: u64) {
         self.slept_ns = now_ns;
     }
 
-    /// Notes that the sleep is over, `late_ns` late.
+    /// Records that the sleep has ended, `late_ns` later than wanted, and learns from that.
     pub(super) fn end_sleep(&mut self, now_ns: u64, late_ns: u64) {
         let slept_ns = now_ns.saturating_sub(self.slept_ns);
-        // WHY at most a period: one slow turn must not cost sleep for long.
+        // WHY at most a period: after one slow tick, the thread must not have to sleep for long.
         let owed_ns = self.slept_ns.saturating_sub(self.awake_until_ns).min(self.period_ns);
-        let until_ns = now_ns.saturating_add(slept_ns.saturating_mul(AWAKE_TIMES));
+        let until_ns = now_ns.saturating_add(slept_ns.saturating_mul(AWAKE_TO_ASLEEP_MAX));
         self.awake_until_ns = until_ns.saturating_sub(owed_ns);
         self.woke_ns = now_ns;
-        self.note(late_ns);
+        self.learn_from(late_ns);
     }
 
-    /// Learns from a wake that was `late_ns` late.
-    fn note(&mut self, late_ns: u64) {
-        let down_ns = (self.max_ns / DOWN_PARTS).max(1);
+    /// Adapts the spin time to a wake that was `late_ns` late.
+    fn learn_from(&mut self, late_ns: u64) {
+        let down_ns = (self.max_ns / SHRINK_DIVISOR).max(1);
         self.ns = if late_ns <= self.ns {
             self.ns.saturating_sub(down_ns)
-        } else if self.may_never_sleep() {
+        } else if self.may_spin_whole_period() {
             self.max_ns
         } else {
-            (self.ns + down_ns * UP_TIMES).min(self.max_ns)
+            (self.ns + down_ns * GROWTH_STEPS).min(self.max_ns)
         };
     }
 }
 
-/// Returns the time that may be spun before each turn: 8 % of a period; below 1 ms as much as at 1
-/// ms, or the whole period if that leaves almost no time to sleep.
+/// Returns the longest spin time before each turn: 8 % of the period, but at least 80 µs, or the
+/// whole period if that would leave less than 50 µs to sleep.
 fn spin_max_ns(period_ns: u64) -> u64 {
-    let ns = (period_ns / 100 * SPIN_PERCENT).max(SPIN_NS);
+    let ns = (period_ns / 100 * SPIN_PERCENT).max(SPIN_LIMIT_NS_MIN);
     if period_ns < ns + SLEEP_NS_MIN { period_ns } else { ns }
 }
 
@@ -146,7 +162,15 @@ mod tests {
     /// Makes the spin of a thread with a priority that was awake for long.
     fn spin(ns: u64, period_ns: u64) -> Spin {
         let max_ns = spin_max_ns(period_ns);
-        Spin { ns, max_ns, period_ns, is_first: true, slept_ns: 0, woke_ns: 0, awake_until_ns: 0 }
+        Spin {
+            ns,
+            max_ns,
+            period_ns,
+            has_priority: true,
+            slept_ns: 0,
+            woke_ns: 0,
+            awake_until_ns: 0,
+        }
     }
 
     #[test]
@@ -158,14 +182,14 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let late_ns = (state >> 33) % 40_000;
             later += u64::from(index >= 100_000 && late_ns > spin.ns);
-            spin.note(late_ns);
+            spin.learn_from(late_ns);
             assert!(spin.ns <= spin.max_ns);
         }
         assert!((100..300).contains(&later), "{later} of 100000");
         assert!((39_000..44_000).contains(&spin.ns), "{} ns", spin.ns);
-        (0..1_000_000).for_each(|_| spin.note(0));
+        (0..1_000_000).for_each(|_| spin.learn_from(0));
         assert_eq!(spin.ns, 0);
-        (0..1000).for_each(|_| spin.note(u64::MAX));
+        (0..1000).for_each(|_| spin.learn_from(u64::MAX));
         assert_eq!(spin.ns, spin.max_ns);
     }
 
@@ -204,7 +228,7 @@ mod tests {
         spin.end_sleep(205_000, 80_000);
         assert_eq!(spin.wake_ns(206_000, 300_000), 200_000);
         // A thread without a priority keeps no thread from the CPU.
-        let mut usual = Spin { is_first: false, awake_until_ns: 0, ..spin };
+        let mut usual = Spin { has_priority: false, awake_until_ns: 0, ..spin };
         assert_eq!(usual.wake_ns(206_000, 300_000), 200_000);
         // A thread that sleeps anyway keeps what it learned, however long a tick took.
         let mut spin = Spin { ns: 10_000, ..spin.at_period(1_000_000) };
@@ -216,7 +240,10 @@ mod tests {
     fn a_new_rate_bounds_the_spin_anew() {
         let spin = spin(700_000, 10_000_000);
         let faster = spin.at_period(100_000);
-        assert_eq!((faster.ns, faster.max_ns, faster.may_never_sleep()), (100_000, 100_000, true));
+        assert_eq!(
+            (faster.ns, faster.max_ns, faster.may_spin_whole_period()),
+            (100_000, 100_000, true)
+        );
         assert_eq!(faster.at_period(1_000_000).ns, 80_000);
     }
 }

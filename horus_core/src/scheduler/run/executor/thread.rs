@@ -1,4 +1,4 @@
-//! A thread with nodes of its own: started, and ended in time or left behind.
+//! Threads that run nodes of their own: starts them, and waits for their end until a deadline.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,22 +8,22 @@ use std::time::{Duration, Instant};
 use crate::scheduler::api::metrics::LiveMetrics;
 use crate::scheduler::api::plan::Class;
 use crate::scheduler::api::report::NodeReport;
-use crate::scheduler::run::panics::Here;
-use crate::scheduler::run::runner::{After, Runner};
-use crate::scheduler::run::shared::Shared;
+use crate::scheduler::run::panics::NodesOnThread;
+use crate::scheduler::run::run_state::RunState;
+use crate::scheduler::run::runner::{AfterTurn, Runner};
 
 use super::real_time;
 
-/// A thread that runs nodes.
+/// A thread that runs one node, or the nodes of one chain.
 #[derive(Debug)]
 pub(crate) struct NodeThread {
     thread: JoinHandle<Vec<Runner>>,
-    members: Vec<Member>,
+    members: Vec<ThreadMember>,
 }
 
-/// A node of a thread, as far as it is known without the thread.
+/// The parts of a node that stay known while a thread owns its runner.
 #[derive(Debug)]
-pub(crate) struct Member {
+pub(crate) struct ThreadMember {
     name: String,
     position: usize,
     class: Class,
@@ -31,18 +31,19 @@ pub(crate) struct Member {
 }
 
 impl NodeThread {
-    /// Starts a thread for these nodes, at least one. If the system cannot create a thread, the
-    /// nodes are returned.
-    pub(crate) fn begin(
+    /// Starts a thread that calls `run` with these nodes, of which there has to be at least one. If
+    /// the system cannot create a thread, returns the nodes with the error.
+    pub(crate) fn start(
         runners: Vec<Runner>,
-        shared: &Arc<Shared>,
-        run: impl FnOnce(&mut [Runner], &Shared) -> After + Send + 'static,
+        shared: &Arc<RunState>,
+        run: impl FnOnce(&mut [Runner], &RunState) -> AfterTurn + Send + 'static,
     ) -> Result<Self, (io::Error, Vec<Runner>)> {
-        let members = runners.iter().map(Member::of).collect();
+        let members = runners.iter().map(ThreadMember::from_runner).collect();
         let plan = runners[0].plan();
         let name = plan.chain.as_ref().unwrap_or(&plan.name).clone();
         let shared = Arc::clone(shared);
-        // WHY: if a thread is not started, what its closure owns is dropped.
+        // WHY a mutex: if the thread cannot be started, its closure is dropped with all that it
+        // owns, and the nodes must not be.
         let given = Arc::new(Mutex::new(runners));
         let take = |given: &Mutex<Vec<Runner>>| {
             std::mem::take(&mut *given.lock().unwrap_or_else(PoisonError::into_inner))
@@ -50,11 +51,11 @@ impl NodeThread {
         let to_thread = Arc::clone(&given);
         let thread = spawn(&name, move || {
             let mut runners = take(&to_thread);
-            let _here = Here::run(&runners);
-            let (_awake, refused) = real_time::prepare(runners[0].plan());
-            runners.iter_mut().for_each(|runner| runner.refuse(refused.clone()));
-            // WHY: if another thread cannot be started, no node may have ticked.
-            shared.wait_for_begin();
+            let _marked = NodesOnThread::mark(&runners);
+            let (_awake, refused) = real_time::apply_thread_settings(runners[0].plan());
+            runners.iter_mut().for_each(|runner| runner.record_refused(refused.clone()));
+            // WHY the wait: if another thread cannot be started, no node may have ticked.
+            shared.wait_for_start();
             let after = run(&mut runners, &shared);
             shared.stop_after(&runners, after);
             runners
@@ -65,41 +66,43 @@ impl NodeThread {
         }
     }
 
-    /// Waits for the last ticks of its nodes. A thread in which one does not end is left behind.
+    /// Waits until the thread has ended, and returns its nodes. If a tick has not ended at
+    /// `deadline`, returns reports of the nodes instead, and leaves the thread running.
     pub(crate) fn end(self, deadline: Instant) -> Result<Vec<Runner>, Vec<NodeReport>> {
         let Self { thread, members } = self;
-        join(thread, deadline).ok_or_else(|| members.iter().map(Member::left_behind).collect())
+        join(thread, deadline)
+            .ok_or_else(|| members.iter().map(ThreadMember::left_behind).collect())
     }
 }
 
-impl Member {
-    pub(crate) fn of(runner: &Runner) -> Self {
+impl ThreadMember {
+    pub(crate) fn from_runner(runner: &Runner) -> Self {
         let plan = runner.plan();
         let metrics = Arc::clone(runner.metrics());
         Self { name: plan.name.clone(), position: runner.position(), class: plan.class, metrics }
     }
 
-    /// Returns its position in the order of start.
+    /// Returns the node's position in the order of start.
     #[cfg(feature = "async-io")]
     pub(crate) const fn position(&self) -> usize {
         self.position
     }
 
-    /// Returns the report of a node whose last tick does not end.
+    /// Returns the report of the node for the case that its thread has not ended in time.
     pub(crate) fn left_behind(&self) -> NodeReport {
         NodeReport {
             name: self.name.clone(),
             position: self.position,
             hangs: self.metrics.began_ns() != 0,
             class: self.class,
-            metrics: self.metrics.metrics(),
+            metrics: self.metrics.snapshot(),
             last_error: Some("a tick does not end: its thread was left behind".to_owned()),
             refused: Vec::new(),
         }
     }
 }
 
-/// Starts a thread with a name that a debugger shows.
+/// Starts a thread called `name`, as debuggers show it.
 pub(crate) fn spawn<R: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> R + Send + 'static,
@@ -107,7 +110,8 @@ pub(crate) fn spawn<R: Send + 'static>(
     thread::Builder::new().name(name.to_owned()).spawn(work)
 }
 
-/// Returns the result of a thread, if it ends before `deadline`.
+/// Waits for the end of a thread and returns its result; `None` if it has not ended at `deadline`,
+/// or has panicked.
 pub(crate) fn join<R>(thread: JoinHandle<R>, deadline: Instant) -> Option<R> {
     while !thread.is_finished() {
         if Instant::now() > deadline {

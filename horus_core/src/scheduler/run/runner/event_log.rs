@@ -1,49 +1,50 @@
-//! Records what happens to a node: events for the black box, and the last error.
+//! Records what happens to a node: writes events into the black box, and keeps the last error.
 
 use horus_shm::clock::Clock;
 
 use crate::message::{NodeEvent, Text};
 use crate::scheduler::remote::recorder::Recorder;
 
-/// The log of a node.
+/// The events and the last error of a node.
 #[derive(Debug)]
 pub(crate) struct EventLog {
     node: String,
     recorder: Option<Recorder>,
-    /// The last event of the kinds that may come in every tick.
-    repeated: Repeated,
-    /// The last error; empty before the first. Has room for errors that may come in every tick.
+    /// The last event of those kinds that may come in every tick.
+    repeated: RepeatedEvent,
+    /// The last error; empty before the first. Its capacity suffices for errors that may come in
+    /// every tick.
     last_error: String,
 }
 
 /// Events of one kind that follow each other closely.
 #[derive(Debug, Clone, Copy, Default)]
-struct Repeated {
+struct RepeatedEvent {
     kind: u8,
     noted_ns: u64,
     left_out: u64,
 }
 
-/// The room for an error. Errors of misses are no longer.
-const ERROR_BYTES: usize = 256;
+/// The initial capacity of the last error, in bytes. The texts of misses are no longer.
+const LAST_ERROR_CAPACITY: usize = 256;
 
-/// The time in which an event that may come in every tick is left out after another one of its
-/// kind.
-const REPEAT_NS: u64 = 100_000_000;
+/// The shortest time between two recorded events of the same kind, for kinds that may come in every
+/// tick.
+const REPEATED_EVENT_PERIOD_NS: u64 = 100_000_000;
 
 impl EventLog {
-    pub(crate) fn of(node: &str) -> Self {
-        let (recorder, repeated) = (None, Repeated::default());
-        let last_error = String::with_capacity(ERROR_BYTES);
+    pub(crate) fn new(node: &str) -> Self {
+        let (recorder, repeated) = (None, RepeatedEvent::default());
+        let last_error = String::with_capacity(LAST_ERROR_CAPACITY);
         Self { node: node.to_owned(), recorder, repeated, last_error }
     }
 
-    /// Sets the recorder of events.
-    pub(crate) fn record_to(&mut self, recorder: Recorder) {
+    /// Sets the recorder that writes the events into the black box.
+    pub(crate) fn set_recorder(&mut self, recorder: Recorder) {
         self.recorder = Some(recorder);
     }
 
-    /// Stores the last failure. Allocates only if it is longer than all before.
+    /// Stores the last error. Allocates only if it is longer than all previous ones.
     pub(crate) fn set_last_error(&mut self, error: &str) {
         self.last_error.clear();
         self.last_error.push_str(error);
@@ -53,30 +54,30 @@ impl EventLog {
         Some(self.last_error.as_str()).filter(|error| !error.is_empty())
     }
 
-    /// Records an event that may come in every tick: of one kind, ten in a second. The next one
-    /// contains the number of events that were left out. WHY: they would drive all other events out
-    /// of the black box.
+    /// Records an event of a kind that may come in every tick, but at most ten of the same kind in
+    /// a second. The next recorded event contains the number of events that were left out. WHY: so
+    /// many events would push all others out of the black box.
     #[cold]
-    pub(crate) fn note_often(&mut self, tick: u64, kind: u8, value_ns: u64, text: &str) {
+    pub(crate) fn record_limited(&mut self, tick: u64, kind: u8, value_ns: u64, text: &str) {
         let now_ns = Clock::kernel().now_ns();
-        let Repeated { kind: last_kind, noted_ns, left_out } = self.repeated;
-        if kind == last_kind && now_ns.saturating_sub(noted_ns) < REPEAT_NS {
+        let RepeatedEvent { kind: last_kind, noted_ns, left_out } = self.repeated;
+        if kind == last_kind && now_ns.saturating_sub(noted_ns) < REPEATED_EVENT_PERIOD_NS {
             self.repeated.left_out += 1;
             return;
         }
-        self.repeated = Repeated { kind, noted_ns: now_ns, left_out: 0 };
+        self.repeated = RepeatedEvent { kind, noted_ns: now_ns, left_out: 0 };
         if kind == last_kind && left_out > 0 {
             let between = if text.is_empty() { "" } else { "; " };
             let more = format_args!("{text}{between}and {left_out} more before this");
-            self.note(tick, kind, value_ns, Text::<128>::format(more).as_str());
+            self.record(tick, kind, value_ns, Text::<128>::format(more).as_str());
         } else {
-            self.note(tick, kind, value_ns, text);
+            self.record(tick, kind, value_ns, text);
         }
     }
 
-    /// Records what happened in this tick, or before it.
+    /// Records an event that happened in tick `tick`, or before it.
     #[cold]
-    pub(crate) fn note(&self, tick: u64, kind: u8, value_ns: u64, text: &str) {
+    pub(crate) fn record(&self, tick: u64, kind: u8, value_ns: u64, text: &str) {
         let Some(recorder) = &self.recorder else { return };
         let event = NodeEvent::new(kind, &self.node, Clock::kernel().now_ns());
         recorder.record(event.with_value_ns(value_ns).with_tick(tick).with_text(text));

@@ -1,18 +1,18 @@
-//! The life cycle of a node: initialised, shut down, dropped.
+//! The life cycle of a node: initialises it, shuts it down, and drops it.
 
 use horus_shm::clock::Clock;
 
-use super::{After, Runner, State};
+use super::{AfterTurn, Runner, State};
 use crate::message::NodeEvent;
 use crate::scheduler::api::context::Context;
 use crate::scheduler::api::node::{Node, NodeResult};
-use crate::scheduler::run::caught::{caught, dropped, said_by};
-use crate::scheduler::run::exchange::{Probation, VacantNode};
+use crate::scheduler::run::catch_panic::{catch_panic, drop_caught, error_text};
+use crate::scheduler::run::pending_swap::{Probation, VacantNode};
 
 impl Runner {
-    /// Initialises the node; returns true if it can tick.
-    pub(crate) fn begin(&mut self, clock: &Clock, now_ns: u64) -> bool {
-        self.guards.iter().for_each(|guards| guards.restart(now_ns));
+    /// Initialises the node. Returns true if it can tick now.
+    pub(crate) fn init_node(&mut self, clock: &Clock, now_ns: u64) -> bool {
+        self.tick_checks.iter().for_each(|tick_checks| tick_checks.restart_timeouts(now_ns));
         let Self { node, random, tick, pace, .. } = self;
         let mut context = Context {
             clock,
@@ -25,86 +25,91 @@ impl Runner {
             checkpoints: None,
             random,
         };
-        match caught(|| node.init(&mut context)) {
+        match catch_panic(|| node.init(&mut context)) {
             Ok(Ok(())) => {
-                self.is_awake();
-                self.event_log.note(self.tick, NodeEvent::STARTED, 0, "");
+                self.wake_up();
+                self.event_log.record(self.tick, NodeEvent::STARTED, 0, "");
                 true
             }
             failed => {
-                if self.fail(failed, " in init", now_ns) == After::Abort {
+                if self.handle_failure(failed, " in init", now_ns) == AfterTurn::Abort {
                     self.state = State::Broken;
                 }
-                // After a rollback the old node goes on at once.
+                // If a swap was rolled back, the old node can tick at once.
                 matches!(self.state, State::Active | State::Halved { .. })
             }
         }
     }
 
-    /// Initialises the node before the first tick of any.
-    pub(crate) fn start(&mut self, clock: &Clock) -> After {
-        if self.may_tick(clock, clock.now_ns()) { After::Continue } else { self.after_no_tick() }
+    /// Initialises the node at the start of the run, before the first tick of any node.
+    pub(crate) fn init_at_start(&mut self, clock: &Clock) -> AfterTurn {
+        if self.may_tick(clock, clock.now_ns()) {
+            AfterTurn::Continue
+        } else {
+            self.result_without_tick()
+        }
     }
 
-    /// Shuts the node down.
-    pub(crate) fn end(&mut self) {
+    /// Calls `shutdown` of the node, and records the outcome.
+    pub(crate) fn shut_down_node(&mut self) {
         let node = &mut self.node;
-        let outcome = caught(|| node.shutdown());
-        self.note_end(outcome);
+        let outcome = catch_panic(|| node.shutdown());
+        self.record_shutdown(outcome);
     }
 
-    /// Shuts down and drops a node that has left its place.
-    pub(crate) fn end_of(&mut self, mut node: Box<dyn Node>) {
-        let outcome = caught(|| node.shutdown());
-        self.note_end(outcome);
-        self.let_go(node);
+    /// Shuts down and drops a node that a swap has replaced.
+    pub(crate) fn shut_down_other(&mut self, mut node: Box<dyn Node>) {
+        let outcome = catch_panic(|| node.shutdown());
+        self.record_shutdown(outcome);
+        self.drop_value(node);
     }
 
-    fn note_end(&mut self, outcome: Result<NodeResult, String>) {
+    fn record_shutdown(&mut self, outcome: Result<NodeResult, String>) {
         let error = match outcome {
-            Ok(Ok(())) => return self.event_log.note(self.tick, NodeEvent::FINISHED, 0, ""),
+            Ok(Ok(())) => return self.event_log.record(self.tick, NodeEvent::FINISHED, 0, ""),
             Ok(Err(error)) => {
-                let text = said_by(&*error);
-                self.event_log.note(self.tick, NodeEvent::FAILED, 0, &text);
-                if let Some(panic) = dropped(error) {
-                    self.note_panic(&panic, " in the drop of an error");
+                let text = error_text(&*error);
+                self.event_log.record(self.tick, NodeEvent::FAILED, 0, &text);
+                if let Some(panic) = drop_caught(error) {
+                    self.record_panic(&panic, " in the drop of an error");
                 }
                 self.event_log.set_last_error(&text);
                 text
             }
             Err(panic) => {
-                self.note_panic(&panic, " in shutdown");
+                self.record_panic(&panic, " in shutdown");
                 panic
             }
         };
-        self.event_log.note(self.tick, NodeEvent::FINISHED, 0, &error);
+        self.event_log.record(self.tick, NodeEvent::FINISHED, 0, &error);
     }
 
-    /// Drops a value of the node; a panic in that is recorded.
-    fn let_go<T>(&mut self, what: T) {
-        if let Some(panic) = dropped(what) {
-            self.note_panic(&panic, " in its drop");
+    /// Drops a value whose drop runs code of the node; a panic in it is recorded.
+    fn drop_value<T>(&mut self, what: T) {
+        if let Some(panic) = drop_caught(what) {
+            self.record_panic(&panic, " in its drop");
         }
     }
 
-    /// Shuts the node down, if it was ever initialised.
-    pub(crate) fn stop(&mut self) {
+    /// Shuts the node down for the rest of the run. Calls its `shutdown` only if it was
+    /// initialised.
+    pub(crate) fn shut_down(&mut self) {
         if !matches!(self.state, State::New { .. } | State::Broken | State::Over) {
-            self.end();
+            self.shut_down_node();
         }
-        // The old node of a swap on probation is shut down, too.
+        // If a swap is on probation, the old node is shut down, too.
         if let Some(old) = self.probation.as_mut().and_then(Probation::take_old) {
-            self.end_of(old);
+            self.shut_down_other(old);
         }
         self.state = State::Over;
-        self.show();
+        self.publish_health();
     }
 
-    /// Drops the node, as the last call to it.
-    pub(crate) fn release(&mut self) {
+    /// Drops the node. Nothing calls it afterwards.
+    pub(crate) fn drop_node(&mut self) {
         let node = std::mem::replace(&mut self.node, Box::new(VacantNode));
         let probation = self.probation.take();
-        self.let_go(node);
-        self.let_go(probation);
+        self.drop_value(node);
+        self.drop_value(probation);
     }
 }

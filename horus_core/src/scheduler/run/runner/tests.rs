@@ -30,17 +30,17 @@ fn a_late_node_is_halved_and_isolated_and_ends_the_run_in_one_safe_state() {
     let entered = Arc::default();
     let node = Box::new(Counting(Arc::clone(&entered)));
     let entry = NodeEntry { spec: spec.clone(), commands: Arc::default(), metrics: Arc::default() };
-    let mut runner = Runner::new(node, spec.whole(1).unwrap(), &entry);
-    runner.start(&Clock::simulated(0));
+    let mut runner = Runner::new(node, spec.into_plan(1).unwrap(), &entry);
+    runner.init_at_start(&Clock::simulated(0));
     let mut ticked_at_ms = Vec::new();
     let after = (0..20_000_u64).find_map(|ms| {
         let (before, due_ns) = (runner.tick, ms * 1_000_000);
         let clock = Clock::simulated(due_ns + 999_999);
-        let (_, after) = runner.turn(&clock, due_ns, due_ns);
+        let (_, after) = runner.run_turn(&clock, due_ns, due_ns);
         ticked_at_ms.extend((runner.tick > before).then_some(ms));
-        (after != After::Continue).then_some(after)
+        (after != AfterTurn::Continue).then_some(after)
     });
-    assert_eq!(after, Some(After::Abort));
+    assert_eq!(after, Some(AfterTurn::Abort));
     let wanted = [
         [0, 1, 2, 3],
         [5, 7, 9, 11],
@@ -49,6 +49,6 @@ fn a_late_node_is_halved_and_isolated_and_ends_the_run_in_one_safe_state() {
         [7026, 7028, 7030, 7032],
     ];
     assert_eq!(ticked_at_ms, wanted.concat());
-    assert_eq!(runner.metrics.metrics().misses, 20);
+    assert_eq!(runner.metrics.snapshot().misses, 20);
     assert_eq!(entered.get(), 1);
 }

@@ -1,4 +1,5 @@
-//! State that all threads of a scheduler share: the stop flag, its reason, and the nodes.
+//! The state of a run, which all threads of a scheduler share: whether it has to stop and why, and
+//! its nodes.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -8,43 +9,43 @@ use horus_shm::internals::sync::Word;
 
 use crate::scheduler::api::report::{NodeReport, Reason};
 use crate::scheduler::run::node_entry::NodeEntry;
-use crate::scheduler::run::runner::{After, Runner};
+use crate::scheduler::run::runner::{AfterTurn, Runner};
 
-/// The state of a run.
+/// The state of a run, from the first node that is added to the last that is shut down.
 #[derive(Debug, Default)]
-pub(crate) struct Shared {
-    /// 1 once the run is to stop: threads poll it between turns.
+pub(crate) struct RunState {
+    /// 1 once the run is to stop. Threads check it between turns.
     stopping: AtomicU64,
     /// 1 once all nodes are shut down.
     ended: AtomicU64,
-    /// 1 once all threads have started.
-    begun: AtomicU64,
+    /// 1 once all threads of nodes have started.
+    started: AtomicU64,
     reason: Mutex<Option<Reason>>,
-    /// A word of the caller, and its value while the run goes on.
-    sign: OnceLock<(&'static AtomicU64, u64)>,
+    /// A word of the caller and its value, see [`Self::set_while_running`].
+    stop_word: OnceLock<(&'static AtomicU64, u64)>,
     changed: Condvar,
     node_entries: Mutex<Vec<NodeEntry>>,
-    /// The nodes whose last tick does not end, until the supervisor takes them.
+    /// The names of nodes whose last tick does not end, until the supervisor takes them.
     left_behind: Mutex<Vec<String>>,
 }
 
-impl Shared {
+impl RunState {
     /// Returns true if the run is to stop. Costs a load.
     #[inline(always)]
     pub(crate) fn is_stopping(&self) -> bool {
-        // Relaxed: only the reason is read because of it, and that has a lock.
+        // Relaxed: of other data, readers use only the reason, which is under a lock.
         self.stopping.get() != 0
     }
 
-    /// Stops the run. The first reason is kept, except that a signal replaces a planned stop.
+    /// Makes the run stop. The first reason is kept, except that a signal replaces a planned stop.
     pub(crate) fn stop(&self, reason: Reason) {
         let mut first = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
-        // WHY: a process that ends by a signal shows that in its exit code.
+        // WHY a signal replaces it: the exit code of the process has to show the signal.
         let is_planned = matches!(&*first, Some(Reason::Asked | Reason::Over));
         if first.is_none() || (is_planned && matches!(reason, Reason::Signal(_))) {
             *first = Some(reason);
         }
-        if let Some((word, number)) = self.sign.get() {
+        if let Some((word, number)) = self.stop_word.get() {
             // WHY compare_exchange: the word may belong to another scheduler by now. Relaxed: as
             // `is_stopping`.
             word.compare_exchange_relaxed(*number, 0);
@@ -54,8 +55,7 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// Makes the first of these nodes that hangs the reason, unless the present reason was not
-    /// planned.
+    /// If the run was to stop as planned, makes the first of these nodes that hangs the reason.
     pub(crate) fn fail_if_hanging(&self, left_behind: &[NodeReport]) {
         let hanging = left_behind.iter().filter(|node| node.hangs);
         let Some(node) = hanging.min_by_key(|node| node.position) else { return };
@@ -66,45 +66,45 @@ impl Shared {
         }
     }
 
-    /// Sets `word` to `number` until the run is to stop, and then to 0. Only the first call has an
+    /// Sets `word` to `number` now, and to 0 once the run is to stop. Only the first call has an
     /// effect.
-    pub(crate) fn show_in(&self, word: &'static AtomicU64, number: u64) {
-        // WHY under the lock: either `stop` sees the word, or this sees its reason.
+    pub(crate) fn set_while_running(&self, word: &'static AtomicU64, number: u64) {
+        // WHY under the lock: otherwise `stop` could miss the word, while this misses the reason.
         let first = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.sign.set((word, number)).is_ok() && first.is_none() {
+        if self.stop_word.set((word, number)).is_ok() && first.is_none() {
             // Relaxed: as `is_stopping`.
             word.set(number);
         }
     }
 
-    /// Stops the run if a turn of these nodes demands it.
+    /// Makes the run stop if `after`, the result of a turn of these nodes, demands it.
     pub(crate) fn stop_after<'a>(
         &self,
         runners: impl IntoIterator<Item = &'a Runner>,
-        after: After,
+        after: AfterTurn,
     ) {
-        if after == After::Continue {
+        if after == AfterTurn::Continue {
             return;
         }
-        let fatal = runners.into_iter().find_map(|runner| Some((runner, runner.fatal()?)));
+        let fatal = runners.into_iter().find_map(|runner| Some((runner, runner.fatal_error()?)));
         self.stop(fatal.map_or(Reason::Asked, |(runner, error)| Reason::Node {
             name: runner.plan().name.clone(),
             error: error.to_owned(),
         }));
     }
 
-    /// Notes that all threads have started: their nodes may have turns.
-    pub(crate) fn begin(&self) {
+    /// Records that all threads have started, so that nodes may tick.
+    pub(crate) fn record_start(&self) {
         let reason = self.reason.lock();
-        self.begun.set(1);
+        self.started.set(1);
         drop(reason);
         self.changed.notify_all();
     }
 
     /// Waits until all threads have started, or the run is to stop.
-    pub(crate) fn wait_for_begin(&self) {
+    pub(crate) fn wait_for_start(&self) {
         let reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_to_wait = |reason: &mut Option<Reason>| reason.is_none() && self.begun.get() == 0;
+        let is_to_wait = |reason: &mut Option<Reason>| reason.is_none() && self.started.get() == 0;
         drop(self.changed.wait_while(reason, is_to_wait));
     }
 
@@ -114,24 +114,24 @@ impl Shared {
         self.ended.get() != 0
     }
 
-    /// Notes that all nodes are shut down.
-    pub(crate) fn end(&self) {
+    /// Records that all nodes are shut down.
+    pub(crate) fn record_end(&self) {
         self.ended.set(1);
     }
 
-    /// Waits until the run is to stop, for `timeout` at most.
-    pub(crate) fn wait(&self, timeout: Duration) {
+    /// Waits until the run is to stop, but at most `timeout`.
+    pub(crate) fn wait_for_stop(&self, timeout: Duration) {
         let reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
         drop(self.changed.wait_timeout_while(reason, timeout, |reason| reason.is_none()));
     }
 
-    /// Returns the reason of the stop, if there is one.
+    /// Returns the reason of the stop; `None` while the run continues.
     pub(crate) fn reason(&self) -> Option<Reason> {
         self.reason.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Asks the supervisor to bring a node into its safe state whose last tick does not end.
-    pub(crate) fn leave_behind(&self, node: &str) {
+    /// Makes the supervisor call the safe-state callback of a node whose last tick does not end.
+    pub(crate) fn add_left_behind(&self, node: &str) {
         let mut left_behind = self.left_behind.lock().unwrap_or_else(PoisonError::into_inner);
         left_behind.push(node.to_owned());
     }
@@ -141,7 +141,7 @@ impl Shared {
         std::mem::take(&mut self.left_behind.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Locks the nodes' entries.
+    /// Locks the entries of all nodes, in the order in which they were added.
     pub(crate) fn node_entries(&self) -> MutexGuard<'_, Vec<NodeEntry>> {
         self.node_entries.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -4,31 +4,33 @@ use std::any::Any;
 use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Calls `call`; returns the text of the panic if it panics.
+/// Calls `call` and returns its result, or the text of the panic if it panics.
 #[inline(always)]
-pub(crate) fn caught<R>(call: impl FnOnce() -> R) -> Result<R, String> {
-    // WHY unwind safe: what panicked is only called again if the failure policy says so.
-    catch_unwind(AssertUnwindSafe(call)).map_err(message_of)
+pub(crate) fn catch_panic<R>(call: impl FnOnce() -> R) -> Result<R, String> {
+    // WHY this is unwind safe: a node that panicked is only called again if its failure policy says
+    // so.
+    catch_unwind(AssertUnwindSafe(call)).map_err(panic_text)
 }
 
-/// Drops a value of user code; returns the text of the panic if the drop panics.
-pub(crate) fn dropped<T>(what: T) -> Option<String> {
-    caught(|| drop(what)).err()
+/// Drops a value whose drop is user code; returns the text of the panic if the drop panics.
+pub(crate) fn drop_caught<T>(what: T) -> Option<String> {
+    catch_panic(|| drop(what)).err()
 }
 
 /// Returns the text of an error, even if its `Display` panics.
-pub(crate) fn said_by(error: &(dyn Error + Send + Sync)) -> String {
-    let text = caught(|| error.to_string());
+pub(crate) fn error_text(error: &(dyn Error + Send + Sync)) -> String {
+    let text = catch_panic(|| error.to_string());
     text.unwrap_or_else(|panic| format!("an error whose text panicked: {panic}"))
 }
 
 /// Returns the text of a panic.
 #[cold]
-fn message_of(panic: Box<dyn Any + Send>) -> String {
+fn panic_text(panic: Box<dyn Any + Send>) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
     let text = text.unwrap_or("a panic without a text").to_owned();
-    // WHY: the payload is user code, too. If its drop panics, the second payload is leaked.
+    // WHY caught: the drop of the payload is user code, too. If it panics, the second payload is
+    // leaked.
     if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
         std::mem::forget(second);
     }
@@ -65,15 +67,15 @@ mod tests {
 
     #[test]
     fn a_panic_is_caught_whatever_its_payload_is() {
-        assert_eq!(caught(|| 7), Ok(7));
-        assert_eq!(caught(|| panic!("plain")), Err::<(), _>("plain".to_owned()));
-        assert_eq!(caught(|| panic!("made of {}", 2)), Err::<(), _>("made of 2".to_owned()));
+        assert_eq!(catch_panic(|| 7), Ok(7));
+        assert_eq!(catch_panic(|| panic!("plain")), Err::<(), _>("plain".to_owned()));
+        assert_eq!(catch_panic(|| panic!("made of {}", 2)), Err::<(), _>("made of 2".to_owned()));
         for fuse in 0..3 {
-            let outcome = caught(|| panic_any(Bomb(fuse)));
+            let outcome = catch_panic(|| panic_any(Bomb(fuse)));
             assert_eq!(outcome, Err::<(), _>("a panic without a text".to_owned()));
         }
-        assert_eq!(dropped(Bomb(1)), Some("a panic without a text".to_owned()));
-        assert_eq!(dropped(Bomb(0)), None);
-        assert_eq!(said_by(&Mute), "an error whose text panicked: no words");
+        assert_eq!(drop_caught(Bomb(1)), Some("a panic without a text".to_owned()));
+        assert_eq!(drop_caught(Bomb(0)), None);
+        assert_eq!(error_text(&Mute), "an error whose text panicked: no words");
     }
 }

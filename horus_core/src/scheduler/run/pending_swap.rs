@@ -1,0 +1,260 @@
+//! Swaps a node for another between two ticks, and restores the old node if the new one fails.
+
+use std::any::{Any, type_name};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::scheduler::api::node::Node;
+
+/// Number of ticks without a failure after which a swap is final.
+pub(crate) const PROBATION_TICKS: u64 = 10;
+
+/// The state of a swap.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum SwapState {
+    /// The node's thread has not begun the swap yet.
+    #[default]
+    Pending,
+    /// The new node is on probation: if it fails before it has ticked ten times, the old node is
+    /// restored.
+    OnTrial,
+    /// The new node has passed its probation; the old node was dropped.
+    Done,
+    /// The old node was restored, or never replaced, for this reason.
+    RolledBack(String),
+    /// The run or the node ended before the swap was done.
+    Abandoned,
+}
+
+impl SwapState {
+    const fn is_final(&self) -> bool {
+        !matches!(self, Self::Pending | Self::OnTrial)
+    }
+}
+
+/// A handle that reports the state of a requested swap.
+#[derive(Debug, Clone, Default)]
+pub struct Swap(Arc<SwapProgress>);
+
+#[derive(Debug, Default)]
+struct SwapProgress {
+    state: Mutex<SwapState>,
+    changed: Condvar,
+}
+
+impl Swap {
+    /// Returns the state of the swap.
+    #[must_use]
+    pub fn state(&self) -> SwapState {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits until the swap is done, rolled back or abandoned, but at most `timeout`, and returns
+    /// its state. Blocks, so do not call it in a tick.
+    #[must_use]
+    pub fn wait(&self, timeout: Duration) -> SwapState {
+        let state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let wait = self.0.changed.wait_timeout_while(state, timeout, |state| !state.is_final());
+        wait.unwrap_or_else(PoisonError::into_inner).0.clone()
+    }
+
+    /// Waits until the swap is no longer pending, but at most `timeout`, and returns its state.
+    /// Blocks, so do not call it in a tick.
+    #[must_use]
+    pub fn wait_while_pending(&self, timeout: Duration) -> SwapState {
+        let state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_pending = |state: &mut SwapState| *state == SwapState::Pending;
+        let wait = self.0.changed.wait_timeout_while(state, timeout, is_pending);
+        wait.unwrap_or_else(PoisonError::into_inner).0.clone()
+    }
+
+    fn set_state(&self, now: SwapState) {
+        let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if !state.is_final() {
+            *state = now;
+            self.0.changed.notify_all();
+        }
+    }
+}
+
+/// A function that turns the old node into the new one and a way back, or returns the old node with
+/// the reason why it could not.
+type ChangeFn = Box<dyn FnOnce(Box<dyn Node>) -> Result<Replaced, NotReplaced> + Send>;
+type UndoFn = Box<dyn FnOnce(Box<dyn Node>) -> Option<Box<dyn Node>> + Send>;
+
+struct Replaced {
+    node: Box<dyn Node>,
+    way_back: WayBack,
+}
+
+struct NotReplaced {
+    node: Box<dyn Node>,
+    reason: String,
+}
+
+/// The way to restore the old node.
+enum WayBack {
+    /// The old node itself.
+    OldNode(Box<dyn Node>),
+    /// A function that turns the new node back into the old one.
+    Undo(UndoFn),
+}
+
+/// A swap that the node's thread has not begun. If it is dropped, the swap is abandoned.
+pub(crate) struct PendingSwap {
+    change: Option<ChangeFn>,
+    swap: Swap,
+}
+
+impl std::fmt::Debug for PendingSwap {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PendingSwap").field("swap", &self.swap).finish_non_exhaustive()
+    }
+}
+
+impl PendingSwap {
+    /// Makes a swap that replaces the old node by `node`, and keeps the old node until the
+    /// probation is over.
+    pub(crate) fn replace_by(node: impl Node) -> Self {
+        let node: Box<dyn Node> = Box::new(node);
+        Self::new(move |old| Ok(Replaced { node, way_back: WayBack::OldNode(old) }))
+    }
+
+    /// Makes a swap in which `change` turns the old node, which has to be an `Old`, into the new
+    /// one. `undo` turns the new node back.
+    pub(crate) fn convert_by<Old: Node, New: Node>(
+        change: impl FnOnce(Old) -> New + Send + 'static,
+        undo: impl FnOnce(New) -> Old + Send + 'static,
+    ) -> Self {
+        Self::new(move |old| match downcast::<Old>(old) {
+            Ok(old) => {
+                let undo = |new| Some(Box::new(undo(*downcast::<New>(new).ok()?)) as _);
+                Ok(Replaced {
+                    node: Box::new(change(*old)),
+                    way_back: WayBack::Undo(Box::new(undo)),
+                })
+            }
+            Err(node) => {
+                let reason = format!("the node is not of type {}", type_name::<Old>());
+                Err(NotReplaced { node, reason })
+            }
+        })
+    }
+
+    fn new(
+        change: impl FnOnce(Box<dyn Node>) -> Result<Replaced, NotReplaced> + Send + 'static,
+    ) -> Self {
+        Self { change: Some(Box::new(change)), swap: Swap::default() }
+    }
+
+    /// Returns the handle that reports the state of the swap.
+    pub(crate) fn handle(&self) -> Swap {
+        self.swap.clone()
+    }
+
+    /// Replaces the node at `place` by the new one. The error is the reason why the old node
+    /// stayed.
+    pub(crate) fn perform(mut self, place: &mut Box<dyn Node>) -> Result<Probation, String> {
+        let change = self.change.take().expect("a swap is performed once");
+        match change(std::mem::replace(place, Box::new(VacantNode))) {
+            Ok(Replaced { node, way_back }) => {
+                *place = node;
+                self.swap.set_state(SwapState::OnTrial);
+                Ok(Probation {
+                    way_back: Some(way_back),
+                    swap: self.swap.clone(),
+                    ticks_left: PROBATION_TICKS,
+                })
+            }
+            Err(NotReplaced { node, reason }) => {
+                *place = node;
+                self.swap.set_state(SwapState::RolledBack(reason.clone()));
+                Err(reason)
+            }
+        }
+    }
+}
+
+impl Drop for PendingSwap {
+    fn drop(&mut self) {
+        // This also happens if `change` panicked.
+        if self.swap.state() == SwapState::Pending {
+            self.swap.set_state(SwapState::Abandoned);
+        }
+    }
+}
+
+/// The probation of a new node, during which the old node can be restored. If it is dropped, the
+/// swap is abandoned.
+pub(crate) struct Probation {
+    way_back: Option<WayBack>,
+    swap: Swap,
+    ticks_left: u64,
+}
+
+impl Probation {
+    /// Counts a tick of the new node without a failure. Returns true if the probation is over.
+    pub(crate) const fn count_good_tick(&mut self) -> bool {
+        self.ticks_left -= 1;
+        self.ticks_left == 0
+    }
+
+    /// Takes the old node, if it was kept, so that it can be shut down before [`Self::accept`].
+    pub(crate) fn take_old(&mut self) -> Option<Box<dyn Node>> {
+        match self.way_back.take() {
+            Some(WayBack::OldNode(old)) => Some(old),
+            _ => None,
+        }
+    }
+
+    /// Makes the swap final.
+    pub(crate) fn accept(self) {
+        self.swap.set_state(SwapState::Done);
+    }
+
+    /// Restores the old node at `place`, for the reason `why`. Returns the new node, if it still
+    /// exists, so that it can be shut down.
+    pub(crate) fn roll_back(
+        mut self,
+        place: &mut Box<dyn Node>,
+        why: &str,
+    ) -> Option<Box<dyn Node>> {
+        let new = std::mem::replace(place, Box::new(VacantNode));
+        let (old, new) = match self.way_back.take() {
+            Some(WayBack::OldNode(old)) => (Some(old), Some(new)),
+            Some(WayBack::Undo(undo)) => (undo(new), None),
+            None => (None, None),
+        };
+        if let Some(old) = old {
+            *place = old;
+        }
+        self.swap.set_state(SwapState::RolledBack(why.to_owned()));
+        new
+    }
+}
+
+impl Drop for Probation {
+    fn drop(&mut self) {
+        self.swap.set_state(SwapState::Abandoned);
+    }
+}
+
+/// A node whose ticks fail. It stands in for a node while that is changed or dropped, and stays if
+/// the change panics.
+pub(crate) struct VacantNode;
+
+impl Node for VacantNode {
+    fn tick(&mut self, _: &mut crate::scheduler::Context<'_>) -> crate::scheduler::NodeResult {
+        Err("the node was lost in a swap that panicked".into())
+    }
+}
+
+/// Returns the node as an `N`, or unchanged if it is of another type.
+fn downcast<N: Node>(node: Box<dyn Node>) -> Result<Box<N>, Box<dyn Node>> {
+    if !(&*node as &dyn Any).is::<N>() {
+        return Err(node);
+    }
+    let node: Box<dyn Any> = node;
+    Ok(node.downcast().expect("its type was checked"))
+}

@@ -1,0 +1,83 @@
+//! Checks of a tick besides its deadline and budget: the order of checkpoints, the time since the
+//! previous tick, and the age of inputs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::message::{NodeEvent, Text};
+use crate::scheduler::api::checkpoints::{CheckpointPosition, Checkpoints};
+use crate::scheduler::api::input::{InputWatch, stalest};
+use crate::scheduler::api::plan::Plan;
+
+/// The checks of a node that has checkpoints, a shortest time between ticks, or inputs with a
+/// timeout.
+#[derive(Debug)]
+pub(crate) struct TickChecks {
+    pub(crate) checkpoints: Option<Checkpoints>,
+    inputs: Vec<Arc<InputWatch>>,
+    is_stale: bool,
+}
+
+/// A fault that counts as a miss, however short the tick was.
+#[derive(Debug)]
+pub(crate) struct TickFault {
+    /// The kind of [`NodeEvent`] to record; `None` if the same fault was recorded before and has
+    /// not ended.
+    pub(crate) kind: Option<u8>,
+    pub(crate) text: Text<128>,
+}
+
+impl TickChecks {
+    /// Returns the checks that the plan needs; `None` if it needs none, as for most nodes.
+    pub(crate) fn for_plan(plan: &Plan) -> Option<Box<Self>> {
+        let (wanted, not_before) = (plan.checkpoints, plan.not_before);
+        let has_sequence = wanted > 0 || not_before.is_some();
+        let new = || Checkpoints::new(wanted, not_before.unwrap_or(Duration::ZERO));
+        let (checkpoints, inputs) = (has_sequence.then(new), plan.inputs.clone());
+        let is_any = has_sequence || !inputs.is_empty();
+        is_any.then(|| Box::new(Self { checkpoints, inputs, is_stale: false }))
+    }
+
+    /// Returns the node's checkpoint position, to be read by another thread; `None` without
+    /// checkpoints.
+    pub(crate) fn checkpoint_position(&self) -> Option<Arc<CheckpointPosition>> {
+        Some(Arc::clone(self.checkpoints.as_ref()?.position()))
+    }
+
+    /// Restarts the timeouts of the inputs, because the node is about to be initialised.
+    pub(crate) fn restart_timeouts(&self, now_ns: u64) {
+        self.inputs.iter().for_each(|input| input.restart_timeout(now_ns));
+    }
+
+    /// Begins a tick at `now_ns`.
+    pub(crate) fn begin_tick(&mut self, now_ns: u64) {
+        self.inputs.iter().for_each(|input| input.begin_tick(now_ns));
+        if let Some(checkpoints) = &mut self.checkpoints {
+            checkpoints.begin_tick(now_ns);
+        }
+    }
+
+    /// Ends the tick that began at `begin_ns`, and returns its fault, if it has one. WHY inputs are
+    /// checked at the end: the tick has now received the messages that were waiting.
+    pub(crate) fn end_tick(&mut self, begin_ns: u64) -> Option<TickFault> {
+        let fault = self.checkpoints.as_mut().and_then(|checkpoints| checkpoints.end_tick().err());
+        let fault = fault.map(|fault| TickFault {
+            kind: Some(NodeEvent::CHECKPOINT),
+            text: Text::format(format_args!("{fault}")),
+        });
+        fault.or_else(|| self.check_inputs(begin_ns))
+    }
+
+    /// Returns a fault if an input is stale. Can also be called between two ticks.
+    pub(crate) fn check_inputs(&mut self, now_ns: u64) -> Option<TickFault> {
+        let stale = stalest(&self.inputs, now_ns);
+        let is_new = !std::mem::replace(&mut self.is_stale, stale.is_some());
+        let kind = is_new.then_some(NodeEvent::STALE_INPUT);
+        stale.map(|input| TickFault { kind, text: input.describe_stale(now_ns) })
+    }
+
+    /// Returns true if an input was stale at the last check.
+    pub(crate) const fn is_stale(&self) -> bool {
+        self.is_stale
+    }
+}
