@@ -26,7 +26,8 @@ fn topic_latency(criterion: &mut Criterion) {
             let builder = || Topic::<$message>::builder(name).namespace(&namespace);
             let mut out = builder().publisher().expect("the topic is new");
             let mut back = builder().subscriber().expect("the topic is ours");
-            let (message, mut received) = ($message::compose(1), $message::compose(0));
+            let message = $message::compose(1);
+            let mut received = $message::compose(0);
             group.throughput(Throughput::Bytes(size_of::<$message>() as u64));
             group.bench_function(BenchmarkId::new("send_recv", name), |bencher| {
                 bencher.iter(|| {

@@ -114,7 +114,8 @@ impl Page {
     fn start(&self, tag: &Tag) {
         let name = tag.name.to_string();
         for attribute in &tag.attrs {
-            let (key, value) = (attribute.name.local.to_string(), attribute.value.to_string());
+            let key = attribute.name.local.to_string();
+            let value = attribute.value.to_string();
             match key.as_str() {
                 "href" | "src" | "srcset" | "data" | "xlink:href" | "action" => {
                     self.references.borrow_mut().push(value);
@@ -136,7 +137,8 @@ impl Page {
     }
 
     fn end(&self, tag: &Tag) {
-        let (name, open) = (tag.name.to_string(), self.open.borrow_mut().pop());
+        let name = tag.name.to_string();
+        let open = self.open.borrow_mut().pop();
         if open.as_deref() != Some(&name) {
             self.errors.borrow_mut().push(format!("</{name}> ends {open:?}"));
         }
@@ -184,7 +186,8 @@ fn a_page_that_is_torn_or_asks_for_something_is_found_out() {
 #[test]
 fn a_program_that_fails_is_on_the_page_and_the_others_are_too() {
     let directory = tempfile::tempdir().unwrap();
-    let (bins, out) = (directory.path().join("bin"), directory.path().join("out"));
+    let bins = directory.path().join("bin");
+    let out = directory.path().join("out");
     fs::create_dir(&bins).unwrap();
     for name in ["raw_baselines", "research_report"] {
         symlink(programs().join(name), bins.join(name)).unwrap();

@@ -22,7 +22,8 @@ const STEP: f64 = 0.05;
 /// Returns the ball's centre in image `number`: column and row.
 fn ball(number: u64) -> (f64, f64) {
     let angle = STEP * number as f64;
-    let (x, y) = (f64::from(WIDTH) / 2.0, f64::from(HEIGHT) / 2.0);
+    let x = f64::from(WIDTH) / 2.0;
+    let y = f64::from(HEIGHT) / 2.0;
     (x + 250.0 * angle.cos(), y + 170.0 * (2.0 * angle).sin())
 }
 
@@ -40,7 +41,8 @@ fn wall() -> Vec<u8> {
 fn draw_ball(image: &mut Image<impl AsRef<[u8]> + AsMut<[u8]>>, (x, y): (f64, f64)) {
     for row in (y - RADIUS) as u32..=(y + RADIUS) as u32 {
         for column in (x - RADIUS) as u32..=(x + RADIUS) as u32 {
-            let (right, down) = (f64::from(column) - x, f64::from(row) - y);
+            let right = f64::from(column) - x;
+            let down = f64::from(row) - y;
             if right.hypot(down) < RADIUS
                 && let Some(pixel) = image.pixel_mut(column, row)
             {

@@ -26,7 +26,8 @@ fn main() -> Result<ExitCode> {
         let CmdVel { timestamp_ns, linear, angular } = subscriber.recv_blocking()?;
         let latency_us = timestamp_now_ns().saturating_sub(timestamp_ns) as f64 / 1e3;
         if received % SHOWN == 0 {
-            let (number, dropped) = (subscriber.sequence(), subscriber.lost());
+            let number = subscriber.sequence();
+            let dropped = subscriber.lost();
             println!(
                 "[listener] cmd_vel #{number} linear={linear:.2} angular={angular:.2}  \
                  latency={latency_us:.1} us  dropped={dropped}"

@@ -128,7 +128,8 @@ impl Inspector {
     /// Takes a snapshot of the counters. [`Snapshot::until`] compares it with a later snapshot.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        let (lanes, readers) = (self.publishers(), self.subscribers());
+        let lanes = self.publishers();
+        let readers = self.subscribers();
         Snapshot {
             at: Instant::now(),
             sent: lanes.iter().map(|lane| lane.sent).sum(),

@@ -320,7 +320,8 @@ macro_rules! waiting {
                 };
                 assert!(send(1).iter().eq(0..MESSAGES));
                 assert!(send(2).into_iter().eq(0..MESSAGES));
-                let (mut rx, mut next) = (send(3), 0);
+                let mut rx = send(3);
+                let mut next = 0;
                 for n in &mut rx {
                     assert_eq!(n, next);
                     next += 1;
@@ -413,7 +414,8 @@ fn limits_are_errors_until_an_endpoint_leaves() {
         receivers.push(tx.subscribe().unwrap());
     }
     let (tx, rx) = fanout::channel(2);
-    let (mut senders, mut receivers) = (vec![tx], vec![rx]);
+    let mut senders = vec![tx];
+    let mut receivers = vec![rx];
     while senders.len() < fanout::SENDERS_MAX {
         senders.push(senders[0].try_clone().unwrap());
         receivers.push(receivers[0].try_clone().unwrap());

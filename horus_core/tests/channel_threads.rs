@@ -39,7 +39,8 @@ const fn tag(sender: u64, number: u64) -> u64 {
 
 impl Account {
     fn take(&mut self, message: &Counted) {
-        let (sender, number) = (message.number() >> 32, message.number() & u64::from(u32::MAX));
+        let sender = message.number() >> 32;
+        let number = message.number() & u64::from(u32::MAX);
         let next = &mut self.next[sender as usize];
         assert_eq!(number, *next, "of sender {sender}");
         *next += 1;
@@ -113,7 +114,8 @@ fn many_to_one_delivers_all_of_each_in_order() {
         let (tx, mut rx) = mpsc::channel(capacity);
         thread::scope(|scope| {
             for sender in 0..SENDERS {
-                let (mut tx, ledger) = (tx.clone(), &ledger);
+                let mut tx = tx.clone();
+                let ledger = &ledger;
                 scope.spawn(move || send_all!(tx, ledger, sender, messages()));
             }
             drop(tx);
@@ -198,7 +200,8 @@ fn visit(rx: &mut fanout::Receiver<Counted>) -> bool {
     for _ in 0..5 {
         match rx.recv() {
             Ok(message) => {
-                let (sender, number) = (message.number() >> 32, message.number() as u32);
+                let sender = message.number() >> 32;
+                let number = message.number() as u32;
                 let expected = next[sender as usize].replace(number + 1);
                 assert_eq!(expected.unwrap_or(number), number, "of sender {sender}");
             }
@@ -215,7 +218,8 @@ fn a_reused_lane_keeps_the_messages_of_its_last_owner() {
     let (tx, mut rx) = fanout::channel(3);
     thread::scope(|scope| {
         for sender in 0..SENDERS {
-            let (mut mine, ledger) = (tx.try_clone().unwrap(), &ledger);
+            let mut mine = tx.try_clone().unwrap();
+            let ledger = &ledger;
             scope.spawn(move || {
                 for number in 0..changes(10) {
                     mine.send(ledger.message(tag(sender, number))).unwrap();
@@ -248,7 +252,8 @@ fn a_receiver_that_leaves_at_any_moment_leaks_no_message() {
     for round in 0..changes(30) {
         let ledger = Ledger::new();
         let (tx, mut rx) = mpsc::channel(4);
-        let (mut one, mut other) = (tx.clone(), tx);
+        let mut one = tx.clone();
+        let mut other = tx;
         thread::scope(|scope| {
             let ledger = &ledger;
             scope.spawn(move || while one.send(ledger.message(0)).is_ok() {});

@@ -54,7 +54,8 @@ fn until_asleep(thread: &AtomicI32) {
 /// thread sleeps. Fails if most of its sleeps ended by timeout.
 #[track_caller]
 fn expect_wakes(what: &str, sleeper: impl FnOnce(&AtomicU64) + Send, mut turn: impl FnMut()) {
-    let (id, got) = (AtomicI32::new(0), AtomicU64::new(0));
+    let id = AtomicI32::new(0);
+    let got = AtomicU64::new(0);
     let timed_out = thread::scope(|scope| {
         let sleeper = scope.spawn(|| {
             // SAFETY: the call takes no argument and cannot fail.

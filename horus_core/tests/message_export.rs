@@ -172,8 +172,8 @@ fn the_python_module_has_the_same_layouts() {
     let mut python = Command::new("python3");
     python.args(["-c", CHECK_PY]).env("PYTHONPATH", root().join("tests/golden"));
     let output = python.stdin(Stdio::null()).output().expect("this test needs `python3`");
-    let (said, errors) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
     println!("{said}");
     horus_testing::repeat_skips(&said);
     assert!(output.status.success(), "{errors}");

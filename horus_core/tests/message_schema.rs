@@ -136,7 +136,9 @@ fn rendered(schema: &ParsedSchema) -> String {
     let mut text = format!("horus schema 1\nmessage {name}\nsize {size}\nalign {align}\n");
     for field in fields {
         let shape = &field.shape;
-        let (kind, offset, count) = (shape.primitive.name(), shape.offset, shape.count);
+        let kind = shape.primitive.name();
+        let offset = shape.offset;
+        let count = shape.count;
         text += &format!("field {} {kind} {offset} {count}", field.path);
         for (count, stride) in &shape.arrays {
             text += &format!(" {count}*{stride}");
@@ -184,7 +186,8 @@ fn mutate(rng: &mut Rng, text: &mut Vec<u8>) {
         _ => {
             let mut lines: Vec<_> = text.split_inclusive(|byte| *byte == b'\n').collect();
             if !lines.is_empty() {
-                let (a, b) = (rng.usize(..lines.len()), rng.usize(..lines.len()));
+                let a = rng.usize(..lines.len());
+                let b = rng.usize(..lines.len());
                 lines.swap(a, b);
             }
             *text = lines.concat();

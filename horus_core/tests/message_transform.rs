@@ -98,8 +98,11 @@ fn each(mut law: impl FnMut(&mut Rng)) {
 #[test]
 fn transforms_agree_with_matrices() {
     each(|rng| {
-        let (outer, inner, point) = (transform(rng), transform(rng), vector(rng));
-        let (a, b) = (matrix(outer.rotation), matrix(inner.rotation));
+        let outer = transform(rng);
+        let inner = transform(rng);
+        let point = vector(rng);
+        let a = matrix(outer.rotation);
+        let b = matrix(inner.rotation);
         let by_matrix = plus(of(a, point), outer.translation);
         near(outer.apply(point).unwrap(), by_matrix);
         near(Quaternion::from(outer.rotation).rotate(point).unwrap(), of(a, point));
@@ -115,7 +118,8 @@ fn transforms_agree_with_matrices() {
 #[test]
 fn a_transform_and_its_inverse_change_nothing() {
     each(|rng| {
-        let (there, point) = (transform(rng), vector(rng));
+        let there = transform(rng);
+        let point = vector(rng);
         let back = there.inverse().unwrap();
         for nothing in [there.compose(&back).unwrap(), back.compose(&there).unwrap()] {
             near(nothing.translation, [0.0; 3]);
@@ -128,7 +132,9 @@ fn a_transform_and_its_inverse_change_nothing() {
 #[test]
 fn composing_is_associative() {
     each(|rng| {
-        let (a, b, c) = (transform(rng), transform(rng), transform(rng));
+        let a = transform(rng);
+        let b = transform(rng);
+        let c = transform(rng);
         let left = a.compose(&b).unwrap().compose(&c).unwrap();
         let right = a.compose(&b.compose(&c).unwrap()).unwrap();
         near(left.translation, right.translation);
@@ -177,14 +183,16 @@ fn every_rotation_has_a_roll_pitch_and_yaw() {
 fn straight_up_and_down_has_yaw_zero() {
     for pitch in [FRAC_PI_2, -FRAC_PI_2] {
         each(|rng| {
-            let (roll, yaw) = (between(rng, -PI, PI), between(rng, -PI, PI));
+            let roll = between(rng, -PI, PI);
+            let yaw = between(rng, -PI, PI);
             // WHY: up to a distance at which roll and yaw are distinguishable again.
             let off = between(rng, -16.0, -4.0);
             let pitch = pitch - pitch.signum() * 10_f64.powf(off);
             for pitch in [pitch, FRAC_PI_2.copysign(pitch)] {
                 let turned = Quaternion::from_rpy(roll, pitch, yaw);
                 let [roll, pitch, yaw] = turned.rpy().unwrap();
-                let (again, once) = (about(roll, pitch, yaw), matrix(turned.into()));
+                let again = about(roll, pitch, yaw);
+                let once = matrix(turned.into());
                 let apart = |row: usize, column: usize| again[row][column] - once[row][column];
                 let most = (0..9).map(|at| apart(at / 3, at % 3).abs()).fold(0.0, f64::max);
                 assert!(most < 1e-9, "{most} at {pitch}");
@@ -197,15 +205,18 @@ fn straight_up_and_down_has_yaw_zero() {
 #[test]
 fn quaternions_of_any_length_except_zero_are_rotations() {
     each(|rng| {
-        let (turned, point) = (unit(rng), vector(rng));
+        let turned = unit(rng);
+        let point = vector(rng);
         let scale = 10_f64.powf(between(rng, -200.0, 200.0));
         let long = Quaternion::from(turned.map(|part| part * scale));
         near(long.normalized().unwrap().into(), turned);
         near(long.rotate(point).unwrap(), of(matrix(turned), point));
     });
-    let (inf, nan) = (f64::INFINITY, f64::NAN);
+    let inf = f64::INFINITY;
+    let nan = f64::NAN;
     for none in [[0.0; 4], [-0.0; 4], [inf, 0.0, 0.0, 1.0], [0.0, nan, 0.0, 1.0], [nan; 4]] {
-        let (quaternion, transform) = (Quaternion::from(none), Transform::new([0.0; 3], none));
+        let quaternion = Quaternion::from(none);
+        let transform = Transform::new([0.0; 3], none);
         assert!(quaternion.normalized().is_err());
         assert!(quaternion.rpy().is_err() && quaternion.yaw().is_err());
         assert!(quaternion.rotate([1.0; 3]).is_err());
@@ -230,7 +241,8 @@ fn composed_frames_must_match() {
         timestamp_ns,
         ..TransformStamped::new(Text::cut(parent), Text::cut(child), Transform::IDENTITY)
     };
-    let (odom, tool) = (stamped("odom", "base", 5), stamped("base", "tool", 3));
+    let odom = stamped("odom", "base", 5);
+    let tool = stamped("base", "tool", 3);
     let both = odom.compose(&tool).unwrap();
     assert_eq!((both.frame_id.as_str(), both.child_frame_id.as_str()), ("odom", "tool"));
     assert_eq!(both.timestamp_ns, 3);
@@ -260,7 +272,8 @@ fn poses_in_the_plane_are_poses_in_space() {
 #[test]
 fn conversions_keep_every_number() {
     each(|rng| {
-        let (v, q) = (vector(rng), unit(rng));
+        let v = vector(rng);
+        let q = unit(rng);
         assert_eq!(DVec3::from(Point3::from(v)), DVec3::from(v));
         assert_eq!(<[f64; 3]>::from(Vector3::from(DVec3::from(v))), v);
         assert_eq!(Vector3::from(Point3::from(Vector3::from(v))), Vector3::from(v));

@@ -312,7 +312,9 @@ fn mutated(targets: &[Target], own: usize, rng: &mut Rng) -> Vec<u8> {
 #[test]
 fn any_bytes_are_an_error_or_a_message() {
     let targets = targets();
-    let (inputs, mut read, mut tried) = (rounds(50_000, 1_000_000), 0_u64, 0_u64);
+    let inputs = rounds(50_000, 1_000_000);
+    let mut read = 0_u64;
+    let mut tried = 0_u64;
     let all = rounds(0, 1) == 1;
     for seed in seeds(inputs) {
         let _case = Case(seed);

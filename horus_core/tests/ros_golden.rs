@@ -92,7 +92,8 @@ fn fields_that_only_ros_has_are_dropped() {
     assert_eq!(scan, ros_messages::laser_scan());
     let header = RosHeader::new("front_laser");
     assert_eq!(scan.to_cdr_with(&header).unwrap(), golden("LaserScan")[0]);
-    let (imu, bytes) = (Imu::default(), &golden("Imu")[0]);
+    let imu = Imu::default();
+    let bytes = &golden("Imu")[0];
     let without = Imu::from_cdr(bytes).unwrap();
     assert_ne!(without, imu);
     let bytes = without.to_cdr().unwrap();
@@ -181,15 +182,21 @@ fn values_that_do_not_fit_are_errors_that_name_the_field() {
     let header = RosHeader::new(&frame);
     let length = Temperature::default().encode_cdr(&header, &mut out).unwrap();
     let error = PoseStamped::from_cdr(&out[..length]).unwrap_err();
-    let (field, found, limit) = ("header.frame_id", 33, 32);
+    let field = "header.frame_id";
+    let found = 33;
+    let limit = 32;
     assert_eq!(error, CdrError::TooLong { at: 12, field, found, limit, of: "bytes" });
 
     let scan = LaserScan { count: 361, ..LaserScan::default() };
-    let (field, found, limit) = ("ranges", 361, 360);
+    let field = "ranges";
+    let found = 361;
+    let limit = 360;
     let wanted = CdrWriteError::TooLong { field, found, limit, of: "elements" };
     assert_eq!(scan.to_cdr(), Err(wanted));
     let path = NavPath { count: 257, ..NavPath::default() };
-    let (field, found, limit) = ("poses", 257, 256);
+    let field = "poses";
+    let found = 257;
+    let limit = 256;
     let wanted = CdrWriteError::TooLong { field, found, limit, of: "elements" };
     assert_eq!(path.to_cdr(), Err(wanted));
 }

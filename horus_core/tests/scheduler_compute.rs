@@ -42,7 +42,8 @@ fn counting(ticks: &Arc<AtomicU64>) -> impl FnMut(&mut Context<'_>) + Send + 'st
 #[test]
 fn a_slow_node_delays_neither_the_main_thread_nor_a_real_time_node() {
     let (mut scheduler, _private) = Private::alone();
-    let (main, real_time) = (Arc::default(), Arc::default());
+    let main = Arc::default();
+    let real_time = Arc::default();
     scheduler.node("main").build(counting(&main)).unwrap();
     scheduler.node("real-time").rate(200.hz()).build(counting(&real_time)).unwrap();
     let slow = move |context: &mut Context<'_>| -> NodeResult {
@@ -70,7 +71,8 @@ fn as_many_nodes_run_at_once_as_there_are_threads() {
     scheduler.compute_threads(2);
     let inside: [Arc<AtomicU64>; 2] = Default::default();
     for (index, name) in ["one", "other"].into_iter().enumerate() {
-        let (mine, theirs) = (Arc::clone(&inside[index]), Arc::clone(&inside[1 - index]));
+        let mine = Arc::clone(&inside[index]);
+        let theirs = Arc::clone(&inside[1 - index]);
         let node = move |context: &mut Context<'_>| -> NodeResult {
             if context.tick() < 3 {
                 return Ok(());
@@ -102,8 +104,10 @@ fn many_nodes_on_two_threads_have_their_turns_or_skip_them() {
     let ticks_of: Arc<[AtomicU64; NODES]> = Arc::new([const { AtomicU64::new(0) }; NODES]);
     for (index, times) in times.iter().enumerate() {
         let ticks = Arc::clone(&ticks_of);
-        let (times, twice) = (Arc::clone(times), Arc::clone(&twice));
-        let (threads, busy) = (Arc::clone(&threads), AtomicBool::new(false));
+        let times = Arc::clone(times);
+        let twice = Arc::clone(&twice);
+        let threads = Arc::clone(&threads);
+        let busy = AtomicBool::new(false);
         let node = move |context: &mut Context<'_>| {
             if busy.swap(true, Ordering::Relaxed) {
                 twice.fetch_add(1, Ordering::Relaxed);
@@ -139,7 +143,8 @@ fn many_nodes_on_two_threads_have_their_turns_or_skip_them() {
         let (first, last) = times.lock().unwrap().expect("a node without a turn");
         assert_eq!((last - first) % 4_000_000, 0, "the phase was not kept");
         let due = (last - first) / 4_000_000 + 1;
-        let (ticks, passed) = (metrics.ticks, metrics.skipped_ticks);
+        let ticks = metrics.ticks;
+        let passed = metrics.skipped_ticks;
         // The last tick may have skipped due times after it.
         assert!(ticks <= due && ticks + passed >= due, "n{index}: {due} due, {metrics:?}");
         skipped_ticks += passed;

@@ -172,9 +172,11 @@ fn a_node_that_hangs_when_the_run_ends_is_made_safe_once() {
     // Before the watchdog finds it stuck, and after.
     for watchdog in [Duration::from_secs(3600), Duration::from_millis(20)] {
         let (mut scheduler, _private) = Private::alone();
-        let (calls, release) = (Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default());
+        let calls = Arc::<AtomicU64>::default();
+        let release = Arc::<AtomicBool>::default();
         let handle = scheduler.handle();
-        let (called, released) = (Arc::clone(&calls), Arc::clone(&release));
+        let called = Arc::clone(&calls);
+        let released = Arc::clone(&release);
         let has_called = Arc::clone(&calls);
         let tick = move |_: &mut Context<'_>| {
             while watchdog < Duration::from_secs(1) && has_called.load(Ordering::Relaxed) == 0 {
@@ -199,8 +201,10 @@ fn a_node_that_hangs_when_the_run_ends_is_made_safe_once() {
 fn a_node_that_is_left_behind_has_failed_whatever_ended_the_run() {
     for is_asked in [false, true] {
         let (mut scheduler, _private) = Private::alone();
-        let (begun, release) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
-        let (begins, released) = (Arc::clone(&begun), Arc::clone(&release));
+        let begun = Arc::<AtomicBool>::default();
+        let release = Arc::<AtomicBool>::default();
+        let begins = Arc::clone(&begun);
+        let released = Arc::clone(&release);
         let hang = move |_: &mut Context<'_>| {
             begins.store(true, Ordering::Relaxed);
             while !released.load(Ordering::Relaxed) {
@@ -262,7 +266,8 @@ fn slow_panics() {
     for class in ["thread", "topic", "pool", "main", "main, by itself"] {
         let private = Private::new();
         let mut scheduler = private.scheduler();
-        let (entered, called) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
+        let entered = Arc::<AtomicU64>::default();
+        let called = Arc::<AtomicU64>::default();
         let recorded = Arc::<Mutex<Vec<u8>>>::default();
         let kinds = Arc::clone(&recorded);
         scheduler.on_event(move |event| kinds.lock().unwrap().push(event.kind));
@@ -306,7 +311,8 @@ fn a_node_whose_panic_hook_blocks_is_made_safe_meanwhile() {
 /// Runs a node whose panic hook blocks until the node is safe.
 fn blocked_panic() {
     let called = Arc::<AtomicU64>::default();
-    let (has_called, before) = (Arc::clone(&called), std::panic::take_hook());
+    let has_called = Arc::clone(&called);
+    let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         before(panic);
         while has_called.load(Ordering::Relaxed) == 0 {

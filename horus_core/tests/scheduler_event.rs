@@ -46,8 +46,8 @@ fn a_burst_is_one_tick_and_none_begins_too_soon() {
     const BURST: u64 = 8;
     let private = Private::new();
     let builder = || private.builder::<CmdVel>("cmd_vel");
-    let (mut publisher, commands) =
-        (builder().publisher().unwrap(), builder().subscriber().unwrap());
+    let mut publisher = builder().publisher().unwrap();
+    let commands = builder().subscriber().unwrap();
     let noted = Ticks::default();
     let received = Arc::new(AtomicU64::new(0));
     let (mut scheduler, _private) = Private::alone();
@@ -86,8 +86,8 @@ fn a_burst_is_one_tick_and_none_begins_too_soon() {
 fn simulated_bursts_become_the_same_ticks() {
     let private = Private::new();
     let builder = || private.builder::<CmdVel>("cmd_vel");
-    let (mut publisher, commands) =
-        (builder().publisher().unwrap(), builder().subscriber().unwrap());
+    let mut publisher = builder().publisher().unwrap();
+    let commands = builder().subscriber().unwrap();
     let (mut scheduler, _private) = Private::alone();
     let noted = Ticks::default();
     let sends = move |_: &mut Context<'_>| -> NodeResult {
@@ -121,8 +121,8 @@ fn on_cpu_ns(name: &str) -> u64 {
 fn a_node_that_backs_off_uses_no_cpu_time_for_waiting_messages() {
     let private = Private::new();
     let builder = || private.builder::<CmdVel>("cmd_vel");
-    let (mut publisher, mut commands) =
-        (builder().publisher().unwrap(), builder().subscriber().unwrap());
+    let mut publisher = builder().publisher().unwrap();
+    let mut commands = builder().subscriber().unwrap();
     let (mut scheduler, _private) = Private::alone();
     let cooldown = Duration::from_millis(500);
     let policy = FailurePolicy::Skip { max: 0, cooldown };

@@ -215,7 +215,8 @@ impl Drop for Faulty {
 
 /// Runs until the scheduler stops or `is_over`.
 fn run(running: &mut Running, what: &str, mut is_over: impl FnMut(&Handle) -> bool) {
-    let (handle, end) = (running.handle(), Instant::now() + LONG);
+    let handle = running.handle();
+    let end = Instant::now() + LONG;
     while !running.is_stopping() && !is_over(&handle) {
         // The report contains a failure, too.
         drop(running.run_for(Duration::from_millis(2)));
@@ -253,7 +254,8 @@ fn try_out(executor: Executor, fault: Fault, policy: FailurePolicy) -> Outcome {
         };
         let node = scheduler.node(name).order(order as i32).failure_policy(policy);
         let node = executor.runs(node, 200, &commands);
-        let (calls, commands) = (calls.clone(), Some(commands));
+        let calls = calls.clone();
+        let commands = Some(commands);
         node.build(Faulty { name, fault, calls, commands, has_failed: false }).unwrap();
     }
     let mut running = scheduler.start().unwrap();

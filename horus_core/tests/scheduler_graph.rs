@@ -51,7 +51,8 @@ const CHAIN: [Described; 4] = [
 
 /// Returns the turns of these nodes in one round, on the main thread or simulated.
 fn turns(nodes: &[Described], is_simulated: bool) -> Vec<&'static str> {
-    let (private, turns) = (Private::new(), Turns::default());
+    let private = Private::new();
+    let turns = Turns::default();
     let mut scheduler = private.scheduler();
     nodes.iter().for_each(|node| add(&mut scheduler, *node, &turns));
     if is_simulated {

@@ -38,7 +38,8 @@ impl Node for Looking {
 /// Simulates a second of a node at 100 Hz, with this policy, whose input comes in the ticks of
 /// `sends`.
 fn looking(sends: fn(u64) -> bool, policy: Miss) -> (Report, Vec<(Option<u64>, u64)>) {
-    let (private, seen) = (Private::new(), Seen::default());
+    let private = Private::new();
+    let seen = Seen::default();
     let mut scheduler = private.scheduler();
     let mut sensor = scheduler.node("sensor").rate(100.hz());
     let mut output = sensor.publisher::<CmdVel>("input").unwrap();
@@ -142,7 +143,8 @@ fn a_node_on_a_topic_that_stays_silent_is_stopped_too() {
 
 #[test]
 fn the_timeout_counts_from_the_start_of_the_node_and_from_a_restart() {
-    let (private, ages) = (Private::new(), Arc::new(Mutex::new(Vec::new())));
+    let private = Private::new();
+    let ages = Arc::new(Mutex::new(Vec::new()));
     let restart = FailurePolicy::Restart { max: 1, backoff: TIMEOUT * 3 };
     let mut scheduler = private.scheduler();
     let builder = scheduler.node("looking").rate(100.hz()).on_miss(Miss::Stop);

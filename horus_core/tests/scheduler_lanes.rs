@@ -50,7 +50,8 @@ fn tick_until_news(
     running: &mut Running,
     events: &Receiver<NodeEvent>,
 ) -> Vec<(String, u8, String)> {
-    let (begin, mut all) = (Instant::now(), Vec::new());
+    let begin = Instant::now();
+    let mut all = Vec::new();
     while all.len() < 2 {
         assert!(begin.elapsed() < Duration::from_secs(60), "no event: {all:?}");
         running.run_for(Duration::from_millis(20)).unwrap();
@@ -70,7 +71,8 @@ fn child_role() {
     }
     // SAFETY: the call takes no pointer. One heap, which is large enough.
     assert_eq!(unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) }, 1);
-    let (private, qos) = (Private::new(), Qos::new().capacity(CAPACITY));
+    let private = Private::new();
+    let qos = Qos::new().capacity(CAPACITY);
     let mut scheduler = private.scheduler();
     let (sender, events) = channel();
     scheduler.on_event(move |event| sender.send(*event).unwrap_or_default());

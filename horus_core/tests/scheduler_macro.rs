@@ -46,7 +46,8 @@ node! {
         if imu.angular_velocity[2] == 5.0 {
             return Err("on purpose".into());
         }
-        let (errors, turn) = (self.errors.len() as f32, imu.angular_velocity[2] as f32);
+        let errors = self.errors.len() as f32;
+        let turn = imu.angular_velocity[2] as f32;
         self.motors.send(CmdVel::new(errors, -self.gain * turn))?;
         Ok(())
     }
@@ -186,7 +187,8 @@ fn the_name_of_a_topic_may_be_any_text_even_a_temporary_one() {
     let graph = scheduler.graph();
     let named = &graph.nodes()[0];
     assert_eq!(named.class, Class::Event);
-    let (mut reads, mut writes) = (named.reads.clone(), named.writes.clone());
+    let mut reads = named.reads.clone();
+    let mut writes = named.writes.clone();
     reads.sort();
     writes.sort();
     reads.dedup();

@@ -259,7 +259,8 @@ fn a_swap_passes_the_queue_on_and_every_message_is_handled_once_in_order() {
     let builder = scheduler.node("marker").on(&node.input);
     builder.build(node).unwrap();
     let mut running = scheduler.start().unwrap();
-    let (handle, arrived) = (running.handle(), Arc::clone(&output));
+    let handle = running.handle();
+    let arrived = Arc::clone(&output);
     let steering = thread::spawn(move || {
         let mut swaps = 0;
         for number in 0..20_000_u64 {

@@ -183,7 +183,8 @@ fn faulty(dir: &Path) {
     main.work = Some(node.publisher("work").unwrap());
     node.build(main).unwrap();
     // One node that is late in every tick, and one without events.
-    let (budget, deadline) = (Duration::from_nanos(1), Duration::from_nanos(2));
+    let budget = Duration::from_nanos(1);
+    let deadline = Duration::from_nanos(2);
     let late = scheduler.node("late").rate(300.hz()).budget(budget).deadline(deadline);
     late.build(|_: &mut Context<'_>| ()).unwrap();
     scheduler.node("quiet").rate(100.hz()).build(|_: &mut Context<'_>| ()).unwrap();
@@ -205,8 +206,12 @@ fn noted(events: &[NodeEvent], node: &str) -> Vec<u64> {
 
 #[test]
 fn a_black_box_has_all_events_until_the_kill_except_the_last() {
-    let (site, mut rng) = (Site::new(), Rng::with_seed(5));
-    let (mut before, mut last_missing, mut found, mut kept) = (Vec::<NodeEvent>::new(), 0, 0, 0);
+    let site = Site::new();
+    let mut rng = Rng::with_seed(5);
+    let mut before = Vec::<NodeEvent>::new();
+    let mut last_missing = 0;
+    let mut found = 0;
+    let mut kept = 0;
     let kills = rounds(20, 200);
     for round in 0..kills {
         let mut child = site.child("faulty");
@@ -330,7 +335,8 @@ fn metrics_are_seen_from_another_process_while_nodes_run() {
         site.await_state(node, NodeMetrics::STATE_PAUSED);
     }
     // The first status may show a tick that was half done.
-    let (paused, later) = (site.await_statuses(2), site.await_statuses(3));
+    let paused = site.await_statuses(2);
+    let later = site.await_statuses(3);
     for node in &paused.nodes {
         assert_eq!(sum(&node.durations), node.ticks, "{node}");
         assert_eq!(sum(&node.lateness), node.ticks, "{node}");
@@ -397,7 +403,8 @@ fn commands_from_another_process_are_applied_or_refused() {
     site.await_state("steady", NodeMetrics::STATE_STOPPED);
     child.await_word("steady is shut down");
     remote.resume("steady").unwrap();
-    let (then, later) = (site.await_statuses(1), site.await_statuses(3));
+    let then = site.await_statuses(1);
+    let later = site.await_statuses(3);
     assert_eq!(node_of(&then, "steady").ticks, node_of(&later, "steady").ticks);
     assert_eq!(node_of(&later, "steady").state, NodeMetrics::STATE_STOPPED);
 

@@ -172,7 +172,9 @@ fn a_real_time_thread_makes_no_system_call_except_its_sleep() {
     }
     let running = scheduler.start().unwrap();
     let handle = running.handle();
-    let (end, mut received, mut round) = (Instant::now() + LONG, 0, 0);
+    let end = Instant::now() + LONG;
+    let mut received = 0;
+    let mut round = 0;
     while costs.ticks.load(Ordering::Relaxed) <= WARM_UP + TICKS {
         assert!(Instant::now() < end, "never done");
         publisher.send(CmdVel::default()).unwrap();

@@ -149,14 +149,18 @@ fn a_failure_ends_the_run_or_is_handled_by_its_policy() {
 
 #[test]
 fn a_node_that_hangs_is_found_and_made_safe_once_while_other_nodes_go_on() {
-    let (safe, events) = (Arc::new(AtomicU64::new(0)), CallLog::default());
-    let (entered, recorded) = (Arc::clone(&safe), events.clone());
+    let safe = Arc::new(AtomicU64::new(0));
+    let events = CallLog::default();
+    let entered = Arc::clone(&safe);
+    let recorded = events.clone();
     let (mut scheduler, _private) = Private::alone();
     scheduler.on_event(move |event| recorded.note(event.to_string()));
     let began = Arc::new(Mutex::new(None::<Instant>));
     let hung = Arc::clone(&began);
-    let (others, during) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
-    let (seen, meanwhile) = (Arc::clone(&others), Arc::clone(&during));
+    let others = Arc::new(AtomicU64::new(0));
+    let during = Arc::new(AtomicU64::new(0));
+    let seen = Arc::clone(&others);
+    let meanwhile = Arc::clone(&during);
     let node = move |context: &mut Context<'_>| {
         if context.tick() == 3 {
             *hung.lock().unwrap() = Some(Instant::now());
@@ -206,9 +210,10 @@ fn a_node_that_never_returns_ends_the_run_and_is_left_behind() {
 fn a_node_on_a_topic_runs_when_there_are_messages_and_only_then() {
     let private = Private::new();
     let builder = || private.builder::<CmdVel>("cmd_vel");
-    let (mut publisher, mut commands) =
-        (builder().publisher().unwrap(), builder().subscriber().unwrap());
-    let (received, sent) = (Arc::new(AtomicU64::new(0)), 20);
+    let mut publisher = builder().publisher().unwrap();
+    let mut commands = builder().subscriber().unwrap();
+    let received = Arc::new(AtomicU64::new(0));
+    let sent = 20;
     let count = Arc::clone(&received);
     let (mut scheduler, _private) = Private::alone();
     let both = scheduler.node("driver").on(&commands).rate(10.hz()).build(|_: &mut Context<'_>| {});

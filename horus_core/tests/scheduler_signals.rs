@@ -182,7 +182,8 @@ fn a_signal_at_any_time_ends_a_process_with_its_number_and_leaves_nothing() {
         let end = child.wait();
         worst = worst.max(sent.elapsed());
         let case = format!("point {point}: {end:?} by {signal}, {:?}", child.said());
-        let (begun, ended) = (child.told("init ").len(), ends(&mut child).len());
+        let begun = child.told("init ").len();
+        let ended = ends(&mut child).len();
         let outcome = match end {
             End::Code(code) => {
                 assert_eq!(code, 128 + signal, "{case}");
@@ -247,7 +248,8 @@ fn hangs(dir: &Path, hanging: &str) {
 
 #[test]
 fn a_node_that_hangs_is_left_behind_and_named_when_a_signal_comes() {
-    let (mut best, mut worst) = (Duration::MAX, Duration::ZERO);
+    let mut best = Duration::MAX;
+    let mut worst = Duration::ZERO;
     for (name, signal) in
         [("clocked", libc::SIGINT), ("pooled", libc::SIGTERM), ("woken", libc::SIGINT)]
     {
@@ -340,8 +342,10 @@ fn stormed(dir: &Path) {
     scheduler.on_event(|event| say(format_args!("event {event}")));
     let qos = Qos::command().capacity(1024);
     let topic = || Topic::<CmdVel>::builder("work").namespace(&namespace_in(dir)).qos(qos);
-    let (mut work, mut sender) = (topic().subscriber().unwrap(), topic().publisher().unwrap());
-    let (mut sent, mut received) = (0_u64, 0_u64);
+    let mut work = topic().subscriber().unwrap();
+    let mut sender = topic().publisher().unwrap();
+    let mut sent = 0_u64;
+    let mut received = 0_u64;
     let mut before_ns = 0;
     let clocked = move |context: &mut Context<'_>| {
         assert!(context.started_ns() >= context.scheduled_ns(), "too early");

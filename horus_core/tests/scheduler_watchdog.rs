@@ -42,13 +42,16 @@ enum Hang {
 /// Runs a node that hangs once, until it is released, beside other nodes.
 fn hang(executor: Executor, hang: Hang) {
     let what = format!("{executor:?} {hang:?}");
-    let (private, recorded) = (Private::new(), Recorded::default());
+    let private = Private::new();
+    let recorded = Recorded::default();
     let mut scheduler = recorded.scheduler(&private);
     let mut publisher = private.publisher::<CmdVel>("cmd_vel", Qos::new());
     let mut commands = private.subscriber::<CmdVel>("cmd_vel", Qos::new());
     let (entered, enter) = counter();
-    let (is_free, lock) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(())));
-    let (free, locked) = (Arc::clone(&is_free), Arc::clone(&lock));
+    let is_free = Arc::new(AtomicBool::new(false));
+    let lock = Arc::new(Mutex::new(()));
+    let free = Arc::clone(&is_free);
+    let locked = Arc::clone(&lock);
     let node = executor.runs(scheduler.node("bad").checkpoints(2), 100, &commands);
     let node = node.watchdog(Duration::from_millis(20)).safe_state(enter);
     let tick = move |context: &mut Context<'_>| {
@@ -72,7 +75,8 @@ fn hang(executor: Executor, hang: Hang) {
     scheduler.node("event").on(&heard).build(receiving(heard)).unwrap();
     let handle = scheduler.handle();
     let test = {
-        let (recorded, what) = (recorded.clone(), what.clone());
+        let recorded = recorded.clone();
+        let what = what.clone();
         thread::spawn(move || {
             let guard = lock.lock().unwrap();
             let send = |publisher: &mut Publisher<CmdVel>| publisher.send(CmdVel::default());
@@ -126,7 +130,8 @@ type Outcome = Result<(), String>;
 /// thread, ends with `outcome`, or not at all. Returns the number of entries into it, and all
 /// errors.
 fn entered_elsewhere(outcome: Option<Option<Outcome>>, until_event: u8) -> (u64, Vec<String>) {
-    let (private, recorded) = (Private::new(), Recorded::default());
+    let private = Private::new();
+    let recorded = Recorded::default();
     let mut scheduler = recorded.scheduler(&private);
     let mut endless = Vec::new();
     let begin = move || {
@@ -183,7 +188,8 @@ impl Node for Careful {
 
 #[test]
 fn two_nodes_in_a_deadlock_end_the_run_and_every_node_is_made_safe_once() {
-    let (private, recorded) = (Private::new(), Recorded::default());
+    let private = Private::new();
+    let recorded = Recorded::default();
     let mut scheduler = recorded.scheduler(&private);
     let locks = [(); 2].map(|()| Arc::new(Mutex::new(())));
     let held = Arc::new(AtomicU64::new(0));
@@ -224,7 +230,8 @@ fn two_nodes_in_a_deadlock_end_the_run_and_every_node_is_made_safe_once() {
 fn a_tick_of_twice_its_budget_is_a_miss_on_any_executor() {
     let budget = Duration::from_millis(4);
     for executor in EXECUTORS {
-        let (private, recorded) = (Private::new(), Recorded::default());
+        let private = Private::new();
+        let recorded = Recorded::default();
         let mut scheduler = recorded.scheduler(&private);
         let mut publisher = private.publisher::<CmdVel>("cmd_vel", Qos::new());
         let mut commands = private.subscriber::<CmdVel>("cmd_vel", Qos::new());
@@ -288,10 +295,12 @@ fn faults_are_found_within_two_periods_and_delay_no_other_node() {
         ("is late", NodeEvent::MISSED),
         ("panics", NodeEvent::PANICKED),
     ] {
-        let (private, recorded) = (Private::new(), Recorded::default());
+        let private = Private::new();
+        let recorded = Recorded::default();
         let mut scheduler = recorded.scheduler(&private);
         let began = Arc::new(Mutex::new(Vec::new()));
-        let (faults, is_bad) = (Arc::clone(&began), Arc::new(AtomicBool::new(false)));
+        let faults = Arc::clone(&began);
+        let is_bad = Arc::new(AtomicBool::new(false));
         let while_bad = Arc::clone(&is_bad);
         let tick = move |context: &mut Context<'_>| {
             is_bad.store(false, Ordering::Relaxed);
@@ -317,7 +326,8 @@ fn faults_are_found_within_two_periods_and_delay_no_other_node() {
         let lateness = Arc::<Mutex<Lateness>>::default();
         let noted = Arc::clone(&lateness);
         let other = move |context: &mut Context<'_>| {
-            let (mut noted, late_ns) = (noted.lock().unwrap(), context.lateness().as_nanos());
+            let mut noted = noted.lock().unwrap();
+            let late_ns = context.lateness().as_nanos();
             let is_bad = while_bad.load(Ordering::Relaxed);
             let times = if is_bad { &mut noted.while_bad } else { &mut noted.otherwise };
             times.push(late_ns as u64);
@@ -350,7 +360,8 @@ fn faults_are_found_within_two_periods_and_delay_no_other_node() {
 
 /// Runs a node that passes these of three checkpoints in its third tick, until the event comes.
 fn stray(passed: &'static [u64]) -> (Report, Vec<NodeEvent>) {
-    let (private, recorded) = (Private::new(), Recorded::default());
+    let private = Private::new();
+    let recorded = Recorded::default();
     let mut scheduler = recorded.scheduler(&private);
     let handle = scheduler.handle();
     let heard = recorded.clone();
@@ -385,7 +396,8 @@ fn a_tick_that_misses_a_checkpoint_is_a_miss_with_its_position() {
 
 #[test]
 fn a_tick_that_comes_too_early_is_a_miss() {
-    let (private, recorded) = (Private::new(), Recorded::default());
+    let private = Private::new();
+    let recorded = Recorded::default();
     let mut scheduler = recorded.scheduler(&private);
     let mut publisher = private.publisher::<CmdVel>("cmd_vel", Qos::new());
     let mut commands = private.subscriber::<CmdVel>("cmd_vel", Qos::new());
@@ -427,9 +439,11 @@ impl Node for Improving {
 
 #[test]
 fn a_late_node_is_halved_isolated_in_one_safe_state_and_comes_back() {
-    let (private, recorded) = (Private::new(), Recorded::default());
+    let private = Private::new();
+    let recorded = Recorded::default();
     let mut scheduler = recorded.scheduler(&private);
-    let (entered, due) = (Arc::<AtomicU64>::default(), Arc::<Mutex<Vec<_>>>::default());
+    let entered = Arc::<AtomicU64>::default();
+    let due = Arc::<Mutex<Vec<_>>>::default();
     let node = Improving { entered: Arc::clone(&entered), due: Arc::clone(&due) };
     let builder = scheduler.node("improving").rate(50.hz()).on_miss(Miss::Graduated);
     builder.watchdog(LONG).build(node).unwrap();
@@ -478,7 +492,8 @@ impl Node for Late {
 #[test]
 fn a_node_in_its_safe_state_does_not_enter_it_again_at_the_end() {
     for policy in [Miss::SafeMode, Miss::Warn] {
-        let (private, recorded) = (Private::new(), Recorded::default());
+        let private = Private::new();
+        let recorded = Recorded::default();
         let mut scheduler = recorded.scheduler(&private);
         let entered = Arc::<AtomicU64>::default();
         let node = scheduler.node("late").rate(100.hz()).on_miss(policy).watchdog(LONG);
@@ -500,7 +515,8 @@ type Log = Arc<Mutex<Vec<(u64, u64)>>>;
 
 /// Runs nodes of all kinds; returns their logs and the events.
 fn run_all(watchdog: Duration, time: Duration) -> (Vec<(Executor, Log)>, Recorded) {
-    let (private, recorded) = (Private::new(), Recorded::default());
+    let private = Private::new();
+    let recorded = Recorded::default();
     let mut scheduler = recorded.scheduler(&private);
     let mut publisher = private.publisher::<CmdVel>("cmd_vel", Qos::new());
     let send = move |_: &mut Context<'_>| -> NodeResult { Ok(publisher.send(CmdVel::default())?) };

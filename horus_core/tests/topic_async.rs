@@ -201,7 +201,8 @@ fn the_latest_waker_is_the_one_that_is_called() {
     let _alone = alone();
     let private = Private::new();
     let (mut publisher, mut subscriber) = ends(&private, "t");
-    let (first, second) = (Unpark::here(), Unpark::here());
+    let first = Unpark::here();
+    let second = Unpark::here();
     let mut future = pin!(subscriber.recv_async());
     assert_eq!(poll_once(future.as_mut(), &first), Poll::Pending);
     assert_eq!(poll_once(future.as_mut(), &second), Poll::Pending);

@@ -57,12 +57,14 @@ fn a_lent_slot_stays_mapped_and_is_published_once() {
     let builder = || DynamicType::of::<Value>().builder("any").namespace(private.namespace());
     let (mut publisher, mut subscriber) = builder().ends().unwrap();
     let max = publisher.max_message_bytes();
-    let (lent, _memory) = (publisher.lend().unwrap(), publisher.lent_memory());
+    let lent = publisher.lend().unwrap();
+    let _memory = publisher.lent_memory();
     assert_eq!(lent.len(), max);
     // SAFETY: no other code writes the lent slot, and `_memory` keeps it mapped.
     unsafe { lent.cast::<[u8; 2]>().write(*b"\xa1x") };
     let topic = publisher.label();
-    let (bytes, message) = (max as u64 + 1, ());
+    let bytes = max as u64 + 1;
+    let message = ();
     let too_long = SendError::TooLong { topic, message, bytes, max: max as u64 };
     assert_eq!(publisher.publish_lent(max + 1), Err(too_long.into()));
     publisher.publish_lent(2).unwrap();

@@ -35,7 +35,8 @@ fn messages_arrive_in_order_whether_sent_by_value_or_by_reference() {
     let private = Private::new();
     let mut publisher: Publisher<CmdVel> = private.publisher("t", Qos::new());
     let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
-    let (second, third) = (&CmdVel::new(0.5, 0.1), &numbered(3));
+    let second = &CmdVel::new(0.5, 0.1);
+    let third = &numbered(3);
     publisher.send(numbered(1)).unwrap();
     publisher.send(second).unwrap();
     publisher.send_timeout(third, Duration::ZERO).unwrap();
@@ -161,7 +162,8 @@ fn ignore_own_drops_only_own_messages() {
     for qos in [Qos::new().capacity(8), Qos::reliable().capacity(8)] {
         let private = Private::new();
         let topic = || private.builder::<CmdVel>("t").qos(qos).topic().unwrap().ignore_own();
-        let (mut one, mut other) = (topic(), topic());
+        let mut one = topic();
+        let mut other = topic();
         for number in 0..20 {
             one.send(numbered(number)).unwrap();
             assert_eq!(other.recv(), Some(numbered(number)));

@@ -34,8 +34,10 @@ fn mismatch<T>(outcome: Result<T, TopicError>) -> [String; 3] {
 
 #[test]
 fn a_preset_makes_the_topic_it_describes() {
-    let (best, reliable) = (Reliability::BestEffort, Reliability::Reliable);
-    let (membarrier, fence) = (WakeEdge::Membarrier, WakeEdge::Fence);
+    let best = Reliability::BestEffort;
+    let reliable = Reliability::Reliable;
+    let membarrier = WakeEdge::Membarrier;
+    let fence = WakeEdge::Fence;
     let table = [
         (Qos::new(), best, 1024, 0, false, membarrier),
         (Qos::sensor_data(), best, 8, 0, false, membarrier),

@@ -271,7 +271,8 @@ fn a_message_restarts_the_deadline() {
 #[test]
 fn a_dropped_subscriber_is_reported_once_and_removed() {
     let private = Private::new();
-    let (gone, stays) = (subscriber(&private, "gone"), subscriber(&private, "stays"));
+    let gone = subscriber(&private, "gone");
+    let stays = subscriber(&private, "stays");
     let mut set = WaitSet::new();
     set.set_spin(Duration::ZERO);
     let key = set.add(&gone).unwrap();

@@ -280,7 +280,8 @@ fn schema_text(rng: &mut Rng) -> String {
     };
     for _ in 0..rng.usize(..3) {
         let ends: Vec<_> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
-        let (a, b) = (ends[rng.usize(..ends.len())], ends[rng.usize(..ends.len())]);
+        let a = ends[rng.usize(..ends.len())];
+        let b = ends[rng.usize(..ends.len())];
         let word = match rng.usize(..3) {
             0 => rng.usize(..1000).to_string(),
             1 => text[a.min(b)..a.max(b)].chars().take(30).collect(),

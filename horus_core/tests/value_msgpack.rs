@@ -362,7 +362,8 @@ fn reading_by_kind_agrees_with_the_next_token() {
         let bytes = by_kind(&mut rng);
         let mut reader = MsgpackReader::new(&bytes);
         loop {
-            let (at, mut other) = (reader.position(), reader.clone());
+            let at = reader.position();
+            let mut other = reader.clone();
             let token = other.token();
             match (&token, bytes.get(at)) {
                 (Ok(Token::String(text)), Some(0xa0..=0xbf)) => {

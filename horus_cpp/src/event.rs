@@ -44,7 +44,8 @@ impl Listener {
     pub(crate) fn report(&self, event: &NodeEvent) {
         let text = |text: &str| CString::new(text.replace('\0', "?")).unwrap_or_default();
         let node = text(event.node.as_str());
-        let (event_text, line) = (text(event.text.as_str()), text(&event.to_string()));
+        let event_text = text(event.text.as_str());
+        let line = text(&event.to_string());
         let c_event = HorusEvent {
             struct_bytes: size_of::<HorusEvent>() as u32,
             process_id: event.process_id,

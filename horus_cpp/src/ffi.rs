@@ -157,7 +157,8 @@ unsafe fn struct_bytes<T: SizedStruct>(at: *const T, name: &str) -> Result<usize
     if (T::BYTES_MIN..=4096).contains(&bytes) {
         return Ok(bytes);
     }
-    let (found, least) = (bytes, T::BYTES_MIN);
+    let found = bytes;
+    let least = T::BYTES_MIN;
     Err(invalid_argument(format!(
         "{name}->struct_bytes is {found}: set it to sizeof *{name} ({least})"
     )))

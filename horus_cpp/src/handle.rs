@@ -310,7 +310,8 @@ mod tests {
         assert_ne!(again, handle);
         assert_eq!(enter(&SLAB, handle).unwrap_err(), HandleError::Stale);
         assert_eq!(enter(&SLAB, 0).unwrap_err(), HandleError::Null);
-        let (found, wanted) = (8, 9);
+        let found = 8;
+        let wanted = 9;
         let foreign = again ^ 1 << KIND_SHIFT;
         assert_eq!(enter(&SLAB, foreign).unwrap_err(), HandleError::Kind { found, wanted });
         for index in [1, 255, 256, HANDLES_MAX as u64, u64::from(u32::MAX)] {

@@ -112,7 +112,8 @@ impl HorusReaderCounters {
     fn new(found: &ReaderCounters) -> Self {
         let (process_id, process_name) = process_of(Some(&found.subscriber));
         let ReaderCounters { received, lost, skipped, borrowed, asleep, .. } = *found;
-        let (struct_bytes, is_asleep) = (0, asleep.into());
+        let struct_bytes = 0;
+        let is_asleep = asleep.into();
         Self {
             struct_bytes,
             process_id,

@@ -178,7 +178,8 @@ impl HorusNodeOptions {
     }
 
     fn failure_policy(&self) -> Result<Option<FailurePolicy>, Failure> {
-        let (max, pause) = (self.failures_max, Duration::from_nanos(self.pause_ns));
+        let max = self.failures_max;
+        let pause = Duration::from_nanos(self.pause_ns);
         Ok(Some(match self.on_failure {
             HORUS_UNSET => return Ok(None),
             HORUS_FAILURE_FATAL => FailurePolicy::Fatal,
@@ -295,7 +296,8 @@ impl CNode {
         });
         let ownership = UserOwnership(Arc::clone(&user));
         let safe_state = calls.safe_state.map(|call| {
-            let (user, mut error_text) = (Arc::clone(&user), String::new());
+            let user = Arc::clone(&user);
+            let mut error_text = String::new();
             let act = move || {
                 // WHY the whole `User`: a closure that captured only its pointer would not be
                 // `Send`.

@@ -316,7 +316,8 @@ mod tests {
     #[test]
     fn each_exhausted_resource_has_its_own_status() {
         let io = |number| {
-            let (doing, path) = ("make", Default::default());
+            let doing = "make";
+            let path = Default::default();
             NamespaceError::Io { doing, path, source: io::Error::from_raw_os_error(number) }
         };
         let full = || RegistryError::Full { path: Default::default(), limit: 1024 };

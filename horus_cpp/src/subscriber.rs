@@ -232,8 +232,10 @@ unsafe fn borrow_with(
     with_topic_name(subscriber, |subscriber| {
         let out = Out::new(out, "out")?;
         let Some(sample) = borrow(subscriber)? else { return no_message(subscriber) };
-        let (message, sequence) = (sample.bytes(), sample.sequence());
-        let (data, bytes) = (message.as_ptr().cast(), message.len());
+        let message = sample.bytes();
+        let sequence = sample.sequence();
+        let data = message.as_ptr().cast();
+        let bytes = message.len();
         let id = SAMPLES.put(sample)?;
         // SAFETY: the caller's contract: `out` is valid for writes.
         unsafe { out.write(HorusSample { id, data, bytes, sequence }) };

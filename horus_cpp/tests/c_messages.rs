@@ -49,13 +49,17 @@ fn schemas_defaults_and_constants_are_those_of_rust() {
     let defaults = names(&header, "#define ", "_INIT ");
     let counts = [structs.len(), schemas.len(), defaults.len()];
     assert_eq!(counts, [STANDARD.len(); 3]);
-    let (mut source, mut expected) = (SHOW.to_owned(), String::new());
+    let mut source = SHOW.to_owned();
+    let mut expected = String::new();
     for (index, schema) in STANDARD.iter().enumerate() {
-        let (kind, upper, default) = (structs[index], schemas[index], defaults[index]);
+        let kind = structs[index];
+        let upper = schemas[index];
+        let default = defaults[index];
         // WHY static: C accepts only constant expressions in a static initialiser.
         writeln!(source, "    static const {kind}_t message{index} = {default}_INIT;").unwrap();
         for constant in schema.constants {
-            let (name, value) = (constant.name, constant.value);
+            let name = constant.name;
+            let value = constant.value;
             writeln!(source, "    _Static_assert({upper}_{name} == {value}, \"{name}\");").unwrap();
         }
         let bytes = format!("(const unsigned char *)&message{index}, sizeof message{index}");
@@ -194,7 +198,8 @@ fn the_document_s_code_compiles() {
     for block in blocks {
         let (includes, code): (Vec<_>, Vec<_>) =
             block.lines().partition(|line| line.starts_with("#include"));
-        let (includes, code) = (includes.join("\n"), code.join("\n"));
+        let includes = includes.join("\n");
+        let code = code.join("\n");
         let source = format!(
             "{includes}\nvoid show(const horus_image_header_t *, const uint8_t *);\n\
              int main(void) {{\n{code}\nreturn status < 0;\n}}\n"

@@ -17,7 +17,8 @@ fn other_projects_find_the_library() {
     // WHY kept: cargo builds for CMake in a separate directory, which is slow the first time.
     let cargo_dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cmake");
     let dir = tempfile::tempdir().unwrap();
-    let (build, prefix) = (dir.path().join("build"), dir.path().join("prefix"));
+    let build = dir.path().join("build");
+    let prefix = dir.path().join("prefix");
     let cargo = [
         format!("-DHORUS_CARGO_TARGET_DIR={}", cargo_dir.display()),
         format!("-DHORUS_CARGO={}", env!("CARGO")),

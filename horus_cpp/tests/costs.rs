@@ -41,13 +41,15 @@ fn a_message_is_received_as_it_was_sent_in_every_round() {
     let config = NamespaceConfig::new(program.shm_dir(), NamespaceName::default());
     let namespace = Namespace::open(&config).unwrap();
     let builder = || Topic::<CmdVel>::builder("rust").namespace(&namespace);
-    let (mut publisher, mut subscriber) =
-        (builder().publisher().unwrap(), builder().subscriber().unwrap());
+    let mut publisher = builder().publisher().unwrap();
+    let mut subscriber = builder().subscriber().unwrap();
     let mut cpp = program.command();
     let mut cpp = cpp.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let (mut ask, answers) = (cpp.stdin.take().unwrap(), cpp.stdout.take().unwrap());
+    let mut ask = cpp.stdin.take().unwrap();
+    let answers = cpp.stdout.take().unwrap();
     let mut answers = BufReader::new(answers).lines();
-    let (mut in_rust, mut in_cpp) = (f64::MAX, f64::MAX);
+    let mut in_rust = f64::MAX;
+    let mut in_cpp = f64::MAX;
     for _ in 0..ROUNDS {
         in_rust = in_rust.min(best_ns(&mut publisher, &mut subscriber));
         writeln!(ask).unwrap();

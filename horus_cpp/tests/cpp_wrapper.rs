@@ -144,8 +144,10 @@ fn the_compiler_makes_the_schemas_that_rust_makes() {
 fn the_compiler_makes_the_hash_of_every_standard_message() {
     let mut source = "#include <horus/msg.hpp>\n".to_owned();
     for schema in STANDARD {
-        let (name, hash) = (schema.name, schema.hash());
-        let (high, low) = ((hash >> 64) as u64, hash as u64);
+        let name = schema.name;
+        let hash = schema.hash();
+        let high = (hash >> 64) as u64;
+        let low = hash as u64;
         source += &format!(
             "static_assert(horus::schema_hash<horus::{name}>() == \
              horus::SchemaHash{{0x{high:x}u, 0x{low:x}u}});\n"
@@ -345,7 +347,8 @@ fn rust_and_cpp_exchange_messages_across_processes() {
 #[test]
 fn a_program_does_not_outlive_a_test_that_fails() {
     // WHY without streams: if the process outlives the test, no pipe stays open.
-    let (mut sleep, null) = (Command::new("sleep"), Stdio::null);
+    let mut sleep = Command::new("sleep");
+    let null = Stdio::null;
     let other = Spawned::new(sleep.arg("1000").stdin(null()).stdout(null()).stderr(null()));
     let path = std::path::PathBuf::from(format!("/proc/{}", other.id()));
     assert!(path.exists());
@@ -376,7 +379,8 @@ fn the_document_names_the_defaults_that_are_not_zero() {
     let header = std::fs::read_to_string(header).unwrap();
     let document = compiler::root().parent().unwrap().join("docs/cpp.md");
     let document = std::fs::read_to_string(document).unwrap();
-    let (mut structure, mut named) = ("", 0);
+    let mut structure = "";
+    let mut named = 0;
     for line in header.lines() {
         if let Some(begun) = line.strip_prefix("struct ") {
             structure = begun.trim_end_matches(" {").split_whitespace().last().unwrap();
@@ -441,7 +445,8 @@ fn the_document_s_code_compiles() {
         }
         let (includes, code): (Vec<&str>, Vec<&str>) =
             block.lines().partition(|line| line.starts_with("#include"));
-        let (includes, code) = (includes.join("\n"), code.join("\n"));
+        let includes = includes.join("\n");
+        let code = code.join("\n");
         source += &format!(
             "{includes}\n[[maybe_unused]] static void block{number}(\
              const horus::ImageHeader &header, std::optional<horus::CmdVel> command, \
@@ -451,7 +456,8 @@ fn the_document_s_code_compiles() {
     }
     // The message in both languages is the same, and this file has the code of the document.
     let hash = document::Wheels::SCHEMA.hash();
-    let (high, low) = ((hash >> 64) as u64, hash as u64);
+    let high = (hash >> 64) as u64;
+    let low = hash as u64;
     source += &format!(
         "static_assert(horus::schema_hash<robot::Wheels>() == \
          horus::SchemaHash{{0x{high:x}u, 0x{low:x}u}});\n"

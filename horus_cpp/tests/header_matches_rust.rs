@@ -107,7 +107,8 @@ fn join(kind: &str, name: &str) -> String {
 
 #[test]
 fn every_function_is_declared_with_its_signature() {
-    let (exported, declared) = (exported(), declared());
+    let exported = exported();
+    let declared = declared();
     assert!(exported.len() >= 35, "only {} functions were found", exported.len());
     for (name, signature) in &exported {
         assert_eq!(Some(signature), declared.get(name), "{name}: the header differs");

@@ -55,7 +55,8 @@ impl BufferView {
             false => unsafe { CStr::from_ptr(self.0.format) },
         };
         dtype_from_format(format.to_bytes(), self.0.itemsize).ok_or_else(|| {
-            let (class, format) = (object.get_type(), format.to_string_lossy());
+            let class = object.get_type();
+            let format = format.to_string_lossy();
             PyTypeError::new_err(format!(
                 "{class} with elements '{format}' of {} bytes: only integers, floats and booleans \
                  in the byte order of the machine can be sent, convert it by astype",

@@ -68,7 +68,8 @@ struct Histogram {
 impl Histogram {
     /// Makes an empty histogram for one thread.
     fn new() -> Self {
-        let (max, slowest) = (Duration::ZERO, Duration::ZERO);
+        let max = Duration::ZERO;
+        let slowest = Duration::ZERO;
         Self { counts: vec![0; 64 * 32], calls: 0, max, slowest, starved: starved_here() }
     }
 
@@ -171,7 +172,8 @@ impl Bout {
 }
 
 fn time_sends(bout: &Bout, mut sender: Sender<Message>) -> Histogram {
-    let (mut times, mut number) = (Histogram::new(), 0);
+    let mut times = Histogram::new();
+    let mut number = 0;
     while bout.goes_on(times.calls) {
         let message = Message::new(TIMED, number);
         let start = Instant::now();
@@ -184,7 +186,8 @@ fn time_sends(bout: &Bout, mut sender: Sender<Message>) -> Histogram {
 }
 
 fn time_recvs(bout: &Bout, mut receiver: Receiver<Message>) -> Histogram {
-    let (mut times, mut account) = (Histogram::new(), Account::default());
+    let mut times = Histogram::new();
+    let mut account = Account::default();
     while bout.goes_on(times.calls) {
         let start = Instant::now();
         let message = receiver.recv();
@@ -220,7 +223,8 @@ fn torment(kind: Kind, job: Job) {
         Some(sender) => time_sends(&theirs, sender),
         None => time_recvs(&theirs, receiver.unwrap()),
     });
-    let (mut calls, mut progress) = (0, Instant::now());
+    let mut calls = 0;
+    let mut progress = Instant::now();
     while !timed.is_finished() {
         tormentor.blow();
         bout.blows.fetch_add(1, Relaxed);

@@ -174,7 +174,8 @@ fn kill_producers(kind: Kind) {
     let deaths = rounds(100, 2000);
     let mut crew = crew(kind, deaths);
     let mut sink = Sink::new(&crew.book, SURVIVOR, kind, crew.ring.receiver().unwrap()).complete();
-    let (mut watch, mut owners) = (Watch::new(), (0, 0));
+    let mut watch = Watch::new();
+    let mut owners = (0, 0);
     crew.stream();
     for death in 1..=deaths {
         let (mut child, owner) = next(&mut crew, Job::Produce, || ());
@@ -203,7 +204,9 @@ fn kill_consumers(kind: Kind) {
     let deaths = rounds(100, 2000);
     let mut crew = crew(kind, deaths);
     let mut source = Source::new(&crew.book, SURVIVOR, crew.ring.sender().unwrap());
-    let (mut watch, mut owners, mut received) = (Watch::new(), (0, 0), 0);
+    let mut watch = Watch::new();
+    let mut owners = (0, 0);
+    let mut received = 0;
     crew.stream();
     for _ in 1..=deaths {
         let (mut child, owner) = next(&mut crew, Job::Consume, || _ = source.step());

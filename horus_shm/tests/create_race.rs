@@ -90,7 +90,8 @@ fn request(racers: u64) -> Request {
 fn race(book: &Logbook, id: u32) -> ! {
     let namespace = spawn::inherited_namespace();
     let entry = book.entry(id);
-    let (first, racers) = (book.orders().phase.get() / STEPS + 1, entry.word.get());
+    let first = book.orders().phase.get() / STEPS + 1;
+    let racers = entry.word.get();
     let name = TopicName::new(NAME).unwrap();
     say("ready");
     for round in first.. {
@@ -112,7 +113,8 @@ fn race(book: &Logbook, id: u32) -> ! {
 
         await_step(book, step(round, SEND));
         producer.send(round << 32 | u64::from(id)).unwrap();
-        let (wanted, mut seen) = (book.orders().word.get(), 0);
+        let wanted = book.orders().word.get();
+        let mut seen = 0;
         soon(|| {
             if let Some(message) = consumer.recv() {
                 assert_eq!(message >> 32, round, "a message of another round");
@@ -169,7 +171,9 @@ impl Track {
         let racers = (1..=racers).map(|id| Child::spawn(&format!("race {id}"), dir.path()));
         let mut racers: Vec<_> = racers.collect();
         racers.iter_mut().for_each(|racer| assert_eq!(racer.listen(), "ready"));
-        let (dice, killed, killed_in) = (Rng::with_seed(0x5eed_0007), 0, [0; STEPS as usize]);
+        let dice = Rng::with_seed(0x5eed_0007);
+        let killed = 0;
+        let killed_in = [0; STEPS as usize];
         Self { namespace, book, racers, unlinker, dice, killed, killed_in, dir }
     }
 
@@ -199,7 +203,8 @@ impl Track {
 
     fn kill_due(&mut self, doomed: &mut Vec<(usize, Instant)>, now: u64) {
         let racers = &mut self.racers;
-        let (killed, killed_in) = (&mut self.killed, &mut self.killed_in);
+        let killed = &mut self.killed;
+        let killed_in = &mut self.killed_in;
         doomed.retain(|&(at, due)| {
             if Instant::now() < due {
                 return true;
@@ -262,9 +267,11 @@ impl Track {
 #[test]
 fn survivors_of_a_creation_race_end_on_one_file_despite_kills_and_sweeps() {
     let _alone = alone();
-    let (racers, races) = (rounds(4, 16), rounds(40, 500));
+    let racers = rounds(4, 16);
+    let races = rounds(40, 500);
     let mut track = Track::new(racers as u32);
-    let (mut last, mut fresh) = (0, 0);
+    let mut last = 0;
+    let mut fresh = 0;
     for round in 1..=races {
         let inode = track.run(round);
         fresh += u64::from(inode != last);
@@ -273,7 +280,8 @@ fn survivors_of_a_creation_race_end_on_one_file_despite_kills_and_sweeps() {
         let gone = || spawn::topic_files(&track.namespace).is_empty();
         soon(|| gone().then_some(()));
     }
-    let (killed, killed_in) = (track.killed, track.killed_in);
+    let killed = track.killed;
+    let killed_in = track.killed_in;
     let sweeps = track.finish();
     show(format_args!(
         "create_race: {racers} racers, {races} races on {fresh} fresh files, one inode in each; \

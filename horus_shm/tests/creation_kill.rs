@@ -251,7 +251,8 @@ impl Point {
         }
         let name = TopicName::new(TOPIC).unwrap();
         if let Some(bytes) = left {
-            let (size, boot_id) = (bytes.len() as u64, spawn::boot_id());
+            let size = bytes.len() as u64;
+            let boot_id = spawn::boot_id();
             let provenance = Provenance { boot_id, registry_id: namespace.registry().id() };
             let contract = header::decode(&bytes, size, name.as_str(), provenance);
             contract.map_err(|error| format!("incomplete: {error:?}"))?;

@@ -76,7 +76,8 @@ fn streamless(closed: u32) {
     (0..3).filter(missing).for_each(close);
     let namespace = spawn::inherited_namespace();
     let ring = ring(&namespace, "topic");
-    let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    let mut producer = ring.producer().unwrap();
+    let mut consumer = ring.consumer().unwrap();
     // Opening an existing file takes another path than creating one.
     Segment::inspect(&namespace, &TopicName::new("topic").unwrap()).unwrap();
     assert_eq!(sweep(&namespace).unwrap().attended.len(), 1);
@@ -114,7 +115,8 @@ fn a_program_that_closes_our_descriptors_gets_an_error_and_can_begin_anew() {
 fn close_and_begin_anew() {
     let namespace = spawn::inherited_namespace();
     let ring = ring(&namespace, "held");
-    let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    let mut producer = ring.producer().unwrap();
+    let mut consumer = ring.consumer().unwrap();
     producer.send(1).unwrap();
     assert_eq!(consumer.recv(), Some(1));
     close_all();
@@ -127,7 +129,8 @@ fn close_and_begin_anew() {
     assert_eq!(consumer.check(), Err(RecvError::RegionLost { topic }));
     let again = self::ring(&anew, "held");
     assert!(!Arc::ptr_eq(again.segment(), ring.segment()));
-    let (mut producer, mut consumer) = (again.producer().unwrap(), again.consumer().unwrap());
+    let mut producer = again.producer().unwrap();
+    let mut consumer = again.consumer().unwrap();
     producer.send(3).unwrap();
     assert_eq!(consumer.recv(), Some(3));
 }

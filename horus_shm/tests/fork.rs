@@ -43,7 +43,8 @@ fn a_childs_copies_refuse_and_change_nothing() {
         let dir = shm_dir();
         let namespace = namespace(dir.path());
         let ring = Ring::<Message>::create(kind, &namespace, "topic");
-        let (mut sender, mut receiver) = (ring.sender().unwrap(), ring.receiver().unwrap());
+        let mut sender = ring.sender().unwrap();
+        let mut receiver = ring.receiver().unwrap();
         let mut account = Account::default();
         for number in 0..3 {
             assert!(sender.send(&Message::new(PARENT, number)));
@@ -83,8 +84,10 @@ fn a_childs_copies_say_that_they_are_forked() {
     let dir = shm_dir();
     let namespace = namespace(dir.path());
     let ring = FanoutShm::<u64>::create(&namespace, "topic", &RingOptions::default()).unwrap();
-    let (mut producer, consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
-    let (topic, epoch) = (ring.segment().label(), fork_epoch());
+    let mut producer = ring.producer().unwrap();
+    let consumer = ring.consumer().unwrap();
+    let topic = ring.segment().label();
+    let epoch = fork_epoch();
     let pid = fork(|| {
         die_with_parent();
         fork_epoch() > epoch
@@ -102,12 +105,14 @@ fn a_childs_writes_through_a_loan_stay_in_the_child() {
     let dir = shm_dir();
     let options = RingOptions { pinnable: Some(true), ..RingOptions::capacity(4) };
     let ring = FanoutShm::<Message>::create(&namespace(dir.path()), "topic", &options).unwrap();
-    let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    let mut producer = ring.producer().unwrap();
+    let mut consumer = ring.consumer().unwrap();
     producer.send(Message::new(PARENT, 1)).unwrap();
     let sample = consumer.borrow().unwrap().unwrap();
     let mut loan = Some(producer.loan().unwrap());
     **loan.as_mut().unwrap() = Message::new(PARENT, 7);
-    let (mut held, topic) = (Some(sample), ring.segment().label());
+    let mut held = Some(sample);
+    let topic = ring.segment().label();
     let pid = fork(|| {
         die_with_parent();
         let mut loan = loan.take().unwrap();
@@ -157,7 +162,8 @@ fn each_generation_has_memory_of_its_own() {
 fn a_child_that_reads_statistics_changes_nothing() {
     let dir = shm_dir();
     let ring = Ring::<Message>::create(Kind::Fanout, &namespace(dir.path()), "topic");
-    let (mut sender, mut receiver) = (ring.sender().unwrap(), ring.receiver().unwrap());
+    let mut sender = ring.sender().unwrap();
+    let mut receiver = ring.receiver().unwrap();
     for number in 0..3 * CAPACITY as u32 {
         sender.send(&Message::new(PARENT, number));
     }
@@ -177,7 +183,8 @@ fn a_child_that_drops_everything_removes_no_file_and_frees_no_gate() {
     let dir = shm_dir();
     let namespace = namespace(dir.path());
     let ring = Ring::<Message>::create(Kind::Spsc, &namespace, "topic");
-    let (mut sender, receiver) = (ring.sender().unwrap(), ring.receiver().unwrap());
+    let mut sender = ring.sender().unwrap();
+    let receiver = ring.receiver().unwrap();
     let mut all = Some((ring, receiver));
     let pid = fork(|| {
         die_with_parent();
@@ -234,7 +241,8 @@ fn echo(namespace: &Arc<Namespace>) {
     let options = RingOptions::default();
     let there = SpscShm::<u64>::open(namespace, "there", &options).unwrap();
     let back = SpscShm::<u64>::open(namespace, "back", &options).unwrap();
-    let (mut consumer, mut producer) = (there.consumer().unwrap(), back.producer().unwrap());
+    let mut consumer = there.consumer().unwrap();
+    let mut producer = back.producer().unwrap();
     say("ready");
     for _ in 0..EXCHANGED {
         let message = look(|| consumer.recv()).unwrap();
@@ -266,7 +274,8 @@ fn a_child_that_opens_the_namespace_anew_is_a_process_of_its_own() {
         assert_ne!(namespace.registry().me(), inherited.registry().me());
         let there = SpscShm::<u64>::open(&namespace, "there", &options).unwrap();
         let back = SpscShm::<u64>::open(&namespace, "back", &options).unwrap();
-        let (mut producer, mut consumer) = (there.producer().unwrap(), back.consumer().unwrap());
+        let mut producer = there.producer().unwrap();
+        let mut consumer = back.consumer().unwrap();
         (0..EXCHANGED).all(|n| {
             producer.send(n).unwrap();
             look(|| consumer.recv()) == Some(n + 1)

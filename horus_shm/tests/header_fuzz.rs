@@ -77,7 +77,8 @@ fn random_contract(rng: &mut Rng, scene: &Scene) -> Image {
 fn mutate(rng: &mut Rng, image: &mut Image) {
     let field = *rng.choice(FIELDS).unwrap();
     let (name, offset, bytes) = field;
-    let (fixed, area) = (size_of::<Header>() as u64, HEADER_BYTES as u64);
+    let fixed = size_of::<Header>() as u64;
+    let area = HEADER_BYTES as u64;
     match rng.u64(..9) {
         0 => image.set(name, (*rng.choice(&EDGES).unwrap()).into()),
         1 => image.set(name, rng.u64(..).into()),
@@ -93,7 +94,8 @@ fn mutate(rng: &mut Rng, image: &mut Image) {
         }
         5 => {
             let other = rng.choice(FIELDS).unwrap().0;
-            let (one, two) = (image.get(name), image.get(other));
+            let one = image.get(name);
+            let two = image.get(other);
             image.set(name, two);
             image.set(other, one);
         }
@@ -136,7 +138,8 @@ fn first_fault(image: &Image, scene: &Scene) -> Option<&'static str> {
 /// Reads everything that a tool would read of a segment.
 fn check_health(segment: &Arc<Segment>) {
     let shape = segment.shape();
-    let (lanes, bytes) = (shape.request().lane_limit, shape.file_bytes());
+    let lanes = shape.request().lane_limit;
+    let bytes = shape.file_bytes();
     assert!(shape.lane(lanes - 1).end <= bytes && shape.reader_area().end <= bytes);
     assert_eq!((segment.publisher_count(), segment.subscriber_count()), (0, 0));
     let reading = if segment.contract().gated_only { Reading::Gated } else { Reading::Observer };

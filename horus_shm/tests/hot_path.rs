@@ -117,7 +117,8 @@ fn ring(name: &str, bytes: usize, mut exchange: impl FnMut(u64) + 'static) -> Ri
 
 fn spsc<const WORDS: usize>(place: Place<'_>) -> Ring {
     let made = make!(SpscShm, place, WORDS);
-    let (mut producer, mut consumer) = (made.producer().unwrap(), made.consumer().unwrap());
+    let mut producer = made.producer().unwrap();
+    let mut consumer = made.consumer().unwrap();
     ring("spsc", WORDS * 8, move |number| {
         producer.send(message(number)).unwrap();
         check::<WORDS>(consumer.recv(), number);
@@ -142,7 +143,8 @@ fn mpsc<const WORDS: usize>(place: Place<'_>) -> Ring {
 fn fanout<const WORDS: usize>(place: Place<'_>) -> Ring {
     let made = make!(FanoutShm, place, WORDS);
     let mut producer = made.producer().unwrap();
-    let (mut follows, mut lags) = (made.consumer().unwrap(), made.consumer().unwrap());
+    let mut follows = made.consumer().unwrap();
+    let mut lags = made.consumer().unwrap();
     ring("fanout", WORDS * 8, move |number| {
         producer.send(message(number)).unwrap();
         check::<WORDS>(follows.recv(), number);
@@ -155,7 +157,8 @@ fn fanout<const WORDS: usize>(place: Place<'_>) -> Ring {
 
 fn pod<const WORDS: usize>(place: Place<'_>) -> Ring {
     let made = make!(PodShm, place, WORDS);
-    let (mut producer, mut consumer) = (made.producer().unwrap(), made.consumer().unwrap());
+    let mut producer = made.producer().unwrap();
+    let mut consumer = made.consumer().unwrap();
     ring("pod", WORDS * 8, move |number| {
         producer.send(message(number)).unwrap();
         check::<WORDS>(consumer.latest(), number);

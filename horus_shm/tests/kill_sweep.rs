@@ -279,7 +279,8 @@ impl Sweep {
         let said = victim.listen();
         let mut parts = said.splitn(3, ' ');
         let mut number = || parts.next().unwrap().parse::<u64>().unwrap();
-        let (received, passed) = (number(), number());
+        let received = number();
+        let passed = number();
         match parts.next().unwrap_or_default() {
             "" if passed != 0 && self.kind.is_gated() => Err(format!("lost {passed}")),
             "" => Ok(received + passed),

@@ -165,10 +165,13 @@ fn check_recovery(
     let no_end = |what: &str| format!("no {what} after the storm");
     let producer = raw_producer(&segment, kind.on_stalled).ok_or_else(|| no_end("producer"));
     let consumer = raw_consumer(&segment, kind.readings[0]).ok_or_else(|| no_end("consumer"));
-    let (mut producer, mut consumer) = (producer?, consumer?);
+    let mut producer = producer?;
+    let mut consumer = consumer?;
     let capacity = segment.shape().capacity();
-    let (mut last, mut in_step) = (0, 0);
-    let (mut sent, mut refused) = (0, 0_u64);
+    let mut last = 0;
+    let mut in_step = 0;
+    let mut sent = 0;
+    let mut refused = 0_u64;
     while sent < 60 * capacity {
         steps.fetch_add(1, Ordering::Relaxed);
         match send(&mut producer, MARK | (sent + 1)) {
@@ -275,7 +278,8 @@ fn the_ledger_of_a_reader_survives_wild_losses_in_all_lanes() {
 
 /// Sends and receives a thousand times; returns true if more than 500 messages came through.
 fn gets_through(producer: &mut Producer<u64>, consumer: &mut Consumer<u64>) -> bool {
-    let (mut sent, mut received) = (0, 0);
+    let mut sent = 0;
+    let mut received = 0;
     for _ in 0..1000 {
         let full = producer.send(sent).is_err();
         sent += u64::from(!full);
@@ -299,7 +303,8 @@ fn a_successor_of_a_dead_reader_is_not_stuck_behind_a_damaged_slot() {
     let mut producer = producer(&segment, OnStalled::Full).unwrap();
     let dead = consumer(&segment, Reading::Gated).unwrap();
     (0..4).for_each(|message| producer.send(message).unwrap());
-    let (shape, start) = (segment.shape(), segment.shape().reader_area().start as usize);
+    let shape = segment.shape();
+    let start = segment.shape().reader_area().start as usize;
     let second_stamp = (shape.lane(0).start + 2 * shape.stride() - 8) as usize;
     // Its owner words name no live process, as after its death.
     for (offset, value) in [
@@ -318,7 +323,8 @@ fn a_successor_of_a_dead_reader_is_not_stuck_behind_a_damaged_slot() {
 #[test]
 fn a_late_joiner_with_history_is_not_stuck_behind_a_damaged_slot() {
     let kind = Kind::reliable(OnStalled::Full);
-    let (dir, name) = (spawn::shm_dir(), topic());
+    let dir = spawn::shm_dir();
+    let name = topic();
     let namespace = spawn::namespace(dir.path());
     let segment = Segment::create(&namespace, &name, &kind.request).unwrap();
     let scribbler = Scribbler::new(&segment, 1);

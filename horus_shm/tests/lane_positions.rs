@@ -101,7 +101,8 @@ type Event = (Polled, Option<u64>, [u64; 6]);
 /// Sends, receives, hands the lane on, and lets readers come and go, by random numbers of `seed`,
 /// in a lane that begins at `start`.
 fn script(start: u64, seed: u64, kind: Script) -> Vec<Event> {
-    let (mut rng, mut memory) = (Rng::with_seed(seed), Memory::at(start));
+    let mut rng = Rng::with_seed(seed);
+    let mut memory = Memory::at(start);
     let lane = memory.lane();
     let gated = kind != Script::Open;
     let exclusive = kind == Script::Exclusive;
@@ -113,9 +114,11 @@ fn script(start: u64, seed: u64, kind: Script) -> Vec<Event> {
         LaneReader::new(lane, first, gate, exclusive)
     };
     let mut readers = gates.map(reader);
-    let (mut number, mut events) = (0, Vec::new());
+    let mut number = 0;
+    let mut events = Vec::new();
     for _ in 0..STEPS {
-        let (mut polled, mut message) = (Polled::Empty, None);
+        let mut polled = Polled::Empty;
+        let mut message = None;
         let index = rng.u64(..2) as usize;
         match rng.u64(..100) {
             0..45 => number += u64::from(send(&mut writer, number)),
@@ -133,7 +136,8 @@ fn script(start: u64, seed: u64, kind: Script) -> Vec<Event> {
             _ => {}
         }
         let reader = &readers[index];
-        let (at, sent) = (reader.position() - start, writer.position() - start);
+        let at = reader.position() - start;
+        let sent = writer.position() - start;
         let counts = [at, sent, reader.lost(), reader.skipped(), reader.busy(), reader.waiting()];
         events.push((polled, message, counts));
     }
@@ -201,7 +205,8 @@ fn a_lapped_reader_past_the_largest_position_keeps_an_exact_ledger() {
     let lane = memory.lane();
     let mut writer = LaneWriter::new(lane, start, false, false);
     let mut reader = LaneReader::new(lane, start, UNGATED, false);
-    let (mut received, mut last) = (0, None);
+    let mut received = 0;
+    let mut last = None;
     let sent = 10 * SLOTS;
     (0..sent).for_each(|number| assert!(send(&mut writer, number)));
     for _ in 0..sent {

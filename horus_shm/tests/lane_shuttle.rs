@@ -282,9 +282,11 @@ fn topic_survives(copying: Copying, gated: bool, victim: Victim) {
         let observer = one.clone();
         let stores = shuttle::rand::thread_rng().gen_range(0..STORES_MAX);
         let of = |who| (victim == who).then_some(stores);
-        let (killed_publisher, killed_subscriber) = (of(Victim::Publisher), of(Victim::Subscriber));
+        let killed_publisher = of(Victim::Publisher);
+        let killed_subscriber = of(Victim::Subscriber);
         let at_work = [0, 1, 2].map(|index| {
-            let (topic, me) = (topic.clone(), OWNERS[index]);
+            let topic = topic.clone();
+            let me = OWNERS[index];
             let process = [&one, &two, &three][index].clone();
             thread::spawn(move || match index {
                 0 => topic.publisher(&process, me, killed_publisher),

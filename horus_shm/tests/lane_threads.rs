@@ -52,7 +52,8 @@ impl Seen {
     }
 
     fn check<const WORDS: usize>(&mut self, message: &Message<WORDS>) {
-        let (producer, number) = (message[0] >> 56, message[0] & (u64::MAX >> 8));
+        let producer = message[0] >> 56;
+        let number = message[0] & (u64::MAX >> 8);
         let mut index = 1;
         while index < WORDS {
             assert!(message[index] == word(message[0], index), "torn: {producer}/{number}");
@@ -193,7 +194,8 @@ macro_rules! make {
 
 fn spsc<const WORDS: usize>(origin: Origin<'_>) -> Ends<WORDS> {
     let ring = make!(SpscShm, origin, RingOptions::capacity(CAPACITY));
-    let (consumers, producers) = (vec![ring.consumer().unwrap()], vec![ring.producer().unwrap()]);
+    let consumers = vec![ring.consumer().unwrap()];
+    let producers = vec![ring.producer().unwrap()];
     Ends { producers, consumers, takes: Takes::All }
 }
 
@@ -393,7 +395,8 @@ fn loans_race_with_no_reader() {
 #[test]
 fn a_slow_reader_of_a_best_effort_ring_knows_its_exact_loss() {
     let ring = FanoutShm::heap(&RingOptions::capacity(CAPACITY)).unwrap();
-    let (producer, consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    let producer = ring.producer().unwrap();
+    let consumer = ring.consumer().unwrap();
     let (mut consumer, seen) = run_slowly(producer, consumer);
     assert!(drain(&mut consumer, seen).lost > 0);
 }

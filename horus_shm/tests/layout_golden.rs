@@ -63,7 +63,10 @@ fn masked_file(segment: &Segment, topic: &str) -> Vec<u8> {
     let mut bytes = vec![0; file.metadata().unwrap().len() as usize];
     file.read_exact_at(&mut bytes, 0).unwrap();
     check_checksum(&bytes);
-    let (boot_id, registry_id, created_ns, checksum) = (16..32, 32..48, 96..104, 516..520);
+    let boot_id = 16..32;
+    let registry_id = 32..48;
+    let created_ns = 96..104;
+    let checksum = 516..520;
     for varies in [boot_id, registry_id, created_ns, checksum] {
         assert_ne!(&bytes[varies.clone()], &[0; 16][..varies.len()], "{topic}: {varies:?} is zero");
         bytes[varies].fill(0xee);
@@ -152,7 +155,8 @@ fn a_gated_only_ring_has_the_golden_bytes() {
     let namespace = namespace(dir.path());
     let options = RingOptions { type_info: Some(type_info()), ..RingOptions::capacity(4) };
     let ring = SpscShm::create(&namespace, "golden/spsc", &options).unwrap();
-    let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    let mut producer = ring.producer().unwrap();
+    let mut consumer = ring.consumer().unwrap();
     send_three(&mut producer, &mut consumer);
     let file = masked_file(ring.segment(), "golden/spsc");
     assert_golden(&file, include_str!("golden/gated_only.hex"));
@@ -163,9 +167,11 @@ fn a_slot_its_lane_block_and_its_cursor_show_the_sent_and_received_messages() {
     let dir = shm_dir();
     let namespace = namespace(dir.path());
     let ring = SpscShm::create(&namespace, "golden/words", &RingOptions::capacity(4)).unwrap();
-    let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    let mut producer = ring.producer().unwrap();
+    let mut consumer = ring.consumer().unwrap();
     send_three(&mut producer, &mut consumer);
-    let (segment, me) = (ring.segment(), ring.segment().me());
+    let segment = ring.segment();
+    let me = ring.segment().me();
     let file = masked_file(segment, "golden/words");
     let word = |at: u64| u64::from_le_bytes(file[at as usize..][..8].try_into().unwrap());
     let masked_owner = u64::from_le_bytes([0xaa; 8]);
@@ -181,7 +187,8 @@ fn a_slot_its_lane_block_and_its_cursor_show_the_sent_and_received_messages() {
     assert_eq!(word(shape.lane_area().start), 1, "ready bits");
     let lane = shape.lane_area().start + 128;
     let words: Vec<_> = (0..16).map(|index| word(lane + index * 8)).collect();
-    let (owner, masked_time) = (masked_owner, u64::from_le_bytes([0xcc; 8]));
+    let owner = masked_owner;
+    let masked_time = u64::from_le_bytes([0xcc; 8]);
     assert_eq!(words, [owner, 1, 0, 1, 0, 0, owner, 0, 3, 0, masked_time, 0, 0, 0, 0, 0]);
     let reader = shape.reader_area().start + 256;
     assert_eq!(word(reader), owner);
@@ -203,7 +210,8 @@ fn a_pinnable_topic_has_the_golden_bytes() {
         ..RingOptions::capacity(4)
     };
     let ring = FanoutShm::create(&namespace, "golden/pinnable", &options).unwrap();
-    let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    let mut producer = ring.producer().unwrap();
+    let mut consumer = ring.consumer().unwrap();
     send_three(&mut producer, &mut consumer);
     let _held = consumer.borrow().unwrap().unwrap();
     // The second message is held: the sixth position is stepped over.

@@ -114,7 +114,8 @@ fn fork_and_use(path: &Path) {
         assert!(registry.presence_share(1).is_err() && registry.presence_attended(1));
         registry.presence_release(1);
         assert!(!registry.is_current(File::open(path).unwrap().as_fd()));
-        let (me, other_me) = (registry.me(), other.me());
+        let me = registry.me();
+        let other_me = other.me();
         drop(registry);
         drop(other);
         assert!(files.iter().all(|file| file.metadata().is_ok()));
@@ -340,7 +341,8 @@ fn an_entry_taken_again_has_a_later_generation() {
 #[test]
 fn two_copies_in_one_process_see_each_other() {
     let place = Place::new();
-    let (a, b) = (place.join().unwrap(), place.join().unwrap());
+    let a = place.join().unwrap();
+    let b = place.join().unwrap();
     assert_ne!(a.me(), b.me());
     assert_eq!(a.id(), b.id());
     assert!(!a.is_dead(a.me()) && !a.is_dead(b.me()) && !b.is_dead(a.me()));
@@ -355,7 +357,8 @@ fn two_copies_in_one_process_see_each_other() {
 #[test]
 fn no_owner_word_makes_it_panic() {
     let place = Place::new();
-    let (registry, other) = (place.join().unwrap(), place.join().unwrap());
+    let registry = place.join().unwrap();
+    let other = place.join().unwrap();
     assert!(registry.is_dead(Owner::NOBODY));
     let mut rng = fastrand::Rng::with_seed(1);
     for round in 0..20_000 {
@@ -413,8 +416,10 @@ fn processes_that_start_at_once_share_one_registry() {
 #[test]
 fn presence_is_shared_or_exclusive() {
     let place = Place::new();
-    let (a, b) = (place.join().unwrap(), place.join().unwrap());
-    let (ino, other_ino) = (4711, 1 << 40);
+    let a = place.join().unwrap();
+    let b = place.join().unwrap();
+    let ino = 4711;
+    let other_ino = 1 << 40;
     assert!(!a.presence_attended(ino));
     assert!(a.presence_share(ino).unwrap() && b.presence_share(ino).unwrap());
     assert!(a.presence_attended(ino) && !a.presence_attended(other_ino));
@@ -505,7 +510,8 @@ fn a_damaged_registry_without_a_process_is_replaced() {
 fn a_damaged_registry_of_the_living_is_an_error() {
     for (what, damage, is_expected) in damages() {
         let place = Place::new();
-        let (living, dead) = (place.join().unwrap(), place.join().unwrap().me());
+        let living = place.join().unwrap();
+        let dead = place.join().unwrap().me();
         damage(&place.open_file());
         match place.join().unwrap_err() {
             RegistryError::Damaged { fault, .. } => assert!(is_expected(&fault), "{what}: {fault}"),
@@ -521,7 +527,8 @@ fn a_damaged_registry_of_the_living_is_an_error() {
 fn entries_that_cannot_be_read_do_not_kill_the_living() {
     for bytes in [0, 200] {
         let place = Place::new();
-        let (a, b) = (place.join().unwrap(), place.join().unwrap());
+        let a = place.join().unwrap();
+        let b = place.join().unwrap();
         let file = place.open_file();
         file.set_len(bytes).unwrap();
         assert!(!a.is_dead(b.me()));

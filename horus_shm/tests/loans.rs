@@ -30,7 +30,8 @@ fn frames(namespace: &Arc<Namespace>) -> FanoutShm<Frame> {
 fn a_frame_is_read_where_it_was_written() {
     let dir = spawn::shm_dir();
     let ring = frames(&spawn::namespace(dir.path()));
-    let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    let mut producer = ring.producer().unwrap();
+    let mut consumer = ring.consumer().unwrap();
     let mut addresses = Vec::new();
     for shade in 1..=40 {
         let mut loan = producer.loan().unwrap();
@@ -57,7 +58,8 @@ fn a_held_frame_stays_while_the_publisher_goes_round() {
         &RingOptions::capacity(16),
     );
     let ring = ring.unwrap();
-    let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    let mut producer = ring.producer().unwrap();
+    let mut consumer = ring.consumer().unwrap();
     let mut held: Vec<Sample<[u64; 1024]>> = Vec::new();
     for number in 0..1000 {
         producer.send([number; 1024]).unwrap();
@@ -81,7 +83,8 @@ fn a_held_frame_stays_while_the_publisher_goes_round() {
 #[test]
 fn a_loan_that_is_dropped_was_never_sent() {
     let ring = FanoutShm::<[u64; 512]>::heap(&RingOptions::capacity(4)).unwrap();
-    let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    let mut producer = ring.producer().unwrap();
+    let mut consumer = ring.consumer().unwrap();
     producer.loan().unwrap()[0] = 1;
     assert_eq!(consumer.recv(), None);
     let mut loan = producer.loan().unwrap();
@@ -120,7 +123,8 @@ fn a_publisher_steps_over_no_released_slot() {
     ];
     for (way, read) in ways {
         let ring = FanoutShm::<[u64; 512]>::heap(&RingOptions::capacity(CAPACITY)).unwrap();
-        let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+        let mut producer = ring.producer().unwrap();
+        let mut consumer = ring.consumer().unwrap();
         for lap in 0..CAPACITY {
             (0..lap + 1).for_each(|number| producer.send([number; 512]).unwrap());
             read(&mut consumer);
@@ -133,7 +137,8 @@ fn a_publisher_steps_over_no_released_slot() {
 #[test]
 fn messages_before_a_borrowed_latest_are_skipped_and_not_lost() {
     let ring = FanoutShm::<[u64; 512]>::heap(&RingOptions::capacity(8)).unwrap();
-    let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    let mut producer = ring.producer().unwrap();
+    let mut consumer = ring.consumer().unwrap();
     producer.send([0; 512]).unwrap();
     drop(consumer.borrow().unwrap().unwrap());
     (1..5).for_each(|number| producer.send([number; 512]).unwrap());
@@ -148,7 +153,8 @@ fn messages_before_a_borrowed_latest_are_skipped_and_not_lost() {
 fn a_message_behind_many_skips_is_found_at_once() {
     let ring = FanoutShm::<[u64; 512]>::heap(&RingOptions::capacity(16)).unwrap();
     let mut producer = ring.producer().unwrap();
-    let (mut holder, mut reader) = (ring.consumer().unwrap(), ring.consumer().unwrap());
+    let mut holder = ring.consumer().unwrap();
+    let mut reader = ring.consumer().unwrap();
     (0..16).for_each(|number| producer.send([number; 512]).unwrap());
     let held: Vec<_> = (0..7).map(|_| holder.borrow().unwrap().unwrap()).collect();
     while reader.recv().is_some() {}
@@ -164,12 +170,14 @@ fn a_message_behind_many_skips_is_found_at_once() {
 #[test]
 fn small_messages_are_lent_only_where_that_was_asked_for() {
     let ring = FanoutShm::<u64>::heap(&RingOptions::capacity(4)).unwrap();
-    let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    let mut producer = ring.producer().unwrap();
+    let mut consumer = ring.consumer().unwrap();
     assert!(matches!(producer.loan(), Err(LoanError::NotPinnable { .. })));
     assert!(matches!(consumer.borrow(), Err(BorrowError::NotPinnable { .. })));
     let options = RingOptions { pinnable: Some(true), ..RingOptions::capacity(4) };
     let ring = FanoutShm::<u64>::heap(&options).unwrap();
-    let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    let mut producer = ring.producer().unwrap();
+    let mut consumer = ring.consumer().unwrap();
     *producer.loan().unwrap() = 5;
     let mut loan = producer.loan().unwrap();
     *loan = 6;
@@ -226,7 +234,8 @@ fn a_loan_is_apart_from_slots_that_are_being_copied() {
     let options = RingOptions { pinnable: Some(true), ..RingOptions::capacity(4) };
     let ring = FanoutShm::<[u64; 512]>::create(&spawn::namespace(dir.path()), "apart", &options);
     let ring = ring.unwrap();
-    let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    let mut producer = ring.producer().unwrap();
+    let mut consumer = ring.consumer().unwrap();
     let others: Vec<_> = (0..4).map(|_| ring.consumer().unwrap()).collect();
     (0..4).for_each(|number| producer.send([number; 512]).unwrap());
     while consumer.recv().is_some() {}
@@ -264,7 +273,8 @@ fn a_loan_is_apart_from_slots_that_are_being_copied() {
 fn a_loan_is_apart_while_a_heap_segment_is_observed() {
     let options = RingOptions { pinnable: Some(true), ..RingOptions::capacity(4) };
     let ring = FanoutShm::<[u64; 512]>::heap(&options).unwrap();
-    let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    let mut producer = ring.producer().unwrap();
+    let mut consumer = ring.consumer().unwrap();
     let mut slots = Vec::new();
     for number in 0..4 {
         producer.send([number; 512]).unwrap();
@@ -331,7 +341,8 @@ fn the_kernel_copies_slots_that_may_be_on_loan_for_an_observer() {
 #[test]
 fn the_latest_frame_is_copied_whole() {
     let ring = PodShm::<[u64; 1024]>::heap(&RingOptions::capacity(4)).unwrap();
-    let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    let mut producer = ring.producer().unwrap();
+    let mut consumer = ring.consumer().unwrap();
     for number in 0..10 {
         producer.send([number; 1024]).unwrap();
     }
@@ -425,7 +436,8 @@ fn messages_are_copied_to_buffers_of_any_length() {
         loan.publish(message.len()).unwrap();
     };
     assert_eq!(consumer.max_bytes(), 5000);
-    let (mut buffer, mut spare) = ([0; 8], [0; 8]);
+    let mut buffer = [0; 8];
+    let mut spare = [0; 8];
     send(0, b"robots");
     assert_eq!(consumer.recv_bytes(&mut buffer), Some(6));
     assert_eq!(&buffer[..6], b"robots");

@@ -184,7 +184,9 @@ impl Reader {
     /// Receives at its pace until all was sent, then the rest. Compares the ledger with the
     /// received numbers.
     fn run(mut self) -> Seen {
-        let (mut guard, mut stops, mut rng) = (Guard::new(), 0, Rng::with_seed(self.index as u64));
+        let mut guard = Guard::new();
+        let mut stops = 0;
+        let mut rng = Rng::with_seed(self.index as u64);
         loop {
             let steps = steps_of_a_send() * self.pace.times(&mut rng);
             for _ in 0..64 {
@@ -268,7 +270,8 @@ impl Reader {
 
 /// Runs both endpoints in threads, with the ring on the heap.
 fn on_threads(case: &'static Case, pace: Pace) -> Vec<Seen> {
-    let (segment, total) = (case.heap::<Message>(CAPACITY), messages(case));
+    let segment = case.heap::<Message>(CAPACITY);
+    let total = messages(case);
     let reader = |index| reader(case, index, pace, &segment);
     let readers: Vec<_> = (0..case.readings.len()).map(reader).collect();
     // WHY here: it must be measured before the threads begin.
@@ -289,7 +292,8 @@ fn on_threads(case: &'static Case, pace: Pace) -> Vec<Seen> {
 }
 
 fn reader(case: &'static Case, index: usize, pace: Pace, segment: &Arc<Segment>) -> Reader {
-    let (consumer, total) = (case.receiver(segment, index), messages(case));
+    let consumer = case.receiver(segment, index);
+    let total = messages(case);
     Reader { case, index, pace, total, consumer, account: Account::default() }
 }
 

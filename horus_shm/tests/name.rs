@@ -40,7 +40,8 @@ proptest! {
         a in "/?[ab_-]([/.]?[ab_-]){0,3}",
         b in "/?[ab_-]([/.]?[ab_-]){0,3}",
     ) {
-        let (a, b) = (TopicName::new(&a).unwrap(), TopicName::new(&b).unwrap());
+        let a = TopicName::new(&a).unwrap();
+        let b = TopicName::new(&b).unwrap();
         prop_assert_eq!(a.file_name() == b.file_name(), a.as_str() == b.as_str());
     }
 

@@ -222,7 +222,8 @@ fn a_path_that_is_no_directory_is_refused() {
     for index in 0..3 {
         for is_symlink in [true, false] {
             let dir = private_dir();
-            let (base, moved) = (dir.path().join("base"), dir.path().join("moved"));
+            let base = dir.path().join("base");
+            let moved = dir.path().join("moved");
             drop(Namespace::open(&config(&base)).unwrap());
             let bad = &directories(&base)[index];
             fs::rename(bad, &moved).unwrap();

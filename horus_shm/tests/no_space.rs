@@ -102,10 +102,12 @@ fn mount_own(dir: &Path, options: &str) -> io::Result<()> {
         spawn::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS)?;
     }
     spawn::make_private(dir)?;
-    let (none, tmpfs) = (c"none", c"tmpfs");
+    let none = c"none";
+    let tmpfs = c"tmpfs";
     let dir = CString::new(dir.as_os_str().as_encoded_bytes())?;
     let options = CString::new(options)?;
-    let (target, data) = (dir.as_ptr(), options.as_ptr().cast());
+    let target = dir.as_ptr();
+    let data = options.as_ptr().cast();
     // SAFETY: all strings outlive the call.
     match unsafe { libc::mount(none.as_ptr(), target, tmpfs.as_ptr(), 0, data) } {
         0 => Ok(()),
@@ -183,7 +185,8 @@ fn with_more_and_more_room(dir: &Path, namespace: &Namespace, attempt: impl Fn(u
     for pages in 0..=FILE_SYSTEM_BYTES / PAGE_BYTES {
         let what = format!("{pages} pages left");
         ballast.leave(dir, pages * PAGE_BYTES);
-        let (free, open) = (free_bytes(dir), spawn::open_descriptors(dir));
+        let free = free_bytes(dir);
+        let open = spawn::open_descriptors(dir);
         if attempt(free, &what) {
             assert!(pages > 0, "it was not full");
             return;
@@ -265,10 +268,14 @@ fn stream_while_full(dir: &Path) {
     let options = RingOptions::capacity(64);
     let fanout = FanoutShm::<[u64; 4]>::create(&namespace, "fanout", &options).unwrap();
     let mpsc = MpscShm::<u64>::create(&namespace, "mpsc", &options).unwrap();
-    let (mut one, mut other) = (fanout.producer().unwrap(), mpsc.producer().unwrap());
-    let (mut reader, mut gated) = (fanout.consumer().unwrap(), mpsc.consumer().unwrap());
+    let mut one = fanout.producer().unwrap();
+    let mut other = mpsc.producer().unwrap();
+    let mut reader = fanout.consumer().unwrap();
+    let mut gated = mpsc.consumer().unwrap();
     let filler = fork(|| fill_again_and_again(dir));
-    let (mut refused, mut granted, mut message) = (0, 0, 0);
+    let mut refused = 0;
+    let mut granted = 0;
+    let mut message = 0;
     while message < MESSAGES || refused < 10 || granted < 10 {
         message += 1;
         assert!(message < 1000 * MESSAGES, "{refused} refused, {granted} granted");

@@ -88,7 +88,8 @@ fn child_role() {
 /// Makes `/proc` show only this side of the border, as in a container.
 fn mount_proc() -> io::Result<()> {
     spawn::make_private(Path::new("/proc"))?;
-    let (target, kind) = (c"/proc".as_ptr(), c"proc".as_ptr());
+    let target = c"/proc".as_ptr();
+    let kind = c"proc".as_ptr();
     // SAFETY: all strings outlive the call; null data stands for none.
     match unsafe { libc::mount(kind, target, kind, 0, null()) } {
         0 => Ok(()),
@@ -270,7 +271,8 @@ fn kill_behind(border: Border) {
             }
         }
     }
-    let (name, mut out) = (border.name, io::stdout().lock());
+    let name = border.name;
+    let mut out = io::stdout().lock();
     writeln!(out, "| behind {name} | {deaths} deaths found |").unwrap();
 }
 

@@ -213,7 +213,9 @@ impl Holder {
         if self.consumer.raw().reading() == Reading::Gated {
             assert_eq!(stats.lost, 0, "{stats:?}");
         }
-        let (received, lost, skipped) = (stats.received, stats.lost, stats.skipped);
+        let received = stats.received;
+        let lost = stats.lost;
+        let skipped = stats.skipped;
         format!("{received} delivered + {lost} lost + {skipped} skipped = {total} sent")
     }
 
@@ -293,7 +295,8 @@ fn threads(reliability: Reliability, each: u32) {
             scope.spawn(move || {
                 holder.read_all(2 * u64::from(each));
                 let told = holder.expect_exact(2 * u64::from(each));
-                let (slowness, refused) = (holder.slowness, holder.refused);
+                let slowness = holder.slowness;
+                let refused = holder.refused;
                 result(
                     "pinned-ledger",
                     format_args!("{reliability}, {slowness} × slower: {told}, {refused} unpinned"),
@@ -399,7 +402,8 @@ fn child_role() {
         _ => Reliability::BestEffort,
     };
     let segment = segment(&spawn::inherited_namespace(), reliability);
-    let (id, each) = (id.parse().unwrap(), each.parse().unwrap());
+    let id = id.parse().unwrap();
+    let each = each.parse().unwrap();
     if part == "send" {
         stream_of(&segment, id, each);
         return say(format_args!("sent {each}"));

@@ -77,8 +77,10 @@ fn send_soon(sender: &mut Sender<Message>, message: &Message) {
 // ---- exchange
 
 fn echo(namespace: &Arc<Namespace>, kind: Kind) {
-    let (there, back) = (ring(kind, namespace, "there"), ring(kind, namespace, "back"));
-    let (mut receiver, mut sender) = (there.receiver().unwrap(), back.sender().unwrap());
+    let there = ring(kind, namespace, "there");
+    let back = ring(kind, namespace, "back");
+    let mut receiver = there.receiver().unwrap();
+    let mut sender = back.sender().unwrap();
     say("ready");
     for _ in 0..ECHOES {
         let message = soon(|| receiver.recv());
@@ -94,7 +96,8 @@ fn every_ring_carries_messages_to_another_process_and_back() {
         let namespace = namespace(dir.path());
         let there = Ring::<Message>::create(kind, &namespace, "there");
         let back = Ring::<Message>::create(kind, &namespace, "back");
-        let (mut sender, mut receiver) = (there.sender().unwrap(), back.receiver().unwrap());
+        let mut sender = there.sender().unwrap();
+        let mut receiver = back.receiver().unwrap();
         let mut child = Child::spawn(&format!("echo {kind:?}"), dir.path());
         assert_eq!(child.listen(), "ready");
         let mut account = Account::default();
@@ -228,7 +231,8 @@ fn pass(
 #[test]
 fn a_consumer_outlives_producers_that_are_killed_at_random() {
     for kind in KINDS {
-        let (dir, mut dice) = (shm_dir(), Rng::with_seed(0x5eed_0001));
+        let dir = shm_dir();
+        let mut dice = Rng::with_seed(0x5eed_0001);
         let namespace = namespace(dir.path());
         let ring = Ring::<Message>::create(kind, &namespace, "topic");
         let mut receiver = ring.receiver().unwrap();
@@ -260,7 +264,8 @@ fn a_consumer_outlives_producers_that_are_killed_at_random() {
 #[test]
 fn a_producer_outlives_consumers_that_are_killed_at_random() {
     for kind in KINDS {
-        let (dir, mut dice) = (shm_dir(), Rng::with_seed(0x5eed_0002));
+        let dir = shm_dir();
+        let mut dice = Rng::with_seed(0x5eed_0002);
         let namespace = namespace(dir.path());
         let ring = Ring::<Message>::create(kind, &namespace, "topic");
         let mut sender = ring.sender().unwrap();
@@ -288,7 +293,8 @@ fn a_producer_outlives_consumers_that_are_killed_at_random() {
 #[test]
 fn a_ring_outlives_both_of_its_endpoints_killed_at_random() {
     for kind in KINDS {
-        let (dir, mut dice) = (shm_dir(), Rng::with_seed(0x5eed_0003));
+        let dir = shm_dir();
+        let mut dice = Rng::with_seed(0x5eed_0003);
         let namespace = namespace(dir.path());
         let ring = Ring::<Message>::create(kind, &namespace, "topic");
         for round in 0..torture(KILL_ROUNDS) {
@@ -300,7 +306,8 @@ fn a_ring_outlives_both_of_its_endpoints_killed_at_random() {
                 children.reverse();
             }
             children.iter_mut().for_each(Child::kill);
-            let (mut receiver, mut sender) = (ring.receiver().unwrap(), ring.sender().unwrap());
+            let mut receiver = ring.receiver().unwrap();
+            let mut sender = ring.sender().unwrap();
             let mut account = Account::default();
             let id = 3 + round;
             pass(&mut sender, &mut receiver, &mut account, id);

@@ -162,7 +162,8 @@ fn send_until_lost(sender: Sender<Message>, flow: &Flow, first: impl Fn()) {
 /// Receives until the region is lost, makes a few more calls, and drops the endpoint.
 fn receive_until_lost(receiver: Receiver<Message>, flow: &Flow, first: impl Fn()) -> Account {
     let Receiver::Lanes(mut consumer) = receiver else { unreachable!() };
-    let (mut account, topic) = (Account::default(), consumer.raw().segment().label());
+    let mut account = Account::default();
+    let topic = consumer.raw().segment().label();
     loop {
         // Both calls, in turn.
         let latest = account.received % 4 == 3;
@@ -219,8 +220,10 @@ impl Neighbours {
         stop: &Arc<AtomicBool>,
     ) -> (JoinHandle<u32>, JoinHandle<Account>) {
         let ring = Ring::<[u64; 8]>::create(kind, namespace, name);
-        let (mut sender, mut receiver) = (ring.sender().unwrap(), ring.receiver().unwrap());
-        let (stop, end) = (Arc::clone(stop), Arc::new(AtomicU32::new(u32::MAX)));
+        let mut sender = ring.sender().unwrap();
+        let mut receiver = ring.receiver().unwrap();
+        let stop = Arc::clone(stop);
+        let end = Arc::new(AtomicU32::new(u32::MAX));
         let ended = Arc::clone(&end);
         let sending = thread::spawn(move || {
             let mut number = 0;
@@ -250,7 +253,8 @@ impl Neighbours {
         self.stop.store(true, Ordering::Relaxed);
         let mut messages = 0;
         for (sending, receiving) in self.threads {
-            let (sent, account) = (sending.join().unwrap(), receiving.join().unwrap());
+            let sent = sending.join().unwrap();
+            let account = receiving.join().unwrap();
             account.expect_all(SENDER, 0, sent).unwrap();
             messages += u64::from(sent);
         }
@@ -350,7 +354,8 @@ impl Scene {
     /// Expects a new ring of this name to carry messages, and to be removed with its endpoints.
     fn expect_usable(&self, name: &str) {
         let ring = Ring::<Message>::create(Kind::Spsc, &self.namespace, name);
-        let (mut sender, mut receiver) = (ring.sender().unwrap(), ring.receiver().unwrap());
+        let mut sender = ring.sender().unwrap();
+        let mut receiver = ring.receiver().unwrap();
         for number in 0..20 {
             assert!(sender.send(&Message::new(SENDER, number)));
             assert_eq!(receiver.recv().and_then(|message| message.tag()), Some((SENDER, number)));
@@ -373,7 +378,8 @@ fn a_file_struck_between_processes_is_region_lost_in_both() {
     let mut scene = Scene::new();
     let neighbours = Neighbours::new(&scene.namespace);
     let mut peer = Child::spawn("peer", scene.dir.path());
-    let (rounds, mut messages) = (rounds(60, 1000), 0);
+    let rounds = rounds(60, 1000);
+    let mut messages = 0;
     for round in 0..rounds {
         let ((kind, blow), name) = (plan(round), topic(round));
         let ring = Ring::<Message>::create(kind, &scene.namespace, &name);
@@ -409,13 +415,17 @@ fn a_file_struck_between_processes_is_region_lost_in_both() {
 fn a_file_struck_between_threads_is_region_lost_in_both() {
     let mut scene = Scene::new();
     let neighbours = Neighbours::new(&scene.namespace);
-    let (rounds, mut messages) = (rounds(60, 1000), 0);
+    let rounds = rounds(60, 1000);
+    let mut messages = 0;
     for round in 0..rounds {
         let ((kind, blow), name) = (plan(round), topic(round));
         let ring = Ring::<Message>::create(kind, &scene.namespace, &name);
-        let (receiver, sender) = (ring.receiver().unwrap(), ring.sender().unwrap());
-        let (sent, received) = (Flow::default(), Flow::default());
-        let (to_send, to_receive) = (sent.clone(), received.clone());
+        let receiver = ring.receiver().unwrap();
+        let sender = ring.sender().unwrap();
+        let sent = Flow::default();
+        let received = Flow::default();
+        let to_send = sent.clone();
+        let to_receive = received.clone();
         let sending = thread::spawn(move || send_until_lost(sender, &to_send, || ()));
         let receiving = thread::spawn(move || receive_until_lost(receiver, &to_receive, || ()));
         eventually("messages flow", || received.count() > 0);
@@ -498,8 +508,10 @@ fn a_file_that_is_made_whole_again_is_opened_anew() {
     let scene = Scene::new();
     let options = RingOptions { producers: Some(2), ..RingOptions::capacity(8) };
     let lost = FanoutShm::<u64>::create(&scene.namespace, "topic", &options).unwrap();
-    let (mut producer, consumer) = (lost.producer().unwrap(), lost.consumer().unwrap());
-    let (topic, whole) = (lost.segment().label(), lost.segment().shape().file_bytes());
+    let mut producer = lost.producer().unwrap();
+    let consumer = lost.consumer().unwrap();
+    let topic = lost.segment().label();
+    let whole = lost.segment().shape().file_bytes();
     let file = OpenOptions::new().write(true).open(scene.path("topic")).unwrap();
     file.set_len(Blow::BeforeLane.cut(lost.segment())).unwrap();
     assert_eq!(producer.send(1), Err(SendError::RegionLost { topic, message: 1 }));
@@ -512,7 +524,8 @@ fn a_file_that_is_made_whole_again_is_opened_anew() {
 
     let options = RingOptions::default();
     let anew = FanoutShm::<u64>::open(&scene.namespace, "topic", &options).unwrap();
-    let (mut sender, mut receiver) = (anew.producer().unwrap(), anew.consumer().unwrap());
+    let mut sender = anew.producer().unwrap();
+    let mut receiver = anew.consumer().unwrap();
     drop((producer, consumer, lost));
     assert_eq!(topic_files(&scene.namespace), ["topic"], "it is in use");
     let same = FanoutShm::<u64>::open(&scene.namespace, "topic", &options).unwrap();
@@ -529,12 +542,14 @@ fn a_file_that_is_made_whole_again_is_opened_anew() {
 fn a_forked_child_outlives_a_loss_too() {
     let scene = Scene::new();
     let ring = Ring::<Message>::create(Kind::Fanout, &scene.namespace, "parent");
-    let (mut sender, mut receiver) = (ring.sender().unwrap(), ring.receiver().unwrap());
+    let mut sender = ring.sender().unwrap();
+    let mut receiver = ring.receiver().unwrap();
     let pid = fork(|| {
         die_with_parent();
         let namespace = namespace(scene.dir.path());
         let ring = FanoutShm::<u64>::create(&namespace, "child", &RingOptions::default()).unwrap();
-        let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+        let mut producer = ring.producer().unwrap();
+        let mut consumer = ring.consumer().unwrap();
         producer.send(1).unwrap();
         let topic = ring.segment().label();
         let path = namespace.topics_path().join("child");
@@ -570,7 +585,8 @@ fn a_task_that_waits_is_woken_when_its_topic_is_lost() {
         die_with_parent();
         let namespace = namespace(scene.dir.path());
         let ring = FanoutShm::<u64>::create(&namespace, "task", &RingOptions::default()).unwrap();
-        let (producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+        let producer = ring.producer().unwrap();
+        let mut consumer = ring.consumer().unwrap();
         assert!(consumer.recv().is_none(), "the lane is mapped");
         let woken = Arc::new(Flag::default());
         let mut alarm = Alarm::new(consumer.raw().watch());

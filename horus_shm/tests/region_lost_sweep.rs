@@ -84,7 +84,8 @@ fn live(ring: &Ring<Message>, call: Call) -> String {
     let Receiver::Lanes(mut consumer) = receiver else { unreachable!() };
     producer.send_ref(&Message::new(SENDER, 0)).unwrap();
     assert!(consumer.recv().is_some());
-    let (message, topic) = (Message::new(SENDER, NUMBER), segment.label());
+    let message = Message::new(SENDER, NUMBER);
+    let topic = segment.label();
     if call == Call::Send {
         mark();
         let sent = producer.send_ref(&message);
@@ -104,7 +105,8 @@ fn live(ring: &Ring<Message>, call: Call) -> String {
     mark();
     let received = if call == Call::Recv { consumer.recv() } else { consumer.latest() };
     mark();
-    let (lost, check) = (segment.is_lost(), consumer.check());
+    let lost = segment.is_lost();
+    let check = consumer.check();
     let again = (consumer.recv(), consumer.check());
     match (received, lost, check) {
         _ if again != (None, Err(RecvError::RegionLost { topic })) => {
@@ -148,7 +150,8 @@ fn sweep(kind: Kind, call: Call, points: u64) -> Swept {
     cut();
     victim.run_to_mark_through_faults();
     assert_eq!(victim.listen(), "done", "{kind:?} {call:?}: not cut");
-    let (stride, mut rng) = ((instructions / points).max(1), Rng::with_seed(points));
+    let stride = (instructions / points).max(1);
+    let mut rng = Rng::with_seed(points);
     let mut swept = Swept { instructions, ..Swept::default() };
     for point in (0..instructions).step_by(stride as usize) {
         let at = point + rng.u64(..stride);

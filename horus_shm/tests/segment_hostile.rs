@@ -486,10 +486,13 @@ fn a_mismatch_says_which_topic_and_leaves_it_alone() {
     let owner = Segment::create(&scene.namespace, &hostile::topic(), &request()).unwrap();
     let mut other_hash = request();
     other_hash.type_info.hash[0] ^= 1;
-    let (mut other_size, mut gated) = (request(), request());
+    let mut other_size = request();
+    let mut gated = request();
     other_size.type_info = TypeInfo::opaque::<[u64; 3]>();
     gated.gated_only = true;
-    let (mut capacity, mut reliable, mut history) = (request(), request(), request());
+    let mut capacity = request();
+    let mut reliable = request();
+    let mut history = request();
     capacity.capacity = Some(1024);
     reliable.reliability = Some(Reliability::Reliable);
     history.history = Some(3);

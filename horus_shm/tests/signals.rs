@@ -86,7 +86,8 @@ fn start_alarms() {
 
 /// Sends `signal` to one thread of `child`.
 fn signal_thread(child: &Child, thread: i32, signal: i32) {
-    let (call, process) = (libc::SYS_tgkill, child.pid() as i32);
+    let call = libc::SYS_tgkill;
+    let process = child.pid() as i32;
     // SAFETY: the call takes no pointer. The child was not waited for, so the id is its own.
     let done = unsafe { libc::syscall(call, process, thread, signal) };
     assert_eq!(done, 0, "{}", io::Error::last_os_error());
@@ -128,7 +129,8 @@ fn live(messages: u32) -> bool {
     let namespace = inherited_namespace();
     for kind in KINDS {
         let ring = Ring::<Message>::create(kind, &namespace, &format!("{kind:?}"));
-        let (mut sender, mut receiver) = (ring.sender().unwrap(), ring.receiver().unwrap());
+        let mut sender = ring.sender().unwrap();
+        let mut receiver = ring.receiver().unwrap();
         let mut account = Account::default();
         for number in 0..messages / 5 {
             assert!(sender.send(&Message::new(CHILD, number)));
@@ -216,8 +218,10 @@ fn be_interrupted(lives: u32) {
     handle(libc::SIGCHLD);
     start_alarms();
     let namespace = inherited_namespace();
-    let (there, back) = (echo_ring(&namespace, "there"), echo_ring(&namespace, "back"));
-    let (mut receiver, mut sender) = (there.receiver().unwrap(), back.sender().unwrap());
+    let there = echo_ring(&namespace, "there");
+    let back = echo_ring(&namespace, "back");
+    let mut receiver = there.receiver().unwrap();
+    let mut sender = back.sender().unwrap();
     say(thread_id());
     let mut account = Account::default();
     for number in 0..lives {
@@ -254,8 +258,10 @@ fn soon(receiver: &mut Receiver<Message>) -> Message {
 fn a_storm_of_signals_is_no_error_and_loses_nothing() {
     let dir = shm_dir();
     let namespace = namespace(dir.path());
-    let (there, back) = (echo_ring(&namespace, "there"), echo_ring(&namespace, "back"));
-    let (mut sender, mut receiver) = (there.sender().unwrap(), back.receiver().unwrap());
+    let there = echo_ring(&namespace, "there");
+    let back = echo_ring(&namespace, "back");
+    let mut sender = there.sender().unwrap();
+    let mut receiver = back.receiver().unwrap();
     let lives = rounds(100, 2000) as u32;
     let mut child = Child::spawn(&format!("storm {lives}"), dir.path());
     let thread = child.listen_u64() as i32;
@@ -271,7 +277,8 @@ fn a_storm_of_signals_is_no_error_and_loses_nothing() {
     }
     account.expect_all(CHILD, 0, lives).unwrap();
     account.expect_sound(receiver.stats().unwrap()).unwrap();
-    let (alarms, children) = (child.listen_u64(), child.listen_u64());
+    let alarms = child.listen_u64();
+    let children = child.listen_u64();
     progress(format_args!("interrupted: {lives} lives, {alarms} SIGALRM, {children} SIGCHLD"));
     assert!(alarms > u64::from(lives) && children > u64::from(lives), "too few signals arrived");
     child.finish();

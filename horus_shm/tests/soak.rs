@@ -112,7 +112,8 @@ fn send(case: &Case, segment: &Arc<Segment>) {
     let mut producers: Vec<Producer<Proof>> =
         (0..case.senders).map(|_| case.sender(segment)).collect();
     let each = messages(case) / u64::from(case.senders);
-    let (mut guard, mut warm) = (Guard::new(), Held::now());
+    let mut guard = Guard::new();
+    let mut warm = Held::now();
     say("ready");
     for number in 0..each {
         if number == each / 10 {
@@ -147,7 +148,8 @@ struct Receiver {
 
 impl Receiver {
     fn new(case: &Case, segment: &Arc<Segment>, index: usize) -> Self {
-        let (consumer, next) = (case.receiver(segment, index), vec![0; case.senders as usize]);
+        let consumer = case.receiver(segment, index);
+        let next = vec![0; case.senders as usize];
         Self { consumer, next, received: 0, missing: 0 }
     }
 
@@ -184,7 +186,8 @@ impl Receiver {
 /// Receives as all of the ring's receivers until all messages are received.
 fn receive(case: &Case, receivers: &mut [Receiver]) -> (Held, Held) {
     let total = messages(case);
-    let (mut guard, mut warm) = (Guard::new(), Held::now());
+    let mut guard = Guard::new();
+    let mut warm = Held::now();
     let mut is_warm = false;
     loop {
         receivers.iter_mut().for_each(|receiver| receiver.take_batch(case));

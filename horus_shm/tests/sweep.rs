@@ -318,7 +318,8 @@ fn messages_of_a_killed_publisher_stay_while_the_topic_is_attended() {
     let namespace = spawn::namespace(dir.path());
     let options = RingOptions::capacity(16);
     let ring = FanoutShm::<u64>::create(&namespace, "stream", &options).unwrap();
-    let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    let mut producer = ring.producer().unwrap();
+    let mut consumer = ring.consumer().unwrap();
     producer.send(1).unwrap();
     leave_behind(dir.path(), "other");
     sweep(&namespace).unwrap();

@@ -281,7 +281,8 @@ fn sweep_calls(operation: Operation) -> Tally {
     let usual = end_round(&mut victim, &mut here);
     assert!(usual.starts_with("ok"), "{operation:?}: {usual}");
     for (round, point) in (2..).zip(points(&calls)) {
-        let (name, fault) = (name_of(point.call.number), point.fault);
+        let name = name_of(point.call.number);
+        let fault = point.fault;
         let onwards = if point.onwards { " and so do all after it" } else { "" };
         here.0 = format!("{operation:?}, call {} ({name}), {fault:?}{onwards}", point.index);
         victim.run_to_mark();

@@ -108,7 +108,8 @@ fn on_hostile_lanes(usual: u64, law: impl Fn(&Lane) -> Result<(), String>) {
     }
     for seed in 0..rounds(usual, 100 * usual) {
         let mut rng = Rng::with_seed(seed);
-        let (head, capacity) = (*rng.choice(&HEADS).unwrap(), 1 << (2 + rng.u64(..3)));
+        let head = *rng.choice(&HEADS).unwrap();
+        let capacity = 1 << (2 + rng.u64(..3));
         let near = stamps_near(head, capacity);
         let stamps: Vec<_> = (0..capacity).map(|_| *rng.choice(&near).unwrap()).collect();
         faults.check(head, &stamps, &law);
@@ -222,10 +223,12 @@ fn a_reader_of_any_lane_does_bounded_work_without_a_panic() {
     let mut faults = Faults::default();
     for seed in 0..rounds(20_000, 1_000_000) {
         let mut rng = Rng::with_seed(seed);
-        let (head, capacity) = (*rng.choice(&HEADS).unwrap(), 1 << (1 + rng.u64(..4)));
+        let head = *rng.choice(&HEADS).unwrap();
+        let capacity = 1 << (1 + rng.u64(..4));
         let near = stamps_near(head, capacity);
         let stamps: Vec<_> = (0..capacity).map(|_| *rng.choice(&near).unwrap()).collect();
-        let (start, gated) = ((*rng.choice(&HEADS).unwrap()).min(POSITION_MAX), rng.u64(..2) == 0);
+        let start = (*rng.choice(&HEADS).unwrap()).min(POSITION_MAX);
+        let gated = rng.u64(..2) == 0;
         faults.check(head, &stamps, |lane| {
             let gate = if gated { 0 } else { UNGATED };
             let mut reader = LaneReader::new(lane.clone(), start, gate, gated);
@@ -258,7 +261,8 @@ fn a_writer_of_any_lane_does_bounded_work_without_a_panic() {
     let mut faults = Faults::default();
     for seed in 0..rounds(20_000, 1_000_000) {
         let mut rng = Rng::with_seed(seed);
-        let (head, capacity) = (*rng.choice(&HEADS).unwrap(), 1 << (1 + rng.u64(..4)));
+        let head = *rng.choice(&HEADS).unwrap();
+        let capacity = 1 << (1 + rng.u64(..4));
         let near = stamps_near(head, capacity);
         let stamps: Vec<_> = (0..capacity).map(|_| *rng.choice(&near).unwrap()).collect();
         let gated = rng.u64(..2) == 0;
@@ -307,7 +311,8 @@ fn loans_and_borrows_on_any_lane_do_bounded_work_without_a_panic() {
     let cases = rounds(20_000, 1_000_000);
     for seed in 0..cases {
         let mut rng = Rng::with_seed(seed);
-        let (head, capacity) = (*rng.choice(&HEADS).unwrap(), 1 << (1 + rng.u64(..4)));
+        let head = *rng.choice(&HEADS).unwrap();
+        let capacity = 1 << (1 + rng.u64(..4));
         let near = stamps_near(head, capacity);
         let stamps: Vec<_> = (0..capacity).map(|_| *rng.choice(&near).unwrap()).collect();
         let gated = rng.u64(..2) == 0;
@@ -359,7 +364,8 @@ fn after_a_takeover_of_any_pinnable_lane_loans_arrive_and_are_counted() {
         }
         let mut writer = LaneWriter::new(lane.clone(), pos, false, false).numbering();
         let mut reader = LaneReader::new(lane.clone(), pos, UNGATED, false).numbering(None);
-        let (mut last, mut in_step) = (None, 0);
+        let mut last = None;
+        let mut in_step = 0;
         let messages = 40 * lane.capacity();
         for message in 0..messages {
             if !lend(&mut writer, message) {

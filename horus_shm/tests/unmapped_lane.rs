@@ -136,7 +136,8 @@ fn receive_within(limit: &Limit) {
     let mut second = RawProducer::new(segment, Default::default()).unwrap();
     assert_eq!(second.lane(), 1);
     let used = (limit.arm)();
-    let (bound, before) = (used + (1 << 20), set_limit(limit.resource, used + (1 << 20)));
+    let bound = used + (1 << 20);
+    let before = set_limit(limit.resource, used + (1 << 20));
     send(&mut second, 7);
     assert_eq!(recv(&mut consumer), None);
     let error = consumer.check().expect_err("mute and well");

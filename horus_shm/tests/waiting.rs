@@ -49,7 +49,8 @@ struct Awaited {
 impl Awaited {
     /// Runs `wait` and records its sleeps.
     fn of<R>(wait: impl FnOnce() -> R) -> (R, Self) {
-        let (begin_ns, before) = (now_ns(), overslept());
+        let begin_ns = now_ns();
+        let before = overslept();
         let found = wait();
         (found, Self { begin_ns, slices: overslept() - before })
     }
@@ -66,7 +67,8 @@ impl Awaited {
 fn a_sleeping_consumer_is_woken_by_each_message() {
     const LAST: u64 = MESSAGES;
     let ring = FanoutShm::<u64>::heap(&RingOptions::capacity(8)).unwrap();
-    let (mut consumer, mut producer) = (ring.consumer().unwrap(), ring.producer().unwrap());
+    let mut consumer = ring.consumer().unwrap();
+    let mut producer = ring.producer().unwrap();
     let reading = thread::spawn(move || {
         let mut got = Vec::new();
         // A lapped consumer continues behind the lost messages, so it always gets the last one.
@@ -88,7 +90,8 @@ fn a_sleeping_consumer_is_woken_by_each_message() {
 fn an_impatient_consumer_goes_without() {
     let ring = FanoutShm::<u64>::heap(&RingOptions::capacity(8)).unwrap();
     let mut consumer = ring.consumer().unwrap();
-    let (begin, timeout) = (Instant::now(), Duration::from_millis(20));
+    let begin = Instant::now();
+    let timeout = Duration::from_millis(20);
     for spin in [Duration::ZERO, WaitPolicy::SPIN, Duration::MAX] {
         assert_eq!(consumer.recv_until(WaitPolicy::of(timeout).spinning(spin)), None);
     }
@@ -100,7 +103,8 @@ fn an_impatient_consumer_goes_without() {
 fn a_sleeping_producer_is_woken_by_room() {
     for &edge in EDGES {
         let segment = topic(None, "topic", &reliable(edge, 2));
-        let (mut reader, mut writer) = (consumer(&segment), producer(&segment));
+        let mut reader = consumer(&segment);
+        let mut writer = producer(&segment);
         let sending = thread::spawn(move || {
             (0..MESSAGES).for_each(|n| writer.send_until(asleep(), &[0, n, 0]).unwrap());
         });
@@ -110,7 +114,8 @@ fn a_sleeping_producer_is_woken_by_room() {
         sending.join().unwrap();
     }
     let ring = SpscShm::<u64>::heap(&RingOptions::capacity(2)).unwrap();
-    let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+    let mut producer = ring.producer().unwrap();
+    let mut consumer = ring.consumer().unwrap();
     let sending = thread::spawn(move || {
         (0..MESSAGES).for_each(|number| producer.send_until(asleep(), &number).unwrap());
     });
@@ -125,7 +130,8 @@ fn a_sleeping_producer_is_woken_by_room() {
 fn a_sleeping_producer_is_woken_by_a_reader_that_leaves() {
     for &edge in EDGES {
         let segment = topic(None, "topic", &reliable(edge, 2));
-        let (reader, mut writer) = (consumer(&segment), producer(&segment));
+        let reader = consumer(&segment);
+        let mut writer = producer(&segment);
         (0..2).for_each(|number| writer.send([0, number, 0]).unwrap());
         let sending =
             thread::spawn(move || Awaited::of(|| writer.send_until(asleep(), &[0, 2, 0])));
@@ -161,7 +167,8 @@ fn a_producer_that_waits_gives_a_stalled_reader_up_in_time() {
 fn only_a_waiting_reader_is_announced() {
     for &edge in EDGES {
         let segment = topic_on_heap(edge);
-        let (mut reader, mut writer) = (consumer(&segment), producer(&segment));
+        let mut reader = consumer(&segment);
+        let mut writer = producer(&segment);
         assert_eq!(reader.recv_until(WaitPolicy::of(Duration::from_millis(1))), None);
         assert_eq!(waiters(&segment), 0);
         for number in 0..100 {
@@ -186,7 +193,8 @@ fn wait_at(watch: Watch) -> thread::JoinHandle<Awaited> {
 fn a_thread_that_stops_waiting_leaves_the_bit_of_another_sleeper_of_the_reader() {
     for &edge in EDGES {
         let segment = topic_on_heap(edge);
-        let (mut reader, mut writer) = (consumer(&segment), producer(&segment));
+        let mut reader = consumer(&segment);
+        let mut writer = producer(&segment);
         let watching = wait_at(reader.raw().watch());
         eventually("the watch sleeps", || waiters(&segment) == 1);
         assert_eq!(reader.recv_until(WaitPolicy::of(Duration::from_millis(1))), None);
@@ -208,7 +216,8 @@ fn a_watch_of_a_reader_that_left_does_not_touch_the_next_one_in_its_place() {
     assert!(!watch.is_closed());
     drop(gone);
     assert!(watch.is_closed());
-    let (next, mut writer) = (consumer(&segment), producer(&segment));
+    let next = consumer(&segment);
+    let mut writer = producer(&segment);
     let watching = wait_at(next.raw().watch());
     eventually("the next one sleeps", || waiters(&segment) == 1);
     let wait_policy = WaitPolicy::of(Duration::from_millis(1));
@@ -245,7 +254,8 @@ fn a_place_is_free_once_its_reader_is_gone_and_no_thread_sleeps_there() {
 #[test]
 fn a_watch_sees_unread_messages_and_counts_arrivals() {
     let segment = topic_on_heap(WakeEdge::Membarrier);
-    let (mut reader, mut writer) = (consumer(&segment), producer(&segment));
+    let mut reader = consumer(&segment);
+    let mut writer = producer(&segment);
     let watch = reader.raw().watch();
     assert!(!watch.has_message() && watch.arrivals() == 0);
     writer.send([0; 3]).unwrap();
@@ -344,7 +354,8 @@ fn an_observer_looks_again_and_again() {
     let mut observer = RawConsumer::new(Arc::clone(&segment), Reading::Observer)
         .map(horus_shm::Consumer::<Message>::new)
         .unwrap();
-    let (reader, mut writer) = (consumer(&segment), producer(&segment));
+    let reader = consumer(&segment);
+    let mut writer = producer(&segment);
     let watches = [observer.raw().watch(), reader.raw().watch()];
     let sending = thread::spawn(move || {
         thread::sleep(Duration::from_millis(5));
@@ -376,7 +387,8 @@ fn signals_end_no_wait() {
     let set = unsafe { libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut()) };
     assert_eq!(set, 0);
     let segment = topic_on_heap(WakeEdge::Membarrier);
-    let (mut receiver, mut sender) = (Receiver::new(consumer(&segment)), Sender::new(&segment, 0));
+    let mut receiver = Receiver::new(consumer(&segment));
+    let mut sender = Sender::new(&segment, 0);
     let (tell, told) = std::sync::mpsc::channel();
     let receiving = thread::spawn(move || {
         // SAFETY: the call takes nothing and cannot fail.
@@ -404,7 +416,8 @@ fn signals_end_no_wait() {
 #[test]
 fn a_fork_takes_no_sleeper_along() {
     let segment = topic_on_heap(WakeEdge::Membarrier);
-    let (reader, mut writer) = (consumer(&segment), producer(&segment));
+    let reader = consumer(&segment);
+    let mut writer = producer(&segment);
     let watch = reader.raw().watch();
     let watching = wait_at(reader.raw().watch());
     eventually("it sleeps", || waiters(&segment) == 1);

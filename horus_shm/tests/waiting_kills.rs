@@ -184,8 +184,10 @@ fn a_message_of_a_sender_stopped_before_the_wake_arrives_all_the_same() {
         let instructions = victim.step(u64::MAX);
         answers.recv().unwrap();
         assert!(look.recv().is_some());
-        let (step, mut points, mut early, mut slices) =
-            (if torture { 1 } else { instructions / 40 + 1 }, 0, 0, 0);
+        let step = if torture { 1 } else { instructions / 40 + 1 };
+        let mut points = 0;
+        let mut early = 0;
+        let mut slices = 0;
         for point in (1..instructions).step_by(step as usize) {
             victim.run_to_mark();
             ask.send(()).unwrap();
@@ -229,7 +231,8 @@ fn receive_without(call: &str, in_set: bool) {
     refuse(number, error);
     let namespace = inherited_namespace();
     let open = |name| topic(Some(&namespace), name, &roomy());
-    let (segment, silent) = (open("topic"), open("silent"));
+    let segment = open("topic");
+    let silent = open("silent");
     let mut receiver = match in_set {
         true => Receiver::in_set(consumer(&segment), vec![consumer(&silent)]),
         false => Receiver::new(consumer(&segment)),

@@ -47,7 +47,8 @@ impl Child {
         // launcher, which then stops the nodes in the right order.
         command.process_group(0);
         let mut process = command.spawn()?;
-        let (id, stdout) = (process.id(), process.stdout.take());
+        let id = process.id();
+        let stdout = process.stdout.take();
         let events = events.clone();
         thread::spawn(move || listen(id, stdout, &events));
         Ok(Self { role, process })

@@ -51,7 +51,8 @@ horus_core::node! {
     fn shutdown(&mut self) -> NodeResult {
         // Receives the last messages sent before the leash was cut.
         self.hear();
-        let (imu, scan) = (self.imu.subscriber().stats(), self.scan.subscriber().stats());
+        let imu = self.imu.subscriber().stats();
+        let scan = self.scan.subscriber().stats();
         Report::Received(self.samples.ledger("controller", imu::TOPIC, &imu)).send();
         Report::Received(self.scans.ledger("controller", laser::TOPIC, &scan)).send();
         Ok(())
@@ -78,7 +79,8 @@ pub(crate) fn run() -> crate::Result<()> {
 
 /// Returns the mean of the samples since the last call, if there were any.
 fn mean_yaw_rate(imu: &mut Input<Imu>, samples: &mut Tally) -> Option<f32> {
-    let (mut sum, mut count) = (0.0, 0_u32);
+    let mut sum = 0.0;
+    let mut count = 0_u32;
     while let Some(sample) = imu.recv() {
         samples.count(&sample);
         sum += sample.angular_velocity[2];

@@ -95,7 +95,8 @@ struct Launcher<'a> {
 
 impl Launcher<'_> {
     fn introduction(&self) -> String {
-        let (look_period, path) = (monitor::LOOK_PERIOD, self.namespace.path().display());
+        let look_period = monitor::LOOK_PERIOD;
+        let path = self.namespace.path().display();
         let looks = if self.options.spin {
             "The monitor polls without pause.".to_owned()
         } else {
@@ -244,7 +245,8 @@ impl Launcher<'_> {
                 faults.push(format!("{topic}: the monitor sent no report about it"));
             }
         }
-        let (restarts, kills) = (self.restarts, u32::from(self.killed_ns.is_some()));
+        let restarts = self.restarts;
+        let kills = u32::from(self.killed_ns.is_some());
         if restarts != kills {
             faults.push(format!(
                 "imu: killed {kills} times, but the monitor saw {restarts} restarts"

@@ -81,7 +81,8 @@ impl Monitor {
         self.last_look = now;
         let last_sample = &mut self.last_sample;
         self.imu.drain(|sample, received_ns| {
-            let (process, first_ns) = (imu::process(sample), sample.timestamp_ns);
+            let process = imu::process(sample);
+            let first_ns = sample.timestamp_ns;
             if let Some((last_process, last_ns)) = last_sample.replace((process, first_ns))
                 && process != last_process
             {

@@ -121,7 +121,8 @@ fn seconds(value: Option<String>) -> std::result::Result<Duration, String> {
     let value = value.ok_or("--seconds needs a number")?;
     let seconds = value.parse().ok().filter(|seconds| SECONDS.contains(seconds));
     let seconds = seconds.ok_or_else(|| {
-        let (min, max) = (SECONDS.start(), SECONDS.end());
+        let min = SECONDS.start();
+        let max = SECONDS.end();
         format!("--seconds is '{value}': wanted a number from {min} to {max}")
     })?;
     Ok(Duration::from_secs_f64(seconds))

@@ -56,8 +56,11 @@ impl<M: Checked> Watch<M> {
         let latency = Latency::of(&self.recent_ns).as_ref().map(Latency::columns);
         let latency = latency.unwrap_or_default();
         self.recent_ns.reset();
-        let (topic, stats) = (self.subscriber.name(), self.subscriber.stats());
-        let (sent, received, lost) = (stats.sent, stats.received, stats.lost);
+        let topic = self.subscriber.name();
+        let stats = self.subscriber.stats();
+        let sent = stats.sent;
+        let received = stats.received;
+        let lost = stats.lost;
         format!("{topic:8} {rate_hz:>5.0} Hz {latency:>29} {sent:>9} {received:>9} {lost:>6}")
     }
 

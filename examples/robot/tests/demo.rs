@@ -127,7 +127,8 @@ fn ctrl_c_ends_all_nodes_in_order() {
     let kill = format!("kill -INT {}", launcher.id());
     assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
 
-    let (mut stdout, mut stderr) = (String::new(), String::new());
+    let mut stdout = String::new();
+    let mut stderr = String::new();
     lines.read_to_string(&mut stdout).unwrap();
     launcher.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
     assert_eq!(launcher.wait().unwrap().code(), Some(EXIT_INTERRUPTED), "{stdout}{stderr}");

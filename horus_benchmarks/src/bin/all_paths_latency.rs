@@ -43,7 +43,8 @@ fn main() -> ExitCode {
 
 fn run(args: Args) -> Outcome {
     let over = |carriers: &[Carrier]| Transport::over(carriers, &Size::ALL);
-    let (one_way, streams) = (over(&ONE_WAY), over(&STREAMS));
+    let one_way = over(&ONE_WAY);
+    let streams = over(&STREAMS);
     let here =
         (over(&IN_ONE_THREAD), [over(&[Carrier::DIRECT, Carrier::SPSC]), streams.clone()].concat());
     let threads = (

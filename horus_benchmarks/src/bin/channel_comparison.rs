@@ -66,7 +66,8 @@ fn two_threads(session: &mut Session, private: &PrivateNamespace, parts: u32) ->
     let mut comparison = Comparison::start(session, Placement::CrossThread, private, steps)?;
     for shape in Shape::COMPARED {
         for size in SIZES.map(Size::Bytes) {
-            let (candidates, place) = (shape.carriers(), shape.id());
+            let candidates = shape.carriers();
+            let place = shape.id();
             let group = Group { candidates, place, size, versus: None };
             comparison.latency(&group)?;
             comparison.throughput(&group, STREAM_TIME, parts)?;

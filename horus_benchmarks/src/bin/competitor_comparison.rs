@@ -34,7 +34,8 @@ fn run(mut args: Args) -> Outcome {
     let duration = args.duration.unwrap_or(if args.quick { DURATION.0 } else { DURATION.1 });
     let mut session = Session::begin(args)?;
     session.report.set("duration_s_per_transport_and_size", duration.as_secs_f64());
-    let (private, place) = (PrivateNamespace::create()?, Placement::CrossProcess);
+    let private = PrivateNamespace::create()?;
+    let place = Placement::CrossProcess;
     let mut comparison = Comparison::start(&mut session, place, &private, 2 * SIZES.len())?;
     for size in SIZES.map(Size::Bytes) {
         let mut candidates = Vec::new();

@@ -26,7 +26,8 @@ fn main() -> ExitCode {
 
 fn run(args: Args) -> Outcome {
     let sizes = SIZES.map(Size::Bytes);
-    let (one_way, streams) = (Transport::over(&RINGS, &sizes), Transport::over(&STREAMS, &sizes));
+    let one_way = Transport::over(&RINGS, &sizes);
+    let streams = Transport::over(&STREAMS, &sizes);
     let mut survey = Survey::begin(args, one_way.len() + streams.len())?;
     survey.two_ends(Placement::CrossProcess, &one_way, &streams)?;
     survey.finish()

@@ -82,7 +82,8 @@ fn two_ends(session: &mut Session, private: &PrivateNamespace, placement: Placem
     let steps = LATENCIES.len() + STREAMS.len();
     let mut comparison = Comparison::start(session, placement, private, steps)?;
     let group = |id, candidates: Candidates, size| {
-        let (candidates, place) = (candidates.to_vec(), placement.id());
+        let candidates = candidates.to_vec();
+        let place = placement.id();
         Group { candidates, place, size, versus: Some(id) }
     };
     for &(_, id, candidates, size) in LATENCIES.iter().filter(|one| one.0 == placement) {

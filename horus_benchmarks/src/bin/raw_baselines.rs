@@ -39,7 +39,8 @@ fn run(args: Args) -> Outcome {
 /// One line and two, in alternating rounds.
 fn ping_pong(session: &mut Session, placement: Placement) -> Result<(), Box<dyn Error>> {
     let id = |lines| format!("floor/{}/{lines}/8B", placement.id());
-    let (one_id, two_id) = (id("one_line"), id("two_lines"));
+    let one_id = id("one_line");
+    let two_id = id("two_lines");
     if !session.args.wants(&one_id) && !session.args.wants(&two_id) {
         return Ok(());
     }

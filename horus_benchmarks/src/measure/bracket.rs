@@ -36,7 +36,8 @@ impl<S> Bracket<S> {
     }
 
     fn unsteadiness(&self) -> f64 {
-        let (low, high) = (self.before_ns.min(self.after_ns), self.before_ns.max(self.after_ns));
+        let low = self.before_ns.min(self.after_ns);
+        let high = self.before_ns.max(self.after_ns);
         if low > 0.0 { high / low } else { f64::INFINITY }
     }
 }

@@ -140,7 +140,8 @@ impl Samples {
     /// A timer that moves in steps larger than the differences of interest still tells them apart
     /// by how many samples fall on either side. 0 if there are no samples.
     pub fn median_within(&self, step: u64) -> f64 {
-        let (middle, half) = (self.quantile(0.5), step.max(1) as f64 / 2.0);
+        let middle = self.quantile(0.5);
+        let half = step.max(1) as f64 / 2.0;
         let lowest = middle.saturating_sub(half.ceil() as u64 - 1);
         let highest = middle + half.ceil() as u64 - 1;
         let below = if lowest == 0 { 0 } else { self.histogram.count_between(0, lowest - 1) };

@@ -39,7 +39,8 @@ impl StealWatch {
     pub fn start(cpu: usize) -> Result<Self, Box<dyn Error>> {
         let (stop, stopped) = mpsc::channel();
         let thread = thread::Builder::new().name("steal".to_owned()).spawn(move || {
-            let (clock, mut readings) = (Clock::kernel(), Vec::new());
+            let clock = Clock::kernel();
+            let mut readings = Vec::new();
             loop {
                 let times = CpuTimes::now(&[cpu]);
                 readings.extend(times.map(|times| Reading { now_ns: clock.now_ns(), times }));
@@ -85,7 +86,8 @@ impl Windows {
 
     /// `3 of 12 windows of 5s, in which at most 1/100 s of the CPU was taken`.
     pub fn describe(&self) -> String {
-        let (quiet, all) = (self.quiet.len(), self.all);
+        let quiet = self.quiet.len();
+        let all = self.all;
         format!(
             "{quiet} of {all} windows of {WINDOW:?}, in which at most {QUIET_TICKS_MAX}/100 s of \
              the CPU was taken"

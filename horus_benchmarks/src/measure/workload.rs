@@ -96,7 +96,8 @@ pub struct Round {
 impl Round {
     /// A round of which every message arrived, after it was sent.
     pub fn complete(plan: &RoundPlan, ticks: Samples) -> Round {
-        let (timing, counted) = (plan.timing, plan.samples);
+        let timing = plan.timing;
+        let counted = plan.samples;
         Round { timing, ticks, sent: counted, received: counted, backwards: 0 }
     }
 
@@ -169,7 +170,8 @@ pub fn near_end<P: Payload>(
     source: TickSource,
     watch: &Watch,
 ) -> Result<Round, WorkloadError> {
-    let (mut ticks, mut backwards) = (Samples::new(), 0);
+    let mut ticks = Samples::new();
+    let mut backwards = 0;
     let mut echo = P::compose(0);
     for number in 0..plan.messages() {
         let seq = plan.first_seq + number;

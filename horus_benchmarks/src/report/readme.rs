@@ -208,7 +208,8 @@ fn layers(records: &Records, link: &str) -> Result<String, ReadmeError> {
         let row = records.row(id)?;
         let ns = row.ns.as_ref().ok_or(ReadmeError::Row(id))?;
         let send = row.send_ns.map_or_else(String::new, |send| time(send.p50));
-        let (p50, p99) = (time(ns.p50), time(ns.p99));
+        let p50 = time(ns.p50);
+        let p99 = time(ns.p99);
         let [times, ratio, ratios] = spans(records, id, row);
         let _ =
             writeln!(text, "| {name} | {p50} | {times} | {p99} | {ratio} | {ratios} | {send} |");

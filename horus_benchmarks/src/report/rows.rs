@@ -99,7 +99,8 @@ impl Row {
     /// A row of timed batches: percentiles are of batch means.
     pub fn micro(id: &str, micro: &Micro, clock: &TscClock) -> Row {
         let row = Row::samples(id, &micro.batches, clock.ns_per_tick() / micro.batch as f64);
-        let (sent, received) = (micro.done, micro.verified);
+        let sent = micro.done;
+        let received = micro.verified;
         Row { sent, received, lost: sent - received, ..row }
     }
 

@@ -84,10 +84,12 @@ fn heading(report: &Report) -> String {
     let Machine { cpu, cores, kernel, rustc, rustflags, profile, pinned, .. } = &report.machine;
     let governor = report.machine.governor.as_deref().unwrap_or("none");
     let flags = if rustflags.is_empty() { String::new() } else { format!(" ({rustflags})") };
-    let (near, far) = (pinned.near, pinned.far);
+    let near = pinned.near;
+    let far = pinned.far;
     let timer = report.machine.timer;
     let ghz = report.machine.timer_hz / 1e9;
-    let (commit, load) = (&report.commit, report.machine.load_average);
+    let commit = &report.commit;
+    let load = report.machine.load_average;
     format!(
         "{cpu}, {cores} CPUs, governor {governor}, kernel {kernel}\n\
          {rustc}{flags}, {profile}, commit {commit}\n\

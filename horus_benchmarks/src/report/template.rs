@@ -5,7 +5,8 @@ use serde_json::Value;
 /// Fills a template from `value`: `{/ns/p50:time}` is the number at that JSON pointer, as a time.
 /// Returns `None` if a value is missing.
 pub(crate) fn fill(template: &str, value: &Value) -> Option<String> {
-    let (mut text, mut rest) = (String::new(), template);
+    let mut text = String::new();
+    let mut rest = template;
     while let Some((before, hole)) = rest.split_once('{') {
         let (hole, after) = hole.split_once('}')?;
         let (pointer, format) = hole.split_once(':').unwrap_or((hole, ""));

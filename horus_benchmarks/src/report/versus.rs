@@ -81,7 +81,8 @@ pub fn row(id: &str, measure: Measure, figures: [&[f64]; 2]) -> Option<Row> {
 /// The goal, the ratio and the verdict; `None` if nothing is wanted of this row.
 pub(crate) fn judge(row: &Row) -> Option<[String; 3]> {
     let &(_, min) = GOALS.iter().find(|(prefix, _)| row.id.starts_with(prefix))?;
-    let (found, interval) = (row.figures.ratio?, row.figures.ratio_ci?);
+    let found = row.figures.ratio?;
+    let interval = row.figures.ratio_ci?;
     let word = goals::word(found >= min, min, interval);
     // WHY: a goal below one may be met by what is slower than theirs.
     let ahead = match interval {

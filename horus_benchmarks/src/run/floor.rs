@@ -162,7 +162,8 @@ impl Floor {
         let (near, far) = self.run(Lines::Two, self.pauses, plan)?;
         let p50_ns =
             |ticks: &Samples| ticks.median_within(clock.resolution_ticks()) * clock.ns_per_tick();
-        let (forward, backward) = (p50_ns(&far.forward), p50_ns(&near.ticks));
+        let forward = p50_ns(&far.forward);
+        let backward = p50_ns(&near.ticks);
         Ok(OffsetCheck::new(forward, backward, near.backwards + far.backwards))
     }
 

@@ -166,8 +166,10 @@ impl<J: Send + 'static, R: Send + 'static> FarThread<J, R> {
     {
         let (jobs, inbox) = mpsc::channel::<J>();
         let (outbox, answers) = mpsc::channel();
-        let (abandoned, ended) = (Flag::default(), Flag::default());
-        let (stop, at_end) = (abandoned.clone(), RaiseAtEnd(ended.clone()));
+        let abandoned = Flag::default();
+        let ended = Flag::default();
+        let stop = abandoned.clone();
+        let at_end = RaiseAtEnd(ended.clone());
         let work = move || {
             let _at_end = at_end;
             if let Err(error) = pin::pin_current_thread(cpu) {

@@ -56,7 +56,9 @@ impl Group {
     /// Returns the id of the row that compares: `vs_rtrb/spsc/latency/16B`.
     pub fn versus_id(&self, measure: Measure, ours: Carrier, theirs: Carrier) -> String {
         let made = || {
-            let (ours, theirs, size) = (ours.id(), theirs.id(), self.size.id());
+            let ours = ours.id();
+            let theirs = theirs.id();
+            let size = self.size.id();
             format!("vs_{theirs}/{ours}/{}/{size}", measure.id())
         };
         self.versus.map_or_else(made, str::to_owned)
@@ -105,7 +107,8 @@ impl<'a> Comparison<'a> {
         private: &PrivateNamespace,
         steps: usize,
     ) -> Result<Comparison<'a>, Box<dyn Error>> {
-        let (cpus, clock) = (session.cpus, &session.clock);
+        let cpus = session.cpus;
+        let clock = &session.clock;
         let (floor, spin) = Floor::new(placement, cpus, clock, session.effort)?;
         let connection = Connection::start(placement, cpus, clock.source(), private)?;
         session.report.set(&format!("spin/{}", placement.id()), serde_json::to_value(spin)?);
@@ -121,7 +124,8 @@ impl<'a> Comparison<'a> {
     /// Returns true if a row of the group is wanted, and shows the step on the terminal.
     fn begins(&mut self, group: &Group, measure: Measure) -> bool {
         self.progress.step();
-        let (place, size) = (group.place, group.size.id());
+        let place = group.place;
+        let size = group.size.id();
         self.progress.label(&format!("{place} {size} {}", measure.id()));
         group.is_wanted(self.session, measure)
     }
@@ -133,13 +137,15 @@ impl<'a> Comparison<'a> {
             return Ok(());
         }
         let effort = self.session.effort;
-        let (mut all, mut floors) = (empty::<Round>(group), Vec::new());
+        let mut all = empty::<Round>(group);
+        let mut floors = Vec::new();
         for number in 0..effort.rounds {
             let floor = self.floor.round(Lines::Two, effort.warm_up, effort.samples)?;
             floors.push(floor.p50_ns(&self.session.clock));
             for index in alternating(number, all.len()) {
                 // WHY: two ends lock into a rhythm that stays as long as the memory does.
-                let (carrier, size) = (group.candidates[index], group.size);
+                let carrier = group.candidates[index];
+                let size = group.size;
                 self.connection.open(Transport { carrier, size })?;
                 let timing = Timing::RoundTrip;
                 let (round, _) = self.connection.round(timing, effort.warm_up, effort.samples)?;
@@ -167,13 +173,15 @@ impl<'a> Comparison<'a> {
         if !self.begins(group, Measure::Throughput) {
             return Ok(());
         }
-        let (hz, rounds) = (self.session.clock.hz(), self.session.effort.rounds);
+        let hz = self.session.clock.hz();
+        let rounds = self.session.effort.rounds;
         let mut all = empty::<Streamed>(group);
         // WHY: the command line limits it for those who only want to see that all works.
         let messages_max = self.session.effort.samples.saturating_mul(STREAM_FACTOR);
         for number in 0..rounds {
             for index in alternating(number, all.len()) {
-                let (carrier, size) = (group.candidates[index], group.size);
+                let carrier = group.candidates[index];
+                let size = group.size;
                 self.connection.open(Transport { carrier, size })?;
                 let (_, probe) = self.connection.stream(PROBE_MESSAGES.min(messages_max))?;
                 let per_s = probe.sent() as f64 / probe.elapsed_ticks.max(1) as f64 * hz;
@@ -210,7 +218,8 @@ impl<'a> Comparison<'a> {
             let report = &mut self.session.report;
             let rows = [ours, theirs].map(|one| report.row(&group.id(measure, one)));
             let sum = |field: fn(&Row) -> u64| rows.iter().flatten().map(|row| field(row)).sum();
-            let (sent, received) = (sum(|row| row.sent), sum(|row| row.received));
+            let sent = sum(|row| row.sent);
+            let received = sum(|row| row.received);
             let row = Row { sent, received, lost: sent - received, ..row };
             let row = row.with_busy_threads(BUSY_THREADS);
             report.push(row, "medians of rounds next to each other");
@@ -248,12 +257,14 @@ pub fn same_thread(
     id: &str,
     transports: [Transport; 2],
 ) -> Outcome {
-    let (effort, clock) = (session.effort, &session.clock);
+    let effort = session.effort;
+    let clock = &session.clock;
     let rendezvous = Rendezvous::new(private.open()?);
     let open = |transport: Transport| transport.open(&rendezvous.looped());
     let mut drivers = [open(transports[0])?, open(transports[1])?];
     let plan = MicroPlan::new(clock.source(), effort.samples.div_ceil(4));
-    let (mut p50_ns, mut next_seq) = ([Vec::new(), Vec::new()], [1, 1]);
+    let mut p50_ns = [Vec::new(), Vec::new()];
+    let mut next_seq = [1, 1];
     let mut all: [Option<Micro>; 2] = [None, None];
     for round in 0..effort.rounds {
         for turn in alternating(round, drivers.len()) {

@@ -91,7 +91,8 @@ fn one_thread(session: &mut Session) -> Outcome {
         samples: effort.samples,
         deadline_ticks: deadline_ticks(session),
     };
-    let (mut topic, mut channel) = (Vec::new(), Vec::new());
+    let mut topic = Vec::new();
+    let mut channel = Vec::new();
     let progress = Progress::new(u64::from(effort.rounds) * 2);
     for number in 0..effort.rounds {
         // One of each in turn, so that both meet the machine in the same state.
@@ -119,7 +120,8 @@ fn through_topic(
     let namespace = private.open()?;
     let name = format!("determinism_{number}");
     let builder = || Topic::<Packet16>::builder(&name).namespace(&namespace);
-    let (mut publisher, mut subscriber) = (builder().publisher()?, builder().subscriber()?);
+    let mut publisher = builder().publisher()?;
+    let mut subscriber = builder().subscriber()?;
     let mut ends =
         Closures(|message: &Packet16| publisher.send(*message).is_ok(), || subscriber.recv());
     Ok(Run::measure(&mut ends, plan)?)
@@ -138,7 +140,8 @@ fn two_ends(session: &mut Session) -> Outcome {
     let wanted = BETWEEN.iter().filter(|(_, _, id)| session.args.wants(id));
     let wanted: Vec<_> = wanted.copied().collect();
     let private = PrivateNamespace::create()?;
-    let (effort, deadline_ticks) = (session.effort, deadline_ticks(session));
+    let effort = session.effort;
+    let deadline_ticks = deadline_ticks(session);
     let source = session.clock.source();
     let start = |&(placement, ..): &(Placement, Carrier, &str)| {
         Connection::start(placement, session.cpus, source, &private)

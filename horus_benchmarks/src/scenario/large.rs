@@ -50,7 +50,8 @@ fn run(mut args: Args) -> Outcome {
     let mut session = Session::begin(args)?;
     session.report.set("capacity", CAPACITY);
     let private = PrivateNamespace::create()?;
-    let (cpus, source) = (session.cpus, session.clock.source());
+    let cpus = session.cpus;
+    let source = session.clock.source();
     let start = || Connection::start(Placement::CrossProcess, cpus, source, &private);
     let mut connections = [start()?, start()?];
     let progress = Progress::new(SIZES.len() as u64);
@@ -83,8 +84,10 @@ fn measure(
     if !names.iter().any(|(id, _)| session.args.wants(id)) {
         return Ok(());
     }
-    let (clock, warm_up) = (&session.clock, samples.div_ceil(4).max(CAPACITY));
-    let (mut copies, mut rows) = (Copies::new(bytes), vec![Rounds::default(); names.len()]);
+    let clock = &session.clock;
+    let warm_up = samples.div_ceil(4).max(CAPACITY);
+    let mut copies = Copies::new(bytes);
+    let mut rows = vec![Rounds::default(); names.len()];
     for (connection, carrier) in connections.iter_mut().zip(CARRIERS) {
         connection.open(Transport { carrier, size })?;
     }

@@ -199,7 +199,8 @@ impl Lateness {
 
     fn row_of(&self, id: &str, plan: &LatenessPlan, wanted: impl Fn(u64) -> bool) -> Row {
         let period_ns = 1_000_000_000 / u64::from(plan.hz);
-        let (mut samples, mut received) = (Samples::new(), 0);
+        let mut samples = Samples::new();
+        let mut received = 0;
         let before = |first: &Begun| Begun { due_ns: first.due_ns - period_ns, late_ns: 0 };
         let mut last = self.begun.first().map(before).unwrap_or_default();
         for begun in self.begun.iter().copied() {
@@ -280,7 +281,8 @@ fn of_node(plan: &LatenessPlan, namespace: &Arc<Namespace>) -> Result<Lateness, 
     let report = scheduler.run_for(plan.limit())?;
     let node = report.nodes.first().ok_or("the scheduler does not report the node")?;
     let (begun, ends) = ends.try_recv().map_err(|_| {
-        let (reason, limit) = (&report.reason, plan.limit());
+        let reason = &report.reason;
+        let limit = plan.limit();
         format!("the node was not done after {limit:?} at most: the scheduler ended: {reason:?}")
     })?;
     let lateness = Lateness { begun, ends, refused: node.refused.clone() };
@@ -307,7 +309,9 @@ fn sleep_at(plan: &LatenessPlan) -> Lateness {
     if let Err(error) = &awake {
         refused.push(format!("processors that stay awake: {error}"));
     }
-    let (clock, mut begun, mut skipped) = (Clock::kernel(), room(plan.ticks), 0);
+    let clock = Clock::kernel();
+    let mut begun = room(plan.ticks);
+    let mut skipped = 0;
     let period_ns = 1_000_000_000 / u64::from(plan.hz);
     let mut timeline = Timeline::new(clock.now_ns() + period_ns, plan.rate());
     let mut ends = [Stamp::default(); 2];

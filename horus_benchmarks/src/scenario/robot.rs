@@ -102,7 +102,9 @@ mod tests {
     use super::*;
 
     fn word(p99_ns: f64, max_ns: f64) -> &'static str {
-        let (name, size, budget_ns) = ("x", Size::Imu, 1000.0);
+        let name = "x";
+        let size = Size::Imu;
+        let budget_ns = 1000.0;
         Suitability { name, size, budget_ns, p99_ns, max_ns }.word()
     }
 

@@ -63,7 +63,8 @@ pub fn main() -> ExitCode {
 
 fn run(args: Args) -> Outcome {
     let (rounds, time) = if args.quick { (ROUNDS.0, TIME.0) } else { (ROUNDS.1, TIME.1) };
-    let (rounds, samples) = (args.rounds.unwrap_or(rounds), args.samples.unwrap_or(MESSAGES_MAX));
+    let rounds = args.rounds.unwrap_or(rounds);
+    let samples = args.samples.unwrap_or(MESSAGES_MAX);
     let cpus = pin::allowed_cpus()?;
     let mut session = Session::begin_with(args, Effort { rounds, warm_up: 0, samples })?;
     session.report.set("capacity", CAPACITY);
@@ -190,7 +191,8 @@ impl Workers {
         source: TickSource,
         private: &PrivateNamespace,
     ) -> Result<Workers, AnyError> {
-        let (namespace, env) = (private.open()?, &private.environment());
+        let namespace = private.open()?;
+        let env = &private.environment();
         let share_cpu = crowd.members() > cpus.len();
         let member = |number: usize| -> Result<Member, PeerError> {
             let cpu = cpus[number % cpus.len()];
@@ -212,7 +214,8 @@ impl Workers {
     /// subscriber; the time is that of the one that took longest.
     fn stream(&mut self, messages: u64) -> Result<Streamed, AnyError> {
         self.opened += 1;
-        let (number, source) = (self.opened, self.source);
+        let number = self.opened;
+        let source = self.source;
         let plan = Plan { producers: self.producers.len(), messages, source };
         // WHY publishers first, and all subscribers before anything is sent: a subscriber gets
         // what is sent after it joined.
@@ -258,7 +261,8 @@ fn serve_child(context: &ChildContext) -> ExitCode {
 fn service(
     namespace: Arc<Namespace>,
 ) -> impl FnMut(Job, &Watch) -> Result<Option<Streamed>, String> {
-    let (mut publisher, mut subscriber) = (None, None);
+    let mut publisher = None;
+    let mut subscriber = None;
     move |job, watch| {
         let mut done = || -> Result<Option<Streamed>, AnyError> {
             match job {
@@ -305,7 +309,9 @@ fn receive(
         ledger.enter(&message)?;
     }
     let end = plan.source.stop();
-    let (received, lost, counted) = (ledger.received, ledger.lost, subscriber.lost());
+    let received = ledger.received;
+    let lost = ledger.lost;
+    let counted = subscriber.lost();
     if lost != counted {
         return Err(format!("{lost} did not arrive, {counted} counted as lost").into());
     }
@@ -337,7 +343,8 @@ impl Ledger {
     /// Verifies a message and books it, and the gap before it as lost.
     #[inline(always)]
     fn enter(&mut self, message: &Packet16) -> Result<(), Corrupt> {
-        let (seq, producers) = (message.seq(), self.due.len() as u64);
+        let seq = message.seq();
+        let producers = self.due.len() as u64;
         let due = &mut self.due[(seq.wrapping_sub(1) % producers) as usize];
         message.check(seq)?;
         if seq < *due || seq > self.expected {

@@ -64,7 +64,8 @@ impl Stalls {
 }
 
 fn look(cpu: usize, priority: u8, time: Duration) -> Stalls {
-    let (samples, refused) = (Samples::new(), become_real_time(cpu, priority));
+    let samples = Samples::new();
+    let refused = become_real_time(cpu, priority);
     let mut stalls = Stalls { samples, longest_ns: 0, looked_ns: 0, late_ns: 0, refused };
     let clock = Clock::kernel();
     let rounds = time.as_nanos() / (LOOK + REST).as_nanos() + 1;
@@ -95,7 +96,8 @@ mod tests {
 
     #[test]
     fn the_share_is_of_the_time_in_which_one_would_be_late() {
-        let (samples, refused) = (Samples::new(), Vec::new());
+        let samples = Samples::new();
+        let refused = Vec::new();
         let mut stalls = Stalls { samples, longest_ns: 0, looked_ns: 0, late_ns: 0, refused };
         (0..940).for_each(|_| stalls.note(1000));
         stalls.note(20_000);

@@ -67,7 +67,8 @@ impl Survey {
     }
 
     fn note_settings(&mut self) {
-        let (messages, repetitions) = (self.messages(Size::Bytes(16)), self.repetitions());
+        let messages = self.messages(Size::Bytes(16));
+        let repetitions = self.repetitions();
         let report = &mut self.session.report;
         report.set("capacity", CAPACITY);
         report.set("capacity/large", CAPACITY_LARGE);
@@ -114,7 +115,8 @@ impl Survey {
             if self.wants(&id) {
                 let micro = loop_round(&self.session, &self.private, transport, 4)?;
                 let row = Row::micro(&id, &micro, &self.session.clock);
-                let (basis, batch) = (transport.carrier.basis(), micro.batch);
+                let basis = transport.carrier.basis();
+                let batch = micro.batch;
                 let basis = format!("{basis}; send + recv, batches of {batch}");
                 self.session.report.push(row, &basis);
             }
@@ -130,9 +132,11 @@ impl Survey {
 
     fn loop_streams(&mut self, id: &str, transport: Transport) -> Outcome {
         let mut driver = transport.open(&Rendezvous::new(self.private.open()?).looped())?;
-        let (messages, producers) = (self.messages(transport.size), transport.carrier.producers());
+        let messages = self.messages(transport.size);
+        let producers = transport.carrier.producers();
         let clock = &self.session.clock;
-        let (mut streams, mut rates) = (Vec::new(), Vec::new());
+        let mut streams = Vec::new();
+        let mut rates = Vec::new();
         for number in 0..u64::from(self.repetitions()) {
             let plan = StreamPlan { messages, first_seq: 1 + number * messages, producers };
             let streamed = driver.loop_stream(&plan, clock.source())?;
@@ -155,7 +159,8 @@ impl Survey {
     ) -> Outcome {
         let place = placement.id();
         self.progress.label(place);
-        let (cpus, effort) = (self.session.cpus, self.session.effort);
+        let cpus = self.session.cpus;
+        let effort = self.session.effort;
         let (mut floor, spin) = Floor::new(placement, cpus, &self.session.clock, effort)?;
         let source = self.session.clock.source();
         let connection = Connection::start(placement, cpus, source, &self.private)?;
@@ -207,8 +212,10 @@ struct Ends<'a> {
 impl Ends<'_> {
     /// Measures a row of latencies; all rounds of the floor beside it.
     fn one_way(&mut self, id: &str, transport: Transport) -> Result<Round, Box<dyn Error>> {
-        let (effort, clock) = (self.survey.session.effort, &self.survey.session.clock);
-        let (connection, floor) = (&mut self.connection, &mut self.floor);
+        let effort = self.survey.session.effort;
+        let clock = &self.survey.session.clock;
+        let connection = &mut self.connection;
+        let floor = &mut self.floor;
         let measured = between_floors(
             effort.rounds,
             clock,
@@ -268,11 +275,13 @@ impl Ends<'_> {
 
     /// Measures a row of throughput: the median of the streams beside a steady floor.
     fn streams(&mut self, id: &str, transport: Transport) -> Outcome {
-        let (messages, repetitions) =
-            (self.survey.messages(transport.size), self.survey.repetitions());
+        let messages = self.survey.messages(transport.size);
+        let repetitions = self.survey.repetitions();
         let limit = if self.survey.session.args.quick { STREAM_TIME.0 } else { STREAM_TIME.1 };
-        let (effort, clock) = (self.survey.session.effort, &self.survey.session.clock);
-        let (connection, floor) = (&mut self.connection, &mut self.floor);
+        let effort = self.survey.session.effort;
+        let clock = &self.survey.session.clock;
+        let connection = &mut self.connection;
+        let floor = &mut self.floor;
         connection.open(transport)?;
         // Warms up the rings' pages and both ends' caches, and shows how long a stream takes.
         let (_, first) = connection.stream(messages.div_ceil(20))?;

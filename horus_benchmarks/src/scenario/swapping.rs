@@ -38,9 +38,11 @@ pub(super) fn measure(session: &mut Session, private: &PrivateNamespace) -> Outc
     pin::pin_current_thread(session.cpus.far)?;
     let mut swapping = Swapping::start(&private.open()?)?;
     pin::pin_current_thread(session.cpus.near)?;
-    let (effort, clock) = (session.effort, &session.clock);
+    let effort = session.effort;
+    let clock = &session.clock;
     swapping.round(clock.source(), effort.warm_up * SWAPS_PER_SAMPLE)?;
-    let (mut samples, mut per_s) = (Samples::new(), Vec::new());
+    let mut samples = Samples::new();
+    let mut per_s = Vec::new();
     for _ in 0..effort.rounds {
         let round = swapping.round(clock.source(), effort.samples * SWAPS_PER_SAMPLE)?;
         samples.merge(&round.ticks);
@@ -109,13 +111,15 @@ impl<const KIND: bool> Node for Handler<KIND> {
 impl Swapping {
     fn start(namespace: &Arc<Namespace>) -> Result<Swapping, Box<dyn Error>> {
         let topic = || Topic::<Packet16>::builder(TOPIC).namespace(namespace);
-        let (publisher, subscriber) = (topic().publisher()?, topic().subscriber()?);
+        let publisher = topic().publisher()?;
+        let subscriber = topic().subscriber()?;
         let handled = Arc::new(AtomicU64::new(0));
         let mut scheduler = Scheduler::new();
         scheduler.namespace(namespace);
         let handling = Handling { subscriber, expected_seq: 1, handled: Arc::clone(&handled) };
         scheduler.node(NODE).build(Handler::<false>(handling))?;
-        let (handle, running) = (scheduler.handle(), scheduler.start()?);
+        let handle = scheduler.handle();
+        let running = scheduler.start()?;
         Ok(Swapping { running, handle, publisher, sent: 0, swaps: 0, handled })
     }
 

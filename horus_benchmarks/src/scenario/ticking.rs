@@ -50,7 +50,8 @@ pub(super) fn measure(session: &mut Session, private: &PrivateNamespace) -> Outc
         }
     }
     pin::pin_current_thread(session.cpus.near)?;
-    let (effort, clock) = (session.effort, &session.clock);
+    let effort = session.effort;
+    let clock = &session.clock;
     let progress = Progress::new(u64::from(effort.rounds) * all.len() as u64);
     for _ in 0..effort.rounds {
         // One of each in turn, so that all of them meet the machine in the same state.

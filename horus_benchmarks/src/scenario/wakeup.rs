@@ -125,13 +125,16 @@ fn measure(
     private: &PrivateNamespace,
     mechanisms: &[Mechanism],
 ) -> Result<Vec<Measured>, Box<dyn Error>> {
-    let (effort, clock) = (session.effort, &session.clock);
+    let effort = session.effort;
+    let clock = &session.clock;
     let start = |&mechanism: &Mechanism| -> Result<Measured, ConnectionError> {
-        let (place, cpus) = (Placement::CrossProcess, session.cpus);
+        let place = Placement::CrossProcess;
+        let cpus = session.cpus;
         let mut connection = Connection::start(place, cpus, clock.source(), private)?;
         let carrier = Carrier::Wakeup(mechanism);
         connection.open(Transport { carrier, size: Size::Bytes(16) })?;
-        let (latency, send) = (Rounds::default(), Samples::new());
+        let latency = Rounds::default();
+        let send = Samples::new();
         Ok(Measured { mechanism, connection, latency, send })
     };
     let mut all = mechanisms.iter().map(start).collect::<Result<Vec<_>, _>>()?;

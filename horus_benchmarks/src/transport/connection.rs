@@ -71,14 +71,16 @@ impl Connection {
         private: &PrivateNamespace,
     ) -> Result<Connection, ConnectionError> {
         let rendezvous = Rendezvous::new(private.open()?);
-        let (cpu, share_cpu) = (cpus.far, cpus.oversubscribed());
+        let cpu = cpus.far;
+        let share_cpu = cpus.oversubscribed();
         let peer = match placement {
             Placement::CrossThread => {
                 let far = rendezvous.clone();
                 Peer::thread(cpu, share_cpu, move || service(far))?
             }
             Placement::CrossProcess => {
-                let (role, env) = (CONNECTION_ROLE, &private.environment());
+                let role = CONNECTION_ROLE;
+                let env = &private.environment();
                 Peer::process(&ChildSpec { role, cpu, share_cpu, memory: None, env })?
             }
         };
@@ -116,7 +118,8 @@ impl Connection {
     /// sides send half of them and receive all, and the result is that of both.
     pub fn stream(&mut self, messages: u64) -> Result<(Sent, Streamed), ConnectionError> {
         let near = self.near.as_mut().ok_or(ConnectionError::Closed)?;
-        let (carrier, first_seq) = (near.transport.carrier, near.next_seq);
+        let carrier = near.transport.carrier;
+        let first_seq = near.next_seq;
         let is_duplex = carrier.is_duplex();
         let (messages, producers) =
             if is_duplex { (messages.max(2), 2) } else { (messages, carrier.producers()) };
@@ -133,7 +136,8 @@ impl Connection {
             }
             (Done::Streamed(near), Done::Streamed(far)) => {
                 let elapsed_ticks = near.elapsed_ticks.max(far.elapsed_ticks);
-                let (received, lost) = (near.received + far.received, near.lost + far.lost);
+                let received = near.received + far.received;
+                let lost = near.lost + far.lost;
                 Ok((Sent { elapsed_ticks }, Streamed { received, lost, elapsed_ticks }))
             }
             (_, other) => Err(unexpected(&other)),
@@ -143,7 +147,8 @@ impl Connection {
     /// Lets both sides work at the same time. Where the near side only waited in vain, the far side
     /// knows why.
     fn run(&mut self, near: Task, far: Task) -> Result<(Done, Done), ConnectionError> {
-        let (source, watch) = (self.source, self.peer.watch());
+        let source = self.source;
+        let watch = self.peer.watch();
         let side = self.near.as_mut().ok_or(ConnectionError::Closed)?;
         self.peer.start(Job::Run { task: far, source })?;
         match side.driver.run(&near, &Timer { source, watch }) {

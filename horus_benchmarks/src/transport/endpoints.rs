@@ -239,7 +239,8 @@ mod tests {
     #[test]
     fn the_latest_message_passes_over_the_ones_before() {
         let ring = PodShm::<Packet16>::heap(&RingOptions::default()).unwrap();
-        let (mut out, mut back) = (ring.producer().unwrap(), Latest(ring.consumer().unwrap()));
+        let mut out = ring.producer().unwrap();
+        let mut back = Latest(ring.consumer().unwrap());
         for seq in 1..=3 {
             assert!(Endpoint::send(&mut out, &Packet16::compose(seq)));
         }

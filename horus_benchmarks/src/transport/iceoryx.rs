@@ -77,7 +77,8 @@ pub(crate) fn node_in<S: service::Service>(namespace: &Namespace) -> Result<Node
     let ours = topics.ancestors().find(|path| below(path).is_some());
     let ours = ours.ok_or("the namespace is not a private one")?;
     let name = ours.file_name().unwrap_or_default();
-    let (root, prefix) = (ours.join("iox2"), format!("{}-", name.display()));
+    let root = ours.join("iox2");
+    let prefix = format!("{}-", name.display());
     let mut config = Config::default();
     config.global.set_root_path(&RootPath::new(root.as_os_str().as_bytes())?);
     config.global.prefix = FileName::new(prefix.as_bytes())?;

@@ -44,7 +44,8 @@ fn word_of(seq: u64, index: usize) -> u64 {
 }
 
 pub(super) fn open(transport: Transport, place: &Place<'_>) -> Opened {
-    let (bytes, is_lent) = (transport.size.bytes(), transport.carrier == Carrier::LargeLoan);
+    let bytes = transport.size.bytes();
+    let is_lent = transport.carrier == Carrier::LargeLoan;
     let [out, back] = place.directions();
     let room = (size_of::<BytesHeader>() + bytes) as u64;
     let large = |name: &str| {
@@ -53,11 +54,13 @@ pub(super) fn open(transport: Transport, place: &Place<'_>) -> Opened {
     };
     let small = |name: &str| Topic::<Packet16>::builder(name).namespace(place.namespace());
     if place.is_near() {
-        let (out, answers) = (large(&out.name).publisher()?, small(&back.name).subscriber()?);
+        let out = large(&out.name).publisher()?;
+        let answers = small(&back.name).subscriber()?;
         let buffer = Bytes::zeroed(BytesHeader::new(bytes as u64)).map_err(io::Error::other)?;
         return Ok(Box::new(Near { out, answers, is_lent, buffer }));
     }
-    let (back, answers) = (large(&back.name).subscriber()?, small(&out.name).publisher()?);
+    let back = large(&back.name).subscriber()?;
+    let answers = small(&out.name).publisher()?;
     Ok(Box::new(Far { back, answers, is_lent }))
 }
 

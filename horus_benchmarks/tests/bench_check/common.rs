@@ -32,7 +32,8 @@ pub(crate) fn run(binary: &str, arguments: &[&str]) -> Output {
 }
 
 pub(crate) fn run_to_json(binary: &str, json: &Path, arguments: &[&str]) -> (Output, Value) {
-    let (rounds, samples) = (ROUNDS.to_string(), SAMPLES.to_string());
+    let rounds = ROUNDS.to_string();
+    let samples = SAMPLES.to_string();
     let mut all = vec!["--quick", "--rounds", &rounds, "--samples", &samples, "--json"];
     all.push(json.to_str().expect("a temporary path is UTF-8"));
     all.extend(arguments);

@@ -28,7 +28,8 @@ fn assert_ids(report: &Report, wanted: &[Vec<String>]) {
 fn processes_exchange_messages_of_every_size() {
     let (report, _) = run_paths(CROSS_PROCESS, &[]);
     let sizes = ["8B", "16B", "304B", "1480B", "4KB", "16KB", "64KB"];
-    let (rings, place) = (["spsc_shm", "mpsc_shm", "fanout_shm", "pod_shm"], "cross_process");
+    let rings = ["spsc_shm", "mpsc_shm", "fanout_shm", "pod_shm"];
+    let place = "cross_process";
     assert_ids(
         &report,
         &[
@@ -84,7 +85,8 @@ fn messages_of_robots_have_headroom_and_their_loops_a_verdict() {
 #[test]
 fn two_processes_that_publish_and_subscribe_account_for_every_message() {
     let (report, _) = run_paths(FANOUT_SHM, &[]);
-    let (rings, sizes) = (["fanout_shm_duplex", "topic_duplex"], ["16B", "304B", "1480B"]);
+    let rings = ["fanout_shm_duplex", "topic_duplex"];
+    let sizes = ["16B", "304B", "1480B"];
     assert_ids(
         &report,
         &[

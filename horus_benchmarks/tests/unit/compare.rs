@@ -45,7 +45,8 @@ fn a_regression_is_beyond_the_intervals_and_beyond_noise() {
 
 #[test]
 fn what_is_gone_counts_and_what_is_new_does_not() {
-    let (old, new) = (timed("a", 10..20), timed("b", 10..20));
+    let old = timed("a", 10..20);
+    let new = timed("b", 10..20);
     let compared = Comparison::new(&run("a", vec![old.clone()]), &run("a", vec![new.clone()]));
     let changes: Vec<Change> = compared.rows.iter().map(|row| row.change).collect();
     assert_eq!(changes, [Change::Missing, Change::New]);
@@ -60,7 +61,8 @@ fn what_is_gone_counts_and_what_is_new_does_not() {
 
 #[test]
 fn between_machines_only_ratios_are_compared() {
-    let (old, new) = (timed("a", 10..20), timed("a", 100..200));
+    let old = timed("a", 10..20);
+    let new = timed("a", 100..200);
     let compared = Comparison::new(&run("a", vec![old]), &run("b", vec![new]));
     assert!(!compared.is_worse() && compared.rows[0].figures.is_none());
     let compared =

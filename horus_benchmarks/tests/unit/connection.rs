@@ -17,7 +17,8 @@ fn with_connection(body: impl FnOnce(&mut Connection) + Send + 'static) {
     let cpu = pin::allowed_cpus().unwrap()[0];
     let run = move || {
         pin::pin_current_thread(cpu).unwrap();
-        let (cpus, source) = (CpuPair { near: cpu, far: cpu }, TickSource::detect());
+        let cpus = CpuPair { near: cpu, far: cpu };
+        let source = TickSource::detect();
         let private = PrivateNamespace::create().unwrap();
         let place = Placement::CrossThread;
         body(&mut Connection::start(place, cpus, source, &private).unwrap());

@@ -116,7 +116,8 @@ fn a_comparison_is_judged_by_its_interval() {
 
 #[test]
 fn better_is_less_time_and_more_messages() {
-    let (few, many) = ([10.0, 20.0, 15.0], [20.0, 40.0, 30.0]);
+    let few = [10.0, 20.0, 15.0];
+    let many = [20.0, 40.0, 30.0];
     let row = |measure, ours: &[f64], theirs: &[f64]| versus::row("x", measure, [ours, theirs]);
     let latency = row(Measure::Latency, &few, &many).unwrap().figures;
     let wanted = (Some(15.0), Some(30.0), Some(2.0));

@@ -25,6 +25,7 @@ fn every_operation_is_counted_and_verified() {
 
 #[test]
 fn two_memories_are_not_taken_for_one() {
-    let (one, other) = (SharedLines::create().unwrap(), SharedLines::create().unwrap());
+    let one = SharedLines::create().unwrap();
+    let other = SharedLines::create().unwrap();
     assert_eq!(mmap_write_read(&plan(), &one, &other).verified, 0);
 }

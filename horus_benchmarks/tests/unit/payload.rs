@@ -24,7 +24,8 @@ fn every_bit_of_every_size_is_verified() {
 
 #[test]
 fn neighbouring_messages_differ_in_every_word() {
-    let (one, two) = (<[u64; 38]>::compose(1), <[u64; 38]>::compose(2));
+    let one = <[u64; 38]>::compose(1);
+    let two = <[u64; 38]>::compose(2);
     assert!((0..38).filter(|&i| i != 1).all(|i| one[i] != two[i]));
 }
 

@@ -134,7 +134,8 @@ fn filtered_view_matches_naive_tukey_and_counts_what_it_took() {
 
 #[test]
 fn merged_samples_equal_samples_recorded_together() {
-    let (left, right) = (long_tailed(1, 5_000), long_tailed(2, 7_000));
+    let left = long_tailed(1, 5_000);
+    let right = long_tailed(2, 7_000);
     let together = samples_of(&[left.clone(), right.clone()].concat());
     let mut merged = samples_of(&left);
     merged.merge(&samples_of(&right));

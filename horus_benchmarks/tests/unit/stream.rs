@@ -54,7 +54,8 @@ fn repeated_overtaken_and_foreign_messages_are_errors() {
 
 #[test]
 fn the_sender_offers_each_message_until_there_is_room() {
-    let (mut offers, mut taken) = (0, Vec::new());
+    let mut offers = 0;
+    let mut taken = Vec::new();
     let send = |message: &Message| {
         offers += 1;
         let room = offers % 3 == 0;

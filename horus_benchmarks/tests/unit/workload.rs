@@ -15,7 +15,8 @@ use horus_benchmarks::measure::workload::*;
 type Queue<P> = Arc<Mutex<VecDeque<P>>>;
 
 fn queue_end<P: Copy>(out: &Queue<P>, back: &Queue<P>) -> impl Endpoint<P> + use<P> {
-    let (out, back) = (out.clone(), back.clone());
+    let out = out.clone();
+    let back = back.clone();
     let send = move |message: &P| {
         out.lock().unwrap().push_back(*message);
         true
@@ -28,8 +29,10 @@ fn plan(timing: Timing) -> RoundPlan {
 }
 
 fn run_round<P: Payload + Send + 'static>(plan: RoundPlan) -> (Round, Echo) {
-    let (there, back) = (Queue::<P>::default(), Queue::<P>::default());
-    let (mut near, mut far) = (queue_end(&there, &back), queue_end(&back, &there));
+    let there = Queue::<P>::default();
+    let back = Queue::<P>::default();
+    let mut near = queue_end(&there, &back);
+    let mut far = queue_end(&back, &there);
     let watch = Watch::new(true, || false);
     let far_watch = watch.clone();
     let source = TickSource::detect();

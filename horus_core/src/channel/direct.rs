@@ -81,7 +81,8 @@ pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     assert!(capacity > 0, "the capacity of a channel is 0: wanted at least 1");
     let slots = capacity.checked_next_power_of_two().expect("capacity overflow");
     let slots = (0..slots).map(|_| Cell::new(None)).collect();
-    let (sent, received) = (Cell::new(0), Cell::new(0));
+    let sent = Cell::new(0);
+    let received = Cell::new(0);
     let queue = Rc::new(Queue { slots, capacity, sent, received });
     (Sender(Rc::clone(&queue)), Receiver(queue))
 }

@@ -20,7 +20,8 @@ pub(super) struct ChannelShared {
 impl ChannelShared {
     /// Creates the shared state of a channel, and registers one sender and one receiver.
     pub(super) fn register_both() -> (SenderRegistration, ReceiverRegistration) {
-        let (message, room) = (LocalEventcount::new(), LocalEventcount::new());
+        let message = LocalEventcount::new();
+        let room = LocalEventcount::new();
         let shared = Arc::new(Self { ends: EndpointCounts::one_each(), message, room });
         (SenderRegistration(Arc::clone(&shared)), ReceiverRegistration(shared))
     }

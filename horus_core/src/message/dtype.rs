@@ -240,7 +240,8 @@ pub(crate) fn f64_to_f32(number: f64) -> f32 {
         return number as f32;
     }
     let bits = number.to_bits();
-    let (sign, payload) = ((bits >> 63) as u32, (bits >> 29) as u32 & 0x7f_ffff);
+    let sign = (bits >> 63) as u32;
+    let payload = (bits >> 29) as u32 & 0x7f_ffff;
     // WHY: if only a double can hold the payload, the payload of the single would be that of
     // infinity.
     let payload = if payload == 0 { 1 << 22 } else { payload };

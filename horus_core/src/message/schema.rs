@@ -75,7 +75,9 @@ impl Schema {
         align: usize,
         fields: &'static [Field],
     ) -> Self {
-        let (tail, doc, constants) = (None, "", [].as_slice());
+        let tail = None;
+        let doc = "";
+        let constants = [].as_slice();
         let schema = Self { name: bare_name(name), size, align, fields, tail, doc, constants };
         assert!(is_identifier(schema.name), "a message's name must be ASCII");
         let mut index = 0;
@@ -298,7 +300,8 @@ const fn is_identifier(name: &str) -> bool {
 }
 
 const fn same(a: &str, b: &str) -> bool {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let a = a.as_bytes();
+    let b = b.as_bytes();
     let mut index = 0;
     while index < a.len() && index < b.len() && a[index] == b[index] {
         index += 1;

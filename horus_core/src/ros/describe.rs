@@ -32,7 +32,8 @@ macro_rules! ros_message {
                 out: &mut CdrWriter<'_>,
             ) -> Result<(), CdrWriteError> {
                 self.check_length()?;
-                let (message, data) = (self.header(), self.data());
+                let message = self.header();
+                let data = self.data();
                 let _ = frames;
                 ros_message!(@ [write message frames data out] $($fields)*);
                 Ok(())
@@ -41,7 +42,8 @@ macro_rules! ros_message {
 
         impl FromCdr for Framed<$header> {
             fn read_cdr(from: &mut CdrReader<'_>) -> Result<(Self, $frames), CdrError> {
-                let (mut message, mut data) = ($header::default(), &[][..]);
+                let mut message = $header::default();
+                let mut data = &[][..];
                 #[allow(unused_mut, reason = "some have no frames")]
                 let mut frames = <$frames>::default();
                 ros_message!(@ [read message frames data from] $($fields)*);

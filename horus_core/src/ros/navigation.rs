@@ -55,7 +55,9 @@ impl RosMessage for NavPath {
         let Self { timestamp_ns, frame_id, .. } = *self;
         wire::time::write(&timestamp_ns, "header.stamp", out)?;
         wire::string::write(&frame_id, "header.frame_id", out)?;
-        let (field, found, limit) = ("poses", self.count as usize, NAV_PATH_WAYPOINTS_MAX);
+        let field = "poses";
+        let found = self.count as usize;
+        let limit = NAV_PATH_WAYPOINTS_MAX;
         let too_long = CdrWriteError::TooLong { field, found, limit, of: "elements" };
         let waypoints = self.waypoints.get(..found).ok_or(too_long)?;
         out.count(found)?;
@@ -71,15 +73,18 @@ impl FromCdr for NavPath {
         let mut path = Self::default();
         wire::time::read(&mut path.timestamp_ns, "header.stamp", from)?;
         wire::string::read(&mut path.frame_id, "header.frame_id", from)?;
-        let (at, found) = (from.at_length(), from.count(size_of::<[f64; 7]>())?);
-        let (field, limit) = ("poses", NAV_PATH_WAYPOINTS_MAX);
+        let at = from.at_length();
+        let found = from.count(size_of::<[f64; 7]>())?;
+        let field = "poses";
+        let limit = NAV_PATH_WAYPOINTS_MAX;
         let too_long = CdrError::TooLong { at, field, found, limit, of: "elements" };
         let waypoints = path.waypoints.get_mut(..found).ok_or(too_long)?;
         path.count = found as u32;
         for waypoint in waypoints {
             let (pose, ()) = PoseStamped::read_cdr(from)?;
             if pose.frame_id != path.frame_id && !pose.frame_id.is_empty() {
-                let (field, found) = ("poses.header.frame_id", format!("{:?}", pose.frame_id));
+                let field = "poses.header.frame_id";
+                let found = format!("{:?}", pose.frame_id);
                 return Err(CdrError::NotRepresentable { at: from.at(), field, found });
             }
             *waypoint = Waypoint::new(pose.position, pose.orientation, f64::NAN);

@@ -107,7 +107,8 @@ impl Wire<u64> for time {
 
     fn read(value: &mut u64, field: &'static str, from: &mut CdrReader<'_>) -> ReadResult {
         let at = from.at_length();
-        let (sec, nanosec) = (from.i32()?, from.u32()?);
+        let sec = from.i32()?;
+        let nanosec = from.u32()?;
         match u64::try_from(sec) {
             Ok(seconds) if u64::from(nanosec) < NS_PER_SECOND => {
                 *value = seconds * NS_PER_SECOND + u64::from(nanosec)
@@ -319,14 +320,16 @@ impl<W> ParallelSequence<W> {
     where
         W: Wire<T>,
     {
-        let (at, mut found) = (from.at_length(), 0);
+        let at = from.at_length();
+        let mut found = 0;
         Sequence::<W>::read(values, &mut found, field, from)?;
         match (found, *count) {
             (0, _) => *values = [T::ABSENT; N],
             (_, 0) => *count = found,
             (_, wanted) if wanted == found => {}
             (_, wanted) => {
-                let (found, wanted) = (found as usize, wanted as usize);
+                let found = found as usize;
+                let wanted = wanted as usize;
                 return Err(CdrError::LengthMismatch { at, field, found, wanted });
             }
         }
@@ -381,7 +384,8 @@ pub(super) struct TrailingData;
 
 impl TrailingData {
     pub(super) fn write(data: &&[u8], field: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
-        let (found, limit) = (data.len(), u32::MAX as usize);
+        let found = data.len();
+        let limit = u32::MAX as usize;
         let too_long = CdrWriteError::TooLong { field, found, limit, of: "bytes" };
         out.u32(u32::try_from(found).map_err(|_| too_long)?);
         out.bytes(data);

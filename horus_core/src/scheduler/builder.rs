@@ -40,7 +40,8 @@ impl std::fmt::Debug for NodeBuilder<'_> {
 impl<'a> NodeBuilder<'a> {
     pub(super) fn new(scheduler: &'a mut Scheduler, name: &str) -> Self {
         let spec = NodeSpec { name: name.to_owned(), ..NodeSpec::default() };
-        let (wake, subscriptions) = (WaitSet::new(), Vec::new());
+        let wake = WaitSet::new();
+        let subscriptions = Vec::new();
         Self { scheduler, spec, safe_state: None, wake, subscriptions }
     }
 

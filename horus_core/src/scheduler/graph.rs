@@ -344,7 +344,8 @@ impl<'a> MessageFlow<'a> {
     /// Removes the edges to the first node of `cycle` that come from the cycle, and keeps those
     /// from outside.
     fn cut_edges_to_first(&mut self, cycle: &[usize]) {
-        let (head, begin) = (cycle[0], self.nodes.len());
+        let head = cycle[0];
+        let begin = self.nodes.len();
         for topic in cycle.iter().copied().filter(|vertex| *vertex >= begin) {
             let readers = self.next[topic].len();
             self.next[topic].retain(|node| *node != head);

@@ -186,7 +186,8 @@ impl Scheduler {
             plan.check_safe_state()?;
         }
         admitted().try_for_each(|other| plan.check_chain(other))?;
-        let (commands, metrics) = (Arc::<Commands>::default(), Arc::<LiveMetrics>::default());
+        let commands = Arc::<Commands>::default();
+        let metrics = Arc::<LiveMetrics>::default();
         let entry = NodeEntry { spec, commands, metrics };
         let runner = Runner::new(node, plan, &entry);
         self.shared.node_entries().push(entry);

@@ -75,7 +75,8 @@ impl Running {
         let signals = signals.map_err(|cause| StartError::Signals { cause })?.map(Arc::new);
         let monitor = scheduler.open_monitor()?;
         let Scheduler { mut entries, shared, mut clock, main_rate, on_event, .. } = scheduler;
-        let (name, mut nodes) = (monitor.name().to_owned(), Vec::new());
+        let name = monitor.name().to_owned();
+        let mut nodes = Vec::new();
         let (lanes, _) = black_box_lanes(&entries);
         for (entry, lane) in entries.iter_mut().zip(lanes) {
             entry.runner.set_recorder(monitor.recorder(lane));
@@ -311,7 +312,8 @@ const ASYNC_LANE: usize = 3;
 /// Returns the index of the black-box lane of each node, and the number of lanes. The nodes of one
 /// thread share a lane.
 pub(super) fn black_box_lanes(entries: &[PendingNode]) -> (Vec<usize>, usize) {
-    let (mut chains, mut next) = (HashMap::new(), ASYNC_LANE + 1);
+    let mut chains = HashMap::new();
+    let mut next = ASYNC_LANE + 1;
     let mut new = || {
         next += 1;
         next - 1

@@ -106,7 +106,8 @@ pub enum WriteError {
 impl WriteError {
     /// Converts this to the error of a send to `topic`, whose slots have `max` bytes.
     pub(crate) fn refuses(self, topic: TopicLabel, max: usize) -> SendError<()> {
-        let (message, max) = ((), max as u64);
+        let message = ();
+        let max = max as u64;
         match self {
             Self::TooLong { bytes } => SendError::TooLong { topic, message, bytes, max },
             Self::Unencodable { reason } => SendError::Unencodable { topic, message, reason },

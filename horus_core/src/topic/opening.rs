@@ -24,7 +24,8 @@ pub(super) struct Opening {
 
 impl Opening {
     pub(super) fn new(name: &str, info: Option<TypeInfo>) -> Self {
-        let (name, qos) = (name.to_owned(), Qos::new());
+        let name = name.to_owned();
+        let qos = Qos::new();
         Self { name, info, namespace: None, qos, max_message_bytes: None }
     }
 

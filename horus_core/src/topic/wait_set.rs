@@ -227,8 +227,10 @@ impl WaitSet {
         allowed: Duration,
     ) -> Result<Key, WaitSetFull> {
         assert!(!allowed.is_zero(), "the deadline is zero: wanted a positive duration");
-        let (watch, now) = (subscriber.watch(), Instant::now());
-        let (arrivals, due) = (watch.arrivals(), later(now, allowed));
+        let watch = subscriber.watch();
+        let now = Instant::now();
+        let arrivals = watch.arrivals();
+        let due = later(now, allowed);
         self.add_watch(watch, Some(Deadline { allowed, arrivals, heard: now, due }))
     }
 
@@ -258,7 +260,8 @@ impl WaitSet {
         if self.intervals.len() == INTERVALS_MAX {
             return Err(WaitSetFull { kind: "intervals", limit: INTERVALS_MAX });
         }
-        let (key, due) = (self.next_key(), later(Instant::now(), period));
+        let key = self.next_key();
+        let due = later(Instant::now(), period);
         self.intervals.push(Interval { key, period, due });
         Ok(key)
     }
@@ -390,7 +393,8 @@ fn later(from: Instant, duration: Duration) -> Instant {
 /// Returns the first time after `now` that is a whole number of periods after `due`, which must
 /// have passed, and the number of periods missed between the two.
 fn advance(due: Instant, period: Duration, now: Instant) -> (Instant, u64) {
-    let (late, period_ns) = ((now - due).as_nanos(), period.as_nanos());
+    let late = (now - due).as_nanos();
+    let period_ns = period.as_nanos();
     let missed = u64::try_from(late / period_ns).unwrap_or(u64::MAX);
     let rest = Duration::from_nanos(u64::try_from(late % period_ns).unwrap_or(0));
     (later(now, period.saturating_sub(rest)), missed)
@@ -402,7 +406,8 @@ mod tests {
 
     #[test]
     fn a_late_timer_keeps_its_phase_and_counts_what_it_missed() {
-        let (start, ms) = (Instant::now(), Duration::from_millis);
+        let start = Instant::now();
+        let ms = Duration::from_millis;
         for (late_ms, missed, next_ms) in [(0, 0, 10), (9, 0, 10), (10, 1, 20), (57, 5, 60)] {
             let (due, skipped) = advance(start, ms(10), start + ms(late_ms));
             assert_eq!((due - start, skipped), (ms(next_ms), missed), "{late_ms} ms late");

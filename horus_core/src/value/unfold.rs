@@ -27,7 +27,8 @@ pub(super) fn unfold(bytes: &[u8]) -> Option<Vec<u8>> {
 /// cannot be written.
 fn write_all(out: &mut MsgpackWriter<'_>, bytes: &[u8]) -> Option<bool> {
     let mut reader = MsgpackReader::new(bytes);
-    let (mut has_typed, mut due) = (false, 1_usize);
+    let mut has_typed = false;
+    let mut due = 1_usize;
     while due > 0 {
         due -= 1;
         match reader.token().ok()? {
@@ -63,7 +64,8 @@ fn write_all(out: &mut MsgpackWriter<'_>, bytes: &[u8]) -> Option<bool> {
 
 /// Returns the maximum number of plain MessagePack arrays that a typed array of this shape becomes.
 fn count_plain_arrays(shape: &[u32]) -> usize {
-    let (mut all, mut of_this_dimension) = (0_usize, 1_usize);
+    let mut all = 0_usize;
+    let mut of_this_dimension = 1_usize;
     for count in shape {
         all = all.saturating_add(of_this_dimension);
         let count = usize::try_from(*count).unwrap_or(usize::MAX);

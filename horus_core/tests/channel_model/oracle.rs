@@ -199,7 +199,8 @@ impl<C: Channel> Model<C> {
         }
         let of = self.rng.usize(..self.sending.len());
         let Sending { tx, lane } = &mut self.sending[of];
-        let (number, lane) = (self.number, *lane);
+        let number = self.number;
+        let lane = *lane;
         self.number += 1;
         let sent = C::try_send(tx, self.ledger.message(number));
         let is_full = |receiving: &Receiving<C>| receiving.owed[lane].len() == self.capacity;

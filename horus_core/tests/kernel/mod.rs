@@ -99,7 +99,8 @@ mod watched {
     }
 
     fn dispatch(mode: libc::c_ulong) -> bool {
-        let (begin, end) = (&raw const horus_kernel_begin, &raw const horus_kernel_end);
+        let begin = &raw const horus_kernel_begin;
+        let end = &raw const horus_kernel_end;
         let (begin, bytes) = (begin as usize, end as usize - begin as usize);
         let (from, bytes) = if mode == ON { (begin, bytes) } else { (0, 0) };
         let selector =

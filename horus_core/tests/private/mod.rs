@@ -62,7 +62,8 @@ impl Private {
 
     /// Returns a publisher that can write any bytes into an existing topic of `T`.
     pub fn raw_producer<T: Payload>(&self, topic: &str) -> RawProducer {
-        let (name, request) = (TopicName::new(topic).unwrap(), Request::new(T::type_info()));
+        let name = TopicName::new(topic).unwrap();
+        let request = Request::new(T::type_info());
         let segment = Segment::open(&self.namespace, &name, &request).unwrap();
         RawProducer::new(segment, OnStalled::Full).unwrap()
     }

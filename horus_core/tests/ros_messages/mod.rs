@@ -63,7 +63,8 @@ pub fn visit(visitor: &mut impl Visit) {
 }
 
 fn geometry(visitor: &mut impl Visit) {
-    let (linear, angular) = (ramp(1.0), ramp(2.0));
+    let linear = ramp(1.0);
+    let angular = ramp(2.0);
     visitor.message("Point", Point3::new(1.0, 1.25, 1.5), ());
     visitor.message("Vector3", Vector3::new(2.0, 2.25, 2.5), ());
     visitor.message("Quaternion", Quaternion::new(3.0, 3.25, 3.5, 3.75), ());
@@ -81,9 +82,13 @@ fn geometry(visitor: &mut impl Visit) {
 
 fn stamped_geometry(visitor: &mut impl Visit) {
     let timestamp_ns = STAMP;
-    let (position, orientation) = (ramp(1.0), ramp(2.0));
-    let (linear, angular, covariance) = (ramp(1.0), ramp(2.0), ramp(3.0));
-    let (map, odom) = (Text::literal("map"), Text::literal("odom"));
+    let position = ramp(1.0);
+    let orientation = ramp(2.0);
+    let linear = ramp(1.0);
+    let angular = ramp(2.0);
+    let covariance = ramp(3.0);
+    let map = Text::literal("map");
+    let odom = Text::literal("odom");
     let pose = PoseStamped { timestamp_ns, frame_id: map, position, orientation };
     visitor.message("PoseStamped", pose, ());
     let pose = PoseWithCovariance { timestamp_ns, position, orientation, covariance };
@@ -205,13 +210,15 @@ fn sensors(visitor: &mut impl Visit) {
         ..NavSatFix::default()
     };
     visitor.message("NavSatFix", fix, RosHeader::new("gps"));
-    let (magnetic_field, magnetic_field_covariance) = (ramp(1.0), ramp(2.0));
+    let magnetic_field = ramp(1.0);
+    let magnetic_field_covariance = ramp(2.0);
     let field = MagneticField { timestamp_ns, magnetic_field, magnetic_field_covariance };
     visitor.message("MagneticField", field, RosHeader::new("imu_link"));
 }
 
 fn scalars(visitor: &mut impl Visit) {
-    let (timestamp_ns, variance) = (STAMP, 0.5);
+    let timestamp_ns = STAMP;
+    let variance = 0.5;
     let temperature = Temperature { timestamp_ns, temperature: 41.5, variance };
     visitor.message("Temperature", temperature, RosHeader::new("cpu"));
     let pressure = FluidPressure { timestamp_ns, fluid_pressure: 101_325.5, variance };
@@ -245,12 +252,16 @@ pub fn camera_info() -> CameraInfo {
 }
 
 fn region() -> RegionOfInterest {
-    let (x_offset, y_offset, height, width) = (1, 2, 3, 4);
+    let x_offset = 1;
+    let y_offset = 2;
+    let height = 3;
+    let width = 4;
     RegionOfInterest { x_offset, y_offset, height, width, do_rectify: 1, ..Default::default() }
 }
 
 fn cameras(visitor: &mut impl Visit) {
-    let (timestamp_ns, frame_id) = (STAMP, Text::literal("camera_optical"));
+    let timestamp_ns = STAMP;
+    let frame_id = Text::literal("camera_optical");
     visitor.message("RegionOfInterest", region(), ());
     visitor.message("CameraInfo", camera_info(), ());
     let header = ImageHeader {
@@ -274,7 +285,8 @@ fn cameras(visitor: &mut impl Visit) {
 }
 
 fn point_field(name: &'static str, offset: u32, dtype: DType) -> PointField {
-    let (name, dtype) = (Text::literal(name), dtype.code());
+    let name = Text::literal(name);
+    let dtype = dtype.code();
     PointField { name, offset, count: 1, dtype, ..PointField::default() }
 }
 
@@ -310,7 +322,8 @@ fn maps(visitor: &mut impl Visit) {
         ..MapMetaData::default()
     };
     visitor.message("MapMetaData", info, ());
-    let (timestamp_ns, frame_id) = (STAMP, Text::literal("map"));
+    let timestamp_ns = STAMP;
+    let frame_id = Text::literal("map");
     let header = OccupancyGridHeader { timestamp_ns, frame_id, info, ..Default::default() };
     let grid = OccupancyGrid::new(header, &[0xff, 100, 1, 2, 3, 4]).unwrap();
     visitor.message("OccupancyGrid", grid, ());

@@ -151,7 +151,8 @@ fn used(file: &File) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (index, line) in file.lines.iter().enumerate() {
         for (at, word) in lex::words(&line.code) {
-            let (before, after) = (line.code[..at].trim_end(), &line.code[at + word.len()..]);
+            let before = line.code[..at].trim_end();
+            let after = &line.code[at + word.len()..];
             let imported = before.ends_with("use") || before.ends_with("extern crate");
             let is_root = !before.ends_with("::") || before.ends_with(" ::");
             if (imported || after.trim_start().starts_with("::")) && is_root {

@@ -150,7 +150,9 @@ fn tree(text: &str, start: &Module) -> Vec<Module> {
 
 /// Splits a group at its commas, up to the brace that closes it.
 fn items(group: &str) -> Vec<&str> {
-    let (mut found, mut depth, mut from) = (Vec::new(), 0, 0);
+    let mut found = Vec::new();
+    let mut depth = 0;
+    let mut from = 0;
     for (at, c) in group.char_indices() {
         match c {
             '}' if depth == 0 => {

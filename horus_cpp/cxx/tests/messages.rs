@@ -126,7 +126,8 @@ fn the_default_of_every_standard_message_is_that_of_rust() {
 
 /// Sends a message both ways through the typed endpoints of both languages.
 fn cross<T: Message>(crossed: &mut Vec<&'static str>) {
-    let (schema, name) = (&T::SCHEMA, T::SCHEMA.name);
+    let schema = &T::SCHEMA;
+    let name = T::SCHEMA.name;
     let qos = Qos::new().history(1);
     let topic = format!("typed.{name}");
     let builder = Topic::<T>::builder(&topic).qos(qos);

@@ -237,7 +237,9 @@ pub(super) fn a_free_entry_has_one_owner() {
         spare::push(&*free, &next[0], 0);
         spare::push(&*free, &next[1], 1);
         let turn = {
-            let (free, next, values) = (Rc::clone(&free), Rc::clone(&next), Rc::clone(&values));
+            let free = Rc::clone(&free);
+            let next = Rc::clone(&next);
+            let values = Rc::clone(&values);
             move |me: u64| {
                 let Some(index) = spare::pop(&*free, |index| next.get(index as usize)) else {
                     panic!("two threads, two entries, and there is none");

@@ -59,7 +59,8 @@ impl<T> Table<T> {
     }
 
     pub(super) fn refuse(&self, handle: u64) -> HandleError {
-        let (found, wanted) = ((handle >> KIND_SHIFT) as u8, self.kind);
+        let found = (handle >> KIND_SHIFT) as u8;
+        let wanted = self.kind;
         match handle {
             0 => HandleError::Null,
             _ if found != wanted => HandleError::Kind { found, wanted },

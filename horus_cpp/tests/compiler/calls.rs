@@ -39,11 +39,14 @@ pub fn every_call() -> String {
         let result = before[..before.len() - name.len()].trim();
         let parameters = parameters.trim_end_matches(')').split(", ");
         let parameters = parameters.filter(|parameter| *parameter != "void");
-        let (mut places, mut arguments) = (String::new(), Vec::new());
-        let (mut kinds, mut pointers) = (0_u32, 0_u32);
+        let mut places = String::new();
+        let mut arguments = Vec::new();
+        let mut kinds = 0_u32;
+        let mut pointers = 0_u32;
         for (index, parameter) in parameters.enumerate() {
             let at = parameter.rfind([' ', '*']).unwrap() + 1;
-            let (kind, parameter) = (parameter[..at].trim(), &parameter[at..]);
+            let kind = parameter[..at].trim();
+            let parameter = &parameter[at..];
             if let Some(found) = KINDS.iter().position(|known| is_handle(known, kind, parameter)) {
                 kinds |= 1 << found;
                 arguments.push(match kind {

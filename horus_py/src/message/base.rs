@@ -145,7 +145,9 @@ fn with_checked_bytes<'py>(
     bytes: &[u8],
 ) -> PyResult<Bound<'py, PyAny>> {
     if bytes.len() != kind.bytes {
-        let (name, found, wanted) = (kind.schema.name, bytes.len(), kind.bytes);
+        let name = kind.schema.name;
+        let found = bytes.len();
+        let wanted = kind.bytes;
         let text = format!("{found} bytes, and a {name} has {wanted}");
         return Err(PyValueError::new_err(text));
     }

@@ -30,7 +30,9 @@ pub(crate) fn complete_counts(
         }
         let differs = |other: &&GivenArray<'_>| other.0.counts == field.counts && other.1 != *found;
         if let Some((other, others)) = arrays.iter().find(differs) {
-            let (message, name, other) = (field.message, field.name, other.name);
+            let message = field.message;
+            let name = field.name;
+            let other = other.name;
             let text = format!(
                 "{message}: '{name}' has {found} elements and '{other}' {others}: give as many of \
                  each, or '{count}'"

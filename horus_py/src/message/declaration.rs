@@ -41,7 +41,8 @@ pub(crate) fn _declare<'py>(
             return Err(PyTypeError::new_err(format!("{name}.{field} is an array of nothing")));
         }
         align = align.max(wanted);
-        let (offset, count) = (default.len(), *count);
+        let offset = default.len();
+        let count = *count;
         table.push(Field { name: leak_text(field), kind, offset, count, doc: "" });
         let bytes = kind.size().checked_mul(count).and_then(|bytes| bytes.checked_add(offset));
         if bytes.is_none_or(|bytes| bytes > BYTES_MAX) {
@@ -61,7 +62,9 @@ pub(crate) fn _declare<'py>(
     if table.is_empty() {
         return Err(PyTypeError::new_err(format!("{name} has no fields")));
     }
-    let (name, bytes, table) = (leak_text(&name), default.len(), Vec::leak(table));
+    let name = leak_text(&name);
+    let bytes = default.len();
+    let table = Vec::leak(table);
     let schema = catch_unwind(AssertUnwindSafe(|| Schema::checked(name, bytes, align, table)));
     let schema = schema.map_err(|_| {
         PyTypeError::new_err(format!("{name} has a name that is not ASCII, or too many fields"))

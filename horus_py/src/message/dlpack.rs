@@ -182,7 +182,9 @@ fn export(
     let owner = owner.into_ptr().cast();
     if wanted.is_versioned {
         let flags = if is_writeable { flags } else { flags | READ_ONLY };
-        let (major, minor, deleter) = (1, 0, Some(Versioned::delete as _));
+        let major = 1;
+        let minor = 0;
+        let deleter = Some(Versioned::delete as _);
         let export = Versioned { major, minor, owner, deleter, flags, tensor, dimensions };
         let export = Box::into_raw(Box::new(export));
         // SAFETY: just made, and nobody else knows it.

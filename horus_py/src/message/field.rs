@@ -141,14 +141,16 @@ fn array_view<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
     let (Some(numpy), Some(dtype)) = (numpy(py), field.dtype) else {
-        let (start, end) = (field.offset, field.offset + field.bytes());
+        let start = field.offset;
+        let end = field.offset + field.bytes();
         let range = PySlice::new(py, isize::try_from(start)?, isize::try_from(end)?, 1);
         let view = PyMemoryView::from(object)?.get_item(range)?;
         return view.call_method1("cast", (struct_letter(primitive),));
     };
     // SAFETY: the field lies in the message.
     let data = unsafe { instance::data(object).add(field.offset) };
-    let (shape, strides) = ([field.count as isize], [dtype.size() as isize]);
+    let shape = [field.count as isize];
+    let strides = [dtype.size() as isize];
     let is_writeable = instance::kind_of(object).framed.is_none() || data::is_writeable(object);
     let memory = ArrayMemory { data, shape: &shape, strides: &strides, is_writeable };
     // SAFETY: as above; the message owns the bytes, or keeps alive what does.

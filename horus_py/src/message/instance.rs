@@ -153,7 +153,8 @@ pub(crate) fn bytes<'a>(message: &'a Bound<'_, PyAny>) -> &'a [u8] {
 /// No other code has a reference to the message.
 #[inline]
 pub(crate) unsafe fn bytes_mut<'a>(message: &Bound<'_, PyAny>) -> &'a mut [u8] {
-    let (data, bytes) = (data(message), kind_of(message).bytes);
+    let data = data(message);
+    let bytes = kind_of(message).bytes;
     // SAFETY: a message has so many bytes; by the contract, no other reference to them exists.
     unsafe { std::slice::from_raw_parts_mut(data, bytes) }
 }
@@ -180,10 +181,13 @@ pub(crate) unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
 
 /// Returns true if two messages of one class have equal fields.
 pub(crate) fn equal(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> bool {
-    let (runs, one, other) = (&kind_of(one).runs, bytes(one), bytes(other));
+    let runs = &kind_of(one).runs;
+    let one = bytes(one);
+    let other = bytes(other);
     runs.iter().all(|run| {
         let range = run.offset..run.offset + run.bytes;
-        let (one, other) = (&one[range.clone()], &other[range]);
+        let one = &one[range.clone()];
+        let other = &other[range];
         match run.comparison {
             Comparison::Bytes => one == other,
             Comparison::F32 => floats_equal(one, other, f32::from_ne_bytes),
@@ -197,7 +201,8 @@ fn floats_equal<T: PartialEq, const N: usize>(
     other: &[u8],
     read: fn([u8; N]) -> T,
 ) -> bool {
-    let (one, other) = (one.as_chunks::<N>().0, other.as_chunks::<N>().0);
+    let one = one.as_chunks::<N>().0;
+    let other = other.as_chunks::<N>().0;
     one.iter().zip(other).all(|(one, other)| read(*one) == read(*other))
 }
 

@@ -128,7 +128,9 @@ impl Kind {
             fields.iter().find(|field| field.name == "timestamp_ns" && field.is_u64());
         let timestamp_offset = timestamp_offset.map(|field| field.offset);
         let runs = runs.into();
-        let (bytes, dtype, class) = (schema.size, PyOnceLock::new(), AtomicPtr::default());
+        let bytes = schema.size;
+        let dtype = PyOnceLock::new();
+        let class = AtomicPtr::default();
         Self {
             schema,
             payload,

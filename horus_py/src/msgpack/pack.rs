@@ -127,7 +127,8 @@ fn write_dict(out: &mut MsgpackWriter<'_>, dict: &Bound<'_, PyDict>, depth: usiz
     out.map(left)?;
     let mut position = 0;
     loop {
-        let (mut key, mut value) = (ptr::null_mut(), ptr::null_mut());
+        let mut key = ptr::null_mut();
+        let mut value = ptr::null_mut();
         let next = &raw mut position;
         // SAFETY: a dict, and places for the results. The function looks at the dict anew each
         // time, so it never reads one that has changed wrongly.
@@ -252,7 +253,8 @@ fn write_array(
     object: &Bound<'_, PyAny>,
     view: &BufferView,
 ) -> PackResult {
-    let (dtype, shape) = (view.dtype(object)?, view.shape());
+    let dtype = view.dtype(object)?;
+    let shape = view.shape();
     if object.is_exact_instance_of::<PyMemoryView>() && dtype == DType::U8 && shape.len() == 1 {
         return Ok(out.binary(&view.to_vec(object.py())?)?);
     }

@@ -306,7 +306,8 @@ impl PyScheduler {
         end: Option<Instant>,
         check: bool,
     ) -> PyResult<Py<PyReport>> {
-        let (this, py) = (slf.get(), slf.py());
+        let this = slf.get();
+        let py = slf.py();
         let mut entered = this.enter_stage(py)?;
         this.start_if_new(slf, entered.get())?;
         let Stage::Running(running) = entered.get() else { return Err(run_is_over()) };

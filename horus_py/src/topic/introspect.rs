@@ -230,7 +230,8 @@ fn introspect(
     let namespace = namespace_or_current(namespace)?;
     let inspector = py.detach(|| Inspector::open_in(&namespace, name));
     let inspector = inspector.map_err(|error| error::from_topic_error(&error))?;
-    let (lanes, readers) = (inspector.publishers(), inspector.subscribers());
+    let lanes = inspector.publishers();
+    let readers = inspector.subscribers();
     let publishers = lanes.iter().map(|found| Py::new(py, PyPublisherInfo::of(found)));
     let subscribers = readers.iter().map(|found| Py::new(py, PySubscriberInfo::of(found)));
     Ok(PyTopicInfo {

@@ -46,11 +46,14 @@ fn lend<'py>(
     let bytes = complete_header(&draft)?;
     let mut end = outbox.enter(py)?;
     let slot = end.get().lend().map_err(|error| error::from_loan_error(&error))?;
-    let (all_bytes, max) = (kind.bytes.saturating_add(bytes), slot.len());
+    let all_bytes = kind.bytes.saturating_add(bytes);
+    let max = slot.len();
     if all_bytes > max {
         let end = end.get();
         end.discard_lent();
-        let (topic, bytes, max) = (end.label(), all_bytes as u64, max as u64);
+        let topic = end.label();
+        let bytes = all_bytes as u64;
+        let max = max as u64;
         return Err(error::from_loan_error(&LoanError::TooLong { topic, bytes, max }));
     }
     let address = slot.cast::<u8>().as_ptr().wrapping_add(kind.bytes);

@@ -131,9 +131,12 @@ impl Outbox {
         }
         let mut loan = end.loan().map_err(|error| error::from_loan_error(&error))?;
         let (header, data) = framed::parts(message);
-        let (bytes, max) = (header.len() + data.len(), loan.capacity_bytes());
+        let bytes = header.len() + data.len();
+        let max = loan.capacity_bytes();
         let Some(slot) = loan.bytes_mut().get_mut(..bytes) else {
-            let (topic, bytes, max) = (loan.label(), bytes as u64, max as u64);
+            let topic = loan.label();
+            let bytes = bytes as u64;
+            let max = max as u64;
             return Err(error::from_send_error(&SendError::TooLong {
                 topic,
                 message: (),
@@ -230,7 +233,8 @@ impl Outbox {
     fn other(&self, kind: &Kind, object: &Bound<'_, PyAny>) -> PyErr {
         let found = object.get_type();
         let found = found.name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
-        let (topic, name) = (&self.topic, kind.schema.name);
+        let topic = &self.topic;
+        let name = kind.schema.name;
         PyTypeError::new_err(format!("topic '{topic}' carries {name}, not {found}"))
     }
 }

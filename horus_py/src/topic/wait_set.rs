@@ -178,7 +178,8 @@ fn found(
     ready: &Ready,
 ) -> Option<PyReady> {
     let (key, source) = names.get(&ready.key)?;
-    let (key, source) = (*key, source.clone_ref(py));
+    let key = *key;
+    let source = source.clone_ref(py);
     let (reason, silent, missed) = match ready.reason {
         Reason::DeadlineMissed { silent } => ("deadline_missed", Some(silent.as_secs_f64()), None),
         Reason::Timer { missed } => ("timer", None, Some(missed)),

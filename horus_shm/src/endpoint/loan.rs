@@ -97,7 +97,8 @@ impl From<SendError<()>> for LoanError {
 
 impl From<LoanError> for SendError<()> {
     fn from(error: LoanError) -> Self {
-        let (topic, message) = (error.topic(), ());
+        let topic = error.topic();
+        let message = ();
         let reason = match error {
             LoanError::Full { .. } => return Self::Full { topic, message },
             LoanError::Forked { .. } => return Self::Forked { topic, message },

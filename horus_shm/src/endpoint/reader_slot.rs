@@ -71,7 +71,8 @@ impl ReaderSlot {
             pauses(segment.file().is_some()),
         );
         let (index, _) = claimed.ok_or(OpenError::TooManySubscribers { limit })?;
-        let (held, sleepers) = (AtomicU64::new(0), Mutex::new(0));
+        let held = AtomicU64::new(0);
+        let sleepers = Mutex::new(0);
         let this = Self { index, held, sleepers, segment: Arc::clone(segment) };
         clear(&this.segment, index);
         if let Ok(block) = this.segment.reader_block(index, Access::Write) {

@@ -115,7 +115,8 @@ impl Request {
         if self.gated_only && history > 0 {
             // WHY: readers of such a file may not read a slot that a writer may overwrite, and no
             // gate protects messages from before it was registered.
-            let (field, found) = ("history", u64::from(history));
+            let field = "history";
+            let found = u64::from(history);
             return Err(ShapeError { field, found, wanted: "0 in a gated-only file" }.into());
         }
         let pinnable = self.is_created_pinnable()?;
@@ -169,7 +170,8 @@ impl Request {
     fn is_created_pinnable(&self) -> Result<bool, ShapeError> {
         let in_place = self.type_info.sized || self.type_info.bytes >= PINNABLE_BYTES;
         let pinnable = self.pinnable.unwrap_or(in_place && !self.gated_only);
-        let (field, found) = ("pinnable", u64::from(pinnable));
+        let field = "pinnable";
+        let found = u64::from(pinnable);
         if pinnable && self.gated_only {
             return Err(ShapeError { field, found, wanted: "0 in a gated-only file" });
         }
@@ -187,7 +189,8 @@ impl Request {
     /// [`OpenError::SchemaMismatch`], [`OpenError::GatedOnly`] or [`OpenError::QosMismatch`] with
     /// the first field that differs.
     pub fn check(&self, contract: &Contract, path: &Path) -> Result<(), OpenError> {
-        let (wanted, found) = (&self.type_info, &contract.type_info);
+        let wanted = &self.type_info;
+        let found = &contract.type_info;
         let same_size = wanted.sized || wanted.bytes == found.bytes;
         let same_size = same_size && wanted.align == found.align;
         if wanted.hash != found.hash || !same_size || wanted.sized != found.sized {

@@ -256,7 +256,8 @@ fn describe_remover(holder: Option<&Holder>) -> String {
     let Some(holder) = holder else {
         return "a process that makes no progress and that the system does not name: end it".into();
     };
-    let (process, pid) = (&holder.process, holder.process.pid);
+    let process = &holder.process;
+    let pid = holder.process.pid;
     if holder.is_stopped {
         format!(
             "{process}, which is stopped: continue it (kill -CONT {pid}), or end it (kill -KILL \

@@ -83,7 +83,8 @@ mod tests {
     #[test]
     fn a_name_is_stored_only_once() {
         let label = |name| TopicLabel::new(&TopicName::new(name).unwrap());
-        let (first, again) = (label("arm/joint"), label("/arm/joint"));
+        let first = label("arm/joint");
+        let again = label("/arm/joint");
         assert_eq!(first, again);
         assert!(std::ptr::eq(first.0.unwrap(), again.0.unwrap()));
         assert_ne!(first, label("arm/joint2"));

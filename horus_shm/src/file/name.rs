@@ -225,7 +225,8 @@ pub enum NameError {
 /// Checks `name[start..]`. Errors count bytes from the beginning of `name`, which is what the
 /// caller wrote.
 fn check_grammar(name: &str, start: usize, kind: NameKind) -> Result<(), NameError> {
-    let (bytes, bytes_max) = (name.len() - start, kind.bytes_max());
+    let bytes = name.len() - start;
+    let bytes_max = kind.bytes_max();
     if bytes == 0 {
         return Err(NameError::Empty { kind });
     }

@@ -206,7 +206,9 @@ impl Namespace {
             os::fstat(topics.as_fd()).map_err(directory::io_error("examine", &topics_path))?;
         let config = config.clone();
         let hold = |dir| CheckedFd::new(dir).map_err(directory::io_error("examine", &path));
-        let (parent, dir, topics) = (hold(parent)?, hold(dir)?, hold(topics)?);
+        let parent = hold(parent)?;
+        let dir = hold(dir)?;
+        let topics = hold(topics)?;
         let namespace =
             Arc::new(Self { registry, parent, dir, topics, stat, topics_stat, config, path });
         known.push(Arc::downgrade(&namespace));

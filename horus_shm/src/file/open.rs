@@ -169,7 +169,8 @@ fn no_space_or(
     match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             let free = os::free_space(fd).unwrap_or(FreeSpace { bytes: 0, files: None });
-            let (available_bytes, available_files) = (free.bytes, free.files);
+            let available_bytes = free.bytes;
+            let available_files = free.files;
             OpenError::NoSpace { path, needed_bytes, available_bytes, available_files }
         }
         _ => OpenError::Io { operation, path, source },

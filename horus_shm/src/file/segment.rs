@@ -162,7 +162,8 @@ impl Segment {
         let contract = request.contract()?;
         let region = Region::heap(contract.shape.file_bytes() as usize);
         let backing = Backing::Heap(region);
-        let (label, epoch) = (TopicLabel::UNNAMED, fork_epoch());
+        let label = TopicLabel::UNNAMED;
+        let epoch = fork_epoch();
         let observers = Mutex::new(0);
         Ok(Arc::new(Self { contract, backing, label, epoch, observers, uncancelled: None }))
     }
@@ -424,7 +425,8 @@ impl Segment {
         match &self.backing {
             Backing::Heap(_) => Ok(()),
             Backing::File(file) => {
-                let (path, lane) = (|| file.path(), self.shape().lane(lane));
+                let path = || file.path();
+                let lane = self.shape().lane(lane);
                 let fd = file.fd.get().map_err(|source| OpenError::Io {
                     operation: "reserving a lane of",
                     path: path(),

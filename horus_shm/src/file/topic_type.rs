@@ -25,7 +25,8 @@ impl TypeInfo {
     /// compiled from the same source code.
     #[must_use]
     pub fn opaque<T>() -> Self {
-        let (bytes, align) = (size_of::<T>() as u64, align_of::<T>() as u32);
+        let bytes = size_of::<T>() as u64;
+        let align = align_of::<T>() as u32;
         let mut hash = [0; 16];
         hash[..8].copy_from_slice(&bytes.to_le_bytes());
         hash[8..12].copy_from_slice(&align.to_le_bytes());

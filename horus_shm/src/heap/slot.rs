@@ -63,19 +63,22 @@ impl<T> Slot<T> {
     /// the slot.
     #[inline(always)]
     pub(super) unsafe fn put(&self, src: *const T) {
-        let (src, dst) = (src.cast::<u8>(), self.value().cast::<u8>());
+        let src = src.cast::<u8>();
+        let dst = self.value().cast::<u8>();
         let near = size_of::<T>().min(CACHE_LINE_BYTES - size_of::<AtomicU64>());
         let mut at = near;
         // WHY in two parts: a whole line is copied without a call.
         while size_of::<T>() - at >= CACHE_LINE_BYTES {
-            let (from, to) = (src.wrapping_add(at), dst.wrapping_add(at));
+            let from = src.wrapping_add(at);
+            let to = dst.wrapping_add(at);
             // SAFETY: a part of the value, behind the part in the stamp's line.
             unsafe { ptr::copy_nonoverlapping(from, to, CACHE_LINE_BYTES) };
             // ORDERING(copy_order): for the compiler only; line by line, the stamp's line last.
             sync::keep_order();
             at += CACHE_LINE_BYTES;
         }
-        let (from, to) = (src.wrapping_add(at), dst.wrapping_add(at));
+        let from = src.wrapping_add(at);
+        let to = dst.wrapping_add(at);
         // SAFETY: the end of the value; empty if the value fits into the stamp's line.
         unsafe { ptr::copy_nonoverlapping(from, to, size_of::<T>() - at) };
         // ORDERING(copy_order): as above.

@@ -132,7 +132,8 @@ impl Counter {
     /// Returns the line through two readings; `None` if the counter did not advance between
     /// them.
     fn from_readings(first: Reading, last: Reading) -> Option<Self> {
-        let (ticks, ns) = (last.ticks.checked_sub(first.ticks)?, last.ns.checked_sub(first.ns)?);
+        let ticks = last.ticks.checked_sub(first.ticks)?;
+        let ns = last.ns.checked_sub(first.ns)?;
         let scale = (u128::from(ns) << 32).checked_div(u128::from(ticks))?;
         Some(Self { first, last, scale: u64::try_from(scale).ok().filter(|scale| *scale > 0)? })
     }

@@ -338,7 +338,8 @@ mod tests {
     #[test]
     fn a_mapping_is_found_by_each_of_its_addresses_and_no_other() {
         let table = Table::<4>::new();
-        let (low, high) = (mapping(0x1000, 0x2000), mapping(0x8000, 1));
+        let low = mapping(0x1000, 0x2000);
+        let high = mapping(0x8000, 1);
         assert_eq!(table.enter(low), Some(0));
         assert_eq!(table.enter(high), Some(1));
         let find = |address| table.find(ptr::without_provenance_mut(address)).map(|found| found.1);

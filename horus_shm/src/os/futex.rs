@@ -35,7 +35,8 @@ fn timespec(duration: Duration) -> libc::timespec {
 /// Sleeps until CLOCK_MONOTONIC is `ns` nanoseconds; a signal may end the sleep early.
 pub(crate) fn sleep_until(ns: u64) {
     let until = timespec(Duration::from_nanos(ns));
-    let (clock, flags) = (libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME);
+    let clock = libc::CLOCK_MONOTONIC;
+    let flags = libc::TIMER_ABSTIME;
     // SAFETY: the time is valid, and an absolute sleep writes no remaining time.
     unsafe { libc::clock_nanosleep(clock, flags, &until, std::ptr::null_mut()) };
 }
@@ -69,7 +70,8 @@ impl SleepOutcome {
 pub(crate) fn wait(word: &AtomicU32, seen: u32, timeout: Duration, scope: Scope) -> SleepOutcome {
     let operation = libc::FUTEX_WAIT | private_flag(scope);
     let timeout = timespec(timeout);
-    let (word, timeout) = (word.as_ptr(), &raw const timeout);
+    let word = word.as_ptr();
+    let timeout = &raw const timeout;
     // SAFETY: the word is valid for as long as it is borrowed, and the timeout for the call.
     SleepOutcome::from_syscall(unsafe {
         libc::syscall(libc::SYS_futex, word, operation, seen, timeout)

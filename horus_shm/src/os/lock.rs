@@ -30,7 +30,8 @@ impl LockRange {
     /// `InvalidInput` if an offset of the range does not fit the kernel's signed 64 bits, or if the
     /// range is empty, which for the kernel would mean all offsets.
     pub(crate) fn new(start: u64, len_bytes: u64) -> io::Result<Self> {
-        let (start, len) = (to_offset(start)?, to_offset(len_bytes)?);
+        let start = to_offset(start)?;
+        let len = to_offset(len_bytes)?;
         if len == 0 || start.checked_add(len).is_none() {
             return Err(io::ErrorKind::InvalidInput.into());
         }

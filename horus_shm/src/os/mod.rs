@@ -176,7 +176,8 @@ pub(crate) fn fstat(fd: BorrowedFd<'_>) -> io::Result<Stat> {
 pub(crate) fn fstatat(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> io::Result<Stat> {
     let name = c_path(name.as_ref())?;
     let mut raw = MaybeUninit::<libc::stat>::uninit();
-    let (dir, flags) = (dir.as_raw_fd(), libc::AT_SYMLINK_NOFOLLOW);
+    let dir = dir.as_raw_fd();
+    let flags = libc::AT_SYMLINK_NOFOLLOW;
     // SAFETY: `name` is a C string that outlives the call, `raw` is valid for one `stat`.
     retry(|| unsafe { libc::fstatat(dir, name.as_ptr(), raw.as_mut_ptr(), flags) as ssize_t })?;
     // SAFETY: the call succeeded, so it filled `raw`.
@@ -318,7 +319,8 @@ fn reserve_in_pieces(
     reserve: impl Fn(off_t, off_t) -> c_int,
 ) -> io::Result<()> {
     let end = to_offset(offset.saturating_add(len_bytes))?;
-    let (mut at, mut piece) = (to_offset(offset)?, to_offset(len_bytes)?);
+    let mut at = to_offset(offset)?;
+    let mut piece = to_offset(len_bytes)?;
     while at < end {
         let len = piece.min(end - at);
         match reserve(at, len) {
@@ -369,7 +371,8 @@ pub(crate) fn write_at(fd: BorrowedFd<'_>, mut bytes: &[u8], offset: u64) -> io:
     check_size_limit(offset.saturating_add(bytes.len() as u64))?;
     let mut offset = to_offset(offset)?;
     while !bytes.is_empty() {
-        let (from, len) = (bytes.as_ptr().cast(), bytes.len());
+        let from = bytes.as_ptr().cast();
+        let len = bytes.len();
         // SAFETY: `from` is valid for reads of `len` bytes.
         let done = retry(|| unsafe { libc::pwrite(fd.as_raw_fd(), from, len, offset) })?;
         if done == 0 {
@@ -440,7 +443,8 @@ pub(crate) fn block_process_signals() {
         // SAFETY: the set was filled, and the number is that of a signal.
         unsafe { libc::sigdelset(set.as_mut_ptr(), signal) };
     }
-    let (set, former) = (set.as_ptr(), std::ptr::null_mut());
+    let set = set.as_ptr();
+    let former = std::ptr::null_mut();
     // SAFETY: the set was filled, and null means that the former one is not returned.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, set, former) };
 }
@@ -448,7 +452,8 @@ pub(crate) fn block_process_signals() {
 /// Returns 128 bits from the kernel's random number generator.
 pub(crate) fn random_bytes() -> io::Result<[u8; 16]> {
     let mut bytes = [0; 16];
-    let (to, len) = (bytes.as_mut_ptr().cast(), bytes.len());
+    let to = bytes.as_mut_ptr().cast();
+    let len = bytes.len();
     // SAFETY: `to` is valid for writes of `len` bytes. Up to 256 bytes are always returned in full.
     retry(|| unsafe { libc::getrandom(to, len, 0) })?;
     Ok(bytes)

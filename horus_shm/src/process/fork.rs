@@ -94,7 +94,8 @@ impl LockFd {
             // ORDERING(fork): SeqCst store, before the load of `FORKS_BEGUN` in `open`.
             let order = (Ordering::SeqCst, Ordering::Relaxed);
             if place.compare_exchange(NO_FD, number, order.0, order.1).is_ok() {
-                let (epoch, lost) = (fork_epoch(), AtomicBool::new(false));
+                let epoch = fork_epoch();
+                let lost = AtomicBool::new(false);
                 return Ok(Self { fd, number, index, epoch, lost });
             }
         }

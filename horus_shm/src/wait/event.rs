@@ -106,7 +106,8 @@ impl<'a> Event<'a> {
         sleeper: Sleeper,
         order: WakeOrder,
     ) -> Self {
-        let (wake, waiters) = (&block.wake, &block.waiters);
+        let wake = &block.wake;
+        let waiters = &block.waiters;
         Self { wake, waiters, sleeper, sharers: None, order, scope: Scope::Machine }
     }
 
@@ -117,7 +118,8 @@ impl<'a> Event<'a> {
         sleeper: Sleeper,
         order: WakeOrder,
     ) -> Self {
-        let (wake, waiters) = (&block.room, &block.room_waiters);
+        let wake = &block.room;
+        let waiters = &block.room_waiters;
         Self { wake, waiters, sleeper, sharers: None, order, scope: Scope::Machine }
     }
 }
@@ -254,7 +256,8 @@ impl LocalEventcount {
     #[inline(always)]
     pub(crate) fn event(&self) -> Event<'_> {
         let Self { wake, waiters, order } = self;
-        let (sleeper, scope) = (Sleeper::Counted, Scope::Process);
+        let sleeper = Sleeper::Counted;
+        let scope = Scope::Process;
         Event { wake, waiters, sleeper, sharers: None, order: *order, scope }
     }
 

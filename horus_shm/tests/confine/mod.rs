@@ -43,7 +43,8 @@ fn install(filter: &mut [libc::sock_filter]) {
     // SAFETY: takes integers.
     let unprivileged = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
     assert_eq!(unprivileged, 0);
-    let (mode, program) = (libc::SECCOMP_MODE_FILTER, &raw const program);
+    let mode = libc::SECCOMP_MODE_FILTER;
+    let program = &raw const program;
     // SAFETY: the program and its instructions are readable for the call.
     let set = unsafe { libc::prctl(libc::PR_SET_SECCOMP, mode, program) };
     assert_eq!(set, 0, "{}", std::io::Error::last_os_error());

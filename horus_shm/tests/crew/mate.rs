@@ -65,7 +65,8 @@ pub struct Sink<M> {
 impl<M: Tagged> Sink<M> {
     pub fn new(book: &Arc<Logbook>, id: u32, kind: Kind, end: Receiver<M>) -> Self {
         let latest = kind == Kind::Pod && id % 2 == 1;
-        let (book, account) = (Arc::clone(book), Account::default());
+        let book = Arc::clone(book);
+        let account = Account::default();
         Self { book, id, kind, complete: false, latest, account, end, marker: PhantomData }
     }
 
@@ -85,7 +86,8 @@ impl<M: Tagged> Sink<M> {
         entry.received.set(self.account.received);
         // WHY the first word: the account has just checked that all other words follow from it.
         let tag = u64::from_le_bytes(bytes_of(&message)[..8].try_into().unwrap());
-        let (sender, number) = ((tag >> 32) as u32, tag as u32);
+        let sender = (tag >> 32) as u32;
+        let number = tag as u32;
         entry.seen[sender as usize % 2].set(stamp(sender, number.into()));
         true
     }
@@ -95,9 +97,11 @@ impl<M: Tagged> Sink<M> {
     pub fn settle(&mut self) -> Result<ReadStats, String> {
         let stats = self.drain()?;
         self.account.expect_sound(stats)?;
-        let (mut least, mut most) = (0, 0);
+        let mut least = 0;
+        let mut most = 0;
         for (id, entry) in self.book.senders() {
-            let (confirmed, attempted) = (entry.confirmed.get(), entry.attempted.get());
+            let confirmed = entry.confirmed.get();
+            let attempted = entry.attempted.get();
             (least, most) = (least + confirmed, most + attempted);
             let rests = self.phase().is_after(entry.rested.get());
             if let Err(fault) = self.check(id, confirmed, attempted, rests) {

@@ -146,7 +146,9 @@ impl<M: Tagged> Crew<M> {
     /// message must get all of them: `complete`.
     pub fn hire(&mut self, job: Job, chair: u32, complete: bool) -> Member {
         let id = self.next_id(chair);
-        let (kind, words, touched) = (self.kind, size_of::<M>() / 8, self.touched_mib);
+        let kind = self.kind;
+        let words = size_of::<M>() / 8;
+        let touched = self.touched_mib;
         let role = format!("{job:?} {kind:?} {words} {id} {complete} {touched}");
         let mut child = Child::spawn(&role, self.dir.path());
         assert_eq!(child.listen(), "parked");
@@ -189,7 +191,9 @@ impl<M: Tagged> Crew<M> {
         let of = |member: &Member| {
             let file = |name| format!("/proc/{}/{name}", member.child.pid());
             let say = |name| std::fs::read_to_string(file(name)).unwrap_or_default();
-            let (wchan, syscall, schedstat) = (say("wchan"), say("syscall"), say("schedstat"));
+            let wchan = say("wchan");
+            let syscall = say("syscall");
+            let schedstat = say("schedstat");
             let status = say("status");
             let state = status.lines().find(|line| line.starts_with("State")).unwrap_or_default();
             format!("{:?} {}: {state}, {wchan}, {syscall}, {schedstat}\n", member.job, member.id)

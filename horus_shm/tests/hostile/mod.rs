@@ -156,7 +156,8 @@ impl Scene {
     pub fn in_namespace(namespace: Arc<Namespace>, dir: TempDir) -> Self {
         let options = RingOptions { producers: Some(2), ..RingOptions::capacity(16) };
         let neighbour = FanoutShm::create(&namespace, NEIGHBOUR, &options).unwrap();
-        let (producer, consumer) = (neighbour.producer().unwrap(), neighbour.consumer().unwrap());
+        let producer = neighbour.producer().unwrap();
+        let consumer = neighbour.consumer().unwrap();
         Self { namespace, producer, consumer, sent: 0, _neighbour: neighbour, _dir: dir }
     }
 

@@ -62,7 +62,8 @@ pub(crate) fn send<M: Tagged>(ring: &Ring<M>, call: Call) {
 /// received before each call.
 pub(crate) fn receive<M: Tagged>(ring: &Ring<M>, call: Call) {
     let mut receiver = ring.receiver().unwrap();
-    let (mut account, mut drained) = (Account::default(), Vec::with_capacity(DRAINED_MAX));
+    let mut account = Account::default();
+    let mut drained = Vec::with_capacity(DRAINED_MAX);
     be_traced();
     loop {
         mark();

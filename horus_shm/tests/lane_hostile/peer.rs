@@ -123,7 +123,8 @@ pub(crate) static LOOKS: AtomicU64 = AtomicU64::new(0);
 /// Expects a call that waits for [`PATIENCE`] to return in time, with a tolerance for a busy
 /// machine.
 pub(crate) fn expect_in_time<T>(call: impl FnOnce(WaitPolicy) -> T) -> T {
-    let (begin, looks) = (Instant::now(), LOOKS.load(Ordering::Relaxed));
+    let begin = Instant::now();
+    let looks = LOOKS.load(Ordering::Relaxed);
     let answer = call(WaitPolicy::of(PATIENCE).spinning(Duration::ZERO));
     let overrun = begin.elapsed().saturating_sub(PATIENCE);
     OVERRUN_US.fetch_max(overrun.as_micros() as u64, Ordering::Relaxed);
@@ -176,7 +177,8 @@ impl<'a> Peer<'a> {
     }
 
     pub(crate) fn step(&mut self) {
-        let (choice, segment) = (self.rng.u64(..100), self.segment);
+        let choice = self.rng.u64(..100);
+        let segment = self.segment;
         let on_stalled = self.kind.on_stalled;
         match &mut self.end {
             End::Producer(end @ None) => {

@@ -116,7 +116,8 @@ impl Scribbler {
         let map = MmapOptions::new().len(shape.file_bytes() as usize).map_raw(&file).unwrap();
         let blocks = [shape.lane_area(), shape.reader_area()];
         let blocks = blocks.into_iter().flat_map(|area| area.step_by(8));
-        let (stride, request) = (shape.stride(), *shape.request());
+        let stride = shape.stride();
+        let request = *shape.request();
         let lanes = 0..request.lane_limit;
         // A trailer is the stamp, and where messages have them their number and length.
         let trailer = if request.pinnable { 3 } else { 1 };
@@ -164,7 +165,8 @@ impl Scribbler {
 
     pub(crate) fn scribble(&mut self) {
         for _ in 0..SCRIBBLES {
-            let (offset, value) = (*self.rng.choice(&self.words).unwrap(), self.value());
+            let offset = *self.rng.choice(&self.words).unwrap();
+            let value = self.value();
             self.word(offset).store(value, Ordering::Relaxed);
         }
     }

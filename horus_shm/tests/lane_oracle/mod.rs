@@ -52,7 +52,8 @@ impl Rules {
     }
 
     pub fn options(&self) -> RingOptions {
-        let (producers, consumers) = (Some(self.lanes), Some(self.readers));
+        let producers = Some(self.lanes);
+        let consumers = Some(self.readers);
         RingOptions { capacity: self.asked, producers, consumers, ..RingOptions::default() }
     }
 

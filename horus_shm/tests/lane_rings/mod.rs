@@ -92,7 +92,8 @@ ring!(MpscShm, Reading::Gated, |rng| {
     Rules::random::<T>(rng, lanes, 1).gated_only()
 });
 ring!(FanoutShm, Reading::KeepLast, |rng| {
-    let (lanes, readers) = (1 + rng.u64(..4) as u32, 1 + rng.u64(..4) as u32);
+    let lanes = 1 + rng.u64(..4) as u32;
+    let readers = 1 + rng.u64(..4) as u32;
     Rules::random::<T>(rng, lanes, readers)
 });
 ring!(PodShm, Reading::KeepLast, |rng| {
@@ -130,7 +131,8 @@ impl<T: Pod> Ring for Topic<T> {
         &[Reading::KeepLast, Reading::Gated, Reading::Gated, Reading::Observer];
 
     fn rules(rng: &mut Rng) -> Rules {
-        let (lanes, readers) = (1 + rng.u64(..4) as u32, 2 + rng.u64(..4) as u32);
+        let lanes = 1 + rng.u64(..4) as u32;
+        let readers = 2 + rng.u64(..4) as u32;
         let mut rules = Rules::random::<T>(rng, lanes, readers);
         rules.reliable = rng.u64(..4) != 0;
         rules.gates = if rules.reliable { 1 + rng.u64(..3) as u32 } else { 0 };

@@ -137,7 +137,8 @@ impl Process {
     }
 
     fn opened(&self, file: usize) -> OpenFile {
-        let (kernel, process) = (Arc::clone(&self.kernel), self.process);
+        let kernel = Arc::clone(&self.kernel);
+        let process = self.process;
         OpenFile { kernel, process, file, dies_retiring: false }
     }
 }

@@ -55,7 +55,8 @@ impl Lender {
 
     fn fill(&mut self, index: u64) {
         let bytes = [message(self.0.number()); 2];
-        let (memory, src) = (self.0.memory(), bytes.as_ptr().cast());
+        let memory = self.0.memory();
+        let src = bytes.as_ptr().cast();
         match memory.copying() {
             // SAFETY: a message is readable for its size; only this endpoint writes the slot.
             Copying::Racing => unsafe { memory.store_racing(index, src, MESSAGE_BYTES) },
@@ -204,7 +205,8 @@ impl Borrower {
     /// Reads all that is left of a lane at rest that carried `sent` messages, and accounts for it.
     pub(crate) fn finish(&mut self, sent: u64) {
         while self.recv() {}
-        let (lost, skipped) = (self.reader.lost(), self.reader.skipped());
+        let lost = self.reader.lost();
+        let skipped = self.reader.skipped();
         let account = (self.received, lost, skipped);
         assert_eq!(self.received + lost + skipped, sent - self.promised, "{account:?}");
         assert!(matches!(self.reader.hold(self.me, 0), Err(Polled::Empty)));

@@ -99,9 +99,11 @@ pub(crate) fn a_run_of_tickets_gives_its_slots_back() {
 /// A receiver that finds that the last sender of a ring left has received all sent values.
 pub(crate) fn a_disconnected_ring_is_empty() {
     explore(2, || {
-        let (ring, ends) = (LoomTickets::new(2, 2), ends(2));
+        let ring = LoomTickets::new(2, 2);
+        let ends = ends(2);
         let sending = [1, 2].map(|value| {
-            let (ring, ends) = (ring.clone(), Rc::clone(&ends));
+            let ring = ring.clone();
+            let ends = Rc::clone(&ends);
             thread::spawn(move || {
                 ring.push(value).unwrap();
                 ends.remove_sender();
@@ -123,7 +125,8 @@ pub(crate) fn a_disconnected_ring_is_empty() {
 /// A receiver that finds that the sender of a lane left has received all sent messages.
 pub(crate) fn a_disconnected_lane_is_empty() {
     explore(3, || {
-        let (lane, ends) = (LoomLane::new(2, 1, Copying::Exclusive, 1), ends(1));
+        let lane = LoomLane::new(2, 1, Copying::Exclusive, 1);
+        let ends = ends(1);
         let mut consumer = Consumer::join(&lane, 0);
         let mut producer = Producer::first(&lane, 1);
         let theirs = Rc::clone(&ends);
@@ -145,8 +148,10 @@ pub(crate) fn a_disconnected_lane_is_empty() {
 /// A sender made by another one keeps the channel connected when that one leaves.
 pub(crate) fn a_channel_with_a_new_sender_is_not_disconnected() {
     explore(3, || {
-        let (ring, ends) = (LoomTickets::new(1, 1), ends(1));
-        let (theirs, seat) = (ring.clone(), Rc::clone(&ends));
+        let ring = LoomTickets::new(1, 1);
+        let ends = ends(1);
+        let theirs = ring.clone();
+        let seat = Rc::clone(&ends);
         let sending = thread::spawn(move || {
             seat.add_sender();
             seat.remove_sender();

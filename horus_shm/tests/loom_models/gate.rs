@@ -179,7 +179,8 @@ pub(crate) fn a_gate_handed_on_carries_its_last_reads_along() {
         let joined = joining.join().unwrap();
         let _ = producer.send();
         if let Some(mut consumer) = joined {
-            let (start, end) = (consumer.start, producer.writer.position());
+            let start = consumer.start;
+            let end = producer.writer.position();
             assert_eq!(consumer.finish(end), messages(1, start..end));
         }
     });
@@ -297,7 +298,8 @@ fn adopt_after_join(copying: Copying, killed: u32) {
         let _ = producer.send();
     }
     let mut consumer = adopting.join().unwrap();
-    let (start, end) = (consumer.start, producer.writer.position());
+    let start = consumer.start;
+    let end = producer.writer.position();
     assert_eq!(consumer.finish(end), messages(1, start..end));
 }
 
@@ -319,7 +321,8 @@ pub(crate) fn a_gate_killed_while_reading_is_resumed() {
                 let _ = producer.send();
             }
             let mut consumer = adopting.join().unwrap();
-            let (start, end) = (consumer.start, producer.writer.position());
+            let start = consumer.start;
+            let end = producer.writer.position();
             assert_eq!(start, u64::from(killed));
             assert_eq!(consumer.finish(end), messages(1, start..end));
         });
@@ -343,7 +346,8 @@ pub(crate) fn a_dead_gate_is_adopted_or_reaped() {
         }
         let _ = producer.send();
         if let Some(mut consumer) = adopting.join().unwrap() {
-            let (start, end) = (consumer.start, producer.writer.position());
+            let start = consumer.start;
+            let end = producer.writer.position();
             assert_eq!(consumer.finish(end), messages(me, start..end));
         }
     });

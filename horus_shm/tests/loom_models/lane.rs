@@ -131,7 +131,8 @@ pub(crate) fn a_lane_that_is_ready_was_reserved() {
         let control = Rc::new(control);
         let reserved = Rc::new([UnsafeCell::new(false), UnsafeCell::new(false)]);
         let claiming = [0, 1].map(|lane| {
-            let (control, reserved) = (Rc::clone(&control), Rc::clone(&reserved));
+            let control = Rc::clone(&control);
+            let reserved = Rc::clone(&reserved);
             thread::spawn(move || {
                 // SAFETY: the cell is alive, and loom fails the model if another thread is in it.
                 reserved[lane].with_mut(|reserved| unsafe { reserved.write(true) });

@@ -213,10 +213,12 @@ pub(crate) fn a_loan_is_written_beside_no_copy() {
 /// A pin that another thread gave back is not taken away from its next message.
 pub(crate) fn a_pin_given_back_elsewhere_can_be_used_again() {
     explore(3, || {
-        let (held, word) = (Rc::new(LoomWord::new(0)), Rc::new(LoomWord::new(0)));
+        let held = Rc::new(LoomWord::new(0));
+        let word = Rc::new(LoomWord::new(0));
         assert_eq!(take_pin(&*held, 1), Some(0));
         word.set(7);
-        let (theirs, pin) = (Rc::clone(&held), Rc::clone(&word));
+        let theirs = Rc::clone(&held);
+        let pin = Rc::clone(&word);
         let dropping = thread::spawn(move || let_go(&*theirs, &*pin, 0));
         if take_pin(&*held, 1).is_some() {
             word.set(8);

@@ -26,8 +26,10 @@ fn wait_for(wanted: u64, messages: &LoomWord, event: &LoomEvent) {
 /// A waiting reader continues once a message was sent: a lost wake is a deadlock.
 pub(crate) fn no_wake_is_lost() {
     explore(3, || {
-        let (messages, event) = (Rc::new(LoomWord::new(0)), LoomEvent::new());
-        let (theirs, seen) = (Rc::clone(&messages), event.seen_by(Sleeper::Bit(3)));
+        let messages = Rc::new(LoomWord::new(0));
+        let event = LoomEvent::new();
+        let theirs = Rc::clone(&messages);
+        let seen = event.seen_by(Sleeper::Bit(3));
         let waiting = thread::spawn(move || wait_for(1, &theirs, &seen));
         send(&messages, &event);
         waiting.join().unwrap();
@@ -37,8 +39,10 @@ pub(crate) fn no_wake_is_lost() {
 /// The second wake is not lost either, while the sleeper of the first one returns.
 pub(crate) fn no_wake_is_lost_in_a_stream() {
     explore(2, || {
-        let (messages, event) = (Rc::new(LoomWord::new(0)), LoomEvent::new());
-        let (theirs, seen) = (Rc::clone(&messages), event.clone());
+        let messages = Rc::new(LoomWord::new(0));
+        let event = LoomEvent::new();
+        let theirs = Rc::clone(&messages);
+        let seen = event.clone();
         let waiting = thread::spawn(move || {
             wait_for(1, &theirs, &seen);
             wait_for(2, &theirs, &seen);
@@ -53,9 +57,11 @@ pub(crate) fn no_wake_is_lost_in_a_stream() {
 pub(crate) fn every_sleeper_is_woken() {
     for sleepers in [[Sleeper::Bit(0), Sleeper::Bit(1)], [Sleeper::Counted; 2]] {
         explore(2, move || {
-            let (messages, event) = (Rc::new(LoomWord::new(0)), LoomEvent::new());
+            let messages = Rc::new(LoomWord::new(0));
+            let event = LoomEvent::new();
             let waiting = sleepers.map(|sleeper| {
-                let (theirs, seen) = (Rc::clone(&messages), event.seen_by(sleeper));
+                let theirs = Rc::clone(&messages);
+                let seen = event.seen_by(sleeper);
                 thread::spawn(move || wait_for(1, &theirs, &seen))
             });
             send(&messages, &event);

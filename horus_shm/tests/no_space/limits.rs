@@ -44,8 +44,8 @@ fn with_descriptors<T>(more: u64, body: impl FnOnce() -> T) -> T {
 fn live_once(config: &horus_shm::NamespaceConfig) -> Result<(), Box<dyn std::error::Error>> {
     let namespace = Namespace::open(config)?;
     let segment = create(&namespace)?;
-    let (mut producer, mut consumer) =
-        (producer(&segment)?, consumer(&segment, Reading::KeepLast)?);
+    let mut producer = producer(&segment)?;
+    let mut consumer = consumer(&segment, Reading::KeepLast)?;
     producer.send(1).unwrap();
     assert_eq!(consumer.recv(), Some(1));
     Ok(())

@@ -320,7 +320,8 @@ impl World {
             }
             Sweep => {
                 let found = sweep(self.namespace())?;
-                let (removed, attended) = (found.removed.len(), found.attended.len());
+                let removed = found.removed.len();
+                let attended = found.attended.len();
                 Ok(format!("{removed} removed, {attended} attended, {:?}", found.foreign))
             }
             Remove => Ok(done(self.namespace().remove()?)),

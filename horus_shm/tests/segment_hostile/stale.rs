@@ -147,7 +147,8 @@ fn many_openers_of_a_stale_file_end_on_one_new_file() {
     let images = stale_images(&scene);
     for Stale { what, image, .. } in images.iter().cycle().take(60) {
         scene.plant(image);
-        let (barrier, namespace) = (Barrier::new(4), &scene.namespace);
+        let barrier = Barrier::new(4);
+        let namespace = &scene.namespace;
         let open = || {
             barrier.wait();
             Segment::open_or_create(

@@ -149,7 +149,9 @@ pub struct Receiver {
 impl Receiver {
     pub fn new(consumer: Consumer<Message>) -> Self {
         let (watches, others, doubts) = Default::default();
-        let (received, overslept, lost_wakes) = (0, 0, 0);
+        let received = 0;
+        let overslept = 0;
+        let lost_wakes = 0;
         Self { consumer, watches, others, doubts, received, overslept, lost_wakes }
     }
 
@@ -165,7 +167,8 @@ impl Receiver {
 
     /// Receives the next message, after any number of sleeps.
     pub fn receive(&mut self) -> Message {
-        let (begin_ns, before) = (now_ns(), overslept());
+        let begin_ns = now_ns();
+        let before = overslept();
         let message = if self.watches.is_empty() {
             self.consumer.recv_until(asleep()).expect("a message")
         } else {
@@ -178,7 +181,8 @@ impl Receiver {
 
     /// Waits for `time`, in which no message comes; returns the number of sleeps.
     pub fn wait_in_vain(&mut self, time: Duration) -> u64 {
-        let (wait_policy, before) = (WaitPolicy::of(time).spinning(Duration::ZERO), overslept());
+        let wait_policy = WaitPolicy::of(time).spinning(Duration::ZERO);
+        let before = overslept();
         if self.watches.is_empty() {
             assert_eq!(self.consumer.recv_until(wait_policy), None);
         } else {

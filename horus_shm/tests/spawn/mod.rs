@@ -45,7 +45,8 @@ pub fn inherited_namespace() -> Arc<Namespace> {
 /// Moves this process into new namespaces; in a user namespace it keeps its user and group.
 pub fn unshare(flags: i32) -> io::Result<()> {
     // SAFETY: the calls take nothing and cannot fail.
-    let (uid, gid) = (unsafe { libc::geteuid() }, unsafe { libc::getegid() });
+    let uid = unsafe { libc::geteuid() };
+    let gid = unsafe { libc::getegid() };
     // SAFETY: the call takes no pointer.
     if unsafe { libc::unshare(flags) } != 0 {
         return Err(io::Error::last_os_error());

@@ -28,7 +28,8 @@ where
     }
 
     fn tag(&self) -> Option<(u32, u32)> {
-        let (sender, number) = ((self[0] >> 32) as u32, self[0] as u32);
+        let sender = (self[0] >> 32) as u32;
+        let number = self[0] as u32;
         (*self == Self::new(sender, number)).then_some((sender, number))
     }
 }

@@ -88,7 +88,8 @@ impl Victim {
 
     /// As [`Self::run_to_mark`], but lets the victim handle its faults; returns their number.
     pub fn run_to_mark_through_faults(&mut self) -> u64 {
-        let (mut faults, mut signal) = (0, 0);
+        let mut faults = 0;
+        let mut signal = 0;
         loop {
             self.request(libc::PTRACE_CONT, signal);
             match self.wait() {
@@ -191,7 +192,8 @@ impl Victim {
 
     fn trap_code(&self) -> i32 {
         let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
-        let (request, to) = (libc::PTRACE_GETSIGINFO, info.as_mut_ptr());
+        let request = libc::PTRACE_GETSIGINFO;
+        let to = info.as_mut_ptr();
         // SAFETY: `to` is valid for the write of one `siginfo_t`.
         let done = unsafe { libc::ptrace(request, self.thread, null_mut::<u8>(), to) };
         assert_eq!(done, 0, "{}", io::Error::last_os_error());

@@ -153,7 +153,8 @@ impl<M: Tagged> Survivors<M> {
         let end = self.ring.receiver().map_err(|error| format!("no successor: {error}"))?;
         let first = |source: &Source<M>| source.next.saturating_sub(self.kind.history());
         let owed = self.sources.iter().map(|source| (source.id, first(source))).collect();
-        let (account, held) = (Account::default(), Vec::new());
+        let account = Account::default();
+        let held = Vec::new();
         self.readers.push(Reader { end, account, owed, latest, held });
         Ok(())
     }
@@ -194,7 +195,8 @@ impl<M: Tagged> Survivors<M> {
             return Ok(());
         };
         if self.has_waiter() {
-            let (messages, room) = (wait.waiters.get(), wait.room_waiters.get());
+            let messages = wait.waiters.get();
+            let room = wait.room_waiters.get();
             return Err(format!(
                 "the bits of dead waiters stay: {messages:#x}, for room {room:#x}"
             ));

@@ -50,7 +50,8 @@ mod avx {
     macro_rules! counted {
         ($copy:expr) => {{
             let step = vector(black_box(BASE));
-            let (mut first, mut second) = (step, add(step, step));
+            let mut first = step;
+            let mut second = add(step, step);
             for _ in 0..ROUNDS {
                 $copy;
                 first = add(first, step);
@@ -62,14 +63,16 @@ mod avx {
 
     #[inline(never)]
     fn across_store(shared: &mut Message, private: &Message) -> [Lanes; 2] {
-        let (dst, src) = (shared.as_mut_ptr().cast(), private.as_ptr().cast());
+        let dst = shared.as_mut_ptr().cast();
+        let src = private.as_ptr().cast();
         // SAFETY: both buffers have this size, and belong to this thread.
         counted!(unsafe { copy::store(dst, src, size_of::<Message>()) })
     }
 
     #[inline(never)]
     fn across_load(private: &mut Message, shared: &Message) -> [Lanes; 2] {
-        let (dst, src) = (private.as_mut_ptr().cast(), shared.as_ptr().cast());
+        let dst = private.as_mut_ptr().cast();
+        let src = shared.as_ptr().cast();
         // SAFETY: both buffers have this size, and belong to this thread.
         counted!(unsafe { copy::load(dst, src, size_of::<Message>()) })
     }
@@ -92,7 +95,8 @@ mod avx {
     #[inline(never)]
     fn across_drain(consumer: &mut Consumer<Message>) -> [Lanes; 2] {
         let step = vector(black_box(BASE));
-        let (mut first, mut second) = (step, add(step, step));
+        let mut first = step;
+        let mut second = add(step, step);
         consumer.drain(|_| {
             first = add(first, step);
             second = add(second, step);
@@ -104,7 +108,8 @@ mod avx {
         let ring = SpscShm::<Message>::heap(&RingOptions::capacity(64)).expect("memory is there");
         let mut producer = ring.producer().expect("no other producer");
         let mut consumer = ring.consumer().expect("no other consumer");
-        let (sent, mut received) = (black_box([7; 64]), [0; 64]);
+        let sent = black_box([7; 64]);
+        let mut received = [0; 64];
         let counted = |rounds| BASE.map(|base| base * (rounds as f64));
         let wanted = [counted(ROUNDS + 1), counted(ROUNDS + 2)];
         for _ in 0..3 {

@@ -86,7 +86,8 @@ pub(super) fn curves(
     let mut svg =
         format!("<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{label}\">");
     for tick in xs.ticks() {
-        let (at, text) = (xs.place(tick, left, right), (x.format)(tick));
+        let at = xs.place(tick, left, right);
+        let text = (x.format)(tick);
         let _ = write!(
             svg,
             "<path class=\"grid\" d=\"M{at:.1} {top}V{bottom}\"/>\
@@ -95,7 +96,8 @@ pub(super) fn curves(
         );
     }
     for tick in ys.ticks() {
-        let (at, text) = (ys.place(tick, bottom, top), (y.format)(tick));
+        let at = ys.place(tick, bottom, top);
+        let text = (y.format)(tick);
         let _ = write!(
             svg,
             "<path class=\"grid\" d=\"M{left} {at:.1}H{right}\"/>\
@@ -114,7 +116,8 @@ pub(super) fn curves(
             let _ = write!(svg, "<circle {colour} cx=\"{a:.1}\" cy=\"{b:.1}\" r=\"4\"/>");
         }
     }
-    let (middle, below) = ((left + right) / 2.0, height - 8.0);
+    let middle = (left + right) / 2.0;
+    let below = height - 8.0;
     let _ = write!(
         svg,
         "<text x=\"{middle}\" y=\"{below}\" text-anchor=\"middle\">{}</text>\

@@ -121,7 +121,8 @@ impl Comparison {
             };
             let figures = row.figures.map_or_else(String::new, |(measure, old, new)| {
                 let percent = (new.value / old.value - 1.0) * 100.0;
-                let (old, new) = (old.show(measure), new.show(measure));
+                let old = old.show(measure);
+                let new = new.show(measure);
                 format!("  {old} -> {new} ({percent:+.1} %)")
             });
             say(format!("{word:<11} {}{figures}", row.id));

@@ -41,7 +41,8 @@ pub fn render(run: &Run, name: &str) -> String {
 /// Returns the parts of which there is anything.
 fn parts<'a>(layout: &'a Layout, run: &Run) -> Vec<Part<'a>> {
     let part = |section: &'a Section| {
-        let (tables, figures) = (section.tables(layout, run, None), section.figures(run, None));
+        let tables = section.tables(layout, run, None);
+        let figures = section.figures(run, None);
         Part { section, tables, figures }
     };
     let mut parts: Vec<Part<'a>> = layout.sections.iter().map(part).collect();
@@ -82,7 +83,8 @@ impl Part<'_> {
 fn draw(section: &str, index: usize, figure: &Figure) -> String {
     let Figure { title, source, svg, legend } = figure;
     let name = |(index, name): (usize, &String)| {
-        let (colour, name) = (index % SERIES_MAX, escape(name));
+        let colour = index % SERIES_MAX;
+        let name = escape(name);
         format!("<li><i style=\"background:var(--c{colour})\"></i>{name}</li>")
     };
     format!(
@@ -191,7 +193,8 @@ fn program_line(program: &Program) -> String {
 /// Returns every row of every program, with all of its percentiles.
 fn all_rows(layout: &Layout, run: &Run) -> String {
     let rows = |program: &Program| {
-        let (name, count) = (escape(&program.name), program.rows.len());
+        let name = escape(&program.name);
+        let count = program.rows.len();
         let table = layout.rows.table(layout, run, Some(&program.name)).render();
         format!("<details><summary>{name}, {count} rows</summary>{table}</details>\n")
     };

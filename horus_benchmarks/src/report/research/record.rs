@@ -211,7 +211,8 @@ fn outcomes(directory: &Path) -> io::Result<Vec<(String, Outcome)>> {
     };
     let line = |line: &str| {
         let mut fields = line.split('\t');
-        let (name, result) = (fields.next()?.to_owned(), fields.next()?.to_owned());
+        let name = fields.next()?.to_owned();
+        let result = fields.next()?.to_owned();
         let seconds = fields.next().and_then(|seconds| seconds.parse().ok()).unwrap_or(0);
         Some((name, Outcome { result, seconds }))
     };

@@ -46,7 +46,8 @@ impl Batch {
             head.msg_hdr.msg_iov = part;
             head.msg_hdr.msg_iovlen = 1;
         }
-        let (heads_at, flags) = (heads.as_mut_ptr(), libc::MSG_DONTWAIT);
+        let heads_at = heads.as_mut_ptr();
+        let flags = libc::MSG_DONTWAIT;
         // SAFETY: `room` heads are filled, each with one part of its own in `bytes`, and all of
         // them outlive the call.
         let count = unsafe {
@@ -181,7 +182,8 @@ endpoint!(Unix, drops: false, Unix::await_peer);
 pub(crate) fn request_buffers(fd: RawFd) -> io::Result<()> {
     for option in [libc::SO_SNDBUF, libc::SO_RCVBUF] {
         let wanted = BUFFER_BYTES;
-        let (value, bytes) = ((&raw const wanted).cast(), size_of_val(&wanted));
+        let value = (&raw const wanted).cast();
+        let bytes = size_of_val(&wanted);
         // SAFETY: the value is readable for its size, and outlives the call.
         let rc = unsafe {
             libc::setsockopt(fd, libc::SOL_SOCKET, option, value, bytes as libc::socklen_t)

@@ -27,7 +27,8 @@ impl Queue {
         let mut attributes: libc::mq_attr = unsafe { std::mem::zeroed() };
         attributes.mq_maxmsg = queue_limit("msg_max").unwrap_or(1) as _;
         attributes.mq_msgsize = bytes as _;
-        let (mode, attributes) = (0o600 as libc::mode_t, &raw const attributes);
+        let mode = 0o600 as libc::mode_t;
+        let attributes = &raw const attributes;
         // SAFETY: the name is a C string, and the attributes are readable for the call.
         let queue = unsafe { libc::mq_open(name.as_ptr(), flags, mode, attributes) };
         if queue == -1 {
@@ -63,7 +64,8 @@ impl<P: Packet> Endpoint<P> for Queue {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         let bytes = bytemuck::bytes_of_mut(message);
-        let (start, length) = (bytes.as_mut_ptr().cast(), bytes.len());
+        let start = bytes.as_mut_ptr().cast();
+        let length = bytes.len();
         // SAFETY: the bytes are writable for their length, and of no priority is asked.
         let count = unsafe { libc::mq_receive(self.queue, start, length, std::ptr::null_mut()) };
         if count < 0 {

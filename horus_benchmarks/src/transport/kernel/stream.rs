@@ -177,7 +177,8 @@ impl<P: Packet, B: Read> Endpoint<P> for Back<B> {
             self.buffered += count;
         }
         let mut messages = self.buffer[..self.buffered].chunks_exact(P::BYTES);
-        let (found, rest) = (messages.len(), messages.remainder().len());
+        let found = messages.len();
+        let rest = messages.remainder().len();
         for bytes in &mut messages {
             bytemuck::bytes_of_mut(message).copy_from_slice(bytes);
             each(message)?;

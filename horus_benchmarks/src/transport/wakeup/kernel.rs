@@ -60,7 +60,8 @@ impl Sleeper for Futex {
     fn sleep(&mut self) -> Result<Packet16, AnyError> {
         let timeout = libc::timespec { tv_sec: STALL_LIMIT.as_secs() as _, tv_nsec: 0 };
         let word = self.word().as_ptr().cast::<u32>();
-        let (seen, timeout) = (self.seen as u32, &raw const timeout);
+        let seen = self.seen as u32;
+        let timeout = &raw const timeout;
         // SAFETY: the word is mapped, and the timeout readable for the call.
         unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT, seen, timeout) };
         // ORDERING(wakeup): Acquire. Pairs with the Release in `send`.

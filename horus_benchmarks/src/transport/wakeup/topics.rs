@@ -107,7 +107,8 @@ pub fn awake_sends(
 ) -> Result<Micro, Box<dyn Error>> {
     let name = format!("awake_{edge:?}");
     let topic = || builder(namespace, &name, edge);
-    let (mut subscriber, mut publisher) = (topic().subscriber()?, topic().publisher()?);
+    let mut subscriber = topic().subscriber()?;
+    let mut publisher = topic().publisher()?;
     subscriber.set_spin(Duration::ZERO);
     if subscriber.recv_timeout(VAIN).is_ok() {
         return Err("a message that nobody sent".into());

@@ -176,7 +176,8 @@ impl Layout {
         });
         if !is_whole {
             let element_bytes = self.tail.as_ref().map(|(_, kind)| kind.size());
-            let (found, wanted) = (message.len(), self.size);
+            let found = message.len();
+            let wanted = self.size;
             return Err(FieldError::Length { found, wanted, element_bytes });
         }
         let mut target = Target::Part(Part { node: &self.root, arrays: &[], distance: 0 });

@@ -123,7 +123,8 @@ impl Writer<'_> {
             } else if let Some((_, tail)) = tail {
                 self.write_numbers(tail, value, &trail)?;
             } else {
-                let (path, name) = (trail.to_string(), name.to_owned());
+                let path = trail.to_string();
+                let name = name.to_owned();
                 return Err(FieldError::NoSuchField { path, name });
             }
         }

@@ -71,7 +71,8 @@ pub fn c(messages: &[&Schema]) -> String {
 }
 
 fn write_message(out: &mut String, schema: &Schema) {
-    let (name, upper) = (c_name(schema), snake_case(schema.name).to_uppercase());
+    let name = c_name(schema);
+    let upper = snake_case(schema.name).to_uppercase();
     let mut doc = schema.doc_text().trim_end().to_owned();
     if let Some(Tail { name, primitive }) = schema.tail {
         let primitive = type_name(primitive);
@@ -188,7 +189,8 @@ fn nested_initialisers(field: &Field, inner: &Schema, bytes: &[u8]) -> Option<Ve
     if !is_same || 4usize.pow(times) != all.len() {
         return Some(all);
     }
-    let (open, close) = ("HORUS_4X(".repeat(times as usize), ")".repeat(times as usize));
+    let open = "HORUS_4X(".repeat(times as usize);
+    let close = ")".repeat(times as usize);
     Some(vec![open + &all[0] + &close])
 }
 

@@ -86,7 +86,8 @@ fn write_message(out: &mut String, schema: &Schema) {
     }
     write_field_list(out, &name, schema.fields);
     if let Some(tail) = tail {
-        let (whole, primitive) = (schema.name, cpp_type(tail.primitive));
+        let whole = schema.name;
+        let primitive = cpp_type(tail.primitive);
         append(out, format_args!("struct {whole} : Framed<{name}, {primitive}> {{\n"));
         write_hash(out, schema);
         append(out, format_args!("}};\nHORUS_FRAMED({whole}, {});\n", tail.name));
@@ -119,7 +120,8 @@ fn limit_literal(primitive: Primitive, limit: SpecialFloat) -> String {
 
 fn write_hash(out: &mut String, schema: &Schema) {
     let hash = schema.hash();
-    let (high, low) = ((hash >> 64) as u64, hash as u64);
+    let high = (hash >> 64) as u64;
+    let low = hash as u64;
     out.push_str("    /// Of the canonical schema text.\n");
     append(
         out,

@@ -48,7 +48,8 @@ pub fn markdown(domains: &[Domain]) -> String {
 
 fn write_message(out: &mut String, schema: &Schema, link: impl Fn(&str) -> String + Copy) {
     let doc = replace_links(&schema.doc_text(), link);
-    let (name, size) = (schema.name, schema.size);
+    let name = schema.name;
+    let size = schema.size;
     append(out, format_args!("\n### {name}\n\n{}\n\n", doc.trim_end()));
     match schema.tail {
         None => append(out, format_args!("{size} bytes, alignment {}.\n\n", schema.align)),
@@ -69,7 +70,8 @@ fn write_message(out: &mut String, schema: &Schema, link: impl Fn(&str) -> Strin
                 format!("`{}{shape}`", element_name(field))
             }
         };
-        let (unit, meaning) = (field.unit(), replace_links(&field.meaning(), link));
+        let unit = field.unit();
+        let meaning = replace_links(&field.meaning(), link);
         append(out, format_args!("| {offset} | `{name}` | {kind} | {unit} | {meaning} |\n"));
     }
     if let Some(Tail { name, primitive }) = schema.tail {

@@ -55,7 +55,9 @@ fn write_class(out: &mut String, schema: &Schema) {
 }
 
 fn write_property(out: &mut String, field: &Field, has_dtype: bool) {
-    let (name, has, given) = (field.name, getter_type(field), setter_type(field));
+    let name = field.name;
+    let has = getter_type(field);
+    let given = setter_type(field);
     if has == given {
         // WHY: a field named `dtype` hides the attribute `dtype` that messages of a fixed length
         // have.

@@ -51,7 +51,8 @@ impl AudioFrameHeader {
     /// rate is in hertz.
     #[must_use]
     pub fn new(dtype: DType, channels: u16, sample_rate: u32, samples: u64) -> Self {
-        let (timestamp_ns, dtype) = (timestamp_now_ns(), dtype.code());
+        let timestamp_ns = timestamp_now_ns();
+        let dtype = dtype.code();
         Self { timestamp_ns, samples, sample_rate, channels, dtype, ..Self::default() }
     }
 
@@ -81,7 +82,8 @@ impl Header for AudioFrameHeader {
 
     fn array_layout(&self) -> Option<ArrayLayout> {
         let dtype = DType::from_code(self.dtype)?;
-        let (size, channels) = (dtype.size() as u64, u64::from(self.channels));
+        let size = dtype.size() as u64;
+        let channels = u64::from(self.channels);
         Some(ArrayLayout::new(dtype, &[(self.samples, channels * size), (channels, size)]))
     }
 

@@ -50,7 +50,8 @@ impl MapMetaData {
     fn heading(&self) -> (f64, f64) {
         let [x, y, z, w] = self.origin_orientation;
         // WHY: the first column of the quaternion's matrix is correct for any length except 0.
-        let (cos, sin) = (w * w + x * x - y * y - z * z, 2.0 * (x * y + w * z));
+        let cos = w * w + x * x - y * y - z * z;
+        let sin = 2.0 * (x * y + w * z);
         let length = cos.hypot(sin);
         if length > 0.0 && length.is_finite() { (cos / length, sin / length) } else { (1.0, 0.0) }
     }
@@ -149,7 +150,8 @@ impl OccupancyGridHeader {
     /// Returns the header of a map in the frame `map`, stamped with the current time.
     #[must_use]
     pub fn new(info: MapMetaData) -> Self {
-        let (timestamp_ns, frame_id) = (timestamp_now_ns(), FrameId::literal("map"));
+        let timestamp_ns = timestamp_now_ns();
+        let frame_id = FrameId::literal("map");
         Self { timestamp_ns, frame_id, info, _reserved: 0 }
     }
 
@@ -176,7 +178,8 @@ impl CostMapHeader {
     /// current time.
     #[must_use]
     pub fn new(info: MapMetaData) -> Self {
-        let (timestamp_ns, frame_id) = (timestamp_now_ns(), FrameId::literal("map"));
+        let timestamp_ns = timestamp_now_ns();
+        let frame_id = FrameId::literal("map");
         Self { timestamp_ns, frame_id, info, layer: Text::literal("master"), _reserved: [0; 5] }
     }
 
@@ -261,12 +264,14 @@ impl<H: Grid, D: AsRef<[u8]>> Framed<H, D> {
     /// map.
     pub fn cell_at(&self, x: f64, y: f64) -> Option<(u32, u32)> {
         let info = self.info();
-        let (dx, dy) = (x - info.origin_position[0], y - info.origin_position[1]);
+        let dx = x - info.origin_position[0];
+        let dy = y - info.origin_position[1];
         let (cos, sin) = info.heading();
         let side = f64::from(info.resolution);
         let place = [(cos * dx + sin * dy) / side, (cos * dy - sin * dx) / side];
         let [x, y] = place.map(|place| (place >= 0.0).then_some(place as u64));
-        let (x, y) = (u32::try_from(x?).ok()?, u32::try_from(y?).ok()?);
+        let x = u32::try_from(x?).ok()?;
+        let y = u32::try_from(y?).ok()?;
         self.index(x, y).map(|_| (x, y))
     }
 

@@ -265,8 +265,10 @@ impl FieldView<'_> {
         if self.field.dtype != T::DTYPE.code() || self.cloud.is_bigendian != 0 {
             return None;
         }
-        let (width, step) = (self.cloud.width as usize, self.cloud.point_step as usize);
-        let (row, column) = (index.checked_div(width)?, index.checked_rem(width)?);
+        let width = self.cloud.width as usize;
+        let step = self.cloud.point_step as usize;
+        let row = index.checked_div(width)?;
+        let column = index.checked_rem(width)?;
         if row >= self.cloud.height as usize {
             return None;
         }

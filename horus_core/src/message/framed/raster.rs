@@ -41,7 +41,8 @@ pub trait Raster: Header {
     /// A description of the contradiction.
     fn check_rows(&self) -> Result<(), String> {
         let Some(pixel) = self.pixel_bytes() else { return Ok(()) };
-        let (width, step) = (self.width(), self.step());
+        let width = self.width();
+        let step = self.step();
         match u64::from(width) * pixel as u64 {
             row if row > u64::from(step) && self.height() > 0 => {
                 Err(format!("rows are {step} bytes apart, and {width} pixels need {row}"))

@@ -70,7 +70,8 @@ impl SchedulerStatusHeader {
     /// name as fits.
     #[must_use]
     pub fn new(scheduler: &str, count: u32) -> Self {
-        let (timestamp_ns, scheduler) = (timestamp_now_ns(), Text::cut(scheduler));
+        let timestamp_ns = timestamp_now_ns();
+        let scheduler = Text::cut(scheduler);
         let node_bytes = size_of::<NodeMetrics>() as u32;
         Self { timestamp_ns, scheduler, count, node_bytes, ..Self::default() }
     }

@@ -273,7 +273,8 @@ impl DifferentialDriveCommand {
     /// ```
     #[must_use]
     pub fn from_cmd_vel(command: &CmdVel, wheel_radius: f64, wheel_separation: f64) -> Self {
-        let (linear, angular) = (f64::from(command.linear), f64::from(command.angular));
+        let linear = f64::from(command.linear);
+        let angular = f64::from(command.angular);
         let turn = angular * wheel_separation / 2.0;
         Self {
             timestamp_ns: command.timestamp_ns,

@@ -184,7 +184,8 @@ impl DiagnosticStatus {
     #[must_use]
     pub fn new(level: u8, name: &str, message: &str) -> Self {
         let timestamp_ns = timestamp_now_ns();
-        let (name, message) = (Text::cut(name), Text::cut(message));
+        let name = Text::cut(name);
+        let message = Text::cut(message);
         Self { timestamp_ns, level, name, message, ..Self::default() }
     }
 
@@ -269,7 +270,8 @@ impl EmergencyStop {
     }
 
     const fn new(engaged: u8, source: &str, reason: &str) -> Self {
-        let (source, reason) = (Text::cut(source), Text::cut(reason));
+        let source = Text::cut(source);
+        let reason = Text::cut(reason);
         Self { timestamp_ns: 0, engaged, _reserved: [0; 7], source, reason }
     }
 
@@ -425,7 +427,8 @@ impl fmt::Display for ResourceUsage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
         let Self { source, cpu_load, cpu_count, .. } = self;
-        let (used, total) = (gib(self.memory_used_bytes), gib(self.memory_total_bytes));
+        let used = gib(self.memory_used_bytes);
+        let total = gib(self.memory_total_bytes);
         write!(f, "{source}: {cpu_load:.1} of {cpu_count} processors, {used:.1} of {total:.1} GiB")
     }
 }

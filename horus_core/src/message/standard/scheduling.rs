@@ -108,7 +108,8 @@ impl NodeEvent {
     /// ```
     #[must_use]
     pub fn new(kind: u8, node: &str, monotonic_ns: u64) -> Self {
-        let (timestamp_ns, level) = (timestamp_now_ns(), Self::usual_level(kind));
+        let timestamp_ns = timestamp_now_ns();
+        let level = Self::usual_level(kind);
         Self { timestamp_ns, monotonic_ns, node: Text::cut(node), kind, level, ..Self::default() }
     }
 
@@ -338,8 +339,9 @@ impl fmt::Display for NodeMetrics {
     /// missed`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, ticks, misses, .. } = self;
-        let (state, last, longest) =
-            (self.state_name(), DisplayDuration(self.last_ns), DisplayDuration(self.max_ns));
+        let state = self.state_name();
+        let last = DisplayDuration(self.last_ns);
+        let longest = DisplayDuration(self.max_ns);
         write!(f, "{name} {state}, {ticks} ticks, the last in {last}, the longest in {longest}, ")?;
         write!(f, "{misses} missed")
     }

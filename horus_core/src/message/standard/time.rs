@@ -37,7 +37,8 @@ impl Default for Clock {
 impl fmt::Display for Clock {
     /// Formats it like `12.500000000 s, × 1`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (seconds, ns) = (self.clock_ns / 1_000_000_000, self.clock_ns % 1_000_000_000);
+        let seconds = self.clock_ns / 1_000_000_000;
+        let ns = self.clock_ns % 1_000_000_000;
         write!(f, "{seconds}.{ns:09} s, × {}", self.rate)
     }
 }

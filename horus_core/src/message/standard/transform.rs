@@ -91,8 +91,10 @@ impl Quaternion {
         let DQuat { x, y, z, w } = checked_rotation(self.into())?;
         // WHY: products of half angles give the sum and difference of roll and yaw exactly, also
         // close to the gimbal lock. There the matrix elements that contain roll and yaw vanish.
-        let (up, down) = ((x - z).hypot(w + y), (x + z).hypot(w - y));
-        let (difference, sum) = ((x - z).atan2(w + y), (x + z).atan2(w - y));
+        let up = (x - z).hypot(w + y);
+        let down = (x + z).hypot(w - y);
+        let difference = (x - z).atan2(w + y);
+        let sum = (x + z).atan2(w - y);
         let pitch = 2.0 * up.atan2(down) - FRAC_PI_2;
         Ok(if down < GIMBAL_LOCK {
             [wrap_angle(2.0 * difference), pitch, 0.0]
@@ -163,8 +165,8 @@ impl Transform {
     ///
     /// A quaternion's length is 0 or not finite.
     pub fn compose(&self, inner: &Self) -> Result<Self, NotARotation> {
-        let (outer_turn, inner_turn) =
-            (checked_rotation(self.rotation)?, checked_rotation(inner.rotation)?);
+        let outer_turn = checked_rotation(self.rotation)?;
+        let inner_turn = checked_rotation(inner.rotation)?;
         let moved = outer_turn * DVec3::from(inner.translation) + DVec3::from(self.translation);
         // WHY: without normalisation, long chains would drift away from unit length.
         let turned = (outer_turn * inner_turn).normalize();
@@ -210,7 +212,8 @@ impl TransformStamped {
     ///
     /// The parent of `inner` is not the child of this transform, or a quaternion is not a rotation.
     pub fn compose(&self, inner: &Self) -> Result<Self, TransformError> {
-        let (outer_child, inner_parent) = (self.child_frame_id, inner.frame_id);
+        let outer_child = self.child_frame_id;
+        let inner_parent = inner.frame_id;
         if outer_child.as_str() != inner_parent.as_str() {
             return Err(TransformError::Frames { outer_child, inner_parent });
         }

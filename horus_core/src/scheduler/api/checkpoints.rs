@@ -167,7 +167,8 @@ impl Checkpoints {
     /// Records the fault that `found` was not the next checkpoint.
     #[cold]
     fn note_wrong_order(&mut self, found: u64) {
-        let (last, wanted) = (self.last, self.wanted);
+        let last = self.last;
+        let wanted = self.wanted;
         self.note_fault(match found {
             _ if found == 0 || found > wanted => CheckpointFault::Unknown { found, wanted },
             _ if found <= last => CheckpointFault::Repeated { last, found },

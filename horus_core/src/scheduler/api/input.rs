@@ -116,7 +116,8 @@ pub(crate) struct InputWatch {
 
 impl InputWatch {
     pub(crate) fn new(topic: &str, timeout: Duration) -> Self {
-        let (now_ns, last_ns) = (AtomicU64::new(0), AtomicU64::new(0));
+        let now_ns = AtomicU64::new(0);
+        let last_ns = AtomicU64::new(0);
         Self { topic: topic.into(), timeout_ns: nanos(timeout), now_ns, last_ns }
     }
 

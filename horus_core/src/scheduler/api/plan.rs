@@ -194,7 +194,8 @@ impl NodeSpec {
             let rate = rate.map(Rate::check).transpose();
             rate.map_err(|cause| PlanError::Rate { node: self.name.clone(), cause })
         };
-        let (rate, at_most) = (checked(self.rate)?, checked(self.at_most)?);
+        let rate = checked(self.rate)?;
+        let at_most = checked(self.at_most)?;
         self.check_times(class, rate)?;
         self.check_thread(class, cores)?;
         let period = rate.map(Rate::period);
@@ -228,7 +229,8 @@ impl NodeSpec {
     /// Returns the class that follows from the settings, or an error if they contradict each other.
     fn class(&self) -> Result<Class, PlanError> {
         let contradiction = |one: &str, other: &str, reason| {
-            let (one, other) = (one.to_owned(), other.to_owned());
+            let one = one.to_owned();
+            let other = other.to_owned();
             Err(PlanError::Contradiction { node: self.name.clone(), one, other, reason })
         };
         match (self.is_compute, self.is_async_io, self.topics.is_empty()) {
@@ -296,7 +298,8 @@ impl NodeSpec {
         }
         for (setting, time) in times {
             if time == Some(Duration::ZERO) {
-                let (node, wanted) = (self.name.clone(), "more than 0 s".to_owned());
+                let node = self.name.clone();
+                let wanted = "more than 0 s".to_owned();
                 return Err(PlanError::Range { node, setting, found: "0 s".to_owned(), wanted });
             }
         }
@@ -342,7 +345,8 @@ impl NodeSpec {
             }
         }
         if self.chain.is_some() && class != Class::RealTime {
-            let (node, setting) = (self.name.clone(), "a chain");
+            let node = self.name.clone();
+            let setting = "a chain";
             let advice = "the nodes of a chain share a thread and a rate: give it the rate";
             return Err(PlanError::Meaningless { node, setting, class, advice });
         }

@@ -10,11 +10,13 @@ const UNVISITED: usize = usize::MAX;
 /// exhausts the thread's stack. The time is proportional to the number of vertices and edges.
 pub(super) fn components(next: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut found = Vec::new();
-    let (mut index, mut low) = (vec![UNVISITED; next.len()], vec![UNVISITED; next.len()]);
+    let mut index = vec![UNVISITED; next.len()];
+    let mut low = vec![UNVISITED; next.len()];
     let mut is_open = vec![false; next.len()];
     // `open` has the visited vertices that are in no component yet. `path` has the vertices from
     // the root to the present one, each with the number of its edges that were followed.
-    let (mut open, mut path) = (Vec::new(), Vec::<(usize, usize)>::new());
+    let mut open = Vec::new();
+    let mut path = Vec::<(usize, usize)>::new();
     let mut visited = 0;
     for root in 0..next.len() {
         if index[root] == UNVISITED {

@@ -12,7 +12,8 @@ impl Graph {
         let mut text = "digraph nodes {\n    rankdir = LR\n".to_owned();
         self.draw(&mut text, |text, shape| match shape {
             Shape::Node(id, node) => {
-                let (name, label) = (escape_dot(&node.name), describe(node));
+                let name = escape_dot(&node.name);
+                let label = describe(node);
                 writeln!(text, "    n{id} [shape=box, label=\"{name}\\n{label}\"]")
             }
             Shape::Topic(id, name) => writeln!(text, "    t{id} [label=\"{}\"]", escape_dot(name)),
@@ -28,7 +29,8 @@ impl Graph {
         let mut text = "flowchart LR\n".to_owned();
         self.draw(&mut text, |text, shape| match shape {
             Shape::Node(id, node) => {
-                let (name, label) = (escape_mermaid(&node.name), describe(node));
+                let name = escape_mermaid(&node.name);
+                let label = describe(node);
                 writeln!(text, "    n{id}[\"{name}<br>{label}\"]")
             }
             Shape::Topic(id, name) => writeln!(text, "    t{id}([\"{}\"])", escape_mermaid(name)),

@@ -142,7 +142,9 @@ impl Dice {
     }
 
     fn nodes(&mut self) -> Vec<GraphNode> {
-        let (count, topics, orders) = (1 + self.below(8), 1 + self.below(9), 1 + self.below(3));
+        let count = 1 + self.below(8);
+        let topics = 1 + self.below(9);
+        let orders = 1 + self.below(3);
         let mut one = |index| GraphNode {
             order: self.below(orders) as i32,
             reads: self.topics(topics),
@@ -204,7 +206,8 @@ fn naive(nodes: &[GraphNode]) -> (Vec<Vec<usize>>, Vec<usize>) {
 #[test]
 fn random_graphs_match_the_definition_in_any_sequence_of_nodes() {
     let mut dice = Dice(1);
-    let (mut with_cycles, mut deep) = (0, 0);
+    let mut with_cycles = 0;
+    let mut deep = 0;
     for round in 0..3000 {
         let mut nodes = dice.nodes();
         let graph = Graph::new(nodes.clone());

@@ -30,10 +30,12 @@ pub(crate) struct TickFault {
 impl TickChecks {
     /// Returns the checks that the plan needs; `None` if it needs none, as for most nodes.
     pub(crate) fn for_plan(plan: &Plan) -> Option<Box<Self>> {
-        let (wanted, not_before) = (plan.checkpoints, plan.not_before);
+        let wanted = plan.checkpoints;
+        let not_before = plan.not_before;
         let has_sequence = wanted > 0 || not_before.is_some();
         let new = || Checkpoints::new(wanted, not_before.unwrap_or(Duration::ZERO));
-        let (checkpoints, inputs) = (has_sequence.then(new), plan.inputs.clone());
+        let checkpoints = has_sequence.then(new);
+        let inputs = plan.inputs.clone();
         let is_any = has_sequence || !inputs.is_empty();
         is_any.then(|| Box::new(Self { checkpoints, inputs, is_stale: false }))
     }

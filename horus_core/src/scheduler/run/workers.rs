@@ -61,7 +61,8 @@ impl Workers {
         start: &StartContext,
     ) -> Result<(), StartError> {
         let mut outcome = Ok(());
-        let (mut chains, mut jobs) = (Vec::new(), Vec::new());
+        let mut chains = Vec::new();
+        let mut jobs = Vec::new();
         #[cfg(feature = "async-io")]
         let mut tasks = Vec::new();
         for PendingNode { runner, wake, .. } in entries {
@@ -116,7 +117,8 @@ impl Workers {
         chain: Vec<Runner>,
         start: &StartContext,
     ) -> Result<(), StartError> {
-        let (timeline, mut clock) = (start.timeline(&chain[0]), start.clock.clone());
+        let timeline = start.timeline(&chain[0]);
+        let mut clock = start.clock.clone();
         self.start_thread(chain, start, move |runners, shared| {
             let has_priority = runners.iter().any(|runner| runner.plan().priority.is_some());
             let spin = Spin::measure(&mut clock, timeline.period_ns(), has_priority);
@@ -171,7 +173,8 @@ impl Workers {
     /// Waits until the last ticks have ended, but not beyond `deadline`. Returns the nodes, and the
     /// reports of the nodes whose tick has not ended.
     pub(crate) fn end(&mut self, deadline: Instant) -> (Vec<Runner>, Vec<NodeReport>) {
-        let (mut runners, mut left_behind) = (std::mem::take(&mut self.main), Vec::new());
+        let mut runners = std::mem::take(&mut self.main);
+        let mut left_behind = Vec::new();
         for thread in self.threads.drain(..) {
             match thread.end(deadline) {
                 Ok(mut ended) => runners.append(&mut ended),

@@ -59,7 +59,8 @@ impl Supervisor {
 
     /// Does the supervisor's work until all nodes are shut down.
     pub(crate) fn run(mut self) {
-        let (clock, mut status_ns) = (Clock::kernel(), 0);
+        let clock = Clock::kernel();
+        let mut status_ns = 0;
         let mut wake = self.wake_set();
         while !self.shared.has_ended() {
             let now_ns = clock.now_ns();

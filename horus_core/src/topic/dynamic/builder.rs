@@ -89,7 +89,8 @@ impl DynamicBuilder {
     /// [`TopicError`].
     pub fn ends(self) -> Result<(DynamicPublisher, DynamicSubscriber), TopicError> {
         let segment = self.0.segment(false)?;
-        let (producer, consumer) = (self.0.producer(&segment)?, self.0.consumer(&segment)?);
+        let producer = self.0.producer(&segment)?;
+        let consumer = self.0.consumer(&segment)?;
         Ok((DynamicPublisher::from_raw(producer), DynamicSubscriber::from_raw(consumer)))
     }
 }

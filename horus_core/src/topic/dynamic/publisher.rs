@@ -100,8 +100,10 @@ impl DynamicPublisher {
 
     #[cold]
     fn refuse_length(&self, bytes: usize) -> SendError<()> {
-        let (topic, message) = (self.label(), ());
-        let (bytes, max) = (bytes as u64, self.max_message_bytes() as u64);
+        let topic = self.label();
+        let message = ();
+        let bytes = bytes as u64;
+        let max = self.max_message_bytes() as u64;
         if bytes > max {
             return SendError::TooLong { topic, message, bytes, max };
         }

@@ -171,7 +171,8 @@ impl DynamicSubscriber {
     ///
     /// As [`Self::borrow`].
     pub fn borrow_timeout(&mut self, timeout: Duration) -> Result<Option<RawSample>, BorrowError> {
-        let (wait_policy, watch) = (self.wait_policy(timeout), [self.watch()]);
+        let wait_policy = self.wait_policy(timeout);
+        let watch = [self.watch()];
         let look = || match self.borrow() {
             Ok(None) => self.check().is_err().then_some(Ok(None)),
             found => Some(found),

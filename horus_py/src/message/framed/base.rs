@@ -52,7 +52,8 @@ impl Framed {
         let parts =
             data::split_message(kind, bytes).filter(|parts| parts.0.len() + parts.1 == bytes.len());
         let Some((header, data)) = parts else {
-            let (found, name) = (bytes.len(), kind.schema.name);
+            let found = bytes.len();
+            let name = kind.schema.name;
             return Err(PyValueError::new_err(format!("{found} bytes that are no {name}")));
         };
         let object = data::with_own_data(class.py(), kind, header, data)?;
@@ -89,7 +90,8 @@ impl Framed {
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let (restore, bytes) = (slf.get_type().getattr("from_bytes")?, Self::__bytes__(slf));
+        let restore = slf.get_type().getattr("from_bytes")?;
+        let bytes = Self::__bytes__(slf);
         (restore, (bytes,)).into_bound_py_any(slf.py())
     }
 

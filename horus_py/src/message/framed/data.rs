@@ -196,7 +196,8 @@ pub(crate) fn promised_bytes(object: &Bound<'_, PyAny>) -> PyResult<usize> {
 
 #[cold]
 pub(crate) fn size_mismatch(object: &Bound<'_, PyAny>, wanted: usize) -> PyErr {
-    let (name, found) = (instance::kind_of(object).schema.name, data_of(object).bytes);
+    let name = instance::kind_of(object).schema.name;
+    let found = data_of(object).bytes;
     let text = format!("the header of the {name} promises {wanted} bytes, it has {found}");
     PyValueError::new_err(text)
 }

@@ -107,7 +107,8 @@ pub(crate) fn describe_as(
     if describe_structured(draft, &dtype, shape)? {
         return Ok(());
     }
-    let (letter, size) = (dtype.getattr("char")?, dtype.getattr("itemsize")?.extract()?);
+    let letter = dtype.getattr("char")?;
+    let size = dtype.getattr("itemsize")?.extract()?;
     let letter = letter.cast::<PyString>()?;
     let known = dtype_from_format(letter.to_str()?.as_bytes(), size);
     let known = if dtype.getattr("isnative")?.is_truthy()? { known } else { None };

@@ -35,7 +35,8 @@ pub(crate) fn array_view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
         }
         None => {
             let layout = layout(object)?;
-            let (mut shape, mut strides) = ([0; DIMENSIONS_MAX], [0; DIMENSIONS_MAX]);
+            let mut shape = [0; DIMENSIONS_MAX];
+            let mut strides = [0; DIMENSIONS_MAX];
             for (to, from) in shape.iter_mut().zip(layout.shape()) {
                 *to = *from as isize;
             }
@@ -44,7 +45,8 @@ pub(crate) fn array_view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
             }
             let rank = layout.shape().len();
             let (data, is_writeable) = address(object);
-            let (shape, strides) = (&shape[..rank], &strides[..rank]);
+            let shape = &shape[..rank];
+            let strides = &strides[..rank];
             let memory = ArrayMemory { data, shape, strides, is_writeable };
             // SAFETY: `layout` checked that the elements lie in the data, which the object keeps
             // alive.
@@ -62,7 +64,8 @@ fn structured_layout<'py>(
     object: &Bound<'py, PyAny>,
     numpy: &Numpy,
 ) -> PyResult<Option<(Bound<'py, PyAny>, Dimensions)>> {
-    let (py, kind) = (object.py(), instance::kind_of(object));
+    let py = object.py();
+    let kind = instance::kind_of(object);
     if !matches!(kind.schema.name, "PointCloud" | "SchedulerStatus") {
         return Ok(None);
     }
@@ -98,7 +101,8 @@ fn extent_bytes(itemsize: usize, dimensions: &[(isize, isize)]) -> Option<usize>
     let mut extent = itemsize;
     let mut is_empty = false;
     for (count, stride) in dimensions {
-        let (count, stride) = (usize::try_from(*count).ok()?, usize::try_from(*stride).ok()?);
+        let count = usize::try_from(*count).ok()?;
+        let stride = usize::try_from(*stride).ok()?;
         is_empty |= count == 0;
         extent = extent.checked_add(count.saturating_sub(1).checked_mul(stride)?)?;
     }

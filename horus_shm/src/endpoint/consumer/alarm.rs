@@ -132,7 +132,8 @@ impl Drop for Alarm {
 /// WHY: a process may end right after it dropped its last handle, and the topic's file would stay
 /// if the thread still had a reference to it.
 pub(super) fn forget(progress: &Arc<Progress>) {
-    let (alarms, name) = (ALARMS.get(), Arc::as_ptr(progress));
+    let alarms = ALARMS.get();
+    let name = Arc::as_ptr(progress);
     let mut state = alarms.lock();
     let of_it = |set: &mut Set| Arc::as_ptr(set.watch.progress()) == name;
     let gone: Vec<Set> = state.set.extract_if(.., of_it).collect();

@@ -430,7 +430,8 @@ impl RawConsumer {
             return None;
         }
         self.look_for_lanes();
-        let (mut best, mut of_best) = (None, None);
+        let mut best = None;
+        let mut of_best = None;
         for lane in 0..self.lanes.len() {
             let Some((arrival, key, message)) = read(self, lane, best.as_ref()) else { continue };
             if of_best.is_some_and(|(_, _, best)| best > key) {

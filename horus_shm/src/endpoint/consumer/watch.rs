@@ -102,7 +102,8 @@ impl Watch {
         progress: &Arc<Progress>,
         place: Option<&Arc<ReaderSlot>>,
     ) -> Self {
-        let (segment, progress) = (Arc::clone(segment), Arc::clone(progress));
+        let segment = Arc::clone(segment);
+        let progress = Arc::clone(progress);
         Self { segment, progress, place: place.map(Arc::downgrade) }
     }
 

@@ -67,7 +67,8 @@ impl RawProducer {
     pub fn new(segment: Arc<Segment>, on_stalled: OnStalled) -> Result<Self, OpenError> {
         let seen_epoch = segment.expect_usable()?;
         let contract = segment.contract();
-        let (gated_only, limit) = (contract.gated_only, contract.shape.request().lane_limit);
+        let gated_only = contract.gated_only;
+        let limit = contract.shape.request().lane_limit;
         let gated = gated_only || contract.reliability == Reliability::Reliable;
         let wait: *const _ = segment.wait_block(Access::Write)?;
         // WHY: before a lane is claimed, as `docs/memory-ordering.md` argues.
@@ -96,8 +97,10 @@ impl RawProducer {
         if in_place {
             writer = writer.numbering();
         }
-        let (refused, fruitless) = (None, 0);
-        let (lent, apart) = (None, Apart::default());
+        let refused = None;
+        let fruitless = 0;
+        let lent = None;
+        let apart = Apart::default();
         #[rustfmt::skip]
         let this = Self {
             writer, seen_epoch, lane, me, on_stalled, refused, wait, order, fruitless, in_place,
@@ -187,7 +190,8 @@ impl RawProducer {
     #[must_use]
     pub fn fits(&self, bytes: usize) -> bool {
         let request = self.segment.shape().request();
-        let (bytes, max) = (bytes as u64, request.payload_bytes);
+        let bytes = bytes as u64;
+        let max = request.payload_bytes;
         bytes == max || request.sized && bytes < max
     }
 
@@ -210,7 +214,8 @@ impl RawProducer {
     #[cold]
     fn check_health(&mut self) -> Result<(), SendError<()>> {
         let _uncancelled = NoCancelGuard::new();
-        let (topic, message) = (self.segment.label(), ());
+        let topic = self.segment.label();
+        let message = ();
         self.seen_epoch = self.segment.check_health().map_err(|error| match error {
             UnusableReason::Forked => SendError::Forked { topic, message },
             UnusableReason::RegionLost => SendError::RegionLost { topic, message },

@@ -132,7 +132,8 @@ pub enum RegistryFault {
 impl Header {
     /// Creates the header of a new registry.
     pub(crate) fn new(boot_id: [u8; 16]) -> io::Result<Self> {
-        let (registry_id, random) = (os::random_bytes()?, os::random_bytes()?);
+        let registry_id = os::random_bytes()?;
+        let random = os::random_bytes()?;
         // WHY 47 random bits of 48: 2^47 generations remain, and it is very unlikely that a
         // generation of an older registry occurs again by accident.
         let generation_base = (u128::from_ne_bytes(random) as u64) & (GENERATION_MAX >> 1);
@@ -179,14 +180,16 @@ impl Header {
             return Err(RegistryFault::Magic);
         }
         if self.version != REGISTRY_VERSION {
-            let (found, wanted) = (self.version, REGISTRY_VERSION);
+            let found = self.version;
+            let wanted = REGISTRY_VERSION;
             return Err(RegistryFault::Version { found, wanted });
         }
         if self.crc != self.checksum() {
             return Err(RegistryFault::Checksum);
         }
         if u64::from(self.entry_limit) != ENTRY_LIMIT {
-            let (found, wanted) = (self.entry_limit, ENTRY_LIMIT as u32);
+            let found = self.entry_limit;
+            let wanted = ENTRY_LIMIT as u32;
             return Err(RegistryFault::Entries { found, wanted });
         }
         if self.boot_id != boot_id {
@@ -284,7 +287,8 @@ pub(crate) fn removal_lock() -> io::Result<LockRange> {
 /// Returns the ranges of [`all_entries_lock`] without the byte of entry `entry`.
 pub(crate) fn all_entries_lock_without(entry: u64) -> io::Result<Vec<LockRange>> {
     let byte = ENTRY_LOCK_START + entry;
-    let (below, above) = (0..byte, byte + 1..ENTRY_LOCK_START + ENTRY_LIMIT);
+    let below = 0..byte;
+    let above = byte + 1..ENTRY_LOCK_START + ENTRY_LIMIT;
     let ranges = [below, above].into_iter().filter(|range| !range.is_empty());
     ranges.map(|range| LockRange::new(range.start, range.end - range.start)).collect()
 }

@@ -397,7 +397,8 @@ impl<M: InPlace + Clone> LaneReader<M> {
         copying: Copying,
         load: &mut impl FnMut(&M, u64, usize) -> bool,
     ) -> Option<Pinned> {
-        let (index, want) = (self.pos & self.mask, published(self.pos));
+        let index = self.pos & self.mask;
+        let want = published(self.pos);
         // Relaxed, both: they are used only if the slot still holds this message below.
         let number = self.memory.number(index).get();
         // WHY: where all messages have one size, that is their length, whatever the word says. The

@@ -46,10 +46,16 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// `exclusive`: the file is gated-only, so copies cannot race.
     pub fn new(memory: M, pos: u64, gate: u32, exclusive: bool) -> Self {
         let mask = memory.capacity() - 1;
-        let (lost, skipped, busy, idle) = (0, 0, 0, 0);
-        let (numbered, first_number, next_number) = (false, None, None);
+        let lost = 0;
+        let skipped = 0;
+        let busy = 0;
+        let idle = 0;
+        let numbered = false;
+        let first_number = None;
+        let next_number = None;
         let ahead = prefetch_distance(memory.slot_lines(), memory.capacity());
-        let (horizon, next_head_read) = (0, pos + RUN_MIN);
+        let horizon = 0;
+        let next_head_read = pos + RUN_MIN;
         #[rustfmt::skip]
         return Self {
             memory, mask, pos, gate, exclusive, lost, skipped, busy, idle, ahead, horizon,
@@ -235,7 +241,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         &mut self,
         mut attempt: impl FnMut(&mut Self) -> Option<R>,
     ) -> Result<R, Polled> {
-        let (mut resyncs, mut skips) = (0, 0);
+        let mut resyncs = 0;
+        let mut skips = 0;
         loop {
             let want = published(self.pos);
             // ORDERING(slot): pairs with the store in `LaneWriter::publish`.

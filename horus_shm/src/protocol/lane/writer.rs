@@ -34,7 +34,8 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         let limit = if gated { pos } else { u64::MAX };
         let gates = if gated { memory.gate_limit() as usize } else { 0 };
         let ahead = prefetch_distance(memory.slot_lines(), memory.capacity());
-        let (skips, given_up) = (0, vec![0; gates].into());
+        let skips = 0;
+        let given_up = vec![0; gates].into();
         Self { memory, mask, pos, limit, ahead, exclusive, skips, given_up }
     }
 

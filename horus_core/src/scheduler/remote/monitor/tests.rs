@@ -209,7 +209,8 @@ fn status_and_events_are_read_from_another_process_and_after_its_death() {
 fn the_black_box_of_a_killed_process_lacks_at_most_the_last_event() {
     const ROUNDS: u64 = 20;
     let home = Home::new();
-    let (mut whole, mut lacking) = (0, 0);
+    let mut whole = 0;
+    let mut lacking = 0;
     for round in 0..ROUNDS {
         // WHY both: a child that sends every number is mostly killed while it sends one. The other
         // child is killed while it records, and then the last recorded number is unknown.

@@ -275,7 +275,8 @@ impl AsyncIo {
         let (end, ends) = watch::channel(None);
         let (give, given) = mpsc::channel();
         let ended = Arc::default();
-        let (shared, done) = (Arc::clone(shared), Arc::clone(&ended));
+        let shared = Arc::clone(shared);
+        let done = Arc::clone(&ended);
         let thread = spawn("async i/o", move || {
             let tasks = given.recv().unwrap_or_default();
             shared.wait_for_start();

@@ -224,7 +224,8 @@ impl Pool {
         let mut pool =
             Self { shared_queue: Arc::clone(&shared_queue), threads: Vec::with_capacity(threads) };
         for index in 0..threads {
-            let (shared_queue, shared) = (Arc::clone(&shared_queue), Arc::clone(shared));
+            let shared_queue = Arc::clone(&shared_queue);
+            let shared = Arc::clone(shared);
             let mut clock = clock.clone();
             let work = move || shared_queue.run_thread(&mut clock, &shared);
             match spawn(&format!("compute {index}"), work) {

@@ -27,7 +27,8 @@ pub(crate) fn run(
     wake: &mut WaitSet,
 ) -> AfterTurn {
     let pause_ns = runner.plan().at_most.map_or(0, |rate| nanos(rate.period()));
-    let (mut not_before_ns, mut seen_ns) = (0, None);
+    let mut not_before_ns = 0;
+    let mut seen_ns = None;
     while !shared.is_stopping() && !runner.is_over() {
         let Ok(ready) = wake.wait(COMMAND_POLL_PERIOD) else { return AfterTurn::Continue };
         let has_message = ready.iter().any(|ready| ready.reason == Reason::Message);

@@ -198,7 +198,9 @@ mod tests {
         for period_ns in [20_000, 50_000, 100_000, 150_000, 1_000_000] {
             for (tick_percent, late_ns) in [(0, 0), (30, 80_000), (90, 5_000), (200, 200_000)] {
                 let mut spin = spin(spin_max_ns(period_ns), period_ns);
-                let (mut now_ns, mut due_ns, mut asleep_ns) = (0, 0, 0);
+                let mut now_ns = 0;
+                let mut due_ns = 0;
+                let mut asleep_ns = 0;
                 while now_ns < 1_000_000_000 {
                     let wake_ns = spin.wake_ns(now_ns, due_ns);
                     if now_ns < wake_ns {

@@ -34,7 +34,8 @@ const REPEATED_EVENT_PERIOD_NS: u64 = 100_000_000;
 
 impl EventLog {
     pub(crate) fn new(node: &str) -> Self {
-        let (recorder, repeated) = (None, RepeatedEvent::default());
+        let recorder = None;
+        let repeated = RepeatedEvent::default();
         let last_error = String::with_capacity(LAST_ERROR_CAPACITY);
         Self { node: node.to_owned(), recorder, repeated, last_error }
     }

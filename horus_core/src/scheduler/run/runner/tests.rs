@@ -34,7 +34,8 @@ fn a_late_node_is_halved_and_isolated_and_ends_the_run_in_one_safe_state() {
     runner.init_at_start(&Clock::simulated(0));
     let mut ticked_at_ms = Vec::new();
     let after = (0..20_000_u64).find_map(|ms| {
-        let (before, due_ns) = (runner.tick, ms * 1_000_000);
+        let before = runner.tick;
+        let due_ns = ms * 1_000_000;
         let clock = Clock::simulated(due_ns + 999_999);
         let (_, after) = runner.run_turn(&clock, due_ns, due_ns);
         ticked_at_ms.extend((runner.tick > before).then_some(ms));

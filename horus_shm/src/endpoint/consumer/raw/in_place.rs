@@ -85,7 +85,8 @@ impl RawConsumer {
     }
 
     fn no_pins(&self, place: &ReaderSlot) -> BorrowError {
-        let (topic, held) = (self.segment.label(), place.held().get().count_ones());
+        let topic = self.segment.label();
+        let held = place.held().get().count_ones();
         BorrowError::NoPins { topic, held, capacity: self.segment.shape().capacity() }
     }
 

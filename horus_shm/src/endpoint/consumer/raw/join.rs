@@ -191,7 +191,8 @@ impl RawConsumer {
                     continue;
                 }
             };
-            let (gate, exclusive) = (self.gate.unwrap_or(UNGATED), self.is_exclusive());
+            let gate = self.gate.unwrap_or(UNGATED);
+            let exclusive = self.is_exclusive();
             let Start { position, number } = self.starts[lane as usize];
             let mut reader = LaneReader::new(raw, position, gate, exclusive);
             if self.in_place {
@@ -209,7 +210,8 @@ impl RawConsumer {
     /// Stores the result of an attempt to map all lanes, also for the watches of this reader.
     fn note_failed(&mut self, failed: Option<Box<Failed>>) {
         let error = |failed: &Option<Box<Failed>>| failed.as_ref().and_then(|failed| failed.error);
-        let (before, now) = (error(&self.failed), error(&failed));
+        let before = error(&self.failed);
+        let now = error(&failed);
         self.failed = failed;
         if now != before {
             self.progress.set_unmapped(now);

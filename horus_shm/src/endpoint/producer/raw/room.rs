@@ -99,7 +99,8 @@ impl RawProducer {
         wait_policy: WaitPolicy,
         mut look: impl FnMut(&mut Self) -> Option<R>,
     ) -> Option<R> {
-        let (segment, on_stalled) = (Arc::clone(&self.segment), self.on_stalled);
+        let segment = Arc::clone(&self.segment);
+        let on_stalled = self.on_stalled;
         let event = segment.wait_block(Access::Write).ok().map(|block| {
             let order = WakeOrder::of_waiter(segment.contract().wake_edge);
             Event::of_room(block, Sleeper::Bit(self.lane), order)
