@@ -89,6 +89,9 @@ lint: lint-tools ## checks formatting, lints, documentation and, with cargo-deny
 	$(CARGO) clippy -p horus_core --all-targets --no-default-features --locked -- -D warnings
 	$(CARGO) clippy -p horus_py --no-default-features --locked -- -D warnings
 	for crate in $(CRATES); do $(CARGO) check -p $$crate --locked || exit 1; done
+	@# These compile only with a sanitizer's setting, so no other step notices if they do not.
+	for tool in address thread realtime; do RUSTC_BOOTSTRAP=1 $(CARGO) rustc -p horus_shm --test sanitizer_teeth \
+		--profile check --locked -- --cfg "horus_sanitizer=\"$$tool\"" || exit 1; done
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --features horus_core/async-io --locked
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check; \
 	else echo "SKIP cargo deny: not installed (cargo install --locked cargo-deny)"; fi

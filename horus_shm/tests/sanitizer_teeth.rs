@@ -3,7 +3,11 @@
 //!
 //! Only `.ci/sanitizers` builds this file, once with each of them.
 
-#![cfg(any(horus_sanitizer = "address", horus_sanitizer = "thread", horus_sanitizer = "realtime"))]
+#![cfg(any(
+    horus_sanitizer = "address",
+    horus_sanitizer = "thread",
+    horus_sanitizer = "realtime"
+))]
 #![cfg_attr(horus_sanitizer = "realtime", feature(sanitize))]
 
 use horus_testing as _;
@@ -33,7 +37,11 @@ fn the_sanitizer_bites() {
         let dir = spawn::shm_dir();
         let outcome = outcome(role, dir.path());
         let errors = String::from_utf8_lossy(&outcome.stderr);
-        assert_eq!(outcome.status.success(), said.is_empty(), "{role}: {errors}");
+        assert_eq!(
+            outcome.status.success(),
+            said.is_empty(),
+            "{role}: {errors}"
+        );
         for words in *said {
             assert!(errors.contains(words), "{role}: no '{words}' in: {errors}");
         }
@@ -45,7 +53,11 @@ fn the_sanitizer_bites() {
 #[cfg(horus_sanitizer = "address")]
 fn bites() -> &'static [Bite] {
     &[
-        Bite { role: "lane_in_bounds", bug: || address::write_a_lap(4), said: &[] },
+        Bite {
+            role: "lane_in_bounds",
+            bug: || address::write_a_lap(4),
+            said: &[],
+        },
         Bite {
             role: "lane_out_of_bounds",
             bug: || address::write_a_lap(3),
@@ -63,6 +75,7 @@ fn bites() -> &'static [Bite] {
 mod address {
     use std::sync::atomic::{AtomicU64, Ordering};
 
+    use horus_shm::internals::Blocks as _;
     use horus_shm::internals::lane::LaneWriter;
     use horus_shm::internals::layout::LaneBlock;
     use horus_shm::internals::memory::{RawLane, RawLaneParts};
@@ -112,7 +125,11 @@ mod address {
 #[cfg(horus_sanitizer = "thread")]
 fn bites() -> &'static [Bite] {
     &[
-        Bite { role: "copies_of_words", bug: thread::stream::<true>, said: &[] },
+        Bite {
+            role: "copies_of_words",
+            bug: thread::stream::<true>,
+            said: &[],
+        },
         Bite {
             role: "plain_copies",
             bug: thread::stream::<false>,
@@ -127,7 +144,7 @@ mod thread {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    use horus_shm::internals::copy;
+    use horus_shm::internals::copy::{self, Intent};
     use horus_shm::internals::lane::{LaneReader, LaneWriter, Polled, UNGATED};
     use horus_shm::internals::layout::LaneBlock;
     use horus_shm::internals::memory::LaneMemory;
@@ -245,7 +262,10 @@ mod thread {
                 let mut message = [0_u64; 4];
                 // SAFETY: there is room for 32 bytes.
                 let polled = unsafe { reader.read(message.as_mut_ptr().cast(), 32) };
-                assert!(polled != Polled::Message || message == [message[0]; 4], "torn");
+                assert!(
+                    polled != Polled::Message || message == [message[0]; 4],
+                    "torn"
+                );
                 read.store(reader.position(), Ordering::Relaxed);
                 std::thread::yield_now();
             }
@@ -258,14 +278,29 @@ mod thread {
 #[cfg(horus_sanitizer = "realtime")]
 fn bites() -> &'static [Bite] {
     &[
-        Bite { role: "arithmetic", bug: realtime::reckon, said: &[] },
-        Bite { role: "allocation", bug: realtime::allocate, said: &["`malloc`"] },
-        Bite { role: "lock", bug: realtime::lock, said: &["`pthread_mutex_lock`"] },
+        Bite {
+            role: "arithmetic",
+            bug: realtime::reckon,
+            said: &[],
+        },
+        Bite {
+            role: "allocation",
+            bug: realtime::allocate,
+            said: &["`malloc`"],
+        },
+        Bite {
+            role: "lock",
+            bug: realtime::lock,
+            said: &["`pthread_mutex_lock`"],
+        },
         // The documented exception: a receiver maps the lane of a publisher that came later.
         Bite {
             role: "first_look_at_a_lane",
             bug: realtime::look_for_the_first_time,
-            said: &["unsafe-library-call", "horus_shm/src/endpoint/consumer/raw.rs"],
+            said: &[
+                "unsafe-library-call",
+                "horus_shm/src/endpoint/consumer/raw.rs",
+            ],
         },
     ]
 }
