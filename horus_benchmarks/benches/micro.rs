@@ -89,5 +89,11 @@ fn scheduler_tick(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, topic_latency, channel_latency, message, scheduler_tick);
+criterion_group!(
+    benches,
+    topic_latency,
+    channel_latency,
+    message,
+    scheduler_tick
+);
 criterion_main!(benches);

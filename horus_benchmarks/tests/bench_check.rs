@@ -38,10 +38,23 @@ const IN_ONE_THREAD: [&str; 5] = ["direct", "spsc", "spsc_shm", "fanout_shm", "t
 
 const CHANNELS: [&str; 4] = ["spsc", "spmc", "mpsc", "fanout"];
 
-const ONE_WAY: [&str; 7] =
-    ["spsc_shm", "mpsc_shm", "spmc_shm", "fanout_shm", "fanout_shm_2p2s", "pod_shm", "topic"];
+const ONE_WAY: [&str; 7] = [
+    "spsc_shm",
+    "mpsc_shm",
+    "spmc_shm",
+    "fanout_shm",
+    "fanout_shm_2p2s",
+    "pod_shm",
+    "topic",
+];
 
-const STREAMS: [&str; 5] = ["spsc_shm", "mpsc_shm", "fanout_shm", "topic", "topic_reliable"];
+const STREAMS: [&str; 5] = [
+    "spsc_shm",
+    "mpsc_shm",
+    "fanout_shm",
+    "topic",
+    "topic_reliable",
+];
 
 const WAKEUP_BENCHMARK: &str = env!("CARGO_BIN_EXE_wakeup_benchmark");
 
@@ -54,7 +67,10 @@ const WAKEUPS: [&str; 5] = [
     "wakeup/wait_set/16B",
 ];
 
-const AWAKE: [&str; 2] = ["send_to_the_awake/topic/16B", "send_to_the_awake/topic_fence/16B"];
+const AWAKE: [&str; 2] = [
+    "send_to_the_awake/topic/16B",
+    "send_to_the_awake/topic_fence/16B",
+];
 
 const DETERMINISM_BENCHMARK: &str = env!("CARGO_BIN_EXE_determinism_benchmark");
 
@@ -93,9 +109,17 @@ fn raw_baselines_report_every_row_verified_and_in_order() {
         assert_row_is_sound(row);
         assert_eq!(row.lost, 0, "{}", row.id);
         assert!(table.contains(&row.id), "no {} in\n{table}", row.id);
-        assert!(!report.basis(&row.id).is_empty(), "{} does not say how", row.id);
+        assert!(
+            !report.basis(&row.id).is_empty(),
+            "{} does not say how",
+            row.id
+        );
     }
-    for row in report.rows.iter().filter(|row| row.id.starts_with("floor/cross_")) {
+    for row in report
+        .rows
+        .iter()
+        .filter(|row| row.id.starts_with("floor/cross_"))
+    {
         // A round tries each number of pauses with its share of the samples; the best one counts.
         let share = SAMPLES.div_ceil(u64::from(PAUSES_MAX) + 1);
         assert_eq!(row.sent, ROUNDS * share, "{}", row.id);
@@ -118,7 +142,10 @@ fn only_the_one_line_floor_has_a_ratio_with_its_interval() {
             let [low, high] = [0, 1].map(|end| row["floor_ratio_ci"][end].as_f64().unwrap());
             assert!(low <= ratio && ratio <= high && low > 0.0, "{id}");
         }
-        assert!(row.get("msgs_per_s").is_none() && row.get("send_ns").is_none(), "{id}");
+        assert!(
+            row.get("msgs_per_s").is_none() && row.get("send_ns").is_none(),
+            "{id}"
+        );
     }
 }
 
@@ -128,7 +155,11 @@ fn a_filter_selects_rows_and_one_cpu_is_enough() {
     let cpu = horus_benchmarks::measure::pin::allowed_cpus().unwrap()[0];
     let pair = format!("{cpu},{cpu}");
     let arguments = ["--filter", "cross_process/two_lines", "--cpus", &pair];
-    let (output, json) = run_to_json(RAW_BASELINES, &directory.path().join("out.json"), &arguments);
+    let (output, json) = run_to_json(
+        RAW_BASELINES,
+        &directory.path().join("out.json"),
+        &arguments,
+    );
     let rows = json["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 1);
     assert_eq!(rows[0]["id"], "floor/cross_process/two_lines/8B");
@@ -147,7 +178,15 @@ fn an_unknown_argument_is_an_error_and_help_is_not() {
 
 #[test]
 fn results_that_cannot_be_written_are_an_error() {
-    let lost = ["--quick", "--rounds", "1", "--samples", "10", "--json", "/nowhere/out.json"];
+    let lost = [
+        "--quick",
+        "--rounds",
+        "1",
+        "--samples",
+        "10",
+        "--json",
+        "/nowhere/out.json",
+    ];
     let output = run(RAW_BASELINES, &lost);
     assert_eq!(output.status.code(), Some(1));
 }
@@ -189,7 +228,11 @@ fn all_paths_report_every_row_verified_and_leave_nothing_behind() {
 fn a_filter_selects_paths() {
     let directory = tempfile::tempdir().unwrap();
     let filter = ["--filter", "one_way/cross_thread/topic/304B"];
-    let (_, json) = run_to_json(ALL_PATHS_LATENCY, &directory.path().join("out.json"), &filter);
+    let (_, json) = run_to_json(
+        ALL_PATHS_LATENCY,
+        &directory.path().join("out.json"),
+        &filter,
+    );
     let rows = json["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 1);
     assert_eq!(rows[0]["id"], filter[1]);
@@ -210,10 +253,17 @@ fn wakeups_are_of_every_way_and_compared_with_the_futex() {
     for id in WAKEUPS {
         let row = report.row(id).unwrap();
         assert_eq!(row.sent, ROUNDS * SAMPLES, "{id}");
-        assert!(row.send_ns.is_some_and(|send| 0.0 < send.p50 && send.p50 <= send.p99), "{id}");
+        assert!(
+            row.send_ns
+                .is_some_and(|send| 0.0 < send.p50 && send.p50 <= send.p99),
+            "{id}"
+        );
         let ratios = json["settings"]["ratio_to"][id].as_object().unwrap();
         assert_eq!(ratios.contains_key(WAKEUPS[0]), id != WAKEUPS[0], "{id}");
-        assert!(ratios.len() >= WAKEUPS.len() - 1 && !ratios.contains_key(id), "{id}");
+        assert!(
+            ratios.len() >= WAKEUPS.len() - 1 && !ratios.contains_key(id),
+            "{id}"
+        );
     }
     let table = String::from_utf8(output.stdout).unwrap();
     assert!(table.contains("x wakeup/futex"), "{table}");
@@ -242,15 +292,26 @@ fn determinism_is_of_all_samples_and_of_every_run() {
             assert!(raw[field].as_f64().unwrap() >= 0.0, "{id}: {field}");
         }
         let misses = raw["deadline_misses"].as_u64().unwrap();
-        assert_eq!(raw["deadline_miss_share"], misses as f64 / row.sent as f64, "{id}");
+        assert_eq!(
+            raw["deadline_miss_share"],
+            misses as f64 / row.sent as f64,
+            "{id}"
+        );
         // Percentiles are within 0.05 %, and so is what lies beside the deadline.
         assert!(misses == 0 || row.ns.unwrap().max >= 999.0, "{id}");
         assert!(misses > 0 || row.ns.unwrap().max <= 1001.0, "{id}");
-        assert_eq!(json["settings"]["runs"][id].as_array().unwrap().len() as u64, ROUNDS, "{id}");
+        assert_eq!(
+            json["settings"]["runs"][id].as_array().unwrap().len() as u64,
+            ROUNDS,
+            "{id}"
+        );
     }
     assert_eq!(json["settings"]["samples_removed"], 0);
     let table = String::from_utf8(output.stdout).unwrap();
-    assert!(table.contains("run CV") && !table.contains("too few for a verdict"), "{table}");
+    assert!(
+        table.contains("run CV") && !table.contains("too few for a verdict"),
+        "{table}"
+    );
 }
 
 #[test]
@@ -267,7 +328,10 @@ fn schedulers_are_measured_with_every_number_of_nodes_and_at_every_rate() {
     };
     for id in TICKS {
         let row = row(id);
-        let ns_per_node = row.figures.ns_per_node.unwrap_or_else(|| panic!("{id} has no figure"));
+        let ns_per_node = row
+            .figures
+            .ns_per_node
+            .unwrap_or_else(|| panic!("{id} has no figure"));
         assert!(ns_per_node > 0.0 && row.lost == 0, "{id}");
     }
     for id in LATENESS {
@@ -276,7 +340,10 @@ fn schedulers_are_measured_with_every_number_of_nodes_and_at_every_rate() {
         assert!(row.sent >= SAMPLES, "{id}");
         assert!(row.figures.cpu_percent.unwrap() > 0.0, "{id}");
         assert!(row.figures.drift_ticks.unwrap().is_finite(), "{id}");
-        assert!(json["settings"]["refused"][id].is_array(), "{id} does not say what was refused");
+        assert!(
+            json["settings"]["refused"][id].is_array(),
+            "{id} does not say what was refused"
+        );
     }
     let stalled = row("floor/stalls").figures.stalled_percent.unwrap();
     assert!((0.0..=100.0).contains(&stalled), "{stalled}");
@@ -284,9 +351,17 @@ fn schedulers_are_measured_with_every_number_of_nodes_and_at_every_rate() {
     assert!(swap.lost == 0 && swap.sent > 0 && swap.figures.swaps_per_s.unwrap() > 0.0);
     assert!(swap.msgs_per_s.unwrap() > 0.0);
     let wake = row("event/wake/16B");
-    assert_eq!((wake.sent, row("wakeup/futex").sent), (ROUNDS * SAMPLES, ROUNDS * SAMPLES));
+    assert_eq!(
+        (wake.sent, row("wakeup/futex").sent),
+        (ROUNDS * SAMPLES, ROUNDS * SAMPLES)
+    );
     let table = String::from_utf8(output.stdout).unwrap();
-    for wanted in ["<= 40 ns a node", "p99 < 20.0 us", "<= 8 % CPU", "2.00 x wakeup/futex"] {
+    for wanted in [
+        "<= 40 ns a node",
+        "p99 < 20.0 us",
+        "<= 8 % CPU",
+        "2.00 x wakeup/futex",
+    ] {
         assert!(table.contains(wanted), "no '{wanted}' in\n{table}");
     }
 }

@@ -43,12 +43,19 @@ fn stat(pid: u32) -> Option<Vec<String>> {
 /// The benchmark's child, once it runs as such (and not as a fork that has yet to exec).
 fn child_of(parent: u32) -> Option<u32> {
     let pids = fs::read_dir("/proc").unwrap().filter_map(|entry| {
-        entry.ok().and_then(|entry| entry.file_name().to_str().and_then(|name| name.parse().ok()))
+        entry.ok().and_then(|entry| {
+            entry
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse().ok())
+        })
     });
     let mut children = pids.filter(|&pid| stat(pid).is_some_and(|s| s[1] == parent.to_string()));
     let is_far_end = |pid: &u32| {
         let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&command).split('\0').any(|argument| argument == "--child")
+        String::from_utf8_lossy(&command)
+            .split('\0')
+            .any(|argument| argument == "--child")
     };
     children.find(is_far_end)
 }
@@ -58,7 +65,10 @@ fn is_running(pid: u32) -> bool {
 }
 
 fn kill(pid: u32) {
-    let killed = Command::new("sh").args(["-c", &format!("kill -9 {pid}")]).status().unwrap();
+    let killed = Command::new("sh")
+        .args(["-c", &format!("kill -9 {pid}")])
+        .status()
+        .unwrap();
     assert!(killed.success());
 }
 

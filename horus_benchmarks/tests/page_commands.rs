@@ -30,7 +30,10 @@ fn root() -> PathBuf {
 fn lines(file: &str) -> Vec<String> {
     let text = fs::read_to_string(root().join("benchmarks/research").join(file)).unwrap();
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    lines.filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
+    lines
+        .filter(|line| !line.starts_with('#'))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Returns the output of cargo for a line of arguments, with a compiler that refuses.
@@ -46,14 +49,20 @@ fn ask_cargo(arguments: &[&str]) -> String {
         .env("RUSTC_WRAPPER", &compiler)
         .output()
         .expect("cargo runs these tests");
-    assert!(!output.status.success(), "the compiler refused, and {arguments:?} worked");
+    assert!(
+        !output.status.success(),
+        "the compiler refused, and {arguments:?} worked"
+    );
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 #[test]
 fn every_cargo_line_of_the_page_is_understood() {
     let lines = lines("page_commands.txt");
-    let cargo: Vec<&String> = lines.iter().filter(|line| line.starts_with("cargo ")).collect();
+    let cargo: Vec<&String> = lines
+        .iter()
+        .filter(|line| line.starts_with("cargo "))
+        .collect();
     assert!(cargo.len() >= 12, "{cargo:?}");
     for line in cargo {
         let arguments: Vec<&str> = line.split_whitespace().skip(1).collect();
@@ -65,13 +74,25 @@ fn every_cargo_line_of_the_page_is_understood() {
 #[test]
 fn a_wrong_name_does_not_pass_for_a_line_that_works() {
     for (arguments, wanted) in [
-        ("run --release -p horus_benchmarks --bin no_such_benchmark", "no bin target"),
+        (
+            "run --release -p horus_benchmarks --bin no_such_benchmark",
+            "no bin target",
+        ),
         ("run --release -p horus_no --bin raw_baselines", "horus_no"),
-        ("run --release -p horus_benchmarks --bin raw_baselines --features none", "none"),
-        ("bench -p horus_benchmarks --bench no_such_bench", "no bench target"),
+        (
+            "run --release -p horus_benchmarks --bin raw_baselines --features none",
+            "none",
+        ),
+        (
+            "bench -p horus_benchmarks --bench no_such_bench",
+            "no bench target",
+        ),
     ] {
         let said = ask_cargo(&arguments.split_whitespace().collect::<Vec<_>>());
-        assert!(!said.contains(REACHED) && said.contains(wanted), "{arguments}\n{said}");
+        assert!(
+            !said.contains(REACHED) && said.contains(wanted),
+            "{arguments}\n{said}"
+        );
     }
 }
 
@@ -84,10 +105,16 @@ fn every_program_of_the_page_is_run_by_the_script_and_every_program_of_the_scrip
     for line in lines("page_commands.txt") {
         if let Some((_, rest)) = line.split_once("--bin ") {
             let name = rest.split_whitespace().next().unwrap();
-            assert!(programs.iter().any(|one| one == name), "programs.txt lacks {name}");
+            assert!(
+                programs.iter().any(|one| one == name),
+                "programs.txt lacks {name}"
+            );
         } else if let Some(script) = line.strip_prefix("./") {
             let script = script.split_whitespace().next().unwrap();
-            let mode = fs::metadata(root().join(script)).unwrap().permissions().mode();
+            let mode = fs::metadata(root().join(script))
+                .unwrap()
+                .permissions()
+                .mode();
             assert!(mode & 0o111 != 0, "{script} cannot be run");
         }
     }
@@ -105,5 +132,8 @@ fn the_filter_of_the_page_finds_micro_benchmarks() {
     let benches = root().join("horus_benchmarks/benches");
     let found = fs::read_dir(&benches).unwrap_or_else(|error| panic!("{benches:?}: {error}"));
     let mut texts = found.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap());
-    assert!(texts.any(|text| text.contains("topic_latency")), "no bench is called topic_latency");
+    assert!(
+        texts.any(|text| text.contains("topic_latency")),
+        "no bench is called topic_latency"
+    );
 }

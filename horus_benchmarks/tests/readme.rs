@@ -20,7 +20,9 @@ fn the_documents_show_what_their_records_say() {
     ] {
         let path = root.join(document);
         let text = fs::read_to_string(&path).unwrap();
-        let (_, link) = text.split_once("[record](").expect("the table names its record");
+        let (_, link) = text
+            .split_once("[record](")
+            .expect("the table names its record");
         let (link, _) = link.split_once(')').unwrap();
         let records = Records::read(&path.parent().unwrap().join(link)).unwrap();
         let is_current = |text: &str| with_tables(text, &records, link).unwrap() == text;
@@ -36,23 +38,44 @@ fn the_documents_show_what_their_records_say() {
 fn the_sweeps_were_at_every_instruction_and_nothing_was_wedged() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let readme = fs::read_to_string(root.join("README.md")).unwrap();
-    let link = readme.split(['(', ')']).find(|link| link.ends_with("/torture.txt"));
+    let link = readme
+        .split(['(', ')'])
+        .find(|link| link.ends_with("/torture.txt"));
     let link = link.expect("README.md links to the record of a kill sweep");
     let record = fs::read_to_string(root.join(link)).unwrap();
     let mut calls = BTreeSet::new();
-    for line in record.lines().filter_map(|line| line.strip_prefix("RESULT kill_sweep/")) {
+    for line in record
+        .lines()
+        .filter_map(|line| line.strip_prefix("RESULT kill_sweep/"))
+    {
         let (id, figures) = line.split_once(": ").unwrap();
-        let [kind, call, _, _] = id.split('/').collect::<Vec<_>>()[..] else { panic!("{line}") };
-        let numbers = figures.split([' ', ',']).filter_map(|word| word.parse::<u64>().ok());
+        let [kind, call, _, _] = id.split('/').collect::<Vec<_>>()[..] else {
+            panic!("{line}")
+        };
+        let numbers = figures
+            .split([' ', ','])
+            .filter_map(|word| word.parse::<u64>().ok());
         let [instructions, points, wedged] = numbers.collect::<Vec<_>>()[..] else {
             panic!("{line}")
         };
-        assert!(figures.contains("(release)") && points == instructions + 1, "{line}");
+        assert!(
+            figures.contains("(release)") && points == instructions + 1,
+            "{line}"
+        );
         // The ring that is broken on purpose shows that the sweep can fail.
         assert_eq!(wedged > 0, kind == "Ticket", "{line}");
         calls.insert(call);
     }
-    let wanted = ["Send", "SendUntil", "Lend", "Recv", "RecvUntil", "Drain", "Latest", "Borrow"];
+    let wanted = [
+        "Send",
+        "SendUntil",
+        "Lend",
+        "Recv",
+        "RecvUntil",
+        "Drain",
+        "Latest",
+        "Borrow",
+    ];
     assert!(wanted.iter().all(|call| calls.contains(call)), "{calls:?}");
 }
 
@@ -67,8 +90,17 @@ fn record(directory: &Path, cpu: &str, begun: u64, p50: f64) {
         json!({ "id": id, "sent": 1, "received": 1, "lost": 0, "ns": percentiles(p50),
                 "msgs_per_s": p50 * 1e6, "floor_ratio": ratio, "floor_ratio_ci": ratio_ci })
     };
-    let ids = ["floor/cross_process/two_lines/8B"].into_iter().map(str::to_owned);
-    let ways = ["spsc_shm", "mpsc_shm", "fanout_shm", "fanout_shm_2p2s", "pod_shm", "topic"];
+    let ids = ["floor/cross_process/two_lines/8B"]
+        .into_iter()
+        .map(str::to_owned);
+    let ways = [
+        "spsc_shm",
+        "mpsc_shm",
+        "fanout_shm",
+        "fanout_shm_2p2s",
+        "pod_shm",
+        "topic",
+    ];
     let sizes = ["16B", "304B", "1480B"];
     let latencies = ways.iter().flat_map(|way| {
         let places = ["same_thread", "cross_process"];
@@ -78,8 +110,11 @@ fn record(directory: &Path, cpu: &str, begun: u64, p50: f64) {
     let streams = ["spsc_shm", "topic_reliable"]
         .into_iter()
         .flat_map(|way| sizes.map(|size| format!("throughput/cross_process/{way}/{size}")));
-    let rows: Vec<Value> =
-        ids.chain(latencies).chain(streams).map(|id| row(&id, json!(p50 / 100.0))).collect();
+    let rows: Vec<Value> = ids
+        .chain(latencies)
+        .chain(streams)
+        .map(|id| row(&id, json!(p50 / 100.0)))
+        .collect();
     let record = json!({
         "machine": { "cpu": cpu, "cores": 2, "kernel": "k", "rustc": "r" },
         "commit": format!("c{begun}"),
@@ -110,12 +145,17 @@ fn a_table_shows_one_record_and_the_span_of_all_of_its_cpu() {
     // Another program of the same run has the same row, and another figure.
     let other = directory.path().join("2026-01-02-b");
     let text = fs::read_to_string(other.join("all_paths_latency.json")).unwrap();
-    let text = text.replace("\"p50\":150.0", "\"p50\":110.0").replace("\"goals\"", "\"notes\"");
+    let text = text
+        .replace("\"p50\":150.0", "\"p50\":110.0")
+        .replace("\"goals\"", "\"notes\"");
     fs::write(other.join("cross_process_benchmark.json"), text).unwrap();
 
     let shown = directory.path().join("2026-01-02-a");
     assert_eq!(readme::newest(&shown).unwrap(), shown);
-    assert_eq!(readme::newest(directory.path()).unwrap(), directory.path().join("2026-01-01-d"));
+    assert_eq!(
+        readme::newest(directory.path()).unwrap(),
+        directory.path().join("2026-01-01-d")
+    );
     fs::remove_dir_all(directory.path().join("2026-01-01-d")).unwrap();
     assert_eq!(readme::newest(directory.path()).unwrap(), shown);
     record(&directory.path().join("2026-01-01-d"), "another", 9, 900.0);
@@ -137,5 +177,10 @@ fn a_table_shows_one_record_and_the_span_of_all_of_its_cpu() {
     }
     assert!(!made.contains("900") && !made.contains("typed") && !made.contains("| `b` |"));
     let alone = Records::read(&directory.path().join("2026-01-03-e")).unwrap_err();
-    assert!(alone.to_string().contains("benchmarks/record/<cpu>/<date>-<commit>"), "{alone}");
+    assert!(
+        alone
+            .to_string()
+            .contains("benchmarks/record/<cpu>/<date>-<commit>"),
+        "{alone}"
+    );
 }

@@ -25,12 +25,19 @@ fn root() -> PathBuf {
 
 /// Returns the directory of the programs that were built with this test.
 fn programs() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_raw_baselines")).parent().unwrap()
+    Path::new(env!("CARGO_BIN_EXE_raw_baselines"))
+        .parent()
+        .unwrap()
 }
 
 fn run_all(bin_dir: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(root().join("benchmarks/research/run_all.sh"));
-    command.arg("--bin-dir").arg(bin_dir).args(arguments).output().expect("there is a bash")
+    command
+        .arg("--bin-dir")
+        .arg(bin_dir)
+        .args(arguments)
+        .output()
+        .expect("there is a bash")
 }
 
 fn text(path: &Path) -> &str {
@@ -45,7 +52,11 @@ fn smoke() -> &'static Path {
         let output = run_all(programs(), &["--smoke", "--output", text(directory.path())]);
         (directory, output)
     });
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     directory.path()
 }
 
@@ -57,14 +68,25 @@ fn every_program_runs_and_leaves_a_record_that_is_on_the_page() {
     assert!(run.programs.len() >= 8);
     for program in &run.programs {
         let name = &program.name;
-        assert!(program.is_whole(), "{name}: {:?} {:?}", program.outcome, program.problems);
-        let outcome = program.outcome.as_ref().unwrap_or_else(|| panic!("{name} was not noted"));
+        assert!(
+            program.is_whole(),
+            "{name}: {:?} {:?}",
+            program.outcome,
+            program.problems
+        );
+        let outcome = program
+            .outcome
+            .as_ref()
+            .unwrap_or_else(|| panic!("{name} was not noted"));
         if outcome.is_skipped() {
             assert_eq!(name, NEEDS_FEATURE);
             continue;
         }
         assert_eq!(outcome.result, OK, "{name}");
-        assert!(!program.rows.is_empty() && !program.commit.is_empty(), "{name}");
+        assert!(
+            !program.rows.is_empty() && !program.commit.is_empty(),
+            "{name}"
+        );
         assert!(smoke().join(format!("{name}.txt")).is_file(), "{name}");
         for row in &program.rows {
             assert!(page.contains(&row.id), "{}", row.id);
@@ -104,7 +126,9 @@ impl TokenSink for Page {
 impl Page {
     fn parse(text: &str) -> Page {
         let input = BufferQueue::default();
-        input.push_back(StrTendril::from(text.as_bytes().to_tendril().try_reinterpret().unwrap()));
+        input.push_back(StrTendril::from(
+            text.as_bytes().to_tendril().try_reinterpret().unwrap(),
+        ));
         let tokenizer = Tokenizer::new(Page::default(), Default::default());
         let _ = tokenizer.feed(&input);
         tokenizer.end();
@@ -140,7 +164,9 @@ impl Page {
         let name = tag.name.to_string();
         let open = self.open.borrow_mut().pop();
         if open.as_deref() != Some(&name) {
-            self.errors.borrow_mut().push(format!("</{name}> ends {open:?}"));
+            self.errors
+                .borrow_mut()
+                .push(format!("</{name}> ends {open:?}"));
         }
         if name == "svg" && self.shapes.get() == 0 {
             self.empty_charts.set(self.empty_charts.get() + 1);
@@ -159,11 +185,19 @@ fn assert_page_is_whole(directory: &Path) -> usize {
     for reference in page.references.borrow().iter() {
         match reference.strip_prefix('#') {
             Some(id) => assert!(ids.iter().any(|one| one == id), "nothing has the id {id}"),
-            None => assert!(directory.join(reference).is_file(), "there is no {reference}"),
+            None => assert!(
+                directory.join(reference).is_file(),
+                "there is no {reference}"
+            ),
         }
     }
-    for outside in ["http:", "https:", "<script", "<link", "<img", "url(", "@import"] {
-        assert!(!text.contains(outside), "the page asks for something: {outside}");
+    for outside in [
+        "http:", "https:", "<script", "<link", "<img", "url(", "@import",
+    ] {
+        assert!(
+            !text.contains(outside),
+            "the page asks for something: {outside}"
+        );
     }
     page.charts.get()
 }
@@ -196,7 +230,10 @@ fn a_program_that_fails_is_on_the_page_and_the_others_are_too() {
     let output = run_all(&bins, &["--smoke", "--only", only, "--output", text(&out)]);
     assert_eq!(output.status.code(), Some(1));
     let page = fs::read_to_string(out.join("report.html")).unwrap();
-    assert!(page.contains("1 of 2 programs failed"), "the page hides the failure");
+    assert!(
+        page.contains("1 of 2 programs failed"),
+        "the page hides the failure"
+    );
     assert!(page.contains("failed with exit code 127") && page.contains("floor/cross_thread/"));
     assert!(assert_page_is_whole(&out) > 0);
 }
@@ -209,7 +246,11 @@ fn compare(old: &Path, new: &Path) -> Output {
 fn what_became_slower_is_named_and_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let same = compare(smoke(), smoke());
-    assert!(same.status.success(), "{}", String::from_utf8_lossy(&same.stdout));
+    assert!(
+        same.status.success(),
+        "{}",
+        String::from_utf8_lossy(&same.stdout)
+    );
 
     let record = fs::read_to_string(smoke().join("raw_baselines.json")).unwrap();
     let mut record: serde_json::Value = serde_json::from_str(&record).unwrap();
@@ -225,14 +266,19 @@ fn what_became_slower_is_named_and_is_an_error() {
     let output = compare(&old, &new);
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains(&format!("REGRESSION  raw_baselines: {id}")), "{said}");
+    assert!(
+        said.contains(&format!("REGRESSION  raw_baselines: {id}")),
+        "{said}"
+    );
     assert!(said.contains("1 regressions"), "{said}");
     let nothing = compare(smoke(), &directory.path().join("nothing"));
     assert_eq!(nothing.status.code(), Some(2));
 }
 
 fn below(directory: &Path) -> Vec<PathBuf> {
-    let paths = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let paths = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     paths.filter(|path| path.is_dir()).collect()
 }
 
@@ -240,22 +286,37 @@ fn below(directory: &Path) -> Vec<PathBuf> {
 fn assert_is_of_commit(directory: &Path, commit: &str) {
     let name = directory.file_name().unwrap().to_str().unwrap();
     let (date, rest) = name.split_at("2026-11-23".len());
-    assert!(date.chars().all(|one| one.is_ascii_digit() || one == '-'), "{name}");
-    let again =
-        rest.strip_prefix(&format!("-{commit}")).unwrap_or_else(|| panic!("{name} {commit}"));
+    assert!(
+        date.chars().all(|one| one.is_ascii_digit() || one == '-'),
+        "{name}"
+    );
+    let again = rest
+        .strip_prefix(&format!("-{commit}"))
+        .unwrap_or_else(|| panic!("{name} {commit}"));
     let number = again.strip_prefix('-').map(str::parse::<u32>);
-    assert!(again.is_empty() || matches!(number, Some(Ok(2..))), "{name}");
+    assert!(
+        again.is_empty() || matches!(number, Some(Ok(2..))),
+        "{name}"
+    );
 }
 
 #[test]
 fn every_record_that_was_kept_can_still_be_read_and_is_where_its_commit_says() {
     let mut read = 0;
-    for directory in below(&root().join("benchmarks/record")).iter().flat_map(|cpu| below(cpu)) {
+    for directory in below(&root().join("benchmarks/record"))
+        .iter()
+        .flat_map(|cpu| below(cpu))
+    {
         let summary = fs::read_to_string(directory.join("torture.txt")).unwrap_or_default();
-        if let Some(commit) = summary.lines().find_map(|line| line.strip_prefix("commit     ")) {
+        if let Some(commit) = summary
+            .lines()
+            .find_map(|line| line.strip_prefix("commit     "))
+        {
             assert_is_of_commit(&directory, &short(commit));
         }
-        let Ok(run) = Run::read(&directory) else { continue };
+        let Ok(run) = Run::read(&directory) else {
+            continue;
+        };
         for program in &run.programs {
             assert_eq!(program.problems, Vec::<String>::new(), "{}", program.name);
             if !program.rows.is_empty() {
@@ -277,17 +338,31 @@ fn nothing_that_was_recorded_is_written_over() {
     let records = tempfile::tempdir().unwrap();
     let next = |pattern: &str| {
         let mut command = Command::new(root().join("benchmarks/research/record_dir.sh"));
-        let output = command.args([pattern, text(records.path())]).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let output = command
+            .args([pattern, text(records.path())])
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         PathBuf::from(String::from_utf8(output.stdout).unwrap().trim_end())
     };
     let first = next("*.json");
     for number in 2..5 {
         let directory = next("*.json");
         fs::create_dir_all(&directory).unwrap();
-        assert_eq!(next("*.json"), directory, "an empty directory is as good as none");
+        assert_eq!(
+            next("*.json"),
+            directory,
+            "an empty directory is as good as none"
+        );
         fs::write(directory.join("raw_baselines.json"), "kept").unwrap();
-        assert_eq!(next("*.json"), PathBuf::from(format!("{}-{number}", first.display())));
+        assert_eq!(
+            next("*.json"),
+            PathBuf::from(format!("{}-{number}", first.display()))
+        );
         // The summary of the long tests may stand beside the first record of its commit.
         assert_eq!(next("torture.txt"), first);
     }
@@ -295,18 +370,36 @@ fn nothing_that_was_recorded_is_written_over() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("no record is overwritten"), "{said}");
-    assert_eq!(fs::read_to_string(first.join("raw_baselines.json")).unwrap(), "kept");
+    assert_eq!(
+        fs::read_to_string(first.join("raw_baselines.json")).unwrap(),
+        "kept"
+    );
 
     fs::write(first.join("torture.txt"), "kept").unwrap();
-    let output = Command::new(root().join(".ci/torture")).arg(&first).output().unwrap();
-    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(fs::read_to_string(first.join("torture.txt")).unwrap(), "kept");
+    let output = Command::new(root().join(".ci/torture"))
+        .arg(&first)
+        .output()
+        .unwrap();
+    assert_eq!(
+        output.status.code(),
+        Some(2),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert_eq!(
+        fs::read_to_string(first.join("torture.txt")).unwrap(),
+        "kept"
+    );
 }
 
 #[test]
 fn a_command_line_that_is_not_understood_is_an_error() {
     for arguments in [&["--fast"][..], &["--output"], &["--compare", "one"]] {
-        assert_eq!(run_all(programs(), arguments).status.code(), Some(2), "{arguments:?}");
+        assert_eq!(
+            run_all(programs(), arguments).status.code(),
+            Some(2),
+            "{arguments:?}"
+        );
     }
     let help = run_all(programs(), &["--help"]);
     assert!(help.status.success() && String::from_utf8_lossy(&help.stdout).contains("--compare"));
@@ -316,8 +409,16 @@ fn a_command_line_that_is_not_understood_is_an_error() {
 fn browse(arguments: &[&str], page: &Path) -> Option<Output> {
     let profile = tempfile::tempdir().unwrap();
     let output = Command::new("chromium")
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"])
-        .args(["--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr"])
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+        ])
+        .args([
+            "--host-resolver-rules=MAP * ~NOTFOUND",
+            "--enable-logging=stderr",
+        ])
         .arg(format!("--user-data-dir={}", text(profile.path())))
         .args(arguments)
         .arg(format!("file://{}", text(page)))
@@ -336,13 +437,23 @@ fn a_browser_without_a_network_shows_the_plots() {
     };
     let said = String::from_utf8_lossy(&shot.stderr);
     assert!(shot.status.success(), "{said}");
-    assert!(!said.contains("net::ERR"), "the page asked for something: {said}");
+    assert!(
+        !said.contains("net::ERR"),
+        "the page asked for something: {said}"
+    );
     let seen = fs::metadata(&picture).unwrap().len();
     // The same page without its pictures: what they add is a picture's worth.
     let text_only = smoke().join("text_only.html");
     let text = fs::read_to_string(&page).unwrap();
-    fs::write(&text_only, text.replace("<svg ", "<svg style=\"visibility:hidden\" ")).unwrap();
+    fs::write(
+        &text_only,
+        text.replace("<svg ", "<svg style=\"visibility:hidden\" "),
+    )
+    .unwrap();
     browse(&["--window-size=1280,16000", &taken], &text_only).unwrap();
     let without = fs::metadata(&picture).unwrap().len();
-    assert!(seen > without + 20_000, "{seen} bytes with plots, {without} without");
+    assert!(
+        seen > without + 20_000,
+        "{seen} bytes with plots, {without} without"
+    );
 }

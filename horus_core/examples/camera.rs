@@ -34,7 +34,9 @@ fn wall() -> Vec<u8> {
         let light = 190 - column / 8 - 12 * brick;
         [light, light - 8, light - 20].map(|channel| channel as u8)
     };
-    (0..HEIGHT).flat_map(|row| (0..WIDTH).flat_map(move |column| pixel(row, column))).collect()
+    (0..HEIGHT)
+        .flat_map(|row| (0..WIDTH).flat_map(move |column| pixel(row, column)))
+        .collect()
 }
 
 /// Draws the ball, lit from above, over the image.
@@ -75,7 +77,10 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         image.publish()?;
         let bbox = BoundingBox2D::new([middle.0, middle.1], 2.0 * RADIUS, 2.0 * RADIUS);
         let ball = Detection::new(Text::literal("ball"), 1.0, bbox);
-        truth.send(Detection { timestamp_ns, ..ball })?;
+        truth.send(Detection {
+            timestamp_ns,
+            ..ball
+        })?;
         Ok(())
     })?;
     println!("{WIDTH} x {HEIGHT} pixels, {hertz} times a second");

@@ -23,7 +23,11 @@ fn main() -> Result<ExitCode> {
     let mut subscriber = Subscriber::<CmdVel>::new("cmd_vel")?;
     let mut received = 0;
     while received < count {
-        let CmdVel { timestamp_ns, linear, angular } = subscriber.recv_blocking()?;
+        let CmdVel {
+            timestamp_ns,
+            linear,
+            angular,
+        } = subscriber.recv_blocking()?;
         let latency_us = timestamp_now_ns().saturating_sub(timestamp_ns) as f64 / 1e3;
         if received % SHOWN == 0 {
             let number = subscriber.sequence();

@@ -47,23 +47,43 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     scheduler.stop_on_signals();
     // There is no black box before the first run.
     let last_run = black_box(&Namespace::current()?, "nodes").unwrap_or_default();
-    last_run.iter().rev().take(3).rev().for_each(|event| println!("last run: {event}"));
+    last_run
+        .iter()
+        .rev()
+        .take(3)
+        .rev()
+        .for_each(|event| println!("last run: {event}"));
 
-    Gyroscope::build(scheduler.node("gyroscope").rate(200.hz()).on_miss(Miss::Skip))?;
-    Controller::build(scheduler.node("controller").failure_policy(FailurePolicy::Ignore))?;
+    Gyroscope::build(
+        scheduler
+            .node("gyroscope")
+            .rate(200.hz())
+            .on_miss(Miss::Skip),
+    )?;
+    Controller::build(
+        scheduler
+            .node("controller")
+            .failure_policy(FailurePolicy::Ignore),
+    )?;
     let mut motors = Subscriber::<CmdVel>::new("cmd_vel")?;
-    scheduler.node("log").build(move |context: &mut Context<'_>| {
-        if let Some(command) = motors.latest().filter(|_| context.tick() % 100 == 0) {
-            println!("turning at {:+.2} rad/s", command.angular);
-        }
-    })?;
+    scheduler
+        .node("log")
+        .build(move |context: &mut Context<'_>| {
+            if let Some(command) = motors.latest().filter(|_| context.tick() % 100 == 0) {
+                println!("turning at {:+.2} rad/s", command.angular);
+            }
+        })?;
 
     println!("{}", scheduler.graph());
     // An error after a failure of a node, which ends the program with status 1.
     let report = scheduler.run()?;
     println!("{report}");
     for node in &report.nodes {
-        println!("{}: p99 of lateness below {:?}", node.name, node.metrics.lateness.quantile(0.99));
+        println!(
+            "{}: p99 of lateness below {:?}",
+            node.name,
+            node.metrics.lateness.quantile(0.99)
+        );
     }
     Ok(())
 }

@@ -192,6 +192,10 @@ impl Change {
     #[must_use]
     pub fn sent_hz(&self) -> f64 {
         let seconds = self.took.as_secs_f64();
-        if seconds > 0.0 { self.sent as f64 / seconds } else { 0.0 }
+        if seconds > 0.0 {
+            self.sent as f64 / seconds
+        } else {
+            0.0
+        }
     }
 }

@@ -79,7 +79,10 @@ macro_rules! copies_all {
         }
         sending.join().unwrap();
         assert_eq!(rx.recv_into(&mut message), Err(RecvError));
-        assert_eq!(rx.try_recv_into(&mut message), Err(TryRecvError::Disconnected));
+        assert_eq!(
+            rx.try_recv_into(&mut message),
+            Err(TryRecvError::Disconnected)
+        );
         assert_eq!(message, [MESSAGES - 1; 9]);
     }};
 }
@@ -156,7 +159,11 @@ macro_rules! panics_in_a_drain {
         }));
         assert!(drained.is_err());
         // Five were passed on, including the one that panicked.
-        assert_eq!((Arc::strong_count(&witness), rx.len()), (20, 19), stringify!($channel));
+        assert_eq!(
+            (Arc::strong_count(&witness), rx.len()),
+            (20, 19),
+            stringify!($channel)
+        );
         assert_eq!(rx.try_recv().map(|(n, _)| n), Ok(5));
         (0..6).for_each(|n| tx.try_send((n, Arc::clone(&witness))).unwrap());
         assert!(tx.try_send((0, Arc::clone(&witness))).is_err());
@@ -234,12 +241,19 @@ macro_rules! drop_panics {
         let witness = Arc::new(());
         let (mut tx, mut rx) = $channel::channel(STEPS_OF_THREE);
         for number in 0..8 {
-            let dropped = Dropped { number, _witness: Arc::clone(&witness) };
+            let dropped = Dropped {
+                number,
+                _witness: Arc::clone(&witness),
+            };
             assert!(tx.try_send(dropped).is_ok());
         }
         let drained = catch_unwind(AssertUnwindSafe(|| rx.drain_in_place(|_| ())));
         assert!(drained.is_err());
-        assert_eq!((rx.len(), Arc::strong_count(&witness)), (4, 5), stringify!($channel));
+        assert_eq!(
+            (rx.len(), Arc::strong_count(&witness)),
+            (4, 5),
+            stringify!($channel)
+        );
         drop((tx, rx));
         assert_eq!(Arc::strong_count(&witness), 1);
     }};

@@ -55,7 +55,10 @@ fn holds_its_capacity_and_no_more<C: Channel>() {
             for number in 0..capacity {
                 assert_eq!(C::try_send(&mut tx, (lap, number)), Ok(()));
             }
-            assert_eq!(C::try_send(&mut tx, (9, 9)), Err(TrySendError::Full((9, 9))));
+            assert_eq!(
+                C::try_send(&mut tx, (9, 9)),
+                Err(TrySendError::Full((9, 9)))
+            );
             assert_eq!(C::counts(&tx), (capacity, false, capacity));
             for number in 0..capacity {
                 assert_eq!(C::try_recv(&mut rx), Ok((lap, number)));
@@ -92,7 +95,10 @@ fn drops_every_message_once<C: Channel>() {
                         drop(rx);
                     } else {
                         drop(rx);
-                        assert!(C::BROADCASTS || ledger.alive() == 0, "kept without a receiver");
+                        assert!(
+                            C::BROADCASTS || ledger.alive() == 0,
+                            "kept without a receiver"
+                        );
                         drop(tx);
                     }
                     assert_eq!(ledger.alive(), 0);
@@ -153,7 +159,11 @@ fn carries_any_type<C: Channel>() {
     }
     carries::<C, _>([0, 1, 2].map(|byte| Wide([byte; 300])));
     carries::<C, _>([Nothing, Nothing, Nothing]);
-    carries::<C, _>([(1_u8, 1_u64, true), (2, 2, false), (u8::MAX, u64::MAX, true)]);
+    carries::<C, _>([
+        (1_u8, 1_u64, true),
+        (2, 2, false),
+        (u8::MAX, u64::MAX, true),
+    ]);
     carries::<C, _>(["a", "b", ""].map(String::from));
     carries::<C, _>([Some(Box::new([1; 1000])), None, Some(Box::new([3; 1000]))]);
 }
@@ -196,7 +206,10 @@ fn survives_a_drop_that_panics<C: Channel>() {
 /// A message whose drop ends another channel.
 struct Last<C: Channel>(Option<Ends<C>>);
 
-type Ends<C> = (<C as Channel>::Sender<Counted>, <C as Channel>::Receiver<Counted>);
+type Ends<C> = (
+    <C as Channel>::Sender<Counted>,
+    <C as Channel>::Receiver<Counted>,
+);
 
 impl<C: Channel> Clone for Last<C> {
     fn clone(&self) -> Self {
@@ -372,7 +385,9 @@ fn a_slot_is_used_again_after_a_drop_that_panics<C: Channel>() {
     let (mut tx, mut rx) = C::channel(1);
     assert!(C::try_send(&mut tx, Explosive(ledger.message(1), false)).is_ok());
     for round in 0..3 {
-        let Ok(mut received) = C::try_recv(&mut rx) else { panic!("nothing in round {round}") };
+        let Ok(mut received) = C::try_recv(&mut rx) else {
+            panic!("nothing in round {round}")
+        };
         received.1 = false;
         assert!(C::try_recv(&mut rx).is_err());
         assert!(C::try_send(&mut tx, Explosive(ledger.message(2), false)).is_ok());
@@ -385,7 +400,10 @@ fn a_slot_is_used_again_after_a_drop_that_panics<C: Channel>() {
     assert!(catch_unwind(AssertUnwindSafe(|| C::try_send(&mut tx, fourth))).is_err());
     assert_eq!(C::try_recv(&mut rx).err(), Some(TryRecvError::Empty));
     assert!(C::try_send(&mut tx, Explosive(ledger.message(5), false)).is_ok());
-    assert_eq!(C::try_recv(&mut rx).map(|message| message.0.number()).ok(), Some(5));
+    assert_eq!(
+        C::try_recv(&mut rx).map(|message| message.0.number()).ok(),
+        Some(5)
+    );
     drop((tx, rx));
     assert_eq!(ledger.alive(), 0);
 }

@@ -18,7 +18,11 @@ const SENDERS: u64 = 4;
 
 /// Returns the number of messages of each sender and capacity.
 fn messages() -> u64 {
-    if cfg!(miri) { 4 } else { rounds(3_000, 300_000) }
+    if cfg!(miri) {
+        4
+    } else {
+        rounds(3_000, 300_000)
+    }
 }
 
 /// Returns the number of rounds of a test that sends `messages_each` messages in each of them.
@@ -55,7 +59,10 @@ impl Account {
 /// Prints a result past the harness's capture, so that a log shows it.
 fn report(what: &str, messages: u64) {
     use std::io::Write as _;
-    let _ = writeln!(std::io::stdout().lock(), "{what}: {messages} messages, each accounted for");
+    let _ = writeln!(
+        std::io::stdout().lock(),
+        "{what}: {messages} messages, each accounted for"
+    );
 }
 
 /// Sends in all three ways in turn, so that they are mixed.
@@ -68,7 +75,9 @@ macro_rules! send_all {
                 continue;
             }
             while let Err(error) = $tx.try_send(message) {
-                let TrySendError::Full(back) = error else { panic!("{error:?}") };
+                let TrySendError::Full(back) = error else {
+                    panic!("{error:?}")
+                };
                 message = back;
                 thread::yield_now();
             }
@@ -81,8 +90,11 @@ macro_rules! receive_all {
     ($rx:ident) => {{
         let mut account = Account::default();
         for turn in 0_u64.. {
-            let received =
-                if turn % 3 == 0 { $rx.recv().map_err(TryRecvError::from) } else { $rx.try_recv() };
+            let received = if turn % 3 == 0 {
+                $rx.recv().map_err(TryRecvError::from)
+            } else {
+                $rx.try_recv()
+            };
             match received {
                 Ok(message) => account.take(&message),
                 Err(TryRecvError::Empty) => thread::yield_now(),
@@ -124,7 +136,10 @@ fn many_to_one_delivers_all_of_each_in_order() {
         drop(rx);
         assert_eq!(ledger.alive(), 0);
     }
-    report("mpsc, 4 senders", SENDERS * messages() * CAPACITIES.len() as u64);
+    report(
+        "mpsc, 4 senders",
+        SENDERS * messages() * CAPACITIES.len() as u64,
+    );
 }
 
 #[test]
@@ -143,7 +158,10 @@ fn one_to_many_delivers_all_to_each() {
         });
         assert_eq!(ledger.alive(), 0);
     }
-    report("spmc, 3 receivers", 3 * messages() * CAPACITIES.len() as u64);
+    report(
+        "spmc, 3 receivers",
+        3 * messages() * CAPACITIES.len() as u64,
+    );
 }
 
 #[test]
@@ -164,7 +182,10 @@ fn many_to_many_delivers_all_of_each_to_each() {
         });
         assert_eq!(ledger.alive(), 0);
     }
-    report("fanout, 4 × 3", 3 * SENDERS * messages() * CAPACITIES.len() as u64);
+    report(
+        "fanout, 4 × 3",
+        3 * SENDERS * messages() * CAPACITIES.len() as u64,
+    );
 }
 
 /// Receivers that join and leave while messages pass get all from their first one on, and the one
@@ -191,7 +212,10 @@ fn a_receiver_that_joins_and_leaves_misses_nothing_in_between() {
         drop(tx);
     });
     assert_eq!(ledger.alive(), 0);
-    report(&format!("fanout, {} visits", visits.into_inner()), 2 * messages());
+    report(
+        &format!("fanout, {} visits", visits.into_inner()),
+        2 * messages(),
+    );
 }
 
 /// Receives a few messages of each sender; returns true if the channel has ended.

@@ -42,7 +42,11 @@ fn until_asleep(thread: &AtomicI32) {
             continue;
         };
         // The state follows the name, which stands in parentheses.
-        if stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('S')) {
+        if stat
+            .rsplit(") ")
+            .next()
+            .is_some_and(|rest| rest.starts_with('S'))
+        {
             return;
         }
         thread::yield_now();
@@ -77,7 +81,10 @@ fn expect_wakes(what: &str, sleeper: impl FnOnce(&AtomicU64) + Send, mut turn: i
         sleeper.join().unwrap()
     });
     // On a busy machine some end by timeout because this thread did not run in time.
-    assert!(timed_out <= TURNS / 2, "{what}: {timed_out} of {TURNS} sleeps ended by timeout");
+    assert!(
+        timed_out <= TURNS / 2,
+        "{what}: {timed_out} of {TURNS} sleeps ended by timeout"
+    );
 }
 
 /// Tests a sender that waits for a free slot, while its receiver takes by `$take`.
@@ -178,10 +185,15 @@ fn a_sleep_that_ends_by_timeout_is_counted() {
     // A slice of sleep takes 50 ms. WHY several calls: on a busy machine one slice can take as long
     // as the timeout of a call.
     for _ in 0..100 {
-        receiver.recv_timeout(Duration::from_millis(120)).unwrap_err();
+        receiver
+            .recv_timeout(Duration::from_millis(120))
+            .unwrap_err();
         if overslept() >= before + 2 {
             return;
         }
     }
-    panic!("{} sleeps were counted in a hundred calls", overslept() - before);
+    panic!(
+        "{} sleeps were counted in a hundred calls",
+        overslept() - before
+    );
 }

@@ -9,7 +9,10 @@ use horus_core::message::{
 use horus_core::topic::DynamicType;
 
 fn kind(name: &str) -> &'static FramedKind {
-    FRAMED_KINDS.iter().find(|kind| kind.schema().name == name).expect("a kind of this name")
+    FRAMED_KINDS
+        .iter()
+        .find(|kind| kind.schema().name == name)
+        .expect("a kind of this name")
 }
 
 #[test]
@@ -86,7 +89,12 @@ fn other_arrays_are_refused_and_change_nothing() {
         ("PointCloud", DType::F32, &[100, 2], "x, y, z"),
         ("PointCloud", DType::F32, &[100], "x, y, z"),
         ("Tensor", DType::F32, &[1; 9], "9 dimensions"),
-        ("Tensor", DType::F32, &[1 << 40, 1 << 40], "too many to count"),
+        (
+            "Tensor",
+            DType::F32,
+            &[1 << 40, 1 << 40],
+            "too many to count",
+        ),
         ("OccupancyGrid", DType::U8, &[20, 30], "i8"),
         ("AudioFrame", DType::I16, &[480, 1 << 16], "65535"),
         ("Bytes", DType::U16, &[7], "u8 in a row"),
@@ -99,15 +107,25 @@ fn other_arrays_are_refused_and_change_nothing() {
         assert!(error.contains(text), "{error}");
         assert_eq!(header, kind.default_header(), "{name}");
     }
-    let mut bgr = ImageHeader { encoding: Encoding::BGR8.text(), ..ImageHeader::default() };
+    let mut bgr = ImageHeader {
+        encoding: Encoding::BGR8.text(),
+        ..ImageHeader::default()
+    };
     bgr.reshape(DType::U8, &[4, 4, 3]).unwrap();
     assert_eq!(bgr.encoding(), Some(Encoding::BGR8));
-    assert!(bgr.reshape(DType::U8, &[4, 4]).unwrap_err().contains("'bgr8'"));
+    assert!(
+        bgr.reshape(DType::U8, &[4, 4])
+            .unwrap_err()
+            .contains("'bgr8'")
+    );
 }
 
 #[test]
 fn complete_computes_the_derived_fields() {
-    let mut image = ImageHeader { encoding: Encoding::RGB16.text(), ..ImageHeader::default() };
+    let mut image = ImageHeader {
+        encoding: Encoding::RGB16.text(),
+        ..ImageHeader::default()
+    };
     (image.width, image.height) = (10, 2);
     image.complete();
     assert_eq!((image.step, image.data_bytes()), (60, 120));
@@ -126,7 +144,10 @@ fn complete_computes_the_derived_fields() {
 fn arrays_show_padding_and_strides_as_they_are() {
     let image = ImageHeader::new(4, 2, Encoding::RGB8).with_step(16);
     let array = image.array_layout().unwrap();
-    assert_eq!((array.shape(), array.strides()), (&[2, 4, 3][..], &[16, 3, 1][..]));
+    assert_eq!(
+        (array.shape(), array.strides()),
+        (&[2, 4, 3][..], &[16, 3, 1][..])
+    );
     assert_eq!(array.extent_bytes(), 16 + 12);
     // Numbers in the byte order of another machine are not an array.
     let mut swapped = ImageHeader::new(4, 2, Encoding::MONO16);
@@ -141,7 +162,10 @@ fn arrays_show_padding_and_strides_as_they_are() {
     (turned.shape[0], turned.shape[1]) = (2, 3);
     (turned.strides[0], turned.strides[1]) = (1, 2);
     let array = turned.array_layout().unwrap();
-    assert_eq!((array.shape(), array.strides()), (&[2, 3][..], &[8, 16][..]));
+    assert_eq!(
+        (array.shape(), array.strides()),
+        (&[2, 3][..], &[8, 16][..])
+    );
     assert_eq!(array.extent_bytes(), 48);
     let huge = ArrayLayout::new(DType::U8, &[(u64::MAX, u64::MAX), (2, u64::MAX)]);
     assert_eq!(huge.extent_bytes(), u64::MAX);

@@ -19,7 +19,11 @@ fn namespace() -> (TempDir, Arc<Namespace>) {
 #[test]
 fn sent_received_and_lost_are_visible_from_outside() {
     let (_dir, namespace) = namespace();
-    let builder = || Topic::<CmdVel>::builder("arm/cmd").namespace(&namespace).capacity(16);
+    let builder = || {
+        Topic::<CmdVel>::builder("arm/cmd")
+            .namespace(&namespace)
+            .capacity(16)
+    };
     let mut publisher = builder().publisher().unwrap();
     let mut subscriber = builder().subscriber().unwrap();
     let inspector = Inspector::open_in(&namespace, "arm/cmd").unwrap();
@@ -34,10 +38,17 @@ fn sent_received_and_lost_are_visible_from_outside() {
     assert_eq!((change.received, change.lost), (stats.received, stats.lost));
     assert!(change.lost > 900 && change.sent_hz() > 0.0, "{change:?}");
 
-    let [lane] = &inspector.publishers()[..] else { panic!("one publisher") };
+    let [lane] = &inspector.publishers()[..] else {
+        panic!("one publisher")
+    };
     let process = lane.publisher.as_ref().unwrap().process.as_ref().unwrap();
-    assert_eq!((process.pid, lane.sent, lane.claims), (std::process::id(), 1000, 1));
-    let [reader] = &inspector.subscribers()[..] else { panic!("one subscriber") };
+    assert_eq!(
+        (process.pid, lane.sent, lane.claims),
+        (std::process::id(), 1000, 1)
+    );
+    let [reader] = &inspector.subscribers()[..] else {
+        panic!("one subscriber")
+    };
     assert!(!reader.asleep && reader.borrowed == 0);
 }
 
@@ -46,24 +57,39 @@ fn an_inspector_takes_no_subscriber_slot() {
     let (_dir, namespace) = namespace();
     let builder = || Topic::<Imu>::builder("imu").namespace(&namespace);
     let publisher = builder().publisher().unwrap();
-    let looks: Vec<_> = (0..100).map(|_| Inspector::open_in(&namespace, "imu").unwrap()).collect();
-    assert_eq!((publisher.publisher_count(), publisher.subscriber_count()), (1, 0));
+    let looks: Vec<_> = (0..100)
+        .map(|_| Inspector::open_in(&namespace, "imu").unwrap())
+        .collect();
+    assert_eq!(
+        (publisher.publisher_count(), publisher.subscriber_count()),
+        (1, 0)
+    );
     assert_eq!(looks[0].backend(), Backend::SpscShm);
     assert_eq!(topics(&namespace).unwrap(), ["imu"]);
     drop(publisher);
     assert!(looks[0].publishers()[0].publisher.is_none(), "it left");
     drop(looks);
-    assert!(topics(&namespace).unwrap().is_empty(), "the last look removed it");
+    assert!(
+        topics(&namespace).unwrap().is_empty(),
+        "the last look removed it"
+    );
 }
 
 #[test]
 fn a_topic_describes_itself() {
     let (_dir, namespace) = namespace();
-    let _topic = Topic::<LaserScan>::builder("scan").namespace(&namespace).topic().unwrap();
+    let _topic = Topic::<LaserScan>::builder("scan")
+        .namespace(&namespace)
+        .topic()
+        .unwrap();
     let inspector = Inspector::open_in(&namespace, "scan").unwrap();
     assert_eq!(inspector.message_type(), "LaserScan");
     assert_eq!(inspector.message_bytes(), 1480);
-    assert!(inspector.schema().contains("ranges"), "{}", inspector.schema());
+    assert!(
+        inspector.schema().contains("ranges"),
+        "{}",
+        inspector.schema()
+    );
     assert!(Inspector::open_in(&namespace, "nothing").is_err());
 }
 

@@ -56,16 +56,30 @@ fn layout(text: &str) -> Layout {
 }
 
 fn walker() -> (Layout, Vec<u8>) {
-    let foot = |x: f64| Foot { x, force: [1.0, 2.0] };
-    let leg = |x| Leg { feet: [foot(x), foot(x + 1.0)], torque: [1, 2, 3, -4] };
+    let foot = |x: f64| Foot {
+        x,
+        force: [1.0, 2.0],
+    };
+    let leg = |x| Leg {
+        feet: [foot(x), foot(x + 1.0)],
+        torque: [1, 2, 3, -4],
+    };
     let message = Walker {
         timestamp_ns: u64::MAX,
         legs: [leg(0.0), leg(2.0), leg(4.0)],
-        pose: Pose2D { timestamp_ns: 1, x: 0.5, y: 0.25, theta: 0.0 },
+        pose: Pose2D {
+            timestamp_ns: 1,
+            x: 0.5,
+            y: 0.25,
+            theta: 0.0,
+        },
         walking: 1,
         name: *b"spot\0\0\0",
     };
-    (layout(&Walker::SCHEMA.text()), bytemuck::bytes_of(&message).to_vec())
+    (
+        layout(&Walker::SCHEMA.text()),
+        bytemuck::bytes_of(&message).to_vec(),
+    )
 }
 
 #[test]
@@ -91,21 +105,38 @@ fn a_field_is_read_and_written_by_its_path() {
     assert_eq!(get(&bytes, "legs[2].feet[1].x"), "5.0");
     assert_eq!(get(&bytes, "legs[1].torque[3]"), "-4");
     assert_eq!(get(&bytes, "legs[1].torque"), "i16[1, 2, 3, -4]");
-    assert_eq!(get(&bytes, "pose"), r#"{"timestamp_ns": 1, "x": 0.5, "y": 0.25, "theta": 0.0}"#);
+    assert_eq!(
+        get(&bytes, "pose"),
+        r#"{"timestamp_ns": 1, "x": 0.5, "y": 0.25, "theta": 0.0}"#
+    );
     let whole = layout.decode(&bytes).unwrap();
-    for path in ["", "legs", "legs[0]", "legs[0].feet", "legs[0].feet[1].force", "name"] {
+    for path in [
+        "",
+        "legs",
+        "legs[0]",
+        "legs[0].feet",
+        "legs[0].feet[1].force",
+        "name",
+    ] {
         let value = layout.get(&bytes, path).unwrap();
         assert_eq!(Some(&value), whole.get_path(path), "{path}");
         layout.set(&mut bytes, path, &value).unwrap();
     }
-    assert_eq!(layout.decode(&bytes).unwrap(), whole, "what was read can be written");
+    assert_eq!(
+        layout.decode(&bytes).unwrap(),
+        whole,
+        "what was read can be written"
+    );
 
     let mut set = |path: &str, value: Value| layout.set(&mut bytes, path, &value).unwrap();
     set("legs[2].feet[1].x", 7.into());
     set("legs[0].torque[1]", (-9).into());
     set("pose", Value::from([("y", 3.5)]));
     set("name", b"dog\0\0\0\0".into());
-    set("legs[1].feet[0].force", TypedArray::from_slice(&[3.0_f64, 0.1]).into());
+    set(
+        "legs[1].feet[0].force",
+        TypedArray::from_slice(&[3.0_f64, 0.1]).into(),
+    );
     set("legs[1].torque", Value::from([1, 2, 3, 4]));
     let walker: Walker = bytemuck::pod_read_unaligned(&bytes);
     assert_eq!(walker.legs[2].feet[1].x, 7.0);
@@ -123,7 +154,10 @@ fn missing_fields_are_zero() {
     let mut wanted = vec![0; size_of::<Walker>()];
     wanted[size_of::<Walker>() - 8] = 1;
     assert_eq!(bytes, wanted);
-    assert_eq!(layout.encode(&Value::Map(Vec::new())).unwrap(), vec![0; size_of::<Walker>()]);
+    assert_eq!(
+        layout.encode(&Value::Map(Vec::new())).unwrap(),
+        vec![0; size_of::<Walker>()]
+    );
 }
 
 #[test]
@@ -131,18 +165,50 @@ fn errors_name_the_path_and_what_was_found_and_wanted() {
     let (layout, before) = walker();
     let mut bytes = before.clone();
     let rows: [(&str, Value, &str); 20] = [
-        ("walking", 256.into(), "'walking' is a u8, which cannot hold integer 256"),
-        ("walking", (-1).into(), "'walking' is a u8, which cannot hold integer -1"),
+        (
+            "walking",
+            256.into(),
+            "'walking' is a u8, which cannot hold integer 256",
+        ),
+        (
+            "walking",
+            (-1).into(),
+            "'walking' is a u8, which cannot hold integer -1",
+        ),
         ("walking", 1.0.into(), "'walking' is a u8, not float 1.0"),
-        ("walking", true.into(), "'walking' is a u8, not boolean true"),
-        ("pose.x", "1".into(), "'pose.x' is an f64, not string of 1 bytes"),
-        ("pose", Value::from([("z", 1)]), "'pose.z': there is no field 'z'"),
-        ("pose", Value::from([(1, 1)]), "'pose' is a message with named fields, not integer 1"),
+        (
+            "walking",
+            true.into(),
+            "'walking' is a u8, not boolean true",
+        ),
+        (
+            "pose.x",
+            "1".into(),
+            "'pose.x' is an f64, not string of 1 bytes",
+        ),
+        (
+            "pose",
+            Value::from([("z", 1)]),
+            "'pose.z': there is no field 'z'",
+        ),
+        (
+            "pose",
+            Value::from([(1, 1)]),
+            "'pose' is a message with named fields, not integer 1",
+        ),
         ("pose", 1.into(), "'pose' is a message, not integer 1"),
         ("legs", 1.into(), "'legs' is an array, not integer 1"),
         ("legs", Value::from([1, 2]), "'legs' has 3 elements, not 2"),
-        ("legs", Value::from([1, 2, 3]), "'legs[0]' is a message, not integer 1"),
-        ("legs[1].torque", Value::from([1, 2, 3]), "'legs[1].torque' has 4 elements, not 3"),
+        (
+            "legs",
+            Value::from([1, 2, 3]),
+            "'legs[0]' is a message, not integer 1",
+        ),
+        (
+            "legs[1].torque",
+            Value::from([1, 2, 3]),
+            "'legs[1].torque' has 4 elements, not 3",
+        ),
         (
             "legs[1]",
             Value::from([("torque", Value::from([5, 6, 7, 40_000]))]),
@@ -153,25 +219,56 @@ fn errors_name_the_path_and_what_was_found_and_wanted() {
             1e39.into(),
             "'legs[1].feet[0].force[0]' is an f32, which cannot hold float 1e39",
         ),
-        ("legs[3]", 1.into(), "'legs[3]': there is no element 3, the array has 3"),
+        (
+            "legs[3]",
+            1.into(),
+            "'legs[3]': there is no element 3, the array has 3",
+        ),
         (
             "legs[0].torque[4]",
             1.into(),
             "'legs[0].torque[4]': there is no element 4, the array has 4",
         ),
-        ("pose[0]", 1.into(), "'pose[0]' has an index into a field that is not an array"),
-        ("legs.feet", 1.into(), "'legs.feet': there is no field 'feet'"),
+        (
+            "pose[0]",
+            1.into(),
+            "'pose[0]' has an index into a field that is not an array",
+        ),
+        (
+            "legs.feet",
+            1.into(),
+            "'legs.feet': there is no field 'feet'",
+        ),
         ("wheels", 1.into(), "'wheels': there is no field 'wheels'"),
-        ("legs[", 1.into(), "'legs[' is not a path: write it as legs[2].feet[1].x"),
+        (
+            "legs[",
+            1.into(),
+            "'legs[' is not a path: write it as legs[2].feet[1].x",
+        ),
     ];
     for (path, value, wanted) in rows {
-        assert_eq!(layout.set(&mut bytes, path, &value).unwrap_err().to_string(), wanted);
+        assert_eq!(
+            layout
+                .set(&mut bytes, path, &value)
+                .unwrap_err()
+                .to_string(),
+            wanted
+        );
         assert_eq!(bytes, before, "an error changes nothing");
     }
     let error = layout.decode(&before[1..]).unwrap_err();
     let wanted = before.len();
-    assert_eq!(error, FieldError::Length { found: wanted - 1, wanted, element_bytes: None });
-    let error = layout.encode(&Value::from([("pose", Value::from([("z", 1)]))])).unwrap_err();
+    assert_eq!(
+        error,
+        FieldError::Length {
+            found: wanted - 1,
+            wanted,
+            element_bytes: None
+        }
+    );
+    let error = layout
+        .encode(&Value::from([("pose", Value::from([("z", 1)]))]))
+        .unwrap_err();
     assert_eq!(error.to_string(), "'pose.z': there is no field 'z'");
 }
 
@@ -210,11 +307,28 @@ fn integers_are_accepted_up_to_the_edges_of_their_type() {
 /// Uses random bytes, in which floats may be any NaN and texts may be invalid.
 #[test]
 fn the_messages_of_this_repository_come_back_bit_for_bit() {
-    let framed = [Image::SCHEMA, PointCloud::SCHEMA, Tensor::SCHEMA, OccupancyGrid::SCHEMA];
-    let schemas = STANDARD.iter().copied().copied().chain(framed).chain([Walker::SCHEMA]);
+    let framed = [
+        Image::SCHEMA,
+        PointCloud::SCHEMA,
+        Tensor::SCHEMA,
+        OccupancyGrid::SCHEMA,
+    ];
+    let schemas = STANDARD
+        .iter()
+        .copied()
+        .copied()
+        .chain(framed)
+        .chain([Walker::SCHEMA]);
     // WHY fewer, and none that is large: miri runs a thousandth as fast.
-    let (step, bytes_max) = if cfg!(miri) { (5, 256) } else { (1, usize::MAX) };
-    for schema in schemas.filter(|schema| schema.size <= bytes_max).step_by(step) {
+    let (step, bytes_max) = if cfg!(miri) {
+        (5, 256)
+    } else {
+        (1, usize::MAX)
+    };
+    for schema in schemas
+        .filter(|schema| schema.size <= bytes_max)
+        .step_by(step)
+    {
         let layout = layout(&schema.text());
         let tail_bytes = if schema.tail.is_some() { 24 } else { 0 };
         for seed in seeds(10) {
@@ -223,10 +337,19 @@ fn the_messages_of_this_repository_come_back_bit_for_bit() {
             let random = (0..schema.size + tail_bytes).map(|_| rng.u8(..));
             let bytes: Vec<u8> = random.collect();
             let (value, heap) = peak(|| layout.decode(&bytes).unwrap());
-            assert!(heap < 100 * bytes.len() + 1000, "{heap} bytes for {}", schema.name);
+            assert!(
+                heap < 100 * bytes.len() + 1000,
+                "{heap} bytes for {}",
+                schema.name
+            );
             assert_eq!(layout.encode(&value).unwrap(), bytes, "{}", schema.name);
             let sent = Value::decode(&value.to_msgpack().unwrap()).unwrap();
-            assert_eq!(layout.encode(&sent).unwrap(), bytes, "{}, over MessagePack", schema.name);
+            assert_eq!(
+                layout.encode(&sent).unwrap(),
+                bytes,
+                "{}, over MessagePack",
+                schema.name
+            );
         }
     }
 }
@@ -269,9 +392,15 @@ fn texts_are_strings_and_invalid_texts_are_bytes() {
         assert_eq!(error.to_string(), wanted);
     }
     let error = layout.set(&mut bytes, "name", &1.into()).unwrap_err();
-    assert_eq!(error.to_string(), "'name' is a text of 8 bytes, not integer 1");
+    assert_eq!(
+        error.to_string(),
+        "'name' is a text of 8 bytes, not integer 1"
+    );
     let error = layout.get(&bytes, "name[0]").unwrap_err();
-    assert_eq!(error.to_string(), "'name[0]' has an index into a field that is not an array");
+    assert_eq!(
+        error.to_string(),
+        "'name[0]' has an index into a field that is not an array"
+    );
 }
 
 /// Tests every kind of single. Converting a signalling NaN of single precision to double and back
@@ -279,8 +408,15 @@ fn texts_are_strings_and_invalid_texts_are_bytes() {
 #[test]
 fn every_kind_of_single_comes_back_bit_for_bit() {
     let layout = layout(&CmdVel::SCHEMA.text());
-    let bits =
-        [0x7f80_0001_u32, 0xff80_0001, 0x7fc0_0000, 0xffff_ffff, 0x7fbf_ffff, 0x8000_0000, 1];
+    let bits = [
+        0x7f80_0001_u32,
+        0xff80_0001,
+        0x7fc0_0000,
+        0xffff_ffff,
+        0x7fbf_ffff,
+        0x8000_0000,
+        1,
+    ];
     for bits in bits {
         let bytes = [&[0; 8][..], &bits.to_le_bytes(), &[0; 4]].concat();
         let value = layout.decode(&bytes).unwrap();
@@ -306,7 +442,15 @@ fn random_messages_are_what_their_schema_says() {
 
 #[test]
 fn the_data_at_the_end_are_as_many_as_there_are() {
-    let schema = |primitive| Twist::SCHEMA.framed("Stream", Tail { name: "data", primitive });
+    let schema = |primitive| {
+        Twist::SCHEMA.framed(
+            "Stream",
+            Tail {
+                name: "data",
+                primitive,
+            },
+        )
+    };
     let raw = layout(&schema(Primitive::U8).text());
     let bytes = [&[0; 56][..], b"\x01\xff\x03"].concat();
     assert_eq!(raw.get(&bytes, "data"), Ok(b"\x01\xff\x03".into()));
@@ -319,10 +463,15 @@ fn the_data_at_the_end_are_as_many_as_there_are() {
     let value = Value::from([("data", Value::from([0.5, 2.0]))]);
     let mut bytes = singles.encode(&value).unwrap();
     assert_eq!(bytes.len(), 56 + 8);
-    assert_eq!(singles.get(&bytes, "data"), Ok(TypedArray::from_slice(&[0.5_f32, 2.0]).into()));
+    assert_eq!(
+        singles.get(&bytes, "data"),
+        Ok(TypedArray::from_slice(&[0.5_f32, 2.0]).into())
+    );
     singles.set(&mut bytes, "data[1]", &3.into()).unwrap();
     assert_eq!(singles.get(&bytes, "data[1]"), Ok(3.0.into()));
-    let error = singles.set(&mut bytes, "data", &Value::from([1.0])).unwrap_err();
+    let error = singles
+        .set(&mut bytes, "data", &Value::from([1.0]))
+        .unwrap_err();
     assert_eq!(error.to_string(), "'data' has 2 elements, not 1");
     let error = singles.decode(&[0; 58]).unwrap_err();
     assert_eq!(
@@ -331,7 +480,10 @@ fn the_data_at_the_end_are_as_many_as_there_are() {
     );
     assert_eq!(
         singles.get(&bytes, "linear.data").unwrap_err(),
-        FieldError::NoSuchField { path: "linear.data".to_owned(), name: "data".to_owned() }
+        FieldError::NoSuchField {
+            path: "linear.data".to_owned(),
+            name: "data".to_owned()
+        }
     );
 }
 
@@ -343,13 +495,32 @@ fn refused(fields: &str, size: usize) -> LayoutError {
 #[test]
 fn texts_that_describe_no_message_are_refused() {
     let most = usize::MAX;
-    assert_eq!(refused("field a u8 0 5\nfield b u8 1 4\n", 8), LayoutError::Overlap);
-    assert_eq!(refused("field a u8 0 1 1000000000000*0\n", 8), LayoutError::Overlap);
-    assert_eq!(refused(&format!("field a u8 0 1 {most}*0\n"), 8), LayoutError::Overlap);
+    assert_eq!(
+        refused("field a u8 0 5\nfield b u8 1 4\n", 8),
+        LayoutError::Overlap
+    );
+    assert_eq!(
+        refused("field a u8 0 1 1000000000000*0\n", 8),
+        LayoutError::Overlap
+    );
+    assert_eq!(
+        refused(&format!("field a u8 0 1 {most}*0\n"), 8),
+        LayoutError::Overlap
+    );
     let both = refused("field a u8 0 1\nfield a.b u8 1 1\n", 8);
-    assert_eq!(both, LayoutError::Ambiguous { path: "a".to_owned() });
+    assert_eq!(
+        both,
+        LayoutError::Ambiguous {
+            path: "a".to_owned()
+        }
+    );
     let both = refused("field a.b u8 0 1\nfield a u8 1 1\n", 8);
-    assert_eq!(both, LayoutError::Ambiguous { path: "a".to_owned() });
+    assert_eq!(
+        both,
+        LayoutError::Ambiguous {
+            path: "a".to_owned()
+        }
+    );
     let deep = format!("field {}x u8 0 1\n", "a.".repeat(3000));
     assert!(matches!(refused(&deep, 1), LayoutError::TooDeep { .. }));
     let long = format!("field a.{} u8 0 1 100000*1\n", "x".repeat(10_000));
@@ -364,13 +535,19 @@ fn a_schema_built_by_hand_is_checked_too() {
         change(&mut schema);
         schema.layout().map(|_| ())
     };
-    assert_eq!(with(|schema| schema.fields[0].shape.offset = 16), Err(LayoutError::Overlap));
+    assert_eq!(
+        with(|schema| schema.fields[0].shape.offset = 16),
+        Err(LayoutError::Overlap)
+    );
     assert_eq!(with(|schema| schema.size = 15), Err(LayoutError::Overlap));
     assert_eq!(
         with(|schema| schema.fields[1].shape.arrays = vec![(2, 9)]),
         Err(LayoutError::Overlap)
     );
-    assert_eq!(with(|schema| schema.fields[1].shape.arrays = vec![(0, 9)]), Ok(()));
+    assert_eq!(
+        with(|schema| schema.fields[1].shape.arrays = vec![(0, 9)]),
+        Ok(())
+    );
 }
 
 #[test]
@@ -378,7 +555,10 @@ fn a_message_of_a_hostile_size_is_not_allocated() {
     let text = "horus schema 1\nmessage Big\nsize 18446744073709551615\nalign 1\nfield a u8 0 1\n";
     let layout = layout(text);
     let (error, heap) = peak(|| layout.encode(&Value::from([("a", 1)])).unwrap_err());
-    assert!(matches!(error, FieldError::TooLong { .. }) && heap < 1000, "{error}, {heap}");
+    assert!(
+        matches!(error, FieldError::TooLong { .. }) && heap < 1000,
+        "{error}, {heap}"
+    );
     assert!(layout.decode(&[0; 100]).is_err());
 }
 
@@ -388,15 +568,29 @@ fn a_message_of_a_hostile_size_is_not_allocated() {
 fn arrays_are_assigned_to_the_right_message() {
     let rows = [
         // One element of `a` has both fields; the outer message is the array.
-        ("field a.b.x u8 0 1 2*2\nfield a.b.y u8 1 1 2*2\n", "a[1].b.y"),
+        (
+            "field a.b.x u8 0 1 2*2\nfield a.b.y u8 1 1 2*2\n",
+            "a[1].b.y",
+        ),
         ("field a.t u8 0 1\nfield a.b.x u8 1 1 2*1\n", "a.b[1].x"),
         // There are two arrays in one message, which together are longer than a stride.
-        ("field a.b.x u8 0 1 2*1\nfield a.c.x u8 2 1 2*1\n", "a.c[1].x"),
+        (
+            "field a.b.x u8 0 1 2*1\nfield a.c.x u8 2 1 2*1\n",
+            "a.c[1].x",
+        ),
         ("field a.b.x u8 0 1 2*2 2*1\n", "a[1].b[1].x"),
-        ("field a.b.c.x u8 0 1 2*2\nfield a.b.y u8 1 1 2*2\n", "a[1].b.c.x"),
+        (
+            "field a.b.c.x u8 0 1 2*2\nfield a.b.y u8 1 1 2*2\n",
+            "a[1].b.c.x",
+        ),
     ];
     for (fields, path) in rows {
-        let layout = layout(&format!("horus schema 1\nmessage M\nsize 4\nalign 1\n{fields}"));
-        assert!(layout.get(&[0, 1, 2, 3], path).is_ok(), "{path} of {fields}");
+        let layout = layout(&format!(
+            "horus schema 1\nmessage M\nsize 4\nalign 1\n{fields}"
+        ));
+        assert!(
+            layout.get(&[0, 1, 2, 3], path).is_ok(),
+            "{path} of {fields}"
+        );
     }
 }

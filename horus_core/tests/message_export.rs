@@ -27,7 +27,10 @@ fn check_file(path: &Path, text: &str) {
         fs::write(path, text).unwrap();
     }
     let stored = fs::read_to_string(path).unwrap_or_default();
-    let differing = stored.lines().zip(text.lines()).position(|(stored, text)| stored != text);
+    let differing = stored
+        .lines()
+        .zip(text.lines())
+        .position(|(stored, text)| stored != text);
     let line = differing.unwrap_or_else(|| stored.lines().count().min(text.lines().count()));
     assert!(
         stored == text,
@@ -83,9 +86,21 @@ fn the_header_for_c_compiles_and_its_assertions_hold() {
 fn a_wrong_struct_of_c_does_not_compile() {
     let header = export::c(STANDARD);
     let mistakes = [
-        ("    float linear;\n", "    double linear;\n", "size of horus_cmd_vel_t"),
-        ("    float linear;\n", "    float linear_x;\n    float linear;\n", "horus_cmd_vel_t"),
-        (" horus_cmd_vel_t, linear, 8", " horus_cmd_vel_t, linear, 12", "offset of linear in"),
+        (
+            "    float linear;\n",
+            "    double linear;\n",
+            "size of horus_cmd_vel_t",
+        ),
+        (
+            "    float linear;\n",
+            "    float linear_x;\n    float linear;\n",
+            "horus_cmd_vel_t",
+        ),
+        (
+            " horus_cmd_vel_t, linear, 8",
+            " horus_cmd_vel_t, linear, 12",
+            "offset of linear in",
+        ),
     ];
     for (right, wrong, expected) in mistakes {
         let wrong = header.replacen(right.trim_start(), wrong.trim_start(), 1);
@@ -119,7 +134,11 @@ fn compile((compiler, name, flags): Language, source: &str) -> Result<(), String
         .output()
         .expect("this test needs C and C++ compilers as `cc` and `c++`; install g++ or clang");
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    if output.status.success() { Ok(()) } else { Err(errors) }
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(errors)
+    }
 }
 
 #[test]
@@ -170,12 +189,20 @@ else:
 fn the_python_module_has_the_same_layouts() {
     check_file(&golden("messages.py"), &export::numpy(STANDARD));
     let mut python = Command::new("python3");
-    python.args(["-c", CHECK_PY]).env("PYTHONPATH", root().join("tests/golden"));
-    let output = python.stdin(Stdio::null()).output().expect("this test needs `python3`");
+    python
+        .args(["-c", CHECK_PY])
+        .env("PYTHONPATH", root().join("tests/golden"));
+    let output = python
+        .stdin(Stdio::null())
+        .output()
+        .expect("this test needs `python3`");
     let said = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
     println!("{said}");
     horus_testing::repeat_skips(&said);
     assert!(output.status.success(), "{errors}");
-    assert!(said.contains(&format!("CTYPES {}\n", STANDARD.len())), "{said}");
+    assert!(
+        said.contains(&format!("CTYPES {}\n", STANDARD.len())),
+        "{said}"
+    );
 }

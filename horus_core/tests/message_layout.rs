@@ -54,7 +54,11 @@ fn sizes_are_those_of_the_design() {
 
 #[test]
 fn fields_cover_every_byte_once() {
-    for schema in MESSAGES.map(|(schema, _)| schema).into_iter().chain([Mixed::SCHEMA]) {
+    for schema in MESSAGES
+        .map(|(schema, _)| schema)
+        .into_iter()
+        .chain([Mixed::SCHEMA])
+    {
         let mut end = 0;
         for field in schema.fields {
             assert_eq!(field.offset, end, "{}.{}", schema.name, field.name);
@@ -68,8 +72,18 @@ fn fields_cover_every_byte_once() {
 fn every_message_starts_with_its_timestamp() {
     for (schema, _) in MESSAGES {
         let first = schema.fields[0];
-        assert_eq!((first.name, first.offset), ("timestamp_ns", 0), "{}", schema.name);
-        assert_eq!(first.kind, FieldKind::Primitive(Primitive::U64), "{}", schema.name);
+        assert_eq!(
+            (first.name, first.offset),
+            ("timestamp_ns", 0),
+            "{}",
+            schema.name
+        );
+        assert_eq!(
+            first.kind,
+            FieldKind::Primitive(Primitive::U64),
+            "{}",
+            schema.name
+        );
     }
 }
 
@@ -107,9 +121,15 @@ fn defaults_are_valid_and_unstamped() {
 
 #[test]
 fn counts_of_a_hostile_peer_stay_inside_the_arrays() {
-    let scan = LaserScan { count: u32::MAX, ..LaserScan::default() };
+    let scan = LaserScan {
+        count: u32::MAX,
+        ..LaserScan::default()
+    };
     assert_eq!(scan.measured().len(), LASER_RANGES_MAX);
-    let command = JointCommand { count: u32::MAX, ..JointCommand::default() };
+    let command = JointCommand {
+        count: u32::MAX,
+        ..JointCommand::default()
+    };
     assert_eq!(command.joints(), JOINTS_MAX);
 }
 
@@ -118,9 +138,18 @@ fn messages_are_plain_bytes() {
     bytes_round_trip(CmdVel::new(0.5, 0.1));
     bytes_round_trip(Imu::default());
     bytes_round_trip(Odometry::default());
-    bytes_round_trip(JointCommand { count: 3, ..JointCommand::default() });
-    bytes_round_trip(LaserScan { count: 3, ..LaserScan::default() });
-    bytes_round_trip(Mixed { grid: [[1, 2, 3], [4, 5, 6]], ..Mixed::default() });
+    bytes_round_trip(JointCommand {
+        count: 3,
+        ..JointCommand::default()
+    });
+    bytes_round_trip(LaserScan {
+        count: 3,
+        ..LaserScan::default()
+    });
+    bytes_round_trip(Mixed {
+        grid: [[1, 2, 3], [4, 5, 6]],
+        ..Mixed::default()
+    });
 }
 
 #[test]

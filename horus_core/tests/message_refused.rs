@@ -20,24 +20,39 @@ const NO_ELEMENTS: &str = "a field of a message is an array without elements";
 
 /// A name, the content of `message!`, and the expected errors; none if it compiles.
 const REFUSED: &[(&str, &str, &[&str])] = &[
-    ("control", "/// A.\n pub struct A { /// Volts.\n pub a: f32, pub b: Text<4> }", &[]),
-    ("constants", "struct A { a: u8 } /// One.\n pub const ONE: u8 = 1; const TWO: i64 = 2;", &[]),
+    (
+        "control",
+        "/// A.\n pub struct A { /// Volts.\n pub a: f32, pub b: Text<4> }",
+        &[],
+    ),
+    (
+        "constants",
+        "struct A { a: u8 } /// One.\n pub const ONE: u8 = 1; const TWO: i64 = 2;",
+        &[],
+    ),
     (
         "float_constant",
         "struct A { a: u8 } const HALF: f32 = 0.5;",
-        &["`f32` cannot be the type of a constant", "constants are u8 to u64 or i8 to i64"],
+        &[
+            "`f32` cannot be the type of a constant",
+            "constants are u8 to u64 or i8 to i64",
+        ],
     ),
     (
         "gap",
         "struct Gap { ring: u16, range: f32 }",
-        &["implicit padding before field `range` of message `Gap`: put larger fields first, or \
-           add an explicit `_reserved: [u8; N]` field before it"],
+        &[
+            "implicit padding before field `range` of message `Gap`: put larger fields first, or \
+           add an explicit `_reserved: [u8; N]` field before it",
+        ],
     ),
     (
         "tail",
         "struct Tail { range: f32, ring: u16 }",
-        &["implicit padding at the end of message `Tail`: add an explicit `_reserved: [u8; N]` \
-           field"],
+        &[
+            "implicit padding at the end of message `Tail`: add an explicit `_reserved: [u8; N]` \
+           field",
+        ],
     ),
     (
         "over_aligned",
@@ -49,32 +64,112 @@ const REFUSED: &[(&str, &str, &[&str])] = &[
         "#[repr(packed)] struct Packed { ring: u16, range: f32 }",
         &["a message cannot be packed: put larger fields first"],
     ),
-    ("flag", "struct A { armed: bool }", &["`bool` cannot be a field", FIELDS, INSTEAD]),
-    ("letter", "struct A { key: char }", &["`char` cannot be a field", FIELDS, INSTEAD]),
-    ("enumeration", "struct A { mode: Mode }", &["`Mode` cannot be a field", INSTEAD]),
-    ("fieldless", "struct A { mode: Byte }", &["`Byte` cannot be a field", INSTEAD]),
-    ("length", "struct A { length: usize }", &["`usize` cannot be a field", INSTEAD]),
-    ("difference", "struct A { by: isize }", &["`isize` cannot be a field", INSTEAD]),
-    ("too_wide", "struct A { id: u128 }", &["`u128` cannot be a field", FIELDS]),
-    ("string", "struct A { name: String }", &["String` cannot be a field", INSTEAD]),
-    ("str", "struct A { name: &'static str }", &["cannot be a field", "text as `Text<N>`"]),
-    ("reference", "struct A { of: &'static f32 }", &["`&'static f32` cannot be a field", FIELDS]),
-    ("pointer", "struct A { of: *const f32 }", &["`*const f32` cannot be a field", FIELDS]),
-    ("function", "struct A { of: fn() }", &["`fn()` cannot be a field", FIELDS]),
-    ("boxed", "struct A { of: Box<f32> }", &["`Box<f32>` cannot be a field", FIELDS]),
-    ("vector", "struct A { of: Vec<f32> }", &["`Vec<f32>` cannot be a field", FIELDS]),
-    ("option", "struct A { of: [Option<u8>; 2] }", &["`Option<u8>` cannot be a field", FIELDS]),
-    ("tuple_field", "struct A { of: (f32, f32) }", &["`(f32, f32)` cannot be a field", FIELDS]),
-    ("no_message", "struct A { of: Plain }", &["`Plain` cannot be a field", "`message!` structs"]),
+    (
+        "flag",
+        "struct A { armed: bool }",
+        &["`bool` cannot be a field", FIELDS, INSTEAD],
+    ),
+    (
+        "letter",
+        "struct A { key: char }",
+        &["`char` cannot be a field", FIELDS, INSTEAD],
+    ),
+    (
+        "enumeration",
+        "struct A { mode: Mode }",
+        &["`Mode` cannot be a field", INSTEAD],
+    ),
+    (
+        "fieldless",
+        "struct A { mode: Byte }",
+        &["`Byte` cannot be a field", INSTEAD],
+    ),
+    (
+        "length",
+        "struct A { length: usize }",
+        &["`usize` cannot be a field", INSTEAD],
+    ),
+    (
+        "difference",
+        "struct A { by: isize }",
+        &["`isize` cannot be a field", INSTEAD],
+    ),
+    (
+        "too_wide",
+        "struct A { id: u128 }",
+        &["`u128` cannot be a field", FIELDS],
+    ),
+    (
+        "string",
+        "struct A { name: String }",
+        &["String` cannot be a field", INSTEAD],
+    ),
+    (
+        "str",
+        "struct A { name: &'static str }",
+        &["cannot be a field", "text as `Text<N>`"],
+    ),
+    (
+        "reference",
+        "struct A { of: &'static f32 }",
+        &["`&'static f32` cannot be a field", FIELDS],
+    ),
+    (
+        "pointer",
+        "struct A { of: *const f32 }",
+        &["`*const f32` cannot be a field", FIELDS],
+    ),
+    (
+        "function",
+        "struct A { of: fn() }",
+        &["`fn()` cannot be a field", FIELDS],
+    ),
+    (
+        "boxed",
+        "struct A { of: Box<f32> }",
+        &["`Box<f32>` cannot be a field", FIELDS],
+    ),
+    (
+        "vector",
+        "struct A { of: Vec<f32> }",
+        &["`Vec<f32>` cannot be a field", FIELDS],
+    ),
+    (
+        "option",
+        "struct A { of: [Option<u8>; 2] }",
+        &["`Option<u8>` cannot be a field", FIELDS],
+    ),
+    (
+        "tuple_field",
+        "struct A { of: (f32, f32) }",
+        &["`(f32, f32)` cannot be a field", FIELDS],
+    ),
+    (
+        "no_message",
+        "struct A { of: Plain }",
+        &["`Plain` cannot be a field", "`message!` structs"],
+    ),
     ("no_fields", "struct A {}", &["message `A` has no fields"]),
-    ("no_elements", "struct A { a: u32, b: [u32; 0] }", &[NO_ELEMENTS]),
+    (
+        "no_elements",
+        "struct A { a: u32, b: [u32; 0] }",
+        &[NO_ELEMENTS],
+    ),
     ("no_text", "struct A { a: u32, b: Text<0> }", &[NO_ELEMENTS]),
     ("unnamed", "struct A(u32);", &[SHAPE]),
     ("generic", "struct A<T> { a: T }", &[SHAPE]),
     ("enum_message", "enum A { B }", &[SHAPE]),
     ("union", "union A { a: u32 }", &[SHAPE]),
-    ("foreign_name", "struct Ä { a: u32 }", &["a message's name must be ASCII"]),
-    ("foreign_field", "struct A { größe: u32 }", &["a field's name must be ASCII"]),
+    (
+        "foreign_name",
+        "struct Ä { a: u32 }",
+        &["a message's name must be ASCII"],
+    ),
+    (
+        "foreign_field",
+        "struct A { größe: u32 }",
+        &["a field's name must be ASCII"],
+    ),
 ];
 
 /// Whole programs, in which the mistake is not inside `message!`.
@@ -110,7 +205,10 @@ const NODES: &[(&str, &str, &[&str])] = &[
         "closure_with_odd_error",
         "struct Odd;\nfn main() { Scheduler::new().node(\"a\").build(\
          |_: &mut Context<'_>| -> std::result::Result<(), Odd> { Err(Odd) }).unwrap() }",
-        &["a tick returns `NodeResult`, and not `Result<(), Odd>`", TICK],
+        &[
+            "a tick returns `NodeResult`, and not `Result<(), Odd>`",
+            TICK,
+        ],
     ),
     (
         "closure_with_number",
@@ -121,13 +219,19 @@ const NODES: &[(&str, &str, &[&str])] = &[
         "macro_with_odd_error",
         "pub struct Odd;\nhorus_core::node! {\nstruct N {}\n\
          fn tick(&mut self) -> std::result::Result<(), Odd> { Err(Odd) }\n}\nfn main() {}",
-        &["a tick returns `NodeResult`, and not `Result<(), Odd>`", TICK],
+        &[
+            "a tick returns `NodeResult`, and not `Result<(), Odd>`",
+            TICK,
+        ],
     ),
     (
         "type_with_other_error",
         "struct N;\nimpl Node for N {\n\
          fn tick(&mut self, _: &mut Context<'_>) -> Result<()> { Ok(()) }\n}\nfn main() {}",
-        &["method `tick` has an incompatible type for trait", "expected `NodeError`"],
+        &[
+            "method `tick` has an incompatible type for trait",
+            "expected `NodeError`",
+        ],
     ),
 ];
 
@@ -152,18 +256,32 @@ fn main() {}
 #[test]
 fn invalid_messages_are_refused_with_advice() {
     let in_macro = REFUSED.iter().map(|(name, body, wanted)| {
-        (*name, format!("{HEAD}horus_core::message! {{ {body} }}{AROUND}"), *wanted)
+        (
+            *name,
+            format!("{HEAD}horus_core::message! {{ {body} }}{AROUND}"),
+            *wanted,
+        )
     });
-    let whole =
-        PROGRAMS.iter().map(|(name, text, wanted)| (*name, format!("{HEAD}{text}"), *wanted));
-    let nodes = NODES.iter().map(|(name, text, said)| (*name, format!("{NODE_HEAD}{text}"), *said));
+    let whole = PROGRAMS
+        .iter()
+        .map(|(name, text, wanted)| (*name, format!("{HEAD}{text}"), *wanted));
+    let nodes = NODES
+        .iter()
+        .map(|(name, text, said)| (*name, format!("{NODE_HEAD}{text}"), *said));
     let programs: Vec<_> = in_macro.chain(whole).chain(nodes).collect();
-    let said = check(programs.iter().map(|(name, text, _)| (*name, text.as_str())));
+    let said = check(
+        programs
+            .iter()
+            .map(|(name, text, _)| (*name, text.as_str())),
+    );
 
     let mut wrong = String::new();
     for (name, _, wanted) in programs {
         let said = said.get(name).map_or("", String::as_str);
-        let missing: Vec<_> = wanted.iter().filter(|wanted| !said.contains(**wanted)).collect();
+        let missing: Vec<_> = wanted
+            .iter()
+            .filter(|wanted| !said.contains(**wanted))
+            .collect();
         if wanted.is_empty() != said.is_empty() || !missing.is_empty() {
             let _ = write!(wrong, "\n{name}: not said: {missing:?}, but:\n{said}\n");
         }
@@ -196,9 +314,19 @@ fn check<'a>(programs: impl Iterator<Item = (&'a str, &'a str)>) -> BTreeMap<Str
     fs::copy(core.join("../Cargo.lock"), folder.join("Cargo.lock")).unwrap();
 
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["check", "--offline", "--bins", "--keep-going", "--message-format=json"]);
-    cargo.current_dir(&folder).env("CARGO_TARGET_DIR", folder.join("target"));
-    cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
+    cargo.args([
+        "check",
+        "--offline",
+        "--bins",
+        "--keep-going",
+        "--message-format=json",
+    ]);
+    cargo
+        .current_dir(&folder)
+        .env("CARGO_TARGET_DIR", folder.join("target"));
+    cargo
+        .env_remove("RUSTFLAGS")
+        .env_remove("CARGO_ENCODED_RUSTFLAGS");
     let output = cargo.stdin(Stdio::null()).output().unwrap();
     let mut said: BTreeMap<String, String> = BTreeMap::new();
     for line in String::from_utf8(output.stdout).unwrap().lines() {

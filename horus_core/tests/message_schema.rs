@@ -132,7 +132,13 @@ const ROBOT_TEXT: &str = "horus schema 1\nmessage Robot\nsize 488\nalign 8\n\
 
 /// Formats a parsed schema as the text that it was parsed from.
 fn rendered(schema: &ParsedSchema) -> String {
-    let ParsedSchema { name, size, align, fields, tail } = schema;
+    let ParsedSchema {
+        name,
+        size,
+        align,
+        fields,
+        tail,
+    } = schema;
     let mut text = format!("horus schema 1\nmessage {name}\nsize {size}\nalign {align}\n");
     for field in fields {
         let shape = &field.shape;
@@ -152,8 +158,13 @@ fn rendered(schema: &ParsedSchema) -> String {
 }
 
 /// A message that ends in any number of samples.
-const WAVE: Schema =
-    Point::SCHEMA.framed("Wave", Tail { name: "samples", primitive: Primitive::I16 });
+const WAVE: Schema = Point::SCHEMA.framed(
+    "Wave",
+    Tail {
+        name: "samples",
+        primitive: Primitive::I16,
+    },
+);
 
 const WAVE_TEXT: &str = "horus schema 1\nmessage Wave\nsize 8\nalign 4\n\
     field x f32 0 1\n\
@@ -164,13 +175,28 @@ const WAVE_TEXT: &str = "horus schema 1\nmessage Wave\nsize 8\nalign 4\n\
 #[test]
 #[should_panic(expected = "must not be called like a field of the header")]
 fn a_tail_must_not_have_the_name_of_a_field() {
-    let _ = Point::SCHEMA.framed("Wave", Tail { name: "y", primitive: Primitive::I16 });
+    let _ = Point::SCHEMA.framed(
+        "Wave",
+        Tail {
+            name: "y",
+            primitive: Primitive::I16,
+        },
+    );
 }
 
 /// Damages `text` in one place, in ways that leave it almost canonical.
 fn mutate(rng: &mut Rng, text: &mut Vec<u8>) {
-    const PIECES: &[&[u8]] =
-        &[b"18446744073709551615", b"0", b" 2*8", b"\n", b" ", b".", b"*", b"f64", b"\xff"];
+    const PIECES: &[&[u8]] = &[
+        b"18446744073709551615",
+        b"0",
+        b" 2*8",
+        b"\n",
+        b" ",
+        b".",
+        b"*",
+        b"f64",
+        b"\xff",
+    ];
     let at = rng.usize(..text.len() + 1);
     match rng.usize(..6) {
         0 if at < text.len() => text[at] ^= 1 << rng.usize(..8),
@@ -217,7 +243,10 @@ fn hash_without_text_equals_hash_of_text() {
 fn hash_agrees_with_the_official_vectors() {
     assert_eq!(fnv1a_128(b""), 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
     assert_eq!(fnv1a_128(b"a"), 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964);
-    assert_eq!(fnv1a_128(b"foobar"), 0x343e_1662_793c_64bf_6f0d_3597_ba44_6f18);
+    assert_eq!(
+        fnv1a_128(b"foobar"),
+        0x343e_1662_793c_64bf_6f0d_3597_ba44_6f18
+    );
 }
 
 #[test]
@@ -256,7 +285,11 @@ fn a_tail_is_the_last_line() {
 
 #[test]
 fn parse_reads_back_every_text() {
-    for text in GOLDEN.iter().map(|row| row.3).chain([ROBOT_TEXT, WAVE_TEXT]) {
+    for text in GOLDEN
+        .iter()
+        .map(|row| row.3)
+        .chain([ROBOT_TEXT, WAVE_TEXT])
+    {
         assert_eq!(rendered(&Schema::parse(text).unwrap()), text);
         assert_eq!(first_difference(text, text), SchemaDifference::None);
     }
@@ -276,7 +309,10 @@ fn difference_names_the_first_field() {
     }
     assert_ne!(here::Hit::HASH, there::Hit::HASH);
     let difference = first_difference(&here::Hit::SCHEMA.text(), &there::Hit::SCHEMA.text());
-    assert_eq!(difference.to_string(), "field 'ring': u16 @20 here, u32 @20 in the topic");
+    assert_eq!(
+        difference.to_string(),
+        "field 'ring': u16 @20 here, u32 @20 in the topic"
+    );
 }
 
 #[test]
@@ -286,16 +322,24 @@ fn difference_text_describes_the_difference() {
     let said = |in_topic: String| first_difference(&here, &in_topic).to_string();
 
     let shorter = format!("{head}field a u32 0 1\n");
-    assert_eq!(said(shorter.clone()), "field 'b': u32 @4 here, missing in the topic");
+    assert_eq!(
+        said(shorter.clone()),
+        "field 'b': u32 @4 here, missing in the topic"
+    );
     assert_eq!(
         first_difference(&shorter, &here).to_string(),
         "field 'b': missing here, u32 @4 in the topic"
     );
     assert_eq!(
-        said(format!("{head}field z u16 0 1\nfield a u16 2 1\nfield b u32 4 1\n")),
+        said(format!(
+            "{head}field z u16 0 1\nfield a u16 2 1\nfield b u32 4 1\n"
+        )),
         "field 'z': missing here, u16 @0 in the topic"
     );
-    assert_eq!(said(here.replace(" b ", " c ")), "field 'b' here is 'c' in the topic, both u32 @4");
+    assert_eq!(
+        said(here.replace(" b ", " c ")),
+        "field 'b' here is 'c' in the topic, both u32 @4"
+    );
     assert_eq!(
         said(format!("{head}field b u32 0 1\nfield a u32 4 1\n")),
         "field 'a': u32 @0 here, u32 @4 in the topic"
@@ -308,9 +352,18 @@ fn difference_text_describes_the_difference() {
         said(here.replace("b u32 4 1", "b u16 4 1 2*2")),
         "field 'b': u32 @4 here, u16 @4 (2 every 2 B) in the topic"
     );
-    assert_eq!(said(here.replace(" M", " N")), "message 'M' here, 'N' in the topic");
-    assert_eq!(said(here.replace("size 8", "size 9")), "size: 8 bytes here, 9 in the topic");
-    assert_eq!(said(here.replace("align 4", "align 8")), "alignment: 4 bytes here, 8 in the topic");
+    assert_eq!(
+        said(here.replace(" M", " N")),
+        "message 'M' here, 'N' in the topic"
+    );
+    assert_eq!(
+        said(here.replace("size 8", "size 9")),
+        "size: 8 bytes here, 9 in the topic"
+    );
+    assert_eq!(
+        said(here.replace("align 4", "align 8")),
+        "alignment: 4 bytes here, 8 in the topic"
+    );
     assert_eq!(
         said(here.replace("schema 1", "schema 2")),
         "in the topic: line 1 of the schema text is not `horus schema 1`"
@@ -348,7 +401,10 @@ fn parse_rejects_what_is_not_canonical() {
         }
     }
     let long = "x".repeat(SCHEMA_TEXT_BYTES_MAX + 1);
-    assert_eq!(Schema::parse(&long), Err(SchemaTextError::TooLong { bytes: long.len() }));
+    assert_eq!(
+        Schema::parse(&long),
+        Err(SchemaTextError::TooLong { bytes: long.len() })
+    );
 }
 
 /// Checks that no text causes a panic, a field outside the message, or an undetected difference.
@@ -366,18 +422,28 @@ fn hostile_texts_never_panic_and_never_pass_for_another() {
         }
         let in_topic = String::from_utf8_lossy(&bytes);
         let difference = first_difference(here, &in_topic);
-        assert_eq!(difference == SchemaDifference::None, here == in_topic, "seed {seed}");
+        assert_eq!(
+            difference == SchemaDifference::None,
+            here == in_topic,
+            "seed {seed}"
+        );
         let _ = first_difference(&in_topic, here).to_string();
         if let Ok(schema) = Schema::parse(&in_topic) {
             accepted += 1;
             assert_eq!(rendered(&schema), in_topic, "seed {seed}");
             for shape in schema.fields.iter().map(|field| &field.shape) {
-                let last: usize =
-                    shape.arrays.iter().map(|(count, stride)| (count - 1) * stride).sum();
+                let last: usize = shape
+                    .arrays
+                    .iter()
+                    .map(|(count, stride)| (count - 1) * stride)
+                    .sum();
                 let end = shape.offset + last + shape.count * shape.primitive.size();
                 assert!(end <= schema.size, "seed {seed}");
             }
         }
     }
-    assert!(accepted > rounds / 50, "the mutations are too coarse to reach past the parser");
+    assert!(
+        accepted > rounds / 50,
+        "the mutations are too coarse to reach past the parser"
+    );
 }

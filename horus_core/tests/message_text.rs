@@ -12,7 +12,9 @@ use noise::{Case, result, rounds, seeds};
 const CHARACTERS: [char; 8] = ['a', '/', '_', 'é', '°', '→', '界', '🤖'];
 
 fn words(rng: &mut Rng, length: usize) -> String {
-    (0..length).map(|_| CHARACTERS[rng.usize(..CHARACTERS.len())]).collect()
+    (0..length)
+        .map(|_| CHARACTERS[rng.usize(..CHARACTERS.len())])
+        .collect()
 }
 
 #[test]
@@ -81,7 +83,10 @@ fn any_bytes_are_the_text_before_the_first_invalid_byte() {
         assert_eq!(text.as_bytes(), &bytes);
         let _ = format!("{text:?} {text:>40}");
     }
-    result("text_hostile", format!("patterns={}", seeds(rounds(20_000, 2_000_000)).count()));
+    result(
+        "text_hostile",
+        format!("patterns={}", seeds(rounds(20_000, 2_000_000)).count()),
+    );
 }
 
 #[test]
@@ -125,11 +130,17 @@ fn a_schema_distinguishes_texts_from_bytes() {
     let parsed = Schema::parse(text).unwrap();
     assert_eq!(parsed.fields[1].shape.primitive, Primitive::Char);
     assert_eq!(
-        (parsed.fields[1].shape.count, &*parsed.fields[1].shape.arrays),
+        (
+            parsed.fields[1].shape.count,
+            &*parsed.fields[1].shape.arrays
+        ),
         (4, &[(2, 24), (3, 4)][..])
     );
     let aliases = Joint::SCHEMA.fields[1];
-    assert_eq!((aliases.kind, aliases.count, aliases.kind.size()), (FieldKind::Text(4), 3, 4));
+    assert_eq!(
+        (aliases.kind, aliases.count, aliases.kind.size()),
+        (FieldKind::Text(4), 3, 4)
+    );
 }
 
 #[test]

@@ -48,9 +48,21 @@ fn transform(rng: &mut Rng) -> Transform {
 /// Returns the rotation matrix of a unit quaternion, written out.
 fn matrix([x, y, z, w]: [f64; 4]) -> Matrix {
     [
-        [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
-        [2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)],
-        [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)],
+        [
+            1.0 - 2.0 * (y * y + z * z),
+            2.0 * (x * y - w * z),
+            2.0 * (x * z + w * y),
+        ],
+        [
+            2.0 * (x * y + w * z),
+            1.0 - 2.0 * (x * x + z * z),
+            2.0 * (y * z - w * x),
+        ],
+        [
+            2.0 * (x * z - w * y),
+            2.0 * (y * z + w * x),
+            1.0 - 2.0 * (x * x + y * y),
+        ],
     ]
 }
 
@@ -70,7 +82,11 @@ fn plus(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
 
 #[track_caller]
 fn near<const N: usize>(a: [f64; N], b: [f64; N]) {
-    let apart = a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    let apart = a
+        .iter()
+        .zip(b)
+        .map(|(a, b)| (a - b).abs())
+        .fold(0.0, f64::max);
     assert!(apart < NEAR * 100.0, "{a:?} and {b:?} are {apart} apart");
 }
 
@@ -105,12 +121,21 @@ fn transforms_agree_with_matrices() {
         let b = matrix(inner.rotation);
         let by_matrix = plus(of(a, point), outer.translation);
         near(outer.apply(point).unwrap(), by_matrix);
-        near(Quaternion::from(outer.rotation).rotate(point).unwrap(), of(a, point));
+        near(
+            Quaternion::from(outer.rotation).rotate(point).unwrap(),
+            of(a, point),
+        );
 
         let both = outer.compose(&inner).unwrap();
         near_matrix(matrix(both.rotation), times(a, b));
-        near(both.translation, plus(of(a, inner.translation), outer.translation));
-        near(both.apply(point).unwrap(), outer.apply(inner.apply(point).unwrap()).unwrap());
+        near(
+            both.translation,
+            plus(of(a, inner.translation), outer.translation),
+        );
+        near(
+            both.apply(point).unwrap(),
+            outer.apply(inner.apply(point).unwrap()).unwrap(),
+        );
     });
     result("transform_cases", seeds(rounds(3_000, 300_000)).count());
 }
@@ -147,7 +172,9 @@ fn a_long_chain_keeps_its_length() {
     let mut rng = Rng::with_seed(1);
     let mut chain = Transform::IDENTITY;
     for _ in 0..rounds(100_000, 10_000_000) {
-        chain = chain.compose(&Transform::new([0.0; 3], unit(&mut rng))).unwrap();
+        chain = chain
+            .compose(&Transform::new([0.0; 3], unit(&mut rng)))
+            .unwrap();
     }
     let length: f64 = chain.rotation.iter().map(|part| part * part).sum();
     assert!((length - 1.0).abs() < 1e-14, "{length}");
@@ -194,7 +221,9 @@ fn straight_up_and_down_has_yaw_zero() {
                 let again = about(roll, pitch, yaw);
                 let once = matrix(turned.into());
                 let apart = |row: usize, column: usize| again[row][column] - once[row][column];
-                let most = (0..9).map(|at| apart(at / 3, at % 3).abs()).fold(0.0, f64::max);
+                let most = (0..9)
+                    .map(|at| apart(at / 3, at % 3).abs())
+                    .fold(0.0, f64::max);
                 assert!(most < 1e-9, "{most} at {pitch}");
             }
         });
@@ -214,7 +243,13 @@ fn quaternions_of_any_length_except_zero_are_rotations() {
     });
     let inf = f64::INFINITY;
     let nan = f64::NAN;
-    for none in [[0.0; 4], [-0.0; 4], [inf, 0.0, 0.0, 1.0], [0.0, nan, 0.0, 1.0], [nan; 4]] {
+    for none in [
+        [0.0; 4],
+        [-0.0; 4],
+        [inf, 0.0, 0.0, 1.0],
+        [0.0, nan, 0.0, 1.0],
+        [nan; 4],
+    ] {
         let quaternion = Quaternion::from(none);
         let transform = Transform::new([0.0; 3], none);
         assert!(quaternion.normalized().is_err());
@@ -231,7 +266,11 @@ fn quaternions_of_any_length_except_zero_are_rotations() {
         "quaternion [0.0, 0.0, 0.0, 0.0] is not a rotation, its length must be finite and not 0; \
          write [0.0, 0.0, 0.0, 1.0] for no rotation"
     );
-    assert!(Quaternion::from([f64::MIN_POSITIVE / 8.0, 0.0, 0.0, 0.0]).normalized().is_ok());
+    assert!(
+        Quaternion::from([f64::MIN_POSITIVE / 8.0, 0.0, 0.0, 0.0])
+            .normalized()
+            .is_ok()
+    );
     assert!(Quaternion::from([f64::MAX; 4]).normalized().is_ok());
 }
 
@@ -244,27 +283,45 @@ fn composed_frames_must_match() {
     let odom = stamped("odom", "base", 5);
     let tool = stamped("base", "tool", 3);
     let both = odom.compose(&tool).unwrap();
-    assert_eq!((both.frame_id.as_str(), both.child_frame_id.as_str()), ("odom", "tool"));
+    assert_eq!(
+        (both.frame_id.as_str(), both.child_frame_id.as_str()),
+        ("odom", "tool")
+    );
     assert_eq!(both.timestamp_ns, 3);
     let back = both.inverse().unwrap();
-    assert_eq!((back.frame_id.as_str(), back.child_frame_id.as_str()), ("tool", "odom"));
+    assert_eq!(
+        (back.frame_id.as_str(), back.child_frame_id.as_str()),
+        ("tool", "odom")
+    );
 
     let error = tool.compose(&odom).unwrap_err();
     assert!(matches!(error, TransformError::Frames { .. }));
-    assert_eq!(error.to_string(), "the transform of 'tool' cannot be followed by one in 'odom'");
+    assert_eq!(
+        error.to_string(),
+        "the transform of 'tool' cannot be followed by one in 'odom'"
+    );
 }
 
 #[test]
 fn poses_in_the_plane_are_poses_in_space() {
     each(|rng| {
-        let flat =
-            Pose2D::new(between(rng, -9.0, 9.0), between(rng, -9.0, 9.0), between(rng, -PI, PI));
+        let flat = Pose2D::new(
+            between(rng, -9.0, 9.0),
+            between(rng, -9.0, 9.0),
+            between(rng, -PI, PI),
+        );
         let pose = Pose3D::from(&flat);
         let again = Pose2D::try_from(&pose).unwrap();
-        near([again.x, again.y, again.theta], [flat.x, flat.y, flat.theta]);
+        near(
+            [again.x, again.y, again.theta],
+            [flat.x, flat.y, flat.theta],
+        );
         assert_eq!(again.timestamp_ns, flat.timestamp_ns);
         let [x, y, z] = Transform::from(&pose).apply([1.0, 0.0, 0.0]).unwrap();
-        near([x, y, z], [flat.x + flat.theta.cos(), flat.y + flat.theta.sin(), 0.0]);
+        near(
+            [x, y, z],
+            [flat.x + flat.theta.cos(), flat.y + flat.theta.sin(), 0.0],
+        );
     });
     assert_eq!(Transform::from(&Odometry::default()), Transform::IDENTITY);
 }
@@ -276,11 +333,17 @@ fn conversions_keep_every_number() {
         let q = unit(rng);
         assert_eq!(DVec3::from(Point3::from(v)), DVec3::from(v));
         assert_eq!(<[f64; 3]>::from(Vector3::from(DVec3::from(v))), v);
-        assert_eq!(Vector3::from(Point3::from(Vector3::from(v))), Vector3::from(v));
+        assert_eq!(
+            Vector3::from(Point3::from(Vector3::from(v))),
+            Vector3::from(v)
+        );
         assert_eq!(DQuat::from(Quaternion::from(q)), DQuat::from_array(q));
         assert_eq!(<[f64; 4]>::from(Quaternion::from(DQuat::from_array(q))), q);
         let transform = Transform::new(v, q);
         let affine = DAffine3::try_from(&transform).unwrap();
-        near(affine.transform_point3(DVec3::ONE).into(), transform.apply([1.0; 3]).unwrap());
+        near(
+            affine.transform_point3(DVec3::ONE).into(),
+            transform.apply([1.0; 3]).unwrap(),
+        );
     });
 }

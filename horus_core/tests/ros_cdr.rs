@@ -39,9 +39,10 @@ fn numbers_lie_at_multiples_of_their_size_behind_the_encapsulation() {
         out.u64(5);
         out.i32(-4);
     });
-    let golden =
-        hex("00010000 01 00 0200 ff 000000 03000000 04 000000 000000000000f03f 01 00000000000000 \
-         feffffffffffffff fdff 0000 0000803f 0500000000000000 fcffffff");
+    let golden = hex(
+        "00010000 01 00 0200 ff 000000 03000000 04 000000 000000000000f03f 01 00000000000000 \
+         feffffffffffffff fdff 0000 0000803f 0500000000000000 fcffffff",
+    );
     assert_eq!(bytes, golden);
 }
 
@@ -70,19 +71,29 @@ fn strings_count_their_nul() {
         out.count(2).unwrap();
         out.bytes(&[8, 9]);
     });
-    assert_eq!(bytes, hex("00010000 01000000 00 000000 03000000 c39f00 00 02000000 0809"));
+    assert_eq!(
+        bytes,
+        hex("00010000 01000000 00 000000 03000000 c39f00 00 02000000 0809")
+    );
     let mut from = CdrReader::new(&bytes).unwrap();
     assert_eq!((from.string(), from.string()), (Ok(""), Ok("ß")));
     assert_eq!((from.count(1), from.bytes(2)), (Ok(2), Ok(&[8, 9][..])));
     assert_eq!(from.at(), bytes.len());
-    assert_eq!(reader("00010000 00000000").string(), Ok(""), "as others write it");
+    assert_eq!(
+        reader("00010000 00000000").string(),
+        Ok(""),
+        "as others write it"
+    );
 }
 
 #[test]
 fn a_string_with_a_nul_is_not_written() {
     let mut bytes = [0; 32];
     let mut out = CdrWriter::new(&mut bytes);
-    assert_eq!(out.string("a\0b"), Err(CdrWriteError::Text { field: "string" }));
+    assert_eq!(
+        out.string("a\0b"),
+        Err(CdrWriteError::Text { field: "string" })
+    );
 }
 
 #[test]
@@ -99,7 +110,11 @@ fn a_small_buffer_reports_the_needed_size() {
 
 #[test]
 fn other_encapsulations_are_refused() {
-    for (text, found) in [("0002 0000", [0, 2]), ("0007 0000", [0, 7]), ("0100 0000", [1, 0])] {
+    for (text, found) in [
+        ("0002 0000", [0, 2]),
+        ("0007 0000", [0, 7]),
+        ("0100 0000", [1, 0]),
+    ] {
         let error = CdrReader::new(&hex(text)).unwrap_err();
         assert_eq!(error, CdrError::Encapsulation { found });
     }
@@ -108,9 +123,19 @@ fn other_encapsulations_are_refused() {
     assert_eq!(error.to_string(), text);
     for length in 0..4 {
         let error = CdrReader::new(&[0, 1, 0, 0][..length]).unwrap_err();
-        assert_eq!(error, CdrError::Truncated { at: 0, wanted: 4, left: length });
+        assert_eq!(
+            error,
+            CdrError::Truncated {
+                at: 0,
+                wanted: 4,
+                left: length
+            }
+        );
     }
-    assert!(CdrReader::new(&[0, 1, 0x12, 0x03]).is_ok(), "the options may be anything");
+    assert!(
+        CdrReader::new(&[0, 1, 0x12, 0x03]).is_ok(),
+        "the options may be anything"
+    );
 }
 
 #[test]
@@ -127,9 +152,15 @@ fn errors_name_the_offset() {
     for (text, error) in strings {
         assert_eq!(reader(text).string(), Err(error), "{text}");
     }
-    assert_eq!(reader("00010000 02").bool(), Err(CdrError::Bool { at: 4, found: 2 }));
+    assert_eq!(
+        reader("00010000 02").bool(),
+        Err(CdrError::Bool { at: 4, found: 2 })
+    );
     assert_eq!(reader("00010000 0000").u32(), Err(truncated(4, 4, 2)));
-    assert_eq!(reader("00010000 03000000 00").count(8), Err(truncated(8, 24, 1)));
+    assert_eq!(
+        reader("00010000 03000000 00").count(8),
+        Err(truncated(8, 24, 1))
+    );
     let mut from = reader("00010000 00 00");
     assert_eq!((from.u8(), from.f64()), (Ok(0), Err(truncated(5, 7, 1))));
 }

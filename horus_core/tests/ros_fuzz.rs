@@ -47,7 +47,9 @@ impl Noise for RosFrames {
 }
 
 fn text(rng: &mut Rng, bound: usize) -> String {
-    (0..rng.usize(..bound)).map(|_| ['a', '/', 'ß', '€', '𝄞'][rng.usize(..5)]).collect()
+    (0..rng.usize(..bound))
+        .map(|_| ['a', '/', 'ß', '€', '𝄞'][rng.usize(..5)])
+        .collect()
 }
 
 /// Returns a random message that ROS can represent, except for conditions on several fields.
@@ -72,7 +74,9 @@ fn fill_element(element: &mut [u8], field: &Field, rng: &mut Rng) {
         (FieldKind::Message(schema), _) => return fill(element, schema, rng),
         (FieldKind::Text(room), _) => {
             let text = text(rng, room);
-            let end = (0..=room.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+            let end = (0..=room.min(text.len()))
+                .rev()
+                .find(|end| text.is_char_boundary(*end));
             let end = end.unwrap_or(0);
             return element[..end].copy_from_slice(&text.as_bytes()[..end]);
         }
@@ -94,7 +98,12 @@ fn comes_back<M: Message + FromCdr<Frames: Noise + Debug + PartialEq>>(
     let frames = M::Frames::noise(rng);
     let bytes = message.to_cdr_with(&frames).expect(M::TYPE);
     let (read, read_frames) = M::from_cdr_with(&bytes).expect(M::TYPE);
-    assert_eq!(bytemuck::bytes_of(&read), bytemuck::bytes_of(&message), "{}", M::TYPE);
+    assert_eq!(
+        bytemuck::bytes_of(&read),
+        bytemuck::bytes_of(&message),
+        "{}",
+        M::TYPE
+    );
     assert_eq!(read_frames, frames);
 }
 
@@ -108,7 +117,12 @@ where
     let data: Vec<u8> = (0..header.data_bytes()).map(|_| rng.u8(..)).collect();
     let message = Framed::new(header, &data).expect(H::NAME);
     let read = Framed::<H>::from_cdr(&message.to_cdr().expect(H::NAME)).expect(H::NAME);
-    assert_eq!(bytemuck::bytes_of(read.header()), bytemuck::bytes_of(&header), "{}", H::NAME);
+    assert_eq!(
+        bytemuck::bytes_of(read.header()),
+        bytemuck::bytes_of(&header),
+        "{}",
+        H::NAME
+    );
     assert_eq!(read.data(), data);
 }
 
@@ -121,7 +135,10 @@ fn counted<T: bytemuck::Pod, const N: usize>(rng: &mut Rng, elements: &mut [T; N
 
 /// Gives every NaN the same bits, because an array of only NaN is written as an empty array.
 fn one_nan(numbers: &mut [f64]) {
-    numbers.iter_mut().filter(|number| number.is_nan()).for_each(|number| *number = f64::NAN);
+    numbers
+        .iter_mut()
+        .filter(|number| number.is_nan())
+        .for_each(|number| *number = f64::NAN);
 }
 
 fn geometry_comes_back(rng: &mut Rng) {
@@ -142,11 +159,20 @@ fn geometry_comes_back(rng: &mut Rng) {
     comes_back::<Odometry>(rng, |_, _| {});
     comes_back::<CmdVel>(rng, |command, _| {
         // WHY: converting to a double makes a signalling NaN quiet.
-        let CmdVel { linear, angular, .. } = *command;
+        let CmdVel {
+            linear, angular, ..
+        } = *command;
         let [linear, angular] = [linear, angular].map(|x| if x.is_nan() { 1.5 } else { x });
-        *command = CmdVel { timestamp_ns: 0, linear, angular };
+        *command = CmdVel {
+            timestamp_ns: 0,
+            linear,
+            angular,
+        };
     });
-    let message = Twist { timestamp_ns: 0, ..random(rng) };
+    let message = Twist {
+        timestamp_ns: 0,
+        ..random(rng)
+    };
     let bytes = Unstamped { message }.to_cdr().unwrap();
     let read = Unstamped::<Twist>::from_cdr(&bytes).unwrap().message;
     assert_eq!(bytemuck::bytes_of(&read), bytemuck::bytes_of(&message));
@@ -161,7 +187,10 @@ fn sensors_come_back(rng: &mut Rng) {
         for numbers in [&mut state.position, &mut state.velocity, &mut state.effort] {
             let absent = rng.usize(..3) == 0;
             let joints = &mut numbers[..state.count as usize];
-            joints.iter_mut().filter(|_| absent).for_each(|number| *number = f64::NAN);
+            joints
+                .iter_mut()
+                .filter(|_| absent)
+                .for_each(|number| *number = f64::NAN);
             numbers[state.count as usize..].fill(0.0);
             one_nan(numbers);
         }
@@ -180,7 +209,9 @@ fn sensors_come_back(rng: &mut Rng) {
     comes_back::<Illuminance>(rng, |_, _| {});
     comes_back::<TimeReference>(rng, |_, _| {});
     comes_back::<RegionOfInterest>(rng, |_, _| {});
-    comes_back::<CameraInfo>(rng, |camera, rng| camera.d_count = counted(rng, &mut camera.d));
+    comes_back::<CameraInfo>(rng, |camera, rng| {
+        camera.d_count = counted(rng, &mut camera.d)
+    });
     comes_back::<PointField>(rng, |_, _| {});
 }
 
@@ -190,7 +221,9 @@ fn others_come_back(rng: &mut Rng) {
         path.count = counted(rng, &mut path.waypoints);
         path.waypoints[path.count as usize..].fill(Waypoint::default());
         let poses = &mut path.waypoints[..path.count as usize];
-        poses.iter_mut().for_each(|waypoint| waypoint.speed = f64::NAN);
+        poses
+            .iter_mut()
+            .for_each(|waypoint| waypoint.speed = f64::NAN);
     });
     comes_back::<Clock>(rng, |clock, _| (clock.timestamp_ns, clock.rate) = (0, 1.0));
     comes_back::<DiagnosticValue>(rng, |_, _| {});
@@ -247,11 +280,23 @@ thread_local! {
 fn probe<M: FromCdr>(bytes: &[u8]) -> bool {
     let (read, heap) = peak(|| M::from_cdr_with(bytes));
     HEAP_MAX.set(HEAP_MAX.get().max(heap.saturating_sub(bytes.len())));
-    assert!(heap <= bytes.len() + ERROR_BYTES, "{}: {heap} for {}", M::TYPE, bytes.len());
-    let Ok((message, frames)) = read else { return false };
+    assert!(
+        heap <= bytes.len() + ERROR_BYTES,
+        "{}: {heap} for {}",
+        M::TYPE,
+        bytes.len()
+    );
+    let Ok((message, frames)) = read else {
+        return false;
+    };
     let again = message.to_cdr_with(&frames).expect(M::TYPE);
     let (message, frames) = M::from_cdr_with(&again).expect(M::TYPE);
-    assert_eq!(message.to_cdr_with(&frames).as_ref(), Ok(&again), "{}", M::TYPE);
+    assert_eq!(
+        message.to_cdr_with(&frames).as_ref(),
+        Ok(&again),
+        "{}",
+        M::TYPE
+    );
     true
 }
 
@@ -272,14 +317,20 @@ impl Visit for Targets {
     where
         M: FromCdr<Frames: PartialEq + Debug> + PartialEq + Debug + 'static,
     {
-        self.0.push(Target { golden: golden(file), probe: probe::<M> });
+        self.0.push(Target {
+            golden: golden(file),
+            probe: probe::<M>,
+        });
     }
 }
 
 fn targets() -> Vec<Target> {
     let mut targets = Targets::default();
     visit(&mut targets);
-    targets.0.push(Target { golden: golden("Path"), probe: probe::<NavPath> });
+    targets.0.push(Target {
+        golden: golden("Path"),
+        probe: probe::<NavPath>,
+    });
     targets.0
 }
 
@@ -287,15 +338,26 @@ fn targets() -> Vec<Target> {
 fn mutated(targets: &[Target], own: usize, rng: &mut Rng) -> Vec<u8> {
     let mut bytes = targets[own].golden[rng.usize(..2)].clone();
     if rng.usize(..8) == 0 {
-        bytes = [&[0, rng.usize(..2) as u8, 0, 0][..], &values::bytes(rng, 400)].concat();
+        bytes = [
+            &[0, rng.usize(..2) as u8, 0, 0][..],
+            &values::bytes(rng, 400),
+        ]
+        .concat();
     }
     for _ in 0..rng.usize(..5) {
         let at = rng.usize(..bytes.len().max(1));
         match rng.usize(..6) {
-            0 | 1 => bytes.get_mut(at).into_iter().for_each(|byte| *byte = rng.u8(..)),
+            0 | 1 => bytes
+                .get_mut(at)
+                .into_iter()
+                .for_each(|byte| *byte = rng.u8(..)),
             2 => {
                 let word = (values::edge(rng) as u32).to_le_bytes();
-                bytes.iter_mut().skip(at & !3).zip(word).for_each(|(byte, new)| *byte = new);
+                bytes
+                    .iter_mut()
+                    .skip(at & !3)
+                    .zip(word)
+                    .for_each(|(byte, new)| *byte = new);
             }
             3 => bytes.truncate(at),
             4 => drop(bytes.splice(at..at, values::bytes(rng, 20))),
@@ -342,7 +404,11 @@ fn every_truncated_message_is_an_error() {
         for bytes in &target.golden {
             assert!((target.probe)(bytes));
             for end in 0..bytes.len() {
-                assert!(!(target.probe)(&bytes[..end]), "{end} bytes of {}", bytes.len());
+                assert!(
+                    !(target.probe)(&bytes[..end]),
+                    "{end} bytes of {}",
+                    bytes.len()
+                );
             }
         }
     }
@@ -374,7 +440,11 @@ fn false_lengths_allocate_nothing() {
     for target in targets() {
         for bytes in &target.golden {
             for at in (4..bytes.len() - 4).step_by(4) {
-                for claim in [[0xff; 4], [0x7f, 0xff, 0xff, 0xff], [0xff, 0xff, 0xff, 0x7f]] {
+                for claim in [
+                    [0xff; 4],
+                    [0x7f, 0xff, 0xff, 0xff],
+                    [0xff, 0xff, 0xff, 0x7f],
+                ] {
                     let mut bytes = bytes.clone();
                     bytes[at..at + 4].copy_from_slice(&claim);
                     (target.probe)(&bytes);

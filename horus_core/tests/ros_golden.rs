@@ -24,7 +24,11 @@ const _: fn(&FramedSample<ImageHeader>) -> Result<Vec<u8>, CdrWriteError> = Fram
 fn golden_type(file: &str) -> String {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/cdr");
     let text = std::fs::read_to_string(format!("{folder}/{file}.hex")).expect(file);
-    text.trim_start_matches("# ").split(',').next().unwrap().to_owned()
+    text.trim_start_matches("# ")
+        .split(',')
+        .next()
+        .unwrap()
+        .to_owned()
 }
 
 #[derive(Default)]
@@ -70,8 +74,16 @@ fn the_table_names_the_types_that_are_tested() {
     let mut tested = compare.types;
     tested.push(NavPath::TYPE);
     let documents = include_str!("../src/ros/mod.rs");
-    let rows = documents.lines().filter_map(|line| line.strip_prefix("//! | ")).skip(1);
-    let named = rows.map(|row| row.split(" | ").nth(1).unwrap_or_default().trim_matches('`'));
+    let rows = documents
+        .lines()
+        .filter_map(|line| line.strip_prefix("//! | "))
+        .skip(1);
+    let named = rows.map(|row| {
+        row.split(" | ")
+            .nth(1)
+            .unwrap_or_default()
+            .trim_matches('`')
+    });
     let mut named: Vec<_> = named.map(|name| name.replacen('/', "/msg/", 1)).collect();
     named.sort_unstable();
     tested.sort_unstable();
@@ -105,22 +117,34 @@ fn fields_that_only_ros_has_are_dropped() {
 fn an_empty_array_is_nan_for_each_and_the_reverse() {
     let full = ros_messages::joint_state();
     let state: JointState = special("JointState.positions_only");
-    assert_eq!((state.count, state.name, state.position), (3, full.name, full.position));
+    assert_eq!(
+        (state.count, state.name, state.position),
+        (3, full.name, full.position)
+    );
     for numbers in [state.velocity, state.effort] {
-        assert!(numbers[..3].iter().all(|number| number.is_nan()), "{numbers:?}");
+        assert!(
+            numbers[..3].iter().all(|number| number.is_nan()),
+            "{numbers:?}"
+        );
         assert_eq!(numbers[3..], [0.0; 13]);
     }
     let bytes = state.to_cdr_with(&RosHeader::new("base_link")).unwrap();
     assert_eq!(bytes, golden("JointState.positions_only")[0]);
 
     let state: JointState = special("JointState.nameless");
-    assert_eq!((state.count, state.position, state.effort), (3, full.position, full.effort));
+    assert_eq!(
+        (state.count, state.position, state.effort),
+        (3, full.position, full.effort)
+    );
     assert!(state.name.iter().all(|name| name.is_empty()));
     assert!(state.velocity[..3].iter().all(|number| number.is_nan()));
     let again = JointState::from_cdr(&state.to_cdr().unwrap()).unwrap();
     assert_eq!(bytemuck::bytes_of(&again), bytemuck::bytes_of(&state));
 
-    let unmeasured = JointState { timestamp_ns: full.timestamp_ns, ..JointState::default() };
+    let unmeasured = JointState {
+        timestamp_ns: full.timestamp_ns,
+        ..JointState::default()
+    };
     assert_eq!(special::<JointState>("JointState.empty"), unmeasured);
     assert_eq!(unmeasured.to_cdr().unwrap(), golden("JointState.empty")[0]);
 }
@@ -138,24 +162,43 @@ fn sequences_may_be_empty() {
     let bytes = battery.to_cdr_with(&RosHeader::new("battery")).unwrap();
     assert_eq!(bytes, golden("BatteryState.no_cells")[0]);
 
-    let camera = CameraInfo { d_count: 0, d: [0.0; 14], ..ros_messages::camera_info() };
+    let camera = CameraInfo {
+        d_count: 0,
+        d: [0.0; 14],
+        ..ros_messages::camera_info()
+    };
     assert_eq!(special::<CameraInfo>("CameraInfo.uncalibrated"), camera);
-    assert_eq!(camera.to_cdr().unwrap(), golden("CameraInfo.uncalibrated")[0]);
+    assert_eq!(
+        camera.to_cdr().unwrap(),
+        golden("CameraInfo.uncalibrated")[0]
+    );
 
     let cloud: PointCloud = special("PointCloud2.no_points");
-    assert_eq!((cloud.field_count, cloud.is_dense, cloud.data()), (0, 1, &[][..]));
+    assert_eq!(
+        (cloud.field_count, cloud.is_dense, cloud.data()),
+        (0, 1, &[][..])
+    );
     assert_eq!(cloud.to_cdr().unwrap(), golden("PointCloud2.no_points")[0]);
 
     let status: DiagnosticStatus = special("DiagnosticStatus.no_values");
     assert_eq!((status.count, status.values().len()), (0, 0));
-    assert_eq!(status.to_cdr().unwrap(), golden("DiagnosticStatus.no_values")[0]);
+    assert_eq!(
+        status.to_cdr().unwrap(),
+        golden("DiagnosticStatus.no_values")[0]
+    );
 }
 
 #[test]
 fn poses_without_a_frame_are_in_that_of_their_path() {
     let path: NavPath = special("Path.frameless_poses");
-    assert_eq!(bytemuck::bytes_of(&path), bytemuck::bytes_of(&ros_messages::nav_path()));
-    let foreign = NavPath { frame_id: "odo".try_into().unwrap(), ..path };
+    assert_eq!(
+        bytemuck::bytes_of(&path),
+        bytemuck::bytes_of(&ros_messages::nav_path())
+    );
+    let foreign = NavPath {
+        frame_id: "odo".try_into().unwrap(),
+        ..path
+    };
     let mut bytes = path.to_cdr().unwrap();
     let header = foreign.to_cdr().unwrap();
     bytes[..20].copy_from_slice(&header[..20]);
@@ -174,47 +217,97 @@ fn values_that_do_not_fit_are_errors_that_name_the_field() {
     scan.extend(361_u32.to_le_bytes());
     scan.resize(at + 4 + 361 * 4 + 4, 0);
     let error = LaserScan::from_cdr(&scan).unwrap_err();
-    let wanted = CdrError::TooLong { at, field: "ranges", found: 361, limit: 360, of: "elements" };
+    let wanted = CdrError::TooLong {
+        at,
+        field: "ranges",
+        found: 361,
+        limit: 360,
+        of: "elements",
+    };
     assert_eq!(error, wanted);
-    assert_eq!(error.to_string(), "at byte 56: `ranges` has 361 elements, and 360 fit");
+    assert_eq!(
+        error.to_string(),
+        "at byte 56: `ranges` has 361 elements, and 360 fit"
+    );
 
     let frame = "a".repeat(33);
     let header = RosHeader::new(&frame);
-    let length = Temperature::default().encode_cdr(&header, &mut out).unwrap();
+    let length = Temperature::default()
+        .encode_cdr(&header, &mut out)
+        .unwrap();
     let error = PoseStamped::from_cdr(&out[..length]).unwrap_err();
     let field = "header.frame_id";
     let found = 33;
     let limit = 32;
-    assert_eq!(error, CdrError::TooLong { at: 12, field, found, limit, of: "bytes" });
+    assert_eq!(
+        error,
+        CdrError::TooLong {
+            at: 12,
+            field,
+            found,
+            limit,
+            of: "bytes"
+        }
+    );
 
-    let scan = LaserScan { count: 361, ..LaserScan::default() };
+    let scan = LaserScan {
+        count: 361,
+        ..LaserScan::default()
+    };
     let field = "ranges";
     let found = 361;
     let limit = 360;
-    let wanted = CdrWriteError::TooLong { field, found, limit, of: "elements" };
+    let wanted = CdrWriteError::TooLong {
+        field,
+        found,
+        limit,
+        of: "elements",
+    };
     assert_eq!(scan.to_cdr(), Err(wanted));
-    let path = NavPath { count: 257, ..NavPath::default() };
+    let path = NavPath {
+        count: 257,
+        ..NavPath::default()
+    };
     let field = "poses";
     let found = 257;
     let limit = 256;
-    let wanted = CdrWriteError::TooLong { field, found, limit, of: "elements" };
+    let wanted = CdrWriteError::TooLong {
+        field,
+        found,
+        limit,
+        of: "elements",
+    };
     assert_eq!(path.to_cdr(), Err(wanted));
 }
 
 #[test]
 fn times_end_in_2038_and_begin_in_1970() {
     const LAST: u64 = i32::MAX as u64 * 1_000_000_000 + 999_999_999;
-    let last = Temperature { timestamp_ns: LAST, ..Temperature::default() };
+    let last = Temperature {
+        timestamp_ns: LAST,
+        ..Temperature::default()
+    };
     let bytes = last.to_cdr().unwrap();
     assert_eq!(Temperature::from_cdr(&bytes), Ok(last));
-    let late = Temperature { timestamp_ns: LAST + 1, ..last };
-    let wanted = CdrWriteError::Time { field: "header.stamp", found_ns: LAST + 1 };
+    let late = Temperature {
+        timestamp_ns: LAST + 1,
+        ..last
+    };
+    let wanted = CdrWriteError::Time {
+        field: "header.stamp",
+        found_ns: LAST + 1,
+    };
     assert_eq!(late.to_cdr(), Err(wanted));
     for (sec, nanosec) in [(-1, 0), (0, 1_000_000_000)] {
         let mut bytes = bytes.clone();
         bytes[4..8].copy_from_slice(&i32::to_le_bytes(sec));
         bytes[8..12].copy_from_slice(&u32::to_le_bytes(nanosec));
-        let wanted = CdrError::Time { at: 4, field: "header.stamp", sec, nanosec };
+        let wanted = CdrError::Time {
+            at: 4,
+            field: "header.stamp",
+            sec,
+            nanosec,
+        };
         assert_eq!(Temperature::from_cdr(&bytes), Err(wanted));
     }
 }
@@ -223,12 +316,22 @@ fn times_end_in_2038_and_begin_in_1970() {
 fn a_command_with_other_axes_is_an_error() {
     let error = CmdVel::from_cdr(&golden("Twist")[0]).unwrap_err();
     let found = "1.25".to_owned();
-    assert_eq!(error, CdrError::NotRepresentable { at: 20, field: "linear.y", found });
+    assert_eq!(
+        error,
+        CdrError::NotRepresentable {
+            at: 20,
+            field: "linear.y",
+            found
+        }
+    );
     let mut bytes = golden("Twist.planar")[0].clone();
     bytes[4..12].copy_from_slice(&1e300_f64.to_le_bytes());
     assert!(matches!(
         CmdVel::from_cdr(&bytes),
-        Err(CdrError::NotRepresentable { field: "linear.x", .. })
+        Err(CdrError::NotRepresentable {
+            field: "linear.x",
+            ..
+        })
     ));
 }
 
@@ -245,13 +348,28 @@ fn arrays_of_different_lengths_are_an_error() {
     // The value is behind stamp (8), frame (4 + 1 + 3), no name (4) and a position (4 + 8).
     let at = 4 + 16 + 4 + 12;
     let error = JointState::from_cdr(&bytes).unwrap_err();
-    assert_eq!(error, CdrError::LengthMismatch { at, field: "velocity", found: 2, wanted: 1 });
+    assert_eq!(
+        error,
+        CdrError::LengthMismatch {
+            at,
+            field: "velocity",
+            found: 2,
+            wanted: 1
+        }
+    );
 }
 
 #[test]
 fn point_types_that_ros_does_not_have_are_an_error() {
-    let field = PointField { dtype: DType::F16.code(), count: 1, ..PointField::default() };
-    let wanted = CdrWriteError::NotRepresentable { field: "datatype", found: "f16".to_owned() };
+    let field = PointField {
+        dtype: DType::F16.code(),
+        count: 1,
+        ..PointField::default()
+    };
+    let wanted = CdrWriteError::NotRepresentable {
+        field: "datatype",
+        found: "f16".to_owned(),
+    };
     assert_eq!(field.to_cdr(), Err(wanted));
     let mut bytes = golden("PointField")[0].clone();
     for code in [0, 9] {
@@ -259,7 +377,11 @@ fn point_types_that_ros_does_not_have_are_an_error() {
         let error = PointField::from_cdr(&bytes).unwrap_err();
         assert_eq!(
             error,
-            CdrError::NotRepresentable { at: 25, field: "datatype", found: code.to_string() }
+            CdrError::NotRepresentable {
+                at: 25,
+                field: "datatype",
+                found: code.to_string()
+            }
         );
     }
 }
@@ -267,11 +389,26 @@ fn point_types_that_ros_does_not_have_are_an_error() {
 #[test]
 fn texts_of_any_bytes_are_an_error() {
     let frame_id = [0xff; 32].into();
-    let pose = PoseStamped { frame_id, ..PoseStamped::default() };
-    assert_eq!(pose.to_cdr(), Err(CdrWriteError::Text { field: "header.frame_id" }));
+    let pose = PoseStamped {
+        frame_id,
+        ..PoseStamped::default()
+    };
+    assert_eq!(
+        pose.to_cdr(),
+        Err(CdrWriteError::Text {
+            field: "header.frame_id"
+        })
+    );
     let odometry = Odometry::default();
-    let error = odometry.to_cdr_with(&RosFrames::new("odom", "base\0link")).unwrap_err();
-    assert_eq!(error, CdrWriteError::Text { field: "child_frame_id" });
+    let error = odometry
+        .to_cdr_with(&RosFrames::new("odom", "base\0link"))
+        .unwrap_err();
+    assert_eq!(
+        error,
+        CdrWriteError::Text {
+            field: "child_frame_id"
+        }
+    );
 }
 
 #[test]

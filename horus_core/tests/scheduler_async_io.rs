@@ -57,7 +57,9 @@ fn ticks_of_two_nodes_overlap_while_they_wait_for_each_other() {
             return Ok(());
         }
         // WHY not at once: another task of this thread sends the address.
-        let Ok(address) = told.try_recv() else { return Ok(()) };
+        let Ok(address) = told.try_recv() else {
+            return Ok(());
+        };
         let mut stream = TcpStream::connect(address).await?;
         let mut byte = [0];
         for number in 0..100 {
@@ -73,7 +75,10 @@ fn ticks_of_two_nodes_overlap_while_they_wait_for_each_other() {
     assert_eq!(report.reason, Reason::Asked, "{report:?}");
     assert_eq!(report.node("server").unwrap().metrics.ticks, 1);
     assert_eq!(report.node("client").unwrap().class, Class::AsyncIo);
-    assert!(report.nodes.iter().all(|node| node.metrics.failures == 0), "{report:?}");
+    assert!(
+        report.nodes.iter().all(|node| node.metrics.failures == 0),
+        "{report:?}"
+    );
 }
 
 #[test]
@@ -87,9 +92,16 @@ fn ticks_need_not_be_send_and_a_node_may_not_wait_at_all() {
         }
     };
     scheduler.node("waits").build_async(waits).unwrap();
-    scheduler.node("does not").async_io().build(|_: &mut Context<'_>| ()).unwrap();
+    scheduler
+        .node("does not")
+        .async_io()
+        .build(|_: &mut Context<'_>| ())
+        .unwrap();
     let report = scheduler.run().unwrap();
-    assert_eq!((&report.reason, report.node("waits").unwrap().metrics.ticks), (&Reason::Asked, 4));
+    assert_eq!(
+        (&report.reason, report.node("waits").unwrap().metrics.ticks),
+        (&Reason::Asked, 4)
+    );
     assert_eq!(report.node("does not").unwrap().class, Class::AsyncIo);
     assert!(report.node("does not").unwrap().metrics.ticks > 0);
 }
@@ -109,12 +121,21 @@ fn a_tick_longer_than_a_period_does_not_overlap_with_the_next() {
             context.stop();
         }
     };
-    scheduler.node("slow").rate(200.hz()).build_async(slow).unwrap();
+    scheduler
+        .node("slow")
+        .rate(200.hz())
+        .build_async(slow)
+        .unwrap();
     let report = scheduler.run().unwrap();
     assert_eq!(report.reason, Reason::Asked, "{report:?}");
     let due = due.lock().unwrap();
     let periods: Vec<_> = due.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    assert!(periods.iter().all(|ns| ns % 5_000_000 == 0 && *ns >= 15_000_000), "{periods:?}");
+    assert!(
+        periods
+            .iter()
+            .all(|ns| ns % 5_000_000 == 0 && *ns >= 15_000_000),
+        "{periods:?}"
+    );
     let metrics = report.node("slow").unwrap().metrics;
     assert_eq!((metrics.ticks, metrics.misses), (5, 5));
     let skipped_ticks = (due[4] - due[0]) / 5_000_000 - 4;
@@ -130,18 +151,33 @@ fn a_panic_between_two_waits_fails_only_its_node() {
         tokio::task::yield_now().await;
     };
     let policy = FailurePolicy::Ignore;
-    scheduler.node("bad").failure_policy(policy).build_async(panics).unwrap();
+    scheduler
+        .node("bad")
+        .failure_policy(policy)
+        .build_async(panics)
+        .unwrap();
     let good = async |context: &mut Context<'_>| {
         tokio::task::yield_now().await;
         if context.tick() == 10 {
             context.stop();
         }
     };
-    scheduler.node("good").rate(50.hz()).build_async(good).unwrap();
+    scheduler
+        .node("good")
+        .rate(50.hz())
+        .build_async(good)
+        .unwrap();
     let report = scheduler.run().unwrap();
-    assert_eq!((&report.reason, report.node("good").unwrap().metrics.ticks), (&Reason::Asked, 11));
+    assert_eq!(
+        (&report.reason, report.node("good").unwrap().metrics.ticks),
+        (&Reason::Asked, 11)
+    );
     let bad = report.node("bad").unwrap();
-    assert_eq!(bad.metrics.panics, bad.metrics.ticks / 2, "every other tick");
+    assert_eq!(
+        bad.metrics.panics,
+        bad.metrics.ticks / 2,
+        "every other tick"
+    );
     assert!(bad.metrics.panics > 0);
     assert_eq!(bad.last_error.as_deref(), Some("panicked: on purpose"));
 }
@@ -154,9 +190,22 @@ fn a_fatal_failure_ends_the_run() {
         Err("on purpose".into())
     };
     scheduler.node("bad").build_async(bad).unwrap();
-    scheduler.node("waits").build_async(async |_: &mut Context<'_>| ()).unwrap();
-    let reason = Reason::Node { name: "bad".to_owned(), error: "on purpose".to_owned() };
-    assert_eq!(scheduler.run().or_else(RunError::into_report).unwrap().reason, reason);
+    scheduler
+        .node("waits")
+        .build_async(async |_: &mut Context<'_>| ())
+        .unwrap();
+    let reason = Reason::Node {
+        name: "bad".to_owned(),
+        error: "on purpose".to_owned(),
+    };
+    assert_eq!(
+        scheduler
+            .run()
+            .or_else(RunError::into_report)
+            .unwrap()
+            .reason,
+        reason
+    );
 }
 
 /// Both ticks last until the watchdog reports the one that blocks.
@@ -182,7 +231,12 @@ fn a_tick_that_waits_is_not_stuck_and_one_that_blocks_is() {
         }
         Ok(())
     };
-    scheduler.node("waits").order(0).watchdog(watchdog).build_async(waits).unwrap();
+    scheduler
+        .node("waits")
+        .order(0)
+        .watchdog(watchdog)
+        .build_async(waits)
+        .unwrap();
     let blocks = async move |context: &mut Context<'_>| -> NodeResult {
         tokio::task::yield_now().await;
         // WHY the second tick: the other node waits by then.
@@ -192,13 +246,20 @@ fn a_tick_that_waits_is_not_stuck_and_one_that_blocks_is() {
         }
         Ok(())
     };
-    scheduler.node("blocks").watchdog(watchdog).build_async(blocks).unwrap();
+    scheduler
+        .node("blocks")
+        .watchdog(watchdog)
+        .build_async(blocks)
+        .unwrap();
     let report = scheduler.run().unwrap();
     assert_eq!(report.reason, Reason::Asked, "{report:?}");
     let events = events.lock().unwrap();
     let stuck = |event: &NodeEvent| event.kind == NodeEvent::STUCK && event.node == *"waits";
     assert!(!events.iter().any(stuck), "{events:?}");
-    assert!(report.node("waits").unwrap().metrics.max >= watchdog, "it did wait");
+    assert!(
+        report.node("waits").unwrap().metrics.max >= watchdog,
+        "it did wait"
+    );
 }
 
 /// Sends a message when it is dropped, and panics.
@@ -226,7 +287,14 @@ fn a_tick_that_waits_forever_is_dropped_in_the_end_even_if_its_drop_panics() {
     assert_eq!(report.reason, Reason::Asked);
     let forever = report.node("forever").unwrap();
     assert_eq!((forever.metrics.ticks, forever.metrics.failures), (1, 1));
-    assert!(forever.last_error.as_ref().unwrap().contains("still waiting"), "{forever:?}");
+    assert!(
+        forever
+            .last_error
+            .as_ref()
+            .unwrap()
+            .contains("still waiting"),
+        "{forever:?}"
+    );
     assert!(told.try_recv().is_ok());
 }
 
@@ -252,7 +320,11 @@ fn a_tick_under_way_may_end_when_everything_stops() {
     let report = scheduler.run().unwrap();
     answer.join().unwrap();
     let last = report.node("last").unwrap();
-    assert_eq!((last.metrics.ticks, last.metrics.failures), (1, 0), "{last:?}");
+    assert_eq!(
+        (last.metrics.ticks, last.metrics.failures),
+        (1, 0),
+        "{last:?}"
+    );
 }
 
 /// Logs its shutdown.
@@ -274,13 +346,34 @@ fn nodes_are_shut_down_in_reverse_order_on_any_executor() {
     let (mut scheduler, _private) = Private::alone();
     let ended = Arc::default();
     let noting = |name| Noting(name, Arc::clone(&ended));
-    scheduler.node("a").async_io().order(0).build(noting("a")).unwrap();
-    scheduler.node("d").async_io().order(3).build(noting("d")).unwrap();
-    scheduler.node("b").compute().order(1).build(noting("b")).unwrap();
+    scheduler
+        .node("a")
+        .async_io()
+        .order(0)
+        .build(noting("a"))
+        .unwrap();
+    scheduler
+        .node("d")
+        .async_io()
+        .order(3)
+        .build(noting("d"))
+        .unwrap();
+    scheduler
+        .node("b")
+        .compute()
+        .order(1)
+        .build(noting("b"))
+        .unwrap();
     scheduler.node("c").order(2).build(noting("c")).unwrap();
     let report = scheduler.run_for(Duration::from_millis(50)).unwrap();
     assert_eq!(*ended.lock().unwrap(), ["d", "c", "b", "a"]);
-    assert!(report.nodes.iter().map(|node| node.name.as_str()).eq(["a", "b", "c", "d"]));
+    assert!(
+        report
+            .nodes
+            .iter()
+            .map(|node| node.name.as_str())
+            .eq(["a", "b", "c", "d"])
+    );
 }
 
 #[test]
@@ -297,13 +390,19 @@ fn a_tick_that_blocks_the_thread_is_left_behind() {
     let report = scheduler.run().or_else(RunError::into_report).unwrap();
     drop(release);
     let hangs = report.node("hangs").unwrap();
-    assert!(hangs.last_error.as_ref().unwrap().contains("left behind"), "{hangs:?}");
+    assert!(
+        hangs.last_error.as_ref().unwrap().contains("left behind"),
+        "{hangs:?}"
+    );
 }
 
 #[test]
 fn an_async_node_fails_in_simulated_time() {
     let (mut scheduler, _private) = Private::alone();
-    scheduler.node("waits").build_async(async |_: &mut Context<'_>| ()).unwrap();
+    scheduler
+        .node("waits")
+        .build_async(async |_: &mut Context<'_>| ())
+        .unwrap();
     let report = scheduler.simulate(Duration::from_secs(1), 0, 0);
     let error = report.node("waits").unwrap().last_error.as_ref().unwrap();
     assert!(error.contains("neither in simulated time"), "{error}");
@@ -323,7 +422,11 @@ impl AsyncNode for Whole {
     fn tick<'a>(&'a mut self, context: &'a mut Context<'_>) -> TickFuture<'a> {
         Box::pin(async move {
             tokio::task::yield_now().await;
-            if self.0 == "bad" { Err(format!("tick {}", context.tick()).into()) } else { Ok(()) }
+            if self.0 == "bad" {
+                Err(format!("tick {}", context.tick()).into())
+            } else {
+                Ok(())
+            }
         })
     }
 
@@ -359,7 +462,13 @@ fn a_task_node_gets_every_call_of_a_node() {
     scheduler.node("bad").async_io().build(bad).unwrap();
     let report = scheduler.run().or_else(RunError::into_report).unwrap();
     assert!(matches!(report.reason, Reason::Node { .. }), "{report:?}");
-    let wanted = ["bad init", "bad tick 0", "bad safe", "bad is safe", "bad shutdown"];
+    let wanted = [
+        "bad init",
+        "bad tick 0",
+        "bad safe",
+        "bad is safe",
+        "bad shutdown",
+    ];
     assert_eq!(*notes.lock().unwrap(), wanted);
 }
 
@@ -368,8 +477,17 @@ fn a_task_node_replaces_only_nodes_that_were_built_with_async_io() {
     let (mut scheduler, _private) = Private::alone();
     let notes = Arc::default();
     let node = |name| TaskNode::new(Whole(name, Arc::clone(&notes)));
-    scheduler.node("waits").async_io().rate(200.hz()).build(node("old")).unwrap();
-    scheduler.node("plain").rate(200.hz()).build(|_: &mut Context<'_>| ()).unwrap();
+    scheduler
+        .node("waits")
+        .async_io()
+        .rate(200.hz())
+        .build(node("old"))
+        .unwrap();
+    scheduler
+        .node("plain")
+        .rate(200.hz())
+        .build(|_: &mut Context<'_>| ())
+        .unwrap();
     let handle = scheduler.handle();
     let running = scheduler.start().unwrap();
     let swap = handle.swap("waits", node("new")).unwrap();
@@ -382,7 +500,10 @@ fn a_task_node_replaces_only_nodes_that_were_built_with_async_io() {
     };
     assert!(why.contains("not built with async_io()"), "{why}");
     let report = running.finish().unwrap();
-    assert!(report.node("waits").unwrap().metrics.ticks >= 10, "{report:?}");
+    assert!(
+        report.node("waits").unwrap().metrics.ticks >= 10,
+        "{report:?}"
+    );
     let notes = notes.lock().unwrap();
     assert!(
         ["new init", "old shutdown", "bad shutdown"]

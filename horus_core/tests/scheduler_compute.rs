@@ -45,7 +45,11 @@ fn a_slow_node_delays_neither_the_main_thread_nor_a_real_time_node() {
     let main = Arc::default();
     let real_time = Arc::default();
     scheduler.node("main").build(counting(&main)).unwrap();
-    scheduler.node("real-time").rate(200.hz()).build(counting(&real_time)).unwrap();
+    scheduler
+        .node("real-time")
+        .rate(200.hz())
+        .build(counting(&real_time))
+        .unwrap();
     let slow = move |context: &mut Context<'_>| -> NodeResult {
         for ticks in [&main, &real_time] {
             let before = ticks.load(Ordering::Relaxed);
@@ -124,18 +128,31 @@ fn many_nodes_on_two_threads_have_their_turns_or_skip_them() {
             ticks[index].fetch_add(1, Ordering::Relaxed);
             busy.store(false, Ordering::Relaxed);
         };
-        scheduler.node(&format!("n{index}")).compute().rate(250.hz()).build(node).unwrap();
+        scheduler
+            .node(&format!("n{index}"))
+            .compute()
+            .rate(250.hz())
+            .build(node)
+            .unwrap();
     }
     let stopper = scheduler.handle();
     let all_ticks = Arc::clone(&ticks_of);
     let watch = thread::spawn(move || {
-        let all = eventually(|| all_ticks.iter().all(|ticks| ticks.load(Ordering::Relaxed) >= 10));
+        let all = eventually(|| {
+            all_ticks
+                .iter()
+                .all(|ticks| ticks.load(Ordering::Relaxed) >= 10)
+        });
         stopper.stop();
         all
     });
     let report = scheduler.run().unwrap();
     assert!(watch.join().unwrap(), "a node has no turns: {report:?}");
-    assert_eq!(twice.load(Ordering::Relaxed), 0, "two turns of one node at once");
+    assert_eq!(
+        twice.load(Ordering::Relaxed),
+        0,
+        "two turns of one node at once"
+    );
     assert_eq!(threads.lock().unwrap().len(), 2);
     let mut skipped_ticks = 0;
     for (index, times) in times.iter().enumerate() {
@@ -146,10 +163,16 @@ fn many_nodes_on_two_threads_have_their_turns_or_skip_them() {
         let ticks = metrics.ticks;
         let passed = metrics.skipped_ticks;
         // The last tick may have skipped due times after it.
-        assert!(ticks <= due && ticks + passed >= due, "n{index}: {due} due, {metrics:?}");
+        assert!(
+            ticks <= due && ticks + passed >= due,
+            "n{index}: {due} due, {metrics:?}"
+        );
         skipped_ticks += passed;
     }
-    assert!(skipped_ticks > 0, "24 nodes of 0.5 ms each do not fit into 4 ms of two threads");
+    assert!(
+        skipped_ticks > 0,
+        "24 nodes of 0.5 ms each do not fit into 4 ms of two threads"
+    );
 }
 
 #[test]
@@ -167,7 +190,11 @@ fn a_node_without_a_rate_runs_a_hundred_times_a_second() {
     assert_eq!(scheduler.run().unwrap().reason, Reason::Asked);
     let due = due.lock().unwrap();
     assert_eq!(due.len(), 4);
-    assert!(due.windows(2).all(|pair| (pair[1] - pair[0]) % 10_000_000 == 0), "{due:?}");
+    assert!(
+        due.windows(2)
+            .all(|pair| (pair[1] - pair[0]) % 10_000_000 == 0),
+        "{due:?}"
+    );
 }
 
 #[test]
@@ -177,17 +204,35 @@ fn a_panic_fails_only_its_node() {
         assert!(context.tick() % 2 == 0, "on purpose");
     };
     let policy = FailurePolicy::Ignore;
-    scheduler.node("bad").compute().rate(200.hz()).failure_policy(policy).build(panics).unwrap();
+    scheduler
+        .node("bad")
+        .compute()
+        .rate(200.hz())
+        .failure_policy(policy)
+        .build(panics)
+        .unwrap();
     let good = |context: &mut Context<'_>| {
         if context.tick() == 20 {
             context.stop();
         }
     };
-    scheduler.node("good").compute().rate(100.hz()).build(good).unwrap();
+    scheduler
+        .node("good")
+        .compute()
+        .rate(100.hz())
+        .build(good)
+        .unwrap();
     let report = scheduler.run().unwrap();
-    assert_eq!((&report.reason, report.node("good").unwrap().metrics.ticks), (&Reason::Asked, 21));
+    assert_eq!(
+        (&report.reason, report.node("good").unwrap().metrics.ticks),
+        (&Reason::Asked, 21)
+    );
     let bad = report.node("bad").unwrap();
-    assert_eq!(bad.metrics.panics, bad.metrics.ticks / 2, "every other tick");
+    assert_eq!(
+        bad.metrics.panics,
+        bad.metrics.ticks / 2,
+        "every other tick"
+    );
     assert!(bad.metrics.panics > 0);
     assert_eq!(bad.last_error.as_deref(), Some("panicked: on purpose"));
 }
@@ -197,9 +242,16 @@ fn a_fatal_failure_ends_the_run() {
     let (mut scheduler, _private) = Private::alone();
     let bad = |_: &mut Context<'_>| -> NodeResult { Err("on purpose".into()) };
     scheduler.node("bad").compute().build(bad).unwrap();
-    scheduler.node("good").compute().build(|_: &mut Context<'_>| ()).unwrap();
+    scheduler
+        .node("good")
+        .compute()
+        .build(|_: &mut Context<'_>| ())
+        .unwrap();
     let report = scheduler.run().or_else(RunError::into_report).unwrap();
-    let reason = Reason::Node { name: "bad".to_owned(), error: "on purpose".to_owned() };
+    let reason = Reason::Node {
+        name: "bad".to_owned(),
+        error: "on purpose".to_owned(),
+    };
     assert_eq!(report.reason, reason);
 }
 
@@ -224,13 +276,29 @@ fn nodes_are_shut_down_in_reverse_order_on_any_executor() {
     let ended = Arc::default();
     for (name, order) in [("b", 1), ("d", 3), ("a", 0)] {
         let node = Noting(name, Arc::clone(&ended));
-        scheduler.node(name).compute().order(order).build(node).unwrap();
+        scheduler
+            .node(name)
+            .compute()
+            .order(order)
+            .build(node)
+            .unwrap();
     }
     let real_time = Noting("c", Arc::clone(&ended));
-    scheduler.node("c").order(2).rate(100.hz()).build(real_time).unwrap();
+    scheduler
+        .node("c")
+        .order(2)
+        .rate(100.hz())
+        .build(real_time)
+        .unwrap();
     let report = scheduler.run_for(Duration::from_millis(50)).unwrap();
     assert_eq!(*ended.lock().unwrap(), ["d", "c", "b", "a"]);
-    assert!(report.nodes.iter().map(|node| node.name.as_str()).eq(["a", "b", "c", "d"]));
+    assert!(
+        report
+            .nodes
+            .iter()
+            .map(|node| node.name.as_str())
+            .eq(["a", "b", "c", "d"])
+    );
 }
 
 #[test]
@@ -252,6 +320,9 @@ fn a_node_that_hangs_is_left_behind_and_all_other_nodes_are_shut_down() {
     assert_eq!(*ended.lock().unwrap(), ["good"]);
     let hangs = report.node("hangs").unwrap();
     assert_eq!((hangs.metrics.ticks, hangs.class), (0, Class::Compute));
-    assert!(hangs.last_error.as_ref().unwrap().contains("left behind"), "{hangs:?}");
+    assert!(
+        hangs.last_error.as_ref().unwrap().contains("left behind"),
+        "{hangs:?}"
+    );
     assert!(report.node("good").unwrap().last_error.is_none());
 }

@@ -24,7 +24,9 @@ use private::Private;
 /// Not a test: entry point of the re-executed child process; does nothing without a role.
 #[test]
 fn child_role() -> Result<(), Box<dyn Error>> {
-    let Some((role, dir)) = role() else { return Ok(()) };
+    let Some((role, dir)) = role() else {
+        return Ok(());
+    };
     match role.as_str() {
         "run failing" => simple(&dir, true),
         "run" => simple(&dir, false),
@@ -51,7 +53,11 @@ fn add_node(scheduler: &mut Scheduler, policy: FailurePolicy, is_failing: bool) 
         context.stop();
         Ok(())
     };
-    scheduler.node("wheel").failure_policy(policy).build(node).unwrap();
+    scheduler
+        .node("wheel")
+        .failure_policy(policy)
+        .build(node)
+        .unwrap();
 }
 
 /// The simplest program.
@@ -74,12 +80,19 @@ fn simple_rounds(dir: &Path, is_failing: bool) -> Result<(), Box<dyn Error>> {
 #[test]
 fn the_simplest_program_ends_with_an_error_status_when_a_node_failed() {
     let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-    let dir = tempfile::Builder::new().permissions(private).tempdir_in("/dev/shm").unwrap();
+    let dir = tempfile::Builder::new()
+        .permissions(private)
+        .tempdir_in("/dev/shm")
+        .unwrap();
     for program in ["run", "rounds"] {
         // The harness ends with 101 when a test returns an error.
         let failing = Child::spawn(&format!("{program} failing"), dir.path()).wait();
         assert_eq!(failing, End::Code(101), "{program}");
-        assert_eq!(Child::spawn(program, dir.path()).wait(), End::Code(0), "{program}");
+        assert_eq!(
+            Child::spawn(program, dir.path()).wait(),
+            End::Code(0),
+            "{program}"
+        );
     }
 }
 
@@ -112,7 +125,10 @@ const WAYS: [fn(Scheduler) -> Result<Report, RunError>; 6] = [
 
 #[test]
 fn every_way_to_run_gives_an_error_with_the_report_when_a_node_failed() {
-    let reason = Reason::Node { name: "wheel".into(), error: "the wheel fell off".into() };
+    let reason = Reason::Node {
+        name: "wheel".into(),
+        error: "the wheel fell off".into(),
+    };
     for run in WAYS {
         let (mut scheduler, _private) = Private::alone();
         scheduler.name("cart");
@@ -121,11 +137,17 @@ fn every_way_to_run_gives_an_error_with_the_report_when_a_node_failed() {
         let text = "the run of scheduler 'cart' ended: node 'wheel' failed: the wheel fell off";
         assert_eq!(error.to_string(), text);
         // `main` shows one short line.
-        assert!(format!("{error:?}").contains("the wheel fell off"), "{error:?}");
+        assert!(
+            format!("{error:?}").contains("the wheel fell off"),
+            "{error:?}"
+        );
         assert!(!format!("{error:?}").contains("histogram"), "{error:?}");
         assert_eq!(error.report().map(|report| &report.reason), Some(&reason));
         let report = error.into_report().unwrap();
-        assert_eq!((report.exit_code(), report.nodes[0].metrics.failures), (1, 1));
+        assert_eq!(
+            (report.exit_code(), report.nodes[0].metrics.failures),
+            (1, 1)
+        );
     }
 }
 
@@ -135,7 +157,10 @@ fn a_failure_that_its_policy_ignores_is_no_error() {
         let (mut scheduler, _private) = Private::alone();
         add_node(&mut scheduler, FailurePolicy::Ignore, true);
         let report = run(scheduler).unwrap();
-        assert_eq!((report.reason, report.nodes[0].metrics.failures), (Reason::Asked, 1));
+        assert_eq!(
+            (report.reason, report.nodes[0].metrics.failures),
+            (Reason::Asked, 1)
+        );
     }
 }
 
@@ -163,7 +188,10 @@ fn every_error_of_a_scheduler_is_an_error_of_the_library() {
         Ok(())
     }
     let error = program(&Private::new()).unwrap_err();
-    assert!(matches!(error, horus_core::Error::Run(RunError::Failed(_))), "{error:?}");
+    assert!(
+        matches!(error, horus_core::Error::Run(RunError::Failed(_))),
+        "{error:?}"
+    );
     assert!(error.to_string().contains("the wheel fell off"), "{error}");
 }
 
@@ -192,7 +220,13 @@ fn a_node_that_hangs_when_the_run_ends_is_made_safe_once() {
         node.safe_state(count).build(tick).unwrap();
         let report = scheduler.run().or_else(RunError::into_report).unwrap();
         release.store(true, Ordering::Relaxed);
-        assert!(report.nodes[0].last_error.as_ref().unwrap().contains("left behind"));
+        assert!(
+            report.nodes[0]
+                .last_error
+                .as_ref()
+                .unwrap()
+                .contains("left behind")
+        );
         assert_eq!(calls.load(Ordering::Relaxed), 1, "{watchdog:?}");
     }
 }
@@ -211,7 +245,12 @@ fn a_node_that_is_left_behind_has_failed_whatever_ended_the_run() {
                 thread::sleep(Duration::from_millis(1));
             }
         };
-        scheduler.node("hangs").compute().rate(100.hz()).build(hang).unwrap();
+        scheduler
+            .node("hangs")
+            .compute()
+            .rate(100.hz())
+            .build(hang)
+            .unwrap();
         let mut running = scheduler.start().unwrap();
         while !begun.load(Ordering::Relaxed) {
             running.run_for(Duration::from_millis(1)).unwrap();
@@ -223,7 +262,10 @@ fn a_node_that_is_left_behind_has_failed_whatever_ended_the_run() {
         release.store(true, Ordering::Relaxed);
         let error = outcome.expect_err("a node was left behind");
         let text = "node 'hangs' failed: a tick does not end: its thread was left behind";
-        assert!(error.to_string().ends_with(text), "asked: {is_asked}: {error}");
+        assert!(
+            error.to_string().ends_with(text),
+            "asked: {is_asked}: {error}"
+        );
         assert_eq!(error.report().unwrap().exit_code(), 1);
     }
 }
@@ -272,7 +314,10 @@ fn slow_panics() {
         let kinds = Arc::clone(&recorded);
         scheduler.on_event(move |event| kinds.lock().unwrap().push(event.kind));
         let work = private.subscriber::<CmdVel>("work", Qos::new());
-        private.publisher::<CmdVel>("work", Qos::new()).send(CmdVel::default()).unwrap();
+        private
+            .publisher::<CmdVel>("work", Qos::new())
+            .send(CmdVel::default())
+            .unwrap();
         let node = scheduler.node("panics");
         let node = match class {
             "thread" => node.rate(100.hz()),
@@ -293,10 +338,24 @@ fn slow_panics() {
         };
         let error = outcome.unwrap_err().to_string();
         assert!(error.contains(SLOW_PANIC), "{class}: {error}");
-        let count =
-            |kind: u8| recorded.lock().unwrap().iter().filter(|found| **found == kind).count();
-        let found = [NodeEvent::STUCK, NodeEvent::PANICKED, NodeEvent::SAFE_STATE_ENTERED];
-        assert_eq!(found.map(count), [0, 1, 1], "{class}: stuck, panicked, safe");
+        let count = |kind: u8| {
+            recorded
+                .lock()
+                .unwrap()
+                .iter()
+                .filter(|found| **found == kind)
+                .count()
+        };
+        let found = [
+            NodeEvent::STUCK,
+            NodeEvent::PANICKED,
+            NodeEvent::SAFE_STATE_ENTERED,
+        ];
+        assert_eq!(
+            found.map(count),
+            [0, 1, 1],
+            "{class}: stuck, panicked, safe"
+        );
         let safe = [called, entered].map(|calls| calls.load(Ordering::Relaxed));
         assert_eq!(safe, [0, 1], "{class}");
     }
@@ -305,7 +364,10 @@ fn slow_panics() {
 #[test]
 fn a_node_whose_panic_hook_blocks_is_made_safe_meanwhile() {
     let dir = tempfile::tempdir_in("/dev/shm").unwrap();
-    assert_eq!(Child::spawn("blocked panic", dir.path()).wait(), End::Code(0));
+    assert_eq!(
+        Child::spawn("blocked panic", dir.path()).wait(),
+        End::Code(0)
+    );
 }
 
 /// Runs a node whose panic hook blocks until the node is safe.
@@ -324,10 +386,19 @@ fn blocked_panic() {
     let kinds = Arc::clone(&recorded);
     scheduler.on_event(move |event| kinds.lock().unwrap().push(event.kind));
     let calls = Arc::clone(&called);
-    let node = scheduler.node("panics").rate(100.hz()).watchdog(Duration::from_millis(20));
+    let node = scheduler
+        .node("panics")
+        .rate(100.hz())
+        .watchdog(Duration::from_millis(20));
     let node = node.safe_state(move || _ = calls.fetch_add(1, Ordering::Relaxed));
     node.build(Panicking(Arc::default())).unwrap();
-    assert!(scheduler.run().unwrap_err().to_string().contains(SLOW_PANIC));
+    assert!(
+        scheduler
+            .run()
+            .unwrap_err()
+            .to_string()
+            .contains(SLOW_PANIC)
+    );
     assert_eq!(called.load(Ordering::Relaxed), 1);
     let recorded = recorded.lock().unwrap();
     assert!(recorded.contains(&NodeEvent::PANICKED), "{recorded:?}");
@@ -344,7 +415,10 @@ fn a_safe_state_that_would_never_be_called_is_refused() {
         node.build(|_: &mut Context<'_>| {})
     };
     let error = build("unwatched", None, None).unwrap_err().to_string();
-    assert!(error.contains("unwatched") && error.contains("watchdog"), "{error}");
+    assert!(
+        error.contains("unwatched") && error.contains("watchdog"),
+        "{error}"
+    );
     build("watched", Some(Duration::from_secs(1)), None).unwrap();
     build("clocked", None, Some(100.hz())).unwrap();
 }
@@ -353,13 +427,22 @@ fn a_safe_state_that_would_never_be_called_is_refused() {
 fn a_report_is_shown_as_a_line_for_the_scheduler_and_one_for_each_node() {
     let (mut scheduler, _private) = Private::alone();
     scheduler.name("cart");
-    scheduler.node("idle").build(|_: &mut Context<'_>| {}).unwrap();
+    scheduler
+        .node("idle")
+        .build(|_: &mut Context<'_>| {})
+        .unwrap();
     add_node(&mut scheduler, FailurePolicy::Ignore, true);
     let text = scheduler.run().unwrap().to_string();
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(lines[0], "scheduler 'cart' ended: it was asked to stop");
-    assert!(lines[1].starts_with("  idle (BestEffort): 2 ticks, the longest "), "{text}");
-    assert!(lines[2].starts_with("  wheel (BestEffort): 2 ticks, the longest "), "{text}");
+    assert!(
+        lines[1].starts_with("  idle (BestEffort): 2 ticks, the longest "),
+        "{text}"
+    );
+    assert!(
+        lines[2].starts_with("  wheel (BestEffort): 2 ticks, the longest "),
+        "{text}"
+    );
     let ending = "0 misses, 0 skipped ticks, 1 failures; last error: the wheel fell off";
     assert!(lines[2].ends_with(ending), "{text}");
     assert_eq!(lines.len(), 3);

@@ -19,7 +19,13 @@ use private::Private;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn ticks(report: &Report, name: &str) -> u64 {
-    report.nodes.iter().find(|node| node.name == name).unwrap().metrics.ticks
+    report
+        .nodes
+        .iter()
+        .find(|node| node.name == name)
+        .unwrap()
+        .metrics
+        .ticks
 }
 
 /// The start of each tick, and the number of messages that it received.
@@ -74,11 +80,25 @@ fn a_burst_is_one_tick_and_none_begins_too_soon() {
     });
     let report = scheduler.run().unwrap();
     sender.join().unwrap();
-    assert_eq!((&report.reason, report.nodes[0].class), (&Reason::Asked, Class::Event));
+    assert_eq!(
+        (&report.reason, report.nodes[0].class),
+        (&Reason::Asked, Class::Event)
+    );
     let noted = noted.lock().unwrap();
-    assert_eq!(noted.iter().map(|(_, received)| received).sum::<u64>(), SENT);
-    assert!(noted.windows(2).all(|pair| pair[1].0 - pair[0].0 >= 50_000_000), "{noted:?}");
-    assert!(noted.iter().all(|(_, received)| *received > 0), "a tick for nothing: {noted:?}");
+    assert_eq!(
+        noted.iter().map(|(_, received)| received).sum::<u64>(),
+        SENT
+    );
+    assert!(
+        noted
+            .windows(2)
+            .all(|pair| pair[1].0 - pair[0].0 >= 50_000_000),
+        "{noted:?}"
+    );
+    assert!(
+        noted.iter().all(|(_, received)| *received > 0),
+        "a tick for nothing: {noted:?}"
+    );
     assert!(noted.len() < SENT as usize, "a tick a message: {noted:?}");
 }
 
@@ -94,14 +114,28 @@ fn simulated_bursts_become_the_same_ticks() {
         publisher.send(CmdVel::new(0.0, 0.0))?;
         Ok(())
     };
-    scheduler.node("sends").order(0).rate(1.khz()).build(sends).unwrap();
-    let driver = scheduler.node("driver").order(1).on(&commands).at_most(200.hz());
+    scheduler
+        .node("sends")
+        .order(0)
+        .rate(1.khz())
+        .build(sends)
+        .unwrap();
+    let driver = scheduler
+        .node("driver")
+        .order(1)
+        .on(&commands)
+        .at_most(200.hz());
     let mut drain = draining(commands, &noted);
-    driver.build(move |context: &mut Context<'_>| _ = drain(context)).unwrap();
+    driver
+        .build(move |context: &mut Context<'_>| _ = drain(context))
+        .unwrap();
     let report = scheduler.simulate(Duration::from_millis(50), 0, 0);
     assert_eq!(ticks(&report, "sends"), 50);
     let wanted = (0..10).map(|tick| (tick * 5_000_000, if tick == 0 { 1 } else { 5 }));
-    assert!(noted.lock().unwrap().iter().copied().eq(wanted), "{noted:?}");
+    assert!(
+        noted.lock().unwrap().iter().copied().eq(wanted),
+        "{noted:?}"
+    );
 }
 
 /// Returns the CPU time of the thread of this name, in nanoseconds.
@@ -114,7 +148,12 @@ fn on_cpu_ns(name: &str) -> u64 {
         (of(&path, "comm").trim() == name).then(|| of(&path, "schedstat"))
     });
     let stats = found.last().expect("a thread of that name");
-    stats.split(' ').next().unwrap().parse().expect("schedstat begins with a time")
+    stats
+        .split(' ')
+        .next()
+        .unwrap()
+        .parse()
+        .expect("schedstat begins with a time")
 }
 
 #[test]
@@ -126,7 +165,10 @@ fn a_node_that_backs_off_uses_no_cpu_time_for_waiting_messages() {
     let (mut scheduler, _private) = Private::alone();
     let cooldown = Duration::from_millis(500);
     let policy = FailurePolicy::Skip { max: 0, cooldown };
-    let resting = scheduler.node("resting").on(&commands).failure_policy(policy);
+    let resting = scheduler
+        .node("resting")
+        .on(&commands)
+        .failure_policy(policy);
     let (send, received) = mpsc::channel();
     let node = move |context: &mut Context<'_>| -> NodeResult {
         if context.tick() == 0 {
@@ -151,7 +193,10 @@ fn a_node_that_backs_off_uses_no_cpu_time_for_waiting_messages() {
     });
     let report = scheduler.run().unwrap();
     let used_ns = measured.join().unwrap();
-    assert_eq!((report.reason, report.nodes[0].metrics.ticks), (Reason::Asked, 2));
+    assert_eq!(
+        (report.reason, report.nodes[0].metrics.ticks),
+        (Reason::Asked, 2)
+    );
     assert!(used_ns < 60_000_000, "{used_ns} ns of 300 ms");
 }
 
@@ -178,9 +223,16 @@ fn endpoints_of_any_type_wake_a_node_and_put_it_in_order() {
     };
     wakes.build(woken).unwrap();
     let sends = move |_: &mut Context<'_>| publisher.send(CmdVel::new(1.0, 0.0)).unwrap();
-    scheduler.node("sends").writes_topic("map").build(sends).unwrap();
+    scheduler
+        .node("sends")
+        .writes_topic("map")
+        .build(sends)
+        .unwrap();
     let report = scheduler.run().unwrap();
     let order: Vec<_> = report.nodes.iter().map(|node| node.name.as_str()).collect();
-    assert_eq!((order, ticks(&report, "woken")), (vec!["sends", "woken"], 1));
+    assert_eq!(
+        (order, ticks(&report, "woken")),
+        (vec!["sends", "woken"], 1)
+    );
     assert_eq!(report.node("woken").unwrap().class, Class::Event);
 }

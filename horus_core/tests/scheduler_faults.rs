@@ -56,8 +56,14 @@ const FAULTS: [Fault; 12] = [
     Fault::Drop,
 ];
 
-const RESTART: FailurePolicy = FailurePolicy::Restart { max: 5, backoff: Duration::from_millis(1) };
-const SKIP: FailurePolicy = FailurePolicy::Skip { max: 0, cooldown: Duration::from_millis(1) };
+const RESTART: FailurePolicy = FailurePolicy::Restart {
+    max: 5,
+    backoff: Duration::from_millis(1),
+};
+const SKIP: FailurePolicy = FailurePolicy::Skip {
+    max: 0,
+    cooldown: Duration::from_millis(1),
+};
 const POLICIES: [FailurePolicy; 4] = [FailurePolicy::Fatal, RESTART, SKIP, FailurePolicy::Ignore];
 
 /// The tick in which a node fails.
@@ -132,7 +138,10 @@ impl CallLog {
     /// Returns the names of the nodes that did this, in order.
     fn nodes_with(&self, what: &str) -> String {
         let read = self.read();
-        let names = read.iter().filter_map(|line| line.strip_suffix(what)).map(str::trim);
+        let names = read
+            .iter()
+            .filter_map(|line| line.strip_suffix(what))
+            .map(str::trim);
         names.collect::<Vec<_>>().join(" ")
     }
 }
@@ -171,8 +180,13 @@ impl Node for Faulty {
     }
 
     fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
-        self.commands.iter_mut().for_each(|commands| _ = commands.recv());
-        assert!(self.calls.read().contains(&format!("{} ready", self.name)), "it is not ready");
+        self.commands
+            .iter_mut()
+            .for_each(|commands| _ = commands.recv());
+        assert!(
+            self.calls.read().contains(&format!("{} ready", self.name)),
+            "it is not ready"
+        );
         if context.tick() != BAD_TICK {
             return Ok(());
         }
@@ -252,24 +266,39 @@ fn try_out(executor: Executor, fault: Fault, policy: FailurePolicy) -> Outcome {
             "bad" => (Some(fault), policy),
             _ => (None, FailurePolicy::Fatal),
         };
-        let node = scheduler.node(name).order(order as i32).failure_policy(policy);
+        let node = scheduler
+            .node(name)
+            .order(order as i32)
+            .failure_policy(policy);
         let node = executor.runs(node, 200, &commands);
         let calls = calls.clone();
         let commands = Some(commands);
-        node.build(Faulty { name, fault, calls, commands, has_failed: false }).unwrap();
+        node.build(Faulty {
+            name,
+            fault,
+            calls,
+            commands,
+            has_failed: false,
+        })
+        .unwrap();
     }
     let mut running = scheduler.start().unwrap();
     let what = format!("{executor:?} {fault:?} {policy:?}");
     run(&mut running, &what, |handle| {
         publisher.send(CmdVel::default()).unwrap();
         let ticks = |name: &str| handle.metrics(name).unwrap().ticks;
-        plan.iter().all(|(name, _)| ticks(name) > BAD_TICK + MORE_TICKS)
+        plan.iter()
+            .all(|(name, _)| ticks(name) > BAD_TICK + MORE_TICKS)
     });
     if !running.is_stopping() {
         running.handle().stop();
     }
     let report = running.finish().or_else(RunError::into_report).unwrap();
-    Outcome { report, events: recorded.all(), calls }
+    Outcome {
+        report,
+        events: recorded.all(),
+        calls,
+    }
 }
 
 /// Returns the number of events with this text for the node.
@@ -281,33 +310,54 @@ fn count_events(events: &[NodeEvent], node: &str, kind: u8, text: &str) -> usize
 }
 
 fn judge(executor: Executor, fault: Fault, policy: FailurePolicy) {
-    let Outcome { report, events, calls } = try_out(executor, fault, policy);
-    let what =
-        format!("{executor:?} {fault:?} {policy:?}: {report:?}\n{:?}\n{events:?}", calls.read());
+    let Outcome {
+        report,
+        events,
+        calls,
+    } = try_out(executor, fault, policy);
+    let what = format!(
+        "{executor:?} {fault:?} {policy:?}: {report:?}\n{:?}\n{events:?}",
+        calls.read()
+    );
     let is_fatal = policy == FailurePolicy::Fatal && fault.text().is_some();
     let bad = report.node("bad").unwrap();
 
     // The policy was applied to the run and to the node.
     match fault.text() {
         Some((error, _)) if is_fatal => {
-            let reason = Reason::Node { name: "bad".into(), error: error.into() };
+            let reason = Reason::Node {
+                name: "bad".into(),
+                error: error.into(),
+            };
             assert_eq!(report.reason, reason, "{what}");
         }
         _ => assert_eq!(report.reason, Reason::Asked, "{what}"),
     }
     let restarts = usize::from(policy == RESTART && fault.text().is_some() && !fault.is_in_init());
-    let inits = if fault.is_in_init() && !is_fatal { 2 } else { 1 + restarts };
+    let inits = if fault.is_in_init() && !is_fatal {
+        2
+    } else {
+        1 + restarts
+    };
     let count = |what: &str| calls.read().iter().filter(|line| *line == what).count();
     assert_eq!(count("bad init"), inits, "{what}");
     let is_ready = usize::from(!(is_fatal && fault.is_in_init()));
     assert_eq!(count("bad shutdown"), is_ready + restarts, "{what}");
-    assert_eq!(count("bad on_error"), usize::from(fault.text().is_some()), "{what}");
+    assert_eq!(
+        count("bad on_error"),
+        usize::from(fault.text().is_some()),
+        "{what}"
+    );
     assert_eq!(count("bad dropped"), 1, "{what}");
 
     // The fault was recorded, with its text, call and tick.
     let mut panics = 0;
     if let Some((error, is_panic)) = fault.text() {
-        let kind = if is_panic { NodeEvent::PANICKED } else { NodeEvent::FAILED };
+        let kind = if is_panic {
+            NodeEvent::PANICKED
+        } else {
+            NodeEvent::FAILED
+        };
         assert_eq!(count_events(&events, "bad", kind, error), 1, "{what}");
         let event = events.iter().find(|event| event.kind == kind).unwrap();
         let tick = if fault.is_in_init() { 0 } else { BAD_TICK + 1 };
@@ -317,39 +367,69 @@ fn judge(executor: Executor, fault: Fault, policy: FailurePolicy) {
     // A safe state is entered only at the end of the run.
     let is_also = fault != Fault::SafeState || is_fatal;
     if let Some(error) = fault.second_text().filter(|_| is_also) {
-        assert_eq!(count_events(&events, "bad", NodeEvent::PANICKED, error), 1, "{what}");
+        assert_eq!(
+            count_events(&events, "bad", NodeEvent::PANICKED, error),
+            1,
+            "{what}"
+        );
         panics += 1;
     }
     assert_eq!(bad.metrics.panics, panics, "{what}");
 
     // No other node was harmed, and all ended in order.
     let others = report.nodes.iter().filter(|node| node.name != "bad");
-    assert!(others.clone().all(|node| node.metrics.failures == 0), "{what}");
+    assert!(
+        others.clone().all(|node| node.metrics.failures == 0),
+        "{what}"
+    );
     let initialised = match is_fatal && fault.is_in_init() {
         true => "first",
         false => "last like it bad first",
     };
     let ends = calls.nodes_with("shutdown");
-    let ends = ends.strip_prefix("bad ").filter(|_| restarts > 0).unwrap_or(&ends);
+    let ends = ends
+        .strip_prefix("bad ")
+        .filter(|_| restarts > 0)
+        .unwrap_or(&ends);
     assert_eq!(ends, initialised, "{what}");
     let safe = if is_fatal { initialised } else { "" };
     assert_eq!(calls.nodes_with("safe"), safe, "{what}");
-    assert_eq!(calls.nodes_with("dropped"), "last like it bad first", "{what}");
+    assert_eq!(
+        calls.nodes_with("dropped"),
+        "last like it bad first",
+        "{what}"
+    );
     let lines = calls.read();
     let first_end = lines.iter().rposition(|line| line == "first safe");
     let shutdown = lines.iter().position(|line| {
-        *line == format!("{} shutdown", if initialised == "first" { "first" } else { "last" })
+        *line
+            == format!(
+                "{} shutdown",
+                if initialised == "first" {
+                    "first"
+                } else {
+                    "last"
+                }
+            )
     });
-    assert!(first_end.is_none_or(|safe| Some(safe) < shutdown), "safe before the end: {what}");
+    assert!(
+        first_end.is_none_or(|safe| Some(safe) < shutdown),
+        "safe before the end: {what}"
+    );
 }
 
 fn matrix(executor: Executor) {
     assert!(EXECUTORS.contains(&executor));
     for fault in FAULTS {
-        POLICIES.iter().for_each(|policy| judge(executor, fault, *policy));
+        POLICIES
+            .iter()
+            .for_each(|policy| judge(executor, fault, *policy));
     }
     let cases = FAULTS.len() * POLICIES.len();
-    result(&format!("scheduler_faults/{executor:?}"), format!("{cases} faults and policies"));
+    result(
+        &format!("scheduler_faults/{executor:?}"),
+        format!("{cases} faults and policies"),
+    );
 }
 
 #[test]

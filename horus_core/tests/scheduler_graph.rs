@@ -16,21 +16,33 @@ use private::Private;
 type Turns = Arc<Mutex<Vec<&'static str>>>;
 
 /// A node: its name, its order, and the topics that it reads and writes.
-type Described = (&'static str, i32, &'static [&'static str], &'static [&'static str]);
+type Described = (
+    &'static str,
+    i32,
+    &'static [&'static str],
+    &'static [&'static str],
+);
 
 /// Adds a node that logs each of its turns, and stops the scheduler in its third.
 fn add(scheduler: &mut Scheduler, (name, order, reads, writes): Described, turns: &Turns) {
     let mut builder = scheduler.node(name);
-    let mut inputs: Vec<Subscriber<CmdVel>> =
-        reads.iter().map(|topic| builder.subscriber(topic).unwrap()).collect();
-    let mut outputs: Vec<Publisher<CmdVel>> =
-        writes.iter().map(|topic| builder.publisher(topic).unwrap()).collect();
+    let mut inputs: Vec<Subscriber<CmdVel>> = reads
+        .iter()
+        .map(|topic| builder.subscriber(topic).unwrap())
+        .collect();
+    let mut outputs: Vec<Publisher<CmdVel>> = writes
+        .iter()
+        .map(|topic| builder.publisher(topic).unwrap())
+        .collect();
     let turns = Arc::clone(turns);
     let node = move |context: &mut Context<'_>| {
         turns.lock().unwrap().push(name);
         // The messages that writers sent in this round are there.
         for input in &mut inputs {
-            assert!(input.recv().is_some() || context.tick() == 0, "{name}: nothing to read");
+            assert!(
+                input.recv().is_some() || context.tick() == 0,
+                "{name}: nothing to read"
+            );
         }
         for output in &mut outputs {
             output.send(CmdVel::default()).unwrap();
@@ -54,9 +66,14 @@ fn turns(nodes: &[Described], is_simulated: bool) -> Vec<&'static str> {
     let private = Private::new();
     let turns = Turns::default();
     let mut scheduler = private.scheduler();
-    nodes.iter().for_each(|node| add(&mut scheduler, *node, &turns));
+    nodes
+        .iter()
+        .for_each(|node| add(&mut scheduler, *node, &turns));
     if is_simulated {
-        scheduler.simulate(Duration::from_secs(1), 1, 0).into_result().unwrap();
+        scheduler
+            .simulate(Duration::from_secs(1), 1, 0)
+            .into_result()
+            .unwrap();
     } else {
         scheduler.run().unwrap();
     }
@@ -64,7 +81,10 @@ fn turns(nodes: &[Described], is_simulated: bool) -> Vec<&'static str> {
     // All rounds are the same.
     let rest = turns.len() - nodes.len();
     let round = turns.split_off(rest);
-    assert!(turns.chunks(nodes.len()).all(|other| other == round), "{turns:?}");
+    assert!(
+        turns.chunks(nodes.len()).all(|other| other == round),
+        "{turns:?}"
+    );
     round
 }
 
@@ -77,7 +97,10 @@ fn writers_run_before_readers_in_whatever_order_they_were_added() {
         let main = turns(&nodes, false);
         let [laser, control, log] = ["laser", "control", "a_log"].map(|name| place(&main, name));
         assert!(laser < control && control < log, "{main:?}");
-        assert_eq!(turns(&nodes, true), ["bystander", "laser", "control", "a_log"]);
+        assert_eq!(
+            turns(&nodes, true),
+            ["bystander", "laser", "control", "a_log"]
+        );
     }
     // Nodes without topics run in the order in which they were added.
     let free: [Described; 3] = [("c", 0, &[], &[]), ("a", 0, &[], &[]), ("b", 0, &[], &[])];
@@ -89,7 +112,10 @@ fn writers_run_before_readers_in_whatever_order_they_were_added() {
 fn a_given_order_takes_precedence_over_topics() {
     let mut nodes = CHAIN;
     nodes[0].1 = -1;
-    assert_eq!(turns(&nodes, true), ["a_log", "bystander", "laser", "control"]);
+    assert_eq!(
+        turns(&nodes, true),
+        ["a_log", "bystander", "laser", "control"]
+    );
     assert_eq!(turns(&nodes, false)[0], "a_log");
 }
 
@@ -111,7 +137,10 @@ fn the_graph_has_every_endpoint_that_builders_know() {
     let mut scheduler = private.scheduler();
     let quiet = |_: &mut Context<'_>| {};
     let mut builder = scheduler.node("control").rate(100.hz());
-    let _endpoints = (builder.subscriber::<Imu>("imu").unwrap(), builder.subscriber::<Imu>("imu"));
+    let _endpoints = (
+        builder.subscriber::<Imu>("imu").unwrap(),
+        builder.subscriber::<Imu>("imu"),
+    );
     let _motors = builder.publisher::<CmdVel>("cmd_vel").unwrap();
     // An endpoint that could not be opened is not in the graph.
     let refused = builder.publisher::<Imu>("cmd_vel").unwrap_err().to_string();
@@ -121,22 +150,34 @@ fn the_graph_has_every_endpoint_that_builders_know() {
     let scan = private.subscriber::<LaserScan>("scan", Qos::sensor_data());
     let odometry = private.publisher::<Odometry>("odometry", Qos::new());
     let commands = private.subscriber::<CmdVel>("cmd_vel", Qos::new());
-    let slam = scheduler.node("slam").on(&scan).reads(&commands).writes(&odometry);
+    let slam = scheduler
+        .node("slam")
+        .on(&scan)
+        .reads(&commands)
+        .writes(&odometry);
     slam.order(1).build(quiet).unwrap();
 
     let graph = scheduler.graph();
-    let [control, slam] = graph.nodes() else { panic!("{graph}") };
+    let [control, slam] = graph.nodes() else {
+        panic!("{graph}")
+    };
     assert_eq!(
         (control.reads.join(" "), control.writes.join(" ")),
         ("imu".into(), "cmd_vel".into())
     );
-    assert_eq!((control.class, control.rate), (Class::RealTime, Some(100.hz())));
+    assert_eq!(
+        (control.class, control.rate),
+        (Class::RealTime, Some(100.hz()))
+    );
     assert_eq!(
         (slam.reads.join(" "), slam.writes.join(" ")),
         ("cmd_vel scan".into(), "odometry".into())
     );
     assert_eq!((slam.class, slam.order, slam.rate), (Class::Event, 1, None));
-    assert_eq!((graph.rank("control"), graph.rank("slam")), (Some(0), Some(1)));
+    assert_eq!(
+        (graph.rank("control"), graph.rank("slam")),
+        (Some(0), Some(1))
+    );
     // All topics are in the given namespace.
     assert_eq!(private.topic_files().len(), 4);
 }

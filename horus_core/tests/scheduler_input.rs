@@ -26,7 +26,10 @@ impl Node for Looking {
     fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
         let number = self.input.fresh().map(|command| command.linear as u64);
         assert_eq!(self.input.is_stale(), self.input.age() > TIMEOUT);
-        self.seen.lock().unwrap().push((number, self.input.age().as_millis() as u64));
+        self.seen
+            .lock()
+            .unwrap()
+            .push((number, self.input.age().as_millis() as u64));
         Ok(())
     }
 
@@ -45,20 +48,33 @@ fn looking(sends: fn(u64) -> bool, policy: Miss) -> (Report, Vec<(Option<u64>, u
     let mut output = sensor.publisher::<CmdVel>("input").unwrap();
     let node = move |context: &mut Context<'_>| {
         if sends(context.tick()) {
-            output.send(CmdVel::new(context.tick() as f32, 0.0)).unwrap();
+            output
+                .send(CmdVel::new(context.tick() as f32, 0.0))
+                .unwrap();
         }
     };
     sensor.build(node).unwrap();
     let mut builder = scheduler.node("looking").rate(100.hz()).on_miss(policy);
     let input = builder.subscribe_with_timeout("input", TIMEOUT).unwrap();
-    builder.build(Looking { input, seen: Arc::clone(&seen) }).unwrap();
+    builder
+        .build(Looking {
+            input,
+            seen: Arc::clone(&seen),
+        })
+        .unwrap();
     let report = scheduler.simulate(Duration::from_secs(1), 1, 0);
     let seen = seen.lock().unwrap().clone();
     (report, seen)
 }
 
 fn misses(report: &Report) -> u64 {
-    report.nodes.iter().find(|node| node.name == "looking").unwrap().metrics.misses
+    report
+        .nodes
+        .iter()
+        .find(|node| node.name == "looking")
+        .unwrap()
+        .metrics
+        .misses
 }
 
 #[test]
@@ -77,7 +93,10 @@ fn a_message_is_fresh_until_its_timeout_by_the_simulated_clock() {
         (Some(9), 0),
     ];
     assert_eq!(seen[..10], wanted);
-    assert_eq!((seen.len(), seen[13], seen[99]), (100, (None, 40), (None, 900)));
+    assert_eq!(
+        (seen.len(), seen[13], seen[99]),
+        (100, (None, 40), (None, 900))
+    );
     // The ticks 7 and 8, and those from 13 on.
     assert_eq!((misses(&report), report.reason), (2 + 87, Reason::Over));
 }
@@ -87,14 +106,23 @@ fn the_policy_for_misses_is_applied_to_stale_inputs() {
     // The timeout counts from the node's start on.
     let (report, seen) = looking(|_| false, Miss::Stop);
     let error = "no message on 'input' for 40ms: the timeout is 35ms".to_owned();
-    assert_eq!(report.reason, Reason::Node { name: "looking".into(), error });
+    assert_eq!(
+        report.reason,
+        Reason::Node {
+            name: "looking".into(),
+            error
+        }
+    );
     assert_eq!(seen.len(), 5);
 
     let (report, seen) = looking(|tick| !(10..20).contains(&tick), Miss::SafeMode);
     assert_eq!(report.reason, Reason::Over);
     assert_eq!(misses(&report), 7);
     let safe = seen.iter().filter(|(_, age)| *age == u64::MAX).count();
-    assert_eq!((safe, seen[13], seen[14]), (1, (None, 40), (None, u64::MAX)));
+    assert_eq!(
+        (safe, seen[13], seen[14]),
+        (1, (None, 40), (None, u64::MAX))
+    );
 
     let (_, seen) = looking(|_| false, Miss::Skip);
     let ages: Vec<_> = seen.iter().take(7).map(|(_, age)| *age).collect();
@@ -112,19 +140,32 @@ fn a_message_that_recv_took_is_not_fresh_any_more() {
         let mut send = |number| output.send(CmdVel::new(number, 0.0)).unwrap();
         (0..5).for_each(|number| send(number as f32));
         assert_eq!(input.recv().unwrap().linear, 0.0);
-        assert_eq!(input.try_iter().take(2).map(|command| command.linear).sum::<f32>(), 3.0);
+        assert_eq!(
+            input
+                .try_iter()
+                .take(2)
+                .map(|command| command.linear)
+                .sum::<f32>(),
+            3.0
+        );
         assert!(!input.is_stale());
         assert_eq!(input.fresh().unwrap().linear, 4.0);
         assert_eq!(input.fresh().unwrap().linear, 4.0);
         send(5.0);
         assert_eq!(input.latest().unwrap().linear, 5.0);
         assert!(input.fresh().is_none() && !input.is_stale());
-        assert_eq!((input.subscriber().name(), input.subscriber().lost()), ("input", 0));
+        assert_eq!(
+            (input.subscriber().name(), input.subscriber().lost()),
+            ("input", 0)
+        );
     };
     builder.build(node).unwrap();
     assert!(scheduler.graph().nodes()[0].reads == ["input"]);
     let report = scheduler.simulate(Duration::from_millis(5), 1, 0);
-    assert_eq!((report.reason, report.nodes[0].metrics.ticks), (Reason::Over, 1));
+    assert_eq!(
+        (report.reason, report.nodes[0].metrics.ticks),
+        (Reason::Over, 1)
+    );
 }
 
 #[test]
@@ -134,10 +175,20 @@ fn a_node_on_a_topic_that_stays_silent_is_stopped_too() {
     let mut builder: NodeBuilder<'_> = scheduler.node("driver").on_miss(Miss::Stop);
     let input: Input<CmdVel> = builder.subscribe_with_timeout("cmd_vel", TIMEOUT).unwrap();
     let builder = builder.on(input.subscriber());
-    builder.build(Looking { input, seen: Seen::default() }).unwrap();
+    builder
+        .build(Looking {
+            input,
+            seen: Seen::default(),
+        })
+        .unwrap();
     let report = scheduler.run().or_else(RunError::into_report).unwrap();
-    let Reason::Node { name, error } = &report.reason else { panic!("{report:?}") };
-    assert!(name == "driver" && error.starts_with("no message on 'cmd_vel' for "), "{error}");
+    let Reason::Node { name, error } = &report.reason else {
+        panic!("{report:?}")
+    };
+    assert!(
+        name == "driver" && error.starts_with("no message on 'cmd_vel' for "),
+        "{error}"
+    );
     assert_eq!(report.nodes[0].metrics.ticks, 0);
 }
 
@@ -145,7 +196,10 @@ fn a_node_on_a_topic_that_stays_silent_is_stopped_too() {
 fn the_timeout_counts_from_the_start_of_the_node_and_from_a_restart() {
     let private = Private::new();
     let ages = Arc::new(Mutex::new(Vec::new()));
-    let restart = FailurePolicy::Restart { max: 1, backoff: TIMEOUT * 3 };
+    let restart = FailurePolicy::Restart {
+        max: 1,
+        backoff: TIMEOUT * 3,
+    };
     let mut scheduler = private.scheduler();
     let builder = scheduler.node("looking").rate(100.hz()).on_miss(Miss::Stop);
     let mut builder = builder.failure_policy(restart);
@@ -153,7 +207,11 @@ fn the_timeout_counts_from_the_start_of_the_node_and_from_a_restart() {
     let noted = Arc::clone(&ages);
     let node = move |context: &mut Context<'_>| -> NodeResult {
         noted.lock().unwrap().push(input.age().as_millis());
-        if context.tick() == 2 { Err("on purpose".into()) } else { Ok(()) }
+        if context.tick() == 2 {
+            Err("on purpose".into())
+        } else {
+            Ok(())
+        }
     };
     builder.build(node).unwrap();
     let report = scheduler.simulate(Duration::from_secs(1), 1, 0);

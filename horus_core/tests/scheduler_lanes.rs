@@ -32,15 +32,19 @@ fn limit_address_bytes(more: Option<u64>) {
         rlim_max: libc::RLIM_INFINITY,
     };
     // SAFETY: the limit is valid.
-    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) }, 0);
+    let status = unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) };
+    assert_eq!(status, 0);
 }
 
 /// Returns the new events about lanes, of all nodes: node, kind, text.
 fn news(events: &Receiver<NodeEvent>) -> Vec<(String, u8, String)> {
     let about_lanes = [NodeEvent::LANE_NOT_MAPPED, NodeEvent::LANE_MAPPED];
-    let events = events.try_iter().filter(|event| about_lanes.contains(&event.kind));
-    let mut news: Vec<_> =
-        events.map(|event| (event.node.to_string(), event.kind, event.text.to_string())).collect();
+    let events = events
+        .try_iter()
+        .filter(|event| about_lanes.contains(&event.kind));
+    let mut news: Vec<_> = events
+        .map(|event| (event.node.to_string(), event.kind, event.text.to_string()))
+        .collect();
     news.sort();
     news
 }
@@ -53,7 +57,10 @@ fn tick_until_news(
     let begin = Instant::now();
     let mut all = Vec::new();
     while all.len() < 2 {
-        assert!(begin.elapsed() < Duration::from_secs(60), "no event: {all:?}");
+        assert!(
+            begin.elapsed() < Duration::from_secs(60),
+            "no event: {all:?}"
+        );
         running.run_for(Duration::from_millis(20)).unwrap();
         all.extend(news(events));
     }
@@ -79,28 +86,54 @@ fn child_role() {
     let mut asked = scheduler.node("asked");
     let mut commands = asked.subscriber_with::<CmdVel>("cmd_vel", qos).unwrap();
     let reads = |commands: &mut Subscriber<CmdVel>| while commands.recv().is_some() {};
-    asked.build(move |_: &mut Context<'_>| reads(&mut commands)).unwrap();
+    asked
+        .build(move |_: &mut Context<'_>| reads(&mut commands))
+        .unwrap();
     let mut commands = private.subscriber::<CmdVel>("cmd_vel", qos);
     let given = scheduler.node("given").reads(&commands).reads(&commands);
-    given.build(move |_: &mut Context<'_>| reads(&mut commands)).unwrap();
+    given
+        .build(move |_: &mut Context<'_>| reads(&mut commands))
+        .unwrap();
     let mut commands = private.subscriber::<CmdVel>("cmd_vel", qos);
     let unknown = scheduler.node("unknown");
-    unknown.build(move |_: &mut Context<'_>| reads(&mut commands)).unwrap();
+    unknown
+        .build(move |_: &mut Context<'_>| reads(&mut commands))
+        .unwrap();
     let mut running = scheduler.start().unwrap();
     for lane in 0..2 {
         let mut publisher = private.publisher::<CmdVel>("cmd_vel", qos);
         limit_address_bytes(Some(1 << 20));
         publisher.send(CmdVel::new(0.5, 0.0)).unwrap();
         let all = tick_until_news(&mut running, &events);
-        let named: Vec<_> = all.iter().map(|(node, kind, _)| (node.as_str(), *kind)).collect();
+        let named: Vec<_> = all
+            .iter()
+            .map(|(node, kind, _)| (node.as_str(), *kind))
+            .collect();
         let kind = NodeEvent::LANE_NOT_MAPPED;
-        assert_eq!(named, [("asked", kind), ("given", kind)], "once each: {all:?}");
-        for part in [format!("bytes of lane {lane} "), "'cmd_vel'".into(), "RLIMIT_AS".into()] {
-            assert!(all.iter().all(|(_, _, text)| text.contains(&part)), "no '{part}': {all:?}");
+        assert_eq!(
+            named,
+            [("asked", kind), ("given", kind)],
+            "once each: {all:?}"
+        );
+        for part in [
+            format!("bytes of lane {lane} "),
+            "'cmd_vel'".into(),
+            "RLIMIT_AS".into(),
+        ] {
+            assert!(
+                all.iter().all(|(_, _, text)| text.contains(&part)),
+                "no '{part}': {all:?}"
+            );
         }
         limit_address_bytes(None);
         let all = tick_until_news(&mut running, &events);
-        let well = |node: &str| (node.to_owned(), NodeEvent::LANE_MAPPED, "cmd_vel".to_owned());
+        let well = |node: &str| {
+            (
+                node.to_owned(),
+                NodeEvent::LANE_MAPPED,
+                "cmd_vel".to_owned(),
+            )
+        };
         assert_eq!(all, [well("asked"), well("given")]);
         // The next round needs another lane, and this one must not be free before.
         std::mem::forget(publisher);
@@ -114,8 +147,15 @@ fn child_role() {
 fn a_node_has_an_event_each_time_it_begins_to_miss_a_publisher() {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["child_role", "--exact", "--nocapture", "--test-threads=1"]);
-    let child = child.env(ROLE, "small").stdin(Stdio::null()).output().unwrap();
+    let child = child
+        .env(ROLE, "small")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
     let [output, errors] =
         [child.stdout, child.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
-    assert!(child.status.success() && output.contains("@well"), "{output}\n{errors}");
+    assert!(
+        child.status.success() && output.contains("@well"),
+        "{output}\n{errors}"
+    );
 }

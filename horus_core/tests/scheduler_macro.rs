@@ -100,7 +100,10 @@ fn declared_nodes_run_and_the_scheduler_knows_their_endpoints() {
     let ranks = ["gyroscope", "control", "motor", "idle"].map(|name| graph.rank(name));
     assert_eq!(ranks, [Some(0), Some(1), Some(2), Some(0)], "{graph}");
     let control = &graph.nodes()[0];
-    assert_eq!((control.name.as_str(), control.class), ("control", Class::Event));
+    assert_eq!(
+        (control.name.as_str(), control.class),
+        ("control", Class::Event)
+    );
     assert_eq!(
         (control.reads.join(" "), control.writes.join(" ")),
         ("imu".into(), "cmd_vel".into())
@@ -109,8 +112,18 @@ fn declared_nodes_run_and_the_scheduler_knows_their_endpoints() {
 
     let report = scheduler.simulate(Duration::from_secs(1), 1, 0);
     assert_eq!(report.reason, Reason::Asked);
-    let metrics = |name: &str| report.nodes.iter().find(|node| node.name == name).unwrap().metrics;
-    assert_eq!((metrics("control").ticks, metrics("control").failures), (10, 1));
+    let metrics = |name: &str| {
+        report
+            .nodes
+            .iter()
+            .find(|node| node.name == name)
+            .unwrap()
+            .metrics
+    };
+    assert_eq!(
+        (metrics("control").ticks, metrics("control").failures),
+        (10, 1)
+    );
     assert_eq!(SHUT_DOWN.load(Ordering::Relaxed), 1);
 }
 
@@ -121,9 +134,17 @@ fn the_error_of_build_names_the_topic_or_setting() {
     let mut scheduler = private.scheduler();
     let error = Motor::build(scheduler.node("motor")).unwrap_err();
     assert!(matches!(&error, Error::Topic(_)), "{error:?}");
-    assert!(error.to_string().contains("'cmd_vel' carries another message"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("'cmd_vel' carries another message"),
+        "{error}"
+    );
     let error = Idle::build(scheduler.node("")).unwrap_err();
-    assert!(matches!(error, Error::Plan(PlanError::Name { .. })), "{error:?}");
+    assert!(
+        matches!(error, Error::Plan(PlanError::Name { .. })),
+        "{error:?}"
+    );
     assert!(scheduler.graph().nodes().is_empty());
 }
 
@@ -149,10 +170,18 @@ fn the_topics_of_a_node_have_the_declared_quality_of_service() {
     let private = Private::new();
     let mut scheduler = private.scheduler();
     Careful::build(scheduler.node("careful")).unwrap();
-    let is_reliable =
-        |topic: &str| private.builder::<CmdVel>(topic).qos(Qos::reliable()).publisher().is_ok();
+    let is_reliable = |topic: &str| {
+        private
+            .builder::<CmdVel>(topic)
+            .qos(Qos::reliable())
+            .publisher()
+            .is_ok()
+    };
     assert!(is_reliable("orders") && is_reliable("calls") && !is_reliable("mode"));
-    private.publisher::<CmdVel>("calls", Qos::reliable()).send(CmdVel::default()).unwrap();
+    private
+        .publisher::<CmdVel>("calls", Qos::reliable())
+        .send(CmdVel::default())
+        .unwrap();
     assert_eq!(scheduler.run().unwrap().reason, Reason::Asked);
     // A late subscriber gets the last message.
     let mut late = private.subscriber::<CmdVel>("mode", Qos::new());
@@ -192,6 +221,9 @@ fn the_name_of_a_topic_may_be_any_text_even_a_temporary_one() {
     reads.sort();
     writes.sort();
     reads.dedup();
-    assert_eq!(reads, ["left/calls", "left/imu", "left/pose", "orders/left"]);
+    assert_eq!(
+        reads,
+        ["left/calls", "left/imu", "left/pose", "orders/left"]
+    );
     assert_eq!(writes, ["left", "left/mode"]);
 }

@@ -19,14 +19,21 @@ fn a_namespace_without_schedulers_has_none() {
     let remote = RemoteScheduler::open(namespace, "arm").unwrap_err();
     assert!(matches!(remote, RemoteError::NotRunning { .. }), "{remote}");
     let error = black_box(namespace, "arm").unwrap_err();
-    assert!(matches!(error.as_open_error(), Some(OpenError::NotFound { .. })), "{error}");
+    assert!(
+        matches!(error.as_open_error(), Some(OpenError::NotFound { .. })),
+        "{error}"
+    );
     assert!(private.topic_files().is_empty(), "the look created a topic");
 }
 
 #[test]
 fn topics_of_other_names_are_not_taken_for_a_scheduler() {
     let private = Private::new();
-    let names = ["horus/schedulers/a/b/status", "horus/schedulers/a/state", "schedulers/a/status"];
+    let names = [
+        "horus/schedulers/a/b/status",
+        "horus/schedulers/a/state",
+        "schedulers/a/status",
+    ];
     let _topics = names.map(|name| private.publisher::<NodeEvent>(name, Qos::new()));
     assert!(schedulers(private.namespace()).unwrap().is_empty());
 }

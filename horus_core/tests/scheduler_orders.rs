@@ -71,7 +71,11 @@ fn a_dropped_run_has_shut_its_nodes_down() {
     let mut scheduler = scheduler(&private);
     let [main, timed] = [Counter::default(), Counter::default()];
     scheduler.node("main").build(main.clone()).unwrap();
-    scheduler.node("timed").rate(1.khz()).build(timed.clone()).unwrap();
+    scheduler
+        .node("timed")
+        .rate(1.khz())
+        .build(timed.clone())
+        .unwrap();
     drop(scheduler.start().unwrap());
     assert_eq!(main.shutdowns.load(Ordering::Relaxed), 1);
     assert_eq!(timed.shutdowns.load(Ordering::Relaxed), 1);
@@ -81,7 +85,11 @@ fn a_dropped_run_has_shut_its_nodes_down() {
 fn beside(steer: impl FnOnce(&Handle, &mut Running)) {
     let private = Private::new();
     let mut scheduler = scheduler(&private);
-    scheduler.node("timed").rate(1.khz()).build(Counter::default()).unwrap();
+    scheduler
+        .node("timed")
+        .rate(1.khz())
+        .build(Counter::default())
+        .unwrap();
     scheduler.node("main").build(Counter::default()).unwrap();
     let mut running = scheduler.start().unwrap();
     let handle = running.handle();
@@ -95,7 +103,9 @@ fn a_paused_node_does_not_tick_until_it_is_resumed() {
         for (node, health) in [("timed", Health::Active), ("main", Health::Active)] {
             assert_eq!(handle.metrics(node).unwrap().health, health);
         }
-        until("ticks", || running.tick_once().unwrap() && ticks(handle, "timed") > 3);
+        until("ticks", || {
+            running.tick_once().unwrap() && ticks(handle, "timed") > 3
+        });
         for node in ["timed", "main"] {
             handle.pause(node).unwrap();
             let is_paused = || handle.metrics(node).unwrap().health == Health::Paused;
@@ -105,7 +115,9 @@ fn a_paused_node_does_not_tick_until_it_is_resumed() {
             assert!(running.tick_once().unwrap());
             assert_eq!(ticks(handle, node), before);
             handle.resume(node).unwrap();
-            until("resumed", || running.tick_once().unwrap() && ticks(handle, node) > before + 3);
+            until("resumed", || {
+                running.tick_once().unwrap() && ticks(handle, node) > before + 3
+            });
             assert_eq!(handle.metrics(node).unwrap().health, Health::Active);
         }
     });
@@ -135,7 +147,10 @@ fn a_new_rate_applies_from_the_next_due_time_on() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let times = Arc::clone(&seen);
     let node = move |context: &mut Context<'_>| {
-        times.lock().unwrap().push((context.scheduled_ns(), context.period()));
+        times
+            .lock()
+            .unwrap()
+            .push((context.scheduled_ns(), context.period()));
     };
     scheduler.node("timed").rate(500.hz()).build(node).unwrap();
     let running = scheduler.start().unwrap();
@@ -143,10 +158,19 @@ fn a_new_rate_applies_from_the_next_due_time_on() {
     until("ticks", || ticks(&handle, "timed") > 5);
     handle.set_rate("timed", 100.hz()).unwrap();
     let slow = Duration::from_millis(10);
-    let slow_ticks = || seen.lock().unwrap().iter().filter(|(_, period)| *period == slow).count();
+    let slow_ticks = || {
+        seen.lock()
+            .unwrap()
+            .iter()
+            .filter(|(_, period)| *period == slow)
+            .count()
+    };
     until("ten slow ticks", || slow_ticks() > 10);
     let nonsense = handle.set_rate("timed", 0.hz()).unwrap_err();
-    assert!(nonsense.to_string().contains("a rate has to be"), "{nonsense}");
+    assert!(
+        nonsense.to_string().contains("a rate has to be"),
+        "{nonsense}"
+    );
     drop(running);
     let seen = seen.lock().unwrap();
     let first = seen.iter().position(|(_, period)| *period == slow).unwrap();
@@ -162,7 +186,10 @@ fn a_new_rate_applies_from_the_next_due_time_on() {
 fn invalid_commands_are_refused_with_the_reason() {
     beside(|handle, _| {
         let error = handle.pause("tmied").unwrap_err();
-        assert_eq!(error.to_string(), "no node is called 'tmied'; there are: timed, main");
+        assert_eq!(
+            error.to_string(),
+            "no node is called 'tmied'; there are: timed, main"
+        );
         let error = handle.set_rate("main", 1.hz()).unwrap_err();
         assert!(matches!(error, CommandError::NoRate { .. }), "{error}");
         assert_eq!(handle.nodes(), ["timed", "main"]);
@@ -170,7 +197,12 @@ fn invalid_commands_are_refused_with_the_reason() {
     let private = Private::new();
     let mut scheduler = scheduler(&private);
     let budget = Duration::from_millis(5);
-    scheduler.node("n").rate(100.hz()).budget(budget).build(Counter::default()).unwrap();
+    scheduler
+        .node("n")
+        .rate(100.hz())
+        .budget(budget)
+        .build(Counter::default())
+        .unwrap();
     let error = scheduler.handle().set_rate("n", 500.hz()).unwrap_err();
     assert!(error.to_string().contains("budget of 5ms"), "{error}");
 }
@@ -184,22 +216,44 @@ fn the_nodes_of_a_chain_run_one_after_the_other_at_each_due_time() {
         let log = Arc::clone(&log);
         let node = move |context: &mut Context<'_>| {
             let here = thread::current().id();
-            log.lock().unwrap().push((name, context.scheduled_ns(), here));
+            log.lock()
+                .unwrap()
+                .push((name, context.scheduled_ns(), here));
             if context.tick() == 50 && name == "first" {
                 context.stop();
             }
         };
-        scheduler.node(name).order(order).chain("arm").rate(1.khz()).build(node).unwrap();
+        scheduler
+            .node(name)
+            .order(order)
+            .chain("arm")
+            .rate(1.khz())
+            .build(node)
+            .unwrap();
     }
-    let odd = scheduler.node("odd").chain("arm").rate(2.khz()).build(Counter::default());
+    let odd = scheduler
+        .node("odd")
+        .chain("arm")
+        .rate(2.khz())
+        .build(Counter::default());
     let error = odd.unwrap_err().to_string();
     assert!(error.contains("'odd' and 'third' of the chain 'arm' differ in rate"));
     let report = scheduler.run().unwrap();
-    assert!(report.nodes.iter().all(|node| node.class == Class::RealTime));
+    assert!(
+        report
+            .nodes
+            .iter()
+            .all(|node| node.class == Class::RealTime)
+    );
     let log = log.lock().unwrap();
     assert_eq!(log.len(), 51 * 3);
     for three in log.chunks(3) {
-        assert!(three.iter().map(|(name, ..)| *name).eq(["first", "second", "third"]));
+        assert!(
+            three
+                .iter()
+                .map(|(name, ..)| *name)
+                .eq(["first", "second", "third"])
+        );
         assert!(three.iter().all(|(_, due_ns, _)| *due_ns == three[0].1));
     }
     assert!(log.iter().all(|(.., id)| *id == log[0].2), "one thread");
@@ -241,11 +295,17 @@ impl Node for Marked {
 }
 
 fn marked(old: Marker) -> Marked {
-    Marked(Marker { mark: old.mark + 1, ..old })
+    Marked(Marker {
+        mark: old.mark + 1,
+        ..old
+    })
 }
 
 fn unmarked(new: Marked) -> Marker {
-    Marker { mark: new.0.mark - 1, ..new.0 }
+    Marker {
+        mark: new.0.mark - 1,
+        ..new.0
+    }
 }
 
 #[test]
@@ -255,7 +315,12 @@ fn a_swap_passes_the_queue_on_and_every_message_is_handled_once_in_order() {
     let mut sender = private.publisher::<Number>("numbers", Qos::reliable().capacity(256));
     let input = private.subscriber::<Number>("numbers", Qos::reliable().capacity(256));
     let output = Arc::new(Mutex::new(Vec::new()));
-    let node = Marker { mark: 0, input, output: Arc::clone(&output), fails_at: u64::MAX };
+    let node = Marker {
+        mark: 0,
+        input,
+        output: Arc::clone(&output),
+        fails_at: u64::MAX,
+    };
     let builder = scheduler.node("marker").on(&node.input);
     builder.build(node).unwrap();
     let mut running = scheduler.start().unwrap();
@@ -273,7 +338,10 @@ fn a_swap_passes_the_queue_on_and_every_message_is_handled_once_in_order() {
                     _ => handle.swap_with("marker", |new: Marked| Marker { ..new.0 }, Marked),
                 };
                 let state = swap.unwrap().wait_while_pending(LONG);
-                assert!(matches!(state, SwapState::OnTrial | SwapState::Done), "{state:?}");
+                assert!(
+                    matches!(state, SwapState::OnTrial | SwapState::Done),
+                    "{state:?}"
+                );
                 swaps += 1;
             }
         }
@@ -296,7 +364,11 @@ fn a_swap_that_fails_is_rolled_back_and_nothing_is_lost() {
     let private = Private::new();
     let mut scheduler = scheduler(&private);
     let old = Counter::default();
-    scheduler.node("n").rate(1.khz()).build(old.clone()).unwrap();
+    scheduler
+        .node("n")
+        .rate(1.khz())
+        .build(old.clone())
+        .unwrap();
     let running = scheduler.start().unwrap();
     let handle = running.handle();
     let mut left = 3;
@@ -306,25 +378,43 @@ fn a_swap_that_fails_is_rolled_back_and_nothing_is_lost() {
     });
     let state = swap.unwrap().wait(LONG);
     assert_eq!(state, SwapState::RolledBack("no good".to_owned()));
-    let swap = handle.swap("n", |_: &mut Context<'_>| -> () { panic!("worse") }).unwrap();
-    assert_eq!(swap.wait(LONG), SwapState::RolledBack("panicked: worse".to_owned()));
+    let swap = handle
+        .swap("n", |_: &mut Context<'_>| -> () { panic!("worse") })
+        .unwrap();
+    assert_eq!(
+        swap.wait(LONG),
+        SwapState::RolledBack("panicked: worse".to_owned())
+    );
     let before = old.ticks.load(Ordering::Relaxed);
-    until("the old one ticks", || old.ticks.load(Ordering::Relaxed) > before + 3);
+    until("the old one ticks", || {
+        old.ticks.load(Ordering::Relaxed) > before + 3
+    });
     assert_eq!(old.shutdowns.load(Ordering::Relaxed), 0);
     // A node of another type is not changed.
     let swap = handle.swap_with("n", marked, unmarked).unwrap();
-    let SwapState::RolledBack(why) = swap.wait(LONG) else { panic!() };
+    let SwapState::RolledBack(why) = swap.wait(LONG) else {
+        panic!()
+    };
     assert!(why.contains("Marker"), "{why}");
     // A swap without a failure is final after its probation, and the old node is shut down.
     let new = Counter::default();
-    assert_eq!(handle.swap("n", new.clone()).unwrap().wait(LONG), SwapState::Done);
+    assert_eq!(
+        handle.swap("n", new.clone()).unwrap().wait(LONG),
+        SwapState::Done
+    );
     assert_eq!(old.shutdowns.load(Ordering::Relaxed), 1);
     assert_eq!(new.shutdowns.load(Ordering::Relaxed), 0);
     let report = running.finish().unwrap();
-    assert_eq!((report.reason, new.shutdowns.load(Ordering::Relaxed)), (Reason::Over, 1));
+    assert_eq!(
+        (report.reason, new.shutdowns.load(Ordering::Relaxed)),
+        (Reason::Over, 1)
+    );
     let late = handle.swap("n", Counter::default()).unwrap();
     drop(handle);
-    assert!(matches!(late.state(), SwapState::Pending | SwapState::Abandoned));
+    assert!(matches!(
+        late.state(),
+        SwapState::Pending | SwapState::Abandoned
+    ));
 }
 
 #[test]
@@ -334,23 +424,44 @@ fn a_swap_that_fails_on_a_message_gives_the_endpoints_back() {
     let mut sender = private.publisher::<Number>("numbers", Qos::reliable());
     let input = private.subscriber::<Number>("numbers", Qos::reliable());
     let output = Arc::new(Mutex::new(Vec::new()));
-    let node = Marker { mark: 0, input, output: Arc::clone(&output), fails_at: u64::MAX };
+    let node = Marker {
+        mark: 0,
+        input,
+        output: Arc::clone(&output),
+        fails_at: u64::MAX,
+    };
     let builder = scheduler.node("marker").on(&node.input);
     builder.build(node).unwrap();
     let running = scheduler.start().unwrap();
     let handle = running.handle();
-    let bad = |old: Marker| Marked(Marker { mark: 1, fails_at: 3, ..old });
-    let swap =
-        handle.swap_with("marker", bad, |new| Marker { fails_at: u64::MAX, ..unmarked(new) });
+    let bad = |old: Marker| {
+        Marked(Marker {
+            mark: 1,
+            fails_at: 3,
+            ..old
+        })
+    };
+    let swap = handle.swap_with("marker", bad, |new| Marker {
+        fails_at: u64::MAX,
+        ..unmarked(new)
+    });
     let swap = swap.unwrap();
     assert_eq!(swap.wait_while_pending(LONG), SwapState::OnTrial);
     for number in 0..10 {
         sender.send(Number { value: number }).unwrap();
     }
     let state = swap.wait(LONG);
-    assert_eq!(state, SwapState::RolledBack("mark 1 cannot do 3".to_owned()));
+    assert_eq!(
+        state,
+        SwapState::RolledBack("mark 1 cannot do 3".to_owned())
+    );
     until("all arrived", || output.lock().unwrap().len() == 10);
-    let marks: Vec<_> = output.lock().unwrap().iter().map(|(mark, _)| *mark).collect();
+    let marks: Vec<_> = output
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|(mark, _)| *mark)
+        .collect();
     assert_eq!(marks, [1, 1, 1, 1, 0, 0, 0, 0, 0, 0]);
     assert_eq!(running.finish().unwrap().reason, Reason::Over);
 }

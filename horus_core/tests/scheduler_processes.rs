@@ -51,8 +51,14 @@ struct Site {
 impl Site {
     fn new() -> Self {
         let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-        let dir = tempfile::Builder::new().permissions(private).tempdir_in("/dev/shm").unwrap();
-        Self { namespace: namespace_in(dir.path()), dir }
+        let dir = tempfile::Builder::new()
+            .permissions(private)
+            .tempdir_in("/dev/shm")
+            .unwrap();
+        Self {
+            namespace: namespace_in(dir.path()),
+            dir,
+        }
     }
 
     fn child(&self, role: &str) -> Child {
@@ -69,7 +75,9 @@ impl Site {
     /// Waits until the scheduler `is_so`.
     fn await_scheduler(&self, what: &str, is_so: impl Fn(&SchedulerInfo) -> bool) -> SchedulerInfo {
         let look = || schedulers(&self.namespace).unwrap().into_iter().next();
-        until(what, || look().is_some_and(|info| info.status.is_some() && is_so(&info)));
+        until(what, || {
+            look().is_some_and(|info| info.status.is_some() && is_so(&info))
+        });
         self.only()
     }
 
@@ -84,7 +92,9 @@ impl Site {
 
     fn await_node(&self, what: &str, name: &str, is_so: impl Fn(&NodeMetrics) -> bool) {
         self.await_scheduler(&format!("{name}: {what}"), |info| {
-            info.nodes.iter().any(|node| node.name == *name && is_so(node))
+            info.nodes
+                .iter()
+                .any(|node| node.name == *name && is_so(node))
         });
     }
 
@@ -101,8 +111,11 @@ impl Site {
     }
 
     fn await_event(&self, kind: u8, node: &str) -> NodeEvent {
-        let find =
-            || self.events().into_iter().find(|event| event.kind == kind && event.node == *node);
+        let find = || {
+            self.events()
+                .into_iter()
+                .find(|event| event.kind == kind && event.node == *node)
+        };
         until(&format!("event {kind} of '{node}'"), || find().is_some());
         find().unwrap()
     }
@@ -117,11 +130,13 @@ fn node_of(info: &SchedulerInfo, name: &str) -> NodeMetrics {
 }
 
 fn is_running(info: &SchedulerInfo) -> bool {
-    info.status.is_some_and(|status| status.state == SchedulerStatusHeader::STATE_RUNNING)
+    info.status
+        .is_some_and(|status| status.state == SchedulerStatusHeader::STATE_RUNNING)
 }
 
 fn is_halted(info: &SchedulerInfo) -> bool {
-    info.status.is_some_and(|status| status.state == SchedulerStatusHeader::STATE_EMERGENCY_STOP)
+    info.status
+        .is_some_and(|status| status.state == SchedulerStatusHeader::STATE_EMERGENCY_STOP)
 }
 
 // The black box.
@@ -135,7 +150,11 @@ struct Faulty {
 
 impl Faulty {
     const fn new(name: &'static str) -> Self {
-        Self { name, failures: 0, work: None }
+        Self {
+            name,
+            failures: 0,
+            work: None,
+        }
     }
 }
 
@@ -148,7 +167,11 @@ impl Node for Faulty {
         self.failures += 1;
         say(format_args!("{} {number}", self.name));
         // WHY in turn: the black box leaves out events of one kind that repeat.
-        if number.is_multiple_of(2) { Err(number.to_string().into()) } else { panic!("{number}") }
+        if number.is_multiple_of(2) {
+            Err(number.to_string().into())
+        } else {
+            panic!("{number}")
+        }
     }
 }
 
@@ -158,7 +181,11 @@ fn faulty(dir: &Path) {
     let ignore = FailurePolicy::Ignore;
     let mut add = |name, rate: Rate, chain: Option<&str>| {
         let node = scheduler.node(name).rate(rate).failure_policy(ignore);
-        let node = if name == "pooled" { node.compute() } else { node };
+        let node = if name == "pooled" {
+            node.compute()
+        } else {
+            node
+        };
         let node = match chain {
             Some(chain) => node.chain(chain),
             None => node,
@@ -169,7 +196,10 @@ fn faulty(dir: &Path) {
     add("first", 200.hz(), Some("chain"));
     add("second", 200.hz(), Some("chain"));
     add("pooled", 300.hz(), None);
-    let work = Topic::<CmdVel>::builder("work").namespace(&namespace).subscriber().unwrap();
+    let work = Topic::<CmdVel>::builder("work")
+        .namespace(&namespace)
+        .subscriber()
+        .unwrap();
     let mut woken = Faulty::new("woken");
     let node = scheduler.node("woken").on(&work).failure_policy(ignore);
     let mut work = Some(work);
@@ -185,9 +215,17 @@ fn faulty(dir: &Path) {
     // One node that is late in every tick, and one without events.
     let budget = Duration::from_nanos(1);
     let deadline = Duration::from_nanos(2);
-    let late = scheduler.node("late").rate(300.hz()).budget(budget).deadline(deadline);
+    let late = scheduler
+        .node("late")
+        .rate(300.hz())
+        .budget(budget)
+        .deadline(deadline);
     late.build(|_: &mut Context<'_>| ()).unwrap();
-    scheduler.node("quiet").rate(100.hz()).build(|_: &mut Context<'_>| ()).unwrap();
+    scheduler
+        .node("quiet")
+        .rate(100.hz())
+        .build(|_: &mut Context<'_>| ())
+        .unwrap();
     scheduler.main_rate(400.hz());
     let mut running = scheduler.start().unwrap();
     say(format_args!("called {}", running.name()));
@@ -198,9 +236,21 @@ fn faulty(dir: &Path) {
 fn noted(events: &[NodeEvent], node: &str) -> Vec<u64> {
     let is_failure =
         |event: &&NodeEvent| matches!(event.kind, NodeEvent::FAILED | NodeEvent::PANICKED);
-    let events = events.iter().filter(|event| event.node == *node).filter(is_failure);
+    let events = events
+        .iter()
+        .filter(|event| event.node == *node)
+        .filter(is_failure);
     events
-        .map(|event| event.text.as_str().split(' ').next_back().unwrap().parse().unwrap())
+        .map(|event| {
+            event
+                .text
+                .as_str()
+                .split(' ')
+                .next_back()
+                .unwrap()
+                .parse()
+                .unwrap()
+        })
         .collect()
 }
 
@@ -216,25 +266,38 @@ fn a_black_box_has_all_events_until_the_kill_except_the_last() {
     for round in 0..kills {
         let mut child = site.child("faulty");
         assert_eq!(child.await_word("called"), "called arm", "round {round}");
-        FAULTY.iter().for_each(|node| _ = child.await_word(&format!("{node} ")));
+        FAULTY
+            .iter()
+            .for_each(|node| _ = child.await_word(&format!("{node} ")));
         site.await_scheduler("lives", |info| {
             info.process_id == Some(child.id()) && info.is_alive && is_running(info)
         });
         let mut remote = RemoteScheduler::open(&site.namespace, "arm").unwrap();
         for command in 0..rng.usize(..6) {
-            if command % 2 == 0 { remote.pause("quiet") } else { remote.resume("quiet") }.unwrap();
+            if command % 2 == 0 {
+                remote.pause("quiet")
+            } else {
+                remote.resume("quiet")
+            }
+            .unwrap();
             thread::sleep(Duration::from_micros(rng.usize(..20_000) as u64));
         }
         thread::sleep(Duration::from_micros(rng.usize(..300_000) as u64));
         child.kill();
         let events = site.events();
-        let mine: Vec<_> =
-            events.iter().filter(|event| event.process_id == child.id()).copied().collect();
+        let mine: Vec<_> = events
+            .iter()
+            .filter(|event| event.process_id == child.id())
+            .copied()
+            .collect();
         for node in FAULTY {
             let told = child.told(&format!("{node} ")).len() as u64;
             let noted = noted(&mine, node);
             let case = format!("round {round}, {node}: told {told}, noted {noted:?}");
-            assert!(noted.windows(2).all(|pair| pair[1] == pair[0] + 1), "{case}");
+            assert!(
+                noted.windows(2).all(|pair| pair[1] == pair[0] + 1),
+                "{case}"
+            );
             let next = noted.last().map_or(0, |last| last + 1);
             assert!(next == told || next + 1 == told, "{case}");
             assert!(noted.len() as u64 >= next.min(64), "{case}");
@@ -243,21 +306,49 @@ fn a_black_box_has_all_events_until_the_kill_except_the_last() {
         }
         let is_pause =
             |event: &&NodeEvent| matches!(event.kind, NodeEvent::PAUSED | NodeEvent::RESUMED);
-        let pauses: Vec<_> = mine.iter().filter(is_pause).map(|event| event.kind).collect();
+        let pauses: Vec<_> = mine
+            .iter()
+            .filter(is_pause)
+            .map(|event| event.kind)
+            .collect();
         let in_turn = [NodeEvent::PAUSED, NodeEvent::RESUMED].into_iter().cycle();
-        assert!(pauses.iter().copied().eq(in_turn.take(pauses.len())), "{pauses:?}");
-        assert!(mine.iter().any(|event| event.kind == NodeEvent::SCHEDULER_STARTED));
-        assert!(mine.iter().any(|event| event.kind == NodeEvent::MISSED && event.node == *"late"));
+        assert!(
+            pauses.iter().copied().eq(in_turn.take(pauses.len())),
+            "{pauses:?}"
+        );
+        assert!(
+            mine.iter()
+                .any(|event| event.kind == NodeEvent::SCHEDULER_STARTED)
+        );
+        assert!(
+            mine.iter()
+                .any(|event| event.kind == NodeEvent::MISSED && event.node == *"late")
+        );
         // An old event is overwritten only by a new one.
         let stayed = before.iter().filter(|event| events.contains(event)).count();
-        assert!(before.len() - stayed <= mine.len(), "{} - {stayed}", before.len());
+        assert!(
+            before.len() - stayed <= mine.len(),
+            "{} - {stayed}",
+            before.len()
+        );
         kept += stayed;
         before = events;
         let info = site.only();
         assert!(!info.is_alive);
-        assert_eq!((info.name.as_str(), info.process_id), ("arm", Some(child.id())));
-        assert!(is_running(&info) && info.nodes.len() == 8, "the last status: {info:?}");
-        assert!(info.nodes.iter().all(|node| node.name == *"quiet" || node.ticks > 0) || round > 0);
+        assert_eq!(
+            (info.name.as_str(), info.process_id),
+            ("arm", Some(child.id()))
+        );
+        assert!(
+            is_running(&info) && info.nodes.len() == 8,
+            "the last status: {info:?}"
+        );
+        assert!(
+            info.nodes
+                .iter()
+                .all(|node| node.name == *"quiet" || node.ticks > 0)
+                || round > 0
+        );
         let error = remote.pause("quiet").unwrap_err();
         assert!(matches!(error, RemoteError::NotRunning { .. }), "{error}");
     }
@@ -279,7 +370,11 @@ struct Steady;
 
 impl Node for Steady {
     fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
-        say(format_args!("due {} {}", context.scheduled_ns(), context.period().as_nanos()));
+        say(format_args!(
+            "due {} {}",
+            context.scheduled_ns(),
+            context.period().as_nanos()
+        ));
         Ok(())
     }
 
@@ -293,17 +388,31 @@ static HANGS: AtomicBool = AtomicBool::new(false);
 
 fn shown(dir: &Path) {
     let mut scheduler = arm(dir);
-    scheduler.node("steady").rate(100.hz()).build(Steady).unwrap();
-    let bad = scheduler.node("bad").rate(50.hz()).failure_policy(FailurePolicy::Ignore);
-    bad.build(|_: &mut Context<'_>| -> NodeResult { Err("no such port".into()) }).unwrap();
-    let planner = scheduler.node("planner").compute().watchdog(Duration::from_millis(50));
+    scheduler
+        .node("steady")
+        .rate(100.hz())
+        .build(Steady)
+        .unwrap();
+    let bad = scheduler
+        .node("bad")
+        .rate(50.hz())
+        .failure_policy(FailurePolicy::Ignore);
+    bad.build(|_: &mut Context<'_>| -> NodeResult { Err("no such port".into()) })
+        .unwrap();
+    let planner = scheduler
+        .node("planner")
+        .compute()
+        .watchdog(Duration::from_millis(50));
     let hang = |_: &mut Context<'_>| {
         while HANGS.load(Ordering::Relaxed) {
             thread::sleep(Duration::from_millis(1));
         }
     };
     planner.build(hang).unwrap();
-    scheduler.node("idle").build(|_: &mut Context<'_>| ()).unwrap();
+    scheduler
+        .node("idle")
+        .build(|_: &mut Context<'_>| ())
+        .unwrap();
     thread::spawn(|| {
         while let Some(word) = hear() {
             HANGS.store(word == "hang", Ordering::Relaxed);
@@ -326,7 +435,9 @@ fn metrics_are_seen_from_another_process_while_nodes_run() {
         let ticks = site.node("steady").ticks;
         site.await_node("ticks", "steady", |node| node.ticks > ticks);
     }
-    site.await_node("fails", "bad", |node| node.last_error.as_str().starts_with("no such port"));
+    site.await_node("fails", "bad", |node| {
+        node.last_error.as_str().starts_with("no such port")
+    });
     let bad = site.node("bad");
     assert!(bad.failures > 0 && bad.panics == 0, "{bad:?}");
     let mut remote = RemoteScheduler::open(&site.namespace, "arm").unwrap();
@@ -340,9 +451,16 @@ fn metrics_are_seen_from_another_process_while_nodes_run() {
     for node in &paused.nodes {
         assert_eq!(sum(&node.durations), node.ticks, "{node}");
         assert_eq!(sum(&node.lateness), node.ticks, "{node}");
-        assert_eq!(node_of(&later, node.name.as_str()).ticks, node.ticks, "it is paused: {node}");
+        assert_eq!(
+            node_of(&later, node.name.as_str()).ticks,
+            node.ticks,
+            "it is paused: {node}"
+        );
     }
-    assert_eq!(node_of(&paused, "bad").failures, node_of(&paused, "bad").ticks);
+    assert_eq!(
+        node_of(&paused, "bad").failures,
+        node_of(&paused, "bad").ticks
+    );
     remote.resume("").unwrap();
     site.await_state("planner", NodeMetrics::STATE_ACTIVE);
     child.tell("hang");
@@ -359,8 +477,16 @@ fn metrics_are_seen_from_another_process_while_nodes_run() {
     assert_eq!(child.wait(), End::Code(0));
     let info = site.only();
     assert!(!info.is_alive);
-    assert_eq!(info.status.unwrap().state, SchedulerStatusHeader::STATE_STOPPED);
-    assert!(info.nodes.iter().all(|node| node.state == NodeMetrics::STATE_STOPPED), "{info:?}");
+    assert_eq!(
+        info.status.unwrap().state,
+        SchedulerStatusHeader::STATE_STOPPED
+    );
+    assert!(
+        info.nodes
+            .iter()
+            .all(|node| node.state == NodeMetrics::STATE_STOPPED),
+        "{info:?}"
+    );
 }
 
 #[test]
@@ -377,8 +503,14 @@ fn commands_from_another_process_are_applied_or_refused() {
     site.await_state("steady", NodeMetrics::STATE_PAUSED);
     let ticks = site.await_statuses(1);
     let still = site.await_statuses(3);
-    assert_eq!(node_of(&ticks, "steady").ticks, node_of(&still, "steady").ticks);
-    assert!(node_of(&ticks, "idle").ticks < node_of(&still, "idle").ticks, "it is not paused");
+    assert_eq!(
+        node_of(&ticks, "steady").ticks,
+        node_of(&still, "steady").ticks
+    );
+    assert!(
+        node_of(&ticks, "idle").ticks < node_of(&still, "idle").ticks,
+        "it is not paused"
+    );
     remote.resume("steady").unwrap();
     let ticks = node_of(&still, "steady").ticks;
     site.await_node("goes on", "steady", |node| node.ticks > ticks + 3);
@@ -386,10 +518,14 @@ fn commands_from_another_process_are_applied_or_refused() {
     remote.set_rate("steady", 125.hz()).unwrap();
     let changed = site.await_event(NodeEvent::RATE_CHANGED, "steady");
     assert_eq!(changed.value_ns, 8_000_000);
-    site.await_node("has another period", "steady", |node| node.period_ns == 8_000_000);
+    site.await_node("has another period", "steady", |node| {
+        node.period_ns == 8_000_000
+    });
     assert_rate(&mut child, 8_000_000);
     remote.set_rate("steady", 20.hz()).unwrap();
-    site.await_node("has another period", "steady", |node| node.period_ns == 50_000_000);
+    site.await_node("has another period", "steady", |node| {
+        node.period_ns == 50_000_000
+    });
     assert_rate(&mut child, 50_000_000);
 
     remote.set_rate("planner", 10.hz()).unwrap();
@@ -405,7 +541,10 @@ fn commands_from_another_process_are_applied_or_refused() {
     remote.resume("steady").unwrap();
     let then = site.await_statuses(1);
     let later = site.await_statuses(3);
-    assert_eq!(node_of(&then, "steady").ticks, node_of(&later, "steady").ticks);
+    assert_eq!(
+        node_of(&then, "steady").ticks,
+        node_of(&later, "steady").ticks
+    );
     assert_eq!(node_of(&later, "steady").state, NodeMetrics::STATE_STOPPED);
 
     remote.stop().unwrap();
@@ -421,14 +560,20 @@ fn assert_rate(child: &mut Child, period_ns: u64) {
     let mut dues = Vec::new();
     loop {
         let word = child.await_word("due ");
-        let numbers: Vec<u64> = word.split(' ').skip(1).map(|part| part.parse().unwrap()).collect();
+        let numbers: Vec<u64> = word
+            .split(' ')
+            .skip(1)
+            .map(|part| part.parse().unwrap())
+            .collect();
         if numbers[1] != period_ns {
             assert!(dues.is_empty(), "it is back at another rate: {word}");
             continue;
         }
         dues.push(numbers[0]);
         // The first was due by the previous rate.
-        let [_, .., before, last] = dues[..] else { continue };
+        let [_, .., before, last] = dues[..] else {
+            continue;
+        };
         assert_eq!((last - before) % period_ns, 0, "{dues:?}");
         if last - before == period_ns {
             return;

@@ -62,7 +62,8 @@ fn page_faults() -> u64 {
     // SAFETY: `rusage` is plain data, valid as zeros.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: the pointer is valid for a write of a `rusage`.
-    assert_eq!(unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) }, 0);
+    let status = unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+    assert_eq!(status, 0);
     (usage.ru_minflt + usage.ru_majflt) as u64
 }
 
@@ -93,8 +94,12 @@ struct Work {
 impl Work {
     fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
         if context.tick() == WARM_UP {
-            self.costs.page_faults.store(page_faults(), Ordering::Relaxed);
-            self.costs.allocator_calls.store(CALLS.get(), Ordering::Relaxed);
+            self.costs
+                .page_faults
+                .store(page_faults(), Ordering::Relaxed);
+            self.costs
+                .allocator_calls
+                .store(CALLS.get(), Ordering::Relaxed);
             if self.is_watched {
                 kernel::watch();
             }
@@ -108,7 +113,9 @@ impl Work {
             let faults = page_faults() - self.costs.page_faults.load(Ordering::Relaxed);
             self.costs.page_faults.store(faults, Ordering::Relaxed);
         }
-        self.costs.ticks.store(context.tick() + 1, Ordering::Relaxed);
+        self.costs
+            .ticks
+            .store(context.tick() + 1, Ordering::Relaxed);
         while let Some(command) = self.commands.recv() {
             self.echo.send(command)?;
         }
@@ -137,7 +144,8 @@ fn scheduler(private: &Private, is_timed: bool) -> (Scheduler, Arc<Costs>) {
     let node: NodeBuilder<'_> = scheduler.node("works").checkpoints(1).on_miss(Miss::Warn);
     let node = if is_timed { node.rate(1.khz()) } else { node };
     let node = node.budget(Duration::from_micros(50)).watchdog(LONG);
-    node.build(move |context: &mut Context<'_>| work.tick(context)).unwrap();
+    node.build(move |context: &mut Context<'_>| work.tick(context))
+        .unwrap();
     (scheduler, costs)
 }
 
@@ -188,8 +196,12 @@ fn a_real_time_thread_makes_no_system_call_except_its_sleep() {
     let report = running.finish().unwrap();
     let events = black_box(private.namespace(), "real time").unwrap();
     let of = |kind: u8| events.iter().filter(|event| event.kind == kind).count();
-    let [missed, astray, paced] =
-        [NodeEvent::MISSED, NodeEvent::CHECKPOINT, NodeEvent::RATE_CHANGED].map(of);
+    let [missed, astray, paced] = [
+        NodeEvent::MISSED,
+        NodeEvent::CHECKPOINT,
+        NodeEvent::RATE_CHANGED,
+    ]
+    .map(of);
     let calls = kernel::calls();
     let [allocator_calls, page_faults] =
         [&costs.allocator_calls, &costs.page_faults].map(|count| count.load(Ordering::Relaxed));
@@ -210,9 +222,14 @@ fn a_real_time_thread_makes_no_system_call_except_its_sleep() {
     // WHY not none: the kernel may have moved a page of this process.
     assert!(page_faults < 4, "{page_faults}");
     if let Some(calls) = calls {
-        let others = calls.iter().filter(|(number, _)| *number != libc::SYS_clock_nanosleep);
+        let others = calls
+            .iter()
+            .filter(|(number, _)| *number != libc::SYS_clock_nanosleep);
         assert_eq!(others.count(), 0, "{calls:?}");
-        assert!(!calls.is_empty(), "no sleep was seen, so no other call would be either");
+        assert!(
+            !calls.is_empty(),
+            "no sleep was seen, so no other call would be either"
+        );
     }
 }
 
@@ -234,8 +251,11 @@ fn a_round_on_the_main_thread_does_not_allocate() {
         // WHY not all: memory is mapped at its first use, and the test itself calls the kernel in
         // the first and the last measured tick.
         let counts = (WARM_UP + 1..WARM_UP + TICKS).contains(&number);
-        let round =
-            if counts { round } else { |running: &mut Running| running.tick_once().unwrap() };
+        let round = if counts {
+            round
+        } else {
+            |running: &mut Running| running.tick_once().unwrap()
+        };
         if number % 10 == 0 {
             publisher.send(CmdVel::default()).unwrap();
         }

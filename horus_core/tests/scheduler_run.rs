@@ -54,7 +54,13 @@ impl Node for Noting {
 }
 
 fn ticks(report: &Report, name: &str) -> u64 {
-    report.nodes.iter().find(|node| node.name == name).unwrap().metrics.ticks
+    report
+        .nodes
+        .iter()
+        .find(|node| node.name == name)
+        .unwrap()
+        .metrics
+        .ticks
 }
 
 #[test]
@@ -68,14 +74,24 @@ fn nodes_begin_tick_and_end_in_order() {
             }
             Ok(())
         };
-        let node = Noting { name, calls: calls.clone(), act };
+        let node = Noting {
+            name,
+            calls: calls.clone(),
+            act,
+        };
         scheduler.node(name).order(order).build(node).unwrap();
     }
     let report = scheduler.run().unwrap();
     assert_eq!(report.reason, Reason::Asked);
     let wanted = "a init,b init,c init,a 0,b 0,c 0,a 1,b 1,c 1,c shutdown,b shutdown,a shutdown";
     assert_eq!(calls.read().join(","), wanted);
-    assert!(report.nodes.iter().map(|node| node.name.as_str()).eq(["a", "b", "c"]));
+    assert!(
+        report
+            .nodes
+            .iter()
+            .map(|node| node.name.as_str())
+            .eq(["a", "b", "c"])
+    );
 }
 
 #[test]
@@ -101,7 +117,10 @@ fn due_times_do_not_drift_and_skipped_ticks_are_not_made_up_for() {
     assert_eq!((last - first) % 2_000_000, 0);
     let due = (last - first) / 2_000_000 + 1;
     let passed = metrics.skipped_ticks;
-    assert!(metrics.ticks <= due && metrics.ticks + passed >= due, "{due}: {metrics:?}");
+    assert!(
+        metrics.ticks <= due && metrics.ticks + passed >= due,
+        "{due}: {metrics:?}"
+    );
     assert_eq!(metrics.durations.count(), metrics.ticks);
 }
 
@@ -109,32 +128,78 @@ fn due_times_do_not_drift_and_skipped_ticks_are_not_made_up_for() {
 fn failing(policy: FailurePolicy, ticks: u64, panics: bool) -> (Report, Vec<String>) {
     let calls = CallLog::default();
     let act: fn(u64, &mut Context<'_>) -> NodeResult = match panics {
-        true => |tick, _| if tick == 1 { panic!("on purpose") } else { Ok(()) },
-        false => |tick, _| if tick == 1 { Err("on purpose".into()) } else { Ok(()) },
+        true => |tick, _| {
+            if tick == 1 {
+                panic!("on purpose")
+            } else {
+                Ok(())
+            }
+        },
+        false => |tick, _| {
+            if tick == 1 {
+                Err("on purpose".into())
+            } else {
+                Ok(())
+            }
+        },
     };
     let (mut scheduler, _private) = Private::alone();
-    let node = Noting { name: "bad", calls: calls.clone(), act };
-    scheduler.node("bad").failure_policy(policy).build(node).unwrap();
+    let node = Noting {
+        name: "bad",
+        calls: calls.clone(),
+        act,
+    };
+    scheduler
+        .node("bad")
+        .failure_policy(policy)
+        .build(node)
+        .unwrap();
     let stop = move |context: &mut Context<'_>| {
         if context.tick() == ticks {
             context.stop();
         }
     };
     scheduler.node("good").order(1).build(stop).unwrap();
-    (scheduler.run().or_else(RunError::into_report).unwrap(), calls.read())
+    (
+        scheduler.run().or_else(RunError::into_report).unwrap(),
+        calls.read(),
+    )
 }
 
 #[test]
 fn a_failure_ends_the_run_or_is_handled_by_its_policy() {
     for panics in [false, true] {
         let (report, noted) = failing(FailurePolicy::Fatal, 5, panics);
-        let error = if panics { "panicked: on purpose" } else { "on purpose" };
-        assert_eq!(report.reason, Reason::Node { name: "bad".into(), error: error.into() });
+        let error = if panics {
+            "panicked: on purpose"
+        } else {
+            "on purpose"
+        };
+        assert_eq!(
+            report.reason,
+            Reason::Node {
+                name: "bad".into(),
+                error: error.into()
+            }
+        );
         assert_eq!(noted, ["bad init", "bad 0", "bad 1", "bad shutdown"]);
 
         let (report, noted) = failing(FailurePolicy::Ignore, 3, panics);
-        assert_eq!((report.reason.clone(), ticks(&report, "bad")), (Reason::Asked, 4));
-        assert_eq!(noted, ["bad init", "bad 0", "bad 1", "bad 2", "bad 3", "bad shutdown"]);
+        assert_eq!(
+            (report.reason.clone(), ticks(&report, "bad")),
+            (Reason::Asked, 4)
+        );
+        assert_eq!(
+            noted,
+            [
+                "bad init",
+                "bad 0",
+                "bad 1",
+                "bad 2",
+                "bad 3",
+                "bad shutdown"
+            ]
+        );
         let metrics = report.nodes[0].metrics;
         assert_eq!((metrics.failures, metrics.panics), (1, u64::from(panics)));
         assert_eq!(report.nodes[0].last_error.as_deref(), Some(error));
@@ -142,7 +207,14 @@ fn a_failure_ends_the_run_or_is_handled_by_its_policy() {
         let backoff = Duration::from_millis(1);
         let (report, noted) = failing(FailurePolicy::Restart { max: 1, backoff }, 4, panics);
         assert_eq!(report.reason, Reason::Asked);
-        let wanted = ["bad init", "bad 0", "bad 1", "bad shutdown", "bad init", "bad 2"];
+        let wanted = [
+            "bad init",
+            "bad 0",
+            "bad 1",
+            "bad shutdown",
+            "bad init",
+            "bad 2",
+        ];
         assert_eq!(noted[..6], wanted);
     }
 }
@@ -170,7 +242,12 @@ fn a_node_that_hangs_is_found_and_made_safe_once_while_other_nodes_go_on() {
         }
     };
     let enter = move || _ = entered.fetch_add(1, Ordering::Relaxed);
-    scheduler.node("hangs").rate(100.hz()).safe_state(enter).build(node).unwrap();
+    scheduler
+        .node("hangs")
+        .rate(100.hz())
+        .safe_state(enter)
+        .build(node)
+        .unwrap();
     let other = move |_: &mut Context<'_>| _ = others.fetch_add(1, Ordering::Relaxed);
     scheduler.node("other").rate(1.khz()).build(other).unwrap();
     let report = scheduler.run_for(Duration::from_millis(300)).unwrap();
@@ -181,11 +258,29 @@ fn a_node_that_hangs_is_found_and_made_safe_once_while_other_nodes_go_on() {
     let stuck = of_it("hangs: stuck, a tick has lasted");
     assert!(stuck >= 1, "{events:?}");
     assert_eq!(safe.load(Ordering::Relaxed), stuck);
-    assert!(of_it("hangs: recovered, the tick lasted") + 1 >= stuck, "{events:?}");
-    let hanging = report.nodes.iter().find(|node| node.name == "hangs").unwrap().metrics;
-    assert!(hanging.misses >= 1 && hanging.skipped_ticks >= 4, "{hanging:?}");
-    let other = report.nodes.iter().find(|node| node.name == "other").unwrap();
-    assert!(during.load(Ordering::Relaxed) > 0, "the other node stood still: {other:?}");
+    assert!(
+        of_it("hangs: recovered, the tick lasted") + 1 >= stuck,
+        "{events:?}"
+    );
+    let hanging = report
+        .nodes
+        .iter()
+        .find(|node| node.name == "hangs")
+        .unwrap()
+        .metrics;
+    assert!(
+        hanging.misses >= 1 && hanging.skipped_ticks >= 4,
+        "{hanging:?}"
+    );
+    let other = report
+        .nodes
+        .iter()
+        .find(|node| node.name == "other")
+        .unwrap();
+    assert!(
+        during.load(Ordering::Relaxed) > 0,
+        "the other node stood still: {other:?}"
+    );
     assert_eq!(other.class, Class::RealTime);
 }
 
@@ -199,11 +294,24 @@ fn a_node_that_never_returns_ends_the_run_and_is_left_behind() {
         }
     };
     let watchdog = Duration::from_millis(10);
-    scheduler.node("loops").rate(100.hz()).watchdog(watchdog).build(node).unwrap();
+    scheduler
+        .node("loops")
+        .rate(100.hz())
+        .watchdog(watchdog)
+        .build(node)
+        .unwrap();
     let report = scheduler.run().or_else(RunError::into_report).unwrap();
-    let Reason::Node { name, error } = &report.reason else { panic!("{report:?}") };
+    let Reason::Node { name, error } = &report.reason else {
+        panic!("{report:?}")
+    };
     assert!(name == "loops" && error.contains("does not end"), "{error}");
-    assert!(report.nodes[0].last_error.as_deref().unwrap().contains("left behind"));
+    assert!(
+        report.nodes[0]
+            .last_error
+            .as_deref()
+            .unwrap()
+            .contains("left behind")
+    );
 }
 
 #[test]
@@ -216,8 +324,16 @@ fn a_node_on_a_topic_runs_when_there_are_messages_and_only_then() {
     let sent = 20;
     let count = Arc::clone(&received);
     let (mut scheduler, _private) = Private::alone();
-    let both = scheduler.node("driver").on(&commands).rate(10.hz()).build(|_: &mut Context<'_>| {});
-    assert!(both.unwrap_err().to_string().contains("by the clock or by messages"));
+    let both = scheduler
+        .node("driver")
+        .on(&commands)
+        .rate(10.hz())
+        .build(|_: &mut Context<'_>| {});
+    assert!(
+        both.unwrap_err()
+            .to_string()
+            .contains("by the clock or by messages")
+    );
     let driver = scheduler.node("driver").on(&commands);
     let node = move |context: &mut Context<'_>| {
         // Receives one message of a burst in each tick.
@@ -238,14 +354,27 @@ fn a_node_on_a_topic_runs_when_there_are_messages_and_only_then() {
     });
     let report = scheduler.run().unwrap();
     sender.join().unwrap();
-    assert_eq!((report.reason.clone(), received.load(Ordering::Relaxed)), (Reason::Asked, sent));
-    assert_eq!((ticks(&report, "driver"), report.nodes[0].class), (sent, Class::Event));
+    assert_eq!(
+        (report.reason.clone(), received.load(Ordering::Relaxed)),
+        (Reason::Asked, sent)
+    );
+    assert_eq!(
+        (ticks(&report, "driver"), report.nodes[0].class),
+        (sent, Class::Event)
+    );
 }
 
 #[test]
 fn refused_thread_settings_are_reported() {
     let (mut scheduler, _private) = Private::alone();
-    scheduler.node("first").rate(100.hz()).core(0).priority(50).stay_awake().build(once).unwrap();
+    scheduler
+        .node("first")
+        .rate(100.hz())
+        .core(0)
+        .priority(50)
+        .stay_awake()
+        .build(once)
+        .unwrap();
     let report = scheduler.run().unwrap();
     let refused = &report.nodes[0].refused;
     println!("RESULT scheduler-privileges: {refused:?}");
@@ -255,7 +384,11 @@ fn refused_thread_settings_are_reported() {
         "priority 50 (SCHED_FIFO): ",
         "locked memory (mlockall): ",
     ];
-    assert!(refused.iter().all(|one| known.iter().any(|known| one.starts_with(known))));
+    assert!(
+        refused
+            .iter()
+            .all(|one| known.iter().any(|known| one.starts_with(known)))
+    );
     assert_eq!(report.nodes[0].metrics.ticks, 1);
 }
 
@@ -278,7 +411,12 @@ fn simulated(seed: u64, added: [usize; 4]) -> Vec<u8> {
         Box::new(move |scheduler| {
             let node = move |context: &mut Context<'_>| {
                 let noise = context.random_f64();
-                sensor.send(Imu { angular_velocity: [noise; 3], ..Imu::now() }).unwrap();
+                sensor
+                    .send(Imu {
+                        angular_velocity: [noise; 3],
+                        ..Imu::now()
+                    })
+                    .unwrap();
             };
             scheduler.node("sensor").rate(200.hz()).build(node).unwrap();
         }),
@@ -299,7 +437,12 @@ fn simulated(seed: u64, added: [usize; 4]) -> Vec<u8> {
                     output.extend(bytemuck::bytes_of(&message));
                 }
             };
-            scheduler.node("log").rate(33.3.hz()).order(1).build(node).unwrap();
+            scheduler
+                .node("log")
+                .rate(33.3.hz())
+                .order(1)
+                .build(node)
+                .unwrap();
         }),
         Box::new(move |scheduler| {
             scheduler
@@ -314,7 +457,10 @@ fn simulated(seed: u64, added: [usize; 4]) -> Vec<u8> {
     }
     let report = scheduler.simulate(Duration::from_secs(10), seed, 1_000_000_000);
     assert_eq!(report.reason, Reason::Over);
-    assert_eq!((ticks(&report, "sensor"), ticks(&report, "control")), (2000, 2000));
+    assert_eq!(
+        (ticks(&report, "sensor"), ticks(&report, "control")),
+        (2000, 2000)
+    );
     let written = written.lock().unwrap();
     written.clone()
 }
@@ -333,15 +479,30 @@ fn a_simulated_run_is_the_same_to_the_byte_in_whatever_order_nodes_were_added() 
 fn a_late_node_skips_a_tick_or_stops_the_run_by_its_policy() {
     let slow = |_: &mut Context<'_>| std::thread::sleep(Duration::from_millis(6));
     let (mut scheduler, _private) = Private::alone();
-    scheduler.node("skips").rate(200.hz()).on_miss(Miss::Skip).build(slow).unwrap();
+    scheduler
+        .node("skips")
+        .rate(200.hz())
+        .on_miss(Miss::Skip)
+        .build(slow)
+        .unwrap();
     let report = scheduler.run_for(Duration::from_millis(200)).unwrap();
     let metrics = report.nodes[0].metrics;
     assert_eq!(metrics.misses, metrics.ticks, "{metrics:?}");
     assert!(metrics.skipped_ticks >= metrics.ticks - 1, "{metrics:?}");
     let (mut scheduler, _private) = Private::alone();
-    scheduler.node("stops").rate(200.hz()).on_miss(Miss::Stop).build(slow).unwrap();
+    scheduler
+        .node("stops")
+        .rate(200.hz())
+        .on_miss(Miss::Stop)
+        .build(slow)
+        .unwrap();
     let report = scheduler.run().or_else(RunError::into_report).unwrap();
-    let Reason::Node { name, error } = &report.reason else { panic!("{report:?}") };
-    assert!(name == "stops" && error.contains("missed its deadline or its budget by "), "{error}");
+    let Reason::Node { name, error } = &report.reason else {
+        panic!("{report:?}")
+    };
+    assert!(
+        name == "stops" && error.contains("missed its deadline or its budget by "),
+        "{error}"
+    );
     assert_eq!(report.nodes[0].metrics.ticks, 1);
 }

@@ -38,7 +38,10 @@ fn child_role() {
 
 fn shm_dir() -> TempDir {
     let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-    tempfile::Builder::new().permissions(private).tempdir_in("/dev/shm").unwrap()
+    tempfile::Builder::new()
+        .permissions(private)
+        .tempdir_in("/dev/shm")
+        .unwrap()
 }
 
 /// Reports its initialisation, first tick and shutdown; calls `tick` in its ticks, and `end` in its
@@ -76,7 +79,11 @@ where
 
 /// Makes a node that only reports its calls.
 fn plain(name: &'static str) -> Saying<fn(&mut Context<'_>), fn()> {
-    Saying { name, tick: |_| {}, end: || {} }
+    Saying {
+        name,
+        tick: |_| {},
+        end: || {},
+    }
 }
 
 const NAMES: [&str; 4] = ["clocked", "pooled", "woken", "main"];
@@ -125,7 +132,12 @@ fn is_reversed(child: &mut Child) -> bool {
 fn short(dir: &Path) {
     let scheduler = nodes(dir, |node, name| {
         let end = || thread::sleep(Duration::from_millis(2));
-        node.build(Saying { name, tick: |_: &mut Context<'_>| {}, end }).unwrap();
+        node.build(Saying {
+            name,
+            tick: |_: &mut Context<'_>| {},
+            end,
+        })
+        .unwrap();
     });
     exit(scheduler.run_for(Duration::from_millis(15)));
 }
@@ -133,8 +145,9 @@ fn short(dir: &Path) {
 /// Returns the topics that are left in a directory.
 fn left(dir: &Path) -> Vec<String> {
     let names = std::fs::read_dir(namespace_in(dir).topics_path()).unwrap();
-    let mut names: Vec<_> =
-        names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<_> = names
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
     names.sort();
     names
 }
@@ -192,20 +205,32 @@ fn a_signal_at_any_time_ends_a_process_with_its_number_and_leaves_nothing() {
                 let names = ["emergency_stop", "events", "status"];
                 let left = left(dir.path());
                 assert!(
-                    left.iter().all(|file| names.iter().any(|name| file.ends_with(name))),
+                    left.iter()
+                        .all(|file| names.iter().any(|name| file.ends_with(name))),
                     "{left:?}"
                 );
                 let info = schedulers(&namespace_in(dir.path())).unwrap().remove(0);
                 assert!(!info.is_alive, "{case}");
                 let state = info.status.unwrap().state;
                 assert_eq!(state, SchedulerStatusHeader::STATE_STOPPED, "{case}");
-                if begun < NAMES.len() { "reported, in the start" } else { "reported" }
+                if begun < NAMES.len() {
+                    "reported, in the start"
+                } else {
+                    "reported"
+                }
             }
             // Before the handlers are installed, or after they were removed.
             End::Signal(by) => {
                 assert_eq!(by, signal, "{case}");
-                assert!(begun == 0 || (ended == NAMES.len() && is_reversed(&mut child)), "{case}");
-                if begun == 0 { "by default, before" } else { "by default, after" }
+                assert!(
+                    begun == 0 || (ended == NAMES.len() && is_reversed(&mut child)),
+                    "{case}"
+                );
+                if begun == 0 {
+                    "by default, before"
+                } else {
+                    "by default, after"
+                }
             }
         };
         *outcomes.entry(outcome).or_default() += 1;
@@ -235,11 +260,20 @@ fn hangs(dir: &Path, hanging: &str) {
                 thread::park();
             }
         };
-        node.build(Saying { name, tick, end: || {} }).unwrap();
+        node.build(Saying {
+            name,
+            tick,
+            end: || {},
+        })
+        .unwrap();
     });
     let report = scheduler.run().or_else(RunError::into_report).unwrap();
     let is_left = |error: &String| error == "a tick does not end: its thread was left behind";
-    for node in report.nodes.iter().filter(|node| node.last_error.as_ref().is_some_and(is_left)) {
+    for node in report
+        .nodes
+        .iter()
+        .filter(|node| node.last_error.as_ref().is_some_and(is_left))
+    {
         say(format_args!("left {}", node.name));
     }
     say(format_args!("all {}", report.nodes.len()));
@@ -250,9 +284,11 @@ fn hangs(dir: &Path, hanging: &str) {
 fn a_node_that_hangs_is_left_behind_and_named_when_a_signal_comes() {
     let mut best = Duration::MAX;
     let mut worst = Duration::ZERO;
-    for (name, signal) in
-        [("clocked", libc::SIGINT), ("pooled", libc::SIGTERM), ("woken", libc::SIGINT)]
-    {
+    for (name, signal) in [
+        ("clocked", libc::SIGINT),
+        ("pooled", libc::SIGTERM),
+        ("woken", libc::SIGINT),
+    ] {
         let dir = shm_dir();
         let mut child = Child::spawn(&format!("hangs {name}"), dir.path());
         child.await_word("tick main");
@@ -266,16 +302,28 @@ fn a_node_that_hangs_is_left_behind_and_named_when_a_signal_comes() {
         child.signal(signal);
         child.await_word("over ");
         worst = worst.max(sent.elapsed());
-        assert_eq!(child.wait(), End::Code(128 + signal), "{name}: {:?}", child.said());
+        assert_eq!(
+            child.wait(),
+            End::Code(128 + signal),
+            "{name}: {:?}",
+            child.said()
+        );
         best = best.min(sent.elapsed());
         assert_eq!(child.told("left "), [name]);
         assert_eq!(child.told("all "), ["4"]);
-        let others: Vec<_> = NAMES.into_iter().rev().filter(|other| *other != name).collect();
+        let others: Vec<_> = NAMES
+            .into_iter()
+            .rev()
+            .filter(|other| *other != name)
+            .collect();
         assert_eq!(ends(&mut child), others);
         // The supervisor has time to report the end.
         let namespace = namespace_in(dir.path());
         let events = black_box(&namespace, "arm").unwrap();
-        let stuck = events.iter().find(|event| event.kind == NodeEvent::STUCK).unwrap();
+        let stuck = events
+            .iter()
+            .find(|event| event.kind == NodeEvent::STUCK)
+            .unwrap();
         assert_eq!(stuck.node, *name);
         let last = events.last().unwrap();
         assert_eq!(last.kind, NodeEvent::SCHEDULER_STOPPED, "{last}");
@@ -284,8 +332,14 @@ fn a_node_that_hangs_is_left_behind_and_named_when_a_signal_comes() {
         assert_eq!(status.state, SchedulerStatusHeader::STATE_STOPPED);
     }
     // The guarantee. WHY the best: a busy machine may delay any of them.
-    assert!(best < Duration::from_secs(1), "the process was there for {best:?} at least");
-    noise::result("scheduler_hangs", format!("3 kinds of nodes, over after at most {worst:?}"));
+    assert!(
+        best < Duration::from_secs(1),
+        "the process was there for {best:?} at least"
+    );
+    noise::result(
+        "scheduler_hangs",
+        format!("3 kinds of nodes, over after at most {worst:?}"),
+    );
 }
 
 /// Runs a scheduler in which the shutdown of a node hangs.
@@ -299,7 +353,12 @@ fn hangs_at_end(dir: &Path) {
                 }
             }
         };
-        node.build(Saying { name, tick: |_: &mut Context<'_>| {}, end }).unwrap();
+        node.build(Saying {
+            name,
+            tick: |_: &mut Context<'_>| {},
+            end,
+        })
+        .unwrap();
     });
     exit(scheduler.run());
 }
@@ -307,7 +366,10 @@ fn hangs_at_end(dir: &Path) {
 #[test]
 fn a_second_signal_ends_the_process_at_once() {
     let kinds = [libc::SIGINT, libc::SIGTERM];
-    for (first, second) in kinds.into_iter().flat_map(|one| kinds.map(|other| (one, other))) {
+    for (first, second) in kinds
+        .into_iter()
+        .flat_map(|one| kinds.map(|other| (one, other)))
+    {
         let dir = shm_dir();
         let mut child = Child::spawn("hangs_at_end", dir.path());
         child.await_word("tick main");
@@ -335,13 +397,18 @@ fn stormed(dir: &Path) {
         // WHY without SA_RESTART: every system call is interrupted.
         action.sa_sigaction = count as *const () as usize;
         // SAFETY: the action is valid, and its handler only counts.
-        assert_eq!(unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) }, 0);
+        let status = unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) };
+        assert_eq!(status, 0);
     }
     let mut scheduler = arm(dir);
     scheduler.stop_on_signals();
     scheduler.on_event(|event| say(format_args!("event {event}")));
     let qos = Qos::command().capacity(1024);
-    let topic = || Topic::<CmdVel>::builder("work").namespace(&namespace_in(dir)).qos(qos);
+    let topic = || {
+        Topic::<CmdVel>::builder("work")
+            .namespace(&namespace_in(dir))
+            .qos(qos)
+    };
     let mut work = topic().subscriber().unwrap();
     let mut sender = topic().publisher().unwrap();
     let mut sent = 0_u64;
@@ -354,25 +421,37 @@ fn stormed(dir: &Path) {
         sender.send(CmdVel::new(sent as f32, 0.0)).unwrap();
         sent += 1;
     };
-    scheduler.node("clocked").rate(250.hz()).build(clocked).unwrap();
+    scheduler
+        .node("clocked")
+        .rate(250.hz())
+        .build(clocked)
+        .unwrap();
     let woken = scheduler.node("woken").on(&work);
     let receive = move |_: &mut Context<'_>| {
         for message in work.try_iter() {
             assert_eq!(message.linear, received as f32, "lost");
             received += 1;
-            if received % 100 == 0 {
+            if received.is_multiple_of(100) {
                 say(format_args!("received {received}"));
             }
         }
     };
     woken.build(receive).unwrap();
     let pooled = scheduler.node("pooled").compute().rate(100.hz());
-    pooled.build(|_: &mut Context<'_>| thread::sleep(Duration::from_micros(300))).unwrap();
-    scheduler.node("main").build(|_: &mut Context<'_>| ()).unwrap();
+    pooled
+        .build(|_: &mut Context<'_>| thread::sleep(Duration::from_micros(300)))
+        .unwrap();
+    scheduler
+        .node("main")
+        .build(|_: &mut Context<'_>| ())
+        .unwrap();
     scheduler.main_rate(Rate::hz(200.0));
     let report = scheduler.run().or_else(RunError::into_report).unwrap();
     for node in &report.nodes {
-        assert!(node.metrics.ticks > 0 && node.metrics.failures == 0, "{node:?}");
+        assert!(
+            node.metrics.ticks > 0 && node.metrics.failures == 0,
+            "{node:?}"
+        );
     }
     say(format_args!("storms {}", STORMED.load(Ordering::Relaxed)));
     exit(Ok(report));
@@ -392,14 +471,22 @@ fn many_other_signals_disturb_no_node() {
         thread::sleep(Duration::from_millis(1));
     }
     child.signal(libc::SIGTERM);
-    assert_eq!(child.wait(), End::Code(128 + libc::SIGTERM), "{:?}", child.said());
+    assert_eq!(
+        child.wait(),
+        End::Code(128 + libc::SIGTERM),
+        "{:?}",
+        child.said()
+    );
     let events = child.told("event ");
     let is_bad = |event: &String| event.contains("failed") || event.contains("panicked");
     assert!(!events.iter().any(is_bad), "{events:?}");
     let got: u64 = child.told("storms ")[0].parse().unwrap();
     // Signals of one kind that come together count as one.
     assert!(got > 0 && got <= sent, "{got} of {sent}");
-    noise::result("scheduler_storm", format!("{sent} signals sent, {got} arrived, nothing failed"));
+    noise::result(
+        "scheduler_storm",
+        format!("{sent} signals sent, {got} arrived, nothing failed"),
+    );
 }
 
 // Afterwards.
@@ -408,7 +495,8 @@ fn action_of(signal: i32) -> usize {
     // SAFETY: an action of zeros is valid.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     // SAFETY: null requests no change, and the action is valid for the write.
-    assert_eq!(unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut action) }, 0);
+    let status = unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut action) };
+    assert_eq!(status, 0);
     action.sa_sigaction
 }
 
@@ -419,7 +507,10 @@ fn restored(dir: &Path) {
     for _ in 0..2 {
         let mut scheduler = arm(dir);
         scheduler.stop_on_signals();
-        scheduler.node("main").build(|_: &mut Context<'_>| ()).unwrap();
+        scheduler
+            .node("main")
+            .build(|_: &mut Context<'_>| ())
+            .unwrap();
         let mut running = scheduler.start().unwrap();
         assert_ne!(action_of(libc::SIGINT), libc::SIG_DFL);
         assert_ne!(action_of(libc::SIGTERM), count as *const () as usize);

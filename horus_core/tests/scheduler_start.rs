@@ -56,7 +56,8 @@ fn limit_address_bytes(bytes: Option<u64>) {
         rlim_max: libc::RLIM_INFINITY,
     };
     // SAFETY: the limit is valid.
-    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) }, 0);
+    let status = unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) };
+    assert_eq!(status, 0);
 }
 
 /// Reserves heap, whatever address space is left. WHY: a Rust program aborts without heap, which is
@@ -82,16 +83,48 @@ fn start(private: &Private, room_bytes: u64) -> Option<StartError> {
     scheduler.on_event(|_| {});
     let commands = private.subscriber::<CmdVel>("cmd_vel", Qos::new());
     let noting = |name| Noting(name, Arc::clone(&calls));
-    scheduler.node("main").order(0).build(noting("main")).unwrap();
-    scheduler.node("event").order(1).on(&commands).build(noting("event")).unwrap();
-    scheduler.node("timed").order(2).rate(1.khz()).build(noting("timed")).unwrap();
+    scheduler
+        .node("main")
+        .order(0)
+        .build(noting("main"))
+        .unwrap();
+    scheduler
+        .node("event")
+        .order(1)
+        .on(&commands)
+        .build(noting("event"))
+        .unwrap();
+    scheduler
+        .node("timed")
+        .order(2)
+        .rate(1.khz())
+        .build(noting("timed"))
+        .unwrap();
     let chain = scheduler.node("chain").order(3).rate(1.khz()).chain("a");
     chain.build(noting("chain")).unwrap();
     scheduler.compute_threads(2);
-    scheduler.node("pool").order(4).compute().rate(1.khz()).build(noting("pool")).unwrap();
-    scheduler.node("pool 2").order(5).compute().rate(1.khz()).build(noting("pool 2")).unwrap();
+    scheduler
+        .node("pool")
+        .order(4)
+        .compute()
+        .rate(1.khz())
+        .build(noting("pool"))
+        .unwrap();
+    scheduler
+        .node("pool 2")
+        .order(5)
+        .compute()
+        .rate(1.khz())
+        .build(noting("pool 2"))
+        .unwrap();
     #[cfg(feature = "async-io")]
-    scheduler.node("task").order(6).async_io().rate(1.khz()).build(noting("task")).unwrap();
+    scheduler
+        .node("task")
+        .order(6)
+        .async_io()
+        .rate(1.khz())
+        .build(noting("task"))
+        .unwrap();
     let mut publisher = private.publisher::<CmdVel>("cmd_vel", Qos::new());
     publisher.send(CmdVel::default()).unwrap();
     limit_address_bytes(Some(address_bytes() + room_bytes));
@@ -105,13 +138,20 @@ fn start(private: &Private, room_bytes: u64) -> Option<StartError> {
         }
         Err(error) => {
             let calls = calls.lock().unwrap();
-            let ended: Vec<_> =
-                calls.iter().filter_map(|call| call.strip_suffix(" shutdown")).collect();
-            let mut begun: Vec<_> =
-                calls.iter().filter_map(|call| call.strip_suffix(" init")).collect();
+            let ended: Vec<_> = calls
+                .iter()
+                .filter_map(|call| call.strip_suffix(" shutdown"))
+                .collect();
+            let mut begun: Vec<_> = calls
+                .iter()
+                .filter_map(|call| call.strip_suffix(" init"))
+                .collect();
             begun.reverse();
             assert_eq!(ended, begun, "{error}");
-            assert!(!calls.iter().any(|call| call.ends_with("tick")), "{error}: {calls:?}");
+            assert!(
+                !calls.iter().any(|call| call.ends_with("tick")),
+                "{error}: {calls:?}"
+            );
             Some(error)
         }
     }
@@ -128,7 +168,11 @@ fn child_role() {
     let mut errors = Vec::<String>::new();
     for quarters in 0..200 {
         let Some(error) = start(&private, quarters << 18) else {
-            println!("@{} MiB suffice; without: {}", quarters / 4, errors.join("; "));
+            println!(
+                "@{} MiB suffice; without: {}",
+                quarters / 4,
+                errors.join("; ")
+            );
             return;
         };
         let is_known = matches!(error, StartError::Thread { .. } | StartError::Monitor(_));
@@ -148,11 +192,22 @@ fn child_role() {
 fn a_start_without_room_for_a_thread_fails_and_shuts_initialised_nodes_down() {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["child_role", "--exact", "--nocapture", "--test-threads=1"]);
-    let child = child.env(ROLE, "small").stdin(Stdio::null()).output().unwrap();
+    let child = child
+        .env(ROLE, "small")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
     let [output, errors] =
         [child.stdout, child.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
-    assert!(child.status.success(), "{:?}: {output}\n{errors}", child.status);
-    let found = output.lines().find_map(|line| Some(line.split_once('@')?.1)).unwrap();
+    assert!(
+        child.status.success(),
+        "{:?}: {output}\n{errors}",
+        child.status
+    );
+    let found = output
+        .lines()
+        .find_map(|line| Some(line.split_once('@')?.1))
+        .unwrap();
     assert!(found.contains("no thread for 'supervisor'"), "{found}");
     assert!(found.contains("no thread for 'timed'"), "{found}");
     result("scheduler_start/no_room", found);

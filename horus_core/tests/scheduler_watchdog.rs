@@ -72,7 +72,11 @@ fn hang(executor: Executor, hang: Hang) {
     let other = |_: &mut Context<'_>| ();
     scheduler.node("timed").rate(200.hz()).build(other).unwrap();
     let heard = private.subscriber::<CmdVel>("cmd_vel", Qos::new());
-    scheduler.node("event").on(&heard).build(receiving(heard)).unwrap();
+    scheduler
+        .node("event")
+        .on(&heard)
+        .build(receiving(heard))
+        .unwrap();
     let handle = scheduler.handle();
     let test = {
         let recorded = recorded.clone();
@@ -87,14 +91,18 @@ fn hang(executor: Executor, hang: Hang) {
             for other in ["timed", "event"] {
                 let before = ticks(&handle, other);
                 let goes_on = || ticks(&handle, other) > before + 3;
-                until(&format!("{what}: {other}"), || send(&mut publisher).is_ok() && goes_on());
+                until(&format!("{what}: {other}"), || {
+                    send(&mut publisher).is_ok() && goes_on()
+                });
             }
             assert_eq!(ticks(&handle, "bad"), 2, "{what}: it did not hang");
             is_free.store(true, Ordering::Relaxed);
             drop(guard);
             let has_recovered = || recorded.count("bad", NodeEvent::RECOVERED) > 0;
             until(&what, || send(&mut publisher).is_ok() && has_recovered());
-            until(&what, || send(&mut publisher).is_ok() && ticks(&handle, "bad") > 5);
+            until(&what, || {
+                send(&mut publisher).is_ok() && ticks(&handle, "bad") > 5
+            });
             handle.stop();
         })
     };
@@ -103,7 +111,11 @@ fn hang(executor: Executor, hang: Hang) {
     assert_eq!(report.reason, Reason::Asked, "{what}");
     let stuck = recorded.of("bad", NodeEvent::STUCK);
     // Once for each time; on a machine without free CPU time it may be stuck more than once.
-    assert_eq!(entered.load(Ordering::Relaxed), stuck.len() as u64, "{what}: {stuck:?}");
+    assert_eq!(
+        entered.load(Ordering::Relaxed),
+        stuck.len() as u64,
+        "{what}: {stuck:?}"
+    );
     let safe = recorded.count("bad", NodeEvent::SAFE_STATE_ENTERED);
     assert_eq!(safe, stuck.len() as u64, "{what}");
     let is_there = |event: &NodeEvent| event.text.as_str() == "stuck after checkpoint 1";
@@ -121,7 +133,10 @@ fn a_node_that_hangs_is_found_and_made_safe_once_on_any_executor() {
         hang(*executor, Hang::Loop);
         hang(*executor, Hang::Lock);
     }
-    result("scheduler_watchdog/hangs", format!("{EXECUTORS:?}: in a loop, for a lock"));
+    result(
+        "scheduler_watchdog/hangs",
+        format!("{EXECUTORS:?}: in a loop, for a lock"),
+    );
 }
 
 type Outcome = Result<(), String>;
@@ -156,7 +171,10 @@ fn entered_elsewhere(outcome: Option<Option<Outcome>>, until_event: u8) -> (u64,
     let mut errors: Vec<_> = recorded.of("bad", NodeEvent::FAILED);
     // On a machine without free CPU time it may be stuck more than once.
     errors.dedup_by_key(|event| event.text);
-    let errors = errors.iter().map(|event| event.text.as_str().to_owned()).collect();
+    let errors = errors
+        .iter()
+        .map(|event| event.text.as_str().to_owned())
+        .collect();
     (recorded.count("bad", NodeEvent::SAFE_STATE_ENTERED), errors)
 }
 
@@ -168,9 +186,18 @@ fn the_result_of_a_safe_state_in_another_thread_is_recorded() {
     let failed = entered_elsewhere(failed, NodeEvent::FAILED);
     assert_eq!(failed, (0, vec!["safe_state failed: no arm".to_owned()]));
     let lost = entered_elsewhere(Some(None), NodeEvent::FAILED);
-    assert_eq!(lost, (0, vec!["safe_state failed: its thread ended".to_owned()]));
+    assert_eq!(
+        lost,
+        (0, vec!["safe_state failed: its thread ended".to_owned()])
+    );
     let endless = entered_elsewhere(None, NodeEvent::STUCK);
-    assert_eq!(endless, (0, vec!["safe_state had not returned when the run ended".to_owned()]));
+    assert_eq!(
+        endless,
+        (
+            0,
+            vec!["safe_state had not returned when the run ended".to_owned()]
+        )
+    );
 }
 
 /// Counts the entries into its safe state.
@@ -208,20 +235,35 @@ fn two_nodes_in_a_deadlock_end_the_run_and_every_node_is_made_safe_once() {
             drop(second.lock());
         };
         let node = scheduler.node(name).rate(100.hz()).safe_state(enter);
-        node.watchdog(Duration::from_millis(20)).build(tick).unwrap();
+        node.watchdog(Duration::from_millis(20))
+            .build(tick)
+            .unwrap();
     }
     let careful = Arc::<AtomicU64>::default();
-    scheduler.node("careful").rate(100.hz()).build(Careful(Arc::clone(&careful))).unwrap();
+    scheduler
+        .node("careful")
+        .rate(100.hz())
+        .build(Careful(Arc::clone(&careful)))
+        .unwrap();
     let report = scheduler.run().or_else(RunError::into_report).unwrap();
-    let Reason::Node { name, error } = &report.reason else { panic!("{report:?}") };
-    assert!(["one", "other"].contains(&name.as_str()) && error.contains("does not end"), "{error}");
+    let Reason::Node { name, error } = &report.reason else {
+        panic!("{report:?}")
+    };
+    assert!(
+        ["one", "other"].contains(&name.as_str()) && error.contains("does not end"),
+        "{error}"
+    );
     for name in ["one", "other"] {
         let error = report.node(name).unwrap().last_error.as_deref().unwrap();
         assert!(error.contains("left behind"), "{error}");
         // One event when it was found, and one when it was left behind.
         assert_eq!(recorded.count(name, NodeEvent::STUCK), 2);
     }
-    assert!(safe.iter().all(|entered| entered.load(Ordering::Relaxed) == 1), "{safe:?}");
+    assert!(
+        safe.iter()
+            .all(|entered| entered.load(Ordering::Relaxed) == 1),
+        "{safe:?}"
+    );
     assert_eq!(careful.load(Ordering::Relaxed), 1);
     assert!(report.node("careful").unwrap().metrics.ticks > 10);
 }
@@ -235,7 +277,9 @@ fn a_tick_of_twice_its_budget_is_a_miss_on_any_executor() {
         let mut scheduler = recorded.scheduler(&private);
         let mut publisher = private.publisher::<CmdVel>("cmd_vel", Qos::new());
         let mut commands = private.subscriber::<CmdVel>("cmd_vel", Qos::new());
-        let node = executor.runs(scheduler.node("slow"), 100, &commands).budget(budget);
+        let node = executor
+            .runs(scheduler.node("slow"), 100, &commands)
+            .budget(budget);
         let tick = move |context: &mut Context<'_>| {
             let _ = commands.recv();
             thread::sleep(budget * 2);
@@ -248,12 +292,18 @@ fn a_tick_of_twice_its_budget_is_a_miss_on_any_executor() {
         (0..4).for_each(|_| publisher.send(CmdVel::default()).unwrap());
         let report = scheduler.run().unwrap();
         assert_eq!(report.reason, Reason::Asked);
-        assert_eq!(report.nodes[0].metrics.misses, 4, "{executor:?}: {report:?}");
+        assert_eq!(
+            report.nodes[0].metrics.misses, 4,
+            "{executor:?}: {report:?}"
+        );
         let missed = recorded.of("slow", NodeEvent::MISSED);
         // The event contains the time by which the budget was exceeded.
         let over_ns = budget.as_nanos() as u64;
         assert!(!missed.is_empty(), "{executor:?}");
-        assert!(missed.iter().all(|event| event.value_ns >= over_ns), "{executor:?}: {missed:?}");
+        assert!(
+            missed.iter().all(|event| event.value_ns >= over_ns),
+            "{executor:?}: {missed:?}"
+        );
         assert_eq!(recorded.count("slow", NodeEvent::STUCK), 0, "{executor:?}");
     }
 }
@@ -322,19 +372,28 @@ fn faults_are_found_within_two_periods_and_delay_no_other_node() {
             }
         };
         let node = scheduler.node("bad").rate(50.hz());
-        node.failure_policy(FailurePolicy::Ignore).build(tick).unwrap();
+        node.failure_policy(FailurePolicy::Ignore)
+            .build(tick)
+            .unwrap();
         let lateness = Arc::<Mutex<Lateness>>::default();
         let noted = Arc::clone(&lateness);
         let other = move |context: &mut Context<'_>| {
             let mut noted = noted.lock().unwrap();
             let late_ns = context.lateness().as_nanos();
             let is_bad = while_bad.load(Ordering::Relaxed);
-            let times = if is_bad { &mut noted.while_bad } else { &mut noted.otherwise };
+            let times = if is_bad {
+                &mut noted.while_bad
+            } else {
+                &mut noted.otherwise
+            };
             times.push(late_ns as u64);
         };
         scheduler.node("other").rate(200.hz()).build(other).unwrap();
         scheduler.run().unwrap();
-        let Lateness { while_bad, otherwise } = std::mem::take(&mut *lateness.lock().unwrap());
+        let Lateness {
+            while_bad,
+            otherwise,
+        } = std::mem::take(&mut *lateness.lock().unwrap());
         let (control, [control_p50, control_p99]) = summary(otherwise);
         let id = |what| format!("scheduler_watchdog/{what} {name}");
         let events = recorded.of("bad", kind);
@@ -343,18 +402,34 @@ fn faults_are_found_within_two_periods_and_delay_no_other_node() {
         let found = began.iter().enumerate().filter_map(|(index, begin_ns)| {
             let end_ns = began.get(index + 1).copied().unwrap_or(u64::MAX);
             let is_its = |event: &&NodeEvent| (*begin_ns..end_ns).contains(&event.monotonic_ns);
-            events.iter().find(is_its).map(|event| event.monotonic_ns - begin_ns)
+            events
+                .iter()
+                .find(is_its)
+                .map(|event| event.monotonic_ns - begin_ns)
         });
         let found: Vec<_> = found.collect();
         // WHY not all: on a busy machine frequent events are left out now and then.
-        assert!(found.len() as u64 > times / 2, "{name}: {} of {times} were found", found.len());
+        assert!(
+            found.len() as u64 > times / 2,
+            "{name}: {} of {times} were found",
+            found.len()
+        );
         let (text, [median, _]) = summary(found);
         result(&id("found: one"), format!("{text} (period 20 ms)"));
-        assert!(median <= 2 * PERIOD_NS + control_p99, "{name}: {text}; others late {control}");
+        assert!(
+            median <= 2 * PERIOD_NS + control_p99,
+            "{name}: {text}; others late {control}"
+        );
         let (text, [median, _]) = summary(while_bad);
-        result(&id("others while one"), format!("late {text}; otherwise {control} (period 5 ms)"));
+        result(
+            &id("others while one"),
+            format!("late {text}; otherwise {control} (period 5 ms)"),
+        );
         let allowed_ns = control_p50 + OTHER_PERIOD_NS / 5;
-        assert!(median <= allowed_ns, "{name}: late {text}; otherwise {control}");
+        assert!(
+            median <= allowed_ns,
+            "{name}: late {text}; otherwise {control}"
+        );
     }
 }
 
@@ -368,14 +443,19 @@ fn stray(passed: &'static [u64]) -> (Report, Vec<NodeEvent>) {
     let tick = move |context: &mut Context<'_>| {
         let is_third = context.tick() == 2;
         let passed = if is_third { passed } else { &[1, 2, 3] };
-        passed.iter().for_each(|checkpoint| context.checkpoint(*checkpoint));
+        passed
+            .iter()
+            .for_each(|checkpoint| context.checkpoint(*checkpoint));
         if context.tick() > 5 && heard.count("astray", NodeEvent::CHECKPOINT) > 0 {
             handle.stop();
         }
     };
     let node = scheduler.node("astray").rate(100.hz()).checkpoints(3);
     node.watchdog(LONG).build(tick).unwrap();
-    (scheduler.run_for(LONG).unwrap(), recorded.of("astray", NodeEvent::CHECKPOINT))
+    (
+        scheduler.run_for(LONG).unwrap(),
+        recorded.of("astray", NodeEvent::CHECKPOINT),
+    )
 }
 
 #[test]
@@ -383,8 +463,14 @@ fn a_tick_that_misses_a_checkpoint_is_a_miss_with_its_position() {
     for (passed, text) in [
         (&[1, 3][..], "checkpoint 3 after 1: 2 was skipped"),
         (&[1, 1, 2, 3], "checkpoint 1 after 1: it was passed before"),
-        (&[1, 2], "the tick ended after checkpoint 2 of 3: 3 was not reached"),
-        (&[], "the tick ended after checkpoint 0 of 3: 1 was not reached"),
+        (
+            &[1, 2],
+            "the tick ended after checkpoint 2 of 3: 3 was not reached",
+        ),
+        (
+            &[],
+            "the tick ended after checkpoint 0 of 3: 1 was not reached",
+        ),
     ] {
         let (report, events) = stray(passed);
         assert_eq!(report.reason, Reason::Asked, "{text}");
@@ -401,7 +487,10 @@ fn a_tick_that_comes_too_early_is_a_miss() {
     let mut scheduler = recorded.scheduler(&private);
     let mut publisher = private.publisher::<CmdVel>("cmd_vel", Qos::new());
     let mut commands = private.subscriber::<CmdVel>("cmd_vel", Qos::new());
-    let node = scheduler.node("driver").on(&commands).not_before(Duration::from_secs(10));
+    let node = scheduler
+        .node("driver")
+        .on(&commands)
+        .not_before(Duration::from_secs(10));
     let tick = move |context: &mut Context<'_>| {
         let _ = commands.recv();
         if context.tick() == 1 {
@@ -411,10 +500,19 @@ fn a_tick_that_comes_too_early_is_a_miss() {
     node.build(tick).unwrap();
     (0..2).for_each(|_| publisher.send(CmdVel::default()).unwrap());
     let report = scheduler.run().unwrap();
-    assert_eq!((report.nodes[0].metrics.ticks, report.nodes[0].metrics.misses), (2, 1));
+    assert_eq!(
+        (
+            report.nodes[0].metrics.ticks,
+            report.nodes[0].metrics.misses
+        ),
+        (2, 1)
+    );
     let early = recorded.of("driver", NodeEvent::CHECKPOINT);
     assert_eq!(early.len(), 1);
-    assert!(early[0].text.as_str().contains("wanted at least 10s"), "{early:?}");
+    assert!(
+        early[0].text.as_str().contains("wanted at least 10s"),
+        "{early:?}"
+    );
 }
 
 /// A node that is late in its first eight ticks, and counts the entries into its safe state.
@@ -425,7 +523,10 @@ struct Improving {
 
 impl Node for Improving {
     fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
-        self.due.lock().unwrap().push((context.scheduled_ns(), context.started_ns()));
+        self.due
+            .lock()
+            .unwrap()
+            .push((context.scheduled_ns(), context.started_ns()));
         if context.tick() < 8 {
             thread::sleep(Duration::from_millis(25));
         }
@@ -444,8 +545,14 @@ fn a_late_node_is_halved_isolated_in_one_safe_state_and_comes_back() {
     let mut scheduler = recorded.scheduler(&private);
     let entered = Arc::<AtomicU64>::default();
     let due = Arc::<Mutex<Vec<_>>>::default();
-    let node = Improving { entered: Arc::clone(&entered), due: Arc::clone(&due) };
-    let builder = scheduler.node("improving").rate(50.hz()).on_miss(Miss::Graduated);
+    let node = Improving {
+        entered: Arc::clone(&entered),
+        due: Arc::clone(&due),
+    };
+    let builder = scheduler
+        .node("improving")
+        .rate(50.hz())
+        .on_miss(Miss::Graduated);
     builder.watchdog(LONG).build(node).unwrap();
     let handle = scheduler.handle();
     let heard = recorded.clone();
@@ -464,7 +571,10 @@ fn a_late_node_is_halved_isolated_in_one_safe_state_and_comes_back() {
         .map(|kind| recorded.count("improving", kind));
     assert_eq!(entered.load(Ordering::Relaxed), in_it);
     // On a machine without free CPU time it may be late again.
-    assert!(in_it == out || in_it == out + 1, "{events:?}: {in_it} {out}");
+    assert!(
+        in_it == out || in_it == out + 1,
+        "{events:?}: {in_it} {out}"
+    );
     let due = due.lock().unwrap();
     let gap = |index: usize| due[index].0 - due[index - 1].0;
     // From the fourth miss on it runs at every second due time, of those that it does not miss
@@ -472,7 +582,10 @@ fn a_late_node_is_halved_isolated_in_one_safe_state_and_comes_back() {
     assert!(gap(5) >= 60 * MS && gap(5) % (20 * MS) == 0, "{due:?}");
     assert!(gap(8) >= 1000 * MS, "not isolated for a second: {due:?}");
     let (text, _) = summary((1..due.len()).map(gap).collect());
-    result("scheduler_watchdog/graduated", format!("{in_it} safe states; from due to due {text}"));
+    result(
+        "scheduler_watchdog/graduated",
+        format!("{in_it} safe states; from due to due {text}"),
+    );
 }
 
 /// A node that is always late, and counts the entries into its safe state.
@@ -496,17 +609,29 @@ fn a_node_in_its_safe_state_does_not_enter_it_again_at_the_end() {
         let recorded = Recorded::default();
         let mut scheduler = recorded.scheduler(&private);
         let entered = Arc::<AtomicU64>::default();
-        let node = scheduler.node("late").rate(100.hz()).on_miss(policy).watchdog(LONG);
+        let node = scheduler
+            .node("late")
+            .rate(100.hz())
+            .on_miss(policy)
+            .watchdog(LONG);
         node.build(Late(Arc::clone(&entered))).unwrap();
         let handle = scheduler.handle();
         let bad = move |_: &mut Context<'_>| -> NodeResult {
-            if ticks(&handle, "late") > 4 { Err("on purpose".into()) } else { Ok(()) }
+            if ticks(&handle, "late") > 4 {
+                Err("on purpose".into())
+            } else {
+                Ok(())
+            }
         };
         scheduler.node("bad").build(bad).unwrap();
         let report = scheduler.run().or_else(RunError::into_report).unwrap();
         assert!(report.reason.is_failure());
         assert_eq!(entered.load(Ordering::Relaxed), 1, "{policy:?}");
-        assert_eq!(recorded.count("late", NodeEvent::SAFE_STATE_ENTERED), 1, "{policy:?}");
+        assert_eq!(
+            recorded.count("late", NodeEvent::SAFE_STATE_ENTERED),
+            1,
+            "{policy:?}"
+        );
     }
 }
 
@@ -520,7 +645,12 @@ fn run_all(watchdog: Duration, time: Duration) -> (Vec<(Executor, Log)>, Recorde
     let mut scheduler = recorded.scheduler(&private);
     let mut publisher = private.publisher::<CmdVel>("cmd_vel", Qos::new());
     let send = move |_: &mut Context<'_>| -> NodeResult { Ok(publisher.send(CmdVel::default())?) };
-    scheduler.node("sends").rate(100.hz()).watchdog(watchdog).build(send).unwrap();
+    scheduler
+        .node("sends")
+        .rate(100.hz())
+        .watchdog(watchdog)
+        .build(send)
+        .unwrap();
     let mut logs = Vec::new();
     for executor in EXECUTORS {
         let mut commands = private.subscriber::<CmdVel>("cmd_vel", Qos::new());
@@ -529,7 +659,9 @@ fn run_all(watchdog: Duration, time: Duration) -> (Vec<(Executor, Log)>, Recorde
         let node = executor.runs(scheduler.node(&format!("{executor:?}")), 100, &commands);
         let tick = move |context: &mut Context<'_>| {
             let _ = commands.recv();
-            log.lock().unwrap().push((context.scheduled_ns(), context.started_ns()));
+            log.lock()
+                .unwrap()
+                .push((context.scheduled_ns(), context.started_ns()));
         };
         node.watchdog(watchdog).build(tick).unwrap();
     }
@@ -549,18 +681,39 @@ fn child_role() {
     let (logs, _) = run_all(LONG, Duration::from_secs(2));
     for (executor, log) in logs {
         let log = log.lock().unwrap();
-        let gap = log.windows(2).map(|pair| pair[1].1 - pair[0].1).max().unwrap();
+        let gap = log
+            .windows(2)
+            .map(|pair| pair[1].1 - pair[0].1)
+            .max()
+            .unwrap();
         assert!(gap >= 200 * MS, "{executor:?} was not stopped: {gap} ns");
         for pair in log.windows(2) {
             let [(due, begun), (next_due, next_begun)] = [pair[0], pair[1]];
-            assert!(due <= begun && next_due <= next_begun, "{executor:?}: {pair:?}");
+            assert!(
+                due <= begun && next_due <= next_begun,
+                "{executor:?}: {pair:?}"
+            );
             if executor != Executor::Event {
-                assert_eq!((next_due - due) % (10 * MS), 0, "{executor:?} lost its phase");
-                assert!(next_due > begun, "{executor:?} makes up for lost time: {pair:?}");
+                assert_eq!(
+                    (next_due - due) % (10 * MS),
+                    0,
+                    "{executor:?} lost its phase"
+                );
+                assert!(
+                    next_due > begun,
+                    "{executor:?} makes up for lost time: {pair:?}"
+                );
             }
         }
-        let after = log.iter().rev().take_while(|(due, begun)| begun - due < 100 * MS).count();
-        println!("{executor:?}: {} ticks, {after} since, longest pause {gap} ns", log.len());
+        let after = log
+            .iter()
+            .rev()
+            .take_while(|(due, begun)| begun - due < 100 * MS)
+            .count();
+        println!(
+            "{executor:?}: {} ticks, {after} since, longest pause {gap} ns",
+            log.len()
+        );
         assert!(after > 10, "{executor:?} did not go on");
     }
 }
@@ -569,7 +722,10 @@ fn child_role() {
 fn a_process_that_was_stopped_goes_on_in_phase_and_makes_up_for_no_tick() {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["child_role", "--exact", "--nocapture", "--test-threads=1"]);
-    let child = child.env(ROLE, "stopped").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = child
+        .env(ROLE, "stopped")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let child = child.process_group(0).spawn().unwrap();
     thread::sleep(Duration::from_millis(800));
     for signal in [libc::SIGSTOP, libc::SIGCONT] {
@@ -582,7 +738,10 @@ fn a_process_that_was_stopped_goes_on_in_phase_and_makes_up_for_no_tick() {
         [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
     assert!(output.status.success(), "{text}\n{errors}");
     let pauses = text.lines().filter(|line| line.contains("longest pause"));
-    result("scheduler_watchdog/stopped", pauses.collect::<Vec<_>>().join("; "));
+    result(
+        "scheduler_watchdog/stopped",
+        pauses.collect::<Vec<_>>().join("; "),
+    );
 }
 
 #[test]
@@ -598,9 +757,14 @@ fn no_node_is_falsely_stuck_on_an_idle_or_busy_machine() {
         let seconds = rounds(2, 300);
         let (logs, recorded) = run_all(Duration::from_secs(1), Duration::from_secs(seconds));
         is_over.store(true, Ordering::Relaxed);
-        spinners.into_iter().for_each(|spinner| spinner.join().unwrap());
+        spinners
+            .into_iter()
+            .for_each(|spinner| spinner.join().unwrap());
         let all = recorded.all();
-        let alarms = all.iter().filter(|event| event.kind == NodeEvent::STUCK).count();
+        let alarms = all
+            .iter()
+            .filter(|event| event.kind == NodeEvent::STUCK)
+            .count();
         let turns: usize = logs.iter().map(|(_, log)| log.lock().unwrap().len()).sum();
         let text = format!("{alarms} false alarms in {seconds} s and {turns} ticks");
         result(&format!("scheduler_watchdog/{name}"), &text);

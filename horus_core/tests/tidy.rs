@@ -60,14 +60,29 @@ const REPO_RULES: [fn(&Repo) -> Vec<Violation>; 10] = [
 
 #[test]
 fn the_repository_keeps_its_rules() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a crate has a workspace");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("a crate has a workspace");
     let repo = Repo::read(root);
-    assert!(repo.has("horus_core/tests/tidy.rs"), "no files found below {}", root.display());
-    let of_files = repo.files.iter().flat_map(|file| FILE_RULES.iter().flat_map(|rule| rule(file)));
-    let mut violations: Vec<_> = of_files.chain(REPO_RULES.iter().flat_map(|r| r(&repo))).collect();
+    assert!(
+        repo.has("horus_core/tests/tidy.rs"),
+        "no files found below {}",
+        root.display()
+    );
+    let of_files = repo
+        .files
+        .iter()
+        .flat_map(|file| FILE_RULES.iter().flat_map(|rule| rule(file)));
+    let mut violations: Vec<_> = of_files
+        .chain(REPO_RULES.iter().flat_map(|r| r(&repo)))
+        .collect();
     violations.sort();
     for violation in &violations {
         eprintln!("{violation}");
     }
-    assert!(violations.is_empty(), "{} violations, listed above", violations.len());
+    assert!(
+        violations.is_empty(),
+        "{} violations, listed above",
+        violations.len()
+    );
 }

@@ -32,11 +32,17 @@ fn alone() -> MutexGuard<'static, ()> {
 }
 
 fn numbered(number: u64) -> CmdVel {
-    CmdVel { timestamp_ns: number, ..CmdVel::default() }
+    CmdVel {
+        timestamp_ns: number,
+        ..CmdVel::default()
+    }
 }
 
 fn ends(private: &Private, topic: &str) -> (Publisher<CmdVel>, Subscriber<CmdVel>) {
-    (private.publisher(topic, Qos::new()), private.subscriber(topic, Qos::new()))
+    (
+        private.publisher(topic, Qos::new()),
+        private.subscriber(topic, Qos::new()),
+    )
 }
 
 /// Returns the number of threads of this process that the library has started.
@@ -63,7 +69,10 @@ struct Unpark {
 
 impl Unpark {
     fn here() -> Arc<Self> {
-        Arc::new(Self { thread: thread::current(), wakes: AtomicU64::new(0) })
+        Arc::new(Self {
+            thread: thread::current(),
+            wakes: AtomicU64::new(0),
+        })
     }
 
     fn wakes(&self) -> u64 {
@@ -117,7 +126,9 @@ fn no_thread_is_started_before_a_task_has_to_wait_and_none_stays_afterwards() {
     assert_eq!(block_on(subscriber.recv_async()), Ok(numbered(2)));
     sending.join().unwrap();
     assert!(library_threads() <= 1);
-    eventually("the thread ends when no task waits", || library_threads() == 0);
+    eventually("the thread ends when no task waits", || {
+        library_threads() == 0
+    });
 }
 
 #[test]
@@ -170,7 +181,10 @@ fn a_future_that_is_dropped_takes_no_message_along() {
         if number % 2 == 1 {
             publisher.send(numbered(number)).unwrap();
         }
-        assert_eq!(pollster::block_on(subscriber.recv_async()), Ok(numbered(number)));
+        assert_eq!(
+            pollster::block_on(subscriber.recv_async()),
+            Ok(numbered(number))
+        );
     }
     assert_eq!((subscriber.lost(), subscriber.recv()), (0, None));
 }
@@ -209,7 +223,10 @@ fn the_latest_waker_is_the_one_that_is_called() {
     publisher.send(numbered(1)).unwrap();
     eventually("woken", || second.wakes() == 1);
     assert_eq!(first.wakes(), 0);
-    assert_eq!(poll_once(future.as_mut(), &second), Poll::Ready(Ok(numbered(1))));
+    assert_eq!(
+        poll_once(future.as_mut(), &second),
+        Poll::Ready(Ok(numbered(1)))
+    );
 }
 
 #[test]
@@ -218,12 +235,17 @@ fn more_topics_than_the_kernel_takes_at_once_wake_their_tasks() {
     let _alone = alone();
     let private = Private::new();
     let qos = Qos::new().capacity(16);
-    let mut subscribers: Vec<Subscriber<CmdVel>> =
-        (0..TOPICS).map(|index| private.subscriber(&format!("t{index}"), qos)).collect();
+    let mut subscribers: Vec<Subscriber<CmdVel>> = (0..TOPICS)
+        .map(|index| private.subscriber(&format!("t{index}"), qos))
+        .collect();
     let tasks: Vec<_> = subscribers.iter().map(|_| Unpark::here()).collect();
     for (subscriber, task) in subscribers.iter_mut().zip(&tasks) {
         let waker = Waker::from(Arc::clone(task));
-        assert!(subscriber.poll_recv(&mut Context::from_waker(&waker)).is_pending());
+        assert!(
+            subscriber
+                .poll_recv(&mut Context::from_waker(&waker))
+                .is_pending()
+        );
     }
     // WHY: a thread sets its name itself, soon after it was started.
     eventually("one thread for all", || library_threads() == 1);
@@ -233,7 +255,10 @@ fn more_topics_than_the_kernel_takes_at_once_wake_their_tasks() {
         eventually("woken", || tasks[index].wakes() == 1);
         assert_eq!(subscribers[index].recv(), Some(numbered(index as u64)));
     }
-    assert!(tasks.iter().all(|task| task.wakes() == 1), "no task is woken for another");
+    assert!(
+        tasks.iter().all(|task| task.wakes() == 1),
+        "no task is woken for another"
+    );
 }
 
 #[test]
@@ -249,7 +274,11 @@ fn a_waker_that_panics_harms_no_other_task() {
     let (mut publisher, mut subscriber) = ends(&private, "t");
     let mut other: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
     let waker = Waker::from(Arc::new(Panics));
-    assert!(subscriber.poll_recv(&mut Context::from_waker(&waker)).is_pending());
+    assert!(
+        subscriber
+            .poll_recv(&mut Context::from_waker(&waker))
+            .is_pending()
+    );
     publisher.send(numbered(1)).unwrap();
     assert_eq!(block_on(other.recv_async()), Ok(numbered(1)));
     let sending = thread::spawn(move || {
@@ -270,10 +299,17 @@ fn nothing_of_a_topic_is_left_when_its_last_handle_is_dropped_while_a_task_waits
         let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
         let unpark = Unpark::here();
         let waker = Waker::from(Arc::clone(&unpark));
-        assert!(subscriber.poll_recv(&mut Context::from_waker(&waker)).is_pending());
+        assert!(
+            subscriber
+                .poll_recv(&mut Context::from_waker(&waker))
+                .is_pending()
+        );
         assert!(file.exists());
         drop(subscriber);
-        assert!(!file.exists(), "the library's thread still has a share in it");
+        assert!(
+            !file.exists(),
+            "the library's thread still has a share in it"
+        );
     }
 }
 
@@ -293,7 +329,13 @@ fn a_subscriber_can_be_dropped_by_the_task_that_is_woken() {
     let drops = Arc::new(Drops(Mutex::new(Some(subscriber)), AtomicU64::new(0)));
     let waker = Waker::from(Arc::clone(&drops));
     let mut place = drops.0.lock().unwrap();
-    assert!(place.as_mut().unwrap().poll_recv(&mut Context::from_waker(&waker)).is_pending());
+    assert!(
+        place
+            .as_mut()
+            .unwrap()
+            .poll_recv(&mut Context::from_waker(&waker))
+            .is_pending()
+    );
     drop(place);
     publisher.send(numbered(1)).unwrap();
     eventually("woken", || drops.1.load(Ordering::Relaxed) == 1);
@@ -309,7 +351,11 @@ fn a_forked_child_has_a_thread_of_its_own() {
     let (_publisher, mut subscriber) = ends(&private, "t");
     let unpark = Unpark::here();
     let waker = Waker::from(Arc::clone(&unpark));
-    assert!(subscriber.poll_recv(&mut Context::from_waker(&waker)).is_pending());
+    assert!(
+        subscriber
+            .poll_recv(&mut Context::from_waker(&waker))
+            .is_pending()
+    );
     eventually("a thread for the task", || library_threads() == 1);
     // SAFETY: the child is a copy whose other threads are gone; it takes no lock of theirs.
     let pid = unsafe { libc::fork() };
@@ -354,7 +400,11 @@ fn a_task_whose_topic_is_truncated_gets_an_error() {
             let path = private.namespace().topics_path().join("t");
             let truncating = thread::spawn(move || {
                 eventually("a thread for the task", || library_threads() == 1);
-                std::fs::OpenOptions::new().write(true).truncate(true).open(path).unwrap();
+                std::fs::OpenOptions::new()
+                    .write(true)
+                    .truncate(true)
+                    .open(path)
+                    .unwrap();
             });
             let got = block_on(subscriber.recv_async());
             matches!(got, Err(RecvError::RegionLost { .. })) && truncating.join().is_ok()

@@ -37,14 +37,21 @@ fn a_refused_message_counts_as_malformed() {
 #[test]
 fn borrowing_waits_for_a_message() {
     let private = Private::new();
-    let builder = || DynamicType::of::<Value>().builder("any").namespace(private.namespace());
+    let builder = || {
+        DynamicType::of::<Value>()
+            .builder("any")
+            .namespace(private.namespace())
+    };
     let (mut publisher, mut subscriber) = builder().ends().unwrap();
     let begin = Instant::now();
     let wait = Duration::from_millis(20);
     assert!(subscriber.borrow_timeout(wait).unwrap().is_none());
     assert!(begin.elapsed() >= wait);
     let thread = std::thread::spawn(move || {
-        let sample = subscriber.borrow_timeout(LONG).unwrap().expect("a message is sent");
+        let sample = subscriber
+            .borrow_timeout(LONG)
+            .unwrap()
+            .expect("a message is sent");
         (sample.bytes().to_vec(), sample.sequence())
     });
     publisher.send_bytes(b"\xa3now").unwrap();
@@ -54,7 +61,11 @@ fn borrowing_waits_for_a_message() {
 #[test]
 fn a_lent_slot_stays_mapped_and_is_published_once() {
     let private = Private::new();
-    let builder = || DynamicType::of::<Value>().builder("any").namespace(private.namespace());
+    let builder = || {
+        DynamicType::of::<Value>()
+            .builder("any")
+            .namespace(private.namespace())
+    };
     let (mut publisher, mut subscriber) = builder().ends().unwrap();
     let max = publisher.max_message_bytes();
     let lent = publisher.lend().unwrap();
@@ -65,10 +76,18 @@ fn a_lent_slot_stays_mapped_and_is_published_once() {
     let topic = publisher.label();
     let bytes = max as u64 + 1;
     let message = ();
-    let too_long = SendError::TooLong { topic, message, bytes, max: max as u64 };
+    let too_long = SendError::TooLong {
+        topic,
+        message,
+        bytes,
+        max: max as u64,
+    };
     assert_eq!(publisher.publish_lent(max + 1), Err(too_long.into()));
     publisher.publish_lent(2).unwrap();
-    assert_eq!(publisher.publish_lent(2), Err(LoanError::Ended { topic }.into()));
+    assert_eq!(
+        publisher.publish_lent(2),
+        Err(LoanError::Ended { topic }.into())
+    );
     let sample = subscriber.borrow().unwrap().expect("it was published");
     assert_eq!(sample.bytes(), b"\xa1x");
 
@@ -76,7 +95,10 @@ fn a_lent_slot_stays_mapped_and_is_published_once() {
     assert_ne!(second, lent);
     assert!(publisher.discard_lent());
     publisher.send_bytes(b"\xc0").unwrap();
-    assert_eq!(publisher.publish_lent(1), Err(LoanError::Ended { topic }.into()));
+    assert_eq!(
+        publisher.publish_lent(1),
+        Err(LoanError::Ended { topic }.into())
+    );
     drop((publisher, subscriber));
     // SAFETY: `sample` pins the message, and `_memory` keeps it mapped.
     assert_eq!(unsafe { lent.cast::<u8>().read() }, 0xa1);

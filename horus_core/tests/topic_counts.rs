@@ -18,7 +18,10 @@ horus_core::message! {
 }
 
 fn numbered(number: u64) -> CmdVel {
-    CmdVel { timestamp_ns: number, ..CmdVel::default() }
+    CmdVel {
+        timestamp_ns: number,
+        ..CmdVel::default()
+    }
 }
 
 /// Checks that the ledger accounts for every message sent.
@@ -65,7 +68,11 @@ fn the_backend_is_what_the_participants_make_it() {
     drop(second_subscriber);
     assert_eq!(publisher.backend().to_string(), "SpscShm");
     let observer = private.builder::<CmdVel>("t").observer().unwrap();
-    assert_eq!(observer.backend(), Backend::SpscShm, "observers do not count");
+    assert_eq!(
+        observer.backend(),
+        Backend::SpscShm,
+        "observers do not count"
+    );
 }
 
 #[test]
@@ -78,7 +85,11 @@ fn a_clone_is_a_participant_of_its_own() {
     let mut second = subscriber.try_clone().unwrap();
     assert_eq!(second.recv(), None, "it starts now");
     second_publisher.send(numbered(2)).unwrap();
-    assert_eq!((publisher.sequence(), second_publisher.sequence()), (1, 1), "lanes of their own");
+    assert_eq!(
+        (publisher.sequence(), second_publisher.sequence()),
+        (1, 1),
+        "lanes of their own"
+    );
     let mut got: Vec<_> = std::iter::from_fn(|| subscriber.recv()).collect();
     got.sort_unstable_by_key(|message| message.timestamp_ns);
     assert_eq!(got, [numbered(1), numbered(2)]);
@@ -94,19 +105,32 @@ fn a_clone_is_a_participant_of_its_own() {
 #[test]
 fn one_publisher_too_many_gets_the_limit_in_its_error() {
     let private = Private::new();
-    let mut publishers: Vec<Publisher<CmdVel>> =
-        (0..16).map(|_| private.publisher("t", Qos::new())).collect();
+    let mut publishers: Vec<Publisher<CmdVel>> = (0..16)
+        .map(|_| private.publisher("t", Qos::new()))
+        .collect();
     for refused in [
         private.builder::<CmdVel>("t").publisher().unwrap_err(),
         publishers[0].try_clone().unwrap_err(),
         private.builder::<CmdVel>("t").topic().unwrap_err(),
     ] {
         let limit = refused.as_open_error();
-        assert!(matches!(limit, Some(OpenError::TooManyPublishers { limit: 16, .. })), "{refused}");
-        assert!(refused.to_string().contains("all 16 places of publishers are taken"), "{refused}");
+        assert!(
+            matches!(limit, Some(OpenError::TooManyPublishers { limit: 16, .. })),
+            "{refused}"
+        );
+        assert!(
+            refused
+                .to_string()
+                .contains("all 16 places of publishers are taken"),
+            "{refused}"
+        );
     }
     assert_eq!(publishers[0].publisher_count(), 16);
-    assert_eq!(publishers[0].subscriber_count(), 0, "the refused handle left nothing behind");
+    assert_eq!(
+        publishers[0].subscriber_count(),
+        0,
+        "the refused handle left nothing behind"
+    );
     publishers.pop();
     private.publisher::<CmdVel>("t", Qos::new());
 }
@@ -114,8 +138,9 @@ fn one_publisher_too_many_gets_the_limit_in_its_error() {
 #[test]
 fn one_subscriber_too_many_gets_the_limit_in_its_error() {
     let private = Private::new();
-    let mut subscribers: Vec<Subscriber<CmdVel>> =
-        (0..64).map(|_| private.subscriber("t", Qos::new())).collect();
+    let mut subscribers: Vec<Subscriber<CmdVel>> = (0..64)
+        .map(|_| private.subscriber("t", Qos::new()))
+        .collect();
     for refused in [
         private.builder::<CmdVel>("t").subscriber().unwrap_err(),
         subscribers[0].try_clone().unwrap_err(),
@@ -126,9 +151,18 @@ fn one_subscriber_too_many_gets_the_limit_in_its_error() {
             matches!(limit, Some(OpenError::TooManySubscribers { limit: 64, .. })),
             "{refused}"
         );
-        assert!(refused.to_string().contains("all 64 places of readers are taken"), "{refused}");
+        assert!(
+            refused
+                .to_string()
+                .contains("all 64 places of readers are taken"),
+            "{refused}"
+        );
     }
-    assert_eq!(subscribers[0].publisher_count(), 0, "the refused handle left nothing behind");
+    assert_eq!(
+        subscribers[0].publisher_count(),
+        0,
+        "the refused handle left nothing behind"
+    );
     private.builder::<CmdVel>("t").observer().unwrap();
     subscribers.pop();
     private.subscriber::<CmdVel>("t", Qos::new());
@@ -147,13 +181,28 @@ fn one_reliable_subscriber_too_many_gets_the_limit_in_its_error() {
     ] {
         let limit = refused.as_open_error();
         assert!(
-            matches!(limit, Some(OpenError::TooManyReliableSubscribers { limit: 16, .. })),
+            matches!(
+                limit,
+                Some(OpenError::TooManyReliableSubscribers { limit: 16, .. })
+            ),
             "{refused}"
         );
-        assert!(refused.to_string().starts_with("topic 't': all 16 places of reliable readers"));
+        assert!(
+            refused
+                .to_string()
+                .starts_with("topic 't': all 16 places of reliable readers")
+        );
     }
-    assert_eq!(subscribers[0].subscriber_count(), 16, "the refused ones gave their places back");
-    assert_eq!(subscribers[0].publisher_count(), 0, "the refused handle left nothing behind");
+    assert_eq!(
+        subscribers[0].subscriber_count(),
+        16,
+        "the refused ones gave their places back"
+    );
+    assert_eq!(
+        subscribers[0].publisher_count(),
+        0,
+        "the refused handle left nothing behind"
+    );
     // A best-effort subscriber needs no gate, so it can still join.
     private.subscriber::<CmdVel>("t", Qos::new().reliability(Reliability::BestEffort));
     subscribers.pop();
@@ -162,7 +211,11 @@ fn one_reliable_subscriber_too_many_gets_the_limit_in_its_error() {
     let _two = [(); 2]
         .map(|()| private.subscriber::<CmdVel>("few", Qos::reliable().reliable_subscribers_max(2)));
     let refused = private.builder::<CmdVel>("few").subscriber().unwrap_err();
-    assert!(refused.to_string().starts_with("topic 'few': all 2 places of reliable readers"));
+    assert!(
+        refused
+            .to_string()
+            .starts_with("topic 'few': all 2 places of reliable readers")
+    );
 }
 
 #[test]
@@ -178,13 +231,20 @@ fn a_lapped_subscriber_counts_exactly_what_it_lost() {
         let mut received = 0;
         while let Some(message) = subscriber.recv() {
             received += 1;
-            assert_eq!(message.timestamp_ns, subscriber.lost() + received, "capacity {capacity}");
+            assert_eq!(
+                message.timestamp_ns,
+                subscriber.lost() + received,
+                "capacity {capacity}"
+            );
             assert_eq!(subscriber.sequence(), message.timestamp_ns);
             assert_balanced(subscriber.stats());
         }
         assert!(received > 0 && subscriber.lost() > 0, "capacity {capacity}");
         let stats = subscriber.stats();
-        assert_eq!((stats.sent, stats.received, stats.waiting), (messages, received, 0));
+        assert_eq!(
+            (stats.sent, stats.received, stats.waiting),
+            (messages, received, 0)
+        );
         assert_eq!(subscriber.sequence(), publisher.sequence());
     }
 }
@@ -241,7 +301,12 @@ fn latest_has_the_newest_timestamp_of_all_publishers() {
 
 #[test]
 fn latest_works_for_messages_without_a_time() {
-    assert!(Plain::SCHEMA.fields.iter().all(|field| field.name != "timestamp_ns"));
+    assert!(
+        Plain::SCHEMA
+            .fields
+            .iter()
+            .all(|field| field.name != "timestamp_ns")
+    );
     let private = Private::new();
     let mut publisher: Publisher<Plain> = private.publisher("t", Qos::new());
     let mut subscriber: Subscriber<Plain> = private.subscriber("t", Qos::new());
@@ -261,10 +326,16 @@ fn latest_frees_slots_of_a_reliable_publisher() {
     let mut subscriber: Subscriber<JointCommand> = private.subscriber("t", Qos::new());
     for turn in 0..10_u64 {
         for number in 1..=4 {
-            let command = JointCommand { timestamp_ns: 4 * turn + number, ..Default::default() };
+            let command = JointCommand {
+                timestamp_ns: 4 * turn + number,
+                ..Default::default()
+            };
             publisher.send(command).unwrap();
         }
-        assert_eq!(subscriber.latest().map(|command| command.timestamp_ns), Some(4 * turn + 4));
+        assert_eq!(
+            subscriber.latest().map(|command| command.timestamp_ns),
+            Some(4 * turn + 4)
+        );
     }
     assert_balanced(subscriber.stats());
     assert_eq!((subscriber.lost(), subscriber.stats().skipped), (0, 30));

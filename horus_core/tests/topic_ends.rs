@@ -17,11 +17,16 @@ use private::Private;
 
 /// Returns a message that carries its number.
 fn numbered(number: u64) -> CmdVel {
-    CmdVel { timestamp_ns: number, ..CmdVel::default() }
+    CmdVel {
+        timestamp_ns: number,
+        ..CmdVel::default()
+    }
 }
 
 fn numbers(subscriber: &mut Subscriber<CmdVel>) -> Vec<u64> {
-    std::iter::from_fn(|| subscriber.recv()).map(|message| message.timestamp_ns).collect()
+    std::iter::from_fn(|| subscriber.recv())
+        .map(|message| message.timestamp_ns)
+        .collect()
 }
 
 fn send_all(publisher: &mut Publisher<CmdVel>, numbers: impl IntoIterator<Item = u64>) {
@@ -122,7 +127,11 @@ fn a_latched_message_survives_all_its_processes() {
         assert_eq!(private.topic_files(), ["map"]);
         for _ in 0..2 {
             let mut subscriber: Subscriber<CmdVel> = private.subscriber("map", Qos::new());
-            assert_eq!(numbers(&mut subscriber), [first + 1], "the last one, and only that");
+            assert_eq!(
+                numbers(&mut subscriber),
+                [first + 1],
+                "the last one, and only that"
+            );
         }
     }
     private.namespace().remove().unwrap();
@@ -154,14 +163,24 @@ fn a_topic_handle_receives_its_own_messages() {
     topic.send_timeout(numbered(8), Duration::ZERO).unwrap();
     assert_eq!(topic.latest(), Some(numbered(8)));
     let stats = topic.stats();
-    assert_eq!((stats.sent, stats.received, stats.skipped, stats.waiting), (3, 2, 1, 0));
+    assert_eq!(
+        (stats.sent, stats.received, stats.skipped, stats.waiting),
+        (3, 2, 1, 0)
+    );
 }
 
 #[test]
 fn ignore_own_drops_only_own_messages() {
     for qos in [Qos::new().capacity(8), Qos::reliable().capacity(8)] {
         let private = Private::new();
-        let topic = || private.builder::<CmdVel>("t").qos(qos).topic().unwrap().ignore_own();
+        let topic = || {
+            private
+                .builder::<CmdVel>("t")
+                .qos(qos)
+                .topic()
+                .unwrap()
+                .ignore_own()
+        };
         let mut one = topic();
         let mut other = topic();
         for number in 0..20 {
@@ -171,7 +190,10 @@ fn ignore_own_drops_only_own_messages() {
             assert_eq!(one.recv(), Some(numbered(100 + number)));
         }
         assert_eq!((one.recv(), other.recv()), (None, None));
-        assert_eq!((one.stats().sent, one.stats().received, one.lost()), (20, 20, 0));
+        assert_eq!(
+            (one.stats().sent, one.stats().received, one.lost()),
+            (20, 20, 0)
+        );
     }
 }
 
@@ -222,13 +244,19 @@ fn what_is_drained_is_received_each_message_once_whatever_comes_between() {
     // Past the sampled message, and several times around the ring.
     for first in (0..1000).step_by(50) {
         send_all(&mut publisher, first..first + 50);
-        assert_eq!(drained(&mut subscriber), (first..first + 50).collect::<Vec<_>>());
+        assert_eq!(
+            drained(&mut subscriber),
+            (first..first + 50).collect::<Vec<_>>()
+        );
     }
     // All slots are freed at once for the next messages.
     for first in [1000, 1064] {
         send_all(&mut publisher, first..first + 64);
         assert!(publisher.send(numbered(0)).is_err());
-        assert_eq!(drained(&mut subscriber), (first..first + 64).collect::<Vec<_>>());
+        assert_eq!(
+            drained(&mut subscriber),
+            (first..first + 64).collect::<Vec<_>>()
+        );
     }
     // Messages passed on before the panic are received, and no others.
     send_all(&mut publisher, 2000..2010);
@@ -238,7 +266,10 @@ fn what_is_drained_is_received_each_message_once_whatever_comes_between() {
     assert!(panicked.is_err());
     assert_eq!(drained(&mut subscriber), (2005..2010).collect::<Vec<_>>());
     let stats = subscriber.stats();
-    assert_eq!((stats.sent, stats.received, stats.lost, stats.waiting), (1138, 1138, 0, 0));
+    assert_eq!(
+        (stats.sent, stats.received, stats.lost, stats.waiting),
+        (1138, 1138, 0, 0)
+    );
 }
 
 #[test]
@@ -267,14 +298,26 @@ fn a_truncated_topic_is_an_error_and_can_be_opened_again() {
     send_all(&mut publisher, 1..=3);
     assert_eq!(subscriber.check(), Ok(()));
     let file = private.namespace().topics_path().join("t");
-    std::fs::File::options().write(true).truncate(true).open(file).unwrap();
-    let error = publisher.send_timeout(numbered(4), Duration::from_secs(60)).unwrap_err();
+    std::fs::File::options()
+        .write(true)
+        .truncate(true)
+        .open(file)
+        .unwrap();
+    let error = publisher
+        .send_timeout(numbered(4), Duration::from_secs(60))
+        .unwrap_err();
     assert!(matches!(error, SendError::RegionLost { .. }) && !error.is_full());
     assert_eq!(error.into_inner(), numbered(4));
     assert!(subscriber.recv().is_none());
-    assert!(matches!(subscriber.check(), Err(RecvError::RegionLost { .. })));
+    assert!(matches!(
+        subscriber.check(),
+        Err(RecvError::RegionLost { .. })
+    ));
     let error = publisher.try_clone().unwrap_err();
-    assert!(matches!(error.as_open_error(), Some(OpenError::RegionLost { .. })), "{error}");
+    assert!(
+        matches!(error.as_open_error(), Some(OpenError::RegionLost { .. })),
+        "{error}"
+    );
 
     drop((publisher, subscriber));
     let mut publisher: Publisher<CmdVel> = private.publisher("t", Qos::new());
@@ -307,7 +350,9 @@ fn send_timeout_waits_at_most_its_timeout() {
             got
         });
         for number in 5..=500 {
-            publisher.send_timeout(numbered(number), Duration::from_secs(30)).unwrap();
+            publisher
+                .send_timeout(numbered(number), Duration::from_secs(30))
+                .unwrap();
         }
         stop.store(true, Ordering::Relaxed);
         draining.join().unwrap()
@@ -319,7 +364,9 @@ fn send_timeout_waits_at_most_its_timeout() {
 fn a_publisher_may_stop_waiting_for_a_stalled_subscriber() {
     let private = Private::new();
     let qos = Qos::reliable().capacity(4);
-    let detach = qos.on_stalled(OnStalled::Detach { after: Duration::ZERO });
+    let detach = qos.on_stalled(OnStalled::Detach {
+        after: Duration::ZERO,
+    });
     let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", qos);
     let mut publisher: Publisher<CmdVel> = private.publisher("t", detach);
     send_all(&mut publisher, 1..=10);
@@ -333,12 +380,21 @@ fn a_publisher_may_stop_waiting_for_a_stalled_subscriber() {
 fn an_observer_receives_and_is_not_counted() {
     let private = Private::new();
     let missing = private.builder::<CmdVel>("t").observer().unwrap_err();
-    assert!(matches!(missing.as_open_error(), Some(OpenError::NotFound { .. })), "{missing}");
-    assert!(private.topic_files().is_empty(), "an observer creates nothing");
+    assert!(
+        matches!(missing.as_open_error(), Some(OpenError::NotFound { .. })),
+        "{missing}"
+    );
+    assert!(
+        private.topic_files().is_empty(),
+        "an observer creates nothing"
+    );
     for qos in [Qos::new().capacity(8), Qos::reliable().capacity(8)] {
         let mut publisher: Publisher<CmdVel> = private.publisher("t", qos);
         let mut observer = private.builder::<CmdVel>("t").observer().unwrap();
-        assert_eq!((publisher.subscriber_count(), observer.subscriber_count()), (0, 0));
+        assert_eq!(
+            (publisher.subscriber_count(), observer.subscriber_count()),
+            (0, 0)
+        );
         send_all(&mut publisher, 1..=3);
         assert_eq!(numbers(&mut observer), [1, 2, 3]);
         send_all(&mut publisher, 4..=100);
@@ -370,8 +426,11 @@ fn a_bad_name_is_refused_with_its_character_and_position() {
     }
     let long = "a".repeat(201);
     let error = private.builder::<CmdVel>(&long).topic().unwrap_err();
-    let too_long =
-        NameError::TooLong { kind: horus_shm::NameKind::Topic, bytes: 201, bytes_max: 200 };
+    let too_long = NameError::TooLong {
+        kind: horus_shm::NameKind::Topic,
+        bytes: 201,
+        bytes_max: 200,
+    };
     assert!(matches!(error.as_open_error(), Some(OpenError::Name(name)) if *name == too_long));
     assert!(private.topic_files().is_empty());
 }
@@ -380,13 +439,18 @@ fn a_bad_name_is_refused_with_its_character_and_position() {
 fn names_that_differ_are_different_topics() {
     let private = Private::new();
     let names = ["a", "a/b", "a.b", "a_b", "a-b", "A/b"];
-    let mut topics: Vec<Topic<CmdVel>> =
-        names.iter().map(|name| private.builder(name).topic().unwrap()).collect();
+    let mut topics: Vec<Topic<CmdVel>> = names
+        .iter()
+        .map(|name| private.builder(name).topic().unwrap())
+        .collect();
     for (index, topic) in topics.iter_mut().enumerate() {
         topic.send(numbered(index as u64)).unwrap();
     }
     for (index, topic) in topics.iter_mut().enumerate() {
-        assert_eq!((topic.recv(), topic.recv()), (Some(numbered(index as u64)), None));
+        assert_eq!(
+            (topic.recv(), topic.recv()),
+            (Some(numbered(index as u64)), None)
+        );
     }
     let mut same: Subscriber<CmdVel> = private.subscriber("/a/b", Qos::new());
     topics[1].send(numbered(9)).unwrap();
@@ -398,7 +462,11 @@ fn topics_of_two_namespaces_are_separate() {
     let private = Private::new();
     let second = private.sibling("second_robot");
     let mut here: Topic<CmdVel> = private.builder("t").topic().unwrap();
-    let there = || Topic::<Pose2D>::builder("t").namespace(&second).qos(Qos::reliable());
+    let there = || {
+        Topic::<Pose2D>::builder("t")
+            .namespace(&second)
+            .qos(Qos::reliable())
+    };
     let mut there: Topic<Pose2D> = there().topic().unwrap();
     here.send(numbered(1)).unwrap();
     assert_eq!((there.recv(), here.recv()), (None, Some(numbered(1))));
@@ -406,7 +474,10 @@ fn topics_of_two_namespaces_are_separate() {
     drop(there);
     let reliable = Qos::new().reliability(Reliability::Reliable);
     let refused = private.builder::<CmdVel>("t").qos(reliable).subscriber();
-    assert!(refused.is_err(), "the other namespace's choices are no business of ours");
+    assert!(
+        refused.is_err(),
+        "the other namespace's choices are no business of ours"
+    );
     second.remove().unwrap();
     here.send(numbered(2)).unwrap();
     assert_eq!(here.recv(), Some(numbered(2)));

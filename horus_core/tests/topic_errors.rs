@@ -62,12 +62,18 @@ fn texts_of_child(private: &Private, child: impl FnOnce() -> Vec<String>) -> Vec
     // SAFETY: `pid` is a child of this process, and `status` is valid for the write.
     assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
     assert_eq!(status, 0, "the child failed");
-    fs::read_to_string(file).unwrap().lines().map(str::to_owned).collect()
+    fs::read_to_string(file)
+        .unwrap()
+        .lines()
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Returns a publisher of bytes, as bindings use it.
 fn bytes_publisher(private: &Private) -> DynamicPublisher {
-    let builder = DynamicType::of::<Value>().builder(NAME).namespace(private.namespace());
+    let builder = DynamicType::of::<Value>()
+        .builder(NAME)
+        .namespace(private.namespace());
     builder.publisher().unwrap()
 }
 
@@ -98,8 +104,11 @@ fn a_full_topic_is_named_by_every_way_to_send() {
 #[test]
 fn a_message_that_does_not_fit_names_the_topic() {
     let private = Private::new();
-    let mut values: Publisher<Value> =
-        private.builder(NAME).max_message_bytes(64).publisher().unwrap();
+    let mut values: Publisher<Value> = private
+        .builder(NAME)
+        .max_message_bytes(64)
+        .publisher()
+        .unwrap();
     let mut bytes = bytes_publisher(&private);
     let mut untyped = DynamicPublisher::open(private.namespace(), NAME).unwrap();
     let long = Value::from("x".repeat(100));
@@ -108,22 +117,35 @@ fn a_message_that_does_not_fit_names_the_topic() {
     let texts = [
         text(bytes.publish_lent(65).unwrap_err()),
         text(bytes.send_bytes(&[0; 65]).unwrap_err()),
-        text(bytes.send_bytes_timeout(&[0; 65], Duration::ZERO).unwrap_err()),
+        text(
+            bytes
+                .send_bytes_timeout(&[0; 65], Duration::ZERO)
+                .unwrap_err(),
+        ),
         text(values.send(&long).unwrap_err()),
         text(untyped.publish_lent(65).unwrap_err()),
         text(untyped.send_bytes(&[0; 65]).unwrap_err()),
     ];
-    expect(&texts, &["bytes, and the topic was created for 64 at most"; 6]);
+    expect(
+        &texts,
+        &["bytes, and the topic was created for 64 at most"; 6],
+    );
 }
 
 #[test]
 fn a_frame_that_does_not_fit_names_the_topic() {
     let private = Private::new();
-    let mut frames: Publisher<Image> =
-        private.builder(NAME).max_message_bytes(1024).publisher().unwrap();
+    let mut frames: Publisher<Image> = private
+        .builder(NAME)
+        .max_message_bytes(1024)
+        .publisher()
+        .unwrap();
     let header = ImageHeader::new(100, 100, Encoding::MONO8);
     let image = Image::new(header, &[0; 100 * 100]).unwrap();
-    let texts = [text(frames.loan(header).unwrap_err()), text(frames.send(&image).unwrap_err())];
+    let texts = [
+        text(frames.loan(header).unwrap_err()),
+        text(frames.send(&image).unwrap_err()),
+    ];
     expect(&texts, &["and the topic was created for 1024 at most"; 2]);
 }
 
@@ -133,9 +155,14 @@ fn a_message_that_cannot_be_encoded_names_the_topic() {
     let _publisher: Publisher<CmdVel> = private.publisher(NAME, Qos::new());
     let mut untyped = DynamicPublisher::open(private.namespace(), NAME).unwrap();
     let unknown = Value::from_iter([("speed", 1.0)]);
-    let texts =
-        [text(untyped.send(&unknown).unwrap_err()), text(untyped.send_bytes(&[0; 3]).unwrap_err())];
-    expect(&texts, &["speed", "3 bytes, and messages of the topic have"]);
+    let texts = [
+        text(untyped.send(&unknown).unwrap_err()),
+        text(untyped.send_bytes(&[0; 3]).unwrap_err()),
+    ];
+    expect(
+        &texts,
+        &["speed", "3 bytes, and messages of the topic have"],
+    );
 }
 
 #[test]
@@ -156,7 +183,10 @@ fn a_topic_whose_messages_are_copied_is_named_by_loans_and_borrows() {
 fn a_loan_that_has_ended_names_the_topic() {
     let private = Private::new();
     let mut bytes = bytes_publisher(&private);
-    expect(&[text(bytes.publish_lent(1).unwrap_err())], &["nothing is on loan"]);
+    expect(
+        &[text(bytes.publish_lent(1).unwrap_err())],
+        &["nothing is on loan"],
+    );
 }
 
 #[test]
@@ -175,7 +205,10 @@ fn borrows_that_are_refused_name_the_topic() {
         }
     };
     let texts = [text(refused), text(observer.borrow().unwrap_err())];
-    expect(&texts, &["messages are held", "an observer cannot hold messages"]);
+    expect(
+        &texts,
+        &["messages are held", "an observer cannot hold messages"],
+    );
 }
 
 #[test]
@@ -188,7 +221,11 @@ fn a_receive_that_times_out_names_the_topic() {
     let texts = [
         text(subscriber.recv_timeout(timeout).unwrap_err()),
         text(topic.recv_timeout(timeout).unwrap_err()),
-        text(untyped.recv_into_timeout(&mut [0; 64], timeout).unwrap_err()),
+        text(
+            untyped
+                .recv_into_timeout(&mut [0; 64], timeout)
+                .unwrap_err(),
+        ),
     ];
     expect(&texts, &["no message came in time"; 3]);
 }
@@ -224,7 +261,11 @@ fn a_topic_that_lost_its_memory_is_named() {
     let message = CmdVel::default();
     publisher.send(message).unwrap();
     let file = private.namespace().topics_path().join("arm+joint.cmd");
-    fs::File::options().write(true).truncate(true).open(file).unwrap();
+    fs::File::options()
+        .write(true)
+        .truncate(true)
+        .open(file)
+        .unwrap();
     let texts = [
         text(publisher.send(message).unwrap_err()),
         text(publisher.send_timeout(message, Duration::ZERO).unwrap_err()),
@@ -239,10 +280,16 @@ fn a_topic_that_lost_its_memory_is_named() {
 /// Limits the address space of this process to 1 MiB more than it uses.
 fn limit_addresses() {
     let status = fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmSize:")).unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmSize:"))
+        .unwrap();
     let used_kib: u64 = line.trim().trim_end_matches(" kB").parse().unwrap();
     let limit = (used_kib + 1024) * 1024;
-    let raw = libc::rlimit { rlim_cur: limit, rlim_max: libc::RLIM_INFINITY };
+    let raw = libc::rlimit {
+        rlim_cur: limit,
+        rlim_max: libc::RLIM_INFINITY,
+    };
     // SAFETY: `raw` is a limit that outlives the call.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw) }, 0);
 }
@@ -258,7 +305,11 @@ fn a_lane_that_cannot_be_mapped_names_the_topic() {
         // Writers and readers of one process map a lane separately.
         let mut publisher: Publisher<Block> = private.publisher(NAME, qos);
         limit_addresses();
-        publisher.send(&Block { data: [7; BLOCK_BYTES] }).unwrap();
+        publisher
+            .send(&Block {
+                data: [7; BLOCK_BYTES],
+            })
+            .unwrap();
         assert!(subscriber.recv().is_none());
         vec![
             text(subscriber.check().unwrap_err()),

@@ -40,7 +40,10 @@ fn a_frame_is_never_copied_after_it_is_written() {
     let (_dir, namespace) = namespace();
     let builder = || Topic::<Frame>::builder("camera/rgb").namespace(&namespace);
     let mut camera = builder().publisher().unwrap();
-    let mut viewers = [builder().subscriber().unwrap(), builder().subscriber().unwrap()];
+    let mut viewers = [
+        builder().subscriber().unwrap(),
+        builder().subscriber().unwrap(),
+    ];
     let mut distances = Vec::new();
     for shade in 0..50_u8 {
         let mut frame = camera.loan().unwrap();
@@ -48,12 +51,18 @@ fn a_frame_is_never_copied_after_it_is_written() {
         frame.rgb.fill(shade);
         let written = address(&frame);
         frame.publish().unwrap();
-        let read = viewers.each_mut().map(|viewer| viewer.borrow().unwrap().unwrap());
+        let read = viewers
+            .each_mut()
+            .map(|viewer| viewer.borrow().unwrap().unwrap());
         for frame in &read {
             assert!(frame.timestamp_ns == u64::from(shade) && frame.rgb == [shade; _]);
             distances.push(address(frame).wrapping_sub(written));
         }
-        assert_eq!(address(&read[0]), address(&read[1]), "both read the same bytes");
+        assert_eq!(
+            address(&read[0]),
+            address(&read[1]),
+            "both read the same bytes"
+        );
     }
     // Publisher and subscribers map a lane separately: a slot has different addresses, at a
     // constant distance.
@@ -78,7 +87,11 @@ fn frames_can_be_kept_and_handed_on() {
     assert!(checking.join().unwrap());
     while viewer.borrow().unwrap().is_some() {}
     let stats = viewer.stats();
-    assert_eq!((stats.sent, stats.received + stats.lost), (99, 99), "{stats:?}");
+    assert_eq!(
+        (stats.sent, stats.received + stats.lost),
+        (99, 99),
+        "{stats:?}"
+    );
 }
 
 #[test]
@@ -87,10 +100,16 @@ fn a_small_message_is_lent_where_the_topic_was_made_for_it() {
     let plain = || Topic::<CmdVel>::builder("plain").namespace(&namespace);
     let mut topic = plain().topic().unwrap();
     assert!(matches!(topic.loan(), Err(LoanError::NotPinnable { .. })));
-    assert!(matches!(topic.borrow(), Err(BorrowError::NotPinnable { .. })));
+    assert!(matches!(
+        topic.borrow(),
+        Err(BorrowError::NotPinnable { .. })
+    ));
     let qos = Qos::new().pinnable(true);
-    let mut topic =
-        Topic::<CmdVel>::builder("lent").namespace(&namespace).qos(qos).topic().unwrap();
+    let mut topic = Topic::<CmdVel>::builder("lent")
+        .namespace(&namespace)
+        .qos(qos)
+        .topic()
+        .unwrap();
     let mut command = topic.loan().unwrap();
     *command = CmdVel::new(0.5, 0.1);
     command.publish().unwrap();

@@ -30,14 +30,22 @@ fn row<T: Payload>(
     build: impl Fn(TopicBuilder<T>) -> TopicBuilder<T>,
 ) -> String {
     let private = Private::new();
-    let publisher = build(private.builder::<T>("measured").qos(qos)).publisher().unwrap();
+    let publisher = build(private.builder::<T>("measured").qos(qos))
+        .publisher()
+        .unwrap();
     let kib = taken_kib(&private, "measured");
     let memory = match kib {
         kib if kib < 10 * 1024 => format!("{kib} KiB"),
         kib => format!("{:.1} MiB", kib as f64 / 1024.0),
     };
-    let capacity = Inspector::open_in(private.namespace(), "measured").unwrap().capacity();
-    format!("| {what} | {} | {} | {memory} |", publisher.max_message_bytes(), capacity)
+    let capacity = Inspector::open_in(private.namespace(), "measured")
+        .unwrap()
+        .capacity();
+    format!(
+        "| {what} | {} | {} | {memory} |",
+        publisher.max_message_bytes(),
+        capacity
+    )
 }
 
 #[test]
@@ -49,13 +57,23 @@ fn publishers_take_the_memory_that_the_documentation_says() {
         row::<LaserScan>("`LaserScan`", Qos::new(), |b| b),
         row::<Value>("a value (a dict)", Qos::new(), |b| b),
         row::<Image>("`Image`", Qos::new(), |b| b),
-        row::<Image>("`Image`, 1080p", Qos::new(), |b| b.max_message_bytes(IMAGE_1080P)),
-        row::<Image>("`Image`, 1080p, `capacity(4)`", Qos::new().capacity(4), |b| {
+        row::<Image>("`Image`, 1080p", Qos::new(), |b| {
             b.max_message_bytes(IMAGE_1080P)
         }),
+        row::<Image>(
+            "`Image`, 1080p, `capacity(4)`",
+            Qos::new().capacity(4),
+            |b| b.max_message_bytes(IMAGE_1080P),
+        ),
     ];
-    let missing: Vec<_> = rows.iter().filter(|row| !documentation.contains(*row)).collect();
-    assert!(missing.is_empty(), "docs/shared-memory.md lacks these rows: {missing:#?}");
+    let missing: Vec<_> = rows
+        .iter()
+        .filter(|row| !documentation.contains(*row))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "docs/shared-memory.md lacks these rows: {missing:#?}"
+    );
 }
 
 #[test]
@@ -65,5 +83,8 @@ fn subscribers_take_no_lane() {
     let alone = taken_kib(&private, "camera");
     let _two = private.subscriber::<Image>("camera", Qos::new());
     assert_eq!(taken_kib(&private, "camera"), alone);
-    assert!(alone < 1024, "a topic without a publisher takes {alone} KiB");
+    assert!(
+        alone < 1024,
+        "a topic without a publisher takes {alone} KiB"
+    );
 }

@@ -13,7 +13,10 @@ use private::Private;
 /// Returns the settings that the creator of `topic` fixed.
 fn contract(private: &Private, topic: &str) -> Contract {
     let name = TopicName::new(topic).unwrap();
-    Segment::inspect(private.namespace(), &name).unwrap().contract().clone()
+    Segment::inspect(private.namespace(), &name)
+        .unwrap()
+        .contract()
+        .clone()
 }
 
 fn error_of<T>(outcome: Result<T, TopicError>) -> TopicError {
@@ -25,9 +28,12 @@ fn error_of<T>(outcome: Result<T, TopicError>) -> TopicError {
 fn mismatch<T>(outcome: Result<T, TopicError>) -> [String; 3] {
     let error = error_of(outcome);
     match error.as_open_error() {
-        Some(OpenError::QosMismatch { field, found, wanted, .. }) => {
-            [(*field).to_owned(), found.clone(), wanted.clone()]
-        }
+        Some(OpenError::QosMismatch {
+            field,
+            found,
+            wanted,
+            ..
+        }) => [(*field).to_owned(), found.clone(), wanted.clone()],
         _ => panic!("not a mismatch: {error}"),
     }
 }
@@ -54,11 +60,19 @@ fn a_preset_makes_the_topic_it_describes() {
         let contract = contract(&private, &topic);
         assert_eq!(contract.reliability, reliability, "{topic}");
         assert_eq!(contract.shape.capacity(), capacity, "{topic}");
-        assert_eq!((contract.history, contract.persists), (history, persists), "{topic}");
+        assert_eq!(
+            (contract.history, contract.persists),
+            (history, persists),
+            "{topic}"
+        );
         assert_eq!(contract.wake_edge, edge, "{topic}");
         let request = contract.shape.request();
         let gates = if reliability == reliable { 16 } else { 0 };
-        assert_eq!((request.lane_limit, request.reader_limit), (16, 64), "{topic}");
+        assert_eq!(
+            (request.lane_limit, request.reader_limit),
+            (16, 64),
+            "{topic}"
+        );
         assert_eq!(request.gate_limit, gates, "{topic}");
     }
 }
@@ -70,7 +84,10 @@ fn the_default_capacity_follows_the_size_of_the_message() {
     let _medium: Publisher<Imu> = private.publisher("medium", Qos::new());
     let _large: Publisher<LaserScan> = private.publisher("large", Qos::new());
     let capacity = |topic| contract(&private, topic).shape.capacity();
-    assert_eq!([capacity("small"), capacity("medium"), capacity("large")], [1024, 1024, 256]);
+    assert_eq!(
+        [capacity("small"), capacity("medium"), capacity("large")],
+        [1024, 1024, 256]
+    );
 }
 
 #[test]
@@ -82,7 +99,10 @@ fn open_settings_are_adopted() {
     for _ in 0..32 {
         publisher.send(CmdVel::default()).unwrap();
     }
-    assert!(publisher.send(CmdVel::default()).unwrap_err().is_full(), "reliable, 32 slots");
+    assert!(
+        publisher.send(CmdVel::default()).unwrap_err().is_full(),
+        "reliable, 32 slots"
+    );
     assert_eq!(std::iter::from_fn(|| subscriber.recv()).count(), 32);
 }
 
@@ -94,10 +114,19 @@ fn a_setting_that_differs_is_named_with_both_values() {
     let table: [(Qos, [&str; 3]); 8] = [
         (Qos::new().capacity(64), ["capacity", "32", "64"]),
         (Qos::new().capacity(16), ["capacity", "32", "16"]),
-        (Qos::new().reliability(Reliability::Reliable), ["reliability", "BestEffort", "Reliable"]),
+        (
+            Qos::new().reliability(Reliability::Reliable),
+            ["reliability", "BestEffort", "Reliable"],
+        ),
         (Qos::new().history(1), ["history", "0", "1"]),
-        (Qos::new().persist_after_exit(true), ["persist_after_exit", "false", "true"]),
-        (Qos::new().wake_edge(WakeEdge::Fence), ["wake_edge", "Membarrier", "Fence"]),
+        (
+            Qos::new().persist_after_exit(true),
+            ["persist_after_exit", "false", "true"],
+        ),
+        (
+            Qos::new().wake_edge(WakeEdge::Fence),
+            ["wake_edge", "Membarrier", "Fence"],
+        ),
         (Qos::new().publishers_max(4), ["publishers_max", "3", "4"]),
         (Qos::new().subscribers_max(4), ["subscribers_max", "5", "4"]),
     ];
@@ -115,9 +144,17 @@ fn a_setting_that_differs_is_named_with_both_values() {
 fn a_mismatch_has_a_readable_text() {
     let private = Private::new();
     let _creator: Publisher<CmdVel> = private.publisher("arm/cmd", Qos::sensor_data());
-    let error = error_of(private.builder::<CmdVel>("arm/cmd").capacity(64).publisher());
+    let error = error_of(
+        private
+            .builder::<CmdVel>("arm/cmd")
+            .capacity(64)
+            .publisher(),
+    );
     let text = error.to_string();
-    assert!(text.starts_with("topic 'arm/cmd': capacity of /dev/shm/"), "{text}");
+    assert!(
+        text.starts_with("topic 'arm/cmd': capacity of /dev/shm/"),
+        "{text}"
+    );
     assert!(
         text.ends_with("/topics/arm+cmd is 8, but 64 was requested: leave it unset to adopt it"),
         "{text}"
@@ -150,15 +187,24 @@ fn sizes_that_no_topic_can_have_are_refused_and_leave_nothing_behind() {
         (Qos::new().capacity(0), "capacity is 0,"),
         (Qos::new().capacity(1), "capacity is 1,"),
         (Qos::new().capacity((1 << 20) + 1), "capacity is 1048577,"),
-        (Qos::new().capacity(u64::MAX), "capacity is 18446744073709551615,"),
+        (
+            Qos::new().capacity(u64::MAX),
+            "capacity is 18446744073709551615,",
+        ),
         (Qos::new().publishers_max(0), "publishers_max is 0,"),
         (Qos::new().publishers_max(65), "publishers_max is 65,"),
         (Qos::new().subscribers_max(65), "subscribers_max is 65,"),
-        (Qos::reliable().reliable_subscribers_max(65), "reliable_subscribers_max is 65,"),
+        (
+            Qos::reliable().reliable_subscribers_max(65),
+            "reliable_subscribers_max is 65,",
+        ),
     ];
     for (qos, part) in table {
         let error = error_of(private.builder::<CmdVel>("t").qos(qos).publisher());
-        assert!(matches!(error.as_open_error(), Some(OpenError::Shape(_))), "{error}");
+        assert!(
+            matches!(error.as_open_error(), Some(OpenError::Shape(_))),
+            "{error}"
+        );
         assert!(error.to_string().contains(part), "{error}");
     }
     assert!(private.topic_files().is_empty());
@@ -171,12 +217,20 @@ fn a_reliable_subscriber_is_refused_where_publishers_do_not_wait() {
     let qos = Qos::new().reliability(Reliability::Reliable);
     let error = error_of(private.builder::<CmdVel>("t").qos(qos).subscriber());
     match error.as_open_error() {
-        Some(&OpenError::IncompatibleQos { offered, requested, .. }) => {
-            assert_eq!((offered, requested), (Reliability::BestEffort, Reliability::Reliable));
+        Some(&OpenError::IncompatibleQos {
+            offered, requested, ..
+        }) => {
+            assert_eq!(
+                (offered, requested),
+                (Reliability::BestEffort, Reliability::Reliable)
+            );
         }
         _ => panic!("{error}"),
     }
-    assert!(error.to_string().contains("the topic is best effort"), "{error}");
+    assert!(
+        error.to_string().contains("the topic is best effort"),
+        "{error}"
+    );
     assert_eq!(publisher.subscriber_count(), 0, "it left its place behind");
     for _ in 0..100 {
         publisher.send(CmdVel::default()).unwrap();
@@ -191,10 +245,17 @@ fn a_keep_last_subscriber_of_a_reliable_topic_delays_no_publisher() {
     let mut slow: Subscriber<Imu> = private.subscriber("t", best_effort);
     let mut reliable: Subscriber<Imu> = private.subscriber("t", Qos::new());
     for number in 1..=100 {
-        publisher.send(Imu { timestamp_ns: number, ..Imu::default() }).unwrap();
+        publisher
+            .send(Imu {
+                timestamp_ns: number,
+                ..Imu::default()
+            })
+            .unwrap();
         assert_eq!(reliable.recv().map(|imu| imu.timestamp_ns), Some(number));
     }
-    let got: Vec<u64> = std::iter::from_fn(|| slow.recv()).map(|imu| imu.timestamp_ns).collect();
+    let got: Vec<u64> = std::iter::from_fn(|| slow.recv())
+        .map(|imu| imu.timestamp_ns)
+        .collect();
     assert_eq!(slow.lost() + got.len() as u64, 100);
     assert_eq!(got.last(), Some(&100));
     assert!(got.windows(2).all(|pair| pair[0] + 1 == pair[1]), "{got:?}");
@@ -205,19 +266,29 @@ fn a_keep_last_subscriber_of_a_reliable_topic_delays_no_publisher() {
 fn the_first_endpoint_creates_the_topic() {
     let private = Private::new();
     let subscriber: Subscriber<CmdVel> = private.subscriber("by_subscriber", Qos::reliable());
-    assert_eq!(contract(&private, "by_subscriber").reliability, Reliability::Reliable);
+    assert_eq!(
+        contract(&private, "by_subscriber").reliability,
+        Reliability::Reliable
+    );
     let mut publisher: Publisher<CmdVel> = private.publisher("by_subscriber", Qos::new());
     for _ in 0..1024 {
         publisher.send(CmdVel::default()).unwrap();
     }
-    assert!(publisher.send(CmdVel::default()).is_err(), "the subscriber's choice holds");
+    assert!(
+        publisher.send(CmdVel::default()).is_err(),
+        "the subscriber's choice holds"
+    );
     drop(subscriber);
 
     let _publisher: Publisher<CmdVel> = private.publisher("by_publisher", Qos::sensor_data());
     private.subscriber::<CmdVel>("by_publisher", Qos::new());
     assert_eq!(contract(&private, "by_publisher").shape.capacity(), 8);
 
-    let _both: Topic<CmdVel> = private.builder("by_both").qos(Qos::command()).topic().unwrap();
+    let _both: Topic<CmdVel> = private
+        .builder("by_both")
+        .qos(Qos::command())
+        .topic()
+        .unwrap();
     assert_eq!(contract(&private, "by_both").wake_edge, WakeEdge::Fence);
 }
 
@@ -254,7 +325,10 @@ fn another_schema_is_refused_by_its_first_different_field() {
         error_of(private.builder::<new::Status>("status").observer()),
     ];
     for error in refusals {
-        assert!(matches!(error, TopicError::SchemaMismatch { .. }), "{error}");
+        assert!(
+            matches!(error, TopicError::SchemaMismatch { .. }),
+            "{error}"
+        );
         assert!(error.as_open_error().is_none());
         assert_eq!(
             error.to_string(),
@@ -263,17 +337,32 @@ fn another_schema_is_refused_by_its_first_different_field() {
         );
     }
     let error = error_of(private.builder::<CmdVel>("status").publisher());
-    assert!(error.to_string().ends_with("message 'CmdVel' here, 'Status' in the topic"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .ends_with("message 'CmdVel' here, 'Status' in the topic"),
+        "{error}"
+    );
 }
 
 #[test]
 fn an_error_shows_a_rounded_capacity_as_requested() {
     let private = Private::new();
     let _there: Publisher<CmdVel> = private.publisher("there", Qos::new().capacity(64));
-    let other = private.builder::<CmdVel>("there").qos(Qos::new().capacity(100)).publisher();
+    let other = private
+        .builder::<CmdVel>("there")
+        .qos(Qos::new().capacity(100))
+        .publisher();
     let [field, found, wanted] = mismatch(other);
-    assert_eq!((&*field, &*found, &*wanted), ("capacity", "64", "128 (100, rounded up)"));
-    private.builder::<CmdVel>("there").qos(Qos::new().capacity(33)).publisher().unwrap();
+    assert_eq!(
+        (&*field, &*found, &*wanted),
+        ("capacity", "64", "128 (100, rounded up)")
+    );
+    private
+        .builder::<CmdVel>("there")
+        .qos(Qos::new().capacity(33))
+        .publisher()
+        .unwrap();
 }
 
 #[test]
@@ -281,6 +370,12 @@ fn control_characters_are_escaped_in_an_error() {
     let private = Private::new();
     let name = "a\u{1b}[31m\nb\u{9b}c\u{202e}";
     let text = error_of(private.builder::<CmdVel>(name).publisher()).to_string();
-    assert!(!text.contains(|c: char| c.is_control() || c == '\u{202e}'), "{text:?}");
-    assert!(text.contains("topic 'a\\u{1b}[31m\\nb\\u{9b}c\\u{202e}'"), "{text}");
+    assert!(
+        !text.contains(|c: char| c.is_control() || c == '\u{202e}'),
+        "{text:?}"
+    );
+    assert!(
+        text.contains("topic 'a\\u{1b}[31m\\nb\\u{9b}c\\u{202e}'"),
+        "{text}"
+    );
 }

@@ -30,13 +30,20 @@ horus_core::message! {
 
 impl SonarHeader {
     fn new(echoes: u64) -> Self {
-        Self { timestamp_ns: timestamp_now_ns(), echoes, _reserved: [0; 6] }
+        Self {
+            timestamp_ns: timestamp_now_ns(),
+            echoes,
+            _reserved: [0; 6],
+        }
     }
 }
 
 impl Header for SonarHeader {
     const NAME: &str = "Sonar";
-    const TRAILING_DATA: Tail = Tail { name: "echoes_m", primitive: Primitive::F32 };
+    const TRAILING_DATA: Tail = Tail {
+        name: "echoes_m",
+        primitive: Primitive::F32,
+    };
     const MAX_MESSAGE_BYTES: u64 = 4096;
 
     fn data_bytes(&self) -> u64 {
@@ -54,7 +61,11 @@ impl Header for SonarHeader {
 type Sonar = Framed<SonarHeader>;
 
 fn sonar(echoes: &[f32]) -> Sonar {
-    Sonar::new(SonarHeader::new(echoes.len() as u64), bytemuck::cast_slice(echoes)).unwrap()
+    Sonar::new(
+        SonarHeader::new(echoes.len() as u64),
+        bytemuck::cast_slice(echoes),
+    )
+    .unwrap()
 }
 
 fn command(speed: f64) -> Value {
@@ -83,7 +94,10 @@ fn values_arrive_as_they_were_sent() {
     }
     assert_eq!(topic.recv(), None);
     let stats = topic.stats();
-    assert_eq!((stats.received, stats.sent), (values.len() as u64, values.len() as u64));
+    assert_eq!(
+        (stats.received, stats.sent),
+        (values.len() as u64, values.len() as u64)
+    );
 }
 
 /// Topics of serde types, which need the feature `serde`.
@@ -108,17 +122,37 @@ mod serde_types {
     fn messages_of_another_type_are_dropped_and_counted() {
         let private = Private::new();
         let mut anything = private.builder::<Value>("command").publisher().unwrap();
-        let mut commands = private.builder::<Serde<Command>>("command").subscriber().unwrap();
-        let mut lone = private.builder::<Serde<Command>>("command").subscriber().unwrap();
+        let mut commands = private
+            .builder::<Serde<Command>>("command")
+            .subscriber()
+            .unwrap();
+        let mut lone = private
+            .builder::<Serde<Command>>("command")
+            .subscriber()
+            .unwrap();
         anything.send(command(1.0)).unwrap();
-        for nonsense in [Value::Nil, "speed".into(), command(f64::NAN), Value::from([("speed", 1)])]
-        {
+        for nonsense in [
+            Value::Nil,
+            "speed".into(),
+            command(f64::NAN),
+            Value::from([("speed", 1)]),
+        ] {
             anything.send(nonsense).unwrap();
         }
-        let high = [("gear", Value::from("high")), ("speed", 2.0.into()), ("more", 1.into())];
+        let high = [
+            ("gear", Value::from("high")),
+            ("speed", 2.0.into()),
+            ("more", 1.into()),
+        ];
         anything.send(Value::from(high)).unwrap();
 
-        assert_eq!(commands.recv().unwrap().0, Command { speed: 1.0, gear: Gear::Low });
+        assert_eq!(
+            commands.recv().unwrap().0,
+            Command {
+                speed: 1.0,
+                gear: Gear::Low
+            }
+        );
         assert!(commands.recv().unwrap().speed.is_nan());
         assert_eq!(commands.recv().unwrap().gear, Gear::High);
         assert!(commands.recv().is_none());
@@ -129,10 +163,17 @@ mod serde_types {
             "{stats:?}"
         );
 
-        assert_eq!(lone.recv_timeout(Duration::from_secs(9)).unwrap().speed, 1.0);
+        assert_eq!(
+            lone.recv_timeout(Duration::from_secs(9)).unwrap().speed,
+            1.0
+        );
         assert_eq!(lone.latest().unwrap().gear, Gear::High);
         let stats = lone.stats();
-        assert_eq!((stats.received, stats.skipped, stats.sent), (2, 4, 6), "{stats:?}");
+        assert_eq!(
+            (stats.received, stats.skipped, stats.sent),
+            (2, 4, 6),
+            "{stats:?}"
+        );
     }
 
     #[test]
@@ -140,7 +181,10 @@ mod serde_types {
         let private = Private::new();
         let builder = private.builder::<Value>("command").capacity(128);
         let mut anything = builder.publisher().unwrap();
-        let mut commands = private.builder::<Serde<Command>>("command").subscriber().unwrap();
+        let mut commands = private
+            .builder::<Serde<Command>>("command")
+            .subscriber()
+            .unwrap();
         for _ in 0..100 {
             anything.send(Value::Nil).unwrap();
         }
@@ -171,22 +215,40 @@ fn a_message_that_is_too_long_is_returned_with_the_sizes() {
     assert_eq!(topic.recv().unwrap().as_str(), Some("short"));
     assert_eq!((topic.stats().sent, topic.publisher().sequence()), (1, 1));
 
-    let longer = builder().max_message_bytes(101).publisher().unwrap_err().to_string();
+    let longer = builder()
+        .max_message_bytes(101)
+        .publisher()
+        .unwrap_err()
+        .to_string();
     assert!(longer.contains("max_message_bytes"), "{longer}");
     assert!(builder().max_message_bytes(101).subscriber().is_ok());
-    assert!(private.builder::<Value>("short").publisher().is_ok(), "adopted");
+    assert!(
+        private.builder::<Value>("short").publisher().is_ok(),
+        "adopted"
+    );
 }
 
 #[test]
 fn another_type_is_refused_by_name() {
     let private = Private::new();
     let _commands = private.builder::<CmdVel>("cmd_vel").publisher().unwrap();
-    let error = private.builder::<Value>("cmd_vel").subscriber().unwrap_err();
+    let error = private
+        .builder::<Value>("cmd_vel")
+        .subscriber()
+        .unwrap_err();
     let text = "topic 'cmd_vel' carries another message: message 'MessagePack' here, 'CmdVel' in \
                 the topic";
     assert_eq!(error.to_string(), text);
-    let error = private.builder::<Sonar>("cmd_vel").subscriber().unwrap_err();
-    assert!(error.to_string().ends_with("message 'Sonar' here, 'CmdVel' in the topic"), "{error}");
+    let error = private
+        .builder::<Sonar>("cmd_vel")
+        .subscriber()
+        .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .ends_with("message 'Sonar' here, 'CmdVel' in the topic"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -200,18 +262,34 @@ fn a_header_and_its_data_are_written_and_read_in_place() {
         ping.data_as_mut::<f32>().unwrap().fill(echoes as f32);
         let written = ping.data().as_ptr().addr();
         ping.publish().unwrap();
-        let read = listeners.each_mut().map(|listener| listener.borrow().unwrap().unwrap());
+        let read = listeners
+            .each_mut()
+            .map(|listener| listener.borrow().unwrap().unwrap());
         for ping in &read {
-            assert_eq!(ping.data_as::<f32>().unwrap(), vec![echoes as f32; echoes as usize]);
+            assert_eq!(
+                ping.data_as::<f32>().unwrap(),
+                vec![echoes as f32; echoes as usize]
+            );
             assert_eq!((ping.echoes, ping.copied() == *ping), (echoes, true));
             distances.push(ping.data().as_ptr().addr().wrapping_sub(written));
         }
-        assert_eq!(read[0].data().as_ptr(), read[1].data().as_ptr(), "both read the same bytes");
+        assert_eq!(
+            read[0].data().as_ptr(),
+            read[1].data().as_ptr(),
+            "both read the same bytes"
+        );
     }
     assert!(distances.iter().all(|&distance| distance == distances[0]));
     let too_long = pings.loan(SonarHeader::new(1009)).unwrap_err();
     let topic = too_long.topic();
-    assert_eq!(too_long, LoanError::TooLong { topic, bytes: 64 + 4 * 1009, max: 4096 });
+    assert_eq!(
+        too_long,
+        LoanError::TooLong {
+            topic,
+            bytes: 64 + 4 * 1009,
+            max: 4096
+        }
+    );
     assert_eq!(topic.name(), Some("sonar"));
 }
 
@@ -234,10 +312,19 @@ fn a_loan_may_become_shorter_but_not_longer() {
     let mut ping = sonar(&[1.0]);
     ping.header_mut()._reserved[0] = 1;
     let error = topic.send(&ping).unwrap_err().to_string();
-    assert!(error.ends_with("contradicts itself: reserved bytes are not 0"), "{error}");
+    assert!(
+        error.ends_with("contradicts itself: reserved bytes are not 0"),
+        "{error}"
+    );
     assert_eq!(topic.recv(), None);
-    assert!(matches!(Sonar::new(SonarHeader::new(2), &[0; 7]), Err(HeaderError::Length { .. })));
-    assert!(matches!(Sonar::zeroed(SonarHeader::new(u64::MAX)), Err(HeaderError::TooLong { .. })));
+    assert!(matches!(
+        Sonar::new(SonarHeader::new(2), &[0; 7]),
+        Err(HeaderError::Length { .. })
+    ));
+    assert!(matches!(
+        Sonar::zeroed(SonarHeader::new(u64::MAX)),
+        Err(HeaderError::TooLong { .. })
+    ));
 }
 
 /// Every message of a hostile publisher is either received or counted, and no view exceeds it.
@@ -255,14 +342,21 @@ fn a_message_with_a_wrong_header_is_dropped_and_counted() {
     };
     lie(SonarHeader::new(5), 64 + 19);
     lie(SonarHeader::new(u64::MAX / 2), 4096);
-    lie(SonarHeader { _reserved: [9; 6], ..SonarHeader::new(0) }, 64);
+    lie(
+        SonarHeader {
+            _reserved: [9; 6],
+            ..SonarHeader::new(0)
+        },
+        64,
+    );
     lie(SonarHeader::new(0), 63);
     lie(SonarHeader::new(0), 0);
     // Bytes beyond the header's length are ignored.
     lie(SonarHeader::new(1), 100);
     honest.send(&sonar(&[1.0, 2.0])).unwrap();
-    let mut lengths: Vec<_> =
-        std::iter::from_fn(|| copying.recv()).map(|s| s.data().len()).collect();
+    let mut lengths: Vec<_> = std::iter::from_fn(|| copying.recv())
+        .map(|s| s.data().len())
+        .collect();
     lengths.sort_unstable();
     assert_eq!(lengths, [4, 8]);
     let mut lengths = Vec::new();
@@ -272,7 +366,11 @@ fn a_message_with_a_wrong_header_is_dropped_and_counted() {
     lengths.sort_unstable();
     assert_eq!(lengths, [4, 8]);
     for stats in [copying.stats(), borrowing.stats()] {
-        assert_eq!((stats.received, stats.malformed, stats.sent), (2, 5, 7), "{stats:?}");
+        assert_eq!(
+            (stats.received, stats.malformed, stats.sent),
+            (2, 5, 7),
+            "{stats:?}"
+        );
     }
 }
 
@@ -282,17 +380,29 @@ fn the_newest_message_is_borrowed_and_older_ones_are_skipped() {
     let mut pings = [0, 1].map(|_| private.builder::<Sonar>("sonar").publisher().unwrap());
     let mut listener = private.builder::<Sonar>("sonar").subscriber().unwrap();
     for time in 1..=10 {
-        let header = SonarHeader { timestamp_ns: time, ..SonarHeader::new(0) };
-        pings[time as usize % 2].send(&Sonar::new(header, &[]).unwrap()).unwrap();
+        let header = SonarHeader {
+            timestamp_ns: time,
+            ..SonarHeader::new(0)
+        };
+        pings[time as usize % 2]
+            .send(&Sonar::new(header, &[]).unwrap())
+            .unwrap();
     }
     let newest: FramedSample<_> = listener.borrow_latest().unwrap().unwrap();
     assert_eq!((newest.timestamp_ns, newest.sequence()), (10, 5));
     assert!(listener.borrow_latest().unwrap().is_none());
     let stats = listener.stats();
-    assert_eq!((stats.received, stats.skipped, stats.sent), (1, 9, 10), "{stats:?}");
+    assert_eq!(
+        (stats.received, stats.skipped, stats.sent),
+        (1, 9, 10),
+        "{stats:?}"
+    );
 
     let mut observer = private.builder::<Sonar>("sonar").observer().unwrap();
-    assert!(matches!(observer.borrow(), Err(BorrowError::Observer { .. })));
+    assert!(matches!(
+        observer.borrow(),
+        Err(BorrowError::Observer { .. })
+    ));
     pings[0].send(&sonar(&[7.0])).unwrap();
     assert_eq!(observer.recv().unwrap().data_as::<f32>().unwrap(), [7.0]);
 }
@@ -304,7 +414,9 @@ fn a_received_message_keeps_its_memory() {
     let mut topic = private.builder::<Sonar>("sonar").topic().unwrap();
     let mut received = Vec::new();
     for number in 0..100_u16 {
-        topic.send(&sonar(&vec![f32::from(number); usize::from(number)])).unwrap();
+        topic
+            .send(&sonar(&vec![f32::from(number); usize::from(number)]))
+            .unwrap();
         received.extend(topic.recv());
     }
     for (number, ping) in received.iter().enumerate() {
@@ -340,7 +452,11 @@ fn waits_and_tasks_work_with_sized_messages() {
 #[test]
 fn a_send_waits_for_room_on_a_reliable_topic() {
     let private = Private::new();
-    let builder = || private.builder::<Value>("reliable").qos(Qos::reliable().capacity(4));
+    let builder = || {
+        private
+            .builder::<Value>("reliable")
+            .qos(Qos::reliable().capacity(4))
+    };
     let mut publisher = builder().publisher().unwrap();
     let mut subscriber = builder().subscriber().unwrap();
     let mut sent = 0_i64;
@@ -355,9 +471,14 @@ fn a_send_waits_for_room_on_a_reliable_topic() {
             std::thread::sleep(Duration::from_millis(20));
             assert_eq!(subscriber.recv().unwrap().as_i64(), Some(0));
         });
-        publisher.send_timeout(Value::from(sent), Duration::from_secs(30)).unwrap();
+        publisher
+            .send_timeout(Value::from(sent), Duration::from_secs(30))
+            .unwrap();
     });
-    let rest: Vec<_> = subscriber.try_iter().map(|value| value.as_i64().unwrap()).collect();
+    let rest: Vec<_> = subscriber
+        .try_iter()
+        .map(|value| value.as_i64().unwrap())
+        .collect();
     assert_eq!(rest, (1..=sent).collect::<Vec<_>>());
 }
 
@@ -375,7 +496,11 @@ fn eight_mebibytes_cost_no_more_than_four_kibibytes() {
     for _ in 0..ROUNDS {
         for ((topic, echoes), times) in topics.iter_mut().zip(&mut times) {
             let begin = Instant::now();
-            topic.loan(SonarHeader::new(*echoes)).unwrap().publish().unwrap();
+            topic
+                .loan(SonarHeader::new(*echoes))
+                .unwrap()
+                .publish()
+                .unwrap();
             let sample = topic.borrow().unwrap().unwrap();
             assert_eq!(sample.echoes, *echoes);
             drop(sample);
@@ -387,13 +512,19 @@ fn eight_mebibytes_cost_no_more_than_four_kibibytes() {
         times[ROUNDS / 2]
     });
     println!("RESULT big-payloads: 4 KiB {small:?}, 8 MiB {large:?}, medians of {ROUNDS}");
-    assert!(large < 2 * small, "4 KiB took {small:?}, 8 MiB took {large:?}");
+    assert!(
+        large < 2 * small,
+        "4 KiB took {small:?}, 8 MiB took {large:?}"
+    );
 }
 
 #[test]
 fn the_schema_is_stored_with_the_tail() {
     let schema = horus_core::message::Schema::parse(&Sonar::SCHEMA.text()).unwrap();
-    assert_eq!((schema.name.as_str(), schema.size), ("Sonar", size_of::<SonarHeader>()));
+    assert_eq!(
+        (schema.name.as_str(), schema.size),
+        ("Sonar", size_of::<SonarHeader>())
+    );
     assert_eq!(schema.tail.unwrap().name, "echoes_m");
     assert_ne!(Sonar::SCHEMA.hash(), SonarHeader::HASH);
     let private = Private::new();

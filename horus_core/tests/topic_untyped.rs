@@ -20,11 +20,21 @@ fn a_tool_prints_and_edits_messages_it_never_saw() {
     let mut paths = private.builder::<NavPath>("path").topic().unwrap();
     let mut tool = DynamicSubscriber::open(private.namespace(), "path").unwrap();
     let mut editor = DynamicPublisher::open(private.namespace(), "path").unwrap();
-    let mut path = NavPath { timestamp_ns: 7, count: 2, ..NavPath::zeroed() };
-    path.waypoints[1] = Waypoint { position: [1.0, 2.0, 3.0], ..Waypoint::zeroed() };
+    let mut path = NavPath {
+        timestamp_ns: 7,
+        count: 2,
+        ..NavPath::zeroed()
+    };
+    path.waypoints[1] = Waypoint {
+        position: [1.0, 2.0, 3.0],
+        ..Waypoint::zeroed()
+    };
     paths.send(&path).unwrap();
 
-    let bytes = tool.recv_bytes_timeout(Duration::from_secs(9)).unwrap().to_vec();
+    let bytes = tool
+        .recv_bytes_timeout(Duration::from_secs(9))
+        .unwrap()
+        .to_vec();
     assert_eq!(bytes, bytemuck::bytes_of(&path));
     let DynamicSchema::Plain { schema, layout } = tool.message_type().schema() else {
         panic!("{tool:?}")
@@ -33,7 +43,9 @@ fn a_tool_prints_and_edits_messages_it_never_saw() {
     let y = layout.get(&bytes, "waypoints[1].position[1]").unwrap();
     assert_eq!(y.as_f64(), Some(2.0));
     let mut edited = bytes.clone();
-    layout.set(&mut edited, "waypoints[1].position[2]", &9.0.into()).unwrap();
+    layout
+        .set(&mut edited, "waypoints[1].position[2]", &9.0.into())
+        .unwrap();
     editor.send_bytes(&edited).unwrap();
     paths.recv().unwrap();
     assert_eq!(paths.recv().unwrap().waypoints[1].position, [1.0, 2.0, 9.0]);
@@ -63,18 +75,28 @@ fn data_and_values_are_seen_too() {
     let seen = tool.recv().unwrap();
     assert_eq!(seen.get("width").and_then(Value::as_i64), Some(2));
     assert_eq!(seen.get("encoding").and_then(Value::as_str), Some("mono8"));
-    assert_eq!(seen.get("data").and_then(Value::as_bytes), Some(&[5, 6][..]));
+    assert_eq!(
+        seen.get("data").and_then(Value::as_bytes),
+        Some(&[5, 6][..])
+    );
 
     let mut anything = private.builder::<Value>("anything").topic().unwrap();
     let mut tool = DynamicSubscriber::open(private.namespace(), "anything").unwrap();
     let mut editor = DynamicPublisher::open(private.namespace(), "anything").unwrap();
     let value = Value::from([("a", Value::from(1)), ("b", "two".into())]);
     editor.send(&value).unwrap();
-    assert_eq!((anything.recv(), tool.recv()), (Some(value.clone()), Some(value)));
+    assert_eq!(
+        (anything.recv(), tool.recv()),
+        (Some(value.clone()), Some(value))
+    );
     editor.send_bytes(&[0xc1]).unwrap();
     assert!(tool.recv().is_none() && anything.recv().is_none());
     let stats = tool.stats();
-    assert_eq!((stats.received, stats.malformed, stats.sent), (1, 1, 2), "{stats:?}");
+    assert_eq!(
+        (stats.received, stats.malformed, stats.sent),
+        (1, 1, 2),
+        "{stats:?}"
+    );
     assert!(DynamicSubscriber::open(private.namespace(), "nowhere").is_err());
 }
 
@@ -83,11 +105,19 @@ fn data_and_values_are_seen_too() {
 fn every_standard_message_describes_itself() {
     for standard in STANDARD {
         let layout = Schema::parse(&standard.text()).unwrap().layout().unwrap();
-        let bytes: Vec<_> = (0..standard.size).map(|index| (index % 127) as u8).collect();
+        let bytes: Vec<_> = (0..standard.size)
+            .map(|index| (index % 127) as u8)
+            .collect();
         let value = layout.decode(&bytes).unwrap();
         assert_eq!(layout.encode(&value).unwrap(), bytes, "{}", standard.name);
     }
-    assert_eq!(STANDARD.iter().filter(|schema| schema.tail.is_some()).count(), 11);
+    assert_eq!(
+        STANDARD
+            .iter()
+            .filter(|schema| schema.tail.is_some())
+            .count(),
+        11
+    );
     assert_ne!(Tensor::SCHEMA.hash(), CmdVel::HASH);
 }
 
@@ -106,6 +136,9 @@ fn byte_endpoints_match_messages_with_data() {
         let message = [bytemuck::bytes_of(&header), &[1, 2, 3, 4, 5, 6]].concat();
         publisher.send_bytes(&message).unwrap();
         let image = images.recv().unwrap();
-        assert_eq!((image.header(), image.data()), (&header, &[1, 2, 3, 4, 5, 6][..]));
+        assert_eq!(
+            (image.header(), image.data()),
+            (&header, &[1, 2, 3, 4, 5, 6][..])
+        );
     }
 }

@@ -22,12 +22,21 @@ fn is_not_found(error: &TopicError) -> bool {
 
 #[test]
 fn a_type_of_a_schema_is_that_of_the_rust_type() {
-    assert_eq!(DynamicType::parse(&Imu::SCHEMA.text()).unwrap(), DynamicType::of::<Imu>());
+    assert_eq!(
+        DynamicType::parse(&Imu::SCHEMA.text()).unwrap(),
+        DynamicType::of::<Imu>()
+    );
     let text = Image::<horus_core::message::Buffer>::SCHEMA.text();
     let image = DynamicType::parse(&text).unwrap();
     let private = Private::new();
     let _rust = private.builder::<Image>("image").topic().unwrap();
-    assert!(image.builder("image").namespace(private.namespace()).subscriber().is_ok());
+    assert!(
+        image
+            .builder("image")
+            .namespace(private.namespace())
+            .subscriber()
+            .is_ok()
+    );
     assert!(DynamicType::parse("horus schema 1\n").is_err());
 }
 
@@ -38,11 +47,18 @@ fn untyped_endpoints_create_a_topic_for_typed_ones() {
     assert!(is_not_found(&open().publisher().unwrap_err()));
     assert!(is_not_found(&open().subscriber().unwrap_err()));
     let cmd_vel = DynamicType::parse(&CmdVel::SCHEMA.text()).unwrap();
-    let mut publisher =
-        cmd_vel.builder("cmd_vel").namespace(private.namespace()).publisher().unwrap();
+    let mut publisher = cmd_vel
+        .builder("cmd_vel")
+        .namespace(private.namespace())
+        .publisher()
+        .unwrap();
     let mut typed = private.subscriber::<CmdVel>("cmd_vel", Qos::new());
     let mut untyped = open().subscriber().unwrap();
-    let message = CmdVel { timestamp_ns: 7, linear: 0.5, angular: 0.25 };
+    let message = CmdVel {
+        timestamp_ns: 7,
+        linear: 0.5,
+        angular: 0.25,
+    };
     publisher.send_bytes(bytemuck::bytes_of(&message)).unwrap();
     assert_eq!(typed.recv(), Some(message));
     let mut buffer = [0; 16];
@@ -52,7 +68,10 @@ fn untyped_endpoints_create_a_topic_for_typed_ones() {
         .namespace(private.namespace())
         .publisher()
         .unwrap_err();
-    assert!(matches!(error, TopicError::SchemaMismatch { .. }), "{error}");
+    assert!(
+        matches!(error, TopicError::SchemaMismatch { .. }),
+        "{error}"
+    );
 }
 
 #[test]
@@ -62,7 +81,13 @@ fn the_newest_of_several_publishers_has_the_latest_time() {
     let mut new = private.publisher::<CmdVel>("cmd_vel", Qos::new());
     let mut untyped = builder(&private, "cmd_vel").subscriber().unwrap();
     for (publisher, timestamp_ns) in [(&mut new, 9), (&mut old, 5)] {
-        publisher.send(CmdVel { timestamp_ns, linear: 0.0, angular: 0.0 }).unwrap();
+        publisher
+            .send(CmdVel {
+                timestamp_ns,
+                linear: 0.0,
+                angular: 0.0,
+            })
+            .unwrap();
     }
     assert_eq!(untyped.latest_bytes().unwrap()[..8], 9_u64.to_ne_bytes());
     assert_eq!(untyped.latest_bytes(), None);
@@ -71,7 +96,11 @@ fn the_newest_of_several_publishers_has_the_latest_time() {
 #[test]
 fn a_lent_slot_is_published_once_in_place() {
     let private = Private::new();
-    let open = || DynamicType::bytes().builder("bytes").namespace(private.namespace());
+    let open = || {
+        DynamicType::bytes()
+            .builder("bytes")
+            .namespace(private.namespace())
+    };
     let mut publisher = open().max_message_bytes(1 << 20).publisher().unwrap();
     let mut subscriber = open().subscriber().unwrap();
     assert!(matches!(
@@ -80,7 +109,10 @@ fn a_lent_slot_is_published_once_in_place() {
     ));
     let slot = publisher.lend().unwrap();
     assert_eq!(slot.len(), 1 << 20);
-    assert!(matches!(publisher.publish_lent(slot.len() + 1), Err(PublishLentError::Send(_))));
+    assert!(matches!(
+        publisher.publish_lent(slot.len() + 1),
+        Err(PublishLentError::Send(_))
+    ));
     publisher.publish_lent(3).unwrap();
     let sample = subscriber.borrow().unwrap().unwrap();
     assert_eq!((sample.bytes(), sample.bytes().len()), (&[0; 3][..], 3));
@@ -109,15 +141,26 @@ fn a_lent_slot_is_published_once_in_place() {
 #[test]
 fn untyped_endpoints_wait_as_typed_ones() {
     let private = Private::new();
-    let open = || DynamicType::bytes().builder("bytes").namespace(private.namespace());
+    let open = || {
+        DynamicType::bytes()
+            .builder("bytes")
+            .namespace(private.namespace())
+    };
     let mut publisher = open().publisher().unwrap();
     let mut subscriber = open().subscriber().unwrap();
     let mut buffer = [0; 8];
     let waited = subscriber.recv_into_timeout(&mut buffer, Duration::ZERO);
-    assert_eq!(waited, Err(RecvTimeoutError::Timeout { topic: subscriber.label() }));
+    assert_eq!(
+        waited,
+        Err(RecvTimeoutError::Timeout {
+            topic: subscriber.label()
+        })
+    );
     let mut set = WaitSet::new();
     let key = set.add(&subscriber).unwrap();
-    publisher.send_bytes_timeout(b"abc", Duration::ZERO).unwrap();
+    publisher
+        .send_bytes_timeout(b"abc", Duration::ZERO)
+        .unwrap();
     let ready = set.wait_blocking().unwrap();
     assert_eq!((ready[0].key, ready[0].reason), (key, Reason::Message));
     assert_eq!(horus_core::topic::Key::from_u64(key.to_u64()), key);

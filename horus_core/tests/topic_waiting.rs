@@ -19,7 +19,10 @@ const SHORT: Duration = Duration::from_millis(5);
 
 /// Returns a message that carries its number.
 fn numbered(number: u64) -> CmdVel {
-    CmdVel { timestamp_ns: number, ..CmdVel::default() }
+    CmdVel {
+        timestamp_ns: number,
+        ..CmdVel::default()
+    }
 }
 
 fn subscriber(private: &Private, topic: &str) -> Subscriber<CmdVel> {
@@ -84,12 +87,18 @@ fn iterators_yield_available_messages_or_wait() {
     let mut publisher = private.publisher("t", Qos::new());
     (1..=3).for_each(|number| publisher.send(numbered(number)).unwrap());
     let numbers = |message: CmdVel| message.timestamp_ns;
-    assert_eq!(subscriber.try_iter().map(numbers).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(
+        subscriber.try_iter().map(numbers).collect::<Vec<_>>(),
+        [1, 2, 3]
+    );
     assert_eq!(subscriber.try_iter().count(), 0);
     let sending = thread::spawn(move || {
         (4..=9).for_each(|number| publisher.send(numbered(number)).unwrap());
     });
-    assert_eq!(subscriber.iter().take(2).map(numbers).collect::<Vec<_>>(), [4, 5]);
+    assert_eq!(
+        subscriber.iter().take(2).map(numbers).collect::<Vec<_>>(),
+        [4, 5]
+    );
     let mut got = Vec::new();
     for message in &mut subscriber {
         got.push(message.timestamp_ns);
@@ -110,7 +119,10 @@ fn a_topic_handle_waits_too() {
     topic.send(numbered(2)).unwrap();
     assert_eq!(topic.recv_timeout(GUARD), Ok(numbered(1)));
     assert_eq!(topic.recv_blocking(), Ok(numbered(2)));
-    assert_eq!(topic.recv_timeout(SHORT), Err(RecvTimeoutError::Timeout { topic: label("t") }));
+    assert_eq!(
+        topic.recv_timeout(SHORT),
+        Err(RecvTimeoutError::Timeout { topic: label("t") })
+    );
     topic.send(numbered(3)).unwrap();
     assert_eq!(topic.iter().next(), Some(numbered(3)));
     assert_eq!((topic.try_iter().next(), topic.check()), (None, Ok(())));
@@ -127,7 +139,11 @@ fn a_send_waits_for_a_slot_and_returns_the_message_without() {
     assert_eq!(refused.map_err(SendError::into_inner), Err(numbered(3)));
     let sending = thread::spawn(move || publisher.send_timeout(numbered(3), GUARD).unwrap());
     thread::sleep(SHORT);
-    let got: Vec<_> = subscriber.iter().take(3).map(|message| message.timestamp_ns).collect();
+    let got: Vec<_> = subscriber
+        .iter()
+        .take(3)
+        .map(|message| message.timestamp_ns)
+        .collect();
     assert_eq!(got, [1, 2, 3]);
     sending.join().unwrap();
 }
@@ -154,7 +170,10 @@ fn a_set_says_which_topics_have_messages_until_they_are_read() {
     let mut subscribers = ["a", "b", "c"].map(|topic| subscriber(&private, topic));
     let mut set = WaitSet::new();
     let keys = [0, 1, 2].map(|index| set.add(&subscribers[index]).unwrap());
-    let ready = |index: usize| Ready { key: keys[index], reason: Reason::Message };
+    let ready = |index: usize| Ready {
+        key: keys[index],
+        reason: Reason::Message,
+    };
     assert_eq!(set.wait(SHORT), Ok(&[][..]));
     let mut a = private.publisher("a", Qos::new());
     let mut c = private.publisher("c", Qos::new());
@@ -184,7 +203,9 @@ fn a_sleeping_set_is_woken_by_any_of_its_topics() {
     let sending = thread::spawn(move || {
         for number in 0..30 {
             thread::sleep(Duration::from_millis(1));
-            publishers[number % 3].send(numbered(number as u64)).unwrap();
+            publishers[number % 3]
+                .send(numbered(number as u64))
+                .unwrap();
         }
     });
     let mut got = Vec::new();
@@ -192,7 +213,11 @@ fn a_sleeping_set_is_woken_by_any_of_its_topics() {
         for ready in set.wait_blocking().unwrap() {
             assert_eq!(ready.reason, Reason::Message);
             let index = keys.iter().position(|key| *key == ready.key).unwrap();
-            got.extend(subscribers[index].try_iter().map(|message| message.timestamp_ns));
+            got.extend(
+                subscribers[index]
+                    .try_iter()
+                    .map(|message| message.timestamp_ns),
+            );
         }
     }
     got.sort_unstable();
@@ -210,7 +235,13 @@ fn timers_fire_in_phase_and_count_what_they_missed() {
     for late in [0, 0, 35] {
         thread::sleep(Duration::from_millis(late));
         let ready = set.wait_blocking().unwrap();
-        let [Ready { key: fired, reason: Reason::Timer { missed } }] = *ready else {
+        let [
+            Ready {
+                key: fired,
+                reason: Reason::Timer { missed },
+            },
+        ] = *ready
+        else {
             panic!("{ready:?}")
         };
         assert_eq!(fired, key);
@@ -218,7 +249,10 @@ fn timers_fire_in_phase_and_count_what_they_missed() {
         // The timer fired no earlier than its creation allows, and no period is reported twice,
         // which would run ahead of the clock.
         assert!(before + period * periods as u32 <= Instant::now());
-        assert!(missed >= late / 10 - u64::from(late > 0), "{missed} missed in {late} ms");
+        assert!(
+            missed >= late / 10 - u64::from(late > 0),
+            "{missed} missed in {late} ms"
+        );
     }
 }
 
@@ -259,10 +293,22 @@ fn a_message_restarts_the_deadline() {
     let sent = Instant::now();
     publisher.send(numbered(1)).unwrap();
     let ready = set.wait_blocking().unwrap();
-    assert!(ready.contains(&Ready { key, reason: Reason::Message }), "{ready:?}");
+    assert!(
+        ready.contains(&Ready {
+            key,
+            reason: Reason::Message
+        }),
+        "{ready:?}"
+    );
     assert!(subscriber.recv().is_some());
     let ready = set.wait_blocking().unwrap();
-    let [Ready { reason: Reason::DeadlineMissed { silent }, .. }] = *ready else {
+    let [
+        Ready {
+            reason: Reason::DeadlineMissed { silent },
+            ..
+        },
+    ] = *ready
+    else {
         panic!("{ready:?}")
     };
     assert!(silent >= allowed && sent.elapsed() >= allowed);
@@ -281,12 +327,28 @@ fn a_dropped_subscriber_is_reported_once_and_removed() {
         thread::sleep(SHORT);
         drop(gone);
     });
-    assert_eq!(set.wait_blocking(), Ok(&[Ready { key, reason: Reason::Closed }][..]));
+    assert_eq!(
+        set.wait_blocking(),
+        Ok(&[Ready {
+            key,
+            reason: Reason::Closed
+        }][..])
+    );
     dropping.join().unwrap();
     assert_eq!((set.len(), set.wait(SHORT)), (1, Ok(&[][..])));
-    assert_eq!(private.topic_files(), ["stays"], "the set does not keep the topic");
+    assert_eq!(
+        private.topic_files(),
+        ["stays"],
+        "the set does not keep the topic"
+    );
     drop(stays);
-    assert!(matches!(set.wait_blocking(), Ok([Ready { reason: Reason::Closed, .. }])));
+    assert!(matches!(
+        set.wait_blocking(),
+        Ok([Ready {
+            reason: Reason::Closed,
+            ..
+        }])
+    ));
     assert_eq!(set.wait_blocking(), Err(WaitError::Empty));
     assert_eq!(set.wait(SHORT), Ok(&[][..]), "with a timeout it is a sleep");
 }
@@ -294,16 +356,26 @@ fn a_dropped_subscriber_is_reported_once_and_removed() {
 #[test]
 fn a_set_is_full_with_128_topics() {
     let private = Private::new();
-    let mut subscribers: Vec<_> =
-        (0..129).map(|index| subscriber(&private, &format!("t{index}"))).collect();
+    let mut subscribers: Vec<_> = (0..129)
+        .map(|index| subscriber(&private, &format!("t{index}")))
+        .collect();
     let mut set = WaitSet::new();
-    let keys: Vec<_> = subscribers[..128].iter().map(|one| set.add(one).unwrap()).collect();
+    let keys: Vec<_> = subscribers[..128]
+        .iter()
+        .map(|one| set.add(one).unwrap())
+        .collect();
     let full = set.add(&subscribers[128]).unwrap_err();
     assert_eq!((full.limit, set.len()), (128, 128));
     assert!(full.to_string().contains("at most 128 topics"), "{full}");
     let mut publisher = private.publisher("t127", Qos::new());
     publisher.send(numbered(1)).unwrap();
-    assert_eq!(set.wait(GUARD), Ok(&[Ready { key: keys[127], reason: Reason::Message }][..]));
+    assert_eq!(
+        set.wait(GUARD),
+        Ok(&[Ready {
+            key: keys[127],
+            reason: Reason::Message
+        }][..])
+    );
     assert!(subscribers[127].recv().is_some());
     assert!(set.remove(keys[0]));
     set.add(&subscribers[128]).unwrap();
@@ -321,7 +393,13 @@ fn an_observer_in_a_set_is_polled() {
         publisher.send(numbered(1)).unwrap();
         publisher
     });
-    assert_eq!(set.wait_blocking(), Ok(&[Ready { key, reason: Reason::Message }][..]));
+    assert_eq!(
+        set.wait_blocking(),
+        Ok(&[Ready {
+            key,
+            reason: Reason::Message
+        }][..])
+    );
     assert_eq!(observer.recv_timeout(GUARD), Ok(numbered(1)));
     drop(sending.join().unwrap());
 }

@@ -39,7 +39,11 @@ fn integers_floats_text_and_bytes_are_different_things() {
     }
     assert_ne!(Value::from(f64::NAN), Value::from(f64::NAN));
     let not_a_number = || Value::from(TypedArray::from_slice(&[f32::NAN]));
-    assert_eq!(not_a_number(), not_a_number(), "typed arrays are compared by their bytes");
+    assert_eq!(
+        not_a_number(),
+        not_a_number(),
+        "typed arrays are compared by their bytes"
+    );
 }
 
 #[test]
@@ -58,7 +62,10 @@ fn numbers_are_read_as_any_type_that_fits() {
 fn paths_lead_through_maps_and_arrays() {
     let foot = |x: f64| Value::from([("x", Value::from(x))]);
     let leg = |x| Value::from([("feet", Value::from([foot(x), foot(x + 1.0)]))]);
-    let robot = Value::from([("legs", Value::from([leg(0.0), leg(2.0)])), ("", Value::from(1))]);
+    let robot = Value::from([
+        ("legs", Value::from([leg(0.0), leg(2.0)])),
+        ("", Value::from(1)),
+    ]);
     let found = |path| robot.get_path(path).and_then(Value::as_f64);
     assert_eq!(found("legs[1].feet[1].x"), Some(3.0));
     assert_eq!(robot.get_path(""), Some(&robot));
@@ -102,14 +109,19 @@ fn the_last_of_equal_keys_counts_as_in_python() {
 fn conversions_keep_the_value() {
     assert_eq!(Value::from(None::<i32>), Value::Nil);
     assert_eq!(Value::from(Some("a")), Value::from("a"));
-    assert_eq!(Value::from(BTreeMap::from([(1, "a")])), Value::from([(1, "a")]));
+    assert_eq!(
+        Value::from(BTreeMap::from([(1, "a")])),
+        Value::from([(1, "a")])
+    );
     assert_eq!([1, 2].into_iter().collect::<Value>(), Value::from([1, 2]));
     assert_eq!(Value::from(b"ab").as_bytes(), Some(&b"ab"[..]));
 }
 
 #[test]
 fn values_are_shown_like_json_and_exactly() {
-    let matrix = TypedArray::from_slice(&[1_u8, 2, 3, 4]).with_shape(&[2, 2]).unwrap();
+    let matrix = TypedArray::from_slice(&[1_u8, 2, 3, 4])
+        .with_shape(&[2, 2])
+        .unwrap();
     let scalar = TypedArray::new(DType::F16, Vec::new(), 0x3555_u16.to_le_bytes().to_vec());
     let rows = [
         (Value::Nil, "null"),
@@ -123,12 +135,18 @@ fn values_are_shown_like_json_and_exactly() {
         (f64::NEG_INFINITY.into(), "-Infinity"),
         ("say \"hi\\\"\n\u{1}ß".into(), r#""say \"hi\\\"\n\u0001ß""#),
         (b"\x00ok\"".to_vec().into(), r#"b"\x00ok\"""#),
-        (TypedArray::from_slice(&[0.1_f32, f32::INFINITY]).into(), "f32[0.1, Infinity]"),
+        (
+            TypedArray::from_slice(&[0.1_f32, f32::INFINITY]).into(),
+            "f32[0.1, Infinity]",
+        ),
         (TypedArray::from_slice(&[0.1_f64]).into(), "f64[0.1]"),
         (matrix.into(), "u8(2, 2)[1, 2, 3, 4]"),
         (scalar.unwrap().into(), "f16()[0.33325195]"),
         (Value::Ext(-1, vec![0]), r#"ext(-1, b"\x00")"#),
-        (Value::from([Value::from(1), Value::Array(Vec::new())]), "[1, []]"),
+        (
+            Value::from([Value::from(1), Value::Array(Vec::new())]),
+            "[1, []]",
+        ),
         (Value::from([(2, Value::Nil)]), "{2: null}"),
     ];
     for (value, text) in rows {
@@ -138,7 +156,10 @@ fn values_are_shown_like_json_and_exactly() {
         ("pose", Value::from([("x", Value::from(1.5))])),
         ("tags", Value::Array(Vec::new())),
     ]);
-    assert_eq!(format!("{pose:#}"), "{\n  \"pose\": {\n    \"x\": 1.5\n  },\n  \"tags\": []\n}");
+    assert_eq!(
+        format!("{pose:#}"),
+        "{\n  \"pose\": {\n    \"x\": 1.5\n  },\n  \"tags\": []\n}"
+    );
 }
 
 #[test]
@@ -148,9 +169,15 @@ fn a_typed_array_has_as_many_bytes_as_its_shape_requires() {
     assert_eq!(new(&[2, 3], 12).unwrap().len(), 6);
     assert_eq!(new(&[u32::MAX, u32::MAX, u32::MAX, 0], 0).unwrap().len(), 0);
     assert_eq!(new(&[2, 3], 11), Err(TypedArrayError::Size { found: 11 }));
-    assert_eq!(new(&[u32::MAX; 3], 0), Err(TypedArrayError::Size { found: 0 }));
+    assert_eq!(
+        new(&[u32::MAX; 3], 0),
+        Err(TypedArrayError::Size { found: 0 })
+    );
     assert!(new(&[1; TYPED_DIMENSIONS_MAX], 2).is_ok());
-    assert_eq!(new(&[1; 33], 2), Err(TypedArrayError::Dimensions { found: 33 }));
+    assert_eq!(
+        new(&[1; 33], 2),
+        Err(TypedArrayError::Dimensions { found: 33 })
+    );
 }
 
 #[test]
@@ -160,9 +187,15 @@ fn elements_are_stored_unchanged() {
     assert_eq!(array.to_vec::<u64>(), None);
     assert_eq!(array.get(0), Some(i64::MIN.into()));
     assert_eq!((array.get(3), array.get(usize::MAX)), (None, None));
-    assert_eq!(array.iter().collect::<Value>(), [i64::MIN, -1, i64::MAX].into_iter().collect());
+    assert_eq!(
+        array.iter().collect::<Value>(),
+        [i64::MIN, -1, i64::MAX].into_iter().collect()
+    );
     let truths = TypedArray::new(DType::Bool, vec![3], vec![0, 1, 9]).unwrap();
-    assert_eq!(truths.iter().collect::<Value>(), [false, true, true].into_iter().collect());
+    assert_eq!(
+        truths.iter().collect::<Value>(),
+        [false, true, true].into_iter().collect()
+    );
 }
 
 /// Compares every half-precision number with its definition.
@@ -190,7 +223,10 @@ fn half_precision_is_converted_exactly() {
         let array = TypedArray::new(DType::BF16, Vec::new(), bits.to_le_bytes().to_vec()).unwrap();
         let found = array.get(0).and_then(|value| value.as_f64()).unwrap();
         let wanted = f64::from(f32::from_bits(u32::from(bits) << 16));
-        assert!(found == wanted || found.is_nan() && wanted.is_nan(), "{bits:x}");
+        assert!(
+            found == wanted || found.is_nan() && wanted.is_nan(),
+            "{bits:x}"
+        );
     }
 }
 
@@ -214,11 +250,17 @@ fn types_of_elements_are_the_same_in_every_language() {
     assert_eq!(rows.map(|row| row.0), DType::ALL);
     for (dtype, code, size, name, numpy, dlpack) in rows {
         assert_eq!((dtype.code(), DType::from_code(code)), (code, Some(dtype)));
-        assert_eq!((dtype.size(), dtype.name(), dtype.numpy()), (size, name, numpy));
+        assert_eq!(
+            (dtype.size(), dtype.name(), dtype.numpy()),
+            (size, name, numpy)
+        );
         assert_eq!((dtype.dlpack(), dtype.to_string().as_str()), (dlpack, name));
     }
     assert_eq!((DType::from_code(0), DType::from_code(14)), (None, None));
     for primitive in [Primitive::U8, Primitive::I64, Primitive::F32] {
-        assert_eq!(DType::from_primitive(primitive).unwrap().size(), primitive.size());
+        assert_eq!(
+            DType::from_primitive(primitive).unwrap().size(),
+            primitive.size()
+        );
     }
 }

@@ -119,7 +119,11 @@ fn mutate(rng: &mut Rng, bytes: &mut Vec<u8>) {
         3 => bytes.insert(at, [0x91, 0x81, 0xdd, 0xc1, 0xff, 0x00][rng.usize(..6)]),
         _ => {
             let from = rng.usize(..bytes.len());
-            let part: Vec<u8> = bytes[from..].iter().take(rng.usize(..20)).copied().collect();
+            let part: Vec<u8> = bytes[from..]
+                .iter()
+                .take(rng.usize(..20))
+                .copied()
+                .collect();
             bytes.splice(at..at, part);
         }
     }
@@ -132,12 +136,18 @@ fn any_bytes_are_a_value_or_an_error() {
         let (decoded, heap) = peak(|| Value::decode(&bytes));
         seen.outcome(&decoded);
         seen.heap(heap, bytes.len());
-        assert!(heap <= DECODED_BYTES_PER_BYTE * bytes.len(), "{heap} for {bytes:x?}");
+        assert!(
+            heap <= DECODED_BYTES_PER_BYTE * bytes.len(),
+            "{heap} for {bytes:x?}"
+        );
         match decoded {
             Ok(value) => {
                 write!(Sink, "{value} {value:#}").unwrap();
                 let again = value.to_msgpack().unwrap();
-                assert!(again.len() <= 2 * bytes.len(), "singles become doubles, at worst");
+                assert!(
+                    again.len() <= 2 * bytes.len(),
+                    "singles become doubles, at worst"
+                );
                 let again = Value::decode(&again).unwrap();
                 assert_eq!(again.to_msgpack(), value.to_msgpack());
             }
@@ -170,7 +180,11 @@ enum Tree {
     Wide(i128),
     Pair(Box<(Tree, Tree)>),
     Many(Vec<Tree>),
-    Fields { left: Option<Box<Tree>>, raw: Vec<u8>, by_name: BTreeMap<String, Tree> },
+    Fields {
+        left: Option<Box<Tree>>,
+        raw: Vec<u8>,
+        by_name: BTreeMap<String, Tree>,
+    },
 }
 
 #[cfg(feature = "serde")]
@@ -181,8 +195,15 @@ impl Tree {
             1 => Self::Number(rng.usize(..100) as f64),
             2 => Self::Named(values::text(rng, 10)),
             3 => Self::Wide(i128::from(values::word(rng)) << 60),
-            4 => Self::Pair(Box::new((Self::random(rng, depth - 1), Self::random(rng, depth - 1)))),
-            5 => Self::Many((0..rng.usize(..4)).map(|_| Self::random(rng, depth - 1)).collect()),
+            4 => Self::Pair(Box::new((
+                Self::random(rng, depth - 1),
+                Self::random(rng, depth - 1),
+            ))),
+            5 => Self::Many(
+                (0..rng.usize(..4))
+                    .map(|_| Self::random(rng, depth - 1))
+                    .collect(),
+            ),
             _ => Self::Fields {
                 left: (rng.usize(..2) == 0).then(|| Box::new(Self::random(rng, depth - 1))),
                 raw: values::bytes(rng, 10),
@@ -265,21 +286,35 @@ const WORDS: [&str; 26] = [
 
 fn schema_text(rng: &mut Rng) -> String {
     let mut text = match rng.usize(..6) {
-        0 => (0..rng.usize(..20)).map(|_| WORDS[rng.usize(..WORDS.len())]).collect(),
+        0 => (0..rng.usize(..20))
+            .map(|_| WORDS[rng.usize(..WORDS.len())])
+            .collect(),
         1 => {
             let fields = (0..rng.usize(..30)).map(|_| {
-                let path: Vec<_> =
-                    (0..=rng.usize(..60)).map(|_| ["a", "b"][rng.usize(..2)]).collect();
+                let path: Vec<_> = (0..=rng.usize(..60))
+                    .map(|_| ["a", "b"][rng.usize(..2)])
+                    .collect();
                 let arrays = [" 2*1", " 3*0", " 2*2 2*1", ""][rng.usize(..4)];
-                format!("field {} u8 {} 1{arrays}\n", path.join("."), rng.usize(..30))
+                format!(
+                    "field {} u8 {} 1{arrays}\n",
+                    path.join("."),
+                    rng.usize(..30)
+                )
             });
             let fields: String = fields.collect();
-            format!("horus schema 1\nmessage M\nsize {}\nalign 1\n{fields}", rng.usize(..300))
+            format!(
+                "horus schema 1\nmessage M\nsize {}\nalign 1\n{fields}",
+                rng.usize(..300)
+            )
         }
         _ => shapes::message(rng, 3).text(),
     };
     for _ in 0..rng.usize(..3) {
-        let ends: Vec<_> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+        let ends: Vec<_> = text
+            .char_indices()
+            .map(|(at, _)| at)
+            .chain([text.len()])
+            .collect();
         let a = ends[rng.usize(..ends.len())];
         let b = ends[rng.usize(..ends.len())];
         let word = match rng.usize(..3) {
@@ -302,7 +337,11 @@ fn path(rng: &mut Rng, schema: &horus_core::message::ParsedSchema) -> String {
     let field = &schema.fields[rng.usize(..schema.fields.len())];
     let mut path = String::new();
     for name in field.path.split('.') {
-        let dot = if path.is_empty() || rng.usize(..50) == 0 { "" } else { "." };
+        let dot = if path.is_empty() || rng.usize(..50) == 0 {
+            ""
+        } else {
+            "."
+        };
         write!(path, "{dot}{name}").unwrap();
         while rng.usize(..4) == 0 {
             write!(path, "[{}]", rng.usize(..4)).unwrap();
@@ -310,7 +349,10 @@ fn path(rng: &mut Rng, schema: &horus_core::message::ParsedSchema) -> String {
     }
     match rng.usize(..8) {
         0 => path.chars().filter(|_| rng.usize(..10) > 0).collect(),
-        1 => schema.tail.as_ref().map_or(path, |tail| format!("{}[1]", tail.name)),
+        1 => schema
+            .tail
+            .as_ref()
+            .map_or(path, |tail| format!("{}[1]", tail.name)),
         _ => path,
     }
 }
@@ -323,7 +365,11 @@ fn edit(rng: &mut Rng, text: &str, layout: &Layout, bytes: &mut [u8]) -> usize {
         let sent = Value::decode(&whole.to_msgpack().unwrap()).unwrap();
         let mut copy = layout.encode(&sent).unwrap();
         assert_eq!(copy.len(), bytes.len());
-        assert_eq!(layout.decode(&copy).unwrap().to_string(), whole.to_string(), "{text}");
+        assert_eq!(
+            layout.decode(&copy).unwrap().to_string(),
+            whole.to_string(),
+            "{text}"
+        );
         layout.set(&mut copy, "", &whole).unwrap();
     }
     for _ in 0..3 {

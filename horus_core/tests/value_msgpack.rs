@@ -16,7 +16,10 @@ use horus_core::value::{
 use noise::{Case, rounds, seeds};
 
 fn hex(text: &str) -> Vec<u8> {
-    let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    let digits: Vec<u8> = text
+        .bytes()
+        .filter(|byte| !byte.is_ascii_whitespace())
+        .collect();
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
     digits.chunks(2).map(byte).collect()
 }
@@ -24,7 +27,9 @@ fn hex(text: &str) -> Vec<u8> {
 /// Returns values and the bytes that Python's `msgpack.packb` makes of them, with `ExtType` for the
 /// typed arrays. Programs in other languages and recorded files contain these bytes.
 fn golden() -> Vec<(Value, &'static str)> {
-    let matrix = TypedArray::from_slice(&[1_u16, 2, 3, 4]).with_shape(&[2, 2]).unwrap();
+    let matrix = TypedArray::from_slice(&[1_u16, 2, 3, 4])
+        .with_shape(&[2, 2])
+        .unwrap();
     let state = Value::from([
         ("name", Value::from("left_arm")),
         ("gain", Value::from(0.5)),
@@ -72,8 +77,14 @@ fn golden() -> Vec<(Value, &'static str)> {
             TypedArray::from_slice(&[1.0_f32, -2.0]).into(),
             "c7 0e 48 0b 01 02000000 0000803f 000000c0",
         ),
-        (matrix.into(), "c7 12 48 03 02 02000000 02000000 0100 0200 0300 0400"),
-        (TypedArray::from_slice::<u8>(&[]).into(), "c7 06 48 01 01 00000000"),
+        (
+            matrix.into(),
+            "c7 12 48 03 02 02000000 02000000 0100 0200 0300 0400",
+        ),
+        (
+            TypedArray::from_slice::<u8>(&[]).into(),
+            "c7 06 48 01 01 00000000",
+        ),
         (
             state,
             "86 a46e616d65 a86c6566745f61726d a46761696e cb3fe0000000000000 a3696473 93 01 ff \
@@ -156,11 +167,21 @@ fn encoding_into_a_small_buffer_reports_the_needed_size() {
         let bytes = value.to_msgpack().unwrap();
         let room = rng.usize(..bytes.len());
         let error = value.encode(&mut vec![0; room]).unwrap_err();
-        assert_eq!(error, EncodeError::TooSmall { needed: bytes.len(), room });
+        assert_eq!(
+            error,
+            EncodeError::TooSmall {
+                needed: bytes.len(),
+                room
+            }
+        );
         let mut slot = vec![0xee; bytes.len() + 3];
         assert_eq!(value.encode(&mut slot), Ok(bytes.len()));
         assert_eq!(slot[..bytes.len()], bytes);
-        assert_eq!(slot[bytes.len()..], [0xee; 3], "what lies behind is left alone");
+        assert_eq!(
+            slot[bytes.len()..],
+            [0xee; 3],
+            "what lies behind is left alone"
+        );
     }
 }
 
@@ -176,14 +197,19 @@ fn encoding_into_a_slot_allocates_nothing() {
 fn truncated_and_extended_encodings_are_errors() {
     for seed in seeds(300) {
         let _case = Case(seed);
-        let mut bytes = values::value(&mut Rng::with_seed(seed), 3).to_msgpack().unwrap();
+        let mut bytes = values::value(&mut Rng::with_seed(seed), 3)
+            .to_msgpack()
+            .unwrap();
         for end in 0..bytes.len() {
             let error = Value::decode(&bytes[..end]).unwrap_err();
             assert!(matches!(error, DecodeError::Truncated { .. }), "{error}");
         }
         let at = bytes.len();
         bytes.push(0xc0);
-        assert_eq!(Value::decode(&bytes), Err(DecodeError::Trailing { at, left: 1 }));
+        assert_eq!(
+            Value::decode(&bytes),
+            Err(DecodeError::Trailing { at, left: 1 })
+        );
     }
 }
 
@@ -191,40 +217,93 @@ fn truncated_and_extended_encodings_are_errors() {
 fn errors_name_the_offset() {
     let typed = |at, problem| DecodeError::TypedArray { at, problem };
     let rows = [
-        ("", DecodeError::Truncated { at: 0, wanted: 1, left: 0 }),
+        (
+            "",
+            DecodeError::Truncated {
+                at: 0,
+                wanted: 1,
+                left: 0,
+            },
+        ),
         ("92 01 c1", DecodeError::Reserved { at: 2 }),
         ("91 a3 61 ff 62", DecodeError::Utf8 { at: 3 }),
-        ("92 01", DecodeError::Truncated { at: 1, wanted: 2, left: 1 }),
-        ("df ffffffff 00", DecodeError::Truncated { at: 5, wanted: 8_589_934_590, left: 1 }),
-        ("c6 00000004 00", DecodeError::Truncated { at: 5, wanted: 4, left: 1 }),
-        ("91 d5 48 01 00", typed(1, TypedArrayError::Size { found: 0 })),
+        (
+            "92 01",
+            DecodeError::Truncated {
+                at: 1,
+                wanted: 2,
+                left: 1,
+            },
+        ),
+        (
+            "df ffffffff 00",
+            DecodeError::Truncated {
+                at: 5,
+                wanted: 8_589_934_590,
+                left: 1,
+            },
+        ),
+        (
+            "c6 00000004 00",
+            DecodeError::Truncated {
+                at: 5,
+                wanted: 4,
+                left: 1,
+            },
+        ),
+        (
+            "91 d5 48 01 00",
+            typed(1, TypedArrayError::Size { found: 0 }),
+        ),
         ("d5 48 00 00", typed(0, TypedArrayError::DType { code: 0 })),
-        ("d5 48 01 21", typed(0, TypedArrayError::Dimensions { found: 33 })),
-        ("d5 48 01 01", typed(0, TypedArrayError::Header { found: 2 })),
+        (
+            "d5 48 01 21",
+            typed(0, TypedArrayError::Dimensions { found: 33 }),
+        ),
+        (
+            "d5 48 01 01",
+            typed(0, TypedArrayError::Header { found: 2 }),
+        ),
         ("d4 48 01", typed(0, TypedArrayError::Header { found: 1 })),
         // The array has 2^32 times 2^32 elements of 8 bytes, more than any memory has.
-        ("c7 0e 48 07 03 00000080 00000080 00000080", typed(0, TypedArrayError::Size { found: 0 })),
+        (
+            "c7 0e 48 07 03 00000080 00000080 00000080",
+            typed(0, TypedArrayError::Size { found: 0 }),
+        ),
     ];
     for (bytes, error) in rows {
         assert_eq!(Value::decode(&hex(bytes)), Err(error), "{bytes}");
     }
     assert_eq!(
-        DecodeError::Truncated { at: 1, wanted: 2, left: 1 }.to_string(),
+        DecodeError::Truncated {
+            at: 1,
+            wanted: 2,
+            left: 1
+        }
+        .to_string(),
         "at byte 1: at least 2 more bytes are needed, 1 are left"
     );
 }
 
 fn nested(depth: usize) -> Value {
-    (1..depth).fold(Value::Array(Vec::new()), |inner, _| Value::Array(vec![inner]))
+    (1..depth).fold(Value::Array(Vec::new()), |inner, _| {
+        Value::Array(vec![inner])
+    })
 }
 
 #[test]
 fn nesting_is_bounded_for_writer_and_reader() {
     let deepest = nested(DEPTH_MAX);
     assert_eq!(Value::decode(&deepest.to_msgpack().unwrap()), Ok(deepest));
-    assert_eq!(nested(DEPTH_MAX + 1).to_msgpack(), Err(EncodeError::TooDeep));
+    assert_eq!(
+        nested(DEPTH_MAX + 1).to_msgpack(),
+        Err(EncodeError::TooDeep)
+    );
     let bytes = [vec![0x91; DEPTH_MAX + 1], vec![0xc0]].concat();
-    assert_eq!(Value::decode(&bytes), Err(DecodeError::TooDeep { at: DEPTH_MAX }));
+    assert_eq!(
+        Value::decode(&bytes),
+        Err(DecodeError::TooDeep { at: DEPTH_MAX })
+    );
     let bytes = [0x81, 0xc0].repeat(1_000_000);
     assert!(Value::decode(&bytes).is_err());
 }
@@ -238,7 +317,12 @@ fn memory_is_bounded_by_the_length_of_the_input() {
     let pairs = [0xdf, 0x00, 0x00, 0x20, 0x00].repeat(6000 / share);
     let array_of = |element: &[u8], count: usize| {
         let count = count / share;
-        [&[0xdc][..], &(count as u16).to_be_bytes(), &element.repeat(count)].concat()
+        [
+            &[0xdc][..],
+            &(count as u16).to_be_bytes(),
+            &element.repeat(count),
+        ]
+        .concat()
     };
     let nils = array_of(&[0xc0], 65_535);
     let ones = array_of(&[0xa1, b'a'], 0x4000);
@@ -250,7 +334,11 @@ fn memory_is_bounded_by_the_length_of_the_input() {
     for bytes in [claims, pairs, nils, ones, empty, scalars, greedy] {
         let (decoded, heap) = peak(|| Value::decode(&bytes));
         worst = worst.max(heap as f64 / bytes.len() as f64);
-        assert!(heap <= DECODED_BYTES_PER_BYTE * bytes.len(), "{heap} for {}", bytes.len());
+        assert!(
+            heap <= DECODED_BYTES_PER_BYTE * bytes.len(),
+            "{heap} for {}",
+            bytes.len()
+        );
         drop(decoded);
     }
     println!("RESULT value_decode_heap: {worst:.2} bytes of heap for each byte at worst");
@@ -259,7 +347,14 @@ fn memory_is_bounded_by_the_length_of_the_input() {
 
 #[test]
 fn the_same_number_in_another_encoding_is_the_same_value() {
-    for bytes in ["05", "cc 05", "cd 0005", "ce 00000005", "cf 0000000000000005", "d0 05"] {
+    for bytes in [
+        "05",
+        "cc 05",
+        "cd 0005",
+        "ce 00000005",
+        "cf 0000000000000005",
+        "d0 05",
+    ] {
         assert_eq!(Value::decode(&hex(bytes)), Ok(5.into()), "{bytes}");
     }
     for bytes in ["d1 0005", "d2 00000005", "d3 0000000000000005"] {
@@ -315,16 +410,28 @@ fn writing_piece_by_piece_gives_the_same_bytes() {
         match out.finish() {
             Ok(bytes) => assert_eq!(slot[..bytes], wanted),
             Err(error) => {
-                assert_eq!(error, EncodeError::TooSmall { needed: wanted.len(), room });
+                assert_eq!(
+                    error,
+                    EncodeError::TooSmall {
+                        needed: wanted.len(),
+                        room
+                    }
+                );
             }
         }
     }
     let mut out = MsgpackWriter::new(&mut []);
     assert_eq!(out.ext(TYPED_ARRAY_EXT, &[]), Err(EncodeError::ReservedExt));
     let problem = TypedArrayError::Dimensions { found: 33 };
-    assert_eq!(out.typed(DType::U8, &[1; 33]), Err(EncodeError::TypedArray { problem }));
+    assert_eq!(
+        out.typed(DType::U8, &[1; 33]),
+        Err(EncodeError::TypedArray { problem })
+    );
     let problem = TypedArrayError::TooManyBytes;
-    assert_eq!(out.typed(DType::U8, &[u32::MAX; 3]), Err(EncodeError::TypedArray { problem }));
+    assert_eq!(
+        out.typed(DType::U8, &[u32::MAX; 3]),
+        Err(EncodeError::TypedArray { problem })
+    );
 }
 
 #[test]
@@ -347,14 +454,21 @@ fn reading_token_by_token_gives_the_same_values() {
     reader.finish().unwrap();
     let mut reader = MsgpackReader::new(b"\x01\x02");
     assert_eq!(reader.token(), Ok(Token::Int(1)));
-    assert_eq!(reader.finish(), Err(DecodeError::Trailing { at: 1, left: 1 }));
+    assert_eq!(
+        reader.finish(),
+        Err(DecodeError::Trailing { at: 1, left: 1 })
+    );
 }
 
 /// Checks that `short_text` and `float` return the same token as `token`, or read nothing.
 #[test]
 fn reading_by_kind_agrees_with_the_next_token() {
     // WHY fewer: miri runs a thousandth as fast.
-    let (cases, often) = if cfg!(miri) { (10_000, 10) } else { (rounds(20_000, 400_000), 1_000) };
+    let (cases, often) = if cfg!(miri) {
+        (10_000, 10)
+    } else {
+        (rounds(20_000, 400_000), 1_000)
+    };
     let mut accepted = [0, 0];
     for seed in seeds(cases) {
         let _case = Case(seed);

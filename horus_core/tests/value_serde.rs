@@ -41,7 +41,11 @@ enum Step {
 fn plan() -> Plan {
     Plan {
         name: "dock".to_owned(),
-        steps: vec![Step::Stop, Step::Wait(300), Step::Path(vec![Step::Move { x: 1.5, y: -2.0 }])],
+        steps: vec![
+            Step::Stop,
+            Step::Wait(300),
+            Step::Path(vec![Step::Move { x: 1.5, y: -2.0 }]),
+        ],
         gains: BTreeMap::from([("kd".to_owned(), 0.1), ("kp".to_owned(), 2.0)]),
         tolerance: Some(0.5),
         home: (-1, u64::MAX),
@@ -71,13 +75,19 @@ fn a_struct_is_a_map_of_its_fields() {
     );
     assert_eq!(decode_serde::<Plan>(&bytes), Ok(plan()));
     // WHY: `value` has widened `tolerance`, which is a single.
-    assert_eq!(decode_serde::<Plan>(&value.to_msgpack().unwrap()), Ok(plan()));
+    assert_eq!(
+        decode_serde::<Plan>(&value.to_msgpack().unwrap()),
+        Ok(plan())
+    );
 }
 
 #[test]
 fn fields_may_come_in_any_order_and_with_others() {
-    let value =
-        Value::from([("y", Value::from(2)), ("other", Value::from([1])), ("x", 1.5.into())]);
+    let value = Value::from([
+        ("y", Value::from(2)),
+        ("other", Value::from([1])),
+        ("x", 1.5.into()),
+    ]);
     #[derive(Debug, PartialEq, Deserialize)]
     struct Point {
         x: f64,
@@ -125,8 +135,14 @@ fn a_value_reads_what_serde_writes_and_the_other_way_round() {
     both("text".to_owned(), "text");
     both(vec![1_u8, 2, 255], [1, 2, 255]);
     both((1, "a".to_owned()), [Value::from(1), "a".into()]);
-    both(BTreeMap::from([("b".to_owned(), vec![1.5])]), [("b", Value::from([1.5]))]);
-    both(Step::Move { x: 1.0, y: 2.0 }, [("Move", Value::from([("x", 1.0), ("y", 2.0)]))]);
+    both(
+        BTreeMap::from([("b".to_owned(), vec![1.5])]),
+        [("b", Value::from([1.5]))],
+    );
+    both(
+        Step::Move { x: 1.0, y: 2.0 },
+        [("Move", Value::from([("x", 1.0), ("y", 2.0)]))],
+    );
 }
 
 #[test]
@@ -148,12 +164,17 @@ fn truncated_and_extended_encodings_are_errors() {
     }
     let at = bytes.len();
     bytes.push(0);
-    assert_eq!(decode_serde::<Plan>(&bytes), Err(DecodeError::Trailing { at, left: 1 }));
+    assert_eq!(
+        decode_serde::<Plan>(&bytes),
+        Err(DecodeError::Trailing { at, left: 1 })
+    );
 }
 
 #[test]
 fn another_type_is_an_error_that_names_the_offset() {
-    let bytes = Value::from([Value::from(1), "a".into(), 3.into()]).to_msgpack().unwrap();
+    let bytes = Value::from([Value::from(1), "a".into(), 3.into()])
+        .to_msgpack()
+        .unwrap();
     let error = decode_serde::<Vec<u32>>(&bytes).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -180,11 +201,18 @@ fn nesting_is_bounded_for_writer_and_reader() {
     let error = encode_serde(&nest(DEPTH_MAX + 1), &mut [0; 100]);
     assert_eq!(error, Err(EncodeError::TooDeep));
     let deeper = [&[0x91][..], &deepest].concat();
-    assert_eq!(decode_serde::<Nest>(&deeper), Err(DecodeError::TooDeep { at: DEPTH_MAX }));
+    assert_eq!(
+        decode_serde::<Nest>(&deeper),
+        Err(DecodeError::TooDeep { at: DEPTH_MAX })
+    );
 
     // WHY: `rmp_serde` itself does not count the nesting of enum variants.
-    let links =
-        [&[0x81, 0xa4, b'L', b'i', b'n', b'k'].repeat(500_000)[..], &[0xa3], b"End"].concat();
+    let links = [
+        &[0x81, 0xa4, b'L', b'i', b'n', b'k'].repeat(500_000)[..],
+        &[0xa3],
+        b"End",
+    ]
+    .concat();
     let error = decode_serde::<Chain>(&links).unwrap_err();
     assert!(matches!(error, DecodeError::TooDeep { .. }), "{error}");
 }
@@ -193,7 +221,10 @@ fn nesting_is_bounded_for_writer_and_reader() {
 fn a_length_beyond_the_input_is_refused() {
     let claims = [0xdd, 0x7f, 0xff, 0xff, 0xff, 0x01];
     let (error, heap) = peak(|| decode_serde::<Vec<Vec<u64>>>(&claims));
-    assert!(matches!(error, Err(DecodeError::Truncated { .. })) && heap == 0, "{heap}");
+    assert!(
+        matches!(error, Err(DecodeError::Truncated { .. })) && heap == 0,
+        "{heap}"
+    );
 }
 
 #[test]
@@ -216,8 +247,12 @@ fn a_type_that_miscounts_its_elements_is_refused() {
 
 #[test]
 fn json_shows_values_and_becomes_values() {
-    let matrix = TypedArray::from_slice(&[0.1_f32, 2.0, 3.0, 4.0]).with_shape(&[2, 2]).unwrap();
-    let empty = TypedArray::from_slice::<u8>(&[]).with_shape(&[u32::MAX, 0]).unwrap();
+    let matrix = TypedArray::from_slice(&[0.1_f32, 2.0, 3.0, 4.0])
+        .with_shape(&[2, 2])
+        .unwrap();
+    let empty = TypedArray::from_slice::<u8>(&[])
+        .with_shape(&[u32::MAX, 0])
+        .unwrap();
     let value = Value::from([
         ("matrix", Value::from(matrix)),
         ("empty", empty.into()),
@@ -261,11 +296,18 @@ struct Arm {
 
 /// Returns a value like a Python dict with numpy arrays.
 fn arrays() -> Value {
-    let limits = TypedArray::from_slice(&[-1.0_f64, 1.0, -2.0, 2.0]).with_shape(&[2, 2]).unwrap();
+    let limits = TypedArray::from_slice(&[-1.0_f64, 1.0, -2.0, 2.0])
+        .with_shape(&[2, 2])
+        .unwrap();
     let gain = TypedArray::from_slice(&[0.5_f32]).with_shape(&[]).unwrap();
-    let none = TypedArray::from_slice::<i32>(&[]).with_shape(&[2, 0]).unwrap();
+    let none = TypedArray::from_slice::<i32>(&[])
+        .with_shape(&[2, 0])
+        .unwrap();
     Value::from([
-        ("joints", Value::from(TypedArray::from_slice(&[0.1_f64, -0.5]))),
+        (
+            "joints",
+            Value::from(TypedArray::from_slice(&[0.1_f64, -0.5])),
+        ),
         ("limits", limits.into()),
         ("ids", TypedArray::from_slice(&[7_i64, 0, 255]).into()),
         ("gain", gain.into()),
@@ -288,7 +330,12 @@ fn a_typed_array_is_read_as_a_sequence_of_numbers() {
     assert_eq!(decode_serde::<Arm>(&bytes), Ok(arm));
     // WHY: a type that supports typed arrays still receives them.
     assert_eq!(decode_serde::<Value>(&bytes), Ok(arrays()));
-    assert_eq!(decode_serde::<BTreeMap<String, Value>>(&bytes).unwrap().len(), 6);
+    assert_eq!(
+        decode_serde::<BTreeMap<String, Value>>(&bytes)
+            .unwrap()
+            .len(),
+        6
+    );
 }
 
 #[test]
@@ -304,9 +351,15 @@ fn an_array_that_does_not_fit_the_type_is_an_error() {
     };
     let of_type = |error: &DecodeError| matches!(error, DecodeError::Type { .. });
     assert!(of_type(&refused(TypedArray::from_slice(&[256]))));
-    assert!(of_type(&refused(TypedArray::from_slice(&[1, 2]).with_shape(&[1, 2]).unwrap())));
+    assert!(of_type(&refused(
+        TypedArray::from_slice(&[1, 2]).with_shape(&[1, 2]).unwrap()
+    )));
     // The arrays have no elements, and more nested arrays than fit into memory.
-    for shape in [&[u32::MAX, 0][..], &[u32::MAX, u32::MAX, 0], &[1 << 20, 1 << 20, 0, 5]] {
+    for shape in [
+        &[u32::MAX, 0][..],
+        &[u32::MAX, u32::MAX, 0],
+        &[1 << 20, 1 << 20, 0, 5],
+    ] {
         let empty = TypedArray::from_slice::<u8>(&[]).with_shape(shape).unwrap();
         let (error, peak) = peak(|| refused(empty.clone()));
         assert!(of_type(&error), "{error}");

@@ -10,8 +10,11 @@ fn main() {
         .join("../include");
     let header = include.join("horus/msg.hpp");
     let text = fs::read_to_string(&header).expect("msg.hpp is there");
-    fs::write(Path::new(&out).join("every_message.hpp"), every_message(&text))
-        .expect("the build directory can be written");
+    fs::write(
+        Path::new(&out).join("every_message.hpp"),
+        every_message(&text),
+    )
+    .expect("the build directory can be written");
     cxx_build::bridge("tests/messages.rs")
         .file("tests/messages.cpp")
         .include(&include)
@@ -19,7 +22,12 @@ fn main() {
         .std("c++17")
         .flags(["-Wall", "-Wextra"])
         .compile("horus_cpp_messages");
-    for path in ["tests/messages.rs", "tests/messages.cpp", "tests/messages.hpp", "../include"] {
+    for path in [
+        "tests/messages.rs",
+        "tests/messages.cpp",
+        "tests/messages.hpp",
+        "../include",
+    ] {
         println!("cargo:rerun-if-changed={path}");
     }
 }

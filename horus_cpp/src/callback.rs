@@ -39,7 +39,10 @@ impl InCallback {
             if !state.is_uncancellable.get() {
                 Self::disable_cancellation(state);
             }
-            Self { outer_scheduler: state.scheduler.replace(scheduler), state }
+            Self {
+                outer_scheduler: state.scheduler.replace(scheduler),
+                state,
+            }
         })
     }
 
@@ -81,13 +84,19 @@ impl DelayedCancel {
     pub(crate) fn begin() -> Self {
         THREAD_STATE.with(|state| {
             if state.is_uncancellable.replace(true) {
-                return Self { before: None, state };
+                return Self {
+                    before: None,
+                    state,
+                };
             }
             let mut before = 0;
             // SAFETY: the call changes only a flag of this thread, and `before` is valid for the
             // write.
             unsafe { pthread_setcancelstate(CANCEL_DISABLE, &raw mut before) };
-            Self { before: Some(before), state }
+            Self {
+                before: Some(before),
+                state,
+            }
         })
     }
 }

@@ -21,12 +21,18 @@ pub struct HorusContext {
 impl HorusContext {
     #[inline(always)]
     pub(crate) fn new(context: &mut Context<'_>, error_text: &mut String) -> Self {
-        Self { context: std::ptr::from_mut(context).cast(), error_text }
+        Self {
+            context: std::ptr::from_mut(context).cast(),
+            error_text,
+        }
     }
 
     /// Makes the context of a callback that is not a tick: it can only set an error.
     pub(crate) fn without_tick(error_text: &mut String) -> Self {
-        Self { context: std::ptr::null_mut(), error_text }
+        Self {
+            context: std::ptr::null_mut(),
+            error_text,
+        }
     }
 }
 
@@ -49,7 +55,10 @@ unsafe fn tick_context<'a>(given: *mut HorusContext) -> Result<&'a mut Context<'
 
 #[cold]
 fn not_a_tick() -> Failure {
-    Failure::new(HORUS_E_STATE, "the callback is not a tick: its context can only set an error")
+    Failure::new(
+        HORUS_E_STATE,
+        "the callback is not a tick: its context can only set an error",
+    )
 }
 
 /// Reads a number from the context; 0 on an error.
@@ -202,7 +211,11 @@ pub unsafe extern "C" fn horus_context_set_error(
 ) -> i32 {
     guard_cancellable(|| {
         if context.is_null() || error.is_null() {
-            return Err(null_argument(if context.is_null() { "context" } else { "error" }));
+            return Err(null_argument(if context.is_null() {
+                "context"
+            } else {
+                "error"
+            }));
         }
         // SAFETY: the caller's contract: `context` was given to a running callback, on its thread.
         let error_text = unsafe { (*context).error_text };

@@ -38,7 +38,11 @@ unsafe impl Send for Listener {}
 
 impl Listener {
     pub(crate) const fn new(callback: EventCallback, user: *mut c_void, scheduler: u64) -> Self {
-        Self { callback, user, scheduler }
+        Self {
+            callback,
+            user,
+            scheduler,
+        }
     }
 
     pub(crate) fn report(&self, event: &NodeEvent) {

@@ -67,7 +67,11 @@ impl<T> Out<T> {
     /// Checks that the pointer is not null.
     #[inline(always)]
     pub(crate) fn new(place: *mut T, name: &str) -> Result<Self, Failure> {
-        if place.is_null() { Err(null_argument(name)) } else { Ok(Self(place)) }
+        if place.is_null() {
+            Err(null_argument(name))
+        } else {
+            Ok(Self(place))
+        }
     }
 
     /// Writes the result. The pointer may have any alignment.
@@ -123,7 +127,10 @@ pub(crate) unsafe trait SizedStruct: Copy {
         let to = (&raw mut known).cast::<u8>();
         // SAFETY: the caller's contract: `from` is readable for `bytes` bytes; at most the size of
         // `known` is copied.
-        unsafe { from.cast::<u8>().copy_to_nonoverlapping(to, bytes.min(size_of::<Self>())) };
+        unsafe {
+            from.cast::<u8>()
+                .copy_to_nonoverlapping(to, bytes.min(size_of::<Self>()))
+        };
         Ok(Some(known))
     }
 
@@ -198,13 +205,16 @@ pub(crate) unsafe fn optional_text<'a>(
     while unsafe { text.wrapping_add(bytes).read() } != 0 {
         bytes += 1;
         if bytes > max {
-            return Err(invalid_argument(format!("{name} is too long: at most {max} bytes")));
+            return Err(invalid_argument(format!(
+                "{name} is too long: at most {max} bytes"
+            )));
         }
     }
     // SAFETY: the loop found the 0 at its end, and the caller keeps the text during the call.
     let text = unsafe { CStr::from_ptr(text) };
-    let text =
-        text.to_str().map_err(|error| invalid_argument(format!("{name} is not UTF-8: {error}")))?;
+    let text = text
+        .to_str()
+        .map_err(|error| invalid_argument(format!("{name} is not UTF-8: {error}")))?;
     Ok(Some(text))
 }
 
@@ -219,7 +229,11 @@ pub(crate) unsafe fn input_slice<'a>(
     bytes: usize,
 ) -> Result<&'a [u8], Failure> {
     if data.is_null() || bytes > isize::MAX as usize {
-        return if bytes == 0 { Ok(&[]) } else { Err(invalid_buffer("data", data, bytes)) };
+        return if bytes == 0 {
+            Ok(&[])
+        } else {
+            Err(invalid_buffer("data", data, bytes))
+        };
     }
     // SAFETY: the caller's contract: `data` is readable for `bytes` bytes, and is not null here.
     Ok(unsafe { std::slice::from_raw_parts(data.cast(), bytes) })
@@ -237,7 +251,11 @@ pub(crate) unsafe fn output_slice<'a>(
     bytes: usize,
 ) -> Result<&'a mut [u8], Failure> {
     if data.is_null() || bytes > isize::MAX as usize {
-        return if bytes == 0 { Ok(&mut []) } else { Err(invalid_buffer("out", data, bytes)) };
+        return if bytes == 0 {
+            Ok(&mut [])
+        } else {
+            Err(invalid_buffer("out", data, bytes))
+        };
     }
     // SAFETY: the caller's contract: `data` is writable for `bytes` bytes, exclusively. Bytes that
     // C never set are accepted as values.
@@ -288,7 +306,10 @@ mod tests {
 
     fn said() -> String {
         // SAFETY: the text ends in a 0, and this thread causes no error meanwhile.
-        unsafe { CStr::from_ptr(horus_last_error_message()) }.to_str().unwrap().to_owned()
+        unsafe { CStr::from_ptr(horus_last_error_message()) }
+            .to_str()
+            .unwrap()
+            .to_owned()
     }
 
     /// Panics when it is dropped.
@@ -309,13 +330,19 @@ mod tests {
         assert!(said().contains("plain"));
         assert_eq!(guard(|| std::panic::panic_any(Bomb)), HORUS_E_PANIC);
         assert!(said().contains("no text"));
-        assert_eq!(guard(|| Err(invalid_argument("nul \0 and end"))), HORUS_E_ARGUMENT);
+        assert_eq!(
+            guard(|| Err(invalid_argument("nul \0 and end"))),
+            HORUS_E_ARGUMENT
+        );
         assert_eq!(said(), "nul ? and end");
     }
 
     #[test]
     fn a_long_text_is_cut_between_characters() {
-        assert_eq!(guard(|| Err(invalid_argument("ä".repeat(2000)))), HORUS_E_ARGUMENT);
+        assert_eq!(
+            guard(|| Err(invalid_argument("ä".repeat(2000)))),
+            HORUS_E_ARGUMENT
+        );
         assert_eq!(said(), "ä".repeat(511));
     }
 }

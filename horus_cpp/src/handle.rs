@@ -113,7 +113,9 @@ impl<T: Send> Slab<T> {
     /// Creates an empty slab. `kind`, not 0, distinguishes its handles from all others.
     #[must_use]
     pub(crate) const fn new(kind: u8) -> Self {
-        Self { table: Table::new(kind) }
+        Self {
+            table: Table::new(kind),
+        }
     }
 
     /// Stores `value`, and returns its handle.
@@ -139,12 +141,18 @@ impl<T: Send> Slab<T> {
     #[inline]
     pub(crate) unsafe fn enter(&self, handle: u64) -> Result<Guard<'_, T>, HandleError> {
         let record = hazard::Record::mine();
-        let Some(entry) = self.table.entry(handle) else { return Err(self.refuse(handle)) };
+        let Some(entry) = self.table.entry(handle) else {
+            return Err(self.refuse(handle));
+        };
         let word = record.free_word(handle)?;
         if !hazard::enter(word, &entry.state, handle, record.fence()) {
             return Err(self.refuse(handle));
         }
-        let guard = Guard { entry, word, handle };
+        let guard = Guard {
+            entry,
+            word,
+            handle,
+        };
         if IS_CHECKED && !guard.claim(record) {
             std::mem::forget(guard);
             hazard::leave(word);
@@ -254,7 +262,9 @@ impl<T: Send> Vault<T> {
     /// Creates an empty vault. `kind`, not 0, distinguishes its handles from all others.
     #[must_use]
     pub(crate) const fn new(kind: u8) -> Self {
-        Self { table: Table::new(kind) }
+        Self {
+            table: Table::new(kind),
+        }
     }
 
     /// Stores `value`, and returns its handle. Never blocks.
@@ -272,7 +282,10 @@ impl<T: Send> Vault<T> {
     ///
     /// [`HandleError`]; if two threads take it, one gets [`HandleError::Stale`].
     pub(crate) fn take(&self, handle: u64) -> Result<T, HandleError> {
-        let entry = self.table.entry(handle).ok_or_else(|| self.table.refuse(handle))?;
+        let entry = self
+            .table
+            .entry(handle)
+            .ok_or_else(|| self.table.refuse(handle))?;
         if !hazard::mark(&entry.state, handle) {
             return Err(self.table.refuse(handle));
         }
@@ -302,7 +315,10 @@ mod tests {
         enter(&SLAB, handle).unwrap().push('b');
         assert_eq!(*enter(&SLAB, handle).unwrap(), "ab");
         assert_eq!(SLAB.close(handle).unwrap(), "ab");
-        for error in [enter(&SLAB, handle).unwrap_err(), SLAB.close(handle).unwrap_err()] {
+        for error in [
+            enter(&SLAB, handle).unwrap_err(),
+            SLAB.close(handle).unwrap_err(),
+        ] {
             assert_eq!(error, HandleError::Stale);
         }
         let again = SLAB.open("c".to_owned()).unwrap();
@@ -313,10 +329,17 @@ mod tests {
         let found = 8;
         let wanted = 9;
         let foreign = again ^ 1 << KIND_SHIFT;
-        assert_eq!(enter(&SLAB, foreign).unwrap_err(), HandleError::Kind { found, wanted });
+        assert_eq!(
+            enter(&SLAB, foreign).unwrap_err(),
+            HandleError::Kind { found, wanted }
+        );
         for index in [1, 255, 256, HANDLES_MAX as u64, u64::from(u32::MAX)] {
             let forged = again & !u64::from(u32::MAX) | index;
-            assert_eq!(enter(&SLAB, forged).unwrap_err(), HandleError::Stale, "{index}");
+            assert_eq!(
+                enter(&SLAB, forged).unwrap_err(),
+                HandleError::Stale,
+                "{index}"
+            );
         }
     }
 
@@ -324,14 +347,25 @@ mod tests {
     #[test]
     fn a_handle_has_one_guard_in_any_order_of_returns() {
         static SLAB: Slab<u8> = Slab::new(9);
-        let handles = [SLAB.open(0).unwrap(), SLAB.open(1).unwrap(), SLAB.open(2).unwrap()];
+        let handles = [
+            SLAB.open(0).unwrap(),
+            SLAB.open(1).unwrap(),
+            SLAB.open(2).unwrap(),
+        ];
         for first in 0..3 {
             let mut guards = handles.map(|handle| Some(enter(&SLAB, handle).unwrap()));
             guards[first] = None;
             for (index, &handle) in handles.iter().enumerate() {
                 let found = enter(&SLAB, handle).map(drop);
-                let wanted = if index == first { Ok(()) } else { Err(HandleError::Busy) };
-                assert_eq!(found, wanted, "handle {index}, after the end of call {first}");
+                let wanted = if index == first {
+                    Ok(())
+                } else {
+                    Err(HandleError::Busy)
+                };
+                assert_eq!(
+                    found, wanted,
+                    "handle {index}, after the end of call {first}"
+                );
             }
         }
         assert!(handles.iter().all(|&handle| SLAB.close(handle).is_ok()));
@@ -349,15 +383,18 @@ mod tests {
         };
         let number = thread::spawn(ends_within_a_call).join().unwrap();
         let mine = || hazard::Record::mine().number();
-        let others: Vec<_> = (0..16).map(|_| thread::spawn(mine).join().unwrap()).collect();
+        let others: Vec<_> = (0..16)
+            .map(|_| thread::spawn(mine).join().unwrap())
+            .collect();
         assert!(!others.contains(&number), "{number} is among {others:?}");
     }
 
     #[test]
     fn a_handle_in_use_is_not_used_or_closed_by_the_same_thread() {
         static SLAB: Slab<u8> = Slab::new(9);
-        let handles: Vec<_> =
-            (0..=hazard::NESTED_MAX as u8).map(|n| SLAB.open(n).unwrap()).collect();
+        let handles: Vec<_> = (0..=hazard::NESTED_MAX as u8)
+            .map(|n| SLAB.open(n).unwrap())
+            .collect();
         let guard = enter(&SLAB, handles[0]).unwrap();
         assert_eq!(enter(&SLAB, handles[0]).unwrap_err(), HandleError::Busy);
         assert_eq!(SLAB.close(handles[0]).unwrap_err(), HandleError::Busy);
@@ -413,10 +450,14 @@ mod tests {
         }
         let handle = SLAB.open(()).unwrap();
         let guard = enter(&SLAB, handle).unwrap();
-        let second = thread::spawn(move || enter(&SLAB, handle).map(drop)).join().unwrap();
+        let second = thread::spawn(move || enter(&SLAB, handle).map(drop))
+            .join()
+            .unwrap();
         assert_eq!(second, Err(HandleError::Shared));
         drop(guard);
-        let later = thread::spawn(move || enter(&SLAB, handle).map(drop)).join().unwrap();
+        let later = thread::spawn(move || enter(&SLAB, handle).map(drop))
+            .join()
+            .unwrap();
         assert_eq!(later, Ok(()));
     }
 
@@ -440,14 +481,23 @@ mod tests {
     #[test]
     fn handles_have_a_limit_and_threads_come_and_go() {
         static VAULT: Vault<u32> = Vault::new(9);
-        let handles: Vec<_> = (0..HANDLES_MAX as u32).map(|n| VAULT.put(n).unwrap()).collect();
+        let handles: Vec<_> = (0..HANDLES_MAX as u32)
+            .map(|n| VAULT.put(n).unwrap())
+            .collect();
         assert_eq!(VAULT.put(0), Err(HandleError::TooMany));
         let halves = handles.chunks(HANDLES_MAX / 2).map(<[u64]>::to_vec);
         let take_all = |half: Vec<u64>| {
-            thread::spawn(move || half.iter().map(|&h| u64::from(VAULT.take(h).unwrap())).sum())
+            thread::spawn(move || {
+                half.iter()
+                    .map(|&h| u64::from(VAULT.take(h).unwrap()))
+                    .sum()
+            })
         };
         let threads: Vec<thread::JoinHandle<u64>> = halves.map(take_all).collect();
-        let sum: u64 = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
+        let sum: u64 = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .sum();
         assert_eq!(sum, (0..HANDLES_MAX as u64).sum::<u64>());
         assert!(VAULT.put(0).is_ok());
     }

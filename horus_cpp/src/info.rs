@@ -25,9 +25,11 @@ unsafe impl SizedStruct for HorusTopicInfo {
 macro_rules! topic_info {
     ($end:expr) => {
         match $end.is_forked() {
-            true => Err($crate::status::Failure::from(horus_core::RecvError::Forked {
-                topic: $end.label(),
-            })),
+            true => Err($crate::status::Failure::from(
+                horus_core::RecvError::Forked {
+                    topic: $end.label(),
+                },
+            )),
             false => Ok($crate::info::HorusTopicInfo {
                 struct_bytes: 0,
                 is_sized: $end.message_type().is_sized().into(),

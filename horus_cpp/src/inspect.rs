@@ -91,7 +91,14 @@ fn process_of(participant: Option<&Participant>) -> (u32, [c_char; PROCESS_BYTES
 impl HorusLaneCounters {
     fn new(found: &LaneCounters) -> Self {
         let (process_id, process_name) = process_of(found.publisher.as_ref());
-        let LaneCounters { lane, sent, refused, skips, aborted, .. } = *found;
+        let LaneCounters {
+            lane,
+            sent,
+            refused,
+            skips,
+            aborted,
+            ..
+        } = *found;
         let is_alive = found.publisher.is_some().into();
         let struct_bytes = 0;
         Self {
@@ -111,7 +118,14 @@ impl HorusLaneCounters {
 impl HorusReaderCounters {
     fn new(found: &ReaderCounters) -> Self {
         let (process_id, process_name) = process_of(Some(&found.subscriber));
-        let ReaderCounters { received, lost, skipped, borrowed, asleep, .. } = *found;
+        let ReaderCounters {
+            received,
+            lost,
+            skipped,
+            borrowed,
+            asleep,
+            ..
+        } = *found;
         let struct_bytes = 0;
         let is_asleep = asleep.into();
         Self {
@@ -165,7 +179,11 @@ unsafe fn write_text(
         *zero = 0;
         out[..end].copy_from_slice(&text.as_bytes()[..end]);
     }
-    Ok(if text.len() < room { HORUS_OK } else { HORUS_TRUNCATED })
+    Ok(if text.len() < room {
+        HORUS_OK
+    } else {
+        HORUS_TRUNCATED
+    })
 }
 
 /// The C function `horus_topics`: see `horus.h`.
@@ -186,7 +204,10 @@ pub unsafe extern "C" fn horus_topics(
         }
         // SAFETY: the caller's contract: no other thread is in a call with the namespace.
         let namespace = unsafe { resolve_namespace(name_space) }?;
-        let lines: String = topics(&namespace)?.into_iter().map(|name| name + "\n").collect();
+        let lines: String = topics(&namespace)?
+            .into_iter()
+            .map(|name| name + "\n")
+            .collect();
         // SAFETY: the caller's contract: `out` is null or writable for `room` bytes, and
         // `out_bytes` null or valid for writes.
         unsafe { write_text(&lines, out, room, out_bytes) }
@@ -275,7 +296,9 @@ pub unsafe extern "C" fn horus_topic_lane_counters(
         // SAFETY: the caller's contract: `topic` is null or a terminated text; no other call uses
         // the namespace.
         let lanes = unsafe { open_inspector(name_space, topic) }?.publishers();
-        let Some(found) = lanes.get(index) else { return Ok(HORUS_EMPTY) };
+        let Some(found) = lanes.get(index) else {
+            return Ok(HORUS_EMPTY);
+        };
         // SAFETY: the caller's contract: `out` is null or writable for its `struct_bytes`.
         unsafe { SizedStruct::write(&HorusLaneCounters::new(found), out, "out") }?;
         Ok(HORUS_OK)
@@ -301,7 +324,9 @@ pub unsafe extern "C" fn horus_topic_reader_counters(
         // SAFETY: the caller's contract: `topic` is null or a terminated text; no other call uses
         // the namespace.
         let readers = unsafe { open_inspector(name_space, topic) }?.subscribers();
-        let Some(found) = readers.get(index) else { return Ok(HORUS_EMPTY) };
+        let Some(found) = readers.get(index) else {
+            return Ok(HORUS_EMPTY);
+        };
         // SAFETY: the caller's contract: `out` is null or writable for its `struct_bytes`.
         unsafe { SizedStruct::write(&HorusReaderCounters::new(found), out, "out") }?;
         Ok(HORUS_OK)

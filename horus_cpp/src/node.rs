@@ -142,16 +142,36 @@ impl HorusNodeOptions {
             node = node.chain(chain);
         }
         node = node.order(self.order).checkpoints(self.checkpoints);
-        node = optional_rate(self.rate_hz).into_iter().fold(node, NodeBuilder::rate);
-        node = optional_rate(self.at_most_hz).into_iter().fold(node, NodeBuilder::at_most);
-        node = time(self.budget_ns).into_iter().fold(node, NodeBuilder::budget);
-        node = time(self.deadline_ns).into_iter().fold(node, NodeBuilder::deadline);
-        node = time(self.watchdog_ns).into_iter().fold(node, NodeBuilder::watchdog);
-        node = time(self.not_before_ns).into_iter().fold(node, NodeBuilder::not_before);
-        node = self.miss_policy()?.into_iter().fold(node, NodeBuilder::on_miss);
-        node = self.failure_policy()?.into_iter().fold(node, NodeBuilder::failure_policy);
+        node = optional_rate(self.rate_hz)
+            .into_iter()
+            .fold(node, NodeBuilder::rate);
+        node = optional_rate(self.at_most_hz)
+            .into_iter()
+            .fold(node, NodeBuilder::at_most);
+        node = time(self.budget_ns)
+            .into_iter()
+            .fold(node, NodeBuilder::budget);
+        node = time(self.deadline_ns)
+            .into_iter()
+            .fold(node, NodeBuilder::deadline);
+        node = time(self.watchdog_ns)
+            .into_iter()
+            .fold(node, NodeBuilder::watchdog);
+        node = time(self.not_before_ns)
+            .into_iter()
+            .fold(node, NodeBuilder::not_before);
+        node = self
+            .miss_policy()?
+            .into_iter()
+            .fold(node, NodeBuilder::on_miss);
+        node = self
+            .failure_policy()?
+            .into_iter()
+            .fold(node, NodeBuilder::failure_policy);
         if self.priority != 0 {
-            let priority = u8::try_from(self.priority).ok().filter(|it| (1..=99).contains(it));
+            let priority = u8::try_from(self.priority)
+                .ok()
+                .filter(|it| (1..=99).contains(it));
             let no_priority =
                 || invalid_argument(format!("priority is {}, not 1 to 99", self.priority));
             node = node.priority(priority.ok_or_else(no_priority)?);
@@ -162,7 +182,11 @@ impl HorusNodeOptions {
         if flag("is_awake", self.is_awake)? {
             node = node.stay_awake();
         }
-        Ok(if flag("is_compute", self.is_compute)? { node.compute() } else { node })
+        Ok(if flag("is_compute", self.is_compute)? {
+            node.compute()
+        } else {
+            node
+        })
     }
 
     fn miss_policy(&self) -> Result<Option<Miss>, Failure> {
@@ -183,10 +207,20 @@ impl HorusNodeOptions {
         Ok(Some(match self.on_failure {
             HORUS_UNSET => return Ok(None),
             HORUS_FAILURE_FATAL => FailurePolicy::Fatal,
-            HORUS_FAILURE_RESTART => FailurePolicy::Restart { max, backoff: pause },
-            HORUS_FAILURE_SKIP => FailurePolicy::Skip { max, cooldown: pause },
+            HORUS_FAILURE_RESTART => FailurePolicy::Restart {
+                max,
+                backoff: pause,
+            },
+            HORUS_FAILURE_SKIP => FailurePolicy::Skip {
+                max,
+                cooldown: pause,
+            },
             HORUS_FAILURE_IGNORE => FailurePolicy::Ignore,
-            other => return Err(invalid_argument(format!("on_failure is {other}, not 0 to 4"))),
+            other => {
+                return Err(invalid_argument(format!(
+                    "on_failure is {other}, not 0 to 4"
+                )));
+            }
         }))
     }
 }
@@ -287,7 +321,9 @@ impl CNode {
         calls: HorusNode,
         scheduler: u64,
     ) -> Result<(Self, UserOwnership, Option<SafeStateCallback>), Failure> {
-        let tick = calls.tick.ok_or_else(|| Failure::new(HORUS_E_NULL, "node->tick is null"))?;
+        let tick = calls
+            .tick
+            .ok_or_else(|| Failure::new(HORUS_E_NULL, "node->tick is null"))?;
         let user = Arc::new(User {
             pointer: calls.user,
             destroy: calls.destroy,
@@ -314,7 +350,16 @@ impl CNode {
             };
             Box::new(act) as SafeStateCallback
         });
-        Ok((Self { tick, calls, user, error_text: String::new() }, ownership, safe_state))
+        Ok((
+            Self {
+                tick,
+                calls,
+                user,
+                error_text: String::new(),
+            },
+            ownership,
+            safe_state,
+        ))
     }
 
     /// Calls a callback with the full context of a tick.
@@ -338,7 +383,11 @@ impl CNode {
 
     #[inline(always)]
     fn convert_status(&mut self, code: i32) -> NodeResult {
-        if code == 0 { Ok(()) } else { Err(self.node_error(code)) }
+        if code == 0 {
+            Ok(())
+        } else {
+            Err(self.node_error(code))
+        }
     }
 
     #[cold]
@@ -357,7 +406,9 @@ fn take_error_text(code: i32, error_text: &mut String) -> String {
 
 impl Node for CNode {
     fn init(&mut self, context: &mut Context<'_>) -> NodeResult {
-        self.calls.init.map_or(Ok(()), |init| self.call(init, context))
+        self.calls
+            .init
+            .map_or(Ok(()), |init| self.call(init, context))
     }
 
     #[inline]
@@ -366,12 +417,16 @@ impl Node for CNode {
     }
 
     fn shutdown(&mut self) -> NodeResult {
-        self.calls.shutdown.map_or(Ok(()), |shutdown| self.call_without_tick(shutdown))
+        self.calls
+            .shutdown
+            .map_or(Ok(()), |shutdown| self.call_without_tick(shutdown))
     }
 
     fn enter_safe_state(&mut self) {
-        let entered =
-            self.calls.enter_safe_state.map_or(Ok(()), |enter| self.call_without_tick(enter));
+        let entered = self
+            .calls
+            .enter_safe_state
+            .map_or(Ok(()), |enter| self.call_without_tick(enter));
         if let Err(error) = entered {
             // WHY: the scheduler treats a panic as a failed safe state, and `resume_unwind` prints
             // nothing.
@@ -380,14 +435,18 @@ impl Node for CNode {
     }
 
     fn is_safe_state(&self) -> bool {
-        let Some(is_safe) = self.calls.is_safe_state else { return true };
+        let Some(is_safe) = self.calls.is_safe_state else {
+            return true;
+        };
         let _in_callback = InCallback::enter(self.user.scheduler);
         // SAFETY: the header's contract: `is_safe_state` accepts `user`, on any thread.
         unsafe { is_safe(self.user.pointer) != 0 }
     }
 
     fn on_error(&mut self, error: &NodeError) {
-        let Some(tell) = self.calls.on_error else { return };
+        let Some(tell) = self.calls.on_error else {
+            return;
+        };
         let text = CString::new(error.to_string().replace('\0', "?")).unwrap_or_default();
         let _in_callback = InCallback::enter(self.user.scheduler);
         // SAFETY: the header's contract: `on_error` accepts `user` and a text, which lives during

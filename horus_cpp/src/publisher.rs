@@ -33,7 +33,11 @@ impl Publisher {
     /// it while the caller is still writing it.
     #[inline(always)]
     fn expect_no_loan(&self) -> Result<(), Failure> {
-        if self.is_on_loan { Err(Self::loan_error()) } else { Ok(()) }
+        if self.is_on_loan {
+            Err(Self::loan_error())
+        } else {
+            Ok(())
+        }
     }
 
     #[cold]
@@ -89,7 +93,10 @@ pub unsafe extern "C" fn horus_publisher_open(
         // SAFETY: the caller's contract: `topic` and `options` are as the header says of this
         // function.
         let end = unsafe { endpoint_builder(topic, options) }?.publisher()?;
-        let id = PUBLISHERS.open(Publisher { end, is_on_loan: false })?;
+        let id = PUBLISHERS.open(Publisher {
+            end,
+            is_on_loan: false,
+        })?;
         // SAFETY: the caller's contract: `out` is valid for writes.
         unsafe { out.write(HorusPublisher { id }) };
         Ok(HORUS_OK)
@@ -152,7 +159,11 @@ pub unsafe extern "C" fn horus_publisher_send_timeout(
                 let sent = publisher.end.send_bytes_timeout(message, slice);
                 send_status(sent)
             });
-            if matches!(sent, Ok(HORUS_FULL)) { Err(send_timed_out(&publisher.end)) } else { sent }
+            if matches!(sent, Ok(HORUS_FULL)) {
+                Err(send_timed_out(&publisher.end))
+            } else {
+                sent
+            }
         })
     })
 }

@@ -68,7 +68,11 @@ impl HorusQos {
             HORUS_QOS_RELIABLE => Qos::reliable(),
             HORUS_QOS_COMMAND => Qos::command(),
             HORUS_QOS_LATCHED => Qos::latched(),
-            other => return Err(invalid_argument(format!("qos->preset is {other}, not 0 to 4"))),
+            other => {
+                return Err(invalid_argument(format!(
+                    "qos->preset is {other}, not 0 to 4"
+                )));
+            }
         };
         if let Some(reliable) = flag("reliability", self.reliability)? {
             let kinds = [Reliability::BestEffort, Reliability::Reliable];
@@ -89,14 +93,20 @@ impl HorusQos {
             messages => qos.history(messages),
         };
         let set = |number: u32| Some(number).filter(|number| *number != 0);
-        qos = if self.capacity == 0 { qos } else { qos.capacity(self.capacity) };
+        qos = if self.capacity == 0 {
+            qos
+        } else {
+            qos.capacity(self.capacity)
+        };
         qos = set(self.publishers_max).map_or(qos, |max| qos.publishers_max(max));
         qos = set(self.subscribers_max).map_or(qos, |max| qos.subscribers_max(max));
         let readers = set(self.reliable_subscribers_max);
         qos = readers.map_or(qos, |max| qos.reliable_subscribers_max(max));
         Ok(match self.detach_after_ns {
             0 => qos,
-            ns => qos.on_stalled(OnStalled::Detach { after: Duration::from_nanos(ns) }),
+            ns => qos.on_stalled(OnStalled::Detach {
+                after: Duration::from_nanos(ns),
+            }),
         })
     }
 }
@@ -107,6 +117,8 @@ fn flag(name: &str, value: i32) -> Result<Option<bool>, Failure> {
         HORUS_UNSET => Ok(None),
         HORUS_NO => Ok(Some(false)),
         HORUS_YES => Ok(Some(true)),
-        other => Err(invalid_argument(format!("qos->{name} is {other}, not 0 to 2"))),
+        other => Err(invalid_argument(format!(
+            "qos->{name} is {other}, not 0 to 2"
+        ))),
     }
 }

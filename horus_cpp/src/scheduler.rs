@@ -199,13 +199,21 @@ impl SchedulerEntry {
     /// [`Self::stopped_status`].
     #[inline(always)]
     fn run_status(&self) -> StatusResult {
-        if self.handle.is_stopping() { self.stopped_status() } else { Ok(HORUS_OK) }
+        if self.handle.is_stopping() {
+            self.stopped_status()
+        } else {
+            Ok(HORUS_OK)
+        }
     }
 
     /// Returns the status of a round of ticks.
     #[inline(always)]
     fn tick_status(&self, outcome: Result<bool, RunError>) -> StatusResult {
-        if matches!(outcome, Ok(true)) { Ok(HORUS_OK) } else { self.stopped_status() }
+        if matches!(outcome, Ok(true)) {
+            Ok(HORUS_OK)
+        } else {
+            self.stopped_status()
+        }
     }
 
     /// Returns the status after a stop: an error if a node failed, otherwise `HORUS_STOPPED`.
@@ -357,7 +365,9 @@ pub unsafe extern "C" fn horus_scheduler_add_node(
     node: *const HorusNode,
 ) -> i32 {
     with_state(scheduler, |entry, state| {
-        let State::Built(built) = state else { return Err(wrong_state(state)) };
+        let State::Built(built) = state else {
+            return Err(wrong_state(state));
+        };
         // SAFETY: the caller's contract: `name` is null or a terminated text.
         let name = unsafe { ffi::required_text(name, "name", NAME_BYTES_MAX) }?;
         // SAFETY: the caller's contract: `node` is null or readable for its `struct_bytes`.
@@ -386,7 +396,9 @@ pub unsafe extern "C" fn horus_scheduler_add_node(
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_scheduler_start(scheduler: HorusScheduler) -> i32 {
     with_state(scheduler, |entry, state| {
-        let State::Built(_) = state else { return Err(wrong_state(state)) };
+        let State::Built(_) = state else {
+            return Err(wrong_state(state));
+        };
         entry.start_if_built(scheduler.id, state)?;
         entry.run_status()
     })
@@ -439,7 +451,9 @@ pub extern "C" fn horus_scheduler_run_for(scheduler: HorusScheduler, time_ns: i6
 pub extern "C" fn horus_scheduler_run(scheduler: HorusScheduler) -> i32 {
     with_state(scheduler, |entry, state| {
         // The error is dropped: `finish` reports it.
-        let _ = entry.start_if_built(scheduler.id, state)?.run_for(Duration::MAX);
+        let _ = entry
+            .start_if_built(scheduler.id, state)?
+            .run_for(Duration::MAX);
         entry.finish(state)
     })
 }
@@ -464,7 +478,9 @@ pub unsafe extern "C" fn horus_scheduler_report(
     out: *mut HorusReport,
 ) -> i32 {
     with_state(scheduler, |_, state| {
-        let State::Over(report) = state else { return Err(wrong_state(state)) };
+        let State::Over(report) = state else {
+            return Err(wrong_state(state));
+        };
         // SAFETY: the caller's contract: `out` is null or writable for its `struct_bytes`.
         unsafe { HorusReport::write(&HorusReport::new(report), out, "out") }?;
         Ok(HORUS_OK)
@@ -519,7 +535,9 @@ unsafe fn command_node(
         let entry = look_up(scheduler)?;
         entry.check_not_forked()?;
         // SAFETY: the caller's contract: `node` is null or a terminated text.
-        act(&entry.handle, unsafe { ffi::required_text(node, "node", NAME_BYTES_MAX) }?)?;
+        act(&entry.handle, unsafe {
+            ffi::required_text(node, "node", NAME_BYTES_MAX)
+        }?)?;
         Ok(HORUS_OK)
     })
 }

@@ -111,7 +111,11 @@ pub(crate) struct Failure {
 impl Failure {
     #[cold]
     pub(crate) fn new(status: i32, text: impl Into<String>) -> Self {
-        Self { status, text: text.into(), names_topic: false }
+        Self {
+            status,
+            text: text.into(),
+            names_topic: false,
+        }
     }
 
     /// Adds the topic's name to the text, unless it is there already. Escapes control characters of
@@ -122,7 +126,11 @@ impl Failure {
             return self;
         }
         let text = format!("topic '{}': {}", name.escape_debug(), self.text);
-        Self { status: self.status, text, names_topic: true }
+        Self {
+            status: self.status,
+            text,
+            names_topic: true,
+        }
     }
 
     /// Stores the text for [`horus_last_error_message`], and returns the status.
@@ -318,17 +326,33 @@ mod tests {
         let io = |number| {
             let doing = "make";
             let path = Default::default();
-            NamespaceError::Io { doing, path, source: io::Error::from_raw_os_error(number) }
+            NamespaceError::Io {
+                doing,
+                path,
+                source: io::Error::from_raw_os_error(number),
+            }
         };
-        let full = || RegistryError::Full { path: Default::default(), limit: 1024 };
+        let full = || RegistryError::Full {
+            path: Default::default(),
+            limit: 1024,
+        };
         let enospc = io::Error::from_raw_os_error(28);
-        let create =
-            RegistryError::Io { doing: "create", path: Default::default(), source: enospc };
+        let create = RegistryError::Io {
+            doing: "create",
+            path: Default::default(),
+            source: enospc,
+        };
         assert_eq!(Failure::from(namespace(full())).status, HORUS_E_LIMIT);
-        assert_eq!(Failure::from(NamespaceError::Registry(full())).status, HORUS_E_LIMIT);
+        assert_eq!(
+            Failure::from(NamespaceError::Registry(full())).status,
+            HORUS_E_LIMIT
+        );
         assert_eq!(Failure::from(namespace(create)).status, HORUS_E_NO_SPACE);
         assert_eq!(Failure::from(io(28)).status, HORUS_E_NO_SPACE);
-        assert_eq!(Failure::from(OpenError::Namespace(io(EMFILE))).status, HORUS_E_LIMIT);
+        assert_eq!(
+            Failure::from(OpenError::Namespace(io(EMFILE))).status,
+            HORUS_E_LIMIT
+        );
         assert_eq!(Failure::from(io(13)).status, HORUS_E_SYSTEM);
     }
 

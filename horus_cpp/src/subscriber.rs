@@ -82,9 +82,13 @@ fn buffer_too_small(subscriber: &DynamicSubscriber, bytes: usize) -> Failure {
 unsafe fn copy_truncated(message: &[u8], buffer: &mut [u8], out_bytes: *mut usize) -> i32 {
     let copied = message.len().min(buffer.len());
     buffer[..copied].copy_from_slice(&message[..copied]);
-    // SAFETY: the caller's contract: `out_bytes` is null or valid for writes.
+    // SAFETY: `out_bytes` is null or valid for writes, by the contract.
     unsafe { write_if_not_null(out_bytes, message.len()) };
-    if copied < message.len() { HORUS_TRUNCATED } else { HORUS_OK }
+    if copied < message.len() {
+        HORUS_TRUNCATED
+    } else {
+        HORUS_OK
+    }
 }
 
 /// The C function `horus_subscriber_open`: see `horus.h`.
@@ -139,13 +143,15 @@ pub unsafe extern "C" fn horus_subscriber_recv(
             let buffer = unsafe { output_slice(out, room) }?;
             if !fits_all(subscriber, room)? {
                 return match subscriber.recv_bytes() {
-                    // SAFETY: the caller's contract: `out_bytes` is null or valid for writes.
+                    // SAFETY: `out_bytes` is null or valid for writes, by the contract.
                     Some(message) => Ok(unsafe { copy_truncated(message, buffer, out_bytes) }),
                     None => no_message(subscriber),
                 };
             }
-            let Some(bytes) = subscriber.recv_into(buffer) else { return no_message(subscriber) };
-            // SAFETY: the caller's contract: `out_bytes` is null or valid for writes.
+            let Some(bytes) = subscriber.recv_into(buffer) else {
+                return no_message(subscriber);
+            };
+            // SAFETY: `out_bytes` is null or valid for writes, by the contract.
             unsafe { write_if_not_null(out_bytes, bytes) };
             Ok(HORUS_OK)
         })
@@ -172,23 +178,28 @@ pub unsafe extern "C" fn horus_subscriber_recv_timeout(
             // SAFETY: the caller's contract: `out` is null or writable for `room` bytes.
             let buffer = unsafe { output_slice(out, room) }?;
             let fits_all = fits_all(subscriber, room)?;
-            wait_in_slices(timeout_ns, HORUS_TIMEOUT, subscriber, |subscriber, slice| {
-                let received = match fits_all {
-                    true => subscriber.recv_into_timeout(buffer, slice).map(|bytes| {
-                        // SAFETY: the caller's contract: `out_bytes` is null or valid for writes.
-                        unsafe { write_if_not_null(out_bytes, bytes) };
-                        HORUS_OK
-                    }),
-                    false => subscriber.recv_bytes_timeout(slice).map(|message| {
-                        // SAFETY: the caller's contract: `out_bytes` is null or valid for writes.
-                        unsafe { copy_truncated(message, buffer, out_bytes) }
-                    }),
-                };
-                match received {
-                    Err(RecvTimeoutError::Timeout { .. }) => Ok(HORUS_TIMEOUT),
-                    received => Ok(received?),
-                }
-            })
+            wait_in_slices(
+                timeout_ns,
+                HORUS_TIMEOUT,
+                subscriber,
+                |subscriber, slice| {
+                    let received = match fits_all {
+                        true => subscriber.recv_into_timeout(buffer, slice).map(|bytes| {
+                            // SAFETY: `out_bytes` is null or valid for writes, by the contract.
+                            unsafe { write_if_not_null(out_bytes, bytes) };
+                            HORUS_OK
+                        }),
+                        false => subscriber.recv_bytes_timeout(slice).map(|message| {
+                            // SAFETY: `out_bytes` is null or valid for writes, by the contract.
+                            unsafe { copy_truncated(message, buffer, out_bytes) }
+                        }),
+                    };
+                    match received {
+                        Err(RecvTimeoutError::Timeout { .. }) => Ok(HORUS_TIMEOUT),
+                        received => Ok(received?),
+                    }
+                },
+            )
         })
     })
 }
@@ -212,8 +223,10 @@ pub unsafe extern "C" fn horus_subscriber_latest(
             // SAFETY: the caller's contract: `out` is null or writable for `room` bytes.
             let buffer = unsafe { output_slice(out, room) }?;
             fits_all(subscriber, room)?;
-            let Some(message) = subscriber.latest_bytes() else { return no_message(subscriber) };
-            // SAFETY: the caller's contract: `out_bytes` is null or valid for writes.
+            let Some(message) = subscriber.latest_bytes() else {
+                return no_message(subscriber);
+            };
+            // SAFETY: `out_bytes` is null or valid for writes, by the contract.
             Ok(unsafe { copy_truncated(message, buffer, out_bytes) })
         })
     })
@@ -231,14 +244,23 @@ unsafe fn borrow_with(
     let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
     with_topic_name(subscriber, |subscriber| {
         let out = Out::new(out, "out")?;
-        let Some(sample) = borrow(subscriber)? else { return no_message(subscriber) };
+        let Some(sample) = borrow(subscriber)? else {
+            return no_message(subscriber);
+        };
         let message = sample.bytes();
         let sequence = sample.sequence();
         let data = message.as_ptr().cast();
         let bytes = message.len();
         let id = SAMPLES.put(sample)?;
         // SAFETY: the caller's contract: `out` is valid for writes.
-        unsafe { out.write(HorusSample { id, data, bytes, sequence }) };
+        unsafe {
+            out.write(HorusSample {
+                id,
+                data,
+                bytes,
+                sequence,
+            })
+        };
         Ok(HORUS_OK)
     })
 }

@@ -72,7 +72,9 @@ unsafe fn apply_options(
             DynamicType::parse(text)?.builder(topic)
         }
         other => {
-            return Err(invalid_argument(format!("options->message_type is {other}, not 0 to 2")));
+            return Err(invalid_argument(format!(
+                "options->message_type is {other}, not 0 to 2"
+            )));
         }
     };
     // SAFETY: the caller's contract: `options.qos` is null or readable for its `struct_bytes`.

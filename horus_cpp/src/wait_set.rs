@@ -51,7 +51,13 @@ impl HorusReady {
             Reason::Timer { missed } => (HORUS_READY_TIMER, 0, missed),
             _ => (HORUS_READY_CLOSED, 0, 0),
         };
-        Self { key, reason, reserved: 0, silent_ns, missed }
+        Self {
+            key,
+            reason,
+            reserved: 0,
+            silent_ns,
+            missed,
+        }
     }
 }
 
@@ -156,7 +162,9 @@ pub unsafe extern "C" fn horus_wait_set_remove(wait_set: HorusWaitSet, key: u64)
         wait_set.leftover.retain(|ready| ready.key != key);
         match wait_set.set.remove(Key::from_u64(key)) {
             true => Ok(HORUS_OK),
-            false => Err(invalid_argument(format!("the set has no entry with key {key}"))),
+            false => Err(invalid_argument(format!(
+                "the set has no entry with key {key}"
+            ))),
         }
     })
 }
@@ -178,7 +186,9 @@ pub unsafe extern "C" fn horus_wait_set_wait(
         let first = Out::new(out, "out")?;
         let out_count = Out::new(out_count, "out_count")?;
         if room == 0 {
-            return Err(invalid_argument("room is 0: wanted room for at least one entry"));
+            return Err(invalid_argument(
+                "room is 0: wanted room for at least one entry",
+            ));
         }
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let mut wait_set = unsafe { WAIT_SETS.enter(wait_set.id) }?;
@@ -191,7 +201,8 @@ pub unsafe extern "C" fn horus_wait_set_wait(
             let waited = wait_in_slices(timeout_ns, HORUS_TIMEOUT, &mut wait_set, |set, slice| {
                 let ready = set.set.wait(slice)?;
                 let is_over = ready.is_empty();
-                set.leftover.extend(ready.iter().copied().map(HorusReady::new));
+                set.leftover
+                    .extend(ready.iter().copied().map(HorusReady::new));
                 Ok(if is_over { HORUS_TIMEOUT } else { HORUS_OK })
             })?;
             if waited != HORUS_OK {

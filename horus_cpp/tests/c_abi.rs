@@ -34,14 +34,21 @@ fn any_number_is_a_handle_or_an_error() {
     let said = Program::abuse(&compiler::library_dir()).run(&["2000", "4", "20000"]);
     println!("{said}");
     let functions = compiler::header::declared().len();
-    assert!(said.starts_with(&format!("{functions} functions, ")), "{said}");
+    assert!(
+        said.starts_with(&format!("{functions} functions, ")),
+        "{said}"
+    );
 }
 
 /// In checked builds, also: two threads do not share a handle.
 #[test]
 fn a_handle_may_be_closed_while_it_is_used() {
     let rounds = if cfg!(debug_assertions) { "40" } else { "400" };
-    let checked = if cfg!(debug_assertions) { "checked" } else { "unchecked" };
+    let checked = if cfg!(debug_assertions) {
+        "checked"
+    } else {
+        "unchecked"
+    };
     Program::new("race").run(&[rounds, checked]);
 }
 
@@ -72,18 +79,42 @@ fn rust_and_c_exchange_messages_across_processes() {
     let mut questions = builder("questions").publisher().unwrap();
     let mut answers = builder("answers").subscriber().unwrap();
     let mut echo = program.command();
-    let echo = echo.arg("questions").stdout(Stdio::piped()).spawn().unwrap();
+    let echo = echo
+        .arg("questions")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     // The first message shows that the other process has subscribed.
-    assert_eq!(answers.recv_blocking().unwrap(), Pair { first: 0, second: 0 });
+    assert_eq!(
+        answers.recv_blocking().unwrap(),
+        Pair {
+            first: 0,
+            second: 0
+        }
+    );
     let mut tool = DynamicSubscriber::observe(&namespace, "answers").unwrap();
     for first in (1..MESSAGES).chain([0]) {
-        questions.send(Pair { first, second: first }).unwrap();
-        assert_eq!(answers.recv_blocking().unwrap(), Pair { first, second: first + 1 });
+        questions
+            .send(Pair {
+                first,
+                second: first,
+            })
+            .unwrap();
+        assert_eq!(
+            answers.recv_blocking().unwrap(),
+            Pair {
+                first,
+                second: first + 1
+            }
+        );
         assert!(tool.recv().is_some());
     }
     let output = echo.wait_with_output().unwrap();
     assert!(output.status.success());
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{MESSAGES}\n"));
+    assert_eq!(
+        String::from_utf8(output.stdout).unwrap(),
+        format!("{MESSAGES}\n")
+    );
 }
 
 /// The error names the first field that differs.
@@ -92,10 +123,16 @@ fn another_message_is_an_error_that_names_the_field() {
     let program = Program::new("echo");
     let config = NamespaceConfig::new(program.shm_dir(), NamespaceName::default());
     let namespace = Namespace::open(&config).unwrap();
-    let _questions = Topic::<CmdVel>::builder("questions").namespace(&namespace).topic().unwrap();
+    let _questions = Topic::<CmdVel>::builder("questions")
+        .namespace(&namespace)
+        .topic()
+        .unwrap();
     let output = program.command().arg("questions").output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success());
     assert!(errors.contains("is HORUS_E_TYPE"), "{errors}");
-    assert!(errors.contains("'Pair' here, 'CmdVel' in the topic"), "{errors}");
+    assert!(
+        errors.contains("'Pair' here, 'CmdVel' in the topic"),
+        "{errors}"
+    );
 }

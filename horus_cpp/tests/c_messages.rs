@@ -35,7 +35,9 @@ int main(void) {
 
 /// Returns the text in the header between `before` and `after`, once for each message.
 fn names<'a>(header: &'a str, before: &str, after: &str) -> Vec<&'a str> {
-    let names = header.lines().filter_map(|line| line.strip_prefix(before)?.split_once(after));
+    let names = header
+        .lines()
+        .filter_map(|line| line.strip_prefix(before)?.split_once(after));
     names.map(|(name, _)| name).collect()
 }
 
@@ -56,18 +58,28 @@ fn schemas_defaults_and_constants_are_those_of_rust() {
         let upper = schemas[index];
         let default = defaults[index];
         // WHY static: C accepts only constant expressions in a static initialiser.
-        writeln!(source, "    static const {kind}_t message{index} = {default}_INIT;").unwrap();
+        writeln!(
+            source,
+            "    static const {kind}_t message{index} = {default}_INIT;"
+        )
+        .unwrap();
         for constant in schema.constants {
             let name = constant.name;
             let value = constant.value;
-            writeln!(source, "    _Static_assert({upper}_{name} == {value}, \"{name}\");").unwrap();
+            writeln!(
+                source,
+                "    _Static_assert({upper}_{name} == {value}, \"{name}\");"
+            )
+            .unwrap();
         }
         let bytes = format!("(const unsigned char *)&message{index}, sizeof message{index}");
         writeln!(source, "    show({upper}_SCHEMA, {bytes});").unwrap();
         let header = if schema.tail.is_some() { "Header" } else { "" };
         let bytes = standard_default(&format!("{}{header}", schema.name)).unwrap();
         expected += &schema.text();
-        bytes.iter().for_each(|byte| write!(expected, "{byte:02x}").unwrap());
+        bytes
+            .iter()
+            .for_each(|byte| write!(expected, "{byte:02x}").unwrap());
         expected.push('\n');
     }
     source += "    return 0;\n}\n";
@@ -93,7 +105,11 @@ impl Echo {
         let config = NamespaceConfig::new(program.shm_dir(), NamespaceName::default());
         let namespace = Namespace::open(&config).unwrap();
         let other = Spawned::new(program.command().arg(name).stderr(Stdio::inherit()));
-        Self { namespace, name, other }
+        Self {
+            namespace,
+            name,
+            other,
+        }
     }
 
     fn builder<T: Payload>(&self, end: &str) -> TopicBuilder<T> {
@@ -109,7 +125,11 @@ impl Echo {
             if let Ok(answer) = answers.recv_timeout(Duration::from_millis(100)) {
                 return answer;
             }
-            assert!(ended.is_none(), "{}: the other program ended: {ended:?}", self.name);
+            assert!(
+                ended.is_none(),
+                "{}: the other program ended: {ended:?}",
+                self.name
+            );
         }
     }
 
@@ -138,7 +158,11 @@ impl Echo {
 #[test]
 fn rust_and_c_exchange_standard_messages() {
     let program = Program::new("messages");
-    let command = CmdVel { timestamp_ns: 0, linear: 0.5, angular: -0.25 };
+    let command = CmdVel {
+        timestamp_ns: 0,
+        linear: 0.5,
+        angular: -0.25,
+    };
     Echo::new(&program, "cmd_vel").check(command, |command| {
         command.linear *= 2.0;
         command.angular = -command.angular;
@@ -154,7 +178,12 @@ fn rust_and_c_exchange_standard_messages() {
         imu.angular_velocity[1] += 1.0;
         imu.linear_acceleration_covariance[8] += 1.0;
     });
-    let mut scan = LaserScan { angle_min: -1.0, range_max: 30.0, count: 7, ..LaserScan::zeroed() };
+    let mut scan = LaserScan {
+        angle_min: -1.0,
+        range_max: 30.0,
+        count: 7,
+        ..LaserScan::zeroed()
+    };
     scan.ranges[..7].copy_from_slice(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]);
     Echo::new(&program, "scan").check(scan, |scan| {
         scan.ranges[7] = scan.range_max;
@@ -173,7 +202,10 @@ fn rust_and_c_exchange_images_in_place() {
     let mut answers = builder("answers").subscriber().unwrap();
     for (width, timestamp_ns) in [(3, 1), (640, 2), (1000, 0)] {
         let header = ImageHeader::new(width, 480, Encoding::MONO8);
-        let header = ImageHeader { timestamp_ns, ..header };
+        let header = ImageHeader {
+            timestamp_ns,
+            ..header
+        };
         let mut image = questions.loan(header).unwrap();
         let pixels = image.data_mut().iter_mut().enumerate();
         pixels.for_each(|(index, pixel)| *pixel = (index % 251) as u8);
@@ -192,8 +224,13 @@ fn rust_and_c_exchange_images_in_place() {
 fn the_document_s_code_compiles() {
     let text = compiler::root().parent().unwrap().join("docs/cpp.md");
     let text = std::fs::read_to_string(text).unwrap();
-    let blocks = text.split("```c\n").skip(1).map(|block| block.split("```").next().unwrap());
-    let blocks: Vec<_> = blocks.filter(|block| block.contains("<horus/messages.h>")).collect();
+    let blocks = text
+        .split("```c\n")
+        .skip(1)
+        .map(|block| block.split("```").next().unwrap());
+    let blocks: Vec<_> = blocks
+        .filter(|block| block.contains("<horus/messages.h>"))
+        .collect();
     assert_eq!(blocks.len(), 2);
     for block in blocks {
         let (includes, code): (Vec<_>, Vec<_>) =

@@ -25,11 +25,27 @@ fn other_projects_find_the_library() {
         "-DHORUS_CARGO_PROFILE=dev".to_owned(),
         "-DHORUS_CARGO_FLAGS=--offline".to_owned(),
     ];
-    cmake(Command::new("cmake").arg("-S").arg(root()).arg("-B").arg(&build).args(&cargo));
+    cmake(
+        Command::new("cmake")
+            .arg("-S")
+            .arg(root())
+            .arg("-B")
+            .arg(&build)
+            .args(&cargo),
+    );
     cmake(Command::new("cmake").arg("--build").arg(&build));
-    cmake(Command::new("cmake").arg("--install").arg(&build).arg("--prefix").arg(&prefix));
+    cmake(
+        Command::new("cmake")
+            .arg("--install")
+            .arg(&build)
+            .arg("--prefix")
+            .arg(&prefix),
+    );
     let lib = find(&prefix, "libhorus_cpp.so.0").expect("no libhorus_cpp.so.0 was installed");
-    assert_eq!(fs::read_link(lib.join("libhorus_cpp.so")).unwrap(), Path::new("libhorus_cpp.so.0"));
+    assert_eq!(
+        fs::read_link(lib.join("libhorus_cpp.so")).unwrap(),
+        Path::new("libhorus_cpp.so.0")
+    );
 
     let consumer = dir.path().join("consumer");
     fs::create_dir(&consumer).unwrap();
@@ -44,7 +60,14 @@ fn other_projects_find_the_library() {
     let robot = root().join("../examples/robot/cpp");
     for (source, build) in [(&consumer, &found), (&robot, &dir.path().join("robot"))] {
         let mut configure = Command::new("cmake");
-        cmake(configure.arg("-S").arg(source).arg("-B").arg(build).arg(&prefix_path));
+        cmake(
+            configure
+                .arg("-S")
+                .arg(source)
+                .arg("-B")
+                .arg(build)
+                .arg(&prefix_path),
+        );
         cmake(Command::new("cmake").arg("--build").arg(build));
     }
     for talker in ["talker_c11", "talker_cpp17", "talker_cpp20"] {
@@ -73,7 +96,13 @@ fn other_projects_find_the_library() {
     let part = dir.path().join("part");
     let source = format!("-DHORUS_SOURCE={}", root().display());
     let mut configure = Command::new("cmake");
-    configure.arg("-S").arg(&consumer).arg("-B").arg(&part).arg(source).args(&cargo);
+    configure
+        .arg("-S")
+        .arg(&consumer)
+        .arg("-B")
+        .arg(&part)
+        .arg(source)
+        .args(&cargo);
     cmake(&mut configure);
     cmake(Command::new("cmake").arg("--build").arg(&part));
     talk(&mut Command::new(part.join("talker_cpp17")));
@@ -85,15 +114,23 @@ fn find(dir: &Path, name: &str) -> Option<std::path::PathBuf> {
         return Some(dir.to_owned());
     }
     let entries = fs::read_dir(dir).ok()?.map(|entry| entry.unwrap().path());
-    entries.filter(|path| path.is_dir()).find_map(|path| find(&path, name))
+    entries
+        .filter(|path| path.is_dir())
+        .find_map(|path| find(&path, name))
 }
 
 /// Runs a talker for two messages.
 fn talk(talker: &mut Command) {
     use std::os::unix::fs::PermissionsExt;
     let private = PermissionsExt::from_mode(0o700);
-    let shm = tempfile::Builder::new().permissions(private).tempdir_in("/dev/shm").unwrap();
-    talker.arg("2").env("HORUS_SHM_DIR", shm.path().join("shm")).env_remove("HORUS_NAMESPACE");
+    let shm = tempfile::Builder::new()
+        .permissions(private)
+        .tempdir_in("/dev/shm")
+        .unwrap();
+    talker
+        .arg("2")
+        .env("HORUS_SHM_DIR", shm.path().join("shm"))
+        .env_remove("HORUS_NAMESPACE");
     assert_eq!(run(talker, "the talker"), "sent 1\nsent 2\n");
 }
 
@@ -116,6 +153,10 @@ fn run(command: &mut Command, package: &str) -> String {
     });
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {}\n{said}\n{errors}", output.status);
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{said}\n{errors}",
+        output.status
+    );
     said
 }

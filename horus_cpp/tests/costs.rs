@@ -44,7 +44,11 @@ fn a_message_is_received_as_it_was_sent_in_every_round() {
     let mut publisher = builder().publisher().unwrap();
     let mut subscriber = builder().subscriber().unwrap();
     let mut cpp = program.command();
-    let mut cpp = cpp.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut cpp = cpp
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut ask = cpp.stdin.take().unwrap();
     let answers = cpp.stdout.take().unwrap();
     let mut answers = BufReader::new(answers).lines();

@@ -66,7 +66,10 @@ use self::robot::{Everything, Pair, SonarHeader, Wheel};
 
 impl Header for SonarHeader {
     const NAME: &str = "Sonar";
-    const TRAILING_DATA: Tail = Tail { name: "strengths", primitive: Primitive::F32 };
+    const TRAILING_DATA: Tail = Tail {
+        name: "strengths",
+        primitive: Primitive::F32,
+    };
     const MAX_MESSAGE_BYTES: u64 = 64 * 1024;
 
     fn data_bytes(&self) -> u64 {
@@ -84,7 +87,9 @@ fn the_wrapper_does_what_it_says() {
 /// Headers and programs compile with clang, if it is installed.
 #[test]
 fn clang_takes_the_headers_too() {
-    let clang = std::process::Command::new("clang++").arg("--version").output();
+    let clang = std::process::Command::new("clang++")
+        .arg("--version")
+        .output();
     if clang.is_err() {
         horus_testing::skip("there is no clang++: apt-get install clang");
         return;
@@ -108,8 +113,13 @@ fn each_header_compiles_alone_without_a_warning() {
     let names: Vec<String> = names.filter(|name| name.ends_with(".hpp")).collect();
     assert!(names.len() >= 9, "{names:?}");
     for standard in ["-std=c++17", "-std=c++20"] {
-        let twice: String = names.iter().map(|name| format!("#include <horus/{name}>\n")).collect();
-        let sources = names.iter().map(|name| format!("#include <horus/{name}>\n"));
+        let twice: String = names
+            .iter()
+            .map(|name| format!("#include <horus/{name}>\n"))
+            .collect();
+        let sources = names
+            .iter()
+            .map(|name| format!("#include <horus/{name}>\n"));
         for source in sources.chain([twice.repeat(2)]) {
             let mut flags = vec![standard];
             flags.extend(CPP_WARNINGS);
@@ -134,9 +144,17 @@ fn the_compiler_makes_the_schemas_that_rust_makes() {
         Bytes::SCHEMA,
     ];
     let expected = |schema: &Schema| {
-        format!("{:032x} {}\n{}", schema.hash(), schema.text_bytes(), schema.text())
+        format!(
+            "{:032x} {}\n{}",
+            schema.hash(),
+            schema.text_bytes(),
+            schema.text()
+        )
     };
-    assert_eq!(program.run(&[]), schemas.iter().map(expected).collect::<String>());
+    assert_eq!(
+        program.run(&[]),
+        schemas.iter().map(expected).collect::<String>()
+    );
 }
 
 /// The check uses the hash that Rust wrote into the header.
@@ -161,18 +179,66 @@ fn the_compiler_makes_the_hash_of_every_standard_message() {
 #[test]
 fn a_type_that_is_not_a_message_does_not_compile_and_the_error_says_why() {
     let cases = [
-        ("", "int main() { horus::Publisher<int> p(\"x\"); }", "this type is not a message"),
-        ("struct A { int a; };", "horus::Topic<A> t(\"x\");", "Write HORUS_MESSAGE"),
-        ("struct A { bool a; }; HORUS_MESSAGE(A, a);", "", "cannot be a field of a message"),
-        ("struct A { A *a; }; HORUS_MESSAGE(A, a);", "", "cannot be a field of a message"),
-        ("struct A { char8_t a; }; HORUS_MESSAGE(A, a);", "", "cannot be a field of a message"),
-        ("enum E { e }; struct A { E a; }; HORUS_MESSAGE(A, a);", "", "cannot be a field"),
-        ("struct A { std::string a; }; HORUS_MESSAGE(A, a);", "", "a message is plain data"),
-        ("struct A { virtual void f(); int a; }; HORUS_MESSAGE(A, a);", "", "plain data"),
-        ("struct A { int a, b; }; HORUS_MESSAGE(A, a);", "", "must name all fields"),
-        ("struct A { int a, b; }; HORUS_MESSAGE(A, b, a);", "", "in their order"),
-        ("struct A { char a; int b; }; HORUS_MESSAGE(A, a, b);", "", "there must be no padding"),
-        ("struct A { int b; char a; }; HORUS_MESSAGE(A, b, a);", "", "there must be no padding"),
+        (
+            "",
+            "int main() { horus::Publisher<int> p(\"x\"); }",
+            "this type is not a message",
+        ),
+        (
+            "struct A { int a; };",
+            "horus::Topic<A> t(\"x\");",
+            "Write HORUS_MESSAGE",
+        ),
+        (
+            "struct A { bool a; }; HORUS_MESSAGE(A, a);",
+            "",
+            "cannot be a field of a message",
+        ),
+        (
+            "struct A { A *a; }; HORUS_MESSAGE(A, a);",
+            "",
+            "cannot be a field of a message",
+        ),
+        (
+            "struct A { char8_t a; }; HORUS_MESSAGE(A, a);",
+            "",
+            "cannot be a field of a message",
+        ),
+        (
+            "enum E { e }; struct A { E a; }; HORUS_MESSAGE(A, a);",
+            "",
+            "cannot be a field",
+        ),
+        (
+            "struct A { std::string a; }; HORUS_MESSAGE(A, a);",
+            "",
+            "a message is plain data",
+        ),
+        (
+            "struct A { virtual void f(); int a; }; HORUS_MESSAGE(A, a);",
+            "",
+            "plain data",
+        ),
+        (
+            "struct A { int a, b; }; HORUS_MESSAGE(A, a);",
+            "",
+            "must name all fields",
+        ),
+        (
+            "struct A { int a, b; }; HORUS_MESSAGE(A, b, a);",
+            "",
+            "in their order",
+        ),
+        (
+            "struct A { char a; int b; }; HORUS_MESSAGE(A, a, b);",
+            "",
+            "there must be no padding",
+        ),
+        (
+            "struct A { int b; char a; }; HORUS_MESSAGE(A, b, a);",
+            "",
+            "there must be no padding",
+        ),
         (
             "struct __attribute__((packed)) A { char a; int b; }; HORUS_MESSAGE(A, a, b);",
             "",
@@ -215,7 +281,10 @@ fn a_type_that_is_not_a_message_does_not_compile_and_the_error_says_why() {
         // Another compiler prints "call to deleted", or wraps its lines differently.
         let expected = expected.strip_prefix("use of ").unwrap_or(expected);
         let found = errors.contains(expected.trim_end_matches(" function"));
-        assert!(found, "{source}\nis refused without {expected:?}:\n{errors}");
+        assert!(
+            found,
+            "{source}\nis refused without {expected:?}:\n{errors}"
+        );
     }
 }
 
@@ -245,7 +314,9 @@ impl Echo {
     ) {
         let builder = |end: &str| {
             let builder = Topic::<T>::builder(&format!("{name}.{end}"));
-            builder.qos(Qos::reliable().history(1)).namespace(&self.namespace)
+            builder
+                .qos(Qos::reliable().history(1))
+                .namespace(&self.namespace)
         };
         let mut questions = builder("questions").publisher().unwrap();
         let mut answers = builder("answers").subscriber().unwrap();
@@ -261,7 +332,9 @@ impl Echo {
     fn check_images(&mut self) {
         let builder = |end: &str| {
             let builder = Topic::<Image>::builder(&format!("image.{end}"));
-            builder.qos(Qos::reliable().capacity(16).history(1)).namespace(&self.namespace)
+            builder
+                .qos(Qos::reliable().capacity(16).history(1))
+                .namespace(&self.namespace)
         };
         let builder = |end: &str| builder(end).max_message_bytes(1 << 20);
         let mut questions = builder("questions").publisher().unwrap();
@@ -269,7 +342,10 @@ impl Echo {
         assert_eq!(self.answer(&mut answers).data().len(), 1);
         for (width, timestamp_ns) in [(3, 1), (640, 2), (1000, 0)] {
             let header = ImageHeader::new(width, 480, Encoding::MONO8);
-            let header = ImageHeader { timestamp_ns, ..header };
+            let header = ImageHeader {
+                timestamp_ns,
+                ..header
+            };
             let mut image = questions.loan(header).unwrap();
             let pixels = image.data_mut().iter_mut().enumerate();
             pixels.for_each(|(index, pixel)| *pixel = (index % 251) as u8);
@@ -306,27 +382,60 @@ fn rust_and_cpp_exchange_messages_across_processes() {
         linear_acceleration_covariance: [0.5; 9],
         ..Imu::zeroed()
     };
-    echo.check("imu", &[Imu { timestamp_ns: 9, ..imu }, imu], |imu| {
-        imu.orientation.reverse();
-        std::mem::swap(&mut imu.angular_velocity, &mut imu.linear_acceleration);
-        imu.linear_acceleration_covariance[8] += 1.0;
-    });
-    let mut scan = LaserScan { angle_min: -1.0, angle_max: 2.0, count: 7, ..LaserScan::zeroed() };
+    echo.check(
+        "imu",
+        &[
+            Imu {
+                timestamp_ns: 9,
+                ..imu
+            },
+            imu,
+        ],
+        |imu| {
+            imu.orientation.reverse();
+            std::mem::swap(&mut imu.angular_velocity, &mut imu.linear_acceleration);
+            imu.linear_acceleration_covariance[8] += 1.0;
+        },
+    );
+    let mut scan = LaserScan {
+        angle_min: -1.0,
+        angle_max: 2.0,
+        count: 7,
+        ..LaserScan::zeroed()
+    };
     scan.ranges[..9].copy_from_slice(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]);
     echo.check("scan", &[scan], |scan| {
         scan.ranges[..7].reverse();
         std::mem::swap(&mut scan.angle_min, &mut scan.angle_max);
     });
-    let goal = NavGoal { goal_id: 41, frame_id: Text::literal("map"), ..NavGoal::zeroed() };
-    echo.check("goal", &[NavGoal { yaw_tolerance: 0.125, ..goal }], |goal| {
-        goal.frame_id = Text::literal("odom");
-        goal.goal_id += 1;
-        goal.yaw_tolerance *= 2.0;
-    });
+    let goal = NavGoal {
+        goal_id: 41,
+        frame_id: Text::literal("map"),
+        ..NavGoal::zeroed()
+    };
+    echo.check(
+        "goal",
+        &[NavGoal {
+            yaw_tolerance: 0.125,
+            ..goal
+        }],
+        |goal| {
+            goal.frame_id = Text::literal("odom");
+            goal.goal_id += 1;
+            goal.yaw_tolerance *= 2.0;
+        },
+    );
     let mut all = Everything::zeroed();
     all.i64 = -(1 << 40);
-    all.pairs[0] = Pair { first: 1, second: 2 };
-    all.corners[0][1] = Point3 { x: 1.0, y: 2.0, z: 3.0 };
+    all.pairs[0] = Pair {
+        first: 1,
+        second: 2,
+    };
+    all.corners[0][1] = Point3 {
+        x: 1.0,
+        y: 2.0,
+        z: 3.0,
+    };
     all.matrix = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]];
     all.names = [Text::literal("left"), Text::literal("a name of 16 byt")];
     all.i8 = 17;
@@ -349,7 +458,13 @@ fn a_program_does_not_outlive_a_test_that_fails() {
     // WHY without streams: if the process outlives the test, no pipe stays open.
     let mut sleep = Command::new("sleep");
     let null = Stdio::null;
-    let other = Spawned::new(sleep.arg("1000").stdin(null()).stdout(null()).stderr(null()));
+    let other = Spawned::new(
+        sleep
+            .arg("1000")
+            .stdin(null())
+            .stdout(null())
+            .stderr(null()),
+    );
     let path = std::path::PathBuf::from(format!("/proc/{}", other.id()));
     assert!(path.exists());
     let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
@@ -383,7 +498,11 @@ fn the_document_names_the_defaults_that_are_not_zero() {
     let mut named = 0;
     for line in header.lines() {
         if let Some(begun) = line.strip_prefix("struct ") {
-            structure = begun.trim_end_matches(" {").split_whitespace().last().unwrap();
+            structure = begun
+                .trim_end_matches(" {")
+                .split_whitespace()
+                .last()
+                .unwrap();
         }
         let is_member = line.starts_with("    ") && line.ends_with(';');
         let Some((member, default)) = line.split_once(" = ").filter(|_| is_member) else {
@@ -395,7 +514,13 @@ fn the_document_names_the_defaults_that_are_not_zero() {
         if is_by_rule || member.contains("constexpr") {
             continue;
         }
-        let member = member.split_whitespace().last().unwrap().split('[').next().unwrap();
+        let member = member
+            .split_whitespace()
+            .last()
+            .unwrap()
+            .split('[')
+            .next()
+            .unwrap();
         let is_named = |row: &str| row.contains(&format!("`{structure}`")) && row.contains(member);
         assert!(document.lines().any(is_named), "{structure}: {line}");
         named += 1;
@@ -415,7 +540,10 @@ fn a_send_whose_result_is_ignored_is_a_warning() {
         )
     };
     let flags = ["-std=c++17"];
-    assert_eq!(cpp_refusal(&program("(void)publisher.send({})"), &flags), None);
+    assert_eq!(
+        cpp_refusal(&program("(void)publisher.send({})"), &flags),
+        None
+    );
     let refusal = cpp_refusal(&program("publisher.send({})"), &flags).unwrap_or_default();
     assert!(refusal.contains("nodiscard"), "{refusal}");
 }
@@ -425,7 +553,9 @@ fn the_document_s_code_compiles() {
     let text = compiler::root().parent().unwrap().join("docs/cpp.md");
     let text = std::fs::read_to_string(text).unwrap();
     let blocks = text.split("```cpp\n").skip(1);
-    let blocks: Vec<&str> = blocks.map(|block| block.split("```").next().unwrap()).collect();
+    let blocks: Vec<&str> = blocks
+        .map(|block| block.split("```").next().unwrap())
+        .collect();
     assert!(blocks.len() >= 5, "{} blocks", blocks.len());
     let mut source = "#include <cstdio>\n#include <horus/horus.hpp>\n#include <horus/msg.hpp>\n\
         using namespace std::chrono_literals;\n\
@@ -463,7 +593,16 @@ fn the_document_s_code_compiles() {
          horus::SchemaHash{{0x{high:x}u, 0x{low:x}u}});\n"
     );
     let bare = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let shown = text.split("```rust\n").nth(1).unwrap().split("```").next().unwrap();
-    assert!(bare(include_str!("cpp_wrapper.rs")).contains(&bare(shown)), "{shown}");
+    let shown = text
+        .split("```rust\n")
+        .nth(1)
+        .unwrap()
+        .split("```")
+        .next()
+        .unwrap();
+    assert!(
+        bare(include_str!("cpp_wrapper.rs")).contains(&bare(shown)),
+        "{shown}"
+    );
     assert_eq!(cpp_refusal(&source, &["-std=c++17"]), None, "{source}");
 }

@@ -11,16 +11,22 @@ use compiler::Program;
 /// Every listener receives from a talker of its own language and of the other.
 #[test]
 fn every_listener_receives_from_every_talker() {
-    let talkers =
-        [Program::c("examples/talker.c"), Program::cpp("examples/talker.cpp", &["-std=c++17"])];
-    let listeners =
-        [Program::c("examples/listener.c"), Program::cpp("examples/listener.cpp", &["-std=c++17"])];
+    let talkers = [
+        Program::c("examples/talker.c"),
+        Program::cpp("examples/talker.cpp", &["-std=c++17"]),
+    ];
+    let listeners = [
+        Program::c("examples/listener.c"),
+        Program::cpp("examples/listener.cpp", &["-std=c++17"]),
+    ];
     for talker in &talkers {
         for (number, listener) in listeners.iter().enumerate() {
             let shm_dir = talker.shm_dir().with_extension(number.to_string());
             let in_one_place = |program: &Program| {
                 let mut command = program.command();
-                command.env("HORUS_SHM_DIR", &shm_dir).stdout(Stdio::piped());
+                command
+                    .env("HORUS_SHM_DIR", &shm_dir)
+                    .stdout(Stdio::piped());
                 command
             };
             let listening = in_one_place(listener).arg("3").spawn().unwrap();

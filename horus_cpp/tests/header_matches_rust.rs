@@ -42,7 +42,10 @@ const TYPES: [(&str, &str); 33] = [
     ("HorusScheduler", "horus_scheduler_t"),
     ("*mut HorusScheduler", "horus_scheduler_t *"),
     ("*mut HorusContext", "horus_context_t *"),
-    ("*const HorusSchedulerOptions", "const horus_scheduler_options_t *"),
+    (
+        "*const HorusSchedulerOptions",
+        "const horus_scheduler_options_t *",
+    ),
     ("*const HorusNodeOptions", "const horus_node_options_t *"),
     ("*const HorusNode", "const horus_node_t *"),
     ("*const HorusEvent", "const horus_event_t *"),
@@ -74,15 +77,22 @@ fn exported() -> BTreeMap<String, String> {
     let sources = sources(&compiler::root().join("src"));
     let mut functions = BTreeMap::new();
     for source in sources.split("#[unsafe(no_mangle)]").skip(1) {
-        let source = source.trim_start().trim_start_matches("pub ").trim_start_matches("unsafe ");
-        let source = source.strip_prefix("extern \"C\" fn ").expect("exports are extern \"C\"");
+        let source = source
+            .trim_start()
+            .trim_start_matches("pub ")
+            .trim_start_matches("unsafe ");
+        let source = source
+            .strip_prefix("extern \"C\" fn ")
+            .expect("exports are extern \"C\"");
         let (name, source) = source.split_once('(').unwrap();
         let (parameters, source) = source.split_once(')').unwrap();
         let result = source.split_once('{').unwrap().0.trim().strip_prefix("-> ");
         let in_c = |rust: &str| {
             let all = TYPES.iter().chain(&OUT_TYPES);
             let found = all.clone().find(|(name, _)| *name == rust.trim());
-            found.unwrap_or_else(|| panic!("{name}: no type of C for {rust}")).1
+            found
+                .unwrap_or_else(|| panic!("{name}: no type of C for {rust}"))
+                .1
         };
         let parameters: Vec<_> = parameters.split(',').map(str::trim).collect();
         let parameters = parameters.iter().filter(|parameter| !parameter.is_empty());
@@ -92,29 +102,53 @@ fn exported() -> BTreeMap<String, String> {
                 join(in_c(rust), name)
             })
             .collect();
-        let parameters =
-            if parameters.is_empty() { "void".to_owned() } else { parameters.join(", ") };
+        let parameters = if parameters.is_empty() {
+            "void".to_owned()
+        } else {
+            parameters.join(", ")
+        };
         let result = in_c(result.unwrap_or_else(|| panic!("{name} returns nothing")));
-        functions.insert(name.to_owned(), format!("{}({parameters})", join(result, name)));
+        functions.insert(
+            name.to_owned(),
+            format!("{}({parameters})", join(result, name)),
+        );
     }
     functions
 }
 
 /// Joins a type and a name; the asterisk of a pointer is next to the name.
 fn join(kind: &str, name: &str) -> String {
-    if kind.ends_with('*') { format!("{kind}{name}") } else { format!("{kind} {name}") }
+    if kind.ends_with('*') {
+        format!("{kind}{name}")
+    } else {
+        format!("{kind} {name}")
+    }
 }
 
 #[test]
 fn every_function_is_declared_with_its_signature() {
     let exported = exported();
     let declared = declared();
-    assert!(exported.len() >= 35, "only {} functions were found", exported.len());
+    assert!(
+        exported.len() >= 35,
+        "only {} functions were found",
+        exported.len()
+    );
     for (name, signature) in &exported {
-        assert_eq!(Some(signature), declared.get(name), "{name}: the header differs");
+        assert_eq!(
+            Some(signature),
+            declared.get(name),
+            "{name}: the header differs"
+        );
     }
-    let missing: Vec<_> = declared.keys().filter(|name| !exported.contains_key(*name)).collect();
-    assert!(missing.is_empty(), "declared, and nowhere to be found: {missing:?}");
+    let missing: Vec<_> = declared
+        .keys()
+        .filter(|name| !exported.contains_key(*name))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "declared, and nowhere to be found: {missing:?}"
+    );
 }
 
 /// The library exports these functions and no others of that prefix.
@@ -128,7 +162,10 @@ fn the_library_exports_what_is_declared() {
     let symbols = text.lines().filter_map(|line| line.rsplit(' ').next());
     let mut symbols: Vec<_> = symbols.filter(|name| name.starts_with("horus_")).collect();
     symbols.sort_unstable();
-    assert_eq!(symbols, declared().keys().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(
+        symbols,
+        declared().keys().map(String::as_str).collect::<Vec<_>>()
+    );
 }
 
 #[test]
@@ -147,8 +184,16 @@ fn no_status_is_used_twice() {
 fn constants_and_layouts_are_the_same() {
     let mut source = String::from("#include <horus/horus.h>\n#include <stdalign.h>\n");
     let mut same = |c: &str, rust: i128| {
-        let number = if rust < 0 { format!("{rust}") } else { format!("{rust}u") };
-        writeln!(source, "_Static_assert({c} == {number}, \"{c} is {rust} in Rust\");").unwrap();
+        let number = if rust < 0 {
+            format!("{rust}")
+        } else {
+            format!("{rust}u")
+        };
+        writeln!(
+            source,
+            "_Static_assert({c} == {number}, \"{c} is {rust} in Rust\");"
+        )
+        .unwrap();
     };
     for (name, number) in STATUSES {
         same(name, (*number).into());
@@ -235,7 +280,10 @@ fn constants_and_layouts_are_the_same() {
     }
     assert_eq!(compiler::refusal(&source, &["-std=c11"]), None);
     let wrong = source.replacen("== 0u", "== 77u", 1);
-    assert!(compiler::refusal(&wrong, &["-std=c11"]).is_some(), "the compiler was not asked");
+    assert!(
+        compiler::refusal(&wrong, &["-std=c11"]).is_some(),
+        "the compiler was not asked"
+    );
 }
 
 /// Each header alone, twice and with the others, in each of its languages.
@@ -245,15 +293,25 @@ fn each_header_compiles_alone() {
     let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
     let names: Vec<_> = names.filter(|name| name.ends_with(".h")).collect();
     assert!(names.len() >= 3, "{names:?}");
-    let sources = names.iter().map(|name| format!("#include <horus/{name}>\n"));
+    let sources = names
+        .iter()
+        .map(|name| format!("#include <horus/{name}>\n"));
     let all: String = sources.clone().collect();
     for source in sources.chain([all.repeat(2)]) {
         for language in ["-std=c11", "-std=c17"] {
-            assert_eq!(compiler::refusal(&source, &[language]), None, "{language} {source}");
+            assert_eq!(
+                compiler::refusal(&source, &[language]),
+                None,
+                "{language} {source}"
+            );
         }
         for language in ["-std=c++17", "-std=c++20"] {
             let flags = ["-x", "c++", language, "-fno-exceptions"];
-            assert_eq!(compiler::refusal(&source, &flags), None, "{language} {source}");
+            assert_eq!(
+                compiler::refusal(&source, &flags),
+                None,
+                "{language} {source}"
+            );
         }
     }
 }
@@ -270,6 +328,9 @@ fn every_function_is_documented() {
         let is_code = |line: &str| !line.starts_with([' ', '/']);
         let found = lines.find(|(_, line)| is_code(line) && line.contains(&format!("{name}(")));
         let (at, _) = found.unwrap();
-        assert!(header[..at].trim_end().ends_with("*/"), "{name} has no comment above it");
+        assert!(
+            header[..at].trim_end().ends_with("*/"),
+            "{name} has no comment above it"
+        );
     }
 }

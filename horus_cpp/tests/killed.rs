@@ -68,7 +68,9 @@ macro_rules! tagged {
 tagged!(Small Large);
 
 fn word(sender: u64, number: u64, index: usize) -> u64 {
-    (sender << 32 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(index as u64)
+    (sender << 32 ^ number)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .wrapping_add(index as u64)
 }
 
 /// The endpoints that are not killed.
@@ -88,7 +90,13 @@ impl<M: Tagged> Survivors<M> {
         let subscriber = builder().subscriber().unwrap();
         let publisher = builder().publisher().unwrap();
         let message = Box::new(M::zeroed());
-        Self { publisher, subscriber, message, sent: 0, received: HashMap::new() }
+        Self {
+            publisher,
+            subscriber,
+            message,
+            sent: 0,
+            received: HashMap::new(),
+        }
     }
 
     /// Receives all messages and checks them: whole, without a gap, in order for each sender.
@@ -99,7 +107,10 @@ impl<M: Tagged> Survivors<M> {
             assert_eq!(number, *expected, "sender {sender}");
             *expected += 1;
             let is_whole = |(index, found): (usize, &u64)| *found == word(sender, number, index);
-            assert!(words.iter().enumerate().all(is_whole), "message {number} of {sender} is torn");
+            assert!(
+                words.iter().enumerate().all(is_whole),
+                "message {number} of {sender} is torn"
+            );
         }
     }
 
@@ -107,7 +118,10 @@ impl<M: Tagged> Survivors<M> {
     fn send(&mut self) {
         let (sender, number, words) = self.message.parts_mut();
         (*sender, *number) = (SURVIVOR, self.sent);
-        words.iter_mut().enumerate().for_each(|(at, one)| *one = word(SURVIVOR, self.sent, at));
+        words
+            .iter_mut()
+            .enumerate()
+            .for_each(|(at, one)| *one = word(SURVIVOR, self.sent, at));
         let begin = Instant::now();
         while self.publisher.send(&*self.message).is_err() {
             self.drain();
@@ -142,7 +156,11 @@ impl<M: Tagged> Survivors<M> {
         let blow = Instant::now();
         self.send();
         let recovery = blow.elapsed();
-        assert_eq!(victim.wait().unwrap().signal(), Some(SIGKILL), "it ended by itself");
+        assert_eq!(
+            victim.wait().unwrap().signal(),
+            Some(SIGKILL),
+            "it ended by itself"
+        );
         // More than the number of slots: the slot that the dead process held is free again.
         (0..3 * CAPACITY).for_each(|_| self.send());
         recovery
@@ -154,7 +172,11 @@ impl<M: Tagged> Survivors<M> {
         let stats = self.subscriber.stats();
         let received: u64 = self.received.values().sum();
         assert_eq!(self.received[&SURVIVOR], self.sent);
-        assert_eq!((stats.received, stats.sent), (received, received), "{stats:?}");
+        assert_eq!(
+            (stats.received, stats.sent),
+            (received, received),
+            "{stats:?}"
+        );
         let not_received = stats.lost + stats.skipped + stats.malformed + stats.waiting;
         assert_eq!(not_received, 0, "{stats:?}");
         assert_eq!(self.publisher.subscriber_count(), 1);
@@ -173,7 +195,11 @@ fn survive<M: Tagged>(topic: &str, roles: [&str; 2]) {
     for sender in 1..=2 * KILLS {
         let mut victim = program.command();
         let victim = victim.args([roles[(sender % 2) as usize], &sender.to_string()]);
-        let victim = victim.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+        let victim = victim
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap();
         let stream = Duration::from_micros(sender * 7919 % 3000);
         recoveries.push(survivors.lose(victim, stream));
     }

@@ -16,8 +16,18 @@ use serde_json::Value;
 fn commands(heading: &str) -> Vec<String> {
     let document = std::fs::read_to_string(root().join("../docs/cpp.md")).unwrap();
     let (_, section) = document.split_once(&format!("\n## {heading}\n")).unwrap();
-    let block = section.split("```sh\n").nth(1).unwrap().split("```").next().unwrap();
-    block.replace("\\\n", "").lines().map(str::to_owned).collect()
+    let block = section
+        .split("```sh\n")
+        .nth(1)
+        .unwrap()
+        .split("```")
+        .next()
+        .unwrap();
+    block
+        .replace("\\\n", "")
+        .lines()
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Returns the target directory of the cargo that built this test.
@@ -28,7 +38,10 @@ fn target_dir() -> PathBuf {
 /// Creates a directory that looks like the repository, for the output of the commands.
 fn checkout() -> tempfile::TempDir {
     let private = PermissionsExt::from_mode(0o700);
-    let dir = tempfile::Builder::new().permissions(private).tempdir().unwrap();
+    let dir = tempfile::Builder::new()
+        .permissions(private)
+        .tempdir()
+        .unwrap();
     symlink(root(), dir.path().join("horus_cpp")).unwrap();
     symlink(target_dir(), dir.path().join("target")).unwrap();
     dir
@@ -45,11 +58,22 @@ fn run(line: &str, dir: &Path) -> String {
             shell.env_remove(&*name);
         }
     }
-    shell.args(["-c", line]).current_dir(dir).stdin(Stdio::null()).env("LC_ALL", "C");
-    let output = shell.env("CARGO_TARGET_DIR", target_dir()).output().unwrap();
+    shell
+        .args(["-c", line])
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .env("LC_ALL", "C");
+    let output = shell
+        .env("CARGO_TARGET_DIR", target_dir())
+        .output()
+        .unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{line}: {}\n{said}\n{errors}", output.status);
+    assert!(
+        output.status.success(),
+        "{line}: {}\n{said}\n{errors}",
+        output.status
+    );
     said
 }
 
@@ -58,10 +82,24 @@ fn assert_is_record(json: &str) {
     let record: Value = serde_json::from_str(json).unwrap();
     let rust = include_str!("golden/record.json");
     let rust: Value = serde_json::from_str(rust).unwrap();
-    let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    let keys = |value: &Value| {
+        value
+            .as_object()
+            .unwrap()
+            .keys()
+            .cloned()
+            .collect::<Vec<_>>()
+    };
     let optional = ["governor", "hypervisor", "rustflags", "steal_percent"];
-    for key in keys(&rust["machine"]).iter().filter(|key| !optional.contains(&key.as_str())) {
-        assert!(!record["machine"][key].is_null(), "no {key} in {}", record["machine"]);
+    for key in keys(&rust["machine"])
+        .iter()
+        .filter(|key| !optional.contains(&key.as_str()))
+    {
+        assert!(
+            !record["machine"][key].is_null(),
+            "no {key} in {}",
+            record["machine"]
+        );
     }
     assert_eq!(keys(&record), keys(&rust));
     let rows = record["rows"].as_array().unwrap();
@@ -72,9 +110,17 @@ fn assert_is_record(json: &str) {
         assert!(row["received"] == row["sent"] && row["lost"] == 0, "{row}");
         let ns = |name: &str| row["ns"][name].as_f64().unwrap();
         let names = keys(&rust["rows"][0]["ns"]);
-        assert!(names.iter().all(|name| ns(name) >= 0.0 && ns(name) <= ns("max")), "{row}");
+        assert!(
+            names
+                .iter()
+                .all(|name| ns(name) >= 0.0 && ns(name) <= ns("max")),
+            "{row}"
+        );
         assert!(ns("min") <= ns("p50") && ns("p50") <= ns("p99_9"), "{row}");
-        assert!(record["settings"]["basis"][row["id"].as_str().unwrap()].is_string(), "{row}");
+        assert!(
+            record["settings"]["basis"][row["id"].as_str().unwrap()].is_string(),
+            "{row}"
+        );
     }
     assert_eq!(record["settings"]["timer_overhead_subtracted"], false);
     let goals = record["settings"]["goals"].as_array().unwrap();
@@ -85,7 +131,10 @@ fn assert_is_record(json: &str) {
         let limit = goal["goal"].as_str().unwrap().trim_start_matches("<= ");
         let [limit, median] = [limit, goal["measured"].as_str().unwrap()].map(time_ns);
         let p50 = row["ns"]["p50"].as_f64().unwrap();
-        assert!((median - p50).abs() <= 0.01 * p50.max(10.0), "{goal} of {row}");
+        assert!(
+            (median - p50).abs() <= 0.01 * p50.max(10.0),
+            "{goal} of {row}"
+        );
         let verdict = if p50 <= limit { "met" } else { "missed" };
         assert_eq!(goal["verdict"], verdict, "{goal} of {row}");
     }
@@ -93,8 +142,13 @@ fn assert_is_record(json: &str) {
 
 /// Parses a time in the format of the benchmark: `12.3ns`, `1.23us`.
 fn time_ns(text: &str) -> f64 {
-    let number = |unit| text.strip_suffix(unit).and_then(|number| number.parse::<f64>().ok());
-    number("ns").or_else(|| number("us").map(|us| us * 1e3)).unwrap_or_else(|| panic!("{text}"))
+    let number = |unit| {
+        text.strip_suffix(unit)
+            .and_then(|number| number.parse::<f64>().ok())
+    };
+    number("ns")
+        .or_else(|| number("us").map(|us| us * 1e3))
+        .unwrap_or_else(|| panic!("{text}"))
 }
 
 /// One test, because the build is slow. It does not check whether goals are met, as the machine may
@@ -113,7 +167,11 @@ fn the_commands_of_the_document_work() {
     let columns = ["Operation", "Min", "Median", "P99", "P999", "Max", "Stddev"];
     let heads = said.lines().filter(|line| line.starts_with("| Operation"));
     for head in heads {
-        let found: Vec<_> = head.split('|').map(str::trim).filter(|it| !it.is_empty()).collect();
+        let found: Vec<_> = head
+            .split('|')
+            .map(str::trim)
+            .filter(|it| !it.is_empty())
+            .collect();
         assert_eq!(found, columns);
     }
     let rows = [
@@ -129,22 +187,40 @@ fn the_commands_of_the_document_work() {
         "loan + publish, 1 MiB",
     ];
     for row in rows {
-        let line = said.lines().find(|line| line.starts_with(&format!("| {row} ")));
+        let line = said
+            .lines()
+            .find(|line| line.starts_with(&format!("| {row} ")));
         let line = line.unwrap_or_else(|| panic!("no row {row} in\n{said}"));
         let times = line.split('|').filter(|cell| cell.trim().ends_with('s'));
         assert!(
-            times.filter(|cell| cell.trim().contains("ns") || cell.contains("us")).count() >= 6
+            times
+                .filter(|cell| cell.trim().contains("ns") || cell.contains("us"))
+                .count()
+                >= 6
         );
     }
-    for row in ["| Ticks/second", "| Time per tick", "| CPU overhead at 1 kHz"] {
+    for row in [
+        "| Ticks/second",
+        "| Time per tick",
+        "| CPU overhead at 1 kHz",
+    ] {
         assert!(said.contains(row), "no row {row} in\n{said}");
     }
     // Copying a megabyte would take 16 times as long.
-    let times = said.lines().rev().find(|line| line.starts_with("loan + publish of 1 MiB"));
-    let times = times.unwrap().split_whitespace().find_map(|word| word.parse::<f64>().ok());
+    let times = said
+        .lines()
+        .rev()
+        .find(|line| line.starts_with("loan + publish of 1 MiB"));
+    let times = times
+        .unwrap()
+        .split_whitespace()
+        .find_map(|word| word.parse::<f64>().ok());
     println!("{said}\n1 MiB: {times:?} times what it is of 64 KiB");
 
-    run(&format!("{benchmark} --quick --json record.json"), dir.path());
+    run(
+        &format!("{benchmark} --quick --json record.json"),
+        dir.path(),
+    );
     assert_is_record(&std::fs::read_to_string(dir.path().join("record.json")).unwrap());
 
     run(compile_stress, dir.path());
@@ -154,5 +230,8 @@ fn the_commands_of_the_document_work() {
     // The checks of the debug build are not in the release build.
     let said = Program::abuse(&target_dir().join("release")).run(&["10000", "10", "100000"]);
     println!("{said}");
-    assert!(said.starts_with(&format!("{} functions, ", header::declared().len())), "{said}");
+    assert!(
+        said.starts_with(&format!("{} functions, ", header::declared().len())),
+        "{said}"
+    );
 }

@@ -9,12 +9,19 @@ mod compiler;
 use compiler::{Program, root, sanitizer};
 
 /// The flags of AddressSanitizer and UndefinedBehaviorSanitizer for the C++ code.
-const FLAGS: [&str; 3] =
-    ["-std=c++17", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+const FLAGS: [&str; 3] = [
+    "-std=c++17",
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=all",
+];
 
 /// Returns the flags, unless all programs already have a sanitizer: only one is possible.
 fn flags() -> &'static [&'static str] {
-    if sanitizer().is_some() { &FLAGS[..1] } else { &FLAGS }
+    if sanitizer().is_some() {
+        &FLAGS[..1]
+    } else {
+        &FLAGS
+    }
 }
 
 /// Includes the schemas: with UBSan, gcc accepts fewer expressions as constants.
@@ -35,9 +42,16 @@ fn sanitizers_report_nothing_for_nodes() {
 fn deliberate_bugs_are_found() {
     let program = Program::cpp("tests/cpp/teeth.cpp", flags());
     program.run(&["none"]);
-    let bug = if sanitizer().as_deref() == Some("thread") { "race" } else { "late" };
+    let bug = if sanitizer().as_deref() == Some("thread") {
+        "race"
+    } else {
+        "late"
+    };
     let output = program.command().arg(bug).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && errors.contains("Sanitizer: "), "{errors}");
+    assert!(
+        !output.status.success() && errors.contains("Sanitizer: "),
+        "{errors}"
+    );
     println!("RESULT cpp_teeth/{bug}: found");
 }

@@ -29,7 +29,11 @@ impl BufferView {
         // SAFETY: an object, and a place for the view.
         let found =
             unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &raw mut *view, ffi::PyBUF_FULL_RO) };
-        if found == 0 { Ok(Self(view)) } else { Err(PyErr::fetch(object.py())) }
+        if found == 0 {
+            Ok(Self(view))
+        } else {
+            Err(PyErr::fetch(object.py()))
+        }
     }
 
     /// Returns the number of elements along each dimension.
@@ -69,7 +73,9 @@ impl BufferView {
     pub(crate) fn copy_to(&self, py: Python<'_>, place: &mut [u8]) -> PyResult<()> {
         let bytes = self.0.len;
         if place.len() != usize::try_from(bytes).unwrap_or(0) {
-            return Err(PyNotImplementedError::new_err("a buffer whose shape is not its size"));
+            return Err(PyNotImplementedError::new_err(
+                "a buffer whose shape is not its size",
+            ));
         }
         let view: *const ffi::Py_buffer = &raw const *self.0;
         // SAFETY: a view.
@@ -81,7 +87,11 @@ impl BufferView {
         let to = place.as_mut_ptr().cast();
         // SAFETY: the place has so many bytes.
         let copied = unsafe { ffi::PyBuffer_ToContiguous(to, view.cast_mut(), bytes, b'C' as _) };
-        if copied == 0 { Ok(()) } else { Err(PyErr::fetch(py)) }
+        if copied == 0 {
+            Ok(())
+        } else {
+            Err(PyErr::fetch(py))
+        }
     }
 
     pub(crate) fn to_vec(&self, py: Python<'_>) -> PyResult<Vec<u8>> {

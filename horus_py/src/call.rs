@@ -72,7 +72,9 @@ pub(crate) fn add_method(
 ) -> PyResult<()> {
     let definition = ffi::PyMethodDef {
         ml_name: name.as_ptr(),
-        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: call },
+        ml_meth: ffi::PyMethodDefPointer {
+            PyCFunctionFastWithKeywords: call,
+        },
         ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
         ml_doc: doc.as_ptr(),
     };

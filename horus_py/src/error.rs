@@ -16,7 +16,12 @@ create_exception!(
     OpenTopicError,
     "The topic carries another message; says which field differs."
 );
-create_exception!(horus, NamespaceError, Error, "A namespace could not be opened or removed.");
+create_exception!(
+    horus,
+    NamespaceError,
+    Error,
+    "A namespace could not be opened or removed."
+);
 create_exception!(horus, SendFailedError, Error, "A message was not sent.");
 create_exception!(
     horus,
@@ -30,7 +35,12 @@ create_exception!(
     Error,
     "The handle was inherited through fork. Open a new one in the child."
 );
-create_exception!(horus, RegionLostError, Error, "The topic's memory is lost. Open it again.");
+create_exception!(
+    horus,
+    RegionLostError,
+    Error,
+    "The topic's memory is lost. Open it again."
+);
 create_exception!(
     horus,
     LaneNotMappedError,
@@ -73,7 +83,9 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[cold]
 pub(crate) fn with_context(py: Python<'_>, place: &str, error: &PyErr) -> PyErr {
     let text = format!("{place}: {}", error.value(py));
-    let Ok(named) = error.get_type(py).call1((text,)) else { return error.clone_ref(py) };
+    let Ok(named) = error.get_type(py).call1((text,)) else {
+        return error.clone_ref(py);
+    };
     let named = PyErr::from_value(named);
     named.set_traceback(py, error.traceback(py));
     named

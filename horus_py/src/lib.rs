@@ -20,7 +20,11 @@ use pyo3::prelude::*;
 /// The native part of `horus`.
 #[pymodule(gil_used = true)]
 fn _horus(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
+    let profile = if cfg!(debug_assertions) {
+        "debug"
+    } else {
+        "release"
+    };
     module.add("__build_profile__", profile)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     error::register(module)?;

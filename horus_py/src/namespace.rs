@@ -26,16 +26,28 @@ impl PyNamespace {
     #[new]
     fn new(py: Python<'_>, dir: PathBuf, name: &str) -> PyResult<Self> {
         let config = NamespaceConfig::new(&dir, NamespaceName::new(name).map_err(namespace_error)?);
-        let inner = py.detach(|| Namespace::open(&config)).map_err(namespace_error)?;
-        Ok(Self { inner, dir, name: name.to_owned() })
+        let inner = py
+            .detach(|| Namespace::open(&config))
+            .map_err(namespace_error)?;
+        Ok(Self {
+            inner,
+            dir,
+            name: name.to_owned(),
+        })
     }
 
     /// Returns the namespace that the environment variables select.
     #[staticmethod]
     fn current(py: Python<'_>) -> PyResult<Self> {
         let config = NamespaceConfig::from_env().map_err(namespace_error)?;
-        let inner = py.detach(|| Namespace::open(&config)).map_err(namespace_error)?;
-        Ok(Self { inner, dir: config.dir().to_owned(), name: config.name().to_string() })
+        let inner = py
+            .detach(|| Namespace::open(&config))
+            .map_err(namespace_error)?;
+        Ok(Self {
+            inner,
+            dir: config.dir().to_owned(),
+            name: config.name().to_string(),
+        })
     }
 
     /// The directory that contains the namespace.
@@ -56,7 +68,11 @@ impl PyNamespace {
     }
 
     fn __repr__(&self) -> String {
-        format!("horus.Namespace({:?}, {:?})", self.dir.display().to_string(), self.name)
+        format!(
+            "horus.Namespace({:?}, {:?})",
+            self.dir.display().to_string(),
+            self.name
+        )
     }
 }
 

@@ -112,7 +112,14 @@ impl Numpy {
         let generic = module.getattr("generic")?.unbind();
         let array_type = entry(INDEX_ARRAY_TYPE).cast();
         let module = module.unbind();
-        Ok(Self { module, generic, array_type, new, new_from_descr, set_base })
+        Ok(Self {
+            module,
+            generic,
+            array_type,
+            new,
+            new_from_descr,
+            set_base,
+        })
     }
 
     /// Makes an array that shows the memory without a copy, and keeps `owner` alive.
@@ -128,7 +135,11 @@ impl Numpy {
         place: ArrayMemory<'_>,
         owner: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let flags = if place.is_writeable { FLAG_WRITEABLE } else { 0 };
+        let flags = if place.is_writeable {
+            FLAG_WRITEABLE
+        } else {
+            0
+        };
         // SAFETY: shape and strides are as many as said; numpy copies them. The place is the
         // caller's promise.
         let array = unsafe {
@@ -160,7 +171,11 @@ impl Numpy {
         place: ArrayMemory<'_>,
         owner: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let flags = if place.is_writeable { FLAG_WRITEABLE } else { 0 };
+        let flags = if place.is_writeable {
+            FLAG_WRITEABLE
+        } else {
+            0
+        };
         // SAFETY: as in `view`; takes the reference to the type.
         let array = unsafe {
             (self.new_from_descr)(
@@ -221,7 +236,11 @@ impl Numpy {
             return Ok(array);
         }
         let elements = shape.iter().product::<isize>().unsigned_abs();
-        assert_eq!(elements * dtype.size(), bytes.len(), "the shape asks for other bytes");
+        assert_eq!(
+            elements * dtype.size(),
+            bytes.len(),
+            "the shape asks for other bytes"
+        );
         // SAFETY: an array is longer than the head of an object.
         let behind_head = unsafe { array.as_ptr().add(1) };
         // SAFETY: in every array, the address of the data follows the head of the object.

@@ -8,7 +8,13 @@ use horus_shm::{Namespace, SweepReport, sweep};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let namespace = Namespace::current()?;
-    let SweepReport { removed, attended, kept, foreign, .. } = sweep(&namespace)?;
+    let SweepReport {
+        removed,
+        attended,
+        kept,
+        foreign,
+        ..
+    } = sweep(&namespace)?;
     println!("{}", namespace.path().display());
     for (topics, outcome) in [
         (removed, "removed: its processes are gone"),

@@ -51,7 +51,10 @@ fn child_role() {
 /// Returns how long this thread was ready to run while no CPU was free.
 fn starved_here() -> Duration {
     let figures = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let starved_ns = figures.split_whitespace().nth(1).and_then(|ns| ns.parse().ok());
+    let starved_ns = figures
+        .split_whitespace()
+        .nth(1)
+        .and_then(|ns| ns.parse().ok());
     Duration::from_nanos(starved_ns.unwrap_or(0))
 }
 
@@ -70,13 +73,22 @@ impl Histogram {
     fn new() -> Self {
         let max = Duration::ZERO;
         let slowest = Duration::ZERO;
-        Self { counts: vec![0; 64 * 32], calls: 0, max, slowest, starved: starved_here() }
+        Self {
+            counts: vec![0; 64 * 32],
+            calls: 0,
+            max,
+            slowest,
+            starved: starved_here(),
+        }
     }
 
     /// Returns the bucket that counts a duration, and the shortest duration of that bucket.
     fn bucket(ns: u64) -> (usize, u64) {
         let shift = (64 - ns.leading_zeros()).saturating_sub(5);
-        (shift as usize * 32 + (ns >> shift) as usize, ns >> shift << shift)
+        (
+            shift as usize * 32 + (ns >> shift) as usize,
+            ns >> shift << shift,
+        )
     }
 
     fn add(&mut self, call: Duration) {
@@ -113,7 +125,11 @@ impl Histogram {
             self.max,
             self.slowest.max(self.max.min(SLOW)),
         ));
-        assert!(self.slowest < CALL_MAX, "{what}: a call took {:?}", self.slowest);
+        assert!(
+            self.slowest < CALL_MAX,
+            "{what}: a call took {:?}",
+            self.slowest
+        );
     }
 }
 
@@ -131,7 +147,12 @@ impl Tormentor {
         let mut crew = Crew::new(kind, 20_000);
         let mut victim = crew.hire(job, 0, false);
         victim.child.let_go();
-        Self { crew, job, victim, dice: Rng::with_seed(0x5eed_0034) }
+        Self {
+            crew,
+            job,
+            victim,
+            dice: Rng::with_seed(0x5eed_0034),
+        }
     }
 
     fn pause(&mut self) {
@@ -146,7 +167,8 @@ impl Tormentor {
             self.victim = self.crew.hire(self.job, 0, false);
             self.victim.child.let_go();
             let id = self.victim.id;
-            self.crew.wait("its end", |crew| crew.entry(id).owner.get() != 0);
+            self.crew
+                .wait("its end", |crew| crew.entry(id).owner.get() != 0);
         } else {
             self.victim.child.signal(libc::SIGCONT);
         }
@@ -231,7 +253,10 @@ fn torment(kind: Kind, job: Job) {
         if calls != bout.calls.load(Relaxed) {
             (calls, progress) = (bout.calls.load(Relaxed), Instant::now());
         }
-        assert!(progress.elapsed() < PATIENCE, "call {calls} does not return");
+        assert!(
+            progress.elapsed() < PATIENCE,
+            "call {calls} does not return"
+        );
     }
     let times = timed.join().unwrap();
     times.show(&format!("{kind:?} {what}"), bout.blows.load(Relaxed));
@@ -239,10 +264,14 @@ fn torment(kind: Kind, job: Job) {
 
 #[test]
 fn a_send_returns_while_receivers_are_stopped_continued_and_killed() {
-    RINGS.into_iter().for_each(|kind| torment(kind, Job::Consume));
+    RINGS
+        .into_iter()
+        .for_each(|kind| torment(kind, Job::Consume));
 }
 
 #[test]
 fn a_recv_returns_while_senders_are_stopped_continued_and_killed() {
-    RINGS.into_iter().for_each(|kind| torment(kind, Job::Produce));
+    RINGS
+        .into_iter()
+        .for_each(|kind| torment(kind, Job::Produce));
 }

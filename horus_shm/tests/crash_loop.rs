@@ -83,7 +83,11 @@ impl Holdings {
 
 /// Returns all files of a namespace.
 fn files(path: &Path) -> Vec<String> {
-    let entries = |path: &Path| fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    let entries = |path: &Path| {
+        fs::read_dir(path)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+    };
     let all = entries(path).chain(entries(&path.join("topics")));
     let mut names: Vec<_> = all.map(|path| path.display().to_string()).collect();
     names.sort();
@@ -93,13 +97,18 @@ fn files(path: &Path) -> Vec<String> {
 /// Counts the mappings that this process has of files in `dir`, named or not.
 fn mappings(dir: &Path) -> usize {
     let maps = fs::read_to_string("/proc/self/maps").unwrap();
-    maps.lines().filter(|line| line.contains(dir.to_str().unwrap())).count()
+    maps.lines()
+        .filter(|line| line.contains(dir.to_str().unwrap()))
+        .count()
 }
 
 /// Returns the resident memory of this process in bytes.
 fn resident_bytes() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .unwrap();
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
 }
 
@@ -111,7 +120,10 @@ struct Watch {
 
 impl Watch {
     fn new() -> Self {
-        Self { round: 0, before: None }
+        Self {
+            round: 0,
+            before: None,
+        }
     }
 
     fn look(&mut self, crew: &Crew<Message>, owner: u64) {
@@ -120,7 +132,9 @@ impl Watch {
             return;
         }
         let now = Holdings::of(crew, owner);
-        let before = self.before.get_or_insert_with(|| (now.clone(), resident_bytes()));
+        let before = self
+            .before
+            .get_or_insert_with(|| (now.clone(), resident_bytes()));
         assert_eq!(before.0, now, "round {}", self.round);
     }
 
@@ -128,7 +142,13 @@ impl Watch {
     fn show(&self, what: &str) {
         let (holdings, resident) = self.before.as_ref().unwrap();
         let growth = resident_bytes().saturating_sub(*resident);
-        let Holdings { lanes, lane_owners, gate_owners, reader_owners, .. } = holdings;
+        let Holdings {
+            lanes,
+            lane_owners,
+            gate_owners,
+            reader_owners,
+            ..
+        } = holdings;
         show(format_args!(
             "crash_loop {what}: {} deaths; constant: lanes {lanes:#b}, owners of {lane_owners} \
              lanes, {gate_owners} gates, {reader_owners} reader places, {} files, {} descriptors, \
@@ -166,7 +186,11 @@ fn next(crew: &mut Crew<Message>, job: Job, mut meanwhile: impl FnMut()) -> (Mem
 
 /// Returns the epoch of the lane that the victims use one after the other.
 fn epoch(segment: &Segment) -> u64 {
-    segment.lane_block(0, Access::Read).unwrap().epoch.load(Relaxed)
+    segment
+        .lane_block(0, Access::Read)
+        .unwrap()
+        .epoch
+        .load(Relaxed)
 }
 
 fn kill_producers(kind: Kind) {
@@ -180,7 +204,10 @@ fn kill_producers(kind: Kind) {
     for death in 1..=deaths {
         let (mut child, owner) = next(&mut crew, Job::Produce, || ());
         owners = (owners.1, owner);
-        assert!(owners.0 < owners.1, "the generation of an entry goes up: {owners:x?}");
+        assert!(
+            owners.0 < owners.1,
+            "the generation of an entry goes up: {owners:x?}"
+        );
         soon(|| {
             sink.step();
             crew.expect_no_fault();
@@ -195,7 +222,9 @@ fn kill_producers(kind: Kind) {
     let stats = sink.settle().unwrap();
     assert!(deaths * 2 * CAPACITY <= stats.received + stats.lost);
     watch.show(&format!("{kind:?} producer"));
-    show(format_args!("crash_loop {kind:?} producer: to the survivor {stats:?}"));
+    show(format_args!(
+        "crash_loop {kind:?} producer: to the survivor {stats:?}"
+    ));
     assert_empty_handed(crew, sink);
 }
 
@@ -211,7 +240,10 @@ fn kill_consumers(kind: Kind) {
     for _ in 1..=deaths {
         let (mut child, owner) = next(&mut crew, Job::Consume, || _ = source.step());
         owners = (owners.1, owner);
-        assert!(owners.0 < owners.1, "the generation of an entry goes up: {owners:x?}");
+        assert!(
+            owners.0 < owners.1,
+            "the generation of an entry goes up: {owners:x?}"
+        );
         let from = crew.entry(SURVIVOR).confirmed.get();
         soon(|| {
             source.step();
@@ -224,15 +256,24 @@ fn kill_consumers(kind: Kind) {
         let got = crew.entry(child.id).seen[1].get() - stamp(SURVIVOR, 0) + 1;
         received += crew.entry(child.id).received.get();
         assert!(got <= sent + 1);
-        assert!(!kind.is_gated() || sent <= got + 1 + CAPACITY, "{sent} overran {got}");
+        assert!(
+            !kind.is_gated() || sent <= got + 1 + CAPACITY,
+            "{sent} overran {got}"
+        );
         watch.look(&crew, owner);
         // No dead reader holds the sender back.
         (0..=CAPACITY).for_each(|_| soon(|| source.step().then_some(())));
     }
-    assert_eq!(epoch(crew.ring.segment().unwrap()), 1, "the survivor's session goes on");
+    assert_eq!(
+        epoch(crew.ring.segment().unwrap()),
+        1,
+        "the survivor's session goes on"
+    );
     watch.show(&format!("{kind:?} consumer"));
     let sent = crew.entry(SURVIVOR).confirmed.get();
-    show(format_args!("crash_loop {kind:?} consumer: sent {sent}, the dead had {received}"));
+    show(format_args!(
+        "crash_loop {kind:?} consumer: sent {sent}, the dead had {received}"
+    ));
     assert_empty_handed(crew, source);
 }
 
@@ -240,10 +281,18 @@ fn kill_consumers(kind: Kind) {
 /// remove.
 fn assert_empty_handed(crew: Crew<Message>, end: impl Sized) {
     drop(end);
-    let Crew { ring, namespace, dir, .. } = crew;
+    let Crew {
+        ring,
+        namespace,
+        dir,
+        ..
+    } = crew;
     drop(ring);
     let report = sweep(&namespace).unwrap();
-    assert!(report.removed.is_empty() && report.foreign.is_empty(), "{report:?}");
+    assert!(
+        report.removed.is_empty() && report.foreign.is_empty(),
+        "{report:?}"
+    );
     assert_eq!(spawn::topic_files(&namespace), [""; 0]);
     drop(dir);
 }

@@ -170,11 +170,22 @@ impl Track {
         assert_eq!(unlinker.listen(), "ready");
         let racers = (1..=racers).map(|id| Child::spawn(&format!("race {id}"), dir.path()));
         let mut racers: Vec<_> = racers.collect();
-        racers.iter_mut().for_each(|racer| assert_eq!(racer.listen(), "ready"));
+        racers
+            .iter_mut()
+            .for_each(|racer| assert_eq!(racer.listen(), "ready"));
         let dice = Rng::with_seed(0x5eed_0007);
         let killed = 0;
         let killed_in = [0; STEPS as usize];
-        Self { namespace, book, racers, unlinker, dice, killed, killed_in, dir }
+        Self {
+            namespace,
+            book,
+            racers,
+            unlinker,
+            dice,
+            killed,
+            killed_in,
+            dir,
+        }
     }
 
     fn expect_no_fault(&self) {
@@ -196,7 +207,10 @@ impl Track {
             if ids.all(|id| has_come(&id)) {
                 return;
             }
-            assert!(start.elapsed() < PATIENCE, "step {now}: not after {PATIENCE:?}");
+            assert!(
+                start.elapsed() < PATIENCE,
+                "step {now}: not after {PATIENCE:?}"
+            );
             thread::sleep(NAP);
         }
     }
@@ -235,7 +249,10 @@ impl Track {
         self.step(step(round, OPEN), &mut doomed, survivors);
         let ids = (1..=racers as u32).filter(|id| survivors >> id & 1 == 1);
         let inodes: Vec<_> = ids.map(|id| self.book.entry(id).received.get()).collect();
-        assert!(inodes.iter().all(|inode| *inode == inodes[0]), "round {round}: {inodes:?}");
+        assert!(
+            inodes.iter().all(|inode| *inode == inodes[0]),
+            "round {round}: {inodes:?}"
+        );
         self.step(step(round, SEND), &mut doomed, survivors);
         self.step(step(round, LEAVE), &mut doomed, survivors);
         while !doomed.is_empty() {
@@ -251,7 +268,14 @@ impl Track {
 
     /// Ends all children. Only files that a sweep removes may be left.
     fn finish(self) -> u64 {
-        let Self { namespace, book, racers, unlinker, dir, .. } = self;
+        let Self {
+            namespace,
+            book,
+            racers,
+            unlinker,
+            dir,
+            ..
+        } = self;
         drop(racers);
         let sweeps = book.entry(0).word.get();
         drop(unlinker);

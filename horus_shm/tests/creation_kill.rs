@@ -63,7 +63,10 @@ impl Scene {
     }
 
     fn begins_with_nothing(self) -> bool {
-        matches!(self, Self::Nothing | Self::Masked | Self::Exit | Self::Remove)
+        matches!(
+            self,
+            Self::Nothing | Self::Masked | Self::Exit | Self::Remove
+        )
     }
 }
 
@@ -86,11 +89,17 @@ fn open_or_create(namespace: &Arc<Namespace>) -> Result<Arc<Segment>, OpenError>
 }
 
 fn producer(segment: &Arc<Segment>) -> Result<Producer<u64>, OpenError> {
-    Ok(Producer::new(RawProducer::new(Arc::clone(segment), OnStalled::Full)?))
+    Ok(Producer::new(RawProducer::new(
+        Arc::clone(segment),
+        OnStalled::Full,
+    )?))
 }
 
 fn consumer(segment: &Arc<Segment>) -> Result<Consumer<u64>, OpenError> {
-    Ok(Consumer::new(RawConsumer::new(Arc::clone(segment), Reading::KeepLast)?))
+    Ok(Consumer::new(RawConsumer::new(
+        Arc::clone(segment),
+        Reading::KeepLast,
+    )?))
 }
 
 /// Not a test: entry point of the re-executed child process.
@@ -168,17 +177,25 @@ impl Point {
     fn new(scene: Scene) -> Self {
         let dir = spawn::shm_dir();
         let namespace = (!scene.begins_with_nothing()).then(|| spawn::namespace(dir.path()));
-        let topic = namespace.as_ref().filter(|_| scene == Scene::Topic).map(|namespace| {
-            let segment = open_or_create(namespace).unwrap();
-            let consumer = consumer(&segment).unwrap();
-            (segment, consumer)
-        });
+        let topic = namespace
+            .as_ref()
+            .filter(|_| scene == Scene::Topic)
+            .map(|namespace| {
+                let segment = open_or_create(namespace).unwrap();
+                let consumer = consumer(&segment).unwrap();
+                (segment, consumer)
+            });
         if scene == Scene::Leftover {
             let mut child = Child::spawn("leftover", dir.path());
             assert_eq!(child.listen(), "here");
             child.kill();
         }
-        Self { dir, scene, namespace, topic }
+        Self {
+            dir,
+            scene,
+            namespace,
+            topic,
+        }
     }
 
     /// Runs a victim to its `stop`-th stop and kills it there. Returns `None` if its life has fewer
@@ -222,10 +239,15 @@ impl Point {
     fn check_files(&self) -> Check {
         let names = |path: &Path| -> BTreeSet<String> {
             let entries = fs::read_dir(path).into_iter().flatten();
-            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+            entries
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .collect()
         };
         let known = |names: BTreeSet<String>, known: &[&str]| -> Check {
-            match names.into_iter().find(|name| !known.contains(&name.as_str())) {
+            match names
+                .into_iter()
+                .find(|name| !known.contains(&name.as_str()))
+            {
                 Some(name) => Err(format!("a file '{name}' is left")),
                 None => Ok(()),
             }
@@ -253,7 +275,10 @@ impl Point {
         if let Some(bytes) = left {
             let size = bytes.len() as u64;
             let boot_id = spawn::boot_id();
-            let provenance = Provenance { boot_id, registry_id: namespace.registry().id() };
+            let provenance = Provenance {
+                boot_id,
+                registry_id: namespace.registry().id(),
+            };
             let contract = header::decode(&bytes, size, name.as_str(), provenance);
             contract.map_err(|error| format!("incomplete: {error:?}"))?;
         }
@@ -313,11 +338,20 @@ fn sweep_stops(scene: Scene, visit: impl Fn(Point, usize) -> Option<Check>) {
     let mut faults = Vec::new();
     let mut stops = 0;
     for stop in 0..STOPS_MAX {
-        let Some(outcome) = visit(Point::new(scene), stop) else { break };
+        let Some(outcome) = visit(Point::new(scene), stop) else {
+            break;
+        };
         stops = stop + 1;
-        faults.extend(outcome.err().map(|error| format!("|   at stop {stop}: {error}")));
+        faults.extend(
+            outcome
+                .err()
+                .map(|error| format!("|   at stop {stop}: {error}")),
+        );
     }
-    println!("| {scene:?} | {stops} stops at system calls | {} faults |", faults.len());
+    println!(
+        "| {scene:?} | {stops} stops at system calls | {} faults |",
+        faults.len()
+    );
     faults.iter().for_each(|fault| println!("{fault}"));
     assert!(stops > 20 && stops < STOPS_MAX, "{stops} stops");
     assert!(faults.is_empty(), "{} faults", faults.len());

@@ -100,7 +100,8 @@ fn hold() {
 /// Closes all descriptors except the standard streams, as a program may do before `exec`.
 fn close_all() {
     // SAFETY: the call takes no pointer.
-    assert_eq!(unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) }, 0);
+    let status = unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
+    assert_eq!(status, 0);
 }
 
 #[test]
@@ -124,7 +125,10 @@ fn close_and_begin_anew() {
     let anew = spawn::inherited_namespace();
     assert!(!Arc::ptr_eq(&anew, &namespace));
     let topic = ring.segment().label();
-    assert_eq!(producer.send(2), Err(SendError::RegionLost { topic, message: 2 }));
+    assert_eq!(
+        producer.send(2),
+        Err(SendError::RegionLost { topic, message: 2 })
+    );
     assert!(consumer.recv().is_none());
     assert_eq!(consumer.check(), Err(RecvError::RegionLost { topic }));
     let again = self::ring(&anew, "held");
@@ -146,7 +150,10 @@ fn close_and_reuse() {
     let ends = (ring.producer().unwrap(), ring.consumer().unwrap());
     close_all();
     let files: Vec<_> = (0..16).map(|_| tempfile::tempfile().unwrap()).collect();
-    assert!(files.iter().any(|file| file.as_raw_fd() == 3), "numbers are used again");
+    assert!(
+        files.iter().any(|file| file.as_raw_fd() == 3),
+        "numbers are used again"
+    );
     // A lane that is not mapped yet would be mapped from another file.
     assert!(ring.producer().is_err(), "no other file is mapped");
     let removed = horus_shm::remove_topic(&namespace, &TopicName::new("topic").unwrap());

@@ -20,7 +20,13 @@ use tracer::ends::{CAPACITY, Kind, Ring};
 
 type Message = [u64; 8];
 
-const KINDS: [Kind; 5] = [Kind::Spsc, Kind::Mpsc, Kind::Fanout, Kind::Pod, Kind::Reliable];
+const KINDS: [Kind; 5] = [
+    Kind::Spsc,
+    Kind::Mpsc,
+    Kind::Fanout,
+    Kind::Pod,
+    Kind::Reliable,
+];
 const PARENT: u32 = 1;
 /// The number of messages that a forked child exchanges with a third process.
 const EXCHANGED: u64 = 100;
@@ -65,7 +71,11 @@ fn a_childs_copies_refuse_and_change_nothing() {
             inert && ring.visible_bytes() == before
         });
         assert!(join_fork(pid), "{kind:?}: the child's copies work");
-        assert_eq!(ring.visible_bytes(), before, "{kind:?}: the child changed the ring");
+        assert_eq!(
+            ring.visible_bytes(),
+            before,
+            "{kind:?}: the child changed the ring"
+        );
         (sender, receiver) = copy.unwrap();
         for number in 3..40 {
             account.take(&receiver.recv().unwrap());
@@ -103,7 +113,10 @@ fn a_childs_copies_say_that_they_are_forked() {
 #[test]
 fn a_childs_writes_through_a_loan_stay_in_the_child() {
     let dir = shm_dir();
-    let options = RingOptions { pinnable: Some(true), ..RingOptions::capacity(4) };
+    let options = RingOptions {
+        pinnable: Some(true),
+        ..RingOptions::capacity(4)
+    };
     let ring = FanoutShm::<Message>::create(&namespace(dir.path()), "topic", &options).unwrap();
     let mut producer = ring.producer().unwrap();
     let mut consumer = ring.consumer().unwrap();
@@ -138,7 +151,10 @@ fn a_childs_writes_through_a_loan_stay_in_the_child() {
 #[test]
 fn each_generation_has_memory_of_its_own() {
     let dir = shm_dir();
-    let options = RingOptions { pinnable: Some(true), ..RingOptions::capacity(4) };
+    let options = RingOptions {
+        pinnable: Some(true),
+        ..RingOptions::capacity(4)
+    };
     let ring = FanoutShm::<Message>::create(&namespace(dir.path()), "topic", &options).unwrap();
     let mut producer = ring.producer().unwrap();
     let mut loan = producer.loan().unwrap();
@@ -194,7 +210,11 @@ fn a_child_that_drops_everything_removes_no_file_and_frees_no_gate() {
     assert!(join_fork(pid));
     assert_eq!(topic_files(&namespace), ["topic"]);
     let sent = (0..2 * CAPACITY as u32).take_while(|n| sender.send(&Message::new(PARENT, *n)));
-    assert_eq!(sent.count(), CAPACITY as usize, "the parent's gate still holds the sender back");
+    assert_eq!(
+        sent.count(),
+        CAPACITY as usize,
+        "the parent's gate still holds the sender back"
+    );
     drop((all, sender));
     assert_eq!(topic_files(&namespace), [""; 0]);
 }
@@ -226,7 +246,10 @@ fn a_parent_that_is_killed_is_dead_though_its_child_lives() {
     let mut parent = Child::spawn("fork and wait", dir.path());
     let child = parent.listen_u64() as i32;
     assert_eq!(consumer.recv(), Some(1));
-    assert!(matches!(ring.producer(), Err(OpenError::TooManyPublishers { .. })));
+    assert!(matches!(
+        ring.producer(),
+        Err(OpenError::TooManyPublishers { .. })
+    ));
     parent.signal(libc::SIGKILL);
     eventually("the parent's lane is free", || ring.producer().is_ok());
     let state = std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap();

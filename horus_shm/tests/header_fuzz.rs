@@ -82,7 +82,12 @@ fn mutate(rng: &mut Rng, image: &mut Image) {
     match rng.u64(..9) {
         0 => image.set(name, (*rng.choice(&EDGES).unwrap()).into()),
         1 => image.set(name, rng.u64(..).into()),
-        2 => image.set(name, image.get(name).wrapping_add(u128::MAX * u128::from(rng.u64(..2)))),
+        2 => image.set(
+            name,
+            image
+                .get(name)
+                .wrapping_add(u128::MAX * u128::from(rng.u64(..2))),
+        ),
         3 => {
             let at = offset + rng.u64(..bytes as u64) as usize;
             image.bytes[at] ^= 1 << rng.u64(..8);
@@ -120,19 +125,36 @@ fn first_fault(image: &Image, scene: &Scene) -> Option<&'static str> {
         (header.layout_version != LAYOUT_VERSION, "version"),
         (header.endianness != ENDIANNESS, "endianness"),
         (header.boot_id != spawn::boot_id(), "boot"),
-        (header.registry_id != scene.namespace.registry().id(), "registry"),
+        (
+            header.registry_id != scene.namespace.registry().id(),
+            "registry",
+        ),
         (image.checksum() != Some(header.crc), "checksum"),
         (schema_end > stored as u64, "schema past the end"),
         (image.bytes[retired..retired + 8] != [0; 8], "retired"),
         (header.file_bytes != image.file_bytes, "recorded size"),
-        (!image.file_bytes.is_multiple_of(PART_ALIGN), "size of whole parts"),
+        (
+            !image.file_bytes.is_multiple_of(PART_ALIGN),
+            "size of whole parts",
+        ),
         (!header.capacity.is_power_of_two(), "capacity"),
-        (header.lane_limit > 64 || header.gate_limit > 64 || header.reader_limit > 64, "limits"),
-        (header.payload_bytes.saturating_add(8) > header.stride, "stride"),
+        (
+            header.lane_limit > 64 || header.gate_limit > 64 || header.reader_limit > 64,
+            "limits",
+        ),
+        (
+            header.payload_bytes.saturating_add(8) > header.stride,
+            "stride",
+        ),
         (!header.stride.is_multiple_of(64), "alignment of slots"),
-        (u128::from(header.stride) * u128::from(header.capacity) > 1 << 40, "lane size"),
+        (
+            u128::from(header.stride) * u128::from(header.capacity) > 1 << 40,
+            "lane size",
+        ),
     ];
-    faults.into_iter().find_map(|(is_fault, what)| is_fault.then_some(what))
+    faults
+        .into_iter()
+        .find_map(|(is_fault, what)| is_fault.then_some(what))
 }
 
 /// Reads everything that a tool would read of a segment.
@@ -141,8 +163,15 @@ fn check_health(segment: &Arc<Segment>) {
     let lanes = shape.request().lane_limit;
     let bytes = shape.file_bytes();
     assert!(shape.lane(lanes - 1).end <= bytes && shape.reader_area().end <= bytes);
-    assert_eq!((segment.publisher_count(), segment.subscriber_count()), (0, 0));
-    let reading = if segment.contract().gated_only { Reading::Gated } else { Reading::Observer };
+    assert_eq!(
+        (segment.publisher_count(), segment.subscriber_count()),
+        (0, 0)
+    );
+    let reading = if segment.contract().gated_only {
+        Reading::Gated
+    } else {
+        Reading::Observer
+    };
     match RawConsumer::new(Arc::clone(segment), reading) {
         Ok(consumer) => assert_eq!(consumer.stats().received, 0),
         // A gated-only file without a gate.
@@ -165,7 +194,10 @@ fn attempt(scene: &Scene, image: &Image, tool: bool, seed: u64) -> bool {
             true
         }
         Err(OpenError::NotFound { .. }) => {
-            assert!(fault.is_some() && !scene.path().exists(), "{what}: {fault:?}, removed");
+            assert!(
+                fault.is_some() && !scene.path().exists(),
+                "{what}: {fault:?}, removed"
+            );
             false
         }
         Err(error @ (OpenError::NotATopic { .. } | OpenError::Damaged { .. })) => {
@@ -191,8 +223,11 @@ fn any_header_is_refused_with_a_typed_error_or_is_valid() {
     let mut accepted = 0_u64;
     for seed in 0..rounds {
         let mut rng = Rng::with_seed(seed);
-        let mut image =
-            if rng.u64(..2) == 0 { scene.image() } else { random_contract(&mut rng, &scene) };
+        let mut image = if rng.u64(..2) == 0 {
+            scene.image()
+        } else {
+            random_contract(&mut rng, &scene)
+        };
         for _ in 0..rng.u64(..MUTATIONS_MAX + 1) {
             mutate(&mut rng, &mut image);
         }

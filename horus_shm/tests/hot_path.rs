@@ -112,7 +112,10 @@ fn ring(name: &str, bytes: usize, mut exchange: impl FnMut(u64) + 'static) -> Ri
             number += 1;
         }
     };
-    Ring { name: format!("{name} of {bytes} bytes"), run: Box::new(run) }
+    Ring {
+        name: format!("{name} of {bytes} bytes"),
+        run: Box::new(run),
+    }
 }
 
 fn spsc<const WORDS: usize>(place: Place<'_>) -> Ring {
@@ -205,10 +208,14 @@ fn slept(place: Place<'_>, wake_edge: WakeEdge) -> Ring {
     assert_eq!(consumer.recv_until(briefly()), None);
     while producer.send_until(briefly(), &message(0)).is_ok() {}
     while consumer.recv().is_some() {}
-    ring(&format!("a topic of {wake_edge:?} whose endpoints have slept,"), 8, move |number| {
-        producer.send(message(number)).unwrap();
-        check::<1>(consumer.recv(), number);
-    })
+    ring(
+        &format!("a topic of {wake_edge:?} whose endpoints have slept,"),
+        8,
+        move |number| {
+            producer.send(message(number)).unwrap();
+            check::<1>(consumer.recv(), number);
+        },
+    )
 }
 
 /// Makes a topic whose messages are lent and borrowed, or copied; if the reader `holds`, senders
@@ -278,7 +285,12 @@ fn assert_no_allocation(rings: Vec<Ring>) {
         (ring.run)(1);
         let before = ALLOCATIONS.get();
         (ring.run)(MESSAGES);
-        assert_eq!(ALLOCATIONS.get() - before, 0, "{} allocates or frees", ring.name);
+        assert_eq!(
+            ALLOCATIONS.get() - before,
+            0,
+            "{} allocates or frees",
+            ring.name
+        );
     }
 }
 
@@ -350,7 +362,8 @@ fn a_system_call_kills_the_confined_child() {
 fn page_faults() -> i64 {
     let mut usage = MaybeUninit::<libc::rusage>::uninit();
     // SAFETY: `usage` is valid for the write.
-    assert_eq!(unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) }, 0);
+    let status = unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
+    assert_eq!(status, 0);
     // SAFETY: the call succeeded, so it initialised all of it.
     let usage = unsafe { usage.assume_init() };
     usage.ru_minflt + usage.ru_majflt

@@ -90,7 +90,10 @@ impl Call {
     ];
 
     fn parse(name: &str) -> Self {
-        Self::ALL.into_iter().find(|call| format!("{call:?}") == name).unwrap()
+        Self::ALL
+            .into_iter()
+            .find(|call| format!("{call:?}") == name)
+            .unwrap()
     }
 
     fn is_send(self) -> bool {
@@ -131,7 +134,9 @@ struct Sweep {
 fn child_role() {
     let Some(role) = common::role() else { return };
     let role: Vec<_> = role.split(' ').collect();
-    let [kind, call, words, topic] = role[..] else { panic!("{role:?}") };
+    let [kind, call, words, topic] = role[..] else {
+        panic!("{role:?}")
+    };
     let kind = Kind::parse(kind);
     if call == "Wait" {
         return wait(kind, topic);
@@ -200,7 +205,10 @@ impl Sweep {
             let mut child = Child::spawn(&format!("{kind:?} Wait 8 {topic}"), place.dir.path());
             assert_eq!(child.listen(), "here");
             child.kill();
-            return Scene { victim: spawn(place.dir.path()), survivors };
+            return Scene {
+                victim: spawn(place.dir.path()),
+                survivors,
+            };
         }
         if call == Call::SendPastDead {
             let mut survivors = Survivors::beside_sender_and_reader(kind, &place.namespace, topic);
@@ -250,7 +258,11 @@ impl Sweep {
     /// drained.
     fn passed_max<M: Tagged>(self, survivors: &Survivors<M>) -> u32 {
         let (_, sources) = survivors.sent();
-        if self.call == Call::Drain { UNREAD * sources.len() as u32 } else { 1 }
+        if self.call == Call::Drain {
+            UNREAD * sources.len() as u32
+        } else {
+            1
+        }
     }
 
     /// Returns the most points of this sweep; see [`POINTS_MAX`].
@@ -290,7 +302,10 @@ impl Sweep {
 
     /// Returns the instructions of the call, and the points to visit: instructions before the kill.
     fn points<M: Tagged>(self, place: &Place) -> (Way, Vec<u64>) {
-        let Scene { mut victim, mut survivors } = self.scene::<M>(place, "scout");
+        let Scene {
+            mut victim,
+            mut survivors,
+        } = self.scene::<M>(place, "scout");
         let mut seen = survivors.ring().visible_bytes();
         let mut points = BTreeSet::new();
         let mut look = |survivors: &Survivors<M>, done: u64| {
@@ -314,8 +329,14 @@ impl Sweep {
         let way = Way { first, rest };
         let all = 0..=way.instructions();
         let points_max = self.points_max();
-        let spare = points_max.saturating_sub(points.len() as u64).max(points_max / 4);
-        let stride = if *all.end() < points_max { 1 } else { all.end().div_ceil(spare) };
+        let spare = points_max
+            .saturating_sub(points.len() as u64)
+            .max(points_max / 4);
+        let stride = if *all.end() < points_max {
+            1
+        } else {
+            all.end().div_ceil(spare)
+        };
         points.extend(all.clone().step_by(stride as usize).chain([*all.end()]));
         points.retain(|point| all.contains(point));
         (way, points.into_iter().collect())
@@ -343,7 +364,10 @@ impl Sweep {
                 let topic = format!("kill-{point}-{order:?}");
                 let mut scene = self.scene::<M>(place, &topic);
                 self.approach(&mut scene, &way, point);
-                let Scene { victim, mut survivors } = scene;
+                let Scene {
+                    victim,
+                    mut survivors,
+                } = scene;
                 victim.kill();
                 if self.call == Call::SendUntil {
                     // A full lane would be refused to live senders, too.
@@ -358,10 +382,18 @@ impl Sweep {
                     let passed_max = self.passed_max(&survivors);
                     survivors.bury_receiver(self.call.warm(), order, latest, passed_max)
                 };
-                wedged.extend(check.err().map(|error| (point, format!("{order:?}: {error}"))));
+                wedged.extend(
+                    check
+                        .err()
+                        .map(|error| (point, format!("{order:?}: {error}"))),
+                );
             }
         }
-        Outcome { instructions: way.instructions(), points: points.len() as u64, wedged }
+        Outcome {
+            instructions: way.instructions(),
+            points: points.len() as u64,
+            wedged,
+        }
     }
 
     /// As [`Self::stop`], with a victim for each point: the state that the call finds exists only
@@ -379,7 +411,11 @@ impl Sweep {
             };
             wedged.extend(check.err().map(|error| (point, error)));
         }
-        Outcome { instructions: way.instructions(), points: points.len() as u64, wedged }
+        Outcome {
+            instructions: way.instructions(),
+            points: points.len() as u64,
+            wedged,
+        }
     }
 
     fn stop<M: Tagged>(self, place: &Place) -> Outcome {
@@ -393,7 +429,9 @@ impl Sweep {
                 sent += 1;
                 let check = self.stop_sender(&mut scene, sent, within);
                 sent += CAPACITY as u32 - 1;
-                scene.survivors.receive_all_but(CAPACITY as u32 - 1, self.unread());
+                scene
+                    .survivors
+                    .receive_all_but(CAPACITY as u32 - 1, self.unread());
                 check
             } else {
                 self.stop_receiver(&mut scene, within)
@@ -405,14 +443,31 @@ impl Sweep {
                 sent = self.call.warm();
             }
         }
-        Outcome { instructions: way.instructions(), points: points.len() as u64, wedged }
+        Outcome {
+            instructions: way.instructions(),
+            points: points.len() as u64,
+            wedged,
+        }
     }
 
     /// Records the result of a sweep, and returns the number of wedged points.
     fn show(self, blow: &str, outcome: &Outcome) -> usize {
-        let Outcome { instructions, points, wedged } = outcome;
-        let id = format!("kill_sweep/{:?}/{:?}/{}B/{blow}", self.kind, self.call, self.words * 8);
-        let build = if cfg!(debug_assertions) { "debug" } else { "release" };
+        let Outcome {
+            instructions,
+            points,
+            wedged,
+        } = outcome;
+        let id = format!(
+            "kill_sweep/{:?}/{:?}/{}B/{blow}",
+            self.kind,
+            self.call,
+            self.words * 8
+        );
+        let build = if cfg!(debug_assertions) {
+            "debug"
+        } else {
+            "release"
+        };
         let wedges = wedged.len();
         common::result(
             &id,
@@ -456,37 +511,57 @@ fn is_torture() -> bool {
 }
 
 fn sweep<M: Tagged>(kind: Kind, call: Call) -> usize {
-    let sweep = Sweep { kind, call, words: size_of::<M>() / 8 };
+    let sweep = Sweep {
+        kind,
+        call,
+        words: size_of::<M>() / 8,
+    };
     let killed = sweep.show("kill", &sweep.kill::<M>(&Place::new()));
     killed + sweep.show("stop", &sweep.stop::<M>(&Place::new()))
 }
 
 /// As [`sweep`], with a victim for each point.
 fn sweep_each<M: Tagged>(kind: Kind, call: Call) -> usize {
-    let sweep = Sweep { kind, call, words: size_of::<M>() / 8 };
+    let sweep = Sweep {
+        kind,
+        call,
+        words: size_of::<M>() / 8,
+    };
     let killed = sweep.show("kill", &sweep.kill::<M>(&Place::new()));
     killed + sweep.show("stop", &sweep.stop_each::<M>(&Place::new()))
 }
 
 /// Sweeps all calls with small messages, and the first call also with large ones.
 fn sweep_some(kind: Kind, calls: &[Call]) -> usize {
-    calls.iter().map(|&call| sweep::<Small>(kind, call)).sum::<usize>()
+    calls
+        .iter()
+        .map(|&call| sweep::<Small>(kind, call))
+        .sum::<usize>()
         + sweep::<Large>(kind, calls[0])
 }
 
 /// Sweeps calls with both message sizes, and returns the number of wedged points.
 fn sweep_all(kind: Kind, calls: &[Call]) -> usize {
-    calls.iter().map(|&call| sweep::<Small>(kind, call) + sweep::<Large>(kind, call)).sum()
+    calls
+        .iter()
+        .map(|&call| sweep::<Small>(kind, call) + sweep::<Large>(kind, call))
+        .sum()
 }
 
 #[test]
 fn spsc_goes_on_after_a_kill_or_stop_at_any_instruction() {
-    assert_eq!(sweep_all(Kind::Spsc, &[Call::Send, Call::SendAndLook, Call::Recv]), 0);
+    assert_eq!(
+        sweep_all(Kind::Spsc, &[Call::Send, Call::SendAndLook, Call::Recv]),
+        0
+    );
 }
 
 #[test]
 fn mpsc_goes_on_after_a_kill_or_stop_at_any_instruction() {
-    assert_eq!(sweep_all(Kind::Mpsc, &[Call::Send, Call::SendAndLook, Call::Recv]), 0);
+    assert_eq!(
+        sweep_all(Kind::Mpsc, &[Call::Send, Call::SendAndLook, Call::Recv]),
+        0
+    );
 }
 
 #[test]
@@ -496,17 +571,29 @@ fn fanout_goes_on_after_a_kill_or_stop_at_any_instruction() {
 
 #[test]
 fn pod_goes_on_after_a_kill_or_stop_at_any_instruction() {
-    assert_eq!(sweep_all(Kind::Pod, &[Call::Send, Call::Recv, Call::Latest]), 0);
+    assert_eq!(
+        sweep_all(Kind::Pod, &[Call::Send, Call::Recv, Call::Latest]),
+        0
+    );
 }
 
 #[test]
 fn reliable_goes_on_after_a_kill_or_stop_at_any_instruction() {
-    assert_eq!(sweep_all(Kind::Reliable, &[Call::Send, Call::SendAndLook, Call::Recv]), 0);
+    assert_eq!(
+        sweep_all(Kind::Reliable, &[Call::Send, Call::SendAndLook, Call::Recv]),
+        0
+    );
 }
 
 #[test]
 fn pinnable_goes_on_after_a_kill_or_stop_at_any_instruction() {
-    let calls = [Call::Send, Call::Lend, Call::Recv, Call::Latest, Call::Borrow];
+    let calls = [
+        Call::Send,
+        Call::Lend,
+        Call::Recv,
+        Call::Latest,
+        Call::Borrow,
+    ];
     assert_eq!(sweep_some(Kind::Pinnable, &calls), 0);
 }
 
@@ -537,10 +624,18 @@ fn a_kill_or_stop_at_any_instruction_of_waking_or_waiting_is_survived() {
 #[test]
 fn a_kill_or_stop_at_any_instruction_of_draining_is_survived() {
     use Kind::{Fanout, Mpsc, Pinnable, PinnableReliable, Pod, Reliable, Spsc};
-    let small: usize = [Spsc, Mpsc, Fanout, Pod, Reliable, Pinnable, PinnableReliable]
-        .map(|kind| sweep::<Small>(kind, Call::Drain))
-        .iter()
-        .sum();
+    let small: usize = [
+        Spsc,
+        Mpsc,
+        Fanout,
+        Pod,
+        Reliable,
+        Pinnable,
+        PinnableReliable,
+    ]
+    .map(|kind| sweep::<Small>(kind, Call::Drain))
+    .iter()
+    .sum();
     let large = sweep::<Large>(Spsc, Call::Drain) + sweep::<Large>(Fanout, Call::Drain);
     assert_eq!(small + large, 0);
 }
@@ -549,7 +644,11 @@ fn a_kill_or_stop_at_any_instruction_of_draining_is_survived() {
 #[test]
 fn gated_rings_go_on_after_a_kill_at_any_instruction_of_freeing_a_dead_gate() {
     for kind in [Kind::Spsc, Kind::Mpsc, Kind::Reliable] {
-        let sweep = Sweep { kind, call: Call::SendAndReap, words: 8 };
+        let sweep = Sweep {
+            kind,
+            call: Call::SendAndReap,
+            words: 8,
+        };
         assert_eq!(sweep.show("kill", &sweep.kill::<Small>(&Place::new())), 0);
     }
 }

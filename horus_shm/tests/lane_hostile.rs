@@ -50,7 +50,11 @@ fn watched<T>(threads: usize, what: &str, body: impl FnOnce(&[AtomicU64]) -> T) 
             LOOKS.fetch_add(1, Ordering::Relaxed);
             for (steps, seen) in steps.iter().zip(&mut seen) {
                 let now = steps.load(Ordering::Relaxed);
-                *seen = if now == seen.0 { (now, seen.1 + 1) } else { (now, 0) };
+                *seen = if now == seen.0 {
+                    (now, seen.1 + 1)
+                } else {
+                    (now, 0)
+                };
                 if seen.1 > LOOKS_MAX {
                     eprintln!("{what}: a call does not return, after {now} that did");
                     std::process::abort();
@@ -151,8 +155,14 @@ fn expect_survival(kind: &Kind, storm: Storm, storms: u64, rounds: u64) -> Resul
     // A topic that persists is removed by its creator.
     let _ = std::fs::remove_file(namespace.topics_path().join(hostile::FILE_NAME));
     assert_eq!(spawn::topic_files(&namespace), Vec::<String>::new());
-    let told = faults.iter().map(|(fault, count)| format!("\n{}: {count} × {fault}", kind.name));
-    if faults.is_empty() { Ok(()) } else { Err(told.collect()) }
+    let told = faults
+        .iter()
+        .map(|(fault, count)| format!("\n{}: {count} × {fault}", kind.name));
+    if faults.is_empty() {
+        Ok(())
+    } else {
+        Err(told.collect())
+    }
 }
 
 /// Checks that an opener after the storm gets new endpoints, and messages through them.
@@ -195,13 +205,18 @@ fn check_recovery(
         return Ok(());
     }
     let lag = sent - (last & u64::from(u32::MAX)).min(sent);
-    Err(format!("not in step, {}", if lag == sent { "deaf" } else { "late" }))
+    Err(format!(
+        "not in step, {}",
+        if lag == sent { "deaf" } else { "late" }
+    ))
 }
 
 fn expect_all_survive(storm: Storm, storms: u64, rounds: u64) {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let detach = OnStalled::Detach { after: Duration::ZERO };
+    let detach = OnStalled::Detach {
+        after: Duration::ZERO,
+    };
     let kinds = [
         Kind::spsc(),
         Kind::mpsc(),
@@ -213,7 +228,9 @@ fn expect_all_survive(storm: Storm, storms: u64, rounds: u64) {
         Kind::reliable_pinnable(),
         Kind::sized(),
     ];
-    let faults = kinds.iter().map(|kind| expect_survival(kind, storm, storms, rounds));
+    let faults = kinds
+        .iter()
+        .map(|kind| expect_survival(kind, storm, storms, rounds));
     let faults: String = faults.filter_map(Result::err).collect();
     let overrun_us = OVERRUN_US.swap(0, Ordering::Relaxed);
     let kinds = kinds.len();
@@ -258,7 +275,9 @@ fn the_ledger_of_a_reader_survives_wild_heads_in_all_lanes() {
 #[test]
 fn the_ledger_of_a_reader_survives_wild_losses_in_all_lanes() {
     let (_dir, segment, scribbler) = wide_ring();
-    let producers: Vec<_> = (0..16).map(|_| producer(&segment, OnStalled::Full)).collect();
+    let producers: Vec<_> = (0..16)
+        .map(|_| producer(&segment, OnStalled::Full))
+        .collect();
     let mut consumer = consumer(&segment, Reading::KeepLast).unwrap();
     let mut latest = self::consumer(&segment, Reading::KeepLast).unwrap();
     let shape = segment.shape();
@@ -266,7 +285,9 @@ fn the_ledger_of_a_reader_survives_wild_losses_in_all_lanes() {
         scribbler.word(head).store(POSITION_MAX, Ordering::Relaxed);
         for slot in shape.lane(lane as u32).step_by(shape.stride() as usize) {
             let stamp = (slot + shape.stride() - 8) as usize;
-            scribbler.word(stamp).store(published(POSITION_MAX - 8), Ordering::Relaxed);
+            scribbler
+                .word(stamp)
+                .store(published(POSITION_MAX - 8), Ordering::Relaxed);
         }
     }
     for _ in 0..40 {
@@ -315,7 +336,11 @@ fn a_successor_of_a_dead_reader_is_not_stuck_behind_a_damaged_slot() {
         scribbler.word(offset).store(value, Ordering::Relaxed);
     }
     let mut successor = consumer(&segment, Reading::Gated).unwrap();
-    assert!(gets_through(&mut producer, &mut successor), "stuck with {:?}", successor.stats());
+    assert!(
+        gets_through(&mut producer, &mut successor),
+        "stuck with {:?}",
+        successor.stats()
+    );
     // WHY only now: its drop would clean up.
     drop(dead);
 }
@@ -334,7 +359,11 @@ fn a_late_joiner_with_history_is_not_stuck_behind_a_damaged_slot() {
     let fourth_stamp = (shape.lane(0).start + 4 * shape.stride() - 8) as usize;
     scribbler.word(fourth_stamp).store(0, Ordering::Relaxed);
     let mut late = consumer(&segment, Reading::Gated).unwrap();
-    assert!(gets_through(&mut producer, &mut late), "stuck with {:?}", late.stats());
+    assert!(
+        gets_through(&mut producer, &mut late),
+        "stuck with {:?}",
+        late.stats()
+    );
 }
 
 /// The reader is not notified of a missing message; it detects the gap, and counts it once.
@@ -362,7 +391,13 @@ fn a_message_whose_stamp_is_damaged_is_one_loss_in_the_ledger() {
         let received: Vec<_> = (0..1000).filter_map(|_| consumer.recv()).collect();
         let stats = consumer.stats();
         assert_eq!(received, [0, 1, 2, 4, 5, 6, 7], "{}: {stats:?}", kind.name);
-        let account = (stats.received, stats.lost, stats.skipped, stats.waiting, stats.sent);
+        let account = (
+            stats.received,
+            stats.lost,
+            stats.skipped,
+            stats.waiting,
+            stats.sent,
+        );
         assert_eq!(account, (7, 1, 0, 0, 8), "{}", kind.name);
     }
 }
@@ -383,7 +418,11 @@ fn a_waiting_reader_repairs_its_damaged_cursor() {
     let shape = segment.shape();
     let gate = shape.reader_area().start as usize + shape.gates_offset();
     let cursor = scribbler.word(gate + size_of::<GateBlock<AtomicU64>>());
-    assert_eq!(cursor.load(Ordering::Relaxed), 9, "the words of a gate begin with another one");
+    assert_eq!(
+        cursor.load(Ordering::Relaxed),
+        9,
+        "the words of a gate begin with another one"
+    );
     cursor.store(1, Ordering::Relaxed);
     producer.send(8).unwrap_err();
     for _ in 0..1000 {
@@ -396,7 +435,10 @@ fn a_waiting_reader_repairs_its_damaged_cursor() {
 /// A head that no writer can reach is no evidence of published messages.
 #[test]
 fn a_wild_head_makes_no_reader_pass_on() {
-    for (kind, reading) in [(Kind::pod(), Reading::KeepLast), (Kind::spsc(), Reading::Gated)] {
+    for (kind, reading) in [
+        (Kind::pod(), Reading::KeepLast),
+        (Kind::spsc(), Reading::Gated),
+    ] {
         let dir = spawn::shm_dir();
         let segment = Segment::create(&spawn::namespace(dir.path()), &topic(), &kind.request);
         let segment = segment.unwrap();
@@ -407,7 +449,9 @@ fn a_wild_head_makes_no_reader_pass_on() {
             producer.send(message).unwrap();
             assert_eq!(consumer.recv(), Some(message));
         }
-        scribbler.word(scribbler.heads[0]).store(POSITION_MAX + 1, Ordering::Relaxed);
+        scribbler
+            .word(scribbler.heads[0])
+            .store(POSITION_MAX + 1, Ordering::Relaxed);
         for _ in 0..1000 {
             assert_eq!(consumer.recv(), None, "{}", kind.name);
         }
@@ -433,8 +477,11 @@ fn endpoints_survive_scribbles_on_every_shared_word_during_their_calls() {
 #[test]
 fn a_message_of_one_size_is_copied_whole_whatever_its_length_says() {
     let dir = spawn::shm_dir();
-    let segment =
-        Segment::create(&spawn::namespace(dir.path()), &topic(), &Kind::pinnable().request);
+    let segment = Segment::create(
+        &spawn::namespace(dir.path()),
+        &topic(),
+        &Kind::pinnable().request,
+    );
     let segment = segment.unwrap();
     let scribbler = Scribbler::new(&segment, 1);
     let mut producer = producer(&segment, OnStalled::Full).unwrap();
@@ -461,8 +508,13 @@ fn a_message_of_one_size_is_never_shortened() {
     let mut producer = producer(&segment, OnStalled::Full).unwrap();
     let raw = |reading| RawConsumer::new(Arc::clone(&segment), reading).unwrap();
     let mut observer = raw(Reading::Observer);
-    let [mut copying, mut until, mut latest, mut borrowing, mut newest] =
-        [0; 5].map(|_| raw(Reading::KeepLast));
+    let [
+        mut copying,
+        mut until,
+        mut latest,
+        mut borrowing,
+        mut newest,
+    ] = [0; 5].map(|_| raw(Reading::KeepLast));
     for (position, damaged) in [0, 3, 9, u64::MAX].into_iter().enumerate() {
         producer.send(u64::from_le_bytes(*b"8 bytes.")).unwrap();
         let slot = segment.shape().lane(0).start + position as u64 * segment.shape().stride();
@@ -471,7 +523,10 @@ fn a_message_of_one_size_is_never_shortened() {
         let mut buffers = [[0; 8]; 2];
         let [buffer, other] = &mut buffers;
         assert_eq!(observer.recv_bytes(buffer), Some(8), "instead of {damaged}");
-        assert_eq!((copying.recv_bytes(buffer), &*buffer), (Some(8), b"8 bytes."));
+        assert_eq!(
+            (copying.recv_bytes(buffer), &*buffer),
+            (Some(8), b"8 bytes.")
+        );
         let wait_policy = WaitPolicy::of(Duration::from_secs(10));
         assert_eq!(until.recv_bytes_until(wait_policy, buffer), Some(8));
         assert_eq!(latest.latest_bytes([buffer, other], &|_| 0), Some((0, 8)));
@@ -485,8 +540,11 @@ fn a_message_of_one_size_is_never_shortened() {
 #[test]
 fn an_impossible_lane_is_neither_ignored_nor_included() {
     let dir = spawn::shm_dir();
-    let segment =
-        Segment::create(&spawn::namespace(dir.path()), &topic(), &Kind::pinnable().request);
+    let segment = Segment::create(
+        &spawn::namespace(dir.path()),
+        &topic(),
+        &Kind::pinnable().request,
+    );
     let segment = segment.unwrap();
     let mut producer = producer(&segment, OnStalled::Full).unwrap();
     let mut consumer = consumer(&segment, Reading::KeepLast).unwrap();
@@ -510,8 +568,11 @@ fn an_impossible_lane_is_neither_ignored_nor_included() {
 #[test]
 fn pins_and_waiters_of_absent_readers_are_removed() {
     let dir = spawn::shm_dir();
-    let segment =
-        Segment::create(&spawn::namespace(dir.path()), &topic(), &Kind::pinnable().request);
+    let segment = Segment::create(
+        &spawn::namespace(dir.path()),
+        &topic(),
+        &Kind::pinnable().request,
+    );
     let segment = segment.unwrap();
     let mut producer = producer(&segment, OnStalled::Full).unwrap();
     let wait = segment.wait_block(Access::Read).unwrap();
@@ -524,5 +585,10 @@ fn pins_and_waiters_of_absent_readers_are_removed() {
     write.waiters.store(1 << 3, Ordering::Relaxed);
     (0..100).for_each(|message| producer.send(message).unwrap());
     assert_eq!(wait.waiters.load(Ordering::Relaxed), 0);
-    assert!(nobody.pins.iter().all(|pin| pin.load(Ordering::Relaxed) == 0));
+    assert!(
+        nobody
+            .pins
+            .iter()
+            .all(|pin| pin.load(Ordering::Relaxed) == 0)
+    );
 }

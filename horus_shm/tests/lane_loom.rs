@@ -96,8 +96,15 @@ models! {
 /// Some model fails if any one of the orderings is weakened.
 #[test]
 fn every_weakened_edge_turns_a_model_red() {
-    let edges = edge::ALL.into_iter().chain(edge::DISCOVERY).chain(edge::CHANNELS);
-    all_are_killed("weakened to relaxed", &MODELS, edges.map(|edge| Mutant::Edge(edge.label)));
+    let edges = edge::ALL
+        .into_iter()
+        .chain(edge::DISCOVERY)
+        .chain(edge::CHANNELS);
+    all_are_killed(
+        "weakened to relaxed",
+        &MODELS,
+        edges.map(|edge| Mutant::Edge(edge.label)),
+    );
 }
 
 /// Each single line that uses an ordering needs it.

@@ -45,7 +45,10 @@ impl Drop for Case {
 fn message<T: Pod>(tag: u64) -> T {
     let mut message = T::zeroed();
     let mut rng = Rng::with_seed(tag);
-    for (index, chunk) in bytemuck::bytes_of_mut(&mut message).chunks_mut(8).enumerate() {
+    for (index, chunk) in bytemuck::bytes_of_mut(&mut message)
+        .chunks_mut(8)
+        .enumerate()
+    {
         let word = if index == 0 { tag } else { rng.u64(..) };
         chunk.copy_from_slice(&word.to_le_bytes()[..chunk.len()]);
     }
@@ -56,7 +59,10 @@ fn message<T: Pod>(tag: u64) -> T {
 fn tag_of<T: Pod>(received: &T) -> u64 {
     let tag = tag_in(received);
     let sent: T = message(tag);
-    assert!(bytemuck::bytes_of(&sent) == bytemuck::bytes_of(received), "torn: tag {tag:#x}");
+    assert!(
+        bytemuck::bytes_of(&sent) == bytemuck::bytes_of(received),
+        "torn: tag {tag:#x}"
+    );
     tag
 }
 
@@ -85,7 +91,13 @@ impl<R: Ring> World<R> {
             plant::<R::Message>(ring.segment(), &oracle);
         }
         let tag = oracle.lanes.iter().map(|lane| lane.log.len() as u64).sum();
-        Self { ring, oracle, producers: Vec::new(), consumers: Vec::new(), tag }
+        Self {
+            ring,
+            oracle,
+            producers: Vec::new(),
+            consumers: Vec::new(),
+            tag,
+        }
     }
 
     fn step(&mut self, rng: &mut Rng) {
@@ -100,21 +112,38 @@ impl<R: Ring> World<R> {
             84..88 => self.recv(rng, true),
             88..91 => self.join_producer(rng),
             91..93 if !self.producers.is_empty() => {
-                let producer = self.producers.swap_remove(rng.usize(..self.producers.len()));
+                let producer = self
+                    .producers
+                    .swap_remove(rng.usize(..self.producers.len()));
                 self.oracle.lanes[producer.raw().lane() as usize].producer = false;
             }
             93..97 => self.join_reader(rng),
             97..99 if !self.consumers.is_empty() => {
                 let index = rng.usize(..self.consumers.len());
-                drop((self.consumers.swap_remove(index), self.oracle.readers.swap_remove(index)));
+                drop((
+                    self.consumers.swap_remove(index),
+                    self.oracle.readers.swap_remove(index),
+                ));
             }
             _ => {}
         }
         for (index, consumer) in self.consumers.iter().enumerate() {
-            assert_eq!(consumer.stats(), self.oracle.stats(index), "consumer {index}");
+            assert_eq!(
+                consumer.stats(),
+                self.oracle.stats(index),
+                "consumer {index}"
+            );
             let reader = &self.oracle.readers[index];
-            assert_eq!(consumer.raw().detached(), reader.detached, "consumer {index}");
-            assert_eq!(consumer.raw().sequence(), reader.sequence, "consumer {index}");
+            assert_eq!(
+                consumer.raw().detached(),
+                reader.detached,
+                "consumer {index}"
+            );
+            assert_eq!(
+                consumer.raw().sequence(),
+                reader.sequence,
+                "consumer {index}"
+            );
         }
     }
 
@@ -150,7 +179,10 @@ impl<R: Ring> World<R> {
             (consumer.latest_by_key(tag_in), self.oracle.latest(index))
         } else if rng.u64(..2) == 0 {
             let mut place = R::Message::zeroed();
-            (consumer.recv_into(&mut place).then_some(place), self.oracle.recv(index))
+            (
+                consumer.recv_into(&mut place).then_some(place),
+                self.oracle.recv(index),
+            )
         } else {
             (consumer.recv(), self.oracle.recv(index))
         };
@@ -171,8 +203,13 @@ impl<R: Ring> World<R> {
 
     fn join_producer(&mut self, rng: &mut Rng) {
         let detaches = self.oracle.rules.reliable && rng.u64(..3) == 0;
-        let on_stalled =
-            if detaches { OnStalled::Detach { after: Duration::ZERO } } else { OnStalled::Full };
+        let on_stalled = if detaches {
+            OnStalled::Detach {
+                after: Duration::ZERO,
+            }
+        } else {
+            OnStalled::Full
+        };
         let made = refusal(self.ring.producer(on_stalled));
         let wanted = self.oracle.join_producer(detaches);
         let lane = made.as_ref().map(|producer| producer.raw().lane() as usize);
@@ -198,7 +235,11 @@ impl<R: Ring> World<R> {
         if wanted.is_ok() && rng.u64(..8) == 0 {
             let lane = rng.u32(..self.oracle.rules.lanes);
             self.consumers.last_mut().unwrap().ignore(lane);
-            self.oracle.readers.last_mut().unwrap().ignore(lane as usize);
+            self.oracle
+                .readers
+                .last_mut()
+                .unwrap()
+                .ignore(lane as usize);
         }
     }
 }
@@ -211,14 +252,18 @@ fn plant<T: Pod>(segment: &Segment, oracle: &Oracle) {
         for (pos, &tag) in (oracle.origin..).zip(&lane.log) {
             let slot = shape.lane(index).start + pos % shape.capacity() * shape.stride();
             let message: T = message(tag);
-            file.write_all_at(bytemuck::bytes_of(&message), slot).unwrap();
+            file.write_all_at(bytemuck::bytes_of(&message), slot)
+                .unwrap();
             let stamp = slot + shape.stride() - 8;
-            file.write_all_at(&published(pos).to_le_bytes(), stamp).unwrap();
+            file.write_all_at(&published(pos).to_le_bytes(), stamp)
+                .unwrap();
         }
         let block = segment.lane_block(index, Access::Write).unwrap();
         block.epoch.store(1, Ordering::Relaxed);
         block.ready.store(1, Ordering::Relaxed);
-        block.head.store(oracle.position(index as usize), Ordering::Relaxed);
+        block
+            .head
+            .store(oracle.position(index as usize), Ordering::Relaxed);
         let control = segment.control(Access::Write).unwrap();
         control.ready.fetch_or(1 << index, Ordering::Relaxed);
     }
@@ -230,7 +275,9 @@ fn matches_the_oracle<R: Ring>(memory: &Memory) {
 
 /// As [`matches_the_oracle`], in lanes whose last lap of earlier messages begins at `origin`.
 fn matches_the_oracle_from<R: Ring>(memory: &Memory, origin: Option<u64>, cases: u64) {
-    let replayed = std::env::var("HORUS_TEST_SEED").ok().map(|seed| seed.parse().unwrap());
+    let replayed = std::env::var("HORUS_TEST_SEED")
+        .ok()
+        .map(|seed| seed.parse().unwrap());
     // WHY: this gives each ring and message size different cases.
     let name = std::any::type_name::<R>().bytes();
     let hash = |sum: u64, byte: u8| sum.wrapping_mul(257).wrapping_add(byte.into());
@@ -247,7 +294,11 @@ fn matches_the_oracle_from<R: Ring>(memory: &Memory, origin: Option<u64>, cases:
         }
         // WHY fewer: the interpreter takes a second for a few tens of long messages.
         let is_long = size_of::<R::Message>() > 1000;
-        for _ in 0..if cfg!(miri) && is_long { STEPS / 4 } else { STEPS } {
+        for _ in 0..if cfg!(miri) && is_long {
+            STEPS / 4
+        } else {
+            STEPS
+        } {
             world.step(&mut rng);
         }
     }
@@ -307,7 +358,12 @@ suite! {
 mod far {
     use crate::*;
 
-    const ORIGINS: [u64; 4] = [(1 << 32) - 130, (1 << 53) - 130, (1 << 59) - 130, (1 << 60) - FAR];
+    const ORIGINS: [u64; 4] = [
+        (1 << 32) - 130,
+        (1 << 53) - 130,
+        (1 << 59) - 130,
+        (1 << 60) - FAR,
+    ];
     /// More messages than a case sends.
     const FAR: u64 = 1 << 20;
 
@@ -357,7 +413,11 @@ fn reliable_topic() -> Topic<u64> {
 #[test]
 fn a_stalled_reader_is_detached_and_learns_its_exact_loss() {
     let topic = reliable_topic();
-    let mut producer = topic.producer(OnStalled::Detach { after: Duration::ZERO }).unwrap();
+    let mut producer = topic
+        .producer(OnStalled::Detach {
+            after: Duration::ZERO,
+        })
+        .unwrap();
     let mut stalled = topic.consumer(Reading::Gated).unwrap();
     let mut reading = topic.consumer(Reading::Gated).unwrap();
     for tag in 0..20 {
@@ -367,7 +427,12 @@ fn a_stalled_reader_is_detached_and_learns_its_exact_loss() {
     assert_eq!((stalled.raw().detached(), reading.raw().detached()), (1, 0));
     let received: Vec<_> = std::iter::from_fn(|| stalled.recv()).collect();
     assert_eq!(received, [14, 15, 16, 17, 18, 19]);
-    let stats = ReadStats { received: 6, lost: 14, sent: 20, ..ReadStats::default() };
+    let stats = ReadStats {
+        received: 6,
+        lost: 14,
+        sent: 20,
+        ..ReadStats::default()
+    };
     assert_eq!(stalled.stats(), stats);
     // It moved, so the writer waits for it again.
     for tag in 20..28 {
@@ -396,14 +461,21 @@ fn a_reader_stalls_from_the_first_refusal_in_a_row_on() {
         std::thread::yield_now();
     }
     // The lane is full again, for the first time since a message was sent.
-    assert!(producer.send(9).unwrap_err().is_full(), "detached a reader that makes progress");
+    assert!(
+        producer.send(9).unwrap_err().is_full(),
+        "detached a reader that makes progress"
+    );
     assert_eq!(consumer.raw().detached(), 0);
 }
 
 #[test]
 fn a_reader_behind_a_gate_that_was_given_up_begins_undetached() {
     let topic = reliable_topic();
-    let mut producer = topic.producer(OnStalled::Detach { after: Duration::ZERO }).unwrap();
+    let mut producer = topic
+        .producer(OnStalled::Detach {
+            after: Duration::ZERO,
+        })
+        .unwrap();
     let stalled = topic.consumer(Reading::Gated).unwrap();
     for tag in 0..9 {
         producer.send(tag).unwrap();
@@ -419,14 +491,19 @@ fn a_gated_only_ring_refuses_readers_that_have_no_gate() {
     // WHY: a producer omits the odd stamp here, so readers without a gate could get torn messages.
     for reading in [Reading::KeepLast, Reading::Observer] {
         let reader = RawConsumer::new(Arc::clone(ring.segment()), reading);
-        assert!(matches!(reader, Err(OpenError::GatedOnly { found: true, .. })), "{reading:?}");
+        assert!(
+            matches!(reader, Err(OpenError::GatedOnly { found: true, .. })),
+            "{reading:?}"
+        );
     }
 }
 
 #[cfg(not(miri))]
 #[test]
 fn persistent_history_outlives_every_endpoint_of_the_topic() {
-    let Memory::Mapped { namespace, _dir } = Memory::mapped() else { unreachable!() };
+    let Memory::Mapped { namespace, _dir } = Memory::mapped() else {
+        unreachable!()
+    };
     let name = TopicName::new("latched").unwrap();
     let mut request = Request::new(TypeInfo::opaque::<u64>());
     (request.capacity, request.history, request.persists) = (Some(8), Some(3), Some(true));

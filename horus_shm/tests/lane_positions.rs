@@ -110,7 +110,11 @@ fn script(start: u64, seed: u64, kind: Script) -> Vec<Event> {
     let gates = if gated { [0, 1] } else { [UNGATED; 2] };
     let reader = |gate| {
         let head = lane.block().head.load(Ordering::Relaxed);
-        let first = if gate == UNGATED { head } else { gate::join(&lane, gate, u64::MAX) };
+        let first = if gate == UNGATED {
+            head
+        } else {
+            gate::join(&lane, gate, u64::MAX)
+        };
         LaneReader::new(lane, first, gate, exclusive)
     };
     let mut readers = gates.map(reader);
@@ -138,11 +142,22 @@ fn script(start: u64, seed: u64, kind: Script) -> Vec<Event> {
         let reader = &readers[index];
         let at = reader.position() - start;
         let sent = writer.position() - start;
-        let counts = [at, sent, reader.lost(), reader.skipped(), reader.busy(), reader.waiting()];
+        let counts = [
+            at,
+            sent,
+            reader.lost(),
+            reader.skipped(),
+            reader.busy(),
+            reader.waiting(),
+        ];
         events.push((polled, message, counts));
     }
     assert!(number < SENT_MAX);
-    assert_eq!(lane.block().corrupt_resync.load(Ordering::Relaxed), 0, "a takeover found damage");
+    assert_eq!(
+        lane.block().corrupt_resync.load(Ordering::Relaxed),
+        0,
+        "a takeover found damage"
+    );
     events
 }
 
@@ -160,8 +175,14 @@ fn behaves_the_same(near: u64, starts: &[u64]) {
             let wanted = script(near, seed, kind);
             for &start in starts {
                 let found = script(start, seed, kind);
-                let differs = wanted.iter().zip(&found).position(|(one, other)| one != other);
-                assert_eq!(differs, None, "{kind:?}, seed {seed}, from {start:#x}, at this step");
+                let differs = wanted
+                    .iter()
+                    .zip(&found)
+                    .position(|(one, other)| one != other);
+                assert_eq!(
+                    differs, None,
+                    "{kind:?}, seed {seed}, from {start:#x}, at this step"
+                );
             }
         }
     }
@@ -178,7 +199,10 @@ fn a_lane_behaves_the_same_where_numbers_turn_over() {
 #[test]
 fn a_session_behaves_the_same_up_to_the_largest_position() {
     let near = BELIEVED_MAX - SENT_MAX;
-    behaves_the_same(near, &[BELIEVED_MAX - 10, BELIEVED_MAX, POSITION_MAX - SENT_MAX]);
+    behaves_the_same(
+        near,
+        &[BELIEVED_MAX - 10, BELIEVED_MAX, POSITION_MAX - SENT_MAX],
+    );
 }
 
 /// A reader that keeps up is not affected: stamps have room for twice as many positions.
@@ -245,9 +269,17 @@ fn a_takeover_past_the_accepted_positions_begins_anew_and_counts_a_resync() {
         let mut reader = LaneReader::new(lane, found, UNGATED, false);
         for number in 0..3 * SLOTS {
             assert!(send(&mut writer, number));
-            assert_eq!(recv(&mut reader, false), (Polled::Message, Some(number)), "{head:#x}");
+            assert_eq!(
+                recv(&mut reader, false),
+                (Polled::Message, Some(number)),
+                "{head:#x}"
+            );
             let passed = found + number >= head;
-            assert_eq!(recv(&mut ahead, false).0 == Polled::Message, passed, "{head:#x}");
+            assert_eq!(
+                recv(&mut ahead, false).0 == Polled::Message,
+                passed,
+                "{head:#x}"
+            );
         }
     }
 }

@@ -62,7 +62,10 @@ mod checker {
 
         impl<T> UnsafeCell<T> {
             pub(crate) fn new(value: T) -> Self {
-                Self { value: value.into(), users: AtomicI32::new(0) }
+                Self {
+                    value: value.into(),
+                    users: AtomicI32::new(0),
+                }
             }
 
             pub(crate) fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
@@ -148,7 +151,9 @@ struct Topic {
 impl Topic {
     fn new(copying: Copying) -> Self {
         Self {
-            lanes: (0..FILES).map(|_| LoomLane::new(SLOTS, 1, copying, 0)).collect(),
+            lanes: (0..FILES)
+                .map(|_| LoomLane::new(SLOTS, 1, copying, 0))
+                .collect(),
             dead: Arc::default(),
             done: Arc::default(),
         }
@@ -168,10 +173,17 @@ impl Topic {
 
     /// Frees the slowest gate if its owner is dead, as a full producer does.
     fn reap(&self, producer: &Producer, lane: &LoomLane, me: u64) {
-        let Some((gate, _)) = producer.writer.slowest_gate() else { return };
+        let Some((gate, _)) = producer.writer.slowest_gate() else {
+            return;
+        };
         let owner = lane.gate_block(gate).owner.get();
         if owner == 0 || self.is_dead(owner) {
-            gate::free(lane.gate_block(gate), [lane.cursor(gate)].into_iter(), owner, me);
+            gate::free(
+                lane.gate_block(gate),
+                [lane.cursor(gate)].into_iter(),
+                owner,
+                me,
+            );
         }
     }
 
@@ -192,7 +204,9 @@ impl Topic {
     /// Runs a publisher's life, which ends after `stores` stores if that is a number.
     fn publisher(&self, process: &Process, me: u64, stores: Option<u32>) {
         let file = process.join();
-        live(stores, || file.iter().for_each(|file| self.publish(file, me)));
+        live(stores, || {
+            file.iter().for_each(|file| self.publish(file, me))
+        });
         if stores.is_some() {
             self.bury(me, file);
         } else {
@@ -249,7 +263,9 @@ impl Topic {
     /// Checks, after all have left, that nothing is left that could block a later process.
     fn inherit(&self, process: &Process) {
         // The sweep.
-        process.open().inspect(|file| assert!(presence::retire(file).unwrap(), "still attended"));
+        process
+            .open()
+            .inspect(|file| assert!(presence::retire(file).unwrap(), "still attended"));
         assert!(process.open().is_none(), "a file is left");
         for lane in self.lanes.iter() {
             let mut heir = Producer::claim_from(lane, HEIR, |owner| self.is_dead(owner)).unwrap();
@@ -294,7 +310,9 @@ fn topic_survives(copying: Copying, gated: bool, victim: Victim) {
                 _ => topic.subscriber(&process, me, gated, killed_subscriber),
             })
         });
-        at_work.into_iter().for_each(|thread| thread.join().unwrap());
+        at_work
+            .into_iter()
+            .for_each(|thread| thread.join().unwrap());
         topic.inherit(&observer);
     });
     let kind = if gated { "gated" } else { "keep_last" };

@@ -48,7 +48,11 @@ struct Seen {
 
 impl Seen {
     fn new(producers: u64) -> Self {
-        Self { next: vec![0; producers as usize], received: 0, gaps: 0 }
+        Self {
+            next: vec![0; producers as usize],
+            received: 0,
+            gaps: 0,
+        }
     }
 
     fn check<const WORDS: usize>(&mut self, message: &Message<WORDS>) {
@@ -56,11 +60,17 @@ impl Seen {
         let number = message[0] & (u64::MAX >> 8);
         let mut index = 1;
         while index < WORDS {
-            assert!(message[index] == word(message[0], index), "torn: {producer}/{number}");
+            assert!(
+                message[index] == word(message[0], index),
+                "torn: {producer}/{number}"
+            );
             index += 1;
         }
         let next = &mut self.next[producer as usize];
-        assert!(number >= *next, "{producer}/{number} came after {producer}/{next}");
+        assert!(
+            number >= *next,
+            "{producer}/{number} came after {producer}/{next}"
+        );
         self.gaps += number - *next;
         *next = number + 1;
         self.received += 1;
@@ -165,8 +175,19 @@ fn run<const WORDS: usize>(ends: Ends<WORDS>) {
                         Takes::Next | Takes::All => consumer.recv(),
                         Takes::Latest => consumer.latest(),
                     });
-                assert_eq!(seen.next, vec![each; producers as usize], "the newest are missing");
-                let ReadStats { received, lost, skipped, waiting, sent, .. } = consumer.stats();
+                assert_eq!(
+                    seen.next,
+                    vec![each; producers as usize],
+                    "the newest are missing"
+                );
+                let ReadStats {
+                    received,
+                    lost,
+                    skipped,
+                    waiting,
+                    sent,
+                    ..
+                } = consumer.stats();
                 assert_eq!((sent, waiting), (each * producers, 0));
                 assert_eq!(sent, received + lost + skipped);
                 assert_eq!((received, lost + skipped), (seen.received, seen.gaps));
@@ -196,28 +217,44 @@ fn spsc<const WORDS: usize>(origin: Origin<'_>) -> Ends<WORDS> {
     let ring = make!(SpscShm, origin, RingOptions::capacity(CAPACITY));
     let consumers = vec![ring.consumer().unwrap()];
     let producers = vec![ring.producer().unwrap()];
-    Ends { producers, consumers, takes: Takes::All }
+    Ends {
+        producers,
+        consumers,
+        takes: Takes::All,
+    }
 }
 
 fn mpsc<const WORDS: usize>(origin: Origin<'_>) -> Ends<WORDS> {
     let ring = make!(MpscShm, origin, RingOptions::capacity(CAPACITY));
     let consumers = vec![ring.consumer().unwrap()];
     let producers = (0..3).map(|_| ring.producer().unwrap()).collect();
-    Ends { producers, consumers, takes: Takes::All }
+    Ends {
+        producers,
+        consumers,
+        takes: Takes::All,
+    }
 }
 
 fn fanout<const WORDS: usize>(origin: Origin<'_>) -> Ends<WORDS> {
     let ring = make!(FanoutShm, origin, RingOptions::capacity(CAPACITY));
     let consumers = (0..3).map(|_| ring.consumer().unwrap()).collect();
     let producers = (0..3).map(|_| ring.producer().unwrap()).collect();
-    Ends { producers, consumers, takes: Takes::Next }
+    Ends {
+        producers,
+        consumers,
+        takes: Takes::Next,
+    }
 }
 
 fn pod<const WORDS: usize>(origin: Origin<'_>) -> Ends<WORDS> {
     let ring = make!(PodShm, origin, RingOptions::capacity(4));
     let consumers = (0..3).map(|_| ring.consumer().unwrap()).collect();
     let producers = vec![ring.producer().unwrap()];
-    Ends { producers, consumers, takes: Takes::Latest }
+    Ends {
+        producers,
+        consumers,
+        takes: Takes::Latest,
+    }
 }
 
 /// Makes an open topic of the smallest possible lane, so that most reads race with a write.
@@ -225,7 +262,11 @@ fn tight<const WORDS: usize>(origin: Origin<'_>) -> Ends<WORDS> {
     let ring = make!(FanoutShm, origin, RingOptions::capacity(2));
     let consumers = (0..2).map(|_| ring.consumer().unwrap()).collect();
     let producers = (0..2).map(|_| ring.producer().unwrap()).collect();
-    Ends { producers, consumers, takes: Takes::Next }
+    Ends {
+        producers,
+        consumers,
+        takes: Takes::Next,
+    }
 }
 
 /// Makes a reliable topic with readers that the writer waits for, and one that it does not wait
@@ -238,7 +279,11 @@ fn reliable<const WORDS: usize>(origin: Origin<'_>) -> Ends<WORDS> {
         .into();
     let producer = || RawProducer::new(Arc::clone(&segment), OnStalled::Full).map(Producer::new);
     let producers = (0..2).map(|_| producer().unwrap()).collect();
-    Ends { producers, consumers, takes: Takes::Next }
+    Ends {
+        producers,
+        consumers,
+        takes: Takes::Next,
+    }
 }
 
 fn reliable_topic<const WORDS: usize>(origin: Origin<'_>) -> Arc<Segment> {
@@ -316,9 +361,21 @@ fn run_slowly(
         }
         consumer
     });
-    let ReadStats { received, lost, skipped, waiting, sent, .. } = consumer.stats();
+    let ReadStats {
+        received,
+        lost,
+        skipped,
+        waiting,
+        sent,
+        ..
+    } = consumer.stats();
     assert_eq!(sent, MESSAGES);
-    assert_eq!(sent, received + lost + skipped + waiting, "{:?}", consumer.stats());
+    assert_eq!(
+        sent,
+        received + lost + skipped + waiting,
+        "{:?}",
+        consumer.stats()
+    );
     assert_eq!((received, lost, skipped), (seen.received, seen.gaps, 0));
     (consumer, seen)
 }
@@ -329,7 +386,14 @@ fn drain(consumer: &mut Consumer<Message<38>>, mut seen: Seen) -> ReadStats {
         seen.check(&message);
     }
     let stats = consumer.stats();
-    let ReadStats { received, lost, skipped, waiting, sent, .. } = stats;
+    let ReadStats {
+        received,
+        lost,
+        skipped,
+        waiting,
+        sent,
+        ..
+    } = stats;
     assert_eq!((sent, waiting, skipped), (MESSAGES, 0, 0));
     assert_eq!((received, lost), (seen.received, seen.gaps));
     assert_eq!(received + lost, sent);
@@ -415,7 +479,9 @@ fn a_slow_reader_of_a_reliable_topic_loses_nothing() {
 fn a_slow_reader_that_is_detached_knows_its_exact_loss() {
     let segment = reliable_topic::<38>(None);
     let raw = RawConsumer::new(Arc::clone(&segment), Reading::Gated).unwrap();
-    let on_stalled = OnStalled::Detach { after: Duration::ZERO };
+    let on_stalled = OnStalled::Detach {
+        after: Duration::ZERO,
+    };
     let producer = Producer::new(RawProducer::new(segment, on_stalled).unwrap());
     let (mut consumer, seen) = run_slowly(producer, Consumer::new(raw));
     let detached = consumer.raw().detached();
@@ -465,7 +531,14 @@ fn producers_that_come_and_go_lose_and_repeat_nothing() {
         consumer
     });
     let sent = 3 * sessions * SESSION;
-    assert_eq!(consumer.stats(), ReadStats { received: sent, sent, ..ReadStats::default() });
+    assert_eq!(
+        consumer.stats(),
+        ReadStats {
+            received: sent,
+            sent,
+            ..ReadStats::default()
+        }
+    );
 }
 
 #[test]
@@ -492,7 +565,11 @@ fn readers_that_come_and_go_keep_exact_ledgers_and_hold_no_writer_back_for_good(
                         }
                     }
                     // Messages from before it joined are no loss; after that, nothing is lost.
-                    let first = if seen.received == 0 { 0 } else { seen.next[0] - seen.received };
+                    let first = if seen.received == 0 {
+                        0
+                    } else {
+                        seen.next[0] - seen.received
+                    };
                     assert_eq!(seen.gaps, first, "a gate has let the producer pass");
                     assert_eq!(consumer.stats().received, seen.received);
                     assert_eq!(consumer.stats().lost, 0);

@@ -68,11 +68,18 @@ fn masked_file(segment: &Segment, topic: &str) -> Vec<u8> {
     let created_ns = 96..104;
     let checksum = 516..520;
     for varies in [boot_id, registry_id, created_ns, checksum] {
-        assert_ne!(&bytes[varies.clone()], &[0; 16][..varies.len()], "{topic}: {varies:?} is zero");
+        assert_ne!(
+            &bytes[varies.clone()],
+            &[0; 16][..varies.len()],
+            "{topic}: {varies:?} is zero"
+        );
         bytes[varies].fill(0xee);
     }
     let me = segment.me().to_le_bytes();
-    for word in bytes[HEADER_BYTES..].chunks_exact_mut(8).filter(|word| *word == me) {
+    for word in bytes[HEADER_BYTES..]
+        .chunks_exact_mut(8)
+        .filter(|word| *word == me)
+    {
         word.fill(0xaa);
     }
     mask_times(segment, &mut bytes);
@@ -83,7 +90,10 @@ fn masked_file(segment: &Segment, topic: &str) -> Vec<u8> {
 fn mask_times(segment: &Segment, bytes: &mut [u8]) {
     let lane = segment.shape().lane_area().start as usize + segment.shape().lane_block_offset(0);
     let sample = &mut bytes[lane + offset_of!(LaneBlock<AtomicU64>, sample)..][..8];
-    assert!(sample[..3] == [0; 3] && *sample != [0; 8], "not the time of position 0: {sample:?}");
+    assert!(
+        sample[..3] == [0; 3] && *sample != [0; 8],
+        "not the time of position 0: {sample:?}"
+    );
     sample.fill(0xcc);
     let area = segment.shape().reader_area().start as usize;
     let reader = area + segment.shape().reader_block_offset(0);
@@ -102,7 +112,11 @@ fn check_checksum(file: &[u8]) {
     for byte in file[..516].iter().chain(schema) {
         crc ^= u32::from(*byte);
         for _ in 0..8 {
-            crc = if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 };
+            crc = if crc & 1 == 1 {
+                crc >> 1 ^ 0xedb8_8320
+            } else {
+                crc >> 1
+            };
         }
     }
     assert_eq!(file[516..520], (!crc).to_le_bytes(), "checksum");
@@ -123,8 +137,14 @@ fn dump(bytes: &[u8]) -> String {
 #[track_caller]
 fn assert_golden(found: &[u8], golden: &str) {
     let found = dump(found);
-    let differs = found.lines().zip(golden.lines()).find(|(found, golden)| found != golden);
-    assert!(found == golden, "first difference: {differs:?}; the whole file:\n{found}");
+    let differs = found
+        .lines()
+        .zip(golden.lines())
+        .find(|(found, golden)| found != golden);
+    assert!(
+        found == golden,
+        "first difference: {differs:?}; the whole file:\n{found}"
+    );
 }
 
 #[test]
@@ -146,14 +166,20 @@ fn an_open_topic_has_the_golden_bytes() {
     let raw = RawConsumer::new(Arc::clone(&segment), Reading::Gated).unwrap();
     let mut consumer = Consumer::new(raw);
     send_three(&mut producer, &mut consumer);
-    assert_golden(&masked_file(&segment, name.as_str()), include_str!("golden/open_topic.hex"));
+    assert_golden(
+        &masked_file(&segment, name.as_str()),
+        include_str!("golden/open_topic.hex"),
+    );
 }
 
 #[test]
 fn a_gated_only_ring_has_the_golden_bytes() {
     let dir = shm_dir();
     let namespace = namespace(dir.path());
-    let options = RingOptions { type_info: Some(type_info()), ..RingOptions::capacity(4) };
+    let options = RingOptions {
+        type_info: Some(type_info()),
+        ..RingOptions::capacity(4)
+    };
     let ring = SpscShm::create(&namespace, "golden/spsc", &options).unwrap();
     let mut producer = ring.producer().unwrap();
     let mut consumer = ring.consumer().unwrap();
@@ -179,7 +205,11 @@ fn a_slot_its_lane_block_and_its_cursor_show_the_sent_and_received_messages() {
     for position in 0..4 {
         let slot = shape.lane(0).start + position * 64;
         let payload = &file[slot as usize..][..24];
-        let sent = if position < 3 { message(position as u8 + 1) } else { [0; 24] };
+        let sent = if position < 3 {
+            message(position as u8 + 1)
+        } else {
+            [0; 24]
+        };
         assert_eq!(payload, sent);
         let stamp = if position < 3 { 2 * (position + 1) } else { 0 };
         assert_eq!(word(slot + 56), stamp, "stamp of {position}");
@@ -189,13 +219,40 @@ fn a_slot_its_lane_block_and_its_cursor_show_the_sent_and_received_messages() {
     let words: Vec<_> = (0..16).map(|index| word(lane + index * 8)).collect();
     let owner = masked_owner;
     let masked_time = u64::from_le_bytes([0xcc; 8]);
-    assert_eq!(words, [owner, 1, 0, 1, 0, 0, owner, 0, 3, 0, masked_time, 0, 0, 0, 0, 0]);
+    assert_eq!(
+        words,
+        [
+            owner,
+            1,
+            0,
+            1,
+            0,
+            0,
+            owner,
+            0,
+            3,
+            0,
+            masked_time,
+            0,
+            0,
+            0,
+            0,
+            0
+        ]
+    );
     let reader = shape.reader_area().start + 256;
     assert_eq!(word(reader), owner);
     assert_eq!(word(reader + 64), 1, "received");
     assert_eq!(word(reader + 256), owner, "owner of the gate");
     assert_eq!(word(reader + 256 + 128), 2, "cursor: position 1 is next");
-    assert_eq!(segment.lane_block(0, Access::Read).unwrap().owner.load(Relaxed), me);
+    assert_eq!(
+        segment
+            .lane_block(0, Access::Read)
+            .unwrap()
+            .owner
+            .load(Relaxed),
+        me
+    );
 }
 
 #[test]
@@ -222,7 +279,15 @@ fn a_pinnable_topic_has_the_golden_bytes() {
 
 /// The parts of a file: lane area, reader area, first gate in it, distance of gates, first two
 /// lanes, size of the file.
-type Parts = (Range<u64>, Range<u64>, usize, usize, Range<u64>, Range<u64>, u64);
+type Parts = (
+    Range<u64>,
+    Range<u64>,
+    usize,
+    usize,
+    Range<u64>,
+    Range<u64>,
+    u64,
+);
 
 fn parts(request: ShapeRequest) -> (u64, Parts) {
     let shape = Shape::new(request).unwrap();
@@ -294,8 +359,12 @@ fn wakes_are_counted_in_four_bytes() {
     let namespace = namespace(dir.path());
     let mut request = Request::new(type_info());
     request.wake_edge = Some(WakeEdge::Fence);
-    let segment =
-        Segment::create(&namespace, &TopicName::new("golden/wake").unwrap(), &request).unwrap();
+    let segment = Segment::create(
+        &namespace,
+        &TopicName::new("golden/wake").unwrap(),
+        &request,
+    )
+    .unwrap();
     let mut producer = RawProducer::new(Arc::clone(&segment), OnStalled::Full).unwrap();
     let file = File::from(segment.fd().unwrap().try_clone_to_owned().unwrap());
     let wait = segment.shape().reader_area().start;
@@ -306,7 +375,11 @@ fn wakes_are_counted_in_four_bytes() {
     unsafe { producer.send(message(1).as_ptr(), 24) }.unwrap();
     let mut after = [0xee; 16];
     file.read_exact_at(&mut after, wait).unwrap();
-    assert_eq!(after, [0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0], "0 follows the greatest");
+    assert_eq!(
+        after,
+        [0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0],
+        "0 follows the greatest"
+    );
 }
 
 #[test]
@@ -325,7 +398,12 @@ fn an_unclaimed_lane_takes_no_memory() {
     let file = File::from(segment.fd().unwrap().try_clone_to_owned().unwrap());
     let metadata = file.metadata().unwrap();
     let shape = segment.shape();
-    let used = [0..HEADER_BYTES as u64, shape.lane_area(), shape.reader_area(), shape.lane(0)];
+    let used = [
+        0..HEADER_BYTES as u64,
+        shape.lane_area(),
+        shape.reader_area(),
+        shape.lane(0),
+    ];
     let pages = |part: &Range<u64>| (part.end - part.start).next_multiple_of(metadata.blksize());
     assert_eq!(metadata.blocks() * 512, used.iter().map(pages).sum::<u64>());
 }

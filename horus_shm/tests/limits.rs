@@ -33,7 +33,10 @@ impl End {
     const ALL: [Self; 3] = [Self::Publisher, Self::Subscriber, Self::Reliable];
 
     fn parse(name: &str) -> Self {
-        Self::ALL.into_iter().find(|end| format!("{end:?}") == name).unwrap()
+        Self::ALL
+            .into_iter()
+            .find(|end| format!("{end:?}") == name)
+            .unwrap()
     }
 
     /// Returns the number of places of a topic with default settings.
@@ -75,9 +78,19 @@ impl End {
     fn expect_full(self, segment: &Arc<Segment>) {
         let counts = || (segment.publisher_count(), segment.subscriber_count());
         let before = counts();
-        let refused = self.open(segment).err().unwrap_or_else(|| panic!("{self:?}: served"));
-        assert!(refused.to_string().starts_with(self.refusal()), "{self:?}: {refused}");
-        assert!(refused.to_string().contains("allow more where the topic is created"));
+        let refused = self
+            .open(segment)
+            .err()
+            .unwrap_or_else(|| panic!("{self:?}: served"));
+        assert!(
+            refused.to_string().starts_with(self.refusal()),
+            "{self:?}: {refused}"
+        );
+        assert!(
+            refused
+                .to_string()
+                .contains("allow more where the topic is created")
+        );
         let kind_and_limit = match refused {
             OpenError::TooManyPublishers { limit } => (Self::Publisher, limit),
             OpenError::TooManySubscribers { limit } => (Self::Subscriber, limit),
@@ -152,7 +165,13 @@ impl Crowd {
         let share = end.limit() / PROCESSES;
         let children = (1..PROCESSES).map(|_| Self::child(end, &dir)).collect();
         let mine = end.opens(&segment, share);
-        Self { end, segment, mine, children, dir }
+        Self {
+            end,
+            segment,
+            mine,
+            children,
+            dir,
+        }
     }
 
     fn child(end: End, dir: &TempDir) -> Child {
@@ -203,7 +222,10 @@ fn one_process_may_take_every_place_and_gets_the_limit_when_none_is_left() {
             end.expect_full(&segment);
         }
         expect_served(&segment, &mut ends);
-        show(format_args!("limits: {} {end:?} in one process, and none more", ends.len()));
+        show(format_args!(
+            "limits: {} {end:?} in one process, and none more",
+            ends.len()
+        ));
     }
 }
 

@@ -42,7 +42,11 @@ impl Place {
     }
 
     fn open_file(&self) -> File {
-        OpenOptions::new().read(true).write(true).open(self.file()).unwrap()
+        OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(self.file())
+            .unwrap()
     }
 }
 
@@ -110,7 +114,9 @@ fn fork_and_use(path: &Path) {
         assert!(!registry.is_dead(registry.me()) && !registry.is_dead(other.me()));
         assert!(registry.process(other.me()).is_none());
         // These get the numbers of the descriptors that the fork closed.
-        let files: Vec<File> = (0..8).map(|_| File::open(path.join("registry")).unwrap()).collect();
+        let files: Vec<File> = (0..8)
+            .map(|_| File::open(path.join("registry")).unwrap())
+            .collect();
         assert!(registry.presence_share(1).is_err() && registry.presence_attended(1));
         registry.presence_release(1);
         assert!(!registry.is_current(File::open(path).unwrap().as_fd()));
@@ -163,7 +169,10 @@ fn join_too_many(path: &Path) {
             Err(error) => break error,
         }
     };
-    assert!(matches!(error, RegistryError::TooManyOpen { limit: 64, .. }), "{error}");
+    assert!(
+        matches!(error, RegistryError::TooManyOpen { limit: 64, .. }),
+        "{error}"
+    );
     assert_eq!(joined.len(), 64);
     joined.pop();
     joined.push(join(path).unwrap());
@@ -198,7 +207,11 @@ fn join_while_it_is_replaced(path: &Path) {
     let dir = File::open(path).unwrap();
     for round in 0..200 {
         drop(join(path).unwrap());
-        let file = OpenOptions::new().read(true).write(true).open(&file_path).unwrap();
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(&file_path)
+            .unwrap();
         let is_damaged = round % 2 == 1;
         if is_damaged {
             write(&file, 0, &[0; 8]);
@@ -228,7 +241,10 @@ fn a_useless_registry_is_replaced_once() {
 #[test]
 fn a_registry_under_replacement_is_waited_for() {
     let place = Place::new();
-    assert_eq!(Child::spawn("join while it is replaced", place.path()).listen(), "ok");
+    assert_eq!(
+        Child::spawn("join while it is replaced", place.path()).listen(),
+        "ok"
+    );
 }
 
 #[test]
@@ -238,18 +254,28 @@ fn a_killed_owner_becomes_dead() {
     let mut child = Child::spawn("join", place.path());
     let owner = Owner::from_bits(child.listen_u64());
     assert!(!registry.is_dead(owner));
-    assert_eq!(child.listen(), u128::from_ne_bytes(registry.id()).to_string());
+    assert_eq!(
+        child.listen(),
+        u128::from_ne_bytes(registry.id()).to_string()
+    );
 
     let process = registry.process(owner).unwrap();
     assert_eq!(process.pid, child.pid());
     let stat = fs::read_to_string(format!("/proc/{}/stat", child.pid())).unwrap();
     assert!(stat.contains(&format!("({})", process.name)), "{stat}");
-    let field_22 = stat[stat.rfind(')').unwrap()..].split_whitespace().nth(20).unwrap();
+    let field_22 = stat[stat.rfind(')').unwrap()..]
+        .split_whitespace()
+        .nth(20)
+        .unwrap();
     assert_eq!(process.start_time.to_string(), field_22);
 
     child.kill();
     eventually("the killed owner is dead", || registry.is_dead(owner));
-    assert_eq!(registry.process(owner), Some(process), "still known, for messages");
+    assert_eq!(
+        registry.process(owner),
+        Some(process),
+        "still known, for messages"
+    );
 }
 
 #[test]
@@ -272,7 +298,11 @@ fn a_zombie_is_dead_and_a_stopped_process_alive() {
     child.signal(libc::SIGSTOP);
     let state = || {
         let stat = fs::read_to_string(format!("/proc/{}/stat", child.pid())).unwrap();
-        stat[stat.rfind(')').unwrap()..].split_whitespace().nth(1).unwrap().to_string()
+        stat[stat.rfind(')').unwrap()..]
+            .split_whitespace()
+            .nth(1)
+            .unwrap()
+            .to_string()
     };
     eventually("the child stops", || state() == "T");
     assert!(!registry.is_dead(owner));
@@ -297,7 +327,10 @@ fn a_forked_child_does_not_keep_its_parent_alive() {
 
     parent.kill();
     eventually("the parent is dead", || registry.is_dead(owner));
-    assert!(Path::new(&format!("/proc/{pid}")).exists(), "the forked child lives");
+    assert!(
+        Path::new(&format!("/proc/{pid}")).exists(),
+        "the forked child lives"
+    );
 }
 
 #[test]
@@ -313,10 +346,14 @@ fn a_process_that_forks_while_it_joins_can_still_die() {
     let registry = place.join().unwrap();
     let mut child = Child::spawn("fork all the time", place.path());
     let count = child.listen_u64();
-    let owners: Vec<_> = (0..count).map(|_| Owner::from_bits(child.listen_u64())).collect();
+    let owners: Vec<_> = (0..count)
+        .map(|_| Owner::from_bits(child.listen_u64()))
+        .collect();
     child.kill();
     for (index, &owner) in owners.iter().enumerate() {
-        eventually(&format!("join {index} of {count} is dead"), || registry.is_dead(owner));
+        eventually(&format!("join {index} of {count} is dead"), || {
+            registry.is_dead(owner)
+        });
     }
 }
 
@@ -327,13 +364,20 @@ fn an_entry_taken_again_has_a_later_generation() {
     let first = place.join().unwrap().me();
     assert!(registry.is_dead(first));
     let second = place.join().unwrap();
-    assert_eq!(second.me().to_bits(), first.to_bits() + 1, "same entry, next generation");
+    assert_eq!(
+        second.me().to_bits(),
+        first.to_bits() + 1,
+        "same entry, next generation"
+    );
     assert!(registry.is_dead(first), "though its byte is locked again");
     assert!(!registry.is_dead(second.me()));
     assert!(registry.process(first).is_none());
 
     for stale in [registry.me().to_bits() - 1, registry.me().to_bits() + 1] {
-        assert!(registry.is_dead(Owner::from_bits(stale)), "my entry, another generation");
+        assert!(
+            registry.is_dead(Owner::from_bits(stale)),
+            "my entry, another generation"
+        );
         assert!(second.is_dead(Owner::from_bits(stale)));
     }
 }
@@ -383,7 +427,10 @@ fn one_more_than_all_entries_is_an_error() {
     let file = place.open_file();
     lock(&file, 64, ENTRIES as i64);
     let error = place.join().unwrap_err();
-    assert!(matches!(error, RegistryError::Full { limit: ENTRIES, .. }), "{error}");
+    assert!(
+        matches!(error, RegistryError::Full { limit: ENTRIES, .. }),
+        "{error}"
+    );
     drop(file);
     let file = place.open_file();
     lock(&file, 64, ENTRIES as i64 - 1);
@@ -404,12 +451,19 @@ fn processes_that_start_at_once_share_one_registry() {
     for _ in 0..5 {
         let place = Place::new();
         let mut children: Vec<_> = (0..8).map(|_| Child::spawn("join", place.path())).collect();
-        let mut said: Vec<_> = children.iter_mut().map(|c| (c.listen_u64(), c.listen())).collect();
+        let mut said: Vec<_> = children
+            .iter_mut()
+            .map(|c| (c.listen_u64(), c.listen()))
+            .collect();
         assert!(said.iter().all(|(_, id)| *id == said[0].1));
         said.sort();
         said.dedup_by_key(|(owner, _)| *owner);
         assert_eq!(said.len(), children.len(), "distinct owners");
-        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1, "nothing else is left");
+        assert_eq!(
+            fs::read_dir(place.path()).unwrap().count(),
+            1,
+            "nothing else is left"
+        );
     }
 }
 
@@ -426,11 +480,17 @@ fn presence_is_shared_or_exclusive() {
     assert!(!a.presence_exclude(ino).unwrap(), "b is there");
     assert!(b.presence_attended(ino), "a stays");
     b.presence_release(ino);
-    assert!(!a.presence_attended(ino), "a process's own lock does not count");
+    assert!(
+        !a.presence_attended(ino),
+        "a process's own lock does not count"
+    );
     assert!(a.presence_exclude(ino).unwrap());
     assert!(!b.presence_share(ino).unwrap() && b.presence_share(other_ino).unwrap());
     assert!(b.presence_attended(ino));
-    assert!(a.presence_share(ino).unwrap() && b.presence_share(ino).unwrap(), "back to shared");
+    assert!(
+        a.presence_share(ino).unwrap() && b.presence_share(ino).unwrap(),
+        "back to shared"
+    );
     drop(a);
     assert!(b.presence_exclude(ino).unwrap(), "leaving ends presence");
     assert!(b.presence_share(u64::MAX).is_err());
@@ -465,13 +525,41 @@ fn joining_in_a_removed_directory_is_an_error() {
 type Damage = (&'static str, fn(&File), fn(&RegistryFault) -> bool);
 
 const DAMAGES: [Damage; 7] = [
-    ("emptied", |f| f.set_len(0).unwrap(), |f| matches!(f, RegistryFault::Size { .. })),
-    ("cut in the header", |f| f.set_len(100).unwrap(), |f| matches!(f, RegistryFault::Size { .. })),
-    ("cut", |f| f.set_len(1000).unwrap(), |f| matches!(f, RegistryFault::Size { .. })),
-    ("grown", |f| f.set_len(1 << 20).unwrap(), |f| matches!(f, RegistryFault::Size { .. })),
-    ("zeroed", |f| write(f, 0, &[0; 128]), |f| matches!(f, RegistryFault::Magic)),
-    ("of version 77", |f| write(f, 8, &[77]), |f| matches!(f, RegistryFault::Version { .. })),
-    ("with another id", |f| write(f, 20, &[1, 2, 3]), |f| matches!(f, RegistryFault::Checksum)),
+    (
+        "emptied",
+        |f| f.set_len(0).unwrap(),
+        |f| matches!(f, RegistryFault::Size { .. }),
+    ),
+    (
+        "cut in the header",
+        |f| f.set_len(100).unwrap(),
+        |f| matches!(f, RegistryFault::Size { .. }),
+    ),
+    (
+        "cut",
+        |f| f.set_len(1000).unwrap(),
+        |f| matches!(f, RegistryFault::Size { .. }),
+    ),
+    (
+        "grown",
+        |f| f.set_len(1 << 20).unwrap(),
+        |f| matches!(f, RegistryFault::Size { .. }),
+    ),
+    (
+        "zeroed",
+        |f| write(f, 0, &[0; 128]),
+        |f| matches!(f, RegistryFault::Magic),
+    ),
+    (
+        "of version 77",
+        |f| write(f, 8, &[77]),
+        |f| matches!(f, RegistryFault::Version { .. }),
+    ),
+    (
+        "with another id",
+        |f| write(f, 20, &[1, 2, 3]),
+        |f| matches!(f, RegistryFault::Checksum),
+    ),
 ];
 
 fn write(file: &File, offset: u64, bytes: &[u8]) {
@@ -489,8 +577,9 @@ fn move_to_another_boot(file: &File) {
 }
 
 fn damages() -> impl Iterator<Item = Damage> {
-    let boot: Damage =
-        ("of another boot", move_to_another_boot, |f| matches!(f, RegistryFault::Boot));
+    let boot: Damage = ("of another boot", move_to_another_boot, |f| {
+        matches!(f, RegistryFault::Boot)
+    });
     DAMAGES.into_iter().chain([boot])
 }
 
@@ -500,7 +589,9 @@ fn a_damaged_registry_without_a_process_is_replaced() {
         let place = Place::new();
         let old_id = place.join().unwrap().id();
         damage(&place.open_file());
-        let new = place.join().unwrap_or_else(|error| panic!("{what}: {error}"));
+        let new = place
+            .join()
+            .unwrap_or_else(|error| panic!("{what}: {error}"));
         assert_ne!(new.id(), old_id, "{what}");
         assert_eq!(place.join().unwrap().id(), new.id(), "{what}");
     }
@@ -517,9 +608,14 @@ fn a_damaged_registry_of_the_living_is_an_error() {
             RegistryError::Damaged { fault, .. } => assert!(is_expected(&fault), "{what}: {fault}"),
             other => panic!("{what}: {other}"),
         }
-        assert!(!living.is_dead(living.me()) && living.is_dead(dead), "{what}");
+        assert!(
+            !living.is_dead(living.me()) && living.is_dead(dead),
+            "{what}"
+        );
         drop(living);
-        place.join().unwrap_or_else(|error| panic!("{what}: {error}"));
+        place
+            .join()
+            .unwrap_or_else(|error| panic!("{what}: {error}"));
     }
 }
 
@@ -563,7 +659,9 @@ fn a_path_that_is_no_file_is_refused_at_once() {
         }),
         ("a directory", |path| fs::create_dir(path).unwrap()),
         ("a socket", |path| drop(UnixListener::bind(path).unwrap())),
-        ("a dangling symlink", |path| symlink("nowhere", path).unwrap()),
+        ("a dangling symlink", |path| {
+            symlink("nowhere", path).unwrap()
+        }),
         ("a symlink to a registry", |path| {
             let other = path.with_file_name("other");
             fs::create_dir(&other).unwrap();
@@ -576,9 +674,18 @@ fn a_path_that_is_no_file_is_refused_at_once() {
         make(&place.file());
         let start = Instant::now();
         let error = place.join().unwrap_err();
-        assert!(matches!(error, RegistryError::NotAFile { .. }), "{what}: {error}");
-        assert!(start.elapsed() < Duration::from_secs(5), "{what} made it wait");
-        assert!(place.file().symlink_metadata().is_ok(), "{what} is still there");
+        assert!(
+            matches!(error, RegistryError::NotAFile { .. }),
+            "{what}: {error}"
+        );
+        assert!(
+            start.elapsed() < Duration::from_secs(5),
+            "{what} made it wait"
+        );
+        assert!(
+            place.file().symlink_metadata().is_ok(),
+            "{what} is still there"
+        );
     }
 }
 
@@ -586,19 +693,33 @@ fn a_path_that_is_no_file_is_refused_at_once() {
 fn a_registry_open_to_others_is_refused() {
     let place = Place::new();
     drop(place.join().unwrap());
-    assert_eq!(fs::metadata(place.file()).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(
+        fs::metadata(place.file()).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
     fs::set_permissions(place.file(), PermissionsExt::from_mode(0o660)).unwrap();
     let error = place.join().unwrap_err();
-    assert!(matches!(error, RegistryError::Refused { mode: 0o660, .. }), "{error}");
+    assert!(
+        matches!(error, RegistryError::Refused { mode: 0o660, .. }),
+        "{error}"
+    );
     fs::set_permissions(place.file(), PermissionsExt::from_mode(0o600)).unwrap();
     fs::hard_link(place.file(), place.path().join("second")).unwrap();
     let error = place.join().unwrap_err();
-    assert!(matches!(error, RegistryError::Refused { links: 2, .. }), "{error}");
+    assert!(
+        matches!(error, RegistryError::Refused { links: 2, .. }),
+        "{error}"
+    );
 }
 
 #[test]
 fn an_empty_file_in_place_of_the_registry_is_replaced() {
     let place = Place::new();
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(place.file()).unwrap();
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(place.file())
+        .unwrap();
     place.join().unwrap();
 }

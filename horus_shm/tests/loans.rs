@@ -46,7 +46,11 @@ fn a_frame_is_read_where_it_was_written() {
     // The two endpoints may have mapped the lane at two addresses; the distance is then always the
     // same.
     let distance = addresses[0].1.wrapping_sub(addresses[0].0);
-    assert!(addresses.iter().all(|(written, read)| read.wrapping_sub(*written) == distance));
+    assert!(
+        addresses
+            .iter()
+            .all(|(written, read)| read.wrapping_sub(*written) == distance)
+    );
 }
 
 #[test]
@@ -67,7 +71,8 @@ fn a_held_frame_stays_while_the_publisher_goes_round() {
             held.push(consumer.borrow().unwrap().unwrap());
         }
         assert!(
-            held.iter().all(|frame| frame[0] + 1 == frame.sequence() && frame[1023] == frame[0])
+            held.iter()
+                .all(|frame| frame[0] + 1 == frame.sequence() && frame[1023] == frame[0])
         );
     }
     while consumer.recv().is_some() {}
@@ -75,9 +80,15 @@ fn a_held_frame_stays_while_the_publisher_goes_round() {
     assert_eq!(stats.sent, 1000, "skips are not messages: {stats:?}");
     assert_eq!(stats.received + stats.lost, 1000, "{stats:?}");
     assert_eq!(producer.position(), 1000);
-    assert!(matches!(consumer.borrow(), Err(BorrowError::NoPins { held: 7, .. })));
+    assert!(matches!(
+        consumer.borrow(),
+        Err(BorrowError::NoPins { held: 7, .. })
+    ));
     drop(consumer);
-    assert!(held.iter().all(|frame| frame[0] + 1 == frame.sequence()), "outlives its consumer");
+    assert!(
+        held.iter().all(|frame| frame[0] + 1 == frame.sequence()),
+        "outlives its consumer"
+    );
 }
 
 #[test]
@@ -106,12 +117,21 @@ fn a_publisher_steps_over_no_released_slot() {
     const CAPACITY: u64 = 8;
     type Reader = Consumer<[u64; 512]>;
     let ways: [(&str, fn(&mut Reader)); 6] = [
-        ("a borrowed message is dropped", |reader| drop(reader.borrow().unwrap().unwrap())),
+        ("a borrowed message is dropped", |reader| {
+            drop(reader.borrow().unwrap().unwrap())
+        }),
         ("the latest is dropped", |reader| {
-            drop(reader.borrow_latest(&|bytes| u64::from(bytes[0])).unwrap().unwrap());
+            drop(
+                reader
+                    .borrow_latest(&|bytes| u64::from(bytes[0]))
+                    .unwrap()
+                    .unwrap(),
+            );
         }),
         ("a message is copied", |reader| _ = reader.recv().unwrap()),
-        ("the latest is copied", |reader| _ = reader.latest().unwrap()),
+        ("the latest is copied", |reader| {
+            _ = reader.latest().unwrap()
+        }),
         ("nothing is there to borrow", |reader| {
             while reader.recv().is_some() {}
             assert!(reader.borrow().unwrap().is_none());
@@ -142,10 +162,16 @@ fn messages_before_a_borrowed_latest_are_skipped_and_not_lost() {
     producer.send([0; 512]).unwrap();
     drop(consumer.borrow().unwrap().unwrap());
     (1..5).for_each(|number| producer.send([number; 512]).unwrap());
-    let latest = consumer.borrow_latest(&|bytes| u64::from(bytes[0])).unwrap().unwrap();
+    let latest = consumer
+        .borrow_latest(&|bytes| u64::from(bytes[0]))
+        .unwrap()
+        .unwrap();
     assert_eq!(latest[0], 4);
     let stats = consumer.stats();
-    assert_eq!((stats.received, stats.skipped, stats.lost, stats.waiting), (2, 3, 0, 0));
+    assert_eq!(
+        (stats.received, stats.skipped, stats.lost, stats.waiting),
+        (2, 3, 0, 0)
+    );
 }
 
 /// A reader steps over any number of skips: they are no sign that it is too slow.
@@ -162,7 +188,10 @@ fn a_message_behind_many_skips_is_found_at_once() {
         producer.send([number; 512]).unwrap();
         assert_eq!(reader.recv().map(|message| message[0]), Some(number));
     }
-    assert!(skips(ring.segment()) >= 7, "the publisher has written a lap");
+    assert!(
+        skips(ring.segment()) >= 7,
+        "the publisher has written a lap"
+    );
     assert_eq!((reader.stats().lost, reader.stats().received), (0, 64));
     drop(held);
 }
@@ -172,9 +201,18 @@ fn small_messages_are_lent_only_where_that_was_asked_for() {
     let ring = FanoutShm::<u64>::heap(&RingOptions::capacity(4)).unwrap();
     let mut producer = ring.producer().unwrap();
     let mut consumer = ring.consumer().unwrap();
-    assert!(matches!(producer.loan(), Err(LoanError::NotPinnable { .. })));
-    assert!(matches!(consumer.borrow(), Err(BorrowError::NotPinnable { .. })));
-    let options = RingOptions { pinnable: Some(true), ..RingOptions::capacity(4) };
+    assert!(matches!(
+        producer.loan(),
+        Err(LoanError::NotPinnable { .. })
+    ));
+    assert!(matches!(
+        consumer.borrow(),
+        Err(BorrowError::NotPinnable { .. })
+    ));
+    let options = RingOptions {
+        pinnable: Some(true),
+        ..RingOptions::capacity(4)
+    };
     let ring = FanoutShm::<u64>::heap(&options).unwrap();
     let mut producer = ring.producer().unwrap();
     let mut consumer = ring.consumer().unwrap();
@@ -195,9 +233,20 @@ fn all_readers_together_hold_half_a_lane_at_most() {
     }
     let mut held = Vec::new();
     for _ in 0..2 {
-        held.extend(consumers.iter_mut().map(|consumer| consumer.borrow().unwrap().unwrap()));
+        held.extend(
+            consumers
+                .iter_mut()
+                .map(|consumer| consumer.borrow().unwrap().unwrap()),
+        );
     }
-    assert!(matches!(consumers[0].borrow(), Err(BorrowError::NoPins { held: 2, capacity: 8, .. })));
+    assert!(matches!(
+        consumers[0].borrow(),
+        Err(BorrowError::NoPins {
+            held: 2,
+            capacity: 8,
+            ..
+        })
+    ));
     for number in 4..100 {
         producer.send([number; 512]).unwrap();
     }
@@ -213,10 +262,15 @@ fn a_send_finds_a_slot_however_many_readers_copy() {
     let mut producer = ring.producer().unwrap();
     let mut consumers: Vec<_> = (0..5).map(|_| ring.consumer().unwrap()).collect();
     (0..2).for_each(|number| producer.send([number; 512]).unwrap());
-    let held: Vec<_> = (0..2).map(|_| consumers[0].borrow().unwrap().unwrap()).collect();
+    let held: Vec<_> = (0..2)
+        .map(|_| consumers[0].borrow().unwrap().unwrap())
+        .collect();
     // Acts as if each of the other readers had stopped while it copied from another slot.
     for slot in 0..4 {
-        let block = ring.segment().reader_block(1 + slot, Access::Write).unwrap();
+        let block = ring
+            .segment()
+            .reader_block(1 + slot, Access::Write)
+            .unwrap();
         let copy_pin = block.pins.last().unwrap();
         copy_pin.store(u64::from(slot) + 1, std::sync::atomic::Ordering::Relaxed);
     }
@@ -231,7 +285,10 @@ fn a_send_finds_a_slot_however_many_readers_copy() {
 #[test]
 fn a_loan_is_apart_from_slots_that_are_being_copied() {
     let dir = spawn::shm_dir();
-    let options = RingOptions { pinnable: Some(true), ..RingOptions::capacity(4) };
+    let options = RingOptions {
+        pinnable: Some(true),
+        ..RingOptions::capacity(4)
+    };
     let ring = FanoutShm::<[u64; 512]>::create(&spawn::namespace(dir.path()), "apart", &options);
     let ring = ring.unwrap();
     let mut producer = ring.producer().unwrap();
@@ -250,9 +307,16 @@ fn a_loan_is_apart_from_slots_that_are_being_copied() {
     // Acts as if each of the other readers had stopped while it copied from a slot of its own.
     let pin_all = |is_pinned: bool| {
         for slot in 0..4 {
-            let block = ring.segment().reader_block(1 + slot, Access::Write).unwrap();
+            let block = ring
+                .segment()
+                .reader_block(1 + slot, Access::Write)
+                .unwrap();
             let tag = if is_pinned { u64::from(slot) + 1 } else { 0 };
-            block.pins.last().unwrap().store(tag, std::sync::atomic::Ordering::Relaxed);
+            block
+                .pins
+                .last()
+                .unwrap()
+                .store(tag, std::sync::atomic::Ordering::Relaxed);
         }
     };
     for (is_pinned, value) in [(true, 7), (false, 8), (true, 9)] {
@@ -260,7 +324,11 @@ fn a_loan_is_apart_from_slots_that_are_being_copied() {
         let mut loan = producer.loan().unwrap();
         let before = slots();
         loan.fill(value);
-        assert_eq!(slots() == before, is_pinned, "{value}: the loan is in the wrong place");
+        assert_eq!(
+            slots() == before,
+            is_pinned,
+            "{value}: the loan is in the wrong place"
+        );
         loan.publish().unwrap();
         pin_all(false);
         assert_eq!(consumer.recv(), Some([value; 512]));
@@ -271,7 +339,10 @@ fn a_loan_is_apart_from_slots_that_are_being_copied() {
 /// The same for an observer, which cannot pin: on the heap, where it reads by loads.
 #[test]
 fn a_loan_is_apart_while_a_heap_segment_is_observed() {
-    let options = RingOptions { pinnable: Some(true), ..RingOptions::capacity(4) };
+    let options = RingOptions {
+        pinnable: Some(true),
+        ..RingOptions::capacity(4)
+    };
     let ring = FanoutShm::<[u64; 512]>::heap(&options).unwrap();
     let mut producer = ring.producer().unwrap();
     let mut consumer = ring.consumer().unwrap();
@@ -296,7 +367,10 @@ fn a_loan_is_apart_while_a_heap_segment_is_observed() {
 /// A buffer apart from its slot is not lent again while it is held, and outlives its publisher.
 #[test]
 fn a_loan_apart_from_its_slot_is_kept_while_its_memory_is_held() {
-    let options = RingOptions { pinnable: Some(true), ..RingOptions::capacity(4) };
+    let options = RingOptions {
+        pinnable: Some(true),
+        ..RingOptions::capacity(4)
+    };
     let ring = FanoutShm::<[u64; 512]>::heap(&options).unwrap();
     let _observer = RawConsumer::new(Arc::clone(ring.segment()), Reading::Observer).unwrap();
     let mut producer = RawProducer::new(Arc::clone(ring.segment()), OnStalled::Full).unwrap();
@@ -311,7 +385,8 @@ fn a_loan_apart_from_its_slot_is_kept_while_its_memory_is_held() {
     unsafe { second.as_ptr().cast::<[u64; 512]>().write([8; 512]) };
     drop(producer);
     // SAFETY: the buffer is still held, and no thread writes it any more.
-    assert_eq!(unsafe { first.as_ptr().cast::<[u64; 512]>().read() }, [7; 512]);
+    let status = unsafe { first.as_ptr().cast::<[u64; 512]>().read() };
+    assert_eq!(status, [7; 512]);
     drop(kept);
 }
 
@@ -319,7 +394,10 @@ fn a_loan_apart_from_its_slot_is_kept_while_its_memory_is_held() {
 #[test]
 fn the_kernel_copies_slots_that_may_be_on_loan_for_an_observer() {
     let dir = spawn::shm_dir();
-    let options = RingOptions { pinnable: Some(true), ..RingOptions::capacity(4) };
+    let options = RingOptions {
+        pinnable: Some(true),
+        ..RingOptions::capacity(4)
+    };
     let ring = FanoutShm::<[u64; 512]>::create(&spawn::namespace(dir.path()), "seen", &options);
     let ring = ring.unwrap();
     let mut producer = ring.producer().unwrap();
@@ -349,7 +427,10 @@ fn the_latest_frame_is_copied_whole() {
     assert_eq!(consumer.latest(), Some([9; 1024]));
     assert_eq!(consumer.latest(), None);
     let stats = consumer.stats();
-    assert_eq!((stats.received, stats.skipped + stats.lost, stats.sent), (1, 9, 10));
+    assert_eq!(
+        (stats.received, stats.skipped + stats.lost, stats.sent),
+        (1, 9, 10)
+    );
 }
 
 fn sized(max_bytes: u64) -> TypeInfo {
@@ -420,7 +501,13 @@ fn sized_files_agree_on_the_longest_message() {
     }
     assert!(open(Some(2000), true).is_ok());
     let longer = open(Some(2000), false).unwrap_err();
-    assert!(matches!(longer, OpenError::QosMismatch { field: "max_message_bytes", .. }));
+    assert!(matches!(
+        longer,
+        OpenError::QosMismatch {
+            field: "max_message_bytes",
+            ..
+        }
+    ));
 }
 
 /// The safe calls do the same as those with pointers, and truncate to the size of the buffer.
@@ -431,7 +518,9 @@ fn messages_are_copied_to_buffers_of_any_length() {
         [0, 1].map(|_| RawProducer::new(Arc::clone(&segment), Default::default()).unwrap());
     let mut consumer = RawConsumer::new(segment, Reading::KeepLast).unwrap();
     let mut send = |producer: usize, message: &[u8]| {
-        let mut loan = producers[producer].loan_until(WaitPolicy::endless()).unwrap();
+        let mut loan = producers[producer]
+            .loan_until(WaitPolicy::endless())
+            .unwrap();
         loan.bytes_mut()[..message.len()].copy_from_slice(message);
         loan.publish(message.len()).unwrap();
     };
@@ -442,7 +531,10 @@ fn messages_are_copied_to_buffers_of_any_length() {
     assert_eq!(consumer.recv_bytes(&mut buffer), Some(6));
     assert_eq!(&buffer[..6], b"robots");
     send(0, b"and animals");
-    assert_eq!(consumer.recv_bytes_until(WaitPolicy::endless(), &mut buffer), Some(8));
+    assert_eq!(
+        consumer.recv_bytes_until(WaitPolicy::endless(), &mut buffer),
+        Some(8)
+    );
     assert_eq!(&buffer, b"and anim");
     assert_eq!(consumer.recv_bytes(&mut []), None);
 
@@ -453,16 +545,26 @@ fn messages_are_copied_to_buffers_of_any_length() {
     for number in [3, 4] {
         send(1, &[number; 5]);
     }
-    let (newest, bytes) = consumer.latest_bytes([&mut buffer, &mut spare], &key).unwrap();
+    let (newest, bytes) = consumer
+        .latest_bytes([&mut buffer, &mut spare], &key)
+        .unwrap();
     assert_eq!([&buffer, &spare][newest][..bytes], [9; 3]);
-    assert!(consumer.latest_bytes([&mut buffer, &mut spare], &key).is_none());
+    assert!(
+        consumer
+            .latest_bytes([&mut buffer, &mut spare], &key)
+            .is_none()
+    );
     send(0, &[5; 7]);
     send(1, &[6; 4999]);
     let newest = consumer.borrow_latest(&key).unwrap().unwrap();
     assert_eq!(newest.bytes(), [6; 4999]);
     assert!(consumer.borrow_latest(&key).unwrap().is_none());
     let stats = consumer.stats();
-    assert_eq!((stats.received, stats.skipped, stats.sent), (4, 5, 9), "{stats:?}");
+    assert_eq!(
+        (stats.received, stats.skipped, stats.sent),
+        (4, 5, 9),
+        "{stats:?}"
+    );
 }
 
 #[test]
@@ -470,8 +572,12 @@ fn child_role() {
     let Some(role) = common::role() else { return };
     assert_eq!(role, "holder");
     spawn::die_with_parent();
-    let ring: FanoutShm<[u64; 512]> =
-        FanoutShm::open(&spawn::inherited_namespace(), "held", &RingOptions::default()).unwrap();
+    let ring: FanoutShm<[u64; 512]> = FanoutShm::open(
+        &spawn::inherited_namespace(),
+        "held",
+        &RingOptions::default(),
+    )
+    .unwrap();
     let mut consumer = ring.consumer().unwrap();
     common::say("ready");
     let frame = loop {

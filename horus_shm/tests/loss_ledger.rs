@@ -57,13 +57,21 @@ enum Pace {
     Changes,
 }
 
-const PACES: [Pace; 6] =
-    [Pace::Changes, Pace::Times(2), Pace::Times(5), Pace::Times(12), Pace::Times(50), Pace::Stops];
+const PACES: [Pace; 6] = [
+    Pace::Changes,
+    Pace::Times(2),
+    Pace::Times(5),
+    Pace::Times(12),
+    Pace::Times(50),
+    Pace::Stops,
+];
 /// The durations of a message, relative to a send, where that changes.
 const TIMES: [u64; 8] = [2, 2, 2, 3, 3, 5, 12, 50];
 
 fn paces() -> impl Iterator<Item = Pace> {
-    PACES.into_iter().take(rounds(1, PACES.len() as u64) as usize)
+    PACES
+        .into_iter()
+        .take(rounds(1, PACES.len() as u64) as usize)
 }
 
 impl Pace {
@@ -104,7 +112,11 @@ impl FromStr for Pace {
 fn work(steps: u64) {
     let mut value = steps;
     for _ in 0..steps {
-        value = std::hint::black_box(value.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+        value = std::hint::black_box(
+            value
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1),
+        );
     }
 }
 
@@ -140,7 +152,11 @@ fn send(mut producer: Producer<Message>, id: u32, count: u32) {
             thread::yield_now();
         }
     }
-    assert_eq!(producer.position(), count.into(), "positions and messages sent differ");
+    assert_eq!(
+        producer.position(),
+        count.into(),
+        "positions and messages sent differ"
+    );
 }
 
 /// The counts of a reader at the end.
@@ -156,11 +172,23 @@ struct Seen {
 
 impl Seen {
     fn words(self) -> [u64; 5] {
-        [self.received, self.lost, self.skipped, self.in_ring, self.detached]
+        [
+            self.received,
+            self.lost,
+            self.skipped,
+            self.in_ring,
+            self.detached,
+        ]
     }
 
     fn of([received, lost, skipped, in_ring, detached]: [u64; 5]) -> Self {
-        Self { received, lost, skipped, in_ring, detached }
+        Self {
+            received,
+            lost,
+            skipped,
+            in_ring,
+            detached,
+        }
     }
 
     fn parse(said: &str) -> Self {
@@ -210,14 +238,19 @@ impl Reader {
 
     fn take(&mut self) -> bool {
         let message = self.case.take(&mut self.consumer);
-        message.inspect(|message| self.account.take(message)).is_some()
+        message
+            .inspect(|message| self.account.take(message))
+            .is_some()
     }
 
     /// Checks that the ring reports all missing messages, at any time.
     fn compare(&self) -> ReadStats {
         let stats = self.consumer.stats();
         let missing = self.account.missing();
-        assert!(missing <= stats.lost + stats.skipped, "{missing} are missing, but {stats:?}");
+        assert!(
+            missing <= stats.lost + stats.skipped,
+            "{missing} are missing, but {stats:?}"
+        );
         assert_eq!(stats.received, self.account.received);
         stats
     }
@@ -249,7 +282,14 @@ impl Reader {
         }
         let stats = self.compare();
         self.account.expect_sound(stats).unwrap();
-        let ReadStats { received, lost, skipped, waiting, sent, .. } = stats;
+        let ReadStats {
+            received,
+            lost,
+            skipped,
+            waiting,
+            sent,
+            ..
+        } = stats;
         assert_eq!((sent, waiting), (self.total, 0));
         let passed = |stats: ReadStats| stats.received + stats.lost + stats.skipped;
         assert_eq!(passed(stats) - passed(at_rest), at_rest.waiting);
@@ -260,11 +300,24 @@ impl Reader {
         );
         let each = (self.total / u64::from(self.case.senders)) as u32;
         for id in 0..self.case.senders {
-            assert_eq!(self.account.of(id).unwrap().next, each, "the newest of {id} is missing");
+            assert_eq!(
+                self.account.of(id).unwrap().next,
+                each,
+                "the newest of {id} is missing"
+            );
         }
-        assert!(lost == 0 || !self.case.is_lossless(self.index), "{lost} lost: {stats:?}");
+        assert!(
+            lost == 0 || !self.case.is_lossless(self.index),
+            "{lost} lost: {stats:?}"
+        );
         let detached = self.consumer.raw().detached();
-        Seen { received, lost, skipped, in_ring: at_rest.waiting, detached }
+        Seen {
+            received,
+            lost,
+            skipped,
+            in_ring: at_rest.waiting,
+            detached,
+        }
     }
 }
 
@@ -282,11 +335,18 @@ fn on_threads(case: &'static Case, pace: Pace) -> Vec<Seen> {
             scope.spawn(move || send(producer, id, (total / u64::from(case.senders)) as u32))
         };
         let senders: Vec<_> = (0..case.senders).map(sender).collect();
-        let running: Vec<_> =
-            readers.into_iter().map(|reader| scope.spawn(move || reader.run())).collect();
-        let seen = running.into_iter().map(|reader| reader.join().unwrap()).collect();
+        let running: Vec<_> = readers
+            .into_iter()
+            .map(|reader| scope.spawn(move || reader.run()))
+            .collect();
+        let seen = running
+            .into_iter()
+            .map(|reader| reader.join().unwrap())
+            .collect();
         // WHY explicit joins: ThreadSanitizer understands a join, but not the end of a scope.
-        senders.into_iter().for_each(|sender| sender.join().unwrap());
+        senders
+            .into_iter()
+            .for_each(|sender| sender.join().unwrap());
         seen
     })
 }
@@ -294,7 +354,14 @@ fn on_threads(case: &'static Case, pace: Pace) -> Vec<Seen> {
 fn reader(case: &'static Case, index: usize, pace: Pace, segment: &Arc<Segment>) -> Reader {
     let consumer = case.receiver(segment, index);
     let total = messages(case);
-    Reader { case, index, pace, total, consumer, account: Account::default() }
+    Reader {
+        case,
+        index,
+        pace,
+        total,
+        consumer,
+        account: Account::default(),
+    }
 }
 
 /// Runs each endpoint in a process of its own, with the ring in a file.
@@ -311,7 +378,10 @@ fn on_processes(case: &'static Case, pace: Pace) -> Vec<Seen> {
     let mut receivers: Vec<_> = (0..case.readings.len()).map(receiver).collect();
     let sender = |id| spawn(format!("send {} {id}", case.name));
     let senders: Vec<_> = (0..case.senders).map(sender).collect();
-    let seen = receivers.iter_mut().map(|child| Seen::parse(&child.listen())).collect();
+    let seen = receivers
+        .iter_mut()
+        .map(|child| Seen::parse(&child.listen()))
+        .collect();
     senders.into_iter().chain(receivers).for_each(Child::finish);
     seen
 }
@@ -332,7 +402,12 @@ fn child_role() {
             send(producer, id.parse().unwrap(), each as u32);
         }
         ["receive", _, index, pace] => {
-            let reader = reader(case, index.parse().unwrap(), pace.parse().unwrap(), &segment);
+            let reader = reader(
+                case,
+                index.parse().unwrap(),
+                pace.parse().unwrap(),
+                &segment,
+            );
             // WHY here: it must be measured before the writers come.
             steps_of_a_send();
             say("ready");
@@ -358,8 +433,14 @@ fn balances(place: &str, case: &'static Case, run: fn(&'static Case, Pace) -> Ve
         let gated = case.readings.contains(&Reading::Gated);
         let detaches = gated && case.on_stalled != OnStalled::Full;
         let detached = seen.iter().map(|seen| seen.detached).sum::<u64>();
-        assert!(!(detaches && pace.has_stops()) || detached > 0, "no reader was detached");
-        let words: Vec<_> = seen.iter().map(|seen| format!("{:?}", seen.words())).collect();
+        assert!(
+            !(detaches && pace.has_stops()) || detached > 0,
+            "no reader was detached"
+        );
+        let words: Vec<_> = seen
+            .iter()
+            .map(|seen| format!("{:?}", seen.words()))
+            .collect();
         let figures = format!(
             "{pace}: sent={} readers (delivered, lost, skipped, in ring, detached): {}",
             messages(case),

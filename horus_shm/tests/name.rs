@@ -19,7 +19,10 @@ fn near() -> impl Strategy<Value = String> {
 fn is_topic(name: &str) -> bool {
     let name = name.strip_prefix('/').unwrap_or(name);
     let is_token = |token: &str| {
-        !token.is_empty() && token.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
+        !token.is_empty()
+            && token
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
     };
     name.len() <= 200 && name.split(['/', '.']).all(is_token)
 }
@@ -67,9 +70,13 @@ proptest! {
 
 #[test]
 fn separators_make_different_topics() {
-    let names = ["a", "a/b", "a.b", "a_b", "a-b", "ab", "a/b/c", "a.b.c", "a/b.c", "a.b/c"];
-    let files: std::collections::HashSet<_> =
-        names.iter().map(|name| TopicName::new(name).unwrap().file_name().to_string()).collect();
+    let names = [
+        "a", "a/b", "a.b", "a_b", "a-b", "ab", "a/b/c", "a.b.c", "a/b.c", "a.b/c",
+    ];
+    let files: std::collections::HashSet<_> = names
+        .iter()
+        .map(|name| TopicName::new(name).unwrap().file_name().to_string())
+        .collect();
     assert_eq!(files.len(), names.len());
 }
 
@@ -100,7 +107,15 @@ fn bad_characters_are_named_with_their_byte() {
 
 #[test]
 fn empty_tokens_are_named_with_their_byte() {
-    let cases = [("//a", 1), ("a//b", 2), ("a/", 2), ("a.", 2), (".a", 0), ("a./b", 2), ("..", 0)];
+    let cases = [
+        ("//a", 1),
+        ("a//b", 2),
+        ("a/", 2),
+        ("a.", 2),
+        (".a", 0),
+        ("a./b", 2),
+        ("..", 0),
+    ];
     for (name, wanted_at) in cases {
         match TopicName::new(name).unwrap_err() {
             NameError::EmptyToken { at, .. } => assert_eq!(at, wanted_at, "{name:?}"),
@@ -108,7 +123,10 @@ fn empty_tokens_are_named_with_their_byte() {
         }
     }
     for name in ["", "/"] {
-        assert!(matches!(TopicName::new(name), Err(NameError::Empty { .. })), "{name:?}");
+        assert!(
+            matches!(TopicName::new(name), Err(NameError::Empty { .. })),
+            "{name:?}"
+        );
     }
 }
 
@@ -118,20 +136,53 @@ fn lengths_are_limited_without_the_leading_slash() {
     assert!(TopicName::new(&longest).is_ok());
     assert!(TopicName::new(&format!("/{longest}")).is_ok());
     let error = TopicName::new(&format!("{longest}b")).unwrap_err();
-    assert!(matches!(error, NameError::TooLong { bytes: 201, bytes_max: 200, .. }), "{error}");
+    assert!(
+        matches!(
+            error,
+            NameError::TooLong {
+                bytes: 201,
+                bytes_max: 200,
+                ..
+            }
+        ),
+        "{error}"
+    );
     assert!(NamespaceName::new(&"n".repeat(64)).is_ok());
     let error = NamespaceName::new(&"n".repeat(65)).unwrap_err();
-    assert!(matches!(error, NameError::TooLong { bytes: 65, bytes_max: 64, .. }), "{error}");
+    assert!(
+        matches!(
+            error,
+            NameError::TooLong {
+                bytes: 65,
+                bytes_max: 64,
+                ..
+            }
+        ),
+        "{error}"
+    );
 }
 
 #[test]
 fn a_namespace_is_one_token() {
-    assert_eq!(NamespaceName::new("robot-1_b").unwrap().as_str(), "robot-1_b");
-    for (name, wanted_at) in [("a/b", 1), ("a.b", 1), ("/a", 0), (".", 0), ("..", 0), ("a ", 1)] {
+    assert_eq!(
+        NamespaceName::new("robot-1_b").unwrap().as_str(),
+        "robot-1_b"
+    );
+    for (name, wanted_at) in [
+        ("a/b", 1),
+        ("a.b", 1),
+        ("/a", 0),
+        (".", 0),
+        ("..", 0),
+        ("a ", 1),
+    ] {
         match NamespaceName::new(name).unwrap_err() {
             NameError::BadCharacter { at, .. } => assert_eq!(at, wanted_at, "{name:?}"),
             other => panic!("{name:?}: {other}"),
         }
     }
-    assert!(matches!(NamespaceName::new(""), Err(NameError::Empty { .. })));
+    assert!(matches!(
+        NamespaceName::new(""),
+        Err(NameError::Empty { .. })
+    ));
 }

@@ -94,14 +94,21 @@ fn environment(dir: &Path) {
     assert_eq!(from_env().name().as_str(), "lab_2");
     set("HORUS_NAMESPACE", "lab/2");
     match Namespace::current() {
-        Err(NamespaceError::Name(NameError::BadCharacter { character: '/', at: 3, .. })) => {}
+        Err(NamespaceError::Name(NameError::BadCharacter {
+            character: '/',
+            at: 3,
+            ..
+        })) => {}
         other => panic!("{other:?}"),
     }
     set("HORUS_NAMESPACE", "");
     set("HORUS_SHM_DIR", "");
     // SAFETY: the call takes nothing and cannot fail.
     let uid = unsafe { libc::geteuid() };
-    assert_eq!(from_env(), config(Path::new(&format!("/dev/shm/horus-{uid}"))));
+    assert_eq!(
+        from_env(),
+        config(Path::new(&format!("/dev/shm/horus-{uid}")))
+    );
 
     std::env::set_current_dir(dir.parent().unwrap()).unwrap();
     set("HORUS_SHM_DIR", dir.file_name().unwrap().to_str().unwrap());
@@ -110,7 +117,10 @@ fn environment(dir: &Path) {
     for dir in ["/", "..", "a/.."] {
         set("HORUS_SHM_DIR", dir);
         let error = Namespace::current().unwrap_err();
-        assert!(matches!(error, NamespaceError::BadDirectory { .. }), "{dir}: {error}");
+        assert!(
+            matches!(error, NamespaceError::BadDirectory { .. }),
+            "{dir}: {error}"
+        );
     }
     set("HORUS_SHM_DIR", "missing/dir");
     let error = Namespace::current().unwrap_err();
@@ -159,7 +169,11 @@ fn everything_is_private_whatever_the_umask() {
 
 /// Returns the directories of a namespace, each of which is checked.
 fn directories(base: &Path) -> [PathBuf; 3] {
-    [base.to_path_buf(), base.join("default"), base.join("default/topics")]
+    [
+        base.to_path_buf(),
+        base.join("default"),
+        base.join("default/topics"),
+    ]
 }
 
 #[test]
@@ -173,7 +187,12 @@ fn a_directory_open_to_others_is_refused_and_left_alone() {
             fs::write(bad.join("something"), "").unwrap();
             set_mode(bad, bad_mode);
             match Namespace::open(&config(&base)).unwrap_err() {
-                NamespaceError::Refused { path, mode, wanted_mode: 0o700, .. } => {
+                NamespaceError::Refused {
+                    path,
+                    mode,
+                    wanted_mode: 0o700,
+                    ..
+                } => {
                     assert_eq!((&path, mode), (bad, bad_mode & 0o777));
                 }
                 other => panic!("{}, mode {bad_mode:o}: {other}", bad.display()),
@@ -206,15 +225,27 @@ fn a_directory_of_another_user_is_refused() {
     fs::create_dir(&base).unwrap();
     set_mode(&base, 0o700);
     // Only root can change the owner; other users test with root's own directories.
-    let foreign = if chown(&base, Some(4711), None).is_ok() { &base } else { Path::new("/root") };
+    let foreign = if chown(&base, Some(4711), None).is_ok() {
+        &base
+    } else {
+        Path::new("/root")
+    };
     let wanted = fs::metadata(foreign).unwrap().uid();
     if wanted == fs::metadata(dir.path()).unwrap().uid() {
         // This user is root of a container of one user.
         return horus_testing::skip("no directory can be given to another user, and none has one");
     }
     let error = Namespace::open(&config(foreign)).unwrap_err();
-    assert!(matches!(error, NamespaceError::Refused { uid, .. } if uid == wanted), "{error}");
-    assert!(error.to_string().contains(&format!("uid {wanted} with mode 0700")), "{error}");
+    assert!(
+        matches!(error, NamespaceError::Refused { uid, .. } if uid == wanted),
+        "{error}"
+    );
+    assert!(
+        error
+            .to_string()
+            .contains(&format!("uid {wanted} with mode 0700")),
+        "{error}"
+    );
 }
 
 #[test]
@@ -256,7 +287,10 @@ fn a_namespace_that_a_user_removed_is_made_anew() {
         remove(&base);
         assert!(!old.is_current(), "removal {index}");
         let new = Namespace::open(&config(&base)).unwrap();
-        assert!(new.is_current() && !Arc::ptr_eq(&old, &new), "removal {index}");
+        assert!(
+            new.is_current() && !Arc::ptr_eq(&old, &new),
+            "removal {index}"
+        );
         assert!(Arc::ptr_eq(&new, &Namespace::open(&config(&base)).unwrap()));
         assert!(matches!(old.remove(), Err(NamespaceRemoveError::Replaced { .. })) || index == 2);
     }
@@ -272,7 +306,10 @@ fn only_an_unattended_namespace_is_removed() {
     let mut child = Child::spawn("open", dir.path());
     let owner = horus_shm::Owner::from_bits(child.listen_u64());
     match namespace.remove().unwrap_err() {
-        NamespaceRemoveError::Attended { process: Some(process), .. } => {
+        NamespaceRemoveError::Attended {
+            process: Some(process),
+            ..
+        } => {
             assert_eq!(process.pid, child.pid());
         }
         other => panic!("{other}"),
@@ -282,7 +319,10 @@ fn only_an_unattended_namespace_is_removed() {
     eventually("the child is dead", || namespace.registry().is_dead(owner));
     namespace.remove().unwrap();
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
-    assert!(matches!(namespace.remove(), Err(NamespaceRemoveError::Replaced { .. })));
+    assert!(matches!(
+        namespace.remove(),
+        Err(NamespaceRemoveError::Replaced { .. })
+    ));
     assert!(Namespace::open(&config(dir.path())).unwrap().is_current());
 }
 
@@ -293,7 +333,10 @@ fn a_failed_removal_lets_other_processes_in_again() {
     let stranger = namespace.topics_path().join("directory");
     fs::create_dir(&stranger).unwrap();
     fs::write(stranger.join("file"), "").unwrap();
-    assert!(matches!(namespace.remove(), Err(NamespaceRemoveError::Io { .. })));
+    assert!(matches!(
+        namespace.remove(),
+        Err(NamespaceRemoveError::Io { .. })
+    ));
     let mut child = Child::spawn("open", dir.path());
     let owner = horus_shm::Owner::from_bits(child.listen_u64());
     assert!(!namespace.registry().is_dead(owner));
@@ -312,7 +355,9 @@ fn a_forked_child_opens_its_own() {
 #[test]
 fn processes_come_and_go_without_an_error() {
     let dir = private_dir();
-    let mut children: Vec<_> = (0..4).map(|_| Child::spawn("come and go", dir.path())).collect();
+    let mut children: Vec<_> = (0..4)
+        .map(|_| Child::spawn("come and go", dir.path()))
+        .collect();
     for child in &mut children {
         assert_eq!(child.listen(), "ok");
     }
@@ -332,9 +377,13 @@ fn a_namespace_that_cannot_be_opened_can_be_removed() {
         ("none", |_| ()),
         ("damaged", |path| fs::write(path, [0x5a; 200]).unwrap()),
         ("a directory", |path| fs::create_dir(path).unwrap()),
-        ("a symbolic link", |path| symlink("/dev/null", path).unwrap()),
+        ("a symbolic link", |path| {
+            symlink("/dev/null", path).unwrap()
+        }),
         ("another registry", |path| {
-            fs::copy(path.with_file_name("other"), path).map(drop).unwrap()
+            fs::copy(path.with_file_name("other"), path)
+                .map(drop)
+                .unwrap()
         }),
         ("open to others", |path| {
             fs::write(path, "").unwrap();
@@ -365,7 +414,10 @@ fn a_namespace_in_use_is_not_removed_from_outside() {
     let config = config(dir.path());
     let namespace = Namespace::open(&config).unwrap();
     let attended = |pid: u32| match Namespace::remove_at(&config).unwrap_err() {
-        NamespaceRemoveError::Attended { process: Some(process), .. } => {
+        NamespaceRemoveError::Attended {
+            process: Some(process),
+            ..
+        } => {
             assert_eq!(process.pid, pid);
         }
         other => panic!("{other}"),
@@ -379,6 +431,8 @@ fn a_namespace_in_use_is_not_removed_from_outside() {
     fs::remove_file(dir.path().join("default/registry")).unwrap();
     attended(child.pid());
     child.kill();
-    eventually("the child is gone", || Namespace::remove_at(&config).is_ok());
+    eventually("the child is gone", || {
+        Namespace::remove_at(&config).is_ok()
+    });
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
 }

@@ -49,7 +49,9 @@ fn play(role: &str) {
     match child.listen().split_once(' ') {
         None => {}
         Some((NO_MOUNT, error)) => {
-            skip(format_args!("a file system of its own cannot be mounted: {error}"));
+            skip(format_args!(
+                "a file system of its own cannot be mounted: {error}"
+            ));
             // A skipped role reports success otherwise.
             assert_eq!(child.listen(), WELL);
         }
@@ -166,9 +168,20 @@ fn create(namespace: &Arc<Namespace>) -> Result<Arc<Segment>, OpenError> {
 #[track_caller]
 fn expect_no_space(error: &OpenError, left: u64, what: &str) {
     match error {
-        OpenError::NoSpace { path, needed_bytes, available_bytes, .. } => {
-            assert!(path.ends_with("default/topics/arm+joint"), "{what}: {error}");
-            assert!(*available_bytes <= left, "{what}: {left} were left: {error}");
+        OpenError::NoSpace {
+            path,
+            needed_bytes,
+            available_bytes,
+            ..
+        } => {
+            assert!(
+                path.ends_with("default/topics/arm+joint"),
+                "{what}: {error}"
+            );
+            assert!(
+                *available_bytes <= left,
+                "{what}: {left} were left: {error}"
+            );
             assert!(needed_bytes > available_bytes, "{what}: {error}");
             let told = error.to_string();
             for part in [path.display().to_string(), needed_bytes.to_string()] {
@@ -191,7 +204,11 @@ fn with_more_and_more_room(dir: &Path, namespace: &Namespace, attempt: impl Fn(u
             assert!(pages > 0, "it was not full");
             return;
         }
-        assert_eq!(free_bytes(dir), free, "{what}: room that was not given back");
+        assert_eq!(
+            free_bytes(dir),
+            free,
+            "{what}: room that was not given back"
+        );
         assert_eq!(spawn::open_descriptors(dir), open, "{what}: descriptors");
         assert!(spawn::topic_files(namespace).len() <= 1, "{what}: files");
     }
@@ -208,7 +225,11 @@ fn fill_and_create(dir: &Path) {
         }
         Err(error) => {
             expect_no_space(&error, free, what);
-            assert_eq!(spawn::topic_files(&namespace), Vec::<String>::new(), "{what}");
+            assert_eq!(
+                spawn::topic_files(&namespace),
+                Vec::<String>::new(),
+                "{what}"
+            );
             false
         }
     });
@@ -233,12 +254,19 @@ fn fill_and_claim(dir: &Path) {
         };
         match claim {
             Ok(second) => {
-                assert_eq!((second.raw().lane(), free_bytes(dir) + 16 * PAGE_BYTES), (1, free));
+                assert_eq!(
+                    (second.raw().lane(), free_bytes(dir) + 16 * PAGE_BYTES),
+                    (1, free)
+                );
                 return true;
             }
             Err(error) => expect_no_space(&error, free, what),
         }
-        assert_eq!([owner(1), owner(2), owner(3)], [0; 3], "{what}: an owner stayed");
+        assert_eq!(
+            [owner(1), owner(2), owner(3)],
+            [0; 3],
+            "{what}: an owner stayed"
+        );
         assert_eq!(segment.publisher_count(), 1, "{what}");
         false
     });
@@ -278,7 +306,10 @@ fn stream_while_full(dir: &Path) {
     let mut message = 0;
     while message < MESSAGES || refused < 10 || granted < 10 {
         message += 1;
-        assert!(message < 1000 * MESSAGES, "{refused} refused, {granted} granted");
+        assert!(
+            message < 1000 * MESSAGES,
+            "{refused} refused, {granted} granted"
+        );
         one.send([message; 4]).unwrap();
         other.send(message).unwrap();
         assert_eq!(reader.recv(), Some([message; 4]));
@@ -310,7 +341,8 @@ fn has_ended(pid: i32) -> bool {
     let mut raw: libc::siginfo_t = unsafe { std::mem::zeroed() };
     let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
     // SAFETY: `raw` is valid for the write.
-    assert_eq!(unsafe { libc::waitid(libc::P_PID, pid as u32, &mut raw, flags) }, 0);
+    let status = unsafe { libc::waitid(libc::P_PID, pid as u32, &mut raw, flags) };
+    assert_eq!(status, 0);
     raw.si_signo != 0
 }
 
@@ -369,9 +401,21 @@ fn run_out_of_inodes(dir: &Path) {
             Err(error) => break error,
         }
     };
-    assert!(matches!(error, OpenError::NoSpace { available_files: Some(0), .. }), "{error:?}");
+    assert!(
+        matches!(
+            error,
+            OpenError::NoSpace {
+                available_files: Some(0),
+                ..
+            }
+        ),
+        "{error:?}"
+    );
     assert!(error.to_string().contains("no inode left"), "{error}");
-    assert!(error.to_string().contains(&format!("topic{}", held.len())), "{error}");
+    assert!(
+        error.to_string().contains(&format!("topic{}", held.len())),
+        "{error}"
+    );
     assert_eq!(spawn::topic_files(&namespace).len(), held.len());
     held.pop();
     let free = free_bytes(dir);

@@ -57,7 +57,11 @@ fn set_mode(path: &Path, mode: u32) {
 
 /// Returns the directories of a namespace in `base`.
 fn directories(base: &Path) -> [PathBuf; 3] {
-    [base.to_path_buf(), base.join("default"), base.join("default/topics")]
+    [
+        base.to_path_buf(),
+        base.join("default"),
+        base.join("default/topics"),
+    ]
 }
 
 /// Makes a directory that any user may pass through, and in it one for a namespace.
@@ -88,9 +92,11 @@ fn child_role() {
     match role.as_str() {
         "stranger opens" => match Namespace::open(&config(&dir)) {
             Ok(_) => common::say("opened"),
-            Err(error) => {
-                common::say(format_args!("{error:?} {error}").to_string().replace('\n', " "))
-            }
+            Err(error) => common::say(
+                format_args!("{error:?} {error}")
+                    .to_string()
+                    .replace('\n', " "),
+            ),
         },
         "stranger lives" => {
             let namespace = spawn::inherited_namespace();
@@ -128,10 +134,14 @@ fn modes_are_exact_under_any_umask() {
             assert_eq!(mode(&file), 0o600, "umask {umask}: {}", file.display());
             let found = fs::metadata(&file).unwrap();
             // SAFETY: the call takes nothing and cannot fail.
-            assert_eq!((found.uid(), found.nlink()), (unsafe { libc::geteuid() }, 1));
+            let me = unsafe { libc::geteuid() };
+            assert_eq!((found.uid(), found.nlink()), (me, 1));
         }
         child.finish();
-        assert_eq!(fs::read_dir(base.join("default/topics")).unwrap().count(), 0);
+        assert_eq!(
+            fs::read_dir(base.join("default/topics")).unwrap().count(),
+            0
+        );
     }
 }
 
@@ -147,12 +157,25 @@ fn a_directory_that_became_open_to_others_is_refused_to_newcomers_and_left_as_it
             let error = Namespace::open(&config(&base)).unwrap_err();
             let told = error.to_string();
             match error {
-                NamespaceError::Refused { path, mode, uid, wanted_uid, wanted_mode: 0o700 } => {
-                    assert_eq!((&path, mode, uid), (bad, bad_mode & 0o777, wanted_uid), "{told}");
+                NamespaceError::Refused {
+                    path,
+                    mode,
+                    uid,
+                    wanted_uid,
+                    wanted_mode: 0o700,
+                } => {
+                    assert_eq!(
+                        (&path, mode, uid),
+                        (bad, bad_mode & 0o777, wanted_uid),
+                        "{told}"
+                    );
                 }
                 other => panic!("{bad_mode:o}: {other:?}"),
             }
-            for part in [bad.display().to_string(), format!("{:04o}", bad_mode & 0o777)] {
+            for part in [
+                bad.display().to_string(),
+                format!("{:04o}", bad_mode & 0o777),
+            ] {
                 assert!(told.contains(&part), "no '{part}' in: {told}");
             }
             assert_eq!(mode(bad), bad_mode, "the mode was changed");
@@ -172,7 +195,12 @@ fn a_registry_that_became_open_to_others_is_refused() {
         let registry = base.join("default/registry");
         set_mode(&registry, bad_mode);
         match Namespace::open(&config(&base)).unwrap_err() {
-            NamespaceError::Registry(RegistryError::Refused { path, mode, links: 1, .. }) => {
+            NamespaceError::Registry(RegistryError::Refused {
+                path,
+                mode,
+                links: 1,
+                ..
+            }) => {
                 assert_eq!((path, mode), (registry.clone(), bad_mode));
             }
             other => panic!("{bad_mode:o}: {other:?}"),
@@ -188,7 +216,10 @@ fn a_place_for_everybody_is_no_directory_of_ours() {
     for dir in [shared.path(), Path::new("/dev/shm")] {
         let name = NamespaceName::new("horus-test-nobody").unwrap();
         let error = Namespace::open(&NamespaceConfig::new(dir, name.clone())).unwrap_err();
-        assert!(matches!(error, NamespaceError::Refused { mode: 0o777, .. }), "{error:?}");
+        assert!(
+            matches!(error, NamespaceError::Refused { mode: 0o777, .. }),
+            "{error:?}"
+        );
         assert!(!dir.join(name.as_str()).exists());
     }
 }
@@ -205,12 +236,22 @@ fn files_of_another_user_are_refused_even_to_root() {
         let error = Namespace::open(&config(&base)).unwrap_err();
         let told = error.to_string();
         match error {
-            NamespaceError::Refused { path, uid: STRANGER, mode: 0o700, wanted_uid: 0, .. } => {
+            NamespaceError::Refused {
+                path,
+                uid: STRANGER,
+                mode: 0o700,
+                wanted_uid: 0,
+                ..
+            } => {
                 assert_eq!(path, dir);
             }
             other => panic!("{other:?}"),
         }
-        for part in [dir.display().to_string(), format!("uid {STRANGER}"), "0700".into()] {
+        for part in [
+            dir.display().to_string(),
+            format!("uid {STRANGER}"),
+            "0700".into(),
+        ] {
             assert!(told.contains(&part), "no '{part}' in: {told}");
         }
         chown(&dir, Some(0), Some(0)).unwrap();
@@ -218,7 +259,11 @@ fn files_of_another_user_are_refused_even_to_root() {
     let registry = base.join("default/registry");
     chown(&registry, Some(STRANGER), None).unwrap();
     match Namespace::open(&config(&base)).unwrap_err() {
-        NamespaceError::Registry(RegistryError::Refused { path, uid: STRANGER, .. }) => {
+        NamespaceError::Registry(RegistryError::Refused {
+            path,
+            uid: STRANGER,
+            ..
+        }) => {
             assert_eq!(path, registry);
         }
         other => panic!("{other:?}"),
@@ -233,7 +278,12 @@ fn a_topic_file_of_another_user_is_not_a_topic() {
     let scene = hostile::Scene::new();
     scene.plant(&scene.image());
     chown(scene.path(), Some(STRANGER), Some(STRANGER)).unwrap();
-    for answer in [scene.open(), scene.open_or_create(), scene.create(), scene.inspect()] {
+    for answer in [
+        scene.open(),
+        scene.open_or_create(),
+        scene.create(),
+        scene.inspect(),
+    ] {
         let error = answer.unwrap_err();
         assert!(matches!(error, OpenError::NotATopic { .. }), "{error:?}");
         hostile::expect_actionable(&error, &scene.path(), "another user's");
@@ -259,7 +309,12 @@ fn a_stranger_is_refused_the_namespace_of_root_by_an_error_that_names_its_owner(
         let said = child.listen();
         assert!(said.starts_with("Refused"), "{base_mode:o}: {said}");
         let mode = format!("{base_mode:04o}");
-        let parts = [&base.display().to_string(), "uid 0", &mode, &format!("uid {STRANGER}")];
+        let parts = [
+            &base.display().to_string(),
+            "uid 0",
+            &mode,
+            &format!("uid {STRANGER}"),
+        ];
         for part in parts {
             assert!(said.contains(part), "no '{part}' in: {said}");
         }
@@ -276,12 +331,18 @@ fn without_a_place_the_error_names_the_path_and_nothing_is_made_elsewhere() {
     let (dir, base) = open_place();
     let mut child = Child::spawn("stranger opens", &base);
     let said = child.listen();
-    assert!(said.starts_with("Io") && said.contains("PermissionDenied"), "{said}");
+    assert!(
+        said.starts_with("Io") && said.contains("PermissionDenied"),
+        "{said}"
+    );
     assert!(said.contains(&base.display().to_string()), "{said}");
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     set_mode(dir.path(), 0o700);
     let said = Child::spawn("stranger opens", &base).listen();
-    assert!(said.starts_with("Io") && said.contains(&base.display().to_string()), "{said}");
+    assert!(
+        said.starts_with("Io") && said.contains(&base.display().to_string()),
+        "{said}"
+    );
 }
 
 #[test]
@@ -296,10 +357,16 @@ fn a_process_that_gave_up_root_lives_in_a_directory_of_its_own() {
     let mut child = Child::spawn("stranger lives", &base);
     assert_eq!(child.listen(), "here");
     let registry = fs::metadata(base.join("default/registry")).unwrap();
-    assert_eq!((registry.uid(), registry.mode() & 0o7777), (STRANGER, 0o600));
+    assert_eq!(
+        (registry.uid(), registry.mode() & 0o7777),
+        (STRANGER, 0o600)
+    );
     // Root does not enter either.
     let error = Namespace::open(&config(&base)).unwrap_err();
-    assert!(matches!(error, NamespaceError::Refused { uid: STRANGER, .. }), "{error:?}");
+    assert!(
+        matches!(error, NamespaceError::Refused { uid: STRANGER, .. }),
+        "{error:?}"
+    );
     child.finish();
 }
 

@@ -41,16 +41,28 @@ struct Border {
 }
 
 const BORDERS: [Border; 3] = [
-    Border { name: "pid", flags: libc::CLONE_NEWPID },
-    Border { name: "pid-ipc-mount-host", flags: libc::CLONE_NEWPID | OTHERS },
-    Border { name: "pid-user", flags: libc::CLONE_NEWPID | libc::CLONE_NEWUSER },
+    Border {
+        name: "pid",
+        flags: libc::CLONE_NEWPID,
+    },
+    Border {
+        name: "pid-ipc-mount-host",
+        flags: libc::CLONE_NEWPID | OTHERS,
+    },
+    Border {
+        name: "pid-user",
+        flags: libc::CLONE_NEWPID | libc::CLONE_NEWUSER,
+    },
 ];
 
 const OTHERS: i32 = libc::CLONE_NEWIPC | libc::CLONE_NEWNS | libc::CLONE_NEWUTS;
 
 impl Border {
     fn named(name: &str) -> Self {
-        BORDERS.into_iter().find(|border| border.name == name).unwrap()
+        BORDERS
+            .into_iter()
+            .find(|border| border.name == name)
+            .unwrap()
     }
 }
 
@@ -82,7 +94,10 @@ fn child_role() {
         });
         join_fork(inhabitant)
     });
-    assert!(join_fork(gate_keeper), "the process behind the border failed");
+    assert!(
+        join_fork(gate_keeper),
+        "the process behind the border failed"
+    );
 }
 
 /// Makes `/proc` show only this side of the border, as in a container.
@@ -120,7 +135,11 @@ fn play(part: &str, kind: Kind) {
         }
         "count" => {
             let segment = ring.segment().unwrap();
-            say(format_args!("{} {}", segment.publisher_count(), segment.subscriber_count()));
+            say(format_args!(
+                "{} {}",
+                segment.publisher_count(),
+                segment.subscriber_count()
+            ));
             common::park();
         }
         other => panic!("no part called '{other}'"),
@@ -146,7 +165,11 @@ fn behind(border: Border, part: &str, kind: Kind, dir: &Path) -> Option<Child> {
 
 /// Expects each side to count the same endpoints of a topic.
 fn expect_counts(segment: &Segment, border: Border, kind: Kind, dir: &Path, wanted: &str) {
-    let here = format!("{} {}", segment.publisher_count(), segment.subscriber_count());
+    let here = format!(
+        "{} {}",
+        segment.publisher_count(),
+        segment.subscriber_count()
+    );
     assert_eq!(here, wanted, "{kind:?}: from this side of {border:?}");
     let mut child = behind(border, "count", kind, dir).unwrap();
     assert_eq!(child.listen(), wanted, "{kind:?}: from behind {border:?}");
@@ -165,16 +188,27 @@ fn owners(segment: &Segment) -> Vec<Owner> {
     let read = horus_shm::Access::Read;
     let lanes = (0..request.lane_limit)
         .map(|lane| segment.lane_block(lane, read).unwrap().owner.load(Relaxed));
-    let readers = (0..request.reader_limit)
-        .map(|reader| segment.reader_block(reader, read).unwrap().owner.load(Relaxed));
-    lanes.chain(readers).filter(|&owner| owner != 0).map(Owner::from_bits).collect()
+    let readers = (0..request.reader_limit).map(|reader| {
+        segment
+            .reader_block(reader, read)
+            .unwrap()
+            .owner
+            .load(Relaxed)
+    });
+    lanes
+        .chain(readers)
+        .filter(|&owner| owner != 0)
+        .map(Owner::from_bits)
+        .collect()
 }
 
 fn receive(receiver: &mut Receiver<Message>, account: &mut Account, sender: u32, wanted: u32) {
     let before = account.of(sender).map_or(0, |stream| stream.count);
     eventually("messages", || {
         for _ in 0..100 {
-            let Some(message) = receiver.recv() else { break };
+            let Some(message) = receiver.recv() else {
+                break;
+            };
             account.take(&message);
         }
         account.of(sender).map_or(0, |stream| stream.count) >= before + u64::from(wanted)
@@ -194,21 +228,31 @@ fn kill_the_writer(border: Border, kind: Kind) -> Option<()> {
     receive(&mut receiver, &mut account, WRITER, MESSAGES);
     expect_counts(&segment, border, kind, dir.path(), "1 1");
     let mine = namespace.registry().me();
-    let writer = owners(&segment).into_iter().find(|&owner| owner != mine).unwrap();
+    let writer = owners(&segment)
+        .into_iter()
+        .find(|&owner| owner != mine)
+        .unwrap();
     let info = namespace.registry().process(writer).unwrap();
     assert_eq!(info.pid, 1, "the registry has its number on its own side");
-    assert!(!namespace.registry().is_dead(writer), "although number 1 is another process here");
+    assert!(
+        !namespace.registry().is_dead(writer),
+        "although number 1 is another process here"
+    );
 
     child.kill();
     wait_for_death(&namespace, writer);
     expect_counts(&segment, border, kind, dir.path(), "0 1");
-    let mut successors: Vec<_> =
-        (0..segment.shape().request().lane_limit).map(|_| ring.sender().unwrap()).collect();
+    let mut successors: Vec<_> = (0..segment.shape().request().lane_limit)
+        .map(|_| ring.sender().unwrap())
+        .collect();
     while let Some(message) = receiver.recv() {
         account.take(&message);
     }
     for number in 0..MESSAGES {
-        assert!(successors[0].send(&Message::new(SUCCESSOR, number)), "{kind:?}");
+        assert!(
+            successors[0].send(&Message::new(SUCCESSOR, number)),
+            "{kind:?}"
+        );
         account.take(&receiver.recv().unwrap());
     }
     account.expect_all(SUCCESSOR, 0, MESSAGES).unwrap();
@@ -238,7 +282,10 @@ fn kill_the_reader(border: Border, kind: Kind) -> Option<()> {
     };
     send(MESSAGES);
     expect_counts(&segment, border, kind, dir.path(), "1 1");
-    let reader = owners(&segment).into_iter().find(|&owner| owner != mine).unwrap();
+    let reader = owners(&segment)
+        .into_iter()
+        .find(|&owner| owner != mine)
+        .unwrap();
     assert!(!namespace.registry().is_dead(reader));
 
     child.kill();
@@ -299,9 +346,14 @@ fn two_processes_of_the_same_number_are_not_taken_for_each_other() {
     let ring = Ring::<Message>::create(Kind::Reliable, &namespace, "topic");
     let segment = Arc::clone(ring.segment().unwrap());
     let border = Border::named("pid");
-    let Some(mut writer) = behind(border, "write", Kind::Reliable, dir.path()) else { return };
+    let Some(mut writer) = behind(border, "write", Kind::Reliable, dir.path()) else {
+        return;
+    };
     let mut reader = behind(border, "read", Kind::Reliable, dir.path()).unwrap();
-    assert_eq!((writer.listen(), reader.listen()), ("ready".into(), "ready".into()));
+    assert_eq!(
+        (writer.listen(), reader.listen()),
+        ("ready".into(), "ready".into())
+    );
     let both = owners(&segment);
     assert_eq!(both.len(), 2, "{both:?}");
     assert_ne!(both[0], both[1]);

@@ -118,7 +118,11 @@ struct Held {
 
 impl Held {
     fn expect_intact(&self) {
-        assert_eq!(self.sample.tag(), Some(self.tag), "a message that changed while it was held");
+        assert_eq!(
+            self.sample.tag(),
+            Some(self.tag),
+            "a message that changed while it was held"
+        );
     }
 }
 
@@ -152,8 +156,16 @@ impl Holder {
         let got = match self.rng.u64(..20) {
             0..10 => self.borrow(),
             // The older messages count as skipped.
-            10 => self.consumer.latest().inspect(|message| self.account.take(message)).is_some(),
-            _ => self.consumer.recv().inspect(|message| self.account.take(message)).is_some(),
+            10 => self
+                .consumer
+                .latest()
+                .inspect(|message| self.account.take(message))
+                .is_some(),
+            _ => self
+                .consumer
+                .recv()
+                .inspect(|message| self.account.take(message))
+                .is_some(),
         };
         self.let_go();
         if self.rng.u64(..16) == 0 {
@@ -178,7 +190,9 @@ impl Holder {
                 self.refused += 1;
                 // The next call receives the message that this one could not borrow.
                 let message = self.consumer.recv();
-                message.inspect(|message| self.account.take(message)).is_some()
+                message
+                    .inspect(|message| self.account.take(message))
+                    .is_some()
             }
             Err(error) => panic!("{error}"),
         }
@@ -209,7 +223,10 @@ impl Holder {
         self.expect_sound();
         assert_eq!((stats.sent, stats.waiting), (total, 0), "{stats:?}");
         let streams = SENDERS.iter().filter_map(|&sender| self.account.of(sender));
-        assert_eq!(stats.received, streams.map(|stream| stream.count).sum::<u64>());
+        assert_eq!(
+            stats.received,
+            streams.map(|stream| stream.count).sum::<u64>()
+        );
         if self.consumer.raw().reading() == Reading::Gated {
             assert_eq!(stats.lost, 0, "{stats:?}");
         }
@@ -232,7 +249,10 @@ impl Holder {
                 return;
             }
             idle += 1;
-            assert!(idle < IDLE_MAX, "no message arrives any more: {stats:?} of {total}");
+            assert!(
+                idle < IDLE_MAX,
+                "no message arrives any more: {stats:?} of {total}"
+            );
             let wait_policy = WaitPolicy::of(Duration::from_millis(20));
             if let Some(message) = self.consumer.recv_until(wait_policy) {
                 self.account.take(&message);
@@ -272,7 +292,10 @@ fn expect_few_skips(segment: &Segment, messages: u64) -> u64 {
     };
     let skips: u64 = (0..segment.shape().request().lane_limit).map(skips).sum();
     // WHY 15: in a lap half of the slots can be borrowed, and each of 8 readers can be copying.
-    assert!(skips <= 15 * messages + CAPACITY, "{skips} skips of {messages} messages");
+    assert!(
+        skips <= 15 * messages + CAPACITY,
+        "{skips} skips of {messages} messages"
+    );
     skips
 }
 
@@ -280,8 +303,9 @@ fn threads(reliability: Reliability, each: u32) {
     let dir = spawn::shm_dir();
     let segment = segment(&spawn::namespace(dir.path()), reliability);
     let (elsewhere, handed) = channel();
-    let holders: Vec<_> =
-        (0..3).map(|seed| Holder::new(&segment, seed, elsewhere.clone())).collect();
+    let holders: Vec<_> = (0..3)
+        .map(|seed| Holder::new(&segment, seed, elsewhere.clone()))
+        .collect();
     drop(elsewhere);
     let is_over = AtomicBool::new(false);
     let outlived = std::thread::scope(|scope| {
@@ -307,8 +331,10 @@ fn threads(reliability: Reliability, each: u32) {
         // WHY: after a panic here the other threads must stop, too.
         let _over = Raised(&is_over);
         let readers: Vec<_> = readers.collect();
-        let outlived: Vec<_> =
-            readers.into_iter().flat_map(|reader| reader.join().unwrap()).collect();
+        let outlived: Vec<_> = readers
+            .into_iter()
+            .flat_map(|reader| reader.join().unwrap())
+            .collect();
         outlived
     });
     // A later publisher in the same lanes does not touch messages that outlived their consumer.
@@ -359,11 +385,16 @@ fn processes(reliability: Reliability, each: u32) {
     let spawn =
         |part: &str, id| Child::spawn(&format!("{part} {reliability:?} {id} {each}"), dir.path());
     let mut readers: Vec<_> = (1..3).map(|seed| spawn("hold", seed)).collect();
-    readers.iter_mut().for_each(|reader| assert_eq!(reader.listen(), "joined"));
+    readers
+        .iter_mut()
+        .for_each(|reader| assert_eq!(reader.listen(), "joined"));
     let mut senders: Vec<_> = SENDERS.iter().map(|&id| spawn("send", id)).collect();
     holder.read_all(2 * u64::from(each));
     let told = holder.expect_exact(2 * u64::from(each));
-    result("pinned-ledger", format_args!("{reliability}, across processes: {told}"));
+    result(
+        "pinned-ledger",
+        format_args!("{reliability}, across processes: {told}"),
+    );
     for reader in &mut readers {
         result(
             "pinned-ledger",
@@ -396,7 +427,9 @@ fn child_role() {
     let Some(role) = role() else { return };
     spawn::die_with_parent();
     let role: Vec<_> = role.split(' ').collect();
-    let [part, reliability, id, each] = role[..] else { panic!("{role:?}") };
+    let [part, reliability, id, each] = role[..] else {
+        panic!("{role:?}")
+    };
     let reliability = match reliability {
         "Reliable" => Reliability::Reliable,
         _ => Reliability::BestEffort,
@@ -453,7 +486,9 @@ fn the_first_number_promised_is_exact_in_the_middle_of_skips() {
             }
         });
         let _over = Raised(&is_over);
-        (0..joins).try_for_each(|_| expect_promise(&segment, &progress)).unwrap();
+        (0..joins)
+            .try_for_each(|_| expect_promise(&segment, &progress))
+            .unwrap();
     });
     let messages = progress.lock().unwrap().0;
     let skips = expect_few_skips(&segment, messages);
@@ -470,12 +505,18 @@ fn expect_promise(segment: &Arc<Segment>, progress: &Mutex<(u64, u64)>) -> Resul
     let raw = RawConsumer::new(Arc::clone(segment), Reading::KeepLast).unwrap();
     let (after, _) = *progress.lock().unwrap();
     let mut consumer = Consumer::<Message>::new(raw);
-    let message = consumer.recv_until(WaitPolicy::endless()).ok_or("nothing comes")?;
+    let message = consumer
+        .recv_until(WaitPolicy::endless())
+        .ok_or("nothing comes")?;
     let (_, number) = message.tag().ok_or("a torn message")?;
     let stats = consumer.stats();
     let first = (u64::from(number) + 1).wrapping_sub(stats.received + stats.lost);
     if consumer.raw().sequence() != u64::from(number) + 1 {
-        return Err(format!("{} is called {}", number + 1, consumer.raw().sequence()));
+        return Err(format!(
+            "{} is called {}",
+            number + 1,
+            consumer.raw().sequence()
+        ));
     }
     if !(before..=after).contains(&first) {
         return Err(format!(
@@ -520,7 +561,10 @@ fn readers_that_die_with_borrowed_messages_leave_nothing_behind() {
             // SAFETY: `status` is valid for the write.
             unsafe { libc::waitpid(pid, &mut status, libc::WNOHANG) == pid }
         });
-        assert!(libc::WIFSIGNALED(status), "cycle {cycle}: the reader was not killed");
+        assert!(
+            libc::WIFSIGNALED(status),
+            "cycle {cycle}: the reader was not killed"
+        );
         for number in 0..4 * CAPACITY as u32 {
             refused += u64::from(producer.send(Message::new(2, number)).is_err());
         }
@@ -557,6 +601,10 @@ fn expect_vacant(segment: &Segment, cycle: u64) {
     for reader in 0..segment.shape().request().reader_limit {
         let block = segment.reader_block(reader, Access::Read).unwrap();
         let words = block.pins.iter().chain([&block.owner, &block.pin_limit]);
-        assert!(words.map(|word| word.load(Ordering::Relaxed)).all(|word| word == 0));
+        assert!(
+            words
+                .map(|word| word.load(Ordering::Relaxed))
+                .all(|word| word == 0)
+        );
     }
 }

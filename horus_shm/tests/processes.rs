@@ -43,7 +43,11 @@ const RACES: u64 = 50;
 
 /// Returns five times as many rounds if `$HORUS_TORTURE` is set.
 fn torture(rounds: u32) -> u32 {
-    if std::env::var_os("HORUS_TORTURE").is_some() { rounds * 5 } else { rounds }
+    if std::env::var_os("HORUS_TORTURE").is_some() {
+        rounds * 5
+    } else {
+        rounds
+    }
 }
 
 /// Not a test: entry point of the re-executed child process.
@@ -56,7 +60,12 @@ fn child_role() {
     match role[..] {
         ["echo", kind] => echo(&namespace, Kind::parse(kind)),
         ["send", kind, id, count] => {
-            send(&namespace, Kind::parse(kind), id.parse().unwrap(), count.parse().unwrap());
+            send(
+                &namespace,
+                Kind::parse(kind),
+                id.parse().unwrap(),
+                count.parse().unwrap(),
+            );
         }
         ["count", kind, total] => count(&namespace, Kind::parse(kind), total.parse().unwrap()),
         ["receive", kind] => receive(&namespace, Kind::parse(kind)),
@@ -134,15 +143,23 @@ fn count(namespace: &Arc<Namespace>, kind: Kind, total: u64) {
         while let Some(message) = receiver.recv() {
             account.take(&message);
         }
-        receiver.stats().filter(|stats| stats.sent == total && stats.waiting == 0)
+        receiver
+            .stats()
+            .filter(|stats| stats.sent == total && stats.waiting == 0)
     });
     if let Err(fault) = account.expect_sound(stats) {
         accuse(&fault);
     }
-    let missed: u64 = [2, 3].map(|id| u64::from(account.of(id).unwrap().first)).iter().sum();
+    let missed: u64 = [2, 3]
+        .map(|id| u64::from(account.of(id).unwrap().first))
+        .iter()
+        .sum();
     let ends = [2, 3].map(|id| account.of(id).unwrap().next);
     if missed + account.gaps != stats.lost || ends != [LEDGER_MESSAGES; 2] {
-        accuse(&format!("{missed} + {} missing, {stats:?}, to {ends:?}", account.gaps));
+        accuse(&format!(
+            "{missed} + {} missing, {stats:?}, to {ends:?}",
+            account.gaps
+        ));
     }
     say(format!("{} {}", stats.received, stats.lost));
     common::park();
@@ -160,9 +177,12 @@ fn fanout_between_four_processes_accounts_for_every_message() {
         assert_eq!(child.listen(), "ready");
         child
     };
-    let consumers: Vec<_> = (0..2).map(|_| spawn(format!("count Fanout {total}"))).collect();
-    let producers: Vec<_> =
-        (2..4).map(|id| spawn(format!("send Fanout {id} {LEDGER_MESSAGES}"))).collect();
+    let consumers: Vec<_> = (0..2)
+        .map(|_| spawn(format!("count Fanout {total}")))
+        .collect();
+    let producers: Vec<_> = (2..4)
+        .map(|id| spawn(format!("send Fanout {id} {LEDGER_MESSAGES}")))
+        .collect();
     for mut consumer in consumers {
         let said = consumer.listen();
         println!("of {total} received and lost: {said}");
@@ -222,7 +242,10 @@ fn pass(
     for number in 0..end {
         // Receives the messages that the dead left, before the first send.
         drain();
-        assert!(sender.send(&Message::new(id, number)), "message {number} of {id} was refused");
+        assert!(
+            sender.send(&Message::new(id, number)),
+            "message {number} of {id} was refused"
+        );
     }
     drain();
     account.expect_all(id, 0, end).unwrap();
@@ -251,9 +274,17 @@ fn a_consumer_outlives_producers_that_are_killed_at_random() {
             }
             let first = account.of(2 + round).map_or(0, |stream| stream.first);
             let missed = u64::from(first) + account.gaps;
-            assert!(!kind.is_gated() || missed == 0, "{kind:?} round {round}: a gap");
+            assert!(
+                !kind.is_gated() || missed == 0,
+                "{kind:?} round {round}: a gap"
+            );
         }
-        pass(&mut ring.sender().unwrap(), &mut receiver, &mut account, PARENT);
+        pass(
+            &mut ring.sender().unwrap(),
+            &mut receiver,
+            &mut account,
+            PARENT,
+        );
         let stats = receiver.stats().unwrap();
         account.expect_sound(stats).unwrap();
         println!("{kind:?}: {rounds} producers killed, {stats:?}");
@@ -300,7 +331,9 @@ fn a_ring_outlives_both_of_its_endpoints_killed_at_random() {
         for round in 0..torture(KILL_ROUNDS) {
             let roles = [format!("receive {kind:?}"), format!("send {kind:?} 2 0")];
             let mut children = roles.map(|role| Child::spawn(&role, dir.path()));
-            children.iter_mut().for_each(|child| assert_eq!(child.listen(), "ready"));
+            children
+                .iter_mut()
+                .for_each(|child| assert_eq!(child.listen(), "ready"));
             std::thread::sleep(pause(&mut dice));
             if dice.bool() {
                 children.reverse();
@@ -337,12 +370,25 @@ fn a_crash_loop_costs_no_lane_no_descriptor_and_no_file() {
         drop(child);
         let descriptors = spawn::open_descriptors(dir.path());
         let now = (ready(), descriptors, topic_files(&namespace));
-        assert_eq!(before.get_or_insert_with(|| now.clone()), &now, "round {round}");
+        assert_eq!(
+            before.get_or_insert_with(|| now.clone()),
+            &now,
+            "round {round}"
+        );
     }
     assert_eq!(ready(), 1, "every producer had the same lane");
-    let epoch = segment.lane_block(0, Access::Read).unwrap().epoch.load(Relaxed);
+    let epoch = segment
+        .lane_block(0, Access::Read)
+        .unwrap()
+        .epoch
+        .load(Relaxed);
     assert_eq!(epoch, u64::from(CRASHES));
-    pass(&mut ring.sender().unwrap(), &mut receiver, &mut account, PARENT);
+    pass(
+        &mut ring.sender().unwrap(),
+        &mut receiver,
+        &mut account,
+        PARENT,
+    );
     account.expect_sound(receiver.stats().unwrap()).unwrap();
 }
 
@@ -356,7 +402,10 @@ fn a_killed_reader_leaves_its_place_to_the_next() {
         for round in 0..20 {
             let mut child = Child::spawn(&format!("receive {kind:?}"), dir.path());
             assert_eq!(child.listen(), "ready", "{kind:?} round {round}");
-            assert!(ring.receiver().is_err(), "{kind:?}: {PLACES} places, both taken");
+            assert!(
+                ring.receiver().is_err(),
+                "{kind:?}: {PLACES} places, both taken"
+            );
             child.kill();
         }
         let second = ring.receiver().unwrap();
@@ -373,12 +422,19 @@ fn a_newcomer_gets_no_message_past_the_head_of_a_dead_sender() {
         let namespace = namespace(dir.path());
         let ring = Ring::<Message>::create(kind, &namespace, "topic");
         let mut child = Child::spawn(&format!("send {kind:?} 2 3"), dir.path());
-        let block = ring.segment().unwrap().lane_block(0, Access::Write).unwrap();
+        let block = ring
+            .segment()
+            .unwrap()
+            .lane_block(0, Access::Write)
+            .unwrap();
         eventually("all are sent", || block.head.load(Relaxed) == 3);
         child.kill();
         block.head.store(2, Relaxed);
         let mut receiver = ring.receiver().unwrap();
-        assert!(receiver.recv().is_none() && receiver.latest().is_none(), "{kind:?}");
+        assert!(
+            receiver.recv().is_none() && receiver.latest().is_none(),
+            "{kind:?}"
+        );
         let mut sender = ring.sender().unwrap();
         for number in 0..20 {
             send_soon(&mut sender, &Message::new(PARENT, number));
@@ -435,14 +491,21 @@ fn racing_creators_end_on_one_file_and_the_last_to_leave_removes_it() {
     let mut start = start.producer().unwrap();
     let spawn = |id: u32| Child::spawn(&format!("race {id}"), dir.path());
     let mut racers: Vec<_> = (0..RACERS).map(spawn).collect();
-    racers.iter_mut().for_each(|racer| assert_eq!(racer.listen(), "ready"));
+    racers
+        .iter_mut()
+        .for_each(|racer| assert_eq!(racer.listen(), "ready"));
     let mut left_behind = 0;
     for round in 0..RACES {
         start.send(2 * round + 1).unwrap();
         let inodes: Vec<_> = racers.iter_mut().map(Child::listen_u64).collect();
-        assert!(inodes.iter().all(|inode| *inode == inodes[0]), "round {round}: {inodes:?}");
+        assert!(
+            inodes.iter().all(|inode| *inode == inodes[0]),
+            "round {round}: {inodes:?}"
+        );
         start.send(2 * round + 2).unwrap();
-        racers.iter_mut().for_each(|racer| assert_eq!(racer.listen(), "left"));
+        racers
+            .iter_mut()
+            .for_each(|racer| assert_eq!(racer.listen(), "left"));
         let files = topic_files(&namespace);
         left_behind += u32::from(files != ["start"]);
     }

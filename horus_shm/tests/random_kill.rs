@@ -58,7 +58,11 @@ fn child_role() {
 fn assemble<M: Tagged>(kind: Kind, victims: &[Job], kills: u64, touched_mib: usize) -> Crew<M> {
     let mut crew = Crew::new(kind, (kills as usize + 2) * victims.len() + 4);
     for job in [Job::Consume, Job::Produce] {
-        crew.touched_mib = if victims.contains(&job) { touched_mib } else { 0 };
+        crew.touched_mib = if victims.contains(&job) {
+            touched_mib
+        } else {
+            0
+        };
         crew.add(job, 0);
     }
     crew.touched_mib = 0;
@@ -89,10 +93,17 @@ fn quantile(sorted: &[Duration], share: f64) -> Duration {
 /// Streams, kills, replaces, and settles. Returns the time from the kill until the next message of
 /// every sender had come to every receiver.
 fn round<M: Tagged>(crew: &mut Crew<M>, victims: &[Job], stream: Duration) -> Recovery {
-    let heirs: Vec<Member> = victims.iter().map(|&job| crew.hire(job, 0, false)).collect();
+    let heirs: Vec<Member> = victims
+        .iter()
+        .map(|&job| crew.hire(job, 0, false))
+        .collect();
     crew.stream();
     thread::sleep(stream);
-    let concerned = crew.members.iter().chain(&heirs).map(|member| member.child.pid());
+    let concerned = crew
+        .members
+        .iter()
+        .chain(&heirs)
+        .map(|member| member.child.pid());
     let before: Vec<_> = concerned.map(|pid| (pid, starved(pid))).collect();
     let start = Instant::now();
     let (mut dead, wanted) = replace(crew, victims, heirs);
@@ -100,7 +111,9 @@ fn round<M: Tagged>(crew: &mut Crew<M>, victims: &[Job], stream: Duration) -> Re
         let chair = |wanted: u64| (wanted >> 32) as usize % 2;
         let flows = |id| {
             let seen = &crew.entry(id).seen;
-            wanted.iter().all(|&wanted| seen[chair(wanted)].get() >= wanted)
+            wanted
+                .iter()
+                .all(|&wanted| seen[chair(wanted)].get() >= wanted)
         };
         crew.ids(Job::Consume).all(flows)
     });
@@ -108,7 +121,10 @@ fn round<M: Tagged>(crew: &mut Crew<M>, victims: &[Job], stream: Duration) -> Re
     let since = |&(pid, before): &(u32, Duration)| starved(pid).saturating_sub(before);
     let starved = before.iter().map(since).max().unwrap_or_default();
     dead.iter_mut().for_each(|member| member.child.kill());
-    crew.wait("a visit", |crew| crew.ids(Job::Visit).all(|id| crew.entry(id).received.get() > 0));
+    crew.wait("a visit", |crew| {
+        crew.ids(Job::Visit)
+            .all(|id| crew.entry(id).received.get() > 0)
+    });
     crew.settle();
     Recovery { time, starved }
 }
@@ -122,7 +138,8 @@ fn replace<M: Tagged>(
 ) -> (Vec<Member>, Vec<u64>) {
     let is_victim = |member: &Member| victims.contains(&member.job) && member.id.is_multiple_of(2);
     let (dead, alive): (Vec<_>, Vec<_>) = crew.members.drain(..).partition(is_victim);
-    dead.iter().for_each(|member| member.child.signal(libc::SIGKILL));
+    dead.iter()
+        .for_each(|member| member.child.signal(libc::SIGKILL));
     crew.members = alive;
     heirs.iter_mut().for_each(|heir| heir.child.let_go());
     crew.members.append(&mut heirs);
@@ -143,7 +160,10 @@ fn kill<M: Tagged>(kind: Kind, victims: &[Job], kills: u64, touched_mib: usize) 
             round(&mut crew, victims, stream)
         })
         .collect();
-    let received: u64 = crew.ids(Job::Consume).map(|id| crew.entry(id).received.get()).sum();
+    let received: u64 = crew
+        .ids(Job::Consume)
+        .map(|id| crew.entry(id).received.get())
+        .sum();
     assert!(received > 0, "{kind:?}: nothing was streamed");
     let what = format!("{kind:?}/{}/{}B", names(victims), size_of::<M>());
     recoveries.sort();
@@ -152,13 +172,20 @@ fn kill<M: Tagged>(kind: Kind, victims: &[Job], kills: u64, touched_mib: usize) 
 }
 
 fn names(victims: &[Job]) -> String {
-    victims.iter().map(|job| format!("{job:?}")).collect::<Vec<_>>().join("+")
+    victims
+        .iter()
+        .map(|job| format!("{job:?}"))
+        .collect::<Vec<_>>()
+        .join("+")
 }
 
 /// Records the recovery times against the goals; returns the 99th percentile.
 fn record(what: &str, sorted: &[Recovery]) -> Duration {
     let all: Vec<_> = sorted.iter().map(|one| one.time).collect();
-    let mut own: Vec<_> = sorted.iter().map(|one| one.time.saturating_sub(one.starved)).collect();
+    let mut own: Vec<_> = sorted
+        .iter()
+        .map(|one| one.time.saturating_sub(one.starved))
+        .collect();
     own.sort();
     let [p50, p99, max] = [0.5, 0.99, 1.0].map(|share| quantile(&all, share));
     let [own_p99, own_max] = [0.99, 1.0].map(|share| quantile(&own, share));
@@ -187,7 +214,11 @@ fn kill_everywhere(victims: &[Job]) {
     }
     all.sort();
     let p99 = record(&format!("all/{}", names(victims)), &all);
-    assert!(!is_too_slow(all.len(), p99), "p99 of {} recoveries: {p99:?}", all.len());
+    assert!(
+        !is_too_slow(all.len(), p99),
+        "p99 of {} recoveries: {p99:?}",
+        all.len()
+    );
 }
 
 #[test]
@@ -195,12 +226,16 @@ fn a_long_run_fails_by_recovery_that_takes_longer_than_half_a_second() {
     let [fast, slow] = [499, 501].map(Duration::from_millis);
     // Of a thousand, ten may take longer than the 99th percentile.
     let of = |slow_ones| {
-        let all: Vec<_> =
-            (0..1000).map(|n| if n < 1000 - slow_ones { fast } else { slow }).collect();
+        let all: Vec<_> = (0..1000)
+            .map(|n| if n < 1000 - slow_ones { fast } else { slow })
+            .collect();
         is_too_slow(all.len(), quantile(&all, 0.99))
     };
     assert!(!of(10) && of(11));
-    assert!(!is_too_slow(KILLS_MIN - 1, slow), "too few kills for a percentile");
+    assert!(
+        !is_too_slow(KILLS_MIN - 1, slow),
+        "too few kills for a percentile"
+    );
 }
 
 #[test]
@@ -230,7 +265,9 @@ fn the_place_of_a_victim_with_much_memory_is_taken_over_as_soon_as_it_is_buried(
     let _alone = alone();
     let touched_mib = 512;
     for victims in [[Job::Produce], [Job::Consume]] {
-        show(format_args!("random_kill: each victim has touched {touched_mib} MiB"));
+        show(format_args!(
+            "random_kill: each victim has touched {touched_mib} MiB"
+        ));
         kill::<Small>(Kind::Spsc, &victims, rounds(1, 20), touched_mib);
     }
 }

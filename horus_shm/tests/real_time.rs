@@ -40,15 +40,24 @@ fn take<M: Tagged>(case: &Case, consumer: &mut Consumer<M>) -> Option<M> {
 
 /// Lets every sender send and every receiver receive, in turn, without waiting.
 fn exchange<M: Tagged>(case: &Case, segment: &Arc<Segment>) {
-    let mut consumers: Vec<_> =
-        (0..case.readings.len()).map(|index| case.receiver::<M>(segment, index)).collect();
-    let mut producers: Vec<_> = (0..case.senders).map(|_| case.sender::<M>(segment)).collect();
+    let mut consumers: Vec<_> = (0..case.readings.len())
+        .map(|index| case.receiver::<M>(segment, index))
+        .collect();
+    let mut producers: Vec<_> = (0..case.senders)
+        .map(|_| case.sender::<M>(segment))
+        .collect();
     let mut accounts = vec![Account::default(); consumers.len()];
     // WHY: the first poll maps the lanes of publishers that came later; that is documented.
-    consumers.iter_mut().for_each(|consumer| assert!(consumer.recv().is_none()));
+    consumers
+        .iter_mut()
+        .for_each(|consumer| assert!(consumer.recv().is_none()));
     for number in 0..MESSAGES {
         for (id, producer) in producers.iter_mut().enumerate() {
-            assert!(send(producer, &M::new(id as u32, number)), "{}: full", case.name);
+            assert!(
+                send(producer, &M::new(id as u32, number)),
+                "{}: full",
+                case.name
+            );
         }
         for (consumer, account) in consumers.iter_mut().zip(&mut accounts) {
             while let Some(message) = take(case, consumer) {
@@ -58,7 +67,12 @@ fn exchange<M: Tagged>(case: &Case, segment: &Arc<Segment>) {
     }
     for (consumer, account) in consumers.iter().zip(&accounts) {
         account.expect_sound(consumer.stats()).unwrap();
-        assert_eq!(account.received, u64::from(MESSAGES * case.senders), "{}", case.name);
+        assert_eq!(
+            account.received,
+            u64::from(MESSAGES * case.senders),
+            "{}",
+            case.name
+        );
     }
 }
 
@@ -68,11 +82,17 @@ fn exchange_in<M: Tagged>(place: &str) {
             exchange::<M>(case, &case.heap::<M>(CAPACITY));
         } else {
             let dir = shm_dir();
-            exchange::<M>(case, &case.file::<M>(&namespace(dir.path()), "ring", CAPACITY));
+            exchange::<M>(
+                case,
+                &case.file::<M>(&namespace(dir.path()), "ring", CAPACITY),
+            );
         }
     }
     let rings = CASES.map(|case| case.name).join(" ");
-    result(&format!("real_time/{place}/{} B", size_of::<M>()), format!("{MESSAGES} each: {rings}"));
+    result(
+        &format!("real_time/{place}/{} B", size_of::<M>()),
+        format!("{MESSAGES} each: {rings}"),
+    );
 }
 
 #[test]

@@ -34,7 +34,13 @@ use tracer::ends::{Kind, Receiver, Ring, Sender};
 /// Longer than a page, so that a cut can fall into one.
 type Message = [u64; 600];
 
-const KINDS: [Kind; 5] = [Kind::Spsc, Kind::Mpsc, Kind::Fanout, Kind::Pod, Kind::Reliable];
+const KINDS: [Kind; 5] = [
+    Kind::Spsc,
+    Kind::Mpsc,
+    Kind::Fanout,
+    Kind::Pod,
+    Kind::Reliable,
+];
 const SENDER: u32 = 1;
 /// The number of calls that must return the same error once a region is lost.
 const CALLS_AFTER: u32 = 20;
@@ -53,8 +59,14 @@ enum Blow {
 }
 
 impl Blow {
-    const ALL: [Self; 6] =
-        [Self::Empty, Self::Half, Self::BeforeLane, Self::InLane, Self::Unlink, Self::Replace];
+    const ALL: [Self; 6] = [
+        Self::Empty,
+        Self::Half,
+        Self::BeforeLane,
+        Self::InLane,
+        Self::Unlink,
+        Self::Replace,
+    ];
 
     /// Returns the length that the file is cut to.
     fn cut(self, segment: &Segment) -> u64 {
@@ -72,7 +84,10 @@ impl Blow {
 fn plan(round: u64) -> (Kind, Blow) {
     let blows = Blow::ALL.len() as u64;
     let kinds = KINDS.len() as u64;
-    (KINDS[(round % kinds) as usize], Blow::ALL[(round / kinds % blows) as usize])
+    (
+        KINDS[(round % kinds) as usize],
+        Blow::ALL[(round / kinds % blows) as usize],
+    )
 }
 
 /// Returns true if the peer has the receiving endpoint.
@@ -132,7 +147,9 @@ impl Flow {
 
 /// Sends until the region is lost, makes a few more calls, and drops the endpoint.
 fn send_until_lost(sender: Sender<Message>, flow: &Flow, first: impl Fn()) {
-    let Sender::Lane(mut producer) = sender else { unreachable!() };
+    let Sender::Lane(mut producer) = sender else {
+        unreachable!()
+    };
     let mut number = 0;
     loop {
         match producer.send_ref(&Message::new(SENDER, number)) {
@@ -161,13 +178,19 @@ fn send_until_lost(sender: Sender<Message>, flow: &Flow, first: impl Fn()) {
 
 /// Receives until the region is lost, makes a few more calls, and drops the endpoint.
 fn receive_until_lost(receiver: Receiver<Message>, flow: &Flow, first: impl Fn()) -> Account {
-    let Receiver::Lanes(mut consumer) = receiver else { unreachable!() };
+    let Receiver::Lanes(mut consumer) = receiver else {
+        unreachable!()
+    };
     let mut account = Account::default();
     let topic = consumer.raw().segment().label();
     loop {
         // Both calls, in turn.
         let latest = account.received % 4 == 3;
-        let received = if latest { consumer.latest() } else { consumer.recv() };
+        let received = if latest {
+            consumer.latest()
+        } else {
+            consumer.recv()
+        };
         if let Some(message) = received {
             account.take(&message);
             flow.add();
@@ -209,7 +232,9 @@ impl Neighbours {
     fn new(namespace: &Arc<Namespace>) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let threads = [(Kind::Spsc, "neighbour-1"), (Kind::Reliable, "neighbour-2")];
-        let threads = threads.map(|(kind, name)| Self::run(kind, namespace, name, &stop)).into();
+        let threads = threads
+            .map(|(kind, name)| Self::run(kind, namespace, name, &stop))
+            .into();
         Self { stop, threads }
     }
 
@@ -272,7 +297,11 @@ struct Scene {
 impl Scene {
     fn new() -> Self {
         let dir = shm_dir();
-        Self { namespace: namespace(dir.path()), rng: Rng::with_seed(7), dir }
+        Self {
+            namespace: namespace(dir.path()),
+            rng: Rng::with_seed(7),
+            dir,
+        }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -306,13 +335,18 @@ impl Scene {
                 fs::set_permissions(&planted, mode).unwrap();
                 fs::rename(&planted, &path).unwrap();
                 let other = Segment::inspect(&self.namespace, &TopicName::new(name).unwrap());
-                assert!(matches!(other, Err(OpenError::NotATopic { .. })), "{other:?}");
+                assert!(
+                    matches!(other, Err(OpenError::NotATopic { .. })),
+                    "{other:?}"
+                );
             }
             _ => {}
         }
         if matches!(blow, Blow::Unlink | Blow::Replace) {
             let before = flow.count();
-            eventually("the endpoints continue without the name", || flow.count() > before + 10);
+            eventually("the endpoints continue without the name", || {
+                flow.count() > before + 10
+            });
         }
         File::from(fd).set_len(blow.cut(segment)).unwrap();
     }
@@ -321,9 +355,15 @@ impl Scene {
     fn expect_lost(&self, ring: &Ring<Message>, name: &str, blow: Blow) {
         assert!(ring.segment().unwrap().is_lost());
         let sender = ring.sender().map(drop);
-        assert!(matches!(sender, Err(OpenError::RegionLost { .. })), "{sender:?}");
+        assert!(
+            matches!(sender, Err(OpenError::RegionLost { .. })),
+            "{sender:?}"
+        );
         let receiver = ring.receiver().map(drop);
-        assert!(matches!(receiver, Err(OpenError::RegionLost { .. })), "{receiver:?}");
+        assert!(
+            matches!(receiver, Err(OpenError::RegionLost { .. })),
+            "{receiver:?}"
+        );
         if !matches!(blow, Blow::Unlink | Blow::Replace) {
             let again = Segment::inspect(&self.namespace, &TopicName::new(name).unwrap());
             let is_right = match again {
@@ -358,7 +398,10 @@ impl Scene {
         let mut receiver = ring.receiver().unwrap();
         for number in 0..20 {
             assert!(sender.send(&Message::new(SENDER, number)));
-            assert_eq!(receiver.recv().and_then(|message| message.tag()), Some((SENDER, number)));
+            assert_eq!(
+                receiver.recv().and_then(|message| message.tag()),
+                Some((SENDER, number))
+            );
         }
     }
 }
@@ -398,7 +441,9 @@ fn a_file_struck_between_processes_is_region_lost_in_both() {
         assert_eq!(peer.listen(), "flows", "round {round}: {kind:?}, {blow:?}");
         scene.strike(&ring, &name, blow, &flow);
         let said = peer.listen();
-        let theirs = said.strip_prefix("lost after ").unwrap_or_else(|| panic!("{said}"));
+        let theirs = said
+            .strip_prefix("lost after ")
+            .unwrap_or_else(|| panic!("{said}"));
         let account = running.join().unwrap();
         expect_sound(&account, kind);
         messages += flow.count().max(theirs.parse().unwrap());
@@ -407,7 +452,12 @@ fn a_file_struck_between_processes_is_region_lost_in_both() {
         scene.expect_reborn(&name, blow);
     }
     peer.finish();
-    report("damaged between processes", rounds, messages, neighbours.finish());
+    report(
+        "damaged between processes",
+        rounds,
+        messages,
+        neighbours.finish(),
+    );
 }
 
 /// All endpoints are in this process: the thread that touches the hole notifies the others.
@@ -437,7 +487,12 @@ fn a_file_struck_between_threads_is_region_lost_in_both() {
         drop(ring);
         scene.expect_reborn(&name, blow);
     }
-    report("damaged between threads", rounds, messages, neighbours.finish());
+    report(
+        "damaged between threads",
+        rounds,
+        messages,
+        neighbours.finish(),
+    );
 }
 
 /// The file is truncated between two calls of endpoints that wait for room or for a message.
@@ -447,8 +502,12 @@ fn a_waiting_endpoint_finds_the_loss_in_its_next_call() {
     for kind in KINDS {
         let ring = Ring::<Message>::create(kind, &scene.namespace, "topic");
         let receiver = ring.receiver().unwrap();
-        let Sender::Lane(mut producer) = ring.sender().unwrap() else { unreachable!() };
-        let Receiver::Lanes(mut consumer) = receiver else { unreachable!() };
+        let Sender::Lane(mut producer) = ring.sender().unwrap() else {
+            unreachable!()
+        };
+        let Receiver::Lanes(mut consumer) = receiver else {
+            unreachable!()
+        };
         let topic = consumer.raw().segment().label();
         let message = Message::new(SENDER, 0);
         for _ in 0..100 {
@@ -463,7 +522,11 @@ fn a_waiting_endpoint_finds_the_loss_in_its_next_call() {
             while producer.send_ref(&message).is_ok() {}
             true
         };
-        OpenOptions::new().write(true).truncate(true).open(scene.path("topic")).unwrap();
+        OpenOptions::new()
+            .write(true)
+            .truncate(true)
+            .open(scene.path("topic"))
+            .unwrap();
         assert_eq!(consumer.check(), Ok(()), "no call has touched the file yet");
         if full {
             assert_eq!(
@@ -474,13 +537,20 @@ fn a_waiting_endpoint_finds_the_loss_in_its_next_call() {
         } else {
             assert!(consumer.recv().is_none(), "{kind:?}");
         }
-        assert_eq!(consumer.check(), Err(RecvError::RegionLost { topic }), "{kind:?}");
+        assert_eq!(
+            consumer.check(),
+            Err(RecvError::RegionLost { topic }),
+            "{kind:?}"
+        );
         assert_eq!(
             producer.send_ref(&message),
             Err(SendError::RegionLost { topic, message: () }),
             "{kind:?}"
         );
-        assert!(consumer.recv().is_none() && consumer.latest().is_none(), "{kind:?}");
+        assert!(
+            consumer.recv().is_none() && consumer.latest().is_none(),
+            "{kind:?}"
+        );
         drop((ring, producer, consumer));
         assert_eq!(topic_files(&scene.namespace), [""; 0], "{kind:?}");
     }
@@ -492,13 +562,27 @@ fn a_reader_without_a_publisher_finds_the_loss_in_its_next_call() {
     let scene = Scene::new();
     for kind in KINDS {
         let ring = Ring::<Message>::create(kind, &scene.namespace, "topic");
-        let Receiver::Lanes(mut consumer) = ring.receiver().unwrap() else { unreachable!() };
-        File::from(ring.segment().unwrap().fd().unwrap().as_fd().try_clone_to_owned().unwrap())
-            .set_len(0)
-            .unwrap();
+        let Receiver::Lanes(mut consumer) = ring.receiver().unwrap() else {
+            unreachable!()
+        };
+        File::from(
+            ring.segment()
+                .unwrap()
+                .fd()
+                .unwrap()
+                .as_fd()
+                .try_clone_to_owned()
+                .unwrap(),
+        )
+        .set_len(0)
+        .unwrap();
         assert!(consumer.recv().is_none());
         let topic = consumer.raw().segment().label();
-        assert_eq!(consumer.check(), Err(RecvError::RegionLost { topic }), "{kind:?}");
+        assert_eq!(
+            consumer.check(),
+            Err(RecvError::RegionLost { topic }),
+            "{kind:?}"
+        );
     }
 }
 
@@ -506,15 +590,24 @@ fn a_reader_without_a_publisher_finds_the_loss_in_its_next_call() {
 #[test]
 fn a_file_that_is_made_whole_again_is_opened_anew() {
     let scene = Scene::new();
-    let options = RingOptions { producers: Some(2), ..RingOptions::capacity(8) };
+    let options = RingOptions {
+        producers: Some(2),
+        ..RingOptions::capacity(8)
+    };
     let lost = FanoutShm::<u64>::create(&scene.namespace, "topic", &options).unwrap();
     let mut producer = lost.producer().unwrap();
     let consumer = lost.consumer().unwrap();
     let topic = lost.segment().label();
     let whole = lost.segment().shape().file_bytes();
-    let file = OpenOptions::new().write(true).open(scene.path("topic")).unwrap();
+    let file = OpenOptions::new()
+        .write(true)
+        .open(scene.path("topic"))
+        .unwrap();
     file.set_len(Blow::BeforeLane.cut(lost.segment())).unwrap();
-    assert_eq!(producer.send(1), Err(SendError::RegionLost { topic, message: 1 }));
+    assert_eq!(
+        producer.send(1),
+        Err(SendError::RegionLost { topic, message: 1 })
+    );
     file.set_len(whole).unwrap();
     assert_eq!(
         producer.send(2),
@@ -553,7 +646,11 @@ fn a_forked_child_outlives_a_loss_too() {
         producer.send(1).unwrap();
         let topic = ring.segment().label();
         let path = namespace.topics_path().join("child");
-        OpenOptions::new().write(true).truncate(true).open(path).unwrap();
+        OpenOptions::new()
+            .write(true)
+            .truncate(true)
+            .open(path)
+            .unwrap();
         producer.send(2) == Err(SendError::RegionLost { topic, message: 2 })
             && consumer.recv().is_none()
             && consumer.check() == Err(RecvError::RegionLost { topic })
@@ -592,7 +689,11 @@ fn a_task_that_waits_is_woken_when_its_topic_is_lost() {
         let mut alarm = Alarm::new(consumer.raw().watch());
         alarm.set(&Waker::from(Arc::clone(&woken)));
         let path = namespace.topics_path().join("task");
-        OpenOptions::new().write(true).truncate(true).open(path).unwrap();
+        OpenOptions::new()
+            .write(true)
+            .truncate(true)
+            .open(path)
+            .unwrap();
         eventually("the task is woken", || woken.0.load(Ordering::Relaxed));
         let topic = ring.segment().label();
         let is_lost = consumer.check() == Err(RecvError::RegionLost { topic });

@@ -42,8 +42,13 @@ enum Call {
 }
 
 impl Call {
-    const ALL: [Self; 5] =
-        [Self::Send, Self::Recv, Self::Latest, Self::OpenSender, Self::OpenReceiver];
+    const ALL: [Self; 5] = [
+        Self::Send,
+        Self::Recv,
+        Self::Latest,
+        Self::OpenSender,
+        Self::OpenReceiver,
+    ];
 }
 
 /// Not a test: entry point of the re-executed child process.
@@ -51,7 +56,9 @@ impl Call {
 fn child_role() {
     let Some(role) = role() else { return };
     let is_role = |&(kind, call): &(Kind, Call)| role == format!("{kind:?} {call:?}");
-    let all = KINDS.into_iter().flat_map(|kind| Call::ALL.map(|call| (kind, call)));
+    let all = KINDS
+        .into_iter()
+        .flat_map(|kind| Call::ALL.map(|call| (kind, call)));
     let (kind, call) = { all }.find(is_role).unwrap();
     be_traced();
     let namespace = inherited_namespace();
@@ -80,8 +87,12 @@ fn live(ring: &Ring<Message>, call: Call) -> String {
         return opened(receiver, segment);
     }
     let receiver = ring.receiver().unwrap();
-    let Sender::Lane(mut producer) = ring.sender().unwrap() else { unreachable!() };
-    let Receiver::Lanes(mut consumer) = receiver else { unreachable!() };
+    let Sender::Lane(mut producer) = ring.sender().unwrap() else {
+        unreachable!()
+    };
+    let Receiver::Lanes(mut consumer) = receiver else {
+        unreachable!()
+    };
     producer.send_ref(&Message::new(SENDER, 0)).unwrap();
     assert!(consumer.recv().is_some());
     let message = Message::new(SENDER, NUMBER);
@@ -103,7 +114,11 @@ fn live(ring: &Ring<Message>, call: Call) -> String {
     }
     producer.send_ref(&message).unwrap();
     mark();
-    let received = if call == Call::Recv { consumer.recv() } else { consumer.latest() };
+    let received = if call == Call::Recv {
+        consumer.recv()
+    } else {
+        consumer.latest()
+    };
     mark();
     let lost = segment.is_lost();
     let check = consumer.check();
@@ -114,7 +129,10 @@ fn live(ring: &Ring<Message>, call: Call) -> String {
         }
         (Some(got), false, Ok(())) if got == message => "done".into(),
         (None, true, Err(RecvError::RegionLost { .. })) => "lost".into(),
-        (got, ..) => format!("{:?}, lost: {lost}, check: {check:?}", got.map(|got| got.tag())),
+        (got, ..) => format!(
+            "{:?}, lost: {lost}, check: {check:?}",
+            got.map(|got| got.tag())
+        ),
     }
 }
 
@@ -143,7 +161,14 @@ fn sweep(kind: Kind, call: Call, points: u64) -> Swept {
     let dir = shm_dir();
     let path = namespace(dir.path()).topics_path().join(TOPIC);
     // WHY by path each time: each round's file is removed with its ring.
-    let cut = || OpenOptions::new().write(true).truncate(true).open(&path).map(drop).unwrap();
+    let cut = || {
+        OpenOptions::new()
+            .write(true)
+            .truncate(true)
+            .open(&path)
+            .map(drop)
+            .unwrap()
+    };
     let mut victim = Victim::spawn(&format!("{kind:?} {call:?}"), dir.path());
     victim.run_to_mark();
     let instructions = victim.step(u64::MAX);
@@ -152,7 +177,10 @@ fn sweep(kind: Kind, call: Call, points: u64) -> Swept {
     assert_eq!(victim.listen(), "done", "{kind:?} {call:?}: not cut");
     let stride = (instructions / points).max(1);
     let mut rng = Rng::with_seed(points);
-    let mut swept = Swept { instructions, ..Swept::default() };
+    let mut swept = Swept {
+        instructions,
+        ..Swept::default()
+    };
     for point in (0..instructions).step_by(stride as usize) {
         let at = point + rng.u64(..stride);
         let is_over = victim.step(at) < at;
@@ -172,7 +200,13 @@ fn sweep(kind: Kind, call: Call, points: u64) -> Swept {
 }
 
 fn report(kind: Kind, call: Call, swept: &Swept) {
-    let Swept { instructions, points, done, lost, faults } = swept;
+    let Swept {
+        instructions,
+        points,
+        done,
+        lost,
+        faults,
+    } = swept;
     let line = format!(
         "\n{kind:?} {call:?}: cut after {points} of {instructions} instructions: \
          {done} done, {lost} lost, {faults} faults\n"
@@ -186,7 +220,10 @@ fn a_send_or_recv_during_which_the_file_is_cut_succeeds_or_reports_the_loss() {
     for kind in KINDS {
         for call in [Call::Send, Call::Recv, Call::Latest] {
             let swept = sweep(kind, call, rounds(24, 500));
-            assert!(swept.done > 0 && swept.lost > 0, "{kind:?} {call:?}: {swept:?}");
+            assert!(
+                swept.done > 0 && swept.lost > 0,
+                "{kind:?} {call:?}: {swept:?}"
+            );
             report(kind, call, &swept);
         }
     }

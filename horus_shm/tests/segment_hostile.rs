@@ -72,7 +72,10 @@ fn expect_verdict(scene: &mut Scene, image: &Image, wanted: &[Verdict], what: &s
     scene.plant(image);
     let answer = scene.open();
     let verdict = Verdict::of(&answer, scene);
-    assert!(wanted.contains(&verdict), "{what}: {verdict:?} instead of {wanted:?}: {answer:?}");
+    assert!(
+        wanted.contains(&verdict),
+        "{what}: {verdict:?} instead of {wanted:?}: {answer:?}"
+    );
     match answer {
         Ok(segment) => expect_usable(&segment, what),
         Err(error) if matches!(verdict, NotATopic | Damaged | Replaced) => {
@@ -82,7 +85,12 @@ fn expect_verdict(scene: &mut Scene, image: &Image, wanted: &[Verdict], what: &s
     }
     if matches!(verdict, NotATopic | Damaged) {
         assert!(scene.path().exists(), "{what}: removed");
-        for answer in [scene.inspect(), scene.open_or_create(), scene.create(), scene.open_ring()] {
+        for answer in [
+            scene.inspect(),
+            scene.open_or_create(),
+            scene.create(),
+            scene.open_ring(),
+        ] {
             assert_eq!(Verdict::of(&answer, scene), verdict, "{what}");
             expect_actionable(&answer.unwrap_err(), &scene.path(), what);
         }
@@ -94,7 +102,10 @@ fn expect_verdict(scene: &mut Scene, image: &Image, wanted: &[Verdict], what: &s
         expect_linked(&segment, what);
         expect_usable(&segment, what);
         drop(segment);
-        assert!(!scene.path().exists(), "{what}: the new topic outlived its user");
+        assert!(
+            !scene.path().exists(),
+            "{what}: the new topic outlived its user"
+        );
     }
     scene.expect_clean(what);
 }
@@ -150,7 +161,10 @@ fn a_valid_image_is_accepted() {
 #[test]
 fn a_file_truncated_anywhere_in_its_header_is_refused_by_its_size() {
     let mut scene = Scene::new();
-    for file_bytes in (0..=HEADER_BYTES as u64).step_by(64).chain([1, 7, 8, 9, 519, 520, 521]) {
+    for file_bytes in (0..=HEADER_BYTES as u64)
+        .step_by(64)
+        .chain([1, 7, 8, 9, 519, 520, 521])
+    {
         let mut image = scene.image();
         image.file_bytes = file_bytes;
         let what = format!("{file_bytes} bytes");
@@ -170,28 +184,54 @@ fn a_truncated_file_is_said_to_be_too_short_and_nothing_else() {
         image.file_bytes = file_bytes;
         scene.plant(&image);
         match scene.open() {
-            Err(OpenError::Damaged { field: "file size", found, .. }) => {
+            Err(OpenError::Damaged {
+                field: "file size",
+                found,
+                ..
+            }) => {
                 assert_eq!(found, file_bytes.to_string());
             }
             other => wrong.push(format!("{file_bytes} bytes: {}", other.unwrap_err())),
         }
         scene.clear();
     }
-    assert!(wrong.is_empty(), "{} of them, such as {}", wrong.len(), wrong[0]);
+    assert!(
+        wrong.is_empty(),
+        "{} of them, such as {}",
+        wrong.len(),
+        wrong[0]
+    );
 }
 
 #[test]
 fn a_file_longer_or_shorter_than_its_header_says_is_damaged() {
     let mut scene = Scene::new();
     let right = scene.image().file_bytes;
-    for file_bytes in [right - 65536, right - 4096, right - 1, right + 1, right + 65536, 1 << 40] {
+    for file_bytes in [
+        right - 65536,
+        right - 4096,
+        right - 1,
+        right + 1,
+        right + 65536,
+        1 << 40,
+    ] {
         let mut image = scene.image();
         image.file_bytes = file_bytes;
-        expect_verdict(&mut scene, &image, &[Damaged], &format!("{file_bytes} bytes"));
+        expect_verdict(
+            &mut scene,
+            &image,
+            &[Damaged],
+            &format!("{file_bytes} bytes"),
+        );
         image.file_bytes = right;
         image.set("file_bytes", file_bytes.into());
         image.fix_checksum();
-        expect_verdict(&mut scene, &image, &[Damaged], &format!("says {file_bytes} bytes"));
+        expect_verdict(
+            &mut scene,
+            &image,
+            &[Damaged],
+            &format!("says {file_bytes} bytes"),
+        );
     }
     scene.expect_neighbour("after all");
 }
@@ -202,12 +242,22 @@ fn a_file_without_the_magic_is_not_a_topic() {
     for bit in 0..64 {
         let mut image = scene.image();
         image.bytes[bit / 8] ^= 1 << (bit % 8);
-        expect_verdict(&mut scene, &image, &[NotATopic], &format!("bit {bit} of the magic"));
+        expect_verdict(
+            &mut scene,
+            &image,
+            &[NotATopic],
+            &format!("bit {bit} of the magic"),
+        );
     }
     let mut image = scene.image();
     for byte in [0, 0xff] {
         image.bytes.fill(byte);
-        expect_verdict(&mut scene, &image, &[NotATopic], &format!("nothing but {byte:#x}"));
+        expect_verdict(
+            &mut scene,
+            &image,
+            &[NotATopic],
+            &format!("nothing but {byte:#x}"),
+        );
     }
     scene.expect_neighbour("after all");
 }
@@ -267,14 +317,29 @@ fn a_file_under_another_name_is_damaged() {
     fs::rename(&path, &other).unwrap();
     let name = horus_shm::TopicName::new("other").unwrap();
     match Segment::inspect(&scene.namespace, &name).unwrap_err() {
-        OpenError::Damaged { field: "topic name", found, wanted, path } => {
-            assert_eq!((found.as_str(), wanted.as_str()), ("'arm/joint'", "'other'"));
+        OpenError::Damaged {
+            field: "topic name",
+            found,
+            wanted,
+            path,
+        } => {
+            assert_eq!(
+                (found.as_str(), wanted.as_str()),
+                ("'arm/joint'", "'other'")
+            );
             assert_eq!(path, other);
         }
         error => panic!("{error:?}"),
     }
     fs::remove_file(other).unwrap();
-    for name in ["arm.joint", "arm/joint2", "arm/join", "/arm/joint", "", "arm\0joint"] {
+    for name in [
+        "arm.joint",
+        "arm/joint2",
+        "arm/join",
+        "/arm/joint",
+        "",
+        "arm\0joint",
+    ] {
         let mut image = scene.image();
         image.set("topic_name", 0);
         let (_, offset, _) = hostile::field("topic_name");
@@ -290,23 +355,43 @@ fn names_and_schemas_that_are_no_text_are_damage() {
     let mut scene = Scene::new();
     for name in ["topic_name", "type_name"] {
         let (_, offset, bytes) = hostile::field(name);
-        for bad in [&[0xff][..], &[0xc3], &[0xed, 0xa0, 0x80], &[0xf4, 0x90, 0x80, 0x80]] {
+        for bad in [
+            &[0xff][..],
+            &[0xc3],
+            &[0xed, 0xa0, 0x80],
+            &[0xf4, 0x90, 0x80, 0x80],
+        ] {
             let mut image = scene.image();
             image.bytes[offset..offset + bad.len()].copy_from_slice(bad);
             image.set(&format!("{name}_bytes"), bad.len() as u128);
             image.fix_checksum();
-            expect_verdict(&mut scene, &image, &[Damaged], &format!("{name} of {bad:x?}"));
+            expect_verdict(
+                &mut scene,
+                &image,
+                &[Damaged],
+                &format!("{name} of {bad:x?}"),
+            );
         }
         for length in [bytes as u32 + 1, u32::MAX] {
             let mut image = scene.image();
             image.set(&format!("{name}_bytes"), length.into());
             image.fix_checksum();
-            expect_verdict(&mut scene, &image, &[Damaged], &format!("{name} of {length} bytes"));
+            expect_verdict(
+                &mut scene,
+                &image,
+                &[Damaged],
+                &format!("{name} of {length} bytes"),
+            );
         }
     }
     let mut image = scene.image();
     image.bytes[horus_shm::internals::layout::SCHEMA_OFFSET] = 0xff;
-    expect_verdict(&mut scene, &image, &[Damaged], "a schema with a wrong checksum");
+    expect_verdict(
+        &mut scene,
+        &image,
+        &[Damaged],
+        "a schema with a wrong checksum",
+    );
     image.fix_checksum();
     expect_verdict(&mut scene, &image, &[Damaged], "a schema of 0xff");
 }
@@ -316,10 +401,24 @@ fn a_wrong_schema_length_is_damage_or_only_a_longer_text() {
     let mut scene = Scene::new();
     let right = scene.image().header().schema_bytes;
     let max = SCHEMA_BYTES_MAX as u32;
-    for length in [0, right - 1, right + 1, max, max + 1, 1 << 20, i32::MAX as u32, u32::MAX] {
+    for length in [
+        0,
+        right - 1,
+        right + 1,
+        max,
+        max + 1,
+        1 << 20,
+        i32::MAX as u32,
+        u32::MAX,
+    ] {
         let mut image = scene.image();
         image.set("schema_bytes", length.into());
-        expect_verdict(&mut scene, &image, &[Damaged], &format!("{length} bytes, old checksum"));
+        expect_verdict(
+            &mut scene,
+            &image,
+            &[Damaged],
+            &format!("{length} bytes, old checksum"),
+        );
         image.fix_checksum();
         // Only the hash counts, and this crate does not know how it is computed.
         let wanted = if length <= max { Accepted } else { Damaged };
@@ -330,8 +429,20 @@ fn a_wrong_schema_length_is_damage_or_only_a_longer_text() {
 #[test]
 fn sizes_that_overflow_or_are_out_of_range_are_damage() {
     let mut scene = Scene::new();
-    let values = [0, 3, 1 << 20, 1 << 31, 1 << 32, (1 << 32) - 1, 1 << 52, 1 << 62, 1 << 63];
-    let values = values.into_iter().chain([u64::MAX, u64::MAX - 7, u64::MAX / 2]);
+    let values = [
+        0,
+        3,
+        1 << 20,
+        1 << 31,
+        1 << 32,
+        (1 << 32) - 1,
+        1 << 52,
+        1 << 62,
+        1 << 63,
+    ];
+    let values = values
+        .into_iter()
+        .chain([u64::MAX, u64::MAX - 7, u64::MAX / 2]);
     for name in ["payload_bytes", "stride", "capacity", "file_bytes"] {
         for value in values.clone() {
             if (name, value) == ("payload_bytes", 3) {
@@ -357,7 +468,12 @@ fn sizes_that_overflow_or_are_out_of_range_are_damage() {
         image.set(one, 1 << 63);
         image.set(other, 2);
         image.fix_checksum();
-        expect_verdict(&mut scene, &image, &[Damaged], &format!("{one} × {other} wraps"));
+        expect_verdict(
+            &mut scene,
+            &image,
+            &[Damaged],
+            &format!("{one} × {other} wraps"),
+        );
     }
     scene.expect_neighbour("after all");
 }
@@ -422,10 +538,18 @@ fn only_a_regular_file_of_one_name_is_a_topic() {
     let makers: [(&str, fn(&Scene)); 7] = [
         ("a directory", |scene| fs::create_dir(scene.path()).unwrap()),
         ("not a regular file", |scene| make_fifo(&scene.path())),
-        ("a socket", |scene| drop(UnixListener::bind(scene.path()).unwrap())),
-        ("a symbolic link", |scene| symlink("nowhere", scene.path()).unwrap()),
-        ("a symbolic link", |scene| symlink("good", scene.path()).unwrap()),
-        ("a symbolic link", |scene| symlink(FILE_NAME, scene.path()).unwrap()),
+        ("a socket", |scene| {
+            drop(UnixListener::bind(scene.path()).unwrap())
+        }),
+        ("a symbolic link", |scene| {
+            symlink("nowhere", scene.path()).unwrap()
+        }),
+        ("a symbolic link", |scene| {
+            symlink("good", scene.path()).unwrap()
+        }),
+        ("a symbolic link", |scene| {
+            symlink(FILE_NAME, scene.path()).unwrap()
+        }),
         ("a file with 2 names", |scene| {
             let path = scene.path();
             scene.plant(&scene.image());
@@ -436,14 +560,28 @@ fn only_a_regular_file_of_one_name_is_a_topic() {
         within_patience(found, move || {
             let mut scene = Scene::new();
             make(&scene);
-            let opens = [Scene::open, Scene::open_or_create, Scene::create, Scene::inspect];
-            for open in opens.into_iter().chain([Scene::open_ring as fn(&Scene) -> _]) {
+            let opens = [
+                Scene::open,
+                Scene::open_or_create,
+                Scene::create,
+                Scene::inspect,
+            ];
+            for open in opens
+                .into_iter()
+                .chain([Scene::open_ring as fn(&Scene) -> _])
+            {
                 let error = open(&scene).unwrap_err();
-                assert!(matches!(error, OpenError::NotATopic { .. }), "{found}: {error:?}");
+                assert!(
+                    matches!(error, OpenError::NotATopic { .. }),
+                    "{found}: {error:?}"
+                );
                 assert!(error.to_string().contains(found), "{error}");
                 expect_actionable(&error, &scene.path(), found);
             }
-            assert!(fs::symlink_metadata(scene.path()).is_ok(), "{found}: removed");
+            assert!(
+                fs::symlink_metadata(scene.path()).is_ok(),
+                "{found}: removed"
+            );
             scene.expect_neighbour(found);
             scene.clear();
             expect_usable(&scene.open_or_create().unwrap(), found);
@@ -534,9 +672,17 @@ fn a_file_that_is_cut_and_grown_while_it_is_opened_gives_typed_answers() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
-                for bytes in [image.file_bytes, 4096, image.file_bytes, 600, image.file_bytes, 0] {
+                for bytes in [
+                    image.file_bytes,
+                    4096,
+                    image.file_bytes,
+                    600,
+                    image.file_bytes,
+                    0,
+                ] {
                     file.set_len(bytes).unwrap();
-                    file.write_all_at(&image.bytes[..4096.min(bytes as usize)], 0).unwrap();
+                    file.write_all_at(&image.bytes[..4096.min(bytes as usize)], 0)
+                        .unwrap();
                 }
             }
         });
@@ -560,5 +706,8 @@ fn a_file_that_is_cut_and_grown_while_it_is_opened_gives_typed_answers() {
         stop.store(true, Ordering::Relaxed);
     });
     println!("{answers:?}");
-    assert!(answers.contains_key("opened") && answers.contains_key("damaged"), "{answers:?}");
+    assert!(
+        answers.contains_key("opened") && answers.contains_key("damaged"),
+        "{answers:?}"
+    );
 }

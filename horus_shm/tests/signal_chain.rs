@@ -48,7 +48,10 @@ const CASES: [(&str, Before); 8] = [
     ("default", Before::Default),
     ("ignore", Before::Ignore),
     ("plain", Before::Plain(0)),
-    ("plain, not deferred", Before::Plain(libc::SA_NODEFER | libc::SA_ONSTACK)),
+    (
+        "plain, not deferred",
+        Before::Plain(libc::SA_NODEFER | libc::SA_ONSTACK),
+    ),
     ("informed", Before::Informed(0)),
     ("informed, on stack", Before::Informed(libc::SA_ONSTACK)),
     ("once", Before::Informed(libc::SA_RESETHAND)),
@@ -67,7 +70,10 @@ fn child_role() {
 
 fn play(action: &str, before: Before) -> bool {
     die_with_parent();
-    let no_core = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    let no_core = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
     // SAFETY: the limit is readable.
     unsafe { libc::setrlimit(libc::RLIMIT_CORE, &no_core) };
     install(before);
@@ -102,22 +108,32 @@ fn install(before: Before) {
         Before::Default => (libc::SIG_DFL, 0),
         Before::Ignore => (libc::SIG_IGN, 0),
         Before::Plain(flags) => (plain as extern "C" fn(_) as usize, flags),
-        Before::Informed(flags) => {
-            (informed as extern "C" fn(_, _, _) as usize, flags | libc::SA_SIGINFO)
-        }
+        Before::Informed(flags) => (
+            informed as extern "C" fn(_, _, _) as usize,
+            flags | libc::SA_SIGINFO,
+        ),
     };
     // SAFETY: the set is valid.
     unsafe { libc::sigaddset(&mut action.sa_mask, libc::SIGUSR1) };
     // SAFETY: the action is valid; its handlers make system calls and atomic accesses only.
-    assert_eq!(unsafe { libc::sigaction(libc::SIGBUS, &action, ptr::null_mut()) }, 0);
+    let status = unsafe { libc::sigaction(libc::SIGBUS, &action, ptr::null_mut()) };
+    assert_eq!(status, 0);
 }
 
 extern "C" fn plain(signal: c_int) {
-    note(if signal == libc::SIGBUS { RIGHT_SIGNAL } else { 0 });
+    note(if signal == libc::SIGBUS {
+        RIGHT_SIGNAL
+    } else {
+        0
+    });
 }
 
 extern "C" fn informed(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
-    let signal = if signal == libc::SIGBUS && !context.is_null() { RIGHT_SIGNAL } else { 0 };
+    let signal = if signal == libc::SIGBUS && !context.is_null() {
+        RIGHT_SIGNAL
+    } else {
+        0
+    };
     // SAFETY: the kernel passes a valid `siginfo_t`.
     let info = unsafe { &*info };
     // SAFETY: a signal that was sent has another word there, which may be read as an address.
@@ -154,13 +170,20 @@ fn expect_loss_is_survived() {
     let ring = FanoutShm::<u64>::create(&namespace, "topic", &RingOptions::default()).unwrap();
     let mut producer = ring.producer().unwrap();
     let path = namespace.topics_path().join("topic");
-    File::options().write(true).truncate(true).open(path).unwrap();
+    File::options()
+        .write(true)
+        .truncate(true)
+        .open(path)
+        .unwrap();
     let topic = ring.segment().label();
     // SAFETY: always valid, and this thread's own.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: as above.
     unsafe { errno.write(77) };
-    assert_eq!(producer.send(1), Err(SendError::RegionLost { topic, message: 1 }));
+    assert_eq!(
+        producer.send(1),
+        Err(SendError::RegionLost { topic, message: 1 })
+    );
     // SAFETY: as above.
     assert_eq!(unsafe { errno.read() }, 77, "the handler kept errno");
 }
@@ -169,7 +192,10 @@ fn expect_loss_is_survived() {
 fn fault() {
     let file = tempfile::tempfile_in("/dev/shm").unwrap();
     file.set_len(PAGE_BYTES as u64).unwrap();
-    let map = memmap2::MmapOptions::new().len(PAGE_BYTES).map_raw(&file).unwrap();
+    let map = memmap2::MmapOptions::new()
+        .len(PAGE_BYTES)
+        .map_raw(&file)
+        .unwrap();
     FOREIGN.store(map.as_mut_ptr(), Ordering::Relaxed);
     file.set_len(0).unwrap();
     // SAFETY: the page is mapped; it is not backed, which is the purpose of the test.
@@ -216,8 +242,14 @@ fn a_handler_from_before_gets_the_faults_of_other_mappings_as_the_kernel_would_h
 #[test]
 fn a_handler_from_before_runs_again_unless_it_was_to_run_once() {
     let seen = RIGHT_SIGNAL | USR1_BLOCKED | BUS_BLOCKED;
-    assert_eq!(outcome("fault twice", "plain"), format!("2 runs, saw {seen}, exited with 0"));
-    assert_eq!(outcome("fault twice", "once"), format!("killed by signal {}", libc::SIGBUS));
+    assert_eq!(
+        outcome("fault twice", "plain"),
+        format!("2 runs, saw {seen}, exited with 0")
+    );
+    assert_eq!(
+        outcome("fault twice", "once"),
+        format!("killed by signal {}", libc::SIGBUS)
+    );
 }
 
 #[test]
@@ -226,5 +258,8 @@ fn a_signal_that_a_process_sends_has_the_same_effect_as_before() {
     assert_eq!(outcome("send", "default"), killed);
     assert_eq!(outcome("send", "ignore"), "0 runs, saw 0, exited with 0");
     let seen = RIGHT_SIGNAL | USR1_BLOCKED | BUS_BLOCKED;
-    assert_eq!(outcome("send", "plain"), format!("1 runs, saw {seen}, exited with 0"));
+    assert_eq!(
+        outcome("send", "plain"),
+        format!("1 runs, saw {seen}, exited with 0")
+    );
 }

@@ -30,7 +30,13 @@ use tracer::ends::{Kind, Receiver, Ring, Sender};
 
 type Message = [u64; 32];
 
-const KINDS: [Kind; 5] = [Kind::Spsc, Kind::Mpsc, Kind::Fanout, Kind::Pod, Kind::Reliable];
+const KINDS: [Kind; 5] = [
+    Kind::Spsc,
+    Kind::Mpsc,
+    Kind::Fanout,
+    Kind::Pod,
+    Kind::Reliable,
+];
 const PARENT: u32 = 1;
 const CHILD: u32 = 2;
 /// The longest life of a victim until its termination signal.
@@ -77,8 +83,14 @@ fn start_alarms() {
     // SAFETY: event and timer are valid for the call.
     let made = unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, &mut event, &mut timer) };
     assert_eq!(made, 0, "{}", io::Error::last_os_error());
-    let every = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
-    let times = libc::itimerspec { it_interval: every, it_value: every };
+    let every = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 1_000_000,
+    };
+    let times = libc::itimerspec {
+        it_interval: every,
+        it_value: every,
+    };
     // SAFETY: the timer was just made, the times outlive the call, and the old times may be null.
     let set = unsafe { libc::timer_settime(timer, 0, &times, std::ptr::null_mut()) };
     assert_eq!(set, 0, "{}", io::Error::last_os_error());
@@ -147,8 +159,16 @@ fn live(messages: u32) -> bool {
 /// Expects the next process in `dir` to work, and to be the only process there.
 fn start_next(dir: &Path) {
     let namespace = namespace(dir);
-    assert_eq!(topic_files(&namespace), [""; 0], "not swept by the next start");
-    assert_eq!(namespace.registry().me().to_bits() >> 48, 1, "an entry is still taken");
+    assert_eq!(
+        topic_files(&namespace),
+        [""; 0],
+        "not swept by the next start"
+    );
+    assert_eq!(
+        namespace.registry().me().to_bits() >> 48,
+        1,
+        "an entry is still taken"
+    );
     let mut names: Vec<_> = std::fs::read_dir(namespace.path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -193,10 +213,20 @@ fn the_next_start_sweeps_all_that_a_process_ended_by_a_signal_leaves() {
     let signals = [libc::SIGTERM, libc::SIGINT];
     let left = end_at_random("lives", &signals, lives, |signal, child| {
         let status = child.wait();
-        assert_eq!(status.signal(), Some(signal), "the library caught it: {status:?}");
+        assert_eq!(
+            status.signal(),
+            Some(signal),
+            "the library caught it: {status:?}"
+        );
     });
-    progress(format_args!("ended by signals: {} lives, {left} of them left a topic", 2 * lives));
-    assert!(left > 0, "no life left a topic, so none ended in the middle");
+    progress(format_args!(
+        "ended by signals: {} lives, {left} of them left a topic",
+        2 * lives
+    ));
+    assert!(
+        left > 0,
+        "no life left a topic, so none ended in the middle"
+    );
 }
 
 #[test]
@@ -206,7 +236,10 @@ fn a_process_that_exits_on_a_termination_signal_leaves_nothing() {
     let left = end_at_random("exits", &signals, lives, |_, child| {
         assert_eq!(child.wait().code(), Some(ASKED));
     });
-    progress(format_args!("exited on signals: {} lives, {left} of them left a topic", 2 * lives));
+    progress(format_args!(
+        "exited on signals: {} lives, {left} of them left a topic",
+        2 * lives
+    ));
     assert_eq!(left, 0);
 }
 
@@ -279,8 +312,13 @@ fn a_storm_of_signals_is_no_error_and_loses_nothing() {
     account.expect_sound(receiver.stats().unwrap()).unwrap();
     let alarms = child.listen_u64();
     let children = child.listen_u64();
-    progress(format_args!("interrupted: {lives} lives, {alarms} SIGALRM, {children} SIGCHLD"));
-    assert!(alarms > u64::from(lives) && children > u64::from(lives), "too few signals arrived");
+    progress(format_args!(
+        "interrupted: {lives} lives, {alarms} SIGALRM, {children} SIGCHLD"
+    ));
+    assert!(
+        alarms > u64::from(lives) && children > u64::from(lives),
+        "too few signals arrived"
+    );
     child.finish();
 }
 
@@ -313,7 +351,9 @@ impl Beside {
         let before = self.account.received;
         // WHY a limit: a writer that is faster than this reader must not keep it here.
         for _ in 0..100 {
-            let Some(message) = self.receiver.recv() else { break };
+            let Some(message) = self.receiver.recv() else {
+                break;
+            };
             self.account.take(&message);
         }
         self.account.received > before
@@ -337,7 +377,12 @@ fn stop_again_and_again(kind: Kind, stops: u64) {
     let ring = Ring::<Message>::create(kind, &namespace, "topic");
     let sender = kind.has_many_producers().then(|| ring.sender().unwrap());
     let receiver = ring.receiver().unwrap();
-    let mut beside = Beside { account: Account::default(), receiver, sender, sent: 0 };
+    let mut beside = Beside {
+        account: Account::default(),
+        receiver,
+        sender,
+        sent: 0,
+    };
     let mut child = Child::spawn(&format!("writes {kind:?}"), dir.path());
     assert_eq!(child.listen(), "ready");
     let mut rng = Rng::with_seed(stops);
@@ -365,7 +410,10 @@ fn stop_again_and_again(kind: Kind, stops: u64) {
     child.kill();
     while beside.receive() {}
     let stats = beside.receiver.stats().unwrap();
-    beside.account.expect_sound(stats).unwrap_or_else(|fault| panic!("{kind:?}: {fault}"));
+    beside
+        .account
+        .expect_sound(stats)
+        .unwrap_or_else(|fault| panic!("{kind:?}: {fault}"));
     let account = &beside.account;
     progress(format_args!(
         "stopped and continued: {kind:?}, {stops} times, {} received, {} lost and counted",

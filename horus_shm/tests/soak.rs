@@ -42,7 +42,12 @@ struct Proof {
 impl Proof {
     fn new(sender: u64, number: u64) -> Self {
         let filling = [number.rotate_left(17), !number, sender ^ number];
-        let mut proof = Self { sender, number, filling, checksum: 0 };
+        let mut proof = Self {
+            sender,
+            number,
+            filling,
+            checksum: 0,
+        };
         proof.checksum = proof.sum();
         proof
     }
@@ -83,10 +88,17 @@ impl Held {
         let bytes = file.read(&mut text).unwrap();
         let smaps = std::str::from_utf8(&text[..bytes]).unwrap();
         let figure = |name: &str| -> u64 {
-            let line = smaps.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            let line = smaps
+                .lines()
+                .find_map(|line| line.strip_prefix(name))
+                .unwrap();
             line.trim().trim_end_matches(" kB").parse().unwrap()
         };
-        Self { anonymous_kib: figure("Anonymous:"), resident_kib: figure("Rss:"), descriptors }
+        Self {
+            anonymous_kib: figure("Anonymous:"),
+            resident_kib: figure("Rss:"),
+            descriptors,
+        }
     }
 
     /// Expects that nothing has grown since the process was warm.
@@ -102,8 +114,15 @@ impl Held {
 
 impl fmt::Display for Held {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { anonymous_kib, resident_kib, descriptors } = self;
-        write!(f, "{anonymous_kib} KiB heap, {resident_kib} KiB resident, {descriptors} files")
+        let Self {
+            anonymous_kib,
+            resident_kib,
+            descriptors,
+        } = self;
+        write!(
+            f,
+            "{anonymous_kib} KiB heap, {resident_kib} KiB resident, {descriptors} files"
+        )
     }
 }
 
@@ -150,7 +169,12 @@ impl Receiver {
     fn new(case: &Case, segment: &Arc<Segment>, index: usize) -> Self {
         let consumer = case.receiver(segment, index);
         let next = vec![0; case.senders as usize];
-        Self { consumer, next, received: 0, missing: 0 }
+        Self {
+            consumer,
+            next,
+            received: 0,
+            missing: 0,
+        }
     }
 
     /// Receives up to a batch of messages; each must be whole, and later than those before.
@@ -190,7 +214,9 @@ fn receive(case: &Case, receivers: &mut [Receiver]) -> (Held, Held) {
     let mut warm = Held::now();
     let mut is_warm = false;
     loop {
-        receivers.iter_mut().for_each(|receiver| receiver.take_batch(case));
+        receivers
+            .iter_mut()
+            .for_each(|receiver| receiver.take_batch(case));
         let sent = receivers[0].consumer.stats().sent;
         guard.stuck(sent + receivers[0].received);
         if !is_warm && sent > total / 10 {
@@ -232,7 +258,10 @@ fn child_role() {
     let Some(role) = role() else { return };
     die_with_parent();
     let case = Case::named(role.strip_prefix("send ").unwrap());
-    send(case, &case.file::<Proof>(&inherited_namespace(), "ring", CAPACITY));
+    send(
+        case,
+        &case.file::<Proof>(&inherited_namespace(), "ring", CAPACITY),
+    );
     common::park();
 }
 

@@ -120,7 +120,10 @@ fn files_of_dead_processes_are_removed_and_persistent_topics_are_kept() {
     left.sort();
     assert_eq!(left, ["kept+1", "kept+2"]);
     let again = sweep(&namespace).unwrap();
-    assert!(again.removed.is_empty() && again.kept.len() == 2, "{again:?}");
+    assert!(
+        again.removed.is_empty() && again.kept.len() == 2,
+        "{again:?}"
+    );
     // A topic that was kept is as usable as before.
     expect_usable(&open_or_create(&namespace, "kept/1").unwrap(), "kept");
 }
@@ -144,12 +147,19 @@ fn an_attended_topic_is_never_removed() {
     leave_behind(dir.path(), "both,dead");
     for _ in 0..100 {
         let report = sweep(&namespace).unwrap();
-        assert!(sorted(report.attended).iter().eq(["both", "mine", "theirs"]));
+        assert!(
+            sorted(report.attended)
+                .iter()
+                .eq(["both", "mine", "theirs"])
+        );
         assert_eq!(sorted(report.kept), ["kept"]);
     }
     child.kill();
     let report = sweep(&namespace).unwrap();
-    assert_eq!((sorted(report.removed), sorted(report.attended)).1, ["both", "mine"]);
+    assert_eq!(
+        (sorted(report.removed), sorted(report.attended)).1,
+        ["both", "mine"]
+    );
     for segment in [mine, both] {
         expect_linked(&segment, "after the sweeps");
         expect_usable(&segment, "after the sweeps");
@@ -199,8 +209,18 @@ fn foreign_files_are_named_and_left_alone() {
     let namespace = spawn::namespace(dir.path());
     let topics = namespace.topics_path();
     let long = "x".repeat(201);
-    let names =
-        ["readme.txt", "empty", "a b", ".hidden", "a..b", "ü", &long, "dir", "link", "fifo"];
+    let names = [
+        "readme.txt",
+        "empty",
+        "a b",
+        ".hidden",
+        "a..b",
+        "ü",
+        &long,
+        "dir",
+        "link",
+        "fifo",
+    ];
     for name in &names[..7] {
         fs::write(topics.join(name), "not a topic").unwrap();
     }
@@ -252,7 +272,9 @@ fn many_sweeps_at_once_remove_each_leftover_and_nothing_else() {
     let dir = spawn::shm_dir();
     let namespace = spawn::namespace(dir.path());
     let mine = open_or_create(&namespace, "mine").unwrap();
-    let mut sweepers: Vec<_> = (0..4).map(|_| Child::spawn("sweep 300", dir.path())).collect();
+    let mut sweepers: Vec<_> = (0..4)
+        .map(|_| Child::spawn("sweep 300", dir.path()))
+        .collect();
     for sweeper in &mut sweepers {
         assert_eq!(sweeper.listen(), "here");
     }
@@ -338,14 +360,28 @@ fn a_process_that_is_stopped_while_it_removes_a_topic_is_named() {
     let mut child = Child::spawn("stop kept", dir.path());
     assert_eq!(child.listen(), "here");
     let state = format!("/proc/{}/stat", child.pid());
-    common::eventually("it is stopped", || fs::read_to_string(&state).unwrap().contains(") T "));
+    common::eventually("it is stopped", || {
+        fs::read_to_string(&state).unwrap().contains(") T ")
+    });
     let begin = std::time::Instant::now();
     let refused = open_or_create(&namespace, "kept").unwrap_err();
-    common::result("stopped remover", format!("named after {:?}", begin.elapsed()));
-    let OpenError::Retiring { holder: Some(holder), .. } = &refused else { panic!("{refused}") };
+    common::result(
+        "stopped remover",
+        format!("named after {:?}", begin.elapsed()),
+    );
+    let OpenError::Retiring {
+        holder: Some(holder),
+        ..
+    } = &refused
+    else {
+        panic!("{refused}")
+    };
     assert_eq!((holder.process.pid, holder.is_stopped), (child.pid(), true));
     let text = refused.to_string();
-    assert!(text.contains(&format!("kill -CONT {}", child.pid())), "{text}");
+    assert!(
+        text.contains(&format!("kill -CONT {}", child.pid())),
+        "{text}"
+    );
     // The remedy works.
     child.signal(libc::SIGCONT);
     assert_eq!(child.listen(), "gone on");
@@ -372,9 +408,15 @@ fn whatever_has_the_name_of_a_topic_is_removed_by_it() {
     let plants: [(&str, Plant); 10] = [
         ("damaged", damaged),
         ("empty", |path, _| drop(File::create(path).unwrap())),
-        ("foreign", |path, _| fs::write(path, [0x5a; 20_000]).unwrap()),
-        ("a symbolic link to nothing", |path, _| symlink("nowhere", path).unwrap()),
-        ("a symbolic link", |path, _| symlink("/dev/null", path).unwrap()),
+        ("foreign", |path, _| {
+            fs::write(path, [0x5a; 20_000]).unwrap()
+        }),
+        ("a symbolic link to nothing", |path, _| {
+            symlink("nowhere", path).unwrap()
+        }),
+        ("a symbolic link", |path, _| {
+            symlink("/dev/null", path).unwrap()
+        }),
         ("a directory", |path, _| fs::create_dir(path).unwrap()),
         ("a socket", |path, _| {
             drop(std::os::unix::net::UnixListener::bind(path).unwrap());
@@ -402,7 +444,11 @@ fn whatever_has_the_name_of_a_topic_is_removed_by_it() {
         assert_eq!(spawn::topic_files(&namespace), [""; 0], "{what}");
         expect_usable(&open_or_create(&namespace, "kept").unwrap(), what);
     }
-    assert_eq!(fs::metadata("/dev/null").unwrap().len(), 0, "what a link leads to stays");
+    assert_eq!(
+        fs::metadata("/dev/null").unwrap().len(),
+        0,
+        "what a link leads to stays"
+    );
 }
 
 #[test]
@@ -415,7 +461,12 @@ fn a_file_that_blocks_a_removal_is_named() {
     assert_eq!(child.listen(), "here");
     let refused = remove_topic(&namespace, &name("kept")).unwrap_err();
     assert!(matches!(refused, OpenError::NotRemoved { .. }), "{refused}");
-    assert!(refused.to_string().contains(&format!("process {}", child.pid())), "{refused}");
+    assert!(
+        refused
+            .to_string()
+            .contains(&format!("process {}", child.pid())),
+        "{refused}"
+    );
     child.kill();
     assert!(remove_topic(&namespace, &name("kept")).unwrap());
 

@@ -26,8 +26,15 @@ use tracer::inject::{Call, Fault};
 use tracer::{Victim, be_traced, mark};
 
 /// Errors that any call may return.
-const ERRNOS: [i32; 7] =
-    [libc::ENOSPC, libc::EMFILE, libc::ENFILE, libc::EACCES, libc::EAGAIN, libc::ENOMEM, libc::EIO];
+const ERRNOS: [i32; 7] = [
+    libc::ENOSPC,
+    libc::EMFILE,
+    libc::ENFILE,
+    libc::EACCES,
+    libc::EAGAIN,
+    libc::ENOMEM,
+    libc::EIO,
+];
 /// The seconds after which a round counts as hanging.
 const PATIENCE_SECONDS: u32 = 60;
 const MAP_ANONYMOUS: i64 = libc::MAP_ANONYMOUS as i64;
@@ -35,12 +42,23 @@ const MAP_ANONYMOUS: i64 = libc::MAP_ANONYMOUS as i64;
 /// Calls that never fail here, with the reasons.
 const SPARED: [(&[i64], &str); 5] = [
     (
-        &[libc::SYS_brk, libc::SYS_mremap, libc::SYS_madvise, libc::SYS_mprotect],
+        &[
+            libc::SYS_brk,
+            libc::SYS_mremap,
+            libc::SYS_madvise,
+            libc::SYS_mprotect,
+        ],
         "the allocator's calls: the language ends a process without heap",
     ),
     (&[libc::SYS_munmap], "cannot fail for a whole mapping"),
-    (&[libc::SYS_geteuid, libc::SYS_getpid, libc::SYS_gettid], "cannot fail"),
-    (&[libc::SYS_futex, libc::SYS_sched_yield], "the standard library's locks; cannot fail"),
+    (
+        &[libc::SYS_geteuid, libc::SYS_getpid, libc::SYS_gettid],
+        "cannot fail",
+    ),
+    (
+        &[libc::SYS_futex, libc::SYS_sched_yield],
+        "the standard library's locks; cannot fail",
+    ),
     (&[libc::SYS_exit, libc::SYS_exit_group], "do not return"),
 ];
 
@@ -52,7 +70,10 @@ fn spared(call: Call) -> Option<&'static str> {
     if call.number == libc::SYS_getrandom && call.args[2] != 0 {
         return Some("the standard library's hash seeds: it panics if this fails");
     }
-    SPARED.iter().find(|(calls, _)| calls.contains(&call.number)).map(|(_, reason)| *reason)
+    SPARED
+        .iter()
+        .find(|(calls, _)| calls.contains(&call.number))
+        .map(|(_, reason)| *reason)
 }
 
 /// Returns the faults of `call`, the `index`-th of its operation.
@@ -65,23 +86,49 @@ fn faults(call: Call, index: usize) -> Vec<Fault> {
         libc::SYS_nanosleep | libc::SYS_clock_nanosleep => return vec![Fault::Fails(libc::EINTR)],
         _ => {}
     }
-    let count = if hostile::rounds(0, 1) == 1 { ERRNOS.len() } else { 1 };
-    let mut errnos: Vec<_> = ERRNOS.iter().cycle().skip(index).take(count).copied().collect();
+    let count = if hostile::rounds(0, 1) == 1 {
+        ERRNOS.len()
+    } else {
+        1
+    };
+    let mut errnos: Vec<_> = ERRNOS
+        .iter()
+        .cycle()
+        .skip(index)
+        .take(count)
+        .copied()
+        .collect();
     // WHY: a signal that does not kill never interrupts this call.
     if call.number != libc::SYS_mmap {
         errnos.push(libc::EINTR);
     }
-    let moves_bytes = [libc::SYS_read, libc::SYS_write, libc::SYS_pread64, libc::SYS_pwrite64];
+    let moves_bytes = [
+        libc::SYS_read,
+        libc::SYS_write,
+        libc::SYS_pread64,
+        libc::SYS_pwrite64,
+    ];
     let short = moves_bytes.contains(&call.number) && call.args[2] > 1;
     // WHY: the library cannot do anything about a lock that cannot be released; the end of the
     // process releases it. The kernel has no reason to keep it either.
-    let fault = if call.unlocks { Fault::Complains } else { Fault::Fails };
-    errnos.into_iter().map(fault).chain(short.then_some(Fault::Short)).collect()
+    let fault = if call.unlocks {
+        Fault::Complains
+    } else {
+        Fault::Fails
+    };
+    errnos
+        .into_iter()
+        .map(fault)
+        .chain(short.then_some(Fault::Short))
+        .collect()
 }
 
 /// Returns true if the operation must succeed nevertheless.
 fn is_harmless(fault: Fault) -> bool {
-    matches!(fault, Fault::Short | Fault::Fails(libc::EINTR) | Fault::Complains(libc::EINTR))
+    matches!(
+        fault,
+        Fault::Short | Fault::Fails(libc::EINTR) | Fault::Complains(libc::EINTR)
+    )
 }
 
 // ---- the victim's process
@@ -184,10 +231,12 @@ fn end_round(victim: &mut Victim, here: &mut Here) -> String {
 /// Starts another process, and returns the fault that it finds.
 fn visit(dir: &Path, base: &Path, has_own_place: bool) -> Result<(), String> {
     let found = dir.join("found");
-    let visitor = fork(|| match check_fresh(base, if has_own_place { 1 } else { 3 }) {
-        Ok(()) => true,
-        Err(fault) => std::fs::write(&found, fault).is_err(),
-    });
+    let visitor = fork(
+        || match check_fresh(base, if has_own_place { 1 } else { 3 }) {
+            Ok(()) => true,
+            Err(fault) => std::fs::write(&found, fault).is_err(),
+        },
+    );
     let is_well = join_fork(visitor);
     if has_own_place {
         std::fs::remove_dir_all(base).unwrap();
@@ -229,13 +278,21 @@ fn points(calls: &[Call]) -> Vec<Point> {
     let mut points = Vec::new();
     for (index, &call) in calls.iter().enumerate() {
         for fault in faults(call, index) {
-            let point = Point { index, call, fault, onwards: false };
+            let point = Point {
+                index,
+                call,
+                fault,
+                onwards: false,
+            };
             points.push(point);
             // WHY: the library repeats an interrupted call for as long as it takes. It also retries
             // a lock that another process holds, which both other errors mean, for about a second.
             let passes = [libc::EINTR, libc::EAGAIN, libc::EACCES].map(Fault::Fails);
             if matches!(fault, Fault::Fails(_)) && !passes.contains(&fault) {
-                points.push(Point { onwards: true, ..point });
+                points.push(Point {
+                    onwards: true,
+                    ..point
+                });
             }
         }
     }
@@ -283,10 +340,21 @@ fn sweep_calls(operation: Operation) -> Tally {
     for (round, point) in (2..).zip(points(&calls)) {
         let name = name_of(point.call.number);
         let fault = point.fault;
-        let onwards = if point.onwards { " and so do all after it" } else { "" };
-        here.0 = format!("{operation:?}, call {} ({name}), {fault:?}{onwards}", point.index);
+        let onwards = if point.onwards {
+            " and so do all after it"
+        } else {
+            ""
+        };
+        here.0 = format!(
+            "{operation:?}, call {} ({name}), {fault:?}{onwards}",
+            point.index
+        );
         victim.run_to_mark();
-        assert!(spoil(&mut victim, point), "another round than the first, at {}", here.0);
+        assert!(
+            spoil(&mut victim, point),
+            "another round than the first, at {}",
+            here.0
+        );
         let said = end_round(&mut victim, &mut here);
         let base = operation.base(dir.path(), round);
         let visited = visit(dir.path(), &base, operation.has_own_place());
@@ -294,7 +362,9 @@ fn sweep_calls(operation: Operation) -> Tally {
         if !is_well || (is_harmless(fault) && said != usual) {
             tally.faults.push(format!("{}: {said}", here.0));
         }
-        tally.faults.extend(visited.err().map(|found| format!("{}: {found}", here.0)));
+        tally
+            .faults
+            .extend(visited.err().map(|found| format!("{}: {found}", here.0)));
         tally.points += 1;
         tally.refused += usize::from(said.starts_with("no"));
         tally.swept += usize::from(said.contains(" true "));
@@ -330,14 +400,24 @@ fn name_of(number: i64) -> &'static str {
         (libc::SYS_prlimit64, "prlimit64"),
         (libc::SYS_clock_nanosleep, "clock_nanosleep"),
     ];
-    names.iter().find(|(known, _)| *known == number).map_or("another", |(_, name)| name)
+    names
+        .iter()
+        .find(|(known, _)| *known == number)
+        .map_or("another", |(_, name)| name)
 }
 
 fn sweep_all(operations: &[Operation]) {
     let mut faults = Vec::new();
     for &operation in operations {
         let tally = sweep_calls(operation);
-        let Tally { points, refused, swept, by_call, spared, .. } = &tally;
+        let Tally {
+            points,
+            refused,
+            swept,
+            by_call,
+            spared,
+            ..
+        } = &tally;
         let well = points - refused;
         let mut out = io::stdout().lock();
         writeln!(
@@ -351,7 +431,12 @@ fn sweep_all(operations: &[Operation]) {
         faults.extend(tally.faults);
     }
     faults.iter().for_each(|fault| println!("|   {fault}"));
-    assert!(faults.is_empty(), "{} faults, such as {}", faults.len(), faults[0]);
+    assert!(
+        faults.is_empty(),
+        "{} faults, such as {}",
+        faults.len(),
+        faults[0]
+    );
 }
 
 use Operation::*;
@@ -373,7 +458,14 @@ fn a_topic_is_created_opened_and_left_whichever_call_fails() {
 
 #[test]
 fn endpoints_are_opened_and_used_whichever_call_fails() {
-    sweep_all(&[Produce, Consume, ConsumeGated, Discover, SendFull, SendPastDead]);
+    sweep_all(&[
+        Produce,
+        Consume,
+        ConsumeGated,
+        Discover,
+        SendFull,
+        SendPastDead,
+    ]);
 }
 
 #[test]
@@ -404,5 +496,8 @@ fn a_reservation_that_signals_interrupt_all_the_time_is_made_in_pieces() {
         }
     }
     assert_eq!(end_round(&mut victim, &mut here), usual);
-    assert_eq!(interrupted, 2, "the 16 KiB of a header, and the first half of them");
+    assert_eq!(
+        interrupted, 2,
+        "the 16 KiB of a header, and the first half of them"
+    );
 }

@@ -51,9 +51,23 @@ const HEADS: [u64; 15] = [
 
 /// Returns stamps that are meaningful near `head`, and stamps that are invalid everywhere.
 fn stamps_near(head: u64, capacity: u64) -> Vec<u64> {
-    let mut stamps =
-        vec![0, 1, SKIP, SKIP | 1, u64::MAX, u64::MAX - 1, SKIP - 1, SKIP - 2, 1 << 62];
-    let near = [head.wrapping_sub(capacity), head.wrapping_sub(1), head, head.wrapping_add(1)];
+    let mut stamps = vec![
+        0,
+        1,
+        SKIP,
+        SKIP | 1,
+        u64::MAX,
+        u64::MAX - 1,
+        SKIP - 1,
+        SKIP - 2,
+        1 << 62,
+    ];
+    let near = [
+        head.wrapping_sub(capacity),
+        head.wrapping_sub(1),
+        head,
+        head.wrapping_add(1),
+    ];
     let far = [head.wrapping_add(capacity), POSITION_MAX, POSITION_MAX + 1];
     for pos in near.into_iter().chain(far) {
         stamps.extend([published(pos), writing(pos), published(pos) | SKIP]);
@@ -86,9 +100,16 @@ impl Faults {
     #[track_caller]
     fn expect_none(&self) {
         for (fault, (count, case)) in &self.0 {
-            println!("{count} times {fault}, first with {}", case.replace("\n", ""));
+            println!(
+                "{count} times {fault}, first with {}",
+                case.replace("\n", "")
+            );
         }
-        assert!(self.0.is_empty(), "{} kinds of fault, see above", self.0.len());
+        assert!(
+            self.0.is_empty(),
+            "{} kinds of fault, see above",
+            self.0.len()
+        );
     }
 }
 
@@ -155,7 +176,11 @@ fn expect_in_step(lane: &Lane, gated: bool) -> Result<(), String> {
     let capacity = lane.capacity();
     let pos = take_over(lane, ME);
     let mut writer = LaneWriter::new(lane.clone(), pos, gated, gated);
-    let (start, gate) = if gated { (gate::join(lane, 0, u64::MAX), 0) } else { (pos, UNGATED) };
+    let (start, gate) = if gated {
+        (gate::join(lane, 0, u64::MAX), 0)
+    } else {
+        (pos, UNGATED)
+    };
     let mut reader = LaneReader::new(lane.clone(), start, gate, gated);
     let mut last = None;
     let mut in_step = 0;
@@ -165,7 +190,11 @@ fn expect_in_step(lane: &Lane, gated: bool) -> Result<(), String> {
         }
         for _ in 0..2 {
             if let Some(got) = recv(&mut reader) {
-                in_step = if last == Some(got.wrapping_sub(1)) { in_step + 1 } else { 0 };
+                in_step = if last == Some(got.wrapping_sub(1)) {
+                    in_step + 1
+                } else {
+                    0
+                };
                 last = Some(got);
             }
         }
@@ -174,7 +203,9 @@ fn expect_in_step(lane: &Lane, gated: bool) -> Result<(), String> {
         return Err(format!("a reader that never gets in step, gated {gated}"));
     }
     if take_over(lane, ME) != writer.position() {
-        return Err(format!("messages since the takeover are lost, gated {gated}"));
+        return Err(format!(
+            "messages since the takeover are lost, gated {gated}"
+        ));
     }
     Ok(())
 }
@@ -209,7 +240,9 @@ fn after_a_takeover_of_a_lane_with_a_wild_head_readers_get_in_step_and_survive_a
         let mut reader = LaneReader::new(lane.clone(), next.min(POSITION_MAX), UNGATED, false);
         let sent = 100 * capacity;
         (0..sent).for_each(|message| assert!(send(&mut writer, message)));
-        let received = (0..2 * capacity).filter(|_| recv(&mut reader).is_some()).count() as u64;
+        let received = (0..2 * capacity)
+            .filter(|_| recv(&mut reader).is_some())
+            .count() as u64;
         if received == 0 || reader.lost() + received != sent {
             return Err("a lapped reader that does not catch up".into());
         }
@@ -286,7 +319,12 @@ fn a_writer_of_any_lane_does_bounded_work_without_a_panic() {
 fn scribble(rng: &mut Rng, lane: &Lane, values: &[u64]) {
     let value = (*rng.choice(values).unwrap()).wrapping_add(rng.u64(..3));
     let index = rng.u64(..lane.capacity()) as usize;
-    let words = [&lane.0.block.head, &lane.0.cursor, &lane.0.stamps[index], &lane.0.stamps[0]];
+    let words = [
+        &lane.0.block.head,
+        &lane.0.cursor,
+        &lane.0.stamps[index],
+        &lane.0.stamps[0],
+    ];
     rng.choice(&words).unwrap().store(value, Ordering::Relaxed);
 }
 
@@ -300,9 +338,15 @@ fn scribble_on_pins(rng: &mut Rng, lane: &Lane, values: &[u64]) {
     let value = (*rng.choice(values).unwrap()).wrapping_add(rng.u64(..3));
     let small = rng.u64(..2 * lane.capacity());
     let value = *rng.choice(&[value, skips, small, u64::MAX]).unwrap();
-    let numbers = [&words.numbers[index], &words.lengths[index], &words.block.skips];
+    let numbers = [
+        &words.numbers[index],
+        &words.lengths[index],
+        &words.block.skips,
+    ];
     let places = [&words.pinners, &words.pins[pin], &words.block.sample];
-    rng.choice(&[numbers, places].concat()).unwrap().store(value, Ordering::Relaxed);
+    rng.choice(&[numbers, places].concat())
+        .unwrap()
+        .store(value, Ordering::Relaxed);
 }
 
 #[test]
@@ -334,7 +378,12 @@ fn loans_and_borrows_on_any_lane_do_bounded_work_without_a_panic() {
                 }
                 scribble_on_pins(&mut rng, lane, &near);
                 let _ = borrow(&mut reader, &mut rng);
-                let _ = (reader.lost(), reader.numbers(), writer.number(), count(&lane.0.block));
+                let _ = (
+                    reader.lost(),
+                    reader.numbers(),
+                    writer.number(),
+                    count(&lane.0.block),
+                );
                 if lane.0.looks.load(Ordering::Relaxed) - before > 12 * capacity + 64 {
                     return Err("more looks than slots".into());
                 }
@@ -381,7 +430,10 @@ fn after_a_takeover_of_any_pinnable_lane_loans_arrive_and_are_counted() {
             }
         }
         if last != Some(writer.number()) || in_step < lane.capacity() {
-            return Err(format!("in step for {in_step}, {last:?} of {}", writer.number()));
+            return Err(format!(
+                "in step for {in_step}, {last:?} of {}",
+                writer.number()
+            ));
         }
         Ok(())
     });
@@ -407,9 +459,17 @@ fn messages_past_the_head_of_a_dead_publisher_are_numbered_without_skips() {
     assert_eq!(count_all(&lane), (3, 4), "the message is found");
     lane.0.stamps[3].store(0, Ordering::Relaxed);
     block.head.store(2, Ordering::Relaxed);
-    assert_eq!(count_all(&lane), (2, 3), "the skip is found, and was counted");
+    assert_eq!(
+        count_all(&lane),
+        (2, 3),
+        "the skip is found, and was counted"
+    );
     block.skips.store(0, Ordering::Relaxed);
-    assert_eq!(count_all(&lane), (2, 3), "the skip is found, and was not counted yet");
+    assert_eq!(
+        count_all(&lane),
+        (2, 3),
+        "the skip is found, and was not counted yet"
+    );
 }
 
 #[test]
@@ -430,11 +490,17 @@ fn each_takeover_is_an_epoch_and_counts_the_skip_of_its_predecessor_once() {
     for epoch in 1..=3 {
         assert_eq!(take_over(&lane, ME), 3);
         assert_eq!(block.epoch.load(Ordering::Relaxed), epoch);
-        assert_eq!(Skips::from_word(block.skips.load(Ordering::Relaxed)).count, 1);
+        assert_eq!(
+            Skips::from_word(block.skips.load(Ordering::Relaxed)).count,
+            1
+        );
         // As if it had died before it stored the head.
         block.head.store(2, Ordering::Relaxed);
     }
-    assert_eq!(LaneWriter::new(lane, 3, false, false).numbering().number(), 2);
+    assert_eq!(
+        LaneWriter::new(lane, 3, false, false).numbering().number(),
+        2
+    );
 }
 
 #[test]

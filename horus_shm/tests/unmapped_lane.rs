@@ -76,7 +76,10 @@ const ADDRESSES: Limit = Limit {
 /// Returns the bytes of a line of `/proc/self/status` that is in KiB.
 fn status_bytes(line: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let found = status.lines().find_map(|text| text.strip_prefix(line)).unwrap();
+    let found = status
+        .lines()
+        .find_map(|text| text.strip_prefix(line))
+        .unwrap();
     found.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
 }
 
@@ -99,7 +102,10 @@ fn drop_capability_to_lock() {
 
 /// Sets a soft limit, and returns the previous one.
 fn set_limit(resource: libc::__rlimit_resource_t, limit: u64) -> u64 {
-    let mut raw = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    let mut raw = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
     // SAFETY: `raw` is valid for the write.
     assert_eq!(unsafe { libc::getrlimit(resource, &mut raw) }, 0);
     let before = std::mem::replace(&mut raw.rlim_cur, limit.min(raw.rlim_max));
@@ -141,17 +147,26 @@ fn receive_within(limit: &Limit) {
     send(&mut second, 7);
     assert_eq!(recv(&mut consumer), None);
     let error = consumer.check().expect_err("mute and well");
-    let RecvError::LaneNotMapped { topic, cause } = error else { panic!("{error:?}") };
+    let RecvError::LaneNotMapped { topic, cause } = error else {
+        panic!("{error:?}")
+    };
     assert_eq!((cause.lane, cause.errno), (1, limit.errno), "{error}");
     assert_eq!(cause.limit, Some((limit.name, bound)), "{error}");
     assert!(cause.bytes >= CAPACITY * MESSAGE_BYTES as u64, "{error}");
     assert_eq!(topic, consumer.segment().label());
     let told = error.to_string();
     assert!(told.starts_with("topic 'arm/joint': the "), "{told}");
-    for part in [limit.name.to_owned(), cause.bytes.to_string(), "lane 1".to_owned()] {
+    for part in [
+        limit.name.to_owned(),
+        cause.bytes.to_string(),
+        "lane 1".to_owned(),
+    ] {
         assert!(told.contains(&part), "no '{part}' in: {told}");
     }
-    assert_eq!((consumer.stats().unmapped, consumer.stats().waiting), (1, 1));
+    assert_eq!(
+        (consumer.stats().unmapped, consumer.stats().waiting),
+        (1, 1)
+    );
     // Other messages still arrive, and the error stays while its cause does.
     for number in 0..100 {
         send(&mut first, number);
@@ -165,7 +180,10 @@ fn receive_within(limit: &Limit) {
         received.is_some()
     });
     assert_eq!((received, consumer.check()), (Some(7), Ok(())));
-    assert_eq!((consumer.stats().unmapped, consumer.stats().waiting), (0, 0));
+    assert_eq!(
+        (consumer.stats().unmapped, consumer.stats().waiting),
+        (0, 0)
+    );
 }
 
 /// A subscriber that would miss a publisher from the start is not opened.
@@ -175,9 +193,19 @@ fn open_without_memory() {
     send(&mut producer, 7);
     let before = set_limit(libc::RLIMIT_AS, status_bytes("VmSize:") + (1 << 20));
     let error = RawConsumer::new(Arc::clone(&segment), Reading::Gated).unwrap_err();
-    let OpenError::LaneNotMapped { path, cause } = &error else { panic!("{error:?}") };
-    assert_eq!((path, cause.lane, cause.errno), (&segment.path(), 0, libc::ENOMEM), "{error}");
-    assert_eq!(segment.subscriber_count(), 0, "its place was not given back");
+    let OpenError::LaneNotMapped { path, cause } = &error else {
+        panic!("{error:?}")
+    };
+    assert_eq!(
+        (path, cause.lane, cause.errno),
+        (&segment.path(), 0, libc::ENOMEM),
+        "{error}"
+    );
+    assert_eq!(
+        segment.subscriber_count(),
+        0,
+        "its place was not given back"
+    );
     set_limit(libc::RLIMIT_AS, before);
     let mut consumer = RawConsumer::new(segment, Reading::Gated).unwrap();
     send(&mut producer, 8);

@@ -15,13 +15,20 @@ use std::process::{Command, Stdio};
 #[test]
 fn vectors_are_kept_across_every_copy() {
     // For all CPUs with AVX2, and for this one.
-    let cpus = [("x86-64-v3", has_v3()), ("native", std::is_x86_feature_detected!("avx"))];
+    let cpus = [
+        ("x86-64-v3", has_v3()),
+        ("native", std::is_x86_feature_detected!("avx")),
+    ];
     for (cpu, keeps) in cpus {
         if cpu != "native" && !keeps {
             horus_testing::skip(format_args!("this CPU is older than {cpu}, which has AVX2"));
             continue;
         }
-        let wanted = if keeps { "vectors kept\n" } else { "no AVX: nothing to keep\n" };
+        let wanted = if keeps {
+            "vectors kept\n"
+        } else {
+            "no AVX: nothing to keep\n"
+        };
         assert_eq!(run_for(cpu), wanted, "for {cpu}");
     }
 }
@@ -53,12 +60,22 @@ fn run_for(cpu: &str) -> String {
     fs::copy(shm.join("../Cargo.lock"), folder.join("Cargo.lock")).unwrap();
 
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["run", "--release", "--offline", "--quiet"]).current_dir(&folder);
+    cargo
+        .args(["run", "--release", "--offline", "--quiet"])
+        .current_dir(&folder);
     // WHY an explicit target: without one, macros would be compiled anew for each CPU.
-    let libc = if cfg!(target_env = "musl") { "musl" } else { "gnu" };
-    cargo.arg("--target").arg(format!("x86_64-unknown-linux-{libc}"));
+    let libc = if cfg!(target_env = "musl") {
+        "musl"
+    } else {
+        "gnu"
+    };
+    cargo
+        .arg("--target")
+        .arg(format!("x86_64-unknown-linux-{libc}"));
     cargo.env("CARGO_TARGET_DIR", folder.join("target"));
-    cargo.env("RUSTFLAGS", format!("-C target-cpu={cpu}")).env_remove("CARGO_ENCODED_RUSTFLAGS");
+    cargo
+        .env("RUSTFLAGS", format!("-C target-cpu={cpu}"))
+        .env_remove("CARGO_ENCODED_RUSTFLAGS");
     let output = cargo.stdin(Stdio::null()).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "for {cpu}: {errors}");

@@ -30,8 +30,11 @@ use sleeper::{Receiver, Sender};
 
 /// The ways to order the two sides of a sleep.
 // WHY one under miri: it has no barriers, so a thread that relies on them polls.
-const EDGES: &[WakeEdge] =
-    if cfg!(miri) { &[WakeEdge::Fence] } else { &[WakeEdge::Membarrier, WakeEdge::Fence] };
+const EDGES: &[WakeEdge] = if cfg!(miri) {
+    &[WakeEdge::Fence]
+} else {
+    &[WakeEdge::Membarrier, WakeEdge::Fence]
+};
 /// Messages for a thread that sleeps for each of them.
 // WHY fewer: miri runs a thousand times slower.
 const MESSAGES: u64 = if cfg!(miri) { 20 } else { 1000 };
@@ -52,14 +55,24 @@ impl Awaited {
         let begin_ns = now_ns();
         let before = overslept();
         let found = wait();
-        (found, Self { begin_ns, slices: overslept() - before })
+        (
+            found,
+            Self {
+                begin_ns,
+                slices: overslept() - before,
+            },
+        )
     }
 
     /// Fails if the awaited event came before the last slice was over, and did not end it.
     #[track_caller]
     fn expect_woken(&self, done_ns: u64) {
         let expired_ns = self.begin_ns + self.slices * SLEEP_MAX.as_nanos() as u64;
-        assert!(self.slices == 0 || done_ns >= expired_ns, "a wake was lost: {}", self.slices);
+        assert!(
+            self.slices == 0 || done_ns >= expired_ns,
+            "a wake was lost: {}",
+            self.slices
+        );
     }
 }
 
@@ -93,7 +106,10 @@ fn an_impatient_consumer_goes_without() {
     let begin = Instant::now();
     let timeout = Duration::from_millis(20);
     for spin in [Duration::ZERO, WaitPolicy::SPIN, Duration::MAX] {
-        assert_eq!(consumer.recv_until(WaitPolicy::of(timeout).spinning(spin)), None);
+        assert_eq!(
+            consumer.recv_until(WaitPolicy::of(timeout).spinning(spin)),
+            None
+        );
     }
     assert!(begin.elapsed() >= 3 * timeout);
     assert_eq!(consumer.recv_until(WaitPolicy::of(Duration::ZERO)), None);
@@ -109,7 +125,11 @@ fn a_sleeping_producer_is_woken_by_room() {
             (0..MESSAGES).for_each(|n| writer.send_until(asleep(), &[0, n, 0]).unwrap());
         });
         for number in 0..MESSAGES {
-            assert_eq!(reader.recv_until(asleep()), Some([0, number, 0]), "{edge:?}");
+            assert_eq!(
+                reader.recv_until(asleep()),
+                Some([0, number, 0]),
+                "{edge:?}"
+            );
         }
         sending.join().unwrap();
     }
@@ -169,12 +189,19 @@ fn only_a_waiting_reader_is_announced() {
         let segment = topic_on_heap(edge);
         let mut reader = consumer(&segment);
         let mut writer = producer(&segment);
-        assert_eq!(reader.recv_until(WaitPolicy::of(Duration::from_millis(1))), None);
+        assert_eq!(
+            reader.recv_until(WaitPolicy::of(Duration::from_millis(1))),
+            None
+        );
         assert_eq!(waiters(&segment), 0);
         for number in 0..100 {
             writer.send([0, number, 0]).unwrap();
         }
-        assert_eq!(wakes(&segment), 0, "a send called the kernel without a sleeper");
+        assert_eq!(
+            wakes(&segment),
+            0,
+            "a send called the kernel without a sleeper"
+        );
     }
 }
 
@@ -197,7 +224,10 @@ fn a_thread_that_stops_waiting_leaves_the_bit_of_another_sleeper_of_the_reader()
         let mut writer = producer(&segment);
         let watching = wait_at(reader.raw().watch());
         eventually("the watch sleeps", || waiters(&segment) == 1);
-        assert_eq!(reader.recv_until(WaitPolicy::of(Duration::from_millis(1))), None);
+        assert_eq!(
+            reader.recv_until(WaitPolicy::of(Duration::from_millis(1))),
+            None
+        );
         assert_eq!(waiters(&segment), 1, "{edge:?}: the other one still sleeps");
         writer.send([0; 3]).unwrap();
         let done_ns = now_ns();
@@ -221,12 +251,18 @@ fn a_watch_of_a_reader_that_left_does_not_touch_the_next_one_in_its_place() {
     let watching = wait_at(next.raw().watch());
     eventually("the next one sleeps", || waiters(&segment) == 1);
     let wait_policy = WaitPolicy::of(Duration::from_millis(1));
-    assert_eq!(Watch::wait_any(std::slice::from_ref(&watch), wait_policy, || None::<()>), None);
+    assert_eq!(
+        Watch::wait_any(std::slice::from_ref(&watch), wait_policy, || None::<()>),
+        None
+    );
     assert_eq!(waiters(&segment), 1);
     writer.send([0; 3]).unwrap();
     let done_ns = now_ns();
     watching.join().unwrap().expect_woken(done_ns);
-    assert!(!watch.has_message() || watch.is_closed(), "the watch of a dropped reader changed");
+    assert!(
+        !watch.has_message() || watch.is_closed(),
+        "the watch of a dropped reader changed"
+    );
 }
 
 #[test]
@@ -334,7 +370,9 @@ fn each_of_several_watches_ends_the_sleep() {
                 let (found, awaited) = Awaited::of(|| Watch::wait_any(&watches, asleep(), look));
                 (found, awaited, looks)
             });
-            eventually("it sleeps", || segments.iter().all(|segment| waiters(segment) == 1));
+            eventually("it sleeps", || {
+                segments.iter().all(|segment| waiters(segment) == 1)
+            });
             // Gives it time to poll, if it does not sleep.
             thread::sleep(Duration::from_millis(10));
             writer.send([7; 3]).unwrap();
@@ -403,7 +441,9 @@ fn signals_end_no_wait() {
         assert_eq!(unsafe { libc::pthread_kill(thread, libc::SIGUSR1) }, 0);
         thread::yield_now();
     }
-    eventually("signals arrive", || INTERRUPTIONS.load(Ordering::Relaxed) > 0);
+    eventually("signals arrive", || {
+        INTERRUPTIONS.load(Ordering::Relaxed) > 0
+    });
     assert!(!receiving.is_finished());
     sender.send();
     eventually("it sleeps again", || waiters(&segment) == 1);
@@ -433,7 +473,11 @@ fn a_fork_takes_no_sleeper_along() {
         nothing && found.is_some()
     });
     assert!(join_fork(pid));
-    assert_eq!(waiters(&segment), 1, "the child's copies announce and withdraw nothing");
+    assert_eq!(
+        waiters(&segment),
+        1,
+        "the child's copies announce and withdraw nothing"
+    );
     writer.send([0; 3]).unwrap();
     let done_ns = now_ns();
     watching.join().unwrap().expect_woken(done_ns);

@@ -50,7 +50,12 @@ fn one_of_each(mut request: Request) -> Request {
 fn child_role() {
     let Some(role) = role() else { return };
     let words: Vec<_> = role.split(' ').collect();
-    let edge = |word| EDGES.into_iter().find(|edge| format!("{edge:?}") == word).unwrap();
+    let edge = |word| {
+        EDGES
+            .into_iter()
+            .find(|edge| format!("{edge:?}") == word)
+            .unwrap()
+    };
     match words[..] {
         ["sleep", word] => sleep(&inherited_namespace(), edge(word)),
         ["wait-for-room", word] => wait_for_room(&inherited_namespace(), edge(word)),
@@ -80,21 +85,39 @@ fn the_bit_of_a_killed_sleeper_costs_a_few_wakes_and_no_more() {
         assert_eq!(child.listen(), "ready");
         eventually("the child sleeps", || waiters(&segment) != 0);
         child.kill();
-        assert_ne!(waiters(&segment), 0, "the bit of a dead process stays at first");
+        assert_ne!(
+            waiters(&segment),
+            0,
+            "the bit of a dead process stays at first"
+        );
         let mut sends = 0;
         while waiters(&segment) != 0 && sends < 100 {
             sends += 1;
             writer.send([0, sends, 0]).unwrap();
         }
-        assert!(sends <= FRUITLESS_MAX, "{edge:?}: {sends} sends called the kernel");
+        assert!(
+            sends <= FRUITLESS_MAX,
+            "{edge:?}: {sends} sends called the kernel"
+        );
         let before = wakes(&segment);
         (0..1000).for_each(|n| writer.send([0, n, 0]).unwrap());
-        assert_eq!(wakes(&segment), before, "{edge:?}: sends still call the kernel");
+        assert_eq!(
+            wakes(&segment),
+            before,
+            "{edge:?}: sends still call the kernel"
+        );
         assert_eq!(segment.subscriber_count(), 0);
         let places = [consumer(&segment), consumer(&segment)];
-        assert_eq!(segment.subscriber_count(), places.len(), "every place is free again");
+        assert_eq!(
+            segment.subscriber_count(),
+            places.len(),
+            "every place is free again"
+        );
         let mut out = std::io::stdout().lock();
-        let _ = writeln!(out, "{edge:?}: bit reaped after {sends} sends, {before} wakes in all");
+        let _ = writeln!(
+            out,
+            "{edge:?}: bit reaped after {sends} sends, {before} wakes in all"
+        );
     }
 }
 
@@ -117,7 +140,11 @@ fn the_bit_of_a_publisher_killed_waiting_for_room_goes_too() {
         let mut child = Child::spawn(&format!("wait-for-room {edge:?}"), dir.path());
         eventually("the child waits", || room_waiters(&segment) != 0);
         child.kill();
-        assert_ne!(room_waiters(&segment), 0, "the bit of a dead process stays at first");
+        assert_ne!(
+            room_waiters(&segment),
+            0,
+            "the bit of a dead process stays at first"
+        );
         assert_eq!(reader.recv(), Some([0, 0, 0]));
         assert_eq!(reader.recv(), Some([0, 1, 0]));
         for _ in 0..FRUITLESS_MAX {
@@ -130,7 +157,11 @@ fn the_bit_of_a_publisher_killed_waiting_for_room_goes_too() {
             writer.send([1, number, 0]).unwrap();
             assert_eq!(reader.recv(), Some([1, number, 0]), "the lane goes on");
         }
-        assert_eq!(room_wakes(&segment), before, "{edge:?}: reads still call the kernel");
+        assert_eq!(
+            room_wakes(&segment),
+            before,
+            "{edge:?}: reads still call the kernel"
+        );
         let mut out = std::io::stdout().lock();
         let _ = writeln!(out, "{edge:?}: room bit reaped after {before} wakes");
     }
@@ -207,7 +238,10 @@ fn a_message_of_a_sender_stopped_before_the_wake_arrives_all_the_same() {
             early += u64::from(published.is_some());
             slices += if published.is_some() { overslept } else { 0 };
         }
-        assert!(early > 0 && slices > 0, "{edge:?}: never stopped between publishing and waking");
+        assert!(
+            early > 0 && slices > 0,
+            "{edge:?}: never stopped between publishing and waking"
+        );
         let mut out = std::io::stdout().lock();
         let _ = writeln!(
             out,
@@ -265,10 +299,16 @@ fn feed(role: &str) -> u64 {
 
 #[test]
 fn a_waiter_that_may_make_no_barriers_looks_every_millisecond() {
-    for role in ["receive-without membarrier one", "receive-without membarrier set"] {
+    for role in [
+        "receive-without membarrier one",
+        "receive-without membarrier set",
+    ] {
         let polls = feed(role);
         let mut out = std::io::stdout().lock();
-        let _ = writeln!(out, "{role}: {MESSAGES} messages, {polls} sleeps in two slices");
+        let _ = writeln!(
+            out,
+            "{role}: {MESSAGES} messages, {polls} sleeps in two slices"
+        );
         assert!(polls > 2, "it slept longer than a poll period");
     }
 }
@@ -277,7 +317,10 @@ fn a_waiter_that_may_make_no_barriers_looks_every_millisecond() {
 fn a_set_on_a_kernel_without_futex_waitv_gets_every_message() {
     let polls = feed("receive-without futex_waitv set");
     let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "no futex_waitv: {MESSAGES} messages, {polls} sleeps in two slices");
+    let _ = writeln!(
+        out,
+        "no futex_waitv: {MESSAGES} messages, {polls} sleeps in two slices"
+    );
     assert!(polls > 2, "nothing was refused");
 }
 

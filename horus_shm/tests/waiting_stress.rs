@@ -18,15 +18,22 @@ use spawn::{die_with_parent, inherited_namespace, namespace, shm_dir};
 
 /// The ways to order the two sides of a sleep.
 // WHY one under miri: it has no barriers, so a thread that relies on them polls.
-const EDGES: &[WakeEdge] =
-    if cfg!(miri) { &[WakeEdge::Fence] } else { &[WakeEdge::Membarrier, WakeEdge::Fence] };
+const EDGES: &[WakeEdge] = if cfg!(miri) {
+    &[WakeEdge::Fence]
+} else {
+    &[WakeEdge::Membarrier, WakeEdge::Fence]
+};
 /// The hub, and the number of sleepers at the same topic. WHY one in a race: of several, one is
 /// always asleep.
 const HUBS: [(Hub, u64); 3] = [(Hub::Sleeps, 1), (Hub::Sleeps, 3), (Hub::Races, 1)];
 /// The longest pause of racing endpoints, in spins of the CPU: a few microseconds.
 const SPINS_MAX: u64 = 64;
 // WHY one under miri: it has no sleep on several words, so a wait for a set polls.
-const WAITS: &[Wait] = if cfg!(miri) { &[Wait::Single] } else { &[Wait::Single, Wait::Set] };
+const WAITS: &[Wait] = if cfg!(miri) {
+    &[Wait::Single]
+} else {
+    &[Wait::Single, Wait::Set]
+};
 /// Messages that end a sleep, in all cases of a test together.
 // WHY fewer: miri runs a thousand times slower.
 const PAIRS: u64 = if cfg!(miri) { 90 } else { 100_000 };
@@ -59,8 +66,20 @@ fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for (edge, (hub, sleepers)) in EDGES.iter().flat_map(|&edge| HUBS.map(|hub| (edge, hub))) {
         // A round wakes every sleeper; a sleeping hub is woken for each answer, too.
-        let rounds = pairs / count / if hub == Hub::Sleeps { 2 * sleepers } else { sleepers };
-        cases.extend(WAITS.iter().map(|&wait| Case { edge, hub, sleepers, wait, rounds }));
+        let rounds = pairs
+            / count
+            / if hub == Hub::Sleeps {
+                2 * sleepers
+            } else {
+                sleepers
+            };
+        cases.extend(WAITS.iter().map(|&wait| Case {
+            edge,
+            hub,
+            sleepers,
+            wait,
+            rounds,
+        }));
     }
     cases
 }
@@ -75,7 +94,11 @@ struct Topics {
 impl Topics {
     fn new(place: Option<&Arc<Namespace>>, edge: WakeEdge) -> Self {
         let open = |name| topic(place, name, &request(edge));
-        Self { there: open("there"), back: open("back"), silent: open("silent") }
+        Self {
+            there: open("there"),
+            back: open("back"),
+            silent: open("silent"),
+        }
     }
 
     fn receiver(&self, from: &Arc<Segment>, wait: Wait) -> Receiver {
@@ -96,8 +119,17 @@ struct Tally {
 
 impl Tally {
     fn of(receiver: &Receiver) -> Self {
-        let Receiver { received, overslept, lost_wakes, .. } = receiver;
-        Self { pairs: *received, overslept: *overslept, lost_wakes: *lost_wakes }
+        let Receiver {
+            received,
+            overslept,
+            lost_wakes,
+            ..
+        } = receiver;
+        Self {
+            pairs: *received,
+            overslept: *overslept,
+            lost_wakes: *lost_wakes,
+        }
     }
 
     fn add(&mut self, other: Self) {
@@ -109,7 +141,11 @@ impl Tally {
     fn parse(line: &str) -> Self {
         let mut words = line.split(' ').map(|word| word.parse().unwrap());
         let mut next = || words.next().unwrap();
-        Self { pairs: next(), overslept: next(), lost_wakes: next() }
+        Self {
+            pairs: next(),
+            overslept: next(),
+            lost_wakes: next(),
+        }
     }
 }
 
@@ -118,7 +154,8 @@ fn cpus() -> libc::cpu_set_t {
     let mut cpus = MaybeUninit::<libc::cpu_set_t>::zeroed();
     let bytes = size_of::<libc::cpu_set_t>();
     // SAFETY: `cpus` is valid for the write of its size.
-    assert_eq!(unsafe { libc::sched_getaffinity(0, bytes, cpus.as_mut_ptr()) }, 0);
+    let status = unsafe { libc::sched_getaffinity(0, bytes, cpus.as_mut_ptr()) };
+    assert_eq!(status, 0);
     // SAFETY: any bits are a valid set, and all were written.
     unsafe { cpus.assume_init() }
 }
@@ -135,7 +172,9 @@ fn set_cpus(cpus: &libc::cpu_set_t) {
 fn pin(index: usize) {
     let all = cpus();
     // SAFETY: the set has a bit for each of these.
-    let allowed: Vec<_> = (0..1024).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &all) }).collect();
+    let allowed: Vec<_> = (0..1024)
+        .filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &all) })
+        .collect();
     let mut one = MaybeUninit::<libc::cpu_set_t>::zeroed();
     // SAFETY: all bits clear is a valid set.
     let one = unsafe { one.assume_init_mut() };
@@ -156,12 +195,18 @@ impl Pauses {
         if hub == Hub::Races {
             pin(usize::from(number > 0));
         }
-        Self { hub, random: number }
+        Self {
+            hub,
+            random: number,
+        }
     }
 
     fn pause(&mut self) {
         if self.hub == Hub::Races {
-            self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            self.random = self
+                .random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
             (0..(self.random >> 33) % SPINS_MAX).for_each(|_| std::hint::spin_loop());
         }
     }
@@ -207,7 +252,9 @@ fn between_threads(case: Case) -> (Tally, u64) {
         })
         .collect();
     let mut tally = drive(hub, Sender::new(&topics.there, 0), case);
-    threads.into_iter().for_each(|thread| tally.add(thread.join().unwrap()));
+    threads
+        .into_iter()
+        .for_each(|thread| tally.add(thread.join().unwrap()));
     (tally, wakes(&topics.there) + wakes(&topics.back))
 }
 
@@ -216,7 +263,13 @@ fn between_processes(case: Case) -> (Tally, u64) {
     let namespace = namespace(dir.path());
     let topics = Topics::new(Some(&namespace), case.edge);
     let hub = topics.receiver(&topics.back, case.wait);
-    let Case { edge, hub: other, wait, rounds, .. } = case;
+    let Case {
+        edge,
+        hub: other,
+        wait,
+        rounds,
+        ..
+    } = case;
     let mut children: Vec<_> = (1..=case.sleepers)
         .map(|id| format!("answer {edge:?} {other:?} {wait:?} {id} {rounds}"))
         .map(|role| Child::spawn(&role, dir.path()))
@@ -225,7 +278,9 @@ fn between_processes(case: Case) -> (Tally, u64) {
         assert_eq!(child.listen(), "ready");
     }
     let mut tally = drive(hub, Sender::new(&topics.there, 0), case);
-    children.iter_mut().for_each(|child| tally.add(Tally::parse(&child.listen())));
+    children
+        .iter_mut()
+        .for_each(|child| tally.add(Tally::parse(&child.listen())));
     children.into_iter().for_each(Child::finish);
     (tally, wakes(&topics.there) + wakes(&topics.back))
 }
@@ -235,17 +290,26 @@ fn between_processes(case: Case) -> (Tally, u64) {
 fn child_role() {
     let Some(role) = role() else { return };
     let words: Vec<_> = role.split(' ').collect();
-    let ["answer", edge, hub, wait, id, rounds] = words[..] else { panic!("no such role: {role}") };
+    let ["answer", edge, hub, wait, id, rounds] = words[..] else {
+        panic!("no such role: {role}")
+    };
     die_with_parent();
     let edge = *EDGES.iter().find(|one| format!("{one:?}") == edge).unwrap();
-    let hub = HUBS.into_iter().map(|(hub, _)| hub).find(|one| format!("{one:?}") == hub).unwrap();
+    let hub = HUBS
+        .into_iter()
+        .map(|(hub, _)| hub)
+        .find(|one| format!("{one:?}") == hub)
+        .unwrap();
     let wait = *WAITS.iter().find(|one| format!("{one:?}") == wait).unwrap();
     let topics = Topics::new(Some(&inherited_namespace()), edge);
     let receiver = topics.receiver(&topics.there, wait);
     let sender = Sender::new(&topics.back, id.parse().unwrap());
     say("ready");
-    let Tally { pairs, overslept, lost_wakes } =
-        answer(receiver, sender, hub, rounds.parse().unwrap());
+    let Tally {
+        pairs,
+        overslept,
+        lost_wakes,
+    } = answer(receiver, sender, hub, rounds.parse().unwrap());
     say(format_args!("{pairs} {overslept} {lost_wakes}"));
     common::park();
 }
@@ -253,8 +317,18 @@ fn child_role() {
 fn check(place: &str, run: impl Fn(Case) -> (Tally, u64)) {
     for case in cases() {
         let (tally, wakes) = run(case);
-        let Tally { pairs, overslept, lost_wakes } = tally;
-        let Case { edge, hub, sleepers, wait, rounds } = case;
+        let Tally {
+            pairs,
+            overslept,
+            lost_wakes,
+        } = tally;
+        let Case {
+            edge,
+            hub,
+            sleepers,
+            wait,
+            rounds,
+        } = case;
         let mut out = std::io::stdout().lock();
         let _ = writeln!(
             out,

@@ -75,14 +75,25 @@ extern "C" fn arm() {
 fn prepare_report(seconds: u64) {
     let entry = |name: &OsStr, value: &OsStr| {
         let bytes = [name.as_bytes(), b"=", value.as_bytes()].concat();
-        CString::new(bytes).expect("the environment has no zero bytes").into_raw().cast_const()
+        CString::new(bytes)
+            .expect("the environment has no zero bytes")
+            .into_raw()
+            .cast_const()
     };
     let inherited = env::vars_os().filter(|(name, _)| name != SECONDS_VARIABLE);
-    let mut entries: Vec<_> = inherited.map(|(name, value)| entry(&name, &value)).collect();
+    let mut entries: Vec<_> = inherited
+        .map(|(name, value)| entry(&name, &value))
+        .collect();
     let text = |number: u64| number.to_string().into_bytes();
     let own = u64::from(process::id());
-    entries.push(entry(OsStr::new(REPORT_VARIABLE), OsStr::from_bytes(&text(own))));
-    entries.push(entry(OsStr::new(SECONDS_VARIABLE), OsStr::from_bytes(&text(seconds))));
+    entries.push(entry(
+        OsStr::new(REPORT_VARIABLE),
+        OsStr::from_bytes(&text(own)),
+    ));
+    entries.push(entry(
+        OsStr::new(SECONDS_VARIABLE),
+        OsStr::from_bytes(&text(seconds)),
+    ));
     entries.push(null());
     // Never freed: the handler may run at any time.
     let environment = Box::leak(entries.into_boxed_slice()).as_mut_ptr();
@@ -149,8 +160,10 @@ fn print_unfinished(process: &OsStr) {
     let binary = env::current_exe().unwrap_or_default();
     let tests = list_test_names(&binary);
     let threads = thread_names(&Path::new("/proc").join(process).join("task"));
-    let unfinished: Vec<_> =
-        threads.iter().filter_map(|name| matching_tests(name, &tests)).collect();
+    let unfinished: Vec<_> = threads
+        .iter()
+        .filter_map(|name| matching_tests(name, &tests))
+        .collect();
     let what = if unfinished.is_empty() {
         "the unfinished test runs in the main thread: see the last name above".to_owned()
     } else {
@@ -167,24 +180,37 @@ fn print_unfinished(process: &OsStr) {
 /// Returns the names of all tests in a test binary.
 fn list_test_names(binary: &Path) -> Vec<String> {
     let mut list = Command::new(binary);
-    list.args(["--list", "--format", "terse"]).env_remove(REPORT_VARIABLE);
-    let printed = list.env(SECONDS_VARIABLE, "60").output().map(|output| output.stdout);
+    list.args(["--list", "--format", "terse"])
+        .env_remove(REPORT_VARIABLE);
+    let printed = list
+        .env(SECONDS_VARIABLE, "60")
+        .output()
+        .map(|output| output.stdout);
     let printed = String::from_utf8(printed.unwrap_or_default()).unwrap_or_default();
-    printed.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect()
+    printed
+        .lines()
+        .filter_map(|line| line.strip_suffix(": test"))
+        .map(str::to_owned)
+        .collect()
 }
 
 fn thread_names(tasks: &Path) -> Vec<String> {
     let names = fs::read_dir(tasks).into_iter().flatten().flatten();
     let names = names.filter_map(|task| fs::read_to_string(task.path().join("comm")).ok());
-    names.map(|name| name.trim_end_matches('\n').to_owned()).collect()
+    names
+        .map(|name| name.trim_end_matches('\n').to_owned())
+        .collect()
 }
 
 /// Returns the tests that a thread called `name` may be running, as a text; more than one if their
 /// names begin with the same 15 bytes, `None` if there is none.
 fn matching_tests(name: &str, tests: &[String]) -> Option<String> {
     let cut = |test: &String| test.as_bytes()[..test.len().min(THREAD_NAME_BYTES_MAX)].to_vec();
-    let alike: Vec<_> =
-        tests.iter().filter(|test| cut(test) == name.as_bytes()).map(String::as_str).collect();
+    let alike: Vec<_> = tests
+        .iter()
+        .filter(|test| cut(test) == name.as_bytes())
+        .map(String::as_str)
+        .collect();
     let more = alike.len().saturating_sub(LISTED_TESTS_MAX);
     let named = alike[..alike.len() - more].join(" or ");
     match (alike.len(), more) {
@@ -203,9 +229,14 @@ mod tests {
         let tests = ["short", "a_message_arrives", "a_message_arrives_late"].map(str::to_owned);
         assert_eq!(matching_tests("short", &tests).as_deref(), Some("short"));
         let alike = matching_tests("a_message_arriv", &tests);
-        assert_eq!(alike.as_deref(), Some("a_message_arrives or a_message_arrives_late"));
+        assert_eq!(
+            alike.as_deref(),
+            Some("a_message_arrives or a_message_arrives_late")
+        );
         assert_eq!(matching_tests("a_message", &tests), None);
-        let many: Vec<_> = (0..11).map(|number| format!("a_message_arrives_{number}")).collect();
+        let many: Vec<_> = (0..11)
+            .map(|number| format!("a_message_arrives_{number}"))
+            .collect();
         let alike = matching_tests("a_message_arriv", &many).unwrap();
         assert!(
             alike.ends_with("a_message_arrives_7 or 3 more with the same beginning"),

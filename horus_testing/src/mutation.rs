@@ -64,15 +64,27 @@ impl fmt::Display for Mutant {
 #[track_caller]
 pub fn ordering(label: &'static str, sound: Ordering) -> Ordering {
     let caller = Location::caller();
-    let site = Site { label, file: caller.file(), line: caller.line() };
-    if weakened(site) { Ordering::Relaxed } else { sound }
+    let site = Site {
+        label,
+        file: caller.file(),
+        line: caller.line(),
+    };
+    if weakened(site) {
+        Ordering::Relaxed
+    } else {
+        sound
+    }
 }
 
 /// Returns true if the step `label` is to be left out.
 #[track_caller]
 pub fn flawed(label: &'static str) -> bool {
     let caller = Location::caller();
-    weakened(Site { label, file: caller.file(), line: caller.line() })
+    weakened(Site {
+        label,
+        file: caller.file(),
+        line: caller.line(),
+    })
 }
 
 fn weakened(site: Site) -> bool {
@@ -110,7 +122,11 @@ impl Model {
     /// Makes the model called `name`, whose explorations `explore` runs.
     #[must_use]
     pub const fn new(name: &'static str, explore: fn()) -> Self {
-        Self { name, explore, sound: OnceLock::new() }
+        Self {
+            name,
+            explore,
+            sound: OnceLock::new(),
+        }
     }
 
     /// Returns the run without a mutant, which is made once.
@@ -135,7 +151,12 @@ impl Model {
             text.or_else(|| cause.downcast_ref::<&str>().map(|text| (*text).to_owned()))
                 .unwrap_or_else(|| "a panic without text".to_owned())
         });
-        Run { sites: SITES.take(), iterations: ITERATIONS.get(), took, failure }
+        Run {
+            sites: SITES.take(),
+            iterations: ITERATIONS.get(),
+            took,
+            failure,
+        }
     }
 }
 
@@ -173,7 +194,10 @@ fn silence() {
 ///
 /// Panics if an execution fails.
 pub fn check(models: &'static [Model], name: &str) {
-    let model = models.iter().find(|model| model.name == name).expect("a listed model");
+    let model = models
+        .iter()
+        .find(|model| model.name == name)
+        .expect("a listed model");
     let run = model.sound();
     println!("{name}: {} executions in {:.1?}", run.iterations, run.took);
     if let Some(failure) = &run.failure {
@@ -184,7 +208,9 @@ pub fn check(models: &'static [Model], name: &str) {
 /// Returns each line of a library's `src` folder that uses a named ordering in one of `models`.
 #[must_use]
 pub fn sites(models: &'static [Model]) -> BTreeSet<Site> {
-    let sites = models.iter().flat_map(|model| model.sound().sites.iter().copied());
+    let sites = models
+        .iter()
+        .flat_map(|model| model.sound().sites.iter().copied());
     sites.filter(|site| site.file.contains("src")).collect()
 }
 

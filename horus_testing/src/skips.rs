@@ -21,20 +21,28 @@ pub fn skip(reason: impl Display) {
     // Cargo appends a hash, which has no meaning to a reader.
     let binary = binary.rsplit_once('-').map_or(&*binary, |(name, _)| name);
     let thread = thread::current();
-    record_skip(&format!("{binary}::{}: {reason}", thread.name().unwrap_or("?")));
+    record_skip(&format!(
+        "{binary}::{}: {reason}",
+        thread.name().unwrap_or("?")
+    ));
 }
 
 /// Records the skips in `printed`, the output of another process, which may not have been able to
 /// write the file.
 pub fn repeat_skips(printed: &str) {
-    printed.lines().filter_map(|line| line.strip_prefix(SKIP_PREFIX)).for_each(record_skip);
+    printed
+        .lines()
+        .filter_map(|line| line.strip_prefix(SKIP_PREFIX))
+        .for_each(record_skip);
 }
 
 fn record_skip(line: &str) {
     let line = line.replace('\n', " ");
     // WHY the lock: this write is not captured by the harness, which may be printing a line at this
     // moment.
-    let _ = io::stdout().lock().write_all(format!("\n{SKIP_PREFIX}{line}\n").as_bytes());
+    let _ = io::stdout()
+        .lock()
+        .write_all(format!("\n{SKIP_PREFIX}{line}\n").as_bytes());
     if let Some(file) = env::var_os(FILE_VARIABLE)
         && let Ok(mut file) = OpenOptions::new().append(true).create(true).open(file)
     {

@@ -11,8 +11,14 @@ const ROLE_VARIABLE: &str = "HORUS_TESTING_ROLE";
 fn play(test: &str, variables: &[(&str, &str)]) -> Output {
     let mut command = Command::new(env::current_exe().unwrap());
     // WHY two threads: with one, the harness runs a test in the main thread, which has no name.
-    command.args([test, "--exact", "--test-threads=2"]).env(ROLE_VARIABLE, "child");
-    command.env_remove("HORUS_TEST_SKIPS").envs(variables.iter().copied()).output().unwrap()
+    command
+        .args([test, "--exact", "--test-threads=2"])
+        .env(ROLE_VARIABLE, "child");
+    command
+        .env_remove("HORUS_TEST_SKIPS")
+        .envs(variables.iter().copied())
+        .output()
+        .unwrap()
 }
 
 fn is_child() -> bool {
@@ -41,7 +47,12 @@ fn a_hang_is_a_failure_that_names_its_test() {
     let printed = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(124), "{printed}");
     let binary = env::current_exe().unwrap();
-    for part in ["error: ", binary.to_str().unwrap(), "1 s", "unfinished: hang_if_asked"] {
+    for part in [
+        "error: ",
+        binary.to_str().unwrap(),
+        "1 s",
+        "unfinished: hang_if_asked",
+    ] {
         assert!(printed.contains(part), "no '{part}' in: {printed}");
     }
 }
@@ -51,7 +62,10 @@ fn a_limit_that_is_no_number_is_an_error() {
     let output = play("skip_if_asked", &[("HORUS_TEST_SECONDS", "soon")]);
     let printed = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{printed}");
-    assert!(printed.contains("HORUS_TEST_SECONDS is 'soon'"), "{printed}");
+    assert!(
+        printed.contains("HORUS_TEST_SECONDS is 'soon'"),
+        "{printed}"
+    );
 }
 
 #[test]

@@ -10,13 +10,20 @@ use std::process::{Command, Output};
 /// Runs `make tools` with a fake cargo that reports the Rust `version`.
 fn make_tools(version: &str) -> Output {
     let cargo = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cargo-{version}"));
-    fs::write(&cargo, format!("#!/bin/sh\necho 'cargo {version} (0123abcde 2025-01-01)'\n"))
-        .unwrap();
+    fs::write(
+        &cargo,
+        format!("#!/bin/sh\necho 'cargo {version} (0123abcde 2025-01-01)'\n"),
+    )
+    .unwrap();
     fs::set_permissions(&cargo, PermissionsExt::from_mode(0o755)).unwrap();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut make = Command::new("make");
-    make.arg("tools").arg(format!("CARGO={}", cargo.display())).current_dir(root);
-    make.env_remove("MAKEFLAGS").output().expect("this test needs `make`")
+    make.arg("tools")
+        .arg(format!("CARGO={}", cargo.display()))
+        .current_dir(root);
+    make.env_remove("MAKEFLAGS")
+        .output()
+        .expect("this test needs `make`")
 }
 
 #[test]
@@ -35,6 +42,10 @@ fn a_rust_that_is_too_old_is_an_error_that_says_what_to_do() {
 fn the_oldest_rust_and_newer_ones_are_taken() {
     for version in ["1.89.0", "1.100.0", "2.0.0"] {
         let output = make_tools(version);
-        assert!(output.status.success(), "{version}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{version}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
 }

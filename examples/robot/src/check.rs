@@ -55,7 +55,10 @@ fn check<M: Checked>(message: &M) -> [u8; CHECK_BYTES] {
     bytes[M::CHECK_OFFSET..][..CHECK_BYTES].fill(0);
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let (words, rest) = bytes.as_chunks();
-    assert!(rest.is_empty(), "messages that begin with a u64 are made of whole words");
+    assert!(
+        rest.is_empty(),
+        "messages that begin with a u64 are made of whole words"
+    );
     for word in words {
         hash = (hash ^ u64::from_ne_bytes(*word)).wrapping_mul(0x0100_0000_01b3);
     }
@@ -81,6 +84,9 @@ mod tests {
     fn a_message_of_two_halves_is_not_whole() {
         every_seam_shows(imu::sample(1), imu::sample(2));
         every_seam_shows(laser::scan(1), laser::scan(2));
-        every_seam_shows(controller::command(0.5, 0.1), controller::command(0.6, -0.1));
+        every_seam_shows(
+            controller::command(0.5, 0.1),
+            controller::command(0.6, -0.1),
+        );
     }
 }

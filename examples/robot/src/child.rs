@@ -39,9 +39,15 @@ impl Child {
         events: &Sender<Event>,
     ) -> Result<Self> {
         let (variable, name) = namespace.variable();
-        let program = options.controller.clone().filter(|_| role == Role::Controller);
+        let program = options
+            .controller
+            .clone()
+            .filter(|_| role == Role::Controller);
         let mut command = Command::new(program.map_or_else(std::env::current_exe, Ok)?);
-        command.arg(role.name()).args(options.spin.then_some("--spin")).env(variable, name);
+        command
+            .arg(role.name())
+            .args(options.spin.then_some("--spin"))
+            .env(variable, name);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         // WHY: Ctrl-C goes to the whole process group of the terminal. It must reach only the
         // launcher, which then stops the nodes in the right order.
@@ -85,10 +91,15 @@ impl Drop for Child {
 /// Turns lines into events until the node closes its end of the pipe. A send fails only if the
 /// launcher is about to end.
 fn listen(id: u32, stdout: Option<ChildStdout>, events: &Sender<Event>) {
-    for line in stdout.into_iter().flat_map(|stdout| BufReader::new(stdout).lines()) {
+    for line in stdout
+        .into_iter()
+        .flat_map(|stdout| BufReader::new(stdout).lines())
+    {
         // An incomplete line is the last one of a node that was killed while it wrote.
         let Ok(line) = line else { break };
-        let Ok(report) = serde_json::from_str(&line) else { break };
+        let Ok(report) = serde_json::from_str(&line) else {
+            break;
+        };
         let _ = events.send(Event::Report(id, report));
     }
     let _ = events.send(Event::Ended(id));

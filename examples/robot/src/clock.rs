@@ -15,7 +15,10 @@ pub(crate) struct Ticker {
 impl Ticker {
     /// Starts with a first deadline one `period` from now.
     pub(crate) fn every(period: Duration) -> Self {
-        Self { period, deadline: Instant::now() + period }
+        Self {
+            period,
+            deadline: Instant::now() + period,
+        }
     }
 
     /// Returns true once for each deadline, without blocking.
@@ -47,7 +50,10 @@ pub(crate) struct ClockWatch {
 
 impl ClockWatch {
     pub(crate) fn start() -> Self {
-        Self { start: Instant::now(), start_ns: timestamp_now_ns() }
+        Self {
+            start: Instant::now(),
+            start_ns: timestamp_now_ns(),
+        }
     }
 
     /// Returns how far the clock was set since the start, beyond the time that passed.

@@ -67,7 +67,11 @@ impl Controller {
         // Only the newest scan matters; older ones are counted as skipped.
         if let Some(scan) = self.scan.latest() {
             self.scans.count(&scan);
-            let nearest_m = scan.measured().iter().copied().fold(f32::INFINITY, f32::min);
+            let nearest_m = scan
+                .measured()
+                .iter()
+                .copied()
+                .fold(f32::INFINITY, f32::min);
             self.nearest_m = Some(nearest_m);
         }
     }

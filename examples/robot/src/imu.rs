@@ -42,7 +42,11 @@ pub(crate) fn sample(tick: u64) -> Imu {
     let mut sample = Imu::default();
     // The unit provides no orientation, so this field can carry the process id.
     sample.orientation_covariance[1] = f64::from(std::process::id());
-    sample.angular_velocity = [0.01 * shake, -0.01 * shake, YAW_RATE_MAX_RAD_S * phase.sin()];
+    sample.angular_velocity = [
+        0.01 * shake,
+        -0.01 * shake,
+        YAW_RATE_MAX_RAD_S * phase.sin(),
+    ];
     sample.angular_velocity_covariance = diagonal(NOISE_RAD2_S2);
     sample.linear_acceleration = [0.1 * shake, 0.05 * shake, GRAVITY_M_S2];
     sample.linear_acceleration_covariance = diagonal(NOISE_M2_S4);

@@ -58,7 +58,11 @@ pub(crate) fn scan(tick: u64) -> LaserScan {
     for (ray, range) in scan.ranges.iter_mut().enumerate() {
         let (sin, cos) = (ray as f32 * ray_rad).sin_cos();
         let is_ahead = ray.min(LASER_RANGES_MAX - ray) <= WALKER_RAYS;
-        *range = if is_ahead { walker_m } else { WALL_M / sin.abs().max(cos.abs()) };
+        *range = if is_ahead {
+            walker_m
+        } else {
+            WALL_M / sin.abs().max(cos.abs())
+        };
     }
     // The timestamp is taken last, because making up a scan takes longer than sending it.
     scan.timestamp_ns = timestamp_now_ns();

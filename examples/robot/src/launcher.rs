@@ -122,15 +122,22 @@ impl Launcher<'_> {
         let child = Child::spawn(role, self.options, &self.namespace, &self.sender)?;
         let id = child.id();
         self.children.push(child);
-        self.handle_until(Instant::now() + READY_MAX, |this| this.ready.contains_key(&id))?;
+        self.handle_until(Instant::now() + READY_MAX, |this| {
+            this.ready.contains_key(&id)
+        })?;
         let sequence = self.ready.get(&id).copied();
         sequence.ok_or_else(|| format!("the {} is not ready in {READY_MAX:?}", role.name()).into())
     }
 
     /// Kills the IMU with SIGKILL and starts a new one.
     fn replace_imu(&mut self) -> Result<()> {
-        let position = self.children.iter().position(|child| child.role == Role::Imu);
-        let mut old = self.children.remove(position.ok_or("no imu process to kill")?);
+        let position = self
+            .children
+            .iter()
+            .position(|child| child.role == Role::Imu);
+        let mut old = self
+            .children
+            .remove(position.ok_or("no imu process to kill")?);
         let killed_ns = timestamp_now_ns();
         old.kill()?;
         old.wait()?;
@@ -141,7 +148,9 @@ impl Launcher<'_> {
         // process continues at the sequence number where the old one stopped.
         let sent = sequence.saturating_sub(self.ready[&old.id()]);
         *self.sent.entry(imu::TOPIC.into()).or_default() += sent;
-        self.say(&format!("imu  a new process continues after {sent} samples"))
+        self.say(&format!(
+            "imu  a new process continues after {sent} samples"
+        ))
     }
 
     /// Lets the robot run until `deadline` or a termination signal.
@@ -200,7 +209,14 @@ impl Launcher<'_> {
                 self.ready.insert(id, sequence);
             }
             Event::Report(_, Report::Text(text)) => self.say(&text)?,
-            Event::Report(_, Report::Restarted { last_ns, first_ns, received_ns }) => {
+            Event::Report(
+                _,
+                Report::Restarted {
+                    last_ns,
+                    first_ns,
+                    received_ns,
+                },
+            ) => {
                 self.restarts += 1;
                 self.say(&self.recovery(last_ns, first_ns, received_ns))?;
             }
@@ -228,20 +244,37 @@ impl Launcher<'_> {
 
     /// Compares the counts and removes the namespace.
     fn conclude(mut self) -> Result<ExitCode> {
-        self.ledgers.sort_by(|a, b| (&a.topic, &b.reader).cmp(&(&b.topic, &a.reader)));
+        self.ledgers
+            .sort_by(|a, b| (&a.topic, &b.reader).cmp(&(&b.topic, &a.reader)));
         let sent = |topic: &str| self.sent.get(topic).copied().unwrap_or(0);
-        let rows: Vec<_> = self.ledgers.iter().map(|row| row.row(sent(&row.topic))).collect();
-        self.say(&format!("\nsummary\n{}\n{}", Ledger::HEADER, rows.join("\n")))?;
+        let rows: Vec<_> = self
+            .ledgers
+            .iter()
+            .map(|row| row.row(sent(&row.topic)))
+            .collect();
+        self.say(&format!(
+            "\nsummary\n{}\n{}",
+            Ledger::HEADER,
+            rows.join("\n")
+        ))?;
 
         let mut faults = Vec::new();
-        for row in self.ledgers.iter().filter(|row| !row.holds(sent(&row.topic))) {
+        for row in self
+            .ledgers
+            .iter()
+            .filter(|row| !row.holds(sent(&row.topic)))
+        {
             faults.push(format!(
                 "{}: the counts of the {} do not match the messages sent",
                 row.topic, row.reader
             ));
         }
         for topic in [imu::TOPIC, laser::TOPIC, controller::TOPIC] {
-            if !self.ledgers.iter().any(|row| row.topic == topic && row.reader == "monitor") {
+            if !self
+                .ledgers
+                .iter()
+                .any(|row| row.topic == topic && row.reader == "monitor")
+            {
                 faults.push(format!("{topic}: the monitor sent no report about it"));
             }
         }
@@ -253,9 +286,17 @@ impl Launcher<'_> {
             ));
         }
         let boxes = self.namespace.open_black_boxes()?;
-        self.say(&format!("\nblack boxes of the schedulers\n{}", boxes.join("\n")))?;
+        self.say(&format!(
+            "\nblack boxes of the schedulers\n{}",
+            boxes.join("\n")
+        ))?;
         let signal = self.signal;
-        faults.extend(self.namespace.remove()?.into_iter().map(|left| format!("left: {left}")));
+        faults.extend(
+            self.namespace
+                .remove()?
+                .into_iter()
+                .map(|left| format!("left: {left}")),
+        );
 
         let verdict = match faults.is_empty() {
             true => "delivered + lost + skipped = sent, nothing torn, nothing left behind".into(),

@@ -61,9 +61,21 @@ impl Ledger {
     /// Returns the line under [`Self::HEADER`], with the number of messages that the publishers
     /// sent.
     pub(crate) fn row(&self, sent: u64) -> String {
-        let Self { reader, topic, received, lost, skipped, torn, latency } = self;
+        let Self {
+            reader,
+            topic,
+            received,
+            lost,
+            skipped,
+            torn,
+            latency,
+        } = self;
         let latency = latency.as_ref().map(Latency::columns).unwrap_or_default();
-        let verdict = if self.holds(sent) { "ok" } else { "DOES NOT ADD UP" };
+        let verdict = if self.holds(sent) {
+            "ok"
+        } else {
+            "DOES NOT ADD UP"
+        };
         format!(
             "{topic:8} {reader:11} {sent:>8} {received:>9} {lost:>6} {skipped:>8} {torn:>6} \
              {latency:>29}  {verdict}"
@@ -83,13 +95,20 @@ impl Latency {
     /// Summarises `ns`; `None` if it is empty.
     pub(crate) fn of(ns: &Histogram<u64>) -> Option<Self> {
         let at = |quantile| ns.value_at_quantile(quantile) as f64 / 1e3;
-        let latency = Self { p50_us: at(0.5), p99_us: at(0.99), max_us: ns.max() as f64 / 1e3 };
+        let latency = Self {
+            p50_us: at(0.5),
+            p99_us: at(0.99),
+            max_us: ns.max() as f64 / 1e3,
+        };
         (!ns.is_empty()).then_some(latency)
     }
 
     /// Formats three columns of 9 characters.
     pub(crate) fn columns(&self) -> String {
-        format!("{:>9.1} {:>9.1} {:>9.1}", self.p50_us, self.p99_us, self.max_us)
+        format!(
+            "{:>9.1} {:>9.1} {:>9.1}",
+            self.p50_us, self.p99_us, self.max_us
+        )
     }
 }
 
@@ -99,12 +118,25 @@ mod tests {
 
     #[test]
     fn a_ledger_holds_only_if_every_message_is_accounted_for_and_whole() {
-        let tally = Tally { received: 7, torn: 0 };
-        let stats = Stats { lost: 2, skipped: 1, ..Stats::default() };
+        let tally = Tally {
+            received: 7,
+            torn: 0,
+        };
+        let stats = Stats {
+            lost: 2,
+            skipped: 1,
+            ..Stats::default()
+        };
         let ledger = tally.ledger("monitor", "imu", &stats);
         assert!(ledger.holds(10));
         assert!(!ledger.holds(9) && !ledger.holds(11));
-        assert!(!Ledger { torn: 1, ..ledger.clone() }.holds(10));
+        assert!(
+            !Ledger {
+                torn: 1,
+                ..ledger.clone()
+            }
+            .holds(10)
+        );
         assert!(ledger.row(10).ends_with("ok") && !ledger.row(11).ends_with("ok"));
     }
 }

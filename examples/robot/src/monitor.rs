@@ -77,7 +77,8 @@ impl Monitor {
     /// Receives all available messages of all topics.
     fn look(&mut self) -> Result<()> {
         let now = Instant::now();
-        self.looks_ns.record((now - self.last_look).as_nanos() as u64)?;
+        self.looks_ns
+            .record((now - self.last_look).as_nanos() as u64)?;
         self.last_look = now;
         let last_sample = &mut self.last_sample;
         self.imu.drain(|sample, received_ns| {
@@ -86,7 +87,12 @@ impl Monitor {
             if let Some((last_process, last_ns)) = last_sample.replace((process, first_ns))
                 && process != last_process
             {
-                Report::Restarted { last_ns, first_ns, received_ns }.send();
+                Report::Restarted {
+                    last_ns,
+                    first_ns,
+                    received_ns,
+                }
+                .send();
             }
         })?;
         self.scan.drain(|_, _| ())?;
@@ -96,14 +102,26 @@ impl Monitor {
     fn table(&mut self) -> String {
         let seconds = self.last_table.elapsed().as_secs_f64();
         self.last_table = Instant::now();
-        let rows = [self.imu.row(seconds), self.scan.row(seconds), self.cmd_vel.row(seconds)];
+        let rows = [
+            self.imu.row(seconds),
+            self.scan.row(seconds),
+            self.cmd_vel.row(seconds),
+        ];
         let head = Watch::<Imu>::HEADER;
-        format!("\n{:.1} s\n{head}\n{}", self.start.elapsed().as_secs_f64(), rows.join("\n"))
+        format!(
+            "\n{:.1} s\n{head}\n{}",
+            self.start.elapsed().as_secs_f64(),
+            rows.join("\n")
+        )
     }
 
     fn finish(&self) {
         if let Some(looks) = Latency::of(&self.looks_ns) {
-            let text = format!("{:<58}{}", "\nthe monitor's time between polls", looks.columns());
+            let text = format!(
+                "{:<58}{}",
+                "\nthe monitor's time between polls",
+                looks.columns()
+            );
             Report::Text(text).send();
         }
         let moved = self.clock.moved();

@@ -91,7 +91,10 @@ impl Options {
         arguments: impl IntoIterator<Item = String>,
     ) -> std::result::Result<Self, String> {
         let mut rest = arguments.into_iter().peekable();
-        let command = match rest.next_if(|argument| !argument.starts_with('-')).as_deref() {
+        let command = match rest
+            .next_if(|argument| !argument.starts_with('-'))
+            .as_deref()
+        {
             None | Some("launch") => Command::Launch,
             Some("imu") => Command::Node(Role::Imu),
             Some("laser") => Command::Node(Role::Laser),
@@ -100,7 +103,12 @@ impl Options {
             Some(other) => return Err(format!("unknown role '{other}'")),
         };
         let duration = Duration::from_secs(6);
-        let mut options = Self { command, duration, spin: false, controller: None };
+        let mut options = Self {
+            command,
+            duration,
+            spin: false,
+            controller: None,
+        };
         while let Some(argument) = rest.next() {
             match argument.as_str() {
                 "--help" | "-h" => options.command = Command::Help,
@@ -119,7 +127,10 @@ impl Options {
 
 fn seconds(value: Option<String>) -> std::result::Result<Duration, String> {
     let value = value.ok_or("--seconds needs a number")?;
-    let seconds = value.parse().ok().filter(|seconds| SECONDS.contains(seconds));
+    let seconds = value
+        .parse()
+        .ok()
+        .filter(|seconds| SECONDS.contains(seconds));
     let seconds = seconds.ok_or_else(|| {
         let min = SECONDS.start();
         let max = SECONDS.end();

@@ -47,9 +47,16 @@ impl PrivateNamespace {
         let mut lines = Vec::new();
         for scheduler in scheduler::schedulers(&self.namespace)? {
             let events = scheduler::black_box(&self.namespace, &scheduler.name)?;
-            let bad: Vec<_> =
-                events.iter().filter(|event| event.level != DiagnosticStatus::OK).collect();
-            let last = bad.iter().rev().take(LINES).rev().map(|event| format!("  {event}"));
+            let bad: Vec<_> = events
+                .iter()
+                .filter(|event| event.level != DiagnosticStatus::OK)
+                .collect();
+            let last = bad
+                .iter()
+                .rev()
+                .take(LINES)
+                .rev()
+                .map(|event| format!("  {event}"));
             lines.push(format!("{}: {} events", scheduler.name, events.len()));
             lines.extend(last);
             scheduler::forget(&self.namespace, &scheduler.name)?;

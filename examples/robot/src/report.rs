@@ -15,7 +15,11 @@ pub(crate) enum Report {
     Text(String),
     /// The monitor receives from another IMU process. Times of CLOCK_REALTIME: when the old process
     /// made its last message, when the new one made its first, and when that arrived.
-    Restarted { last_ns: u64, first_ns: u64, received_ns: u64 },
+    Restarted {
+        last_ns: u64,
+        first_ns: u64,
+        received_ns: u64,
+    },
     /// The final report of a publisher: its own count of the messages sent.
     Published { topic: String, sent: u64 },
     /// The final report of a subscriber about a topic.

@@ -29,7 +29,11 @@ pub(crate) fn take(
     // The count is reported after a failure too.
     let report = scheduler.run().or_else(RunError::into_report)?;
     let sent = report.nodes.iter().map(|node| node.metrics.ticks).sum();
-    Report::Published { topic: topic.into(), sent }.send();
+    Report::Published {
+        topic: topic.into(),
+        sent,
+    }
+    .send();
     report.into_result()?;
     Ok(())
 }

@@ -66,7 +66,12 @@ impl<M: Checked> Watch<M> {
 
     /// Returns the final ledger of the topic.
     pub(crate) fn ledger(&self, reader: &str) -> Ledger {
-        let ledger = self.tally.ledger(reader, self.subscriber.name(), &self.subscriber.stats());
-        Ledger { latency: Latency::of(&self.total_ns), ..ledger }
+        let ledger = self
+            .tally
+            .ledger(reader, self.subscriber.name(), &self.subscriber.stats());
+        Ledger {
+            latency: Latency::of(&self.total_ns),
+            ..ledger
+        }
     }
 }

@@ -31,18 +31,32 @@ impl Shm {
 
     fn robot(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_robot"));
-        command.args(arguments).env("HORUS_SHM_DIR", &self.dir).env_remove("HORUS_NAMESPACE");
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .args(arguments)
+            .env("HORUS_SHM_DIR", &self.dir)
+            .env_remove("HORUS_NAMESPACE");
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         command
     }
 
     fn assert_empty(&self) {
-        assert!(!fs::exists(&self.dir).unwrap(), "{} is left", self.dir.display());
+        assert!(
+            !fs::exists(&self.dir).unwrap(),
+            "{} is left",
+            self.dir.display()
+        );
     }
 }
 
 fn run(mut command: Command) -> (Option<i32>, String, String) {
-    let Output { status, stdout, stderr } = command.output().unwrap();
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (status.code(), text(stdout), text(stderr))
 }
@@ -54,7 +68,11 @@ fn start_and_wait_for_a_table(shm: &Shm) -> (Child, BufReader<ChildStdout>) {
     let mut line = String::new();
     while !line.starts_with("cmd_vel") {
         line.clear();
-        assert_ne!(lines.read_line(&mut line).unwrap(), 0, "the demo ended before its time");
+        assert_ne!(
+            lines.read_line(&mut line).unwrap(),
+            0,
+            "the demo ended before its time"
+        );
     }
     (launcher, lines)
 }
@@ -77,7 +95,9 @@ fn assert_adds_up(stdout: &str) {
     ] {
         let row = rows.iter().find(|row| row[..2] == who).expect(stdout);
         let numbers: Vec<u64> = row[2..7].iter().map(|word| word.parse().unwrap()).collect();
-        let [sent, received, lost, skipped, torn] = numbers[..] else { unreachable!() };
+        let [sent, received, lost, skipped, torn] = numbers[..] else {
+            unreachable!()
+        };
         assert!(sent > 0 && received > 0, "{stdout}");
         assert_eq!((sent, torn), (received + lost + skipped, 0), "{stdout}");
         assert_eq!(row.last(), Some(&"ok"), "{stdout}");
@@ -90,7 +110,12 @@ fn every_message_is_accounted_for_although_the_imu_is_killed() {
     let (code, stdout, stderr) = run(shm.robot(&["--seconds", "2.5"]));
     assert_eq!((code, stderr.as_str()), (Some(0), ""), "{stdout}");
     assert_adds_up(&stdout);
-    for said in ["imu  killed with SIGKILL", "imu  gap ", "recovered in ", " Hz "] {
+    for said in [
+        "imu  killed with SIGKILL",
+        "imu  gap ",
+        "recovered in ",
+        " Hz ",
+    ] {
         assert!(stdout.contains(said), "no '{said}' in: {stdout}");
     }
     shm.assert_empty();
@@ -105,14 +130,36 @@ fn the_controller_may_be_written_in_cpp() {
     let library = test.parent().unwrap();
     let controller = shm.parent.path().join("controller");
     let mut cxx = Command::new("c++");
-    cxx.args(["-std=c++17", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-pthread"]);
+    cxx.args([
+        "-std=c++17",
+        "-O1",
+        "-Wall",
+        "-Wextra",
+        "-Wpedantic",
+        "-Werror",
+        "-pthread",
+    ]);
     cxx.args(["main", "senses", "steering"].map(|name| root.join(format!("cpp/{name}.cpp"))));
-    cxx.arg("-I").arg(root.join("../../horus_cpp/include")).arg("-o").arg(&controller);
+    cxx.arg("-I")
+        .arg(root.join("../../horus_cpp/include"))
+        .arg("-o")
+        .arg(&controller);
     cxx.arg("-L").arg(library).arg("-lhorus_cpp");
-    let output = cxx.output().expect("this test needs a C++ compiler as `c++`");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let output = cxx
+        .output()
+        .expect("this test needs a C++ compiler as `c++`");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 
-    let mut robot = shm.robot(&["--seconds", "2.5", "--controller", controller.to_str().unwrap()]);
+    let mut robot = shm.robot(&[
+        "--seconds",
+        "2.5",
+        "--controller",
+        controller.to_str().unwrap(),
+    ]);
     robot.env("LD_LIBRARY_PATH", library);
     let (code, stdout, stderr) = run(robot);
     assert_eq!((code, stderr.as_str()), (Some(0), ""), "{stdout}");
@@ -125,13 +172,28 @@ fn ctrl_c_ends_all_nodes_in_order() {
     let shm = Shm::new();
     let (mut launcher, mut lines) = start_and_wait_for_a_table(&shm);
     let kill = format!("kill -INT {}", launcher.id());
-    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+    assert!(
+        Command::new("sh")
+            .args(["-c", &kill])
+            .status()
+            .unwrap()
+            .success()
+    );
 
     let mut stdout = String::new();
     let mut stderr = String::new();
     lines.read_to_string(&mut stdout).unwrap();
-    launcher.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
-    assert_eq!(launcher.wait().unwrap().code(), Some(EXIT_INTERRUPTED), "{stdout}{stderr}");
+    launcher
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut stderr)
+        .unwrap();
+    assert_eq!(
+        launcher.wait().unwrap().code(),
+        Some(EXIT_INTERRUPTED),
+        "{stdout}{stderr}"
+    );
     assert_eq!(stderr, "");
     assert_adds_up(&stdout);
     shm.assert_empty();
@@ -161,8 +223,14 @@ fn an_invalid_argument_is_named() {
     for (arguments, error) in [
         (&["--fast"][..], "robot: unknown argument '--fast'\n"),
         (&["lidar"], "robot: unknown role 'lidar'\n"),
-        (&["launch", "--seconds"], "robot: --seconds needs a number\n"),
-        (&["--seconds", "0"], "robot: --seconds is '0': wanted a number from 1 to 86400\n"),
+        (
+            &["launch", "--seconds"],
+            "robot: --seconds needs a number\n",
+        ),
+        (
+            &["--seconds", "0"],
+            "robot: --seconds is '0': wanted a number from 1 to 86400\n",
+        ),
     ] {
         let (code, stdout, stderr) = run(shm.robot(arguments));
         assert_eq!((code, stdout.as_str()), (Some(2), ""), "{arguments:?}");

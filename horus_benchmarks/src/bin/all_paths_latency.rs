@@ -12,8 +12,13 @@ use horus_benchmarks::transport::carrier::{Carrier, Size, Transport};
 const ABOUT: &str = "Latency, cost of send and throughput of every channel, ring and topic, in one \
 thread, between two threads and between two processes, as multiples of what two cache lines do.";
 
-const IN_ONE_THREAD: [Carrier; 5] =
-    [Carrier::DIRECT, Carrier::SPSC, Carrier::SpscShm, Carrier::FanoutShm, Carrier::Topic];
+const IN_ONE_THREAD: [Carrier; 5] = [
+    Carrier::DIRECT,
+    Carrier::SPSC,
+    Carrier::SpscShm,
+    Carrier::FanoutShm,
+    Carrier::Topic,
+];
 
 const CHANNELS: [Carrier; 4] = [Carrier::SPSC, Carrier::SPMC, Carrier::MPSC, Carrier::FANOUT];
 
@@ -45,8 +50,10 @@ fn run(args: Args) -> Outcome {
     let over = |carriers: &[Carrier]| Transport::over(carriers, &Size::ALL);
     let one_way = over(&ONE_WAY);
     let streams = over(&STREAMS);
-    let here =
-        (over(&IN_ONE_THREAD), [over(&[Carrier::DIRECT, Carrier::SPSC]), streams.clone()].concat());
+    let here = (
+        over(&IN_ONE_THREAD),
+        [over(&[Carrier::DIRECT, Carrier::SPSC]), streams.clone()].concat(),
+    );
     let threads = (
         [over(&CHANNELS), one_way.clone()].concat(),
         [over(&CHANNEL_STREAMS), streams.clone()].concat(),

@@ -38,7 +38,9 @@ fn run(mut args: Args) -> Outcome {
     let parts = if args.quick { PARTS.0 } else { PARTS.1 };
     let mut session = Session::begin(args)?;
     session.report.set("capacity", CAPACITY);
-    session.report.set("stream_ms", STREAM_TIME.as_millis() as u64);
+    session
+        .report
+        .set("stream_ms", STREAM_TIME.as_millis() as u64);
     session.report.set("streams_per_round", parts);
     let private = PrivateNamespace::create()?;
     one_thread(&mut session, &private)?;
@@ -54,7 +56,9 @@ fn one_thread(session: &mut Session, private: &PrivateNamespace) -> Outcome {
             if session.args.wants(&id) {
                 let micro = survey::loop_round(session, private, transport, 40)?;
                 let basis = format!("send + recv, batches of {}", micro.batch);
-                session.report.push(Row::micro(&id, &micro, &session.clock), &basis);
+                session
+                    .report
+                    .push(Row::micro(&id, &micro, &session.clock), &basis);
             }
         }
     }
@@ -68,7 +72,12 @@ fn two_threads(session: &mut Session, private: &PrivateNamespace, parts: u32) ->
         for size in SIZES.map(Size::Bytes) {
             let candidates = shape.carriers();
             let place = shape.id();
-            let group = Group { candidates, place, size, versus: None };
+            let group = Group {
+                candidates,
+                place,
+                size,
+                versus: None,
+            };
             comparison.latency(&group)?;
             comparison.throughput(&group, STREAM_TIME, parts)?;
         }

@@ -31,9 +31,13 @@ fn main() -> ExitCode {
 
 fn run(mut args: Args) -> Outcome {
     let rounds = args.default_to(QUICK, FULL);
-    let duration = args.duration.unwrap_or(if args.quick { DURATION.0 } else { DURATION.1 });
+    let duration = args
+        .duration
+        .unwrap_or(if args.quick { DURATION.0 } else { DURATION.1 });
     let mut session = Session::begin(args)?;
-    session.report.set("duration_s_per_transport_and_size", duration.as_secs_f64());
+    session
+        .report
+        .set("duration_s_per_transport_and_size", duration.as_secs_f64());
     let private = PrivateNamespace::create()?;
     let place = Placement::CrossProcess;
     let mut comparison = Comparison::start(&mut session, place, &private, 2 * SIZES.len())?;
@@ -43,11 +47,20 @@ fn run(mut args: Args) -> Outcome {
             match carrier.refusal(size.bytes()) {
                 None => candidates.push(carrier),
                 Some(reason) => {
-                    comparison.note("left_out", &format!("{}/{}", carrier.id(), size.id()), reason);
+                    comparison.note(
+                        "left_out",
+                        &format!("{}/{}", carrier.id(), size.id()),
+                        reason,
+                    );
                 }
             }
         }
-        let group = Group { candidates, place: place.id(), size, versus: None };
+        let group = Group {
+            candidates,
+            place: place.id(),
+            size,
+            versus: None,
+        };
         comparison.latency(&group)?;
         comparison.throughput(&group, duration / rounds, 1)?;
     }

@@ -12,8 +12,12 @@ const ABOUT: &str = "Latency (half a round trip and, where the counters of both 
 way), cost of send and throughput between two processes, from 8 bytes to 64 KiB, as multiples of \
 what two cache lines do.";
 
-const RINGS: [Carrier; 4] =
-    [Carrier::SpscShm, Carrier::MpscShm, Carrier::FanoutShm, Carrier::PodShm];
+const RINGS: [Carrier; 4] = [
+    Carrier::SpscShm,
+    Carrier::MpscShm,
+    Carrier::FanoutShm,
+    Carrier::PodShm,
+];
 
 const SIZES: [usize; 7] = [8, 16, 304, 1480, 4096, 16_384, 65_536];
 

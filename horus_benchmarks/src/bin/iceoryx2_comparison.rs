@@ -41,12 +41,42 @@ const STREAM: Candidates = [Carrier::TopicReliable, Carrier::Iceoryx2Stream];
 
 /// Round trips, by placement.
 const LATENCIES: [(Placement, &str, Candidates, Size); 6] = [
-    (Placement::CrossThread, "vs_iceoryx2/cross_thread/16B", IN_PROCESS, Size::Bytes(16)),
-    (Placement::CrossProcess, "vs_iceoryx2/cross_process/16B", ONE_TO_ONE, Size::Bytes(16)),
-    (Placement::CrossProcess, "vs_iceoryx2/cross_process/1480B", ONE_TO_ONE, Size::Bytes(1480)),
-    (Placement::CrossProcess, "vs_iceoryx2/loan/1480B", LOANS, Size::Bytes(1480)),
-    (Placement::CrossProcess, "vs_iceoryx2/loan/64KB", LOANS, Size::Bytes(65536)),
-    (Placement::CrossProcess, "vs_iceoryx2/mpmc_2p2s/16B", BOTH_WAYS, Size::Bytes(16)),
+    (
+        Placement::CrossThread,
+        "vs_iceoryx2/cross_thread/16B",
+        IN_PROCESS,
+        Size::Bytes(16),
+    ),
+    (
+        Placement::CrossProcess,
+        "vs_iceoryx2/cross_process/16B",
+        ONE_TO_ONE,
+        Size::Bytes(16),
+    ),
+    (
+        Placement::CrossProcess,
+        "vs_iceoryx2/cross_process/1480B",
+        ONE_TO_ONE,
+        Size::Bytes(1480),
+    ),
+    (
+        Placement::CrossProcess,
+        "vs_iceoryx2/loan/1480B",
+        LOANS,
+        Size::Bytes(1480),
+    ),
+    (
+        Placement::CrossProcess,
+        "vs_iceoryx2/loan/64KB",
+        LOANS,
+        Size::Bytes(65536),
+    ),
+    (
+        Placement::CrossProcess,
+        "vs_iceoryx2/mpmc_2p2s/16B",
+        BOTH_WAYS,
+        Size::Bytes(16),
+    ),
 ];
 
 const STREAMS: [(&str, Candidates, Size); 1] =
@@ -58,15 +88,20 @@ fn main() -> ExitCode {
 
 fn run(mut args: Args) -> Outcome {
     if !cfg!(feature = "iceoryx2") {
-        return Err("built without iceoryx2; use: cargo run --release -p horus_benchmarks \
+        return Err(
+            "built without iceoryx2; use: cargo run --release -p horus_benchmarks \
              --bin iceoryx2_comparison --features iceoryx2"
-            .into());
+                .into(),
+        );
     }
     args.default_to(QUICK, FULL);
     let mut session = Session::begin(args)?;
     let private = PrivateNamespace::create()?;
     if session.args.wants(SAME_THREAD) {
-        let all = IN_PROCESS.map(|carrier| Transport { carrier, size: Size::Bytes(16) });
+        let all = IN_PROCESS.map(|carrier| Transport {
+            carrier,
+            size: Size::Bytes(16),
+        });
         comparison::same_thread(&mut session, &private, SAME_THREAD, all)?;
     }
     for placement in [Placement::CrossThread, Placement::CrossProcess] {
@@ -84,12 +119,21 @@ fn two_ends(session: &mut Session, private: &PrivateNamespace, placement: Placem
     let group = |id, candidates: Candidates, size| {
         let candidates = candidates.to_vec();
         let place = placement.id();
-        Group { candidates, place, size, versus: Some(id) }
+        Group {
+            candidates,
+            place,
+            size,
+            versus: Some(id),
+        }
     };
     for &(_, id, candidates, size) in LATENCIES.iter().filter(|one| one.0 == placement) {
         comparison.latency(&group(id, candidates, size))?;
     }
-    let streams = if placement == Placement::CrossProcess { &STREAMS[..] } else { &[] };
+    let streams = if placement == Placement::CrossProcess {
+        &STREAMS[..]
+    } else {
+        &[]
+    };
     for &(id, candidates, size) in streams {
         comparison.throughput(&group(id, candidates, size), STREAM_TIME, 1)?;
     }
@@ -100,5 +144,10 @@ fn wake(session: &mut Session, private: &PrivateNamespace) -> Outcome {
     session.effort.samples = session.effort.samples.div_ceil(SAMPLES_PER_WAKE);
     session.effort.warm_up = session.effort.samples.div_ceil(10);
     wakeup::check_counters(session)?;
-    wakeup::duel(session, private, WAKEUP, [Mechanism::Topic, Mechanism::Iceoryx2])
+    wakeup::duel(
+        session,
+        private,
+        WAKEUP,
+        [Mechanism::Topic, Mechanism::Iceoryx2],
+    )
 }

@@ -60,13 +60,20 @@ fn ping_pong(session: &mut Session, placement: Placement) -> Result<(), Box<dyn 
     progress.finish();
 
     let place = placement.id();
-    session.report.set(&format!("spin/{place}"), serde_json::to_value(&spin)?);
+    session
+        .report
+        .set(&format!("spin/{place}"), serde_json::to_value(&spin)?);
     session.note_offset(place, &offset);
     let p50_ns = |rounds: &Vec<Round>| -> Vec<f64> {
-        rounds.iter().map(|round| round.p50_ns(&session.clock)).collect()
+        rounds
+            .iter()
+            .map(|round| round.p50_ns(&session.clock))
+            .collect()
     };
     let ratio = Alternation::of(&p50_ns(&all[0]), &p50_ns(&all[1])).ratio();
-    let [Some(two), Some(one)] = all.map(|rounds| Round::merged(&rounds)) else { return Ok(()) };
+    let [Some(two), Some(one)] = all.map(|rounds| Round::merged(&rounds)) else {
+        return Ok(());
+    };
     let one = Row::latency(&one_id, &one, &session.clock).with_floor_ratio(ratio);
     let two = Row::latency(&two_id, &two, &session.clock);
     add(session, one, &spin_basis(&spin.one_line));
@@ -75,7 +82,10 @@ fn ping_pong(session: &mut Session, placement: Placement) -> Result<(), Box<dyn 
 }
 
 fn spin_basis(choice: &SpinChoice) -> String {
-    format!("RTT/2, best of 0 to {PAUSES_MAX} pauses ({} at first)", choice.pauses)
+    format!(
+        "RTT/2, best of 0 to {PAUSES_MAX} pauses ({} at first)",
+        choice.pauses
+    )
 }
 
 /// Measures what one pinned thread does at best.
@@ -93,11 +103,21 @@ fn same_thread(session: &mut Session) -> Result<(), Box<dyn Error>> {
     let batches = batches.max(session.effort.samples);
     let plan = MicroPlan::new(session.clock.source(), batches);
     micro_row(session, "store_load/8B", || micro::store_load(&plan));
-    micro_row(session, &memcpy_id::<8>(), || micro::memcpy::<8>(&plan, 1024));
-    micro_row(session, &memcpy_id::<1024>(), || micro::memcpy::<1024>(&plan, 64));
-    micro_row(session, &memcpy_id::<8192>(), || micro::memcpy::<8192>(&plan, 16));
-    micro_row(session, &memcpy_id::<65536>(), || micro::memcpy::<65536>(&plan, 1));
-    micro_row(session, "mmap_write_read/8B", || micro::mmap_write_read(&plan, &written, &read));
+    micro_row(session, &memcpy_id::<8>(), || {
+        micro::memcpy::<8>(&plan, 1024)
+    });
+    micro_row(session, &memcpy_id::<1024>(), || {
+        micro::memcpy::<1024>(&plan, 64)
+    });
+    micro_row(session, &memcpy_id::<8192>(), || {
+        micro::memcpy::<8192>(&plan, 16)
+    });
+    micro_row(session, &memcpy_id::<65536>(), || {
+        micro::memcpy::<65536>(&plan, 1)
+    });
+    micro_row(session, "mmap_write_read/8B", || {
+        micro::mmap_write_read(&plan, &written, &read)
+    });
     Ok(())
 }
 
@@ -121,8 +141,11 @@ fn micro_row(session: &mut Session, id: &str, measure: impl FnOnce() -> Micro) {
 /// The timer's own cost: what every sample above includes once.
 fn timer(session: &mut Session) {
     let clock = &session.clock;
-    let row =
-        Row::samples("floor/same_thread/timer/overhead", clock.overhead(), clock.ns_per_tick());
+    let row = Row::samples(
+        "floor/same_thread/timer/overhead",
+        clock.overhead(),
+        clock.ns_per_tick(),
+    );
     add(session, row, "start to stop");
 }
 

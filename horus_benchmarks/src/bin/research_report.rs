@@ -40,7 +40,9 @@ fn write(directory: &Path) -> Result<ExitCode, Box<dyn Error>> {
     let full = std::fs::canonicalize(directory)?;
     let mut names = full.iter().rev().take(2).map(|name| name.to_string_lossy());
     let date = names.next().unwrap_or_default();
-    let name = names.next().map_or(date.to_string(), |cpu| format!("{cpu}, {date}"));
+    let name = names
+        .next()
+        .map_or(date.to_string(), |cpu| format!("{cpu}, {date}"));
     std::fs::write(directory.join("results.csv"), csv::render(&run))?;
     let report = directory.join("report.html");
     std::fs::write(&report, page::render(&run, &name))?;

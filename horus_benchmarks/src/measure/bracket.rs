@@ -91,8 +91,14 @@ impl<S> Bracketed<S> {
     /// The pairs by states of the machine, the faster first: one, or two where the floor of some
     /// rounds is more than twice that of others.
     pub fn states(&self, p50_ns: impl Fn(&S) -> f64 + Copy) -> Vec<State> {
-        let Some([least, _, largest]) = self.floor_range_ns() else { return Vec::new() };
-        let split = if largest > 2.0 * least { (least * largest).sqrt() } else { largest };
+        let Some([least, _, largest]) = self.floor_range_ns() else {
+            return Vec::new();
+        };
+        let split = if largest > 2.0 * least {
+            (least * largest).sqrt()
+        } else {
+            largest
+        };
         let state = |is_in: &dyn Fn(f64) -> bool| {
             let mut pairs = Alternation::default();
             let mut floors = Vec::new();
@@ -101,20 +107,34 @@ impl<S> Bracketed<S> {
                 pairs.push(bracket.floor_ns(), p50_ns(&bracket.subject));
             }
             let ratio = pairs.ratio()?.median;
-            Some(State { floor_ns: stats::median(&mut floors), rounds: pairs.rounds(), ratio })
+            Some(State {
+                floor_ns: stats::median(&mut floors),
+                rounds: pairs.rounds(),
+                ratio,
+            })
         };
-        [state(&|floor| floor <= split), state(&|floor| floor > split)]
-            .into_iter()
-            .flatten()
-            .collect()
+        [
+            state(&|floor| floor <= split),
+            state(&|floor| floor > split),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 
     /// Lets the least unsteady rounds count, until `rounds` do.
     fn make_do(&mut self, rounds: u32) {
         let counting = self.counting().count();
-        let mut others: Vec<_> = self.all.iter_mut().filter(|bracket| !bracket.counts).collect();
+        let mut others: Vec<_> = self
+            .all
+            .iter_mut()
+            .filter(|bracket| !bracket.counts)
+            .collect();
         others.sort_by(|a, b| a.unsteadiness().total_cmp(&b.unsteadiness()));
-        for bracket in others.into_iter().take((rounds as usize).saturating_sub(counting)) {
+        for bracket in others
+            .into_iter()
+            .take((rounds as usize).saturating_sub(counting))
+        {
             bracket.counts = true;
             self.unsteady += 1;
         }
@@ -131,7 +151,12 @@ pub fn between_floors<S, E>(
     mut floor: impl FnMut() -> Result<Round, E>,
     mut subject: impl FnMut() -> Result<S, E>,
 ) -> Result<Bracketed<S>, E> {
-    let mut measured = Bracketed { all: Vec::new(), floor: None, repeated: 0, unsteady: 0 };
+    let mut measured = Bracketed {
+        all: Vec::new(),
+        floor: None,
+        repeated: 0,
+        unsteady: 0,
+    };
     let mut before: Option<f64> = None;
     let mut steady = 0;
     for _ in 0..rounds.saturating_mul(ATTEMPTS_MAX) {
@@ -144,7 +169,12 @@ pub fn between_floors<S, E>(
         };
         let subject = subject()?;
         let after_ns = floor_p50_ns(&mut measured.floor, floor()?, clock);
-        let mut bracket = Bracket { before_ns, after_ns, subject, counts: false };
+        let mut bracket = Bracket {
+            before_ns,
+            after_ns,
+            subject,
+            counts: false,
+        };
         bracket.counts = bracket.unsteadiness() <= STEADY_RATIO_MAX;
         steady += u32::from(bracket.counts);
         measured.all.push(bracket);

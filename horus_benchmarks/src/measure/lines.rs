@@ -53,7 +53,9 @@ impl SharedLines {
         if file.metadata()?.len() < (LINES * LINE_BYTES) as u64 {
             return Err(io::Error::other("the file is too short for two lines"));
         }
-        let map = memmap2::MmapOptions::new().len(LINES * LINE_BYTES).map_raw(&file)?;
+        let map = memmap2::MmapOptions::new()
+            .len(LINES * LINE_BYTES)
+            .map_raw(&file)?;
         Ok(SharedLines { file, map })
     }
 

@@ -46,7 +46,10 @@ pub fn send_and_receive<P: Payload>(
         let verified = verify(&received, batch_seq).and(if arrived == batch {
             Ok(())
         } else {
-            Err(Corrupt { expected_seq: batch_seq, found_seq: 0 })
+            Err(Corrupt {
+                expected_seq: batch_seq,
+                found_seq: 0,
+            })
         });
         let right = verified.is_ok();
         if outcome.is_ok() {
@@ -72,7 +75,9 @@ fn pass<P: Payload>(end: &mut impl Endpoint<P>, sent: &[P], received: &mut [P]) 
 }
 
 fn verify<P: Payload>(received: &[P], first_seq: u64) -> Result<(), Corrupt> {
-    (first_seq..).zip(received).try_for_each(|(seq, message)| message.check(seq))
+    (first_seq..)
+        .zip(received)
+        .try_for_each(|(seq, message)| message.check(seq))
 }
 
 /// Streams through the ring in bursts of [`BURST`] messages; composing and verifying included.
@@ -98,5 +103,9 @@ pub fn stream<P: Payload>(
         seq += burst;
     }
     let elapsed_ticks = source.stop().since(start);
-    Ok(Streamed { received: ledger.received, lost: ledger.lost, elapsed_ticks })
+    Ok(Streamed {
+        received: ledger.received,
+        lost: ledger.lost,
+        elapsed_ticks,
+    })
 }

@@ -84,7 +84,12 @@ impl Machine {
             hypervisor: hypervisor(&cpuinfo),
             rustc: env!("HORUS_BENCH_RUSTC").to_owned(),
             rustflags: env!("HORUS_BENCH_RUSTFLAGS").to_owned(),
-            profile: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
+            profile: if cfg!(debug_assertions) {
+                "debug"
+            } else {
+                "release"
+            }
+            .to_owned(),
             timer: clock.source(),
             timer_hz: clock.hz().round(),
             timer_overhead_ns: clock.overhead_p50_ns(),
@@ -104,13 +109,21 @@ impl Machine {
 
     /// CPUs on which busy threads do not get in each other's way.
     pub fn usable_cpus(&self) -> usize {
-        if self.pinned.oversubscribed() { 1 } else { self.allowed_cpus.len() }
+        if self.pinned.oversubscribed() {
+            1
+        } else {
+            self.allowed_cpus.len()
+        }
     }
 
     /// Notes what was stolen between the two readings, and warns if it was much.
     pub fn note_steal(&mut self, before: Option<CpuTimes>, after: Option<CpuTimes>) {
-        let (Some(before), Some(after)) = (before, after) else { return };
-        let Some(percent) = after.steal_percent_since(before) else { return };
+        let (Some(before), Some(after)) = (before, after) else {
+            return;
+        };
+        let Some(percent) = after.steal_percent_since(before) else {
+            return;
+        };
         let percent = (percent * 1e2).round() / 1e2;
         self.steal_percent = Some(percent);
         if percent > STEAL_PERCENT_MAX {
@@ -148,7 +161,10 @@ impl CpuTimes {
         let mut found = false;
         for line in stat.lines() {
             let mut words = line.split_whitespace();
-            if !words.next().is_some_and(|name| wanted.iter().any(|cpu| cpu == name)) {
+            if !words
+                .next()
+                .is_some_and(|name| wanted.iter().any(|cpu| cpu == name))
+            {
                 continue;
             }
             // user nice system idle iowait irq softirq steal; what follows is part of user time.
@@ -166,7 +182,9 @@ impl CpuTimes {
 ///
 /// Runs `git`; call before pinning.
 pub fn commit() -> String {
-    let Some(hash) = git(&["rev-parse", "--short=12", "HEAD"]) else { return UNKNOWN.to_owned() };
+    let Some(hash) = git(&["rev-parse", "--short=12", "HEAD"]) else {
+        return UNKNOWN.to_owned();
+    };
     match git(&["status", "--porcelain", "--untracked-files=no"]) {
         Some(changes) if changes.is_empty() => hash,
         _ => format!("{hash}-dirty"),
@@ -194,20 +212,35 @@ fn warnings(machine: &Machine, share_core: bool) -> Vec<String> {
             warnings.push(text);
         }
     };
-    warn(machine.profile == "debug", "debug build: figures mean nothing".to_owned());
+    warn(
+        machine.profile == "debug",
+        "debug build: figures mean nothing".to_owned(),
+    );
     warn(
         machine.pinned.oversubscribed(),
         "one CPU for both ends: oversubscribed, figures are those of the scheduler".to_owned(),
     );
-    warn(share_core, "both ends are hardware threads of one core".to_owned());
+    warn(
+        share_core,
+        "both ends are hardware threads of one core".to_owned(),
+    );
     if let Some(governor) = &machine.governor {
-        warn(governor != "performance", format!("frequency governor is '{governor}'"));
+        warn(
+            governor != "performance",
+            format!("frequency governor is '{governor}'"),
+        );
     }
     warn(
         machine.load_average > LOAD_MAX,
-        format!("load average {:.2}: other work disturbs the figures", machine.load_average),
+        format!(
+            "load average {:.2}: other work disturbs the figures",
+            machine.load_average
+        ),
     );
-    warn(!machine.invariant_tsc, "no invariant TSC: timed by the monotonic clock".to_owned());
+    warn(
+        !machine.invariant_tsc,
+        "no invariant TSC: timed by the monotonic clock".to_owned(),
+    );
     warn(
         machine.hypervisor.is_some(),
         "virtual machine: CPUs may be shared, the tail is not representative".to_owned(),
@@ -232,17 +265,24 @@ fn field(text: &str, key: &str) -> Option<String> {
 
 fn hypervisor(cpuinfo: &str) -> Option<String> {
     let flags = field(cpuinfo, "flags")?;
-    flags.split_whitespace().find(|&flag| flag == "hypervisor")?;
+    flags
+        .split_whitespace()
+        .find(|&flag| flag == "hypervisor")?;
     Some(read_word("/sys/class/dmi/id/sys_vendor").unwrap_or(UNKNOWN.to_owned()))
 }
 
 fn governor(cpu: usize) -> Option<String> {
-    read_word(&format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"))
+    read_word(&format!(
+        "/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"
+    ))
 }
 
 fn load_average() -> f64 {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    text.split_whitespace().next().and_then(|first| first.parse().ok()).unwrap_or(0.0)
+    text.split_whitespace()
+        .next()
+        .and_then(|first| first.parse().ok())
+        .unwrap_or(0.0)
 }
 
 fn read_word(path: &str) -> Option<String> {
@@ -251,7 +291,9 @@ fn read_word(path: &str) -> Option<String> {
 }
 
 fn read_list(path: &str) -> Vec<usize> {
-    fs::read_to_string(path).map(|list| pin::parse_cpu_list(&list)).unwrap_or_default()
+    fs::read_to_string(path)
+        .map(|list| pin::parse_cpu_list(&list))
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -310,18 +352,40 @@ mod tests {
         let before = CpuTimes::parse(&stat(0), &[0, 1]);
         let after = CpuTimes::parse(&stat(5), &[0, 1]);
         assert_eq!(before, Some(CpuTimes { all: 90, steal: 0 }));
-        assert_eq!(after, Some(CpuTimes { all: 100, steal: 10 }));
+        assert_eq!(
+            after,
+            Some(CpuTimes {
+                all: 100,
+                steal: 10
+            })
+        );
         assert_eq!(CpuTimes::parse("cpu0 1 2 3", &[0, 1]), None);
         assert!(CpuTimes::now(&[machine().pinned.near]).is_some());
 
-        let mut machine = Machine { warnings: Vec::new(), ..machine() };
+        let mut machine = Machine {
+            warnings: Vec::new(),
+            ..machine()
+        };
         machine.note_steal(before, None);
         assert_eq!(machine.steal_percent, None);
         machine.note_steal(before, after);
         assert_eq!(machine.steal_percent, Some(100.0));
-        assert!(machine.warnings[0].contains("hypervisor"), "{:?}", machine.warnings);
-        machine.note_steal(before, Some(CpuTimes { all: 1090, steal: 0 }));
-        assert_eq!((machine.steal_percent, machine.warnings.len()), (Some(0.0), 1));
+        assert!(
+            machine.warnings[0].contains("hypervisor"),
+            "{:?}",
+            machine.warnings
+        );
+        machine.note_steal(
+            before,
+            Some(CpuTimes {
+                all: 1090,
+                steal: 0,
+            }),
+        );
+        assert_eq!(
+            (machine.steal_percent, machine.warnings.len()),
+            (Some(0.0), 1)
+        );
     }
 
     #[test]

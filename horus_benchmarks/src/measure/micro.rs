@@ -54,7 +54,11 @@ impl MicroPlan {
     /// Times so many batches, at least one; a tenth as many again to warm up.
     pub fn new(source: TickSource, batches: u64) -> MicroPlan {
         let batches = batches.max(1);
-        MicroPlan { source, warm_up: batches.div_ceil(10), batches }
+        MicroPlan {
+            source,
+            warm_up: batches.div_ceil(10),
+            batches,
+        }
     }
 }
 
@@ -104,7 +108,10 @@ fn count_up(plan: &MicroPlan, written: &AtomicU64, read: &AtomicU64) -> Micro {
         }
         let ticks = plan.source.stop().since(start);
         // Relaxed: one thread.
-        (ticks, read.load(atomic::Ordering::Relaxed) == (number + 1) * WORD_BATCH)
+        (
+            ticks,
+            read.load(atomic::Ordering::Relaxed) == (number + 1) * WORD_BATCH,
+        )
     })
 }
 
@@ -114,7 +121,12 @@ pub(crate) fn run(
     batch: u64,
     mut one_batch: impl FnMut(u64) -> (u64, bool),
 ) -> Micro {
-    let mut micro = Micro { batches: Samples::new(), batch, done: 0, verified: 0 };
+    let mut micro = Micro {
+        batches: Samples::new(),
+        batch,
+        done: 0,
+        verified: 0,
+    };
     for number in 0..plan.warm_up + plan.batches {
         let (ticks, right) = one_batch(number);
         if number < plan.warm_up {

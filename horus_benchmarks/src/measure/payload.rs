@@ -46,7 +46,10 @@ pub trait Payload: Copy {
         if found_seq == expected_seq && self.is_intact() {
             return Ok(());
         }
-        Err(Corrupt { expected_seq, found_seq })
+        Err(Corrupt {
+            expected_seq,
+            found_seq,
+        })
     }
 }
 

@@ -44,7 +44,9 @@ impl CpuPair {
     /// the second one shares no core with it if there is such a CPU. A single CPU is taken twice.
     pub fn choose(requested: Option<(usize, usize)>) -> Result<CpuPair, PinError> {
         let allowed = allowed_cpus()?;
-        let Some((near, far)) = requested else { return Ok(default_pair(&allowed, siblings)) };
+        let Some((near, far)) = requested else {
+            return Ok(default_pair(&allowed, siblings));
+        };
         for cpu in [near, far] {
             if !allowed.contains(&cpu) {
                 return Err(PinError::NotAllowed { cpu, allowed });
@@ -71,7 +73,10 @@ pub fn allowed_cpus() -> Result<Vec<usize>, PinError> {
     // SAFETY: the size is that of `set`, which the kernel fills.
     let rc = unsafe { libc::sched_getaffinity(0, mem::size_of::<libc::cpu_set_t>(), &mut set) };
     if rc != 0 {
-        return Err(PinError::System { action: "read", source: io::Error::last_os_error() });
+        return Err(PinError::System {
+            action: "read",
+            source: io::Error::last_os_error(),
+        });
     }
     Ok((0..libc::CPU_SETSIZE as usize)
         .filter(|&cpu| {
@@ -87,11 +92,19 @@ pub fn pin_current_thread(cpu: usize) -> Result<(), PinError> {
     if cpu > max {
         return Err(PinError::TooLarge { cpu, max });
     }
-    let Err(source) = rt::pin_thread_to(cpu) else { return Ok(()) };
+    let Err(source) = rt::pin_thread_to(cpu) else {
+        return Ok(());
+    };
     if source.raw_os_error() == Some(libc::EINVAL) {
-        return Err(PinError::NotAllowed { cpu, allowed: allowed_cpus()? });
+        return Err(PinError::NotAllowed {
+            cpu,
+            allowed: allowed_cpus()?,
+        });
     }
-    Err(PinError::System { action: "set", source })
+    Err(PinError::System {
+        action: "set",
+        source,
+    })
 }
 
 /// Parses a kernel CPU list such as `0-3,8,10-11`. What is not a number is left out.
@@ -109,15 +122,22 @@ pub fn parse_cpu_list(list: &str) -> Vec<usize> {
 /// The hardware threads of the core that `cpu` belongs to, itself included; empty if unknown.
 fn siblings(cpu: usize) -> Vec<usize> {
     let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
-    std::fs::read_to_string(path).map(|list| parse_cpu_list(&list)).unwrap_or_default()
+    std::fs::read_to_string(path)
+        .map(|list| parse_cpu_list(&list))
+        .unwrap_or_default()
 }
 
 fn default_pair(allowed: &[usize], siblings: impl Fn(usize) -> Vec<usize>) -> CpuPair {
     let near = allowed.first().copied().unwrap_or(0);
     let others = || allowed.iter().copied().filter(|&cpu| cpu != near);
     let same_core = siblings(near);
-    let far = others().find(|cpu| !same_core.contains(cpu)).or_else(|| others().next());
-    CpuPair { near, far: far.unwrap_or(near) }
+    let far = others()
+        .find(|cpu| !same_core.contains(cpu))
+        .or_else(|| others().next());
+    CpuPair {
+        near,
+        far: far.unwrap_or(near),
+    }
 }
 
 #[cfg(test)]
@@ -127,8 +147,14 @@ mod tests {
     #[test]
     fn default_pair_prefers_another_core_then_a_sibling_then_itself() {
         let two_per_core = |cpu: usize| vec![cpu / 2 * 2, cpu / 2 * 2 + 1];
-        assert_eq!(default_pair(&[0, 1, 2, 3], two_per_core), CpuPair { near: 0, far: 2 });
-        assert_eq!(default_pair(&[0, 1], two_per_core), CpuPair { near: 0, far: 1 });
+        assert_eq!(
+            default_pair(&[0, 1, 2, 3], two_per_core),
+            CpuPair { near: 0, far: 2 }
+        );
+        assert_eq!(
+            default_pair(&[0, 1], two_per_core),
+            CpuPair { near: 0, far: 1 }
+        );
         let alone = default_pair(&[5], two_per_core);
         assert!(alone.oversubscribed());
         assert!(!alone.share_core());
@@ -154,10 +180,16 @@ mod tests {
 
     #[test]
     fn pinning_to_an_impossible_cpu_is_a_typed_error() {
-        assert!(matches!(pin_current_thread(1 << 20), Err(PinError::TooLarge { .. })));
+        assert!(matches!(
+            pin_current_thread(1 << 20),
+            Err(PinError::TooLarge { .. })
+        ));
         let last = libc::CPU_SETSIZE as usize - 1;
         if !allowed_cpus().unwrap().contains(&last) {
-            assert!(matches!(pin_current_thread(last), Err(PinError::NotAllowed { .. })));
+            assert!(matches!(
+                pin_current_thread(last),
+                Err(PinError::NotAllowed { .. })
+            ));
             let pair = CpuPair::choose(Some((0, last)));
             assert!(matches!(pair, Err(PinError::NotAllowed { .. })));
         }

@@ -26,5 +26,11 @@ impl Rounds {
 
 /// Returns the order of a round: every other one is backwards, so that a drift favours nobody.
 pub fn alternating(round: u32, count: usize) -> impl Iterator<Item = usize> {
-    (0..count).map(move |index| if round.is_multiple_of(2) { index } else { count - 1 - index })
+    (0..count).map(move |index| {
+        if round.is_multiple_of(2) {
+            index
+        } else {
+            count - 1 - index
+        }
+    })
 }

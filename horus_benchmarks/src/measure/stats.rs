@@ -50,7 +50,14 @@ impl Samples {
     pub fn new() -> Samples {
         let histogram = Histogram::new_with_bounds(1, LARGEST_SAMPLE, SIGNIFICANT_DIGITS)
             .expect("constant bounds that the histogram accepts");
-        Samples { histogram, min: u64::MAX, max: 0, sum: 0, sum_of_squares: 0, parts: Vec::new() }
+        Samples {
+            histogram,
+            min: u64::MAX,
+            max: 0,
+            sum: 0,
+            sum_of_squares: 0,
+            parts: Vec::new(),
+        }
     }
 
     /// Adds one sample. Some nanoseconds; no allocation.
@@ -60,14 +67,17 @@ impl Samples {
         self.min = self.min.min(value);
         self.max = self.max.max(value);
         self.sum = self.sum.saturating_add(value);
-        self.sum_of_squares =
-            self.sum_of_squares.saturating_add(u128::from(value) * u128::from(value));
+        self.sum_of_squares = self
+            .sum_of_squares
+            .saturating_add(u128::from(value) * u128::from(value));
     }
 
     /// Adds all samples of `other`, and remembers what each of the two sets said by itself.
     pub fn merge(&mut self, other: &Samples) {
         self.parts = [self.parts(), other.parts()].concat();
-        self.histogram.add(&other.histogram).expect("both histograms have the same bounds");
+        self.histogram
+            .add(&other.histogram)
+            .expect("both histograms have the same bounds");
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
         self.sum = self.sum.saturating_add(other.sum);
@@ -78,7 +88,10 @@ impl Samples {
     /// was merged, none if there are no samples.
     pub fn parts(&self) -> Vec<Part> {
         if self.parts.is_empty() && self.count() > 0 {
-            return vec![Part { p50: self.median_within(1), mean: self.mean() }];
+            return vec![Part {
+                p50: self.median_within(1),
+                mean: self.mean(),
+            }];
         }
         self.parts.clone()
     }
@@ -109,7 +122,11 @@ impl Samples {
 
     /// The mean, exactly; 0 if there are no samples.
     pub fn mean(&self) -> f64 {
-        if self.count() == 0 { 0.0 } else { self.sum as f64 / self.count() as f64 }
+        if self.count() == 0 {
+            0.0
+        } else {
+            self.sum as f64 / self.count() as f64
+        }
     }
 
     /// Standard deviation, exactly; 0 if there are no samples.
@@ -120,7 +137,9 @@ impl Samples {
         }
         // WHY in whole numbers: the difference of two large sums is all there is of a small one.
         let square = u128::from(self.sum).saturating_mul(u128::from(self.sum));
-        let scaled = count.saturating_mul(self.sum_of_squares).saturating_sub(square);
+        let scaled = count
+            .saturating_mul(self.sum_of_squares)
+            .saturating_sub(square);
         (scaled as f64).sqrt() / count as f64
     }
 
@@ -132,7 +151,9 @@ impl Samples {
     /// The value that a share of `quantile` (0 to 1) of the samples does not exceed.
     pub fn quantile(&self, quantile: f64) -> u64 {
         let value = self.histogram.value_at_quantile(quantile);
-        self.histogram.median_equivalent(value).clamp(self.min(), self.max)
+        self.histogram
+            .median_equivalent(value)
+            .clamp(self.min(), self.max)
     }
 
     /// The median, interpolated within steps of `step` units: the median of grouped data.
@@ -144,7 +165,11 @@ impl Samples {
         let half = step.max(1) as f64 / 2.0;
         let lowest = middle.saturating_sub(half.ceil() as u64 - 1);
         let highest = middle + half.ceil() as u64 - 1;
-        let below = if lowest == 0 { 0 } else { self.histogram.count_between(0, lowest - 1) };
+        let below = if lowest == 0 {
+            0
+        } else {
+            self.histogram.count_between(0, lowest - 1)
+        };
         let inside = self.histogram.count_between(lowest, highest);
         if inside == 0 {
             return middle as f64;
@@ -204,8 +229,9 @@ impl Samples {
         self.max = self.max.max(value);
         self.sum = self.sum.saturating_add(value.saturating_mul(count));
         let square = u128::from(value) * u128::from(value);
-        self.sum_of_squares =
-            self.sum_of_squares.saturating_add(square.saturating_mul(u128::from(count)));
+        self.sum_of_squares = self
+            .sum_of_squares
+            .saturating_add(square.saturating_mul(u128::from(count)));
     }
 }
 
@@ -225,11 +251,16 @@ impl From<Samples> for Buckets {
     fn from(samples: Samples) -> Buckets {
         let recorded = samples.histogram.iter_recorded();
         Buckets {
-            buckets: recorded.map(|b| (b.value_iterated_to(), b.count_at_value())).collect(),
+            buckets: recorded
+                .map(|b| (b.value_iterated_to(), b.count_at_value()))
+                .collect(),
             min: samples.min,
             max: samples.max,
             sum: samples.sum,
-            sum_of_squares: [(samples.sum_of_squares >> 64) as u64, samples.sum_of_squares as u64],
+            sum_of_squares: [
+                (samples.sum_of_squares >> 64) as u64,
+                samples.sum_of_squares as u64,
+            ],
             parts: samples.parts,
         }
     }
@@ -260,7 +291,10 @@ impl TryFrom<Buckets> for Samples {
 
 /// Percentiles in nanoseconds, rounded to 0.001 ns. Older records lack some.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the names say it, and they are those of the JSON")]
+#[expect(
+    missing_docs,
+    reason = "the names say it, and they are those of the JSON"
+)]
 pub struct Percentiles {
     pub min: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -314,7 +348,9 @@ pub struct Alternation {
 impl Alternation {
     /// Pairs the medians of rounds of the floor and of the subject.
     pub fn of(floor: &[f64], subject: &[f64]) -> Alternation {
-        Alternation { pairs: floor.iter().copied().zip(subject.iter().copied()).collect() }
+        Alternation {
+            pairs: floor.iter().copied().zip(subject.iter().copied()).collect(),
+        }
     }
 
     /// Adds the medians of a floor round and the subject round next to it, in the same unit.
@@ -347,7 +383,11 @@ pub fn paired_ratio(pairs: &[(f64, f64)], seed: u64) -> Option<Ratio> {
         return None;
     }
     let (low, high) = bootstrap_median_interval(&ratios, seed);
-    Some(Ratio { median: median(&mut ratios), low, high })
+    Some(Ratio {
+        median: median(&mut ratios),
+        low,
+        high,
+    })
 }
 
 /// The median; of an even number of values, the mean of the middle two. Reorders `values`.

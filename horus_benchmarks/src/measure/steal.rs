@@ -38,24 +38,32 @@ impl StealWatch {
     /// Watches `cpu` from now on.
     pub fn start(cpu: usize) -> Result<Self, Box<dyn Error>> {
         let (stop, stopped) = mpsc::channel();
-        let thread = thread::Builder::new().name("steal".to_owned()).spawn(move || {
-            let clock = Clock::kernel();
-            let mut readings = Vec::new();
-            loop {
-                let times = CpuTimes::now(&[cpu]);
-                readings.extend(times.map(|times| Reading { now_ns: clock.now_ns(), times }));
-                if stopped.recv_timeout(WINDOW) != Err(RecvTimeoutError::Timeout) {
-                    return readings;
+        let thread = thread::Builder::new()
+            .name("steal".to_owned())
+            .spawn(move || {
+                let clock = Clock::kernel();
+                let mut readings = Vec::new();
+                loop {
+                    let times = CpuTimes::now(&[cpu]);
+                    readings.extend(times.map(|times| Reading {
+                        now_ns: clock.now_ns(),
+                        times,
+                    }));
+                    if stopped.recv_timeout(WINDOW) != Err(RecvTimeoutError::Timeout) {
+                        return readings;
+                    }
                 }
-            }
-        })?;
+            })?;
         Ok(Self { stop, thread })
     }
 
     /// The windows that were whole by now.
     pub fn stop(self) -> Result<Windows, Box<dyn Error>> {
         drop(self.stop);
-        let readings = self.thread.join().map_err(|_| "the thread that watches panicked")?;
+        let readings = self
+            .thread
+            .join()
+            .map_err(|_| "the thread that watches panicked")?;
         Ok(Windows::between(&readings))
     }
 }
@@ -75,8 +83,13 @@ impl Windows {
         let is_quiet = |(begin, end): &(Reading, Reading)| {
             end.times.steal.saturating_sub(begin.times.steal) <= QUIET_TICKS_MAX
         };
-        let quiet = pairs().filter(is_quiet).map(|(begin, end)| begin.now_ns..end.now_ns);
-        Self { quiet: quiet.collect(), all: pairs().count() }
+        let quiet = pairs()
+            .filter(is_quiet)
+            .map(|(begin, end)| begin.now_ns..end.now_ns);
+        Self {
+            quiet: quiet.collect(),
+            all: pairs().count(),
+        }
     }
 
     /// True if `ns` is in one that is quiet.
@@ -101,11 +114,24 @@ mod tests {
 
     #[test]
     fn windows_are_quiet_in_which_next_to_nothing_was_taken() {
-        let reading = |now_ns, all, steal| Reading { now_ns, times: CpuTimes { all, steal } };
-        let readings =
-            [reading(5, 0, 0), reading(10, 500, 1), reading(15, 1000, 3), reading(20, 1500, 3)];
+        let reading = |now_ns, all, steal| Reading {
+            now_ns,
+            times: CpuTimes { all, steal },
+        };
+        let readings = [
+            reading(5, 0, 0),
+            reading(10, 500, 1),
+            reading(15, 1000, 3),
+            reading(20, 1500, 3),
+        ];
         let windows = Windows::between(&readings);
-        assert_eq!(windows, Windows { quiet: vec![5..10, 15..20], all: 3 });
+        assert_eq!(
+            windows,
+            Windows {
+                quiet: vec![5..10, 15..20],
+                all: 3
+            }
+        );
         let quiet = [4, 5, 9, 10, 14, 15, 19, 20].map(|ns| windows.is_quiet_at(ns));
         assert_eq!(quiet, [false, true, true, false, false, true, true, false]);
         assert_eq!(Windows::between(&[]), Windows::default());
@@ -114,6 +140,9 @@ mod tests {
     #[test]
     fn a_watch_that_is_stopped_at_once_has_no_window() {
         let cpu = crate::measure::pin::allowed_cpus().unwrap()[0];
-        assert_eq!(StealWatch::start(cpu).unwrap().stop().unwrap(), Windows::default());
+        assert_eq!(
+            StealWatch::start(cpu).unwrap().stop().unwrap(),
+            Windows::default()
+        );
     }
 }

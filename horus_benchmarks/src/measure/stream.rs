@@ -137,7 +137,11 @@ pub fn stream_receive<P: Payload>(
     if drops::<P, _>(end) {
         end.send(&message);
     }
-    Ok(Streamed { received: ledger.received, lost: ledger.lost, elapsed_ticks })
+    Ok(Streamed {
+        received: ledger.received,
+        lost: ledger.lost,
+        elapsed_ticks,
+    })
 }
 
 /// Attempts to report the last message of a stream to the receiver.
@@ -179,7 +183,10 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     pub(crate) fn new(plan: &StreamPlan) -> Ledger {
-        assert!((1..=PRODUCERS_MAX as u64).contains(&plan.producers), "one producer or two");
+        assert!(
+            (1..=PRODUCERS_MAX as u64).contains(&plan.producers),
+            "one producer or two"
+        );
         Ledger {
             due: std::array::from_fn(|producer| plan.first_seq + producer as u64),
             first_seq: plan.first_seq,
@@ -211,7 +218,10 @@ impl Ledger {
     fn pass_over(&mut self, producer: usize, seq: u64) -> Result<(), Corrupt> {
         let due = self.due[producer];
         if seq < due || seq > self.last_seq {
-            return Err(Corrupt { expected_seq: due, found_seq: seq });
+            return Err(Corrupt {
+                expected_seq: due,
+                found_seq: seq,
+            });
         }
         self.lost += (seq - due) >> self.others;
         Ok(())

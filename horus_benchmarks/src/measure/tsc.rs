@@ -56,7 +56,11 @@ pub enum TickSource {
 impl TickSource {
     /// The TSC where it is invariant (constant rate, never stops), else the monotonic clock.
     pub fn detect() -> TickSource {
-        if tsc_is_invariant() { TickSource::Tsc } else { TickSource::Monotonic }
+        if tsc_is_invariant() {
+            TickSource::Tsc
+        } else {
+            TickSource::Monotonic
+        }
     }
 
     /// Reads the counter before the work to be timed: nothing earlier is still executing.
@@ -107,7 +111,12 @@ impl TscClock {
             }
         };
         let resolution_ticks = measure_resolution(source);
-        TscClock { source, ns_per_tick, overhead: measure_overhead(source), resolution_ticks }
+        TscClock {
+            source,
+            ns_per_tick,
+            overhead: measure_overhead(source),
+            resolution_ticks,
+        }
     }
 
     /// Returns the source of the ticks.
@@ -202,7 +211,13 @@ impl OffsetCheck {
         let offset_ns = (forward_p50_ns - backward_p50_ns) / 2.0;
         let one_way_ns = (forward_p50_ns + backward_p50_ns) / 2.0;
         let sane = backwards == 0 && offset_ns.abs() * 2.0 <= one_way_ns;
-        OffsetCheck { forward_p50_ns, backward_p50_ns, backwards, offset_ns, sane }
+        OffsetCheck {
+            forward_p50_ns,
+            backward_p50_ns,
+            backwards,
+            offset_ns,
+            sane,
+        }
     }
 }
 
@@ -214,7 +229,10 @@ pub fn tsc_is_invariant() -> bool {
 }
 
 fn flags_promise_invariance(cpuinfo: &str) -> bool {
-    let flags = cpuinfo.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
+    let flags = cpuinfo
+        .lines()
+        .find(|line| line.starts_with("flags"))
+        .unwrap_or_default();
     ["constant_tsc", "nonstop_tsc", "rdtscp"]
         .iter()
         .all(|wanted| flags.split_whitespace().any(|flag| flag == *wanted))
@@ -261,7 +279,10 @@ fn monotonic_raw_ns() -> u64 {
 
 /// Reads a clock of the kernel, which Linux has, in nanoseconds.
 pub fn clock_ns(clock: libc::clockid_t) -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     // SAFETY: `now` is ours and outlives the call. The call cannot fail: the clock exists.
     unsafe { libc::clock_gettime(clock, &raw mut now) };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
@@ -321,7 +342,10 @@ mod tests {
         let all = "processor : 0\nflags : fpu rdtscp constant_tsc nonstop_tsc\n";
         assert!(flags_promise_invariance(all));
         for flag in ["rdtscp", "constant_tsc", "nonstop_tsc"] {
-            assert!(!flags_promise_invariance(&all.replace(flag, "other")), "{flag}");
+            assert!(
+                !flags_promise_invariance(&all.replace(flag, "other")),
+                "{flag}"
+            );
         }
         assert!(!flags_promise_invariance(""));
     }

@@ -56,7 +56,9 @@ pub struct Watch {
 
 impl fmt::Debug for Watch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watch").field("limit", &self.limit).finish_non_exhaustive()
+        f.debug_struct("Watch")
+            .field("limit", &self.limit)
+            .finish_non_exhaustive()
     }
 }
 
@@ -65,7 +67,11 @@ impl Watch {
     ///
     /// `share_cpu` says that both ends run on one CPU, so that waiting means giving it away.
     pub fn new(share_cpu: bool, gone: impl Fn() -> bool + Send + Sync + 'static) -> Watch {
-        Watch { gone: Arc::new(gone), limit: STALL_LIMIT, share_cpu }
+        Watch {
+            gone: Arc::new(gone),
+            limit: STALL_LIMIT,
+            share_cpu,
+        }
     }
 
     /// Gives up on one wait after `limit` instead of [`STALL_LIMIT`].
@@ -76,7 +82,10 @@ impl Watch {
     /// Calls `poll` until it returns something. Uses no `pause`: a `poll` that wants one brings it.
     #[inline(always)]
     pub fn spin_until<T>(&self, mut poll: impl FnMut() -> Option<T>) -> Result<T, WaitError> {
-        let mut wait = Wait { looks: 0, since: None };
+        let mut wait = Wait {
+            looks: 0,
+            since: None,
+        };
         let spins = if self.share_cpu { 1 } else { SPINS_PER_LOOK };
         loop {
             for _ in 0..spins {

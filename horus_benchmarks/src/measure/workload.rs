@@ -98,7 +98,13 @@ impl Round {
     pub fn complete(plan: &RoundPlan, ticks: Samples) -> Round {
         let timing = plan.timing;
         let counted = plan.samples;
-        Round { timing, ticks, sent: counted, received: counted, backwards: 0 }
+        Round {
+            timing,
+            ticks,
+            sent: counted,
+            received: counted,
+            backwards: 0,
+        }
     }
 
     /// Nanoseconds of one way per recorded tick: half a tick's for round trips.
@@ -155,7 +161,11 @@ pub struct Echo {
 impl Echo {
     /// The echo of a round of which every message arrived, after it was sent.
     pub fn complete(plan: &RoundPlan, forward: Samples) -> Echo {
-        Echo { echoed: plan.messages(), forward, backwards: 0 }
+        Echo {
+            echoed: plan.messages(),
+            forward,
+            backwards: 0,
+        }
     }
 }
 
@@ -181,7 +191,11 @@ pub fn near_end<P: Payload>(
             message.restamp(start.0);
         }
         watch.spin_until(|| end.send(&message).then_some(()))?;
-        let called = if plan.timing == Timing::SendCall { source.stop() } else { start };
+        let called = if plan.timing == Timing::SendCall {
+            source.stop()
+        } else {
+            start
+        };
         watch.spin_until(|| end.recv(&mut echo).then_some(()))?;
         let stop = source.stop();
         echo.check(seq)?;
@@ -198,7 +212,10 @@ pub fn near_end<P: Payload>(
             }
         }
     }
-    Ok(Round { backwards, ..Round::complete(plan, ticks) })
+    Ok(Round {
+        backwards,
+        ..Round::complete(plan, ticks)
+    })
 }
 
 /// Runs the echoing end of a round. A message goes back as it came, so that the near end's check
@@ -210,7 +227,11 @@ pub fn far_end<P: Payload>(
     source: TickSource,
     watch: &Watch,
 ) -> Result<Echo, WorkloadError> {
-    let mut echo = Echo { echoed: 0, forward: Samples::new(), backwards: 0 };
+    let mut echo = Echo {
+        echoed: 0,
+        forward: Samples::new(),
+        backwards: 0,
+    };
     let mut message = P::compose(0);
     for number in 0..plan.messages() {
         watch.spin_until(|| end.recv(&mut message).then_some(()))?;

@@ -47,13 +47,22 @@ const GOALS: [(&str, Goal); 26] = [
     ("one_way/cross_process/fanout_shm/16B", Goal::RatioMax(1.25)),
     ("one_way/cross_process/topic/16B", Goal::RatioMax(1.25)),
     ("one_way/cross_process/spsc_shm/1480B", Goal::RatioMax(4.0)),
-    ("one_way/cross_process/fanout_shm/1480B", Goal::RatioMax(4.0)),
+    (
+        "one_way/cross_process/fanout_shm/1480B",
+        Goal::RatioMax(4.0),
+    ),
     ("one_way/cross_process/topic/1480B", Goal::RatioMax(4.0)),
     ("throughput/cross_process/spsc_shm/16B", Goal::RateMin(60e6)),
-    ("throughput/cross_process/spsc_shm/304B", Goal::RateMin(20e6)),
+    (
+        "throughput/cross_process/spsc_shm/304B",
+        Goal::RateMin(20e6),
+    ),
     ("one_way/same_thread/direct/16B", Goal::NsMax(3.0)),
     ("wakeup/topic/16B", Goal::TimesRowMax("wakeup/futex", 1.25)),
-    ("wakeup/topic/16B", Goal::TimesRowMax("wakeup/iceoryx2", 1.0)),
+    (
+        "wakeup/topic/16B",
+        Goal::TimesRowMax("wakeup/iceoryx2", 1.0),
+    ),
     ("tick/rust/50_nodes", Goal::NsPerNodeMax(40.0)),
     ("tick/rust/1000_nodes", Goal::NsPerNodeMax(40.0)),
     ("tick/rust/50_nodes/kernel_clock", Goal::NsPerNodeMax(60.0)),
@@ -98,7 +107,12 @@ pub struct Verdict {
 
 impl Verdict {
     fn new(id: &str, [goal, measured, verdict]: [String; 3]) -> Verdict {
-        Verdict { id: id.to_owned(), goal, measured, verdict }
+        Verdict {
+            id: id.to_owned(),
+            goal,
+            measured,
+            verdict,
+        }
     }
 
     /// True if the verdict begins with the word for it.
@@ -120,8 +134,9 @@ pub fn verdicts(rows: &[Row], settings: &Map<String, Value>) -> Vec<Verdict> {
         };
         Some(Verdict::new(id, judged))
     });
-    let of_contests =
-        rows.iter().filter_map(|row| Some(Verdict::new(&row.id, versus::judge(row)?)));
+    let of_contests = rows
+        .iter()
+        .filter_map(|row| Some(Verdict::new(&row.id, versus::judge(row)?)));
     of_goals.chain(of_contests).collect()
 }
 
@@ -129,9 +144,29 @@ pub fn verdicts(rows: &[Row], settings: &Map<String, Value>) -> Vec<Verdict> {
 pub fn table(report: &Report, verdicts: &[Verdict]) -> Option<String> {
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);
-    table.set_header(["id", "goal", "measured", "verdict", "floor ns (min/p50/max)", "by state"]);
-    for Verdict { id, goal, measured, verdict } in verdicts {
-        table.add_row([id, goal, measured, verdict, &floor(report, id), &states(report, id)]);
+    table.set_header([
+        "id",
+        "goal",
+        "measured",
+        "verdict",
+        "floor ns (min/p50/max)",
+        "by state",
+    ]);
+    for Verdict {
+        id,
+        goal,
+        measured,
+        verdict,
+    } in verdicts
+    {
+        table.add_row([
+            id,
+            goal,
+            measured,
+            verdict,
+            &floor(report, id),
+            &states(report, id),
+        ]);
     }
     (!verdicts.is_empty()).then(|| format!("Goals\n{table}"))
 }
@@ -139,7 +174,11 @@ pub fn table(report: &Report, verdicts: &[Verdict]) -> Option<String> {
 /// Tells whether a goal is met, and whether the interval of the figure reaches to both sides of it.
 pub(crate) fn word(is_met: bool, limit: f64, [low, high]: [f64; 2]) -> String {
     let word = if is_met { MET } else { MISSED };
-    let unsure = if low < limit && limit < high { ", limit within the interval" } else { "" };
+    let unsure = if low < limit && limit < high {
+        ", limit within the interval"
+    } else {
+        ""
+    };
     format!("{word}{unsure}")
 }
 
@@ -154,11 +193,19 @@ fn judge(goal: Goal, row: &Row) -> Option<[String; 3]> {
         Goal::TimesRowMax(..) => return None,
         Goal::NsMax(max) => {
             let p50 = row.ns?.p50;
-            [format!("< {max:.0} ns"), format!("{p50:.2} ns"), word(p50 < max)]
+            [
+                format!("< {max:.0} ns"),
+                format!("{p50:.2} ns"),
+                word(p50 < max),
+            ]
         }
         Goal::NsPerNodeMax(max) => {
             let ns = row.figures.ns_per_node?;
-            [format!("<= {max:.0} ns a node"), format!("{ns:.1} ns"), word(ns <= max)]
+            [
+                format!("<= {max:.0} ns a node"),
+                format!("{ns:.1} ns"),
+                word(ns <= max),
+            ]
         }
         Goal::P99NsMax(max) => {
             let p99 = row.ns?.p99;
@@ -167,16 +214,28 @@ fn judge(goal: Goal, row: &Row) -> Option<[String; 3]> {
         }
         Goal::CpuPercentMax(max) => {
             let percent = row.figures.cpu_percent?;
-            [format!("<= {max:.0} % CPU"), format!("{percent:.2} %"), word(percent <= max)]
+            [
+                format!("<= {max:.0} % CPU"),
+                format!("{percent:.2} %"),
+                word(percent <= max),
+            ]
         }
         Goal::DriftMax(max) => {
             let ticks = row.figures.drift_ticks?;
-            [format!("+-{max:.0} ticks"), format!("{ticks:+.2}"), word(ticks.abs() <= max)]
+            [
+                format!("+-{max:.0} ticks"),
+                format!("{ticks:+.2}"),
+                word(ticks.abs() <= max),
+            ]
         }
         Goal::RateMin(min) => {
             let rate = row.msgs_per_s?;
             let millions = |rate: f64| format!("{:.1} M/s", rate / 1e6);
-            [format!(">= {}", millions(min)), millions(rate), word(rate >= min)]
+            [
+                format!(">= {}", millions(min)),
+                millions(rate),
+                word(rate >= min),
+            ]
         }
     })
 }
@@ -184,7 +243,11 @@ fn judge(goal: Goal, row: &Row) -> Option<[String; 3]> {
 /// A ratio with its interval against the most that it may be of `what`.
 fn within([ratio, low, high]: [f64; 3], max: f64, what: &str) -> [String; 3] {
     let measured = format!("{ratio:.2} [{low:.2}, {high:.2}]");
-    [format!("<= {max:.2} x {what}"), measured, word(ratio <= max, max, [low, high])]
+    [
+        format!("<= {max:.2} x {what}"),
+        measured,
+        word(ratio <= max, max, [low, high]),
+    ]
 }
 
 /// Adds to a percentile that is missed in how much of the time the CPU did nothing for anybody.
@@ -209,7 +272,10 @@ fn judge_ratio(
 }
 
 fn floor(report: &Report, id: &str) -> String {
-    let floors = report.settings.get(FLOOR_NS).and_then(|notes| notes.get(id)?.as_array());
+    let floors = report
+        .settings
+        .get(FLOOR_NS)
+        .and_then(|notes| notes.get(id)?.as_array());
     let figures: Vec<String> = floors
         .into_iter()
         .flatten()
@@ -221,9 +287,14 @@ fn floor(report: &Report, id: &str) -> String {
 
 /// `1.34 at 52 ns, 1.21 at 240 ns`, if the machine was in two states.
 fn states(report: &Report, id: &str) -> String {
-    let note = report.settings.get(STATES).and_then(|notes| notes.get(id)).cloned();
-    let states: Vec<State> =
-        note.and_then(|note| serde_json::from_value(note).ok()).unwrap_or_default();
+    let note = report
+        .settings
+        .get(STATES)
+        .and_then(|notes| notes.get(id))
+        .cloned();
+    let states: Vec<State> = note
+        .and_then(|note| serde_json::from_value(note).ok())
+        .unwrap_or_default();
     if states.len() < 2 {
         return String::new();
     }

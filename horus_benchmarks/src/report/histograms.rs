@@ -44,8 +44,10 @@ impl Timed {
 
 /// Writes the samples of all rows that have any, tagged with their ids; no file if none has.
 pub fn write(rows: &[Row], path: &Path) -> io::Result<()> {
-    let timed: Vec<(&Row, &Timed)> =
-        rows.iter().filter_map(|row| Some((row, row.samples.as_ref()?))).collect();
+    let timed: Vec<(&Row, &Timed)> = rows
+        .iter()
+        .filter_map(|row| Some((row, row.samples.as_ref()?)))
+        .collect();
     if timed.is_empty() {
         return Ok(());
     }
@@ -74,7 +76,9 @@ pub fn read(path: &Path) -> io::Result<Vec<(String, Histogram<u64>)>> {
     let mut histograms = Vec::new();
     for entry in IntervalLogIterator::new(&text) {
         let entry = entry.map_err(|error| wrong(format!("{error:?}")))?;
-        let LogEntry::Interval(interval) = entry else { continue };
+        let LogEntry::Interval(interval) = entry else {
+            continue;
+        };
         let Some(tag) = interval.tag() else { continue };
         let bytes = STANDARD
             .decode(interval.encoded_histogram())

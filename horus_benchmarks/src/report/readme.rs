@@ -13,7 +13,11 @@ use crate::report::research::record::{Program, Run};
 use crate::report::rows::Row;
 
 /// A generated table: the marker lines around it, and what makes it.
-type Block = (&'static str, &'static str, fn(&Records, &str) -> Result<String, ReadmeError>);
+type Block = (
+    &'static str,
+    &'static str,
+    fn(&Records, &str) -> Result<String, ReadmeError>,
+);
 
 /// The tables that a document may have. The path of the shown record comes with the records.
 const BLOCKS: [Block; 3] = [
@@ -25,11 +29,23 @@ const BLOCKS: [Block; 3] = [
 const SHOWN: &str = "all_paths_latency";
 
 const ROWS: [(&str, &str); 8] = [
-    ("two-line atomic ping-pong (the floor)", "floor/cross_process/two_lines/8B"),
-    ("1:1, gated-only, 16 B", "one_way/cross_process/spsc_shm/16B"),
+    (
+        "two-line atomic ping-pong (the floor)",
+        "floor/cross_process/two_lines/8B",
+    ),
+    (
+        "1:1, gated-only, 16 B",
+        "one_way/cross_process/spsc_shm/16B",
+    ),
     ("1:1, topic, 16 B", "one_way/cross_process/topic/16B"),
-    ("1:1, topic, 304 B (`Imu`)", "one_way/cross_process/topic/304B"),
-    ("1:1, topic, 1480 B (`LaserScan`)", "one_way/cross_process/topic/1480B"),
+    (
+        "1:1, topic, 304 B (`Imu`)",
+        "one_way/cross_process/topic/304B",
+    ),
+    (
+        "1:1, topic, 1480 B (`LaserScan`)",
+        "one_way/cross_process/topic/1480B",
+    ),
     ("2:1, 16 B", "one_way/cross_process/mpsc_shm/16B"),
     ("2:2, 16 B", "one_way/cross_process/fanout_shm_2p2s/16B"),
     ("latest value, 16 B", "one_way/cross_process/pod_shm/16B"),
@@ -37,22 +53,49 @@ const ROWS: [(&str, &str); 8] = [
 
 const STREAMS: [(&str, &str); 4] = [
     ("gated-only, 16 B", "throughput/cross_process/spsc_shm/16B"),
-    ("gated-only, 304 B", "throughput/cross_process/spsc_shm/304B"),
-    ("reliable topic, 16 B", "throughput/cross_process/topic_reliable/16B"),
-    ("reliable topic, 304 B", "throughput/cross_process/topic_reliable/304B"),
+    (
+        "gated-only, 304 B",
+        "throughput/cross_process/spsc_shm/304B",
+    ),
+    (
+        "reliable topic, 16 B",
+        "throughput/cross_process/topic_reliable/16B",
+    ),
+    (
+        "reliable topic, 304 B",
+        "throughput/cross_process/topic_reliable/304B",
+    ),
 ];
 
 /// The parts of a message's time: what each step adds, and the row that shows it.
 const LAYERS: [(&str, &str); 9] = [
-    ("floor: two cache lines between two processes", "floor/cross_process/two_lines/8B"),
-    ("lane, gated-only, 16 B", "one_way/cross_process/spsc_shm/16B"),
+    (
+        "floor: two cache lines between two processes",
+        "floor/cross_process/two_lines/8B",
+    ),
+    (
+        "lane, gated-only, 16 B",
+        "one_way/cross_process/spsc_shm/16B",
+    ),
     ("lane, open, 16 B", "one_way/cross_process/fanout_shm/16B"),
     ("topic, 16 B", "one_way/cross_process/topic/16B"),
-    ("lane, open, 1480 B", "one_way/cross_process/fanout_shm/1480B"),
+    (
+        "lane, open, 1480 B",
+        "one_way/cross_process/fanout_shm/1480B",
+    ),
     ("topic, 1480 B", "one_way/cross_process/topic/1480B"),
-    ("one thread, lane: send + recv, 16 B", "one_way/same_thread/fanout_shm/16B"),
-    ("one thread, topic: send + recv, 16 B", "one_way/same_thread/topic/16B"),
-    ("one thread, topic: send + recv, 1480 B", "one_way/same_thread/topic/1480B"),
+    (
+        "one thread, lane: send + recv, 16 B",
+        "one_way/same_thread/fanout_shm/16B",
+    ),
+    (
+        "one thread, topic: send + recv, 16 B",
+        "one_way/same_thread/topic/16B",
+    ),
+    (
+        "one thread, topic: send + recv, 1480 B",
+        "one_way/same_thread/topic/1480B",
+    ),
 ];
 
 /// The reason why the README could not be updated.
@@ -82,7 +125,10 @@ impl Records {
     /// Reads the record in the directory `path`, and those in the directories beside it that were
     /// made by the same CPU.
     pub fn read(path: &Path) -> Result<Records, ReadmeError> {
-        let failed = |error| ReadmeError::Record { path: path.to_owned(), error };
+        let failed = |error| ReadmeError::Record {
+            path: path.to_owned(),
+            error,
+        };
         let shown = Run::read(path).map_err(failed)?;
         if shown.program(SHOWN).is_none() {
             return Err(failed(io::Error::other(format!("no rows of {SHOWN}"))));
@@ -96,7 +142,12 @@ impl Records {
                 Ok(_) => {}
                 // Only the summary of the long tests may be there.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(ReadmeError::Record { path: directory, error }),
+                Err(error) => {
+                    return Err(ReadmeError::Record {
+                        path: directory,
+                        error,
+                    });
+                }
             }
         }
         Ok(Records { shown, all })
@@ -163,11 +214,19 @@ pub fn newest(path: &Path) -> Result<PathBuf, ReadmeError> {
     if shown(path).is_file() {
         return Ok(path.to_owned());
     }
-    let failed = |error| ReadmeError::Record { path: path.to_owned(), error };
+    let failed = |error| ReadmeError::Record {
+        path: path.to_owned(),
+        error,
+    };
     let found = directories(path).map_err(failed)?;
     let begun = |path: &PathBuf| {
         let run = Run::read(&shown(path)).ok()?;
-        let begun = run.programs.first()?.settings.get("begun_unix_s")?.as_u64()?;
+        let begun = run
+            .programs
+            .first()?
+            .settings
+            .get("begun_unix_s")?
+            .as_u64()?;
         Some((begun, path.clone()))
     };
     let newest = found.iter().filter_map(begun).max().map(|(_, path)| path);
@@ -192,12 +251,18 @@ pub fn with_tables(document: &str, records: &Records, link: &str) -> Result<Stri
     let mut text = document.to_owned();
     let mut tables = 0;
     for (begin, end, table) in BLOCKS {
-        let Some((before, rest)) = text.split_once(begin) else { continue };
+        let Some((before, rest)) = text.split_once(begin) else {
+            continue;
+        };
         let (_, after) = rest.split_once(end).ok_or(ReadmeError::Marker(end))?;
         text = format!("{before}{begin}\n{}{end}{after}", table(records, link)?);
         tables += 1;
     }
-    if tables == 0 { Err(ReadmeError::Marker(BLOCKS[0].0)) } else { Ok(text) }
+    if tables == 0 {
+        Err(ReadmeError::Marker(BLOCKS[0].0))
+    } else {
+        Ok(text)
+    }
 }
 
 fn layers(records: &Records, link: &str) -> Result<String, ReadmeError> {
@@ -211,8 +276,10 @@ fn layers(records: &Records, link: &str) -> Result<String, ReadmeError> {
         let p50 = time(ns.p50);
         let p99 = time(ns.p99);
         let [times, ratio, ratios] = spans(records, id, row);
-        let _ =
-            writeln!(text, "| {name} | {p50} | {times} | {p99} | {ratio} | {ratios} | {send} |");
+        let _ = writeln!(
+            text,
+            "| {name} | {p50} | {times} | {p99} | {ratio} | {ratios} | {send} |"
+        );
     }
     Ok(text)
 }
@@ -229,17 +296,22 @@ fn latency(records: &Records, link: &str) -> Result<String, ReadmeError> {
         let [times, ratio, ratios] = spans(records, id, row);
         let tail = [ns.p99, ns.p99_9, ns.max].map(time).join(" | ");
         let p50 = time(ns.p50);
-        let _ = writeln!(text, "| {name} | {p50} | {times} | {tail} | {ratio} | {ratios} |");
+        let _ = writeln!(
+            text,
+            "| {name} | {p50} | {times} | {tail} | {ratio} | {ratios} |"
+        );
     }
     text.push_str("\n| streaming between two processes | million messages/s | span | lost |\n");
     text.push_str("|---|---|---|---|\n");
     for (name, id) in STREAMS {
         let row = records.row(id)?;
         let rate = row.msgs_per_s.ok_or(ReadmeError::Row(id))? / 1e6;
-        let rates = records.span(id, |row| row.msgs_per_s).map_or_else(String::new, |span| {
-            let [low, high] = span.map(|rate| rate / 1e6);
-            format!("{low:.0} – {high:.0}")
-        });
+        let rates = records
+            .span(id, |row| row.msgs_per_s)
+            .map_or_else(String::new, |span| {
+                let [low, high] = span.map(|rate| rate / 1e6);
+                format!("{low:.0} – {high:.0}")
+            });
         let _ = writeln!(text, "| {name} | {rate:.0} | {rates} | {} |", row.lost);
     }
     Ok(text)
@@ -251,7 +323,8 @@ fn spans(records: &Records, id: &str, row: &Row) -> [String; 3] {
     let ratios = records.span(id, |row| row.floor_ratio);
     [
         p50.map_or_else(String::new, |span| span.map(time).join(" – ")),
-        row.floor_ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}")),
+        row.floor_ratio
+            .map_or_else(String::new, |ratio| format!("{ratio:.2}")),
         ratios.map_or_else(String::new, |[low, high]| format!("{low:.2} – {high:.2}")),
     ]
 }
@@ -260,8 +333,16 @@ fn goals(records: &Records, link: &str) -> Result<String, ReadmeError> {
     let mut text = format!("{}\n\n", records.heading(link));
     text.push_str("| program | row | goal | measured | verdict |\n|---|---|---|---|---|\n");
     for (program, verdict) in records.verdicts().iter().filter(|(_, one)| !one.is_met()) {
-        let Verdict { id, goal, measured, verdict } = verdict;
-        let _ = writeln!(text, "| `{program}` | `{id}` | {goal} | {measured} | {verdict} |");
+        let Verdict {
+            id,
+            goal,
+            measured,
+            verdict,
+        } = verdict;
+        let _ = writeln!(
+            text,
+            "| `{program}` | `{id}` | {goal} | {measured} | {verdict} |"
+        );
     }
     Ok(text)
 }

@@ -68,7 +68,10 @@ pub struct Row {
     pub samples: Option<Timed>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde calls it with a reference"
+)]
 fn is_false(value: &bool) -> bool {
     !value
 }
@@ -91,7 +94,10 @@ impl Row {
             ns: Some(samples.percentiles(ns_per_unit)),
             filtered_ns: Some(samples.filtered(ns_per_unit)),
             spread: Spread::of(samples, ns_per_unit),
-            samples: Some(Timed { samples: samples.clone(), ns_per_unit }),
+            samples: Some(Timed {
+                samples: samples.clone(),
+                ns_per_unit,
+            }),
             ..Row::default()
         }
     }
@@ -101,14 +107,24 @@ impl Row {
         let row = Row::samples(id, &micro.batches, clock.ns_per_tick() / micro.batch as f64);
         let sent = micro.done;
         let received = micro.verified;
-        Row { sent, received, lost: sent - received, ..row }
+        Row {
+            sent,
+            received,
+            lost: sent - received,
+            ..row
+        }
     }
 
     /// A row of ping-pong rounds: one-way latency (see [`Round::ns_per_unit`]).
     pub fn latency(id: &str, round: &Round, clock: &TscClock) -> Row {
         let row = Row::samples(id, &round.ticks, round.ns_per_unit(clock));
         let lost = round.sent - round.received;
-        Row { sent: round.sent, received: round.received, lost, ..row }
+        Row {
+            sent: round.sent,
+            received: round.received,
+            lost,
+            ..row
+        }
     }
 
     /// A row of repeated streams: the messages of all of them, and the rate `msgs_per_s`.
@@ -128,7 +144,11 @@ impl Row {
     /// Adds the ratio to the floor, if there is one.
     pub fn with_floor_ratio(self, ratio: Option<Ratio>) -> Row {
         let floor_ratio_ci = ratio.map(|ratio| [ratio.low, ratio.high]);
-        Row { floor_ratio: ratio.map(|ratio| ratio.median), floor_ratio_ci, ..self }
+        Row {
+            floor_ratio: ratio.map(|ratio| ratio.median),
+            floor_ratio_ci,
+            ..self
+        }
     }
 
     /// Sets the rate to the median of the streams' rates, with its interval over streams.
@@ -138,25 +158,39 @@ impl Row {
         }
         let (low, high) = stats::bootstrap_median_interval(rates, stats::SEED);
         let median = stats::median(&mut rates.to_vec());
-        Row { msgs_per_s: Some(median), msgs_per_s_ci: Some([low, high]), ..self }
+        Row {
+            msgs_per_s: Some(median),
+            msgs_per_s_ci: Some([low, high]),
+            ..self
+        }
     }
 
     /// Says how many threads are busy at the same time. On a machine with fewer CPUs the row is
     /// marked as oversubscribed.
     pub fn with_busy_threads(self, threads: usize) -> Row {
-        Row { busy_threads: Some(threads), ..self }
+        Row {
+            busy_threads: Some(threads),
+            ..self
+        }
     }
 
     /// Threads that are busy at the same time: as many as it says, else one, or two between two
     /// threads or processes.
     fn busy_threads(&self) -> usize {
-        self.busy_threads.unwrap_or(1 + usize::from(self.id.contains("/cross_")))
+        self.busy_threads
+            .unwrap_or(1 + usize::from(self.id.contains("/cross_")))
     }
 
     /// Adds the cost of the `send` call, from rounds that timed it.
     pub fn with_send_call(self, round: &Round, clock: &TscClock) -> Row {
         let ns = round.ticks.percentiles(round.ns_per_unit(clock));
-        Row { send_ns: Some(SendCall { p50: ns.p50, p99: ns.p99 }), ..self }
+        Row {
+            send_ns: Some(SendCall {
+                p50: ns.p50,
+                p99: ns.p99,
+            }),
+            ..self
+        }
     }
 }
 
@@ -175,7 +209,12 @@ pub struct Report {
 impl Report {
     /// A report without results.
     pub fn new(machine: Machine, commit: String) -> Report {
-        Report { machine, commit, settings: Map::new(), rows: Vec::new() }
+        Report {
+            machine,
+            commit,
+            settings: Map::new(),
+            rows: Vec::new(),
+        }
     }
 
     /// Notes a setting.
@@ -192,7 +231,10 @@ impl Report {
 
     /// Notes something about the row `id`, under `group` of the settings.
     pub fn note(&mut self, group: &str, id: &str, value: impl Into<Value>) {
-        let notes = self.settings.entry(group).or_insert_with(|| Value::Object(Map::new()));
+        let notes = self
+            .settings
+            .entry(group)
+            .or_insert_with(|| Value::Object(Map::new()));
         if let Value::Object(notes) = notes {
             notes.insert(id.to_owned(), value.into());
         }
@@ -213,6 +255,9 @@ impl Report {
 
     /// Returns how the row `id` was measured.
     pub fn basis(&self, id: &str) -> &str {
-        self.settings.get(BASIS).and_then(|notes| notes.get(id)?.as_str()).unwrap_or_default()
+        self.settings
+            .get(BASIS)
+            .and_then(|notes| notes.get(id)?.as_str())
+            .unwrap_or_default()
     }
 }

@@ -41,13 +41,19 @@ const COLUMNS: [(&str, &str); 33] = [
     ("CPU %", "{/cpu_percent:2}"),
     ("stalled %", "{/stalled_percent:2}"),
     ("drift", "{/drift_ticks:signed}"),
-    ("filtered p50/p99", "{/filtered_ns/p50:ns}/{/filtered_ns/p99:ns}"),
+    (
+        "filtered p50/p99",
+        "{/filtered_ns/p50:ns}/{/filtered_ns/p99:ns}",
+    ),
     ("send p50/p99", "{/send_ns/p50:ns}/{/send_ns/p99:ns}"),
     ("msgs/s", "{/msgs_per_s:M}"),
     ("headroom", "{/headroom:0}x"),
     ("msgs/s each", "{/msgs_per_s_per_member:M}"),
     ("scaling", "{/scaling_percent:0} %"),
-    ("x floor", "{/floor_ratio:2} [{/floor_ratio_ci/0:2}, {/floor_ratio_ci/1:2}]"),
+    (
+        "x floor",
+        "{/floor_ratio:2} [{/floor_ratio_ci/0:2}, {/floor_ratio_ci/1:2}]",
+    ),
     ("ours", "{/compared/0}"),
     ("theirs", "{/compared/1}"),
     ("x theirs", "{/ratio:2} [{/ratio_ci/0:2}, {/ratio_ci/1:2}]"),
@@ -75,15 +81,34 @@ pub fn render(report: &Report) -> String {
 /// Returns the tables of times, of rates and of comparisons, as far as there are any.
 fn tables(report: &Report) -> Vec<String> {
     let (timed, others): (Vec<&Row>, Vec<_>) = report.rows.iter().partition(|row| row.ns.is_some());
-    let (compared, streamed) = others.into_iter().partition(|row| row.figures.ratio.is_some());
-    let groups = [timed, streamed, compared].into_iter().filter(|rows| !rows.is_empty());
-    groups.map(|rows| table(report, &rows).to_string()).collect()
+    let (compared, streamed) = others
+        .into_iter()
+        .partition(|row| row.figures.ratio.is_some());
+    let groups = [timed, streamed, compared]
+        .into_iter()
+        .filter(|rows| !rows.is_empty());
+    groups
+        .map(|rows| table(report, &rows).to_string())
+        .collect()
 }
 
 fn heading(report: &Report) -> String {
-    let Machine { cpu, cores, kernel, rustc, rustflags, profile, pinned, .. } = &report.machine;
+    let Machine {
+        cpu,
+        cores,
+        kernel,
+        rustc,
+        rustflags,
+        profile,
+        pinned,
+        ..
+    } = &report.machine;
     let governor = report.machine.governor.as_deref().unwrap_or("none");
-    let flags = if rustflags.is_empty() { String::new() } else { format!(" ({rustflags})") };
+    let flags = if rustflags.is_empty() {
+        String::new()
+    } else {
+        format!(" ({rustflags})")
+    };
     let near = pinned.near;
     let far = pinned.far;
     let timer = report.machine.timer;
@@ -108,11 +133,19 @@ fn table(report: &Report, rows: &[&Row]) -> Table {
     table.load_preset(presets::ASCII_MARKDOWN);
     table.set_header(columns.iter().map(|(heading, _)| *heading));
     for row in &rows {
-        table.add_row(columns.iter().map(|(_, template)| fill(template, row).unwrap_or_default()));
+        table.add_row(
+            columns
+                .iter()
+                .map(|(_, template)| fill(template, row).unwrap_or_default()),
+        );
     }
     for (column, (heading, _)) in table.column_iter_mut().zip(&columns) {
         let is_text = ["id", "basis"].contains(heading);
-        let alignment = if is_text { CellAlignment::Left } else { CellAlignment::Right };
+        let alignment = if is_text {
+            CellAlignment::Left
+        } else {
+            CellAlignment::Right
+        };
         column.set_cell_alignment(alignment);
     }
     table
@@ -125,7 +158,11 @@ fn described(report: &Report, row: &Row) -> Value {
         value["compared"] = json!([ours, theirs].map(|one| versus::figure(&row.id, one)));
     }
     let basis = report.basis(&row.id);
-    let mark = if row.oversubscribed { "oversubscribed" } else { "" };
+    let mark = if row.oversubscribed {
+        "oversubscribed"
+    } else {
+        ""
+    };
     let parts = [mark, basis].into_iter().filter(|part| !part.is_empty());
     value["basis"] = parts.collect::<Vec<_>>().join("; ").into();
     value

@@ -46,7 +46,11 @@ fn show(value: &Value, format: &str) -> Option<String> {
 /// Nanoseconds without the unit, in the digits that mean something: two decimals below 10 ns, one
 /// below 100, none above.
 pub(crate) fn ns(ns: f64) -> String {
-    let decimals = if ns < 10.0 { 2 } else { usize::from(ns < 100.0) };
+    let decimals = if ns < 10.0 {
+        2
+    } else {
+        usize::from(ns < 100.0)
+    };
     format!("{ns:.decimals$}")
 }
 
@@ -94,16 +98,31 @@ mod tests {
     #[test]
     fn a_template_is_filled_or_empty() {
         let row = json!({ "id": "a", "ns": { "p50": 1234.5 }, "ci": [0.5, 20.0], "sent": 3 });
-        assert_eq!(fill("{/id}: {/ns/p50:time} ({/sent})", &row).unwrap(), "a: 1.23 µs (3)");
+        assert_eq!(
+            fill("{/id}: {/ns/p50:time} ({/sent})", &row).unwrap(),
+            "a: 1.23 µs (3)"
+        );
         assert_eq!(fill("{/ci/0:2} – {/ci/1:raw}", &row).unwrap(), "0.50 – 20");
-        assert_eq!((fill("{/ns/p99:time}", &row), fill("{/id:ns}", &row)), (None, None));
+        assert_eq!(
+            (fill("{/ns/p99:time}", &row), fill("{/id:ns}", &row)),
+            (None, None)
+        );
     }
 
     #[test]
     fn numbers_have_the_digits_that_mean_something() {
-        assert_eq!([time(2.345), time(45.67), time(1234.0)], ["2.35 ns", "45.7 ns", "1.23 µs"]);
-        assert_eq!([time(2e6), rate(1.5e6), rate(3e12)], ["2 ms", "1.5 M/s", "3000 G/s"]);
-        assert_eq!([digits(0.0), digits(99.99), digits(1000.4)], ["0", "100", "1000"]);
+        assert_eq!(
+            [time(2.345), time(45.67), time(1234.0)],
+            ["2.35 ns", "45.7 ns", "1.23 µs"]
+        );
+        assert_eq!(
+            [time(2e6), rate(1.5e6), rate(3e12)],
+            ["2 ms", "1.5 M/s", "3000 G/s"]
+        );
+        assert_eq!(
+            [digits(0.0), digits(99.99), digits(1000.4)],
+            ["0", "100", "1000"]
+        );
         assert_eq!([ns(1.234), ns(12.34), ns(1234.5)], ["1.23", "12.3", "1234"]);
     }
 }

@@ -75,12 +75,18 @@ pub fn row(id: &str, measure: Measure, figures: [&[f64]; 2]) -> Option<Row> {
         ratio_ci: Some([low, high]),
         ..Figures::default()
     };
-    Some(Row { id: id.to_owned(), figures, ..Row::default() })
+    Some(Row {
+        id: id.to_owned(),
+        figures,
+        ..Row::default()
+    })
 }
 
 /// The goal, the ratio and the verdict; `None` if nothing is wanted of this row.
 pub(crate) fn judge(row: &Row) -> Option<[String; 3]> {
-    let &(_, min) = GOALS.iter().find(|(prefix, _)| row.id.starts_with(prefix))?;
+    let &(_, min) = GOALS
+        .iter()
+        .find(|(prefix, _)| row.id.starts_with(prefix))?;
     let found = row.figures.ratio?;
     let interval = row.figures.ratio_ci?;
     let word = goals::word(found >= min, min, interval);
@@ -93,7 +99,11 @@ pub(crate) fn judge(row: &Row) -> Option<[String; 3]> {
     };
     let [low, high] = interval;
     let measured = format!("{found:.2} [{low:.2}, {high:.2}]");
-    Some([format!(">= {min:.1} x theirs"), measured, format!("{word}{ahead}")])
+    Some([
+        format!(">= {min:.1} x theirs"),
+        measured,
+        format!("{word}{ahead}"),
+    ])
 }
 
 /// Returns a time or a rate of such a row, for people.

@@ -47,7 +47,11 @@ pub enum ArgsError {
     #[error("{0} needs a value")]
     MissingValue(&'static str),
     #[error("{option} wants {wanted}, not '{found}'")]
-    BadValue { option: &'static str, wanted: &'static str, found: String },
+    BadValue {
+        option: &'static str,
+        wanted: &'static str,
+        found: String,
+    },
 }
 
 impl Args {
@@ -118,32 +122,50 @@ impl Effort {
     /// From the command line: 60 rounds of 50 000 messages, with `--quick` 20 of 20 000; a tenth
     /// as many again to warm up.
     pub fn new(args: &Args) -> Effort {
-        let (rounds, samples) = if args.quick { (VERDICT_ROUNDS, 20_000) } else { (60, 50_000) };
+        let (rounds, samples) = if args.quick {
+            (VERDICT_ROUNDS, 20_000)
+        } else {
+            (60, 50_000)
+        };
         let samples = args.samples.unwrap_or(samples);
         let rounds = args.rounds.unwrap_or(rounds);
-        Effort { rounds, warm_up: samples.div_ceil(10), samples }
+        Effort {
+            rounds,
+            warm_up: samples.div_ceil(10),
+            samples,
+        }
     }
 }
 
 fn positive<N: TryFrom<u64>>(option: &'static str, found: String) -> Result<N, ArgsError> {
     let number = found.parse().ok().filter(|&number: &u64| number > 0);
-    number.and_then(|number| N::try_from(number).ok()).ok_or(ArgsError::BadValue {
-        option,
-        wanted: "a positive number",
-        found,
-    })
+    number
+        .and_then(|number| N::try_from(number).ok())
+        .ok_or(ArgsError::BadValue {
+            option,
+            wanted: "a positive number",
+            found,
+        })
 }
 
 fn seconds(found: String) -> Result<Duration, ArgsError> {
     let parsed = found.parse().ok().filter(|&seconds: &f64| seconds > 0.0);
     let parsed = parsed.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     let wanted = "a number of seconds above 0";
-    parsed.ok_or(ArgsError::BadValue { option: "--duration", wanted, found })
+    parsed.ok_or(ArgsError::BadValue {
+        option: "--duration",
+        wanted,
+        found,
+    })
 }
 
 fn cpu_pair(found: String) -> Result<(usize, usize), ArgsError> {
     let parsed = found
         .split_once(',')
         .and_then(|(near, far)| Some((near.trim().parse().ok()?, far.trim().parse().ok()?)));
-    parsed.ok_or(ArgsError::BadValue { option: "--cpus", wanted: "two numbers 'A,B'", found })
+    parsed.ok_or(ArgsError::BadValue {
+        option: "--cpus",
+        wanted: "two numbers 'A,B'",
+        found,
+    })
 }

@@ -95,9 +95,19 @@ impl<'a, const PAUSES: u32> Bounce<'a, PAUSES> {
             Lines::One => (memory.line(0), memory.line(0)),
             Lines::Two => (memory.line(0), memory.line(1)),
         };
-        let (out, back) = if end == End::Near { (first, second) } else { (second, first) };
+        let (out, back) = if end == End::Near {
+            (first, second)
+        } else {
+            (second, first)
+        };
         let mark = u64::from(end == End::Far);
-        Bounce { out, back, mark, one_line: lines == Lines::One, quiet: 0 }
+        Bounce {
+            out,
+            back,
+            mark,
+            one_line: lines == Lines::One,
+            quiet: 0,
+        }
     }
 
     #[inline(always)]
@@ -150,7 +160,9 @@ impl<const PAUSES: u32> Endpoint<[u64; 2]> for Bounce<'_, PAUSES> {
 
     #[inline(always)]
     fn recv(&mut self, message: &mut [u64; 2]) -> bool {
-        let Some(word) = self.look() else { return false };
+        let Some(word) = self.look() else {
+            return false;
+        };
         // Relaxed: ordered by the Acquire in `look`; the other end writes again only after an
         // answer.
         *message = [word, self.back.words[1].load(atomic::Ordering::Relaxed)];

@@ -76,7 +76,11 @@ impl ChildProcess {
         let mut process = command.spawn().map_err(ChildError::Spawn)?;
         let jobs = process.stdin.take().expect("stdin was set to a pipe");
         let answers = process.stdout.take().expect("stdout was set to a pipe");
-        Ok(ChildProcess { process, jobs, answers: BufReader::new(answers) })
+        Ok(ChildProcess {
+            process,
+            jobs,
+            answers: BufReader::new(answers),
+        })
     }
 
     /// Sends one line. Does not block unless 64 KiB are unread.
@@ -93,12 +97,16 @@ impl ChildProcess {
             return Err(self.died_or(ChildError::Silent(limit)));
         }
         let mut line = String::new();
-        self.answers.read_line(&mut line).map_err(ChildError::Pipe)?;
+        self.answers
+            .read_line(&mut line)
+            .map_err(ChildError::Pipe)?;
         if line.ends_with('\n') {
             return Ok(line);
         }
         // The end of the pipe: the child is ending, if it has not yet.
-        self.process.wait().map_or_else(|e| Err(ChildError::Pipe(e)), |s| Err(ChildError::Died(s)))
+        self.process
+            .wait()
+            .map_or_else(|e| Err(ChildError::Pipe(e)), |s| Err(ChildError::Died(s)))
     }
 
     /// A question that can be asked from anywhere while the child is owned: has it ended?
@@ -151,8 +159,13 @@ impl ChildContext {
 
     /// The memory that came with the role, opened anew.
     pub fn memory(&self) -> io::Result<File> {
-        let fd = self.memory.ok_or_else(|| io::Error::other("this role came without memory"))?;
-        File::options().read(true).write(true).open(format!("/proc/self/fd/{fd}"))
+        let fd = self
+            .memory
+            .ok_or_else(|| io::Error::other("this role came without memory"))?;
+        File::options()
+            .read(true)
+            .write(true)
+            .open(format!("/proc/self/fd/{fd}"))
     }
 
     /// A question for the child's waits: is the parent gone?
@@ -178,7 +191,11 @@ fn prepare_child(parent: u32, memory: Option<RawFd>) -> io::Result<()> {
 }
 
 fn check(rc: libc::c_int) -> io::Result<()> {
-    if rc == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    if rc == -1 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
 }
 
 /// Waits until `fd` has something to read or was hung up; false after `limit`.
@@ -187,7 +204,11 @@ fn readable_within(fd: RawFd, limit: Duration) -> io::Result<bool> {
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let left_ms = left.as_millis().min(i32::MAX as u128) as libc::c_int;
-        let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        let mut poll = libc::pollfd {
+            fd,
+            events: libc::POLLIN,
+            revents: 0,
+        };
         // SAFETY: `poll` is one valid entry and outlives the call.
         let rc = unsafe { libc::poll(&mut poll, 1, left_ms) };
         match check(rc) {

@@ -121,14 +121,32 @@ impl Floor {
         let source = clock.source();
         let samples = effort.samples.min(CHOICE_SAMPLES);
         let rounds = effort.rounds.min(CHOICE_ROUNDS);
-        let choice = Effort { rounds, warm_up: samples.div_ceil(4), samples };
+        let choice = Effort {
+            rounds,
+            warm_up: samples.div_ceil(4),
+            samples,
+        };
         let resolution_ticks = clock.resolution_ticks();
         let last = Default::default();
-        let mut floor = Floor { memory, peer, source, pauses: 0, resolution_ticks, last, choice };
+        let mut floor = Floor {
+            memory,
+            peer,
+            source,
+            pauses: 0,
+            resolution_ticks,
+            last,
+            choice,
+        };
         let one_line = floor.choose_spin(Lines::One, clock)?;
         let two_lines = floor.choose_spin(Lines::Two, clock)?;
         floor.pauses = two_lines.pauses;
-        Ok((floor, SpinChoices { one_line, two_lines }))
+        Ok((
+            floor,
+            SpinChoices {
+                one_line,
+                two_lines,
+            },
+        ))
     }
 
     /// One round of verified round trips: a part of `samples` with each number of pauses, of which
@@ -138,7 +156,11 @@ impl Floor {
     /// may do at any moment; a floor that is not the lowest would flatter what stands on it. And
     /// the best of each single round would be a stroke of luck, with which no ring can compare.
     pub fn round(&mut self, lines: Lines, warm_up: u64, samples: u64) -> Result<Round, AnyError> {
-        let plan = plan(Timing::RoundTrip, warm_up, samples.div_ceil(u64::from(PAUSES_MAX) + 1));
+        let plan = plan(
+            Timing::RoundTrip,
+            warm_up,
+            samples.div_ceil(u64::from(PAUSES_MAX) + 1),
+        );
         let mut best: Option<(f64, Round)> = None;
         for pauses in 0..=PAUSES_MAX {
             let round = self.run(lines, pauses, plan)?.0;
@@ -164,7 +186,11 @@ impl Floor {
             |ticks: &Samples| ticks.median_within(clock.resolution_ticks()) * clock.ns_per_tick();
         let forward = p50_ns(&far.forward);
         let backward = p50_ns(&near.ticks);
-        Ok(OffsetCheck::new(forward, backward, near.backwards + far.backwards))
+        Ok(OffsetCheck::new(
+            forward,
+            backward,
+            near.backwards + far.backwards,
+        ))
     }
 
     fn choose_spin(&mut self, lines: Lines, clock: &TscClock) -> Result<SpinChoice, AnyError> {
@@ -175,11 +201,17 @@ impl Floor {
                 rounds[pauses as usize].push(self.run(lines, pauses, plan)?.0.p50_ns(clock));
             }
         }
-        let p50_ns: Vec<f64> = rounds.iter_mut().map(|medians| stats::median(medians)).collect();
+        let p50_ns: Vec<f64> = rounds
+            .iter_mut()
+            .map(|medians| stats::median(medians))
+            .collect();
         let best = (0..=PAUSES_MAX)
             .min_by(|&a, &b| p50_ns[a as usize].total_cmp(&p50_ns[b as usize]))
             .expect("there is at least one number of pauses");
-        Ok(SpinChoice { p50_ns, pauses: best })
+        Ok(SpinChoice {
+            p50_ns,
+            pauses: best,
+        })
     }
 
     fn run(
@@ -188,7 +220,12 @@ impl Floor {
         pauses: u32,
         plan: RoundPlan,
     ) -> Result<(Round, Echo), AnyError> {
-        let job = FloorJob { lines, pauses, plan, source: self.source };
+        let job = FloorJob {
+            lines,
+            pauses,
+            plan,
+            source: self.source,
+        };
         self.memory.clear();
         self.peer.start(job)?;
         let watch = self.peer.watch();
@@ -211,5 +248,10 @@ fn answer(memory: &SharedLines, job: &FloorJob, watch: &Watch) -> Result<Echo, S
 
 fn plan(timing: Timing, warm_up: u64, samples: u64) -> RoundPlan {
     // The lines are cleared before each round, so the numbers may start again.
-    RoundPlan { timing, warm_up, samples, first_seq: 1 }
+    RoundPlan {
+        timing,
+        warm_up,
+        samples,
+        first_seq: 1,
+    }
 }

@@ -31,11 +31,21 @@ impl PrivateNamespace {
     /// Makes a new directory that only this user can enter.
     pub fn create() -> io::Result<PrivateNamespace> {
         let shared = Path::new(SHARED_MEMORY);
-        let base = if shared.is_dir() { shared.to_owned() } else { std::env::temp_dir() };
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let base = if shared.is_dir() {
+            shared.to_owned()
+        } else {
+            std::env::temp_dir()
+        };
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         // The process id alone is not enough: containers may share the file system but not ids.
         // WHY not all of the time: names of sockets below it end at 108 bytes.
-        let name = format!("{PREFIX}{}-{:08x}", std::process::id(), now.as_nanos() as u32);
+        let name = format!(
+            "{PREFIX}{}-{:08x}",
+            std::process::id(),
+            now.as_nanos() as u32
+        );
         let directory = base.join(name);
         DirBuilder::new().mode(0o700).create(&directory)?;
         Ok(PrivateNamespace { directory })
@@ -49,7 +59,10 @@ impl PrivateNamespace {
     /// Returns the environment with which a child process finds the namespace.
     pub fn environment(&self) -> [(String, OsString); 2] {
         [
-            ("HORUS_SHM_DIR".to_owned(), self.directory.clone().into_os_string()),
+            (
+                "HORUS_SHM_DIR".to_owned(),
+                self.directory.clone().into_os_string(),
+            ),
             ("HORUS_NAMESPACE".to_owned(), NAME.into()),
         ]
     }
@@ -57,7 +70,10 @@ impl PrivateNamespace {
     /// The namespace, for this process; a child with the [`environment`](Self::environment) gets
     /// it from [`Namespace::current`].
     pub fn open(&self) -> Result<Arc<Namespace>, NamespaceError> {
-        Namespace::open(&NamespaceConfig::new(&self.directory, NamespaceName::new(NAME)?))
+        Namespace::open(&NamespaceConfig::new(
+            &self.directory,
+            NamespaceName::new(NAME)?,
+        ))
     }
 }
 

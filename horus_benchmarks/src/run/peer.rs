@@ -70,14 +70,20 @@ where
     {
         let far = FarThread::start(cpu, share_cpu, make)?;
         let ended = far.ended.clone();
-        Ok(Peer { far: Far::Thread(far), watch: Watch::new(share_cpu, move || ended.is_raised()) })
+        Ok(Peer {
+            far: Far::Thread(far),
+            watch: Watch::new(share_cpu, move || ended.is_raised()),
+        })
     }
 
     /// Starts a child process of this binary, whose `main` must [`serve`] the role.
     pub fn process(spec: &ChildSpec<'_>) -> Result<Peer<J, R>, PeerError> {
         let child = ChildProcess::spawn(spec)?;
         let watch = Watch::new(spec.share_cpu, child.death_watch());
-        Ok(Peer { far: Far::Process(child), watch })
+        Ok(Peer {
+            far: Far::Process(child),
+            watch,
+        })
     }
 
     /// For the near end's waits: ends them when the far end dies.
@@ -189,7 +195,13 @@ impl<J: Send + 'static, R: Send + 'static> FarThread<J, R> {
             .name("far-end".to_owned())
             .spawn(work)
             .map_err(PeerError::Thread)?;
-        Ok(FarThread { jobs: Some(jobs), answers, abandoned, ended, handle: Some(handle) })
+        Ok(FarThread {
+            jobs: Some(jobs),
+            answers,
+            abandoned,
+            ended,
+            handle: Some(handle),
+        })
     }
 
     fn send(&mut self, job: J) -> Result<(), PeerError> {
@@ -202,10 +214,12 @@ impl<J: Send + 'static, R: Send + 'static> FarThread<J, R> {
     }
 
     fn receive(&mut self) -> Result<Result<R, String>, PeerError> {
-        self.answers.recv_timeout(STALL_LIMIT).map_err(|error| match error {
-            RecvTimeoutError::Timeout => PeerError::ThreadSilent,
-            RecvTimeoutError::Disconnected => PeerError::ThreadEnded,
-        })
+        self.answers
+            .recv_timeout(STALL_LIMIT)
+            .map_err(|error| match error {
+                RecvTimeoutError::Timeout => PeerError::ThreadSilent,
+                RecvTimeoutError::Disconnected => PeerError::ThreadEnded,
+            })
     }
 }
 

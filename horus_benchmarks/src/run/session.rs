@@ -63,18 +63,30 @@ impl Session {
         report.set("warm_up_per_round", effort.warm_up);
         report.set("samples_removed", 0);
         report.set("timer_overhead_subtracted", false);
-        let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let unix = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
         report.set("begun_unix_s", unix.as_secs());
         let cpu_times = CpuTimes::now(&cpus.both());
-        Ok(Session { args, cpus, clock, effort, report, cpu_times })
+        Ok(Session {
+            args,
+            cpus,
+            clock,
+            effort,
+            report,
+            cpu_times,
+        })
     }
 
     /// Notes whether times by the counters of both CPUs mean anything at `place`.
     pub fn note_offset(&mut self, place: &str, offset: &OffsetCheck) {
-        self.report.set(&format!("tsc_offset/{place}"), json!(offset));
+        self.report
+            .set(&format!("tsc_offset/{place}"), json!(offset));
         if !offset.sane {
-            let warning =
-                format!("{place}: the CPUs' counters differ by {:.0} ns", offset.offset_ns);
+            let warning = format!(
+                "{place}: the CPUs' counters differ by {:.0} ns",
+                offset.offset_ns
+            );
             self.report.machine.warnings.push(warning);
         }
     }
@@ -82,7 +94,9 @@ impl Session {
     /// Prints the report and what became of the goals, which is noted among the settings; if asked
     /// for, writes the JSON and the histograms.
     pub fn finish(mut self) -> io::Result<()> {
-        self.report.machine.note_steal(self.cpu_times, CpuTimes::now(&self.cpus.both()));
+        self.report
+            .machine
+            .note_steal(self.cpu_times, CpuTimes::now(&self.cpus.both()));
         let verdicts = goals::verdicts(&self.report.rows, &self.report.settings);
         self.report.set(goals::VERDICTS, json!(verdicts));
         println!("{}", table::render(&self.report));
@@ -98,7 +112,9 @@ impl Session {
 
 /// The exit code of a benchmark; says on standard error why it failed, down to the first cause.
 pub fn exit_code(name: &str, outcome: Result<(), Box<dyn Error>>) -> ExitCode {
-    let Err(error) = outcome else { return ExitCode::SUCCESS };
+    let Err(error) = outcome else {
+        return ExitCode::SUCCESS;
+    };
     let mut message = format!("{name}: {error}");
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -50,7 +50,12 @@ impl Group {
             Measure::Latency => "one_way",
             Measure::Throughput => "throughput",
         };
-        format!("{kind}/{}/{}/{}", self.place, candidate.id(), self.size.id())
+        format!(
+            "{kind}/{}/{}/{}",
+            self.place,
+            candidate.id(),
+            self.size.id()
+        )
     }
 
     /// Returns the id of the row that compares: `vs_rtrb/spsc/latency/16B`.
@@ -68,7 +73,12 @@ impl Group {
     pub fn pairs(&self) -> Vec<(usize, usize)> {
         let (ours, theirs): (Vec<usize>, Vec<usize>) =
             (0..self.candidates.len()).partition(|&index| self.candidates[index].is_ours());
-        let with = |&one: &usize| theirs.iter().map(move |&other| (one, other)).collect::<Vec<_>>();
+        let with = |&one: &usize| {
+            theirs
+                .iter()
+                .map(move |&other| (one, other))
+                .collect::<Vec<_>>()
+        };
         ours.iter().flat_map(with).collect()
     }
 
@@ -111,9 +121,17 @@ impl<'a> Comparison<'a> {
         let clock = &session.clock;
         let (floor, spin) = Floor::new(placement, cpus, clock, session.effort)?;
         let connection = Connection::start(placement, cpus, clock.source(), private)?;
-        session.report.set(&format!("spin/{}", placement.id()), serde_json::to_value(spin)?);
+        session.report.set(
+            &format!("spin/{}", placement.id()),
+            serde_json::to_value(spin)?,
+        );
         let progress = Progress::new(steps as u64);
-        Ok(Comparison { session, floor, connection, progress })
+        Ok(Comparison {
+            session,
+            floor,
+            connection,
+            progress,
+        })
     }
 
     /// Notes something about the run.
@@ -126,7 +144,8 @@ impl<'a> Comparison<'a> {
         self.progress.step();
         let place = group.place;
         let size = group.size.id();
-        self.progress.label(&format!("{place} {size} {}", measure.id()));
+        self.progress
+            .label(&format!("{place} {size} {}", measure.id()));
         group.is_wanted(self.session, measure)
     }
 
@@ -140,7 +159,9 @@ impl<'a> Comparison<'a> {
         let mut all = empty::<Round>(group);
         let mut floors = Vec::new();
         for number in 0..effort.rounds {
-            let floor = self.floor.round(Lines::Two, effort.warm_up, effort.samples)?;
+            let floor = self
+                .floor
+                .round(Lines::Two, effort.warm_up, effort.samples)?;
             floors.push(floor.p50_ns(&self.session.clock));
             for index in alternating(number, all.len()) {
                 // WHY: two ends lock into a rhythm that stays as long as the memory does.
@@ -148,7 +169,9 @@ impl<'a> Comparison<'a> {
                 let size = group.size;
                 self.connection.open(Transport { carrier, size })?;
                 let timing = Timing::RoundTrip;
-                let (round, _) = self.connection.round(timing, effort.warm_up, effort.samples)?;
+                let (round, _) = self
+                    .connection
+                    .round(timing, effort.warm_up, effort.samples)?;
                 all[index].figures.push(round.p50_ns(&self.session.clock));
                 all[index].rounds.push(round);
             }
@@ -160,7 +183,9 @@ impl<'a> Comparison<'a> {
             let id = group.id(Measure::Latency, one);
             let row = Row::latency(&id, &merged, &self.session.clock);
             let row = row.with_floor_ratio(pairs.ratio());
-            self.session.report.push(row, &format!("RTT/2; {}", one.basis()));
+            self.session
+                .report
+                .push(row, &format!("RTT/2; {}", one.basis()));
         }
         self.compare(group, Measure::Latency, &all);
         Ok(())
@@ -214,13 +239,20 @@ impl<'a> Comparison<'a> {
             let [ours, theirs] = [one, other].map(|index| group.candidates[index]);
             let id = group.versus_id(measure, ours, theirs);
             let figures = [one, other].map(|index| &all[index].figures[..]);
-            let Some(row) = versus::row(&id, measure, figures) else { continue };
+            let Some(row) = versus::row(&id, measure, figures) else {
+                continue;
+            };
             let report = &mut self.session.report;
             let rows = [ours, theirs].map(|one| report.row(&group.id(measure, one)));
             let sum = |field: fn(&Row) -> u64| rows.iter().flatten().map(|row| field(row)).sum();
             let sent = sum(|row| row.sent);
             let received = sum(|row| row.received);
-            let row = Row { sent, received, lost: sent - received, ..row };
+            let row = Row {
+                sent,
+                received,
+                lost: sent - received,
+                ..row
+            };
             let row = row.with_busy_threads(BUSY_THREADS);
             report.push(row, "medians of rounds next to each other");
         }
@@ -234,7 +266,14 @@ impl Drop for Comparison<'_> {
 }
 
 fn empty<M>(group: &Group) -> Vec<Measured<M>> {
-    group.candidates.iter().map(|_| Measured { rounds: Vec::new(), figures: Vec::new() }).collect()
+    group
+        .candidates
+        .iter()
+        .map(|_| Measured {
+            rounds: Vec::new(),
+            figures: Vec::new(),
+        })
+        .collect()
 }
 
 /// Adds the row `id` that compares figures of rounds next to each other, of `count` messages.
@@ -246,7 +285,14 @@ pub fn push(
     basis: &str,
 ) -> Outcome {
     let row = versus::row(id, Measure::Latency, figures).ok_or("no rounds")?;
-    session.report.push(Row { sent: count, received: count, ..row }, basis);
+    session.report.push(
+        Row {
+            sent: count,
+            received: count,
+            ..row
+        },
+        basis,
+    );
     Ok(())
 }
 
@@ -286,5 +332,11 @@ pub fn same_thread(
         let basis = format!("{}; batches of {}", transport.carrier.basis(), micro.batch);
         session.report.push(row, &basis);
     }
-    push(session, id, [&p50_ns[0], &p50_ns[1]], count, "send + recv, in batches")
+    push(
+        session,
+        id,
+        [&p50_ns[0], &p50_ns[1]],
+        count,
+        "send + recv, in batches",
+    )
 }

@@ -45,9 +45,21 @@ const TOPIC: &str = "determinism/topic/16B";
 const CHANNEL: &str = "determinism/spsc/16B";
 
 const BETWEEN: [(Placement, Carrier, &str); 3] = [
-    (Placement::CrossThread, Carrier::Topic, "determinism/cross_thread/topic/16B"),
-    (Placement::CrossThread, Carrier::SPSC, "determinism/cross_thread/spsc/16B"),
-    (Placement::CrossProcess, Carrier::Topic, "determinism/cross_process/topic/16B"),
+    (
+        Placement::CrossThread,
+        Carrier::Topic,
+        "determinism/cross_thread/topic/16B",
+    ),
+    (
+        Placement::CrossThread,
+        Carrier::SPSC,
+        "determinism/cross_thread/spsc/16B",
+    ),
+    (
+        Placement::CrossProcess,
+        Carrier::Topic,
+        "determinism/cross_process/topic/16B",
+    ),
 ];
 
 const IN_ONE_THREAD: &str = "send and receive, each timed by itself";
@@ -59,9 +71,15 @@ pub fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> Outcome {
-    let samples = args.samples.unwrap_or(if args.quick { SAMPLES.1 } else { SAMPLES.0 });
+    let samples = args
+        .samples
+        .unwrap_or(if args.quick { SAMPLES.1 } else { SAMPLES.0 });
     let rounds = args.rounds.unwrap_or(RUNS);
-    let effort = Effort { rounds, warm_up: samples.div_ceil(10), samples };
+    let effort = Effort {
+        rounds,
+        warm_up: samples.div_ceil(10),
+        samples,
+    };
     let mut session = Session::begin_with(args, effort)?;
     session.report.set("deadline_ns", DEADLINE_NS);
     one_thread(&mut session)?;
@@ -122,8 +140,10 @@ fn through_topic(
     let builder = || Topic::<Packet16>::builder(&name).namespace(&namespace);
     let mut publisher = builder().publisher()?;
     let mut subscriber = builder().subscriber()?;
-    let mut ends =
-        Closures(|message: &Packet16| publisher.send(*message).is_ok(), || subscriber.recv());
+    let mut ends = Closures(
+        |message: &Packet16| publisher.send(*message).is_ok(),
+        || subscriber.recv(),
+    );
     Ok(Run::measure(&mut ends, plan)?)
 }
 
@@ -146,7 +166,10 @@ fn two_ends(session: &mut Session) -> Outcome {
     let start = |&(placement, ..): &(Placement, Carrier, &str)| {
         Connection::start(placement, session.cpus, source, &private)
     };
-    let mut connections = wanted.iter().map(start).collect::<Result<Vec<Connection>, _>>()?;
+    let mut connections = wanted
+        .iter()
+        .map(start)
+        .collect::<Result<Vec<Connection>, _>>()?;
     let mut runs = vec![Vec::new(); wanted.len()];
     let progress = Progress::new(u64::from(effort.rounds) * wanted.len() as u64);
     for _ in 0..effort.rounds {
@@ -154,7 +177,10 @@ fn two_ends(session: &mut Session) -> Outcome {
             connections.iter_mut().zip(&mut runs).zip(&wanted)
         {
             progress.label(id);
-            connection.open(Transport { carrier, size: Size::Bytes(16) })?;
+            connection.open(Transport {
+                carrier,
+                size: Size::Bytes(16),
+            })?;
             let (round, _) = connection.round(Timing::RoundTrip, effort.warm_up, effort.samples)?;
             runs.push(Run::of_round(&round, deadline_ticks));
             progress.step();
@@ -188,12 +214,18 @@ struct Unit {
 
 impl Unit {
     fn ticks(clock: &TscClock) -> Unit {
-        Unit { ns: clock.ns_per_tick(), step: clock.resolution_ticks() }
+        Unit {
+            ns: clock.ns_per_tick(),
+            step: clock.resolution_ticks(),
+        }
     }
 
     /// Ticks of a round trip, of which one way is half.
     fn round_trip(clock: &TscClock) -> Unit {
-        Unit { ns: clock.ns_per_tick() / 2.0, step: clock.resolution_ticks() }
+        Unit {
+            ns: clock.ns_per_tick() / 2.0,
+            step: clock.resolution_ticks(),
+        }
     }
 }
 
@@ -216,7 +248,10 @@ impl Run {
             let arrived = end.send(&message) && end.recv(&mut received);
             let ticks = plan.source.stop().since(start);
             if !arrived {
-                return Err(Corrupt { expected_seq: seq, found_seq: 0 });
+                return Err(Corrupt {
+                    expected_seq: seq,
+                    found_seq: 0,
+                });
             }
             received.check(seq)?;
             if seq > plan.warm_up {
@@ -229,8 +264,14 @@ impl Run {
     /// A run that was measured as a round of ping-pong: half a round trip is one way, so that a
     /// sample has two deadlines' time. Misses are as exact as the percentiles.
     fn of_round(round: &Round, deadline_ticks: u64) -> Run {
-        let late = round.ticks.counted().filter(|&(ticks, _)| ticks > 2 * deadline_ticks);
-        Run { samples: round.ticks.clone(), misses: late.map(|(_, count)| count).sum() }
+        let late = round
+            .ticks
+            .counted()
+            .filter(|&(ticks, _)| ticks > 2 * deadline_ticks);
+        Run {
+            samples: round.ticks.clone(),
+            misses: late.map(|(_, count)| count).sum(),
+        }
     }
 
     fn record(&mut self, ticks: u64, deadline_ticks: u64) {
@@ -258,7 +299,10 @@ fn row(id: &str, runs: &[Run], unit: Unit) -> Row {
     let mut all = Run::default();
     runs.iter().for_each(|run| all.merge(run));
     let means: Vec<f64> = runs.iter().map(|run| run.samples.mean()).collect();
-    let medians: Vec<f64> = runs.iter().map(|run| run.samples.median_within(unit.step)).collect();
+    let medians: Vec<f64> = runs
+        .iter()
+        .map(|run| run.samples.median_within(unit.step))
+        .collect();
     let row = Row::samples(id, &all.samples, unit.ns);
     let share = all.misses as f64 / all.samples.count().max(1) as f64;
     let figures = Figures {
@@ -288,15 +332,19 @@ mod tests {
 
     fn run_of(values: &[u64], deadline_ticks: u64) -> Run {
         let mut run = Run::default();
-        values.iter().for_each(|&value| run.record(value, deadline_ticks));
+        values
+            .iter()
+            .for_each(|&value| run.record(value, deadline_ticks));
         run
     }
 
     #[test]
     fn every_message_is_timed_and_verified() {
         let held: Cell<Option<[u64; 2]>> = Cell::new(None);
-        let mut end =
-            Closures(|message: &[u64; 2]| held.replace(Some(*message)).is_none(), || held.take());
+        let mut end = Closures(
+            |message: &[u64; 2]| held.replace(Some(*message)).is_none(),
+            || held.take(),
+        );
         let run = Run::measure(&mut end, &PLAN).unwrap();
         assert_eq!((run.samples.count(), run.misses), (20, 0));
     }
@@ -311,7 +359,10 @@ mod tests {
 
     #[test]
     fn the_figures_are_those_of_the_formulas() {
-        let runs = [run_of(&[2, 4, 4, 4, 5, 5, 7, 9], 8), run_of(&[10, 10, 10, 10], 8)];
+        let runs = [
+            run_of(&[2, 4, 4, 4, 5, 5, 7, 9], 8),
+            run_of(&[10, 10, 10, 10], 8),
+        ];
         assert_eq!(runs[0].samples.sd(), 2.0);
         assert_eq!(runs[1].samples.sd(), 0.0);
         let clock = TscClock::calibrate(Duration::from_millis(1));
@@ -328,7 +379,13 @@ mod tests {
     fn half_a_round_trip_is_what_has_a_deadline() {
         let ticks = run_of(&[100, 199, 201, 500], 0).samples;
         let timing = Timing::RoundTrip;
-        let round = Round { timing, ticks, sent: 4, received: 4, backwards: 0 };
+        let round = Round {
+            timing,
+            ticks,
+            sent: 4,
+            received: 4,
+            backwards: 0,
+        };
         let run = Run::of_round(&round, 100);
         assert_eq!((run.samples.count(), run.misses), (4, 2));
         let clock = TscClock::calibrate(Duration::from_millis(1));

@@ -25,9 +25,15 @@ pub fn main(
     let Some(child) = ChildContext::enter() else {
         return session::exit_code(name, run(Args::from_env(name, about)));
     };
-    let shared: [Role; 2] =
-        [(FLOOR_ROLE, floor::serve_child), (CONNECTION_ROLE, connection::serve_child)];
-    match shared.iter().chain(roles).find(|(role, _)| *role == child.role) {
+    let shared: [Role; 2] = [
+        (FLOOR_ROLE, floor::serve_child),
+        (CONNECTION_ROLE, connection::serve_child),
+    ];
+    match shared
+        .iter()
+        .chain(roles)
+        .find(|(role, _)| *role == child.role)
+    {
         Some((_, serve)) => serve(&child),
         None => {
             eprintln!("{name}: no far end is called '{}'", child.role);

@@ -33,8 +33,16 @@ const FULL: (u32, u64) = (40, 64 << 20);
 /// Messages of a round: at least, and at most.
 const MESSAGES: (u64, u64) = (3, 1_000);
 
-const SIZES: [usize; 8] =
-    [4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 2 << 20, 4 << 20, 8 << 20];
+const SIZES: [usize; 8] = [
+    4 << 10,
+    16 << 10,
+    64 << 10,
+    256 << 10,
+    1 << 20,
+    2 << 20,
+    4 << 20,
+    8 << 20,
+];
 
 const CARRIERS: [Carrier; 2] = [Carrier::LargeCopy, Carrier::LargeLoan];
 
@@ -75,7 +83,10 @@ fn measure(
     samples: u64,
 ) -> Outcome {
     let size = Size::Bytes(bytes);
-    let memcpy = (format!("memcpy/{}", size.id()), "one process, warm source".to_owned());
+    let memcpy = (
+        format!("memcpy/{}", size.id()),
+        "one process, warm source".to_owned(),
+    );
     let large = CARRIERS.map(|carrier| {
         let id = format!("large/cross_process/{}/{}", carrier.id(), size.id());
         (id, carrier.basis())
@@ -94,7 +105,12 @@ fn measure(
     for _ in 0..session.effort.rounds {
         let mut all = vec![copies.round(clock.source(), warm_up, samples)?];
         for connection in connections.iter_mut() {
-            all.push(connection.round(Timing::RoundTrip, warm_up, samples)?.0.ticks);
+            all.push(
+                connection
+                    .round(Timing::RoundTrip, warm_up, samples)?
+                    .0
+                    .ticks,
+            );
         }
         for (rounds, round) in rows.iter_mut().zip(&all) {
             rounds.add(round, clock.resolution_ticks());
@@ -103,7 +119,9 @@ fn measure(
     for ((id, basis), rounds) in names.iter().zip(&rows) {
         let row = Row::samples(id, &rounds.samples, session.clock.ns_per_tick());
         let gb_per_s = bytes as f64 / row.ns.map_or(f64::NAN, |ns| ns.p50);
-        session.report.push(row, &format!("{basis}; {gb_per_s:.1} GB/s"));
+        session
+            .report
+            .push(row, &format!("{basis}; {gb_per_s:.1} GB/s"));
     }
     for ((id, _), rounds) in names.iter().zip(&rows).skip(1) {
         if let Some(Ratio { median, low, high }) = rounds.ratio_to(&rows[0]) {
@@ -125,7 +143,11 @@ impl Copies {
     fn new(bytes: usize) -> Copies {
         let from = vec![0; bytes / size_of::<u64>()];
         let to = vec![from.clone(); CAPACITY as usize];
-        Copies { from, to, next_seq: 1 }
+        Copies {
+            from,
+            to,
+            next_seq: 1,
+        }
     }
 
     fn round(
@@ -170,7 +192,9 @@ mod tests {
         assert!(verify(&words, 8).is_err());
         words[999] ^= 1;
         assert!(verify(&words, 7).is_err());
-        let copied = Copies::new(4096).round(TickSource::detect(), 2, 10).unwrap();
+        let copied = Copies::new(4096)
+            .round(TickSource::detect(), 2, 10)
+            .unwrap();
         assert_eq!(copied.count(), 10);
     }
 }

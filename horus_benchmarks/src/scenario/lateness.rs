@@ -26,10 +26,34 @@ use crate::scenario::stalls::{Stalls, become_real_time};
 /// Rates, and whether processors are kept awake; their rows, and those of their floors; seconds for
 /// each, with `--quick`.
 const LATENESS: [(u32, bool, &str, &str, (u64, u64)); 4] = [
-    (1000, false, "lateness/1kHz", "floor/nanosleep/1kHz", (60, 6)),
-    (10_000, false, "lateness/10kHz", "floor/nanosleep/10kHz", (12, 6)),
-    (1000, true, "lateness/1kHz/awake", "floor/nanosleep/1kHz/awake", (60, 6)),
-    (10_000, true, "lateness/10kHz/awake", "floor/nanosleep/10kHz/awake", (12, 6)),
+    (
+        1000,
+        false,
+        "lateness/1kHz",
+        "floor/nanosleep/1kHz",
+        (60, 6),
+    ),
+    (
+        10_000,
+        false,
+        "lateness/10kHz",
+        "floor/nanosleep/10kHz",
+        (12, 6),
+    ),
+    (
+        1000,
+        true,
+        "lateness/1kHz/awake",
+        "floor/nanosleep/1kHz/awake",
+        (60, 6),
+    ),
+    (
+        10_000,
+        true,
+        "lateness/10kHz/awake",
+        "floor/nanosleep/10kHz/awake",
+        (12, 6),
+    ),
 ];
 
 /// The time for which stalls are looked for; with `--quick`.
@@ -51,7 +75,11 @@ pub(super) fn measure(
     ticks_asked: Option<u64>,
 ) -> Outcome {
     if session.args.wants(goals::STALLS) {
-        let time = if session.args.quick { STALLS_TIME.1 } else { STALLS_TIME.0 };
+        let time = if session.args.quick {
+            STALLS_TIME.1
+        } else {
+            STALLS_TIME.0
+        };
         let stalls = Stalls::find(session.cpus.far, PRIORITY, time)?;
         refusals(session, goals::STALLS, &stalls.refused);
         let basis = format!(
@@ -61,22 +89,46 @@ pub(super) fn measure(
         session.report.push(stalls.row(goals::STALLS), &basis);
     }
     for (hz, awake, id, floor, seconds) in LATENESS {
-        let seconds = if session.args.quick { seconds.1 } else { seconds.0 };
+        let seconds = if session.args.quick {
+            seconds.1
+        } else {
+            seconds.0
+        };
         let ticks = ticks_asked.unwrap_or(seconds * u64::from(hz)).max(2);
         let cpu = session.cpus.far;
-        let plan = LatenessPlan { hz, ticks, cpu, priority: PRIORITY, awake };
+        let plan = LatenessPlan {
+            hz,
+            ticks,
+            cpu,
+            priority: PRIORITY,
+            awake,
+        };
         if session.args.wants(floor) {
             let lateness = of_sleep(plan)?;
-            note(session, floor, &lateness, &plan, "a bare clock_nanosleep, from due to awake");
+            note(
+                session,
+                floor,
+                &lateness,
+                &plan,
+                "a bare clock_nanosleep, from due to awake",
+            );
         }
         if session.args.wants(id) {
             let watch = StealWatch::start(cpu)?;
             let lateness = of_node(&plan, &private.open()?)?;
             let windows = watch.stop()?;
-            note(session, id, &lateness, &plan, "from due to the begin of the tick");
+            note(
+                session,
+                id,
+                &lateness,
+                &plan,
+                "from due to the begin of the tick",
+            );
             let quiet = format!("{id}{}", goals::QUIET);
             if let Some(row) = lateness.quiet_row(&quiet, &plan, &windows) {
-                session.report.push(row, &format!("of {id}: {}", windows.describe()));
+                session
+                    .report
+                    .push(row, &format!("of {id}: {}", windows.describe()));
             }
         }
     }
@@ -85,15 +137,27 @@ pub(super) fn measure(
 
 fn note(session: &mut Session, id: &str, lateness: &Lateness, plan: &LatenessPlan, basis: &str) {
     refusals(session, id, &lateness.refused);
-    let LatenessPlan { hz, cpu, priority, awake, .. } = plan;
-    let awake = if *awake { ", processors kept awake" } else { "" };
+    let LatenessPlan {
+        hz,
+        cpu,
+        priority,
+        awake,
+        ..
+    } = plan;
+    let awake = if *awake {
+        ", processors kept awake"
+    } else {
+        ""
+    };
     let basis = format!("{basis}; {hz} Hz, CPU {cpu}, priority {priority}{awake}");
     session.report.push(lateness.row(id, plan), &basis);
 }
 
 fn refusals(session: &mut Session, id: &str, refused: &[String]) {
     session.report.note(REFUSED, id, json!(refused));
-    let warnings = refused.iter().map(|refused| format!("{id}: refused: {refused}"));
+    let warnings = refused
+        .iter()
+        .map(|refused| format!("{id}: refused: {refused}"));
     session.report.machine.warnings.extend(warnings);
 }
 
@@ -118,7 +182,9 @@ impl LatenessPlan {
 
     /// From the first due time to the last.
     fn duration_ns(&self) -> u64 {
-        self.ticks.saturating_sub(1).saturating_mul(1_000_000_000 / u64::from(self.hz))
+        self.ticks
+            .saturating_sub(1)
+            .saturating_mul(1_000_000_000 / u64::from(self.hz))
     }
 
     /// The longest time that a scheduler may take for it.
@@ -201,14 +267,22 @@ impl Lateness {
         let period_ns = 1_000_000_000 / u64::from(plan.hz);
         let mut samples = Samples::new();
         let mut received = 0;
-        let before = |first: &Begun| Begun { due_ns: first.due_ns - period_ns, late_ns: 0 };
+        let before = |first: &Begun| Begun {
+            due_ns: first.due_ns - period_ns,
+            late_ns: 0,
+        };
         let mut last = self.begun.first().map(before).unwrap_or_default();
         for begun in self.begun.iter().copied() {
             // WHY half a period: a due time is a whole nanosecond, and may be rounded down.
             let periods = (begun.due_ns - last.due_ns + period_ns / 2) / period_ns;
             for ago in (0..periods.max(1)).rev() {
                 let due_ns = begun.due_ns - ago * period_ns;
-                let next_ns = if last.begin_ns() < due_ns { begun } else { last }.begin_ns();
+                let next_ns = if last.begin_ns() < due_ns {
+                    begun
+                } else {
+                    last
+                }
+                .begin_ns();
                 if wanted(due_ns) {
                     samples.record(next_ns - due_ns);
                     received += u64::from(ago == 0);
@@ -217,7 +291,11 @@ impl Lateness {
             last = begun;
         }
         let sent = samples.count();
-        Row { received, lost: sent - received, ..Row::samples(id, &samples, 1.0) }
+        Row {
+            received,
+            lost: sent - received,
+            ..Row::samples(id, &samples, 1.0)
+        }
     }
 
     /// Due times without a tick between those with one.
@@ -248,7 +326,8 @@ impl Node for Punctual {
         if due_ns + half >= first_ns.saturating_add(self.duration_ns) {
             let last = Stamp::now();
             context.stop();
-            self.told.send((std::mem::take(&mut self.begun), [first, last]))?;
+            self.told
+                .send((std::mem::take(&mut self.begun), [first, last]))?;
         }
         Ok(())
     }
@@ -256,7 +335,13 @@ impl Node for Punctual {
 
 /// Room for so many, all of it in memory already.
 fn room(ticks: u64) -> Vec<Begun> {
-    let mut room = vec![Begun { due_ns: 1, late_ns: 1 }; ticks as usize + 1];
+    let mut room = vec![
+        Begun {
+            due_ns: 1,
+            late_ns: 1
+        };
+        ticks as usize + 1
+    ];
     room.clear();
     room
 }
@@ -271,21 +356,35 @@ fn of_node(plan: &LatenessPlan, namespace: &Arc<Namespace>) -> Result<Lateness, 
     let builder = scheduler.node("punctual").rate(plan.rate());
     // WHY so patient: on a machine that stands still now and then, that is to be measured.
     let builder = builder.on_miss(Miss::Warn).watchdog(WATCHDOG);
-    let builder = if plan.awake { builder.stay_awake() } else { builder };
-    builder.core(plan.cpu).priority(plan.priority).build(Punctual {
-        begun: room(plan.ticks),
-        first: None,
-        duration_ns: plan.duration_ns(),
-        told,
-    })?;
+    let builder = if plan.awake {
+        builder.stay_awake()
+    } else {
+        builder
+    };
+    builder
+        .core(plan.cpu)
+        .priority(plan.priority)
+        .build(Punctual {
+            begun: room(plan.ticks),
+            first: None,
+            duration_ns: plan.duration_ns(),
+            told,
+        })?;
     let report = scheduler.run_for(plan.limit())?;
-    let node = report.nodes.first().ok_or("the scheduler does not report the node")?;
+    let node = report
+        .nodes
+        .first()
+        .ok_or("the scheduler does not report the node")?;
     let (begun, ends) = ends.try_recv().map_err(|_| {
         let reason = &report.reason;
         let limit = plan.limit();
         format!("the node was not done after {limit:?} at most: the scheduler ended: {reason:?}")
     })?;
-    let lateness = Lateness { begun, ends, refused: node.refused.clone() };
+    let lateness = Lateness {
+        begun,
+        ends,
+        refused: node.refused.clone(),
+    };
     let seen = (lateness.begun.len() as u64, lateness.skipped(plan));
     let told = (node.metrics.ticks, node.metrics.skipped_ticks);
     // The scheduler may have passed over more once the node had seen enough.
@@ -300,7 +399,9 @@ fn of_node(plan: &LatenessPlan, namespace: &Arc<Namespace>) -> Result<Lateness, 
 fn of_sleep(plan: LatenessPlan) -> Result<Lateness, Box<dyn Error>> {
     let thread = thread::Builder::new().name("floor".to_owned());
     let sleeper = thread.spawn(move || sleep_at(&plan))?;
-    sleeper.join().map_err(|_| "the floor's thread panicked".into())
+    sleeper
+        .join()
+        .map_err(|_| "the floor's thread panicked".into())
 }
 
 fn sleep_at(plan: &LatenessPlan) -> Lateness {
@@ -323,7 +424,10 @@ fn sleep_at(plan: &LatenessPlan) -> Lateness {
             // A signal.
             continue;
         }
-        begun.push(Begun { due_ns, late_ns: now_ns - due_ns });
+        begun.push(Begun {
+            due_ns,
+            late_ns: now_ns - due_ns,
+        });
         if begun.len() == 1 {
             ends[0] = Stamp::now();
         }
@@ -334,7 +438,11 @@ fn sleep_at(plan: &LatenessPlan) -> Lateness {
         }
         skipped += timeline.advance(now_ns);
     }
-    Lateness { begun, ends, refused }
+    Lateness {
+        begun,
+        ends,
+        refused,
+    }
 }
 
 #[cfg(test)]
@@ -343,7 +451,13 @@ mod tests {
 
     fn plan() -> LatenessPlan {
         let cpu = crate::measure::pin::allowed_cpus().unwrap()[0];
-        LatenessPlan { hz: 1000, ticks: 20, cpu, priority: 80, awake: false }
+        LatenessPlan {
+            hz: 1000,
+            ticks: 20,
+            cpu,
+            priority: 80,
+            awake: false,
+        }
     }
 
     /// Ten due times at 1 kHz from 5 ms on, of which two were passed over: the last began 500 us
@@ -351,10 +465,17 @@ mod tests {
     fn lateness() -> Lateness {
         let stamp = |wall_ns, cpu_ns| Stamp { wall_ns, cpu_ns };
         let ends = [stamp(5_000_000, 100_000), stamp(14_500_000, 575_000)];
-        let begun = |(due_ms, late_ns): (u64, u64)| Begun { due_ns: due_ms * 1_000_000, late_ns };
+        let begun = |(due_ms, late_ns): (u64, u64)| Begun {
+            due_ns: due_ms * 1_000_000,
+            late_ns,
+        };
         let in_time = (5..12).map(|due_ms| (due_ms, 10));
         let begun = in_time.chain([(14, 500_010)]).map(begun).collect();
-        Lateness { begun, ends, refused: Vec::new() }
+        Lateness {
+            begun,
+            ends,
+            refused: Vec::new(),
+        }
     }
 
     #[test]
@@ -372,8 +493,15 @@ mod tests {
         // Due at 1, 2, 3 and 4 ms: the first begins at 2.4 ms and so late for the second as well,
         // the third is passed over while it runs, and the fourth begins at 4.1 ms.
         let begun = [(1, 1_400_000), (4, 100_000)];
-        let begun = begun.map(|(due_ms, late_ns)| Begun { due_ns: due_ms * 1_000_000, late_ns });
-        let row = Lateness { begun: begun.to_vec(), ..lateness() }.row("x", &plan());
+        let begun = begun.map(|(due_ms, late_ns)| Begun {
+            due_ns: due_ms * 1_000_000,
+            late_ns,
+        });
+        let row = Lateness {
+            begun: begun.to_vec(),
+            ..lateness()
+        }
+        .row("x", &plan());
         assert_eq!((row.sent, row.received, row.lost), (4, 2, 2));
         let ns = row.ns.unwrap();
         let us = [ns.min, ns.p50, ns.mean, ns.max].map(|ns| (ns / 1e3).round());
@@ -395,7 +523,10 @@ mod tests {
     fn every_due_time_is_met_or_passed_over() {
         let private = PrivateNamespace::create().unwrap();
         let namespace = private.open().unwrap();
-        for lateness in [of_node(&plan(), &namespace).unwrap(), of_sleep(plan()).unwrap()] {
+        for lateness in [
+            of_node(&plan(), &namespace).unwrap(),
+            of_sleep(plan()).unwrap(),
+        ] {
             let row = lateness.row("x", &plan());
             assert!(row.sent >= plan().ticks && row.received == lateness.begun.len() as u64);
             assert!(row.figures.cpu_percent.unwrap() > 0.0);

@@ -29,7 +29,14 @@ pub const CARRIER: Carrier = Carrier::Topic;
 /// Puts into the rows of throughput how many times more messages there can be than there are.
 pub fn add_headroom(report: &mut Report, place: &str) {
     for (size, typical_hz) in TYPICAL_HZ {
-        let id = format!("throughput/{place}/{}", Transport { carrier: CARRIER, size }.id());
+        let id = format!(
+            "throughput/{place}/{}",
+            Transport {
+                carrier: CARRIER,
+                size
+            }
+            .id()
+        );
         if let Some(row) = report.rows.iter_mut().find(|row| row.id == id) {
             row.figures.headroom = row.msgs_per_s.map(|rate| rate / typical_hz);
         }
@@ -63,7 +70,14 @@ pub fn real_time(report: &mut Report, place: &str) -> Option<String> {
     let all: Vec<Suitability> = LOOPS
         .iter()
         .filter_map(|&(name, rate_hz, size)| {
-            let id = format!("one_way/{place}/{}", Transport { carrier: CARRIER, size }.id());
+            let id = format!(
+                "one_way/{place}/{}",
+                Transport {
+                    carrier: CARRIER,
+                    size
+                }
+                .id()
+            );
             let ns = report.row(&id)?.ns?;
             Some(Suitability {
                 name,
@@ -76,9 +90,23 @@ pub fn real_time(report: &mut Report, place: &str) -> Option<String> {
         .collect();
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);
-    table.set_header(["loop", "budget us", "message", "p99 ns", "max ns", "budget/p99", "result"]);
+    table.set_header([
+        "loop",
+        "budget us",
+        "message",
+        "p99 ns",
+        "max ns",
+        "budget/p99",
+        "result",
+    ]);
     for one in &all {
-        let Suitability { name, size, budget_ns, p99_ns, max_ns } = one;
+        let Suitability {
+            name,
+            size,
+            budget_ns,
+            p99_ns,
+            max_ns,
+        } = one;
         table.add_row([
             (*name).to_owned(),
             format!("{:.0}", budget_ns / 1e3),
@@ -105,7 +133,14 @@ mod tests {
         let name = "x";
         let size = Size::Imu;
         let budget_ns = 1000.0;
-        Suitability { name, size, budget_ns, p99_ns, max_ns }.word()
+        Suitability {
+            name,
+            size,
+            budget_ns,
+            p99_ns,
+            max_ns,
+        }
+        .word()
     }
 
     #[test]
@@ -118,6 +153,10 @@ mod tests {
 
     #[test]
     fn every_message_of_robots_has_a_usual_rate() {
-        assert!(Size::ROBOT.iter().all(|size| TYPICAL_HZ.iter().any(|(one, _)| one == size)));
+        assert!(
+            Size::ROBOT
+                .iter()
+                .all(|size| TYPICAL_HZ.iter().any(|(one, _)| one == size))
+        );
     }
 }

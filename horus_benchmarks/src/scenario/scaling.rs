@@ -62,11 +62,22 @@ pub fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> Outcome {
-    let (rounds, time) = if args.quick { (ROUNDS.0, TIME.0) } else { (ROUNDS.1, TIME.1) };
+    let (rounds, time) = if args.quick {
+        (ROUNDS.0, TIME.0)
+    } else {
+        (ROUNDS.1, TIME.1)
+    };
     let rounds = args.rounds.unwrap_or(rounds);
     let samples = args.samples.unwrap_or(MESSAGES_MAX);
     let cpus = pin::allowed_cpus()?;
-    let mut session = Session::begin_with(args, Effort { rounds, warm_up: 0, samples })?;
+    let mut session = Session::begin_with(
+        args,
+        Effort {
+            rounds,
+            warm_up: 0,
+            samples,
+        },
+    )?;
     session.report.set("capacity", CAPACITY);
     session.report.set("stream_ms", time.as_millis() as u64);
     let private = PrivateNamespace::create()?;
@@ -84,7 +95,10 @@ fn run(args: Args) -> Outcome {
             let source = session.clock.source();
             let mut workers = Workers::start(are_threads, crowd, &cpus, source, &private)?;
             let streams = streams(&session, &mut workers, time)?;
-            session.report.push(row(&id, crowd, &streams, session.clock.hz(), &mut base), BASIS);
+            session.report.push(
+                row(&id, crowd, &streams, session.clock.hz(), &mut base),
+                BASIS,
+            );
         }
     }
     progress.finish();
@@ -97,9 +111,14 @@ fn streams(
     workers: &mut Workers,
     time: Duration,
 ) -> Result<Vec<Streamed>, AnyError> {
-    let Effort { rounds, samples, .. } = session.effort;
+    let Effort {
+        rounds, samples, ..
+    } = session.effort;
     let probe = PROBE.min(samples);
-    let seconds = session.clock.to_ns(workers.stream(probe)?.elapsed_ticks.max(1)) / 1e9;
+    let seconds = session
+        .clock
+        .to_ns(workers.stream(probe)?.elapsed_ticks.max(1))
+        / 1e9;
     let fitting = (probe as f64 / seconds * time.as_secs_f64()) as u64;
     let messages = fitting.clamp(probe, samples);
     (0..rounds).map(|_| workers.stream(messages)).collect()
@@ -135,7 +154,10 @@ impl Crowd {
         let more_producers = [(1, 1), (2, 1), (3, 1), (4, 1), (6, 1), (8, 1)];
         let more_consumers = [(1, 2), (1, 4), (1, 8), (2, 2), (4, 4), (8, 8)];
         let all = more_producers.into_iter().chain(more_consumers);
-        all.map(|(producers, consumers)| Crowd { producers, consumers })
+        all.map(|(producers, consumers)| Crowd {
+            producers,
+            consumers,
+        })
     }
 
     /// The number of all publishers and subscribers.
@@ -201,13 +223,27 @@ impl Workers {
                 return Peer::thread(cpu, share_cpu, move || service(namespace));
             }
             let role = ROLE.0;
-            Peer::process(&ChildSpec { role, cpu, share_cpu, memory: None, env })
+            Peer::process(&ChildSpec {
+                role,
+                cpu,
+                share_cpu,
+                memory: None,
+                env,
+            })
         };
-        let producers = (0..crowd.producers).map(&member).collect::<Result<_, _>>()?;
-        let consumers =
-            (crowd.producers..crowd.members()).map(&member).collect::<Result<_, _>>()?;
+        let producers = (0..crowd.producers)
+            .map(&member)
+            .collect::<Result<_, _>>()?;
+        let consumers = (crowd.producers..crowd.members())
+            .map(&member)
+            .collect::<Result<_, _>>()?;
         // WHY from the time on: all share a namespace, and no topic is to be taken for another.
-        Ok(Workers { producers, consumers, source, opened: source.start().0 })
+        Ok(Workers {
+            producers,
+            consumers,
+            source,
+            opened: source.start().0,
+        })
     }
 
     /// Streams `messages` of each publisher on a new topic. A message counts once for each
@@ -216,7 +252,11 @@ impl Workers {
         self.opened += 1;
         let number = self.opened;
         let source = self.source;
-        let plan = Plan { producers: self.producers.len(), messages, source };
+        let plan = Plan {
+            producers: self.producers.len(),
+            messages,
+            source,
+        };
         // WHY publishers first, and all subscribers before anything is sent: a subscriber gets
         // what is sent after it joined.
         for member in &mut self.producers {
@@ -231,7 +271,11 @@ impl Workers {
         for (index, member) in self.producers.iter_mut().enumerate() {
             member.start(Job::Send { index, plan })?;
         }
-        let mut all = Streamed { received: 0, lost: 0, elapsed_ticks: 0 };
+        let mut all = Streamed {
+            received: 0,
+            lost: 0,
+            elapsed_ticks: 0,
+        };
         for member in self.producers.iter_mut().chain(&mut self.consumers) {
             if let Some(one) = member.finish()? {
                 all.received += one.received;
@@ -241,9 +285,11 @@ impl Workers {
         }
         let sent = messages * (self.producers.len() * self.consumers.len()) as u64;
         if all.sent() != sent {
-            return Err(
-                format!("{sent} messages were sent, and {} accounted for", all.sent()).into()
-            );
+            return Err(format!(
+                "{sent} messages were sent, and {} accounted for",
+                all.sent()
+            )
+            .into());
         }
         for member in self.producers.iter_mut().chain(&mut self.consumers) {
             member.call(Job::Close)?;
@@ -271,10 +317,16 @@ fn service(
                     subscriber = Some(topic(number, &namespace).subscriber()?);
                 }
                 Job::Send { index, plan } => {
-                    send(publisher.as_mut().ok_or("this member does not publish")?, index, plan)?;
+                    send(
+                        publisher.as_mut().ok_or("this member does not publish")?,
+                        index,
+                        plan,
+                    )?;
                 }
                 Job::Receive(plan) => {
-                    let subscriber = subscriber.as_mut().ok_or("this member does not subscribe")?;
+                    let subscriber = subscriber
+                        .as_mut()
+                        .ok_or("this member does not subscribe")?;
                     return receive(subscriber, plan, watch).map(Some);
                 }
                 Job::Close => (publisher, subscriber) = (None, None),
@@ -316,7 +368,11 @@ fn receive(
         return Err(format!("{lost} did not arrive, {counted} counted as lost").into());
     }
     let elapsed_ticks = start.map_or(0, |start| end.since(start));
-    Ok(Streamed { received, lost, elapsed_ticks })
+    Ok(Streamed {
+        received,
+        lost,
+        elapsed_ticks,
+    })
 }
 
 fn topic(number: u64, namespace: &Arc<Namespace>) -> TopicBuilder<Packet16> {
@@ -337,7 +393,12 @@ impl Ledger {
     fn new(plan: Plan) -> Ledger {
         let producers = plan.producers as u64;
         let expected = producers * plan.messages;
-        Ledger { due: (1..=producers).collect(), expected, received: 0, lost: 0 }
+        Ledger {
+            due: (1..=producers).collect(),
+            expected,
+            received: 0,
+            lost: 0,
+        }
     }
 
     /// Verifies a message and books it, and the gap before it as lost.
@@ -348,7 +409,10 @@ impl Ledger {
         let due = &mut self.due[(seq.wrapping_sub(1) % producers) as usize];
         message.check(seq)?;
         if seq < *due || seq > self.expected {
-            return Err(Corrupt { expected_seq: *due, found_seq: seq });
+            return Err(Corrupt {
+                expected_seq: *due,
+                found_seq: seq,
+            });
         }
         self.received += 1;
         self.lost += (seq - *due) / producers;
@@ -366,7 +430,10 @@ mod tests {
         let private = PrivateNamespace::create().unwrap();
         let cpus = pin::allowed_cpus().unwrap();
         for (producers, consumers) in [(1, 1), (3, 2)] {
-            let crowd = Crowd { producers, consumers };
+            let crowd = Crowd {
+                producers,
+                consumers,
+            };
             let source = TickSource::detect();
             let mut workers = Workers::start(true, crowd, &cpus, source, &private).unwrap();
             for _ in 0..2 {
@@ -380,7 +447,11 @@ mod tests {
     #[test]
     fn what_comes_twice_or_from_nobody_is_corrupt() {
         let source = TickSource::detect();
-        let mut ledger = Ledger::new(Plan { producers: 2, messages: 3, source });
+        let mut ledger = Ledger::new(Plan {
+            producers: 2,
+            messages: 3,
+            source,
+        });
         for seq in [1, 2, 4, 5] {
             ledger.enter(&Packet16::compose(seq)).unwrap();
         }

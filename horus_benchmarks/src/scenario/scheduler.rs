@@ -20,7 +20,11 @@ pub fn main() -> ExitCode {
 
 fn run(mut args: Args) -> Outcome {
     let ticks_asked = args.samples;
-    let samples = if args.quick { wakeup::SAMPLES.1 } else { wakeup::SAMPLES.0 };
+    let samples = if args.quick {
+        wakeup::SAMPLES.1
+    } else {
+        wakeup::SAMPLES.0
+    };
     args.samples.get_or_insert(samples);
     let mut session = Session::begin(args)?;
     let private = PrivateNamespace::create()?;
@@ -30,7 +34,11 @@ fn run(mut args: Args) -> Outcome {
     if session.args.wants(Mechanism::EventNode.id()) {
         wakeup::check_counters(&mut session)?;
         // The futex comes along whatever the filter says: the node is compared with it.
-        wakeup::compare(&mut session, &private, &[Mechanism::Futex, Mechanism::EventNode])?;
+        wakeup::compare(
+            &mut session,
+            &private,
+            &[Mechanism::Futex, Mechanism::EventNode],
+        )?;
     }
     Ok(session.finish()?)
 }

@@ -38,19 +38,27 @@ impl Stalls {
     pub(super) fn find(cpu: usize, priority: u8, time: Duration) -> Result<Self, Box<dyn Error>> {
         let thread = thread::Builder::new().name("stalls".to_owned());
         let looking = thread.spawn(move || look(cpu, priority, time))?;
-        looking.join().map_err(|_| "the thread that looks for stalls panicked".into())
+        looking
+            .join()
+            .map_err(|_| "the thread that looks for stalls panicked".into())
     }
 
     /// A row of the stalls.
     pub(super) fn row(&self, id: &str) -> Row {
         let stalled_percent = Some(self.late_ns as f64 / self.looked_ns.max(1) as f64 * 100.0);
-        let figures = Figures { stalled_percent, ..Figures::default() };
+        let figures = Figures {
+            stalled_percent,
+            ..Figures::default()
+        };
         let mut samples = self.samples.clone();
         if samples.count() == 0 {
             // The machine of one's dreams: its longest pause is none.
             samples.record(self.longest_ns);
         }
-        Row { figures, ..Row::samples(id, &samples, 1.0) }
+        Row {
+            figures,
+            ..Row::samples(id, &samples, 1.0)
+        }
     }
 
     fn note(&mut self, gap_ns: u64) {
@@ -66,7 +74,13 @@ impl Stalls {
 fn look(cpu: usize, priority: u8, time: Duration) -> Stalls {
     let samples = Samples::new();
     let refused = become_real_time(cpu, priority);
-    let mut stalls = Stalls { samples, longest_ns: 0, looked_ns: 0, late_ns: 0, refused };
+    let mut stalls = Stalls {
+        samples,
+        longest_ns: 0,
+        looked_ns: 0,
+        late_ns: 0,
+        refused,
+    };
     let clock = Clock::kernel();
     let rounds = time.as_nanos() / (LOOK + REST).as_nanos() + 1;
     for _ in 0..rounds {
@@ -98,7 +112,13 @@ mod tests {
     fn the_share_is_of_the_time_in_which_one_would_be_late() {
         let samples = Samples::new();
         let refused = Vec::new();
-        let mut stalls = Stalls { samples, longest_ns: 0, looked_ns: 0, late_ns: 0, refused };
+        let mut stalls = Stalls {
+            samples,
+            longest_ns: 0,
+            looked_ns: 0,
+            late_ns: 0,
+            refused,
+        };
         (0..940).for_each(|_| stalls.note(1000));
         stalls.note(20_000);
         stalls.note(40_000);

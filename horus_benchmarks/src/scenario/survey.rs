@@ -73,7 +73,10 @@ impl Survey {
         report.set("capacity", CAPACITY);
         report.set("capacity/large", CAPACITY_LARGE);
         report.set("capacity/pod_shm", "the ring's default");
-        report.set("paths", "rings of the same kind there and back, new ones for every round");
+        report.set(
+            "paths",
+            "rings of the same kind there and back, new ones for every round",
+        );
         report.set("messages_per_stream_max/16B", messages);
         report.set("streams_per_row", repetitions);
         report.set("floor_change_max", STEADY_RATIO_MAX);
@@ -138,14 +141,22 @@ impl Survey {
         let mut streams = Vec::new();
         let mut rates = Vec::new();
         for number in 0..u64::from(self.repetitions()) {
-            let plan = StreamPlan { messages, first_seq: 1 + number * messages, producers };
+            let plan = StreamPlan {
+                messages,
+                first_seq: 1 + number * messages,
+                producers,
+            };
             let streamed = driver.loop_stream(&plan, clock.source())?;
             connection::check_loss(transport.carrier, &streamed)?;
             rates.push(streamed.messages_per_s(clock.hz()));
             streams.push(streamed);
         }
         let row = Row::throughput(id, &streams, None).with_rates(&rates);
-        let basis = format!("{}; bursts of {}", transport.carrier.basis(), loopback::BURST);
+        let basis = format!(
+            "{}; bursts of {}",
+            transport.carrier.basis(),
+            loopback::BURST
+        );
         self.session.report.push(row, &basis);
         Ok(())
     }
@@ -164,9 +175,16 @@ impl Survey {
         let (mut floor, spin) = Floor::new(placement, cpus, &self.session.clock, effort)?;
         let source = self.session.clock.source();
         let connection = Connection::start(placement, cpus, source, &self.private)?;
-        self.session.report.set(&format!("spin/{place}"), serde_json::to_value(spin)?);
+        self.session
+            .report
+            .set(&format!("spin/{place}"), serde_json::to_value(spin)?);
         let mut all = floor.round(Lines::Two, effort.warm_up, effort.samples)?;
-        let mut ends = Ends { survey: self, floor, connection, place };
+        let mut ends = Ends {
+            survey: self,
+            floor,
+            connection,
+            place,
+        };
         for &transport in one_way {
             let id = format!("one_way/{place}/{}", transport.id());
             if ends.survey.wants(&id) {
@@ -181,7 +199,9 @@ impl Survey {
         }
         let id = format!("floor/{place}/two_lines/8B");
         if self.session.args.wants(&id) {
-            self.session.report.push(Row::latency(&id, &all, &self.session.clock), "RTT/2");
+            self.session
+                .report
+                .push(Row::latency(&id, &all, &self.session.clock), "RTT/2");
         }
         Ok(())
     }
@@ -195,8 +215,13 @@ pub fn loop_round(
     transport: Transport,
     per_batch: u64,
 ) -> Result<Micro, Box<dyn Error>> {
-    let Effort { rounds, samples, .. } = session.effort;
-    let plan = MicroPlan::new(session.clock.source(), u64::from(rounds) * samples / per_batch);
+    let Effort {
+        rounds, samples, ..
+    } = session.effort;
+    let plan = MicroPlan::new(
+        session.clock.source(),
+        u64::from(rounds) * samples / per_batch,
+    );
     let rendezvous = Rendezvous::new(private.open()?);
     Ok(transport.open(&rendezvous.looped())?.loop_round(&plan, 1)?)
 }
@@ -224,7 +249,9 @@ impl Ends<'_> {
                 // WHY: two ends lock into a rhythm that stays as long as the rings do; one pair of
                 // rings for the whole row would make its ratio a matter of chance.
                 connection.open(transport)?;
-                Ok(connection.round(Timing::RoundTrip, effort.warm_up, effort.samples)?.0)
+                Ok(connection
+                    .round(Timing::RoundTrip, effort.warm_up, effort.samples)?
+                    .0)
             },
         )?;
         let ratio = measured.pairs(|round| round.p50_ns(clock)).ratio();
@@ -236,19 +263,29 @@ impl Ends<'_> {
             .with_send_call(&calls.0, &self.survey.session.clock);
         row.figures.tsc_ns = self.one_way_by_tsc(id, transport.size)?;
         let session = &mut self.survey.session;
-        session.report.push(row, &format!("RTT/2; {}", transport.carrier.basis()));
-        session.report.note(STATES, id, serde_json::to_value(states)?);
+        session
+            .report
+            .push(row, &format!("RTT/2; {}", transport.carrier.basis()));
+        session
+            .report
+            .note(STATES, id, serde_json::to_value(states)?);
         self.note_floor(id, &measured);
-        measured.floor.ok_or_else(|| "no rounds of the floor".into())
+        measured
+            .floor
+            .ok_or_else(|| "no rounds of the floor".into())
     }
 
     /// A few more rounds of another timing: at the near end, and far-bound times.
     fn extra(&mut self, timing: Timing) -> Result<(Round, Samples), ConnectionError> {
         let effort = self.survey.session.effort;
-        let (mut near, echo) = self.connection.round(timing, effort.warm_up, effort.samples)?;
+        let (mut near, echo) = self
+            .connection
+            .round(timing, effort.warm_up, effort.samples)?;
         let mut forward = echo.forward;
         for _ in 1..EXTRA_ROUNDS.min(effort.rounds) {
-            let (round, echo) = self.connection.round(timing, effort.warm_up, effort.samples)?;
+            let (round, echo) = self
+                .connection
+                .round(timing, effort.warm_up, effort.samples)?;
             near.merge(&round);
             forward.merge(&echo.forward);
         }
@@ -260,7 +297,10 @@ impl Ends<'_> {
     fn one_way_by_tsc(&mut self, id: &str, size: Size) -> Result<Option<[f64; 2]>, Box<dyn Error>> {
         let offset = self.floor.check_offset(&self.survey.session.clock)?;
         let report = &mut self.survey.session.report;
-        report.set(&format!("tsc_offset/{}", self.place), serde_json::to_value(offset)?);
+        report.set(
+            &format!("tsc_offset/{}", self.place),
+            serde_json::to_value(offset)?,
+        );
         if !offset.sane || !size.has_stamp() {
             report.note("one_way_by_tsc", id, Value::Null);
             return Ok(None);
@@ -277,7 +317,11 @@ impl Ends<'_> {
     fn streams(&mut self, id: &str, transport: Transport) -> Outcome {
         let messages = self.survey.messages(transport.size);
         let repetitions = self.survey.repetitions();
-        let limit = if self.survey.session.args.quick { STREAM_TIME.0 } else { STREAM_TIME.1 };
+        let limit = if self.survey.session.args.quick {
+            STREAM_TIME.0
+        } else {
+            STREAM_TIME.1
+        };
         let effort = self.survey.session.effort;
         let clock = &self.survey.session.clock;
         let connection = &mut self.connection;
@@ -294,19 +338,35 @@ impl Ends<'_> {
             || floor.round(Lines::Two, effort.warm_up, effort.samples),
             || Ok(connection.stream(messages)?),
         )?;
-        let notes: Vec<StreamNote> =
-            measured.all.iter().map(|bracket| StreamNote::new(bracket, clock.hz())).collect();
+        let notes: Vec<StreamNote> = measured
+            .all
+            .iter()
+            .map(|bracket| StreamNote::new(bracket, clock.hz()))
+            .collect();
         let rates = |rate: fn(&StreamNote) -> f64| -> Vec<f64> {
             notes.iter().filter(|note| note.counts).map(rate).collect()
         };
         let received = rates(|note| note.msgs_per_s);
         let sent = stats::median(&mut rates(|note| note.sent_per_s));
-        let streams: Vec<Streamed> = measured.all.iter().map(|bracket| bracket.subject.1).collect();
-        let what = if transport.carrier.is_duplex() { "due at both subscribers" } else { "sent" };
+        let streams: Vec<Streamed> = measured
+            .all
+            .iter()
+            .map(|bracket| bracket.subject.1)
+            .collect();
+        let what = if transport.carrier.is_duplex() {
+            "due at both subscribers"
+        } else {
+            "sent"
+        };
         let basis = format!("{}; {what} {:.1}M/s", transport.carrier.basis(), sent / 1e6);
         let session = &mut self.survey.session;
-        session.report.push(Row::throughput(id, &streams, None).with_rates(&received), &basis);
-        session.report.note("streams", id, serde_json::to_value(notes)?);
+        session.report.push(
+            Row::throughput(id, &streams, None).with_rates(&received),
+            &basis,
+        );
+        session
+            .report
+            .note("streams", id, serde_json::to_value(notes)?);
         self.note_floor(id, &measured);
         Ok(())
     }

@@ -54,10 +54,22 @@ pub(super) fn measure(session: &mut Session, private: &PrivateNamespace) -> Outc
     }
     let swaps_per_s = median(&mut per_s);
     let row = Row::samples(SWAP, &samples, clock.ns_per_tick());
-    let figures = Figures { swaps_per_s: Some(swaps_per_s), ..Figures::default() };
+    let figures = Figures {
+        swaps_per_s: Some(swaps_per_s),
+        ..Figures::default()
+    };
     let msgs_per_s = Some(swaps_per_s * MESSAGES_PER_SWAP as f64);
     let basis = format!("a swap, {MESSAGES_PER_SWAP} messages and a turn, on one thread");
-    session.report.push(Row { sent, received, msgs_per_s, figures, ..row }, &basis);
+    session.report.push(
+        Row {
+            sent,
+            received,
+            msgs_per_s,
+            figures,
+            ..row
+        },
+        &basis,
+    );
     Ok(())
 }
 
@@ -93,7 +105,11 @@ struct Handling {
 
 impl<const KIND: bool> Node for Handler<KIND> {
     fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
-        let Handling { subscriber, expected_seq, .. } = &mut self.0;
+        let Handling {
+            subscriber,
+            expected_seq,
+            ..
+        } = &mut self.0;
         while let Some(message) = subscriber.recv() {
             message.check(*expected_seq)?;
             *expected_seq += 1;
@@ -103,7 +119,9 @@ impl<const KIND: bool> Node for Handler<KIND> {
 
     fn shutdown(&mut self) -> NodeResult {
         // Relaxed: read after the scheduler has ended.
-        self.0.handled.fetch_add(self.0.expected_seq - 1, atomic::Ordering::Relaxed);
+        self.0
+            .handled
+            .fetch_add(self.0.expected_seq - 1, atomic::Ordering::Relaxed);
         Ok(())
     }
 }
@@ -116,11 +134,22 @@ impl Swapping {
         let handled = Arc::new(AtomicU64::new(0));
         let mut scheduler = Scheduler::new();
         scheduler.namespace(namespace);
-        let handling = Handling { subscriber, expected_seq: 1, handled: Arc::clone(&handled) };
+        let handling = Handling {
+            subscriber,
+            expected_seq: 1,
+            handled: Arc::clone(&handled),
+        };
         scheduler.node(NODE).build(Handler::<false>(handling))?;
         let handle = scheduler.handle();
         let running = scheduler.start()?;
-        Ok(Swapping { running, handle, publisher, sent: 0, swaps: 0, handled })
+        Ok(Swapping {
+            running,
+            handle,
+            publisher,
+            sent: 0,
+            swaps: 0,
+            handled,
+        })
     }
 
     /// Swaps the node so often. Before each swap messages are sent, which the node has not received
@@ -133,7 +162,11 @@ impl Swapping {
             self.swap_once()?;
             ticks.record(source.stop().since(start));
         }
-        Ok(Swapped { ticks, swaps, elapsed_ticks: source.stop().since(begin) })
+        Ok(Swapped {
+            ticks,
+            swaps,
+            elapsed_ticks: source.stop().since(begin),
+        })
     }
 
     fn swap_once(&mut self) -> Result<(), Box<dyn Error>> {
@@ -142,8 +175,12 @@ impl Swapping {
             self.publisher.send(Packet16::compose(self.sent))?;
         }
         let swap = match self.swaps.is_multiple_of(2) {
-            true => self.handle.swap_with(NODE, other::<false, true>, other::<true, false>)?,
-            false => self.handle.swap_with(NODE, other::<true, false>, other::<false, true>)?,
+            true => self
+                .handle
+                .swap_with(NODE, other::<false, true>, other::<true, false>)?,
+            false => self
+                .handle
+                .swap_with(NODE, other::<true, false>, other::<false, true>)?,
         };
         self.swaps += 1;
         let goes_on = self.running.tick_once()?;
@@ -179,7 +216,10 @@ mod tests {
             let round = swapping.round(TickSource::detect(), swaps).unwrap();
             assert_eq!((round.swaps, round.ticks.count()), (swaps, swaps));
         }
-        assert_eq!(swapping.finish(), (27 * MESSAGES_PER_SWAP, 27 * MESSAGES_PER_SWAP));
+        assert_eq!(
+            swapping.finish(),
+            (27 * MESSAGES_PER_SWAP, 27 * MESSAGES_PER_SWAP)
+        );
     }
 
     #[test]
@@ -187,7 +227,10 @@ mod tests {
         let private = PrivateNamespace::create().unwrap();
         let mut swapping = Swapping::start(&private.open().unwrap()).unwrap();
         swapping.sent += 1;
-        let error = swapping.round(TickSource::detect(), 1).unwrap_err().to_string();
+        let error = swapping
+            .round(TickSource::detect(), 1)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("swap 1 did not take place"), "{error}");
     }
 }

@@ -42,7 +42,10 @@ pub(super) fn measure(session: &mut Session, private: &PrivateNamespace) -> Outc
     let mut all = Vec::new();
     // WHY on the far CPU: a scheduler's supervisor stays where it was started.
     pin::pin_current_thread(session.cpus.far)?;
-    let wanted = TICKS.into_iter().map(|row| (row, false)).chain([(KERNEL_CLOCK, true)]);
+    let wanted = TICKS
+        .into_iter()
+        .map(|row| (row, false))
+        .chain([(KERNEL_CLOCK, true)]);
     for ((nodes, id), by_kernel) in wanted {
         if session.args.wants(id) {
             let ticking = Ticking::start(nodes, by_kernel, &private.open()?)?;
@@ -59,14 +62,19 @@ pub(super) fn measure(session: &mut Session, private: &PrivateNamespace) -> Outc
             progress.label(id);
             let [warm_up, samples] =
                 [effort.warm_up, effort.samples].map(|count| count * TICKS_PER_SAMPLE);
-            rounds.add(&ticking.rounds(clock.source(), warm_up, samples), clock.resolution_ticks());
+            rounds.add(
+                &ticking.rounds(clock.source(), warm_up, samples),
+                clock.resolution_ticks(),
+            );
             progress.step();
         }
     }
     progress.finish();
     if !all.is_empty() {
         let source = Clock::new().source();
-        session.report.set("scheduler_clock", format!("{source:?}").to_lowercase());
+        session
+            .report
+            .set("scheduler_clock", format!("{source:?}").to_lowercase());
         if source != Source::Counter {
             let warning = "the scheduler does not trust the counter here: ticks by the kernel's";
             session.report.machine.warnings.push(warning.to_owned());
@@ -77,7 +85,10 @@ pub(super) fn measure(session: &mut Session, private: &PrivateNamespace) -> Outc
         ticking.finish()?;
         let ns_per_node = Some(session.clock.ns_per_tick() * median(&mut rounds.medians) / nodes);
         let row = Row::samples(id, &rounds.samples, session.clock.ns_per_tick());
-        let figures = Figures { ns_per_node, ..Figures::default() };
+        let figures = Figures {
+            ns_per_node,
+            ..Figures::default()
+        };
         session.report.push(Row { figures, ..row }, TICK_BASIS);
     }
     Ok(())
@@ -108,7 +119,8 @@ impl Node for Counting {
 
     fn shutdown(&mut self) -> NodeResult {
         // Relaxed: read after the scheduler has ended.
-        self.counted.fetch_add(self.ticks, atomic::Ordering::Relaxed);
+        self.counted
+            .fetch_add(self.ticks, atomic::Ordering::Relaxed);
         Ok(())
     }
 }
@@ -127,11 +139,19 @@ impl Ticking {
         }
         let counted = Arc::new(AtomicU64::new(0));
         for number in 0..nodes {
-            let node = Counting { ticks: 0, counted: Arc::clone(&counted) };
+            let node = Counting {
+                ticks: 0,
+                counted: Arc::clone(&counted),
+            };
             scheduler.node(&format!("node_{number}")).build(node)?;
         }
         let running = scheduler.start()?;
-        Ok(Ticking { running, nodes, rounds: 0, counted })
+        Ok(Ticking {
+            running,
+            nodes,
+            rounds: 0,
+            counted,
+        })
     }
 
     /// Gives every node its turn, again and again; each time is timed by itself, in ticks of the
@@ -203,6 +223,12 @@ mod tests {
         let mut ticking = Ticking::start(3, true, &private.open().unwrap()).unwrap();
         ticking.rounds(TickSource::detect(), 0, 10);
         ticking.rounds += 1;
-        assert!(ticking.finish().unwrap_err().to_string().contains("30 times in 11 rounds"));
+        assert!(
+            ticking
+                .finish()
+                .unwrap_err()
+                .to_string()
+                .contains("30 times in 11 rounds")
+        );
     }
 }

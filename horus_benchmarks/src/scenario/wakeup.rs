@@ -32,7 +32,11 @@ with the feature iceoryx2, an iceoryx2 event. And what a send costs when nobody 
 pub(super) const SAMPLES: (u64, u64) = (500, 200);
 
 /// Of the check of the counters: messages enough for a median.
-const CHECK: Effort = Effort { rounds: 1, warm_up: 100, samples: 2000 };
+const CHECK: Effort = Effort {
+    rounds: 1,
+    warm_up: 100,
+    samples: 2000,
+};
 
 /// Runs `wakeup_benchmark`.
 pub fn main() -> ExitCode {
@@ -40,14 +44,18 @@ pub fn main() -> ExitCode {
 }
 
 fn run(mut args: Args) -> Outcome {
-    args.samples.get_or_insert(if args.quick { SAMPLES.1 } else { SAMPLES.0 });
+    args.samples
+        .get_or_insert(if args.quick { SAMPLES.1 } else { SAMPLES.0 });
     let mut session = Session::begin(args)?;
     check_counters(&mut session)?;
     let private = PrivateNamespace::create()?;
     let wanted = |one: &Mechanism| session.args.wants(one.id());
     let mechanisms: Vec<Mechanism> = Mechanism::ALL.iter().copied().filter(wanted).collect();
     compare(&mut session, &private, &mechanisms)?;
-    for (edge, name) in [(WakeEdge::Membarrier, "topic"), (WakeEdge::Fence, "topic_fence")] {
+    for (edge, name) in [
+        (WakeEdge::Membarrier, "topic"),
+        (WakeEdge::Fence, "topic_fence"),
+    ] {
         nobody_asleep(&mut session, &private, edge, name)?;
     }
     Ok(session.finish()?)
@@ -68,7 +76,9 @@ fn nobody_asleep(
     let plan = MicroPlan::new(session.clock.source(), batches);
     let micro = awake_sends(&private.open()?, edge, &plan)?;
     let row = Row::micro(&id, &micro, &session.clock);
-    session.report.push(row, &format!("batches of {}", micro.batch));
+    session
+        .report
+        .push(row, &format!("batches of {}", micro.batch));
     Ok(())
 }
 
@@ -109,7 +119,11 @@ pub fn duel(
     let count = all.iter().map(|one| one.latency.samples.count()).sum();
     let ns_per_tick = session.clock.ns_per_tick();
     let ns = |one: &Measured| -> Vec<f64> {
-        one.latency.medians.iter().map(|p50| p50 * ns_per_tick).collect()
+        one.latency
+            .medians
+            .iter()
+            .map(|p50| p50 * ns_per_tick)
+            .collect()
     };
     comparison::push(
         session,
@@ -132,12 +146,23 @@ fn measure(
         let cpus = session.cpus;
         let mut connection = Connection::start(place, cpus, clock.source(), private)?;
         let carrier = Carrier::Wakeup(mechanism);
-        connection.open(Transport { carrier, size: Size::Bytes(16) })?;
+        connection.open(Transport {
+            carrier,
+            size: Size::Bytes(16),
+        })?;
         let latency = Rounds::default();
         let send = Samples::new();
-        Ok(Measured { mechanism, connection, latency, send })
+        Ok(Measured {
+            mechanism,
+            connection,
+            latency,
+            send,
+        })
     };
-    let mut all = mechanisms.iter().map(start).collect::<Result<Vec<_>, _>>()?;
+    let mut all = mechanisms
+        .iter()
+        .map(start)
+        .collect::<Result<Vec<_>, _>>()?;
     let progress = Progress::new(u64::from(effort.rounds) * all.len() as u64);
     for _ in 0..effort.rounds {
         for one in &mut all {
@@ -154,14 +179,22 @@ fn measure(
         let id = one.mechanism.id();
         let row = Row::samples(id, &one.latency.samples, session.clock.ns_per_tick());
         let send = one.send.percentiles(session.clock.ns_per_tick());
-        let send_ns = Some(SendCall { p50: send.p50, p99: send.p99 });
-        session.report.push(Row { send_ns, ..row }, &Carrier::Wakeup(one.mechanism).basis());
+        let send_ns = Some(SendCall {
+            p50: send.p50,
+            p99: send.p99,
+        });
+        session.report.push(
+            Row { send_ns, ..row },
+            &Carrier::Wakeup(one.mechanism).basis(),
+        );
         let others = all.iter().filter(|other| other.mechanism != one.mechanism);
         let ratios = others.filter_map(|other| {
             let Ratio { median, low, high } = one.latency.ratio_to(&other.latency)?;
             Some((other.mechanism.id().to_owned(), json!([median, low, high])))
         });
-        session.report.note(RATIOS, id, Value::Object(ratios.collect()));
+        session
+            .report
+            .note(RATIOS, id, Value::Object(ratios.collect()));
     }
     Ok(all)
 }

@@ -168,16 +168,24 @@ impl Maker {
             Maker::Spmc => ("spmc", OURS),
             Maker::Mpsc => ("mpsc", OURS),
             Maker::Fanout => ("fanout", OURS),
-            Maker::Rtrb => ("rtrb", "push, pop; streams received by read_chunk of all there is"),
-            Maker::Disruptor => {
-                ("disruptor", "BusySpin; try_publish, EventPoller::poll of all there is")
-            }
+            Maker::Rtrb => (
+                "rtrb",
+                "push, pop; streams received by read_chunk of all there is",
+            ),
+            Maker::Disruptor => (
+                "disruptor",
+                "BusySpin; try_publish, EventPoller::poll of all there is",
+            ),
             Maker::Crossbeam => ("crossbeam", "bounded; try_send, try_recv"),
             Maker::Std => ("std", "sync_channel; try_send, try_recv"),
-            Maker::Kanal => {
-                ("kanal", "bounded; try_send, try_recv; streams received by drain_into")
-            }
-            Maker::Flume => ("flume", "bounded; try_send, try_recv; streams received by drain"),
+            Maker::Kanal => (
+                "kanal",
+                "bounded; try_send, try_recv; streams received by drain_into",
+            ),
+            Maker::Flume => (
+                "flume",
+                "bounded; try_send, try_recv; streams received by drain",
+            ),
         }
     }
 }
@@ -205,7 +213,10 @@ impl Shape {
             Shape::OneToTwo => &[Spmc, Fanout, Disruptor, Crossbeam],
             Shape::TwoToTwo => &[Fanout],
         };
-        makers.iter().map(|&maker| Carrier::Channel(maker, self)).collect()
+        makers
+            .iter()
+            .map(|&maker| Carrier::Channel(maker, self))
+            .collect()
     }
 
     const fn basis(self) -> &'static str {
@@ -249,9 +260,10 @@ impl Carrier {
             Carrier::MpscShm => ("mpsc_shm", "2:1, gated-only, producers in turn"),
             Carrier::SpmcShm => ("spmc_shm", "1:2, open lane, both receive"),
             Carrier::FanoutShm => ("fanout_shm", "1:1, open lane"),
-            Carrier::FanoutShm2p2s => {
-                ("fanout_shm_2p2s", "2:2, open lanes, producers in turn, both receive")
-            }
+            Carrier::FanoutShm2p2s => (
+                "fanout_shm_2p2s",
+                "2:2, open lanes, producers in turn, both receive",
+            ),
             Carrier::PodShm => ("pod_shm", "1:1, latest()"),
             Carrier::Topic => (
                 "topic",
@@ -261,23 +273,31 @@ impl Carrier {
                 "topic_reliable",
                 "1:1, reliable topic; send; recv_into, streams received by drain",
             ),
-            Carrier::TopicDefault => {
-                ("topic_default", "1:1, best-effort topic, default capacity; send, recv_into")
-            }
-            Carrier::TopicLoan => {
-                ("topic_loan", "1:1, best-effort topic, default capacity; loan, publish, borrow")
-            }
-            Carrier::FanoutShmDuplex => {
-                ("fanout_shm_duplex", "2:2 on one ring, both sides publish and subscribe")
-            }
-            Carrier::TopicDuplex => {
-                ("topic_duplex", "2:2 on one best-effort topic, both sides publish and subscribe")
-            }
+            Carrier::TopicDefault => (
+                "topic_default",
+                "1:1, best-effort topic, default capacity; send, recv_into",
+            ),
+            Carrier::TopicLoan => (
+                "topic_loan",
+                "1:1, best-effort topic, default capacity; loan, publish, borrow",
+            ),
+            Carrier::FanoutShmDuplex => (
+                "fanout_shm_duplex",
+                "2:2 on one ring, both sides publish and subscribe",
+            ),
+            Carrier::TopicDuplex => (
+                "topic_duplex",
+                "2:2 on one best-effort topic, both sides publish and subscribe",
+            ),
             Carrier::LargeCopy => ("copy", "send, recv, answer of 16 bytes"),
-            Carrier::LargeLoan => ("loan", "publish of a filled loan, borrow, answer of 16 bytes"),
-            Carrier::Wakeup(mechanism) => {
-                (mechanism.id(), "TSC of both CPUs; asleep for 50 us before each send")
-            }
+            Carrier::LargeLoan => (
+                "loan",
+                "publish of a filled loan, borrow, answer of 16 bytes",
+            ),
+            Carrier::Wakeup(mechanism) => (
+                mechanism.id(),
+                "TSC of both CPUs; asleep for 50 us before each send",
+            ),
             // WHY another name: it is compared in two shapes.
             Carrier::Channel(Maker::Fanout, Shape::OneToTwo) => {
                 ("fanout_broadcast", Maker::Fanout.texts().1)
@@ -305,21 +325,26 @@ impl Carrier {
                 "not blocking, polled, as many messages as are allowed; mq_send; mq_receive, also \
                  of streams: there is no call for several",
             ),
-            Carrier::Iceoryx2 => {
-                ("iceoryx2", "1:1, ipc service, buffer of 1 that overflows, loaned ahead")
-            }
-            Carrier::Iceoryx2Loan => {
-                ("iceoryx2_loan", "1:1, ipc service, buffer of 1 that overflows, loaned ahead")
-            }
-            Carrier::Iceoryx2Local => {
-                ("iceoryx2_local", "1:1, local service, buffer of 1 that overflows, loaned ahead")
-            }
-            Carrier::Iceoryx2Stream => {
-                ("iceoryx2_stream", "1:1, ipc service, buffer of 256, RetryUntilDelivered")
-            }
-            Carrier::Iceoryx2Duplex => {
-                ("iceoryx2_duplex", "2:2, ipc service, both sides publish and subscribe")
-            }
+            Carrier::Iceoryx2 => (
+                "iceoryx2",
+                "1:1, ipc service, buffer of 1 that overflows, loaned ahead",
+            ),
+            Carrier::Iceoryx2Loan => (
+                "iceoryx2_loan",
+                "1:1, ipc service, buffer of 1 that overflows, loaned ahead",
+            ),
+            Carrier::Iceoryx2Local => (
+                "iceoryx2_local",
+                "1:1, local service, buffer of 1 that overflows, loaned ahead",
+            ),
+            Carrier::Iceoryx2Stream => (
+                "iceoryx2_stream",
+                "1:1, ipc service, buffer of 256, RetryUntilDelivered",
+            ),
+            Carrier::Iceoryx2Duplex => (
+                "iceoryx2_duplex",
+                "2:2, ipc service, both sides publish and subscribe",
+            ),
         }
     }
 
@@ -400,7 +425,11 @@ impl Carrier {
 
 /// Reads what the kernel allows a message queue; returns `None` if there are no queues.
 pub(crate) fn queue_limit(name: &str) -> Option<usize> {
-    std::fs::read_to_string(format!("/proc/sys/fs/mqueue/{name}")).ok()?.trim().parse().ok()
+    std::fs::read_to_string(format!("/proc/sys/fs/mqueue/{name}"))
+        .ok()?
+        .trim()
+        .parse()
+        .ok()
 }
 
 /// A message: a number of bytes, or a message of robots.
@@ -447,7 +476,11 @@ impl Size {
 
     /// Slots for such messages.
     pub const fn capacity(self) -> u64 {
-        if self.bytes() < 4096 { CAPACITY } else { CAPACITY_LARGE }
+        if self.bytes() < 4096 {
+            CAPACITY
+        } else {
+            CAPACITY_LARGE
+        }
     }
 }
 

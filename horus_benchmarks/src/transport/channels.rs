@@ -139,7 +139,10 @@ fn theirs<P: Word>(transport: Transport, place: &Place<'_>) -> Opened {
         (Shape::OneToTwo, Crossbeam) => across::<P, _, _>(place, || {
             let (one, from_one) = crossbeam_channel::bounded(ROOM);
             let (two, from_two) = crossbeam_channel::bounded(ROOM);
-            (peers::ToBoth::new([one, two]), Both::new([from_one, from_two]))
+            (
+                peers::ToBoth::new([one, two]),
+                Both::new([from_one, from_two]),
+            )
         }),
         _ => return Err(ConnectionError::Unsuited(transport)),
     })

@@ -49,7 +49,9 @@ struct Near {
 
 impl fmt::Debug for Near {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Near").field("transport", &self.transport).finish_non_exhaustive()
+        f.debug_struct("Near")
+            .field("transport", &self.transport)
+            .finish_non_exhaustive()
     }
 }
 
@@ -81,10 +83,21 @@ impl Connection {
             Placement::CrossProcess => {
                 let role = CONNECTION_ROLE;
                 let env = &private.environment();
-                Peer::process(&ChildSpec { role, cpu, share_cpu, memory: None, env })?
+                Peer::process(&ChildSpec {
+                    role,
+                    cpu,
+                    share_cpu,
+                    memory: None,
+                    env,
+                })?
             }
         };
-        Ok(Connection { rendezvous, peer, source, near: None })
+        Ok(Connection {
+            rendezvous,
+            peer,
+            source,
+            near: None,
+        })
     }
 
     /// Opens both sides of a transport, there and back; closes the one that was open.
@@ -93,7 +106,11 @@ impl Connection {
         let number = next_number();
         let driver = transport.open(&self.rendezvous.near(number))?;
         self.peer.call(Job::Open { transport, number })?;
-        self.near = Some(Near { driver, transport, next_seq: 1 });
+        self.near = Some(Near {
+            driver,
+            transport,
+            next_seq: 1,
+        });
         Ok(())
     }
 
@@ -106,7 +123,12 @@ impl Connection {
         samples: u64,
     ) -> Result<(Round, Echo), ConnectionError> {
         let near = self.near.as_mut().ok_or(ConnectionError::Closed)?;
-        let plan = RoundPlan { timing, warm_up, samples, first_seq: near.next_seq };
+        let plan = RoundPlan {
+            timing,
+            warm_up,
+            samples,
+            first_seq: near.next_seq,
+        };
         near.next_seq = plan.next_seq();
         match self.run(Task::Ping(plan), Task::Echo(plan))? {
             (Done::Round(round), Done::Echo(echo)) => Ok((round, echo)),
@@ -121,9 +143,16 @@ impl Connection {
         let carrier = near.transport.carrier;
         let first_seq = near.next_seq;
         let is_duplex = carrier.is_duplex();
-        let (messages, producers) =
-            if is_duplex { (messages.max(2), 2) } else { (messages, carrier.producers()) };
-        let plan = StreamPlan { messages, first_seq, producers };
+        let (messages, producers) = if is_duplex {
+            (messages.max(2), 2)
+        } else {
+            (messages, carrier.producers())
+        };
+        let plan = StreamPlan {
+            messages,
+            first_seq,
+            producers,
+        };
         near.next_seq = plan.last_seq() + 1;
         let done = match is_duplex {
             true => self.run(Task::ExchangeFirst(plan), Task::ExchangeSecond(plan))?,
@@ -138,7 +167,14 @@ impl Connection {
                 let elapsed_ticks = near.elapsed_ticks.max(far.elapsed_ticks);
                 let received = near.received + far.received;
                 let lost = near.lost + far.lost;
-                Ok((Sent { elapsed_ticks }, Streamed { received, lost, elapsed_ticks }))
+                Ok((
+                    Sent { elapsed_ticks },
+                    Streamed {
+                        received,
+                        lost,
+                        elapsed_ticks,
+                    },
+                ))
             }
             (_, other) => Err(unexpected(&other)),
         }
@@ -172,7 +208,9 @@ impl Connection {
 }
 
 fn unexpected(answer: &impl fmt::Debug) -> ConnectionError {
-    ConnectionError::Peer(PeerError::Failed(format!("an answer to another job: {answer:?}")))
+    ConnectionError::Peer(PeerError::Failed(format!(
+        "an answer to another job: {answer:?}"
+    )))
 }
 
 /// Refuses a stream that lost messages although its carrier is lossless.
@@ -185,7 +223,9 @@ pub fn check_loss(carrier: Carrier, streamed: &Streamed) -> Result<(), Connectio
 
 /// Serves [`CONNECTION_ROLE`] in a child process until the parent hangs up.
 pub fn serve_child(context: &ChildContext) -> ExitCode {
-    peer::serve(context, || Ok(service(Rendezvous::new(Namespace::current()?))))
+    peer::serve(context, || {
+        Ok(service(Rendezvous::new(Namespace::current()?)))
+    })
 }
 
 /// Returns what does the jobs of the far side.
@@ -199,7 +239,13 @@ fn service(rendezvous: Rendezvous) -> impl FnMut(Job, &Watch) -> Result<Answer, 
                 }
                 Job::Run { task, source } => {
                     let driver = open.as_mut().ok_or(ConnectionError::Closed)?;
-                    return Ok(Some(driver.run(&task, &Timer { source, watch: watch.clone() })?));
+                    return Ok(Some(driver.run(
+                        &task,
+                        &Timer {
+                            source,
+                            watch: watch.clone(),
+                        },
+                    )?));
                 }
                 Job::Close => open = None,
             }

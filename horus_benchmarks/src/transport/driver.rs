@@ -117,9 +117,9 @@ impl<P: Payload, E: Endpoint<P>> Driver for Across<P, E> {
         let (end, Timer { source, watch }) = (&mut self.0, timer);
         match task {
             Task::Send(plan) => stream::stream_send::<P>(end, plan, *source, watch).map(Done::Sent),
-            Task::Receive(plan) => {
-                audited::<P, _>(end, |end| stream::stream_receive::<P>(end, plan, *source, watch))
-            }
+            Task::Receive(plan) => audited::<P, _>(end, |end| {
+                stream::stream_receive::<P>(end, plan, *source, watch)
+            }),
             _ => ping_pong::<P>(end, task, timer),
         }
     }
@@ -175,5 +175,8 @@ fn audited<P, E: Endpoint<P>>(
     if streamed.lost == counted || !E::COUNTS {
         return Ok(Done::Streamed(streamed));
     }
-    Err(WorkloadError::Miscounted { lost: streamed.lost, counted })
+    Err(WorkloadError::Miscounted {
+        lost: streamed.lost,
+        counted,
+    })
 }

@@ -84,13 +84,23 @@ impl<P: Payload, R: Endpoint<P>> Endpoint<P> for Others<R, P> {
             let mut message = P::compose(READY);
             if self.end.recv(&mut message) {
                 let is_own = self.mark.is_on(&message);
-                let place = if is_own { &mut self.own } else { &mut self.next };
+                let place = if is_own {
+                    &mut self.own
+                } else {
+                    &mut self.next
+                };
                 if let Some(before) = place.replace(message) {
-                    return Err(Corrupt { expected_seq: seq, found_seq: before.seq() });
+                    return Err(Corrupt {
+                        expected_seq: seq,
+                        found_seq: before.seq(),
+                    });
                 }
             }
         }
-        Err(Corrupt { expected_seq: seq, found_seq: READY })
+        Err(Corrupt {
+            expected_seq: seq,
+            found_seq: READY,
+        })
     }
 
     fn lost(&self) -> u64 {
@@ -101,7 +111,15 @@ impl<P: Payload, R: Endpoint<P>> Endpoint<P> for Others<R, P> {
 /// Returns one side of a ring: its own messages are marked, and received apart from the others.
 pub(super) fn side<P: Payload, T, R>(out: T, back: R, first: bool) -> (Marked<T>, Others<R, P>) {
     let mark = Mark(u64::from(!first));
-    (Marked { end: out, mark }, Others { end: back, mark, own: None, next: None })
+    (
+        Marked { end: out, mark },
+        Others {
+            end: back,
+            mark,
+            own: None,
+            next: None,
+        },
+    )
 }
 
 /// Sends every other message of the plan (the `first` side its first one, the third, …) and
@@ -118,7 +136,11 @@ pub(super) fn exchange<P: Payload>(
     if first {
         watch.spin_until(|| end.recv_all(&mut message).then_some(()))?;
         if message.seq() != READY {
-            return Err(Corrupt { expected_seq: READY, found_seq: message.seq() }.into());
+            return Err(Corrupt {
+                expected_seq: READY,
+                found_seq: message.seq(),
+            }
+            .into());
         }
     } else {
         watch.spin_until(|| end.send(&message).then_some(()))?;
@@ -151,7 +173,11 @@ pub(super) fn exchange<P: Payload>(
         })??;
     }
     let elapsed_ticks = source.stop().since(start);
-    Ok(Streamed { received: ledger.received, lost: ledger.lost, elapsed_ticks })
+    Ok(Streamed {
+        received: ledger.received,
+        lost: ledger.lost,
+        elapsed_ticks,
+    })
 }
 
 #[cfg(test)]
@@ -163,7 +189,10 @@ mod tests {
     use super::*;
     use crate::transport::packet::Packet16;
 
-    type Sharing = (Marked<Producer<Packet16>>, Others<Consumer<Packet16>, Packet16>);
+    type Sharing = (
+        Marked<Producer<Packet16>>,
+        Others<Consumer<Packet16>, Packet16>,
+    );
 
     /// Two sides on one ring.
     fn sides() -> [Sharing; 2] {
@@ -188,7 +217,11 @@ mod tests {
 
     #[test]
     fn both_sides_receive_what_both_sides_send() {
-        let plan = StreamPlan { messages: 2000, first_seq: 1, producers: 2 };
+        let plan = StreamPlan {
+            messages: 2000,
+            first_seq: 1,
+            producers: 2,
+        };
         let watch = || Watch::new(true, || false);
         let source = TickSource::detect();
         let [mut near, mut far] = sides();

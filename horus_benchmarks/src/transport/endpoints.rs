@@ -16,7 +16,10 @@ pub(crate) struct Draining<'a, E> {
 
 impl<'a, E> Draining<'a, E> {
     pub(crate) const fn into(each: &'a mut E) -> Draining<'a, E> {
-        Draining { each, outcome: Ok(()) }
+        Draining {
+            each,
+            outcome: Ok(()),
+        }
     }
 
     #[inline(always)]
@@ -106,7 +109,10 @@ pub(super) struct Borrowing<P: Packet>(pub(super) Subscriber<P>);
 impl<P: Packet> Endpoint<P> for Borrowing<P> {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
-        let sample = self.0.borrow().expect("the topic can lend, and one message is borrowed");
+        let sample = self
+            .0
+            .borrow()
+            .expect("the topic can lend, and one message is borrowed");
         sample.map(|sample| *message = *sample).is_some()
     }
 
@@ -118,7 +124,10 @@ impl<P: Packet> Endpoint<P> for Borrowing<P> {
 /// Handles a refused send: it has to wait for room, or the benchmark is over.
 #[inline(always)]
 fn refused(is_full: bool) -> bool {
-    assert!(is_full, "the ring is not ours any more, or its memory is gone");
+    assert!(
+        is_full,
+        "the ring is not ours any more, or its memory is gone"
+    );
     std::hint::spin_loop();
     false
 }
@@ -177,7 +186,11 @@ pub(super) struct Both<R, P> {
 
 impl<R, P: Payload> Both<R, P> {
     pub(super) fn new(ends: [R; 2]) -> Both<R, P> {
-        Both { ends, copy: P::compose(0), first_has_it: false }
+        Both {
+            ends,
+            copy: P::compose(0),
+            first_has_it: false,
+        }
     }
 }
 
@@ -214,7 +227,9 @@ mod tests {
         let ring = MpscShm::<Packet16>::heap(&RingOptions::capacity(4)).unwrap();
         let mut consumer = ring.consumer().unwrap();
         let mut out = InTurn::new([ring.producer().unwrap(), ring.producer().unwrap()]);
-        let sent = (1..20).take_while(|&seq| out.send(&Packet16::compose(seq))).count();
+        let sent = (1..20)
+            .take_while(|&seq| out.send(&Packet16::compose(seq)))
+            .count();
         assert_eq!(sent, 8);
         let mut message = Packet16::compose(0);
         assert!(Endpoint::recv(&mut consumer, &mut message) && out.send(&message));

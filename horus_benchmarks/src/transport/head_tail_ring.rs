@@ -28,17 +28,30 @@ pub(super) struct Ring<P> {
 /// Opens the ring in `file`, which is made if it is not there.
 pub(super) fn open<P: Packet>(file: &Path, capacity: u64) -> io::Result<Ring<P>> {
     let file = file.with_extension("ring");
-    let file = File::options().read(true).write(true).create(true).truncate(false).open(file)?;
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(file)?;
     let slots = capacity.next_power_of_two() as usize;
     let bytes = 2 * LINE_BYTES + slots * P::BYTES;
     file.set_len(bytes as u64)?;
     let map = memmap2::MmapOptions::new().len(bytes).map_raw(&file)?;
-    Ok(Ring { map, mask: slots as u64 - 1, packet: PhantomData })
+    Ok(Ring {
+        map,
+        mask: slots as u64 - 1,
+        packet: PhantomData,
+    })
 }
 
 impl<P: Packet> Ring<P> {
     fn counter(&self, line: usize) -> &AtomicU64 {
-        let counter = self.map.as_mut_ptr().wrapping_add(line * LINE_BYTES).cast::<AtomicU64>();
+        let counter = self
+            .map
+            .as_mut_ptr()
+            .wrapping_add(line * LINE_BYTES)
+            .cast::<AtomicU64>();
         // SAFETY: inside the mapping, which is page-aligned and lives as long as `self`; both
         // processes reach these bytes through atomics only.
         unsafe { &*counter }
@@ -58,7 +71,11 @@ impl<P: Packet> Ring<P> {
 
     #[inline(always)]
     fn slot(&self, position: u64) -> *mut P {
-        let slots = self.map.as_mut_ptr().wrapping_add(2 * LINE_BYTES).cast::<P>();
+        let slots = self
+            .map
+            .as_mut_ptr()
+            .wrapping_add(2 * LINE_BYTES)
+            .cast::<P>();
         slots.wrapping_add((position & self.mask) as usize)
     }
 }
@@ -72,7 +89,11 @@ pub(super) struct Producer<P> {
 
 impl<P: Packet> Producer<P> {
     pub(super) fn new(ring: Ring<P>) -> Self {
-        Producer { ring, head: 0, tail_seen: 0 }
+        Producer {
+            ring,
+            head: 0,
+            tail_seen: 0,
+        }
     }
 }
 
@@ -109,7 +130,11 @@ pub(super) struct Consumer<P> {
 
 impl<P: Packet> Consumer<P> {
     pub(super) fn new(ring: Ring<P>) -> Self {
-        Consumer { ring, tail: 0, head_seen: 0 }
+        Consumer {
+            ring,
+            tail: 0,
+            head_seen: 0,
+        }
     }
 }
 

@@ -60,7 +60,10 @@ fn side<S: service::Service + 'static, P: Packet, const N: usize>(
     let [out, back] = place.directions();
     if carrier == Carrier::Iceoryx2Duplex {
         let name = if out.create { &out.name } else { &back.name };
-        let ends = (publish::<S, N>(&node, carrier, name)?, listen::<S, N>(&node, carrier, name)?);
+        let ends = (
+            publish::<S, N>(&node, carrier, name)?,
+            listen::<S, N>(&node, carrier, name)?,
+        );
         return Ok(driver::sharing::<P>(ends, out.create));
     }
     let publisher = publish::<S, N>(&node, carrier, &out.name)?;
@@ -73,14 +76,21 @@ fn side<S: service::Service + 'static, P: Packet, const N: usize>(
 pub(crate) fn node_in<S: service::Service>(namespace: &Namespace) -> Result<Node<S>, AnyError> {
     set_log_level(LogLevel::Error);
     let topics = namespace.topics_path();
-    let below = |path: &Path| path.file_name()?.to_str()?.starts_with(PREFIX).then_some(());
+    let below = |path: &Path| {
+        path.file_name()?
+            .to_str()?
+            .starts_with(PREFIX)
+            .then_some(())
+    };
     let ours = topics.ancestors().find(|path| below(path).is_some());
     let ours = ours.ok_or("the namespace is not a private one")?;
     let name = ours.file_name().unwrap_or_default();
     let root = ours.join("iox2");
     let prefix = format!("{}-", name.display());
     let mut config = Config::default();
-    config.global.set_root_path(&RootPath::new(root.as_os_str().as_bytes())?);
+    config
+        .global
+        .set_root_path(&RootPath::new(root.as_os_str().as_bytes())?);
     config.global.prefix = FileName::new(prefix.as_bytes())?;
     Ok(NodeBuilder::new().config(&config).create::<S>()?)
 }
@@ -88,7 +98,11 @@ pub(crate) fn node_in<S: service::Service>(namespace: &Namespace) -> Result<Node
 /// The service `name`, which is the same from both sides.
 macro_rules! service {
     ($node:expr, $carrier:expr, $name:expr) => {{
-        let ends = if $carrier == Carrier::Iceoryx2Duplex { 2 } else { 1 };
+        let ends = if $carrier == Carrier::Iceoryx2Duplex {
+            2
+        } else {
+            1
+        };
         let streams = $carrier == Carrier::Iceoryx2Stream;
         $node
             .service_builder(&ServiceName::new($name)?)
@@ -125,7 +139,11 @@ fn listen<S: service::Service, const N: usize>(
     carrier: Carrier,
     name: &str,
 ) -> Result<Receiving<S, N>, AnyError> {
-    Ok(Receiving(service!(node, carrier, name).subscriber_builder().create()?))
+    Ok(Receiving(
+        service!(node, carrier, name)
+            .subscriber_builder()
+            .create()?,
+    ))
 }
 
 /// A publisher, and the sample that is sent next.
@@ -137,10 +155,17 @@ struct Sending<S: service::Service, const N: usize> {
 impl<S: service::Service, P: Packet, const N: usize> Endpoint<P> for Sending<S, N> {
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
-        let loan = || self.publisher.loan_uninit().expect("one sample is loaned at a time");
+        let loan = || {
+            self.publisher
+                .loan_uninit()
+                .expect("one sample is loaned at a time")
+        };
         let sample = self.ahead.take().unwrap_or_else(loan);
         let words: &Words<N> = bytemuck::cast_ref(message);
-        let receivers = sample.write_payload(*words).send().expect("the service is open");
+        let receivers = sample
+            .write_payload(*words)
+            .send()
+            .expect("the service is open");
         self.ahead = Some(loan());
         // Nobody gets a message before its subscriber is known, nor, where it does not wait for
         // room, one for which there is none.
@@ -153,7 +178,9 @@ struct Receiving<S: service::Service, const N: usize>(Subscriber<S, Words<N>, ()
 impl<S: service::Service, P: Packet, const N: usize> Endpoint<P> for Receiving<S, N> {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
-        let Some(sample) = self.0.receive().expect("the service is open") else { return false };
+        let Some(sample) = self.0.receive().expect("the service is open") else {
+            return false;
+        };
         *message = *bytemuck::cast_ref(sample.payload());
         true
     }

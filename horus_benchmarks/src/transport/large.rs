@@ -34,7 +34,10 @@ pub fn verify(words: &[u64], seq: u64) -> Result<(), Corrupt> {
     let differs = |difference, (index, word)| difference | (word ^ word_of(seq, index));
     match words.iter().enumerate().fold(0, differs) {
         0 => Ok(()),
-        _ => Err(Corrupt { expected_seq: seq, found_seq: words.first().map_or(0, |word| *word) }),
+        _ => Err(Corrupt {
+            expected_seq: seq,
+            found_seq: words.first().map_or(0, |word| *word),
+        }),
     }
 }
 
@@ -50,18 +53,29 @@ pub(super) fn open(transport: Transport, place: &Place<'_>) -> Opened {
     let room = (size_of::<BytesHeader>() + bytes) as u64;
     let large = |name: &str| {
         let builder = Topic::<Bytes>::builder(name).namespace(place.namespace());
-        builder.max_message_bytes(room).qos(Qos::new().capacity(CAPACITY))
+        builder
+            .max_message_bytes(room)
+            .qos(Qos::new().capacity(CAPACITY))
     };
     let small = |name: &str| Topic::<Packet16>::builder(name).namespace(place.namespace());
     if place.is_near() {
         let out = large(&out.name).publisher()?;
         let answers = small(&back.name).subscriber()?;
         let buffer = Bytes::zeroed(BytesHeader::new(bytes as u64)).map_err(io::Error::other)?;
-        return Ok(Box::new(Near { out, answers, is_lent, buffer }));
+        return Ok(Box::new(Near {
+            out,
+            answers,
+            is_lent,
+            buffer,
+        }));
     }
     let back = large(&back.name).subscriber()?;
     let answers = small(&out.name).publisher()?;
-    Ok(Box::new(Far { back, answers, is_lent }))
+    Ok(Box::new(Far {
+        back,
+        answers,
+        is_lent,
+    }))
 }
 
 struct Near {
@@ -74,7 +88,9 @@ struct Near {
 
 impl Driver for Near {
     fn run(&mut self, task: &Task, timer: &Timer) -> Result<Done, WorkloadError> {
-        let Task::Ping(plan) = task else { return Err(WorkloadError::Unsuited) };
+        let Task::Ping(plan) = task else {
+            return Err(WorkloadError::Unsuited);
+        };
         let mut ticks = Samples::new();
         for number in 0..plan.messages() {
             let seq = plan.first_seq + number;
@@ -115,11 +131,16 @@ struct Far {
 
 impl Driver for Far {
     fn run(&mut self, task: &Task, timer: &Timer) -> Result<Done, WorkloadError> {
-        let Task::Echo(plan) = task else { return Err(WorkloadError::Unsuited) };
+        let Task::Echo(plan) = task else {
+            return Err(WorkloadError::Unsuited);
+        };
         for seq in plan.first_seq..plan.next_seq() {
             let answers = &mut self.answers;
-            let mut answer =
-                |seq| answers.send(Packet16::compose(seq)).map_err(refused("an answer"));
+            let mut answer = |seq| {
+                answers
+                    .send(Packet16::compose(seq))
+                    .map_err(refused("an answer"))
+            };
             if self.is_lent {
                 let message = timer.watch.spin_until(|| self.back.borrow().transpose())?;
                 let message = message.map_err(refused("a sample"))?;

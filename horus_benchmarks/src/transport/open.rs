@@ -151,14 +151,21 @@ fn open_topic<P: Packet>(transport: Transport, place: &Place<'_>) -> Opened {
         Carrier::TopicDefault => Qos::new(),
         _ => Qos::new().pinnable(true),
     };
-    let builder = |name: &str| Topic::<P>::builder(name).namespace(place.namespace()).qos(qos);
+    let builder = |name: &str| {
+        Topic::<P>::builder(name)
+            .namespace(place.namespace())
+            .qos(qos)
+    };
     let [out, back] = place.directions();
     if place.role == Role::Loop {
         // WHY: one thread that has both ends shares a mapping between them. What is stored through
         // one mapping is forwarded late to a load through another (`mmap_write_read`).
         return Ok(driver::looped::<P>(builder(&out.name).topic()?.split()));
     }
-    let ends = (builder(&out.name).publisher()?, builder(&back.name).subscriber()?);
+    let ends = (
+        builder(&out.name).publisher()?,
+        builder(&back.name).subscriber()?,
+    );
     Ok(match transport.carrier {
         Carrier::TopicLoan => driver::across::<P>((Lending(ends.0), Borrowing(ends.1))),
         _ => driver::across::<P>(ends),
@@ -171,7 +178,10 @@ fn open_peer<P: Packet>(transport: Transport, place: &Place<'_>) -> Opened {
         Carrier::HeadTailRing => {
             let open = |path| ring::open::<P>(path, transport.size.capacity());
             let [out, back] = place.paths();
-            let ends = (ring::Producer::new(open(&out)?), ring::Consumer::new(open(&back)?));
+            let ends = (
+                ring::Producer::new(open(&out)?),
+                ring::Consumer::new(open(&back)?),
+            );
             driver::across::<P>(ends)
         }
         Carrier::Udp => driver::across::<P>(datagram::udp(place)?),

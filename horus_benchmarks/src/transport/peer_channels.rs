@@ -36,11 +36,18 @@ macro_rules! receiver {
     };
 }
 
-sender!(crossbeam_channel::Sender<P>, |tx, message| tx.try_send(message).is_ok());
+sender!(crossbeam_channel::Sender<P>, |tx, message| tx
+    .try_send(message)
+    .is_ok());
 receiver!(crossbeam_channel::Receiver<P>);
-sender!(mpsc::SyncSender<P>, |tx, message| tx.try_send(message).is_ok());
+sender!(mpsc::SyncSender<P>, |tx, message| tx
+    .try_send(message)
+    .is_ok());
 receiver!(mpsc::Receiver<P>);
-sender!(kanal::Sender<P>, |tx, message| matches!(tx.try_send(message), Ok(true)));
+sender!(kanal::Sender<P>, |tx, message| matches!(
+    tx.try_send(message),
+    Ok(true)
+));
 sender!(flume::Sender<P>, |tx, message| tx.try_send(message).is_ok());
 sender!(rtrb::Producer<P>, |tx, message| tx.push(message).is_ok());
 
@@ -56,7 +63,9 @@ impl<P: Word> Endpoint<P> for rtrb::Consumer<P> {
         _message: &mut P,
         each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
     ) -> Result<bool, Corrupt> {
-        let Ok(chunk) = self.read_chunk(self.slots()) else { return Ok(false) };
+        let Ok(chunk) = self.read_chunk(self.slots()) else {
+            return Ok(false);
+        };
         let (first, second) = chunk.as_slices();
         let found = !first.is_empty();
         first.iter().chain(second).try_for_each(each)?;
@@ -74,13 +83,24 @@ pub(super) struct Kanal<P> {
 /// Returns both endpoints of kanal.
 pub(super) fn kanal<P: Word>() -> (kanal::Sender<P>, Kanal<P>) {
     let (sender, receiver) = kanal::bounded(ROOM);
-    (sender, Kanal { receiver, found: Vec::with_capacity(ROOM) })
+    (
+        sender,
+        Kanal {
+            receiver,
+            found: Vec::with_capacity(ROOM),
+        },
+    )
 }
 
 impl<P: Word> Endpoint<P> for Kanal<P> {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
-        self.receiver.try_recv().ok().flatten().map(|found| *message = found).is_some()
+        self.receiver
+            .try_recv()
+            .ok()
+            .flatten()
+            .map(|found| *message = found)
+            .is_some()
     }
 
     #[inline(always)]
@@ -89,7 +109,9 @@ impl<P: Word> Endpoint<P> for Kanal<P> {
         _message: &mut P,
         each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
     ) -> Result<bool, Corrupt> {
-        let Ok(count) = self.receiver.drain_into(&mut self.found) else { return Ok(false) };
+        let Ok(count) = self.receiver.drain_into(&mut self.found) else {
+            return Ok(false);
+        };
         self.found.iter().try_for_each(each)?;
         self.found.clear();
         Ok(count > 0)
@@ -142,8 +164,13 @@ macro_rules! poller {
         impl<P: Word> Endpoint<P> for Poller<P, $barrier> {
             #[inline(always)]
             fn recv(&mut self, message: &mut P) -> bool {
-                let Ok(mut events) = self.0.take(1) else { return false };
-                (&mut events).next().map(|found| *message = *found).is_some()
+                let Ok(mut events) = self.0.take(1) else {
+                    return false;
+                };
+                (&mut events)
+                    .next()
+                    .map(|found| *message = *found)
+                    .is_some()
             }
 
             #[inline(always)]
@@ -152,7 +179,9 @@ macro_rules! poller {
                 _message: &mut P,
                 each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
             ) -> Result<bool, Corrupt> {
-                let Ok(mut events) = self.0.poll() else { return Ok(false) };
+                let Ok(mut events) = self.0.poll() else {
+                    return Ok(false);
+                };
                 (&mut events).try_for_each(each)?;
                 Ok(true)
             }
@@ -172,8 +201,10 @@ type Single<P, C> = Publisher<SingleProducer<P, C>>;
 type Multi<P> = Publisher<MultiProducer<P, SingleConsumerBarrier>>;
 
 /// One producer, one poller.
-pub(super) fn disruptor<P: Word>()
--> (Single<P, SingleConsumerBarrier>, Poller<P, SingleProducerBarrier>) {
+pub(super) fn disruptor<P: Word>() -> (
+    Single<P, SingleConsumerBarrier>,
+    Poller<P, SingleProducerBarrier>,
+) {
     let builder = disruptor::build_single_producer(ROOM, empty::<P>, BusySpin);
     let (poller, builder) = builder.new_event_poller();
     (Publisher(builder.build()), Poller(poller))
@@ -187,8 +218,10 @@ pub(super) fn disruptor_multi<P: Word>() -> (Multi<P>, Poller<P, MultiProducerBa
 }
 
 /// One producer, two pollers of which each gets every event.
-pub(super) fn disruptor_broadcast<P: Word>()
--> (Single<P, MultiConsumerBarrier>, [Poller<P, SingleProducerBarrier>; 2]) {
+pub(super) fn disruptor_broadcast<P: Word>() -> (
+    Single<P, MultiConsumerBarrier>,
+    [Poller<P, SingleProducerBarrier>; 2],
+) {
     let builder = disruptor::build_single_producer(ROOM, empty::<P>, BusySpin);
     let (one, builder) = builder.new_event_poller();
     let (two, builder) = builder.new_event_poller();
@@ -203,7 +236,10 @@ pub(super) struct ToBoth<T> {
 
 impl<T> ToBoth<T> {
     pub(super) fn new(ends: [T; 2]) -> Self {
-        ToBoth { ends, first_has_it: false }
+        ToBoth {
+            ends,
+            first_has_it: false,
+        }
     }
 }
 

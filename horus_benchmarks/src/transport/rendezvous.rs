@@ -60,7 +60,9 @@ pub struct Rendezvous {
 
 impl fmt::Debug for Rendezvous {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Rendezvous").field("namespace", &self.namespace).finish_non_exhaustive()
+        f.debug_struct("Rendezvous")
+            .field("namespace", &self.namespace)
+            .finish_non_exhaustive()
     }
 }
 
@@ -74,22 +76,37 @@ pub fn next_number() -> u64 {
 impl Rendezvous {
     /// Lets sides meet in `namespace`.
     pub fn new(namespace: Arc<Namespace>) -> Rendezvous {
-        Rendezvous { namespace, handed: Arc::default() }
+        Rendezvous {
+            namespace,
+            handed: Arc::default(),
+        }
     }
 
     /// Returns the near side's place in a connection. The near side opens first.
     pub fn near(&self, number: u64) -> Place<'_> {
-        Place { rendezvous: self, number, role: Role::Near }
+        Place {
+            rendezvous: self,
+            number,
+            role: Role::Near,
+        }
     }
 
     /// Returns the far side's place in a connection.
     pub fn far(&self, number: u64) -> Place<'_> {
-        Place { rendezvous: self, number, role: Role::Far }
+        Place {
+            rendezvous: self,
+            number,
+            role: Role::Far,
+        }
     }
 
     /// Returns the place of a thread that has both ends of one ring.
     pub fn looped(&self) -> Place<'_> {
-        Place { rendezvous: self, number: next_number(), role: Role::Loop }
+        Place {
+            rendezvous: self,
+            number: next_number(),
+            role: Role::Loop,
+        }
     }
 }
 
@@ -132,7 +149,10 @@ impl Place<'_> {
 
     /// Returns the direction out of this side, and the one back.
     pub(crate) fn directions(&self) -> [Direction; 2] {
-        let named = |way, create| Direction { name: format!("{way}-{}", self.number), create };
+        let named = |way, create| Direction {
+            name: format!("{way}-{}", self.number),
+            create,
+        };
         match self.role {
             Role::Near => [named("there", true), named("back", true)],
             Role::Far => [named("back", false), named("there", false)],
@@ -148,7 +168,8 @@ impl Place<'_> {
 
     /// Returns files for both directions, in the private directory.
     pub(crate) fn paths(&self) -> [PathBuf; 2] {
-        self.directions().map(|direction| self.directory().join(direction.name))
+        self.directions()
+            .map(|direction| self.directory().join(direction.name))
     }
 
     pub(crate) fn directory(&self) -> PathBuf {
@@ -169,12 +190,21 @@ impl Place<'_> {
 
     /// Leaves `far` for the far side, which is another thread of this process.
     pub(crate) fn leave(&self, far: Box<dyn Driver + Send>) {
-        *self.rendezvous.handed.lock().unwrap_or_else(PoisonError::into_inner) = Some(far);
+        *self
+            .rendezvous
+            .handed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(far);
     }
 
     /// Takes what the near side left.
     pub(crate) fn take(&self) -> Opened {
-        let handed = self.rendezvous.handed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let handed = self
+            .rendezvous
+            .handed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         Ok(handed.ok_or(ConnectionError::NothingLeft)?)
     }
 }

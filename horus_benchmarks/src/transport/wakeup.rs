@@ -95,7 +95,11 @@ pub(super) fn open(mechanism: Mechanism, place: &Place<'_>) -> Opened {
     if place.is_near() {
         let lines = Arc::new(SharedLines::map_new(options.create_new(true).open(file)?)?);
         let waker = waker(mechanism, place, &lines).map_err(refused)?;
-        return Ok(Box::new(Near { waker, lines, state: None }));
+        return Ok(Box::new(Near {
+            waker,
+            lines,
+            state: None,
+        }));
     }
     let lines = Arc::new(SharedLines::map(options.open(file)?)?);
     let sleeping = sleeping(mechanism, place, &lines).map_err(refused)?;
@@ -158,7 +162,9 @@ struct Near {
 
 impl Driver for Near {
     fn run(&mut self, task: &Task, timer: &Timer) -> Result<Done, WorkloadError> {
-        let Task::Ping(plan) = task else { return Err(WorkloadError::Unsuited) };
+        let Task::Ping(plan) = task else {
+            return Err(WorkloadError::Unsuited);
+        };
         let state = match self.state.take() {
             Some(state) => state,
             None => ThreadState::of(&self.lines).map_err(refused)?,
@@ -187,8 +193,12 @@ struct Far {
 
 impl Driver for Far {
     fn run(&mut self, task: &Task, timer: &Timer) -> Result<Done, WorkloadError> {
-        let Task::Echo(plan) = task else { return Err(WorkloadError::Unsuited) };
-        let forward = self.sleeping.sleep_through(blocked(&self.lines), plan, timer.source);
+        let Task::Echo(plan) = task else {
+            return Err(WorkloadError::Unsuited);
+        };
+        let forward = self
+            .sleeping
+            .sleep_through(blocked(&self.lines), plan, timer.source);
         Ok(Done::Echo(Echo::complete(plan, forward.map_err(refused)?)))
     }
 }
@@ -226,7 +236,9 @@ impl ThreadState {
         // Relaxed: the far side was open before this round began.
         let [pid, thread] =
             [1, 2].map(|index: usize| lines.line(1).words[index].load(atomic::Ordering::Relaxed));
-        Ok(Self { stat: File::open(format!("/proc/{pid}/task/{thread}/stat"))? })
+        Ok(Self {
+            stat: File::open(format!("/proc/{pid}/task/{thread}/stat"))?,
+        })
     }
 
     fn is_asleep(&self) -> bool {

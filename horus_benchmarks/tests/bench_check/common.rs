@@ -8,8 +8,14 @@ use horus_benchmarks::report::rows::{Report, Row};
 use serde_json::Value;
 
 /// Carriers on which nothing is overwritten before it is read.
-const LOSSLESS: [&str; 6] =
-    ["/spsc_shm/", "/mpsc_shm/", "/topic_reliable/", "/direct/", "/spsc/", "/mpsc/"];
+const LOSSLESS: [&str; 6] = [
+    "/spsc_shm/",
+    "/mpsc_shm/",
+    "/topic_reliable/",
+    "/direct/",
+    "/spsc/",
+    "/mpsc/",
+];
 
 pub(crate) const ROUNDS: u64 = 2;
 pub(crate) const SAMPLES: u64 = 100;
@@ -21,10 +27,18 @@ static CPUS: Mutex<()> = Mutex::new(());
 pub(crate) fn run_process(binary: &str, arguments: &[&str]) -> (Output, u32) {
     let _cpus = CPUS.lock().unwrap_or_else(PoisonError::into_inner);
     let mut command = Command::new(binary);
-    command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.spawn().expect("the binary was built with this test");
+    command
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let child = command
+        .spawn()
+        .expect("the binary was built with this test");
     let pid = child.id();
-    (child.wait_with_output().expect("its output can be read"), pid)
+    (
+        child.wait_with_output().expect("its output can be read"),
+        pid,
+    )
 }
 
 pub(crate) fn run(binary: &str, arguments: &[&str]) -> Output {
@@ -34,15 +48,30 @@ pub(crate) fn run(binary: &str, arguments: &[&str]) -> Output {
 pub(crate) fn run_to_json(binary: &str, json: &Path, arguments: &[&str]) -> (Output, Value) {
     let rounds = ROUNDS.to_string();
     let samples = SAMPLES.to_string();
-    let mut all = vec!["--quick", "--rounds", &rounds, "--samples", &samples, "--json"];
+    let mut all = vec![
+        "--quick",
+        "--rounds",
+        &rounds,
+        "--samples",
+        &samples,
+        "--json",
+    ];
     all.push(json.to_str().expect("a temporary path is UTF-8"));
     all.extend(arguments);
     let output = run(binary, &all);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let text = std::fs::read_to_string(json).unwrap();
     let histograms =
         horus_benchmarks::report::histograms::read(&json.with_extension("hlog")).unwrap();
-    assert!(histograms.iter().all(|(id, samples)| text.contains(id) && !samples.is_empty()));
+    assert!(
+        histograms
+            .iter()
+            .all(|(id, samples)| text.contains(id) && !samples.is_empty())
+    );
     (output, serde_json::from_str(&text).unwrap())
 }
 
@@ -56,19 +85,34 @@ pub(crate) fn assert_row_is_sound(row: &Row) {
     let rising = [&[ns.min][..], &low, &[ns.p50], ns.p75.as_slice(), &high].concat();
     assert!(rising.is_sorted() && ns.min >= 0.0, "{id}: {rising:?}");
     assert!(ns.min <= ns.mean && ns.mean <= ns.max, "{id}");
-    let filtered = row.filtered_ns.unwrap_or_else(|| panic!("{id} has no filtered view"));
-    assert!(filtered.ns.max <= ns.max && filtered.removed < row.sent, "{id}");
-    let spread = row.spread.unwrap_or_else(|| panic!("{id} does not say how sure it is"));
-    assert!(spread.rounds > 0 && spread.p50_ci[0] <= spread.p50_ci[1], "{id}: {spread:?}");
+    let filtered = row
+        .filtered_ns
+        .unwrap_or_else(|| panic!("{id} has no filtered view"));
+    assert!(
+        filtered.ns.max <= ns.max && filtered.removed < row.sent,
+        "{id}"
+    );
+    let spread = row
+        .spread
+        .unwrap_or_else(|| panic!("{id} does not say how sure it is"));
+    assert!(
+        spread.rounds > 0 && spread.p50_ci[0] <= spread.p50_ci[1],
+        "{id}: {spread:?}"
+    );
 }
 
 /// Directories that the process `pid` made for itself and left behind.
 pub(crate) fn namespaces_left_by(pid: u32) -> Vec<PathBuf> {
     let prefix = format!("horus-bench-{pid}-");
-    let entries = ["/dev/shm".into(), std::env::temp_dir()].into_iter().flat_map(std::fs::read_dir);
+    let entries = ["/dev/shm".into(), std::env::temp_dir()]
+        .into_iter()
+        .flat_map(std::fs::read_dir);
     let names = entries.flatten().flatten().map(|entry| entry.path());
     names
-        .filter(|path| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(&prefix)))
+        .filter(|path| {
+            path.file_name()
+                .is_some_and(|n| n.to_string_lossy().starts_with(&prefix))
+        })
         .collect()
 }
 
@@ -89,10 +133,16 @@ fn assert_path_row_is_sound(row: &Row, settings: &Value) {
         assert_eq!(row.lost, 0, "{id}");
     }
     let between_two = id.contains("/cross_");
-    assert_eq!(row.floor_ratio.is_some(), id.starts_with("one_way/") && between_two, "{id}");
+    assert_eq!(
+        row.floor_ratio.is_some(),
+        id.starts_with("one_way/") && between_two,
+        "{id}"
+    );
     if let (Some(ratio), Some([low, high])) = (row.floor_ratio, row.floor_ratio_ci) {
         assert!(0.0 < low && low <= ratio && ratio <= high, "{id}");
-        let send = row.send_ns.unwrap_or_else(|| panic!("{id} does not say what send costs"));
+        let send = row
+            .send_ns
+            .unwrap_or_else(|| panic!("{id} does not say what send costs"));
         assert!(0.0 <= send.p50 && send.p50 <= send.p99, "{id}");
         assert!(settings["one_way_by_tsc"].get(id).is_some(), "{id}");
     }
@@ -117,7 +167,11 @@ pub(crate) fn run_paths(binary: &str, arguments: &[&str]) -> (Report, String) {
     let smallest = ["--quick", "--rounds", "1", "--samples", "3", "--json"];
     let json = json.to_str().expect("a temporary path is UTF-8");
     let (output, pid) = run_process(binary, &[&smallest[..], &[json], arguments].concat());
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     assert_eq!(namespaces_left_by(pid), Vec::<PathBuf>::new());
     let report: Report = serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
     let table = String::from_utf8(output.stdout).unwrap();
@@ -125,7 +179,11 @@ pub(crate) fn run_paths(binary: &str, arguments: &[&str]) -> (Report, String) {
     for row in report.rows.iter().filter(|row| !row.id.starts_with("vs_")) {
         assert_path_row_is_sound(row, &settings);
         assert!(table.contains(&row.id), "no {} in\n{table}", row.id);
-        assert!(!report.basis(&row.id).is_empty(), "{} does not say how", row.id);
+        assert!(
+            !report.basis(&row.id).is_empty(),
+            "{} does not say how",
+            row.id
+        );
     }
     (report, table)
 }

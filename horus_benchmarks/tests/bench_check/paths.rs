@@ -13,7 +13,11 @@ const ICEORYX2: &str = env!("CARGO_BIN_EXE_iceoryx2_comparison");
 
 /// `<kind>/<place>/<ring>/<size>` of every combination.
 fn ids(kind: &str, place: &str, rings: &[&str], sizes: &[&str]) -> Vec<String> {
-    let of = |ring| sizes.iter().map(move |size| format!("{kind}/{place}/{ring}/{size}"));
+    let of = |ring| {
+        sizes
+            .iter()
+            .map(move |size| format!("{kind}/{place}/{ring}/{size}"))
+    };
     rings.iter().flat_map(of).collect()
 }
 
@@ -59,14 +63,25 @@ fn messages_of_robots_have_headroom_and_their_loops_a_verdict() {
             ids("floor", "cross_process", &["two_lines"], &["8B"]),
         ],
     );
-    for row in report.rows.iter().filter(|row| row.id.starts_with("throughput/")) {
+    for row in report
+        .rows
+        .iter()
+        .filter(|row| row.id.starts_with("throughput/"))
+    {
         let hz = match row.id.rsplit('/').next().unwrap() {
             "CmdVel" => 1000.0,
             "LaserScan" => 40.0,
             _ => 500.0,
         };
-        let headroom = row.figures.headroom.unwrap_or_else(|| panic!("{} has none", row.id));
-        assert!((headroom * hz / row.msgs_per_s.unwrap() - 1.0).abs() < 1e-9, "{}", row.id);
+        let headroom = row
+            .figures
+            .headroom
+            .unwrap_or_else(|| panic!("{} has none", row.id));
+        assert!(
+            (headroom * hz / row.msgs_per_s.unwrap() - 1.0).abs() < 1e-9,
+            "{}",
+            row.id
+        );
     }
     for place in ["cross_thread", "cross_process"] {
         let loops = report.settings["real_time"][place].as_array().unwrap();
@@ -74,11 +89,17 @@ fn messages_of_robots_have_headroom_and_their_loops_a_verdict() {
         for one in loops {
             let id = format!("one_way/{place}/topic/{}", one["message"].as_str().unwrap());
             let ns = report.row(&id).unwrap().ns.unwrap();
-            assert_eq!((&one["p99_ns"], &one["max_ns"]), (&ns.p99.into(), &ns.max.into()));
+            assert_eq!(
+                (&one["p99_ns"], &one["max_ns"]),
+                (&ns.p99.into(), &ns.max.into())
+            );
             let fits = ns.max <= one["budget_ns"].as_f64().unwrap();
             assert_eq!(one["result"] == "PASS", fits, "{one}");
         }
-        assert!(printed.contains(&format!("Real-time suitability, {place}")), "{printed}");
+        assert!(
+            printed.contains(&format!("Real-time suitability, {place}")),
+            "{printed}"
+        );
     }
 }
 
@@ -95,8 +116,16 @@ fn two_processes_that_publish_and_subscribe_account_for_every_message() {
             ids("floor", "cross_process", &["two_lines"], &["8B"]),
         ],
     );
-    for row in report.rows.iter().filter(|row| row.id.starts_with("throughput/")) {
-        assert!(row.sent.is_multiple_of(2), "{}: what one gets, the other gets too", row.id);
+    for row in report
+        .rows
+        .iter()
+        .filter(|row| row.id.starts_with("throughput/"))
+    {
+        assert!(
+            row.sent.is_multiple_of(2),
+            "{}: what one gets, the other gets too",
+            row.id
+        );
     }
 }
 
@@ -104,8 +133,10 @@ fn two_processes_that_publish_and_subscribe_account_for_every_message() {
 fn rows_of_two_ends_on_one_cpu_say_that_they_are_oversubscribed() {
     let cpu = horus_benchmarks::measure::pin::allowed_cpus().unwrap()[0];
     let pair = format!("{cpu},{cpu}");
-    let (report, printed) =
-        run_paths(FANOUT_SHM, &["--cpus", &pair, "--filter", "one_way/cross_process/fanout"]);
+    let (report, printed) = run_paths(
+        FANOUT_SHM,
+        &["--cpus", &pair, "--filter", "one_way/cross_process/fanout"],
+    );
     assert!(report.rows.len() == 3 && report.rows.iter().all(|row| row.oversubscribed));
     assert!(printed.contains("oversubscribed; RTT/2"), "{printed}");
 }
@@ -116,7 +147,10 @@ fn without_iceoryx2_the_comparison_says_how_to_get_it() {
     let output = run(ICEORYX2, &["--quick"]);
     assert_eq!(output.status.code(), Some(1));
     let message = String::from_utf8_lossy(&output.stderr);
-    assert!(message.contains("--bin iceoryx2_comparison --features iceoryx2"), "{message}");
+    assert!(
+        message.contains("--bin iceoryx2_comparison --features iceoryx2"),
+        "{message}"
+    );
 }
 
 #[cfg(feature = "iceoryx2")]
@@ -137,9 +171,15 @@ fn iceoryx2_is_compared_on_every_path() {
         "vs_iceoryx2/wakeup",
     ] {
         let row = report.row(id).unwrap_or_else(|| panic!("no {id}"));
-        assert!(row.sent == row.received + row.lost && row.received > 0, "{id}");
+        assert!(
+            row.sent == row.received + row.lost && row.received > 0,
+            "{id}"
+        );
         let figures = row.figures;
-        assert!(figures.ours.unwrap() > 0.0 && figures.theirs.unwrap() > 0.0, "{id}");
+        assert!(
+            figures.ours.unwrap() > 0.0 && figures.theirs.unwrap() > 0.0,
+            "{id}"
+        );
         let [low, high] = figures.ratio_ci.unwrap();
         assert!(0.0 < low && low <= figures.ratio.unwrap() && figures.ratio.unwrap() <= high);
         assert!(!report.basis(id).is_empty(), "{id} does not say how");

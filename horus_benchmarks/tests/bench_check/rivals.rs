@@ -24,7 +24,11 @@ fn least(binary: &str, arguments: &[&str]) -> (Report, String) {
     let json = json.to_str().expect("a temporary path is UTF-8");
     let smallest = ["--quick", "--rounds", "2", "--samples", "2", "--json", json];
     let (output, pid) = run_process(binary, &[&smallest, arguments].concat());
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     assert!(namespaces_left_by(pid).is_empty());
     let report = serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
     (report, String::from_utf8(output.stdout).unwrap())
@@ -34,14 +38,26 @@ fn least(binary: &str, arguments: &[&str]) -> (Report, String) {
 fn assert_sound(report: &Report, row: &Row, is_lossless: bool) {
     let id = &row.id;
     assert_eq!(row.sent, row.received + row.lost, "{id}");
-    assert!(row.received > 0 && (row.lost == 0 || !is_lossless), "{id}: {} lost", row.lost);
+    assert!(
+        row.received > 0 && (row.lost == 0 || !is_lossless),
+        "{id}: {} lost",
+        row.lost
+    );
     assert!(!report.basis(id).is_empty(), "{id} does not say how");
     if id.starts_with("vs_") {
         let figures = &row.figures;
-        let [low, high] = figures.ratio_ci.unwrap_or_else(|| panic!("{id} has no interval"));
+        let [low, high] = figures
+            .ratio_ci
+            .unwrap_or_else(|| panic!("{id} has no interval"));
         let ratio = figures.ratio.unwrap();
-        assert!(0.0 < low && low <= ratio && ratio <= high, "{id}: {low} {ratio} {high}");
-        assert!(figures.ours.unwrap() > 0.0 && figures.theirs.unwrap() > 0.0, "{id}");
+        assert!(
+            0.0 < low && low <= ratio && ratio <= high,
+            "{id}: {low} {ratio} {high}"
+        );
+        assert!(
+            figures.ours.unwrap() > 0.0 && figures.theirs.unwrap() > 0.0,
+            "{id}"
+        );
     } else if row.msgs_per_s.is_none() {
         assert_row_is_sound(row);
         assert_eq!(row.floor_ratio.is_some(), id.contains("/cross_"), "{id}");
@@ -81,11 +97,19 @@ fn channels_are_compared_in_every_shape_and_size() {
         }
         for shape in Shape::COMPARED {
             let place = shape.id();
-            let group = Group { candidates: shape.carriers(), place, size, versus: None };
+            let group = Group {
+                candidates: shape.carriers(),
+                place,
+                size,
+                versus: None,
+            };
             assert_has_all(&ids, &group);
         }
     }
-    assert!(printed.contains("x theirs") && printed.contains("< 3 ns"), "{printed}");
+    assert!(
+        printed.contains("x theirs") && printed.contains("< 3 ns"),
+        "{printed}"
+    );
 }
 
 #[test]
@@ -93,7 +117,9 @@ fn transports_are_compared_as_far_as_they_carry_the_size() {
     let (report, printed) = least(COMPETITOR_COMPARISON, &["--duration", "0.01"]);
     let ids = ids(&report);
     for row in &report.rows {
-        let may_lose = ["/topic/", "/udp/", "vs_"].iter().any(|part| row.id.contains(part));
+        let may_lose = ["/topic/", "/udp/", "vs_"]
+            .iter()
+            .any(|part| row.id.contains(part));
         assert_sound(&report, row, !may_lose);
     }
     for size in [8, 32, 304, 1480, 4096, 16_384, 65_536].map(Size::Bytes) {
@@ -107,7 +133,12 @@ fn transports_are_compared_as_far_as_they_carry_the_size() {
             }
         });
         assert!(candidates.contains(&Carrier::UnixStream));
-        let group = Group { candidates, place: "cross_process", size, versus: None };
+        let group = Group {
+            candidates,
+            place: "cross_process",
+            size,
+            versus: None,
+        };
         assert_has_all(&ids, &group);
     }
     assert!(printed.contains(">= 10.0 x theirs"), "{printed}");
@@ -136,7 +167,9 @@ fn large_messages_are_copied_and_lent_beside_a_copy() {
 #[test]
 fn crowds_receive_or_lose_what_is_sent_and_say_if_they_want_more_cpus() {
     let (report, printed) = least(SCALABILITY_BENCHMARK, &[]);
-    let cpus = horus_benchmarks::measure::pin::allowed_cpus().unwrap().len();
+    let cpus = horus_benchmarks::measure::pin::allowed_cpus()
+        .unwrap()
+        .len();
     assert_eq!(report.rows.len(), 2 * Crowd::all().count());
     for members in ["threads", "processes"] {
         for crowd in Crowd::all() {
@@ -148,5 +181,8 @@ fn crowds_receive_or_lose_what_is_sent_and_say_if_they_want_more_cpus() {
             assert!(row.figures.msgs_per_s_per_member.unwrap() > 0.0, "{id}");
         }
     }
-    assert!(printed.contains("scaling") && printed.contains("lost"), "{printed}");
+    assert!(
+        printed.contains("scaling") && printed.contains("lost"),
+        "{printed}"
+    );
 }

@@ -32,8 +32,14 @@ fn what_is_not_understood_is_named() {
         ("--fast", "unknown argument '--fast'"),
         ("--json", "--json needs a value"),
         ("--rounds 0", "--rounds wants a positive number, not '0'"),
-        ("--rounds 99999999999", "--rounds wants a positive number, not '99999999999'"),
-        ("--duration 0", "--duration wants a number of seconds above 0, not '0'"),
+        (
+            "--rounds 99999999999",
+            "--rounds wants a positive number, not '99999999999'",
+        ),
+        (
+            "--duration 0",
+            "--duration wants a number of seconds above 0, not '0'",
+        ),
         ("--cpus 1", "--cpus wants two numbers 'A,B', not '1'"),
     ] {
         assert_eq!(parse(line).unwrap_err().to_string(), message);
@@ -51,8 +57,22 @@ fn the_filter_is_a_part_of_the_id() {
 #[test]
 fn the_command_line_overrides_the_default_effort() {
     assert_eq!(Effort::new(&Args::default()).rounds, 60);
-    let quick = Args { quick: true, ..Args::default() };
+    let quick = Args {
+        quick: true,
+        ..Args::default()
+    };
     assert_eq!(Effort::new(&quick).rounds, VERDICT_ROUNDS);
-    let asked = Args { rounds: Some(3), samples: Some(15), ..quick };
-    assert_eq!(Effort::new(&asked), Effort { rounds: 3, warm_up: 2, samples: 15 });
+    let asked = Args {
+        rounds: Some(3),
+        samples: Some(15),
+        ..quick
+    };
+    assert_eq!(
+        Effort::new(&asked),
+        Effort {
+            rounds: 3,
+            warm_up: 2,
+            samples: 15
+        }
+    );
 }

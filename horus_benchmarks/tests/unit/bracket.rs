@@ -18,7 +18,13 @@ fn bracketed(rounds: u32, ticks: &[u64]) -> Bracketed<u32> {
         let mut samples = Samples::new();
         samples.record(last);
         let timing = Timing::OneWay;
-        Ok::<_, ()>(Round { timing, ticks: samples, sent: 1, received: 1, backwards: 0 })
+        Ok::<_, ()>(Round {
+            timing,
+            ticks: samples,
+            sent: 1,
+            received: 1,
+            backwards: 0,
+        })
     };
     let mut number = 0;
     let subject = || {
@@ -33,13 +39,19 @@ fn a_round_in_which_the_floor_changed_is_repeated() {
     let measured = bracketed(3, &[10_000, 10_100, 50_000, 50_500, 50_000]);
     let counting: Vec<u32> = measured.counting().map(|bracket| bracket.subject).collect();
     assert_eq!(counting, [1, 3, 4]);
-    assert_eq!((measured.repeated, measured.unsteady, measured.all.len()), (1, 0, 4));
+    assert_eq!(
+        (measured.repeated, measured.unsteady, measured.all.len()),
+        (1, 0, 4)
+    );
     assert_eq!(measured.floor.as_ref().unwrap().sent, 5);
     let [least, median, largest] = measured.floor_range_ns().unwrap();
     assert!(least < median && median <= largest);
     assert_eq!(measured.pairs(|&number| f64::from(number)).rounds(), 3);
     let states = measured.states(|_| 5_000.0);
-    assert_eq!(states.iter().map(|state| state.rounds).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(
+        states.iter().map(|state| state.rounds).collect::<Vec<_>>(),
+        [1, 2]
+    );
     assert!(states[0].floor_ns < states[1].floor_ns && states[0].ratio > states[1].ratio);
 }
 
@@ -48,7 +60,10 @@ fn on_a_restless_machine_the_least_unsteady_rounds_count() {
     let measured = bracketed(1, &[10_000, 50_000, 30_000, 300_000]);
     let counting: Vec<u32> = measured.counting().map(|bracket| bracket.subject).collect();
     assert_eq!(counting, [2]);
-    assert_eq!((measured.repeated, measured.unsteady, measured.all.len()), (2, 1, 3));
+    assert_eq!(
+        (measured.repeated, measured.unsteady, measured.all.len()),
+        (2, 1, 3)
+    );
     assert_eq!(measured.states(|_| 5_000.0).len(), 1);
     assert!(bracketed(0, &[10]).floor_range_ns().is_none());
 }

@@ -6,9 +6,16 @@ use horus_benchmarks::report::research::record::{Program, Run};
 use horus_benchmarks::report::rows::Row;
 
 fn run(cpu: &str, rows: Vec<Row>) -> Run {
-    let mut program = Program { name: "x".to_owned(), rows, ..Program::default() };
+    let mut program = Program {
+        name: "x".to_owned(),
+        rows,
+        ..Program::default()
+    };
     program.machine.insert("cpu".to_owned(), cpu.into());
-    Run { programs: vec![program], ..Run::default() }
+    Run {
+        programs: vec![program],
+        ..Run::default()
+    }
 }
 
 fn timed(id: &str, rounds: std::ops::Range<u64>) -> Row {
@@ -22,8 +29,16 @@ fn timed(id: &str, rounds: std::ops::Range<u64>) -> Row {
 }
 
 fn ratio(median: f64, reach: f64) -> Row {
-    let ratio = Ratio { median, low: median - reach, high: median + reach };
-    Row { id: "r".to_owned(), ..Row::default() }.with_floor_ratio(Some(ratio))
+    let ratio = Ratio {
+        median,
+        low: median - reach,
+        high: median + reach,
+    };
+    Row {
+        id: "r".to_owned(),
+        ..Row::default()
+    }
+    .with_floor_ratio(Some(ratio))
 }
 
 fn change(old: Row, new: Row) -> Change {
@@ -32,13 +47,28 @@ fn change(old: Row, new: Row) -> Change {
 
 #[test]
 fn a_regression_is_beyond_the_intervals_and_beyond_noise() {
-    assert_eq!(change(ratio(1.2, 0.02), ratio(1.3, 0.02)), Change::Regression);
+    assert_eq!(
+        change(ratio(1.2, 0.02), ratio(1.3, 0.02)),
+        Change::Regression
+    );
     assert_eq!(change(ratio(1.2, 0.06), ratio(1.3, 0.06)), Change::Same);
     assert_eq!(change(ratio(1.2, 0.001), ratio(1.22, 0.001)), Change::Same);
     assert_eq!(change(ratio(1.3, 0.02), ratio(1.2, 0.02)), Change::Better);
-    assert_eq!(change(timed("t", 100..110), timed("t", 120..130)), Change::Regression);
-    assert_eq!(change(timed("t", 100..110), timed("t", 101..111)), Change::Same);
-    let rate = |rate| Row { id: "s".to_owned(), ..Row::default() }.with_rates(&[rate; 3]);
+    assert_eq!(
+        change(timed("t", 100..110), timed("t", 120..130)),
+        Change::Regression
+    );
+    assert_eq!(
+        change(timed("t", 100..110), timed("t", 101..111)),
+        Change::Same
+    );
+    let rate = |rate| {
+        Row {
+            id: "s".to_owned(),
+            ..Row::default()
+        }
+        .with_rates(&[rate; 3])
+    };
     assert_eq!(change(rate(2e6), rate(1e6)), Change::Regression);
     assert_eq!(change(rate(1e6), rate(2e6)), Change::Better);
 }
@@ -65,7 +95,9 @@ fn between_machines_only_ratios_are_compared() {
     let new = timed("a", 100..200);
     let compared = Comparison::new(&run("a", vec![old]), &run("b", vec![new]));
     assert!(!compared.is_worse() && compared.rows[0].figures.is_none());
-    let compared =
-        Comparison::new(&run("a", vec![ratio(1.0, 0.01)]), &run("b", vec![ratio(2.0, 0.01)]));
+    let compared = Comparison::new(
+        &run("a", vec![ratio(1.0, 0.01)]),
+        &run("b", vec![ratio(2.0, 0.01)]),
+    );
     assert!(compared.is_worse());
 }

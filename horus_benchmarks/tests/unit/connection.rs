@@ -17,7 +17,10 @@ fn with_connection(body: impl FnOnce(&mut Connection) + Send + 'static) {
     let cpu = pin::allowed_cpus().unwrap()[0];
     let run = move || {
         pin::pin_current_thread(cpu).unwrap();
-        let cpus = CpuPair { near: cpu, far: cpu };
+        let cpus = CpuPair {
+            near: cpu,
+            far: cpu,
+        };
         let source = TickSource::detect();
         let private = PrivateNamespace::create().unwrap();
         let place = Placement::CrossThread;
@@ -29,11 +32,18 @@ fn with_connection(body: impl FnOnce(&mut Connection) + Send + 'static) {
 fn carries_rounds_and_streams(connection: &mut Connection, transport: Transport) {
     connection.open(transport).unwrap();
     let (round, echo) = connection.round(Timing::RoundTrip, 2, 20).unwrap();
-    assert_eq!((round.sent, round.received, echo.echoed), (20, 20, 22), "{transport:?}");
+    assert_eq!(
+        (round.sent, round.received, echo.echoed),
+        (20, 20, 22),
+        "{transport:?}"
+    );
     let (_, streamed) = connection.stream(400).unwrap();
     let copies = if transport.carrier.is_duplex() { 2 } else { 1 };
     assert_eq!(streamed.sent(), 400 * copies, "{transport:?}");
-    assert!(streamed.lost == 0 || !transport.carrier.is_lossless(), "{transport:?}");
+    assert!(
+        streamed.lost == 0 || !transport.carrier.is_lossless(),
+        "{transport:?}"
+    );
 }
 
 #[test]

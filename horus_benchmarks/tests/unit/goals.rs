@@ -9,16 +9,26 @@ use serde_json::{Map, Value, json};
 
 /// The verdict on the only goal of a row.
 fn verdict(id: &str, row: Row) -> Option<Verdict> {
-    let rows = [Row { id: id.to_owned(), ..row }];
-    verdicts(&rows, &Map::new()).into_iter().find(|one| one.id == id)
+    let rows = [Row {
+        id: id.to_owned(),
+        ..row
+    }];
+    verdicts(&rows, &Map::new())
+        .into_iter()
+        .find(|one| one.id == id)
 }
 
 fn word(id: &str, row: Row) -> String {
-    verdict(id, row).unwrap_or_else(|| panic!("{id} has no goal")).verdict
+    verdict(id, row)
+        .unwrap_or_else(|| panic!("{id} has no goal"))
+        .verdict
 }
 
 fn of(figures: Figures) -> Row {
-    Row { figures, ..Row::default() }
+    Row {
+        figures,
+        ..Row::default()
+    }
 }
 
 fn timed(ns: u64) -> Row {
@@ -32,8 +42,13 @@ fn a_ratio_to_another_row_is_judged_by_its_interval() {
     let id = "wakeup/topic/16B";
     let word = |figures: [f64; 3]| {
         let settings = json!({ "ratio_to": { id: { "wakeup/futex": figures } } });
-        let Value::Object(settings) = settings else { unreachable!() };
-        let rows = [Row { id: id.to_owned(), ..Row::default() }];
+        let Value::Object(settings) = settings else {
+            unreachable!()
+        };
+        let rows = [Row {
+            id: id.to_owned(),
+            ..Row::default()
+        }];
         verdicts(&rows, &settings)[0].verdict.clone()
     };
     assert_eq!(word([1.1, 1.0, 1.2]), "met");
@@ -45,26 +60,56 @@ fn a_ratio_to_another_row_is_judged_by_its_interval() {
 #[test]
 fn a_goal_missed_on_a_restless_machine_is_missed() {
     let word = |stalled, ns| {
-        let stalls = of(Figures { stalled_percent: Some(stalled), ..Figures::default() });
+        let stalls = of(Figures {
+            stalled_percent: Some(stalled),
+            ..Figures::default()
+        });
         let rows = [
-            Row { id: STALLS.to_owned(), ..stalls },
-            Row { id: "lateness/1kHz".to_owned(), ..timed(ns) },
+            Row {
+                id: STALLS.to_owned(),
+                ..stalls
+            },
+            Row {
+                id: "lateness/1kHz".to_owned(),
+                ..timed(ns)
+            },
         ];
         verdicts(&rows, &Map::new())[0].verdict.clone()
     };
-    assert_eq!(word(4.2, 3_937_300), "missed; the CPU stood still in 4.2 % of the time");
+    assert_eq!(
+        word(4.2, 3_937_300),
+        "missed; the CPU stood still in 4.2 % of the time"
+    );
     assert_eq!(word(0.5, 3_937_300), "missed");
     assert_eq!(word(4.2, 3_000), "met");
 }
 
 #[test]
 fn figures_of_schedulers_are_judged_by_their_limits() {
-    let node = |ns| of(Figures { ns_per_node: Some(ns), ..Figures::default() });
+    let node = |ns| {
+        of(Figures {
+            ns_per_node: Some(ns),
+            ..Figures::default()
+        })
+    };
     assert_eq!(word("tick/rust/50_nodes", node(40.0)), "met");
     assert_eq!(word("tick/rust/50_nodes", node(41.0)), "missed");
-    let cpu = |percent| of(Figures { cpu_percent: Some(percent), ..Figures::default() });
-    assert_eq!([7.9, 8.1].map(|percent| word("lateness/1kHz", cpu(percent))), ["met", "missed"]);
-    let drift = |ticks| of(Figures { drift_ticks: Some(ticks), ..Figures::default() });
+    let cpu = |percent| {
+        of(Figures {
+            cpu_percent: Some(percent),
+            ..Figures::default()
+        })
+    };
+    assert_eq!(
+        [7.9, 8.1].map(|percent| word("lateness/1kHz", cpu(percent))),
+        ["met", "missed"]
+    );
+    let drift = |ticks| {
+        of(Figures {
+            drift_ticks: Some(ticks),
+            ..Figures::default()
+        })
+    };
     let words = [-1.5, -1.0, 1.5].map(|ticks| word("lateness/1kHz", drift(ticks)));
     assert_eq!(words, ["missed", "met", "missed"]);
 }
@@ -73,31 +118,50 @@ fn figures_of_schedulers_are_judged_by_their_limits() {
 fn a_goal_is_met_or_missed_or_within_the_interval() {
     let id = "one_way/cross_process/spsc_shm/16B";
     let ratio = |median, low, high| {
-        word(id, Row::default().with_floor_ratio(Some(Ratio { median, low, high })))
+        word(
+            id,
+            Row::default().with_floor_ratio(Some(Ratio { median, low, high })),
+        )
     };
     assert_eq!(ratio(1.1, 1.05, 1.2), "met");
     assert_eq!(ratio(1.3, 1.25, 1.35), "missed");
     assert_eq!(ratio(1.19, 1.1, 1.3), "met, limit within the interval");
     assert_eq!(ratio(1.21, 1.1, 1.3), "missed, limit within the interval");
     assert_eq!(verdict(id, timed(12)), None, "it has no ratio");
-    let rate = Row { msgs_per_s: Some(61e6), ..Row::default() };
+    let rate = Row {
+        msgs_per_s: Some(61e6),
+        ..Row::default()
+    };
     let rate = verdict("throughput/cross_process/spsc_shm/16B", rate).unwrap();
     assert_eq!((&*rate.measured, &*rate.verdict), ("61.0 M/s", "met"));
-    assert_eq!(word("one_way/same_thread/spsc_shm/16B", timed(12)), "missed");
+    assert_eq!(
+        word("one_way/same_thread/spsc_shm/16B", timed(12)),
+        "missed"
+    );
     let quiet = verdict("lateness/1kHz/quiet", timed(12)).unwrap();
     assert_eq!((&*quiet.measured, &*quiet.verdict), ("0.0 us", "met"));
 }
 
 fn compared(ratio: f64, low: f64, high: f64) -> Row {
-    of(Figures { ratio: Some(ratio), ratio_ci: Some([low, high]), ..Figures::default() })
+    of(Figures {
+        ratio: Some(ratio),
+        ratio_ci: Some([low, high]),
+        ..Figures::default()
+    })
 }
 
 #[test]
 fn a_goal_below_one_is_met_without_being_called_better() {
     let id = "vs_rtrb/spsc/throughput/64B";
     let judged = verdict(id, compared(0.98, 0.97, 0.99)).unwrap();
-    assert_eq!((&*judged.goal, &*judged.verdict), (">= 0.9 x theirs", "met; theirs is ahead"));
-    assert_eq!(word(id, compared(0.98, 0.95, 1.02)), "met; neither is ahead");
+    assert_eq!(
+        (&*judged.goal, &*judged.verdict),
+        (">= 0.9 x theirs", "met; theirs is ahead")
+    );
+    assert_eq!(
+        word(id, compared(0.98, 0.95, 1.02)),
+        "met; neither is ahead"
+    );
     assert_eq!(word(id, compared(1.1, 1.05, 1.2)), "met");
     assert_eq!(word(id, compared(0.8, 0.75, 0.85)), "missed");
 }
@@ -107,9 +171,18 @@ fn a_comparison_is_judged_by_its_interval() {
     let spsc = "vs_rtrb/spsc/latency/8B";
     assert_eq!(word(spsc, compared(1.2, 1.1, 1.3)), "met");
     assert_eq!(word(spsc, compared(0.9, 0.8, 0.95)), "missed");
-    assert_eq!(word(spsc, compared(1.1, 0.9, 1.2)), "met, limit within the interval");
-    assert_eq!(word(spsc, compared(0.96, 0.94, 1.3)), "missed, limit within the interval");
-    assert_eq!(verdict("vs_pipe/topic/latency/8B", compared(9.0, 8.0, 10.0)), None);
+    assert_eq!(
+        word(spsc, compared(1.1, 0.9, 1.2)),
+        "met, limit within the interval"
+    );
+    assert_eq!(
+        word(spsc, compared(0.96, 0.94, 1.3)),
+        "missed, limit within the interval"
+    );
+    assert_eq!(
+        verdict("vs_pipe/topic/latency/8B", compared(9.0, 8.0, 10.0)),
+        None
+    );
     let ring = "vs_head_tail_ring/topic_reliable/throughput/64KB";
     assert_eq!(word(ring, compared(0.61, 0.6, 0.62)), "missed");
 }
@@ -122,6 +195,9 @@ fn better_is_less_time_and_more_messages() {
     let latency = row(Measure::Latency, &few, &many).unwrap().figures;
     let wanted = (Some(15.0), Some(30.0), Some(2.0));
     assert_eq!((latency.ours, latency.theirs, latency.ratio), wanted);
-    assert_eq!(row(Measure::Throughput, &few, &many).unwrap().figures.ratio, Some(0.5));
+    assert_eq!(
+        row(Measure::Throughput, &few, &many).unwrap().figures.ratio,
+        Some(0.5)
+    );
     assert!(row(Measure::Latency, &[], &[]).is_none());
 }

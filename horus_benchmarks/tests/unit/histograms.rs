@@ -19,14 +19,23 @@ fn what_is_written_is_read_again_in_picoseconds() {
     let rows = [row("a/16B", 1..=1000), Row::default(), row("b/16B", 7..=7)];
     write(&rows, &path).unwrap();
     let text = std::fs::read_to_string(&path).unwrap();
-    assert!(text.contains("Tag=a/16B,") && text.contains("picoseconds"), "{text}");
+    assert!(
+        text.contains("Tag=a/16B,") && text.contains("picoseconds"),
+        "{text}"
+    );
     let read = read(&path).unwrap();
-    assert_eq!(read.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(), ["a/16B", "b/16B"]);
+    assert_eq!(
+        read.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(),
+        ["a/16B", "b/16B"]
+    );
     let a = &read[0].1;
     assert_eq!(a.len(), 1000);
     assert!((a.value_at_quantile(0.5) as f64 - 250e3).abs() < 500.0);
     let curve = curve(a, 10);
-    assert!(curve.is_sorted_by(|a, b| a.0 >= b.0 && a.1 <= b.1), "{curve:?}");
+    assert!(
+        curve.is_sorted_by(|a, b| a.0 >= b.0 && a.1 <= b.1),
+        "{curve:?}"
+    );
     assert!((curve.last().unwrap().1 - 500.0).abs() < 0.5, "{curve:?}");
     assert!((curve[10].1 - 450.0).abs() < 1.0, "{curve:?}");
 }

@@ -12,13 +12,19 @@ use horus_benchmarks::measure::tsc::TickSource;
 
 type Message = [u64; 2];
 
-const PLAN: MicroPlan = MicroPlan { source: TickSource::Monotonic, warm_up: 1, batches: 3 };
+const PLAN: MicroPlan = MicroPlan {
+    source: TickSource::Monotonic,
+    warm_up: 1,
+    batches: 3,
+};
 
 fn looped<T>(
     measure: impl FnOnce(&mut dyn FnMut(&Message), &mut dyn FnMut() -> Option<Message>) -> T,
 ) -> T {
     let queue = RefCell::new(VecDeque::new());
-    measure(&mut |m| queue.borrow_mut().push_back(*m), &mut || queue.borrow_mut().pop_front())
+    measure(&mut |m| queue.borrow_mut().push_back(*m), &mut || {
+        queue.borrow_mut().pop_front()
+    })
 }
 
 #[test]
@@ -38,7 +44,11 @@ fn every_message_is_counted_and_verified() {
         );
         let micro = send_and_receive(&mut end, &PLAN, 1).unwrap();
         assert_eq!((micro.done, micro.verified), (3 * 256, 3 * 256));
-        let plan = StreamPlan { messages: 1000, first_seq: 5000, producers: 1 };
+        let plan = StreamPlan {
+            messages: 1000,
+            first_seq: 5000,
+            producers: 1,
+        };
         let streamed = stream(&mut end, &plan, TickSource::Monotonic).unwrap();
         assert_eq!((streamed.received, streamed.lost), (1000, 0));
     });
@@ -50,6 +60,10 @@ fn a_message_that_is_lost_or_another_is_an_error() {
     assert!(send_and_receive(&mut lossy, &PLAN, 1).is_err());
     let mut stuck = Closures(|_: &Message| true, || Some(Message::compose(1)));
     assert!(send_and_receive(&mut stuck, &PLAN, 1).is_err());
-    let plan = StreamPlan { messages: 10, first_seq: 1, producers: 1 };
+    let plan = StreamPlan {
+        messages: 10,
+        first_seq: 1,
+        producers: 1,
+    };
     assert!(stream(&mut stuck, &plan, TickSource::Monotonic).is_err());
 }

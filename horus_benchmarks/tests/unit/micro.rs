@@ -5,12 +5,19 @@ use horus_benchmarks::measure::micro::*;
 use horus_benchmarks::measure::tsc::TickSource;
 
 fn plan() -> MicroPlan {
-    MicroPlan { source: TickSource::detect(), warm_up: 3, batches: 20 }
+    MicroPlan {
+        source: TickSource::detect(),
+        warm_up: 3,
+        batches: 20,
+    }
 }
 
 fn all_verified(micro: &Micro, batch: u64) {
     assert_eq!(micro.batches.count(), 20);
-    assert_eq!((micro.batch, micro.done, micro.verified), (batch, 20 * batch, 20 * batch));
+    assert_eq!(
+        (micro.batch, micro.done, micro.verified),
+        (batch, 20 * batch, 20 * batch)
+    );
 }
 
 #[test]

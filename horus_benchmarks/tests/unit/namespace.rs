@@ -10,7 +10,10 @@ use horus_benchmarks::run::namespace::*;
 fn a_namespace_is_private_and_goes_with_all_it_holds() {
     let namespace = PrivateNamespace::create().unwrap();
     let directory = namespace.directory().to_owned();
-    assert_eq!(fs::metadata(&directory).unwrap().permissions().mode() & 0o777, 0o700);
+    assert_eq!(
+        fs::metadata(&directory).unwrap().permissions().mode() & 0o777,
+        0o700
+    );
     fs::create_dir(directory.join("topics")).unwrap();
     fs::write(directory.join("topics/cmd_vel"), b"data").unwrap();
     assert_eq!(namespace.environment()[0].1, directory);

@@ -9,7 +9,12 @@ fn packets_are_as_large_as_the_messages_they_stand_for() {
     assert_eq!(Packet16::BYTES, size_of::<CmdVel>());
     assert_eq!(Packet304::BYTES, size_of::<Imu>());
     assert_eq!(Packet1480::BYTES, size_of::<LaserScan>());
-    let sizes = [Packet8::BYTES, Packet4096::BYTES, Packet16384::BYTES, Packet65536::BYTES];
+    let sizes = [
+        Packet8::BYTES,
+        Packet4096::BYTES,
+        Packet16384::BYTES,
+        Packet65536::BYTES,
+    ];
     assert_eq!(sizes, [8, 4096, 16_384, 65_536]);
 }
 

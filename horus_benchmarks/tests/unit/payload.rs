@@ -10,7 +10,11 @@ fn any_flipped_bit_is_found<const N: usize>() {
     for bit in 0..N * 64 {
         let mut corrupt = message;
         corrupt[bit / 64] ^= 1 << (bit % 64);
-        assert!(corrupt.check(41).is_err(), "bit {bit} of {} bytes", <[u64; N]>::BYTES);
+        assert!(
+            corrupt.check(41).is_err(),
+            "bit {bit} of {} bytes",
+            <[u64; N]>::BYTES
+        );
     }
 }
 

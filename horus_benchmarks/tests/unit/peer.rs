@@ -14,7 +14,11 @@ fn a_thread_answers_jobs_in_order_and_reports_failures() {
     let mut total = 0;
     let service = move |job: i64, _: &Watch| {
         total += job;
-        if job < 0 { Err(format!("{job} is negative")) } else { Ok(total) }
+        if job < 0 {
+            Err(format!("{job} is negative"))
+        } else {
+            Ok(total)
+        }
     };
     let mut peer = Peer::thread(any_cpu(), true, move || service).unwrap();
     assert_eq!(peer.call(2).unwrap(), 2);
@@ -26,7 +30,9 @@ fn a_thread_answers_jobs_in_order_and_reports_failures() {
 #[test]
 fn a_waiting_thread_ends_when_its_peer_is_dropped() {
     let service = |(): (), watch: &Watch| -> Result<(), String> {
-        watch.spin_until(|| None::<()>).map_err(|error| error.to_string())
+        watch
+            .spin_until(|| None::<()>)
+            .map_err(|error| error.to_string())
     };
     let mut peer = Peer::thread(any_cpu(), true, move || service).unwrap();
     peer.start(()).unwrap();
@@ -38,7 +44,10 @@ fn a_near_wait_ends_when_the_far_thread_panics() {
     let service = |(): (), _: &Watch| -> Result<(), String> { panic!("on purpose") };
     let mut peer = Peer::thread(any_cpu(), true, move || service).unwrap();
     peer.start(()).unwrap();
-    assert_eq!(peer.watch().spin_until(|| None::<()>), Err(WaitError::PeerGone));
+    assert_eq!(
+        peer.watch().spin_until(|| None::<()>),
+        Err(WaitError::PeerGone)
+    );
     assert!(matches!(peer.finish(), Err(PeerError::ThreadEnded)));
 }
 

@@ -22,7 +22,11 @@ fn assert_imports(directory: &Path, room: &str, allowed: &[&str]) {
         let text = fs::read_to_string(&path).unwrap();
         for (other, _) in ROOMS.iter().filter(|(other, _)| *other != room) {
             let imports = text.contains(&format!("crate::{other}::"));
-            assert!(!imports || allowed.contains(other), "{} imports {other}", path.display());
+            assert!(
+                !imports || allowed.contains(other),
+                "{} imports {other}",
+                path.display()
+            );
         }
     }
 }

@@ -7,7 +7,11 @@ use horus_benchmarks::report::rows::*;
 fn a_row_has_the_fields_of_the_contract_and_no_others() {
     let mut samples = Samples::new();
     samples.record(100);
-    let ratio = Ratio { median: 1.5, low: 1.25, high: 1.75 };
+    let ratio = Ratio {
+        median: 1.5,
+        low: 1.25,
+        high: 1.75,
+    };
     let row = Row::samples("one_way/same_thread/direct/16B", &samples, 1.0);
     let row = Row {
         send_ns: Some(SendCall { p50: 1.0, p99: 2.0 }),
@@ -15,7 +19,12 @@ fn a_row_has_the_fields_of_the_contract_and_no_others() {
         ..row.with_floor_ratio(Some(ratio))
     };
     let value = serde_json::to_value(&row).unwrap();
-    let keys: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
+    let keys: Vec<&str> = value
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
     let mut wanted = [
         "id",
         "sent",
@@ -39,7 +48,13 @@ fn a_row_has_the_fields_of_the_contract_and_no_others() {
     ];
     assert_eq!(ns, wanted);
     let read = serde_json::from_value::<Row>(value).unwrap();
-    assert_eq!(Row { samples: row.samples.clone(), ..read }, row);
+    assert_eq!(
+        Row {
+            samples: row.samples.clone(),
+            ..read
+        },
+        row
+    );
 }
 
 #[test]

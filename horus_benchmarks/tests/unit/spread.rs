@@ -13,13 +13,18 @@ fn samples_of(values: impl IntoIterator<Item = u64>) -> Samples {
 fn rounds_are_resampled_where_there_are_enough() {
     let mut all = Samples::new();
     for round in 0..10 {
-        all.merge(&samples_of((0..100).map(|value| 100 + round * 10 + value % 3)));
+        all.merge(&samples_of(
+            (0..100).map(|value| 100 + round * 10 + value % 3),
+        ));
     }
     let spread = Spread::of(&all, 0.5).unwrap();
     assert_eq!((spread.resampled, spread.rounds), (Resampled::Rounds, 10));
     let [low, high] = spread.p50_ci;
     // Rounds differ by far more than samples of one round: the interval has to show it.
-    assert!(50.0 < low && low < 70.0 && 75.0 < high && high < 96.0, "{spread:?}");
+    assert!(
+        50.0 < low && low < 70.0 && 75.0 < high && high < 96.0,
+        "{spread:?}"
+    );
     assert!(spread.rounds_cv.unwrap() > 0.1 && spread.rounds_cv_mean.unwrap() > 0.1);
 }
 
@@ -29,7 +34,10 @@ fn one_round_has_the_interval_of_its_samples() {
     assert_eq!((spread.resampled, spread.rounds), (Resampled::Samples, 1));
     // 5000 +- 1.96 * sqrt(10 000) / 2.
     let [low, high] = spread.p50_ci;
-    assert!((low - 4902.0).abs() < 10.0 && (high - 5098.0).abs() < 10.0, "{spread:?}");
+    assert!(
+        (low - 4902.0).abs() < 10.0 && (high - 5098.0).abs() < 10.0,
+        "{spread:?}"
+    );
     assert!((spread.cv.unwrap() - 0.577).abs() < 0.001);
     assert_eq!(spread.rounds_cv, None);
     assert_eq!(Spread::of(&Samples::new(), 1.0), None);
@@ -37,7 +45,9 @@ fn one_round_has_the_interval_of_its_samples() {
 
 #[test]
 fn the_interval_of_samples_is_that_of_drawing_them() {
-    let values: Vec<f64> = (0..401).map(|value| f64::from(value * value % 1009)).collect();
+    let values: Vec<f64> = (0..401)
+        .map(|value| f64::from(value * value % 1009))
+        .collect();
     let samples = samples_of(values.iter().map(|&value| value as u64));
     let [low, high] = Spread::of(&samples, 1.0).unwrap().p50_ci;
     let (drawn_low, drawn_high) = bootstrap_median_interval(&values, 3);

@@ -9,7 +9,11 @@ fn long_tailed(seed: u64, count: usize) -> Vec<u64> {
     (0..count)
         .map(|_| {
             let body = 300 + rng.next_u64() % 64;
-            if rng.below(200) == 0 { body * (1 + rng.next_u64() % 500) } else { body }
+            if rng.below(200) == 0 {
+                body * (1 + rng.next_u64() % 500)
+            } else {
+                body
+            }
         })
         .collect()
 }
@@ -27,7 +31,10 @@ fn naive_quantile(sorted: &[u64], quantile: f64) -> u64 {
 }
 
 fn assert_close(found: f64, wanted: f64, what: &str) {
-    assert!((found - wanted).abs() <= wanted.abs() * 0.001, "{what}: {found}, wanted {wanted}");
+    assert!(
+        (found - wanted).abs() <= wanted.abs() * 0.001,
+        "{what}: {found}, wanted {wanted}"
+    );
 }
 
 #[test]
@@ -97,8 +104,14 @@ fn the_median_is_found_within_the_steps_of_a_coarse_timer() {
             .collect();
         let wanted = samples_of(&fine).quantile(0.5) as f64;
         let found = samples_of(&coarse).median_within(26);
-        assert!((found - wanted).abs() < 2.0, "seed {seed}: {found}, wanted {wanted}");
-        assert!((samples_of(&fine).median_within(1) - wanted).abs() <= 0.5, "seed {seed}");
+        assert!(
+            (found - wanted).abs() < 2.0,
+            "seed {seed}: {found}, wanted {wanted}"
+        );
+        assert!(
+            (samples_of(&fine).median_within(1) - wanted).abs() <= 0.5,
+            "seed {seed}"
+        );
     }
     assert_eq!(Samples::new().median_within(26), 0.0);
     assert_eq!(samples_of(&[5]).median_within(26), 5.0);
@@ -125,7 +138,11 @@ fn filtered_view_matches_naive_tukey_and_counts_what_it_took() {
         values.retain(|&value| fences.contains(&(value as f64)));
 
         let filtered = samples.filtered(1.0);
-        assert_eq!(filtered.removed, samples.count() - values.len() as u64, "seed {seed}");
+        assert_eq!(
+            filtered.removed,
+            samples.count() - values.len() as u64,
+            "seed {seed}"
+        );
         let wanted = naive_quantile(&values, 0.99) as f64;
         assert_close(filtered.ns.p99, wanted, &format!("seed {seed}"));
         assert!(filtered.ns.max < samples.max() as f64);
@@ -141,7 +158,10 @@ fn merged_samples_equal_samples_recorded_together() {
     merged.merge(&samples_of(&right));
     assert_eq!(merged.percentiles(1.0), together.percentiles(1.0));
     assert_eq!(merged.count(), 12_000);
-    assert_eq!((merged.sd(), merged.mean()), (together.sd(), together.mean()));
+    assert_eq!(
+        (merged.sd(), merged.mean()),
+        (together.sd(), together.mean())
+    );
 }
 
 #[test]
@@ -184,8 +204,12 @@ fn nanoseconds_are_rounded_to_picoseconds() {
 
 #[test]
 fn merged_samples_remember_what_each_part_said() {
-    let sets =
-        [long_tailed(1, 500), long_tailed(2, 700), long_tailed(3, 600)].map(|v| samples_of(&v));
+    let sets = [
+        long_tailed(1, 500),
+        long_tailed(2, 700),
+        long_tailed(3, 600),
+    ]
+    .map(|v| samples_of(&v));
     let mut merged = Samples::new();
     assert_eq!(merged.parts(), []);
     sets.iter().for_each(|set| merged.merge(set));
@@ -203,7 +227,10 @@ fn standard_deviation_matches_the_formula() {
     for seed in 0..8 {
         let values = long_tailed(seed, 3_000);
         let mean = values.iter().sum::<u64>() as f64 / values.len() as f64;
-        let squares: f64 = values.iter().map(|&value| (value as f64 - mean).powi(2)).sum();
+        let squares: f64 = values
+            .iter()
+            .map(|&value| (value as f64 - mean).powi(2))
+            .sum();
         let samples = samples_of(&values);
         assert_close(samples.sd(), (squares / values.len() as f64).sqrt(), "sd");
         assert_close(samples.cv().unwrap(), samples.sd() / mean, "cv");
@@ -264,12 +291,16 @@ fn interval_is_reproducible_and_covers_the_true_median_about_as_often_as_promise
     let mut covered = 0;
     for seed in 0..trials {
         let mut rng = Rng(seed ^ 0x5eed);
-        let pairs: Vec<(f64, f64)> =
-            (0..24).map(|_| (1.0, 1.0 + rng.below(10_001) as f64 / 10_000.0)).collect();
+        let pairs: Vec<(f64, f64)> = (0..24)
+            .map(|_| (1.0, 1.0 + rng.below(10_001) as f64 / 10_000.0))
+            .collect();
         let ratio = paired_ratio(&pairs, seed).unwrap();
         assert_eq!(Some(ratio), paired_ratio(&pairs, seed));
         assert!(ratio.low <= ratio.median && ratio.median <= ratio.high);
         covered += u64::from(ratio.low <= 1.5 && 1.5 <= ratio.high);
     }
-    assert!(covered * 100 >= trials * 85, "covered {covered} of {trials}");
+    assert!(
+        covered * 100 >= trials * 85,
+        "covered {covered} of {trials}"
+    );
 }

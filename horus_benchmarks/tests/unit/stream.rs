@@ -12,7 +12,11 @@ use horus_benchmarks::measure::workload::WorkloadError;
 
 type Message = [u64; 2];
 
-const PLAN: StreamPlan = StreamPlan { messages: 6, first_seq: 11, producers: 1 };
+const PLAN: StreamPlan = StreamPlan {
+    messages: 6,
+    first_seq: 11,
+    producers: 1,
+};
 
 fn receive(plan: &StreamPlan, numbers: &[u64]) -> Result<Streamed, WorkloadError> {
     let mut coming = numbers.iter().map(|&seq| Message::compose(seq));
@@ -23,7 +27,12 @@ fn receive(plan: &StreamPlan, numbers: &[u64]) -> Result<Streamed, WorkloadError
 
 #[test]
 fn every_message_is_received_or_counted_as_lost() {
-    for numbers in [&[11, 12, 13, 14, 15, 16][..], &[16], &[12, 15, 16], &[11, 16]] {
+    for numbers in [
+        &[11, 12, 13, 14, 15, 16][..],
+        &[16],
+        &[12, 15, 16],
+        &[11, 16],
+    ] {
         let streamed = receive(&PLAN, numbers).unwrap();
         assert_eq!(streamed.received, numbers.len() as u64);
         assert_eq!(streamed.received + streamed.lost, PLAN.messages);
@@ -32,14 +41,20 @@ fn every_message_is_received_or_counted_as_lost() {
 
 #[test]
 fn messages_of_two_producers_may_overtake_each_other() {
-    let plan = StreamPlan { producers: 2, ..PLAN };
+    let plan = StreamPlan {
+        producers: 2,
+        ..PLAN
+    };
     for numbers in [&[11, 13, 12, 14, 16, 15][..], &[15, 16], &[12, 14, 16, 15]] {
         let streamed = receive(&plan, numbers).unwrap();
         assert_eq!(streamed.received, numbers.len() as u64);
         assert_eq!(streamed.received + streamed.lost, plan.messages);
     }
     for numbers in [&[13, 11][..], &[12, 12]] {
-        assert!(matches!(receive(&plan, numbers), Err(WorkloadError::Corrupt(_))));
+        assert!(matches!(
+            receive(&plan, numbers),
+            Err(WorkloadError::Corrupt(_))
+        ));
     }
 }
 
@@ -47,9 +62,15 @@ fn messages_of_two_producers_may_overtake_each_other() {
 fn repeated_overtaken_and_foreign_messages_are_errors() {
     for numbers in [&[11, 11][..], &[12, 11], &[17], &[10]] {
         let outcome = receive(&PLAN, numbers);
-        assert!(matches!(outcome, Err(WorkloadError::Corrupt(_))), "{numbers:?}");
+        assert!(
+            matches!(outcome, Err(WorkloadError::Corrupt(_))),
+            "{numbers:?}"
+        );
     }
-    assert!(matches!(receive(&PLAN, &[11, 12]), Err(WorkloadError::Wait(_))));
+    assert!(matches!(
+        receive(&PLAN, &[11, 12]),
+        Err(WorkloadError::Wait(_))
+    ));
 }
 
 #[test]
@@ -63,16 +84,34 @@ fn the_sender_offers_each_message_until_there_is_room() {
     };
     let watch = Watch::new(true, || false);
     let ready = || Some(Message::compose(PLAN.first_seq));
-    stream_send(&mut Closures(send, ready), &PLAN, TickSource::detect(), &watch).unwrap();
+    stream_send(
+        &mut Closures(send, ready),
+        &PLAN,
+        TickSource::detect(),
+        &watch,
+    )
+    .unwrap();
     assert_eq!(taken, [11, 12, 13, 14, 15, 16]);
 }
 
 #[test]
 fn a_rate_is_of_what_was_received() {
-    let streamed = Streamed { received: 10, lost: 5, elapsed_ticks: 100 };
+    let streamed = Streamed {
+        received: 10,
+        lost: 5,
+        elapsed_ticks: 100,
+    };
     assert_eq!(streamed.messages_per_s(1000.0), 100.0);
     let subject = (Sent { elapsed_ticks: 50 }, streamed);
-    let bracket = Bracket { before_ns: 1.0, after_ns: 2.0, subject, counts: true };
+    let bracket = Bracket {
+        before_ns: 1.0,
+        after_ns: 2.0,
+        subject,
+        counts: true,
+    };
     let note = StreamNote::new(&bracket, 1000.0);
-    assert_eq!((note.msgs_per_s, note.sent_per_s, note.lost), (100.0, 300.0, 5));
+    assert_eq!(
+        (note.msgs_per_s, note.sent_per_s, note.lost),
+        (100.0, 300.0, 5)
+    );
 }

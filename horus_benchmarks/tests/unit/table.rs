@@ -16,7 +16,11 @@ fn report() -> Report {
     let mut samples = Samples::new();
     (1..=1000).for_each(|value| samples.record(value));
     samples.record(123_456);
-    let ratio = Ratio { median: 1.25, low: 1.2, high: 1.3 };
+    let ratio = Ratio {
+        median: 1.25,
+        low: 1.2,
+        high: 1.3,
+    };
     let row = Row::samples("one_way/cross_thread/x/16B", &samples, 1.0);
     report.push(row.with_floor_ratio(Some(ratio)), "RTT/2");
     report
@@ -25,7 +29,13 @@ fn report() -> Report {
 #[test]
 fn the_worst_sample_and_the_way_of_measuring_are_in_the_table() {
     let text = render(&report());
-    for wanted in ["123456", "RTT/2", "1.25 [1.20, 1.30]", "commit abc", "not subtracted"] {
+    for wanted in [
+        "123456",
+        "RTT/2",
+        "1.25 [1.20, 1.30]",
+        "commit abc",
+        "not subtracted",
+    ] {
         assert!(text.contains(wanted), "no '{wanted}' in\n{text}");
     }
 }
@@ -35,13 +45,22 @@ fn a_row_with_more_busy_threads_than_cpus_says_so() {
     let mut report = report();
     let cpus = report.machine.usable_cpus();
     for threads in [cpus, cpus + 1] {
-        let row = Row { id: format!("x/{threads}"), ..Row::default() };
+        let row = Row {
+            id: format!("x/{threads}"),
+            ..Row::default()
+        };
         report.push(row.with_busy_threads(threads), "streams");
     }
     assert!(!report.rows[1].oversubscribed && report.rows[2].oversubscribed);
     assert!(render(&report).contains("oversubscribed; streams"));
     report.machine.pinned.far = report.machine.pinned.near;
-    report.push(Row { id: "one_way/cross_thread/y".to_owned(), ..Row::default() }, "");
+    report.push(
+        Row {
+            id: "one_way/cross_thread/y".to_owned(),
+            ..Row::default()
+        },
+        "",
+    );
     assert!(report.rows[3].oversubscribed);
 }
 
@@ -55,9 +74,22 @@ fn columns_that_apply_to_no_row_are_left_out() {
 #[test]
 fn times_and_rates_are_in_tables_of_their_own() {
     let mut report = report();
-    report.push(Row { id: "x".to_owned(), msgs_per_s: Some(5e6), ..Row::default() }, "");
+    report.push(
+        Row {
+            id: "x".to_owned(),
+            msgs_per_s: Some(5e6),
+            ..Row::default()
+        },
+        "",
+    );
     let text = render(&report);
-    let headings: Vec<&str> = text.lines().filter(|line| line.starts_with("| id")).collect();
+    let headings: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("| id"))
+        .collect();
     assert!(headings.len() == 2 && text.contains("5.00M"), "{text}");
-    assert!(!headings[0].contains("msgs/s") && headings[1].contains("msgs/s"), "{text}");
+    assert!(
+        !headings[0].contains("msgs/s") && headings[1].contains("msgs/s"),
+        "{text}"
+    );
 }

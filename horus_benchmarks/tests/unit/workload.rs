@@ -25,7 +25,12 @@ fn queue_end<P: Copy>(out: &Queue<P>, back: &Queue<P>) -> impl Endpoint<P> + use
 }
 
 fn plan(timing: Timing) -> RoundPlan {
-    RoundPlan { timing, warm_up: 10, samples: 200, first_seq: 1 }
+    RoundPlan {
+        timing,
+        warm_up: 10,
+        samples: 200,
+        first_seq: 1,
+    }
 }
 
 fn run_round<P: Payload + Send + 'static>(plan: RoundPlan) -> (Round, Echo) {
@@ -48,7 +53,10 @@ fn run_round<P: Payload + Send + 'static>(plan: RoundPlan) -> (Round, Echo) {
 fn rounds_are_counted_and_verified<P: Payload + Send + 'static>() {
     for timing in [Timing::RoundTrip, Timing::SendCall] {
         let (round, echo) = run_round::<P>(plan(timing));
-        assert_eq!((round.sent, round.received, round.ticks.count()), (200, 200, 200));
+        assert_eq!(
+            (round.sent, round.received, round.ticks.count()),
+            (200, 200, 200)
+        );
         assert_eq!((echo.echoed, echo.forward.count()), (210, 0));
     }
     let (round, echo) = run_round::<P>(plan(Timing::OneWay));

@@ -50,9 +50,9 @@ impl<T: Copy, K: Kind<T>> Sender<T, K> {
         match self.try_send_ref(message) {
             Ok(()) => Ok(()),
             Err(TrySendError::Disconnected(())) => Err(SendError(())),
-            Err(TrySendError::Full(())) => {
-                self.send_until(*message, WaitPolicy::endless()).map_err(|_| SendError(()))
-            }
+            Err(TrySendError::Full(())) => self
+                .send_until(*message, WaitPolicy::endless())
+                .map_err(|_| SendError(())),
         }
     }
 }
@@ -98,7 +98,9 @@ impl<T: Copy, K: Kind<T>> Receiver<T, K> {
             Ok(()) => Ok(()),
             Err(TryRecvError::Disconnected) => Err(RecvError),
             Err(TryRecvError::Empty) => {
-                *message = self.recv_until(WaitPolicy::endless()).map_err(|_| RecvError)?;
+                *message = self
+                    .recv_until(WaitPolicy::endless())
+                    .map_err(|_| RecvError)?;
                 Ok(())
             }
         }

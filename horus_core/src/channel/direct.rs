@@ -78,12 +78,22 @@ pub struct Receiver<T>(Rc<Queue<T>>);
 /// ```
 #[must_use]
 pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-    assert!(capacity > 0, "the capacity of a channel is 0: wanted at least 1");
-    let slots = capacity.checked_next_power_of_two().expect("capacity overflow");
+    assert!(
+        capacity > 0,
+        "the capacity of a channel is 0: wanted at least 1"
+    );
+    let slots = capacity
+        .checked_next_power_of_two()
+        .expect("capacity overflow");
     let slots = (0..slots).map(|_| Cell::new(None)).collect();
     let sent = Cell::new(0);
     let received = Cell::new(0);
-    let queue = Rc::new(Queue { slots, capacity, sent, received });
+    let queue = Rc::new(Queue {
+        slots,
+        capacity,
+        sent,
+        received,
+    });
     (Sender(Rc::clone(&queue)), Receiver(queue))
 }
 
@@ -216,12 +226,16 @@ impl<T> Drop for Receiver<T> {
 
 impl<T> fmt::Debug for Sender<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sender").field("len", &self.len()).finish_non_exhaustive()
+        f.debug_struct("Sender")
+            .field("len", &self.len())
+            .finish_non_exhaustive()
     }
 }
 
 impl<T> fmt::Debug for Receiver<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Receiver").field("len", &self.len()).finish_non_exhaustive()
+        f.debug_struct("Receiver")
+            .field("len", &self.len())
+            .finish_non_exhaustive()
     }
 }

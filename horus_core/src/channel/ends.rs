@@ -157,7 +157,18 @@ pub(super) fn pair<T, K: Kind<T>>(
 ) -> (Sender<T, K>, Receiver<T, K>) {
     let (sender, receiver) = ChannelShared::register_both();
     let spin = WaitPolicy::SPIN;
-    (Sender { writer, spin, seat: sender }, Receiver { reader, spin, seat: receiver })
+    (
+        Sender {
+            writer,
+            spin,
+            seat: sender,
+        },
+        Receiver {
+            reader,
+            spin,
+            seat: receiver,
+        },
+    )
 }
 
 #[inline(always)]
@@ -181,7 +192,9 @@ fn try_recv<T, K: Kind<T>>(
     reader: &mut K::Reader,
     shared: &ChannelShared,
 ) -> Result<T, TryRecvError> {
-    let Some(take) = K::find(reader) else { return look_again::<T, K>(reader, shared) };
+    let Some(take) = K::find(reader) else {
+        return look_again::<T, K>(reader, shared);
+    };
     let _room = RoomNotifier(shared);
     Ok(take())
 }
@@ -411,9 +424,9 @@ impl<T, K: Kind<T>> Receiver<T, K> {
         match self.try_recv() {
             Ok(message) => Ok(message),
             Err(TryRecvError::Disconnected) => Err(RecvError),
-            Err(TryRecvError::Empty) => {
-                self.recv_until(WaitPolicy::endless()).map_err(|_| RecvError)
-            }
+            Err(TryRecvError::Empty) => self
+                .recv_until(WaitPolicy::endless())
+                .map_err(|_| RecvError),
         }
     }
 
@@ -566,12 +579,16 @@ impl<T, K: Kind<T>> Drop for Receiver<T, K> {
 
 impl<T, K: Kind<T>> fmt::Debug for Sender<T, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sender").field("len", &self.len()).finish_non_exhaustive()
+        f.debug_struct("Sender")
+            .field("len", &self.len())
+            .finish_non_exhaustive()
     }
 }
 
 impl<T, K: Kind<T>> fmt::Debug for Receiver<T, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Receiver").field("len", &self.len()).finish_non_exhaustive()
+        f.debug_struct("Receiver")
+            .field("len", &self.len())
+            .finish_non_exhaustive()
     }
 }

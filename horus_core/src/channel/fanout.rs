@@ -65,7 +65,9 @@ pub fn channel<T: Clone>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 }
 
 const TOO_MANY_SENDERS: JoinError = JoinError::TooManySenders { limit: SENDERS_MAX };
-const TOO_MANY_RECEIVERS: JoinError = JoinError::TooManyReceivers { limit: RECEIVERS_MAX };
+const TOO_MANY_RECEIVERS: JoinError = JoinError::TooManyReceivers {
+    limit: RECEIVERS_MAX,
+};
 
 impl<T: Clone> Sender<T> {
     /// Returns another sender. Its lane is one whose sender was dropped, or a new one.
@@ -84,7 +86,11 @@ impl<T: Clone> Sender<T> {
     /// ```
     pub fn try_clone(&self) -> Result<Self, JoinError> {
         let writer = self.writer.lanes().writer().ok_or(TOO_MANY_SENDERS)?;
-        Ok(Self { writer, spin: self.spin, seat: self.seat.register_another() })
+        Ok(Self {
+            writer,
+            spin: self.spin,
+            seat: self.seat.register_another(),
+        })
     }
 
     /// Returns another receiver. It gets the messages that are sent from now on.
@@ -104,7 +110,11 @@ impl<T: Clone> Sender<T> {
     /// ```
     pub fn subscribe(&self) -> Result<Receiver<T>, JoinError> {
         let reader = self.writer.lanes().fan_reader().ok_or(TOO_MANY_RECEIVERS)?;
-        Ok(ends::Receiver { reader, spin: self.spin, seat: self.seat.register_receiver() })
+        Ok(ends::Receiver {
+            reader,
+            spin: self.spin,
+            seat: self.seat.register_receiver(),
+        })
     }
 }
 
@@ -127,7 +137,11 @@ impl<T: Clone> Receiver<T> {
     /// ```
     pub fn try_clone(&self) -> Result<Self, JoinError> {
         let reader = self.reader.lanes().fan_reader().ok_or(TOO_MANY_RECEIVERS)?;
-        Ok(Self { reader, spin: self.spin, seat: self.seat.register_another() })
+        Ok(Self {
+            reader,
+            spin: self.spin,
+            seat: self.seat.register_another(),
+        })
     }
 }
 

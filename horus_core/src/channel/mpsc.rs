@@ -58,7 +58,11 @@ pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 
 impl<T> Clone for Sender<T> {
     fn clone(&self) -> Self {
-        Self { writer: self.writer.clone(), spin: self.spin, seat: self.seat.register_another() }
+        Self {
+            writer: self.writer.clone(),
+            spin: self.spin,
+            seat: self.seat.register_another(),
+        }
     }
 }
 

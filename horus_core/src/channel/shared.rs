@@ -22,8 +22,15 @@ impl ChannelShared {
     pub(super) fn register_both() -> (SenderRegistration, ReceiverRegistration) {
         let message = LocalEventcount::new();
         let room = LocalEventcount::new();
-        let shared = Arc::new(Self { ends: EndpointCounts::one_each(), message, room });
-        (SenderRegistration(Arc::clone(&shared)), ReceiverRegistration(shared))
+        let shared = Arc::new(Self {
+            ends: EndpointCounts::one_each(),
+            message,
+            room,
+        });
+        (
+            SenderRegistration(Arc::clone(&shared)),
+            ReceiverRegistration(shared),
+        )
     }
 }
 

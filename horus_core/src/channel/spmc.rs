@@ -69,7 +69,9 @@ pub fn channel<T: Clone>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     ends::pair(writer, reader)
 }
 
-const TOO_MANY: JoinError = JoinError::TooManyReceivers { limit: RECEIVERS_MAX };
+const TOO_MANY: JoinError = JoinError::TooManyReceivers {
+    limit: RECEIVERS_MAX,
+};
 
 impl<T: Clone> Sender<T> {
     /// Returns another receiver. It gets the messages that are sent from now on.
@@ -90,7 +92,11 @@ impl<T: Clone> Sender<T> {
     /// ```
     pub fn subscribe(&self) -> Result<Receiver<T>, JoinError> {
         let reader = self.writer.lanes().reader().ok_or(TOO_MANY)?;
-        Ok(ends::Receiver { reader, spin: self.spin, seat: self.seat.register_receiver() })
+        Ok(ends::Receiver {
+            reader,
+            spin: self.spin,
+            seat: self.seat.register_receiver(),
+        })
     }
 }
 
@@ -113,7 +119,11 @@ impl<T: Clone> Receiver<T> {
     /// ```
     pub fn try_clone(&self) -> Result<Self, JoinError> {
         let reader = self.reader.lanes().reader().ok_or(TOO_MANY)?;
-        Ok(Self { reader, spin: self.spin, seat: self.seat.register_another() })
+        Ok(Self {
+            reader,
+            spin: self.spin,
+            seat: self.seat.register_another(),
+        })
     }
 }
 

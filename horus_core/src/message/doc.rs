@@ -6,7 +6,10 @@ impl Schema {
     /// Returns the doc comment without the leading space of each line.
     #[must_use]
     pub fn doc_text(&self) -> String {
-        let lines = self.doc.lines().map(|line| line.strip_prefix(' ').unwrap_or(line));
+        let lines = self
+            .doc
+            .lines()
+            .map(|line| line.strip_prefix(' ').unwrap_or(line));
         lines.collect::<Vec<_>>().join("\n")
     }
 }
@@ -42,7 +45,11 @@ impl Field {
 
     /// Returns the first paragraph as one line, without the full stop at its end.
     fn first_paragraph(&self) -> String {
-        let lines = self.doc.lines().map(str::trim).take_while(|line| !line.is_empty());
+        let lines = self
+            .doc
+            .lines()
+            .map(str::trim)
+            .take_while(|line| !line.is_empty());
         let text = lines.collect::<Vec<_>>().join(" ");
         text.strip_suffix('.').unwrap_or(&text).to_owned()
     }

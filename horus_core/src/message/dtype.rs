@@ -144,7 +144,10 @@ impl DType {
     /// Returns the type of a number in a message; `None` for [`Primitive::Char`].
     #[must_use]
     pub fn from_primitive(primitive: Primitive) -> Option<Self> {
-        Self::ALL.iter().copied().find(|dtype| dtype.name() == primitive.name())
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|dtype| dtype.name() == primitive.name())
     }
 }
 

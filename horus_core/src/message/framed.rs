@@ -144,7 +144,10 @@ impl<H: Header> Framed<H> {
     /// have.
     pub fn zeroed(header: H) -> Result<Self, HeaderError> {
         let bytes = checked_data_bytes(&header)?;
-        Ok(Self { header, data: Buffer::zeroed(bytes) })
+        Ok(Self {
+            header,
+            data: Buffer::zeroed(bytes),
+        })
     }
 
     /// Makes a message of a header and a copy of the data.
@@ -154,8 +157,15 @@ impl<H: Header> Framed<H> {
     /// The header contradicts itself, or announces another number of bytes.
     pub fn new(header: H, data: &[u8]) -> Result<Self, HeaderError> {
         match checked_data_bytes(&header)? {
-            bytes if bytes == data.len() => Ok(Self { header, data: data.into() }),
-            wanted => Err(HeaderError::Length { message: H::NAME, found: data.len(), wanted }),
+            bytes if bytes == data.len() => Ok(Self {
+                header,
+                data: data.into(),
+            }),
+            wanted => Err(HeaderError::Length {
+                message: H::NAME,
+                found: data.len(),
+                wanted,
+            }),
         }
     }
 }
@@ -185,14 +195,21 @@ impl<H: Header, D: AsRef<[u8]>> Framed<H, D> {
     pub(crate) fn check_length(&self) -> Result<(), HeaderError> {
         match (checked_data_bytes(&self.header)?, self.data().len()) {
             (wanted, found) if wanted == found => Ok(()),
-            (wanted, found) => Err(HeaderError::Length { message: H::NAME, found, wanted }),
+            (wanted, found) => Err(HeaderError::Length {
+                message: H::NAME,
+                found,
+                wanted,
+            }),
         }
     }
 
     /// Returns a copy with an owned buffer. It allocates.
     #[must_use]
     pub fn copied(&self) -> Framed<H> {
-        Framed { header: self.header, data: self.data().into() }
+        Framed {
+            header: self.header,
+            data: self.data().into(),
+        }
     }
 }
 
@@ -236,7 +253,10 @@ impl<H: PartialEq, D: AsRef<[u8]>, E: AsRef<[u8]>> PartialEq<Framed<H, E>> for F
 impl<H: fmt::Debug, D: AsRef<[u8]>> fmt::Debug for Framed<H, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = self.data.as_ref().len();
-        f.debug_struct("Framed").field("header", &self.header).field("data_bytes", &bytes).finish()
+        f.debug_struct("Framed")
+            .field("header", &self.header)
+            .field("data_bytes", &bytes)
+            .finish()
     }
 }
 
@@ -265,7 +285,14 @@ impl<'a, H: Header> FramedLoan<'a, H> {
     pub(crate) fn on_loan(header: H, loan: RawLoan<'a>) -> Self {
         let room = loan.capacity_bytes() - size_of::<H>();
         let bytes = usize::try_from(header.data_bytes()).map_or(room, |bytes| bytes.min(room));
-        Self { header, data: LoanedData { loan, start: size_of::<H>(), bytes } }
+        Self {
+            header,
+            data: LoanedData {
+                loan,
+                start: size_of::<H>(),
+                bytes,
+            },
+        }
     }
 
     /// Returns the label of the topic, for errors.
@@ -282,10 +309,22 @@ impl<'a, H: Header> FramedLoan<'a, H> {
     /// [`SendError::Forked`], [`SendError::RegionLost`]; [`SendError::Unencodable`] if the header
     /// contradicts itself, or announces more data than the loan has.
     pub fn publish(self) -> Result<(), SendError<()>> {
-        let Self { header, data: LoanedData { mut loan, start, bytes: lent } } = self;
+        let Self {
+            header,
+            data:
+                LoanedData {
+                    mut loan,
+                    start,
+                    bytes: lent,
+                },
+        } = self;
         let found = checked_data_bytes(&header).and_then(|bytes| match bytes {
             bytes if bytes <= lent => Ok(bytes),
-            wanted => Err(HeaderError::Length { message: H::NAME, found: lent, wanted }),
+            wanted => Err(HeaderError::Length {
+                message: H::NAME,
+                found: lent,
+                wanted,
+            }),
         });
         let refused = |error| WriteError::from(error).refuses(loan.label(), 0);
         let bytes = found.map_err(refused)?;
@@ -313,7 +352,14 @@ impl<H: Header> FramedSample<H> {
     pub(crate) fn in_place(sample: RawSample) -> Option<Self> {
         // WHY: the header is copied because it is checked once and must not change after that.
         let (header, bytes) = read_header::<H>(sample.bytes())?;
-        Some(Self { header, data: SampleData { sample, start: size_of::<H>(), bytes } })
+        Some(Self {
+            header,
+            data: SampleData {
+                sample,
+                start: size_of::<H>(),
+                bytes,
+            },
+        })
     }
 
     /// Returns the sequence number of the message, which its publisher's lane counts from 1 on.
@@ -341,7 +387,9 @@ impl<H: Header> Encoded for Framed<H> {
         self.check_length()?;
         let start = size_of::<H>();
         let bytes = start + self.data().len();
-        let slot = slot.get_mut(..bytes).ok_or(WriteError::TooLong { bytes: bytes as u64 })?;
+        let slot = slot.get_mut(..bytes).ok_or(WriteError::TooLong {
+            bytes: bytes as u64,
+        })?;
         slot[..start].copy_from_slice(bytemuck::bytes_of(&self.header));
         slot[start..].copy_from_slice(self.data());
         Ok(bytes)
@@ -350,7 +398,10 @@ impl<H: Header> Encoded for Framed<H> {
     fn decode(buffer: &mut Buffer, bytes: usize) -> Option<Self> {
         let (header, data) = read_header::<H>(buffer.as_ref().get(..bytes)?)?;
         let start = size_of::<H>();
-        Some(Self { header, data: std::mem::take(buffer).narrow(start..start + data) })
+        Some(Self {
+            header,
+            data: std::mem::take(buffer).narrow(start..start + data),
+        })
     }
 
     fn published_ns(bytes: &[u8]) -> u64 {
@@ -374,11 +425,17 @@ fn read_header<H: Header>(message: &[u8]) -> Option<(H, usize)> {
 }
 
 fn checked_data_bytes<H: Header>(header: &H) -> Result<usize, HeaderError> {
-    header.check().map_err(|reason| HeaderError::Inconsistent { message: H::NAME, reason })?;
+    header.check().map_err(|reason| HeaderError::Inconsistent {
+        message: H::NAME,
+        reason,
+    })?;
     let bytes = header.data_bytes();
     // WHY: an allocation that fails would abort the program.
     let fits = usize::try_from(bytes).ok().filter(|_| bytes <= STRIDE_MAX);
-    fits.ok_or(HeaderError::TooLong { message: H::NAME, bytes })
+    fits.ok_or(HeaderError::TooLong {
+        message: H::NAME,
+        bytes,
+    })
 }
 
 /// The reason why a header and data do not form a message.
@@ -418,7 +475,9 @@ pub enum HeaderError {
 
 impl From<HeaderError> for WriteError {
     fn from(error: HeaderError) -> Self {
-        Self::Unencodable { reason: error.to_string() }
+        Self::Unencodable {
+            reason: error.to_string(),
+        }
     }
 }
 

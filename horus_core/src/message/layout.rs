@@ -30,7 +30,10 @@ macro_rules! stamped {
             /// Returns the default values with the current time, for use as `..Self::now()`.
             #[must_use]
             pub fn now() -> Self {
-                Self { timestamp_ns: $crate::message::timestamp_now_ns(), ..Self::default() }
+                Self {
+                    timestamp_ns: $crate::message::timestamp_now_ns(),
+                    ..Self::default()
+                }
             }
         }
     };

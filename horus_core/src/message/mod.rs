@@ -152,8 +152,15 @@ impl Constant {
     #[doc(hidden)]
     #[must_use]
     pub const fn of<T: Integer>(name: &'static str, value: i128, doc: &'static str) -> Self {
-        let FieldKind::Primitive(kind) = T::KIND else { panic!("an integer is a primitive") };
-        Self { name: schema::bare_name(name), kind, value, doc }
+        let FieldKind::Primitive(kind) = T::KIND else {
+            panic!("an integer is a primitive")
+        };
+        Self {
+            name: schema::bare_name(name),
+            kind,
+            value,
+            doc,
+        }
     }
 }
 
@@ -190,7 +197,13 @@ impl Field {
     #[doc(hidden)]
     #[must_use]
     pub const fn of<T: FieldType>(name: &'static str, offset: usize, doc: &'static str) -> Self {
-        Self { name: schema::bare_name(name), kind: T::KIND, offset, count: T::COUNT, doc }
+        Self {
+            name: schema::bare_name(name),
+            kind: T::KIND,
+            offset,
+            count: T::COUNT,
+            doc,
+        }
     }
 }
 
@@ -301,7 +314,9 @@ pub fn timestamp_now_ns() -> u64 {
     if let Some(simulated) = SIMULATED.get() {
         return simulated;
     }
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since_epoch = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX)
 }
 

@@ -78,15 +78,31 @@ impl Schema {
         let tail = None;
         let doc = "";
         let constants = [].as_slice();
-        let schema = Self { name: bare_name(name), size, align, fields, tail, doc, constants };
+        let schema = Self {
+            name: bare_name(name),
+            size,
+            align,
+            fields,
+            tail,
+            doc,
+            constants,
+        };
         assert!(is_identifier(schema.name), "a message's name must be ASCII");
         let mut index = 0;
         while index < fields.len() {
-            assert!(is_identifier(fields[index].name), "a field's name must be ASCII");
-            assert!(fields[index].count > 0, "a field of a message is an array without elements");
+            assert!(
+                is_identifier(fields[index].name),
+                "a field's name must be ASCII"
+            );
+            assert!(
+                fields[index].count > 0,
+                "a field of a message is an array without elements"
+            );
             // WHY: `repr(packed)` has no padding either, but peers would read misaligned numbers.
             assert!(
-                fields[index].offset.is_multiple_of(fields[index].kind.align()),
+                fields[index]
+                    .offset
+                    .is_multiple_of(fields[index].kind.align()),
                 "a message cannot be packed: put larger fields first"
             );
             index += 1;
@@ -111,15 +127,25 @@ impl Schema {
         let mut index = 0;
         while index < self.fields.len() {
             let is_taken = same(self.fields[index].name, tail.name);
-            assert!(!is_taken, "the data must not be called like a field of the header");
+            assert!(
+                !is_taken,
+                "the data must not be called like a field of the header"
+            );
             index += 1;
         }
         assert!(
             self.size.is_multiple_of(tail.primitive.size()),
             "the size of the header is no multiple of that of the data's elements"
         );
-        let framed = Self { name, tail: Some(tail), ..self };
-        assert!(framed.text_bytes() <= SCHEMA_TEXT_BYTES_MAX, "the header has too many fields");
+        let framed = Self {
+            name,
+            tail: Some(tail),
+            ..self
+        };
+        assert!(
+            framed.text_bytes() <= SCHEMA_TEXT_BYTES_MAX,
+            "the header has too many fields"
+        );
         framed
     }
 
@@ -172,7 +198,11 @@ struct Outer<'a> {
 
 impl<'a> Writer<'a> {
     const fn new(out: &'a mut [u8]) -> Self {
-        Self { out, bytes: 0, hash: FNV_OFFSET_BASIS }
+        Self {
+            out,
+            bytes: 0,
+            hash: FNV_OFFSET_BASIS,
+        }
     }
 
     const fn schema(&mut self, schema: &Schema) {
@@ -246,7 +276,10 @@ impl<'a> Writer<'a> {
         if outer.field.count == 1 {
             return outside;
         }
-        assert!(outside < ARRAY_NESTING_MAX, "too many arrays of messages nested");
+        assert!(
+            outside < ARRAY_NESTING_MAX,
+            "too many arrays of messages nested"
+        );
         self.byte(b' ');
         self.number(outer.field.count);
         self.byte(b'*');

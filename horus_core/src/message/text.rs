@@ -49,7 +49,10 @@ impl<const N: usize> Text<N> {
     /// The text is longer than `N` bytes.
     pub const fn new(text: &str) -> Result<Self, TextTooLong> {
         if text.len() > N {
-            return Err(TextTooLong { bytes: text.len(), bytes_max: N });
+            return Err(TextTooLong {
+                bytes: text.len(),
+                bytes_max: N,
+            });
         }
         Ok(Self::from_prefix(text.as_bytes(), text.len()))
     }
@@ -80,7 +83,10 @@ impl<const N: usize> Text<N> {
     /// m"))`. It allocates nothing.
     #[must_use]
     pub fn format(text: fmt::Arguments<'_>) -> Self {
-        let mut buffer = TruncatingBuffer { bytes: [0; N], len: 0 };
+        let mut buffer = TruncatingBuffer {
+            bytes: [0; N],
+            len: 0,
+        };
         // The error is ignored: it only says that the buffer is full.
         let _ = fmt::write(&mut buffer, text);
         Self::from_prefix(&buffer.bytes, buffer.len)
@@ -134,7 +140,11 @@ impl<const N: usize> fmt::Write for TruncatingBuffer<N> {
         }
         self.bytes[self.len..self.len + end].copy_from_slice(&text.as_bytes()[..end]);
         self.len += end;
-        if end == text.len() { Ok(()) } else { Err(fmt::Error) }
+        if end == text.len() {
+            Ok(())
+        } else {
+            Err(fmt::Error)
+        }
     }
 }
 

@@ -123,7 +123,12 @@ impl<'a> CdrWriter<'a> {
         of: &'static str,
     ) -> Result<(), CdrWriteError> {
         let limit = u32::MAX as usize;
-        let error = CdrWriteError::TooLong { field, found, limit, of };
+        let error = CdrWriteError::TooLong {
+            field,
+            found,
+            limit,
+            of,
+        };
         self.u32(u32::try_from(found).map_err(|_| error)?);
         Ok(())
     }
@@ -197,7 +202,11 @@ impl<'a> CdrReader<'a> {
     /// [`Truncated`](CdrError::Truncated), or [`Encapsulation`](CdrError::Encapsulation) if it is
     /// not that of plain CDR.
     pub fn new(bytes: &'a [u8]) -> Result<Self, CdrError> {
-        let mut reader = Self { bytes, at: 0, is_big_endian: false };
+        let mut reader = Self {
+            bytes,
+            at: 0,
+            is_big_endian: false,
+        };
         let encapsulation = reader.bytes(ENCAPSULATION_BYTES)?;
         let found = [encapsulation[0], encapsulation[1]];
         if found != BIG_ENDIAN && found != LITTLE_ENDIAN {
@@ -220,7 +229,10 @@ impl<'a> CdrReader<'a> {
     pub fn bool(&mut self) -> Result<bool, CdrError> {
         match self.u8()? {
             flag @ (0 | 1) => Ok(flag == 1),
-            found => Err(CdrError::Bool { at: self.at - 1, found }),
+            found => Err(CdrError::Bool {
+                at: self.at - 1,
+                found,
+            }),
         }
     }
 
@@ -244,7 +256,9 @@ impl<'a> CdrReader<'a> {
         if let Some(index) = text.iter().position(|byte| *byte == 0) {
             return Err(CdrError::Nul { at: start + index });
         }
-        let utf8 = |error: std::str::Utf8Error| CdrError::Utf8 { at: start + error.valid_up_to() };
+        let utf8 = |error: std::str::Utf8Error| CdrError::Utf8 {
+            at: start + error.valid_up_to(),
+        };
         std::str::from_utf8(text).map_err(utf8)
     }
 
@@ -311,7 +325,11 @@ impl<'a> CdrReader<'a> {
     const fn expect_left(&self, wanted: usize) -> Result<(), CdrError> {
         let left = self.bytes.len() - self.at;
         if wanted > left {
-            return Err(CdrError::Truncated { at: self.at, wanted, left });
+            return Err(CdrError::Truncated {
+                at: self.at,
+                wanted,
+                left,
+            });
         }
         Ok(())
     }

@@ -257,7 +257,9 @@ impl RosHeader {
     /// Returns a header for data in this frame.
     #[must_use]
     pub fn new(frame_id: &str) -> Self {
-        Self { frame_id: frame_id.to_owned() }
+        Self {
+            frame_id: frame_id.to_owned(),
+        }
     }
 }
 
@@ -275,6 +277,9 @@ impl RosFrames {
     /// `frame_id`.
     #[must_use]
     pub fn new(frame_id: &str, child_frame_id: &str) -> Self {
-        Self { frame_id: frame_id.to_owned(), child_frame_id: child_frame_id.to_owned() }
+        Self {
+            frame_id: frame_id.to_owned(),
+            child_frame_id: child_frame_id.to_owned(),
+        }
     }
 }

@@ -52,18 +52,37 @@ impl RosMessage for NavPath {
     type Frames = ();
 
     fn write_cdr(&self, (): &(), out: &mut CdrWriter<'_>) -> Result<(), CdrWriteError> {
-        let Self { timestamp_ns, frame_id, .. } = *self;
+        let Self {
+            timestamp_ns,
+            frame_id,
+            ..
+        } = *self;
         wire::time::write(&timestamp_ns, "header.stamp", out)?;
         wire::string::write(&frame_id, "header.frame_id", out)?;
         let field = "poses";
         let found = self.count as usize;
         let limit = NAV_PATH_WAYPOINTS_MAX;
-        let too_long = CdrWriteError::TooLong { field, found, limit, of: "elements" };
+        let too_long = CdrWriteError::TooLong {
+            field,
+            found,
+            limit,
+            of: "elements",
+        };
         let waypoints = self.waypoints.get(..found).ok_or(too_long)?;
         out.count(found)?;
         waypoints.iter().try_for_each(|waypoint| {
-            let Waypoint { position, orientation, .. } = *waypoint;
-            PoseStamped { timestamp_ns, frame_id, position, orientation }.write_cdr(&(), out)
+            let Waypoint {
+                position,
+                orientation,
+                ..
+            } = *waypoint;
+            PoseStamped {
+                timestamp_ns,
+                frame_id,
+                position,
+                orientation,
+            }
+            .write_cdr(&(), out)
         })
     }
 }
@@ -77,7 +96,13 @@ impl FromCdr for NavPath {
         let found = from.count(size_of::<[f64; 7]>())?;
         let field = "poses";
         let limit = NAV_PATH_WAYPOINTS_MAX;
-        let too_long = CdrError::TooLong { at, field, found, limit, of: "elements" };
+        let too_long = CdrError::TooLong {
+            at,
+            field,
+            found,
+            limit,
+            of: "elements",
+        };
         let waypoints = path.waypoints.get_mut(..found).ok_or(too_long)?;
         path.count = found as u32;
         for waypoint in waypoints {
@@ -85,7 +110,11 @@ impl FromCdr for NavPath {
             if pose.frame_id != path.frame_id && !pose.frame_id.is_empty() {
                 let field = "poses.header.frame_id";
                 let found = format!("{:?}", pose.frame_id);
-                return Err(CdrError::NotRepresentable { at: from.at(), field, found });
+                return Err(CdrError::NotRepresentable {
+                    at: from.at(),
+                    field,
+                    found,
+                });
             }
             *waypoint = Waypoint::new(pose.position, pose.orientation, f64::NAN);
         }

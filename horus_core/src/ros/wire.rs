@@ -99,7 +99,10 @@ impl Wire<u64> for time {
     const BYTES_MIN: usize = 8;
 
     fn write(value: &u64, field: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
-        let error = CdrWriteError::Time { field, found_ns: *value };
+        let error = CdrWriteError::Time {
+            field,
+            found_ns: *value,
+        };
         out.i32(i32::try_from(value / NS_PER_SECOND).map_err(|_| error)?);
         out.u32((value % NS_PER_SECOND) as u32);
         Ok(())
@@ -113,7 +116,14 @@ impl Wire<u64> for time {
             Ok(seconds) if u64::from(nanosec) < NS_PER_SECOND => {
                 *value = seconds * NS_PER_SECOND + u64::from(nanosec)
             }
-            _ => return Err(CdrError::Time { at, field, sec, nanosec }),
+            _ => {
+                return Err(CdrError::Time {
+                    at,
+                    field,
+                    sec,
+                    nanosec,
+                });
+            }
         }
         Ok(())
     }
@@ -126,7 +136,11 @@ impl<const N: usize> Wire<Text<N>> for string {
     const BYTES_MIN: usize = 4;
 
     fn write(value: &Text<N>, field: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
-        let ended = value.as_bytes().split(|byte| *byte == 0).next().unwrap_or_default();
+        let ended = value
+            .as_bytes()
+            .split(|byte| *byte == 0)
+            .next()
+            .unwrap_or_default();
         if value.as_str().len() != ended.len() {
             return Err(CdrWriteError::Text { field });
         }
@@ -135,7 +149,13 @@ impl<const N: usize> Wire<Text<N>> for string {
 
     fn read(value: &mut Text<N>, field: &'static str, from: &mut CdrReader<'_>) -> ReadResult {
         let at = from.at_length();
-        let too_long = |found, limit| CdrError::TooLong { at, field, found, limit, of: "bytes" };
+        let too_long = |found, limit| CdrError::TooLong {
+            at,
+            field,
+            found,
+            limit,
+            of: "bytes",
+        };
         let text = Text::new(from.string()?);
         *value = text.map_err(|error| too_long(error.bytes, error.bytes_max))?;
         Ok(())
@@ -162,11 +182,15 @@ impl<T, W: Wire<T>, const N: usize> Wire<[T; N]> for Array<W> {
     const BYTES_MIN: usize = N * W::BYTES_MIN;
 
     fn write(value: &[T; N], field: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
-        value.iter().try_for_each(|element| W::write(element, field, out))
+        value
+            .iter()
+            .try_for_each(|element| W::write(element, field, out))
     }
 
     fn read(value: &mut [T; N], field: &'static str, from: &mut CdrReader<'_>) -> ReadResult {
-        value.iter_mut().try_for_each(|element| W::read(element, field, from))
+        value
+            .iter_mut()
+            .try_for_each(|element| W::read(element, field, from))
     }
 }
 
@@ -211,10 +235,17 @@ impl<W> Sequence<W> {
         W: Wire<T>,
     {
         let found = *count as usize;
-        let too_long = CdrWriteError::TooLong { field, found, limit: N, of: "elements" };
+        let too_long = CdrWriteError::TooLong {
+            field,
+            found,
+            limit: N,
+            of: "elements",
+        };
         let values = values.get(..found).ok_or(too_long)?;
         out.u32(*count);
-        values.iter().try_for_each(|element| W::write(element, field, out))
+        values
+            .iter()
+            .try_for_each(|element| W::write(element, field, out))
     }
 
     pub(super) fn read<T, const N: usize>(
@@ -228,10 +259,18 @@ impl<W> Sequence<W> {
     {
         let at = from.at_length();
         let found = from.count(W::BYTES_MIN)?;
-        let too_long = CdrError::TooLong { at, field, found, limit: N, of: "elements" };
+        let too_long = CdrError::TooLong {
+            at,
+            field,
+            found,
+            limit: N,
+            of: "elements",
+        };
         let values = values.get_mut(..found).ok_or(too_long)?;
         *count = found as u32;
-        values.iter_mut().try_for_each(|element| W::read(element, field, from))
+        values
+            .iter_mut()
+            .try_for_each(|element| W::read(element, field, from))
     }
 }
 
@@ -304,7 +343,10 @@ impl<W> ParallelSequence<W> {
     where
         W: Wire<T>,
     {
-        let given = values.iter().take(*count as usize).any(|element| !element.is_absent());
+        let given = values
+            .iter()
+            .take(*count as usize)
+            .any(|element| !element.is_absent());
         let count = if given { *count } else { 0 };
         Sequence::<W>::write(values, &count, field, out)
     }
@@ -330,7 +372,12 @@ impl<W> ParallelSequence<W> {
             (_, wanted) => {
                 let found = found as usize;
                 let wanted = wanted as usize;
-                return Err(CdrError::LengthMismatch { at, field, found, wanted });
+                return Err(CdrError::LengthMismatch {
+                    at,
+                    field,
+                    found,
+                    wanted,
+                });
             }
         }
         Ok(())
@@ -375,7 +422,10 @@ impl UnusedElements {
     pub(super) const fn write<T, const N: usize>(_: &[T; N], _: &u32) {}
 
     pub(super) fn read<T: MaybeAbsent, const N: usize>(values: &mut [T; N], count: &u32) {
-        values.iter_mut().skip(*count as usize).for_each(|element| *element = T::NONE);
+        values
+            .iter_mut()
+            .skip(*count as usize)
+            .for_each(|element| *element = T::NONE);
     }
 }
 
@@ -386,7 +436,12 @@ impl TrailingData {
     pub(super) fn write(data: &&[u8], field: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
         let found = data.len();
         let limit = u32::MAX as usize;
-        let too_long = CdrWriteError::TooLong { field, found, limit, of: "bytes" };
+        let too_long = CdrWriteError::TooLong {
+            field,
+            found,
+            limit,
+            of: "bytes",
+        };
         out.u32(u32::try_from(found).map_err(|_| too_long)?);
         out.bytes(data);
         Ok(())
@@ -458,9 +513,14 @@ impl Wire<u8> for datatype {
 
     fn write(value: &u8, field: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
         let dtype = DType::from_code(*value);
-        let known = DATATYPES.iter().position(|known| known.is_some() && *known == dtype);
+        let known = DATATYPES
+            .iter()
+            .position(|known| known.is_some() && *known == dtype);
         let name = || dtype.map_or(Cow::Owned(value.to_string()), |dtype| dtype.name().into());
-        let no_place = || CdrWriteError::NotRepresentable { field, found: name().into_owned() };
+        let no_place = || CdrWriteError::NotRepresentable {
+            field,
+            found: name().into_owned(),
+        };
         out.u8(known.ok_or_else(no_place)? as u8);
         Ok(())
     }
@@ -468,8 +528,11 @@ impl Wire<u8> for datatype {
     fn read(value: &mut u8, field: &'static str, from: &mut CdrReader<'_>) -> ReadResult {
         let code = from.u8()?;
         let dtype = DATATYPES.get(usize::from(code)).copied().flatten();
-        let no_place =
-            || CdrError::NotRepresentable { at: from.at(), field, found: code.to_string() };
+        let no_place = || CdrError::NotRepresentable {
+            at: from.at(),
+            field,
+            found: code.to_string(),
+        };
         *value = dtype.ok_or_else(no_place)?.code();
         Ok(())
     }

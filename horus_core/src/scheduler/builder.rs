@@ -33,16 +33,27 @@ pub struct NodeBuilder<'a> {
 
 impl std::fmt::Debug for NodeBuilder<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("NodeBuilder").field("spec", &self.spec).finish_non_exhaustive()
+        f.debug_struct("NodeBuilder")
+            .field("spec", &self.spec)
+            .finish_non_exhaustive()
     }
 }
 
 impl<'a> NodeBuilder<'a> {
     pub(super) fn new(scheduler: &'a mut Scheduler, name: &str) -> Self {
-        let spec = NodeSpec { name: name.to_owned(), ..NodeSpec::default() };
+        let spec = NodeSpec {
+            name: name.to_owned(),
+            ..NodeSpec::default()
+        };
         let wake = WaitSet::new();
         let subscriptions = Vec::new();
-        Self { scheduler, spec, safe_state: None, wake, subscriptions }
+        Self {
+            scheduler,
+            spec,
+            safe_state: None,
+            wake,
+            subscriptions,
+        }
     }
 
     /// Sets the node's order. Of nodes that run on one thread, those of smaller order run first.
@@ -74,7 +85,9 @@ impl<'a> NodeBuilder<'a> {
     ///
     /// Panics if there are more topics than a [`WaitSet`] can hold.
     pub fn on<T: Payload>(mut self, subscriber: &Subscriber<T>) -> Self {
-        self.wake.add(subscriber).expect("a node waits for more topics than a `WaitSet` holds");
+        self.wake
+            .add(subscriber)
+            .expect("a node waits for more topics than a `WaitSet` holds");
         self.spec.topics.push(subscriber.name().to_owned());
         self.reads(subscriber)
     }
@@ -101,7 +114,11 @@ impl<'a> NodeBuilder<'a> {
     pub fn add_subscriber(&mut self, topic: &str, subscriber: &impl Watchable) {
         self.spec.reads.push(topic.to_owned());
         let subscription = Subscription::new(topic, subscriber);
-        if !self.subscriptions.iter().any(|known| known.is_same(&subscription)) {
+        if !self
+            .subscriptions
+            .iter()
+            .any(|known| known.is_same(&subscription))
+        {
             self.subscriptions.push(subscription);
         }
     }
@@ -407,7 +424,13 @@ impl<'a> NodeBuilder<'a> {
     /// Returns [`PlanError`] if a setting is invalid, settings contradict each other, or another
     /// node has the name.
     pub fn build(self, node: impl Node) -> Result<(), PlanError> {
-        let Self { scheduler, spec, safe_state, wake, subscriptions } = self;
+        let Self {
+            scheduler,
+            spec,
+            safe_state,
+            wake,
+            subscriptions,
+        } = self;
         scheduler.add_node(Box::new(node), spec, safe_state, (wake, subscriptions))
     }
 }

@@ -147,7 +147,11 @@ impl Graph {
         let all: Vec<_> = (0..nodes.len()).collect();
         let cycles = MessageFlow::between(&nodes, &all).cycles();
         let ranks = ranks(&nodes);
-        Self { nodes, ranks, cycles }
+        Self {
+            nodes,
+            ranks,
+            cycles,
+        }
     }
 
     /// Returns the nodes, sorted by name.
@@ -172,7 +176,9 @@ impl Graph {
     /// Returns the rank of the node of this name, see [`Self::ranks`].
     #[must_use]
     pub fn rank(&self, name: &str) -> Option<usize> {
-        let found = self.nodes.binary_search_by(|node| node.name.as_str().cmp(name));
+        let found = self
+            .nodes
+            .binary_search_by(|node| node.name.as_str().cmp(name));
         found.ok().map(|index| self.ranks[index])
     }
 
@@ -194,9 +200,15 @@ impl Graph {
         for (topic, TopicEndpoints { readers, writers }) in endpoints_by_topic(&self.nodes) {
             let topic = topic.to_owned();
             if writers.is_empty() {
-                found.push(Finding::NobodyWrites { topic, readers: names(readers) });
+                found.push(Finding::NobodyWrites {
+                    topic,
+                    readers: names(readers),
+                });
             } else if readers.is_empty() {
-                found.push(Finding::NobodyReads { topic, writers: names(writers) });
+                found.push(Finding::NobodyReads {
+                    topic,
+                    writers: names(writers),
+                });
             }
         }
         found
@@ -248,15 +260,21 @@ impl Graph {
 fn endpoints_by_topic(nodes: &[GraphNode]) -> BTreeMap<&str, TopicEndpoints> {
     let mut topics = BTreeMap::<&str, TopicEndpoints>::new();
     for (index, node) in nodes.iter().enumerate() {
-        node.reads.iter().for_each(|name| topics.entry(name).or_default().readers.push(index));
-        node.writes.iter().for_each(|name| topics.entry(name).or_default().writers.push(index));
+        node.reads
+            .iter()
+            .for_each(|name| topics.entry(name).or_default().readers.push(index));
+        node.writes
+            .iter()
+            .for_each(|name| topics.entry(name).or_default().writers.push(index));
     }
     topics
 }
 
 /// Returns all pairs of a writer and a reader of a topic.
 fn writer_reader_pairs(ends: &TopicEndpoints) -> impl Iterator<Item = (usize, usize)> {
-    ends.writers.iter().flat_map(|writer| ends.readers.iter().map(|reader| (*writer, *reader)))
+    ends.writers
+        .iter()
+        .flat_map(|writer| ends.readers.iter().map(|reader| (*writer, *reader)))
 }
 
 /// Returns the rank of each node. Computes the nodes of one order after the other, because nodes of
@@ -266,7 +284,9 @@ fn ranks(nodes: &[GraphNode]) -> Vec<usize> {
     // For each topic that nodes of smaller orders write, the lowest rank that a reader can have.
     let mut min_ranks = BTreeMap::<&str, usize>::new();
     for order in nodes.iter().map(|node| node.order).collect::<BTreeSet<_>>() {
-        let group: Vec<_> = (0..nodes.len()).filter(|node| nodes[*node].order == order).collect();
+        let group: Vec<_> = (0..nodes.len())
+            .filter(|node| nodes[*node].order == order)
+            .collect();
         let mut flow = MessageFlow::between(nodes, &group);
         flow.break_cycles();
         for (node, rank) in flow.longest_chains(|topic| min_ranks.get(topic).copied().unwrap_or(0))
@@ -305,9 +325,16 @@ impl<'a> MessageFlow<'a> {
             |topic: &String| nodes.len() + topics.partition_point(|name| *name < topic.as_str());
         for (index, node) in nodes.iter().enumerate() {
             next[index].extend(all[*node].writes.iter().map(vertex));
-            all[*node].reads.iter().for_each(|topic| next[vertex(topic)].push(index));
+            all[*node]
+                .reads
+                .iter()
+                .for_each(|topic| next[vertex(topic)].push(index));
         }
-        Self { nodes, topics, next }
+        Self {
+            nodes,
+            topics,
+            next,
+        }
     }
 
     /// Returns the sets of nodes that reach each other, and single nodes that reach themselves
@@ -315,9 +342,16 @@ impl<'a> MessageFlow<'a> {
     fn cycles(&self) -> Vec<Vec<usize>> {
         // A component with a topic in it is a cycle: a node reaches the topic, and the topic
         // reaches a node.
-        let found = components(&self.next).into_iter().filter(|component| component.len() > 1);
+        let found = components(&self.next)
+            .into_iter()
+            .filter(|component| component.len() > 1);
         let mut cycles: Vec<Vec<_>> = found
-            .map(|component| component.into_iter().filter(|v| *v < self.nodes.len()).collect())
+            .map(|component| {
+                component
+                    .into_iter()
+                    .filter(|v| *v < self.nodes.len())
+                    .collect()
+            })
             .collect();
         cycles.iter_mut().for_each(|cycle| cycle.sort_unstable());
         cycles.sort_unstable();
@@ -330,9 +364,14 @@ impl<'a> MessageFlow<'a> {
         let mut sets = vec![(0..self.next.len()).collect::<Vec<_>>()];
         while let Some(set) = sets.pop() {
             let local = |to: &usize| set.binary_search(to).ok();
-            let next = set.iter().map(|from| self.next[*from].iter().filter_map(local).collect());
+            let next = set
+                .iter()
+                .map(|from| self.next[*from].iter().filter_map(local).collect());
             let next: Vec<_> = next.collect();
-            for component in components(&next).into_iter().filter(|cycle| cycle.len() > 1) {
+            for component in components(&next)
+                .into_iter()
+                .filter(|cycle| cycle.len() > 1)
+            {
                 let mut cycle: Vec<_> = component.into_iter().map(|index| set[index]).collect();
                 cycle.sort_unstable();
                 self.cut_edges_to_first(&cycle);

@@ -99,8 +99,14 @@ pub struct Scheduler {
 
 impl std::fmt::Debug for Scheduler {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names: Vec<_> = self.entries.iter().map(|entry| &entry.runner.plan().name).collect();
-        f.debug_struct("Scheduler").field("nodes", &names).finish_non_exhaustive()
+        let names: Vec<_> = self
+            .entries
+            .iter()
+            .map(|entry| &entry.runner.plan().name)
+            .collect();
+        f.debug_struct("Scheduler")
+            .field("nodes", &names)
+            .finish_non_exhaustive()
     }
 }
 
@@ -140,7 +146,11 @@ impl Scheduler {
     /// builders were told.
     #[must_use]
     pub fn graph(&self) -> Graph {
-        Graph::new(self.entries.iter().map(|entry| entry.runner.plan().graph_node()))
+        Graph::new(
+            self.entries
+                .iter()
+                .map(|entry| entry.runner.plan().graph_node()),
+        )
     }
 
     /// Sorts the nodes into the order in which they run if one thread runs them: by
@@ -188,10 +198,19 @@ impl Scheduler {
         admitted().try_for_each(|other| plan.check_chain(other))?;
         let commands = Arc::<Commands>::default();
         let metrics = Arc::<LiveMetrics>::default();
-        let entry = NodeEntry { spec, commands, metrics };
+        let entry = NodeEntry {
+            spec,
+            commands,
+            metrics,
+        };
         let runner = Runner::new(node, plan, &entry);
         self.shared.node_entries().push(entry);
-        self.entries.push(PendingNode { runner, safe_state, wake, subscriptions });
+        self.entries.push(PendingNode {
+            runner,
+            safe_state,
+            wake,
+            subscriptions,
+        });
         Ok(())
     }
 
@@ -293,17 +312,22 @@ impl Scheduler {
     /// error.
     #[must_use = "the report shows whether a node failed"]
     pub fn simulate(mut self, time: Duration, seed: u64, epoch_ns: u64) -> Report {
-        self.entries.sort_by(|a, b| a.runner.plan().name.cmp(&b.runner.plan().name));
+        self.entries
+            .sort_by(|a, b| a.runner.plan().name.cmp(&b.runner.plan().name));
         self.sort_nodes();
         let rate_of = |plan: &Plan| match plan.class {
             Class::Event => None,
             _ => Some(plan.rate.unwrap_or(self.main_rate)),
         };
-        let nodes = self.entries.drain(..).map(|PendingNode { mut runner, wake, .. }| {
-            runner.seed(seed);
-            let rate = rate_of(runner.plan());
-            SimulatedNode::new(runner, wake, rate)
-        });
+        let nodes = self.entries.drain(..).map(
+            |PendingNode {
+                 mut runner, wake, ..
+             }| {
+                runner.seed(seed);
+                let rate = rate_of(runner.plan());
+                SimulatedNode::new(runner, wake, rate)
+            },
+        );
         let mut nodes: Vec<_> = nodes.collect();
         let clock = Clock::simulated(0);
         for node in &mut nodes {
@@ -312,10 +336,17 @@ impl Scheduler {
         }
         if !self.shared.is_stopping() {
             let after = simulated::run(&mut nodes, nanos(time), epoch_ns);
-            self.shared.stop_after(nodes.iter().map(|node| &node.runner), after);
+            self.shared
+                .stop_after(nodes.iter().map(|node| &node.runner), after);
         }
-        nodes.iter_mut().rev().for_each(|node| node.runner.shut_down());
-        nodes.iter_mut().rev().for_each(|node| node.runner.drop_node());
+        nodes
+            .iter_mut()
+            .rev()
+            .for_each(|node| node.runner.shut_down());
+        nodes
+            .iter_mut()
+            .rev()
+            .for_each(|node| node.runner.drop_node());
         let reason = self.shared.reason().unwrap_or(Reason::Over);
         Report {
             scheduler: self.name,
@@ -340,6 +371,12 @@ fn print_unless_ok(event: &NodeEvent) {
 
 /// Returns the file name of the program, without its extension.
 fn program_name() -> String {
-    let path = std::env::args_os().next().map(std::path::PathBuf::from).unwrap_or_default();
-    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    let path = std::env::args_os()
+        .next()
+        .map(std::path::PathBuf::from)
+        .unwrap_or_default();
+    path.file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
 }

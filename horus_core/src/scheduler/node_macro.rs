@@ -62,7 +62,11 @@ impl<'a, S: AsRef<str> + ?Sized> From<(&'a S, Duration)> for EndpointSpec<'a> {
 
 impl<'a, S: AsRef<str> + ?Sized> From<(&'a S, Duration, Qos)> for EndpointSpec<'a> {
     fn from((topic, timeout, qos): (&'a S, Duration, Qos)) -> Self {
-        Self { topic: topic.as_ref(), timeout, qos }
+        Self {
+            topic: topic.as_ref(),
+            timeout,
+            qos,
+        }
     }
 }
 

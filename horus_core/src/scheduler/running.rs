@@ -71,17 +71,33 @@ impl Running {
         scheduler.sort_nodes();
         panics::install_hook();
         let handle = scheduler.handle();
-        let signals = scheduler.stops_on_signals.then(TerminationSignals::install).transpose();
-        let signals = signals.map_err(|cause| StartError::Signals { cause })?.map(Arc::new);
+        let signals = scheduler
+            .stops_on_signals
+            .then(TerminationSignals::install)
+            .transpose();
+        let signals = signals
+            .map_err(|cause| StartError::Signals { cause })?
+            .map(Arc::new);
         let monitor = scheduler.open_monitor()?;
-        let Scheduler { mut entries, shared, mut clock, main_rate, on_event, .. } = scheduler;
+        let Scheduler {
+            mut entries,
+            shared,
+            mut clock,
+            main_rate,
+            on_event,
+            ..
+        } = scheduler;
         let name = monitor.name().to_owned();
         let mut nodes = Vec::new();
         let (lanes, _) = black_box_lanes(&entries);
         for (entry, lane) in entries.iter_mut().zip(lanes) {
             entry.runner.set_recorder(monitor.recorder(lane));
             let subscriptions = std::mem::take(&mut entry.subscriptions);
-            nodes.push(WatchedNode::new(&entry.runner, entry.safe_state.take(), subscriptions));
+            nodes.push(WatchedNode::new(
+                &entry.runner,
+                entry.safe_state.take(),
+                subscriptions,
+            ));
         }
         let recorder = monitor.recorder(MAIN_LANE);
         let mut supervisor = Supervisor {
@@ -98,8 +114,10 @@ impl Running {
         // WHY before any `init`: it may take long, and the supervisor handles signals and commands
         // meanwhile.
         let supervisor = spawn("supervisor", move || supervisor.run());
-        let supervisor = supervisor
-            .map_err(|cause| StartError::Thread { name: "supervisor".to_owned(), cause })?;
+        let supervisor = supervisor.map_err(|cause| StartError::Thread {
+            name: "supervisor".to_owned(),
+            cause,
+        })?;
         for entry in &mut entries {
             if shared.is_stopping() {
                 break;
@@ -175,7 +193,10 @@ impl Running {
         }
         // WHY only then: marking the nodes costs as much as a tick, and only a watchdog uses the
         // mark.
-        let marked = self.workers.has_watched_node.then(|| NodesOnThread::mark(&self.workers.main));
+        let marked = self
+            .workers
+            .has_watched_node
+            .then(|| NodesOnThread::mark(&self.workers.main));
         let begin_ns = self.clock.now_ns();
         let after = self.run_round(begin_ns, begin_ns);
         drop(marked);
@@ -214,7 +235,11 @@ impl Running {
     /// Returns the errors of [`Self::tick_once`].
     pub fn run_for(&mut self, time: Duration) -> Result<(), RunError> {
         self.run_rounds(time);
-        if self.shared.is_stopping() { self.end_if_failed() } else { Ok(()) }
+        if self.shared.is_stopping() {
+            self.end_if_failed()
+        } else {
+            Ok(())
+        }
     }
 
     fn run_rounds(&mut self, time: Duration) {
@@ -227,13 +252,20 @@ impl Running {
             if now_ns >= end_ns {
                 return;
             }
-            let due_ns = if self.workers.main.is_empty() { end_ns } else { self.timeline.due_ns() };
+            let due_ns = if self.workers.main.is_empty() {
+                end_ns
+            } else {
+                self.timeline.due_ns()
+            };
             if now_ns < due_ns.min(end_ns) {
                 let nap_ns = (due_ns.min(end_ns) - now_ns).min(COMMAND_POLL_PERIOD_NS);
                 self.shared.wait_for_stop(Duration::from_nanos(nap_ns));
                 if nap_ns == COMMAND_POLL_PERIOD_NS {
                     let Self { workers, clock, .. } = self;
-                    workers.main.iter_mut().for_each(|runner| runner.poll_commands(clock, now_ns));
+                    workers
+                        .main
+                        .iter_mut()
+                        .for_each(|runner| runner.poll_commands(clock, now_ns));
                 }
                 continue;
             }
@@ -270,7 +302,8 @@ impl Running {
         let reason = self.shared.reason().unwrap_or(Reason::Over);
         for node in &nodes {
             let event = NodeEvent::new(NodeEvent::STUCK, &node.name, Clock::kernel().now_ns());
-            self.recorder.record(event.with_text(node.last_error.as_deref().unwrap_or_default()));
+            self.recorder
+                .record(event.with_text(node.last_error.as_deref().unwrap_or_default()));
             self.shared.add_left_behind(&node.name);
         }
         // In reverse order, so that a node is shut down before the nodes that it reads from.
@@ -285,12 +318,19 @@ impl Running {
         self.shared.record_end();
         // The supervisor ends after all nodes, unless a safe-state callback hangs.
         let deadline = deadline.max(Instant::now() + FINAL_REPORT_TIME);
-        let _ = self.supervisor.take().map(|supervisor| join(supervisor, deadline));
+        let _ = self
+            .supervisor
+            .take()
+            .map(|supervisor| join(supervisor, deadline));
         if let Some(signal) = self.signals.take().and_then(|signals| signals.received()) {
             self.shared.stop(Reason::Signal(signal));
         }
         let reason = self.shared.reason().unwrap_or(Reason::Over);
-        let report = Report { scheduler: self.name.clone(), reason, nodes };
+        let report = Report {
+            scheduler: self.name.clone(),
+            reason,
+            nodes,
+        };
         self.report = Some(report.clone());
         report
     }

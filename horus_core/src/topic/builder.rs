@@ -54,7 +54,10 @@ impl<T> TopicBuilder<T> {
 
 impl<T: Payload> TopicBuilder<T> {
     pub(super) fn new(name: &str) -> Self {
-        Self { opening: Opening::new(name, Some(T::type_info())), marker: PhantomData }
+        Self {
+            opening: Opening::new(name, Some(T::type_info())),
+            marker: PhantomData,
+        }
     }
 
     /// Opens a publisher; creates the topic if it does not exist.
@@ -83,7 +86,10 @@ impl<T: Payload> TopicBuilder<T> {
     ///
     /// [`TopicError`].
     pub fn observer(self) -> Result<Subscriber<T>, TopicError> {
-        Ok(Subscriber::from_raw(&self.opening.name, self.opening.observer()?))
+        Ok(Subscriber::from_raw(
+            &self.opening.name,
+            self.opening.observer()?,
+        ))
     }
 
     /// Opens a publisher and a subscriber in one handle.
@@ -93,16 +99,26 @@ impl<T: Payload> TopicBuilder<T> {
     /// [`TopicError`].
     pub fn topic(self) -> Result<Topic<T>, TopicError> {
         let segment = self.opening.segment(false)?;
-        Ok(Topic::from_ends(self.publisher_of(&segment)?, self.subscriber_of(&segment)?))
+        Ok(Topic::from_ends(
+            self.publisher_of(&segment)?,
+            self.subscriber_of(&segment)?,
+        ))
     }
 
     fn publisher_of(&self, segment: &Arc<Segment>) -> Result<Publisher<T>, TopicError> {
         let raw = self.opening.producer(segment)?;
-        Ok(Publisher::from_raw(&self.opening.name, raw, self.opening.qos.stall_policy()))
+        Ok(Publisher::from_raw(
+            &self.opening.name,
+            raw,
+            self.opening.qos.stall_policy(),
+        ))
     }
 
     fn subscriber_of(&self, segment: &Arc<Segment>) -> Result<Subscriber<T>, TopicError> {
-        Ok(Subscriber::from_raw(&self.opening.name, self.opening.consumer(segment)?))
+        Ok(Subscriber::from_raw(
+            &self.opening.name,
+            self.opening.consumer(segment)?,
+        ))
     }
 }
 

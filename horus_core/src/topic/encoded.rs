@@ -109,7 +109,11 @@ pub struct Decoder {
 
 impl Decoder {
     pub(super) fn new(raw: RawConsumer) -> Self {
-        Self { raw, buffers: Default::default(), malformed: 0 }
+        Self {
+            raw,
+            buffers: Default::default(),
+            malformed: 0,
+        }
     }
 
     /// Copies a message to the first buffer and returns its length.
@@ -130,7 +134,8 @@ impl Decoder {
         let [first, second] = &mut self.buffers;
         first.set_length(self.raw.max_bytes());
         second.set_length(self.raw.max_bytes());
-        self.raw.latest_bytes([first.as_mut(), second.as_mut()], published_ns)
+        self.raw
+            .latest_bytes([first.as_mut(), second.as_mut()], published_ns)
     }
 
     /// Calls `recv` until a message can be decoded.
@@ -173,11 +178,17 @@ impl<T: Encoded> Inbox<T> for Decoder {
 
     fn drain(&mut self, each: impl FnMut(T)) -> usize {
         let lap = self.raw.segment().shape().capacity() as usize;
-        std::iter::from_fn(|| self.recv()).take(lap).map(each).count()
+        std::iter::from_fn(|| self.recv())
+            .take(lap)
+            .map(each)
+            .count()
     }
 
     fn recv_until(&mut self, wait_policy: WaitPolicy) -> Option<T> {
-        self.receive(|raw, buffer| raw.recv_bytes_until(wait_policy, buffer), T::decode)
+        self.receive(
+            |raw, buffer| raw.recv_bytes_until(wait_policy, buffer),
+            T::decode,
+        )
     }
 
     fn latest(&mut self) -> Option<T> {

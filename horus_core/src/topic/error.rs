@@ -34,17 +34,39 @@ impl TopicError {
         match error {
             OpenError::SchemaMismatch { wanted, found, .. } => {
                 let difference = first_difference(&wanted.schema, &found.schema);
-                Self::SchemaMismatch { topic, difference: Box::new(difference) }
+                Self::SchemaMismatch {
+                    topic,
+                    difference: Box::new(difference),
+                }
             }
-            OpenError::QosMismatch { path, field, found, wanted } => {
-                let cause = OpenError::QosMismatch { path, field: setting(field), found, wanted };
-                Self::Open { topic, cause: Box::new(cause) }
+            OpenError::QosMismatch {
+                path,
+                field,
+                found,
+                wanted,
+            } => {
+                let cause = OpenError::QosMismatch {
+                    path,
+                    field: setting(field),
+                    found,
+                    wanted,
+                };
+                Self::Open {
+                    topic,
+                    cause: Box::new(cause),
+                }
             }
             OpenError::Shape(mut error) => {
                 error.field = setting(error.field);
-                Self::Open { topic, cause: Box::new(OpenError::Shape(error)) }
+                Self::Open {
+                    topic,
+                    cause: Box::new(OpenError::Shape(error)),
+                }
             }
-            error => Self::Open { topic, cause: Box::new(error) },
+            error => Self::Open {
+                topic,
+                cause: Box::new(error),
+            },
         }
     }
 
@@ -68,7 +90,11 @@ fn shown(name: &str) -> String {
     };
     let mut text = String::with_capacity(name.len());
     for c in name.chars() {
-        if is_obeyed(c) { text.extend(c.escape_default()) } else { text.push(c) }
+        if is_obeyed(c) {
+            text.extend(c.escape_default())
+        } else {
+            text.push(c)
+        }
     }
     text
 }
@@ -109,8 +135,17 @@ impl WriteError {
         let message = ();
         let max = max as u64;
         match self {
-            Self::TooLong { bytes } => SendError::TooLong { topic, message, bytes, max },
-            Self::Unencodable { reason } => SendError::Unencodable { topic, message, reason },
+            Self::TooLong { bytes } => SendError::TooLong {
+                topic,
+                message,
+                bytes,
+                max,
+            },
+            Self::Unencodable { reason } => SendError::Unencodable {
+                topic,
+                message,
+                reason,
+            },
         }
     }
 }

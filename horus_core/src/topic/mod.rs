@@ -89,7 +89,10 @@ impl<T: Payload> Topic<T> {
     }
 
     pub(crate) const fn from_ends(publisher: Publisher<T>, subscriber: Subscriber<T>) -> Self {
-        Self { publisher, subscriber }
+        Self {
+            publisher,
+            subscriber,
+        }
     }
 
     /// Ignores the messages that this handle itself publishes, from now on.

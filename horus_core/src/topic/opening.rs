@@ -26,7 +26,13 @@ impl Opening {
     pub(super) fn new(name: &str, info: Option<TypeInfo>) -> Self {
         let name = name.to_owned();
         let qos = Qos::new();
-        Self { name, info, namespace: None, qos, max_message_bytes: None }
+        Self {
+            name,
+            info,
+            namespace: None,
+            qos,
+            max_message_bytes: None,
+        }
     }
 
     /// Opens the topic, and creates it if its type is known and it does not exist.
@@ -51,7 +57,10 @@ impl Opening {
             };
             let info = match &self.info {
                 Some(info) => info.clone(),
-                None => Segment::inspect(&namespace, &name)?.contract().type_info.clone(),
+                None => Segment::inspect(&namespace, &name)?
+                    .contract()
+                    .type_info
+                    .clone(),
             };
             let mut request = qos.request(info, reader);
             request.max_message_bytes = self.max_message_bytes;

@@ -137,7 +137,9 @@ pub(crate) fn published_ns<T: Message>(bytes: &[u8]) -> u64 {
         let u64_kind = matches!(field.kind, FieldKind::Primitive(Primitive::U64));
         field.name == TIME && u64_kind && field.count == 1
     };
-    let Some(field) = T::SCHEMA.fields.iter().find(is_time) else { return 0 };
+    let Some(field) = T::SCHEMA.fields.iter().find(is_time) else {
+        return 0;
+    };
     u64_at(bytes, field.offset)
 }
 

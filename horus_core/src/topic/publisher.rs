@@ -46,7 +46,12 @@ impl<T: Payload> Publisher<T> {
 
     pub(super) fn from_raw(name: &str, raw: RawProducer, on_stalled: horus_shm::OnStalled) -> Self {
         let outbox = T::Outbox::new(raw);
-        Self { name: name.into(), outbox, marker: PhantomData, qos_on_stalled: on_stalled }
+        Self {
+            name: name.into(),
+            outbox,
+            marker: PhantomData,
+            qos_on_stalled: on_stalled,
+        }
     }
 
     /// Publishes `message`, which is a value or a reference. Never blocks.
@@ -63,7 +68,9 @@ impl<T: Payload> Publisher<T> {
     /// `message`.
     #[inline(always)]
     pub fn send<M: Borrow<T>>(&mut self, message: M) -> Result<(), SendError<M>> {
-        self.outbox.send(message.borrow()).map_err(|error| error.with(message))
+        self.outbox
+            .send(message.borrow())
+            .map_err(|error| error.with(message))
     }
 
     /// [`Self::send`], but waits up to `timeout` for a free slot while the topic is full.
@@ -78,7 +85,9 @@ impl<T: Payload> Publisher<T> {
         message: M,
         timeout: Duration,
     ) -> Result<(), SendError<M>> {
-        let sent = self.outbox.send_until(WaitPolicy::of(timeout), message.borrow());
+        let sent = self
+            .outbox
+            .send_until(WaitPolicy::of(timeout), message.borrow());
         sent.map_err(|error| error.with(message))
     }
 
@@ -183,7 +192,11 @@ impl<H: Header> Publisher<Framed<H>> {
         let bytes = header.message_bytes();
         let loan = self.outbox.raw_mut().loan()?;
         match loan.capacity_bytes() as u64 {
-            max if bytes > max => Err(LoanError::TooLong { topic: loan.label(), bytes, max }),
+            max if bytes > max => Err(LoanError::TooLong {
+                topic: loan.label(),
+                bytes,
+                max,
+            }),
             _ => Ok(FramedLoan::on_loan(header, loan)),
         }
     }

@@ -50,26 +50,38 @@ impl Qos {
 
     /// Returns the preset for fresh data, where old data does not matter: 8 slots, best effort.
     pub const fn sensor_data() -> Self {
-        Self::new().reliability(Reliability::BestEffort).capacity(8).history(0)
+        Self::new()
+            .reliability(Reliability::BestEffort)
+            .capacity(8)
+            .history(0)
     }
 
     /// Returns the preset for messages that must not be lost: a send is refused while a reliable
     /// subscriber is a whole lane behind.
     pub const fn reliable() -> Self {
-        Self::new().reliability(Reliability::Reliable).capacity(1024).history(0)
+        Self::new()
+            .reliability(Reliability::Reliable)
+            .capacity(1024)
+            .history(0)
     }
 
     /// Returns the preset for commands to actuators: 16 slots, and a fence in every send instead of
     /// a `membarrier` call of a reader before it sleeps.
     pub const fn command() -> Self {
-        let qos = Self::new().reliability(Reliability::BestEffort).capacity(16).history(0);
+        let qos = Self::new()
+            .reliability(Reliability::BestEffort)
+            .capacity(16)
+            .history(0);
         qos.wake_edge(WakeEdge::Fence)
     }
 
     /// Returns the preset for late joiners: they get the last message, even after its publisher
     /// left.
     pub const fn latched() -> Self {
-        let qos = Self::new().reliability(Reliability::BestEffort).capacity(4).history(1);
+        let qos = Self::new()
+            .reliability(Reliability::BestEffort)
+            .capacity(4)
+            .history(1);
         qos.persist_after_exit(true)
     }
 

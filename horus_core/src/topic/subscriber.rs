@@ -144,7 +144,9 @@ impl<T: Payload> Subscriber<T> {
     pub fn recv_timeout(&mut self, timeout: Duration) -> Result<T, RecvTimeoutError> {
         let received = self.recv_until(WaitPolicy::of(timeout));
         received.ok_or_else(|| match self.check() {
-            Ok(()) => RecvTimeoutError::Timeout { topic: self.raw().segment().label() },
+            Ok(()) => RecvTimeoutError::Timeout {
+                topic: self.raw().segment().label(),
+            },
             Err(error) => error.into(),
         })
     }
@@ -228,7 +230,10 @@ impl<T: Payload> Subscriber<T> {
     pub fn try_clone(&self) -> Result<Self, TopicError> {
         let raw = self.raw();
         let raw = RawConsumer::new(Arc::clone(raw.segment()), raw.reading());
-        Ok(Self::from_raw(&self.name, raw.map_err(|error| TopicError::new(&self.name, error))?))
+        Ok(Self::from_raw(
+            &self.name,
+            raw.map_err(|error| TopicError::new(&self.name, error))?,
+        ))
     }
 
     /// Returns the topic's name, as it was given.
@@ -335,7 +340,9 @@ impl<H: Header> Subscriber<Framed<H>> {
     ) -> Result<Option<FramedSample<H>>, BorrowError> {
         let Decoder { raw, malformed, .. } = &mut self.inbox;
         for _ in 0..MALFORMED_MAX {
-            let Some(sample) = borrow(raw)? else { return Ok(None) };
+            let Some(sample) = borrow(raw)? else {
+                return Ok(None);
+            };
             match FramedSample::in_place(sample) {
                 Some(sample) => return Ok(Some(sample)),
                 None => *malformed += 1,

@@ -226,17 +226,31 @@ impl WaitSet {
         subscriber: &impl Watchable,
         allowed: Duration,
     ) -> Result<Key, WaitSetFull> {
-        assert!(!allowed.is_zero(), "the deadline is zero: wanted a positive duration");
+        assert!(
+            !allowed.is_zero(),
+            "the deadline is zero: wanted a positive duration"
+        );
         let watch = subscriber.watch();
         let now = Instant::now();
         let arrivals = watch.arrivals();
         let due = later(now, allowed);
-        self.add_watch(watch, Some(Deadline { allowed, arrivals, heard: now, due }))
+        self.add_watch(
+            watch,
+            Some(Deadline {
+                allowed,
+                arrivals,
+                heard: now,
+                due,
+            }),
+        )
     }
 
     fn add_watch(&mut self, watch: Watch, deadline: Option<Deadline>) -> Result<Key, WaitSetFull> {
         if self.watches.len() == EVENTS_MAX {
-            return Err(WaitSetFull { kind: "topics", limit: EVENTS_MAX });
+            return Err(WaitSetFull {
+                kind: "topics",
+                limit: EVENTS_MAX,
+            });
         }
         let key = self.next_key();
         self.watches.push(watch);
@@ -256,9 +270,15 @@ impl WaitSet {
     ///
     /// If `period` is zero.
     pub fn add_interval(&mut self, period: Duration) -> Result<Key, WaitSetFull> {
-        assert!(!period.is_zero(), "the period is zero: wanted a positive duration");
+        assert!(
+            !period.is_zero(),
+            "the period is zero: wanted a positive duration"
+        );
         if self.intervals.len() == INTERVALS_MAX {
-            return Err(WaitSetFull { kind: "intervals", limit: INTERVALS_MAX });
+            return Err(WaitSetFull {
+                kind: "intervals",
+                limit: INTERVALS_MAX,
+            });
         }
         let key = self.next_key();
         let due = later(Instant::now(), period);
@@ -337,16 +357,34 @@ impl WaitSet {
             let deadline = self.next_due().into_iter().chain(end).min();
             let is_due = |watch: &Watch| watch.has_message() || watch.is_closed();
             let look = || self.watches.iter().any(is_due).then_some(());
-            Watch::wait_any(&self.watches, WaitPolicy { deadline, spin: self.spin }, look);
+            Watch::wait_any(
+                &self.watches,
+                WaitPolicy {
+                    deadline,
+                    spin: self.spin,
+                },
+                look,
+            );
         }
     }
 
     /// Collects all ready entries, and removes the closed ones from the set.
     fn collect(&mut self, now: Instant) {
-        let Self { watches, topics, intervals, ready, .. } = self;
+        let Self {
+            watches,
+            topics,
+            intervals,
+            ready,
+            ..
+        } = self;
         ready.clear();
         for (watch, topic) in watches.iter().zip(topics.iter_mut()) {
-            let mut add = |reason| ready.push(Ready { key: topic.key, reason });
+            let mut add = |reason| {
+                ready.push(Ready {
+                    key: topic.key,
+                    reason,
+                })
+            };
             if watch.is_closed() {
                 add(Reason::Closed);
                 continue;
@@ -362,18 +400,29 @@ impl WaitSet {
         for interval in intervals.iter_mut().filter(|interval| interval.due <= now) {
             let missed;
             (interval.due, missed) = advance(interval.due, interval.period, now);
-            ready.push(Ready { key: interval.key, reason: Reason::Timer { missed } });
+            ready.push(Ready {
+                key: interval.key,
+                reason: Reason::Timer { missed },
+            });
         }
         for closed in ready.iter().filter(|ready| ready.reason == Reason::Closed) {
             let at = topics.iter().position(|topic| topic.key == closed.key);
-            at.into_iter().for_each(|at| drop((topics.remove(at), watches.remove(at))));
+            at.into_iter()
+                .for_each(|at| drop((topics.remove(at), watches.remove(at))));
         }
     }
 
     /// Returns the time of the next timer or of the next missed deadline.
     fn next_due(&self) -> Option<Instant> {
-        let deadlines = self.topics.iter().filter_map(|topic| Some(topic.deadline.as_ref()?.due));
-        self.intervals.iter().map(|interval| interval.due).chain(deadlines).min()
+        let deadlines = self
+            .topics
+            .iter()
+            .filter_map(|topic| Some(topic.deadline.as_ref()?.due));
+        self.intervals
+            .iter()
+            .map(|interval| interval.due)
+            .chain(deadlines)
+            .min()
     }
 }
 
@@ -410,7 +459,11 @@ mod tests {
         let ms = Duration::from_millis;
         for (late_ms, missed, next_ms) in [(0, 0, 10), (9, 0, 10), (10, 1, 20), (57, 5, 60)] {
             let (due, skipped) = advance(start, ms(10), start + ms(late_ms));
-            assert_eq!((due - start, skipped), (ms(next_ms), missed), "{late_ms} ms late");
+            assert_eq!(
+                (due - start, skipped),
+                (ms(next_ms), missed),
+                "{late_ms} ms late"
+            );
         }
     }
 

@@ -142,6 +142,11 @@ impl<T: Into<Value>> FromIterator<T> for Value {
 impl<K: Into<Value>, V: Into<Value>> FromIterator<(K, V)> for Value {
     /// Makes a map, in the order of the pairs.
     fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
-        Self::Map(pairs.into_iter().map(|(key, value)| (key.into(), value.into())).collect())
+        Self::Map(
+            pairs
+                .into_iter()
+                .map(|(key, value)| (key.into(), value.into()))
+                .collect(),
+        )
     }
 }

@@ -185,7 +185,9 @@ impl Value {
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Value> {
         let mut pairs = self.as_map()?.iter().rev();
-        pairs.find(|(found, _)| found.as_str() == Some(key)).map(|(_, value)| value)
+        pairs
+            .find(|(found, _)| found.as_str() == Some(key))
+            .map(|(_, value)| value)
     }
 
     /// Returns the value of this key for changing it, like [`get`](Self::get).
@@ -193,7 +195,9 @@ impl Value {
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Value> {
         let Self::Map(pairs) = self else { return None };
         let mut pairs = pairs.iter_mut().rev();
-        pairs.find(|(found, _)| found.as_str() == Some(key)).map(|(_, value)| value)
+        pairs
+            .find(|(found, _)| found.as_str() == Some(key))
+            .map(|(_, value)| value)
     }
 
     /// Returns the value at a path such as `legs[2].feet[1].x`: keys of maps, joined by dots, and

@@ -12,7 +12,11 @@ pub(crate) enum Step<'a> {
 /// Returns the steps of `path`. An invalid step is `None`, and is the last one. The empty path has
 /// no steps.
 pub(crate) fn steps(path: &str) -> Steps<'_> {
-    Steps { rest: path, begins: true, ended: path.is_empty() }
+    Steps {
+        rest: path,
+        begins: true,
+        ended: path.is_empty(),
+    }
 }
 
 /// An iterator over the steps of a path, see [`steps`].
@@ -31,9 +35,16 @@ impl<'a> Steps<'a> {
             self.rest = rest;
             // WHY: `parse` alone would also accept `+1`.
             let all_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
-            return all_digits.then(|| digits.parse().ok()).flatten().map(Step::Index);
+            return all_digits
+                .then(|| digits.parse().ok())
+                .flatten()
+                .map(Step::Index);
         }
-        let rest = if begins { self.rest } else { self.rest.strip_prefix('.')? };
+        let rest = if begins {
+            self.rest
+        } else {
+            self.rest.strip_prefix('.')?
+        };
         let end = rest.find(['.', '[']).unwrap_or(rest.len());
         let (name, rest) = rest.split_at(end);
         self.rest = rest;

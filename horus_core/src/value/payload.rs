@@ -47,8 +47,12 @@ encoded_payload!([] Value);
 impl From<super::EncodeError> for WriteError {
     fn from(error: super::EncodeError) -> Self {
         match error {
-            super::EncodeError::TooSmall { needed, .. } => Self::TooLong { bytes: needed as u64 },
-            error => Self::Unencodable { reason: error.to_string() },
+            super::EncodeError::TooSmall { needed, .. } => Self::TooLong {
+                bytes: needed as u64,
+            },
+            error => Self::Unencodable {
+                reason: error.to_string(),
+            },
         }
     }
 }
@@ -112,7 +116,9 @@ impl<T: serde::Serialize + serde::de::DeserializeOwned + Send + 'static> Encoded
     }
 
     fn decode(buffer: &mut Buffer, bytes: usize) -> Option<Self> {
-        super::decode_serde(buffer.as_ref().get(..bytes)?).ok().map(Self)
+        super::decode_serde(buffer.as_ref().get(..bytes)?)
+            .ok()
+            .map(Self)
     }
 }
 

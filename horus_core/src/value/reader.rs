@@ -70,7 +70,11 @@ impl<'a> MsgpackReader<'a> {
     #[inline]
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0, due: 1 }
+        Self {
+            bytes,
+            at: 0,
+            due: 1,
+        }
     }
 
     /// Returns the number of bytes read.
@@ -108,7 +112,11 @@ impl<'a> MsgpackReader<'a> {
     fn take(&mut self, count: usize) -> Result<&'a [u8], DecodeError> {
         let wanted = count.saturating_add(self.due);
         if wanted > self.left() {
-            return Err(DecodeError::Truncated { at: self.at, wanted, left: self.left() });
+            return Err(DecodeError::Truncated {
+                at: self.at,
+                wanted,
+                left: self.left(),
+            });
         }
         let taken = &self.bytes[self.at..][..count];
         self.at += count;
@@ -125,7 +133,10 @@ impl<'a> MsgpackReader<'a> {
     /// Reads a big-endian length of `N` bytes.
     #[inline]
     fn length<const N: usize>(&mut self) -> Result<usize, DecodeError> {
-        Ok(self.number::<N>()?.iter().fold(0, |length, byte| length << 8 | usize::from(*byte)))
+        Ok(self
+            .number::<N>()?
+            .iter()
+            .fold(0, |length, byte| length << 8 | usize::from(*byte)))
     }
 
     /// Adds `count` to the number of values that must still follow; an error if the input is too
@@ -134,7 +145,11 @@ impl<'a> MsgpackReader<'a> {
     fn announce(&mut self, count: usize) -> Result<usize, DecodeError> {
         let due = self.due.saturating_add(count);
         if due > self.left() {
-            return Err(DecodeError::Truncated { at: self.at, wanted: due, left: self.left() });
+            return Err(DecodeError::Truncated {
+                at: self.at,
+                wanted: due,
+                left: self.left(),
+            });
         }
         self.due = due;
         Ok(count)

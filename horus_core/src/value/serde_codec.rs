@@ -30,12 +30,16 @@ pub fn encode_serde<T: Serialize + ?Sized>(
     let mut serializer = Serializer::new(&mut counting).with_struct_map();
     value
         .serialize(&mut serializer)
-        .map_err(|error| EncodeError::Type { message: error.to_string() })?;
+        .map_err(|error| EncodeError::Type {
+            message: error.to_string(),
+        })?;
     let bytes = counting.finish()?;
     match check(&out[..bytes]) {
         Ok(()) => Ok(bytes),
         Err(DecodeError::TooDeep { .. }) => Err(EncodeError::TooDeep),
-        Err(error) => Err(EncodeError::Type { message: error.to_string() }),
+        Err(error) => Err(EncodeError::Type {
+            message: error.to_string(),
+        }),
     }
 }
 
@@ -62,7 +66,10 @@ pub fn decode_serde<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError>
             return Ok(value);
         }
         let at = error_offset::<T>(bytes);
-        Err(DecodeError::Type { at, message: error.to_string() })
+        Err(DecodeError::Type {
+            at,
+            message: error.to_string(),
+        })
     })
 }
 

@@ -61,8 +61,16 @@ struct SubArray<'a> {
 impl<'a> SubArray<'a> {
     fn from_array(array: &'a TypedArray) -> Self {
         // WHY: a shape such as 4294967295 × 0 would become four billion empty arrays.
-        let shape = if array.is_empty() { &[0] } else { array.shape() };
-        Self { dtype: array.dtype(), shape, bytes: array.bytes() }
+        let shape = if array.is_empty() {
+            &[0]
+        } else {
+            array.shape()
+        };
+        Self {
+            dtype: array.dtype(),
+            shape,
+            bytes: array.bytes(),
+        }
     }
 
     fn element<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
@@ -78,12 +86,23 @@ impl<'a> SubArray<'a> {
 
 impl Serialize for SubArray<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let Some((count, shape)) = self.shape.split_first() else { return self.element(to) };
+        let Some((count, shape)) = self.shape.split_first() else {
+            return self.element(to);
+        };
         let count = usize::try_from(*count).unwrap_or(usize::MAX);
         let mut rows = to.serialize_seq(Some(count))?;
-        if let Some(bytes) = self.bytes.len().checked_div(count).filter(|bytes| *bytes > 0) {
+        if let Some(bytes) = self
+            .bytes
+            .len()
+            .checked_div(count)
+            .filter(|bytes| *bytes > 0)
+        {
             for bytes in self.bytes.chunks_exact(bytes) {
-                rows.serialize_element(&SubArray { dtype: self.dtype, shape, bytes })?;
+                rows.serialize_element(&SubArray {
+                    dtype: self.dtype,
+                    shape,
+                    bytes,
+                })?;
             }
         }
         rows.end()
@@ -186,7 +205,9 @@ impl<'de> Visitor<'de> for ExtVisitor {
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
         let missing = |index| de::Error::invalid_length(index, &self);
         let number = seq.next_element::<i8>()?.ok_or_else(|| missing(0))?;
-        let Some(Value::Bytes(bytes)) = seq.next_element()? else { return Err(missing(1)) };
+        let Some(Value::Bytes(bytes)) = seq.next_element()? else {
+            return Err(missing(1));
+        };
         match number {
             TYPED_ARRAY_EXT => {
                 let view = TypedView::new(&bytes);

@@ -30,9 +30,9 @@ fn write_value(f: &mut Formatter<'_>, value: &Value, level: usize) -> fmt::Resul
         Value::Float(number) => write_float(f, *number),
         Value::String(text) => write_text(f, text),
         Value::Bytes(bytes) => write_bytes(f, bytes),
-        Value::Array(values) => {
-            write_list(f, ['[', ']'], level, values, |f, value| write_value(f, value, level + 1))
-        }
+        Value::Array(values) => write_list(f, ['[', ']'], level, values, |f, value| {
+            write_value(f, value, level + 1)
+        }),
         Value::Map(pairs) => write_list(f, ['{', '}'], level, pairs, |f, (key, value)| {
             write_value(f, key, level + 1)?;
             f.write_str(": ")?;

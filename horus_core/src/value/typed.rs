@@ -71,7 +71,11 @@ impl TypedArray {
     /// bytes.
     pub fn new(dtype: DType, shape: Vec<u32>, bytes: Vec<u8>) -> Result<Self, TypedArrayError> {
         check(dtype, &shape, bytes.len())?;
-        Ok(Self { dtype, shape, bytes })
+        Ok(Self {
+            dtype,
+            shape,
+            bytes,
+        })
     }
 
     /// Makes an array of one dimension that contains a copy of `elements`.
@@ -86,10 +90,16 @@ impl TypedArray {
             bytemuck::cast_slice(elements).to_vec()
         } else {
             let mut bytes = Vec::with_capacity(size_of_val(elements));
-            elements.iter().for_each(|element| element.append_bytes_le(&mut bytes));
+            elements
+                .iter()
+                .for_each(|element| element.append_bytes_le(&mut bytes));
             bytes
         };
-        Self { dtype: T::DTYPE, shape: vec![count], bytes }
+        Self {
+            dtype: T::DTYPE,
+            shape: vec![count],
+            bytes,
+        }
     }
 
     /// Changes the shape to another with the same number of elements.
@@ -143,19 +153,28 @@ impl TypedArray {
     pub fn get(&self, index: usize) -> Option<Value> {
         let size = self.dtype.size();
         let start = index.checked_mul(size)?;
-        Some(element(self.dtype, self.bytes.get(start..start.checked_add(size)?)?))
+        Some(element(
+            self.dtype,
+            self.bytes.get(start..start.checked_add(size)?)?,
+        ))
     }
 
     /// Returns the elements in row-major order, like [`get`](Self::get).
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Value> + '_ {
-        self.bytes.chunks_exact(self.dtype.size()).map(|bytes| element(self.dtype, bytes))
+        self.bytes
+            .chunks_exact(self.dtype.size())
+            .map(|bytes| element(self.dtype, bytes))
     }
 
     /// Returns a copy of the elements, or `None` if they have another type.
     #[must_use]
     pub fn to_vec<T: Element>(&self) -> Option<Vec<T>> {
-        let elements =
-            || self.bytes.chunks_exact(self.dtype.size()).map(T::from_bytes_le).collect();
+        let elements = || {
+            self.bytes
+                .chunks_exact(self.dtype.size())
+                .map(T::from_bytes_le)
+                .collect()
+        };
         (T::DTYPE == self.dtype).then(elements)
     }
 
@@ -163,13 +182,21 @@ impl TypedArray {
     #[cfg(feature = "serde")]
     pub(super) fn payload(&self) -> Vec<u8> {
         let mut header = [0; 2 + 4 * TYPED_DIMENSIONS_MAX];
-        [write_header(&mut header, self.dtype, &self.shape), &self.bytes].concat()
+        [
+            write_header(&mut header, self.dtype, &self.shape),
+            &self.bytes,
+        ]
+        .concat()
     }
 }
 
 impl From<TypedView<'_>> for TypedArray {
     fn from(view: TypedView<'_>) -> Self {
-        Self { dtype: view.dtype, shape: view.shape().to_vec(), bytes: view.bytes.to_vec() }
+        Self {
+            dtype: view.dtype,
+            shape: view.shape().to_vec(),
+            bytes: view.bytes.to_vec(),
+        }
     }
 }
 
@@ -190,7 +217,9 @@ impl<'a> TypedView<'a> {
     ///
     /// The reason why `payload` is not a typed array.
     pub fn new(payload: &'a [u8]) -> Result<Self, TypedArrayError> {
-        let header = || TypedArrayError::Header { found: payload.len() };
+        let header = || TypedArrayError::Header {
+            found: payload.len(),
+        };
         let (head, rest) = payload.split_first_chunk::<2>().ok_or_else(header)?;
         let [code, dimensions] = *head;
         let dtype = DType::from_code(code).ok_or(TypedArrayError::DType { code })?;
@@ -204,7 +233,12 @@ impl<'a> TypedView<'a> {
             *place = u32::from_bytes_le(count);
         }
         check(dtype, &shape[..dimensions], bytes.len())?;
-        Ok(Self { dtype, shape, dimensions, bytes })
+        Ok(Self {
+            dtype,
+            shape,
+            dimensions,
+            bytes,
+        })
     }
 
     /// Returns the type of the elements.
@@ -252,9 +286,9 @@ pub(super) fn data_bytes(dtype: DType, shape: &[u32]) -> Result<usize, TypedArra
     if shape.contains(&0) {
         return Ok(0);
     }
-    let bytes = shape
-        .iter()
-        .try_fold(dtype.size(), |bytes, count| bytes.checked_mul(usize::try_from(*count).ok()?));
+    let bytes = shape.iter().try_fold(dtype.size(), |bytes, count| {
+        bytes.checked_mul(usize::try_from(*count).ok()?)
+    });
     bytes.ok_or(TypedArrayError::TooManyBytes)
 }
 

@@ -58,7 +58,10 @@ impl<'a> MsgpackWriter<'a> {
     #[inline]
     pub const fn finish(self) -> Result<usize, EncodeError> {
         if self.at > self.out.len() {
-            return Err(EncodeError::TooSmall { needed: self.at, room: self.out.len() });
+            return Err(EncodeError::TooSmall {
+                needed: self.at,
+                room: self.out.len(),
+            });
         }
         Ok(self.at)
     }
@@ -186,7 +189,11 @@ impl<'a> MsgpackWriter<'a> {
     }
 
     fn ext_start(&mut self, number: i8, bytes: usize) -> Result<(), EncodeError> {
-        ignore_result(encode::write_ext_meta(self, length(bytes, "bytes")?, number));
+        ignore_result(encode::write_ext_meta(
+            self,
+            length(bytes, "bytes")?,
+            number,
+        ));
         Ok(())
     }
 }

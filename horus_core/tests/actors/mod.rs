@@ -25,7 +25,10 @@ const TIME_LIMIT: Duration = Duration::from_secs(120);
 pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_so() {
-        assert!(begin.elapsed() < TIME_LIMIT, "not true after {TIME_LIMIT:?}: {what}");
+        assert!(
+            begin.elapsed() < TIME_LIMIT,
+            "not true after {TIME_LIMIT:?}: {what}"
+        );
         thread::sleep(Duration::from_millis(2));
     }
 }
@@ -44,7 +47,9 @@ pub enum End {
 
 impl End {
     fn of(status: ExitStatus) -> Self {
-        status.signal().map_or_else(|| Self::Code(status.code().unwrap()), Self::Signal)
+        status
+            .signal()
+            .map_or_else(|| Self::Code(status.code().unwrap()), Self::Signal)
     }
 }
 
@@ -87,12 +92,19 @@ impl Child {
             // WHY with the end of the line: an incomplete word of a killed child does not count.
             for line in stdout.split(b'\n').map_while(Result::ok) {
                 let line = String::from_utf8_lossy(&line);
-                let word = line.strip_prefix('@').and_then(|word| word.strip_suffix('.'));
+                let word = line
+                    .strip_prefix('@')
+                    .and_then(|word| word.strip_suffix('.'));
                 let _ = word.map(|word| say.send(word.to_owned()));
             }
         });
         let stdin = process.stdin.take();
-        Self { process, stdin, words, said: Vec::new() }
+        Self {
+            process,
+            stdin,
+            words,
+            said: Vec::new(),
+        }
     }
 
     pub fn id(&self) -> u32 {
@@ -110,7 +122,9 @@ impl Child {
     pub fn await_word(&mut self, beginning: &str) -> String {
         loop {
             let word = self.try_listen().map(str::to_owned);
-            let Some(word) = word else { panic!("never printed '{beginning}': {:?}", self.said) };
+            let Some(word) = word else {
+                panic!("never printed '{beginning}': {:?}", self.said)
+            };
             if word.starts_with(beginning) {
                 return word;
             }
@@ -129,7 +143,11 @@ impl Child {
     }
 
     pub fn tell(&mut self, order: &str) {
-        self.stdin.as_mut().unwrap().write_all(format!("{order}\n").as_bytes()).unwrap();
+        self.stdin
+            .as_mut()
+            .unwrap()
+            .write_all(format!("{order}\n").as_bytes())
+            .unwrap();
     }
 
     pub fn signal(&self, signal: i32) {
@@ -151,7 +169,10 @@ impl Child {
 
     /// Returns the rest of each word with this beginning.
     pub fn told(&mut self, beginning: &str) -> Vec<String> {
-        let rest = self.said().iter().filter_map(|word| word.strip_prefix(beginning));
+        let rest = self
+            .said()
+            .iter()
+            .filter_map(|word| word.strip_prefix(beginning));
         rest.map(str::to_owned).collect()
     }
 }

@@ -131,9 +131,19 @@ impl<C: Channel> Model<C> {
         let mut rng = Rng::with_seed(seed);
         let capacity = 1 + rng.usize(..if seed.is_multiple_of(2) { 4 } else { 40 });
         let (tx, rx) = C::channel(capacity);
-        let receiving = vec![Receiving { rx, owed: vec![VecDeque::new(); ENDPOINTS_MAX] }];
+        let receiving = vec![Receiving {
+            rx,
+            owed: vec![VecDeque::new(); ENDPOINTS_MAX],
+        }];
         let sending = vec![Sending { tx, lane: 0 }];
-        Self { rng, ledger: Ledger::new(), capacity, number: 0, sending, receiving }
+        Self {
+            rng,
+            ledger: Ledger::new(),
+            capacity,
+            number: 0,
+            sending,
+            receiving,
+        }
     }
 
     pub(crate) fn step(&mut self) {
@@ -152,9 +162,14 @@ impl<C: Channel> Model<C> {
 
     pub(crate) fn add_sender(&mut self) {
         let taken: Vec<_> = self.sending.iter().map(|sending| sending.lane).collect();
-        let free =
-            if C::LANES { (0..ENDPOINTS_MAX).find(|lane| !taken.contains(lane)) } else { Some(0) };
-        let Some(lane) = free.filter(|_| !self.sending.is_empty()) else { return };
+        let free = if C::LANES {
+            (0..ENDPOINTS_MAX).find(|lane| !taken.contains(lane))
+        } else {
+            Some(0)
+        };
+        let Some(lane) = free.filter(|_| !self.sending.is_empty()) else {
+            return;
+        };
         let of = self.rng.usize(..self.sending.len());
         let tx = C::another_sender(&self.sending[of].tx);
         self.sending.extend(tx.map(|tx| Sending { tx, lane }));
@@ -189,7 +204,10 @@ impl<C: Channel> Model<C> {
             let of = self.rng.usize(..self.receiving.len());
             self.receiving.swap_remove(of);
             let left = self.ledger.alive();
-            assert!(C::BROADCASTS || left == 0, "{left} left after the only receiver");
+            assert!(
+                C::BROADCASTS || left == 0,
+                "{left} left after the only receiver"
+            );
         }
     }
 
@@ -207,7 +225,9 @@ impl<C: Channel> Model<C> {
         match sent {
             Ok(()) => {
                 assert!(!self.receiving.is_empty() && !self.receiving.iter().any(is_full));
-                self.receiving.iter_mut().for_each(|r| r.owed[lane].push_back(number));
+                self.receiving
+                    .iter_mut()
+                    .for_each(|r| r.owed[lane].push_back(number));
             }
             Err(TrySendError::Full(message)) => {
                 assert!(self.receiving.iter().any(is_full));
@@ -229,7 +249,10 @@ impl<C: Channel> Model<C> {
         match C::try_recv(rx) {
             Ok(message) => take(owed, message.number()),
             Err(error) => {
-                assert!(owed.iter().all(VecDeque::is_empty), "{error:?} with messages owed");
+                assert!(
+                    owed.iter().all(VecDeque::is_empty),
+                    "{error:?} with messages owed"
+                );
                 assert_eq!(error == TryRecvError::Disconnected, self.sending.is_empty());
             }
         }
@@ -241,8 +264,13 @@ impl<C: Channel> Model<C> {
         }
         let of = self.rng.usize(..self.receiving.len());
         let Receiving { rx, owed } = &mut self.receiving[of];
-        C::try_iter(rx).iter().for_each(|message| take(owed, message.number()));
-        assert!(owed.iter().all(VecDeque::is_empty), "not all that was there");
+        C::try_iter(rx)
+            .iter()
+            .for_each(|message| take(owed, message.number()));
+        assert!(
+            owed.iter().all(VecDeque::is_empty),
+            "not all that was there"
+        );
     }
 
     pub(crate) fn check_counts(&self) {
@@ -251,18 +279,30 @@ impl<C: Channel> Model<C> {
             assert_eq!(C::receiver_counts(rx), (len, len == 0, self.capacity));
         }
         for Sending { tx, lane } in &self.sending {
-            let len = self.receiving.iter().map(|r| r.owed[*lane].len()).max().unwrap_or(0);
+            let len = self
+                .receiving
+                .iter()
+                .map(|r| r.owed[*lane].len())
+                .max()
+                .unwrap_or(0);
             assert_eq!(C::counts(tx), (len, len == 0, self.capacity));
         }
         let owed = |r: &Receiving<C>| r.owed.iter().map(VecDeque::len).sum::<usize>() as u64;
         let unreceived: u64 = self.receiving.iter().map(owed).sum();
-        assert!(C::BROADCASTS || self.ledger.alive() == unreceived, "kept too long, or lost");
+        assert!(
+            C::BROADCASTS || self.ledger.alive() == unreceived,
+            "kept too long, or lost"
+        );
     }
 
     /// Drops all endpoints, in random order.
     pub(crate) fn end(mut self) {
         while !self.sending.is_empty() || !self.receiving.is_empty() {
-            if self.rng.usize(..2) == 0 { self.remove_sender() } else { self.remove_receiver() }
+            if self.rng.usize(..2) == 0 {
+                self.remove_sender()
+            } else {
+                self.remove_receiver()
+            }
         }
         assert_eq!(self.ledger.alive(), 0, "forgotten");
     }
@@ -271,5 +311,6 @@ impl<C: Channel> Model<C> {
 /// Takes a message off the oracle's queues: it must be the first of one of them.
 pub(crate) fn take(owed: &mut [VecDeque<u64>], number: u64) {
     let lane = owed.iter_mut().find(|lane| lane.front() == Some(&number));
-    lane.unwrap_or_else(|| panic!("{number} is not next")).pop_front();
+    lane.unwrap_or_else(|| panic!("{number} is not next"))
+        .pop_front();
 }

@@ -34,13 +34,20 @@ impl Ledger {
 
     pub fn message(self: &Arc<Self>, number: u64) -> Counted {
         self.made.fetch_add(1, Ordering::Relaxed);
-        Counted { state: ALIVE, number: Box::new(number), ledger: Arc::clone(self) }
+        Counted {
+            state: ALIVE,
+            number: Box::new(number),
+            ledger: Arc::clone(self),
+        }
     }
 
     /// Returns the number of messages that were made, clones included, and not dropped.
     #[track_caller]
     pub fn alive(&self) -> u64 {
-        assert!(!self.fault.load(Ordering::Relaxed), "dropped twice, or used after its drop");
+        assert!(
+            !self.fault.load(Ordering::Relaxed),
+            "dropped twice, or used after its drop"
+        );
         self.made.load(Ordering::Relaxed) - self.dropped.load(Ordering::Relaxed)
     }
 }

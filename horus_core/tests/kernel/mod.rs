@@ -103,8 +103,11 @@ mod watched {
         let end = &raw const horus_kernel_end;
         let (begin, bytes) = (begin as usize, end as usize - begin as usize);
         let (from, bytes) = if mode == ON { (begin, bytes) } else { (0, 0) };
-        let selector =
-            if mode == ON { SELECTOR.with(AtomicU8::as_ptr) } else { std::ptr::null_mut() };
+        let selector = if mode == ON {
+            SELECTOR.with(AtomicU8::as_ptr)
+        } else {
+            std::ptr::null_mut()
+        };
         // SAFETY: the selector lives as long as the thread, and the exempt range is code of this
         // binary.
         unsafe { libc::prctl(PR_SET_SYSCALL_USER_DISPATCH, mode, from, bytes, selector) == 0 }
@@ -122,7 +125,13 @@ mod watched {
         // SAFETY: the action has the kernel's layout, and its handler only stores and makes one
         // call.
         let set = unsafe {
-            libc::syscall(libc::SYS_rt_sigaction, libc::SIGSYS, &raw const action, none, 8_usize)
+            libc::syscall(
+                libc::SYS_rt_sigaction,
+                libc::SIGSYS,
+                &raw const action,
+                none,
+                8_usize,
+            )
         };
         assert_eq!(set, 0);
         if dispatch(ON) {
@@ -144,6 +153,8 @@ mod watched {
     pub fn calls() -> Option<Vec<(i64, u64)>> {
         let all = CALLS.iter().enumerate();
         let all = all.map(|(number, count)| (number as i64, count.swap(0, Ordering::Relaxed)));
-        HAS_WATCHED.load(Ordering::Relaxed).then(|| all.filter(|(_, count)| *count > 0).collect())
+        HAS_WATCHED
+            .load(Ordering::Relaxed)
+            .then(|| all.filter(|(_, count)| *count > 0).collect())
     }
 }

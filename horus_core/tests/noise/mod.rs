@@ -17,9 +17,15 @@ impl Drop for Case {
 
 /// Returns the seeds of `cases` cases, or the one in `HORUS_TEST_SEED`.
 pub fn seeds(cases: u64) -> std::ops::Range<u64> {
-    let seed = std::env::var("HORUS_TEST_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
+    let seed = std::env::var("HORUS_TEST_SEED")
+        .ok()
+        .and_then(|seed| seed.parse::<u64>().ok());
     // WHY fewer: miri is a thousand times slower.
-    let cases = if cfg!(miri) { (cases / 500).max(1) } else { cases };
+    let cases = if cfg!(miri) {
+        (cases / 500).max(1)
+    } else {
+        cases
+    };
     seed.map_or(0..cases, |seed| seed..seed + 1)
 }
 

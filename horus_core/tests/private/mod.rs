@@ -21,7 +21,10 @@ pub struct Private {
 impl Private {
     pub fn new() -> Self {
         let private = PermissionsExt::from_mode(0o700);
-        let dir = tempfile::Builder::new().permissions(private).tempdir_in("/dev/shm").unwrap();
+        let dir = tempfile::Builder::new()
+            .permissions(private)
+            .tempdir_in("/dev/shm")
+            .unwrap();
         let namespace = open(dir.path(), "default");
         Self { namespace, dir }
     }
@@ -71,8 +74,9 @@ impl Private {
     /// Returns the files that topics have at the moment.
     pub fn topic_files(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.namespace.topics_path()).unwrap();
-        let mut names: Vec<_> =
-            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<_> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
         names.sort();
         names
     }

@@ -28,13 +28,18 @@ pub fn golden(file: &str) -> [Vec<u8>; 2] {
     let text = std::fs::read_to_string(format!("{folder}/{file}.hex")).expect(file);
     ["# little-endian", "# big-endian"].map(|order| {
         let lines = text.lines().skip_while(|line| *line != order).skip(1);
-        hex(&lines.take_while(|line| !line.starts_with('#')).collect::<String>())
+        hex(&lines
+            .take_while(|line| !line.starts_with('#'))
+            .collect::<String>())
     })
 }
 
 /// Returns the bytes of hexadecimal digits.
 pub fn hex(text: &str) -> Vec<u8> {
-    let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    let digits: Vec<u8> = text
+        .bytes()
+        .filter(|byte| !byte.is_ascii_whitespace())
+        .collect();
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
     digits.chunks(2).map(byte).collect()
 }
@@ -69,14 +74,39 @@ fn geometry(visitor: &mut impl Visit) {
     visitor.message("Vector3", Vector3::new(2.0, 2.25, 2.5), ());
     visitor.message("Quaternion", Quaternion::new(3.0, 3.25, 3.5, 3.75), ());
     visitor.message("Transform", Transform::new(ramp(1.0), ramp(2.0)), ());
-    let pose = Pose2D { x: 1.5, y: -2.5, theta: 0.75, ..Pose2D::default() };
+    let pose = Pose2D {
+        x: 1.5,
+        y: -2.5,
+        theta: 0.75,
+        ..Pose2D::default()
+    };
     visitor.message("Pose2D", pose, ());
-    let pose = Pose3D { position: ramp(1.0), orientation: ramp(2.0), ..Pose3D::default() };
+    let pose = Pose3D {
+        position: ramp(1.0),
+        orientation: ramp(2.0),
+        ..Pose3D::default()
+    };
     visitor.message("Pose", pose, ());
-    let message = Twist { linear, angular, ..Twist::default() };
+    let message = Twist {
+        linear,
+        angular,
+        ..Twist::default()
+    };
     visitor.message("Twist", Unstamped { message }, ());
-    visitor.message("Twist.planar", CmdVel { timestamp_ns: 0, linear: 0.5, angular: -0.25 }, ());
-    let wrench = Wrench { force: ramp(1.0), torque: ramp(2.0), ..Wrench::default() };
+    visitor.message(
+        "Twist.planar",
+        CmdVel {
+            timestamp_ns: 0,
+            linear: 0.5,
+            angular: -0.25,
+        },
+        (),
+    );
+    let wrench = Wrench {
+        force: ramp(1.0),
+        torque: ramp(2.0),
+        ..Wrench::default()
+    };
     visitor.message("Wrench", wrench, ());
 }
 
@@ -89,15 +119,42 @@ fn stamped_geometry(visitor: &mut impl Visit) {
     let covariance = ramp(3.0);
     let map = Text::literal("map");
     let odom = Text::literal("odom");
-    let pose = PoseStamped { timestamp_ns, frame_id: map, position, orientation };
+    let pose = PoseStamped {
+        timestamp_ns,
+        frame_id: map,
+        position,
+        orientation,
+    };
     visitor.message("PoseStamped", pose, ());
-    let pose = PoseWithCovariance { timestamp_ns, position, orientation, covariance };
+    let pose = PoseWithCovariance {
+        timestamp_ns,
+        position,
+        orientation,
+        covariance,
+    };
     visitor.message("PoseWithCovarianceStamped", pose, RosHeader::new("odom"));
     let base = || RosHeader::new("base_link");
-    visitor.message("TwistStamped", Twist { timestamp_ns, linear, angular }, base());
-    let twist = TwistWithCovariance { timestamp_ns, linear, angular, covariance };
+    visitor.message(
+        "TwistStamped",
+        Twist {
+            timestamp_ns,
+            linear,
+            angular,
+        },
+        base(),
+    );
+    let twist = TwistWithCovariance {
+        timestamp_ns,
+        linear,
+        angular,
+        covariance,
+    };
     visitor.message("TwistWithCovarianceStamped", twist, base());
-    let accel = Accel { timestamp_ns, linear: ramp(2.0), angular: ramp(3.0) };
+    let accel = Accel {
+        timestamp_ns,
+        linear: ramp(2.0),
+        angular: ramp(3.0),
+    };
     visitor.message("AccelStamped", accel, base());
     let transform = TransformStamped {
         timestamp_ns,
@@ -108,7 +165,12 @@ fn stamped_geometry(visitor: &mut impl Visit) {
     };
     visitor.message("TransformStamped", transform, ());
     let frame_id = Text::literal("tool0");
-    let wrench = WrenchStamped { timestamp_ns, frame_id, force: ramp(1.0), torque: ramp(2.0) };
+    let wrench = WrenchStamped {
+        timestamp_ns,
+        frame_id,
+        force: ramp(1.0),
+        torque: ramp(2.0),
+    };
     visitor.message("WrenchStamped", wrench, ());
     let odometry = Odometry {
         timestamp_ns,
@@ -212,23 +274,47 @@ fn sensors(visitor: &mut impl Visit) {
     visitor.message("NavSatFix", fix, RosHeader::new("gps"));
     let magnetic_field = ramp(1.0);
     let magnetic_field_covariance = ramp(2.0);
-    let field = MagneticField { timestamp_ns, magnetic_field, magnetic_field_covariance };
+    let field = MagneticField {
+        timestamp_ns,
+        magnetic_field,
+        magnetic_field_covariance,
+    };
     visitor.message("MagneticField", field, RosHeader::new("imu_link"));
 }
 
 fn scalars(visitor: &mut impl Visit) {
     let timestamp_ns = STAMP;
     let variance = 0.5;
-    let temperature = Temperature { timestamp_ns, temperature: 41.5, variance };
+    let temperature = Temperature {
+        timestamp_ns,
+        temperature: 41.5,
+        variance,
+    };
     visitor.message("Temperature", temperature, RosHeader::new("cpu"));
-    let pressure = FluidPressure { timestamp_ns, fluid_pressure: 101_325.5, variance };
+    let pressure = FluidPressure {
+        timestamp_ns,
+        fluid_pressure: 101_325.5,
+        variance,
+    };
     visitor.message("FluidPressure", pressure, RosHeader::new("baro"));
-    let illuminance = Illuminance { timestamp_ns, illuminance: 300.5, variance };
+    let illuminance = Illuminance {
+        timestamp_ns,
+        illuminance: 300.5,
+        variance,
+    };
     visitor.message("Illuminance", illuminance, RosHeader::new("lux"));
     let time_ref_ns = 2_147_483_647_999_999_999;
-    let reference = TimeReference { timestamp_ns, time_ref_ns, source: Text::literal("gps") };
+    let reference = TimeReference {
+        timestamp_ns,
+        time_ref_ns,
+        source: Text::literal("gps"),
+    };
     visitor.message("TimeReference", reference, RosHeader::new("gps"));
-    let clock = Clock { clock_ns: 12_500_000_000, rate: 1.0, ..Clock::default() };
+    let clock = Clock {
+        clock_ns: 12_500_000_000,
+        rate: 1.0,
+        ..Clock::default()
+    };
     visitor.message("Clock", clock, ());
 }
 
@@ -256,7 +342,14 @@ fn region() -> RegionOfInterest {
     let y_offset = 2;
     let height = 3;
     let width = 4;
-    RegionOfInterest { x_offset, y_offset, height, width, do_rectify: 1, ..Default::default() }
+    RegionOfInterest {
+        x_offset,
+        y_offset,
+        height,
+        width,
+        do_rectify: 1,
+        ..Default::default()
+    }
 }
 
 fn cameras(visitor: &mut impl Visit) {
@@ -278,8 +371,18 @@ fn cameras(visitor: &mut impl Visit) {
     visitor.message("Image", Image::new(header, &data).unwrap(), ());
     let format = Text::literal("jpeg");
     let bytes = CompressedImageHeader::default();
-    let header = CompressedImageHeader { timestamp_ns, frame_id, format, bytes: 7, ..bytes };
-    visitor.message("CompressedImage", CompressedImage::new(header, &data[..7]).unwrap(), ());
+    let header = CompressedImageHeader {
+        timestamp_ns,
+        frame_id,
+        format,
+        bytes: 7,
+        ..bytes
+    };
+    visitor.message(
+        "CompressedImage",
+        CompressedImage::new(header, &data[..7]).unwrap(),
+        (),
+    );
     visitor.message("PointField", point_field("intensity", 12, DType::F32), ());
     visitor.message("PointCloud2", point_cloud(), ());
 }
@@ -287,7 +390,13 @@ fn cameras(visitor: &mut impl Visit) {
 fn point_field(name: &'static str, offset: u32, dtype: DType) -> PointField {
     let name = Text::literal(name);
     let dtype = dtype.code();
-    PointField { name, offset, count: 1, dtype, ..PointField::default() }
+    PointField {
+        name,
+        offset,
+        count: 1,
+        dtype,
+        ..PointField::default()
+    }
 }
 
 pub fn point_cloud() -> PointCloud {
@@ -324,7 +433,12 @@ fn maps(visitor: &mut impl Visit) {
     visitor.message("MapMetaData", info, ());
     let timestamp_ns = STAMP;
     let frame_id = Text::literal("map");
-    let header = OccupancyGridHeader { timestamp_ns, frame_id, info, ..Default::default() };
+    let header = OccupancyGridHeader {
+        timestamp_ns,
+        frame_id,
+        info,
+        ..Default::default()
+    };
     let grid = OccupancyGrid::new(header, &[0xff, 100, 1, 2, 3, 4]).unwrap();
     visitor.message("OccupancyGrid", grid, ());
 }
@@ -352,8 +466,11 @@ pub fn diagnostic_status() -> DiagnosticStatus {
 
 /// Returns the path apart from the others: a missing speed is NaN, which does not equal itself.
 pub fn nav_path() -> NavPath {
-    let mut path =
-        NavPath { timestamp_ns: STAMP, frame_id: Text::literal("map"), ..NavPath::default() };
+    let mut path = NavPath {
+        timestamp_ns: STAMP,
+        frame_id: Text::literal("map"),
+        ..NavPath::default()
+    };
     for start in [1.0, 4.0] {
         assert!(path.push(Waypoint::new(ramp(start), ramp(start + 1.0), f64::NAN)));
     }

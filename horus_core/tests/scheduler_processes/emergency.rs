@@ -38,12 +38,27 @@ const SLOW: [&str; 2] = ["slow clocked", "slow pooled"];
 
 pub(crate) fn plant(dir: &Path) {
     let mut scheduler = arm(dir);
-    let machine = |name: &str| Machine { name: name.to_owned() };
+    let machine = |name: &str| Machine {
+        name: name.to_owned(),
+    };
     let hour = Rate::every(Duration::from_secs(3600));
-    scheduler.node("clocked").rate(200.hz()).build(machine("clocked")).unwrap();
-    scheduler.node("slow clocked").rate(hour).build(machine("slow clocked")).unwrap();
+    scheduler
+        .node("clocked")
+        .rate(200.hz())
+        .build(machine("clocked"))
+        .unwrap();
+    scheduler
+        .node("slow clocked")
+        .rate(hour)
+        .build(machine("slow clocked"))
+        .unwrap();
     for name in ["first", "second"] {
-        scheduler.node(name).rate(100.hz()).chain("chain").build(machine(name)).unwrap();
+        scheduler
+            .node(name)
+            .rate(100.hz())
+            .chain("chain")
+            .build(machine(name))
+            .unwrap();
     }
     let topic = Topic::<CmdVel>::builder("work").namespace(&namespace_in(dir));
     let mut work = topic.subscriber().unwrap();
@@ -63,16 +78,30 @@ pub(crate) fn plant(dir: &Path) {
             self.0.enter_safe_state();
         }
     }
-    woken.build(Woken(machine("woken"), move || _ = work.try_iter().count())).unwrap();
-    scheduler.node("pooled").compute().rate(100.hz()).build(machine("pooled")).unwrap();
-    scheduler.node("slow pooled").compute().rate(hour).build(machine("slow pooled")).unwrap();
+    woken
+        .build(Woken(machine("woken"), move || _ = work.try_iter().count()))
+        .unwrap();
+    scheduler
+        .node("pooled")
+        .compute()
+        .rate(100.hz())
+        .build(machine("pooled"))
+        .unwrap();
+    scheduler
+        .node("slow pooled")
+        .compute()
+        .rate(hour)
+        .build(machine("slow pooled"))
+        .unwrap();
     scheduler.node("main").build(machine("main")).unwrap();
     exit(scheduler.run());
 }
 
 pub(crate) fn sender(dir: &Path) {
     let mut publisher = emergency_stop(&namespace_in(dir)).unwrap();
-    publisher.send(EmergencyStop::engage("sender", "a hand in the gear")).unwrap();
+    publisher
+        .send(EmergencyStop::engage("sender", "a hand in the gear"))
+        .unwrap();
     say("engaged");
     while hear().is_some() {}
 }
@@ -92,7 +121,9 @@ fn assert_runs(site: &Site) {
     let before = site.await_scheduler("runs", |info| is_running(info) && info.nodes.len() == 8);
     with_work(site, "all tick", || {
         let now = site.only();
-        QUICK.iter().all(|name| node_of(&now, name).ticks > node_of(&before, name).ticks + 2)
+        QUICK
+            .iter()
+            .all(|name| node_of(&now, name).ticks > node_of(&before, name).ticks + 2)
     });
     for name in QUICK.iter().chain(&SLOW) {
         site.await_state(name, NodeMetrics::STATE_ACTIVE);
@@ -107,10 +138,16 @@ fn assert_stands_still(site: &Site) {
     }
     let before = site.await_statuses(1);
     let shown_ns = monotonic_ns(&before);
-    with_work(site, "some time passes", || monotonic_ns(&site.only()) > shown_ns + 400_000_000);
+    with_work(site, "some time passes", || {
+        monotonic_ns(&site.only()) > shown_ns + 400_000_000
+    });
     let after = site.only();
     for name in QUICK.iter().chain(&SLOW) {
-        assert_eq!(node_of(&after, name).ticks, node_of(&before, name).ticks, "{name} ticked");
+        assert_eq!(
+            node_of(&after, name).ticks,
+            node_of(&before, name).ticks,
+            "{name} ticked"
+        );
     }
     assert!(is_halted(&after));
 }
@@ -118,7 +155,12 @@ fn assert_stands_still(site: &Site) {
 /// Checks how often each node has entered its safe state.
 fn assert_entered(child: &mut Child, times: usize) {
     for name in QUICK.iter().chain(&SLOW) {
-        assert_eq!(child.count(&format!("safe {name}")), times, "{name}: {:?}", child.said());
+        assert_eq!(
+            child.count(&format!("safe {name}")),
+            times,
+            "{name}: {:?}",
+            child.said()
+        );
     }
 }
 
@@ -131,14 +173,18 @@ fn an_emergency_stop_reaches_every_node_once_and_lasts_until_it_is_released() {
     let mut button = emergency_stop(&site.namespace).unwrap();
     let mut stops = 0;
     for again in [false, true, false] {
-        button.send(EmergencyStop::engage("button", "test")).unwrap();
+        button
+            .send(EmergencyStop::engage("button", "test"))
+            .unwrap();
         stops += 1;
         assert_stands_still(&site);
         assert_entered(&mut child, stops);
         if again {
             let mut other = emergency_stop(&site.namespace).unwrap();
             other.send(EmergencyStop::engage("other", "test")).unwrap();
-            button.send(EmergencyStop::engage("button", "test")).unwrap();
+            button
+                .send(EmergencyStop::engage("button", "test"))
+                .unwrap();
             // A node can be paused and resumed meanwhile.
             let mut remote = RemoteScheduler::open(&site.namespace, "arm").unwrap();
             remote.pause("clocked").unwrap();
@@ -148,17 +194,27 @@ fn an_emergency_stop_reaches_every_node_once_and_lasts_until_it_is_released() {
             assert_stands_still(&site);
             assert_entered(&mut child, stops);
         }
-        button.send(EmergencyStop::release("button", "test")).unwrap();
+        button
+            .send(EmergencyStop::release("button", "test"))
+            .unwrap();
         assert_runs(&site);
         assert_entered(&mut child, stops);
     }
-    let stopped =
-        site.events().iter().filter(|event| event.kind == NodeEvent::EMERGENCY_STOP).count();
+    let stopped = site
+        .events()
+        .iter()
+        .filter(|event| event.kind == NodeEvent::EMERGENCY_STOP)
+        .count();
     assert_eq!(stopped, stops);
     // The run can be ended during an emergency stop, and no node enters its safe state twice.
-    button.send(EmergencyStop::engage("button", "test")).unwrap();
+    button
+        .send(EmergencyStop::engage("button", "test"))
+        .unwrap();
     assert_stands_still(&site);
-    RemoteScheduler::open(&site.namespace, "arm").unwrap().stop().unwrap();
+    RemoteScheduler::open(&site.namespace, "arm")
+        .unwrap()
+        .stop()
+        .unwrap();
     assert_eq!(child.wait(), End::Code(0));
     assert_entered(&mut child, stops + 1);
 }
@@ -180,10 +236,16 @@ fn an_emergency_stop_outlives_its_sender_and_applies_before_the_start() {
     });
     assert_stands_still(&site);
     // A node that was not initialised does not enter its safe state.
-    assert!(late.told("init ").is_empty() && late.told("safe ").is_empty(), "{:?}", late.said());
+    assert!(
+        late.told("init ").is_empty() && late.told("safe ").is_empty(),
+        "{:?}",
+        late.said()
+    );
     assert!(site.only().nodes.iter().all(|node| node.ticks == 0));
     let mut button = emergency_stop(&site.namespace).unwrap();
-    button.send(EmergencyStop::release("button", "test")).unwrap();
+    button
+        .send(EmergencyStop::release("button", "test"))
+        .unwrap();
     assert_runs(&site);
     late.kill();
     let mut last = site.child("plant");

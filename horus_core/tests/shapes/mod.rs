@@ -53,12 +53,18 @@ pub fn message(rng: &mut Rng, depth: usize) -> Shape {
 
 impl Shape {
     fn size(&self) -> usize {
-        self.fields.iter().map(|(_, count, kind)| count * kind.size()).sum()
+        self.fields
+            .iter()
+            .map(|(_, count, kind)| count * kind.size())
+            .sum()
     }
 
     /// Returns the schema text.
     pub fn text(&self) -> String {
-        let mut text = format!("horus schema 1\nmessage Random\nsize {}\nalign 1\n", self.size());
+        let mut text = format!(
+            "horus schema 1\nmessage Random\nsize {}\nalign 1\n",
+            self.size()
+        );
         self.write_fields(&mut text, "", 0, "");
         text
     }
@@ -96,14 +102,24 @@ impl Shape {
                     let start = bytes.len();
                     bytes.extend((0..count * primitive.size()).map(|_| rng.u8(..)));
                     let dtype = DType::from_primitive(*primitive).unwrap();
-                    let shape = if *count == 1 { vec![] } else { vec![*count as u32] };
+                    let shape = if *count == 1 {
+                        vec![]
+                    } else {
+                        vec![*count as u32]
+                    };
                     let array = TypedArray::new(dtype, shape, bytes[start..].to_vec()).unwrap();
-                    if *count == 1 { array.get(0).unwrap() } else { array.into() }
+                    if *count == 1 {
+                        array.get(0).unwrap()
+                    } else {
+                        array.into()
+                    }
                 }
                 Kind::Message(shape) if *count == 1 => shape.write_random(rng, bytes),
-                Kind::Message(shape) => {
-                    Value::Array((0..*count).map(|_| shape.write_random(rng, bytes)).collect())
-                }
+                Kind::Message(shape) => Value::Array(
+                    (0..*count)
+                        .map(|_| shape.write_random(rng, bytes))
+                        .collect(),
+                ),
             };
             pairs.push((name.as_str().into(), value));
         }

@@ -55,7 +55,11 @@ pub(crate) fn imports(repo: &Repo) -> Vec<Violation> {
     for this in &crates {
         for file in repo.files.iter().filter(|file| file.is_under(&this.folder)) {
             let is_manifest = file.path == format!("{}/Cargo.toml", this.folder);
-            let named = if is_manifest { dependencies(&file.text) } else { used(file) };
+            let named = if is_manifest {
+                dependencies(&file.text)
+            } else {
+                used(file)
+            };
             let wrong = named.into_iter().filter_map(|(line, name)| {
                 let (rule, advice) = judge(&crates, this, file, &name)?;
                 Some(file.violation(line, rule, advice))
@@ -88,30 +92,46 @@ fn judge(crates: &[Crate], this: &Crate, file: &File, to: &str) -> Option<(&'sta
         None => file.path.starts_with(*place) || file.is_test(),
     };
     (SYSTEM.contains(&to) && !SYSTEM_PLACES.iter().any(is_allowed)).then(|| {
-        ("kernel", format!("move the code that needs {to} to horus_shm (or to horus_core::rt)."))
+        (
+            "kernel",
+            format!("move the code that needs {to} to horus_shm (or to horus_core::rt)."),
+        )
     })
 }
 
 fn allowed(from: &str) -> &'static [&'static str] {
-    LAYERS.iter().find(|(name, _)| *name == from).map_or(ABOVE, |(_, allowed)| allowed)
+    LAYERS
+        .iter()
+        .find(|(name, _)| *name == from)
+        .map_or(ABOVE, |(_, allowed)| allowed)
 }
 
 fn crates(repo: &Repo) -> Vec<Crate> {
     let manifests = repo.files.iter().filter_map(|file| {
         let folder = file.path.strip_suffix("/Cargo.toml")?;
-        Some(Crate { name: package(&file.text)?.replace('-', "_"), folder: folder.to_owned() })
+        Some(Crate {
+            name: package(&file.text)?.replace('-', "_"),
+            folder: folder.to_owned(),
+        })
     });
     manifests.collect()
 }
 
 /// Returns the names of all packages.
 pub(crate) fn packages(repo: &Repo) -> Vec<String> {
-    let manifests = repo.files.iter().filter(|file| file.path.ends_with("Cargo.toml"));
+    let manifests = repo
+        .files
+        .iter()
+        .filter(|file| file.path.ends_with("Cargo.toml"));
     manifests.filter_map(|file| package(&file.text)).collect()
 }
 
 fn package(manifest: &str) -> Option<String> {
-    let mut lines = manifest.lines().map(str::trim).skip_while(|line| *line != "[package]").skip(1);
+    let mut lines = manifest
+        .lines()
+        .map(str::trim)
+        .skip_while(|line| *line != "[package]")
+        .skip(1);
     let name = lines.find_map(|line| line.strip_prefix("name")?.trim().strip_prefix('='));
     Some(name?.trim().trim_matches('"').to_owned())
 }
@@ -134,7 +154,9 @@ fn dependencies(manifest: &str) -> Vec<(usize, String)> {
             && !line.starts_with('#')
         {
             let key = key.trim().split('.').next().unwrap_or_default();
-            let renamed = value.split_once("package").map(|(_, rest)| rest.split('"').nth(1));
+            let renamed = value
+                .split_once("package")
+                .map(|(_, rest)| rest.split('"').nth(1));
             found.push((index, renamed.flatten().unwrap_or(key).replace('-', "_")));
         }
     }
@@ -175,11 +197,19 @@ pub(crate) fn safe_core(repo: &Repo) -> Vec<Violation> {
             violations.push(root.violation(0, "unsafe-code", advice));
         }
     }
-    let exempt = |file: &File| UNSAFE_PLACES.iter().any(|place| file.path.starts_with(place));
-    for file in repo.rust().filter(|file| file.is_under("horus_core/src") && !exempt(file)) {
+    let exempt = |file: &File| {
+        UNSAFE_PLACES
+            .iter()
+            .any(|place| file.path.starts_with(place))
+    };
+    for file in repo
+        .rust()
+        .filter(|file| file.is_under("horus_core/src") && !exempt(file))
+    {
         for (index, line) in file.lines.iter().enumerate() {
-            let lifts =
-                ["allow", "expect", "warn"].iter().any(|word| lex::has_word(&line.code, word));
+            let lifts = ["allow", "expect", "warn"]
+                .iter()
+                .any(|word| lex::has_word(&line.code, word));
             if lifts && lex::has_word(&line.code, "unsafe_code") {
                 let advice = "unsafe code belongs in horus_shm.".to_owned();
                 violations.push(file.violation(index, "unsafe-code", advice));
@@ -191,7 +221,11 @@ pub(crate) fn safe_core(repo: &Repo) -> Vec<Violation> {
 
 /// `time-limit`: every test binary links the crate that ends it if it hangs.
 pub(crate) fn time_limits(repo: &Repo) -> Vec<Violation> {
-    let has_limit = |file: &File| file.lines.iter().any(|line| lex::has_word(&line.code, TESTING));
+    let has_limit = |file: &File| {
+        file.lines
+            .iter()
+            .any(|line| lex::has_word(&line.code, TESTING))
+    };
     let mut violations = Vec::new();
     for this in crates(repo).iter().filter(|this| this.name != TESTING) {
         let source = format!("{}/src", this.folder);
@@ -227,33 +261,74 @@ mod tests {
 
     /// Returns the violations of a workspace in which `path` has `text`, as `path:line: rule`.
     fn found(path: &str, text: &str) -> Vec<String> {
-        let names = ["horus_shm", "horus_core", "horus_py", "horus_benchmarks", TESTING, "robot"];
-        let folder = |name| if name == "robot" { "examples/robot" } else { name };
+        let names = [
+            "horus_shm",
+            "horus_core",
+            "horus_py",
+            "horus_benchmarks",
+            TESTING,
+            "robot",
+        ];
+        let folder = |name| {
+            if name == "robot" {
+                "examples/robot"
+            } else {
+                name
+            }
+        };
         let manifests =
             names.map(|name| (format!("{}/Cargo.toml", folder(name)), manifest(name, "")));
-        let mut files: Vec<(&str, &str)> =
-            manifests.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        let mut files: Vec<(&str, &str)> = manifests
+            .iter()
+            .map(|(path, text)| (path.as_str(), text.as_str()))
+            .collect();
         files.retain(|(other, _)| *other != path);
         files.push((path, text));
         let violations = imports(&Repo::of(&files)).into_iter();
-        violations.map(|one| format!("{}:{}", one.rule, one.line)).collect()
+        violations
+            .map(|one| format!("{}:{}", one.rule, one.line))
+            .collect()
     }
 
     #[test]
     fn code_imports_downwards_only() {
         let table: [(&str, &str, &[&str]); 15] = [
-            ("horus_shm/src/a.rs", "use horus_core::b;", &["import-direction:1"]),
+            (
+                "horus_shm/src/a.rs",
+                "use horus_core::b;",
+                &["import-direction:1"],
+            ),
             ("horus_shm/src/a.rs", "use horus_testing as _;", &[]),
             ("horus_shm/tests/a.rs", "use horus_shm::b;", &[]),
             ("horus_core/src/a.rs", "use horus_shm::b;\n", &[]),
-            ("horus_core/src/a.rs", "\nuse horus_py::b;", &["import-direction:2"]),
-            ("horus_py/src/a.rs", "let a = ::horus_shm::b();", &["import-direction:1"]),
+            (
+                "horus_core/src/a.rs",
+                "\nuse horus_py::b;",
+                &["import-direction:2"],
+            ),
+            (
+                "horus_py/src/a.rs",
+                "let a = ::horus_shm::b();",
+                &["import-direction:1"],
+            ),
             ("horus_py/src/a.rs", "// horus_shm::b", &[]),
             ("horus_benchmarks/src/a.rs", "use horus_shm::b;", &[]),
-            ("examples/robot/src/main.rs", "use horus_shm as b;", &["import-direction:1"]),
-            ("examples/robot/src/main.rs", "use horus_core::horus_shm::b;", &[]),
+            (
+                "examples/robot/src/main.rs",
+                "use horus_shm as b;",
+                &["import-direction:1"],
+            ),
+            (
+                "examples/robot/src/main.rs",
+                "use horus_core::horus_shm::b;",
+                &[],
+            ),
             ("horus_core/src/a.rs", "libc::read();", &["kernel:1"]),
-            ("horus_core/src/a.rs", "use memmap2::MmapRaw;", &["kernel:1"]),
+            (
+                "horus_core/src/a.rs",
+                "use memmap2::MmapRaw;",
+                &["kernel:1"],
+            ),
             ("horus_core/src/rt.rs", "libc::mlockall();", &[]),
             ("horus_core/tests/a.rs", "libc::kill();", &[]),
             ("horus_shm/src/a.rs", "libc::read();", &[]),
@@ -266,10 +341,22 @@ mod tests {
     #[test]
     fn manifests_depend_downwards_only() {
         let table: [(&str, &str, &[&str]); 11] = [
-            ("horus_shm", "[dependencies]\nhorus_testing = {}", &["import-direction:4"]),
+            (
+                "horus_shm",
+                "[dependencies]\nhorus_testing = {}",
+                &["import-direction:4"],
+            ),
             ("horus_shm", "[dev-dependencies]\nhorus_testing = {}", &[]),
-            ("horus_shm", "[dependencies]\nhorus_core.workspace = true", &["import-direction:4"]),
-            ("horus_shm", "[dependencies.horus-core]\n", &["import-direction:3"]),
+            (
+                "horus_shm",
+                "[dependencies]\nhorus_core.workspace = true",
+                &["import-direction:4"],
+            ),
+            (
+                "horus_shm",
+                "[dependencies.horus-core]\n",
+                &["import-direction:3"],
+            ),
             (
                 "horus_shm",
                 "[dependencies]\na = { package = \"horus-core\" }",
@@ -280,15 +367,35 @@ mod tests {
                 "[target.'cfg(unix)'.dependencies]\nhorus_py = {}",
                 &["import-direction:4"],
             ),
-            ("horus_shm", "[dev-dependencies]\nhorus_core.workspace = true", &[]),
-            ("horus_py", "[dependencies]\nhorus_shm = { path = \"\" }", &["import-direction:4"]),
+            (
+                "horus_shm",
+                "[dev-dependencies]\nhorus_core.workspace = true",
+                &[],
+            ),
+            (
+                "horus_py",
+                "[dependencies]\nhorus_shm = { path = \"\" }",
+                &["import-direction:4"],
+            ),
             ("horus_py", "[dependencies]\nlibc = \"0.2\"", &["kernel:4"]),
-            ("horus_benchmarks", "[dependencies]\nlibc = \"0.2\"\nhorus_shm = {}", &[]),
-            ("horus_core", "[dependencies]\nlibc = \"0.2\"\nhorus_shm = {}", &[]),
+            (
+                "horus_benchmarks",
+                "[dependencies]\nlibc = \"0.2\"\nhorus_shm = {}",
+                &[],
+            ),
+            (
+                "horus_core",
+                "[dependencies]\nlibc = \"0.2\"\nhorus_shm = {}",
+                &[],
+            ),
         ];
         for (name, rest, violations) in table {
             let text = manifest(name, rest);
-            assert_eq!(found(&format!("{name}/Cargo.toml"), &text), violations, "{text}");
+            assert_eq!(
+                found(&format!("{name}/Cargo.toml"), &text),
+                violations,
+                "{text}"
+            );
         }
     }
 
@@ -297,18 +404,28 @@ mod tests {
         let limited = "use horus_testing as _;\n#[test]\nfn a() {}";
         let table: [(&str, &str, &[&str]); 7] = [
             ("horus_shm/tests/a.rs", "fn a() {}", &["time-limit:1"]),
-            ("horus_shm/tests/a.rs", "// horus_testing", &["time-limit:1"]),
+            (
+                "horus_shm/tests/a.rs",
+                "// horus_testing",
+                &["time-limit:1"],
+            ),
             ("horus_shm/tests/a.rs", limited, &[]),
             ("horus_shm/tests/a/mod.rs", "fn a() {}", &[]),
             ("horus_shm/src/lib.rs", "fn a() {}", &[]),
-            ("horus_shm/src/lib.rs", "#[test]\nfn a() {}", &["time-limit:1"]),
+            (
+                "horus_shm/src/lib.rs",
+                "#[test]\nfn a() {}",
+                &["time-limit:1"],
+            ),
             ("horus_shm/src/lib.rs", limited, &[]),
         ];
         for (path, text, violations) in table {
             let manifest = manifest("horus_shm", "");
             let files = [("horus_shm/Cargo.toml", &*manifest), (path, text)];
             let found = time_limits(&Repo::of(&files)).into_iter();
-            let found: Vec<_> = found.map(|one| format!("{}:{}", one.rule, one.line)).collect();
+            let found: Vec<_> = found
+                .map(|one| format!("{}:{}", one.rule, one.line))
+                .collect();
             assert_eq!(found, violations, "{path}: {text}");
         }
     }

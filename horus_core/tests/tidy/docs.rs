@@ -25,7 +25,11 @@ fn doc_lines(file: &File) -> Vec<DocLine<'_>> {
     for (index, text) in file.text.lines().enumerate() {
         let fence = text.trim_start().starts_with("```");
         in_block ^= fence;
-        lines.push(DocLine { index, text, is_code: in_block || fence });
+        lines.push(DocLine {
+            index,
+            text,
+            is_code: in_block || fence,
+        });
     }
     lines
 }
@@ -41,7 +45,9 @@ fn spans(text: &str) -> impl Iterator<Item = &str> {
 
 /// `names`: files, crates and identifiers in backticks in the map exist.
 pub(crate) fn names(repo: &Repo) -> Vec<Violation> {
-    let Some(map) = repo.get(MAP) else { return Vec::new() };
+    let Some(map) = repo.get(MAP) else {
+        return Vec::new();
+    };
     let sources = repo
         .files
         .iter()
@@ -84,14 +90,22 @@ fn exists(repo: &Repo, words: &BTreeSet<&str>, span: &str) -> bool {
 
 /// `commands`: the commands in documents exist: targets of make, packages, binaries.
 pub(crate) fn commands(repo: &Repo) -> Vec<Violation> {
-    let targets = repo.get("Makefile").map(|file| targets(&file.text)).unwrap_or_default();
+    let targets = repo
+        .get("Makefile")
+        .map(|file| targets(&file.text))
+        .unwrap_or_default();
     let packages = crates::packages(repo);
     let mut violations = Vec::new();
     for file in documents(repo) {
         for line in doc_lines(file) {
-            let typed: Vec<&str> =
-                if line.is_code { vec![line.text] } else { spans(line.text).collect() };
-            let wrong = typed.iter().filter_map(|typed| wrong(repo, &targets, &packages, typed));
+            let typed: Vec<&str> = if line.is_code {
+                vec![line.text]
+            } else {
+                spans(line.text).collect()
+            };
+            let wrong = typed
+                .iter()
+                .filter_map(|typed| wrong(repo, &targets, &packages, typed));
             violations.extend(wrong.map(|advice| file.violation(line.index, "commands", advice)));
         }
     }
@@ -124,7 +138,10 @@ fn wrong(repo: &Repo, targets: &[&str], packages: &[String], typed: &str) -> Opt
                 (None, Some(name)) => ("examples", name),
                 (None, None) => return None,
             };
-            let at = [format!("{kind}/{name}.rs"), format!("{kind}/{name}/main.rs")];
+            let at = [
+                format!("{kind}/{name}.rs"),
+                format!("{kind}/{name}/main.rs"),
+            ];
             let file = |file: &File| at.iter().any(|end| file.path.ends_with(end.as_str()));
             let exists = repo.files.iter().any(file) || packages.iter().any(|one| one == name);
             (!exists).then(|| format!("there is no `{name}` in {kind} of any package."))
@@ -134,10 +151,14 @@ fn wrong(repo: &Repo, targets: &[&str], packages: &[String], typed: &str) -> Opt
 }
 
 fn targets(makefile: &str) -> Vec<&str> {
-    let rules = makefile.lines().filter(|line| !line.starts_with(['\t', ' ', '#', '.']));
+    let rules = makefile
+        .lines()
+        .filter(|line| !line.starts_with(['\t', ' ', '#', '.']));
     let rules = rules.filter_map(|line| line.split_once(':'));
     let rules = rules.filter(|(_, rest)| !rest.starts_with('='));
-    rules.flat_map(|(targets, _)| targets.split_whitespace()).collect()
+    rules
+        .flat_map(|(targets, _)| targets.split_whitespace())
+        .collect()
 }
 
 /// `links`: the targets of links within the repository exist, including headings.
@@ -160,9 +181,14 @@ pub(crate) fn links(repo: &Repo) -> Vec<Violation> {
 fn link_targets(text: &str) -> impl Iterator<Item = &str> {
     let prose = text.split('`').step_by(2);
     let inline = prose.flat_map(|prose| {
-        prose.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next())
+        prose
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split([')', ' ']).next())
     });
-    let definition = text.strip_prefix('[').and_then(|rest| rest.split_once("]: "));
+    let definition = text
+        .strip_prefix('[')
+        .and_then(|rest| rest.split_once("]: "));
     inline.chain(definition.map(|(_, target)| target.trim()))
 }
 
@@ -171,7 +197,11 @@ fn leads_somewhere(repo: &Repo, from: &File, target: &str) -> bool {
         return true;
     }
     let (path, heading) = target.split_once('#').unwrap_or((target, ""));
-    let path = if path.is_empty() { from.path.clone() } else { resolve(&from.path, path) };
+    let path = if path.is_empty() {
+        from.path.clone()
+    } else {
+        resolve(&from.path, path)
+    };
     let has_heading = |file: &File| headings(file).iter().any(|one| one == heading);
     let is_document = path.ends_with(".md") && !heading.is_empty();
     repo.has(&path) && (!is_document || repo.get(&path).is_some_and(has_heading))
@@ -198,14 +228,20 @@ fn resolve(from: &str, target: &str) -> String {
 fn headings(file: &File) -> Vec<String> {
     let lines = doc_lines(file).into_iter().filter(|line| !line.is_code);
     let titles = lines.filter_map(|line| {
-        line.text.starts_with('#').then(|| line.text.trim_start_matches('#').trim())
+        line.text
+            .starts_with('#')
+            .then(|| line.text.trim_start_matches('#').trim())
     });
     titles.map(anchor).collect()
 }
 
 fn anchor(title: &str) -> String {
-    let kept = title.chars().filter(|&c| lex::is_word(c) || c == '-' || c == ' ');
-    kept.flat_map(char::to_lowercase).map(|c| if c == ' ' { '-' } else { c }).collect()
+    let kept = title
+        .chars()
+        .filter(|&c| lex::is_word(c) || c == '-' || c == ' ');
+    kept.flat_map(char::to_lowercase)
+        .map(|c| if c == ' ' { '-' } else { c })
+        .collect()
 }
 
 #[cfg(test)]
@@ -218,8 +254,14 @@ mod tests {
             ("horus_shm/Cargo.toml", "[package]\nname = \"horus_shm\""),
             ("horus_shm/src/lane.rs", "struct LaneWriter; fn write() {}"),
             ("horus_shm/src/bin/floor.rs", "//! Measures."),
-            ("docs/format.md", "# The format\n\n## Lanes, and `gates`\n\n```\n# no heading\n```\n"),
-            ("Makefile", "X := y\n\ntest lint: tools\n\tcargo test\n\n.PHONY: test\n"),
+            (
+                "docs/format.md",
+                "# The format\n\n## Lanes, and `gates`\n\n```\n# no heading\n```\n",
+            ),
+            (
+                "Makefile",
+                "X := y\n\ntest lint: tools\n\tcargo test\n\n.PHONY: test\n",
+            ),
             ("horus_core/tests/tidy/docs.rs", "struct Gone;"),
         ]);
         rule(&repo).len()
@@ -228,12 +270,18 @@ mod tests {
     #[test]
     fn the_map_names_what_exists() {
         let table = [
-            ("`horus_shm/src/lane.rs` `src/lane.rs` `lane.rs` `horus_shm/`", 0),
+            (
+                "`horus_shm/src/lane.rs` `src/lane.rs` `lane.rs` `horus_shm/`",
+                0,
+            ),
             ("`horus_shm/src/gone.rs`", 1),
             ("`gone.rs` and `gone/` and `src/`", 2),
             ("`lane/write` but `lane/gone` and `lane/write/`", 2),
             ("`horus_shm` but `horus_gone`", 1),
-            ("`LaneWriter` `LaneWriter::write` `lane::LaneWriter` `write()`", 0),
+            (
+                "`LaneWriter` `LaneWriter::write` `lane::LaneWriter` `write()`",
+                0,
+            ),
             ("`LaneReader`", 1),
             ("`LaneWriter::gone`", 1),
             ("`Gone`", 1),
@@ -268,7 +316,10 @@ mod tests {
         let table = [
             ("[a](docs/format.md) ![b](docs) [c](../d/e)", 1),
             ("[a](https://b.c/d)", 0),
-            ("[a](docs/format.md#the-format) [b](docs/format.md#lanes-and-gates)", 0),
+            (
+                "[a](docs/format.md#the-format) [b](docs/format.md#lanes-and-gates)",
+                0,
+            ),
             ("[a](docs/format.md#no-heading)", 1),
             ("# Top\n[a](#top) [b](#bottom)", 1),
             ("[a]: docs/gone.md", 1),
@@ -277,7 +328,10 @@ mod tests {
         for (text, violations) in table {
             assert_eq!(count(links, "README.md", text), violations, "{text}");
         }
-        assert_eq!(count(links, "docs/a.md", "[a](format.md) [b](../Makefile)"), 0);
+        assert_eq!(
+            count(links, "docs/a.md", "[a](format.md) [b](../Makefile)"),
+            0
+        );
         assert_eq!(count(links, "docs/a.md", "[a](docs/format.md)"), 1);
     }
 }

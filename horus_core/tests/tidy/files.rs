@@ -23,18 +23,34 @@ pub(crate) struct File {
 
 impl File {
     pub(crate) fn new(path: &str, bytes: usize, text: String) -> Self {
-        let lines = if path.ends_with(".rs") { lex::lines(&text) } else { Vec::new() };
-        Self { path: path.to_owned(), bytes, text, lines }
+        let lines = if path.ends_with(".rs") {
+            lex::lines(&text)
+        } else {
+            Vec::new()
+        };
+        Self {
+            path: path.to_owned(),
+            bytes,
+            text,
+            lines,
+        }
     }
 
     /// Returns a violation in line `index`, counted from 0.
     pub(crate) fn violation(&self, index: usize, rule: &'static str, advice: String) -> Violation {
-        Violation { path: self.path.clone(), line: index + 1, rule, advice }
+        Violation {
+            path: self.path.clone(),
+            line: index + 1,
+            rule,
+            advice,
+        }
     }
 
     /// Returns true if the file belongs to the crate in `folder`.
     pub(crate) fn is_under(&self, folder: &str) -> bool {
-        self.path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+        self.path
+            .strip_prefix(folder)
+            .is_some_and(|rest| rest.starts_with('/'))
     }
 
     pub(crate) fn is_rust(&self) -> bool {
@@ -50,7 +66,10 @@ impl File {
     }
 
     pub(crate) fn is_generated(&self) -> bool {
-        self.text.lines().take(5).any(|line| line.contains("@generated"))
+        self.text
+            .lines()
+            .take(5)
+            .any(|line| line.contains("@generated"))
     }
 }
 
@@ -65,7 +84,11 @@ pub(crate) struct Violation {
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}: {}", self.path, self.line, self.rule, self.advice)
+        write!(
+            f,
+            "{}:{}: {}: {}",
+            self.path, self.line, self.rule, self.advice
+        )
     }
 }
 
@@ -89,7 +112,9 @@ impl Repo {
     /// Builds a repository for a test.
     pub(crate) fn of(files: &[(&str, &str)]) -> Self {
         let file = |&(path, text): &(&str, &str)| File::new(path, text.len(), text.to_owned());
-        Self { files: files.iter().map(file).collect() }
+        Self {
+            files: files.iter().map(file).collect(),
+        }
     }
 
     pub(crate) fn get(&self, path: &str) -> Option<&File> {
@@ -99,7 +124,11 @@ impl Repo {
     /// Returns true if `path` is a file, or a folder with files in it.
     pub(crate) fn has(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');
-        path.is_empty() || self.files.iter().any(|file| file.path == path || file.is_under(path))
+        path.is_empty()
+            || self
+                .files
+                .iter()
+                .any(|file| file.path == path || file.is_under(path))
     }
 
     pub(crate) fn rust(&self) -> impl Iterator<Item = &File> {
@@ -109,21 +138,35 @@ impl Repo {
 
 fn read(root: &Path, path: &str) -> Option<File> {
     let full = root.join(path);
-    let meta = fs::symlink_metadata(&full).ok().filter(|meta| meta.is_file())?;
+    let meta = fs::symlink_metadata(&full)
+        .ok()
+        .filter(|meta| meta.is_file())?;
     let bytes = meta.len() as usize;
-    let text = if bytes > TEXT_BYTES_MAX { Vec::new() } else { fs::read(&full).ok()? };
-    Some(File::new(path, bytes, String::from_utf8(text).unwrap_or_default()))
+    let text = if bytes > TEXT_BYTES_MAX {
+        Vec::new()
+    } else {
+        fs::read(&full).ok()?
+    };
+    Some(File::new(
+        path,
+        bytes,
+        String::from_utf8(text).unwrap_or_default(),
+    ))
 }
 
 /// Returns the tracked files; `None` without git, or if the root is not a checkout of this
 /// repository.
 fn tracked(root: &Path) -> Option<Vec<String>> {
     let mut git = Command::new("git");
-    git.current_dir(root).args(["ls-files", "-z", "-co", "--exclude-standard"]);
+    git.current_dir(root)
+        .args(["ls-files", "-z", "-co", "--exclude-standard"]);
     let output = git.output().ok().filter(|output| output.status.success())?;
     let paths = String::from_utf8(output.stdout).ok()?;
     let paths: Vec<String> = paths.split_terminator('\0').map(str::to_owned).collect();
-    paths.iter().any(|path| path == "Cargo.toml").then_some(paths)
+    paths
+        .iter()
+        .any(|path| path == "Cargo.toml")
+        .then_some(paths)
 }
 
 fn walk(root: &Path) -> Vec<String> {
@@ -131,7 +174,9 @@ fn walk(root: &Path) -> Vec<String> {
     let mut paths = Vec::new();
     let mut folders = vec![String::new()];
     while let Some(folder) = folders.pop() {
-        let Ok(entries) = fs::read_dir(root.join(&folder)) else { continue };
+        let Ok(entries) = fs::read_dir(root.join(&folder)) else {
+            continue;
+        };
         for entry in entries.flatten() {
             let path = format!("{folder}{}", entry.file_name().to_string_lossy());
             if path == ".git" || ignore.lines().any(|pattern| ignores(pattern, &path)) {
@@ -189,7 +234,14 @@ mod tests {
         for folder in ["a/target", "target/b", ".git", ".ci"] {
             fs::create_dir_all(root.path().join(folder)).unwrap();
         }
-        for file in [".ci/run", ".git/x", "Cargo.toml", "a/target/c", "target/b/d", "e.pyc"] {
+        for file in [
+            ".ci/run",
+            ".git/x",
+            "Cargo.toml",
+            "a/target/c",
+            "target/b/d",
+            "e.pyc",
+        ] {
             fs::write(root.path().join(file), "text").unwrap();
         }
         fs::write(root.path().join(".gitignore"), "/target\n*.pyc\n").unwrap();
@@ -201,9 +253,12 @@ mod tests {
     #[test]
     fn a_folder_counts_as_present_if_it_holds_a_file() {
         let repo = Repo::of(&[("docs/a.md", ""), ("documents", "")]);
-        for (path, present) in
-            [("docs", true), ("docs/", true), ("doc", false), ("documents", true)]
-        {
+        for (path, present) in [
+            ("docs", true),
+            ("docs/", true),
+            ("doc", false),
+            ("documents", true),
+        ] {
             assert_eq!(repo.has(path), present, "{path}");
         }
     }

@@ -30,7 +30,11 @@ pub(crate) fn lines(text: &str) -> Vec<Line> {
         let rest = &chars[at..];
         if rest[0] == '\n' {
             lines.push(Line::default());
-            state = if let State::LineComment = state { State::Code } else { state };
+            state = if let State::LineComment = state {
+                State::Code
+            } else {
+                state
+            };
             at += 1;
             continue;
         }
@@ -63,8 +67,11 @@ fn code(rest: &[char], line: &mut Line) -> (State, usize) {
             (State::RawText { hashes }, 2 + hashes)
         }
         ['\'', '\\', ..] => {
-            let end =
-                rest.iter().skip(3).position(|&c| c == '\'').map_or(rest.len(), |end| end + 4);
+            let end = rest
+                .iter()
+                .skip(3)
+                .position(|&c| c == '\'')
+                .map_or(rest.len(), |end| end + 4);
             line.code.push_str("''");
             (State::Code, end)
         }
@@ -94,7 +101,10 @@ fn comment(rest: &[char], line: &mut Line, depth: Option<u32>) -> (State, usize)
         (['/', '*', ..], Some(depth)) => (State::BlockComment { depth: depth + 1 }, 2),
         (_, depth) => {
             line.comment.push(rest[0]);
-            (depth.map_or(State::LineComment, |depth| State::BlockComment { depth }), 1)
+            (
+                depth.map_or(State::LineComment, |depth| State::BlockComment { depth }),
+                1,
+            )
         }
     }
 }
@@ -141,8 +151,9 @@ pub(crate) fn is_word(c: char) -> bool {
 
 /// Returns the identifiers of `code` and the byte at which each starts.
 pub(crate) fn words(code: &str) -> impl Iterator<Item = (usize, &str)> {
-    let starts =
-        code.char_indices().filter(|&(at, c)| is_word(c) && !code[..at].ends_with(is_word));
+    let starts = code
+        .char_indices()
+        .filter(|&(at, c)| is_word(c) && !code[..at].ends_with(is_word));
     starts.map(|(at, _)| {
         let length = code[at..].find(|c| !is_word(c)).unwrap_or(code.len() - at);
         (at, &code[at..at + length])
@@ -183,7 +194,9 @@ pub(crate) fn attached_comment(lines: &[Line], first: usize, last: usize) -> Str
         (code.is_empty() && !line.comment.is_empty()) || attribute
     };
     let above = lines[..first].iter().rev().take_while(is_attached).count();
-    let comments = lines[first - above..=last].iter().map(|line| line.comment.as_str());
+    let comments = lines[first - above..=last]
+        .iter()
+        .map(|line| line.comment.as_str());
     comments.collect::<Vec<_>>().join("\n")
 }
 
@@ -202,7 +215,10 @@ mod tests {
             ("a /* b /* c */ d */ e", "a  e"),
             (r#"f("x // \" y") + 1"#, r#"f("") + 1"#),
             (r##"r"a" r#"b"c"# br"d" bar"e""##, r#"r"" r"" br"" bar"""#),
-            (r"'a' '\'' '\n' 'static b'x' r#type", "'' '' '' 'static b'' r#type"),
+            (
+                r"'a' '\'' '\n' 'static b'x' r#type",
+                "'' '' '' 'static b'' r#type",
+            ),
             (r"'\u{1f600}' x", "'' x"),
         ];
         for (text, code) in table {
@@ -230,7 +246,9 @@ mod tests {
         let text =
             "a();\nlet b = c(\n    d,\n    e,\n)\n.f();\nmatch g {\n    h =>\n    i,\n    j,\n}";
         let lines = lines(text);
-        let starts: Vec<_> = (0..lines.len()).map(|at| statement_start(&lines, at)).collect();
+        let starts: Vec<_> = (0..lines.len())
+            .map(|at| statement_start(&lines, at))
+            .collect();
         assert_eq!(starts, [0, 1, 1, 1, 1, 1, 6, 7, 7, 9, 10]);
     }
 

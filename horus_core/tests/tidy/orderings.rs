@@ -49,8 +49,10 @@ struct Site<'a> {
 
 /// `ordering`, `ordering-half` and `ordering-docs`.
 pub(crate) fn orderings(repo: &Repo) -> Vec<Violation> {
-    let files: Vec<_> =
-        [EDGES, HANDLE_EDGES].into_iter().filter_map(|path| repo.get(path)).collect();
+    let files: Vec<_> = [EDGES, HANDLE_EDGES]
+        .into_iter()
+        .filter_map(|path| repo.get(path))
+        .collect();
     let edges: Vec<_> = files.iter().flat_map(|file| declared(file)).collect();
     let mut violations = Vec::new();
     let mut sites = Vec::new();
@@ -62,7 +64,10 @@ pub(crate) fn orderings(repo: &Repo) -> Vec<Violation> {
     violations.extend(halves(repo, &edges));
     if let Some(docs) = repo.get(DOCS) {
         // WHY: the synchronisation of a test itself is not part of the protocol.
-        let sites: Vec<_> = sites.into_iter().filter(|site| !site.file.is_test()).collect();
+        let sites: Vec<_> = sites
+            .into_iter()
+            .filter(|site| !site.file.is_test())
+            .collect();
         violations.extend(documented(docs, &edges, &sites));
     }
     violations
@@ -74,7 +79,13 @@ fn declared(file: &File) -> Vec<Edge<'_>> {
         let line: &str = line;
         let (name, value) = line.split_once("const ")?.1.split_once(": Edge = ")?;
         let (label, half) = value.split('"').nth(1)?.split_once('/')?;
-        Some(Edge { name, label, half, file, index })
+        Some(Edge {
+            name,
+            label,
+            half,
+            file,
+            index,
+        })
     };
     file.text.lines().enumerate().filter_map(edge).collect()
 }
@@ -96,8 +107,10 @@ fn labelled(file: &File, edges: &[Edge<'_>]) -> Vec<Violation> {
         let found = labels_above(&file.lines, index, edges);
         let advice = if found.is_empty() {
             "name its counterpart in an `// ORDERING(label):` comment directly above.".to_owned()
-        } else if let Some(edge) =
-            used.iter().flatten().find(|edge| found.iter().all(|label| label != edge.label))
+        } else if let Some(edge) = used
+            .iter()
+            .flatten()
+            .find(|edge| found.iter().all(|label| label != edge.label))
         {
             format!("`{}` needs `ORDERING({})` above.", edge.name, edge.label)
         } else {
@@ -136,8 +149,9 @@ fn labels_above(lines: &[Line], index: usize, edges: &[Edge]) -> Vec<String> {
     loop {
         let first = lex::statement_start(lines, last);
         let found = labels_in(&lex::attached_comment(lines, first, last));
-        let above =
-            first.checked_sub(1).filter(|&above| !used(&lines[above].code, edges).is_empty());
+        let above = first
+            .checked_sub(1)
+            .filter(|&above| !used(&lines[above].code, edges).is_empty());
         match above {
             Some(above) if found.is_empty() => last = above,
             _ => return found,
@@ -147,13 +161,20 @@ fn labels_above(lines: &[Line], index: usize, edges: &[Edge]) -> Vec<String> {
 
 fn labels_in(comment: &str) -> Vec<String> {
     let rest = comment.split("ORDERING(").skip(1);
-    rest.filter_map(|rest| rest.split_once(')')).map(|(label, _)| label.to_owned()).collect()
+    rest.filter_map(|rest| rest.split_once(')'))
+        .map(|(label, _)| label.to_owned())
+        .collect()
 }
 
 fn labels(file: &File) -> impl Iterator<Item = Site<'_>> {
-    file.lines.iter().enumerate().flat_map(move |(index, line)| {
-        labels_in(&line.comment).into_iter().map(move |label| Site { file, index, label })
-    })
+    file.lines
+        .iter()
+        .enumerate()
+        .flat_map(move |(index, line)| {
+            labels_in(&line.comment)
+                .into_iter()
+                .map(move |label| Site { file, index, label })
+        })
 }
 
 /// Checks that every label occurs in at least two places.
@@ -197,20 +218,32 @@ fn halves(repo: &Repo, edges: &[Edge<'_>]) -> Vec<Violation> {
 fn documented(docs: &File, edges: &[Edge<'_>], sites: &[Site]) -> Vec<Violation> {
     let mut expected = BTreeMap::new();
     for edge in edges {
-        expected.insert(format!("{}/{}", edge.label, edge.half), (edge.file, edge.index));
+        expected.insert(
+            format!("{}/{}", edge.label, edge.half),
+            (edge.file, edge.index),
+        );
     }
-    let others = sites.iter().filter(|site| edges.iter().all(|edge| edge.label != site.label));
+    let others = sites
+        .iter()
+        .filter(|site| edges.iter().all(|edge| edge.label != site.label));
     for site in others {
-        expected.entry(site.label.clone()).or_insert((site.file, site.index));
+        expected
+            .entry(site.label.clone())
+            .or_insert((site.file, site.index));
     }
     let rows = rows(docs);
     let mut violations = Vec::new();
-    let missing = expected.iter().filter(|(label, _)| rows.iter().all(|(_, row)| row != *label));
+    let missing = expected
+        .iter()
+        .filter(|(label, _)| rows.iter().all(|(_, row)| row != *label));
     for (label, &(file, index)) in missing {
         let advice = format!("give `{label}` a row in {DOCS}.");
         violations.push(file.violation(index, "ordering-docs", advice));
     }
-    for (index, label) in rows.into_iter().filter(|(_, label)| !expected.contains_key(label)) {
+    for (index, label) in rows
+        .into_iter()
+        .filter(|(_, label)| !expected.contains_key(label))
+    {
         let advice = format!("no code has the label `{label}`: remove the row.");
         violations.push(docs.violation(index, "ordering-docs", advice));
     }
@@ -221,7 +254,9 @@ fn documented(docs: &File, edges: &[Edge<'_>], sites: &[Site]) -> Vec<Violation>
 fn rows(docs: &File) -> Vec<(usize, String)> {
     let mut rows = Vec::new();
     for (index, line) in docs.text.lines().enumerate() {
-        let cell = line.strip_prefix('|').and_then(|line| line.split('|').next());
+        let cell = line
+            .strip_prefix('|')
+            .and_then(|line| line.split('|').next());
         let labels = cell.unwrap_or_default().split('`').skip(1).step_by(2);
         rows.extend(labels.map(|label| (index, label.to_owned())));
     }
@@ -286,7 +321,9 @@ b.store(1, Ordering::Release);
 
     fn found(files: &[(&str, &str)]) -> Vec<String> {
         let violations = orderings(&Repo::of(files)).into_iter();
-        violations.map(|one| format!("{}:{}:{}", one.path, one.line, one.rule)).collect()
+        violations
+            .map(|one| format!("{}:{}:{}", one.path, one.line, one.rule))
+            .collect()
     }
 
     #[test]
@@ -313,7 +350,10 @@ b.store(1, Ordering::Release);
             (long, &[]),
             ("use core::sync::atomic::Ordering;", &[]),
             ("use core::sync::atomic::Ordering::Relaxed;", &[]),
-            ("use core::sync::atomic::Ordering::{Acquire, Release};", &[1]),
+            (
+                "use core::sync::atomic::Ordering::{Acquire, Release};",
+                &[1],
+            ),
             ("use crate::sync::edge::SLOT_SEE;", &[1, 1]),
         ];
         for (text, lines) in table {
@@ -327,22 +367,39 @@ b.store(1, Ordering::Release);
 
     #[test]
     fn pairs_that_are_used_and_documented_are_fine() {
-        assert_eq!(found(&[(EDGES, SYNC), ("a/src/b.rs", USES), (DOCS, TABLE)]), [""; 0]);
+        assert_eq!(
+            found(&[(EDGES, SYNC), ("a/src/b.rs", USES), (DOCS, TABLE)]),
+            [""; 0]
+        );
     }
 
     #[test]
     fn a_label_has_both_halves() {
         let single = "//! Single.\n// ORDERING(flag): a.\na.load(Ordering::Acquire);\n";
-        assert_eq!(found(&[("a/src/b.rs", single)]), ["a/src/b.rs:2:ordering-half"]);
-        let half: String = SYNC.lines().take(3).map(|line| line.to_owned() + "\n").collect();
-        let uses: String = USES.lines().take(3).map(|line| line.to_owned() + "\n").collect();
+        assert_eq!(
+            found(&[("a/src/b.rs", single)]),
+            ["a/src/b.rs:2:ordering-half"]
+        );
+        let half: String = SYNC
+            .lines()
+            .take(3)
+            .map(|line| line.to_owned() + "\n")
+            .collect();
+        let uses: String = USES
+            .lines()
+            .take(3)
+            .map(|line| line.to_owned() + "\n")
+            .collect();
         let halved = found(&[(EDGES, &half), ("a/src/b.rs", &uses)]);
         assert_eq!(halved, [format!("{EDGES}:3:ordering-half")]);
     }
 
     #[test]
     fn an_edge_is_used_outside_tests() {
-        let unused = [format!("{EDGES}:3:ordering-half"), format!("{EDGES}:5:ordering-half")];
+        let unused = [
+            format!("{EDGES}:3:ordering-half"),
+            format!("{EDGES}:5:ordering-half"),
+        ];
         assert_eq!(found(&[(EDGES, SYNC)]), unused);
         assert_eq!(found(&[(EDGES, SYNC), ("a/tests/b.rs", USES)]), unused);
     }
@@ -352,24 +409,52 @@ b.store(1, Ordering::Release);
         let code = [(EDGES, SYNC), ("a/src/b.rs", USES)];
         let table = [
             (TABLE.to_owned(), vec![]),
-            (TABLE.replace("`flag`", "flag"), vec!["a/src/b.rs:6:ordering-docs".to_owned()]),
-            (TABLE.replace("`slot/see`", ""), vec![format!("{EDGES}:5:ordering-docs")]),
-            (TABLE.to_owned() + "| `slot/gone` | |\n", vec![format!("{DOCS}:8:ordering-docs")]),
-            (TABLE.to_owned() + "| `gone` | |\n", vec![format!("{DOCS}:8:ordering-docs")]),
+            (
+                TABLE.replace("`flag`", "flag"),
+                vec!["a/src/b.rs:6:ordering-docs".to_owned()],
+            ),
+            (
+                TABLE.replace("`slot/see`", ""),
+                vec![format!("{EDGES}:5:ordering-docs")],
+            ),
+            (
+                TABLE.to_owned() + "| `slot/gone` | |\n",
+                vec![format!("{DOCS}:8:ordering-docs")],
+            ),
+            (
+                TABLE.to_owned() + "| `gone` | |\n",
+                vec![format!("{DOCS}:8:ordering-docs")],
+            ),
         ];
         for (docs, violations) in table {
-            assert_eq!(found(&[code[0], code[1], (DOCS, &docs)]), violations, "{docs}");
+            assert_eq!(
+                found(&[code[0], code[1], (DOCS, &docs)]),
+                violations,
+                "{docs}"
+            );
         }
     }
 
     #[test]
     fn orderings_are_named_in_one_place() {
         let table = [
-            ("horus_shm/src/a.rs", "use std::sync::atomic::{AtomicU64, Ordering};", 1),
+            (
+                "horus_shm/src/a.rs",
+                "use std::sync::atomic::{AtomicU64, Ordering};",
+                1,
+            ),
             ("horus_shm/src/a.rs", "a.load(atomic::Ordering::Relaxed)", 1),
             ("horus_shm/src/a.rs", "use std::cmp::Ordering;", 0),
-            ("horus_shm/src/process/fork.rs", "use std::sync::atomic::Ordering;", 0),
-            ("horus_shm/tests/a.rs", "use std::sync::atomic::Ordering;", 0),
+            (
+                "horus_shm/src/process/fork.rs",
+                "use std::sync::atomic::Ordering;",
+                0,
+            ),
+            (
+                "horus_shm/tests/a.rs",
+                "use std::sync::atomic::Ordering;",
+                0,
+            ),
             ("horus_core/src/a.rs", "use std::sync::atomic::Ordering;", 0),
         ];
         for (path, text, count) in table {

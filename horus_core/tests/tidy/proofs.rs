@@ -13,7 +13,11 @@ pub(crate) fn safety(file: &File) -> Vec<Violation> {
         let unsafes = lex::words(&line.code).filter(|&(_, word)| word == "unsafe");
         let claims = unsafes.filter(|(at, word)| {
             let after = line.code[at + word.len()..].trim_start();
-            let next = || file.lines.get(index + 1).map_or("", |line| line.code.trim_start());
+            let next = || {
+                file.lines
+                    .get(index + 1)
+                    .map_or("", |line| line.code.trim_start())
+            };
             let after = if after.is_empty() { next() } else { after };
             after.starts_with('{') || after.starts_with("impl")
         });

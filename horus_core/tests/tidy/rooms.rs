@@ -43,15 +43,23 @@ type Module = Vec<String>;
 pub(crate) fn walls(repo: &Repo) -> Vec<Violation> {
     let mut violations = Vec::new();
     for house in &HOUSES {
-        let source = house.folder.find("/src").map_or(house.folder, |at| &house.folder[..at + 4]);
+        let source = house
+            .folder
+            .find("/src")
+            .map_or(house.folder, |at| &house.folder[..at + 4]);
         let base = module(&house.folder[source.len()..]);
         let floor = |room: &str| house.floors.iter().position(|rooms| rooms.contains(&room));
-        for file in repo.rust().filter(|file| file.is_under(house.folder) && !file.is_test()) {
+        for file in repo
+            .rust()
+            .filter(|file| file.is_under(house.folder) && !file.is_test())
+        {
             let own = module(&file.path[source.len()..]);
             let room = own.get(base.len()).map_or("", String::as_str);
             let Some(from) = floor(room) else { continue };
             for (index, path) in imports(file, &own) {
-                let Some(named) = path.strip_prefix(base.as_slice()) else { continue };
+                let Some(named) = path.strip_prefix(base.as_slice()) else {
+                    continue;
+                };
                 let Some(to) = named.first() else { continue };
                 let is_wrong = match floor(to) {
                     Some(at) => to != room && at >= from,
@@ -71,23 +79,35 @@ pub(crate) fn walls(repo: &Repo) -> Vec<Violation> {
 pub(crate) fn circles(repo: &Repo) -> Vec<Violation> {
     let mut violations = Vec::new();
     for source in SEARCHED {
-        let files = repo.rust().filter(|file| file.is_under(source) && !file.is_test());
-        let files: BTreeMap<Module, &File> =
-            files.map(|file| (module(&file.path[source.len()..]), file)).collect();
+        let files = repo
+            .rust()
+            .filter(|file| file.is_under(source) && !file.is_test());
+        let files: BTreeMap<Module, &File> = files
+            .map(|file| (module(&file.path[source.len()..]), file))
+            .collect();
         let mut arrows: BTreeMap<&Module, BTreeSet<&Module>> = BTreeMap::new();
         for (own, file) in &files {
             for (_, path) in imports(file, own) {
                 let named = (1..=path.len()).rev().find_map(|length| {
-                    files.get_key_value(&path[..length]).map(|(module, _)| module)
+                    files
+                        .get_key_value(&path[..length])
+                        .map(|(module, _)| module)
                 });
                 if let Some(to) = named.filter(|to| *to != own) {
                     arrows.entry(own).or_default().insert(to);
                 }
             }
         }
-        for circle in components(&arrows).iter().filter(|circle| circle.len() > CIRCLE_MAX) {
+        for circle in components(&arrows)
+            .iter()
+            .filter(|circle| circle.len() > CIRCLE_MAX)
+        {
             let names: Vec<_> = circle.iter().map(|module| module.join("/")).collect();
-            let advice = format!("{} files import each other: {}.", names.len(), names.join(", "));
+            let advice = format!(
+                "{} files import each other: {}.",
+                names.len(),
+                names.join(", ")
+            );
             violations.push(files[circle[0]].violation(0, "circle", advice));
         }
     }
@@ -97,7 +117,9 @@ pub(crate) fn circles(repo: &Repo) -> Vec<Violation> {
 /// Returns the module of a file, by its path from the folder `src`.
 fn module(path: &str) -> Module {
     let path = path.trim_matches('/').trim_end_matches(".rs");
-    let names = path.split('/').filter(|name| !name.is_empty() && !["mod", "lib"].contains(name));
+    let names = path
+        .split('/')
+        .filter(|name| !name.is_empty() && !["mod", "lib"].contains(name));
     names.map(str::to_owned).collect()
 }
 
@@ -105,7 +127,10 @@ fn module(path: &str) -> Module {
 /// tests.
 fn imports(file: &File, own: &Module) -> Vec<(usize, Module)> {
     let mut found = Vec::new();
-    let tests = file.lines.iter().position(|line| line.code.trim_end() == "mod tests {");
+    let tests = file
+        .lines
+        .iter()
+        .position(|line| line.code.trim_end() == "mod tests {");
     let code: Vec<&str> = file.lines.iter().map(|line| line.code.as_str()).collect();
     for (index, line) in code.iter().enumerate().take(tests.unwrap_or(code.len())) {
         for (at, word) in lex::words(line) {
@@ -131,7 +156,10 @@ fn imports(file: &File, own: &Module) -> Vec<(usize, Module)> {
 fn tree(text: &str, start: &Module) -> Vec<Module> {
     let text = text.trim_start();
     if let Some(group) = text.strip_prefix('{') {
-        return items(group).iter().flat_map(|item| tree(item, start)).collect();
+        return items(group)
+            .iter()
+            .flat_map(|item| tree(item, start))
+            .collect();
     }
     let length = text.find(|c| !lex::is_word(c)).unwrap_or(text.len());
     let (name, rest) = text.split_at(length);
@@ -202,8 +230,12 @@ fn components<'a>(arrows: &BTreeMap<&'a Module, BTreeSet<&'a Module>>) -> Vec<Ve
             lowest
         }
     }
-    let mut search =
-        Search { arrows, lowest: BTreeMap::new(), path: Vec::new(), found: Vec::new() };
+    let mut search = Search {
+        arrows,
+        lowest: BTreeMap::new(),
+        path: Vec::new(),
+        found: Vec::new(),
+    };
     for &at in arrows.keys() {
         if !search.lowest.contains_key(at) {
             search.visit(at);
@@ -228,17 +260,41 @@ mod tests {
             ("horus_shm/src/os/a.rs", "use crate::os::b::C;", 0),
             ("horus_shm/src/os/a.rs", "use crate::file::b::C;", 1),
             ("horus_shm/src/os/a.rs", "// crate::file::b::C", 0),
-            ("horus_shm/src/os/a.rs", "use crate::{protocol::b, file::{c, d}};", 2),
+            (
+                "horus_shm/src/os/a.rs",
+                "use crate::{protocol::b, file::{c, d}};",
+                2,
+            ),
             ("horus_shm/src/os/a.rs", "use super::super::file::b;", 1),
             ("horus_shm/src/os/a.rs", "let a = crate::file::b::c();", 1),
             ("horus_shm/src/heap/a.rs", "use crate::file::b;", 1),
-            ("horus_shm/src/os/a.rs", "mod tests {\nuse crate::file::b;", 0),
-            ("horus_core/src/scheduler/api/a.rs", "use crate::topic::Topic;", 0),
-            ("horus_core/src/scheduler/api/a.rs", "use crate::scheduler::run::b;", 1),
-            ("horus_core/src/scheduler/builder.rs", "use crate::scheduler::watch::b;", 0),
+            (
+                "horus_shm/src/os/a.rs",
+                "mod tests {\nuse crate::file::b;",
+                0,
+            ),
+            (
+                "horus_core/src/scheduler/api/a.rs",
+                "use crate::topic::Topic;",
+                0,
+            ),
+            (
+                "horus_core/src/scheduler/api/a.rs",
+                "use crate::scheduler::run::b;",
+                1,
+            ),
+            (
+                "horus_core/src/scheduler/builder.rs",
+                "use crate::scheduler::watch::b;",
+                0,
+            ),
         ];
         for (path, text, count) in table {
-            assert_eq!(walls(&Repo::of(&[(path, text)])).len(), count, "{path}: {text}");
+            assert_eq!(
+                walls(&Repo::of(&[(path, text)])).len(),
+                count,
+                "{path}: {text}"
+            );
         }
     }
 
@@ -251,7 +307,10 @@ mod tests {
             ("horus_shm/src/d.rs", "use crate::a::A;"),
             ("horus_shm/src/e.rs", "use crate::c;"),
         ];
-        assert_eq!(found(circles(&Repo::of(&files))), ["horus_shm/src/a.rs:1:circle"]);
+        assert_eq!(
+            found(circles(&Repo::of(&files))),
+            ["horus_shm/src/a.rs:1:circle"]
+        );
         assert_eq!(found(circles(&Repo::of(&files[1..]))), [""; 0]);
     }
 }

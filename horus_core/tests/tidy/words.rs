@@ -4,8 +4,9 @@ use super::files::{File, Violation};
 use super::lex;
 
 /// Openings of a clause without a subject, as in "What a node did".
-const HEADLESS: [&str; 9] =
-    ["What", "Who", "Whom", "Whose", "Where", "Whether", "How", "When", "Why"];
+const HEADLESS: [&str; 9] = [
+    "What", "Who", "Whom", "Whose", "Where", "Whether", "How", "When", "Why",
+];
 
 /// Names and words that were replaced by the field's terms, and those terms.
 const REPLACED: [(&str, &str); 16] = [
@@ -42,8 +43,12 @@ pub(crate) fn headless(file: &File) -> Vec<Violation> {
     let mut is_inside = false;
     for (index, line) in file.text.lines().enumerate() {
         let line = line.trim_start();
-        let text = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
-        let first = text.filter(|_| !is_inside).and_then(|text| text.split_whitespace().next());
+        let text = line
+            .strip_prefix("///")
+            .or_else(|| line.strip_prefix("//!"));
+        let first = text
+            .filter(|_| !is_inside)
+            .and_then(|text| text.split_whitespace().next());
         is_inside = text.is_some();
         let opening = first.map(|word| word.trim_end_matches(|c: char| !c.is_alphabetic()));
         if let Some(word) = opening.filter(|word| HEADLESS.contains(word)) {
@@ -90,7 +95,10 @@ mod tests {
             ("/// What a node did.\nfn a() {}", 1),
             ("    /// Whether it runs.\n    a: bool,", 1),
             ("//! How it is done.", 1),
-            ("/// Returns what a node did.\n/// What follows is the rest.", 0),
+            (
+                "/// Returns what a node did.\n/// What follows is the rest.",
+                0,
+            ),
             ("/// A node.\n///\n/// What it does.", 0),
             ("/// Whatever.", 0),
             ("// What a node did.", 0),

@@ -30,7 +30,9 @@ pub fn bytes(rng: &mut Rng, bound: usize) -> Vec<u8> {
 
 /// Returns random text with characters of one to four bytes.
 pub fn text(rng: &mut Rng, bound: usize) -> String {
-    (0..rng.usize(..bound)).map(|_| ['a', '"', '\n', 'ß', '€', '𝄞', '\0'][rng.usize(..7)]).collect()
+    (0..rng.usize(..bound))
+        .map(|_| ['a', '"', '\n', 'ß', '€', '𝄞', '\0'][rng.usize(..7)])
+        .collect()
 }
 
 /// Returns a number of elements, often one at which MessagePack changes its encoding.

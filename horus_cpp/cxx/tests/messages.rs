@@ -15,7 +15,11 @@ use horus_core::topic::DynamicType;
 use horus_cpp as _;
 
 #[cxx::bridge]
-#[allow(unreachable_pub, clippy::multiple_unsafe_ops_per_block, reason = "what the bridge makes")]
+#[allow(
+    unreachable_pub,
+    clippy::multiple_unsafe_ops_per_block,
+    reason = "what the bridge makes"
+)]
 mod ffi {
     unsafe extern "C++" {
         include!("horus_cpp_cxx/tests/messages.hpp");
@@ -50,7 +54,10 @@ fn places(schema: &Schema) -> BTreeMap<String, Vec<(usize, Primitive)>> {
         let each = |begin| {
             (0..field.shape.count).map(move |index| (begin + index * primitive.size(), primitive))
         };
-        places.insert(field.path.clone(), begins.into_iter().flat_map(each).collect());
+        places.insert(
+            field.path.clone(),
+            begins.into_iter().flat_map(each).collect(),
+        );
     }
     if let Some(tail) = &parsed.tail {
         let primitive = tail.primitive;
@@ -78,7 +85,9 @@ fn told(schema: &Schema, message: &[u8]) -> String {
 
 /// Returns a message in which all numbers differ.
 fn filled(schema: &Schema) -> Vec<u8> {
-    let tail_bytes = schema.tail.map_or(0, |tail| ELEMENTS * tail.primitive.size());
+    let tail_bytes = schema
+        .tail
+        .map_or(0, |tail| ELEMENTS * tail.primitive.size());
     let mut message = vec![0; schema.size + tail_bytes];
     let numbers = places(schema).into_values().flatten();
     for (number, (offset, primitive)) in numbers.enumerate() {
@@ -87,7 +96,9 @@ fn filled(schema: &Schema) -> Vec<u8> {
             Primitive::F32 => place.copy_from_slice(&(number as f32 + 0.5).to_le_bytes()),
             Primitive::F64 => place.copy_from_slice(&(0.25 - number as f64).to_le_bytes()),
             Primitive::Char => place.fill(b'a' + (number % 26) as u8),
-            _ => place.iter_mut().for_each(|byte| *byte = (number % 251) as u8 + 1),
+            _ => place
+                .iter_mut()
+                .for_each(|byte| *byte = (number % 251) as u8 + 1),
         }
     }
     message
@@ -101,7 +112,10 @@ struct Apart {
 impl Apart {
     fn enter() -> Self {
         let private = PermissionsExt::from_mode(0o700);
-        let dir = tempfile::Builder::new().permissions(private).tempdir_in("/dev/shm").unwrap();
+        let dir = tempfile::Builder::new()
+            .permissions(private)
+            .tempdir_in("/dev/shm")
+            .unwrap();
         // SAFETY: no other test of this process reads the environment.
         unsafe { std::env::set_var("HORUS_SHM_DIR", dir.path().join("horus")) };
         // SAFETY: as above.
@@ -115,13 +129,27 @@ fn the_default_of_every_standard_message_is_that_of_rust() {
     let mut nonzero = 0;
     for schema in STANDARD {
         let is_framed = schema.tail.is_some();
-        let name = if is_framed { format!("{}Header", schema.name) } else { schema.name.into() };
+        let name = if is_framed {
+            format!("{}Header", schema.name)
+        } else {
+            schema.name.into()
+        };
         let default = standard_default(&name).unwrap_or_else(|| panic!("{name} has no default"));
-        let fields = Schema { tail: None, ..**schema };
-        assert_eq!(ffi::default_of(schema.name).unwrap(), told(&fields, &default), "{name}");
+        let fields = Schema {
+            tail: None,
+            ..**schema
+        };
+        assert_eq!(
+            ffi::default_of(schema.name).unwrap(),
+            told(&fields, &default),
+            "{name}"
+        );
         nonzero += usize::from(default.iter().any(|byte| *byte != 0));
     }
-    assert!(nonzero >= 15, "{nonzero} messages have a default other than zeros");
+    assert!(
+        nonzero >= 15,
+        "{nonzero} messages have a default other than zeros"
+    );
 }
 
 /// Sends a message both ways through the typed endpoints of both languages.
@@ -133,14 +161,26 @@ fn cross<T: Message>(crossed: &mut Vec<&'static str>) {
     let builder = Topic::<T>::builder(&topic).qos(qos);
     let mut publisher = builder.publisher().unwrap();
     let message = filled(schema);
-    publisher.send(bytemuck::pod_read_unaligned::<T>(&message)).unwrap();
-    assert_eq!(ffi::receive(name, &topic).unwrap(), told(schema, &message), "{name} to C++");
+    publisher
+        .send(bytemuck::pod_read_unaligned::<T>(&message))
+        .unwrap();
+    assert_eq!(
+        ffi::receive(name, &topic).unwrap(),
+        told(schema, &message),
+        "{name} to C++"
+    );
 
     let topic = format!("typed.back.{name}");
     let mut subscriber = Topic::<T>::builder(&topic).subscriber().unwrap();
     let sent = ffi::send(name, &topic, crossed.len() as u64).unwrap();
-    let message = subscriber.recv().unwrap_or_else(|| panic!("{name} did not arrive"));
-    assert_eq!(told(schema, bytemuck::bytes_of(&message)), sent, "{name} from C++");
+    let message = subscriber
+        .recv()
+        .unwrap_or_else(|| panic!("{name} did not arrive"));
+    assert_eq!(
+        told(schema, bytemuck::bytes_of(&message)),
+        sent,
+        "{name} from C++"
+    );
     crossed.push(name);
 }
 
@@ -149,18 +189,30 @@ fn cross_framed(schema: &'static Schema, crossed: &mut Vec<&'static str>) {
     let name = schema.name;
     let kind = DynamicType::parse(&schema.text()).unwrap();
     let topic = format!("framed.{name}");
-    let builder = kind.builder(&topic).max_message_bytes(64 * 1024).qos(Qos::new().history(1));
+    let builder = kind
+        .builder(&topic)
+        .max_message_bytes(64 * 1024)
+        .qos(Qos::new().history(1));
     let mut publisher = builder.publisher().unwrap();
     let message = filled(schema);
     publisher.send_bytes(&message).unwrap();
-    assert_eq!(ffi::receive(name, &topic).unwrap(), told(schema, &message), "{name} to C++");
+    assert_eq!(
+        ffi::receive(name, &topic).unwrap(),
+        told(schema, &message),
+        "{name} to C++"
+    );
 
     let topic = format!("framed.back.{name}");
-    let mut subscriber = kind.builder(&topic).max_message_bytes(64 * 1024).subscriber().unwrap();
+    let mut subscriber = kind
+        .builder(&topic)
+        .max_message_bytes(64 * 1024)
+        .subscriber()
+        .unwrap();
     let sent = ffi::send(name, &topic, crossed.len() as u64).unwrap();
     let mut message = vec![0; subscriber.max_message_bytes() as usize];
-    let bytes =
-        subscriber.recv_into(&mut message).unwrap_or_else(|| panic!("{name} did not arrive"));
+    let bytes = subscriber
+        .recv_into(&mut message)
+        .unwrap_or_else(|| panic!("{name} did not arrive"));
     assert_eq!(bytes, filled(schema).len(), "{name} from C++");
     assert_eq!(told(schema, &message), sent, "{name} from C++");
     crossed.push(name);

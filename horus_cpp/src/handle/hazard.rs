@@ -40,7 +40,11 @@ pub(crate) fn free_word<W: Word, const WORDS: usize>(
     // WHY all of them: calls may end in any order, so each word is independent of the others.
     // Relaxed, here and below: only this thread stores them.
     let used = words.iter().fold(0, |used, word| used | word.get());
-    if used == 0 { Ok(&words[0]) } else { nested_word(words, handle) }
+    if used == 0 {
+        Ok(&words[0])
+    } else {
+        nested_word(words, handle)
+    }
 }
 
 #[cold]
@@ -48,7 +52,10 @@ fn nested_word<W: Word>(words: &[W], handle: u64) -> Result<&W, HandleError> {
     if words.iter().any(|word| word.get() == handle) {
         return Err(HandleError::Busy);
     }
-    words.iter().find(|word| word.get() == 0).ok_or(HandleError::Nested)
+    words
+        .iter()
+        .find(|word| word.get() == 0)
+        .ok_or(HandleError::Nested)
 }
 
 /// Stores that `handle` is used, then checks that `state` still is that handle. Otherwise frees the
@@ -186,7 +193,13 @@ impl Record {
     #[inline(always)]
     pub(super) fn fence(&self) -> impl FnOnce(Edge) + use<> {
         let by_barrier = self.by_barrier;
-        move |edge| if by_barrier { sync::compiler_fence(edge) } else { sync::fence(edge) }
+        move |edge| {
+            if by_barrier {
+                sync::compiler_fence(edge)
+            } else {
+                sync::fence(edge)
+            }
+        }
     }
 
     /// Returns a free word, if no other call of this thread uses `handle`.
@@ -246,7 +259,11 @@ pub(super) fn wait_for_calls(handle: u64) -> Result<(), HandleError> {
             let mut looks = 0;
             while is_used(word, handle) {
                 looks += 1;
-                if looks < LOOKS { thread::yield_now() } else { thread::sleep(PAUSE) }
+                if looks < LOOKS {
+                    thread::yield_now()
+                } else {
+                    thread::sleep(PAUSE)
+                }
             }
         }
     }

@@ -27,14 +27,18 @@ models! {
 /// Some model fails if any one of the orderings is weakened.
 #[test]
 fn every_weakened_edge_turns_a_model_red() {
-    let edges = edge::MODELLED.into_iter().map(|edge| Mutant::Edge(edge.label));
+    let edges = edge::MODELLED
+        .into_iter()
+        .map(|edge| Mutant::Edge(edge.label));
     all_are_killed("weakened to relaxed", &MODELS, edges);
 }
 
 /// Each single line that uses an ordering needs it.
 #[test]
 fn every_use_of_an_edge_is_needed() {
-    let uses = sites(&MODELS).into_iter().filter(|site| !site.file.ends_with("_tests.rs"));
+    let uses = sites(&MODELS)
+        .into_iter()
+        .filter(|site| !site.file.ends_with("_tests.rs"));
     all_are_killed("weakened on one line", &MODELS, uses.map(Mutant::Site));
 }
 
@@ -86,7 +90,9 @@ impl Word for LoomWord {
 
     #[track_caller]
     fn compare_exchange_at(&self, old: u64, new: u64, edge: Edge) -> bool {
-        self.0.compare_exchange(old, new, ordering(edge), Ordering::Relaxed).is_ok()
+        self.0
+            .compare_exchange(old, new, ordering(edge), Ordering::Relaxed)
+            .is_ok()
     }
 }
 
@@ -121,7 +127,11 @@ struct Entry {
 impl Entry {
     fn new() -> Rc<Self> {
         let words = [(); 2].map(|()| [LoomWord::new(0), LoomWord::new(0)]);
-        Rc::new(Self { state: LoomWord::new(0), words, value: UnsafeCell::new(0) })
+        Rc::new(Self {
+            state: LoomWord::new(0),
+            words,
+            value: UnsafeCell::new(0),
+        })
     }
 
     fn open(&self, value: u64) {
@@ -152,7 +162,10 @@ impl Entry {
         let entered = hazard::enter(inner, &self.state, HANDLE, fence);
         hazard::leave(outer);
         entered.then(|| {
-            assert!(hazard::free_word(words, HANDLE).is_err(), "two calls with one handle");
+            assert!(
+                hazard::free_word(words, HANDLE).is_err(),
+                "two calls with one handle"
+            );
             // SAFETY: the hazard word keeps the value alive.
             let value = self.value.with(|place| unsafe { *place });
             hazard::leave(inner);
@@ -208,7 +221,10 @@ pub(super) fn a_call_within_another_is_waited_for() {
         let entry = Entry::new();
         let theirs = Rc::clone(&entry);
         let calling = thread::spawn(move || {
-            assert!(matches!(theirs.call_within(0), None | Some(42)), "a dropped value");
+            assert!(
+                matches!(theirs.call_within(0), None | Some(42)),
+                "a dropped value"
+            );
         });
         entry.open(42);
         assert!(entry.close());
@@ -224,7 +240,10 @@ pub(super) fn a_handle_is_closed_once() {
         let taking = thread::spawn(move || theirs.take());
         entry.open(42);
         let both = [entry.take(), taking.join().unwrap()];
-        assert!(both == [Some(42), None] || both == [None, Some(42)], "{both:?}");
+        assert!(
+            both == [Some(42), None] || both == [None, Some(42)],
+            "{both:?}"
+        );
     });
 }
 

@@ -20,7 +20,9 @@ impl<T: Send + Sync> SharedSlab<T> {
     /// Creates an empty slab. `kind`, not 0, distinguishes its handles from all others.
     #[must_use]
     pub(crate) const fn new(kind: u8) -> Self {
-        Self { table: Table::new(kind) }
+        Self {
+            table: Table::new(kind),
+        }
     }
 
     /// Stores `value`, and returns its handle.
@@ -41,7 +43,9 @@ impl<T: Send + Sync> SharedSlab<T> {
     #[inline]
     pub(crate) fn share(&self, handle: u64) -> Result<Shared<'_, T>, HandleError> {
         let record = hazard::Record::mine();
-        let Some(entry) = self.table.entry(handle) else { return Err(self.table.refuse(handle)) };
+        let Some(entry) = self.table.entry(handle) else {
+            return Err(self.table.refuse(handle));
+        };
         let word = record.shared_word()?;
         if !hazard::enter(word, &entry.state, handle, record.fence()) {
             return Err(self.table.refuse(handle));
@@ -119,7 +123,10 @@ mod tests {
         let held = COUNTS.share(handle).unwrap();
         assert_eq!(COUNTS.close(handle).err(), Some(HandleError::Busy));
         drop(held);
-        assert_eq!(COUNTS.close(handle).unwrap().into_inner().unwrap(), 4 * CALLS);
+        assert_eq!(
+            COUNTS.close(handle).unwrap().into_inner().unwrap(),
+            4 * CALLS
+        );
         assert_eq!(COUNTS.share(handle).err(), Some(HandleError::Stale));
         assert_eq!(COUNTS.share(0).err(), Some(HandleError::Null));
     }

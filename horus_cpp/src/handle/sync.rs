@@ -134,7 +134,8 @@ impl Word for AtomicU64 {
 
     #[inline]
     fn compare_exchange_at(&self, old: u64, new: u64, edge: Edge) -> bool {
-        self.compare_exchange(old, new, edge.ordering, Ordering::Relaxed).is_ok()
+        self.compare_exchange(old, new, edge.ordering, Ordering::Relaxed)
+            .is_ok()
     }
 }
 
@@ -160,7 +161,9 @@ pub(crate) fn load_pointer<T>(place: &AtomicPtr<T>, edge: Edge) -> *mut T {
 /// Publishes the address of such an object; false if one was published before.
 pub(crate) fn publish_pointer<T>(place: &AtomicPtr<T>, new: *mut T, edge: Edge) -> bool {
     let nothing = ptr::null_mut();
-    place.compare_exchange(nothing, new, edge.ordering, Ordering::Relaxed).is_ok()
+    place
+        .compare_exchange(nothing, new, edge.ordering, Ordering::Relaxed)
+        .is_ok()
 }
 
 /// Inserts `new`, whose link is `next`, at the front of a list.

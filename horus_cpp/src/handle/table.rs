@@ -106,7 +106,9 @@ impl<T> Table<T> {
         loop {
             // Relaxed: only the numbers themselves matter.
             let used = self.used.get();
-            let index = u32::try_from(used).ok().filter(|_| used < HANDLES_MAX as u64)?;
+            let index = u32::try_from(used)
+                .ok()
+                .filter(|_| used < HANDLES_MAX as u64)?;
             self.make_chunk((index >> CHUNK_BITS) as usize);
             if self.used.compare_exchange_relaxed(used, used + 1) {
                 return Some(index);

@@ -5,8 +5,14 @@ use std::fmt::Write as _;
 use super::header::{bare, declared, header};
 
 /// Handle types, without `horus_` and `_t`. A sample's handle is a number.
-const KINDS: [&str; 6] =
-    ["namespace", "publisher", "subscriber", "sample", "wait_set", "scheduler"];
+const KINDS: [&str; 6] = [
+    "namespace",
+    "publisher",
+    "subscriber",
+    "sample",
+    "wait_set",
+    "scheduler",
+];
 
 /// Pointers that may be null: the function, or any if empty, and the parameter.
 const MAY_BE_NULL: [(&str, &str); 5] = [
@@ -47,7 +53,10 @@ pub fn every_call() -> String {
             let at = parameter.rfind([' ', '*']).unwrap() + 1;
             let kind = parameter[..at].trim();
             let parameter = &parameter[at..];
-            if let Some(found) = KINDS.iter().position(|known| is_handle(known, kind, parameter)) {
+            if let Some(found) = KINDS
+                .iter()
+                .position(|known| is_handle(known, kind, parameter))
+            {
                 kinds |= 1 << found;
                 arguments.push(match kind {
                     "uint64_t" => format!("with->ids[{found}]"),
@@ -75,9 +84,17 @@ pub fn every_call() -> String {
             other => panic!("{name}: say what to do with a result of {other}"),
         };
         let zero = i32::from(ZERO_IS_A_NAMESPACE.contains(&name.as_str()));
-        writeln!(calls, "static horus_status_t call_{name}(const call_t *with) {{").unwrap();
+        writeln!(
+            calls,
+            "static horus_status_t call_{name}(const call_t *with) {{"
+        )
+        .unwrap();
         writeln!(calls, "{places}    (void)with;\n    {call}\n}}").unwrap();
-        writeln!(table, "    {{\"{name}\", call_{name}, {kinds}u, {pointers}u, {zero}}},").unwrap();
+        writeln!(
+            table,
+            "    {{\"{name}\", call_{name}, {kinds}u, {pointers}u, {zero}}},"
+        )
+        .unwrap();
     }
     calls + &table + "};\n"
 }
@@ -95,13 +112,26 @@ fn place(header: &str, kind: &str, index: usize, places: &mut String) -> String 
         // Only the library makes one.
         "horus_context_t *" => "NULL".to_owned(),
         _ if pointed.starts_with("const horus_") => {
-            format!("&given_{}", pointed.trim_start_matches("const horus_").trim_end_matches("_t"))
+            format!(
+                "&given_{}",
+                pointed
+                    .trim_start_matches("const horus_")
+                    .trim_end_matches("_t")
+            )
         }
         _ => {
             let pointed = if kind == "void **" { "void *" } else { pointed };
             let init = pointed.trim_end_matches("_t").to_uppercase() + "_INIT";
-            let init = if header.contains(&format!("#define {init} ")) { &init } else { "{0}" };
-            let init = if pointed.starts_with("horus_") { init } else { "0" };
+            let init = if header.contains(&format!("#define {init} ")) {
+                &init
+            } else {
+                "{0}"
+            };
+            let init = if pointed.starts_with("horus_") {
+                init
+            } else {
+                "0"
+            };
             writeln!(places, "    static {pointed} place_{index} = {init};").unwrap();
             format!("&place_{index}")
         }

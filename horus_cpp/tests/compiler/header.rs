@@ -27,7 +27,10 @@ pub fn bare(text: &str) -> String {
 pub fn declared() -> BTreeMap<String, String> {
     let header = bare(&header());
     let mut functions = BTreeMap::new();
-    for statement in header.split(';').filter(|statement| statement.trim_end().ends_with(')')) {
+    for statement in header
+        .split(';')
+        .filter(|statement| statement.trim_end().ends_with(')'))
+    {
         // Text before the declaration: preprocessor lines and the braces of C++.
         let first = [
             "horus_status_t horus_",
@@ -36,7 +39,10 @@ pub fn declared() -> BTreeMap<String, String> {
             "double horus_",
             "const char *horus_",
         ];
-        let start = first.iter().filter_map(|first| statement.rfind(first)).min();
+        let start = first
+            .iter()
+            .filter_map(|first| statement.rfind(first))
+            .min();
         let Some(start) = start else { continue };
         let declaration = statement[start..].trim();
         let (before, _) = declaration.split_once('(').unwrap();

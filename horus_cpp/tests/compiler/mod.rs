@@ -24,26 +24,38 @@ pub fn root() -> &'static Path {
 pub fn library_dir() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let deps = test.parent().unwrap();
-    assert!(deps.join("libhorus_cpp.so").exists(), "no libhorus_cpp.so in {}", deps.display());
+    assert!(
+        deps.join("libhorus_cpp.so").exists(),
+        "no libhorus_cpp.so in {}",
+        deps.display()
+    );
     deps.to_owned()
 }
 
 /// Returns the sanitizer that `.ci/sanitizers` built the library with, which all programs then use.
 pub fn sanitizer() -> Option<String> {
-    std::env::var("HORUS_TEST_SANITIZER").ok().filter(|name| !name.is_empty())
+    std::env::var("HORUS_TEST_SANITIZER")
+        .ok()
+        .filter(|name| !name.is_empty())
 }
 
 /// Returns the system's C compiler, with English messages.
 pub fn cc() -> Command {
     let mut cc = Command::new("cc");
-    cc.env("LC_ALL", "C").stdin(Stdio::null()).arg("-I").arg(root().join("include"));
+    cc.env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .arg("-I")
+        .arg(root().join("include"));
     cc
 }
 
 /// Returns the system's C++ compiler.
 pub fn cxx() -> Command {
     let mut cxx = Command::new("c++");
-    cxx.env("LC_ALL", "C").stdin(Stdio::null()).arg("-I").arg(root().join("include"));
+    cxx.env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .arg("-I")
+        .arg(root().join("include"));
     cxx
 }
 
@@ -61,7 +73,12 @@ fn refused(mut compiler: Command, name: &str, source: &str, flags: &[&str]) -> O
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join(name);
     std::fs::write(&file, source).unwrap();
-    let output = compiler.args(flags).args(WARNINGS).arg("-fsyntax-only").arg(&file).output();
+    let output = compiler
+        .args(flags)
+        .args(WARNINGS)
+        .arg("-fsyntax-only")
+        .arg(&file)
+        .output();
     let output = output.expect("this test needs C and C++ compilers as `cc` and `c++`");
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     (!output.status.success()).then_some(errors)
@@ -91,7 +108,9 @@ impl Program {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("every_call.h"), calls::every_call()).unwrap();
         let mut cc = cc();
-        cc.args(["-std=c11", "-D_POSIX_C_SOURCE=200809L"]).arg("-I").arg(dir.path());
+        cc.args(["-std=c11", "-D_POSIX_C_SOURCE=200809L"])
+            .arg("-I")
+            .arg(dir.path());
         Self::of(cc, &root().join("tests/c/abuse.c"), library)
     }
 
@@ -105,13 +124,20 @@ impl Program {
     /// Compiles a C++ program with clang.
     pub fn clang(path: &str, flags: &[&str]) -> Self {
         let mut clang = Command::new("clang++");
-        clang.arg("-I").arg(root().join("include")).args(CPP_WARNINGS).args(flags);
+        clang
+            .arg("-I")
+            .arg(root().join("include"))
+            .args(CPP_WARNINGS)
+            .args(flags);
         Self::of(clang, &root().join(path), &library_dir())
     }
 
     fn of(mut compiler: Command, source: &Path, library: &Path) -> Self {
         let private = PermissionsExt::from_mode(0o700);
-        let dir = tempfile::Builder::new().permissions(private).tempdir_in("/dev/shm").unwrap();
+        let dir = tempfile::Builder::new()
+            .permissions(private)
+            .tempdir_in("/dev/shm")
+            .unwrap();
         let binary = dir.path().join(source.file_stem().unwrap());
         if let Some(sanitizer) = sanitizer() {
             compiler.arg(format!("-fsanitize={sanitizer}"));
@@ -119,12 +145,28 @@ impl Program {
                 compiler.arg(root().join("tests/c/tsan.c"));
             }
         }
-        compiler.args(["-O1", "-g", "-pthread"]).args(WARNINGS).arg(source);
-        compiler.arg("-o").arg(&binary).arg("-L").arg(library).arg("-lhorus_cpp");
+        compiler
+            .args(["-O1", "-g", "-pthread"])
+            .args(WARNINGS)
+            .arg(source);
+        compiler
+            .arg("-o")
+            .arg(&binary)
+            .arg("-L")
+            .arg(library)
+            .arg("-lhorus_cpp");
         let output = compiler.output();
         let output = output.expect("this test needs C and C++ compilers as `cc` and `c++`");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        Self { dir, binary, library: library.to_owned() }
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        Self {
+            dir,
+            binary,
+            library: library.to_owned(),
+        }
     }
 
     /// Returns the folder of its namespaces.
@@ -136,7 +178,9 @@ impl Program {
         let mut command = Command::new(&self.binary);
         // WHY: a misused call may create directories by relative paths.
         command.current_dir(self.dir.path());
-        command.env("LD_LIBRARY_PATH", &self.library).env("HORUS_SHM_DIR", self.shm_dir());
+        command
+            .env("LD_LIBRARY_PATH", &self.library)
+            .env("HORUS_SHM_DIR", self.shm_dir());
         command.env_remove("HORUS_NAMESPACE").stdin(Stdio::null());
         // WHY: AddressSanitizer reports the exit of a cancelled thread as an overflow.
         command.env("ASAN_OPTIONS", "use_sigaltstack=0");
@@ -148,7 +192,11 @@ impl Program {
         let output = self.command().args(arguments).output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{}\n{said}\n{errors}", output.status);
+        assert!(
+            output.status.success(),
+            "{}\n{said}\n{errors}",
+            output.status
+        );
         said
     }
 }

@@ -64,7 +64,10 @@ impl Message {
         let py = slf.py();
         let restore = py.import("horus._horus")?.getattr("_restore")?;
         let bytes = PyBytes::new(py, instance::bytes(slf));
-        (restore, (slf.get_type(), instance::kind_of(slf).payload.hash(), bytes))
+        (
+            restore,
+            (slf.get_type(), instance::kind_of(slf).payload.hash(), bytes),
+        )
             .into_bound_py_any(py)
     }
 
@@ -121,7 +124,10 @@ fn _restore<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let kind = kind_of_message_class(class)?;
     if kind.payload.hash() != hash {
-        let text = format!("the pickled {} has other fields than this one", kind.schema.name);
+        let text = format!(
+            "the pickled {} has other fields than this one",
+            kind.schema.name
+        );
         return Err(PyValueError::new_err(text));
     }
     with_checked_bytes(class, kind, bytes)

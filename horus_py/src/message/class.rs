@@ -28,7 +28,11 @@ pub(crate) fn make_class<'py>(
         |text: &str| CString::new(text).map_err(|_| PyValueError::new_err("a NUL in a name"));
     let mut getset = Vec::new();
     for field in &kind.fields {
-        let doc = kind.schema.fields.iter().find(|other| other.name == field.name);
+        let doc = kind
+            .schema
+            .fields
+            .iter()
+            .find(|other| other.name == field.name);
         // WHY leaked: Python keeps the addresses for as long as the class lives, which is forever.
         getset.push(ffi::PyGetSetDef {
             name: text(field.name)?.into_raw(),
@@ -42,9 +46,16 @@ pub(crate) fn make_class<'py>(
     getset.push(unsafe { std::mem::zeroed() });
     let name = text(&format!("{module}.{}", kind.schema.name))?.into_raw();
     let slot = |slot: c_int, pfunc: *mut c_void| ffi::PyType_Slot { slot, pfunc };
-    let extra = if kind.framed.is_some() { framed::data::EXTRA_BYTES } else { 0 };
+    let extra = if kind.framed.is_some() {
+        framed::data::EXTRA_BYTES
+    } else {
+        0
+    };
     let (new, dealloc) = match kind.framed {
-        Some(_) => (framed::draft::tp_new as *mut c_void, framed::data::dealloc as *mut c_void),
+        Some(_) => (
+            framed::draft::tp_new as *mut c_void,
+            framed::data::dealloc as *mut c_void,
+        ),
         None => (tp_new as *mut c_void, instance::dealloc as *mut c_void),
     };
     let mut slots = [
@@ -52,7 +63,10 @@ pub(crate) fn make_class<'py>(
         slot(ffi::Py_tp_dealloc, dealloc),
         slot(ffi::Py_tp_traverse, traverse as *mut c_void),
         slot(ffi::Py_tp_getset, Vec::leak(getset).as_mut_ptr().cast()),
-        slot(ffi::Py_tp_doc, text(doc.trim())?.into_raw().cast::<c_char>().cast()),
+        slot(
+            ffi::Py_tp_doc,
+            text(doc.trim())?.into_raw().cast::<c_char>().cast(),
+        ),
         // WHY not for messages with trailing data: their buffer would have a shape, for which numpy
         // uses `__array__`.
         match kind.framed {
@@ -76,7 +90,9 @@ pub(crate) fn make_class<'py>(
     // SAFETY: it is a class.
     let flags = unsafe { ffi::PyType_GetFlags(class.as_ptr().cast()) };
     if flags & ffi::Py_TPFLAGS_HAVE_GC != 0 {
-        return Err(PyRuntimeError::new_err("messages cannot be made without garbage collection"));
+        return Err(PyRuntimeError::new_err(
+            "messages cannot be made without garbage collection",
+        ));
     }
     for constant in kind.schema.constants {
         class.setattr(constant.name, constant.value)?;
@@ -107,7 +123,10 @@ unsafe extern "C" fn tp_new(
         // SAFETY: Python gives a tuple.
         if unsafe { ffi::PyTuple_Size(args) } != 0 {
             let name = kind.schema.name;
-            let text = format!("{name}() takes keywords only: {name}({}=…)", kind.fields[0].name);
+            let text = format!(
+                "{name}() takes keywords only: {name}({}=…)",
+                kind.fields[0].name
+            );
             return Err(PyTypeError::new_err(text));
         }
         let object = instance::with_bytes(py, kind, &kind.default)?;

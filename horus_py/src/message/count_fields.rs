@@ -5,10 +5,18 @@ use pyo3::prelude::*;
 
 /// The name of a message, counted arrays in it, and the fields whose product is the number of their
 /// elements in use.
-type Counted = (&'static str, &'static [&'static str], &'static [&'static str]);
+type Counted = (
+    &'static str,
+    &'static [&'static str],
+    &'static [&'static str],
+);
 
 const COUNTED: &[Counted] = &[
-    ("BatteryState", &["cell_voltage", "cell_temperature"], &["cell_count"]),
+    (
+        "BatteryState",
+        &["cell_voltage", "cell_temperature"],
+        &["cell_count"],
+    ),
     ("CameraInfo", &["d"], &["d_count"]),
     ("DiagnosticStatus", &["values"], &["count"]),
     (
@@ -25,7 +33,11 @@ const COUNTED: &[Counted] = &[
         ],
         &["count"],
     ),
-    ("JointState", &["name", "position", "velocity", "effort"], &["count"]),
+    (
+        "JointState",
+        &["name", "position", "velocity", "effort"],
+        &["count"],
+    ),
     ("JoystickInput", &["axes"], &["axis_count"]),
     ("JoystickInput", &["buttons"], &["button_count"]),
     ("LaserScan", &["ranges"], &["count"]),
@@ -39,7 +51,9 @@ const COUNTED: &[Counted] = &[
 /// message; none if the array is not counted.
 pub(crate) fn counts_of(message: &str, field: &str) -> &'static [&'static str] {
     let mut found = COUNTED.iter().filter(|counted| counted.0 == message);
-    found.find(|counted| counted.1.contains(&field)).map_or(&[], |counted| counted.2)
+    found
+        .find(|counted| counted.1.contains(&field))
+        .map_or(&[], |counted| counted.2)
 }
 
 /// Returns the table for tests: a message, an array of it, and the fields that count its elements.
@@ -47,7 +61,9 @@ pub(crate) fn counts_of(message: &str, field: &str) -> &'static [&'static str] {
 pub(crate) fn _counted() -> Vec<(&'static str, &'static str, Vec<&'static str>)> {
     let each = |counted: &Counted| {
         let (message, arrays, counts) = *counted;
-        arrays.iter().map(move |array| (message, *array, counts.to_vec()))
+        arrays
+            .iter()
+            .map(move |array| (message, *array, counts.to_vec()))
     };
     COUNTED.iter().flat_map(each).collect()
 }

@@ -48,7 +48,11 @@ pub(crate) fn complete_counts(
 /// with other arrays. Call it before the assignment.
 #[cold]
 pub(crate) fn check_change(object: &Bound<'_, PyAny>, field: &Field, found: usize) -> PyResult<()> {
-    if sets_count(object, field)? { Ok(()) } else { check_agreement(object, field, found) }
+    if sets_count(object, field)? {
+        Ok(())
+    } else {
+        check_agreement(object, field, found)
+    }
 }
 
 /// Sets the count after `found` elements were assigned to an array. A full array leaves the count
@@ -68,7 +72,11 @@ pub(crate) fn update_count(object: &Bound<'_, PyAny>, field: &Field, found: usiz
 fn sets_count(object: &Bound<'_, PyAny>, field: &Field) -> PyResult<bool> {
     let [_] = field.counts else { return Ok(false) };
     let kind = instance::kind_of(object);
-    let together = kind.fields.iter().filter(|other| other.counts == field.counts).count();
+    let together = kind
+        .fields
+        .iter()
+        .filter(|other| other.counts == field.counts)
+        .count();
     Ok(together == 1 || elements_in_use(object, field)? == 0)
 }
 
@@ -124,7 +132,12 @@ fn count_position(kind: &Kind, count: &str) -> PyResult<(usize, usize)> {
             )
     });
     let none = || PyValueError::new_err(format!("{} has no '{count}'", kind.schema.name));
-    field.map(|field| (field.offset, field.kind.size())).ok_or_else(none)
+    field
+        .map(|field| (field.offset, field.kind.size()))
+        .ok_or_else(none)
 }
 
-const _: () = assert!(cfg!(target_endian = "little"), "counts are written as little-endian");
+const _: () = assert!(
+    cfg!(target_endian = "little"),
+    "counts are written as little-endian"
+);

@@ -38,13 +38,24 @@ pub(crate) fn _declare<'py>(
             return Err(PyTypeError::new_err(text));
         }
         if *count == 0 {
-            return Err(PyTypeError::new_err(format!("{name}.{field} is an array of nothing")));
+            return Err(PyTypeError::new_err(format!(
+                "{name}.{field} is an array of nothing"
+            )));
         }
         align = align.max(wanted);
         let offset = default.len();
         let count = *count;
-        table.push(Field { name: leak_text(field), kind, offset, count, doc: "" });
-        let bytes = kind.size().checked_mul(count).and_then(|bytes| bytes.checked_add(offset));
+        table.push(Field {
+            name: leak_text(field),
+            kind,
+            offset,
+            count,
+            doc: "",
+        });
+        let bytes = kind
+            .size()
+            .checked_mul(count)
+            .and_then(|bytes| bytes.checked_add(offset));
         if bytes.is_none_or(|bytes| bytes > BYTES_MAX) {
             let text = format!("{name}.{field} makes the message longer than {BYTES_MAX} bytes");
             return Err(PyTypeError::new_err(text));
@@ -65,11 +76,18 @@ pub(crate) fn _declare<'py>(
     let name = leak_text(&name);
     let bytes = default.len();
     let table = Vec::leak(table);
-    let schema = catch_unwind(AssertUnwindSafe(|| Schema::checked(name, bytes, align, table)));
+    let schema = catch_unwind(AssertUnwindSafe(|| {
+        Schema::checked(name, bytes, align, table)
+    }));
     let schema = schema.map_err(|_| {
-        PyTypeError::new_err(format!("{name} has a name that is not ASCII, or too many fields"))
+        PyTypeError::new_err(format!(
+            "{name} has a name that is not ASCII, or too many fields"
+        ))
     })?;
-    let kind = Box::leak(Box::new(Kind::new(Box::leak(Box::new(schema)), default.into())?));
+    let kind = Box::leak(Box::new(Kind::new(
+        Box::leak(Box::new(schema)),
+        default.into(),
+    )?));
     let mut default = kind.default.to_vec();
     for (field, value) in defaults {
         field::set_default(kind, &mut default, field.cast::<PyString>()?, &value)?;
@@ -100,12 +118,19 @@ fn element_kind(
     if let Some(bytes) = name.strip_prefix("text:") {
         let bytes: usize = bytes.parse().map_err(|_| wanted())?;
         if bytes == 0 {
-            return Err(PyValueError::new_err(format!("{message}.{field}: a text of 0 bytes")));
+            return Err(PyValueError::new_err(format!(
+                "{message}.{field}: a text of 0 bytes"
+            )));
         }
         return Ok((FieldKind::Text(bytes), vec![0; bytes]));
     }
-    let numbers = Primitive::ALL.iter().filter(|number| **number != Primitive::Char);
-    let number = numbers.copied().find(|number| number.name() == name).ok_or_else(wanted)?;
+    let numbers = Primitive::ALL
+        .iter()
+        .filter(|number| **number != Primitive::Char);
+    let number = numbers
+        .copied()
+        .find(|number| number.name() == name)
+        .ok_or_else(wanted)?;
     Ok((FieldKind::Primitive(number), vec![0; number.size()]))
 }
 

@@ -85,7 +85,9 @@ impl DlpackArguments {
         let mut wanted = Self::default();
         // SAFETY: Python gives a tuple of names, or null.
         let names = unsafe { Bound::from_borrowed_ptr_or_opt(py, names) };
-        let Some(names) = names else { return Ok(wanted) };
+        let Some(names) = names else {
+            return Ok(wanted);
+        };
         for (index, name) in names.cast::<PyTuple>()?.iter_borrowed().enumerate() {
             // SAFETY: there are as many values as names.
             let value = unsafe { first.add(index) };
@@ -147,11 +149,17 @@ fn export(
 ) -> PyResult<*mut ffi::PyObject> {
     // WHY not the message itself: a message on loan must not be published while the export lives,
     // because the export can write it.
-    let owner = if data::is_on_loan(object) { keepalive(object)? } else { object.clone() };
+    let owner = if data::is_on_loan(object) {
+        keepalive(object)?
+    } else {
+        object.clone()
+    };
     let layout = data::layout(object)?;
     let (address, is_writeable) = data::address(object);
-    let mut dimensions =
-        Dimensions { shape: [0; TENSOR_DIMENSIONS_MAX], strides: [0; TENSOR_DIMENSIONS_MAX] };
+    let mut dimensions = Dimensions {
+        shape: [0; TENSOR_DIMENSIONS_MAX],
+        strides: [0; TENSOR_DIMENSIONS_MAX],
+    };
     let size = layout.dtype().size() as u64;
     for (index, (count, stride)) in layout.shape().iter().zip(layout.strides()).enumerate() {
         if !stride.is_multiple_of(size) {
@@ -181,25 +189,52 @@ fn export(
     };
     let owner = owner.into_ptr().cast();
     if wanted.is_versioned {
-        let flags = if is_writeable { flags } else { flags | READ_ONLY };
+        let flags = if is_writeable {
+            flags
+        } else {
+            flags | READ_ONLY
+        };
         let major = 1;
         let minor = 0;
         let deleter = Some(Versioned::delete as _);
-        let export = Versioned { major, minor, owner, deleter, flags, tensor, dimensions };
+        let export = Versioned {
+            major,
+            minor,
+            owner,
+            deleter,
+            flags,
+            tensor,
+            dimensions,
+        };
         let export = Box::into_raw(Box::new(export));
         // SAFETY: just made, and nobody else knows it.
         let made = unsafe { &mut *export };
         made.tensor.shape = made.dimensions.shape.as_mut_ptr();
         made.tensor.strides = made.dimensions.strides.as_mut_ptr();
-        return capsule(object.py(), export.cast(), VERSIONED, Versioned::drop_capsule);
+        return capsule(
+            object.py(),
+            export.cast(),
+            VERSIONED,
+            Versioned::drop_capsule,
+        );
     }
     let deleter = Some(Unversioned::delete as _);
-    let export = Box::into_raw(Box::new(Unversioned { tensor, owner, deleter, dimensions }));
+    let export = Box::into_raw(Box::new(Unversioned {
+        tensor,
+        owner,
+        deleter,
+        dimensions,
+    }));
     // SAFETY: just made, and nobody else knows it.
     let made = unsafe { &mut *export };
     made.tensor.shape = made.dimensions.shape.as_mut_ptr();
     made.tensor.strides = made.dimensions.strides.as_mut_ptr();
-    capsule(object.py(), export.cast(), UNVERSIONED, Unversioned::drop_capsule)
+    capsule(
+        object.py(),
+        export.cast(),
+        UNVERSIONED,
+        Unversioned::drop_capsule,
+    )
 }
 
 fn capsule(
@@ -210,7 +245,11 @@ fn capsule(
 ) -> PyResult<*mut ffi::PyObject> {
     // SAFETY: the name lives forever, the export until somebody deletes it.
     let capsule = unsafe { ffi::PyCapsule_New(export, name.as_ptr(), Some(destructor)) };
-    if capsule.is_null() { Err(PyErr::fetch(py)) } else { Ok(capsule) }
+    if capsule.is_null() {
+        Err(PyErr::fetch(py))
+    } else {
+        Ok(capsule)
+    }
 }
 
 /// Releases the object that an export kept alive.

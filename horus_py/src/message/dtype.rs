@@ -32,7 +32,9 @@ impl DType {
 
 /// Returns the structured numpy type of a kind of messages. Makes it at the first call.
 pub(crate) fn dtype<'py>(py: Python<'py>, kind: &Kind) -> PyResult<Bound<'py, PyAny>> {
-    let made = kind.dtype.get_or_try_init(py, || make(py, kind).map(Bound::unbind))?;
+    let made = kind
+        .dtype
+        .get_or_try_init(py, || make(py, kind).map(Bound::unbind))?;
     Ok(made.bind(py).clone())
 }
 
@@ -59,9 +61,15 @@ fn make<'py>(py: Python<'py>, kind: &Kind) -> PyResult<Bound<'py, PyAny>> {
     let fields = &kind.fields;
     let formats: Vec<_> = fields.iter().map(format).collect::<PyResult<_>>()?;
     let layout = PyDict::new(py);
-    layout.set_item("names", fields.iter().map(|field| field.name).collect::<Vec<_>>())?;
+    layout.set_item(
+        "names",
+        fields.iter().map(|field| field.name).collect::<Vec<_>>(),
+    )?;
     layout.set_item("formats", formats)?;
-    layout.set_item("offsets", fields.iter().map(|field| field.offset).collect::<Vec<_>>())?;
+    layout.set_item(
+        "offsets",
+        fields.iter().map(|field| field.offset).collect::<Vec<_>>(),
+    )?;
     layout.set_item("itemsize", kind.bytes)?;
     numpy.call_method1("dtype", (layout,))
 }
@@ -71,5 +79,8 @@ pub(crate) fn array_view<'py>(message: &Bound<'py, PyAny>) -> PyResult<Bound<'py
     let py = message.py();
     let dtype = dtype(py, crate::message::instance::kind_of(message))?;
     let numpy = numpy(py).ok_or_else(|| PyImportError::new_err("this needs numpy"))?;
-    numpy.module.bind(py).call_method1("ndarray", ((), dtype, message))
+    numpy
+        .module
+        .bind(py)
+        .call_method1("ndarray", ((), dtype, message))
 }

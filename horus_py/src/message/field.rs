@@ -152,7 +152,12 @@ fn array_view<'py>(
     let shape = [field.count as isize];
     let strides = [dtype.size() as isize];
     let is_writeable = instance::kind_of(object).framed.is_none() || data::is_writeable(object);
-    let memory = ArrayMemory { data, shape: &shape, strides: &strides, is_writeable };
+    let memory = ArrayMemory {
+        data,
+        shape: &shape,
+        strides: &strides,
+        is_writeable,
+    };
     // SAFETY: as above; the message owns the bytes, or keeps alive what does.
     unsafe { numpy.view(dtype, memory, object) }
 }
@@ -194,7 +199,11 @@ fn field_named<'a>(kind: &'a Kind, name: &Bound<'_, PyString>) -> PyResult<&'a F
     let name = name.to_str()?;
     kind.field(name).ok_or_else(|| {
         let known: Vec<_> = kind.fields.iter().map(|field| field.name).collect();
-        let text = format!("{} has no field '{name}', only {}", kind.schema.name, known.join(", "));
+        let text = format!(
+            "{} has no field '{name}', only {}",
+            kind.schema.name,
+            known.join(", ")
+        );
         PyTypeError::new_err(text)
     })
 }
@@ -209,7 +218,9 @@ pub(crate) fn set_with_count(
     if field.counts.is_empty() {
         return set_if(object, field, value, |_| Ok(())).map(drop);
     }
-    let found = set_if(object, field, value, |found| counts::check_change(object, field, found))?;
+    let found = set_if(object, field, value, |found| {
+        counts::check_change(object, field, found)
+    })?;
     counts::update_count(object, field, found)
 }
 
@@ -335,7 +346,12 @@ pub(crate) fn write_message(
     module: &str,
     object: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
-    write_constructor_call(out, module, instance::kind_of(object), instance::bytes(object));
+    write_constructor_call(
+        out,
+        module,
+        instance::kind_of(object),
+        instance::bytes(object),
+    );
     Ok(())
 }
 
@@ -354,7 +370,9 @@ fn write_constructor_call(out: &mut String, module: &str, kind: &Kind, bytes: &[
             continue;
         }
         let elements = bytes.chunks_exact(field.kind.size());
-        let texts: Vec<_> = elements.map(|bytes| element_text(module, field, bytes)).collect();
+        let texts: Vec<_> = elements
+            .map(|bytes| element_text(module, field, bytes))
+            .collect();
         match field.count {
             1 => out.push_str(&texts[0]),
             _ => write_list(out, texts),
@@ -374,7 +392,11 @@ fn element_text(module: &str, field: &Field, bytes: &[u8]) -> String {
         _ => {
             let shown = text(bytes);
             let exact = bytes[shown.len()..].iter().all(|byte| *byte == 0);
-            out = if exact { text_literal(shown) } else { bytes_literal(bytes) };
+            out = if exact {
+                text_literal(shown)
+            } else {
+                bytes_literal(bytes)
+            };
         }
     }
     out
@@ -415,7 +437,9 @@ fn text_literal(text: &str) -> String {
 
 fn bytes_literal(bytes: &[u8]) -> String {
     let mut out = String::from("b'");
-    bytes.iter().for_each(|byte| push(&mut out, format_args!("\\x{byte:02x}")));
+    bytes
+        .iter()
+        .for_each(|byte| push(&mut out, format_args!("\\x{byte:02x}")));
     out + "'"
 }
 

@@ -117,7 +117,11 @@ fn allocate_object<'py>(
     // SAFETY: the block begins with a head, of which nothing but what Python has just written is
     // read before the next lines.
     let place = unsafe { (&raw mut (*block).message).cast::<MessageFields>() };
-    let fields = MessageFields { kind, data: std::ptr::null_mut(), owner: std::ptr::null_mut() };
+    let fields = MessageFields {
+        kind,
+        data: std::ptr::null_mut(),
+        owner: std::ptr::null_mut(),
+    };
     // SAFETY: as above; nobody else knows the block.
     unsafe { place.write(fields) };
     // SAFETY: a new object, of which this is the only reference.
@@ -203,7 +207,9 @@ fn floats_equal<T: PartialEq, const N: usize>(
 ) -> bool {
     let one = one.as_chunks::<N>().0;
     let other = other.as_chunks::<N>().0;
-    one.iter().zip(other).all(|(one, other)| read(*one) == read(*other))
+    one.iter()
+        .zip(other)
+        .all(|(one, other)| read(*one) == read(*other))
 }
 
 /// `bf_getbuffer`: exports the bytes for reading and writing.

@@ -92,7 +92,12 @@ impl Kind {
 
     /// Makes a kind whose messages are followed by data, such as images.
     pub(crate) fn framed(framed: &'static FramedKind) -> Self {
-        Self::with(framed.schema(), framed.default_header(), framed.payload(), Some(framed))
+        Self::with(
+            framed.schema(),
+            framed.default_header(),
+            framed.payload(),
+            Some(framed),
+        )
     }
 
     fn with(
@@ -106,7 +111,11 @@ impl Kind {
             .iter()
             .any(|standard| standard.name == schema.name && standard.hash() == schema.hash());
         let field = |field: &horus_core::message::Field| Field {
-            counts: if is_standard { counts_of(schema.name, field.name) } else { &[] },
+            counts: if is_standard {
+                counts_of(schema.name, field.name)
+            } else {
+                &[]
+            },
             message: schema.name,
             name: field.name,
             kind: field.kind,
@@ -124,8 +133,9 @@ impl Kind {
         let fields: Box<[Field]> = schema.fields.iter().map(field).collect();
         let mut runs = Vec::new();
         add_runs(&mut runs, schema, 0);
-        let timestamp_offset =
-            fields.iter().find(|field| field.name == "timestamp_ns" && field.is_u64());
+        let timestamp_offset = fields
+            .iter()
+            .find(|field| field.name == "timestamp_ns" && field.is_u64());
         let timestamp_offset = timestamp_offset.map(|field| field.offset);
         let runs = runs.into();
         let bytes = schema.size;
@@ -193,7 +203,11 @@ fn add_runs(runs: &mut Vec<ByteRun>, schema: &Schema, base: usize) {
         let bytes = field.kind.size() * field.count;
         match runs.last_mut() {
             Some(last) if last.comparison == comparison => last.bytes += bytes,
-            _ => runs.push(ByteRun { comparison, offset, bytes }),
+            _ => runs.push(ByteRun {
+                comparison,
+                offset,
+                bytes,
+            }),
         }
     }
 }

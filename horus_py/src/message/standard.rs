@@ -14,7 +14,9 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let classes = PyDict::new(py);
     for schema in STANDARD.iter().copied() {
-        let framed = FRAMED_KINDS.iter().find(|kind| kind.schema().name == schema.name);
+        let framed = FRAMED_KINDS
+            .iter()
+            .find(|kind| kind.schema().name == schema.name);
         let kind = match (framed, standard_default(schema.name)) {
             (Some(framed), _) => Kind::framed(framed),
             (None, Some(default)) => Kind::new(schema, default)?,
@@ -32,7 +34,10 @@ pub(crate) fn object_of<'py, T: Message>(
     py: Python<'py>,
     message: &T,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let class = py.import("horus._horus")?.getattr("_STANDARD")?.get_item(T::SCHEMA.name)?;
+    let class = py
+        .import("horus._horus")?
+        .getattr("_STANDARD")?
+        .get_item(T::SCHEMA.name)?;
     let wanted = || PyRuntimeError::new_err(format!("no class for {}", T::SCHEMA.name));
     let kind = kind::kind_of_argument(&class).ok_or_else(wanted)?;
     // SAFETY: a message is plain data without padding, and lives as long as the reference.

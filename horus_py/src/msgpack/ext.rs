@@ -18,7 +18,10 @@ pub(crate) struct PyExt {
 impl PyExt {
     #[new]
     fn new(number: i8, data: &[u8]) -> Self {
-        Self { number, bytes: data.to_vec() }
+        Self {
+            number,
+            bytes: data.to_vec(),
+        }
     }
 
     /// The type number of the extension, from −128 to 127.
@@ -40,6 +43,10 @@ impl PyExt {
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!("horus.Ext({}, {})", self.number, self.data(py).repr()?))
+        Ok(format!(
+            "horus.Ext({}, {})",
+            self.number,
+            self.data(py).repr()?
+        ))
     }
 }

@@ -17,7 +17,11 @@ impl Key {
     pub(super) fn new(bytes: &[u8], text: &Bound<'_, PyAny>) -> Option<Self> {
         let mut kept = [0; KEY_BYTES_MAX];
         kept.get_mut(..bytes.len())?.copy_from_slice(bytes);
-        Some(Self { bytes: kept, length: bytes.len(), text: text.clone().unbind() })
+        Some(Self {
+            bytes: kept,
+            length: bytes.len(),
+            text: text.clone().unbind(),
+        })
     }
 
     pub(super) const fn text(&self) -> &Py<PyAny> {

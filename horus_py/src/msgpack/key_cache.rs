@@ -49,8 +49,13 @@ struct LayoutSlot {
 }
 
 impl LayoutSlot {
-    const EMPTY: Self =
-        Self { signature: 0, alike: 0, required: REPEATS_MIN, layout: None, is_taken: false };
+    const EMPTY: Self = Self {
+        signature: 0,
+        alike: 0,
+        required: REPEATS_MIN,
+        layout: None,
+        is_taken: false,
+    };
 
     /// Makes the next layout later, because one did not fit the dicts that were received.
     fn back_off(&mut self) {
@@ -96,7 +101,8 @@ impl KeyCache {
             return None;
         }
         if self.layout_slots.is_empty() {
-            self.layout_slots.resize_with(LAYOUT_SLOTS, || LayoutSlot::EMPTY);
+            self.layout_slots
+                .resize_with(LAYOUT_SLOTS, || LayoutSlot::EMPTY);
         }
         let first = u16::from_le_bytes(*bytes.first_chunk()?);
         Some((weak_hash(&[pairs as u8, first as u8, (first >> 8) as u8])) % LAYOUT_SLOTS)
@@ -107,7 +113,9 @@ impl KeyCache {
     #[inline]
     pub(super) fn take_layout(&mut self, slot: usize, pairs: usize) -> Option<Box<Layout>> {
         let known = &mut self.layout_slots[slot];
-        let layout = known.layout.take_if(|layout| layout.keys().len() == pairs)?;
+        let layout = known
+            .layout
+            .take_if(|layout| layout.keys().len() == pairs)?;
         known.is_taken = true;
         Some(layout)
     }
@@ -164,9 +172,14 @@ fn weak_hash(bytes: &[u8]) -> usize {
     {
         (u64::from_le_bytes(*first), u64::from_le_bytes(*last))
     } else if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
-        (u32::from_le_bytes(*first).into(), u32::from_le_bytes(*last).into())
+        (
+            u32::from_le_bytes(*first).into(),
+            u32::from_le_bytes(*last).into(),
+        )
     } else {
-        let word = bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        let word = bytes
+            .iter()
+            .fold(0, |word, byte| word << 8 | u64::from(*byte));
         (word, word)
     };
     let last = last.wrapping_add(bytes.len() as u64);

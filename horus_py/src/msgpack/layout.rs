@@ -22,15 +22,21 @@ impl Layout {
         let blank = PyDict::new(py);
         let mut keys = Vec::with_capacity(dict.len());
         for (key, _) in dict.iter() {
-            let Ok(text) = key.cast_exact::<PyString>() else { return Ok(None) };
+            let Ok(text) = key.cast_exact::<PyString>() else {
+                return Ok(None);
+            };
             let bytes = text.to_str()?.as_bytes();
-            let kept =
-                (bytes.len() <= SHORT_TEXT_BYTES_MAX).then(|| Key::new(bytes, &key)).flatten();
+            let kept = (bytes.len() <= SHORT_TEXT_BYTES_MAX)
+                .then(|| Key::new(bytes, &key))
+                .flatten();
             let Some(kept) = kept else { return Ok(None) };
             keys.push(kept);
             blank.set_item(key, py.None())?;
         }
-        Ok(Some(Self { keys, blank: blank.unbind() }))
+        Ok(Some(Self {
+            keys,
+            blank: blank.unbind(),
+        }))
     }
 
     pub(super) fn keys(&self) -> &[Key] {

@@ -95,7 +95,11 @@ fn write_object(
 }
 
 fn next_depth(depth: usize) -> Result<usize, EncodeError> {
-    if depth < DEPTH_MAX { Ok(depth + 1) } else { Err(EncodeError::TooDeep) }
+    if depth < DEPTH_MAX {
+        Ok(depth + 1)
+    } else {
+        Err(EncodeError::TooDeep)
+    }
 }
 
 #[inline]
@@ -154,14 +158,22 @@ fn write_dict(out: &mut MsgpackWriter<'_>, dict: &Bound<'_, PyDict>, depth: usiz
             write_object(out, &value, depth)?;
         }
     }
-    if left == 0 { Ok(()) } else { Err(size_changed().into()) }
+    if left == 0 {
+        Ok(())
+    } else {
+        Err(size_changed().into())
+    }
 }
 
 fn write_list(out: &mut MsgpackWriter<'_>, list: &Bound<'_, PyList>, depth: usize) -> PackResult {
     let count = list.len();
     out.array(count)?;
     for index in 0..count {
-        write_object(out, &list.get_item(index).map_err(|_| size_changed())?, depth)?;
+        write_object(
+            out,
+            &list.get_item(index).map_err(|_| size_changed())?,
+            depth,
+        )?;
     }
     Ok(())
 }
@@ -259,7 +271,10 @@ fn write_array(
         return Ok(out.binary(&view.to_vec(object.py())?)?);
     }
     if shape.len() > TYPED_DIMENSIONS_MAX {
-        let text = format!("an array of {} dimensions, at most 32 are possible", shape.len());
+        let text = format!(
+            "an array of {} dimensions, at most 32 are possible",
+            shape.len()
+        );
         return Err(PyValueError::new_err(text).into());
     }
     let mut counts = [0; TYPED_DIMENSIONS_MAX];

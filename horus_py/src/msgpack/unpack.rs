@@ -19,7 +19,11 @@ use crate::numpy::{DIMENSIONS_MAX, numpy};
 /// Allocates at most about 100 bytes for each byte read, and never recurses next_depth than
 /// [`DEPTH_MAX`].
 pub(crate) fn unpack<'py>(py: Python<'py>, bytes: &[u8], keys: &mut KeyCache) -> UnpackResult<'py> {
-    let mut reader = Reader { py, bytes: MsgpackReader::new(bytes), keys };
+    let mut reader = Reader {
+        py,
+        bytes: MsgpackReader::new(bytes),
+        keys,
+    };
     let value = reader.read_value(0)?;
     reader.bytes.finish()?;
     Ok(value)
@@ -56,9 +60,11 @@ impl<'py> Reader<'_, 'py> {
             Token::UInt(number) => number.into_bound_py_any(py)?,
             Token::Bytes(bytes) => PyBytes::new(py, bytes).into_any(),
             Token::Ext(TYPED_ARRAY_EXT, payload) => typed_array(py, payload)?,
-            Token::Ext(number, bytes) => {
-                PyExt { number, bytes: bytes.to_vec() }.into_bound_py_any(py)?
+            Token::Ext(number, bytes) => PyExt {
+                number,
+                bytes: bytes.to_vec(),
             }
+            .into_bound_py_any(py)?,
             // Containers and texts are read by the callers.
             Token::String(_) | Token::Array(_) | Token::Map(_) => {
                 return Err(UnpackError::Malformed);
@@ -84,7 +90,10 @@ impl<'py> Reader<'_, 'py> {
 
     fn read_dict(&mut self, pairs: usize, depth: usize) -> UnpackResult<'py> {
         let Some(slot) = self.keys.layout_slot(pairs, self.bytes.rest()) else {
-            return Ok(self.read_pairs(PyDict::new(self.py), pairs, depth)?.0.into_any());
+            return Ok(self
+                .read_pairs(PyDict::new(self.py), pairs, depth)?
+                .0
+                .into_any());
         };
         if let Some(layout) = self.keys.take_layout(slot, pairs) {
             let read = self.dict_from_layout(&layout, depth);
@@ -106,7 +115,11 @@ impl<'py> Reader<'_, 'py> {
         let dict = layout.new_dict(self.py)?;
         for (index, key) in layout.keys().iter().enumerate() {
             let here = self.bytes.clone();
-            if !self.bytes.short_text().is_some_and(|bytes| key.matches(bytes)) {
+            if !self
+                .bytes
+                .short_text()
+                .is_some_and(|bytes| key.matches(bytes))
+            {
                 self.bytes = here;
                 let first = first_pairs(dict, index)?;
                 let (dict, _) = self.read_pairs(first, layout.keys().len() - index, depth)?;
@@ -151,7 +164,11 @@ impl<'py> Reader<'_, 'py> {
         let value = self.read_value(depth)?;
         // SAFETY: a dict and two objects.
         let set = unsafe { ffi::PyDict_SetItem(dict.as_ptr(), key.as_ptr(), value.as_ptr()) };
-        if set == 0 { Ok(()) } else { Err(self.take_exception()) }
+        if set == 0 {
+            Ok(())
+        } else {
+            Err(self.take_exception())
+        }
     }
 
     /// Reads a key that is not a text. An array becomes a tuple, because a Python list cannot be a
@@ -186,7 +203,11 @@ impl<'py> Reader<'_, 'py> {
 }
 
 fn next_depth(depth: usize) -> Result<usize, UnpackError> {
-    if depth < DEPTH_MAX { Ok(depth + 1) } else { Err(UnpackError::Malformed) }
+    if depth < DEPTH_MAX {
+        Ok(depth + 1)
+    } else {
+        Err(UnpackError::Malformed)
+    }
 }
 
 /// Makes a numpy array, or a memoryview if numpy is not installed.
@@ -202,8 +223,14 @@ fn typed_array<'py>(py: Python<'py>, payload: &[u8]) -> UnpackResult<'py> {
         let letter = struct_letter_of(view.dtype());
         return Ok(bytes.call_method1("cast", (letter, PyTuple::new(py, shape)?))?);
     };
-    numpy.copy(py, view.dtype(), shape, view.bytes()).map_err(|error| {
-        // The shape contains a 0, and other numbers that are too large for numpy.
-        if error.is_instance_of::<PyValueError>(py) { UnpackError::Malformed } else { error.into() }
-    })
+    numpy
+        .copy(py, view.dtype(), shape, view.bytes())
+        .map_err(|error| {
+            // The shape contains a 0, and other numbers that are too large for numpy.
+            if error.is_instance_of::<PyValueError>(py) {
+                UnpackError::Malformed
+            } else {
+                error.into()
+            }
+        })
 }

@@ -70,7 +70,11 @@ impl PyContext {
     /// Returns the time that is left of the tick's budget, in seconds; infinite without a budget.
     fn budget_left(&self) -> PyResult<f64> {
         let left = self.with_context(|context| context.budget_left())?;
-        Ok(if left == Duration::MAX { f64::INFINITY } else { left.as_secs_f64() })
+        Ok(if left == Duration::MAX {
+            f64::INFINITY
+        } else {
+            left.as_secs_f64()
+        })
     }
 
     /// Reports that the tick has reached a checkpoint. The first one of a tick is 1.

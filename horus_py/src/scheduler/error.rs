@@ -5,14 +5,24 @@ use pyo3::prelude::*;
 
 use crate::error::Error;
 
-create_exception!(horus, SchedulerError, Error, "A scheduler could not be made, started or told.");
+create_exception!(
+    horus,
+    SchedulerError,
+    Error,
+    "A scheduler could not be made, started or told."
+);
 create_exception!(
     horus,
     PlanError,
     SchedulerError,
     "What was asked for a node contradicts itself; says why."
 );
-create_exception!(horus, CommandError, SchedulerError, "A node or scheduler could not be told.");
+create_exception!(
+    horus,
+    CommandError,
+    SchedulerError,
+    "A node or scheduler could not be told."
+);
 
 /// Adds the exceptions to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -32,7 +32,9 @@ pub(super) fn start_event_thread(
         let _ = sender.try_send(*event);
     });
     let work = move || deliver_events(&events, &on_event);
-    Ok(thread::Builder::new().name("horus-events".to_owned()).spawn(work)?)
+    Ok(thread::Builder::new()
+        .name("horus-events".to_owned())
+        .spawn(work)?)
 }
 
 fn deliver_events(events: &Receiver<NodeEvent>, on_event: &Py<PyAny>) {

@@ -45,7 +45,10 @@ impl PyHandle {
 
     /// Returns the counters and times of the node so far.
     fn metrics(&self, node: &str) -> PyResult<PyMetrics> {
-        self.inner()?.metrics(node).map(PyMetrics).map_err(command_error)
+        self.inner()?
+            .metrics(node)
+            .map(PyMetrics)
+            .map_err(command_error)
     }
 
     /// Has the node skip its ticks until `resume`.
@@ -134,7 +137,10 @@ impl PyScheduler {
     /// Returns a handle, which stops the run and changes its nodes from any thread.
     fn handle(slf: &Bound<'_, Self>) -> PyResult<PyHandle> {
         slf.get().check_not_forked()?;
-        Ok(PyHandle::new(slf.get().core_handle().clone(), slf.clone().unbind()))
+        Ok(PyHandle::new(
+            slf.get().core_handle().clone(),
+            slf.clone().unbind(),
+        ))
     }
 
     /// Replaces the node of this name by another `horus.Node`, like `Handle.swap`.

@@ -22,7 +22,11 @@ pub(crate) struct Interruption {
 impl Interruption {
     pub(crate) fn new(handle: Handle) -> Arc<Self> {
         let handle = Mutex::new(Some(handle));
-        Arc::new(Self { handle, error: Mutex::default(), failures: Mutex::default() })
+        Arc::new(Self {
+            handle,
+            error: Mutex::default(),
+            failures: Mutex::default(),
+        })
     }
 
     /// Stops the run with this exception. Later ones are ignored.
@@ -30,7 +34,11 @@ impl Interruption {
         let mut first = self.error.lock().unwrap_or_else(PoisonError::into_inner);
         // WHY: an exception that is not kept is dropped after the lock is released, because the
         // drop may run Python code.
-        let spare = if first.is_none() { first.replace(error) } else { Some(error) };
+        let spare = if first.is_none() {
+            first.replace(error)
+        } else {
+            Some(error)
+        };
         drop(first);
         drop(spare);
         if let Some(handle) = &*self.handle.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -40,12 +48,19 @@ impl Interruption {
 
     /// Drops the handle of a run that is over.
     pub(crate) fn drop_handle(&self) {
-        let handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let handle = self
+            .handle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         drop(handle);
     }
 
     pub(crate) fn take_error(&self) -> Option<PyErr> {
-        self.error.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.error
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
     }
 
     /// Records the text and the exception of a node's failure; `None` removes them once the node
@@ -67,6 +82,9 @@ impl Interruption {
     pub(crate) fn take_failure(&self, text: &str) -> Option<PyErr> {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         let failures = std::mem::take(&mut *failures);
-        failures.into_values().find(|failure| failure.0 == text).map(|failure| failure.1)
+        failures
+            .into_values()
+            .find(|failure| failure.0 == text)
+            .map(|failure| failure.1)
     }
 }

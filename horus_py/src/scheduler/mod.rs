@@ -35,6 +35,9 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let keywords = PyDict::new(module.py());
     keywords.set_item("after_in_child", forget)?;
     let no_arguments = PyTuple::empty(module.py());
-    module.py().import("os")?.call_method("register_at_fork", no_arguments, Some(&keywords))?;
+    module
+        .py()
+        .import("os")?
+        .call_method("register_at_fork", no_arguments, Some(&keywords))?;
     Ok(())
 }

@@ -61,11 +61,16 @@ impl PythonNode {
     ) -> PyResult<Self> {
         let py = node.py();
         let hook = |name: &str| -> PyResult<Option<Py<PyAny>>> {
-            Ok(settings.get_item(name)?.filter(|hook| !hook.is_none()).map(Bound::unbind))
+            Ok(settings
+                .get_item(name)?
+                .filter(|hook| !hook.is_none())
+                .map(Bound::unbind))
         };
         let tick = hook("tick")?.ok_or_else(|| Error::new_err("a node without a tick"))?;
-        let context =
-            PyContext { current: AtomicPtr::new(ptr::null_mut()), node: node.clone().unbind() };
+        let context = PyContext {
+            current: AtomicPtr::new(ptr::null_mut()),
+            node: node.clone().unbind(),
+        };
         let context = Py::new(py, context)?;
         Ok(Self {
             name: settings::required_setting(settings, "name")?,
@@ -199,7 +204,9 @@ impl Node for PythonNode {
     fn init(&mut self, context: &mut Context<'_>) -> NodeResult {
         // WHY: `init` also runs when the node restarts, which ends its failure.
         with_python(|_| self.interruption.record_failure(&self.name, None));
-        let Some(hook) = &self.init else { return Ok(()) };
+        let Some(hook) = &self.init else {
+            return Ok(());
+        };
         self.call(hook, context, |_| Ok(())).map(drop)
     }
 
@@ -208,7 +215,9 @@ impl Node for PythonNode {
     }
 
     fn shutdown(&mut self) -> NodeResult {
-        self.shutdown.as_ref().map_or(Ok(()), |hook| self.call_without_arguments(hook))
+        self.shutdown
+            .as_ref()
+            .map_or(Ok(()), |hook| self.call_without_arguments(hook))
     }
 
     fn enter_safe_state(&mut self) {
@@ -218,15 +227,19 @@ impl Node for PythonNode {
     }
 
     fn is_safe_state(&self) -> bool {
-        let Some(hook) = &self.is_safe_state else { return true };
-        self.call_reporting_errors(|py| hook.bind(py).call0()?.is_truthy()).unwrap_or(false)
+        let Some(hook) = &self.is_safe_state else {
+            return true;
+        };
+        self.call_reporting_errors(|py| hook.bind(py).call0()?.is_truthy())
+            .unwrap_or(false)
     }
 
     fn on_error(&mut self, error: &NodeError) {
         let Some(hook) = &self.on_error else { return };
         let _ = self.call_reporting_errors(|py| {
-            let failure =
-                error.downcast_ref::<PythonFailure>().and_then(|failure| failure.error.as_ref());
+            let failure = error
+                .downcast_ref::<PythonFailure>()
+                .and_then(|failure| failure.error.as_ref());
             let error = failure.map_or_else(
                 || Error::new_err(error.to_string()).into_value(py).into_any(),
                 |failure| failure.value(py).clone().into_any().unbind(),

@@ -95,10 +95,13 @@ impl PyScheduler {
             && !tell.bind(py).is_callable()
         {
             let found = tell.bind(py).repr()?;
-            return Err(PyTypeError::new_err(format!("on_event is {found}, which is no callable")));
+            return Err(PyTypeError::new_err(format!(
+                "on_event is {found}, which is no callable"
+            )));
         }
-        let event_thread =
-            on_event.map(|tell| start_event_thread(&mut scheduler, tell)).transpose()?;
+        let event_thread = on_event
+            .map(|tell| start_event_thread(&mut scheduler, tell))
+            .transpose()?;
         let handle = scheduler.handle();
         Ok(Self {
             interruption: Interruption::new(handle.clone()),
@@ -121,7 +124,9 @@ impl PyScheduler {
     /// The report of the run; `None` before the run is over.
     #[getter]
     fn report(&self, py: Python<'_>) -> Option<Py<PyReport>> {
-        lock(&self.report).as_ref().map(|report| report.clone_ref(py))
+        lock(&self.report)
+            .as_ref()
+            .map(|report| report.clone_ref(py))
     }
 
     /// Adds a node, and opens its topics in the scheduler's namespace. Returns the node.
@@ -130,7 +135,9 @@ impl PyScheduler {
         let settings = self.settings(&node)?;
         let mut entered = self.enter_stage(py)?;
         let Stage::New(scheduler) = entered.get() else {
-            return Err(SchedulerError::new_err("it has been started: add nodes before that"));
+            return Err(SchedulerError::new_err(
+                "it has been started: add nodes before that",
+            ));
         };
         let prepared = PreparedNode::new(&node, &settings, &self.interruption)?;
         let name: String = settings::required_setting(&settings, "name")?;
@@ -190,7 +197,11 @@ impl PyScheduler {
     /// Runs for at most `duration` seconds. Raises the same errors as `run`.
     #[pyo3(signature = (duration, *, check = true))]
     fn run_for(slf: &Bound<'_, Self>, duration: f64, check: bool) -> PyResult<Py<PyReport>> {
-        Self::run_until(slf, Instant::now().checked_add(duration_from_secs(duration)?), check)
+        Self::run_until(
+            slf,
+            Instant::now().checked_add(duration_from_secs(duration)?),
+            check,
+        )
     }
 
     /// Stops the run, shuts all nodes down in reverse order, and returns the report. Raises the
@@ -220,7 +231,9 @@ impl PyScheduler {
         let time = duration_from_secs(duration)?;
         let mut entered = self.enter_stage(py)?;
         let Stage::New(scheduler) = std::mem::replace(entered.get(), Stage::Over) else {
-            return Err(SchedulerError::new_err("it has been started: make a new one"));
+            return Err(SchedulerError::new_err(
+                "it has been started: make a new one",
+            ));
         };
         let report = run_detached(py, || scheduler.simulate(time, seed, epoch_ns));
         self.store_outcome(py, report, None, check)
@@ -243,16 +256,27 @@ impl PyScheduler {
     }
 
     fn __repr__(&self) -> String {
-        format!("<horus.Scheduler '{}' of {} nodes>", self.name(), self.handle.nodes().len())
+        format!(
+            "<horus.Scheduler '{}' of {} nodes>",
+            self.name(),
+            self.handle.nodes().len()
+        )
     }
 }
 
 impl PyScheduler {
     /// Opens a node's topics, and returns its settings.
     pub(crate) fn settings<'py>(&self, node: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
-        let namespace = self.namespace.as_ref().map(|namespace| namespace.clone_ref(node.py()));
-        node.py().import("horus._node")?.call_method1("expect_node", (node,))?;
-        Ok(node.call_method1("_settings", (namespace,))?.cast_into::<PyDict>()?)
+        let namespace = self
+            .namespace
+            .as_ref()
+            .map(|namespace| namespace.clone_ref(node.py()));
+        node.py()
+            .import("horus._node")?
+            .call_method1("expect_node", (node,))?;
+        Ok(node
+            .call_method1("_settings", (namespace,))?
+            .cast_into::<PyDict>()?)
     }
 
     pub(crate) const fn core_handle(&self) -> &Handle {
@@ -271,7 +295,9 @@ impl PyScheduler {
         if self.generation == python_calls::fork_generation() {
             return Ok(());
         }
-        Err(ForkedError::new_err("the scheduler runs in the parent process: make a new one here"))
+        Err(ForkedError::new_err(
+            "the scheduler runs in the parent process: make a new one here",
+        ))
     }
 
     fn enter_stage(&self, py: Python<'_>) -> PyResult<Entered<'_, Stage>> {
@@ -310,11 +336,15 @@ impl PyScheduler {
         let py = slf.py();
         let mut entered = this.enter_stage(py)?;
         this.start_if_new(slf, entered.get())?;
-        let Stage::Running(running) = entered.get() else { return Err(run_is_over()) };
+        let Stage::Running(running) = entered.get() else {
+            return Err(run_is_over());
+        };
         let _ticking = TickThread::new(py)?;
         let interrupt = loop {
             let left = end.map(|end| end.saturating_duration_since(Instant::now()));
-            let slice = left.map_or(SIGNAL_CHECK_INTERVAL, |left| left.min(SIGNAL_CHECK_INTERVAL));
+            let slice = left.map_or(SIGNAL_CHECK_INTERVAL, |left| {
+                left.min(SIGNAL_CHECK_INTERVAL)
+            });
             // A node's failure is raised by `finish_run`.
             drop(run_detached(py, || running.run_for(slice)));
             if let Err(error) = py.check_signals() {
@@ -395,7 +425,9 @@ impl Drop for PyScheduler {
             self.interruption.drop_handle();
         }
         let _ = Python::try_attach(|py| {
-            let Ok(mut entered) = self.stage.enter(py) else { return };
+            let Ok(mut entered) = self.stage.enter(py) else {
+                return;
+            };
             let stage = std::mem::replace(entered.get(), Stage::Over);
             if is_own {
                 // WHY detached: the drop waits for nodes, which need the GIL.
@@ -416,7 +448,11 @@ fn node_failed(
     report: &Py<PyReport>,
 ) -> PyResult<PyErr> {
     // The other lines are the traceback, which the cause has too.
-    let line = if cause.is_some() { text.lines().next().unwrap_or_default() } else { text };
+    let line = if cause.is_some() {
+        text.lines().next().unwrap_or_default()
+    } else {
+        text
+    };
     let class = py.import("horus._node")?.getattr("NodeFailedError")?;
     let error = class.call1((format!("node '{name}' failed: {line}"), report))?;
     let error = PyErr::from_value(error);
@@ -458,23 +494,39 @@ fn program_name(py: Python<'_>) -> PyResult<String> {
         Ok(path) => path.extract()?,
         Err(_) => std::path::PathBuf::new(),
     };
-    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(if name.is_empty() || name == "-c" { "python".to_owned() } else { name })
+    let name = path
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    Ok(if name.is_empty() || name == "-c" {
+        "python".to_owned()
+    } else {
+        name
+    })
 }
 
 /// Ends all running schedulers. Python calls it (`atexit`) while the interpreter still works.
 #[pyfunction]
 pub(super) fn _end_schedulers(py: Python<'_>) {
-    let living: Vec<_> = lock(&RUNNING).iter().map(|living| living.clone_ref(py)).collect();
+    let living: Vec<_> = lock(&RUNNING)
+        .iter()
+        .map(|living| living.clone_ref(py))
+        .collect();
     for scheduler in &living {
         let scheduler = scheduler.get();
         scheduler.handle.stop();
         // A scheduler that a thread is running is ended by that thread.
         if let Ok(mut entered) = scheduler.enter_stage(py) {
-            let Err(error) = scheduler.finish_run(py, entered.get(), None, true) else { continue };
+            let Err(error) = scheduler.finish_run(py, entered.get(), None, true) else {
+                continue;
+            };
             // WHY no other errors: the interpreter is already exiting, which is what a signal would
             // ask for.
-            if lock(&scheduler.report).as_ref().is_some_and(|report| report.get().is_failure()) {
+            if lock(&scheduler.report)
+                .as_ref()
+                .is_some_and(|report| report.get().is_failure())
+            {
                 error.write_unraisable(py, None);
             }
         }

@@ -138,7 +138,11 @@ impl ThreadState {
         // SAFETY: any thread may call this.
         if !unsafe { ffi::PyGILState_GetThisThreadState() }.is_null() {
             let ensured = Cell::new(None);
-            return Self { state: std::ptr::null_mut(), ensured, _tick_thread: None };
+            return Self {
+                state: std::ptr::null_mut(),
+                ensured,
+                _tick_thread: None,
+            };
         }
         // SAFETY: the interpreter is alive, and this thread has no state.
         let ensured = unsafe { ffi::PyGILState_Ensure() };
@@ -146,15 +150,23 @@ impl ThreadState {
         let tick_thread = TickThread::new(unsafe { Python::assume_attached() }).ok();
         // SAFETY: as above.
         let state = unsafe { ffi::PyEval_SaveThread() };
-        Self { state, ensured: Cell::new(Some(ensured)), _tick_thread: tick_thread }
+        Self {
+            state,
+            ensured: Cell::new(Some(ensured)),
+            _tick_thread: tick_thread,
+        }
     }
 }
 
 impl Drop for ThreadState {
     fn drop(&mut self) {
-        let Some(ensured) = self.ensured.take() else { return };
+        let Some(ensured) = self.ensured.take() else {
+            return;
+        };
         // WHY: an interpreter that is shutting down frees its thread states itself.
-        let Some(_call) = PythonCall::begin() else { return };
+        let Some(_call) = PythonCall::begin() else {
+            return;
+        };
         // SAFETY: the state is this thread's, saved in `new`, and the interpreter is alive.
         unsafe { ffi::PyEval_RestoreThread(self.state) };
         // SAFETY: ends what `PyGILState_Ensure` began in `new`.

@@ -32,15 +32,29 @@ pub(crate) struct PySchedulerInfo {
 impl PySchedulerInfo {
     fn __repr__(&self) -> String {
         let lives = if self.is_alive { "alive" } else { "ended" };
-        format!("<horus.SchedulerInfo '{}', {lives}, {} nodes>", self.name, self.nodes.len())
+        format!(
+            "<horus.SchedulerInfo '{}', {lives}, {} nodes>",
+            self.name,
+            self.nodes.len()
+        )
     }
 }
 
 fn info_object(py: Python<'_>, info: SchedulerInfo) -> PyResult<PySchedulerInfo> {
     let node = |metrics: &NodeMetrics| object_of(py, metrics).map(Bound::unbind);
     let nodes = info.nodes.iter().map(node).collect::<PyResult<_>>()?;
-    let SchedulerInfo { name, process_id, is_alive, .. } = info;
-    Ok(PySchedulerInfo { name, process_id, is_alive, nodes })
+    let SchedulerInfo {
+        name,
+        process_id,
+        is_alive,
+        ..
+    } = info;
+    Ok(PySchedulerInfo {
+        name,
+        process_id,
+        is_alive,
+        nodes,
+    })
 }
 
 /// Returns the schedulers of a namespace, sorted by name: live ones, and ended ones that were not
@@ -52,8 +66,13 @@ fn schedulers(
     namespace: Option<&Bound<'_, PyNamespace>>,
 ) -> PyResult<Vec<PySchedulerInfo>> {
     let namespace = namespace_or_current(namespace)?;
-    let found = py.detach(|| scheduler::schedulers(&namespace)).map_err(scheduler_error)?;
-    found.into_iter().map(|found| info_object(py, found)).collect()
+    let found = py
+        .detach(|| scheduler::schedulers(&namespace))
+        .map_err(scheduler_error)?;
+    found
+        .into_iter()
+        .map(|found| info_object(py, found))
+        .collect()
 }
 
 /// Returns the last events (`NodeEvent`) of a scheduler, oldest first, also after it was killed.
@@ -67,7 +86,10 @@ fn black_box<'py>(
     let namespace = namespace_or_current(namespace)?;
     let events = py.detach(|| scheduler::black_box(&namespace, name));
     let events = events.map_err(|error| error::from_topic_error(&error))?;
-    events.iter().map(|event: &NodeEvent| object_of(py, event)).collect()
+    events
+        .iter()
+        .map(|event: &NodeEvent| object_of(py, event))
+        .collect()
 }
 
 /// Removes the status and the black box of a scheduler that has ended. Returns false if a process
@@ -102,8 +124,9 @@ impl PyRemoteScheduler {
         namespace: Option<&Bound<'_, PyNamespace>>,
     ) -> PyResult<Self> {
         let namespace = namespace_or_current(namespace)?;
-        let remote =
-            py.detach(|| RemoteScheduler::open(&namespace, name)).map_err(command_error)?;
+        let remote = py
+            .detach(|| RemoteScheduler::open(&namespace, name))
+            .map_err(command_error)?;
         let end = End::new(format!("the handle of scheduler '{name}'"), remote);
         Ok(Self { end })
     }
@@ -127,17 +150,29 @@ impl PyRemoteScheduler {
 
     /// Has a paused node tick again.
     fn resume(&self, py: Python<'_>, node: &str) -> PyResult<()> {
-        self.end.enter(py)?.get().resume(node).map_err(command_error)
+        self.end
+            .enter(py)?
+            .get()
+            .resume(node)
+            .map_err(command_error)
     }
 
     /// Shuts a node down after its current tick.
     fn stop_node(&self, py: Python<'_>, node: &str) -> PyResult<()> {
-        self.end.enter(py)?.get().stop_node(node).map_err(command_error)
+        self.end
+            .enter(py)?
+            .get()
+            .stop_node(node)
+            .map_err(command_error)
     }
 
     /// Changes the rate of a node, in hertz.
     fn set_rate(&self, py: Python<'_>, node: &str, rate: f64) -> PyResult<()> {
-        self.end.enter(py)?.get().set_rate(node, Rate::hz(rate)).map_err(command_error)
+        self.end
+            .enter(py)?
+            .get()
+            .set_rate(node, Rate::hz(rate))
+            .map_err(command_error)
     }
 
     /// Shuts all nodes down, which ends the scheduler's run.

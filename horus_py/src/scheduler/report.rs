@@ -22,7 +22,10 @@ pub(crate) struct PyNodeReport(NodeReport);
 pub(crate) struct PyMetrics(pub(crate) TickMetrics);
 
 pub(crate) fn to_python(py: Python<'_>, report: Report) -> PyResult<PyReport> {
-    let nodes = report.nodes.iter().map(|node| Py::new(py, PyNodeReport(node.clone())));
+    let nodes = report
+        .nodes
+        .iter()
+        .map(|node| Py::new(py, PyNodeReport(node.clone())));
     let nodes = nodes.collect::<PyResult<_>>()?;
     Ok(PyReport { report, nodes })
 }
@@ -100,8 +103,14 @@ impl PyReport {
     }
 
     fn __repr__(&self) -> String {
-        let Report { scheduler, nodes, .. } = &self.report;
-        format!("<horus.Report of '{scheduler}': {}, {} nodes>", self.reason(), nodes.len())
+        let Report {
+            scheduler, nodes, ..
+        } = &self.report;
+        format!(
+            "<horus.Report of '{scheduler}': {}, {} nodes>",
+            self.reason(),
+            nodes.len()
+        )
     }
 }
 
@@ -146,7 +155,12 @@ impl PyNodeReport {
     }
 
     fn __repr__(&self) -> String {
-        let TickMetrics { ticks, misses, failures, .. } = self.0.metrics;
+        let TickMetrics {
+            ticks,
+            misses,
+            failures,
+            ..
+        } = self.0.metrics;
         format!(
             "<horus.NodeReport '{}': {ticks} ticks, {misses} misses, {failures} failures>",
             self.0.name
@@ -219,7 +233,12 @@ impl PyMetrics {
     }
 
     fn __repr__(&self) -> String {
-        let TickMetrics { ticks, misses, failures, .. } = self.0;
+        let TickMetrics {
+            ticks,
+            misses,
+            failures,
+            ..
+        } = self.0;
         format!("<horus.Metrics ticks={ticks} misses={misses} failures={failures}>")
     }
 }

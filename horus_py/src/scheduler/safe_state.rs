@@ -51,7 +51,9 @@ fn call_on_own_thread(enter: &Arc<Py<PyAny>>) -> Receiver<Result<(), String>> {
         // The channel has room for one outcome, and only this thread sends.
         let _ = done.try_send(entered.unwrap_or_else(ends));
     };
-    let begun = thread::Builder::new().name("horus-safe".to_owned()).spawn(call);
+    let begun = thread::Builder::new()
+        .name("horus-safe".to_owned())
+        .spawn(call);
     // WHY a panic: the supervisor records it as a failure of the safe state.
     drop(begun.unwrap_or_else(|error| panic!("no thread to call it: {error}")));
     outcome
@@ -63,7 +65,9 @@ fn c_function(object: &Bound<'_, PyAny>) -> PyResult<Option<unsafe extern "C" fn
     let py = object.py();
     let modules = py.import("sys")?.getattr("modules")?;
     // There is no such object before `ctypes` was imported.
-    let Ok(ctypes) = modules.get_item("ctypes") else { return Ok(None) };
+    let Ok(ctypes) = modules.get_item("ctypes") else {
+        return Ok(None);
+    };
     if !object.is_instance(&ctypes.getattr("_CFuncPtr")?)? {
         return Ok(None);
     }
@@ -75,5 +79,7 @@ fn c_function(object: &Bound<'_, PyAny>) -> PyResult<Option<unsafe extern "C" fn
     let pointer = ctypes.call_method1("cast", (object, ctypes.getattr("c_void_p")?))?;
     let address: usize = pointer.getattr("value")?.extract()?;
     // SAFETY: not null, for `ctypes` has no value for that; a function of C.
-    Ok(Some(unsafe { std::mem::transmute::<usize, unsafe extern "C" fn()>(address) }))
+    Ok(Some(unsafe {
+        std::mem::transmute::<usize, unsafe extern "C" fn()>(address)
+    }))
 }

@@ -19,7 +19,9 @@ where
     T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
 {
     let value = settings.get_item(name)?;
-    value.ok_or_else(|| PyTypeError::new_err(format!("no '{name}'")))?.extract()
+    value
+        .ok_or_else(|| PyTypeError::new_err(format!("no '{name}'")))?
+        .extract()
 }
 
 /// Applies all settings to the builder.
@@ -45,7 +47,9 @@ pub(crate) fn apply<'a>(
             })?,
             "on" => for_each(builder, &value, |builder, end| {
                 let wake = |builder: &mut NodeBuilder<'_>, end: &mut DynamicSubscriber| {
-                    builder.add_waking_subscriber(end.name(), end).map_err(scheduler_error)
+                    builder
+                        .add_waking_subscriber(end.name(), end)
+                        .map_err(scheduler_error)
                 };
                 with_subscriber(builder, end, wake)
             })?,
@@ -75,8 +79,12 @@ pub(crate) fn _check_settings(node: &str, settings: &Bound<'_, PyDict>) -> PyRes
 
 /// Returns the failure policy, if it is set.
 pub(crate) fn failure_policy_of(settings: &Bound<'_, PyDict>) -> PyResult<Option<FailurePolicy>> {
-    let policy = settings.get_item("failure_policy")?.filter(|policy| !policy.is_none());
-    policy.map(|policy| parse_failure_policy(&policy)).transpose()
+    let policy = settings
+        .get_item("failure_policy")?
+        .filter(|policy| !policy.is_none());
+    policy
+        .map(|policy| parse_failure_policy(&policy))
+        .transpose()
 }
 
 /// A call that applies one setting to a builder.
@@ -175,7 +183,12 @@ fn parse_failure_policy(value: &Bound<'_, PyAny>) -> PyResult<FailurePolicy> {
         let time = duration_from_secs(time)?;
         match &*name {
             "restart" => return Ok(FailurePolicy::Restart { max, backoff: time }),
-            "skip" => return Ok(FailurePolicy::Skip { max, cooldown: time }),
+            "skip" => {
+                return Ok(FailurePolicy::Skip {
+                    max,
+                    cooldown: time,
+                });
+            }
             _ => {}
         }
     }

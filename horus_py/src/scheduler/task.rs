@@ -70,11 +70,16 @@ impl PythonTask {
     }
 
     async fn run_tick(&self, context: &mut Context<'_>) -> NodeResult {
-        let mut tick = TickGuard { node: self, is_over: false };
+        let mut tick = TickGuard {
+            node: self,
+            is_over: false,
+        };
         // WHY not kept between two ticks: Python may close the event loop there.
         let mut events = None;
         loop {
-            let turn = self.node.call_tick(context, |idle| idle.extract::<Option<f64>>());
+            let turn = self
+                .node
+                .call_tick(context, |idle| idle.extract::<Option<f64>>());
             let Ok(Some(Some(idle))) = turn else {
                 tick.is_over = true;
                 return turn.map(drop);
@@ -95,7 +100,9 @@ impl PythonTask {
         let number = with_python(|py| -> PyResult<RawFd> {
             self.ticks.call_method0(py, "fileno")?.extract(py)
         });
-        let number = number.ok_or_else(interpreter_ended)?.map_err(io::Error::other)?;
+        let number = number
+            .ok_or_else(interpreter_ended)?
+            .map_err(io::Error::other)?;
         // SAFETY: the loop is open, because its turn has just returned, and only this thread closes
         // it.
         let events = unsafe { BorrowedFd::borrow_raw(number) };

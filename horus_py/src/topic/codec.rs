@@ -35,7 +35,11 @@ impl Codec {
             PyTypeError::new_err(text)
         };
         let kind = kind.ok_or_else(wanted)?;
-        Ok(if kind.framed.is_some() { Self::Framed(kind) } else { Self::Message(kind) })
+        Ok(if kind.framed.is_some() {
+            Self::Framed(kind)
+        } else {
+            Self::Message(kind)
+        })
     }
 
     /// Returns the payload type, which must be equal for all participants of the topic.

@@ -65,7 +65,10 @@ impl<T> End<T> {
         if let Err(forked) = self.expect_own() {
             return forked;
         }
-        BusyError::new_err(format!("another thread uses {}: open one for each thread", self.name))
+        BusyError::new_err(format!(
+            "another thread uses {}: open one for each thread",
+            self.name
+        ))
     }
 
     #[cold]
@@ -80,8 +83,10 @@ impl<T> End<T> {
         if self.process == std::process::id() {
             return Ok(());
         }
-        let text =
-            format!("{} belongs to the parent process: open a new one after fork", self.name);
+        let text = format!(
+            "{} belongs to the parent process: open a new one after fork",
+            self.name
+        );
         Err(ForkedError::new_err(text))
     }
 
@@ -94,7 +99,11 @@ impl<T> End<T> {
     ///
     /// `ClosedError` if another thread has called for the close.
     pub(crate) fn expect_open(&self) -> PyResult<()> {
-        if self.is_closing() { Err(self.closed()) } else { Ok(()) }
+        if self.is_closing() {
+            Err(self.closed())
+        } else {
+            Ok(())
+        }
     }
 
     /// Closes the endpoint: at once, or as soon as a thread that waits with it notices.

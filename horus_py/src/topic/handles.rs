@@ -42,17 +42,29 @@ impl Opening {
         if let Some(namespace) = &keywords.namespace {
             builder = builder.namespace(&namespace.get().inner);
         }
-        let Keywords { observe, ignore_own, .. } = keywords;
-        Ok(Self { codec, builder, observe, ignore_own })
+        let Keywords {
+            observe,
+            ignore_own,
+            ..
+        } = keywords;
+        Ok(Self {
+            codec,
+            builder,
+            observe,
+            ignore_own,
+        })
     }
 
     /// Refuses keywords that do not apply to this kind of endpoint.
     fn without(self, observe: bool, ignore_own: bool) -> PyResult<Self> {
-        for (is_set, is_known, name) in
-            [(self.observe, observe, "observe"), (self.ignore_own, ignore_own, "ignore_own")]
-        {
+        for (is_set, is_known, name) in [
+            (self.observe, observe, "observe"),
+            (self.ignore_own, ignore_own, "ignore_own"),
+        ] {
             if is_set && !is_known {
-                return Err(PyValueError::new_err(format!("'{name}' means nothing here")));
+                return Err(PyValueError::new_err(format!(
+                    "'{name}' means nothing here"
+                )));
             }
         }
         Ok(self)
@@ -215,12 +227,16 @@ macro_rules! receives {
             /// Returns the next message as an awaitable of asyncio. The iteration ends when the
             /// handle is closed.
             fn __anext__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-                slf.py().import("horus._asyncio")?.call_method1("following", (slf,))
+                slf.py()
+                    .import("horus._asyncio")?
+                    .call_method1("following", (slf,))
             }
 
             /// Returns the next message as an awaitable of asyncio.
             fn recv_async<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-                slf.py().import("horus._asyncio")?.call_method1("received", (slf,))
+                slf.py()
+                    .import("horus._asyncio")?
+                    .call_method1("received", (slf,))
             }
 
             fn _poll<'py>(
@@ -245,7 +261,8 @@ receives! { PyTopic }
 /// Reads the argument with the name of a topic.
 fn topic_name(name: &Bound<'_, PyAny>) -> PyResult<Arc<str>> {
     let text = name.extract::<String>();
-    text.map(Arc::from).map_err(|error| error::with_context(name.py(), "name", &error))
+    text.map(Arc::from)
+        .map_err(|error| error::with_context(name.py(), "name", &error))
 }
 
 /// Returns the value of the attribute `type`.
@@ -262,7 +279,10 @@ fn open<T: Send>(
 ) -> Opened<T> {
     let Opening { codec, builder, .. } = opening;
     let opened = run_detached(py, || open(builder));
-    Ok((codec, opened.map_err(|error| error::from_topic_error(&error))?))
+    Ok((
+        codec,
+        opened.map_err(|error| error::from_topic_error(&error))?,
+    ))
 }
 
 #[pymethods]
@@ -280,7 +300,11 @@ impl PyPublisher {
         let (codec, end) = open(py, opening, DynamicBuilder::publisher)?;
         let called = format!("the publisher of topic '{name}'");
         let outbox = Outbox::new(end, codec, Arc::clone(&name), called);
-        Ok(Self { outbox, kind: kind_of(py, r#type), name })
+        Ok(Self {
+            outbox,
+            kind: kind_of(py, r#type),
+            name,
+        })
     }
 
     /// Number of messages that this publisher's lane has carried since the topic was created.
@@ -308,7 +332,11 @@ impl PySubscriber {
         };
         let called = format!("the subscriber of topic '{name}'");
         let inbox = Inbox::new(end, codec, called);
-        Ok(Self { inbox, kind: kind_of(py, r#type), name })
+        Ok(Self {
+            inbox,
+            kind: kind_of(py, r#type),
+            name,
+        })
     }
 }
 
@@ -334,6 +362,11 @@ impl PyTopic {
         let called = format!("the handle of topic '{name}'");
         let outbox = Outbox::new(publisher, codec, Arc::clone(&name), called.clone());
         let inbox = Inbox::new(subscriber, codec, called);
-        Ok(Self { outbox, inbox, kind: kind_of(py, r#type), name })
+        Ok(Self {
+            outbox,
+            inbox,
+            kind: kind_of(py, r#type),
+            name,
+        })
     }
 }

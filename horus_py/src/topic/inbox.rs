@@ -226,8 +226,16 @@ impl Inbox {
     /// Makes an inbox whose errors name the endpoint `name`.
     pub(crate) fn new(end: DynamicSubscriber, codec: Codec, name: String) -> Self {
         let buffers = Default::default();
-        let receiver = Receiver { end, buffers, keys: KeyCache::default() };
-        Self { end: End::new(name, receiver), codec, awaiting: Mutex::new(None) }
+        let receiver = Receiver {
+            end,
+            buffers,
+            keys: KeyCache::default(),
+        };
+        Self {
+            end: End::new(name, receiver),
+            codec,
+            awaiting: Mutex::new(None),
+        }
     }
 
     /// Returns the next message; `None` if there is none, or none was published in time.
@@ -271,7 +279,11 @@ impl Inbox {
         receiver: &mut Receiver,
         wait_policy: WaitPolicy,
     ) -> Received<'py> {
-        receiver.get(py, self.codec, Ask::Within(wait_policy, &|| self.end.expect_open()))
+        receiver.get(
+            py,
+            self.codec,
+            Ask::Within(wait_policy, &|| self.end.expect_open()),
+        )
     }
 
     /// Returns the newest message, and skips older ones.
@@ -293,7 +305,9 @@ impl Inbox {
         token: u64,
     ) -> Received<'py> {
         if self.awaiting().is_some() {
-            return Err(BusyError::new_err("another task waits at this end: open one for each"));
+            return Err(BusyError::new_err(
+                "another task waits at this end: open one for each",
+            ));
         }
         let mut entered = self.end.enter(py)?;
         let receiver = entered.get();

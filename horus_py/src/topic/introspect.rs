@@ -35,7 +35,13 @@ pub(crate) struct PyTopicInfo {
 #[pymethods]
 impl PyTopicInfo {
     fn __repr__(&self) -> String {
-        let Self { name, message_type, publishers, subscribers, .. } = self;
+        let Self {
+            name,
+            message_type,
+            publishers,
+            subscribers,
+            ..
+        } = self;
         format!(
             "<horus.TopicInfo '{name}' of {message_type}, {} lanes, {} subscribers>",
             publishers.len(),
@@ -134,7 +140,12 @@ pub(crate) struct PySweepReport {
 #[pymethods]
 impl PySweepReport {
     fn __repr__(&self) -> String {
-        let Self { removed, attended, kept, foreign } = self;
+        let Self {
+            removed,
+            attended,
+            kept,
+            foreign,
+        } = self;
         format!(
             "<horus.SweepReport removed={removed:?} attended={attended:?} kept={kept:?} \
              foreign={foreign:?}>"
@@ -152,7 +163,10 @@ fn process(id: Option<u32>, name: Option<&str>, is_alive: bool) -> String {
 
 fn parts_of(participant: Option<&Participant>) -> (Option<u32>, Option<String>) {
     let process = participant.and_then(|participant| participant.process.as_ref());
-    (process.map(|process| process.pid), process.map(|process| process.name.clone()))
+    (
+        process.map(|process| process.pid),
+        process.map(|process| process.name.clone()),
+    )
 }
 
 impl PyPublisherInfo {
@@ -189,9 +203,21 @@ impl PyPublisherInfo {
 impl PySubscriberInfo {
     fn of(found: &ReaderCounters) -> Self {
         let (process_id, process_name) = parts_of(Some(&found.subscriber));
-        let latency =
-            |share| found.latencies.percentile(share).map(|duration| duration.as_secs_f64());
-        let ReaderCounters { received, lost, skipped, busy, borrowed, asleep, .. } = *found;
+        let latency = |share| {
+            found
+                .latencies
+                .percentile(share)
+                .map(|duration| duration.as_secs_f64())
+        };
+        let ReaderCounters {
+            received,
+            lost,
+            skipped,
+            busy,
+            borrowed,
+            asleep,
+            ..
+        } = *found;
         Self {
             process_id,
             process_name,
@@ -232,8 +258,12 @@ fn introspect(
     let inspector = inspector.map_err(|error| error::from_topic_error(&error))?;
     let lanes = inspector.publishers();
     let readers = inspector.subscribers();
-    let publishers = lanes.iter().map(|found| Py::new(py, PyPublisherInfo::of(found)));
-    let subscribers = readers.iter().map(|found| Py::new(py, PySubscriberInfo::of(found)));
+    let publishers = lanes
+        .iter()
+        .map(|found| Py::new(py, PyPublisherInfo::of(found)));
+    let subscribers = readers
+        .iter()
+        .map(|found| Py::new(py, PySubscriberInfo::of(found)));
     Ok(PyTopicInfo {
         name: name.to_owned(),
         message_type: inspector.message_type().to_owned(),
@@ -271,7 +301,13 @@ fn sweep(py: Python<'_>, namespace: Option<&Bound<'_, PyNamespace>>) -> PyResult
     let namespace = namespace_or_current(namespace)?;
     let swept = py.detach(|| namespace::sweep(&namespace));
     let swept = swept.map_err(|error| OpenTopicError::new_err(error.to_string()))?;
-    let SweepReport { removed, attended, kept, foreign, .. } = swept;
+    let SweepReport {
+        removed,
+        attended,
+        kept,
+        foreign,
+        ..
+    } = swept;
     let names = |topics: Vec<_>| topics.iter().map(ToString::to_string).collect();
     Ok(PySweepReport {
         removed: names(removed),

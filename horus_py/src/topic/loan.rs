@@ -45,7 +45,10 @@ fn lend<'py>(
     }
     let bytes = complete_header(&draft)?;
     let mut end = outbox.enter(py)?;
-    let slot = end.get().lend().map_err(|error| error::from_loan_error(&error))?;
+    let slot = end
+        .get()
+        .lend()
+        .map_err(|error| error::from_loan_error(&error))?;
     let all_bytes = kind.bytes.saturating_add(bytes);
     let max = slot.len();
     if all_bytes > max {
@@ -54,13 +57,29 @@ fn lend<'py>(
         let topic = end.label();
         let bytes = all_bytes as u64;
         let max = max as u64;
-        return Err(error::from_loan_error(&LoanError::TooLong { topic, bytes, max }));
+        return Err(error::from_loan_error(&LoanError::TooLong {
+            topic,
+            bytes,
+            max,
+        }));
     }
     let address = slot.cast::<u8>().as_ptr().wrapping_add(kind.bytes);
     let owner = Some(publisher.clone().unbind());
     let _memory = end.get().lent_memory();
-    let loan = Loan { publisher: owner, slot, _memory, view: None, return_slot };
-    let object = with_data(py, kind, message::bytes(&draft), (address, bytes), Memory::Loan(loan))?;
+    let loan = Loan {
+        publisher: owner,
+        slot,
+        _memory,
+        view: None,
+        return_slot,
+    };
+    let object = with_data(
+        py,
+        kind,
+        message::bytes(&draft),
+        (address, bytes),
+        Memory::Loan(loan),
+    )?;
     outbox.set_loan(object.as_ptr());
     Ok(object)
 }
@@ -81,7 +100,9 @@ fn publish(object: &Bound<'_, PyAny>) -> PyResult<()> {
         return Err(size_mismatch(object, bytes));
     }
     let Some((publisher, slot)) = loan_of(object) else {
-        return Err(SendFailedError::new_err("it is not on loan: use publisher.send"));
+        return Err(SendFailedError::new_err(
+            "it is not on loan: use publisher.send",
+        ));
     };
     let outbox = outbox_of(&publisher)?;
     outbox.end.expect_open()?;
@@ -102,7 +123,9 @@ fn publish(object: &Bound<'_, PyAny>) -> PyResult<()> {
 
 /// Returns the slot of a message on loan. Does nothing for other messages.
 fn discard(object: &Bound<'_, PyAny>) -> PyResult<()> {
-    let Some((publisher, _)) = loan_of(object) else { return Ok(()) };
+    let Some((publisher, _)) = loan_of(object) else {
+        return Ok(());
+    };
     refuse_exported(object, &publisher, "discard()")?;
     if let Some(publisher) = end_loan(object) {
         outbox_of(&publisher)?.discard_loan(object.py());

@@ -33,7 +33,12 @@ pub(crate) struct Outbox {
 impl Outbox {
     /// Makes an outbox of `topic`, whose errors name the endpoint `name`.
     pub(crate) fn new(end: DynamicPublisher, codec: Codec, topic: Arc<str>, name: String) -> Self {
-        Self { end: End::new(name, end), codec, topic, loan: AtomicPtr::default() }
+        Self {
+            end: End::new(name, end),
+            codec,
+            topic,
+            loan: AtomicPtr::default(),
+        }
     }
 
     /// Publishes a message. With a timeout, waits until a slot is free.
@@ -61,7 +66,9 @@ impl Outbox {
             return Err(self.other(kind, message));
         }
         let mut end = self.end.enter(message.py())?;
-        let Err(error) = end.get().send_bytes(message::bytes(message)) else { return Ok(()) };
+        let Err(error) = end.get().send_bytes(message::bytes(message)) else {
+            return Ok(());
+        };
         drop(end);
         match timeout {
             Some(timeout) if error.is_full() => {
@@ -101,14 +108,21 @@ impl Outbox {
         }
         let mut loan = end.loan().map_err(|error| error::from_loan_error(&error))?;
         match pack(object, loan.bytes_mut()) {
-            Ok(bytes) => loan.publish(bytes).map_err(|error| error::from_send_error(&error)),
+            Ok(bytes) => loan
+                .publish(bytes)
+                .map_err(|error| error::from_send_error(&error)),
             Err(PackError::Python(error)) => {
                 Err(error::name_topic_in(object.py(), &self.topic, error))
             }
             Err(PackError::TooLong(bytes)) => {
                 let max = loan.capacity_bytes() as u64;
                 let topic = loan.label();
-                Err(error::from_send_error(&SendError::TooLong { topic, message: (), bytes, max }))
+                Err(error::from_send_error(&SendError::TooLong {
+                    topic,
+                    message: (),
+                    bytes,
+                    max,
+                }))
             }
         }
     }
@@ -146,7 +160,8 @@ impl Outbox {
         };
         slot[..header.len()].copy_from_slice(header);
         slot[header.len()..].copy_from_slice(data);
-        loan.publish(bytes).map_err(|error| error::from_send_error(&error))
+        loan.publish(bytes)
+            .map_err(|error| error::from_send_error(&error))
     }
 
     /// Takes the endpoint; an error if a slot of it is on loan.
@@ -232,7 +247,9 @@ impl Outbox {
     #[cold]
     fn other(&self, kind: &Kind, object: &Bound<'_, PyAny>) -> PyErr {
         let found = object.get_type();
-        let found = found.name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
+        let found = found
+            .name()
+            .map_or_else(|_| "?".to_owned(), |name| name.to_string());
         let topic = &self.topic;
         let name = kind.schema.name;
         PyTypeError::new_err(format!("topic '{topic}' carries {name}, not {found}"))

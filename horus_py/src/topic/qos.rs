@@ -26,7 +26,9 @@ impl Keywords {
     /// settings.
     pub(crate) fn read(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let mut this = Self::default();
-        let Some(keywords) = keywords else { return Ok(this) };
+        let Some(keywords) = keywords else {
+            return Ok(this);
+        };
         if let Some(preset) = keywords.get_item("qos")? {
             let qos = preset.extract::<String>();
             let qos = qos.map_err(|error| error::with_context(preset.py(), "qos", &error))?;
@@ -66,7 +68,10 @@ impl Keywords {
                 qos.reliable_subscribers_max(value.extract().map_err(about)?)
             }
             "detach_stalled_after" => qos.on_stalled(OnStalled::Detach {
-                after: value.extract().and_then(duration_from_secs).map_err(about)?,
+                after: value
+                    .extract()
+                    .and_then(duration_from_secs)
+                    .map_err(about)?,
             }),
             "max_message_bytes" => {
                 self.max_message_bytes = Some(value.extract().map_err(about)?);

@@ -141,13 +141,20 @@ unsafe extern "C" fn send<T: Sends>(
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     guard(ptr::null_mut(), |py| {
-        let arguments = Arguments { first, positional: count.unsigned_abs(), names, py };
+        let arguments = Arguments {
+            first,
+            positional: count.unsigned_abs(),
+            names,
+            py,
+        };
         arguments.expect("send", 2, &["timeout"])?;
         if arguments.positional == 0 {
             return Err(PyTypeError::new_err("send() needs a message"));
         }
         let message = arguments.at(0);
-        let timeout = arguments.get(1, "timeout")?.filter(|timeout| !timeout.is_none());
+        let timeout = arguments
+            .get(1, "timeout")?
+            .filter(|timeout| !timeout.is_none());
         // SAFETY: Python keeps it for the time of the call.
         let this = unsafe { Bound::from_borrowed_ptr(py, this) };
         // SAFETY: Python's descriptor checked that it is of the class.
@@ -164,9 +171,16 @@ unsafe extern "C" fn recv<T: Receives>(
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     guard(ptr::null_mut(), |py| {
-        let arguments = Arguments { first, positional: count.unsigned_abs(), names, py };
+        let arguments = Arguments {
+            first,
+            positional: count.unsigned_abs(),
+            names,
+            py,
+        };
         arguments.expect("recv", 1, &["timeout"])?;
-        let timeout = arguments.get(0, "timeout")?.filter(|timeout| !timeout.is_none());
+        let timeout = arguments
+            .get(0, "timeout")?
+            .filter(|timeout| !timeout.is_none());
         // SAFETY: Python keeps it for the time of the call.
         let this = unsafe { Bound::from_borrowed_ptr(py, this) };
         // SAFETY: Python's descriptor checked that it is of the class.
@@ -190,8 +204,18 @@ seconds.";
 
 /// Adds the methods to the classes.
 pub(crate) fn register(py: Python<'_>) -> PyResult<()> {
-    add_method(&py.get_type::<PyPublisher>(), c"send", send::<PyPublisher>, SEND)?;
+    add_method(
+        &py.get_type::<PyPublisher>(),
+        c"send",
+        send::<PyPublisher>,
+        SEND,
+    )?;
     add_method(&py.get_type::<PyTopic>(), c"send", send::<PyTopic>, SEND)?;
-    add_method(&py.get_type::<PySubscriber>(), c"recv", recv::<PySubscriber>, RECV)?;
+    add_method(
+        &py.get_type::<PySubscriber>(),
+        c"recv",
+        recv::<PySubscriber>,
+        RECV,
+    )?;
     add_method(&py.get_type::<PyTopic>(), c"recv", recv::<PyTopic>, RECV)
 }

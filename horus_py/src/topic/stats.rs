@@ -61,7 +61,16 @@ impl PyStats {
     }
 
     fn __repr__(&self) -> String {
-        let Stats { received, malformed, lost, skipped, waiting, sent, busy, unmapped } = self.0;
+        let Stats {
+            received,
+            malformed,
+            lost,
+            skipped,
+            waiting,
+            sent,
+            busy,
+            unmapped,
+        } = self.0;
         format!(
             "<horus.Stats received={received} malformed={malformed} lost={lost} \
              skipped={skipped} waiting={waiting} sent={sent} busy={busy} unmapped={unmapped}>"

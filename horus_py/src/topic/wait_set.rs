@@ -65,7 +65,10 @@ pub(crate) struct PyReady {
 impl PyReady {
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let source = self.source.bind(py).repr()?;
-        Ok(format!("<horus.Ready key={} reason='{}' source={source}>", self.key, self.reason))
+        Ok(format!(
+            "<horus.Ready key={} reason='{}' source={source}>",
+            self.key, self.reason
+        ))
     }
 }
 
@@ -73,7 +76,9 @@ impl PyReady {
 impl PyWaitSet {
     #[new]
     fn new() -> Self {
-        Self { end: End::new("the wait set", Set::default()) }
+        Self {
+            end: End::new("the wait set", Set::default()),
+        }
     }
 
     /// Adds a subscriber or topic. It is ready when it has something to receive and, if `deadline`
@@ -112,7 +117,11 @@ impl PyWaitSet {
     fn remove(&self, py: Python<'_>, key: u64) -> PyResult<bool> {
         let mut entered = self.end.enter(py)?;
         let set = entered.get();
-        let found = set.names.iter().find(|(_, (name, _))| *name == key).map(|(key, _)| *key);
+        let found = set
+            .names
+            .iter()
+            .find(|(_, (name, _))| *name == key)
+            .map(|(key, _)| *key);
         let Some(found) = found else { return Ok(false) };
         set.names.remove(&found);
         Ok(set.set.remove(found))
@@ -143,7 +152,10 @@ impl PyWaitSet {
             _ => Error::new_err(error.to_string()),
         })?;
         let ready = ready.unwrap_or_default();
-        Ok(ready.iter().filter_map(|ready| found(py, names, ready)).collect())
+        Ok(ready
+            .iter()
+            .filter_map(|ready| found(py, names, ready))
+            .collect())
     }
 }
 
@@ -189,5 +201,11 @@ fn found(
         }
         _ => ("message", None, None),
     };
-    Some(PyReady { key, source, reason, silent, missed })
+    Some(PyReady {
+        key,
+        source,
+        reason,
+        silent,
+        missed,
+    })
 }

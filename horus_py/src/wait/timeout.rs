@@ -24,7 +24,9 @@ impl WaitPolicy {
         let seconds = timeout.extract().and_then(duration_from_secs);
         let timeout =
             seconds.map_err(|error| error::with_context(timeout.py(), "timeout", &error))?;
-        Ok(Self { end: Instant::now().checked_add(timeout) })
+        Ok(Self {
+            end: Instant::now().checked_add(timeout),
+        })
     }
 
     pub(crate) const fn unlimited() -> Self {
@@ -41,8 +43,12 @@ impl WaitPolicy {
         mut check: impl FnMut() -> PyResult<()>,
     ) -> PyResult<Option<T>> {
         loop {
-            let left = self.end.map(|end| end.saturating_duration_since(Instant::now()));
-            let slice = left.map_or(SIGNAL_CHECK_INTERVAL, |left| left.min(SIGNAL_CHECK_INTERVAL));
+            let left = self
+                .end
+                .map(|end| end.saturating_duration_since(Instant::now()));
+            let slice = left.map_or(SIGNAL_CHECK_INTERVAL, |left| {
+                left.min(SIGNAL_CHECK_INTERVAL)
+            });
             if let Some(result) = run_detached(py, || wait(slice)) {
                 return Ok(Some(result));
             }

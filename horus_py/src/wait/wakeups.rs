@@ -36,7 +36,11 @@ struct TaskWaker {
 
 impl Wake for TaskWaker {
     fn wake(self: Arc<Self>) {
-        self.woken.tokens.lock().unwrap_or_else(PoisonError::into_inner).push(self.token);
+        self.woken
+            .tokens
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(self.token);
         // An error is ignored: a full pipe wakes the loop anyway, and a closed one has no loop.
         let _ = (&self.woken.pipe).write(&[0]);
     }
@@ -52,7 +56,10 @@ pub(crate) struct Wakeups {
 
 impl Wakeups {
     pub(crate) fn waker(&self, token: u64) -> Waker {
-        Waker::from(Arc::new(TaskWaker { woken: Arc::clone(&self.woken), token }))
+        Waker::from(Arc::new(TaskWaker {
+            woken: Arc::clone(&self.woken),
+            token,
+        }))
     }
 }
 
@@ -63,7 +70,10 @@ impl Wakeups {
         let (ours, theirs) = above_standard(UnixStream::pair)?;
         ours.set_nonblocking(true)?;
         theirs.set_nonblocking(true)?;
-        let woken = Arc::new(WokenTasks { tokens: Mutex::new(Vec::new()), pipe: theirs });
+        let woken = Arc::new(WokenTasks {
+            tokens: Mutex::new(Vec::new()),
+            pipe: theirs,
+        });
         Ok(Self { woken, pipe: ours })
     }
 
@@ -76,6 +86,12 @@ impl Wakeups {
     fn take(&self) -> Vec<u64> {
         let mut bytes = [0; 256];
         while matches!((&self.pipe).read(&mut bytes), Ok(256)) {}
-        std::mem::take(&mut *self.woken.tokens.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(
+            &mut *self
+                .woken
+                .tokens
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
     }
 }

@@ -42,9 +42,19 @@ impl<T: Pod> Consumer<T> {
     pub fn new(raw: RawConsumer) -> Self {
         let request = raw.segment().shape().request();
         let bytes = request.payload_bytes;
-        assert_eq!(bytes, size_of::<T>() as u64, "the ring's payload has another size");
-        assert!(!request.sized, "the ring's messages have lengths of their own");
-        Self { raw, marker: PhantomData }
+        assert_eq!(
+            bytes,
+            size_of::<T>() as u64,
+            "the ring's payload has another size"
+        );
+        assert!(
+            !request.sized,
+            "the ring's messages have lengths of their own"
+        );
+        Self {
+            raw,
+            marker: PhantomData,
+        }
     }
 
     /// Returns the next message, or `None` if there is none right now. Never blocks.

@@ -88,7 +88,9 @@ impl From<SendError<()>> for LoanError {
             SendError::Full { topic, .. } => Self::Full { topic },
             SendError::Forked { topic, .. } => Self::Forked { topic },
             SendError::RegionLost { topic, .. } => Self::RegionLost { topic },
-            SendError::TooLong { topic, bytes, max, .. } => Self::TooLong { topic, bytes, max },
+            SendError::TooLong {
+                topic, bytes, max, ..
+            } => Self::TooLong { topic, bytes, max },
             // WHY: only an encoder returns it, whose loan is over then.
             SendError::Unencodable { topic, .. } => Self::Ended { topic },
         }
@@ -104,7 +106,12 @@ impl From<LoanError> for SendError<()> {
             LoanError::Forked { .. } => return Self::Forked { topic, message },
             LoanError::RegionLost { .. } => return Self::RegionLost { topic, message },
             LoanError::TooLong { bytes, max, .. } => {
-                return Self::TooLong { topic, message, bytes, max };
+                return Self::TooLong {
+                    topic,
+                    message,
+                    bytes,
+                    max,
+                };
             }
             // WHY not the error's own text: it would name the topic a second time.
             LoanError::NotPinnable { .. } => {
@@ -112,7 +119,11 @@ impl From<LoanError> for SendError<()> {
             }
             LoanError::Ended { .. } => "no slot is lent",
         };
-        Self::Unencodable { topic, message, reason: reason.to_owned() }
+        Self::Unencodable {
+            topic,
+            message,
+            reason: reason.to_owned(),
+        }
     }
 }
 
@@ -124,7 +135,9 @@ pub struct RawLoan<'a> {
 
 impl fmt::Debug for RawLoan<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RawLoan").field("capacity_bytes", &self.capacity_bytes()).finish()
+        f.debug_struct("RawLoan")
+            .field("capacity_bytes", &self.capacity_bytes())
+            .finish()
     }
 }
 
@@ -222,6 +235,9 @@ impl<T: Pod> Producer<T> {
     ///
     /// [`LoanError`].
     pub fn loan(&mut self) -> Result<Loan<'_, T>, LoanError> {
-        Ok(Loan { raw: self.raw_mut().loan()?, marker: PhantomData })
+        Ok(Loan {
+            raw: self.raw_mut().loan()?,
+            marker: PhantomData,
+        })
     }
 }

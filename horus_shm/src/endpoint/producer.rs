@@ -36,8 +36,15 @@ impl<T: Pod> Producer<T> {
     #[must_use]
     pub fn new(raw: RawProducer) -> Self {
         let bytes = raw.segment().shape().request().payload_bytes;
-        assert_eq!(bytes, size_of::<T>() as u64, "the ring's payload has another size");
-        Self { raw, marker: PhantomData }
+        assert_eq!(
+            bytes,
+            size_of::<T>() as u64,
+            "the ring's payload has another size"
+        );
+        Self {
+            raw,
+            marker: PhantomData,
+        }
     }
 
     /// Copies `message` into the next slot and publishes it, without blocking.

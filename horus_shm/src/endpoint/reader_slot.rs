@@ -73,12 +73,20 @@ impl ReaderSlot {
         let (index, _) = claimed.ok_or(OpenError::TooManySubscribers { limit })?;
         let held = AtomicU64::new(0);
         let sleepers = Mutex::new(0);
-        let this = Self { index, held, sleepers, segment: Arc::clone(segment) };
+        let this = Self {
+            index,
+            held,
+            sleepers,
+            segment: Arc::clone(segment),
+        };
         clear(&this.segment, index);
         if let Ok(block) = this.segment.reader_block(index, Access::Write) {
             let counters = [&block.received, &block.lost, &block.skipped, &block.busy];
             // Relaxed: the counters of this reader, not of its predecessor.
-            counters.into_iter().chain(&block.latency).for_each(|word| word.set(0));
+            counters
+                .into_iter()
+                .chain(&block.latency)
+                .for_each(|word| word.set(0));
         }
         Ok(this)
     }
@@ -98,7 +106,9 @@ impl ReaderSlot {
     ///
     /// The number of pins that this reader can have.
     pub(crate) fn reserve_pins(&self, borrows: u32) -> Result<(), u64> {
-        let Ok(block) = self.segment.reader_block(self.index, Access::Write) else { return Err(0) };
+        let Ok(block) = self.segment.reader_block(self.index, Access::Write) else {
+            return Err(0);
+        };
         // Relaxed: the fence orders it before the loads of the others.
         let had = block.pin_limit.get();
         block.pin_limit.set(had.max(borrows.into()));
@@ -112,7 +122,9 @@ impl ReaderSlot {
             .filter(|block| block.owner.get() != 0 && !self.segment.is_dead(block.owner.get()))
             .map(|block| block.pin_limit.get().min(BORROWS_MAX.into()))
             .sum();
-        let free = (request.capacity / 2).saturating_sub(of_others).min(BORROWS_MAX.into());
+        let free = (request.capacity / 2)
+            .saturating_sub(of_others)
+            .min(BORROWS_MAX.into());
         if u64::from(borrows) <= free {
             return Ok(());
         }
@@ -123,7 +135,9 @@ impl ReaderSlot {
     /// Returns the number of pins reserved for this reader.
     pub(crate) fn pin_limit(&self) -> u32 {
         let block = self.segment.reader_block(self.index, Access::Read);
-        block.map_or(0, |block| block.pin_limit.get().min(BORROWS_MAX.into()) as u32)
+        block.map_or(0, |block| {
+            block.pin_limit.get().min(BORROWS_MAX.into()) as u32
+        })
     }
 
     /// Returns the process's record of the pins in use.
@@ -138,7 +152,11 @@ impl ReaderSlot {
 
     /// Returns a pin's word.
     pub(crate) fn pin(&self, pin: u32) -> Option<&AtomicU64> {
-        self.segment.reader_block(self.index, Access::Write).ok()?.pins.get(pin as usize)
+        self.segment
+            .reader_block(self.index, Access::Write)
+            .ok()?
+            .pins
+            .get(pin as usize)
     }
 
     /// Returns the index of this reader slot.
@@ -189,14 +207,19 @@ pub(crate) const FRUITLESS_MAX: u32 = 8;
 /// Frees the reader slot `index` if its reader is dead or the slot is free. No thread waits there;
 /// announcements at a free slot are damage, and are cleared likewise.
 pub(crate) fn reap(segment: &Segment, index: u32) -> bool {
-    let Ok(block) = segment.reader_block(index, Access::Write) else { return false };
+    let Ok(block) = segment.reader_block(index, Access::Write) else {
+        return false;
+    };
     // Relaxed: the exchange decides.
     let owner = block.owner.get();
     if owner != 0 && !segment.is_dead(owner) {
         return false;
     }
     // ORDERING(owner): pairs with the release in `owner::release`.
-    if !block.owner.compare_exchange_at(owner, segment.me(), edge::OWNER_CLAIM) {
+    if !block
+        .owner
+        .compare_exchange_at(owner, segment.me(), edge::OWNER_CLAIM)
+    {
         return false;
     }
     clear(segment, index);
@@ -207,7 +230,9 @@ pub(crate) fn reap(segment: &Segment, index: u32) -> bool {
 /// Frees the reader slots of dead readers that are announced as asleep.
 #[cold]
 pub(crate) fn reap_sleepers(segment: &Segment) {
-    let Ok(wait) = segment.wait_block(Access::Write) else { return };
+    let Ok(wait) = segment.wait_block(Access::Write) else {
+        return;
+    };
     for reader in bits(&wait.waiters, segment.shape().request().reader_limit) {
         reap(segment, reader);
     }
@@ -216,9 +241,13 @@ pub(crate) fn reap_sleepers(segment: &Segment) {
 /// Clears the bits of publishers that died while they waited for room, or left.
 #[cold]
 pub(crate) fn reap_publishers(segment: &Segment) {
-    let Ok(wait) = segment.wait_block(Access::Write) else { return };
+    let Ok(wait) = segment.wait_block(Access::Write) else {
+        return;
+    };
     for lane in bits(&wait.room_waiters, segment.shape().request().lane_limit) {
-        let Ok(block) = segment.lane_block(lane, Access::Read) else { continue };
+        let Ok(block) = segment.lane_block(lane, Access::Read) else {
+            continue;
+        };
         // Relaxed: at worst, one wake is superfluous, or comes a slice too late.
         let owner = block.owner.get();
         if owner != 0 && !segment.is_dead(owner) {

@@ -76,7 +76,10 @@ unsafe impl Sync for RawSample {}
 impl fmt::Debug for RawSample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("RawSample");
-        debug.field("sequence", &self.number).field("bytes", &self.bytes).finish()
+        debug
+            .field("sequence", &self.number)
+            .field("bytes", &self.bytes)
+            .finish()
     }
 }
 
@@ -94,7 +97,13 @@ impl RawSample {
         pin: u32,
         place: Arc<ReaderSlot>,
     ) -> Self {
-        Self { address, bytes, number, pin, place }
+        Self {
+            address,
+            bytes,
+            number,
+            pin,
+            place,
+        }
     }
 
     /// Returns the message.
@@ -167,7 +176,10 @@ impl<T: Pod> Consumer<T> {
     /// [`BorrowError`]; no message is lost then.
     pub fn borrow(&mut self) -> Result<Option<Sample<T>>, BorrowError> {
         let raw = self.raw_mut().borrow()?;
-        Ok(raw.map(|raw| Sample { raw, marker: PhantomData }))
+        Ok(raw.map(|raw| Sample {
+            raw,
+            marker: PhantomData,
+        }))
     }
 
     /// Borrows the newest message that was not received yet, as [`Self::borrow`] does; older ones
@@ -178,6 +190,9 @@ impl<T: Pod> Consumer<T> {
     /// As [`Self::borrow`].
     pub fn borrow_latest(&mut self, key: Key<'_>) -> Result<Option<Sample<T>>, BorrowError> {
         let raw = self.raw_mut().borrow_latest(key)?;
-        Ok(raw.map(|raw| Sample { raw, marker: PhantomData }))
+        Ok(raw.map(|raw| Sample {
+            raw,
+            marker: PhantomData,
+        }))
     }
 }

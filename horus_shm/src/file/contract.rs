@@ -117,16 +117,27 @@ impl Request {
             // gate protects messages from before it was registered.
             let field = "history";
             let found = u64::from(history);
-            return Err(ShapeError { field, found, wanted: "0 in a gated-only file" }.into());
+            return Err(ShapeError {
+                field,
+                found,
+                wanted: "0 in a gated-only file",
+            }
+            .into());
         }
         let pinnable = self.is_created_pinnable()?;
         let reliability = self.reliability.unwrap_or_default();
-        let gates = if reliability == Reliability::Reliable { 16 } else { 0 };
+        let gates = if reliability == Reliability::Reliable {
+            16
+        } else {
+            0
+        };
         let stride = stride_for(info.bytes.min(1 << 30), info.sized, pinnable);
         let shape = Shape::new(ShapeRequest {
             payload_bytes: info.bytes,
             payload_align: info.align,
-            capacity: self.capacity.map_or_else(|| default_capacity(stride), rounded_capacity),
+            capacity: self
+                .capacity
+                .map_or_else(|| default_capacity(stride), rounded_capacity),
             lane_limit: self.lane_limit.unwrap_or(16),
             gate_limit: self.gate_limit.unwrap_or(gates),
             reader_limit: self.reader_limit.unwrap_or(64),
@@ -150,7 +161,11 @@ impl Request {
         match self.capacity {
             Some(found) if error.field == "capacity" => {
                 let wanted = "2 to 1048576 (it is rounded up to a power of two)";
-                ShapeError { found, wanted, ..error }
+                ShapeError {
+                    found,
+                    wanted,
+                    ..error
+                }
             }
             _ => error,
         }
@@ -173,11 +188,19 @@ impl Request {
         let field = "pinnable";
         let found = u64::from(pinnable);
         if pinnable && self.gated_only {
-            return Err(ShapeError { field, found, wanted: "0 in a gated-only file" });
+            return Err(ShapeError {
+                field,
+                found,
+                wanted: "0 in a gated-only file",
+            });
         }
         if self.type_info.sized && !pinnable {
             let wanted = "1 where messages have lengths of their own";
-            return Err(ShapeError { field, found, wanted });
+            return Err(ShapeError {
+                field,
+                found,
+                wanted,
+            });
         }
         Ok(pinnable)
     }
@@ -201,7 +224,10 @@ impl Request {
             });
         }
         if self.gated_only != contract.gated_only {
-            return Err(OpenError::GatedOnly { path: path.to_owned(), found: contract.gated_only });
+            return Err(OpenError::GatedOnly {
+                path: path.to_owned(),
+                found: contract.gated_only,
+            });
         }
         let setting = SettingCheck { path };
         let shape = contract.shape.request();
@@ -227,9 +253,17 @@ impl Request {
         setting.check("pinnable", &shape.pinnable, self.pinnable.as_ref())?;
         setting.check("lane_limit", &shape.lane_limit, self.lane_limit.as_ref())?;
         setting.check("gate_limit", &shape.gate_limit, self.gate_limit.as_ref())?;
-        setting.check("reader_limit", &shape.reader_limit, self.reader_limit.as_ref())?;
+        setting.check(
+            "reader_limit",
+            &shape.reader_limit,
+            self.reader_limit.as_ref(),
+        )?;
         if !self.reader {
-            setting.check("reliability", &contract.reliability, self.reliability.as_ref())?;
+            setting.check(
+                "reliability",
+                &contract.reliability,
+                self.reliability.as_ref(),
+            )?;
         }
         setting.check("history", &contract.history, self.history.as_ref())?;
         setting.check("persists", &contract.persists, self.persists.as_ref())?;

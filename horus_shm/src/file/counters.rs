@@ -73,7 +73,9 @@ impl Segment {
     #[must_use]
     pub fn lane_counters(&self) -> Vec<LaneCounters> {
         let lanes = 0..self.shape().request().lane_limit;
-        lanes.filter_map(|lane| self.counters_of_lane(lane)).collect()
+        lanes
+            .filter_map(|lane| self.counters_of_lane(lane))
+            .collect()
     }
 
     fn counters_of_lane(&self, lane: u32) -> Option<LaneCounters> {
@@ -98,7 +100,9 @@ impl Segment {
     /// 0.3 µs each.
     #[must_use]
     pub fn reader_counters(&self) -> Vec<ReaderCounters> {
-        let waiters = self.wait_block(Access::Read).map_or(0, |wait| wait.waiters.get());
+        let waiters = self
+            .wait_block(Access::Read)
+            .map_or(0, |wait| wait.waiters.get());
         let readers = 0..self.shape().request().reader_limit;
         let counters = readers.filter_map(|slot| {
             let block = self.reader_block(slot, Access::Read).ok()?;

@@ -362,15 +362,28 @@ impl LaneNotMapped {
             libc::ENOMEM => limit_of("RLIMIT_AS", libc::RLIMIT_AS),
             _ => None,
         };
-        Self { lane, bytes, errno, limit }
+        Self {
+            lane,
+            bytes,
+            errno,
+            limit,
+        }
     }
 }
 
 impl fmt::Display for LaneNotMapped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { lane, bytes, errno, limit } = self;
+        let Self {
+            lane,
+            bytes,
+            errno,
+            limit,
+        } = self;
         let source = io::Error::from_raw_os_error(*errno);
-        write!(f, "the {bytes} bytes of publisher lane {lane} cannot be mapped: {source}")?;
+        write!(
+            f,
+            "the {bytes} bytes of publisher lane {lane} cannot be mapped: {source}"
+        )?;
         match limit {
             Some((name @ "RLIMIT_MEMLOCK", at)) => write!(
                 f,

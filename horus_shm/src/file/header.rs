@@ -46,7 +46,9 @@ pub enum HeaderError {
 /// Encodes the header area of a new file. `now_ns` is the time since 1970.
 #[must_use]
 pub fn encode(contract: &Contract, topic: &str, provenance: Provenance, now_ns: u64) -> Vec<u8> {
-    let Contract { type_info, shape, .. } = contract;
+    let Contract {
+        type_info, shape, ..
+    } = contract;
     let request = shape.request();
     let mut header = Header {
         magic: MAGIC,
@@ -95,7 +97,11 @@ fn checksum(header: &Header, schema: &[u8]) -> u32 {
 }
 
 fn damaged(field: &'static str, found: impl ToString, wanted: impl ToString) -> HeaderError {
-    HeaderError::Damaged { field, found: found.to_string(), wanted: wanted.to_string() }
+    HeaderError::Damaged {
+        field,
+        found: found.to_string(),
+        wanted: wanted.to_string(),
+    }
 }
 
 /// Decodes `bytes`, a private copy of the header area of a file that has `file_bytes` bytes and
@@ -125,22 +131,40 @@ pub fn decode(
         return Err(HeaderError::Version(header.layout_version));
     }
     if bytes.len() < HEADER_BYTES {
-        return Err(damaged("file size", file_bytes, format!("at least {HEADER_BYTES}")));
+        return Err(damaged(
+            "file size",
+            file_bytes,
+            format!("at least {HEADER_BYTES}"),
+        ));
     }
     if header.endianness != ENDIANNESS {
-        return Err(damaged("byte order", format!("{:#x}", header.endianness), "little-endian"));
+        return Err(damaged(
+            "byte order",
+            format!("{:#x}", header.endianness),
+            "little-endian",
+        ));
     }
     if header.boot_id != provenance.boot_id {
         return Err(HeaderError::Boot);
     }
-    let schema = usize::try_from(header.schema_bytes).ok().filter(|&n| n <= SCHEMA_BYTES_MAX);
+    let schema = usize::try_from(header.schema_bytes)
+        .ok()
+        .filter(|&n| n <= SCHEMA_BYTES_MAX);
     let schema = schema.and_then(|n| bytes.get(SCHEMA_OFFSET..SCHEMA_OFFSET + n));
     let Some(schema) = schema else {
-        return Err(damaged("schema text length", header.schema_bytes, SCHEMA_BYTES_MAX));
+        return Err(damaged(
+            "schema text length",
+            header.schema_bytes,
+            SCHEMA_BYTES_MAX,
+        ));
     };
     let crc = checksum(&header, schema);
     if crc != header.crc {
-        return Err(damaged("checksum", format!("{:#010x}", header.crc), format!("{crc:#010x}")));
+        return Err(damaged(
+            "checksum",
+            format!("{:#010x}", header.crc),
+            format!("{crc:#010x}"),
+        ));
     }
     if header.registry_id != provenance.registry_id {
         return Err(HeaderError::Registry);
@@ -149,7 +173,11 @@ pub fn decode(
     let contract = decode_contract(&header, schema, shape)?;
     let name = decode_text("topic name", &header.topic_name, header.topic_name_bytes)?;
     if name != topic {
-        return Err(damaged("topic name", format!("'{name}'"), format!("'{topic}'")));
+        return Err(damaged(
+            "topic name",
+            format!("'{name}'"),
+            format!("'{topic}'"),
+        ));
     }
     Ok(contract)
 }
@@ -170,7 +198,11 @@ fn decode_shape(header: &Header, file_bytes: u64) -> Result<Shape, HeaderError> 
         return Err(damaged("stride", header.stride, shape.stride()));
     }
     if header.file_bytes != shape.file_bytes() {
-        return Err(damaged("recorded file size", header.file_bytes, shape.file_bytes()));
+        return Err(damaged(
+            "recorded file size",
+            header.file_bytes,
+            shape.file_bytes(),
+        ));
     }
     if file_bytes != shape.file_bytes() {
         return Err(damaged("file size", file_bytes, shape.file_bytes()));
@@ -186,7 +218,11 @@ fn decode_contract(header: &Header, schema: &[u8], shape: Shape) -> Result<Contr
         return Err(damaged("history", header.history, "0 in a gated-only file"));
     }
     if request.sized && !request.pinnable {
-        return Err(damaged("pinnable", 0, "1 where messages have lengths of their own"));
+        return Err(damaged(
+            "pinnable",
+            0,
+            "1 where messages have lengths of their own",
+        ));
     }
     if request.pinnable && gated_only {
         return Err(damaged("pinnable", 1, "0 in a gated-only file"));
@@ -226,8 +262,11 @@ fn decode_flag(field: &'static str, value: u32) -> Result<bool, HeaderError> {
 }
 
 fn decode_text(field: &'static str, bytes: &[u8], length: u32) -> Result<String, HeaderError> {
-    let used = bytes.get(..length as usize).and_then(|used| str::from_utf8(used).ok());
-    used.map(str::to_owned).ok_or_else(|| damaged(field, "not text of its length", "text"))
+    let used = bytes
+        .get(..length as usize)
+        .and_then(|used| str::from_utf8(used).ok());
+    used.map(str::to_owned)
+        .ok_or_else(|| damaged(field, "not text of its length", "text"))
 }
 
 const _: () = assert!(TOPIC_NAME_BYTES_MAX <= 208 && TYPE_NAME_BYTES_MAX == 128);

@@ -89,7 +89,10 @@ mod tests {
         assert!(std::ptr::eq(first.0.unwrap(), again.0.unwrap()));
         assert_ne!(first, label("arm/joint2"));
         assert_ne!(first, TopicLabel::UNNAMED);
-        assert_eq!(format!("{first} {first:?}"), "topic 'arm/joint' topic 'arm/joint'");
+        assert_eq!(
+            format!("{first} {first:?}"),
+            "topic 'arm/joint' topic 'arm/joint'"
+        );
     }
 
     #[test]

@@ -61,11 +61,19 @@ impl TopicName {
     pub fn from_file_name(file_name: &str) -> Result<Self, NameError> {
         if let Some(at) = file_name.find('/') {
             let name = file_name.into();
-            return Err(NameError::BadCharacter { kind: NameKind::File, name, character: '/', at });
+            return Err(NameError::BadCharacter {
+                kind: NameKind::File,
+                name,
+                character: '/',
+                at,
+            });
         }
         let name = file_name.replace(SLASH, "/");
         check_grammar(&name, 0, NameKind::File)?;
-        Ok(Self { name: name.into(), file_name: file_name.into() })
+        Ok(Self {
+            name: name.into(),
+            file_name: file_name.into(),
+        })
     }
 
     /// Returns the name, without a leading slash.
@@ -231,21 +239,38 @@ fn check_grammar(name: &str, start: usize, kind: NameKind) -> Result<(), NameErr
         return Err(NameError::Empty { kind });
     }
     if bytes > bytes_max {
-        return Err(NameError::TooLong { kind, bytes, bytes_max });
+        return Err(NameError::TooLong {
+            kind,
+            bytes,
+            bytes_max,
+        });
     }
     let mut token_start = start;
     for (at, character) in name.char_indices().skip(start) {
         if kind.is_separator(character) {
             if at == token_start {
-                return Err(NameError::EmptyToken { kind, name: name.into(), at });
+                return Err(NameError::EmptyToken {
+                    kind,
+                    name: name.into(),
+                    at,
+                });
             }
             token_start = at + 1;
         } else if !matches!(character, 'A'..='Z' | 'a'..='z' | '0'..='9' | '_' | '-') {
-            return Err(NameError::BadCharacter { kind, name: name.into(), character, at });
+            return Err(NameError::BadCharacter {
+                kind,
+                name: name.into(),
+                character,
+                at,
+            });
         }
     }
     if token_start == name.len() {
-        return Err(NameError::EmptyToken { kind, name: name.into(), at: token_start });
+        return Err(NameError::EmptyToken {
+            kind,
+            name: name.into(),
+            at: token_start,
+        });
     }
     Ok(())
 }

@@ -53,7 +53,10 @@ pub(crate) struct AccessModes {
 
 impl AccessModes {
     /// Access for processes of the same user only.
-    pub(crate) const PRIVATE: Self = Self { file_mode: 0o600, dir_mode: 0o700 };
+    pub(crate) const PRIVATE: Self = Self {
+        file_mode: 0o600,
+        dir_mode: 0o700,
+    };
 }
 
 /// The directory and name of a namespace to open.
@@ -68,7 +71,11 @@ impl NamespaceConfig {
     /// Selects the namespace `name` in `dir`. Both directories are made when the namespace is
     /// opened; the parent of `dir` must exist.
     pub fn new(dir: impl Into<PathBuf>, name: NamespaceName) -> Self {
-        Self { dir: dir.into(), name, access: AccessModes::PRIVATE }
+        Self {
+            dir: dir.into(),
+            name,
+            access: AccessModes::PRIVATE,
+        }
     }
 
     /// Selects the namespace that the environment names: `$HORUS_NAMESPACE` in the directory
@@ -135,7 +142,9 @@ pub enum NamespaceRemoveError {
 }
 
 fn describe_process(process: &Option<ProcessInfo>) -> String {
-    process.as_ref().map_or_else(|| "another process".into(), ProcessInfo::to_string)
+    process
+        .as_ref()
+        .map_or_else(|| "another process".into(), ProcessInfo::to_string)
 }
 
 /// The result of [`Namespace::join`].
@@ -193,9 +202,14 @@ impl Namespace {
             // second registry entry, and it would take itself for another process.
             if open.stat.is_same_file(&stat)
                 && open.is_held()
-                && open.is_linked().map_err(directory::io_error("examine", &path))?
+                && open
+                    .is_linked()
+                    .map_err(directory::io_error("examine", &path))?
             {
-                return Ok(JoinedNamespace { namespace: open, is_new: false });
+                return Ok(JoinedNamespace {
+                    namespace: open,
+                    is_new: false,
+                });
             }
         }
 
@@ -209,10 +223,21 @@ impl Namespace {
         let parent = hold(parent)?;
         let dir = hold(dir)?;
         let topics = hold(topics)?;
-        let namespace =
-            Arc::new(Self { registry, parent, dir, topics, stat, topics_stat, config, path });
+        let namespace = Arc::new(Self {
+            registry,
+            parent,
+            dir,
+            topics,
+            stat,
+            topics_stat,
+            config,
+            path,
+        });
         known.push(Arc::downgrade(&namespace));
-        Ok(JoinedNamespace { namespace, is_new: true })
+        Ok(JoinedNamespace {
+            namespace,
+            is_new: true,
+        })
     }
 
     /// Returns the registry of live processes.
@@ -287,7 +312,10 @@ impl Namespace {
         match self.registry.exclude_all().map_err(self.io("lock"))? {
             Ok(()) => {}
             Err(process) => {
-                return Err(NamespaceRemoveError::Attended { path: self.path.clone(), process });
+                return Err(NamespaceRemoveError::Attended {
+                    path: self.path.clone(),
+                    process,
+                });
             }
         }
         let removed = self.remove_files();
@@ -305,14 +333,18 @@ impl Namespace {
         let is_same = os::is_name_of(parent, name, &self.stat)
             .and_then(|is_same| Ok(is_same && self.is_linked()?));
         if !is_same.map_err(self.io("examine"))? {
-            return Err(NamespaceRemoveError::Replaced { path: self.path.clone() });
+            return Err(NamespaceRemoveError::Replaced {
+                path: self.path.clone(),
+            });
         }
         for topic in os::list_dir(topics).map_err(self.io("list the topics of"))? {
             removal::remove_entry_of_any_kind(topics, &topic)
                 .map_err(self.io("remove a topic of"))?;
         }
         os::remove_dir(dir, TOPICS).map_err(self.io("remove the topics of"))?;
-        self.registry.unlink(dir).map_err(self.io("remove the registry of"))?;
+        self.registry
+            .unlink(dir)
+            .map_err(self.io("remove the registry of"))?;
         match os::remove_dir(parent, name) {
             Ok(()) => Ok(()),
             // WHY success: once the registry is gone, other processes may use the directory. One
@@ -326,11 +358,18 @@ impl Namespace {
 
     fn io(&self, doing: &'static str) -> impl FnOnce(io::Error) -> NamespaceRemoveError {
         let path = self.path.clone();
-        move |source| NamespaceRemoveError::Io { doing, path, source }
+        move |source| NamespaceRemoveError::Io {
+            doing,
+            path,
+            source,
+        }
     }
 }
 
 fn lock_open_namespaces() -> std::sync::MutexGuard<'static, Vec<Weak<Namespace>>> {
     // WHY: the list is valid at every instruction, so a panic of another thread cannot damage it.
-    OPEN_NAMESPACES.get().lock().unwrap_or_else(PoisonError::into_inner)
+    OPEN_NAMESPACES
+        .get()
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
 }

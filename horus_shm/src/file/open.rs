@@ -53,7 +53,10 @@ static ATTENDED_FILES: ForkLocal<Mutex<AttendedFiles>> = ForkLocal::new();
 
 fn lock_table() -> MutexGuard<'static, AttendedFiles> {
     // WHY poison is ignored: a panic cannot leave the table half-changed.
-    ATTENDED_FILES.get().lock().unwrap_or_else(PoisonError::into_inner)
+    ATTENDED_FILES
+        .get()
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Removes a segment of `file` from the table. If it was the last one of that file in this process,
@@ -122,7 +125,10 @@ pub(crate) fn open(
 /// Sleeps for 0.25 to 2 ms. WHY it varies with the pid: two processes that came at the same moment
 /// should not try again at the same moment.
 fn pause(attempt: u32) {
-    let spread = std::process::id().wrapping_mul(31).wrapping_add(attempt.wrapping_mul(7)) % 8;
+    let spread = std::process::id()
+        .wrapping_mul(31)
+        .wrapping_add(attempt.wrapping_mul(7))
+        % 8;
     std::thread::sleep(RETIRING_PAUSE * (1 + spread) / 4);
 }
 
@@ -168,12 +174,24 @@ fn no_space_or(
 ) -> OpenError {
     match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            let free = os::free_space(fd).unwrap_or(FreeSpace { bytes: 0, files: None });
+            let free = os::free_space(fd).unwrap_or(FreeSpace {
+                bytes: 0,
+                files: None,
+            });
             let available_bytes = free.bytes;
             let available_files = free.files;
-            OpenError::NoSpace { path, needed_bytes, available_bytes, available_files }
+            OpenError::NoSpace {
+                path,
+                needed_bytes,
+                available_bytes,
+                available_files,
+            }
         }
-        _ => OpenError::Io { operation, path, source },
+        _ => OpenError::Io {
+            operation,
+            path,
+            source,
+        },
     }
 }
 
@@ -211,21 +229,35 @@ impl TopicPath<'_> {
     }
 
     pub(crate) fn not_removed(&self, found: &'static str, cure: &str) -> OpenError {
-        OpenError::NotRemoved { path: self.path(), found, cure: cure.to_owned() }
+        OpenError::NotRemoved {
+            path: self.path(),
+            found,
+            cure: cure.to_owned(),
+        }
     }
 
     fn removed_by(&self, holder: Option<Holder>) -> OpenError {
-        OpenError::Retiring { path: self.path(), holder: holder.map(Box::new) }
+        OpenError::Retiring {
+            path: self.path(),
+            holder: holder.map(Box::new),
+        }
     }
 
     pub(crate) fn io(&self, operation: &'static str) -> impl FnOnce(io::Error) -> OpenError {
         let path = self.path();
-        move |source| OpenError::Io { operation, path, source }
+        move |source| OpenError::Io {
+            operation,
+            path,
+            source,
+        }
     }
 
     pub(crate) fn provenance(&self) -> Result<Provenance, OpenError> {
         let boot_id = os::boot_id().map_err(self.io("reading the boot id for"))?;
-        Ok(Provenance { boot_id, registry_id: self.namespace.registry().id() })
+        Ok(Provenance {
+            boot_id,
+            registry_id: self.namespace.registry().id(),
+        })
     }
 
     /// Tries once to open the file with the topic's name, without trusting its content.
@@ -253,7 +285,10 @@ impl TopicPath<'_> {
         // WHY locked until the file is entered: two threads of this process then get the same
         // segment, and a segment whose drop has begun is either still counted or already gone.
         let mut table = lock_table();
-        match table.get(&id).and_then(|attended| attended.segment.upgrade()) {
+        match table
+            .get(&id)
+            .and_then(|attended| attended.segment.upgrade())
+        {
             // WHY not returned: its memory is no longer the file's. Whether the file is usable
             // again is checked below.
             Some(segment) if segment.is_lost() => _lost = segment,
@@ -264,8 +299,12 @@ impl TopicPath<'_> {
         }
         let mut bytes = vec![0; HEADER_BYTES.min(stat.size_bytes as usize)];
         os::read_at(fd.as_fd(), &mut bytes, 0).map_err(self.io("reading the header of"))?;
-        let contract =
-            header::decode(&bytes, stat.size_bytes, self.name.as_str(), self.provenance()?);
+        let contract = header::decode(
+            &bytes,
+            stat.size_bytes,
+            self.name.as_str(),
+            self.provenance()?,
+        );
         match contract {
             Ok(contract) => self.attach(&mut table, self.file(fd, id), contract),
             Err(error) => self.remove_stale(&self.file(fd, id), error),
@@ -278,19 +317,21 @@ impl TopicPath<'_> {
         file: TopicFile,
         contract: Contract,
     ) -> Result<OpenAttempt, OpenError> {
-        Ok(match presence::attach(&file).map_err(self.io("attending"))? {
-            Attach::Attached => OpenAttempt::Found(enter_segment(table, contract, file)),
-            Attach::Gone => {
-                // WHY: the process that retired the file may have died before it removed the name,
-                // which would then stay taken for ever. Retiring again removes the name if that was
-                // not done.
-                if file.is_retired().map_err(self.io("attending"))? {
-                    presence::retire(&file).map_err(self.io("removing the retired"))?;
+        Ok(
+            match presence::attach(&file).map_err(self.io("attending"))? {
+                Attach::Attached => OpenAttempt::Found(enter_segment(table, contract, file)),
+                Attach::Gone => {
+                    // WHY: the process that retired the file may have died before it removed the
+                    // name, which would then stay taken for ever. Retiring again removes the name
+                    // if that was not done.
+                    if file.is_retired().map_err(self.io("attending"))? {
+                        presence::retire(&file).map_err(self.io("removing the retired"))?;
+                    }
+                    OpenAttempt::Gone
                 }
-                OpenAttempt::Gone
-            }
-            Attach::Retiring => OpenAttempt::Retiring,
-        })
+                Attach::Retiring => OpenAttempt::Retiring,
+            },
+        )
     }
 
     pub(crate) fn file(&self, fd: OwnedFd, id: FileId) -> TopicFile {
@@ -305,7 +346,10 @@ impl TopicPath<'_> {
             Some(libc::ENXIO) => "a socket or a device",
             _ => return self.io("opening")(error),
         };
-        OpenError::NotATopic { path: self.path(), found: found.to_owned() }
+        OpenError::NotATopic {
+            path: self.path(),
+            found: found.to_owned(),
+        }
     }
 
     pub(crate) fn check_kind(&self, stat: &Stat) -> Result<(), OpenError> {
@@ -321,7 +365,10 @@ impl TopicPath<'_> {
         } else {
             return Ok(());
         };
-        Err(OpenError::NotATopic { path: self.path(), found })
+        Err(OpenError::NotATopic {
+            path: self.path(),
+            found,
+        })
     }
 
     /// Removes an unusable file, if its fault is only that it is stale and no process has it open.
@@ -336,16 +383,27 @@ impl TopicPath<'_> {
                 let found = "without the magic number of a topic file".to_owned();
                 return Err(OpenError::NotATopic { path, found });
             }
-            HeaderError::Damaged { field, found, wanted } => {
-                return Err(OpenError::Damaged { path, field, found, wanted });
+            HeaderError::Damaged {
+                field,
+                found,
+                wanted,
+            } => {
+                return Err(OpenError::Damaged {
+                    path,
+                    field,
+                    found,
+                    wanted,
+                });
             }
             HeaderError::Boot => {
                 let found = "from another boot, and in use".to_owned();
                 OpenError::NotATopic { path, found }
             }
-            HeaderError::Version(found) => {
-                OpenError::LayoutVersion { path, found, wanted: LAYOUT_VERSION }
-            }
+            HeaderError::Version(found) => OpenError::LayoutVersion {
+                path,
+                found,
+                wanted: LAYOUT_VERSION,
+            },
             HeaderError::Registry => OpenError::RegistryReplaced { path },
         };
         // WHY: the presence lock covers only processes of this registry. The kernel grants a write
@@ -356,7 +414,11 @@ impl TopicPath<'_> {
         }
         let removed = presence::retire(file).map_err(self.io("removing the stale"));
         let _ = lock::end_lease(fd);
-        Ok(if removed? { OpenAttempt::Gone } else { OpenAttempt::InUse(Box::new(attended)) })
+        Ok(if removed? {
+            OpenAttempt::Gone
+        } else {
+            OpenAttempt::InUse(Box::new(attended))
+        })
     }
 
     /// Creates the file without a name, and gives it the name when it is complete. Returns `None`
@@ -370,10 +432,16 @@ impl TopicPath<'_> {
         };
         let fd = os::open_unnamed(dir).map_err(|error| no_space("creating", error))?;
         os::set_len(fd.as_fd(), shape.file_bytes()).map_err(self.io("sizing"))?;
-        for part in [0..HEADER_BYTES as u64, shape.lane_area(), shape.reader_area()] {
+        for part in [
+            0..HEADER_BYTES as u64,
+            shape.lane_area(),
+            shape.reader_area(),
+        ] {
             reserve(fd.as_fd(), part, || self.path())?;
         }
-        let now_ns = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |d| d.as_nanos() as u64);
+        let now_ns = SystemTime::UNIX_EPOCH
+            .elapsed()
+            .map_or(0, |d| d.as_nanos() as u64);
         let bytes = header::encode(&contract, self.name.as_str(), self.provenance()?, now_ns);
         os::write_at(fd.as_fd(), &bytes, 0).map_err(self.io("writing the header of"))?;
         let mode = self.namespace.access().file_mode;
@@ -404,7 +472,10 @@ impl TopicPath<'_> {
 fn enter_segment(table: &mut AttendedFiles, contract: Contract, file: TopicFile) -> Arc<Segment> {
     let id = file.id;
     let segment = Arc::new(Segment::from_file(contract, file));
-    let attended = table.entry(id).or_insert(AttendedFile { segment: Weak::new(), segments: 0 });
+    let attended = table.entry(id).or_insert(AttendedFile {
+        segment: Weak::new(),
+        segments: 0,
+    });
     attended.segment = Arc::downgrade(&segment);
     attended.segments += 1;
     segment

@@ -73,7 +73,10 @@ pub(crate) struct FileId {
 
 impl FileId {
     pub(crate) fn from_stat(stat: &Stat) -> Self {
-        Self { device: stat.dev, inode: stat.ino }
+        Self {
+            device: stat.dev,
+            inode: stat.ino,
+        }
     }
 }
 
@@ -99,7 +102,9 @@ struct Maps {
 
 impl Maps {
     fn is_lost(&self) -> bool {
-        [&self.read, &self.write].iter().any(|map| map.get().is_some_and(Region::is_lost))
+        [&self.read, &self.write]
+            .iter()
+            .any(|map| map.get().is_some_and(Region::is_lost))
     }
 }
 
@@ -107,7 +112,15 @@ impl TopicFile {
     pub(crate) fn new(fd: OwnedFd, id: FileId, namespace: Arc<Namespace>, name: TopicName) -> Self {
         let fd = CheckedFd::with_identity(fd, id.device, id.inode);
         let (lane_area, reader_area, lanes) = Default::default();
-        Self { fd, id, namespace, name, lane_area, reader_area, lanes }
+        Self {
+            fd,
+            id,
+            namespace,
+            name,
+            lane_area,
+            reader_area,
+            lanes,
+        }
     }
 
     /// Returns the file's path, for messages.
@@ -131,12 +144,20 @@ impl Attendance for TopicFile {
 
     fn is_retired(&self) -> io::Result<bool> {
         let mut mark = [0; 8];
-        os::read_at(self.fd.get()?, &mut mark, crate::protocol::layout::RETIRED_OFFSET)?;
+        os::read_at(
+            self.fd.get()?,
+            &mut mark,
+            crate::protocol::layout::RETIRED_OFFSET,
+        )?;
         Ok(mark != [0; 8])
     }
 
     fn set_retired(&self) -> io::Result<()> {
-        os::write_at(self.fd.get()?, &1_u64.to_le_bytes(), crate::protocol::layout::RETIRED_OFFSET)
+        os::write_at(
+            self.fd.get()?,
+            &1_u64.to_le_bytes(),
+            crate::protocol::layout::RETIRED_OFFSET,
+        )
     }
 
     fn is_linked(&self) -> io::Result<bool> {
@@ -165,7 +186,14 @@ impl Segment {
         let label = TopicLabel::UNNAMED;
         let epoch = fork_epoch();
         let observers = Mutex::new(0);
-        Ok(Arc::new(Self { contract, backing, label, epoch, observers, uncancelled: None }))
+        Ok(Arc::new(Self {
+            contract,
+            backing,
+            label,
+            epoch,
+            observers,
+            uncancelled: None,
+        }))
     }
 
     /// Opens the topic `name`, and creates it if it does not exist.
@@ -245,7 +273,9 @@ impl Segment {
 
     fn lock_observers(&self) -> MutexGuard<'_, u32> {
         // WHY poison is ignored: nothing panics while it is locked.
-        self.observers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.observers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns true if a reader that pins nothing may be copying from a slot that a publisher is
@@ -287,7 +317,9 @@ impl Segment {
                     // WHY continue: a program that closed the descriptor should still receive.
                     Ok(Err(_)) | Err(_) => {}
                 }
-                let Ok(slots) = self.slots(lane, Access::Read) else { return false };
+                let Ok(slots) = self.slots(lane, Access::Read) else {
+                    return false;
+                };
                 let slot = slots.wrapping_add(index as usize * self.shape().stride() as usize);
                 // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract; the
                 // slot is in the lane, which is mapped.
@@ -321,7 +353,9 @@ impl Segment {
     /// nothing can be sent or received through this segment.
     #[must_use]
     pub fn is_lost(&self) -> bool {
-        let Backing::File(file) = &self.backing else { return false };
+        let Backing::File(file) = &self.backing else {
+            return false;
+        };
         let areas = [&file.lane_area, &file.reader_area];
         let is_evicted = file.namespace.registry().is_lost();
         is_evicted || areas.into_iter().chain(&file.lanes).any(Maps::is_lost)
@@ -336,7 +370,11 @@ impl Segment {
         if self.is_forked() {
             return Err(UnusableReason::Forked);
         }
-        if self.is_lost() { Err(UnusableReason::RegionLost) } else { Ok(seen) }
+        if self.is_lost() {
+            Err(UnusableReason::RegionLost)
+        } else {
+            Ok(seen)
+        }
     }
 
     /// Like [`Self::check_health`], with the errors of a call that opens an endpoint.
@@ -374,7 +412,8 @@ impl Segment {
         let lanes = 0..self.shape().request().lane_limit;
         lanes
             .filter(|&lane| {
-                self.lane_block(lane, Access::Read).is_ok_and(|b| self.is_live(&b.owner))
+                self.lane_block(lane, Access::Read)
+                    .is_ok_and(|b| self.is_live(&b.owner))
             })
             .count()
     }
@@ -384,7 +423,8 @@ impl Segment {
     pub fn subscriber_count(&self) -> usize {
         let readers = 0..self.shape().request().reader_limit;
         let is_live = |&reader: &u32| {
-            self.reader_block(reader, Access::Read).is_ok_and(|block| self.is_live(&block.owner))
+            self.reader_block(reader, Access::Read)
+                .is_ok_and(|block| self.is_live(&block.owner))
         };
         readers.filter(is_live).count()
     }
@@ -453,7 +493,11 @@ impl Segment {
             Backing::File(file) => file,
         };
         let maps = maps(file);
-        let place = if access == Access::Read { &maps.read } else { &maps.write };
+        let place = if access == Access::Read {
+            &maps.read
+        } else {
+            &maps.write
+        };
         if let Some(region) = place.get() {
             return Ok(region.address());
         }
@@ -461,13 +505,21 @@ impl Segment {
         let fd = file.fd.get();
         let region = fd
             .and_then(|fd| Region::map(fd, range.start, bytes, access))
-            .map_err(|source| OpenError::Io { operation: "mapping", path: file.path(), source })?;
+            .map_err(|source| OpenError::Io {
+                operation: "mapping",
+                path: file.path(),
+                source,
+            })?;
         // WHY: if another thread mapped it meanwhile, that mapping stays and this one is unmapped.
         Ok(place.get_or_init(|| region).address())
     }
 
     fn slots(&self, lane: u32, access: Access) -> Result<*mut u8, OpenError> {
-        self.part(|file| &file.lanes[lane as usize], self.shape().lane(lane), access)
+        self.part(
+            |file| &file.lanes[lane as usize],
+            self.shape().lane(lane),
+            access,
+        )
     }
 
     fn lane_area(&self, access: Access) -> Result<*mut u8, OpenError> {
@@ -507,9 +559,15 @@ impl Segment {
 
     /// Returns the address of the reader area, and the offset of gate `gate` in it.
     fn gate_address(&self, gate: u32, access: Access) -> Result<(*mut u8, usize), OpenError> {
-        assert!(gate < self.shape().request().gate_limit, "gate {gate} is past the limit");
+        assert!(
+            gate < self.shape().request().gate_limit,
+            "gate {gate} is past the limit"
+        );
         let area = self.reader_area(access)?;
-        Ok((area, self.shape().gates_offset() + gate as usize * self.shape().gate_bytes()))
+        Ok((
+            area,
+            self.shape().gates_offset() + gate as usize * self.shape().gate_bytes(),
+        ))
     }
 
     /// Returns lane `lane` without its slots: that is enough to register a gate.
@@ -539,7 +597,9 @@ impl Segment {
             gate_limit: request.gate_limit,
             lane,
             wait: area.cast(),
-            readers: area.wrapping_add(self.shape().reader_block_offset(0)).cast(),
+            readers: area
+                .wrapping_add(self.shape().reader_block_offset(0))
+                .cast(),
             reader_limit: request.reader_limit,
         })
     }

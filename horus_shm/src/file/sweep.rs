@@ -110,12 +110,18 @@ enum PersistentTopics {
 }
 
 fn file_names(namespace: &Namespace) -> Result<Vec<String>, OpenError> {
-    let names = namespace.topics_dir().and_then(os::list_dir).map_err(|source| OpenError::Io {
-        operation: "listing",
-        path: namespace.topics_path(),
-        source,
-    })?;
-    Ok(names.iter().map(|name| name.to_string_lossy().into_owned()).collect())
+    let names = namespace
+        .topics_dir()
+        .and_then(os::list_dir)
+        .map_err(|source| OpenError::Io {
+            operation: "listing",
+            path: namespace.topics_path(),
+            source,
+        })?;
+    Ok(names
+        .iter()
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect())
 }
 
 /// Returns the names of all topics in `namespace`, in use or not, in no particular order. Opens
@@ -126,7 +132,10 @@ fn file_names(namespace: &Namespace) -> Result<Vec<String>, OpenError> {
 /// [`OpenError::Io`] if the directory cannot be read.
 pub fn topic_names(namespace: &Namespace) -> Result<Vec<TopicName>, OpenError> {
     let names = file_names(namespace)?;
-    Ok(names.iter().filter_map(|name| TopicName::from_file_name(name).ok()).collect())
+    Ok(names
+        .iter()
+        .filter_map(|name| TopicName::from_file_name(name).ok())
+        .collect())
 }
 
 fn sweep_topic(
@@ -155,7 +164,9 @@ fn sweep_topic(
     let id = FileId::from_stat(&stat);
     // WHY: an exclusive lock would replace this process's own shared one without conflict. So only
     // the table shows which files this process uses; it stays locked until this file is handled.
-    let Some(_table) = lock_table_unless_attended(id) else { return Ok(SweepOutcome::Attended) };
+    let Some(_table) = lock_table_unless_attended(id) else {
+        return Ok(SweepOutcome::Attended);
+    };
     let mut bytes = vec![0; HEADER_BYTES.min(stat.size_bytes as usize)];
     os::read_at(fd.as_fd(), &mut bytes, 0).map_err(place.io("reading the header of"))?;
     let contract = header::decode(&bytes, stat.size_bytes, name.as_str(), place.provenance()?);
@@ -167,7 +178,11 @@ fn sweep_topic(
                 return Ok(SweepOutcome::Kept);
             }
             let removed = presence::retire(&file).map_err(place.io("removing"))?;
-            Ok(if removed { SweepOutcome::Removed } else { SweepOutcome::Attended })
+            Ok(if removed {
+                SweepOutcome::Removed
+            } else {
+                SweepOutcome::Attended
+            })
         }
         Err(HeaderError::Magic | HeaderError::Damaged { .. }) => Ok(SweepOutcome::Foreign),
         Err(error) => {

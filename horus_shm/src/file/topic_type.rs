@@ -31,7 +31,14 @@ impl TypeInfo {
         hash[..8].copy_from_slice(&bytes.to_le_bytes());
         hash[8..12].copy_from_slice(&align.to_le_bytes());
         let schema = format!("opaque size={bytes} align={align}\n");
-        Self { name: "opaque".into(), schema: schema.into(), hash, bytes, align, sized: false }
+        Self {
+            name: "opaque".into(),
+            schema: schema.into(),
+            hash,
+            bytes,
+            align,
+            sized: false,
+        }
     }
 }
 

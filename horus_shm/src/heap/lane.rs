@@ -128,7 +128,14 @@ impl<T, H: Handling<T>> ValueLane<T, H> {
     ///   one writer and readers that are all gated (at most one of them unless `H` is [`Share`]);
     /// * slots are used only if there are any.
     pub(super) unsafe fn new(parts: ValueLaneParts<'_, T>) -> Self {
-        let ValueLaneParts { slots, room, block, cursors, gate_words, gate_limit } = parts;
+        let ValueLaneParts {
+            slots,
+            room,
+            block,
+            cursors,
+            gate_words,
+            gate_limit,
+        } = parts;
         debug_assert!(slots.len() == 0 || slots.len().is_power_of_two());
         debug_assert!(cursors.len() > gate_words * (gate_limit as usize - 1));
         Self {
@@ -188,7 +195,9 @@ impl<T, H> Clone for ValueLane<T, H> {
 
 impl<T, H> fmt::Debug for ValueLane<T, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ValueLane").field("room", &self.room).finish_non_exhaustive()
+        f.debug_struct("ValueLane")
+            .field("room", &self.room)
+            .finish_non_exhaustive()
     }
 }
 

@@ -80,7 +80,9 @@ impl<T, H: Handling<T>> Lanes<T, H> {
             control: ControlBlock::default(),
             blocks: (0..lane_limit).map(|_| LaneBlock::default()).collect(),
             gates: (0..gate_limit).map(|_| GateBlock::default()).collect(),
-            cursors: (0..gate_limit * gate_lines).map(|_| Cursors::default()).collect(),
+            cursors: (0..gate_limit * gate_lines)
+                .map(|_| Cursors::default())
+                .collect(),
             slots: (0..lane_limit).map(|_| OnceLock::new()).collect(),
             capacity: capacity as u64,
             handling: core::marker::PhantomData,
@@ -102,7 +104,9 @@ impl<T, H: Handling<T>> Lanes<T, H> {
         let (lane, _) = owner::claim_first(owners, CLAIMED, |_| false)?;
         self.slots[lane as usize].get_or_init(|| Slots::new(self.capacity, |_| 0));
         // ORDERING(ready): pairs with the load in `ready`.
-        self.control.ready.fetch_or_at(1 << lane, edge::READY_PUBLISH);
+        self.control
+            .ready
+            .fetch_or_at(1 << lane, edge::READY_PUBLISH);
         Some(ValueWriter::new(Arc::clone(self), lane))
     }
 
@@ -151,7 +155,9 @@ impl<T, H: Handling<T>> Lanes<T, H> {
 
     /// Returns lane `lane` with its slots. The lane must have been claimed before.
     pub(super) fn claimed_lane(&self, lane: u32) -> ValueLane<T, H> {
-        let slots = self.slots[lane as usize].get().expect("a claimed lane has slots");
+        let slots = self.slots[lane as usize]
+            .get()
+            .expect("a claimed lane has slots");
         self.lane(lane, slots.row())
     }
 
@@ -227,9 +233,15 @@ impl<T, H: Handling<T>> Drop for Lanes<T, H> {
             // Relaxed: the last owner of an `Arc` comes after all others.
             let head = self.blocks[lane].head.get();
             let cursor = self.cursor(lane as u32, ONLY_GATE).get();
-            let Some(slots) = self.slots[lane].get_mut() else { continue };
+            let Some(slots) = self.slots[lane].get_mut() else {
+                continue;
+            };
             let kept = head.saturating_sub(slots.len());
-            let start = if H::KEEPS { kept } else { cursor - FIRST_CURSOR };
+            let start = if H::KEEPS {
+                kept
+            } else {
+                cursor - FIRST_CURSOR
+            };
             // SAFETY: every position below the head was filled. Where values are moved out, the
             // cursor held the writers back from the first one on. So the values from the cursor to
             // the head are in slots of their own, and the reader moved out those below. Where
@@ -242,7 +254,9 @@ impl<T, H: Handling<T>> Drop for Lanes<T, H> {
 
 impl<T, H: Handling<T>> fmt::Debug for Lanes<T, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lanes").field("capacity", &self.capacity).finish_non_exhaustive()
+        f.debug_struct("Lanes")
+            .field("capacity", &self.capacity)
+            .finish_non_exhaustive()
     }
 }
 
@@ -260,7 +274,11 @@ mod tests {
 
     fn assert_dropped_once(tokens: &[Arc<()>]) {
         let alive: Vec<_> = tokens.iter().map(Arc::strong_count).collect();
-        assert_eq!(alive, vec![1; tokens.len()], "each value is dropped exactly once");
+        assert_eq!(
+            alive,
+            vec![1; tokens.len()],
+            "each value is dropped exactly once"
+        );
     }
 
     #[test]
@@ -269,8 +287,14 @@ mod tests {
         let lanes = Lanes::<_, Move>::new(2, 1, 4);
         let mut writers = [lanes.writer().unwrap(), lanes.writer().unwrap()];
         let [first, second] = &mut writers;
-        let sent = tokens[..7].iter().filter(|token| first.push(Arc::clone(token)).is_ok()).count();
-        assert_eq!(sent, 4, "nothing is read, and a value to be moved is not overwritten");
+        let sent = tokens[..7]
+            .iter()
+            .filter(|token| first.push(Arc::clone(token)).is_ok())
+            .count();
+        assert_eq!(
+            sent, 4,
+            "nothing is read, and a value to be moved is not overwritten"
+        );
         second.push(Arc::clone(&tokens[9])).unwrap();
         drop((writers, lanes));
         assert_dropped_once(&tokens);
@@ -323,7 +347,11 @@ mod tests {
         for token in &tokens[9..] {
             writer.push(Arc::clone(token)).unwrap();
         }
-        assert!(reader.find().is_some_and(|take| Arc::ptr_eq(&take(), &tokens[9])));
+        assert!(
+            reader
+                .find()
+                .is_some_and(|take| Arc::ptr_eq(&take(), &tokens[9]))
+        );
         drop((writer, reader, lanes));
         assert_dropped_once(&tokens);
     }

@@ -23,7 +23,11 @@ impl<T, H: Handling<T>> ValueReader<T, H> {
     pub(super) fn new(lanes: Arc<Lanes<T, H>>, gate: u32) -> Self {
         // SAFETY: the gate is the caller's, and this is its only reader.
         let reader = unsafe { lanes.lane_reader(0, gate) };
-        Self { reader, gate, lanes }
+        Self {
+            reader,
+            gate,
+            lanes,
+        }
     }
 
     /// Finds the next value, and returns a function that takes it; `None` if there is no value. The
@@ -71,7 +75,9 @@ impl<T, H: Handling<T>> ValueReader<T, H> {
         each: impl FnMut(R),
     ) -> usize {
         let capacity = self.lanes.capacity() as u64;
-        let drained = self.reader.drain(capacity, (capacity / DRAIN_STEPS).max(1), load, each);
+        let drained = self
+            .reader
+            .drain(capacity, (capacity / DRAIN_STEPS).max(1), load, each);
         if drained == 0 {
             self.reader.prefetch_slot(1);
         }
@@ -147,7 +153,9 @@ impl<T, H: Handling<T>> Drop for ValueReader<T, H> {
 
 impl<T, H: Handling<T>> fmt::Debug for ValueReader<T, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ValueReader").field("gate", &self.gate).finish_non_exhaustive()
+        f.debug_struct("ValueReader")
+            .field("gate", &self.gate)
+            .finish_non_exhaustive()
     }
 }
 
@@ -167,7 +175,13 @@ impl<T, H: Handling<T>> FanReader<T, H> {
     pub(super) fn new(lanes: Arc<Lanes<T, H>>, gate: u32) -> Self {
         // WHY allocated for all lanes: no later call allocates.
         let readers = Vec::with_capacity(lanes.lane_limit());
-        Self { readers, next: 0, known: 0, gate, lanes }
+        Self {
+            readers,
+            next: 0,
+            known: 0,
+            gate,
+            lanes,
+        }
     }
 
     /// Like [`ValueReader::find`], for the next value of any lane. Polls each lane once; does not
@@ -183,14 +197,18 @@ impl<T, H: Handling<T>> FanReader<T, H> {
     where
         T: Copy,
     {
-        self.next_ready_lane().is_some_and(|reader| pop_into(reader, value))
+        self.next_ready_lane()
+            .is_some_and(|reader| pop_into(reader, value))
     }
 
     /// Like [`ValueReader::drain`], with one value of each lane in turn.
     #[inline]
     pub fn drain(&mut self, mut each: impl FnMut(T)) -> usize {
         let capacity = self.lanes.capacity();
-        (0..capacity).map_while(|_| self.find().map(|take| take())).map(&mut each).count()
+        (0..capacity)
+            .map_while(|_| self.find().map(|take| take()))
+            .map(&mut each)
+            .count()
     }
 
     /// Like [`ValueReader::drain_in_place`], with one value of each lane in turn.
@@ -198,7 +216,9 @@ impl<T, H: Handling<T>> FanReader<T, H> {
     pub fn drain_in_place(&mut self, mut each: impl FnMut(&T)) -> usize {
         let mut one = |reader: &mut LaneReader<_>| reader.drain(1, 1, show(&mut each), drop) == 1;
         let capacity = self.lanes.capacity();
-        (0..capacity).take_while(|_| self.next_ready_lane().is_some_and(&mut one)).count()
+        (0..capacity)
+            .take_while(|_| self.next_ready_lane().is_some_and(&mut one))
+            .count()
     }
 
     /// Returns the reader of the next lane, in turn, that has a value.
@@ -210,12 +230,18 @@ impl<T, H: Handling<T>> FanReader<T, H> {
         }
         for _ in 0..self.readers.len() {
             let lane = self.next;
-            self.next = if lane + 1 == self.readers.len() { 0 } else { lane + 1 };
+            self.next = if lane + 1 == self.readers.len() {
+                0
+            } else {
+                lane + 1
+            };
             if self.readers[lane].has_message() {
                 return Some(&mut self.readers[lane]);
             }
         }
-        self.readers.iter().for_each(|reader| reader.prefetch_slot(self.readers.len()));
+        self.readers
+            .iter()
+            .for_each(|reader| reader.prefetch_slot(self.readers.len()));
         None
     }
 
@@ -224,7 +250,8 @@ impl<T, H: Handling<T>> FanReader<T, H> {
         for lane in 0..u64::BITS {
             if ready & !self.known & (1 << lane) != 0 {
                 // SAFETY: the gate is this reader's, and the lane had no reader yet.
-                self.readers.push(unsafe { self.lanes.lane_reader(lane, self.gate) });
+                self.readers
+                    .push(unsafe { self.lanes.lane_reader(lane, self.gate) });
             }
         }
         self.known = ready;
@@ -234,7 +261,9 @@ impl<T, H: Handling<T>> FanReader<T, H> {
     #[must_use]
     pub fn waiting(&self) -> usize {
         let lanes = 0..self.lanes.lane_limit() as u32;
-        lanes.map(|lane| self.lanes.waiting(lane, self.gate) as usize).sum()
+        lanes
+            .map(|lane| self.lanes.waiting(lane, self.gate) as usize)
+            .sum()
     }
 
     /// Returns the memory of the channel.
@@ -258,6 +287,8 @@ impl<T, H: Handling<T>> Drop for FanReader<T, H> {
 
 impl<T, H: Handling<T>> fmt::Debug for FanReader<T, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FanReader").field("gate", &self.gate).finish_non_exhaustive()
+        f.debug_struct("FanReader")
+            .field("gate", &self.gate)
+            .finish_non_exhaustive()
     }
 }

@@ -110,7 +110,10 @@ pub(super) struct Row<T, const DENSE: bool> {
 
 impl<T, const DENSE: bool> Row<T, DENSE> {
     /// A row that has no slots.
-    pub(super) const EMPTY: Self = Self { first: NonNull::dangling(), slots: 0 };
+    pub(super) const EMPTY: Self = Self {
+        first: NonNull::dangling(),
+        slots: 0,
+    };
 
     /// Returns the number of slots.
     #[inline(always)]
@@ -127,12 +130,18 @@ impl<T, const DENSE: bool> Row<T, DENSE> {
     pub(super) unsafe fn at(&self, index: u64) -> *mut Slot<T> {
         debug_assert!(index < self.slots);
         // SAFETY: within the memory of the slots, as `index` is below their number by the contract.
-        unsafe { self.first.as_ptr().byte_add(index as usize * Slot::<T>::pitch(DENSE)) }
+        unsafe {
+            self.first
+                .as_ptr()
+                .byte_add(index as usize * Slot::<T>::pitch(DENSE))
+        }
     }
 
     /// Returns the layout of the memory of the slots; `None` if its size overflows.
     fn layout(&self) -> Option<Layout> {
-        let bytes = usize::try_from(self.slots).ok()?.checked_mul(Slot::<T>::pitch(DENSE))?;
+        let bytes = usize::try_from(self.slots)
+            .ok()?
+            .checked_mul(Slot::<T>::pitch(DENSE))?;
         Layout::from_size_align(bytes, align_of::<Slot<T>>().max(CACHE_LINE_BYTES)).ok()
     }
 }
@@ -163,18 +172,28 @@ impl<T, const DENSE: bool> Slots<T, DENSE> {
     ///
     /// If the number or the memory overflows.
     pub(super) fn new(capacity: u64, stamp: impl Fn(u64) -> u64) -> Self {
-        let slots = capacity.checked_next_power_of_two().expect("capacity overflow");
-        let mut row = Row { slots, ..Row::EMPTY };
+        let slots = capacity
+            .checked_next_power_of_two()
+            .expect("capacity overflow");
+        let mut row = Row {
+            slots,
+            ..Row::EMPTY
+        };
         let layout = row.layout().expect("capacity overflow");
         // SAFETY: a slot does not have size 0, and there is at least one.
         let memory = unsafe { alloc::alloc(layout) };
-        let Some(first) = NonNull::new(memory.cast()) else { alloc::handle_alloc_error(layout) };
+        let Some(first) = NonNull::new(memory.cast()) else {
+            alloc::handle_alloc_error(layout)
+        };
         row.first = first;
         // WHY before the loop: if `stamp` panics, the memory is freed.
         let made = Self { row, left: 0..0 };
         for index in 0..slots {
             let value = UnsafeCell::new(MaybeUninit::uninit());
-            let slot = Slot { stamp: AtomicU64::new(stamp(index)), value };
+            let slot = Slot {
+                stamp: AtomicU64::new(stamp(index)),
+                value,
+            };
             // SAFETY: `index` is below the number of slots.
             let place = unsafe { row.at(index) };
             // SAFETY: in bounds and aligned, and no other code knows of it.
@@ -249,7 +268,10 @@ struct Memory<T, const DENSE: bool>(Row<T, DENSE>);
 
 impl<T, const DENSE: bool> Drop for Memory<T, DENSE> {
     fn drop(&mut self) {
-        let layout = self.0.layout().expect("the memory was allocated with this layout");
+        let layout = self
+            .0
+            .layout()
+            .expect("the memory was allocated with this layout");
         // SAFETY: `Slots::new` allocated it with this layout, and only their drop frees it.
         unsafe { alloc::dealloc(self.0.first.as_ptr().cast(), layout) };
     }

@@ -117,7 +117,12 @@ pub fn tickets<T>(capacity: usize) -> (TicketWriter<T>, TicketReader<T>) {
     let capacity = capacity as u64;
     let slots = Slots::new(capacity, |index| ticket::first_stamp(index, capacity));
     let [tail, head] = [0, 0].map(|pos| SeparateWord(AtomicU64::new(pos)));
-    let ring = Arc::new(Ring { tail, head, slots, capacity });
+    let ring = Arc::new(Ring {
+        tail,
+        head,
+        slots,
+        capacity,
+    });
     (TicketWriter(Arc::clone(&ring)), TicketReader(ring))
 }
 
@@ -133,7 +138,11 @@ impl<T> TicketWriter<T> {
         // SAFETY: the ring was made by `tickets` and is used only by the methods here; the
         // ownership of the value is given up.
         let is_sent = unsafe { ticket::push(&*self.0, &raw const *value) };
-        if is_sent { Ok(()) } else { Err(ManuallyDrop::into_inner(value)) }
+        if is_sent {
+            Ok(())
+        } else {
+            Err(ManuallyDrop::into_inner(value))
+        }
     }
 
     /// Copies `value` directly into the ring; returns false if the ring is full. Lock-free.
@@ -253,13 +262,17 @@ impl<T> TicketReader<T> {
 
 impl<T> fmt::Debug for TicketWriter<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TicketWriter").field("waiting", &self.waiting()).finish_non_exhaustive()
+        f.debug_struct("TicketWriter")
+            .field("waiting", &self.waiting())
+            .finish_non_exhaustive()
     }
 }
 
 impl<T> fmt::Debug for TicketReader<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TicketReader").field("waiting", &self.waiting()).finish_non_exhaustive()
+        f.debug_struct("TicketReader")
+            .field("waiting", &self.waiting())
+            .finish_non_exhaustive()
     }
 }
 

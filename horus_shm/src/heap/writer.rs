@@ -24,7 +24,11 @@ impl<T, H: Handling<T>> ValueWriter<T, H> {
         let memory = lanes.claimed_lane(lane);
         // Relaxed: the claim ordered it behind the last writer.
         let pos = memory.block().head.get();
-        Self { writer: LaneWriter::new(memory, pos, true, true), lane, lanes }
+        Self {
+            writer: LaneWriter::new(memory, pos, true, true),
+            lane,
+            lanes,
+        }
     }
 
     /// Moves `value` into the next slot. Wait-free, except for the drop of a value that readers
@@ -84,6 +88,8 @@ impl<T, H: Handling<T>> Drop for ValueWriter<T, H> {
 
 impl<T, H: Handling<T>> fmt::Debug for ValueWriter<T, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ValueWriter").field("lane", &self.lane).finish_non_exhaustive()
+        f.debug_struct("ValueWriter")
+            .field("lane", &self.lane)
+            .finish_non_exhaustive()
     }
 }

@@ -65,20 +65,25 @@ impl Clock {
             std::hint::spin_loop();
             last = Reading::now();
         }
-        Counter::from_readings(first, last)
-            .map_or(Self::kernel(), |c| Self { state: SourceState::Counter(c) })
+        Counter::from_readings(first, last).map_or(Self::kernel(), |c| Self {
+            state: SourceState::Counter(c),
+        })
     }
 
     /// Creates a clock that reads the kernel's clock.
     #[must_use]
     pub const fn kernel() -> Self {
-        Self { state: SourceState::Kernel }
+        Self {
+            state: SourceState::Kernel,
+        }
     }
 
     /// Creates a clock that always shows `ns`, until [`Self::set`] gives it another time.
     #[must_use]
     pub const fn simulated(ns: u64) -> Self {
-        Self { state: SourceState::Simulated(ns) }
+        Self {
+            state: SourceState::Simulated(ns),
+        }
     }
 
     /// Sets the time of a simulated clock; has no effect on other clocks.
@@ -112,7 +117,9 @@ impl Clock {
     /// Reads the kernel's time again, and returns it. The time of this clock may jump, also
     /// backwards, by as much as the counter has drifted: some 50 ns for a millisecond.
     pub fn resync(&mut self) -> u64 {
-        let SourceState::Counter(counter) = &mut self.state else { return self.now_ns() };
+        let SourceState::Counter(counter) = &mut self.state else {
+            return self.now_ns();
+        };
         let now = Reading::now();
         match Counter::from_readings(counter.first, now) {
             Some(better) => *counter = better,
@@ -135,7 +142,11 @@ impl Counter {
         let ticks = last.ticks.checked_sub(first.ticks)?;
         let ns = last.ns.checked_sub(first.ns)?;
         let scale = (u128::from(ns) << 32).checked_div(u128::from(ticks))?;
-        Some(Self { first, last, scale: u64::try_from(scale).ok().filter(|scale| *scale > 0)? })
+        Some(Self {
+            first,
+            last,
+            scale: u64::try_from(scale).ok().filter(|scale| *scale > 0)?,
+        })
     }
 
     #[inline(always)]
@@ -155,7 +166,13 @@ impl Reading {
             let before = read_counter();
             let ns = kernel_ns();
             let after = read_counter();
-            (after.wrapping_sub(before), Self { ticks: before.midpoint(after), ns })
+            (
+                after.wrapping_sub(before),
+                Self {
+                    ticks: before.midpoint(after),
+                    ns,
+                },
+            )
         };
         let readings = [read(), read(), read()];
         readings
@@ -187,7 +204,10 @@ fn read_counter() -> u64 {
 #[cfg(target_arch = "x86_64")]
 fn is_counter_reliable() -> bool {
     let flags = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let flags = flags.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
+    let flags = flags
+        .lines()
+        .find(|line| line.starts_with("flags"))
+        .unwrap_or_default();
     let has = |flag| flags.split_whitespace().any(|found| found == flag);
     let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     let source = std::fs::read_to_string(path).unwrap_or_default();
@@ -225,7 +245,10 @@ mod tests {
     #[test]
     fn a_simulated_clock_shows_the_time_it_was_set_to() {
         let mut clock = Clock::simulated(5);
-        assert_eq!((clock.now_ns(), clock.resync(), clock.source()), (5, 5, Source::Simulated));
+        assert_eq!(
+            (clock.now_ns(), clock.resync(), clock.source()),
+            (5, 5, Source::Simulated)
+        );
         clock.set(7);
         assert_eq!(clock.now_ns(), 7);
         let mut real = Clock::kernel();
@@ -235,15 +258,23 @@ mod tests {
 
     #[test]
     fn a_line_hits_both_of_its_moments() {
-        let first = Reading { ticks: 1000, ns: 5000 };
-        let last = Reading { ticks: 1000 + 2_300_000, ns: 5000 + 1_000_000 };
+        let first = Reading {
+            ticks: 1000,
+            ns: 5000,
+        };
+        let last = Reading {
+            ticks: 1000 + 2_300_000,
+            ns: 5000 + 1_000_000,
+        };
         let counter = Counter::from_readings(first, last).unwrap();
         assert_eq!(counter.ns_at(last.ticks), last.ns);
         assert!(counter.ns_at(first.ticks).abs_diff(first.ns) <= 1);
         assert!(counter.ns_at(last.ticks + 2300).abs_diff(last.ns + 1000) <= 1);
         // The line still fits a day later.
         let day = 86_400 * 1_000_000_000_u64;
-        let error = counter.ns_at(last.ticks + day / 10 * 23).abs_diff(last.ns + day);
+        let error = counter
+            .ns_at(last.ticks + day / 10 * 23)
+            .abs_diff(last.ns + day);
         assert!(error < 100_000, "{error}");
         assert!(Counter::from_readings(last, last).is_none());
         assert!(Counter::from_readings(last, first).is_none());

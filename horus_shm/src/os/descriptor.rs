@@ -85,7 +85,11 @@ impl CheckedFd {
 
     /// Takes `fd`, a descriptor of the file with this device and inode.
     pub(crate) const fn with_identity(fd: OwnedFd, device: u64, inode: u64) -> Self {
-        Self { fd: Some(fd), device, inode }
+        Self {
+            fd: Some(fd),
+            device,
+            inode,
+        }
     }
 
     /// Returns the descriptor, after a system call that checks it.

@@ -93,13 +93,22 @@ impl RegionWatch {
     pub(crate) fn new(address: *mut u8, bytes: usize, access: Access, file: (RawFd, u64)) -> Self {
         install_handler();
         let (fd, offset) = file;
-        Self { index: REGIONS.enter(Mapping { address, bytes, access, fd, offset }) }
+        Self {
+            index: REGIONS.enter(Mapping {
+                address,
+                bytes,
+                access,
+                fd,
+                offset,
+            }),
+        }
     }
 
     /// Returns true once zeros were mapped over the region, because its file was truncated.
     pub(crate) fn is_lost(&self) -> bool {
         // Relaxed: ordered by the fault epoch.
-        self.index.is_some_and(|index| REGIONS.entries[index].lost.load(Ordering::Relaxed))
+        self.index
+            .is_some_and(|index| REGIONS.entries[index].lost.load(Ordering::Relaxed))
     }
 }
 
@@ -152,7 +161,9 @@ struct MappingEntry {
 
 impl<const N: usize> Table<N> {
     const fn new() -> Self {
-        Self { entries: [const { MappingEntry::new() }; N] }
+        Self {
+            entries: [const { MappingEntry::new() }; N],
+        }
     }
 
     /// Enters `mapping` in the first free entry, and returns its index; `None` if no entry is free.
@@ -162,7 +173,10 @@ impl<const N: usize> Table<N> {
 
     /// Returns the mapping that contains `address`, and its entry. Async-signal-safe.
     fn find(&self, address: *mut u8) -> Option<(&MappingEntry, Mapping)> {
-        let mut entered = self.entries.iter().filter_map(|entry| Some((entry, entry.mapping()?)));
+        let mut entered = self
+            .entries
+            .iter()
+            .filter_map(|entry| Some((entry, entry.mapping()?)));
         entered.find(|(_, mapping)| mapping.contains(address))
     }
 }
@@ -190,12 +204,17 @@ impl MappingEntry {
         // WHY: the version only grows, so if it is unchanged the entry is still free.
         // Relaxed: the fence below orders it before the words.
         let order = Ordering::Relaxed;
-        if self.version.compare_exchange(version, version + 1, order, order).is_err() {
+        if self
+            .version
+            .compare_exchange(version, version + 1, order, order)
+            .is_err()
+        {
             return false;
         }
         self.fence_odd_version();
         self.bytes.store(mapping.bytes, Ordering::Relaxed);
-        self.writable.store(mapping.access == Access::Write, Ordering::Relaxed);
+        self.writable
+            .store(mapping.access == Access::Write, Ordering::Relaxed);
         self.fd.store(mapping.fd, Ordering::Relaxed);
         self.offset.store(mapping.offset, Ordering::Relaxed);
         self.lost.store(false, Ordering::Relaxed);
@@ -238,8 +257,18 @@ impl MappingEntry {
         // read a new word sees that the version has changed.
         fence(Ordering::Acquire);
         let is_whole = version.is_multiple_of(2) && self.version.load(Ordering::Relaxed) == version;
-        let access = if writable { Access::Write } else { Access::Read };
-        (is_whole && !address.is_null()).then_some(Mapping { address, bytes, access, fd, offset })
+        let access = if writable {
+            Access::Write
+        } else {
+            Access::Read
+        };
+        (is_whole && !address.is_null()).then_some(Mapping {
+            address,
+            bytes,
+            access,
+            fd,
+            offset,
+        })
     }
 }
 
@@ -250,13 +279,21 @@ impl MappingEntry {
 /// Called in the child, in its only thread. Async-signal-safe.
 pub(crate) fn make_regions_private() {
     for entry in &REGIONS.entries {
-        let Some(mapping) = entry.mapping() else { continue };
+        let Some(mapping) = entry.mapping() else {
+            continue;
+        };
         // Relaxed: there is no other thread. WHY: a grandchild gets the child's memory as it is.
         entry.fd.store(NO_FD, Ordering::Relaxed);
         if mapping.access == Access::Read || mapping.fd == NO_FD {
             continue;
         }
-        let Mapping { address, bytes, fd, offset, .. } = mapping;
+        let Mapping {
+            address,
+            bytes,
+            fd,
+            offset,
+            ..
+        } = mapping;
         // SAFETY: the owner of the entry has the region mapped, and a private copy has the same
         // content.
         let is_private = unsafe { signal::map_private(address, bytes, fd, offset) };
@@ -312,7 +349,9 @@ extern "C" fn on_sigbus(signal: c_int, info: *mut siginfo_t, context: *mut c_voi
 /// Maps zeros over the region that contains `address`; returns false if no region of this library
 /// contains it.
 fn replace_by_zeros(address: *mut u8) -> bool {
-    let Some((entry, mapping)) = REGIONS.find(address) else { return false };
+    let Some((entry, mapping)) = REGIONS.find(address) else {
+        return false;
+    };
     // WHY first: a thread that finds zeros in its region must also find the epoch changed.
     // Relaxed: the epoch orders it.
     entry.lost.store(true, Ordering::Relaxed);
@@ -332,7 +371,13 @@ mod tests {
 
     fn mapping(address: usize, bytes: usize) -> Mapping {
         let address = ptr::without_provenance_mut(address);
-        Mapping { address, bytes, access: Access::Write, fd: NO_FD, offset: 0 }
+        Mapping {
+            address,
+            bytes,
+            access: Access::Write,
+            fd: NO_FD,
+            offset: 0,
+        }
     }
 
     #[test]
@@ -342,7 +387,11 @@ mod tests {
         let high = mapping(0x8000, 1);
         assert_eq!(table.enter(low), Some(0));
         assert_eq!(table.enter(high), Some(1));
-        let find = |address| table.find(ptr::without_provenance_mut(address)).map(|found| found.1);
+        let find = |address| {
+            table
+                .find(ptr::without_provenance_mut(address))
+                .map(|found| found.1)
+        };
         let wanted = [
             (0xfff, None),
             (0x1000, Some(low)),
@@ -369,7 +418,10 @@ mod tests {
         table.entries[0].lost.store(true, Ordering::Relaxed);
         table.entries[0].clear();
         assert_eq!(table.enter(mapping(0x3000, 1)), Some(0));
-        assert!(!table.entries[0].lost.load(Ordering::Relaxed), "the mark is of another region");
+        assert!(
+            !table.entries[0].lost.load(Ordering::Relaxed),
+            "the mark is of another region"
+        );
     }
 
     /// Address and length in an entry belong together whenever it is found.
@@ -396,7 +448,9 @@ mod tests {
                 table.entries[index].clear();
             }
             is_over.store(true, Ordering::Relaxed);
-            looking.into_iter().for_each(|thread| thread.join().unwrap());
+            looking
+                .into_iter()
+                .for_each(|thread| thread.join().unwrap());
         });
     }
 }

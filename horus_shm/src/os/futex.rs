@@ -55,7 +55,11 @@ pub(crate) enum SleepOutcome {
 impl SleepOutcome {
     /// Converts the result of the last system call.
     fn from_syscall(answer: c_long) -> Self {
-        let error = if answer < 0 { io::Error::last_os_error().raw_os_error() } else { None };
+        let error = if answer < 0 {
+            io::Error::last_os_error().raw_os_error()
+        } else {
+            None
+        };
         match error {
             Some(libc::ETIMEDOUT) => Self::TimedOut,
             Some(libc::ENOSYS) => Self::Unsupported,
@@ -105,12 +109,26 @@ pub(crate) struct FutexWaitv {
 
 impl FutexWaitv {
     /// Fills the unused elements of an array.
-    pub(crate) const UNUSED: Self = Self { value: 0, address: 0, flags: 0, reserved: 0 };
+    pub(crate) const UNUSED: Self = Self {
+        value: 0,
+        address: 0,
+        flags: 0,
+        reserved: 0,
+    };
 
     pub(crate) fn new(word: &AtomicU32, seen: u32, scope: Scope) -> Self {
-        let private = if scope == Scope::Process { FUTEX2_PRIVATE } else { 0 };
+        let private = if scope == Scope::Process {
+            FUTEX2_PRIVATE
+        } else {
+            0
+        };
         let address = word.as_ptr().expose_provenance() as u64;
-        Self { value: seen.into(), address, flags: FUTEX2_SIZE_U32 | private, reserved: 0 }
+        Self {
+            value: seen.into(),
+            address,
+            flags: FUTEX2_SIZE_U32 | private,
+            reserved: 0,
+        }
     }
 }
 
@@ -144,7 +162,10 @@ pub(crate) unsafe fn wait_any(waiters: &[FutexWaitv], timeout: Duration) -> Slee
 
 /// Returns the time of CLOCK_MONOTONIC.
 pub(crate) fn monotonic() -> Duration {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     // SAFETY: `now` is valid for the write; the clock always exists.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
     let nanos = u32::try_from(now.tv_nsec).unwrap_or(0) % NANOS_PER_SECOND;

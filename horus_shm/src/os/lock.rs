@@ -164,7 +164,10 @@ mod tests {
         let dir = File::open(dir.path()).unwrap();
         let open = || open_file(dir.as_fd(), "file", OpenMode::ReadOnly);
         assert_eq!(open().unwrap_err().kind(), io::ErrorKind::WouldBlock);
-        assert!(!has_write_lease(file.as_fd()).unwrap(), "the opener asked to end it");
+        assert!(
+            !has_write_lease(file.as_fd()).unwrap(),
+            "the opener asked to end it"
+        );
         end_lease(file.as_fd()).unwrap();
         open().unwrap();
     }

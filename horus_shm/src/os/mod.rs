@@ -56,7 +56,10 @@ impl Stat {
         (self.dev, self.ino) == (other.dev, other.ino)
     }
 
-    #[expect(clippy::unnecessary_cast, reason = "the fields' widths differ between targets")]
+    #[expect(
+        clippy::unnecessary_cast,
+        reason = "the fields' widths differ between targets"
+    )]
     fn from_raw(raw: &libc::stat) -> Self {
         Self {
             dev: raw.st_dev as u64,
@@ -135,12 +138,22 @@ pub(crate) fn open_dir_o_path(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> i
 
 /// Opens the directory at `path` with `O_PATH`, following symlinks.
 pub(crate) fn open_o_path(path: impl AsRef<OsStr>) -> io::Result<OwnedFd> {
-    open_raw(libc::AT_FDCWD, path.as_ref(), libc::O_PATH | libc::O_DIRECTORY, 0)
+    open_raw(
+        libc::AT_FDCWD,
+        path.as_ref(),
+        libc::O_PATH | libc::O_DIRECTORY,
+        0,
+    )
 }
 
 /// Creates a file without a name in the file system of `dir`, for [`link_unnamed`].
 pub(crate) fn open_unnamed(dir: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-    open_raw(dir.as_raw_fd(), OsStr::new("."), libc::O_TMPFILE | libc::O_RDWR, 0o600)
+    open_raw(
+        dir.as_raw_fd(),
+        OsStr::new("."),
+        libc::O_TMPFILE | libc::O_RDWR,
+        0o600,
+    )
 }
 
 /// Gives `file`, made by [`open_unnamed`], the name `name` in `dir`; `EEXIST` if the name is taken.
@@ -264,7 +277,11 @@ pub(crate) fn set_len(fd: BorrowedFd<'_>, len_bytes: u64) -> io::Result<()> {
 fn check_size_limit(end_bytes: u64) -> io::Result<()> {
     let limit = soft_limit(libc::RLIMIT_FSIZE)?;
     // WHY: the kernel would return the same error, but also send SIGXFSZ, which kills.
-    if end_bytes > limit { Err(io::Error::from_raw_os_error(libc::EFBIG)) } else { Ok(()) }
+    if end_bytes > limit {
+        Err(io::Error::from_raw_os_error(libc::EFBIG))
+    } else {
+        Ok(())
+    }
 }
 
 /// The number of a resource limit, as `getrlimit` takes it.
@@ -289,7 +306,9 @@ pub(crate) fn reserve(fd: BorrowedFd<'_>, offset: u64, len_bytes: u64) -> io::Re
         // SAFETY: the call takes no pointer.
         match unsafe { libc::fallocate(fd.as_raw_fd(), libc::FALLOC_FL_KEEP_SIZE, at, len) } {
             0 => 0,
-            _ => io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO),
+            _ => io::Error::last_os_error()
+                .raw_os_error()
+                .unwrap_or(libc::EIO),
         }
     });
     match reserved {
@@ -414,9 +433,15 @@ pub(crate) fn free_space(fd: BorrowedFd<'_>) -> io::Result<FreeSpace> {
     retry(|| unsafe { libc::fstatvfs(fd.as_raw_fd(), raw.as_mut_ptr()) as ssize_t })?;
     // SAFETY: the call succeeded, so it filled `raw`.
     let raw = unsafe { raw.assume_init_ref() };
-    #[expect(clippy::unnecessary_cast, reason = "the fields' widths differ between targets")]
+    #[expect(
+        clippy::unnecessary_cast,
+        reason = "the fields' widths differ between targets"
+    )]
     let bytes = (raw.f_bavail as u64).saturating_mul(raw.f_frsize as u64);
-    #[expect(clippy::unnecessary_cast, reason = "the fields' widths differ between targets")]
+    #[expect(
+        clippy::unnecessary_cast,
+        reason = "the fields' widths differ between targets"
+    )]
     let files = (raw.f_files > 0).then_some(raw.f_favail as u64);
     Ok(FreeSpace { bytes, files })
 }
@@ -465,7 +490,10 @@ pub(crate) fn boot_id() -> io::Result<[u8; 16]> {
     let digits = text.trim().replace('-', "");
     match u128::from_str_radix(&digits, 16) {
         Ok(id) if digits.len() == 32 => Ok(id.to_be_bytes()),
-        _ => Err(io::Error::new(io::ErrorKind::InvalidData, "boot_id is not a UUID")),
+        _ => Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "boot_id is not a UUID",
+        )),
     }
 }
 

@@ -32,7 +32,10 @@ enum Kind {
     Heap(Layout),
     /// The fields are dropped in this order: the region must leave the table of faults before it is
     /// unmapped.
-    Mapped(RegionWatch, #[expect(dead_code, reason = "held for its drop, which unmaps")] MmapRaw),
+    Mapped(
+        RegionWatch,
+        #[expect(dead_code, reason = "held for its drop, which unmaps")] MmapRaw,
+    ),
 }
 
 // SAFETY: a region is only an address; its users are responsible for their accesses.
@@ -51,7 +54,10 @@ impl Region {
         if address.is_null() {
             handle_alloc_error(layout);
         }
-        Self { address, kind: Kind::Heap(layout) }
+        Self {
+            address,
+            kind: Kind::Heap(layout),
+        }
     }
 
     /// Maps `bytes` bytes of `file` from `offset` on, shared with other processes. The file must
@@ -74,7 +80,10 @@ impl Region {
         };
         let address = map.as_mut_ptr();
         let watch = RegionWatch::new(address, bytes, access, (file.as_raw_fd(), offset));
-        Ok(Self { address, kind: Kind::Mapped(watch, map) })
+        Ok(Self {
+            address,
+            kind: Kind::Mapped(watch, map),
+        })
     }
 
     /// Returns the address of the first byte.

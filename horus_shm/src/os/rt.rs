@@ -12,7 +12,11 @@ const STACK_BYTES: usize = 256 * 1024;
 const PAGE_BYTES: usize = 4096;
 
 fn check_result(answer: libc::c_int) -> io::Result<()> {
-    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    if answer == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }
 
 /// Pins the calling thread to one CPU.
@@ -110,7 +114,10 @@ mod tests {
     fn an_invalid_cpu_or_priority_is_an_error() {
         assert!(pin_thread_to(usize::MAX).is_err());
         assert!(pin_thread_to(libc::CPU_SETSIZE as usize - 1).is_err());
-        assert_eq!(set_fifo_priority(100).unwrap_err().raw_os_error(), Some(libc::EINVAL));
+        assert_eq!(
+            set_fifo_priority(100).unwrap_err().raw_os_error(),
+            Some(libc::EINVAL)
+        );
     }
 
     #[test]

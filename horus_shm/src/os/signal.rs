@@ -113,7 +113,9 @@ pub(crate) unsafe fn map_zeros(address: *mut u8, bytes: usize, access: Access) -
 /// A mapping of the caller begins at `address` and has `bytes` bytes. No code relies on its content
 /// staying the same.
 pub(crate) unsafe fn map_private(address: *mut u8, bytes: usize, fd: c_int, offset: u64) -> bool {
-    let Ok(offset) = libc::off_t::try_from(offset) else { return false };
+    let Ok(offset) = libc::off_t::try_from(offset) else {
+        return false;
+    };
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_NORESERVE;
     // SAFETY: replaces a mapping of the caller's, by the contract.
@@ -153,7 +155,9 @@ pub(crate) unsafe fn forward_to_previous(
     // ORDERING(previous): Acquire. Pairs with the store in `install`.
     let previous = PREVIOUS_ACTION.load(Ordering::Acquire);
     // SAFETY: null, or made by `install`, and neither changed nor freed since then.
-    let Some(previous) = (unsafe { previous.as_ref() }) else { return };
+    let Some(previous) = (unsafe { previous.as_ref() }) else {
+        return;
+    };
     // SAFETY: the kernel passed a valid `info`, by the contract.
     let code = unsafe { (*info).si_code };
     // WHY: an unhandled fault is raised again; a signal that was sent is not.

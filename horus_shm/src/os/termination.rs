@@ -24,7 +24,10 @@ const OFF: u64 = 0;
 const ARMED: u64 = 1 << 32;
 /// Flag: a user has read the signal that came.
 const REPORTED: u64 = 1 << 33;
-static USERS: Mutex<Users> = Mutex::new(Users { count: 0, previous: None });
+static USERS: Mutex<Users> = Mutex::new(Users {
+    count: 0,
+    previous: None,
+});
 
 /// The users that record signals, and the actions that were set before.
 struct Users {

@@ -93,10 +93,19 @@ impl LockFd {
         for (index, place) in LOCK_FDS.iter().enumerate() {
             // ORDERING(fork): SeqCst store, before the load of `FORKS_BEGUN` in `open`.
             let order = (Ordering::SeqCst, Ordering::Relaxed);
-            if place.compare_exchange(NO_FD, number, order.0, order.1).is_ok() {
+            if place
+                .compare_exchange(NO_FD, number, order.0, order.1)
+                .is_ok()
+            {
                 let epoch = fork_epoch();
                 let lost = AtomicBool::new(false);
-                return Ok(Self { fd, number, index, epoch, lost });
+                return Ok(Self {
+                    fd,
+                    number,
+                    index,
+                    epoch,
+                    lost,
+                });
             }
         }
         Err(LockFdError::TableFull)
@@ -119,11 +128,17 @@ impl LockFd {
     /// Returns the descriptor; an error in a forked child, or if the program closed it.
     pub(crate) fn get(&self) -> io::Result<BorrowedFd<'_>> {
         if self.is_forked() {
-            return Err(io::Error::other("the lock descriptor belongs to the parent process"));
+            return Err(io::Error::other(
+                "the lock descriptor belongs to the parent process",
+            ));
         }
         // WHY an error for ever: another thread may have opened the same file under the same
         // number.
-        let fd = if self.is_lost() { Err(descriptor::closed_error()) } else { self.fd.get() };
+        let fd = if self.is_lost() {
+            Err(descriptor::closed_error())
+        } else {
+            self.fd.get()
+        };
         fd.inspect_err(|_| self.mark_lost())
     }
 
@@ -178,7 +193,11 @@ pub(crate) fn install_handlers() -> io::Result<()> {
     // SAFETY: the three functions live as long as the code that they are called from, and only do
     // what is allowed between fork and exec of a process with threads.
     let error = unsafe {
-        libc::pthread_atfork(Some(count_fork_begun), Some(count_fork_ended), Some(renew_in_child))
+        libc::pthread_atfork(
+            Some(count_fork_begun),
+            Some(count_fork_ended),
+            Some(renew_in_child),
+        )
     };
     if error != 0 {
         return Err(io::Error::from_raw_os_error(error));
@@ -249,7 +268,9 @@ struct EpochValue<T> {
 impl<T: Default + Send + Sync + 'static> ForkLocal<T> {
     /// Creates the static; its value is created when it is first used.
     pub(crate) const fn new() -> Self {
-        Self { state: AtomicPtr::new(std::ptr::null_mut()) }
+        Self {
+            state: AtomicPtr::new(std::ptr::null_mut()),
+        }
     }
 
     /// Returns the value of this process, and creates it if it does not exist.
@@ -266,8 +287,10 @@ impl<T: Default + Send + Sync + 'static> ForkLocal<T> {
         // Their installation fails only for lack of memory, which opening a lock descriptor
         // reports.
         let _ = install_handlers();
-        let fresh =
-            Box::into_raw(Box::new(EpochValue { epoch: fork_epoch(), value: T::default() }));
+        let fresh = Box::into_raw(Box::new(EpochValue {
+            epoch: fork_epoch(),
+            value: T::default(),
+        }));
         loop {
             // ORDERING(fork-local): Release on success, Acquire on failure: the two halves of the
             // pair with `get` and with the exchange of another thread.
@@ -276,7 +299,9 @@ impl<T: Default + Send + Sync + 'static> ForkLocal<T> {
                 Ok(_) => fresh,
                 Err(other) => other,
             };
-            let Some(value) = Self::value_of_this_epoch(found) else { continue };
+            let Some(value) = Self::value_of_this_epoch(found) else {
+                continue;
+            };
             if found != fresh {
                 // SAFETY: made by `Box::into_raw` above and not published.
                 drop(unsafe { Box::from_raw(fresh) });
@@ -323,14 +348,16 @@ mod tests {
             if calls == 1 {
                 let fd = file.as_raw_fd();
                 // SAFETY: the call takes no pointer.
-                assert!(fork(|| unsafe { libc::fcntl(fd, libc::F_GETFD) } >= 0), "copied");
+                let copied = fork(|| unsafe { libc::fcntl(fd, libc::F_GETFD) } >= 0);
+                assert!(copied);
             }
             Ok(file.into())
         });
         let fd = lock.as_ref().unwrap().get().unwrap().as_raw_fd();
         assert!(calls > 1);
         // SAFETY: the call takes no pointer.
-        assert!(fork(|| unsafe { libc::fcntl(fd, libc::F_GETFD) } < 0), "closed");
+        let closed = fork(|| unsafe { libc::fcntl(fd, libc::F_GETFD) } < 0);
+        assert!(closed);
         assert!(fork(|| lock.as_ref().unwrap().get().is_err()));
     }
 
@@ -355,9 +382,13 @@ mod tests {
     #[test]
     fn all_threads_get_the_same_state() {
         static STATE: ForkLocal<Mutex<u32>> = ForkLocal::new();
-        let threads: Vec<_> =
-            (0..8).map(|_| std::thread::spawn(|| std::ptr::from_ref(STATE.get()).addr())).collect();
-        let addrs: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+        let threads: Vec<_> = (0..8)
+            .map(|_| std::thread::spawn(|| std::ptr::from_ref(STATE.get()).addr()))
+            .collect();
+        let addrs: Vec<_> = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect();
         assert!(addrs.iter().all(|&addr| addr == addrs[0]), "{addrs:?}");
     }
 }

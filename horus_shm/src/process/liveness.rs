@@ -69,7 +69,9 @@ impl Owner {
     }
 
     fn entry(self) -> Option<u64> {
-        (self.0 >> GENERATION_BITS).checked_sub(1).filter(|&entry| entry < ENTRY_LIMIT)
+        (self.0 >> GENERATION_BITS)
+            .checked_sub(1)
+            .filter(|&entry| entry < ENTRY_LIMIT)
     }
 
     fn generation(self) -> u64 {
@@ -205,7 +207,11 @@ impl Registry {
     ///
     /// [`RegistryError`]. The call leaves nothing behind.
     pub fn join(dir: BorrowedFd<'_>, path: &Path, file_mode: u32) -> Result<Self, RegistryError> {
-        let place = RegistryPath { dir, path, file_mode };
+        let place = RegistryPath {
+            dir,
+            path,
+            file_mode,
+        };
         for _ in 0..JOIN_ATTEMPTS {
             match Self::try_join(place)? {
                 Attempt::Done(registry) => return Ok(registry),
@@ -213,7 +219,9 @@ impl Registry {
                 Attempt::Wait => std::thread::sleep(JOIN_PAUSE),
             }
         }
-        Err(RegistryError::Busy { path: place.file_path() })
+        Err(RegistryError::Busy {
+            path: place.file_path(),
+        })
     }
 
     fn try_join(place: RegistryPath<'_>) -> Result<Attempt<Self>, RegistryError> {
@@ -237,8 +245,16 @@ impl Registry {
         unlock(fd, removal).map_err(place.io("join"))?;
         let OpenFile { lock, stat, header } = open;
         match me {
-            Some(me) => Ok(Attempt::Done(Self { lock, stat, id: header.registry_id, me })),
-            None => Err(RegistryError::Full { path: place.file_path(), limit: ENTRY_LIMIT }),
+            Some(me) => Ok(Attempt::Done(Self {
+                lock,
+                stat,
+                id: header.registry_id,
+                me,
+            })),
+            None => Err(RegistryError::Full {
+                path: place.file_path(),
+                limit: ENTRY_LIMIT,
+            }),
         }
     }
 
@@ -272,7 +288,11 @@ impl Registry {
         let byte = record::presence_byte(ino);
         holder::find_holder(
             processes,
-            holder::WantedLock { registry: self.stat.ino, byte, topic: ino },
+            holder::WantedLock {
+                registry: self.stat.ino,
+                byte,
+                topic: ino,
+            },
         )
     }
 
@@ -286,7 +306,11 @@ impl Registry {
     /// a system call.
     pub(crate) fn expect_held(&self) -> io::Result<()> {
         // WHY no error in a forked child: its calls that need a lock return one.
-        if self.is_forked() { Ok(()) } else { self.lock.get().map(drop) }
+        if self.is_forked() {
+            Ok(())
+        } else {
+            self.lock.get().map(drop)
+        }
     }
 
     /// Returns true if `owner` will never store again. Makes three system calls.
@@ -298,7 +322,9 @@ impl Registry {
         if owner == self.me {
             return false;
         }
-        let Some(entry) = owner.entry() else { return true };
+        let Some(entry) = owner.entry() else {
+            return true;
+        };
         self.probe(entry, owner.generation()).unwrap_or(false)
     }
 
@@ -332,7 +358,11 @@ impl Registry {
     ///
     /// The error of the system; `InvalidInput` if `ino` is too large for the offset of a lock.
     pub fn presence_share(&self, ino: u64) -> io::Result<bool> {
-        try_lock(self.lock.get()?, record::presence_lock(ino)?, LockKind::Shared)
+        try_lock(
+            self.lock.get()?,
+            record::presence_lock(ino)?,
+            LockKind::Shared,
+        )
     }
 
     /// Excludes all other processes from the topic file of inode `ino`; this process's presence
@@ -343,21 +373,31 @@ impl Registry {
     ///
     /// The errors of [`Registry::presence_share`].
     pub fn presence_exclude(&self, ino: u64) -> io::Result<bool> {
-        try_lock(self.lock.get()?, record::presence_lock(ino)?, LockKind::Exclusive)
+        try_lock(
+            self.lock.get()?,
+            record::presence_lock(ino)?,
+            LockKind::Exclusive,
+        )
     }
 
     /// Ends the presence of this process at the topic file of inode `ino`, or its exclusion of
     /// others.
     pub fn presence_release(&self, ino: u64) {
         // WHY ignored: it can only fail in a forked child, which holds no lock.
-        let _ = self.lock.get().and_then(|fd| unlock(fd, record::presence_lock(ino)?));
+        let _ = self
+            .lock
+            .get()
+            .and_then(|fd| unlock(fd, record::presence_lock(ino)?));
     }
 
     /// Returns true if any *other* process is present at the topic file of inode `ino`, or has
     /// excluded all others from it; also if the system gives no answer.
     pub fn presence_attended(&self, ino: u64) -> bool {
         let range = record::presence_lock(ino);
-        let found = self.lock.get().and_then(|fd| find_conflicting_lock(fd, range?));
+        let found = self
+            .lock
+            .get()
+            .and_then(|fd| find_conflicting_lock(fd, range?));
         !matches!(found, Ok(None))
     }
 
@@ -396,7 +436,9 @@ impl Registry {
     pub(crate) fn admit_all(&self) -> io::Result<()> {
         let entry = self.me.entry().unwrap_or(0);
         let fd = self.lock.get()?;
-        record::all_entries_lock_without(entry)?.into_iter().try_for_each(|range| unlock(fd, range))
+        record::all_entries_lock_without(entry)?
+            .into_iter()
+            .try_for_each(|range| unlock(fd, range))
     }
 
     /// Removes the registry's name from `dir`.
@@ -414,7 +456,11 @@ fn claim_entry(fd: BorrowedFd<'_>, open: &OpenFile) -> io::Result<Option<Owner>>
             continue;
         }
         let stored = Entry::read_generation(fd, entry)?;
-        let last = if stored == 0 { open.header.generation_base } else { stored };
+        let last = if stored == 0 {
+            open.header.generation_base
+        } else {
+            stored
+        };
         if last < GENERATION_MAX {
             Entry::for_this_process(last + 1).write(fd, entry)?;
             return Ok(Some(Owner::new(entry, last + 1)));

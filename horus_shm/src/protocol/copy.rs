@@ -248,7 +248,11 @@ mod long {
 
     #[cold]
     fn choose() -> u8 {
-        let variant = if std::arch::is_x86_feature_detected!("avx") { AVX } else { SSE2 };
+        let variant = if std::arch::is_x86_feature_detected!("avx") {
+            AVX
+        } else {
+            SSE2
+        };
         VARIANT.store(variant, Ordering::Relaxed);
         variant
     }
@@ -391,7 +395,10 @@ mod long {
                     // without AVX.
                     unsafe { variant(target.as_mut_ptr(), source.as_ptr(), bytes) };
                     assert_eq!(target[..bytes], source[..bytes], "{bytes} bytes");
-                    assert!(target[bytes..].iter().all(|&b| b == 0), "{bytes} bytes: overrun");
+                    assert!(
+                        target[bytes..].iter().all(|&b| b == 0),
+                        "{bytes} bytes: overrun"
+                    );
                 }
                 if !std::arch::is_x86_feature_detected!("avx") {
                     return;

@@ -55,7 +55,11 @@ pub fn free<'a, W: Word + 'a>(
     me: u64,
 ) -> bool {
     // ORDERING(owner): pairs with the release below.
-    if owner != me && !block.owner.compare_exchange_at(owner, me, edge::OWNER_CLAIM) {
+    if owner != me
+        && !block
+            .owner
+            .compare_exchange_at(owner, me, edge::OWNER_CLAIM)
+    {
         return false;
     }
     for cursor in cursors {

@@ -76,8 +76,16 @@ impl<M: LaneMemory> Spot<M> {
     where
         M: Clone,
     {
-        let Self { mask, exclusive, .. } = *self;
-        Self { memory: self.memory.clone(), pos, index: pos & mask, mask, exclusive }
+        let Self {
+            mask, exclusive, ..
+        } = *self;
+        Self {
+            memory: self.memory.clone(),
+            pos,
+            index: pos & mask,
+            mask,
+            exclusive,
+        }
     }
 
     /// Returns the spot of the position `slots` after this one, in the same lap.
@@ -86,7 +94,13 @@ impl<M: LaneMemory> Spot<M> {
     where
         M: Clone,
     {
-        let Self { pos, index, mask, exclusive, .. } = *self;
+        let Self {
+            pos,
+            index,
+            mask,
+            exclusive,
+            ..
+        } = *self;
         Self {
             memory: self.memory.clone(),
             pos: pos + slots,
@@ -114,4 +128,7 @@ impl<M: LaneMemory> Spot<M> {
     }
 }
 
-const _: () = assert!(size_of::<usize>() == 8, "positions are used as 64-bit offsets");
+const _: () = assert!(
+    size_of::<usize>() == 8,
+    "positions are used as 64-bit offsets"
+);

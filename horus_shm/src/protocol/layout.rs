@@ -200,13 +200,19 @@ impl Skips {
     /// Creates the value for `count` skips, the last one at `pos`.
     #[must_use]
     pub const fn new(count: u64, pos: u64) -> Self {
-        Self { count, behind: (pos + 1) & Self::POSITION_MASK }
+        Self {
+            count,
+            behind: (pos + 1) & Self::POSITION_MASK,
+        }
     }
 
     /// Decodes the word.
     #[must_use]
     pub const fn from_word(word: u64) -> Self {
-        Self { count: word >> Self::POSITION_BITS, behind: word & Self::POSITION_MASK }
+        Self {
+            count: word >> Self::POSITION_BITS,
+            behind: word & Self::POSITION_MASK,
+        }
     }
 
     /// Encodes the word.
@@ -242,7 +248,11 @@ impl Skips {
         let ahead = self.behind.wrapping_sub(before) & Self::POSITION_MASK;
         // WHY one more: a skip is counted before the head passes it.
         let reached = after.saturating_sub(before) + 1;
-        if ahead <= reached && self.count > 0 { before + ahead } else { before }
+        if ahead <= reached && self.count > 0 {
+            before + ahead
+        } else {
+            before
+        }
     }
 }
 

@@ -155,21 +155,48 @@ impl RawLane {
     ///   the lane used as [`InPlace`].
     pub unsafe fn new(parts: RawLaneParts) -> Self {
         debug_assert!(parts.capacity.is_power_of_two() && parts.stride.is_multiple_of(64));
-        let RawLaneParts { slots, stride, capacity, block, cursors, .. } = parts;
-        let RawLaneParts { gate_bytes, gate_limit, lane, wait, readers, reader_limit, .. } = parts;
+        let RawLaneParts {
+            slots,
+            stride,
+            capacity,
+            block,
+            cursors,
+            ..
+        } = parts;
+        let RawLaneParts {
+            gate_bytes,
+            gate_limit,
+            lane,
+            wait,
+            readers,
+            reader_limit,
+            ..
+        } = parts;
         let lines_ahead = (stride / CACHE_LINE_BYTES).min(PREFETCH_LINES_MAX);
-        #[rustfmt::skip]
-        return Self {
-            slots, stride, lines_ahead, capacity, block, cursors, gate_bytes, gate_limit, lane,
-            wait, readers, reader_limit,
-        };
+        Self {
+            slots,
+            stride,
+            lines_ahead,
+            capacity,
+            block,
+            cursors,
+            gate_bytes,
+            gate_limit,
+            lane,
+            wait,
+            readers,
+            reader_limit,
+        }
     }
 
     /// Returns the word `before` words before the end of slot `index`: part of its trailer.
     #[inline(always)]
     fn trailer(&self, index: u64, before: usize) -> &AtomicU64 {
         // SAFETY: a stride is at least 64 bytes, and a trailer at most 4 words.
-        let word = unsafe { self.slot(index).add(self.stride - before * size_of::<u64>()) };
+        let word = unsafe {
+            self.slot(index)
+                .add(self.stride - before * size_of::<u64>())
+        };
         // SAFETY: aligned, in bounds, and accessed only atomically.
         unsafe { AtomicU64::from_ptr(word.cast()) }
     }
@@ -274,7 +301,9 @@ impl InPlace for RawLane {
 
     #[inline(always)]
     fn prefetch_message(&self, index: u64, bytes: u64) {
-        let lines = (bytes as usize).div_ceil(CACHE_LINE_BYTES).clamp(1, self.lines_ahead);
+        let lines = (bytes as usize)
+            .div_ceil(CACHE_LINE_BYTES)
+            .clamp(1, self.lines_ahead);
         copy::prefetch(self.slot(index), lines, Intent::Write);
         if lines * CACHE_LINE_BYTES < self.stride {
             copy::prefetch(self.trailer(index, 1).as_ptr().cast(), 1, Intent::Write);

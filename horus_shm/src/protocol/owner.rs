@@ -86,6 +86,9 @@ mod tests {
             }
         };
         assert_eq!(claim_patiently(words.iter(), 9, |_| false, pauses()), None);
-        assert_eq!(claim_patiently(words.iter(), 9, |owner| owner == 5, pauses()), Some((0, 5)));
+        assert_eq!(
+            claim_patiently(words.iter(), 9, |owner| owner == 5, pauses()),
+            Some((0, 5))
+        );
     }
 }

@@ -71,7 +71,9 @@ pub fn attach(file: &impl Attendance) -> io::Result<Attach> {
     if !file.share()? {
         return Ok(Attach::Retiring);
     }
-    let alive = file.is_retired().and_then(|retired| Ok(!retired && file.is_linked()?));
+    let alive = file
+        .is_retired()
+        .and_then(|retired| Ok(!retired && file.is_linked()?));
     if let Ok(true) = alive {
         return Ok(Attach::Attached);
     }

@@ -82,7 +82,15 @@ impl Shape {
     /// [`ShapeError`] names the first field that is out of its range.
     pub fn new(request: ShapeRequest) -> Result<Self, ShapeError> {
         let check = |ok: bool, field, found: u64, wanted| {
-            if ok { Ok(()) } else { Err(ShapeError { field, found, wanted }) }
+            if ok {
+                Ok(())
+            } else {
+                Err(ShapeError {
+                    field,
+                    found,
+                    wanted,
+                })
+            }
         };
         let r = &request;
         let limits = 1..=PARTICIPANTS_MAX;
@@ -104,9 +112,24 @@ impl Shape {
             r.capacity,
             "a power of two from 2 to 1048576",
         )?;
-        check(limits.contains(&r.lane_limit), "lane_limit", r.lane_limit.into(), "1 to 64")?;
-        check(r.gate_limit <= PARTICIPANTS_MAX, "gate_limit", r.gate_limit.into(), "0 to 64")?;
-        check(limits.contains(&r.reader_limit), "reader_limit", r.reader_limit.into(), "1 to 64")?;
+        check(
+            limits.contains(&r.lane_limit),
+            "lane_limit",
+            r.lane_limit.into(),
+            "1 to 64",
+        )?;
+        check(
+            r.gate_limit <= PARTICIPANTS_MAX,
+            "gate_limit",
+            r.gate_limit.into(),
+            "0 to 64",
+        )?;
+        check(
+            limits.contains(&r.reader_limit),
+            "reader_limit",
+            r.reader_limit.into(),
+            "1 to 64",
+        )?;
         let stride = stride_for(r.payload_bytes, r.sized, r.pinnable);
         let shape = Self { request, stride };
         // WHY: the largest product is 2^20 slots × 2^26 bytes × 2^6 lanes = 2^52, so the plain

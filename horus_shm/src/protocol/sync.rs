@@ -165,8 +165,14 @@ pub mod edge {
     pub const ENDS_SEE: Edge = Edge::new("ends/see", Ordering::Acquire);
 
     /// The edges of channels between threads: the ticket ring, and the endpoint counts.
-    pub const CHANNELS: [Edge; 6] =
-        [TICKET_PUBLISH, TICKET_SEE, ROOM_FREE, ROOM_SEE, ENDS_LEAVE, ENDS_SEE];
+    pub const CHANNELS: [Edge; 6] = [
+        TICKET_PUBLISH,
+        TICKET_SEE,
+        ROOM_FREE,
+        ROOM_SEE,
+        ENDS_LEAVE,
+        ENDS_SEE,
+    ];
 }
 
 /// Keeps the compiler from moving writes across this call. WHY: only for speed, which depends on
@@ -261,12 +267,14 @@ impl Word for AtomicU64 {
 
     #[inline]
     fn compare_exchange_relaxed(&self, old: u64, new: u64) -> bool {
-        self.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        self.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed)
+            .is_ok()
     }
 
     #[inline]
     fn compare_exchange_at(&self, old: u64, new: u64, edge: Edge) -> bool {
-        self.compare_exchange(old, new, edge.ordering, Ordering::Relaxed).is_ok()
+        self.compare_exchange(old, new, edge.ordering, Ordering::Relaxed)
+            .is_ok()
     }
 }
 

@@ -67,7 +67,9 @@ pub fn pass_over<M: LaneMemory>(memory: &M, head: u64) -> u64 {
     // Relaxed: no payload is read here. A reader that goes on past a stamp loads the next one
     // itself.
     let is_published = |&pos: &u64| memory.stamp(pos & mask).get() & !SKIP == published(pos);
-    head + (head..head + memory.capacity()).take_while(is_published).count() as u64
+    head + (head..head + memory.capacity())
+        .take_while(is_published)
+        .count() as u64
 }
 
 /// Steps from the head over published slots; `None` if head and stamps contradict each other.

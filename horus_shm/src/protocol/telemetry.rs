@@ -52,7 +52,9 @@ pub(crate) fn note_published<W: Word>(
     now: impl FnOnce() -> Duration,
 ) {
     // Relaxed: a single word, which includes the position.
-    block.sample.set(cut_ns(now()) << POSITION_BITS | (pos / SAMPLE_EVERY) & POSITION_MASK);
+    block
+        .sample
+        .set(cut_ns(now()) << POSITION_BITS | (pos / SAMPLE_EVERY) & POSITION_MASK);
 }
 
 /// Adds the latency of the message at `pos` to a reader's histogram, if its publisher's sample is
@@ -81,14 +83,19 @@ fn add<W: Word>(words: &[W; BUCKETS / BUCKETS_PER_WORD], taken_ns: u64) {
         // WHY: when one count is full, all are halved: old samples fade, and the shares stay the
         // same.
         let halved = u64::MAX / BUCKET_MAX * (BUCKET_MAX >> 1);
-        words.iter().for_each(|word| word.set(word.get() >> 1 & halved));
+        words
+            .iter()
+            .for_each(|word| word.set(word.get() >> 1 & halved));
     }
     // WHY wrapping: a misbehaving process may have written here since.
     words[word].set(words[word].get().wrapping_add(1 << shift));
 }
 
 const fn place_of(bucket: usize) -> (usize, u32) {
-    (bucket / BUCKETS_PER_WORD, (bucket % BUCKETS_PER_WORD) as u32 * BUCKET_BITS)
+    (
+        bucket / BUCKETS_PER_WORD,
+        (bucket % BUCKETS_PER_WORD) as u32 * BUCKET_BITS,
+    )
 }
 
 /// Latencies of sampled messages from `send` to `recv`, in powers of two.
@@ -111,7 +118,10 @@ impl Latencies {
     /// Returns the number of samples in each bucket, and the bucket's upper bound.
     pub fn buckets(&self) -> impl Iterator<Item = (u16, Duration)> {
         let bound = |bucket| Duration::from_nanos(1_u64 << (FIRST_BITS as usize + bucket));
-        self.counts.into_iter().enumerate().map(move |(bucket, count)| (count, bound(bucket)))
+        self.counts
+            .into_iter()
+            .enumerate()
+            .map(move |(bucket, count)| (count, bound(bucket)))
     }
 
     /// Returns the number of samples. In a long run old samples fade and are not included.
@@ -123,7 +133,9 @@ impl Latencies {
     /// Returns an upper bound for a `share` (0 to 1) of the samples, to a factor of two.
     #[must_use]
     pub fn percentile(&self, share: f64) -> Option<Duration> {
-        let wanted = (share.clamp(0.0, 1.0) * self.samples() as f64).ceil().max(1.0) as u64;
+        let wanted = (share.clamp(0.0, 1.0) * self.samples() as f64)
+            .ceil()
+            .max(1.0) as u64;
         let mut seen = 0;
         self.buckets().find_map(|(count, bound)| {
             seen += u64::from(count);
@@ -154,7 +166,10 @@ mod tests {
         let latencies = Latencies::of(&reader);
         assert!(latencies.samples() > 30_000, "{latencies:?}");
         assert_eq!(latencies.percentile(1.0), Some(Duration::from_nanos(128)));
-        assert_eq!(Latencies::of(&ReaderBlock::<AtomicU64>::default()).percentile(0.5), None);
+        assert_eq!(
+            Latencies::of(&ReaderBlock::<AtomicU64>::default()).percentile(0.5),
+            None
+        );
     }
 
     #[test]
@@ -167,6 +182,9 @@ mod tests {
         note_received(&lane, 2 * SAMPLE_EVERY, at(200), &reader);
         assert_eq!(Latencies::of(&reader).samples(), 0);
         note_received(&lane, SAMPLE_EVERY, at(200), &reader);
-        assert_eq!(Latencies::of(&reader).percentile(1.0), Some(Duration::from_nanos(128)));
+        assert_eq!(
+            Latencies::of(&reader).percentile(1.0),
+            Some(Duration::from_nanos(128))
+        );
     }
 }

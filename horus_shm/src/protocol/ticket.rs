@@ -220,7 +220,11 @@ impl<'a, M: TicketMemory> Run<'a, M> {
     pub unsafe fn begin(memory: &'a M, step: u64) -> Self {
         // Relaxed: only the receiver stores it.
         let next = memory.head().get();
-        Self { memory, received: next..next, step }
+        Self {
+            memory,
+            received: next..next,
+            step,
+        }
     }
 
     /// Returns the index of the slot of the next value, if the value is there.
@@ -262,5 +266,9 @@ impl<M: TicketMemory> Drop for Run<'_, M> {
 pub fn waiting<M: TicketMemory>(memory: &M) -> u64 {
     // Relaxed: only counters. WHY this order: the head never passes a tail that is read after it.
     let head = memory.head().get();
-    memory.tail().get().saturating_sub(head).min(memory.capacity())
+    memory
+        .tail()
+        .get()
+        .saturating_sub(head)
+        .min(memory.capacity())
 }

@@ -108,7 +108,14 @@ impl<'a> Event<'a> {
     ) -> Self {
         let wake = &block.wake;
         let waiters = &block.waiters;
-        Self { wake, waiters, sleeper, sharers: None, order, scope: Scope::Machine }
+        Self {
+            wake,
+            waiters,
+            sleeper,
+            sharers: None,
+            order,
+            scope: Scope::Machine,
+        }
     }
 
     /// Returns the eventcount at which the publishers of a reliable topic wait for room.
@@ -120,7 +127,14 @@ impl<'a> Event<'a> {
     ) -> Self {
         let wake = &block.room;
         let waiters = &block.room_waiters;
-        Self { wake, waiters, sleeper, sharers: None, order, scope: Scope::Machine }
+        Self {
+            wake,
+            waiters,
+            sleeper,
+            sharers: None,
+            order,
+            scope: Scope::Machine,
+        }
     }
 }
 
@@ -183,8 +197,11 @@ impl Eventcount for Event<'_> {
     fn fence_in_waiter(events: &[&Self], edge: Edge) -> bool {
         // WHY even with barriers: senders that could not register use fences.
         sync::fence(edge);
-        let needs =
-            |scope| events.iter().any(|e| (e.order, e.scope) == (WakeOrder::Barrier, scope));
+        let needs = |scope| {
+            events
+                .iter()
+                .any(|e| (e.order, e.scope) == (WakeOrder::Barrier, scope))
+        };
         let made = |scope| !needs(scope) || futex::barrier(scope);
         made(Scope::Machine) && made(Scope::Process)
     }
@@ -247,18 +264,36 @@ impl LocalEventcount {
     /// Creates an eventcount without sleepers.
     #[must_use]
     pub fn new() -> Self {
-        let order =
-            if register_once(Scope::Process) { WakeOrder::Barrier } else { WakeOrder::Fences };
-        Self { wake: AtomicU32::new(0), waiters: AtomicU64::new(0), order }
+        let order = if register_once(Scope::Process) {
+            WakeOrder::Barrier
+        } else {
+            WakeOrder::Fences
+        };
+        Self {
+            wake: AtomicU32::new(0),
+            waiters: AtomicU64::new(0),
+            order,
+        }
     }
 
     /// Returns the form that sleepers and wakers use.
     #[inline(always)]
     pub(crate) fn event(&self) -> Event<'_> {
-        let Self { wake, waiters, order } = self;
+        let Self {
+            wake,
+            waiters,
+            order,
+        } = self;
         let sleeper = Sleeper::Counted;
         let scope = Scope::Process;
-        Event { wake, waiters, sleeper, sharers: None, order: *order, scope }
+        Event {
+            wake,
+            waiters,
+            sleeper,
+            sharers: None,
+            order: *order,
+            scope,
+        }
     }
 
     /// Wakes all sleepers. Call it after you have stored the value that they wait for.

@@ -60,13 +60,19 @@ impl WaitPolicy {
     /// represent that time.
     #[must_use]
     pub fn of(timeout: Duration) -> Self {
-        Self { deadline: Instant::now().checked_add(timeout), spin: Self::SPIN }
+        Self {
+            deadline: Instant::now().checked_add(timeout),
+            spin: Self::SPIN,
+        }
     }
 
     /// Returns the policy of an endless wait.
     #[must_use]
     pub const fn endless() -> Self {
-        Self { deadline: None, spin: Self::SPIN }
+        Self {
+            deadline: None,
+            spin: Self::SPIN,
+        }
     }
 
     /// Replaces the spin time.
@@ -79,7 +85,9 @@ impl WaitPolicy {
     /// Returns the length of the next sleep, at most `longest`, or `None` if the deadline has
     /// passed.
     fn next_sleep(&self, longest: Duration) -> Option<Duration> {
-        let Some(deadline) = self.deadline else { return Some(longest) };
+        let Some(deadline) = self.deadline else {
+            return Some(longest);
+        };
         let left = deadline.saturating_duration_since(Instant::now());
         (!left.is_zero()).then_some(left.min(longest))
     }
@@ -190,7 +198,11 @@ pub fn sleep_once<E: Eventcount, R>(
     let ordered = E::fence_in_waiter(events, edge::WAKE_ANNOUNCE);
     let found = poll();
     if found.is_none() {
-        let timeout = if ordered { timeout } else { timeout.min(POLL_INTERVAL) };
+        let timeout = if ordered {
+            timeout
+        } else {
+            timeout.min(POLL_INTERVAL)
+        };
         if !E::sleep(events, &seen[..events.len()], timeout) {
             OVERSLEPT.set(OVERSLEPT.get() + 1);
         }
@@ -209,8 +221,17 @@ pub fn wait_until<E: Eventcount, R>(
     wait_policy: WaitPolicy,
     poll: impl FnMut() -> Option<R>,
 ) -> Option<R> {
-    let slice = if events.len() > EVENTS_MAX { POLL_INTERVAL } else { SLEEP_MAX };
-    wait_in_slices(&events[..events.len().min(EVENTS_MAX)], wait_policy, slice, poll)
+    let slice = if events.len() > EVENTS_MAX {
+        POLL_INTERVAL
+    } else {
+        SLEEP_MAX
+    };
+    wait_in_slices(
+        &events[..events.len().min(EVENTS_MAX)],
+        wait_policy,
+        slice,
+        poll,
+    )
 }
 
 /// Like [`wait_until`], with sleeps of at most `slice`. For a wait that no wake ends.
@@ -235,7 +256,10 @@ fn spin<R>(wait_policy: WaitPolicy, poll: &mut impl FnMut() -> Option<R>) -> Opt
     }
     let begin = Instant::now();
     while found.is_none() && begin.elapsed() < wait_policy.spin {
-        if wait_policy.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+        if wait_policy
+            .deadline
+            .is_some_and(|deadline| Instant::now() >= deadline)
+        {
             break;
         }
         for _ in 0..POLLS_PER_CLOCK_READ {

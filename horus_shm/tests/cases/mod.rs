@@ -43,8 +43,16 @@ pub const CASES: [Case; 7] = [
     Case::new("spsc", Kind::Spsc, 1, &[Reading::Gated]),
     Case::new("mpsc", Kind::Mpsc, 3, &[Reading::Gated]),
     Case::new("fanout", Kind::Fanout, 3, &[Reading::KeepLast; 3]),
-    Case { latest: true, ..Case::new("pod", Kind::Pod, 1, &[Reading::KeepLast; 3]) },
-    Case::new("best_effort", BEST_EFFORT, 2, &[Reading::KeepLast, Reading::Observer]),
+    Case {
+        latest: true,
+        ..Case::new("pod", Kind::Pod, 1, &[Reading::KeepLast; 3])
+    },
+    Case::new(
+        "best_effort",
+        BEST_EFFORT,
+        2,
+        &[Reading::KeepLast, Reading::Observer],
+    ),
     Case::new("reliable_full", RELIABLE, 2, MIXED),
     Case {
         on_stalled: OnStalled::Detach { after: STALL },
@@ -63,7 +71,14 @@ impl Case {
         senders: u32,
         readings: &'static [Reading],
     ) -> Self {
-        Self { name, kind, senders, readings, on_stalled: OnStalled::Full, latest: false }
+        Self {
+            name,
+            kind,
+            senders,
+            readings,
+            on_stalled: OnStalled::Full,
+            latest: false,
+        }
     }
 
     pub fn named(name: &str) -> &'static Self {
@@ -128,7 +143,11 @@ impl Case {
     /// Receives by the call that the receivers of this ring use.
     #[inline(always)]
     pub fn take<M: Pod>(&self, consumer: &mut Consumer<M>) -> Option<M> {
-        if self.latest { consumer.latest() } else { consumer.recv() }
+        if self.latest {
+            consumer.latest()
+        } else {
+            consumer.recv()
+        }
     }
 }
 
@@ -137,7 +156,11 @@ fn existing<R>(
     error: OpenError,
     open: impl FnOnce() -> Result<R, OpenError>,
 ) -> Result<R, OpenError> {
-    if matches!(error, OpenError::AlreadyExists { .. }) { open() } else { Err(error) }
+    if matches!(error, OpenError::AlreadyExists { .. }) {
+        open()
+    } else {
+        Err(error)
+    }
 }
 
 fn request<M>(reliability: Reliability, capacity: u64) -> Request {

@@ -30,19 +30,27 @@ pub fn role() -> Option<String> {
 /// Makes a directory that can serve as a `$HORUS_SHM_DIR`.
 pub fn private_dir() -> TempDir {
     let private = PermissionsExt::from_mode(0o700);
-    tempfile::Builder::new().permissions(private).tempdir().unwrap()
+    tempfile::Builder::new()
+        .permissions(private)
+        .tempdir()
+        .unwrap()
 }
 
 /// Prints a line for the parent by one write, so that it can be used after a fork.
 pub fn say(line: impl std::fmt::Display) {
     let line = format!("\n@{line}\n");
-    io::stdout().write_all(line.as_bytes()).and_then(|()| io::stdout().flush()).unwrap();
+    io::stdout()
+        .write_all(line.as_bytes())
+        .and_then(|()| io::stdout().flush())
+        .unwrap();
 }
 
 /// Prints the results of a property, also of a test that passes.
 pub fn show(line: impl std::fmt::Display) {
     // One write, so that lines of parallel tests do not mix. A failed write fails no test.
-    let _ = io::stdout().lock().write_all(format!("| {line}\n").as_bytes());
+    let _ = io::stdout()
+        .lock()
+        .write_all(format!("| {line}\n").as_bytes());
 }
 
 /// Prints the results of a property as `RESULT <id>: <figures>`, past the capture of the harness.
@@ -50,7 +58,10 @@ pub fn show(line: impl std::fmt::Display) {
 pub fn result(id: &str, figures: impl std::fmt::Display) {
     let line = format!("RESULT {id}: {figures}\n");
     // WHY: the harness may be in the middle of a line of its own, which has to end first.
-    io::stdout().lock().write_all(format!("\n{line}").as_bytes()).unwrap();
+    io::stdout()
+        .lock()
+        .write_all(format!("\n{line}").as_bytes())
+        .unwrap();
 }
 
 /// Blocks until the parent ends, or closes the child's input.
@@ -76,7 +87,10 @@ pub struct Guard {
 
 impl Guard {
     pub fn new() -> Self {
-        Self { last: u64::MAX, since: Instant::now() }
+        Self {
+            last: u64::MAX,
+            since: Instant::now(),
+        }
     }
 
     /// Returns how long `progress` has not changed; panics if that is too long.
@@ -85,7 +99,10 @@ impl Guard {
         if progress != self.last {
             (self.last, self.since) = (progress, Instant::now());
         }
-        assert!(self.since.elapsed() < LONG_PATIENCE, "nothing moves, at {progress}");
+        assert!(
+            self.since.elapsed() < LONG_PATIENCE,
+            "nothing moves, at {progress}"
+        );
         self.since.elapsed()
     }
 }
@@ -94,14 +111,20 @@ impl Guard {
 fn command(role: &str) -> Command {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["child_role", "--exact", "--nocapture", "--test-threads=1"]);
-    command.env(ROLE_VARIABLE, role).env_remove("HORUS_NAMESPACE");
+    command
+        .env(ROLE_VARIABLE, role)
+        .env_remove("HORUS_NAMESPACE");
     command
 }
 
 /// Runs a child in `role` to its end, with `dir` as its `$HORUS_SHM_DIR`, and returns its output
 /// and status.
 pub fn outcome(role: &str, dir: &Path) -> process::Output {
-    command(role).env("HORUS_SHM_DIR", dir).stdin(Stdio::null()).output().unwrap()
+    command(role)
+        .env("HORUS_SHM_DIR", dir)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
 }
 
 /// A process that plays a role; killed when dropped.
@@ -122,7 +145,11 @@ impl Child {
             .unwrap();
         let said = BufReader::new(process.stdout.take().unwrap());
         let stdin = process.stdin.take();
-        Self { process, said, stdin }
+        Self {
+            process,
+            said,
+            stdin,
+        }
     }
 
     pub fn pid(&self) -> u32 {

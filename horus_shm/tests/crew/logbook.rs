@@ -79,13 +79,21 @@ impl Logbook {
         let options = options.read(true).write(true).create_new(true);
         let file = options.open(dir.join(FILE_NAME)).unwrap();
         file.set_len(((entries + 1) * LINE_BYTES) as u64).unwrap();
-        Self { map: MmapRaw::map_raw(&file).unwrap() }
+        Self {
+            map: MmapRaw::map_raw(&file).unwrap(),
+        }
     }
 
     pub fn open(dir: &Path) -> Self {
         let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).open(dir.join(FILE_NAME)).unwrap();
-        Self { map: MmapRaw::map_raw(&file).unwrap() }
+        let file = options
+            .read(true)
+            .write(true)
+            .open(dir.join(FILE_NAME))
+            .unwrap();
+        Self {
+            map: MmapRaw::map_raw(&file).unwrap(),
+        }
     }
 
     pub fn orders(&self) -> &Orders {

@@ -31,7 +31,13 @@ pub struct Source<M> {
 impl<M: Tagged> Source<M> {
     pub fn new(book: &Arc<Logbook>, id: u32, end: Sender<M>) -> Self {
         let next = Box::new(M::new(id, 0));
-        Self { book: Arc::clone(book), id, next, number: 0, end }
+        Self {
+            book: Arc::clone(book),
+            id,
+            next,
+            number: 0,
+            end,
+        }
     }
 
     /// Sends the next message; returns false if the ring is full.
@@ -67,7 +73,16 @@ impl<M: Tagged> Sink<M> {
         let latest = kind == Kind::Pod && id % 2 == 1;
         let book = Arc::clone(book);
         let account = Account::default();
-        Self { book, id, kind, complete: false, latest, account, end, marker: PhantomData }
+        Self {
+            book,
+            id,
+            kind,
+            complete: false,
+            latest,
+            account,
+            end,
+            marker: PhantomData,
+        }
     }
 
     /// Marks this receiver as one that was there before the first message.
@@ -78,7 +93,11 @@ impl<M: Tagged> Sink<M> {
 
     /// Receives the next message; returns false if there is none.
     pub fn step(&mut self) -> bool {
-        let message = if self.latest { self.end.latest() } else { self.end.recv() };
+        let message = if self.latest {
+            self.end.latest()
+        } else {
+            self.end.recv()
+        };
         let Some(message) = message else { return false };
         self.account.take(&message);
         assert!(self.account.faults.is_empty(), "{:?}", self.account.faults);
@@ -106,11 +125,15 @@ impl<M: Tagged> Sink<M> {
             let rests = self.phase().is_after(entry.rested.get());
             if let Err(fault) = self.check(id, confirmed, attempted, rests) {
                 let said = self.account.of(id);
-                return Err(format!("of {id}: {fault}: {said:?}, {confirmed} to {attempted} sent"));
+                return Err(format!(
+                    "of {id}: {fault}: {said:?}, {confirmed} to {attempted} sent"
+                ));
             }
         }
         if self.complete && !(least..=most).contains(&stats.sent) {
-            return Err(format!("between {least} and {most} were sent, but {stats:?}"));
+            return Err(format!(
+                "between {least} and {most} were sent, but {stats:?}"
+            ));
         }
         let missed = stats.lost + stats.skipped + self.account.gaps;
         if self.kind.is_gated() && missed != 0 {
@@ -132,7 +155,9 @@ impl<M: Tagged> Sink<M> {
                 return Ok(stats);
             }
             if start.elapsed() > PATIENCE {
-                return Err(format!("messages keep coming while senders rest: {stats:?}"));
+                return Err(format!(
+                    "messages keep coming while senders rest: {stats:?}"
+                ));
             }
         }
     }
@@ -143,7 +168,11 @@ impl<M: Tagged> Sink<M> {
         let Some(Stream { first, next, count }) = self.account.of(id) else {
             // The reader was overrun, or joined after the first message.
             let owed = self.complete && gated && confirmed > 0;
-            return if owed { Err("nothing came".into()) } else { Ok(()) };
+            return if owed {
+                Err("nothing came".into())
+            } else {
+                Ok(())
+            };
         };
         if u64::from(next) > attempted {
             return Err("more than was sent".into());
@@ -172,7 +201,9 @@ pub fn play(role: &str) -> ! {
         witness.orders().faults.count();
     }));
     let role: Vec<_> = role.split(' ').collect();
-    let [job, kind, words, id, complete, touched_mib] = role[..] else { panic!("{role:?}") };
+    let [job, kind, words, id, complete, touched_mib] = role[..] else {
+        panic!("{role:?}")
+    };
     let mate = Mate {
         book,
         kind: Kind::parse(kind),
@@ -217,7 +248,10 @@ impl Mate {
         let namespace = inherited_namespace();
         let ring = Ring::<M>::open(self.kind, &namespace, TOPIC);
         let end = soon(|| unless_taken(open(&ring)));
-        self.book.entry(self.id).owner.set(namespace.registry().me().to_bits());
+        self.book
+            .entry(self.id)
+            .owner
+            .set(namespace.registry().me().to_bits());
         end
     }
 
@@ -266,7 +300,10 @@ impl Mate {
                 assert!(message.tag().is_some(), "a torn message");
             }
             let report = sweep(&namespace).unwrap();
-            assert!(report.removed.is_empty() && report.foreign.is_empty(), "{report:?}");
+            assert!(
+                report.removed.is_empty() && report.foreign.is_empty(),
+                "{report:?}"
+            );
             let entry = self.book.entry(self.id);
             entry.owner.set(namespace.registry().me().to_bits());
             entry.received.count();

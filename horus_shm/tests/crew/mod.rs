@@ -29,7 +29,13 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 const NAP: Duration = Duration::from_micros(50);
 
 /// The kinds of rings that a crew can use.
-pub const KINDS: [Kind; 5] = [Kind::Spsc, Kind::Mpsc, Kind::Fanout, Kind::Pod, Kind::Reliable];
+pub const KINDS: [Kind; 5] = [
+    Kind::Spsc,
+    Kind::Mpsc,
+    Kind::Fanout,
+    Kind::Pod,
+    Kind::Reliable,
+];
 
 /// Serializes tests that load all CPUs, or count resources of their process.
 pub fn alone() -> MutexGuard<'static, ()> {
@@ -40,7 +46,10 @@ pub fn alone() -> MutexGuard<'static, ()> {
 /// Returns the longest time for which a thread of a process was ever ready while no CPU was free,
 /// and zero where the kernel does not report it.
 pub fn starved(pid: u32) -> Duration {
-    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task"))
+        .into_iter()
+        .flatten()
+        .flatten();
     let starved = |task: std::fs::DirEntry| {
         let figures = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
         figures.split_whitespace().nth(1)?.parse().ok()
@@ -70,8 +79,16 @@ pub fn accuse(fault: &str) {
 pub fn expect_no_accusation(dir: &Path) {
     for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
-        if path.file_name().unwrap().to_string_lossy().starts_with("fault") {
-            panic!("a child reports: {}", std::fs::read_to_string(path).unwrap());
+        if path
+            .file_name()
+            .unwrap()
+            .to_string_lossy()
+            .starts_with("fault")
+        {
+            panic!(
+                "a child reports: {}",
+                std::fs::read_to_string(path).unwrap()
+            );
         }
     }
 }
@@ -133,7 +150,16 @@ impl<M: Tagged> Crew<M> {
         let ring = Ring::create(kind, &namespace, TOPIC);
         let book = Arc::new(Logbook::create(dir.path(), 2 * members + 2));
         let members = Vec::new();
-        Self { kind, ring, namespace, book, members, hired: 0, touched_mib: 0, dir }
+        Self {
+            kind,
+            ring,
+            namespace,
+            book,
+            members,
+            hired: 0,
+            touched_mib: 0,
+            dir,
+        }
     }
 
     /// Returns an unused id, on chair 0 or 1.
@@ -169,7 +195,10 @@ impl<M: Tagged> Crew<M> {
     }
 
     pub fn ids(&self, job: Job) -> impl Iterator<Item = u32> {
-        self.members.iter().filter(move |member| member.job == job).map(|member| member.id)
+        self.members
+            .iter()
+            .filter(move |member| member.job == job)
+            .map(|member| member.id)
     }
 
     /// Polls until `done`; panics if a child failed, or after a long while.
@@ -195,8 +224,14 @@ impl<M: Tagged> Crew<M> {
             let syscall = say("syscall");
             let schedstat = say("schedstat");
             let status = say("status");
-            let state = status.lines().find(|line| line.starts_with("State")).unwrap_or_default();
-            format!("{:?} {}: {state}, {wchan}, {syscall}, {schedstat}\n", member.job, member.id)
+            let state = status
+                .lines()
+                .find(|line| line.starts_with("State"))
+                .unwrap_or_default();
+            format!(
+                "{:?} {}: {state}, {wchan}, {syscall}, {schedstat}\n",
+                member.job, member.id
+            )
         };
         self.members.iter().map(of).collect()
     }

@@ -88,9 +88,15 @@ impl Image {
     pub fn valid(namespace: &Namespace, request: &Request) -> Self {
         let contract = request.contract().unwrap();
         let registry_id = namespace.registry().id();
-        let provenance = Provenance { boot_id: spawn::boot_id(), registry_id };
+        let provenance = Provenance {
+            boot_id: spawn::boot_id(),
+            registry_id,
+        };
         let bytes = header::encode(&contract, TOPIC, provenance, 1);
-        Self { bytes, file_bytes: contract.shape.file_bytes() }
+        Self {
+            bytes,
+            file_bytes: contract.shape.file_bytes(),
+        }
     }
 
     pub fn header(&self) -> Header {
@@ -117,7 +123,9 @@ impl Image {
     /// Returns the right checksum for the rest of the image, if the schema text lies within it.
     pub fn checksum(&self) -> Option<u32> {
         let schema_bytes = self.header().schema_bytes as usize;
-        let schema = self.bytes.get(SCHEMA_OFFSET..SCHEMA_OFFSET.checked_add(schema_bytes)?)?;
+        let schema = self
+            .bytes
+            .get(SCHEMA_OFFSET..SCHEMA_OFFSET.checked_add(schema_bytes)?)?;
         let mut crc = crc32fast::Hasher::new();
         crc.update(&self.bytes[..offset_of!(Header, crc)]);
         crc.update(schema);
@@ -154,11 +162,21 @@ impl Scene {
 
     /// Makes a scene in `namespace`, which is in `dir`.
     pub fn in_namespace(namespace: Arc<Namespace>, dir: TempDir) -> Self {
-        let options = RingOptions { producers: Some(2), ..RingOptions::capacity(16) };
+        let options = RingOptions {
+            producers: Some(2),
+            ..RingOptions::capacity(16)
+        };
         let neighbour = FanoutShm::create(&namespace, NEIGHBOUR, &options).unwrap();
         let producer = neighbour.producer().unwrap();
         let consumer = neighbour.consumer().unwrap();
-        Self { namespace, producer, consumer, sent: 0, _neighbour: neighbour, _dir: dir }
+        Self {
+            namespace,
+            producer,
+            consumer,
+            sent: 0,
+            _neighbour: neighbour,
+            _dir: dir,
+        }
     }
 
     /// Returns the path of the planted file.
@@ -195,7 +213,10 @@ impl Scene {
     #[track_caller]
     pub fn expect_clean(&self, what: &str) {
         for name in spawn::topic_files(&self.namespace) {
-            assert!([NEIGHBOUR, FILE_NAME].contains(&name.as_str()), "{what}: '{name}' was left");
+            assert!(
+                [NEIGHBOUR, FILE_NAME].contains(&name.as_str()),
+                "{what}: '{name}' was left"
+            );
         }
     }
 
@@ -237,17 +258,27 @@ pub fn topic() -> TopicName {
 }
 
 pub fn producer(segment: &Arc<Segment>) -> Result<Producer<u64>, OpenError> {
-    Ok(Producer::new(RawProducer::new(Arc::clone(segment), OnStalled::Full)?))
+    Ok(Producer::new(RawProducer::new(
+        Arc::clone(segment),
+        OnStalled::Full,
+    )?))
 }
 
 pub fn consumer(segment: &Arc<Segment>, reading: Reading) -> Result<Consumer<u64>, OpenError> {
-    Ok(Consumer::new(RawConsumer::new(Arc::clone(segment), reading)?))
+    Ok(Consumer::new(RawConsumer::new(
+        Arc::clone(segment),
+        reading,
+    )?))
 }
 
 /// Expects a topic of `u64` to carry messages, whatever the rest of its contract is.
 #[track_caller]
 pub fn expect_usable(segment: &Arc<Segment>, what: &str) {
-    let reading = if segment.contract().gated_only { Reading::Gated } else { Reading::KeepLast };
+    let reading = if segment.contract().gated_only {
+        Reading::Gated
+    } else {
+        Reading::KeepLast
+    };
     let mut consumer = consumer(segment, reading).unwrap();
     let mut producer = producer(segment).unwrap();
     while consumer.recv().is_some() {}
@@ -265,7 +296,11 @@ pub fn expect_linked(segment: &Segment, what: &str) {
     let open = open.metadata().unwrap();
     let named = fs::metadata(segment.path());
     let named = named.unwrap_or_else(|error| panic!("{what}: the name is gone: {error}"));
-    assert_eq!((open.dev(), open.ino()), (named.dev(), named.ino()), "{what}: another file");
+    assert_eq!(
+        (open.dev(), open.ino()),
+        (named.dev(), named.ino()),
+        "{what}: another file"
+    );
 }
 
 /// Expects an error that a user can act on: where, what was found, and what was wanted.
@@ -275,15 +310,24 @@ pub fn expect_actionable(error: &OpenError, path: &std::path::Path, what: &str) 
     let tells = |part: &str| assert!(message.contains(part), "{what}: no '{part}' in: {message}");
     tells(&path.display().to_string());
     match error {
-        OpenError::Damaged { field, found, wanted, .. } => {
+        OpenError::Damaged {
+            field,
+            found,
+            wanted,
+            ..
+        } => {
             assert!(!found.is_empty() && !wanted.is_empty(), "{what}: {message}");
-            [field, found.as_str(), wanted.as_str()].into_iter().for_each(tells);
+            [field, found.as_str(), wanted.as_str()]
+                .into_iter()
+                .for_each(tells);
         }
         OpenError::NotATopic { found, .. } => {
             [found.as_str(), "topic file"].into_iter().for_each(tells);
         }
         OpenError::LayoutVersion { found, wanted, .. } => {
-            [found, wanted].into_iter().for_each(|version| tells(&version.to_string()));
+            [found, wanted]
+                .into_iter()
+                .for_each(|version| tells(&version.to_string()));
         }
         OpenError::RegistryReplaced { .. } | OpenError::NotFound { .. } => {}
         other => panic!("{what}: {other}"),

@@ -10,7 +10,11 @@ use crate::tracer::{be_traced, mark};
 
 pub(crate) fn play<M: Tagged>(kind: Kind, call: Call, topic: &str) {
     let ring = Ring::<M>::open(kind, &crate::spawn::inherited_namespace(), topic);
-    if call.is_send() { send(&ring, call) } else { receive(&ring, call) }
+    if call.is_send() {
+        send(&ring, call)
+    } else {
+        receive(&ring, call)
+    }
 }
 
 /// Opens a receiver that never receives.
@@ -68,7 +72,11 @@ pub(crate) fn receive<M: Tagged>(ring: &Ring<M>, call: Call) {
     loop {
         mark();
         for _ in 0..DRAIN_CALLS {
-            let next = if call == Call::Latest { receiver.latest() } else { receiver.recv() };
+            let next = if call == Call::Latest {
+                receiver.latest()
+            } else {
+                receiver.recv()
+            };
             let Some(message) = next else { break };
             account.take(&message);
         }
@@ -78,7 +86,11 @@ pub(crate) fn receive<M: Tagged>(ring: &Ring<M>, call: Call) {
             waiting => Err(format!("{waiting} left")),
         });
         let verdict = sound.err().unwrap_or_default();
-        crate::common::say(format!("{} {} {verdict}", stats.received, stats.lost + stats.skipped));
+        crate::common::say(format!(
+            "{} {} {verdict}",
+            stats.received,
+            stats.lost + stats.skipped
+        ));
         mark();
         let next = match call {
             Call::Latest => receiver.latest(),
@@ -91,7 +103,9 @@ pub(crate) fn receive<M: Tagged>(ring: &Ring<M>, call: Call) {
             _ => receiver.recv(),
         };
         mark();
-        next.iter().chain(&drained).for_each(|message| account.take(message));
+        next.iter()
+            .chain(&drained)
+            .for_each(|message| account.take(message));
         drained.clear();
     }
 }

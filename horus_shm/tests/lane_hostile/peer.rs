@@ -64,11 +64,15 @@ pub(crate) fn expect_typed(error: &OpenError) {
 }
 
 pub(crate) fn raw_producer(segment: &Arc<Segment>, on_stalled: OnStalled) -> Option<RawProducer> {
-    RawProducer::new(Arc::clone(segment), on_stalled).inspect_err(expect_typed).ok()
+    RawProducer::new(Arc::clone(segment), on_stalled)
+        .inspect_err(expect_typed)
+        .ok()
 }
 
 pub(crate) fn raw_consumer(segment: &Arc<Segment>, reading: Reading) -> Option<RawConsumer> {
-    RawConsumer::new(Arc::clone(segment), reading).inspect_err(expect_typed).ok()
+    RawConsumer::new(Arc::clone(segment), reading)
+        .inspect_err(expect_typed)
+        .ok()
 }
 
 pub(crate) fn producer(segment: &Arc<Segment>, on_stalled: OnStalled) -> Option<Producer<u64>> {
@@ -108,8 +112,14 @@ impl Memory {
     /// Returns the first word of the last message, after checking that it lies within the buffer.
     pub(crate) fn expect_within(&self, consumer: &RawConsumer) -> u64 {
         let bytes = self.bytes(consumer);
-        assert!(consumer.message_bytes() <= bytes, "a message longer than the longest");
-        assert!(self.0[bytes..].iter().all(|&byte| byte == CANARY), "written out of bounds");
+        assert!(
+            consumer.message_bytes() <= bytes,
+            "a message longer than the longest"
+        );
+        assert!(
+            self.0[bytes..].iter().all(|&byte| byte == CANARY),
+            "written out of bounds"
+        );
         u64::from_ne_bytes(self.0[..8].try_into().unwrap())
     }
 }
@@ -129,7 +139,10 @@ pub(crate) fn expect_in_time<T>(call: impl FnOnce(WaitPolicy) -> T) -> T {
     let overrun = begin.elapsed().saturating_sub(PATIENCE);
     OVERRUN_US.fetch_max(overrun.as_micros() as u64, Ordering::Relaxed);
     let looks = LOOKS.load(Ordering::Relaxed) - looks;
-    assert!(looks < OVERRUN_LOOKS_MAX, "{overrun:?} past its deadline, {looks} looks");
+    assert!(
+        looks < OVERRUN_LOOKS_MAX,
+        "{overrun:?} past its deadline, {looks} looks"
+    );
     answer
 }
 
@@ -168,12 +181,19 @@ impl<'a> Peer<'a> {
             None => End::Producer(None),
             Some(index) => End::Consumer(kind.readings[index], None, Vec::new()),
         };
-        Self { kind, segment, end, rng: Rng::with_seed(index as u64) }
+        Self {
+            kind,
+            segment,
+            end,
+            rng: Rng::with_seed(index as u64),
+        }
     }
 
     pub(crate) fn all(kind: &'a Kind, segment: &'a Arc<Segment>) -> Vec<Self> {
         let ends = kind.producers + kind.readings.len();
-        (0..ends).map(|index| Self::new(kind, segment, index)).collect()
+        (0..ends)
+            .map(|index| Self::new(kind, segment, index))
+            .collect()
     }
 
     pub(crate) fn step(&mut self) {
@@ -210,7 +230,9 @@ pub(crate) fn send_somehow(producer: &mut RawProducer, choice: u64) {
             });
         }
         3..30 => {
-            let Ok(mut loan) = producer.loan() else { return };
+            let Ok(mut loan) = producer.loan() else {
+                return;
+            };
             loan.bytes_mut().fill(choice as u8);
             // Otherwise the loan is dropped.
             if choice > 5 {
@@ -239,9 +261,19 @@ pub(crate) fn receive_typed(consumer: &mut Consumer<u64>, choice: u64) {
 
 pub(crate) fn receive_somehow(consumer: &mut RawConsumer, held: &mut Vec<RawSample>, choice: u64) {
     match choice {
-        2 => _ = (consumer.segment().publisher_count(), consumer.segment().subscriber_count()),
+        2 => {
+            _ = (
+                consumer.segment().publisher_count(),
+                consumer.segment().subscriber_count(),
+            )
+        }
         3..10 => _ = (consumer.stats(), consumer.detached()),
-        10..15 => _ = (consumer.sequence(), consumer.reserve_borrows(choice as u32 - 8)),
+        10..15 => {
+            _ = (
+                consumer.sequence(),
+                consumer.reserve_borrows(choice as u32 - 8),
+            )
+        }
         15 => {
             let mut memory = Memory::new();
             let bytes = memory.bytes(consumer);
@@ -266,11 +298,19 @@ pub(crate) fn receive_somehow(consumer: &mut RawConsumer, held: &mut Vec<RawSamp
             }
             if let Ok(Some(sample)) = consumer.borrow() {
                 let longest = consumer.segment().shape().request().payload_bytes as usize;
-                assert!(sample.bytes().len() <= longest, "a message longer than the longest");
+                assert!(
+                    sample.bytes().len() <= longest,
+                    "a message longer than the longest"
+                );
                 held.push(sample);
             }
             // The bytes can be read, whatever they are.
-            let sum: u64 = held.iter().flat_map(RawSample::bytes).copied().map(u64::from).sum();
+            let sum: u64 = held
+                .iter()
+                .flat_map(RawSample::bytes)
+                .copied()
+                .map(u64::from)
+                .sum();
             std::hint::black_box(sum);
         }
         40 => held.clear(),

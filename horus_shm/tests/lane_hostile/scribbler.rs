@@ -27,7 +27,13 @@ impl Kind {
     pub(crate) fn new(name: &'static str, readings: &'static [Reading]) -> Self {
         let mut request = Request::new(TypeInfo::opaque::<u64>());
         (request.capacity, request.gate_limit) = (Some(8), Some(2));
-        Self { name, request, producers: 1, readings, on_stalled: OnStalled::Full }
+        Self {
+            name,
+            request,
+            producers: 1,
+            readings,
+            on_stalled: OnStalled::Full,
+        }
     }
 
     pub(crate) fn spsc() -> Self {
@@ -60,8 +66,10 @@ impl Kind {
 
     /// Makes a ring whose messages are lent and borrowed.
     pub(crate) fn pinnable() -> Self {
-        let mut kind =
-            Self::new("pinnable", &[Reading::KeepLast, Reading::KeepLast, Reading::Observer]);
+        let mut kind = Self::new(
+            "pinnable",
+            &[Reading::KeepLast, Reading::KeepLast, Reading::Observer],
+        );
         (kind.request.pinnable, kind.request.history) = (Some(true), Some(2));
         (kind.request.lane_limit, kind.request.reader_limit) = (Some(2), Some(4));
         kind.producers = 2;
@@ -107,13 +115,20 @@ pub(crate) struct Scribbler {
 impl Scribbler {
     pub(crate) fn new(segment: &Segment, seed: u64) -> Self {
         let shape = segment.shape();
-        let file = OpenOptions::new().read(true).write(true).open(segment.path()).unwrap();
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(segment.path())
+            .unwrap();
         // WHY: a store into a hole of a full file system would kill this process.
         let file_bytes = shape.file_bytes() as libc::off_t;
         // SAFETY: the call takes no pointer.
         let error = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, file_bytes) };
         assert_eq!(error, 0, "no memory for the whole file");
-        let map = MmapOptions::new().len(shape.file_bytes() as usize).map_raw(&file).unwrap();
+        let map = MmapOptions::new()
+            .len(shape.file_bytes() as usize)
+            .map_raw(&file)
+            .unwrap();
         let blocks = [shape.lane_area(), shape.reader_area()];
         let blocks = blocks.into_iter().flat_map(|area| area.step_by(8));
         let stride = shape.stride();
@@ -129,9 +144,17 @@ impl Scribbler {
         // WHY the blocks twice: so they are hit as often as the many trailers.
         let words: Vec<_> = blocks.clone().chain(blocks).chain(trailers).collect();
         let start = shape.lane_area().start as usize;
-        let heads = lanes.map(|lane| start + shape.lane_block_offset(lane) + 64).collect();
+        let heads = lanes
+            .map(|lane| start + shape.lane_block_offset(lane) + 64)
+            .collect();
         let words = words.into_iter().map(|word| word as usize).collect();
-        Self { map, words, heads, me: segment.me(), rng: Rng::with_seed(seed) }
+        Self {
+            map,
+            words,
+            heads,
+            me: segment.me(),
+            rng: Rng::with_seed(seed),
+        }
     }
 
     pub(crate) fn word(&self, offset: usize) -> &AtomicU64 {
@@ -147,7 +170,16 @@ impl Scribbler {
         let head = *self.rng.choice(&self.heads).unwrap();
         let head = self.word(head).load(Ordering::Relaxed);
         let pos = head.wrapping_add(self.rng.u64(..20)).wrapping_sub(10);
-        let edges = [0, 1, SKIP, 1 << 62, POSITION_MAX, POSITION_MAX - 1, SKIP - 1, u64::MAX];
+        let edges = [
+            0,
+            1,
+            SKIP,
+            1 << 62,
+            POSITION_MAX,
+            POSITION_MAX - 1,
+            SKIP - 1,
+            u64::MAX,
+        ];
         match self.rng.u64(..10) {
             0 => self.rng.u64(..),
             1 => self.rng.u64(..) >> self.rng.u64(..64),

@@ -30,7 +30,11 @@ impl Rules {
         let asked = [Some(2 + rng.u64(..7)), Some(2 + rng.u64(..60)), None]
             [rng.usize(..3).min(rng.usize(..3))];
         // WHY: a burst fills a lane, and the interpreter takes a minute for a thousand messages.
-        let asked = if cfg!(miri) { Some(asked.map_or(16, |asked| asked.min(16))) } else { asked };
+        let asked = if cfg!(miri) {
+            Some(asked.map_or(16, |asked| asked.min(16)))
+        } else {
+            asked
+        };
         let stride = (size_of::<T>().next_multiple_of(8) + 8).next_multiple_of(64) as u64;
         let default = (256 * 1024 / stride).clamp(16, 1024).next_power_of_two();
         Self {
@@ -48,13 +52,23 @@ impl Rules {
     }
 
     pub fn gated_only(self) -> Self {
-        Self { gated_only: true, gates: 1, readers: 1, ..self }
+        Self {
+            gated_only: true,
+            gates: 1,
+            readers: 1,
+            ..self
+        }
     }
 
     pub fn options(&self) -> RingOptions {
         let producers = Some(self.lanes);
         let consumers = Some(self.readers);
-        RingOptions { capacity: self.asked, producers, consumers, ..RingOptions::default() }
+        RingOptions {
+            capacity: self.asked,
+            producers,
+            consumers,
+            ..RingOptions::default()
+        }
     }
 
     /// Returns how many of the newest messages a lapped reader still gets.
@@ -130,7 +144,12 @@ pub fn refusal<E>(result: Result<E, OpenError>) -> Result<E, Refusal> {
 impl Oracle {
     pub fn new(rules: &Rules) -> Self {
         let lanes = (0..rules.lanes).map(|_| ModelLane::default()).collect();
-        Self { rules: rules.clone(), origin: 0, lanes, readers: Vec::new() }
+        Self {
+            rules: rules.clone(),
+            origin: 0,
+            lanes,
+            readers: Vec::new(),
+        }
     }
 
     /// Gives every lane a former owner, whose last lap began at position `origin`.
@@ -163,7 +182,10 @@ impl Oracle {
     /// Returns the reason why a reader cannot join, if there is one.
     pub fn refusal_of(&self, reading: Reading) -> Option<Refusal> {
         let count = |kind: fn(Reading) -> bool| {
-            self.readers.iter().filter(|reader| kind(reader.reading)).count() as u32
+            self.readers
+                .iter()
+                .filter(|reader| kind(reader.reading))
+                .count() as u32
         };
         if reading == Reading::Gated && !self.rules.reliable && !self.rules.gated_only {
             return Some(Refusal::Qos);
@@ -201,7 +223,12 @@ impl Oracle {
 
     /// Returns the start of a new reader: its history is no more than a lapped reader still gets.
     pub fn start(&self, lane: &ModelLane) -> usize {
-        let Rules { history, persists, capacity, .. } = self.rules;
+        let Rules {
+            history,
+            persists,
+            capacity,
+            ..
+        } = self.rules;
         let session = if persists { 0 } else { lane.epoch_start };
         if !lane.producer && !persists {
             return lane.log.len();
@@ -216,8 +243,13 @@ impl Oracle {
         let capacity = self.rules.capacity as usize;
         let lane = &mut self.lanes[index];
         let head = lane.log.len();
-        let gates = self.readers.iter_mut().filter(|reader| reader.reading == Reading::Gated);
-        let mut counted: Vec<_> = gates.filter(|reader| reader.holds_back(index, head)).collect();
+        let gates = self
+            .readers
+            .iter_mut()
+            .filter(|reader| reader.reading == Reading::Gated);
+        let mut counted: Vec<_> = gates
+            .filter(|reader| reader.holds_back(index, head))
+            .collect();
         let is_behind = |reader: &&mut ModelReader| reader.pending[index].len() >= capacity;
         if head >= lane.limit {
             if counted.iter().any(is_behind) && !lane.detaches {
@@ -227,13 +259,23 @@ impl Oracle {
                 reader.given_up[index] = Some(head - reader.pending[index].len());
                 reader.detached += 1;
             }
-            let most = counted.iter().map(|reader| reader.pending[index].len()).max();
+            let most = counted
+                .iter()
+                .map(|reader| reader.pending[index].len())
+                .max();
             lane.limit = head + capacity - most.unwrap_or(0);
         } else if self.rules.history == 0 && !lane.detaches {
-            assert!(!counted.iter().any(is_behind), "the oracle contradicts itself");
+            assert!(
+                !counted.iter().any(is_behind),
+                "the oracle contradicts itself"
+            );
         }
         lane.log.push(tag);
-        for reader in self.readers.iter_mut().filter(|reader| reader.ignored != Some(index)) {
+        for reader in self
+            .readers
+            .iter_mut()
+            .filter(|reader| reader.ignored != Some(index))
+        {
             reader.pending[index].push_back(tag);
         }
         true
@@ -248,7 +290,10 @@ impl Oracle {
             let queue = &mut reader.pending[lane];
             reader.next = (reader.next + 1) % reader.order.len();
             if queue.len() > self.rules.capacity as usize {
-                assert!(!self.rules.gated_only, "a gated-only ring overruns its reader");
+                assert!(
+                    !self.rules.gated_only,
+                    "a gated-only ring overruns its reader"
+                );
                 reader.stats.lost += (queue.len() - kept) as u64;
                 queue.drain(..queue.len() - kept);
             }
@@ -273,7 +318,9 @@ impl Oracle {
             let reader = &mut self.readers[index];
             let lane = reader.order[reader.next.checked_sub(1).unwrap_or(reader.order.len() - 1)];
             let to_sample = reader.sequence.next_multiple_of(SAMPLE_EVERY) - reader.sequence + 1;
-            let run = to_sample.min(self.rules.capacity / 8).min(reader.pending[lane].len() as u64);
+            let run = to_sample
+                .min(self.rules.capacity / 8)
+                .min(reader.pending[lane].len() as u64);
             if runs {
                 drained.extend(reader.pending[lane].drain(..run as usize));
                 reader.stats.received += run;
@@ -304,7 +351,11 @@ impl Oracle {
         let counted = (0..self.lanes.len()).filter(|lane| reader.ignored != Some(*lane));
         let sent = counted.map(|lane| (self.lanes[lane].log.len() - reader.starts[lane]) as u64);
         let sent = sent.sum();
-        ReadStats { waiting, sent, ..reader.stats }
+        ReadStats {
+            waiting,
+            sent,
+            ..reader.stats
+        }
     }
 }
 

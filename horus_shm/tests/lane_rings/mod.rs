@@ -20,13 +20,19 @@ use crate::spawn::{namespace, shm_dir};
 /// The memory in which rings are made.
 pub enum Memory {
     Heap,
-    Mapped { namespace: Arc<Namespace>, _dir: TempDir },
+    Mapped {
+        namespace: Arc<Namespace>,
+        _dir: TempDir,
+    },
 }
 
 impl Memory {
     pub fn mapped() -> Self {
         let dir = shm_dir();
-        Self::Mapped { namespace: namespace(dir.path()), _dir: dir }
+        Self::Mapped {
+            namespace: namespace(dir.path()),
+            _dir: dir,
+        }
     }
 }
 
@@ -86,7 +92,8 @@ macro_rules! ring {
     };
 }
 
-ring!(SpscShm, Reading::Gated, |rng| Rules::random::<T>(rng, 1, 1).gated_only());
+ring!(SpscShm, Reading::Gated, |rng| Rules::random::<T>(rng, 1, 1)
+    .gated_only());
 ring!(MpscShm, Reading::Gated, |rng| {
     let lanes = 1 + rng.u64(..4) as u32;
     Rules::random::<T>(rng, lanes, 1).gated_only()
@@ -99,8 +106,14 @@ ring!(FanoutShm, Reading::KeepLast, |rng| {
 ring!(PodShm, Reading::KeepLast, |rng| {
     let readers = 1 + rng.u64(..4) as u32;
     let rules = Rules::random::<T>(rng, 1, readers);
-    let capacity = rules.asked.map_or(16, |asked| asked.max(4).next_power_of_two());
-    Rules { history: 1, capacity, ..rules }
+    let capacity = rules
+        .asked
+        .map_or(16, |asked| asked.max(4).next_power_of_two());
+    Rules {
+        history: 1,
+        capacity,
+        ..rules
+    }
 });
 
 /// An open topic, best effort or reliable, with or without history, and with readers of all kinds.
@@ -127,15 +140,23 @@ impl<T> Topic<T> {
 impl<T: Pod> Ring for Topic<T> {
     type Message = T;
 
-    const READINGS: &[Reading] =
-        &[Reading::KeepLast, Reading::Gated, Reading::Gated, Reading::Observer];
+    const READINGS: &[Reading] = &[
+        Reading::KeepLast,
+        Reading::Gated,
+        Reading::Gated,
+        Reading::Observer,
+    ];
 
     fn rules(rng: &mut Rng) -> Rules {
         let lanes = 1 + rng.u64(..4) as u32;
         let readers = 2 + rng.u64(..4) as u32;
         let mut rules = Rules::random::<T>(rng, lanes, readers);
         rules.reliable = rng.u64(..4) != 0;
-        rules.gates = if rules.reliable { 1 + rng.u64(..3) as u32 } else { 0 };
+        rules.gates = if rules.reliable {
+            1 + rng.u64(..3) as u32
+        } else {
+            0
+        };
         if rng.u64(..2) == 0 {
             rules.history = rng.u64(..rules.capacity + 3) as u32;
             rules.persists = rng.u64(..2) == 0;
@@ -152,7 +173,10 @@ impl<T: Pod> Ring for Topic<T> {
                 Segment::open_or_create(namespace, &name, &request)
             }
         };
-        Self { segment: segment.unwrap(), marker: PhantomData }
+        Self {
+            segment: segment.unwrap(),
+            marker: PhantomData,
+        }
     }
 
     fn producer(&self, on_stalled: OnStalled) -> Result<Producer<T>, OpenError> {
@@ -181,7 +205,10 @@ impl<T: Pod> Ring for Pinnable<T> {
         let stride = (size_of::<T>().next_multiple_of(8) + 24).next_multiple_of(64) as u64;
         let default = (256 * 1024 / stride).clamp(16, 1024).next_power_of_two();
         rules.capacity = rules.asked.map_or(default, u64::next_power_of_two);
-        Rules { pinnable: true, ..rules }
+        Rules {
+            pinnable: true,
+            ..rules
+        }
     }
 
     fn make(memory: &Memory, rules: &Rules) -> Self {

@@ -73,14 +73,25 @@ pub(crate) enum Found {
 impl Process {
     /// Makes the processes of a directory.
     pub(crate) fn all(found: Found) -> [Self; PROCESSES] {
-        let (linked, files) = if found == Found::Nothing { (None, 0) } else { (Some(0), 1) };
+        let (linked, files) = if found == Found::Nothing {
+            (None, 0)
+        } else {
+            (Some(0), 1)
+        };
         let locks = [[Lock::None; PROCESSES]; FILES];
         let retired = |file| AtomicBool::new(file == 0 && found == Found::HalfRetired);
         let kernel = Arc::new(Kernel {
-            tables: Mutex::new(Tables { linked, files, locks }),
+            tables: Mutex::new(Tables {
+                linked,
+                files,
+                locks,
+            }),
             retired: std::array::from_fn(retired),
         });
-        std::array::from_fn(|process| Self { kernel: Arc::clone(&kernel), process })
+        std::array::from_fn(|process| Self {
+            kernel: Arc::clone(&kernel),
+            process,
+        })
     }
 
     /// Opens the file that the name leads to, if there is one.
@@ -139,7 +150,12 @@ impl Process {
     fn opened(&self, file: usize) -> OpenFile {
         let kernel = Arc::clone(&self.kernel);
         let process = self.process;
-        OpenFile { kernel, process, file, dies_retiring: false }
+        OpenFile {
+            kernel,
+            process,
+            file,
+            dies_retiring: false,
+        }
     }
 }
 
@@ -168,7 +184,9 @@ impl OpenFile {
 
     fn others(&self, tables: &Tables, lock: impl Fn(Lock) -> bool) -> bool {
         let locks = tables.locks[self.file].iter().enumerate();
-        locks.into_iter().any(|(process, &held)| process != self.process && lock(held))
+        locks
+            .into_iter()
+            .any(|(process, &held)| process != self.process && lock(held))
     }
 }
 

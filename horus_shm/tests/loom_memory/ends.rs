@@ -37,7 +37,10 @@ impl Producer {
     fn from(lane: &LoomLane, me: u64, pos: u64) -> Self {
         let gated = lane.gate_limit() > 0;
         let exclusive = lane.copying() == Copying::Exclusive;
-        Self { writer: LaneWriter::new(lane.clone(), pos, gated, exclusive), me }
+        Self {
+            writer: LaneWriter::new(lane.clone(), pos, gated, exclusive),
+            me,
+        }
     }
 
     /// Claims a lane that is free, or whose owner is `dead`, and takes it over.
@@ -90,12 +93,20 @@ pub(crate) struct History {
 impl History {
     /// Requests the last `messages` of a session that lasts, unless its owner is `dead`.
     pub(crate) const fn of_the_living(messages: u64, dead: u64) -> Self {
-        Self { messages, persists: false, dead }
+        Self {
+            messages,
+            persists: false,
+            dead,
+        }
     }
 
     /// Requests the last `messages` of any sender.
     pub(crate) const fn of_all(messages: u64) -> Self {
-        Self { messages, persists: true, dead: NOBODY }
+        Self {
+            messages,
+            persists: true,
+            dead: NOBODY,
+        }
     }
 }
 
@@ -115,7 +126,11 @@ impl Consumer {
     pub(crate) fn gated(lane: &LoomLane, gate: u32, start: u64) -> Self {
         let exclusive = lane.copying() == Copying::Exclusive;
         let reader = LaneReader::new(lane.clone(), start, gate, exclusive);
-        Self { reader, start, delivered: Vec::new() }
+        Self {
+            reader,
+            start,
+            delivered: Vec::new(),
+        }
     }
 
     /// Makes a reader behind a gate that it joins here, at the head.
@@ -137,7 +152,11 @@ impl Consumer {
     ) -> Option<Self> {
         let (gate, predecessor) = owner::claim_first(lane.gate_owners(), me, is_dead)?;
         let adopted = predecessor != 0 && lane.copying() == Copying::Exclusive;
-        let resumed = if adopted { gate::resume(lane, gate) } else { None };
+        let resumed = if adopted {
+            gate::resume(lane, gate)
+        } else {
+            None
+        };
         let start = resumed.unwrap_or_else(|| gate::join(lane, gate, u64::MAX));
         Some(Self::gated(lane, gate, start))
     }
@@ -149,13 +168,21 @@ impl Consumer {
         if session.is_none_or(|start| start > head) && !flawed("session/pass over") {
             head = takeover::pass_over(lane, head);
         }
-        let floor = if asked.persists { Some(0) } else { session.map(|start| start.min(head)) };
+        let floor = if asked.persists {
+            Some(0)
+        } else {
+            session.map(|start| start.min(head))
+        };
         let history = asked.messages.min(lane.capacity() * 7 / 8);
         let back_to = floor.map(|floor| head.saturating_sub(history).max(floor));
         if gate == UNGATED {
             return Self::ungated(lane, back_to.unwrap_or(head));
         }
-        let least = if flawed("session/least") { 0 } else { back_to.unwrap_or(head) };
+        let least = if flawed("session/least") {
+            0
+        } else {
+            back_to.unwrap_or(head)
+        };
         let back_to = back_to.filter(|_| history > 0).unwrap_or(u64::MAX);
         Self::gated(lane, gate, gate::join(lane, gate, back_to).max(least))
     }
@@ -197,7 +224,11 @@ impl Consumer {
         if polled == Polled::Message {
             let [value, same] = bytes;
             assert_eq!(value, same, "torn");
-            assert_eq!(value % 1000 + 1, self.reader.position(), "not this position's message");
+            assert_eq!(
+                value % 1000 + 1,
+                self.reader.position(),
+                "not this position's message"
+            );
             assert!(self.reader.position() > before, "delivered twice");
             self.delivered.push(value);
         }

@@ -90,7 +90,14 @@ impl Borrower {
         let reader = LaneReader::new(lane.clone(), position, UNGATED, false);
         let reader = reader.numbering(Some(promised));
         let held = Shared::new(LoomWord::new(0));
-        Self { lane: lane.clone(), reader, me, held, promised, received: 0 }
+        Self {
+            lane: lane.clone(),
+            reader,
+            me,
+            held,
+            promised,
+            received: 0,
+        }
     }
 
     /// Returns the number of the first message that it must get, from 0 on.
@@ -173,13 +180,21 @@ impl Borrower {
 
     /// Copies without a pin, as an observer.
     pub(crate) fn peek(&mut self, latest: bool) -> bool {
-        self.copy_out(lane::Copying { latest, sized: false, pin: None })
+        self.copy_out(lane::Copying {
+            latest,
+            sized: false,
+            pin: None,
+        })
     }
 
     /// Copies under the pin for copies, whether writers can spare the slot or not.
     pub(crate) fn copy_under_pin(&mut self, latest: bool) -> bool {
         let pin = Some((self.me, super::PINS - 1));
-        self.copy_out(lane::Copying { latest, sized: false, pin })
+        self.copy_out(lane::Copying {
+            latest,
+            sized: false,
+            pin,
+        })
     }
 
     fn copy_out(&mut self, copying: lane::Copying) -> bool {
@@ -197,7 +212,11 @@ impl Borrower {
         let seen = self.reader.copy_by(MESSAGE_BYTES, copying, load);
         if let Ok(Pinned { number, .. }) = seen {
             self.received += 1;
-            assert_eq!(bytes, [message(number - 1); 2], "torn, or not the message of its number");
+            assert_eq!(
+                bytes,
+                [message(number - 1); 2],
+                "torn, or not the message of its number"
+            );
         }
         seen.is_ok()
     }
@@ -208,7 +227,11 @@ impl Borrower {
         let lost = self.reader.lost();
         let skipped = self.reader.skipped();
         let account = (self.received, lost, skipped);
-        assert_eq!(self.received + lost + skipped, sent - self.promised, "{account:?}");
+        assert_eq!(
+            self.received + lost + skipped,
+            sent - self.promised,
+            "{account:?}"
+        );
         assert!(matches!(self.reader.hold(self.me, 0), Err(Polled::Empty)));
     }
 }
@@ -240,6 +263,10 @@ fn check(lane: &LoomLane, pinned: Pinned) {
         // SAFETY: as above.
         Copying::Exclusive => unsafe { lane.load_exclusive(pinned.index, dst, MESSAGE_BYTES) },
     }
-    assert_eq!(bytes, [message(pinned.number - 1); 2], "not the message that was pinned");
+    assert_eq!(
+        bytes,
+        [message(pinned.number - 1); 2],
+        "not the message that was pinned"
+    );
     assert_eq!(pinned.bytes, MESSAGE_BYTES as u64, "not its length");
 }

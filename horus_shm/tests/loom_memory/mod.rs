@@ -49,7 +49,9 @@ pub(crate) fn spare_all() {
 
 /// Returns the stores that the running thread has left, if it is going to die.
 fn stores_left() -> Option<u32> {
-    DYING.get().and_then(|(victim, left)| (victim == thread::current().id()).then_some(left))
+    DYING
+        .get()
+        .and_then(|(victim, left)| (victim == thread::current().id()).then_some(left))
 }
 
 /// Returns true if the running thread executes another store.
@@ -58,7 +60,9 @@ fn may_store() -> bool {
     if std::thread::panicking() {
         return false;
     }
-    let Some(left) = stores_left() else { return true };
+    let Some(left) = stores_left() else {
+        return true;
+    };
     if left == 0 {
         crate::checker::perish();
         return false;
@@ -155,13 +159,21 @@ impl Word for LoomWord {
 
     fn compare_exchange_relaxed(&self, old: u64, new: u64) -> bool {
         let relaxed = Ordering::Relaxed;
-        may_store() && self.atomic().compare_exchange(old, new, relaxed, relaxed).is_ok()
+        may_store()
+            && self
+                .atomic()
+                .compare_exchange(old, new, relaxed, relaxed)
+                .is_ok()
     }
 
     #[track_caller]
     fn compare_exchange_at(&self, old: u64, new: u64, edge: Edge) -> bool {
         let ordering = mutation::ordering(edge);
-        may_store() && self.atomic().compare_exchange(old, new, ordering, Ordering::Relaxed).is_ok()
+        may_store()
+            && self
+                .atomic()
+                .compare_exchange(old, new, ordering, Ordering::Relaxed)
+                .is_ok()
     }
 }
 
@@ -232,7 +244,10 @@ impl LoomLane {
             length: LoomWord::new(0),
         };
         let gate = |_| Gate {
-            block: GateBlock { owner: LoomWord::new(0), ..GateBlock::default() },
+            block: GateBlock {
+                owner: LoomWord::new(0),
+                ..GateBlock::default()
+            },
             cursor: LoomWord::new(0),
         };
         let block = LaneBlock {
@@ -249,7 +264,14 @@ impl LoomLane {
         let slots = (0..capacity).map(slot).collect();
         let gates = (0..gates).map(gate).collect();
         let pins = (0..readers).map(|_| std::array::from_fn(word)).collect();
-        Self(Shared::new(Parts { block, slots, gates, copying, pinners: word(0), pins }))
+        Self(Shared::new(Parts {
+            block,
+            slots,
+            gates,
+            copying,
+            pinners: word(0),
+            pins,
+        }))
     }
 
     pub(crate) fn copying(&self) -> Copying {
@@ -312,7 +334,10 @@ impl LaneMemory for LoomLane {
         };
         // SAFETY: the caller's `src` is readable for a message, which is two words.
         let message = unsafe { src.cast::<[u64; 2]>().read_unaligned() };
-        words.iter().zip(message).for_each(|(word, value)| word.set(value));
+        words
+            .iter()
+            .zip(message)
+            .for_each(|(word, value)| word.set(value));
     }
 
     unsafe fn load_racing(&self, index: u64, dst: *mut u8, bytes: usize) {
@@ -347,7 +372,9 @@ impl LaneMemory for LoomLane {
             panic!("an exclusive load on an open lane");
         };
         // SAFETY: the cell is alive, and the checker fails the model if a writer is in it.
-        let message = cells.each_ref().map(|cell| cell.with(|word| unsafe { word.read() }));
+        let message = cells
+            .each_ref()
+            .map(|cell| cell.with(|word| unsafe { word.read() }));
         // SAFETY: the caller's `dst` is writable for a message, which is two words.
         unsafe { dst.cast::<[u64; 2]>().write_unaligned(message) };
     }

@@ -48,12 +48,18 @@ impl LoomEvent {
             bucket: Mutex::new(()),
             asleep: Condvar::new(),
         };
-        Self { parts: Shared::new(parts), sleeper: Sleeper::Counted }
+        Self {
+            parts: Shared::new(parts),
+            sleeper: Sleeper::Counted,
+        }
     }
 
     /// Returns the same eventcount for another sleeper.
     pub(crate) fn seen_by(&self, sleeper: Sleeper) -> Self {
-        Self { parts: Shared::clone(&self.parts), sleeper }
+        Self {
+            parts: Shared::clone(&self.parts),
+            sleeper,
+        }
     }
 }
 
@@ -87,7 +93,9 @@ impl Eventcount for LoomEvent {
 
     /// Sleeps without a limit: a lost wake shows as a deadlock.
     fn sleep(events: &[&Self], seen: &[u32], _timeout: Duration) -> bool {
-        let ([event], [seen]) = (events, seen) else { panic!("the models sleep at one event") };
+        let ([event], [seen]) = (events, seen) else {
+            panic!("the models sleep at one event")
+        };
         let bucket = event.parts.bucket.lock().unwrap();
         if event.parts.wake.load_relaxed() == *seen {
             drop(event.parts.asleep.wait(bucket).unwrap());

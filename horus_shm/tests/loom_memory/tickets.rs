@@ -32,7 +32,12 @@ impl LoomTickets {
             value: UnsafeCell::new(0),
         };
         let [tail, head] = [0, 0].map(LoomWord::new);
-        Self(Shared::new(Parts { tail, head, slots: (0..slots).map(slot).collect(), capacity }))
+        Self(Shared::new(Parts {
+            tail,
+            head,
+            slots: (0..slots).map(slot).collect(),
+            capacity,
+        }))
     }
 
     /// Sends `value`; returns it if the ring is full.
@@ -98,11 +103,15 @@ impl TicketMemory for LoomTickets {
         // SAFETY: the caller's `src` is readable for a value.
         let value = unsafe { src.read() };
         // SAFETY: the cell is alive, and loom fails the model if another thread is in it.
-        self.0.slots[index as usize].value.with_mut(|cell| unsafe { cell.write(value) });
+        self.0.slots[index as usize]
+            .value
+            .with_mut(|cell| unsafe { cell.write(value) });
     }
 
     unsafe fn take(&self, index: u64) -> u64 {
         // SAFETY: the cell is alive, and loom fails the model if a sender is in it.
-        self.0.slots[index as usize].value.with(|cell| unsafe { cell.read() })
+        self.0.slots[index as usize]
+            .value
+            .with(|cell| unsafe { cell.read() })
     }
 }

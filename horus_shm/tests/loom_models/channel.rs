@@ -20,11 +20,18 @@ fn receive<R>(
     mut look: impl FnMut() -> Option<R>,
 ) -> Result<Option<R>, Disconnected> {
     let found = look();
-    if found.is_some() { Ok(found) } else { ends.look_again(look) }
+    if found.is_some() {
+        Ok(found)
+    } else {
+        ends.look_again(look)
+    }
 }
 
 fn ends(senders: u64) -> Rc<EndpointCounts<LoomWord>> {
-    Rc::new(EndpointCounts::new(LoomWord::new(senders), LoomWord::new(1)))
+    Rc::new(EndpointCounts::new(
+        LoomWord::new(senders),
+        LoomWord::new(1),
+    ))
 }
 
 /// Every accepted value is received once, whole, and in the order of its sender.
@@ -36,7 +43,10 @@ pub(crate) fn a_ticket_is_received_once() {
                 let ring = ring.clone();
                 thread::spawn(move || {
                     let values = [first, first + 1];
-                    values.into_iter().filter(|&value| ring.push(value).is_ok()).collect::<Vec<_>>()
+                    values
+                        .into_iter()
+                        .filter(|&value| ring.push(value).is_ok())
+                        .collect::<Vec<_>>()
                 })
             });
             let mut received: Vec<_> = (0..2).filter_map(|_| ring.pop()).collect();
@@ -81,7 +91,9 @@ pub(crate) fn a_run_of_tickets_gives_its_slots_back() {
             let ring = LoomTickets::new(slots, capacity);
             let theirs = ring.clone();
             let sending = thread::spawn(move || {
-                (1..=3).filter(|&value| theirs.push(value).is_ok()).collect::<Vec<_>>()
+                (1..=3)
+                    .filter(|&value| theirs.push(value).is_ok())
+                    .collect::<Vec<_>>()
             });
             let mut received = ring.drain(step);
             received.extend(ring.drain(step));
@@ -116,7 +128,9 @@ pub(crate) fn a_disconnected_ring_is_empty() {
                 Err(Disconnected) => assert_eq!(received, 2),
             }
         }
-        sending.into_iter().for_each(|sending| sending.join().unwrap());
+        sending
+            .into_iter()
+            .for_each(|sending| sending.join().unwrap());
         received += std::iter::from_fn(|| ring.pop()).count();
         assert_eq!(received, 2);
     });

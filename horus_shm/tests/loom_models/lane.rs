@@ -127,7 +127,10 @@ pub(crate) fn the_latest_value_is_as_new_as_any_sent_before_the_call() {
 /// A thread that sees the bit of a lane may access the memory that was reserved before it was set.
 pub(crate) fn a_lane_that_is_ready_was_reserved() {
     explore(3, || {
-        let control = ControlBlock { ready: LoomWord::new(0), ..ControlBlock::default() };
+        let control = ControlBlock {
+            ready: LoomWord::new(0),
+            ..ControlBlock::default()
+        };
         let control = Rc::new(control);
         let reserved = Rc::new([UnsafeCell::new(false), UnsafeCell::new(false)]);
         let claiming = [0, 1].map(|lane| {
@@ -146,7 +149,9 @@ pub(crate) fn a_lane_that_is_ready_was_reserved() {
                 assert!(reserved[lane].with(|reserved| unsafe { reserved.read() }));
             }
         }
-        claiming.into_iter().for_each(|claiming| claiming.join().unwrap());
+        claiming
+            .into_iter()
+            .for_each(|claiming| claiming.join().unwrap());
         assert_eq!(control.ready.get(), 0b11);
     });
 }

@@ -17,7 +17,11 @@ pub(crate) fn a_topic_is_never_split() {
                     assert!(file.has_the_name());
                     thread::yield_now();
                     assert!(file.has_the_name());
-                    if killed { file.leave_killed() } else { file.leave() }
+                    if killed {
+                        file.leave_killed()
+                    } else {
+                        file.leave()
+                    }
                 };
                 let other = thread::spawn(move || attend(&one, killed));
                 attend(&two, false);
@@ -48,7 +52,11 @@ pub(crate) fn a_topic_that_all_leave_leaves_no_file() {
             let [one, two, three] = Process::all(Found::Nothing);
             let [theirs, mine] = [one.join().unwrap(), two.join().unwrap()];
             let leave = move |file: OpenFile| {
-                if killed { file.leave_killed() } else { file.leave() }
+                if killed {
+                    file.leave_killed()
+                } else {
+                    file.leave()
+                }
             };
             let other = thread::spawn(move || leave(theirs));
             mine.leave();

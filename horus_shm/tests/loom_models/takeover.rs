@@ -25,7 +25,11 @@ pub(crate) fn a_successor_goes_on_where_its_predecessor_was_killed() {
 fn succeed(copying: Copying, killed: u32) {
     let lane = LoomLane::new(2, 1, copying, 1);
     let gated = copying == Copying::Exclusive;
-    let consumer = if gated { Consumer::join(&lane, 0) } else { Consumer::ungated(&lane, 0) };
+    let consumer = if gated {
+        Consumer::join(&lane, 0)
+    } else {
+        Consumer::ungated(&lane, 0)
+    };
     let mut victim = Producer::first(&lane, 1);
     victim.send_all(2);
     let dying = thread::spawn(move || killed_after(killed, || victim.send()));
@@ -106,14 +110,22 @@ pub(crate) fn a_lane_has_one_owner() {
             let theirs = lane.clone();
             let claim = move |lane: &LoomLane, me| {
                 let producer = Producer::claim(lane, me, 9);
-                producer.map(|mut producer| producer.send_all(1)).map(|()| me)
+                producer
+                    .map(|mut producer| producer.send_all(1))
+                    .map(|()| me)
             };
             let other = thread::spawn(move || claim(&theirs, 1));
             let mine = claim(&lane, 2);
-            let winner = [other.join().unwrap(), mine].into_iter().flatten().collect::<Vec<_>>();
+            let winner = [other.join().unwrap(), mine]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>();
             assert_eq!(winner.len(), 1);
             assert_eq!(lane.block().owner.get(), winner[0]);
-            assert_eq!(Consumer::ungated(&lane, 0).finish(1), messages(winner[0], 0..1));
+            assert_eq!(
+                Consumer::ungated(&lane, 0).finish(1),
+                messages(winner[0], 0..1)
+            );
         });
     }
 }
@@ -143,9 +155,14 @@ pub(crate) fn a_lane_handed_on_continues_its_positions() {
 /// A reader that joins after a publisher died gets none of its messages, whichever process takes
 /// its lane: not even the message that was published, but not yet under the head.
 pub(crate) fn a_dead_session_is_no_history() {
-    for (gate, died_at, history) in
-        [(UNGATED, 5, 2), (0, 5, 2), (UNGATED, 4, 2), (0, 4, 2), (UNGATED, 4, 0), (0, 4, 0)]
-    {
+    for (gate, died_at, history) in [
+        (UNGATED, 5, 2),
+        (0, 5, 2),
+        (UNGATED, 4, 2),
+        (0, 4, 2),
+        (UNGATED, 4, 0),
+        (0, 4, 0),
+    ] {
         explore(3, move || {
             let lane = LoomLane::new(4, 1, Copying::Racing, 1);
             let mut victim = Producer::first(&lane, 1);
@@ -179,7 +196,10 @@ pub(crate) fn messages_of_a_dead_publisher_are_history_on_request() {
             for history in 0..=2 {
                 let living = Consumer::late(&lane, gate, History::of_the_living(history, 1));
                 assert_eq!(living.start, published, "of a dead session");
-                let all = History { dead: 1, ..History::of_all(history) };
+                let all = History {
+                    dead: 1,
+                    ..History::of_all(history)
+                };
                 let asked = Consumer::late(&lane, gate, all);
                 assert_eq!(
                     asked.start,
@@ -213,7 +233,10 @@ pub(crate) fn an_ended_session_is_no_history() {
             producer.send_all(1);
             let (ended, mut consumer) = joining.join().unwrap();
             let start = consumer.start;
-            assert!(start >= 2 || start == 0 && !ended, "{start} is of an ended session");
+            assert!(
+                start >= 2 || start == 0 && !ended,
+                "{start} is of an ended session"
+            );
             assert_eq!(consumer.finish(3), messages(1, start..3));
             let mut consumer = Consumer::late(&lane, UNGATED, asked);
             assert_eq!(consumer.finish(3), messages(1, 2..3));

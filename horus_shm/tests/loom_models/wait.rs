@@ -20,7 +20,10 @@ fn send(messages: &LoomWord, event: &LoomEvent) {
 
 fn wait_for(wanted: u64, messages: &LoomWord, event: &LoomEvent) {
     let look = || (messages.get() >= wanted).then_some(());
-    while sleep_once(&[event], SLEEP_MAX, look).or_else(look).is_none() {}
+    while sleep_once(&[event], SLEEP_MAX, look)
+        .or_else(look)
+        .is_none()
+    {}
 }
 
 /// A waiting reader continues once a message was sent: a lost wake is a deadlock.

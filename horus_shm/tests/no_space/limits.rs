@@ -15,7 +15,10 @@ use crate::hostile::{consumer, expect_usable, producer, topic};
 
 /// Sets a soft limit, and returns the previous one.
 fn set_limit(resource: libc::__rlimit_resource_t, limit: u64) -> u64 {
-    let mut raw = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    let mut raw = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
     // SAFETY: `raw` is valid for the write.
     assert_eq!(unsafe { libc::getrlimit(resource, &mut raw) }, 0);
     let before = std::mem::replace(&mut raw.rlim_cur, limit);
@@ -27,7 +30,15 @@ fn set_limit(resource: libc::__rlimit_resource_t, limit: u64) -> u64 {
 /// Runs `body` with room for `more` descriptors.
 fn with_descriptors<T>(more: u64, body: impl FnOnce() -> T) -> T {
     let open = fs::read_dir("/proc/self/fd").unwrap();
-    let open = open.map(|entry| entry.unwrap().file_name().to_str().unwrap().parse().unwrap());
+    let open = open.map(|entry| {
+        entry
+            .unwrap()
+            .file_name()
+            .to_str()
+            .unwrap()
+            .parse()
+            .unwrap()
+    });
     let last: i32 = open.max().unwrap();
     // WHY: all numbers below the last open descriptor must be in use.
     let mut fillers = vec![File::open("/dev/null").unwrap()];
@@ -55,7 +66,9 @@ fn live_once(config: &horus_shm::NamespaceConfig) -> Result<(), Box<dyn std::err
 fn carries(error: &(dyn std::error::Error + 'static), errno: i32) -> bool {
     let mut error = Some(error);
     while let Some(found) = error {
-        let answer = found.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error);
+        let answer = found
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::raw_os_error);
         if answer == Some(errno) {
             return true;
         }
@@ -78,7 +91,10 @@ pub(crate) fn run_out_of_descriptors(dir: &Path) {
         if let Err(error) = outcome {
             assert!(carries(&*error, libc::EMFILE), "room for {more}: {error:?}");
             let told = error.to_string();
-            assert!(told.contains(&dir.display().to_string()), "room for {more}: {told}");
+            assert!(
+                told.contains(&dir.display().to_string()),
+                "room for {more}: {told}"
+            );
             refused += 1;
         }
         live_once(&config).unwrap();
@@ -105,11 +121,21 @@ pub(crate) fn go_on_without_descriptors(dir: &Path) {
             second.send(message).unwrap();
             assert_eq!([late.recv(), late.recv()], [Some(message); 2]);
         }
-        assert_eq!((segment.publisher_count(), segment.subscriber_count()), (2, 1));
-        assert!(matches!(horus_shm::sweep(&namespace), Err(OpenError::Io { .. })));
+        assert_eq!(
+            (segment.publisher_count(), segment.subscriber_count()),
+            (2, 1)
+        );
+        assert!(matches!(
+            horus_shm::sweep(&namespace),
+            Err(OpenError::Io { .. })
+        ));
         drop((first, second, late, segment));
     });
-    assert_eq!(crate::spawn::topic_files(&namespace), Vec::<String>::new(), "nor does leaving");
+    assert_eq!(
+        crate::spawn::topic_files(&namespace),
+        Vec::<String>::new(),
+        "nor does leaving"
+    );
     drop(namespace);
     assert_eq!(crate::spawn::open_descriptors(dir), 0);
 }
@@ -137,7 +163,11 @@ pub(crate) fn run_out_of_addresses(_dir: &Path) {
     let refused = claim();
     set_limit(libc::RLIMIT_AS, before);
     match refused.unwrap_err() {
-        OpenError::Io { operation: "mapping", source, .. } => {
+        OpenError::Io {
+            operation: "mapping",
+            source,
+            ..
+        } => {
             assert_eq!(source.kind(), io::ErrorKind::OutOfMemory);
         }
         other => panic!("{other:?}"),
@@ -156,21 +186,39 @@ fn a_lane_for_which_there_are_no_addresses_stays_free() {
 /// Limits the length of files; each write beyond the limit sends a signal that kills.
 pub(crate) fn run_out_of_lengths(dir: &Path) {
     let mut refused = 0;
-    for limit in [0, 64, 128, 1000, 4096, 65_536, 131_071, 131_200, 200_000, 1 << 22] {
+    for limit in [
+        0,
+        64,
+        128,
+        1000,
+        4096,
+        65_536,
+        131_071,
+        131_200,
+        200_000,
+        1 << 22,
+    ] {
         let config =
             horus_shm::NamespaceConfig::new(dir.join(format!("{limit}")), Default::default());
         let open = crate::spawn::open_descriptors(dir);
         let before = set_limit(libc::RLIMIT_FSIZE, limit);
         let outcome = live_once(&config).map_err(|error| {
             let told = error.to_string();
-            (carries(&*error, libc::EFBIG) && told.contains(dir.to_str().unwrap()), told)
+            (
+                carries(&*error, libc::EFBIG) && told.contains(dir.to_str().unwrap()),
+                told,
+            )
         });
         set_limit(libc::RLIMIT_FSIZE, before);
         if let Err((is_typed, told)) = outcome {
             assert!(is_typed, "files of up to {limit}: {told}");
             refused += 1;
         }
-        assert_eq!(crate::spawn::open_descriptors(dir), open, "files of up to {limit}");
+        assert_eq!(
+            crate::spawn::open_descriptors(dir),
+            open,
+            "files of up to {limit}"
+        );
         let left = fs::read_dir(config.dir().join("default/topics")).map_or(0, Iterator::count);
         assert_eq!(left, 0, "files of up to {limit}: files were left");
         live_once(&config).unwrap();
@@ -205,7 +253,10 @@ pub(crate) fn live_on_without_lengths() {
         let refused_again = Namespace::current().is_err_and(|error| carries(&error, libc::EFBIG));
         refused && refused_again
     });
-    assert!(join_fork(visitor), "the limited process failed by a panic or a signal");
+    assert!(
+        join_fork(visitor),
+        "the limited process failed by a panic or a signal"
+    );
     expect_usable(&segment, "after a limited process");
 }
 

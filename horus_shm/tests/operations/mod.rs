@@ -87,7 +87,10 @@ impl Operation {
     ];
 
     pub fn parse(name: &str) -> Self {
-        Self::ALL.into_iter().find(|operation| format!("{operation:?}") == name).unwrap()
+        Self::ALL
+            .into_iter()
+            .find(|operation| format!("{operation:?}") == name)
+            .unwrap()
     }
 
     /// Returns true if each round has a directory of its own.
@@ -97,7 +100,11 @@ impl Operation {
 
     /// Returns the directory of the namespaces in a round.
     pub fn base(self, dir: &Path, round: u64) -> PathBuf {
-        if self.has_own_place() { dir.join(format!("round{round}")) } else { dir.into() }
+        if self.has_own_place() {
+            dir.join(format!("round{round}"))
+        } else {
+            dir.into()
+        }
     }
 }
 
@@ -169,7 +176,11 @@ fn locks(namespace: &Namespace) -> Vec<String> {
         // The kernel reports any lock in the range, not the first.
         let end = found.l_start + found.l_len;
         ranges.extend([(end, limit), (start, found.l_start)]);
-        let kind = if found.l_type == libc::F_RDLCK as i16 { "shared" } else { "exclusive" };
+        let kind = if found.l_type == libc::F_RDLCK as i16 {
+            "shared"
+        } else {
+            "exclusive"
+        };
         locks.push(format!("{} to {end}: {kind}", found.l_start));
     }
     locks.sort();
@@ -189,7 +200,10 @@ impl World {
             locks: Vec::new(),
             prepared_locks: Vec::new(),
         };
-        if !matches!(operation, MakeNamespace | MakeNamespaceMasked | JoinNamespace) {
+        if !matches!(
+            operation,
+            MakeNamespace | MakeNamespaceMasked | JoinNamespace
+        ) {
             let namespace = Namespace::open(&config(&world.base)).unwrap();
             world.locks = locks(&namespace);
             world.namespace = Some(namespace);
@@ -269,7 +283,9 @@ impl World {
     /// Adds a topic of a dead process, one of another layout, and another file.
     fn litter(&self) {
         self.plant(FILE_NAME, |_| {});
-        self.plant(STALE, |image| image.set("layout_version", u128::from(LAYOUT_VERSION) + 1));
+        self.plant(STALE, |image| {
+            image.set("layout_version", u128::from(LAYOUT_VERSION) + 1)
+        });
         self.plant(FOREIGN, |image| image.bytes.fill(0));
     }
 
@@ -307,7 +323,11 @@ impl World {
             }
             Consume | ConsumeGated => {
                 let gated = self.operation == ConsumeGated;
-                let reading = if gated { Reading::Gated } else { Reading::KeepLast };
+                let reading = if gated {
+                    Reading::Gated
+                } else {
+                    Reading::KeepLast
+                };
                 self.consumer = Some(consumer(self.segment(), reading)?);
                 Ok("done".into())
             }
@@ -322,7 +342,10 @@ impl World {
                 let found = sweep(self.namespace())?;
                 let removed = found.removed.len();
                 let attended = found.attended.len();
-                Ok(format!("{removed} removed, {attended} attended, {:?}", found.foreign))
+                Ok(format!(
+                    "{removed} removed, {attended} attended, {:?}",
+                    found.foreign
+                ))
             }
             Remove => Ok(done(self.namespace().remove()?)),
         }
@@ -363,7 +386,9 @@ impl World {
                 self.act_until(wanted);
                 return match reported {
                     Err(RecvError::LaneNotMapped { .. }) => Ok(()),
-                    other => Err(format!("a lane that is not mapped is reported as {other:?}")),
+                    other => Err(format!(
+                        "a lane that is not mapped is reported as {other:?}"
+                    )),
                 };
             }
             // A namespace that was removed in part is opened anew to remove the rest.
@@ -396,7 +421,16 @@ impl World {
     /// Leaves; nothing of this process may remain, at the latest after the next sweep. Returns true
     /// if a sweep was needed.
     pub fn clear(self, dir: &Path) -> Result<bool, String> {
-        let Self { operation, base, namespace, segment, producer, consumer, locks, .. } = self;
+        let Self {
+            operation,
+            base,
+            namespace,
+            segment,
+            producer,
+            consumer,
+            locks,
+            ..
+        } = self;
         drop((producer, consumer, segment));
         if let (Some(namespace), false) = (&namespace, locks.is_empty() || operation == Remove) {
             expect_locks(&locks, namespace)?;
@@ -408,7 +442,9 @@ impl World {
         }
         let is_left = || {
             let names = fs::read_dir(&topics).into_iter().flatten();
-            names.filter_map(Result::ok).any(|entry| entry.file_name() != HELD)
+            names
+                .filter_map(Result::ok)
+                .any(|entry| entry.file_name() != HELD)
         };
         let swept = is_left();
         if operation == Remove {
@@ -426,7 +462,10 @@ impl World {
             }
         }
         let maps = fs::read_to_string("/proc/self/maps").unwrap();
-        let mapped = maps.lines().filter(|line| line.contains(dir.to_str().unwrap())).count();
+        let mapped = maps
+            .lines()
+            .filter(|line| line.contains(dir.to_str().unwrap()))
+            .count();
         match (open_descriptors(dir), mapped) {
             (0, 0) => Ok(swept),
             (open, mapped) => Err(format!("{open} descriptors and {mapped} mappings are left")),
@@ -436,7 +475,11 @@ impl World {
 
 fn expect_locks(wanted: &[String], namespace: &Namespace) -> Result<(), String> {
     let found = locks(namespace);
-    if found == wanted { Ok(()) } else { Err(format!("locks {found:?} instead of {wanted:?}")) }
+    if found == wanted {
+        Ok(())
+    } else {
+        Err(format!("locks {found:?} instead of {wanted:?}"))
+    }
 }
 
 /// Opens the topic that the tracer attends, or creates it.
@@ -451,7 +494,9 @@ pub fn check_fresh(base: &Path, entries: u64) -> Result<(), String> {
     let namespace = Namespace::open(&config(base)).map_err(|error| error.to_string())?;
     let entry = namespace.registry().me().to_bits() >> 48;
     if entry > entries {
-        return Err(format!("a newcomer gets entry {entry} of the registry, not {entries}"));
+        return Err(format!(
+            "a newcomer gets entry {entry} of the registry, not {entries}"
+        ));
     }
     let segment = Segment::create(&namespace, &topic(), &reliable()).map_err(said)?;
     let mut consumer = consumer(&segment, Reading::Gated).map_err(said)?;
@@ -464,7 +509,10 @@ pub fn check_fresh(base: &Path, entries: u64) -> Result<(), String> {
     }
     drop((producer, consumer, segment));
     let report = sweep(&namespace).map_err(said)?;
-    let left: Vec<_> = topic_files(&namespace).into_iter().filter(|name| name != HELD).collect();
+    let left: Vec<_> = topic_files(&namespace)
+        .into_iter()
+        .filter(|name| name != HELD)
+        .collect();
     if !left.is_empty() || !report.removed.is_empty() {
         return Err(format!("a newcomer leaves {left:?}: {report:?}"));
     }

@@ -28,7 +28,11 @@ fn stale_images(scene: &Scene) -> Vec<Stale> {
         assert_ne!(image.get(field), value);
         image.set(field, value);
         image.fix_checksum();
-        Stale { what: format!("{field} {value:#x}"), image, is_wanted }
+        Stale {
+            what: format!("{field} {value:#x}"),
+            image,
+            is_wanted,
+        }
     };
     let image = scene.image();
     let versions = [0, u128::from(LAYOUT_VERSION) + 1, 1 << 24, u32::MAX.into()];
@@ -44,7 +48,10 @@ fn stale_images(scene: &Scene) -> Vec<Stale> {
 fn a_stale_file_that_no_process_has_open_is_replaced_silently() {
     let _alone = alone();
     let mut scene = Scene::new();
-    for Stale { what, mut image, .. } in stale_images(&scene) {
+    for Stale {
+        what, mut image, ..
+    } in stale_images(&scene)
+    {
         expect_verdict(&mut scene, &image, &[Replaced], &what);
         // A file that is stale in two ways is stale.
         image.set("registry_id", 7);
@@ -62,24 +69,45 @@ fn a_stale_file_of_another_layout_may_have_any_size_and_is_replaced_silently() {
         let mut image = scene.image();
         image.set("layout_version", u128::from(LAYOUT_VERSION) + 1);
         image.file_bytes = file_bytes;
-        expect_verdict(&mut scene, &image, &[Replaced], &format!("{file_bytes} bytes"));
+        expect_verdict(
+            &mut scene,
+            &image,
+            &[Replaced],
+            &format!("{file_bytes} bytes"),
+        );
     }
 }
 
 /// Opens a stale file while `hold` keeps it open, and again when it is released.
 fn expect_refused_while_held<H>(scene: &mut Scene, hold: impl Fn(&Path) -> H) {
-    for Stale { what, image, is_wanted } in stale_images(scene) {
+    for Stale {
+        what,
+        image,
+        is_wanted,
+    } in stale_images(scene)
+    {
         scene.plant(&image);
         let held = hold(&scene.path());
-        for answer in [scene.open(), scene.open_or_create(), scene.create(), scene.inspect()] {
+        for answer in [
+            scene.open(),
+            scene.open_or_create(),
+            scene.create(),
+            scene.inspect(),
+        ] {
             let error = answer.unwrap_err();
             assert!(is_wanted(&error), "{what}: {error:?}");
             expect_actionable(&error, &scene.path(), &what);
         }
         scene.expect_neighbour(&what);
-        assert_eq!(fs::read(scene.path()).unwrap()[..HEADER_BYTES], image.bytes, "{what}");
+        assert_eq!(
+            fs::read(scene.path()).unwrap()[..HEADER_BYTES],
+            image.bytes,
+            "{what}"
+        );
         drop(held);
-        let segment = scene.open_or_create().unwrap_or_else(|error| panic!("{what}: {error}"));
+        let segment = scene
+            .open_or_create()
+            .unwrap_or_else(|error| panic!("{what}: {error}"));
         expect_usable(&segment, &what);
         drop(segment);
         scene.expect_clean(&what);
@@ -91,7 +119,13 @@ fn a_stale_file_that_a_descriptor_has_open_is_refused() {
     let _alone = alone();
     let mut scene = Scene::new();
     expect_refused_while_held(&mut scene, |path| File::open(path).unwrap());
-    let open = |path: &Path| OpenOptions::new().read(true).write(true).open(path).unwrap();
+    let open = |path: &Path| {
+        OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(path)
+            .unwrap()
+    };
     expect_refused_while_held(&mut scene, open);
 }
 
@@ -100,7 +134,10 @@ fn a_stale_file_that_is_only_mapped_is_refused() {
     let _alone = alone();
     let map = |path: &Path| {
         let file = File::open(path).unwrap();
-        memmap2::MmapOptions::new().len(4096).map_raw_read_only(&file).unwrap()
+        memmap2::MmapOptions::new()
+            .len(4096)
+            .map_raw_read_only(&file)
+            .unwrap()
     };
     expect_refused_while_held(&mut Scene::new(), map);
 }
@@ -129,7 +166,10 @@ fn a_topic_attended_under_a_registry_that_a_user_removed_is_refused_until_its_us
     let mut scene = Scene::in_namespace(crate::spawn::namespace(&path), dir);
     for answer in [scene.open(), scene.open_or_create(), scene.inspect()] {
         let error = answer.unwrap_err();
-        assert!(matches!(error, OpenError::RegistryReplaced { .. }), "{error:?}");
+        assert!(
+            matches!(error, OpenError::RegistryReplaced { .. }),
+            "{error:?}"
+        );
         expect_actionable(&error, &scene.path(), "attended");
     }
     scene.expect_neighbour("attended");
@@ -159,7 +199,10 @@ fn many_openers_of_a_stale_file_end_on_one_new_file() {
         };
         let answers: Vec<_> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..4).map(|_| scope.spawn(open)).collect();
-            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .collect()
         });
         for answer in &answers {
             match answer {
@@ -170,5 +213,10 @@ fn many_openers_of_a_stale_file_end_on_one_new_file() {
         drop(answers);
         scene.clear();
     }
-    assert!(errors.is_empty(), "{} of 240 failed, such as {}", errors.len(), errors[0]);
+    assert!(
+        errors.is_empty(),
+        "{} of 240 failed, such as {}",
+        errors.len(),
+        errors[0]
+    );
 }

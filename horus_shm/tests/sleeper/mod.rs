@@ -26,9 +26,13 @@ pub fn asleep() -> WaitPolicy {
 
 /// Returns the time of CLOCK_MONOTONIC, the same in all processes.
 pub fn now_ns() -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     // SAFETY: `now` is valid for the write.
-    assert_eq!(unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) }, 0);
+    let status = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    assert_eq!(status, 0);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
@@ -48,7 +52,9 @@ pub fn reliable(edge: WakeEdge, capacity: u64) -> Request {
 
 /// Opens or creates a topic in a namespace, or makes one on the heap.
 pub fn topic(place: Option<&Arc<Namespace>>, name: &str, request: &Request) -> Arc<Segment> {
-    let Some(namespace) = place else { return Segment::heap(request).unwrap() };
+    let Some(namespace) = place else {
+        return Segment::heap(request).unwrap();
+    };
     Segment::open_or_create(namespace, &TopicName::new(name).unwrap(), request).unwrap()
 }
 
@@ -79,13 +85,23 @@ pub fn room_waiters(segment: &Segment) -> u64 {
 /// Returns how many times senders have called the kernel to wake readers.
 pub fn wakes(segment: &Segment) -> u64 {
     use horus_shm::internals::sync::FutexWord;
-    segment.wait_block(Access::Read).unwrap().wake.load_relaxed().into()
+    segment
+        .wait_block(Access::Read)
+        .unwrap()
+        .wake
+        .load_relaxed()
+        .into()
 }
 
 /// Returns the same for readers that woke publishers.
 pub fn room_wakes(segment: &Segment) -> u64 {
     use horus_shm::internals::sync::FutexWord;
-    segment.wait_block(Access::Read).unwrap().room.load_relaxed().into()
+    segment
+        .wait_block(Access::Read)
+        .unwrap()
+        .room
+        .load_relaxed()
+        .into()
 }
 
 /// Sends numbered messages, each with the time at which the send of the one before had returned.
@@ -98,7 +114,12 @@ pub struct Sender {
 
 impl Sender {
     pub fn new(segment: &Arc<Segment>, id: u64) -> Self {
-        Self { producer: producer(segment), id, number: 0, done_ns: 0 }
+        Self {
+            producer: producer(segment),
+            id,
+            number: 0,
+            done_ns: 0,
+        }
     }
 
     pub fn id(&self) -> u64 {
@@ -106,7 +127,9 @@ impl Sender {
     }
 
     pub fn send(&mut self) {
-        self.producer.send([self.id, self.number, self.done_ns]).unwrap();
+        self.producer
+            .send([self.id, self.number, self.done_ns])
+            .unwrap();
         self.done_ns = now_ns();
         self.number += 1;
     }
@@ -152,7 +175,15 @@ impl Receiver {
         let received = 0;
         let overslept = 0;
         let lost_wakes = 0;
-        Self { consumer, watches, others, doubts, received, overslept, lost_wakes }
+        Self {
+            consumer,
+            watches,
+            others,
+            doubts,
+            received,
+            overslept,
+            lost_wakes,
+        }
     }
 
     /// Makes a receiver that waits by a set of watches, of which only the first topic gets
@@ -172,7 +203,12 @@ impl Receiver {
         let message = if self.watches.is_empty() {
             self.consumer.recv_until(asleep()).expect("a message")
         } else {
-            let look = || self.watches[0].has_message().then(|| self.consumer.recv()).flatten();
+            let look = || {
+                self.watches[0]
+                    .has_message()
+                    .then(|| self.consumer.recv())
+                    .flatten()
+            };
             Watch::wait_any(&self.watches, asleep(), look).expect("a message")
         };
         self.note(message, begin_ns, overslept() - before);
@@ -186,7 +222,10 @@ impl Receiver {
         if self.watches.is_empty() {
             assert_eq!(self.consumer.recv_until(wait_policy), None);
         } else {
-            assert_eq!(Watch::wait_any(&self.watches, wait_policy, || None::<()>), None);
+            assert_eq!(
+                Watch::wait_any(&self.watches, wait_policy, || None::<()>),
+                None
+            );
         }
         overslept() - before
     }

@@ -24,7 +24,11 @@ const AGAIN_VARIABLE: &str = "HORUS_TEST_AGAIN";
 pub fn shm_dir() -> TempDir {
     let private = PermissionsExt::from_mode(0o700);
     let mut builder = tempfile::Builder::new();
-    builder.prefix("horus-test-").permissions(private).tempdir_in("/dev/shm").unwrap()
+    builder
+        .prefix("horus-test-")
+        .permissions(private)
+        .tempdir_in("/dev/shm")
+        .unwrap()
 }
 
 /// Opens the default namespace in `dir`.
@@ -44,8 +48,9 @@ pub fn inherited_namespace() -> Arc<Namespace> {
 
 /// Moves this process into new namespaces; in a user namespace it keeps its user and group.
 pub fn unshare(flags: i32) -> io::Result<()> {
-    // SAFETY: the calls take nothing and cannot fail.
+    // SAFETY: the call takes nothing and cannot fail.
     let uid = unsafe { libc::geteuid() };
+    // SAFETY: the call takes nothing and cannot fail.
     let gid = unsafe { libc::getegid() };
     // SAFETY: the call takes no pointer.
     if unsafe { libc::unshare(flags) } != 0 {
@@ -95,7 +100,9 @@ pub fn is_refusal(error: &io::Error) -> bool {
         libc::ENOSPC,
         libc::EUSERS,
     ];
-    error.raw_os_error().is_some_and(|errno| refusals.contains(&errno))
+    error
+        .raw_os_error()
+        .is_some_and(|errno| refusals.contains(&errno))
 }
 
 /// Records that the calling test cannot run as this user. In a run as [`STRANGER`] that is no skip:
@@ -116,7 +123,11 @@ pub fn test_again_as_stranger(except: &str) {
     let binary = std::env::current_exe().unwrap();
     let mut tests = Command::new(&binary);
     tests.env(AGAIN_VARIABLE, "1");
-    tests.args(["--skip", except, "--nocapture"]).uid(STRANGER).gid(STRANGER).current_dir("/");
+    tests
+        .args(["--skip", except, "--nocapture"])
+        .uid(STRANGER)
+        .gid(STRANGER)
+        .current_dir("/");
     match tests.output() {
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stdout);
@@ -150,11 +161,15 @@ pub fn open_descriptors(dir: &Path) -> usize {
 /// Returns the names of the topic files in a namespace.
 pub fn topic_files(namespace: &Namespace) -> Vec<String> {
     let entries = std::fs::read_dir(namespace.topics_path()).unwrap();
-    entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
+    entries
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect()
 }
 
 /// Returns the kernel's identity of this boot, as topic files contain it.
 pub fn boot_id() -> [u8; 16] {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
-    u128::from_str_radix(&text.trim().replace('-', ""), 16).unwrap().to_be_bytes()
+    u128::from_str_radix(&text.trim().replace('-', ""), 16)
+        .unwrap()
+        .to_be_bytes()
 }

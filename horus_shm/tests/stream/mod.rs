@@ -58,11 +58,17 @@ impl Account {
         let Some((sender, number)) = message.tag() else {
             return self.faults.push("a torn message".into());
         };
-        let fresh = Stream { first: number, next: number, count: 0 };
+        let fresh = Stream {
+            first: number,
+            next: number,
+            count: 0,
+        };
         let stream = self.streams.entry(sender).or_insert(fresh);
         if number < stream.next {
             let next = stream.next;
-            self.faults.push(format!("{number} of {sender} again, or late: wanted {next}"));
+            self.faults.push(format!(
+                "{number} of {sender} again, or late: wanted {next}"
+            ));
             return;
         }
         self.gaps += u64::from(number - stream.next);
@@ -72,7 +78,11 @@ impl Account {
 
     /// Returns how many numbers are missing before later ones; the first number of a sender is 0.
     pub fn missing(&self) -> u64 {
-        self.streams.values().map(|stream| u64::from(stream.first)).sum::<u64>() + self.gaps
+        self.streams
+            .values()
+            .map(|stream| u64::from(stream.first))
+            .sum::<u64>()
+            + self.gaps
     }
 
     pub fn of(&self, sender: u32) -> Option<Stream> {
@@ -81,7 +91,11 @@ impl Account {
 
     /// Expects every message of `sender` from `first` to before `end`, once each and in order.
     pub fn expect_all(&self, sender: u32, first: u32, end: u32) -> Result<(), String> {
-        let wanted = Stream { first, next: end, count: u64::from(end - first) };
+        let wanted = Stream {
+            first,
+            next: end,
+            count: u64::from(end - first),
+        };
         match self.of(sender) {
             None if first == end => Ok(()),
             Some(found) if found == wanted => Ok(()),
@@ -95,7 +109,14 @@ impl Account {
         if let Some(fault) = self.faults.first() {
             return Err(fault.clone());
         }
-        let ReadStats { received, lost, skipped, waiting, sent, .. } = stats;
+        let ReadStats {
+            received,
+            lost,
+            skipped,
+            waiting,
+            sent,
+            ..
+        } = stats;
         if received != self.received || received + lost + skipped + waiting != sent {
             return Err(format!("ledger: took {}, but {stats:?}", self.received));
         }

@@ -161,7 +161,11 @@ pub(crate) fn lend(writer: &mut LaneWriter<Lane>, message: u64) -> bool {
 /// Borrows the next message, or the newest one, and gives it back.
 pub(crate) fn borrow(reader: &mut LaneReader<Lane>, rng: &mut Rng) -> Result<u64, Polled> {
     let pin = rng.u32(..PINS);
-    let pinned = if rng.u64(..4) == 0 { reader.hold_latest(0, pin) } else { reader.hold(0, pin) };
+    let pinned = if rng.u64(..4) == 0 {
+        reader.hold_latest(0, pin)
+    } else {
+        reader.hold(0, pin)
+    };
     let pinned = pinned?;
     let mut message = 0_u64;
     let dst = (&raw mut message).cast();

@@ -50,7 +50,10 @@ impl Kind {
     ];
 
     pub fn parse(name: &str) -> Self {
-        Self::ALL.into_iter().find(|kind| format!("{kind:?}") == name).unwrap()
+        Self::ALL
+            .into_iter()
+            .find(|kind| format!("{kind:?}") == name)
+            .unwrap()
     }
 
     pub const fn has_many_producers(self) -> bool {
@@ -63,7 +66,10 @@ impl Kind {
 
     /// Returns true if readers hold writers back.
     pub const fn is_gated(self) -> bool {
-        matches!(self, Self::Spsc | Self::Mpsc | Self::Reliable | Self::PinnableReliable)
+        matches!(
+            self,
+            Self::Spsc | Self::Mpsc | Self::Reliable | Self::PinnableReliable
+        )
     }
 
     /// Returns true if messages can be lent and borrowed.
@@ -110,9 +116,18 @@ impl<M: Tagged> Ring<M> {
     ) -> Result<Self, OpenError> {
         let any = RingOptions::default();
         let one = RingOptions::capacity(CAPACITY);
-        let many_producers = RingOptions { producers: Some(PLACES), ..one.clone() };
-        let many_consumers = RingOptions { consumers: Some(PLACES), ..one.clone() };
-        let many = RingOptions { consumers: Some(PLACES), ..many_producers.clone() };
+        let many_producers = RingOptions {
+            producers: Some(PLACES),
+            ..one.clone()
+        };
+        let many_consumers = RingOptions {
+            consumers: Some(PLACES),
+            ..one.clone()
+        };
+        let many = RingOptions {
+            consumers: Some(PLACES),
+            ..many_producers.clone()
+        };
         Ok(match (kind, create) {
             (Kind::Spsc, true) => Self::Spsc(SpscShm::create(namespace, name, &one)?),
             (Kind::Spsc, false) => Self::Spsc(SpscShm::open(namespace, name, &any)?),
@@ -125,7 +140,11 @@ impl<M: Tagged> Ring<M> {
             (Kind::Reliable | Kind::Pinnable | Kind::PinnableReliable, _) => {
                 let name = TopicName::new(name)?;
                 let segment = Segment::open_or_create(namespace, &name, &request::<M>(kind))?;
-                let reading = if kind.is_gated() { Reading::Gated } else { Reading::KeepLast };
+                let reading = if kind.is_gated() {
+                    Reading::Gated
+                } else {
+                    Reading::KeepLast
+                };
                 Self::Topic(segment, reading)
             }
             (Kind::Ticket, create) => {
@@ -178,13 +197,17 @@ impl<M: Tagged> Ring<M> {
     /// Returns all bytes that a peer can see of the ring: those in its file, without the header.
     pub fn visible_bytes(&self) -> Vec<u8> {
         let Some(segment) = self.segment() else {
-            let Self::Ticket(path) = self else { unreachable!() };
+            let Self::Ticket(path) = self else {
+                unreachable!()
+            };
             return Ticket::<M>::open(path, CAPACITY).bytes();
         };
         let shape = segment.shape();
         let file = std::fs::File::from(segment.fd().unwrap().as_fd().try_clone_to_owned().unwrap());
         let lanes = (0..shape.request().lane_limit).map(|lane| shape.lane(lane));
-        let parts = [shape.lane_area(), shape.reader_area()].into_iter().chain(lanes);
+        let parts = [shape.lane_area(), shape.reader_area()]
+            .into_iter()
+            .chain(lanes);
         let mut bytes = Vec::new();
         for part in parts {
             let at = bytes.len();
@@ -208,7 +231,10 @@ fn request<M>(kind: Kind) -> Request {
     request
 }
 
-#[allow(clippy::large_enum_variant, reason = "a box would add steps to the sweep")]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "a box would add steps to the sweep"
+)]
 pub enum Sender<M> {
     Lane(Producer<M>),
     Ticket(Ticket<M>),
@@ -227,8 +253,12 @@ impl<M: Tagged> Sender<M> {
     /// Sends a message without a copy; returns false if no slot can be lent.
     #[inline(always)]
     pub fn lend(&mut self, message: &M) -> bool {
-        let Self::Lane(producer) = self else { return false };
-        let Ok(mut loan) = producer.loan() else { return false };
+        let Self::Lane(producer) = self else {
+            return false;
+        };
+        let Ok(mut loan) = producer.loan() else {
+            return false;
+        };
         *loan = *message;
         loan.publish().is_ok()
     }
@@ -236,7 +266,9 @@ impl<M: Tagged> Sender<M> {
     /// Sends a message after waiting for room.
     #[inline(always)]
     pub fn send_until(&mut self, wait_policy: WaitPolicy, message: &M) -> bool {
-        let Self::Lane(producer) = self else { return false };
+        let Self::Lane(producer) = self else {
+            return false;
+        };
         producer.send_until(wait_policy, message).is_ok()
     }
 }
@@ -275,14 +307,18 @@ impl<M: Tagged> Receiver<M> {
     /// Borrows the next message in place, if there is one and it can be borrowed.
     #[inline(always)]
     pub fn borrow(&mut self) -> Option<Sample<M>> {
-        let Self::Lanes(consumer) = self else { return None };
+        let Self::Lanes(consumer) = self else {
+            return None;
+        };
         consumer.borrow().ok().flatten()
     }
 
     /// Receives a message after waiting for it.
     #[inline(always)]
     pub fn recv_until(&mut self, wait_policy: WaitPolicy) -> Option<M> {
-        let Self::Lanes(consumer) = self else { return None };
+        let Self::Lanes(consumer) = self else {
+            return None;
+        };
         consumer.recv_until(wait_policy)
     }
 

@@ -50,7 +50,11 @@ impl Victim {
         let locks = number == libc::SYS_fcntl && args[1] == i64::from(libc::F_OFD_SETLK);
         // The kind of a lock is the first field of its description.
         let unlocks = locks && self.peek(args[2]) as i16 == libc::F_UNLCK as i16;
-        Some(Call { number, args, unlocks })
+        Some(Call {
+            number,
+            args,
+            unlocks,
+        })
     }
 
     /// Runs from the entry of a system call to its end.

@@ -68,7 +68,11 @@ impl Victim {
     pub fn spawn(role: &str, dir: &Path) -> Self {
         let mut child = Child::spawn(role, dir);
         let thread = child.listen_u64() as i32;
-        let mut victim = Self { child, thread, ended: false };
+        let mut victim = Self {
+            child,
+            thread,
+            ended: false,
+        };
         assert_eq!(victim.wait(), Stop::Mark);
         let options = libc::PTRACE_O_EXITKILL | libc::PTRACE_O_TRACESYSGOOD;
         victim.request(libc::PTRACE_SETOPTIONS, options);
@@ -104,7 +108,9 @@ impl Victim {
 
     /// Runs at most `count` instructions; returns how many there were before the next mark.
     pub fn step(&mut self, count: u64) -> u64 {
-        (0..count).take_while(|_| self.stop_after_one() == Stop::Step).count() as u64
+        (0..count)
+            .take_while(|_| self.stop_after_one() == Stop::Step)
+            .count() as u64
     }
 
     fn stop_after_one(&mut self) -> Stop {
@@ -180,7 +186,10 @@ impl Victim {
             self.ended = true;
             return Stop::End;
         }
-        assert!(libc::WIFSTOPPED(status), "the victim ended by itself: status {status:#x}");
+        assert!(
+            libc::WIFSTOPPED(status),
+            "the victim ended by itself: status {status:#x}"
+        );
         match libc::WSTOPSIG(status) {
             SYSTEM_CALL_STOP => Stop::SystemCall,
             libc::SIGTRAP if self.trap_code() == SI_KERNEL => Stop::Mark,

@@ -51,17 +51,29 @@ struct Reader<M> {
 
 impl<M: Tagged> Reader<M> {
     fn take(&mut self) -> bool {
-        let message = if self.latest { self.end.latest() } else { self.end.recv() };
-        message.inspect(|message| self.account.take(message)).is_some()
+        let message = if self.latest {
+            self.end.latest()
+        } else {
+            self.end.recv()
+        };
+        message
+            .inspect(|message| self.account.take(message))
+            .is_some()
     }
 
     fn drain(&mut self) -> Check {
         let got_all = (0..DRAIN_CALLS).any(|_| !self.take());
-        if got_all { Ok(()) } else { Err("a receiver that never finds the ring empty".into()) }
+        if got_all {
+            Ok(())
+        } else {
+            Err("a receiver that never finds the ring empty".into())
+        }
     }
 
     fn ledger(&self) -> Check {
-        let Some(stats) = self.end.stats() else { return Ok(()) };
+        let Some(stats) = self.end.stats() else {
+            return Ok(());
+        };
         self.account.expect_sound(stats)?;
         if stats.lost != 0 || stats.waiting != 0 {
             return Err(format!("lost or left: {stats:?}"));
@@ -79,17 +91,27 @@ impl<M: Tagged> Reader<M> {
 
     fn settle(&self, sources: &[Source<M>]) -> Check {
         self.ledger()?;
-        if self.held.iter().any(|(sample, tag)| sample.tag() != *tag || tag.is_none()) {
+        if self
+            .held
+            .iter()
+            .any(|(sample, tag)| sample.tag() != *tag || tag.is_none())
+        {
             return Err("a message that changed while it was held".into());
         }
         let newest = sources.last().map(|source| (source.id, source.next));
         for source in sources {
-            let owed = self.owed.iter().find(|(id, _)| *id == source.id).map_or(0, |(_, n)| *n);
+            let owed = self
+                .owed
+                .iter()
+                .find(|(id, _)| *id == source.id)
+                .map_or(0, |(_, n)| *n);
             if !self.latest {
                 self.account.expect_all(source.id, owed, source.next)?;
             } else if newest == Some((source.id, source.next)) {
                 let seen = self.account.of(source.id).map(|stream| stream.next);
-                (seen == Some(source.next)).then_some(()).ok_or("not the latest")?;
+                (seen == Some(source.next))
+                    .then_some(())
+                    .ok_or("not the latest")?;
             }
         }
         Ok(())
@@ -110,7 +132,13 @@ impl<M: Tagged> Survivors<M> {
     /// Makes a ring of which this process has no endpoint yet.
     pub fn bystanders(kind: Kind, namespace: &Arc<Namespace>, topic: &str) -> Self {
         let ring = Ring::create(kind, namespace, topic);
-        Self { kind, ring, sources: Vec::new(), readers: Vec::new(), asleep: 0 }
+        Self {
+            kind,
+            ring,
+            sources: Vec::new(),
+            readers: Vec::new(),
+            asleep: 0,
+        }
     }
 
     /// Makes a ring with one free place, for a sender that will be added.
@@ -144,18 +172,34 @@ impl<M: Tagged> Survivors<M> {
     }
 
     fn add_source(&mut self, id: u32) -> Check {
-        let end = self.ring.sender().map_err(|error| format!("no successor: {error}"))?;
+        let end = self
+            .ring
+            .sender()
+            .map_err(|error| format!("no successor: {error}"))?;
         self.sources.push(Source { end, id, next: 0 });
         Ok(())
     }
 
     fn add_reader(&mut self, latest: bool) -> Check {
-        let end = self.ring.receiver().map_err(|error| format!("no successor: {error}"))?;
+        let end = self
+            .ring
+            .receiver()
+            .map_err(|error| format!("no successor: {error}"))?;
         let first = |source: &Source<M>| source.next.saturating_sub(self.kind.history());
-        let owed = self.sources.iter().map(|source| (source.id, first(source))).collect();
+        let owed = self
+            .sources
+            .iter()
+            .map(|source| (source.id, first(source)))
+            .collect();
         let account = Account::default();
         let held = Vec::new();
-        self.readers.push(Reader { end, account, owed, latest, held });
+        self.readers.push(Reader {
+            end,
+            account,
+            owed,
+            latest,
+            held,
+        });
         Ok(())
     }
 
@@ -175,7 +219,10 @@ impl<M: Tagged> Survivors<M> {
     /// Announces the first reader as asleep, so that each send has a reader to wake.
     pub fn fall_asleep(&mut self) {
         self.asleep = 1;
-        self.wait_block().unwrap().waiters.fetch_or_relaxed(self.asleep);
+        self.wait_block()
+            .unwrap()
+            .waiters
+            .fetch_or_relaxed(self.asleep);
     }
 
     fn wait_block(&self) -> Option<&WaitBlock<AtomicU64>> {
@@ -203,9 +250,16 @@ impl<M: Tagged> Survivors<M> {
         }
         let limit = segment.shape().request().reader_limit;
         let blocks = (0..limit).map(|reader| segment.reader_block(reader, Access::Read).unwrap());
-        let pins = blocks.flat_map(|block| &block.pins).filter(|pin| pin.get() != 0).count();
+        let pins = blocks
+            .flat_map(|block| &block.pins)
+            .filter(|pin| pin.get() != 0)
+            .count();
         let held: usize = self.readers.iter().map(|reader| reader.held.len()).sum();
-        if pins == held { Ok(()) } else { Err(format!("{pins} pins, {held} messages are held")) }
+        if pins == held {
+            Ok(())
+        } else {
+            Err(format!("{pins} pins, {held} messages are held"))
+        }
     }
 
     /// Sends `count` messages of every source, none of which may be refused.
@@ -222,7 +276,10 @@ impl<M: Tagged> Survivors<M> {
         for _ in 0..count {
             let source = &mut self.sources[index];
             if !source.end.send(&M::new(source.id, source.next)) {
-                return Err(format!("a refused message {} of {}", source.next, source.id));
+                return Err(format!(
+                    "a refused message {} of {}",
+                    source.next, source.id
+                ));
             }
             source.next += 1;
             if receive {
@@ -248,7 +305,9 @@ impl<M: Tagged> Survivors<M> {
 
     fn settle(&self) -> Check {
         self.expect_no_remains()?;
-        self.readers.iter().try_for_each(|reader| reader.settle(&self.sources))
+        self.readers
+            .iter()
+            .try_for_each(|reader| reader.settle(&self.sources))
     }
 
     /// Checks the ring after the death of a sender in its call number `sent`.
@@ -290,11 +349,18 @@ impl<M: Tagged> Survivors<M> {
     /// Checks that every full account of the victim's messages ends at one of `ends`.
     pub fn expect_of_victim(&self, ends: &[u32]) -> Check {
         for reader in self.readers.iter().filter(|reader| !reader.latest) {
-            let Some(Stream { first: 0, next, count }) = reader.account.of(VICTIM) else {
+            let Some(Stream {
+                first: 0,
+                next,
+                count,
+            }) = reader.account.of(VICTIM)
+            else {
                 return Err("the victim's first messages are missing".into());
             };
             if u64::from(next) != count || !ends.contains(&next) {
-                return Err(format!("{count} messages of the victim to {next}, wanted {ends:?}"));
+                return Err(format!(
+                    "{count} messages of the victim to {next}, wanted {ends:?}"
+                ));
             }
         }
         Ok(())
@@ -378,7 +444,11 @@ impl<M: Tagged> Survivors<M> {
 
     /// Returns the number of all sent messages, and the next number of each source.
     pub fn sent(&self) -> (u64, Vec<(u32, u32)>) {
-        let ends: Vec<_> = self.sources.iter().map(|source| (source.id, source.next)).collect();
+        let ends: Vec<_> = self
+            .sources
+            .iter()
+            .map(|source| (source.id, source.next))
+            .collect();
         (ends.iter().map(|(_, next)| u64::from(*next)).sum(), ends)
     }
 }

@@ -24,7 +24,8 @@ impl<M: Pod> Ticket<M> {
 
     pub fn create(path: &Path, capacity: u64) -> Self {
         let file = File::create_new(path).unwrap();
-        file.set_len(LINE as u64 + capacity * Self::STRIDE as u64).unwrap();
+        file.set_len(LINE as u64 + capacity * Self::STRIDE as u64)
+            .unwrap();
         let ring = Self::open(path, capacity);
         // ORDERING(ticket): Release. Pairs with the load in `send`.
         (0..capacity).for_each(|slot| ring.sequence(slot).store(slot, Ordering::Release));
@@ -33,12 +34,19 @@ impl<M: Pod> Ticket<M> {
 
     pub fn open(path: &Path, capacity: u64) -> Self {
         let file = File::options().read(true).write(true).open(path).unwrap();
-        Self { map: MmapRaw::map_raw(&file).unwrap(), capacity, tail: 0, marker: PhantomData }
+        Self {
+            map: MmapRaw::map_raw(&file).unwrap(),
+            capacity,
+            tail: 0,
+            marker: PhantomData,
+        }
     }
 
     pub fn bytes(&self) -> Vec<u8> {
         let words = (0..self.map.len() / 8).map(|word| self.word(word * 8));
-        words.flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes()).collect()
+        words
+            .flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes())
+            .collect()
     }
 
     pub fn send(&mut self, message: &M) -> bool {
@@ -71,7 +79,8 @@ impl<M: Pod> Ticket<M> {
         // SAFETY: published, and not reused before the store below.
         let message = unsafe { self.payload(self.tail).read_unaligned() };
         // ORDERING(ticket): Release. Pairs with the load in `send`.
-        self.sequence(self.tail).store(self.tail + self.capacity, Ordering::Release);
+        self.sequence(self.tail)
+            .store(self.tail + self.capacity, Ordering::Release);
         self.tail += 1;
         Some(message)
     }

@@ -33,8 +33,9 @@ struct Scale {
 impl Scale {
     /// Returns a scale that reaches over all `values`; `None` without any.
     fn over(axis: Axis, values: impl Iterator<Item = f64>) -> Option<Scale> {
-        let (low, high) = values
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+        let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| {
+            (low.min(v), high.max(v))
+        });
         let has_any = low <= high;
         let (low, high) = match axis.is_log {
             true => (low / 1.5, high * 1.5),
@@ -56,15 +57,27 @@ impl Scale {
             let rough = (self.high - self.low) / LABELS;
             let unit = 10f64.powf(rough.log10().floor());
             let step = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * unit);
-            let step = step.into_iter().find(|step| *step >= rough).unwrap_or(rough);
+            let step = step
+                .into_iter()
+                .find(|step| *step >= rough)
+                .unwrap_or(rough);
             let first = (self.low / step).ceil() as i64;
-            return (first..).map(|n| n as f64 * step).take_while(|v| *v <= self.high).collect();
+            return (first..)
+                .map(|n| n as f64 * step)
+                .take_while(|v| *v <= self.high)
+                .collect();
         }
         let decades = (self.high / self.low).log10();
-        let factors: &[f64] = if decades < 3.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let factors: &[f64] = if decades < 3.0 {
+            &[1.0, 2.0, 5.0]
+        } else {
+            &[1.0]
+        };
         let all = (self.low.log10().floor() as i32..).map(|power| 10f64.powi(power));
         let all = all.flat_map(|unit| factors.iter().map(move |factor| factor * unit));
-        all.skip_while(|v| *v < self.low).take_while(|v| *v <= self.high).collect()
+        all.skip_while(|v| *v < self.low)
+            .take_while(|v| *v <= self.high)
+            .collect()
     }
 }
 
@@ -107,13 +120,22 @@ pub(super) fn curves(
         );
     }
     for (index, points) in series.iter().enumerate() {
-        let colour = format!("class=\"series\" style=\"stroke:var(--c{})\"", index % SERIES_MAX);
+        let colour = format!(
+            "class=\"series\" style=\"stroke:var(--c{})\"",
+            index % SERIES_MAX
+        );
         let at = |&(a, b): &(f64, f64)| (xs.place(a, left, right), ys.place(b, bottom, top));
         let places: Vec<(f64, f64)> = points.iter().filter(visible).map(at).collect();
-        let line: Vec<String> = places.iter().map(|(a, b)| format!("{a:.1},{b:.1}")).collect();
+        let line: Vec<String> = places
+            .iter()
+            .map(|(a, b)| format!("{a:.1},{b:.1}"))
+            .collect();
         let _ = write!(svg, "<polyline {colour} points=\"{}\"/>", line.join(" "));
         for (a, b) in places.iter().filter(|_| dots) {
-            let _ = write!(svg, "<circle {colour} cx=\"{a:.1}\" cy=\"{b:.1}\" r=\"4\"/>");
+            let _ = write!(
+                svg,
+                "<circle {colour} cx=\"{a:.1}\" cy=\"{b:.1}\" r=\"4\"/>"
+            );
         }
     }
     let middle = (left + right) / 2.0;
@@ -133,17 +155,39 @@ mod tests {
     use super::*;
     use crate::report::template::{digits, time};
 
-    const NS: Axis = Axis { label: "latency (ns)", is_log: true, format: time };
-    const COUNT: Axis = Axis { label: "threads", is_log: false, format: digits };
+    const NS: Axis = Axis {
+        label: "latency (ns)",
+        is_log: true,
+        format: time,
+    };
+    const COUNT: Axis = Axis {
+        label: "threads",
+        is_log: false,
+        format: digits,
+    };
 
     #[test]
     fn curves_show_every_series_and_the_units_of_both_axes() {
-        let series = [vec![(1.0, 10.0), (2.0, 2000.0)], vec![(1.0, 5.0), (2.0, 0.0), (3.0, 7.0)]];
+        let series = [
+            vec![(1.0, 10.0), (2.0, 2000.0)],
+            vec![(1.0, 5.0), (2.0, 0.0), (3.0, 7.0)],
+        ];
         let svg = curves(COUNT, NS, &series, true, "").unwrap();
-        for wanted in ["latency (ns)", "threads", ">100 ns<", ">1 µs<", "--c0", "--c1"] {
+        for wanted in [
+            "latency (ns)",
+            "threads",
+            ">100 ns<",
+            ">1 µs<",
+            "--c0",
+            "--c1",
+        ] {
             assert!(svg.contains(wanted), "no {wanted} in {svg}");
         }
-        assert_eq!(svg.matches("<circle").count(), 4, "the zero has no place on this axis");
+        assert_eq!(
+            svg.matches("<circle").count(),
+            4,
+            "the zero has no place on this axis"
+        );
     }
 
     #[test]

@@ -82,16 +82,30 @@ impl Comparison {
             })
             .collect();
         rows.extend(new.rows().filter_map(|(program, row)| {
-            let known = old.program(&program.name).is_some_and(|one| one.row(&row.id).is_some());
+            let known = old
+                .program(&program.name)
+                .is_some_and(|one| one.row(&row.id).is_some());
             let id = format!("{}: {}", program.name, row.id);
-            (!known).then_some(Compared { id, figures: None, change: Change::New })
+            (!known).then_some(Compared {
+                id,
+                figures: None,
+                change: Change::New,
+            })
         }));
         rows.sort_by_key(|row| row.change);
-        let failed = new.programs.iter().filter(|one| !one.is_whole()).filter(|one| {
-            let before = old.programs.iter().find(|other| other.name == one.name);
-            before.is_none_or(Program::is_whole)
-        });
-        Comparison { rows, failed: failed.map(|one| one.name.clone()).collect(), same_cpu }
+        let failed = new
+            .programs
+            .iter()
+            .filter(|one| !one.is_whole())
+            .filter(|one| {
+                let before = old.programs.iter().find(|other| other.name == one.name);
+                before.is_none_or(Program::is_whole)
+            });
+        Comparison {
+            rows,
+            failed: failed.map(|one| one.name.clone()).collect(),
+            same_cpu,
+        }
     }
 
     /// Something became slower, is missing, or fails now.
@@ -110,7 +124,9 @@ impl Comparison {
         if !self.same_cpu {
             say("different CPUs: only ratios are compared".to_owned());
         }
-        self.failed.iter().for_each(|name| say(format!("FAILED      {name}")));
+        self.failed
+            .iter()
+            .for_each(|name| say(format!("FAILED      {name}")));
         for row in &self.rows {
             let word = match row.change {
                 Change::Regression => "REGRESSION",
@@ -148,7 +164,9 @@ impl Figure {
             Measure::Time => time(value),
             Measure::Rate => rate(value),
         };
-        let ends = self.interval.map(|ends| format!(" [{}, {}]", text(ends[0]), text(ends[1])));
+        let ends = self
+            .interval
+            .map(|ends| format!(" [{}, {}]", text(ends[0]), text(ends[1])));
         format!("{}{}", text(self.value), ends.unwrap_or_default())
     }
 }
@@ -156,15 +174,28 @@ impl Figure {
 fn compare(program: &Program, row: &Row, found: Option<&Row>, same_cpu: bool) -> Compared {
     let id = format!("{}: {}", program.name, row.id);
     let Some(other) = found else {
-        return Compared { id, figures: None, change: Change::Missing };
+        return Compared {
+            id,
+            figures: None,
+            change: Change::Missing,
+        };
     };
-    let measures = [Measure::Theirs, Measure::Floor, Measure::Time, Measure::Rate];
+    let measures = [
+        Measure::Theirs,
+        Measure::Floor,
+        Measure::Time,
+        Measure::Rate,
+    ];
     let figures = measures
         .into_iter()
         .filter(|measure| same_cpu || matches!(measure, Measure::Theirs | Measure::Floor))
         .find_map(|measure| Some((measure, read(row, measure)?, read(other, measure)?)));
     let change = figures.map_or(Change::Same, |(measure, old, new)| judge(measure, old, new));
-    Compared { id, figures, change }
+    Compared {
+        id,
+        figures,
+        change,
+    }
 }
 
 fn read(row: &Row, measure: Measure) -> Option<Figure> {
@@ -180,7 +211,11 @@ fn read(row: &Row, measure: Measure) -> Option<Figure> {
 /// Worse or better if the intervals do not meet and the values differ by more than noise.
 fn judge(measure: Measure, old: Figure, new: Figure) -> Change {
     let more_is_better = matches!(measure, Measure::Rate | Measure::Theirs);
-    let slower = if more_is_better { old.value / new.value } else { new.value / old.value };
+    let slower = if more_is_better {
+        old.value / new.value
+    } else {
+        new.value / old.value
+    };
     let (apart, noise) = match (old.interval, new.interval) {
         (Some(old), Some(new)) => (old[1] < new[0] || new[1] < old[0], NOISE_MIN),
         _ => (true, NOISE_WITHOUT_INTERVAL),

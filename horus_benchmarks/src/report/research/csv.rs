@@ -48,8 +48,15 @@ pub fn render(run: &Run) -> String {
     for (program, row) in run.rows() {
         let mut value = described(program, row);
         value["unit"] = if row.ns.is_some() { "ns" } else { "" }.into();
-        value["busy"] = if row.oversubscribed { "oversubscribed" } else { "" }.into();
-        let cells = COLUMNS.iter().map(|(_, template)| fill(template, &value).unwrap_or_default());
+        value["busy"] = if row.oversubscribed {
+            "oversubscribed"
+        } else {
+            ""
+        }
+        .into();
+        let cells = COLUMNS
+            .iter()
+            .map(|(_, template)| fill(template, &value).unwrap_or_default());
         text.push_str(&line(cells));
     }
     text

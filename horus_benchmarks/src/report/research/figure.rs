@@ -24,8 +24,15 @@ pub(super) struct Figure {
     pub(super) legend: Vec<String>,
 }
 
-const LATENCY: Axis = Axis { label: "latency (ns, µs, ms)", is_log: true, format: time };
-const MEDIAN: Axis = Axis { label: "median latency (ns, µs, ms)", ..LATENCY };
+const LATENCY: Axis = Axis {
+    label: "latency (ns, µs, ms)",
+    is_log: true,
+    format: time,
+};
+const MEDIAN: Axis = Axis {
+    label: "median latency (ns, µs, ms)",
+    ..LATENCY
+};
 const PERCENTILE: Axis = Axis {
     label: "percentile of all samples",
     is_log: false,
@@ -34,8 +41,16 @@ const PERCENTILE: Axis = Axis {
         format!("{:.decimals$} %", 100.0 * (1.0 - 10f64.powf(-nines)))
     },
 };
-const BYTES: Axis = Axis { label: "message size (bytes)", is_log: true, format: bytes };
-const RATE: Axis = Axis { label: "messages per second, received", is_log: false, format: rate };
+const BYTES: Axis = Axis {
+    label: "message size (bytes)",
+    is_log: true,
+    format: bytes,
+};
+const RATE: Axis = Axis {
+    label: "messages per second, received",
+    is_log: false,
+    format: rate,
+};
 
 /// A curve: its name, its points, and the ids of its rows.
 #[derive(Default)]
@@ -51,15 +66,25 @@ fn figure(
     (x, y): (Axis, Axis),
     curves: Vec<Curve<'_>>,
 ) -> Option<Figure> {
-    let ids: Vec<&str> = curves.iter().flat_map(|curve| curve.ids.iter().copied()).collect();
+    let ids: Vec<&str> = curves
+        .iter()
+        .flat_map(|curve| curve.ids.iter().copied())
+        .collect();
     let source = format!("{}: {}", program.name, ids.join(", "));
     let title = format!("{}: {title}", program.name);
     let dots = x.label != PERCENTILE.label;
-    let (legend, points): (Vec<_>, Vec<_>) =
-        curves.into_iter().map(|curve| (curve.name, curve.points)).unzip();
+    let (legend, points): (Vec<_>, Vec<_>) = curves
+        .into_iter()
+        .map(|curve| (curve.name, curve.points))
+        .unzip();
     let label = escape(&format!("Chart. {title}. {source}"));
     let svg = chart::curves(x, y, &points, dots, &label)?;
-    Some(Figure { title, source, svg, legend })
+    Some(Figure {
+        title,
+        source,
+        svg,
+        legend,
+    })
 }
 
 /// Finds the group of this key, or makes it.
@@ -91,7 +116,10 @@ pub(super) fn percentiles(program: &Program) -> Vec<Figure> {
                 ids: Vec::new(),
             };
             let mut curves: Vec<Curve<'_>> = rows.iter().map(curve).collect();
-            curves.iter_mut().zip(rows).for_each(|(curve, row)| curve.ids.push(&row.id));
+            curves
+                .iter_mut()
+                .zip(rows)
+                .for_each(|(curve, row)| curve.ids.push(&row.id));
             figure(program, key, (PERCENTILE, LATENCY), curves)
         })
     });
@@ -103,7 +131,10 @@ pub(super) fn percentiles(program: &Program) -> Vec<Figure> {
 fn percentile_curve(program: &Program, row: &Row) -> Vec<(f64, f64)> {
     if let Some(histogram) = program.histograms.get(&row.id) {
         let points = histograms::curve(histogram, STEPS);
-        return points.into_iter().map(|(above, ns)| (-above.log10(), ns)).collect();
+        return points
+            .into_iter()
+            .map(|(above, ns)| (-above.log10(), ns))
+            .collect();
     }
     let Some(ns) = row.ns else { return Vec::new() };
     let points = [
@@ -118,12 +149,18 @@ fn percentile_curve(program: &Program, row: &Row) -> Vec<(f64, f64)> {
         (0.9999, Some(ns.p99_99)),
         (1.0 - 1.0 / row.sent.max(2) as f64, Some(ns.max)),
     ];
-    points.into_iter().filter_map(|(below, ns)| Some((-(1.0f64 - below).log10(), ns?))).collect()
+    points
+        .into_iter()
+        .filter_map(|(below, ns)| Some((-(1.0f64 - below).log10(), ns?)))
+        .collect()
 }
 
 /// Draws median latency and throughput over the size of the message.
 pub(super) fn by_size(program: &Program) -> Vec<Figure> {
-    let rates = Axis { is_log: true, ..RATE };
+    let rates = Axis {
+        is_log: true,
+        ..RATE
+    };
     let mut all = over(program, "median latency by size", (BYTES, MEDIAN), |row| {
         Some((size_of(&row.id)?, row.ns?.p50))
     });
@@ -137,12 +174,24 @@ pub(super) fn by_size(program: &Program) -> Vec<Figure> {
 pub(super) fn scaling(program: &Program) -> Vec<Figure> {
     type Pick = fn(f64, f64) -> Option<f64>;
     let threads: [(&str, &'static str, Pick); 3] = [
-        ("producers, one consumer", "producing threads", |p, c| (c == 1.0).then_some(p)),
-        ("consumers, one producer", "consuming threads", |p, c| (p == 1.0).then_some(c)),
-        ("as many producers as consumers", "threads of each", |p, c| (p == c).then_some(p)),
+        ("producers, one consumer", "producing threads", |p, c| {
+            (c == 1.0).then_some(p)
+        }),
+        ("consumers, one producer", "consuming threads", |p, c| {
+            (p == 1.0).then_some(c)
+        }),
+        (
+            "as many producers as consumers",
+            "threads of each",
+            |p, c| (p == c).then_some(p),
+        ),
     ];
     let figures = threads.into_iter().flat_map(|(title, label, pick)| {
-        let x = Axis { label, is_log: false, format: digits };
+        let x = Axis {
+            label,
+            is_log: false,
+            format: digits,
+        };
         over(program, title, (x, RATE), |row| {
             let (producers, consumers) = ends_of(&row.id)?;
             Some((pick(producers, consumers)?, row.msgs_per_s?))
@@ -188,7 +237,11 @@ pub(super) fn subject(id: &str) -> &str {
 
 fn subject_index(parts: &[&str]) -> usize {
     let last = parts.len() - 1;
-    if last > 0 && size_of(parts[last]).is_some() { last - 1 } else { last }
+    if last > 0 && size_of(parts[last]).is_some() {
+        last - 1
+    } else {
+        last
+    }
 }
 
 /// Returns the size in bytes at the end of an id.
@@ -238,31 +291,54 @@ mod tests {
     }
 
     fn program(rows: Vec<Row>) -> Program {
-        Program { name: "x".to_owned(), rows, ..Program::default() }
+        Program {
+            name: "x".to_owned(),
+            rows,
+            ..Program::default()
+        }
     }
 
     #[test]
     fn rows_that_differ_only_in_their_subject_share_a_figure() {
-        let ids = ["one_way/p/a/304B", "one_way/p/a/16B", "one_way/p/b/16B", "wakeup/futex"];
+        let ids = [
+            "one_way/p/a/304B",
+            "one_way/p/a/16B",
+            "one_way/p/b/16B",
+            "wakeup/futex",
+        ];
         let all = percentiles(&program(ids.iter().map(|id| row(id, 100)).collect()));
         let titles: Vec<&str> = all.iter().map(|figure| figure.title.as_str()).collect();
-        assert_eq!(titles, ["x: one_way/p/*/16B", "x: wakeup/*", "x: one_way/p/*/304B"]);
+        assert_eq!(
+            titles,
+            ["x: one_way/p/*/16B", "x: wakeup/*", "x: one_way/p/*/304B"]
+        );
         assert_eq!(all[0].legend, ["a", "b"]);
         assert_eq!(all[0].source, "x: one_way/p/a/16B, one_way/p/b/16B");
-        let many = (0..SERIES_MAX + 1).map(|index| row(&format!("k/{index}"), 50)).collect();
+        let many = (0..SERIES_MAX + 1)
+            .map(|index| row(&format!("k/{index}"), 50))
+            .collect();
         assert_eq!(percentiles(&program(many)).len(), 2);
     }
 
     #[test]
     fn curves_over_sizes_and_threads_need_three_points() {
-        let rate = |id: &str| Row { id: id.to_owned(), msgs_per_s: Some(1e6), ..Row::default() };
+        let rate = |id: &str| Row {
+            id: id.to_owned(),
+            msgs_per_s: Some(1e6),
+            ..Row::default()
+        };
         let rows = ["4KB", "64KB", "1024KB"].map(|size| rate(&format!("throughput/p/loan/{size}")));
         assert_eq!(by_size(&program(rows.to_vec())).len(), 1);
         assert_eq!(by_size(&program(rows[1..].to_vec())).len(), 0);
         let ends = ["1p1c", "2p1c", "4p1c", "1p2c", "2p2c"];
         let rows = ends.map(|ends| rate(&format!("throughput/cross_thread/fanout/{ends}/16B")));
         let all = scaling(&program(rows.to_vec()));
-        assert_eq!(all.len(), 1, "{:?}", all.iter().map(|one| &one.title).collect::<Vec<_>>());
+        assert_eq!(
+            all.len(),
+            1,
+            "{:?}",
+            all.iter().map(|one| &one.title).collect::<Vec<_>>()
+        );
         assert!(all[0].title.contains("producers, one consumer"));
     }
 
@@ -278,7 +354,10 @@ mod tests {
         assert_eq!(ends_of("t/fanout_shm_2p2s/16B"), Some((2.0, 2.0)));
         assert_eq!(ends_of("one_way/spsc/16B"), None);
         let split = |id: &str| without_numbers(id);
-        assert_eq!(split("t/p/fanout_2p2s/16B"), ("t/p".to_owned(), "fanout_2p2s".to_owned()));
+        assert_eq!(
+            split("t/p/fanout_2p2s/16B"),
+            ("t/p".to_owned(), "fanout_2p2s".to_owned())
+        );
         assert_eq!(split("scalability/threads/4p2c").1, "threads");
     }
 }

@@ -29,7 +29,10 @@ pub(super) struct Line {
 
 /// Replaces the characters that have a meaning in HTML.
 pub(super) fn escape(text: &str) -> String {
-    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let text = text
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;");
     text.replace('"', "&quot;")
 }
 
@@ -45,12 +48,18 @@ impl Table<'_> {
         };
         let mut html = wrap(&self.title, "h3", "") + &wrap(self.note, "p", " class=\"note\"");
         html.push_str("<div class=\"scroll\"><table><thead><tr>");
-        self.headings.iter().for_each(|heading| html.push_str(&wrap(heading, "th", "")));
+        self.headings
+            .iter()
+            .for_each(|heading| html.push_str(&wrap(heading, "th", "")));
         html.push_str("<th class=\"source\">source</th></tr></thead><tbody>\n");
         for line in &self.lines {
             html.push_str("<tr>");
             for (index, cell) in line.cells.iter().enumerate() {
-                let class = if index > 0 && is_number(cell) { " class=\"num\"" } else { "" };
+                let class = if index > 0 && is_number(cell) {
+                    " class=\"num\""
+                } else {
+                    ""
+                };
                 let badge = match index == 0 && line.oversubscribed {
                     true => " <span class=\"badge\">oversubscribed</span>",
                     false => "",
@@ -75,12 +84,24 @@ mod tests {
 
     #[test]
     fn cells_are_escaped_and_a_line_says_where_it_is_from() {
-        let mut table = Table { headings: vec!["name", "p50"], ..Table::default() };
+        let mut table = Table {
+            headings: vec!["name", "p50"],
+            ..Table::default()
+        };
         assert_eq!(table.render(), "");
         let cells = vec!["<b>".to_owned(), "5 ns".to_owned()];
-        table.lines = vec![Line { cells, source: "x: a/16B".to_owned(), oversubscribed: true }];
+        table.lines = vec![Line {
+            cells,
+            source: "x: a/16B".to_owned(),
+            oversubscribed: true,
+        }];
         let text = table.render();
-        for wanted in ["&lt;b&gt;", "<code>x: a/16B</code>", "oversubscribed", "\"num\">5 ns"] {
+        for wanted in [
+            "&lt;b&gt;",
+            "<code>x: a/16B</code>",
+            "oversubscribed",
+            "\"num\">5 ns",
+        ] {
             assert!(text.contains(wanted), "no {wanted} in {text}");
         }
     }

@@ -34,7 +34,10 @@ pub fn render(run: &Run, name: &str) -> String {
         .replace("{{machine}}", &machine(&layout, run))
         .replace("{{links}}", &parts.iter().map(link).collect::<String>())
         .replace("{{programs}}", &programs(run))
-        .replace("{{sections}}", &parts.iter().map(Part::render).collect::<String>())
+        .replace(
+            "{{sections}}",
+            &parts.iter().map(Part::render).collect::<String>(),
+        )
         .replace("{{rows}}", &all_rows(&layout, run))
 }
 
@@ -43,13 +46,27 @@ fn parts<'a>(layout: &'a Layout, run: &Run) -> Vec<Part<'a>> {
     let part = |section: &'a Section| {
         let tables = section.tables(layout, run, None);
         let figures = section.figures(run, None);
-        Part { section, tables, figures }
+        Part {
+            section,
+            tables,
+            figures,
+        }
     };
     let mut parts: Vec<Part<'a>> = layout.sections.iter().map(part).collect();
-    let mut others = Part { section: &layout.others, tables: Vec::new(), figures: Vec::new() };
-    for program in run.programs.iter().filter(|one| !layout.has_section(&one.name)) {
+    let mut others = Part {
+        section: &layout.others,
+        tables: Vec::new(),
+        figures: Vec::new(),
+    };
+    for program in run
+        .programs
+        .iter()
+        .filter(|one| !layout.has_section(&one.name))
+    {
         let name = Some(program.name.as_str());
-        others.tables.extend(layout.others.tables(layout, run, name));
+        others
+            .tables
+            .extend(layout.others.tables(layout, run, name));
         others.figures.extend(layout.others.figures(run, name));
     }
     parts.push(others);
@@ -61,7 +78,13 @@ fn parts<'a>(layout: &'a Layout, run: &Run) -> Vec<Part<'a>> {
 
 impl Part<'_> {
     fn render(&self) -> String {
-        let Section { id, title, lead, open, .. } = self.section;
+        let Section {
+            id,
+            title,
+            lead,
+            open,
+            ..
+        } = self.section;
         let open = open.unwrap_or(usize::MAX);
         let mut html = format!("<section id=\"{id}\"><h2>{title}</h2>\n");
         if !lead.is_empty() {
@@ -75,13 +98,22 @@ impl Part<'_> {
             }
             html.push_str(&draw(id, index, figure));
         }
-        html.push_str(if self.figures.len() > open { "</details>" } else { "" });
+        html.push_str(if self.figures.len() > open {
+            "</details>"
+        } else {
+            ""
+        });
         html + "</section>\n"
     }
 }
 
 fn draw(section: &str, index: usize, figure: &Figure) -> String {
-    let Figure { title, source, svg, legend } = figure;
+    let Figure {
+        title,
+        source,
+        svg,
+        legend,
+    } = figure;
     let name = |(index, name): (usize, &String)| {
         let colour = index % SERIES_MAX;
         let name = escape(name);
@@ -111,11 +143,18 @@ fn machine(layout: &Layout, run: &Run) -> String {
     };
     let facts: String = layout.facts.iter().map(fact).collect();
     let mut html = format!("<dl class=\"facts\">{facts}</dl>\n");
-    let commits: BTreeSet<&str> =
-        run.programs.iter().map(|one| &*one.commit).filter(|commit| !commit.is_empty()).collect();
+    let commits: BTreeSet<&str> = run
+        .programs
+        .iter()
+        .map(|one| &*one.commit)
+        .filter(|commit| !commit.is_empty())
+        .collect();
     if commits.len() > 1 {
         let commits = commits.into_iter().collect::<Vec<_>>().join(", ");
-        html.push_str(&alert(" bad", &format!("Records of different commits: {commits}")));
+        html.push_str(&alert(
+            " bad",
+            &format!("Records of different commits: {commits}"),
+        ));
     }
     for (warning, more) in warnings(run) {
         let like = match more {
@@ -133,7 +172,10 @@ fn warnings(run: &Run) -> Vec<(&str, usize)> {
     let words = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "");
     let mut warnings: Vec<(&str, usize)> = Vec::new();
     for warning in run.programs.iter().flat_map(Program::warnings) {
-        match warnings.iter_mut().find(|(first, _)| words(first) == words(warning)) {
+        match warnings
+            .iter_mut()
+            .find(|(first, _)| words(first) == words(warning))
+        {
             Some((_, more)) => *more += 1,
             None => warnings.push((warning, 0)),
         }
@@ -143,8 +185,12 @@ fn warnings(run: &Run) -> Vec<(&str, usize)> {
 
 /// Returns which programs ran and how they ended, those that failed first.
 fn programs(run: &Run) -> String {
-    let failed: Vec<&str> =
-        run.programs.iter().filter(|one| !one.is_whole()).map(|one| one.name.as_str()).collect();
+    let failed: Vec<&str> = run
+        .programs
+        .iter()
+        .filter(|one| !one.is_whole())
+        .map(|one| one.name.as_str())
+        .collect();
     let mut html = String::new();
     if !failed.is_empty() {
         let _ = write!(
@@ -185,7 +231,11 @@ fn program_line(program: &Program) -> String {
         escape(result),
         program.problems.iter().map(problem).collect::<String>(),
         program.rows.len(),
-        link(!program.rows.is_empty() || !program.machine.is_empty(), "json", "JSON"),
+        link(
+            !program.rows.is_empty() || !program.machine.is_empty(),
+            "json",
+            "JSON"
+        ),
         link(!program.histograms.is_empty(), "hlog", "histograms"),
     )
 }
@@ -198,5 +248,9 @@ fn all_rows(layout: &Layout, run: &Run) -> String {
         let table = layout.rows.table(layout, run, Some(&program.name)).render();
         format!("<details><summary>{name}, {count} rows</summary>{table}</details>\n")
     };
-    run.programs.iter().filter(|program| !program.rows.is_empty()).map(rows).collect()
+    run.programs
+        .iter()
+        .filter(|program| !program.rows.is_empty())
+        .map(rows)
+        .collect()
 }

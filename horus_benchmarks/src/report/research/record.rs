@@ -66,7 +66,10 @@ impl Program {
 
     /// Returns how the row `id` was measured.
     pub fn basis(&self, id: &str) -> &str {
-        let basis = self.settings.get("basis").and_then(|notes| notes.get(id)?.as_str());
+        let basis = self
+            .settings
+            .get("basis")
+            .and_then(|notes| notes.get(id)?.as_str());
         basis.unwrap_or_default()
     }
 
@@ -86,7 +89,11 @@ impl Program {
     /// The circumstances that make the numbers worse than they could be.
     pub fn warnings(&self) -> Vec<&str> {
         let warnings = self.machine.get("warnings").and_then(Value::as_array);
-        warnings.into_iter().flatten().filter_map(Value::as_str).collect()
+        warnings
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect()
     }
 
     /// True unless it is known to have failed, or is not wholly readable.
@@ -96,17 +103,24 @@ impl Program {
 
     /// Reads a record, and the histograms beside it.
     fn read(path: &Path, name: &str) -> Program {
-        let mut program = Program { name: name.to_owned(), ..Program::default() };
-        match fs::read_to_string(path).map_err(|error| error.to_string()).and_then(|text| {
-            serde_json::from_str::<Map<String, Value>>(&text).map_err(|error| error.to_string())
-        }) {
+        let mut program = Program {
+            name: name.to_owned(),
+            ..Program::default()
+        };
+        match fs::read_to_string(path)
+            .map_err(|error| error.to_string())
+            .and_then(|text| {
+                serde_json::from_str::<Map<String, Value>>(&text).map_err(|error| error.to_string())
+            }) {
             Ok(record) => program.take(record),
             Err(error) => program.problems.push(format!("cannot be read: {error}")),
         }
         match histograms::read(&path.with_extension("hlog")) {
             Ok(all) => program.histograms = all.into_iter().collect(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => program.problems.push(format!("histograms cannot be read: {error}")),
+            Err(error) => program
+                .problems
+                .push(format!("histograms cannot be read: {error}")),
         }
         program
     }
@@ -127,10 +141,16 @@ impl Program {
             return;
         };
         for row in rows {
-            let id = row.get("id").and_then(Value::as_str).unwrap_or("?").to_owned();
+            let id = row
+                .get("id")
+                .and_then(Value::as_str)
+                .unwrap_or("?")
+                .to_owned();
             match serde_json::from_value::<Row>(row) {
                 Ok(read) => self.rows.push(read),
-                Err(error) => self.problems.push(format!("row {id} cannot be read: {error}")),
+                Err(error) => self
+                    .problems
+                    .push(format!("row {id} cannot be read: {error}")),
             }
         }
     }
@@ -148,17 +168,26 @@ pub struct Run {
 impl Run {
     /// Reads all records of a directory, or one record alone.
     pub fn read(path: &Path) -> io::Result<Run> {
-        let stem = |path: &Path| path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let stem = |path: &Path| {
+            path.file_stem()
+                .map(|stem| stem.to_string_lossy().into_owned())
+        };
         if path.is_file() {
             let directory = path.parent().unwrap_or(Path::new("")).to_owned();
             let programs = stem(path).map(|name| Program::read(path, &name));
-            return Ok(Run { directory, programs: programs.into_iter().collect() });
+            return Ok(Run {
+                directory,
+                programs: programs.into_iter().collect(),
+            });
         }
         let outcomes = outcomes(path)?;
         let mut programs: Vec<Program> = Vec::new();
         for entry in fs::read_dir(path)? {
             let path = entry?.path();
-            if path.extension().is_some_and(|extension| extension == "json") {
+            if path
+                .extension()
+                .is_some_and(|extension| extension == "json")
+            {
                 programs.extend(stem(&path).map(|name| Program::read(&path, &name)));
             }
         }
@@ -167,7 +196,11 @@ impl Run {
                 program.outcome = Some(outcome.clone());
             } else {
                 let outcome = Some(outcome.clone());
-                programs.push(Program { name: name.clone(), outcome, ..Program::default() });
+                programs.push(Program {
+                    name: name.clone(),
+                    outcome,
+                    ..Program::default()
+                });
             }
         }
         if programs.is_empty() {
@@ -176,30 +209,41 @@ impl Run {
         }
         let place = |name: &str| outcomes.iter().position(|(other, _)| other == name);
         programs.sort_by_key(|one| (place(&one.name).unwrap_or(usize::MAX), one.name.clone()));
-        Ok(Run { directory: path.to_owned(), programs })
+        Ok(Run {
+            directory: path.to_owned(),
+            programs,
+        })
     }
 
     /// The first row of one of these ids, and the program that measured it. A later program may
     /// have rows of the same id; the first one, in the order in which they ran, is taken.
     pub fn find(&self, ids: &[impl AsRef<str>]) -> Option<(&Program, &Row)> {
         ids.iter().find_map(|id| {
-            self.programs.iter().find_map(|program| Some((program, program.row(id.as_ref())?)))
+            self.programs
+                .iter()
+                .find_map(|program| Some((program, program.row(id.as_ref())?)))
         })
     }
 
     /// The program of this name, if it measured anything.
     pub fn program(&self, name: &str) -> Option<&Program> {
-        self.programs.iter().find(|program| program.name == name && !program.rows.is_empty())
+        self.programs
+            .iter()
+            .find(|program| program.name == name && !program.rows.is_empty())
     }
 
     /// The first program that says what machine it ran on.
     pub fn on_machine(&self) -> Option<&Program> {
-        self.programs.iter().find(|program| program.machine.contains_key("cpu"))
+        self.programs
+            .iter()
+            .find(|program| program.machine.contains_key("cpu"))
     }
 
     /// Returns all rows and the programs that measured them.
     pub fn rows(&self) -> impl Iterator<Item = (&Program, &Row)> {
-        self.programs.iter().flat_map(|program| program.rows.iter().map(move |row| (program, row)))
+        self.programs
+            .iter()
+            .flat_map(|program| program.rows.iter().map(move |row| (program, row)))
     }
 }
 
@@ -213,7 +257,10 @@ fn outcomes(directory: &Path) -> io::Result<Vec<(String, Outcome)>> {
         let mut fields = line.split('\t');
         let name = fields.next()?.to_owned();
         let result = fields.next()?.to_owned();
-        let seconds = fields.next().and_then(|seconds| seconds.parse().ok()).unwrap_or(0);
+        let seconds = fields
+            .next()
+            .and_then(|seconds| seconds.parse().ok())
+            .unwrap_or(0);
         Some((name, Outcome { result, seconds }))
     };
     Ok(text.lines().filter_map(line).collect())

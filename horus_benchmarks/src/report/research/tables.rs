@@ -123,7 +123,10 @@ impl Section {
         run: &Run,
         program: Option<&str>,
     ) -> Vec<Table<'a>> {
-        self.tables.iter().map(|choice| choice.table(layout, run, program)).collect()
+        self.tables
+            .iter()
+            .map(|choice| choice.table(layout, run, program))
+            .collect()
     }
 
     /// Returns the figures, of `program` instead of the ones that are named, if it is given.
@@ -134,7 +137,9 @@ impl Section {
                 Kind::BySize => figure::by_size,
                 Kind::Scaling => figure::scaling,
             };
-            run.program(program.unwrap_or(name)).map(draw).unwrap_or_default()
+            run.program(program.unwrap_or(name))
+                .map(draw)
+                .unwrap_or_default()
         };
         self.figures.iter().flat_map(draw).collect()
     }
@@ -153,17 +158,29 @@ impl Choice {
             Lines::Rows => self.rows(run, program.or(self.program.as_deref()), columns),
             Lines::Reference => {
                 let references = layout.quick_reference.iter();
-                references.map(|reference| reference.line(run, columns)).collect()
+                references
+                    .map(|reference| reference.line(run, columns))
+                    .collect()
             }
             Lines::Loops => loops(run, columns),
         };
         let title = self.title.replace("{program}", program.unwrap_or_default());
-        let headings = columns.iter().map(|(heading, _)| heading.as_str()).collect();
-        Table { title, note: &self.note, headings, lines }
+        let headings = columns
+            .iter()
+            .map(|(heading, _)| heading.as_str())
+            .collect();
+        Table {
+            title,
+            note: &self.note,
+            headings,
+            lines,
+        }
     }
 
     fn rows(&self, run: &Run, program: Option<&str>, columns: &Columns) -> Vec<Line> {
-        let rows = run.rows().filter(|(one, _)| program.is_none_or(|name| one.name == name));
+        let rows = run
+            .rows()
+            .filter(|(one, _)| program.is_none_or(|name| one.name == name));
         let lines = rows.filter_map(|(program, row)| {
             let value = described(program, row);
             let line = || line(columns, &value, source(program, row), row.oversubscribed);
@@ -177,7 +194,10 @@ impl Choice {
             && id.contains(&self.contains)
             && self.lacks.as_ref().is_none_or(|part| !id.contains(part))
             && self.bytes.is_none_or(|bytes| size_of(id) == Some(bytes))
-            && self.needs.iter().all(|pointer| row.pointer(pointer).is_some())
+            && self
+                .needs
+                .iter()
+                .all(|pointer| row.pointer(pointer).is_some())
     }
 }
 
@@ -185,16 +205,27 @@ impl Reference {
     fn line(&self, run: &Run, columns: &Columns) -> Line {
         let found = run.find(&self.latency);
         let mut value = found.map_or_else(|| json!({}), |(program, row)| described(program, row));
-        let mut sources: Vec<String> =
-            found.map(|(one, row)| source(one, row)).into_iter().collect();
+        let mut sources: Vec<String> = found
+            .map(|(one, row)| source(one, row))
+            .into_iter()
+            .collect();
         if let Some((program, row)) = run.find(&self.stream).filter(|_| found.is_some()) {
             value["stream"] = json!(row);
             sources.push(source(program, row));
         }
         value["path"] = self.path.as_str().into();
         value["use"] = self.r#use.as_str().into();
-        let source = if sources.is_empty() { "not measured".into() } else { sources.join("\n") };
-        line(columns, &value, source, found.is_some_and(|(_, row)| row.oversubscribed))
+        let source = if sources.is_empty() {
+            "not measured".into()
+        } else {
+            sources.join("\n")
+        };
+        line(
+            columns,
+            &value,
+            source,
+            found.is_some_and(|(_, row)| row.oversubscribed),
+        )
     }
 }
 
@@ -226,8 +257,13 @@ pub(super) fn described(program: &Program, row: &Row) -> Value {
     value["short"] = short.into();
     value["program"] = program.name.as_str().into();
     value["basis"] = program.basis(&row.id).into();
-    let floors = program.settings.get("floor_ns").and_then(|notes| notes.get(&row.id));
-    let floor = floors.and_then(|floors| floors.get(1)).and_then(Value::as_f64);
+    let floors = program
+        .settings
+        .get("floor_ns")
+        .and_then(|notes| notes.get(&row.id));
+    let floor = floors
+        .and_then(|floors| floors.get(1))
+        .and_then(Value::as_f64);
     if let (Some(floor), Some(ns), Some(_)) = (floor, row.ns, row.floor_ratio) {
         value["floor"] = floor.into();
         value["overhead"] = (ns.p50 - floor).into();
@@ -238,7 +274,11 @@ pub(super) fn described(program: &Program, row: &Row) -> Value {
 fn line(columns: &Columns, value: &Value, source: String, oversubscribed: bool) -> Line {
     let cell =
         |(_, template): &(_, String)| fill(template, value).unwrap_or_else(|| NONE.to_owned());
-    Line { cells: columns.iter().map(cell).collect(), source, oversubscribed }
+    Line {
+        cells: columns.iter().map(cell).collect(),
+        source,
+        oversubscribed,
+    }
 }
 
 fn source(program: &Program, row: &Row) -> String {

@@ -37,12 +37,22 @@ impl Batch {
     ) -> Result<bool, Corrupt> {
         let room = (BATCH_BYTES / P::BYTES).clamp(1, BATCH);
         self.bytes.resize(room * P::BYTES, 0);
-        let mut parts = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; BATCH];
+        let mut parts = [libc::iovec {
+            iov_base: std::ptr::null_mut(),
+            iov_len: 0,
+        }; BATCH];
         // SAFETY: `mmsghdr` is plain data, for which all zeroes is a valid value.
         let mut heads: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
-        let slots = self.bytes.chunks_exact_mut(P::BYTES).zip(&mut parts).zip(&mut heads);
+        let slots = self
+            .bytes
+            .chunks_exact_mut(P::BYTES)
+            .zip(&mut parts)
+            .zip(&mut heads);
         for ((bytes, part), head) in slots {
-            *part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: P::BYTES };
+            *part = libc::iovec {
+                iov_base: bytes.as_mut_ptr().cast(),
+                iov_len: P::BYTES,
+            };
             head.msg_hdr.msg_iov = part;
             head.msg_hdr.msg_iovlen = 1;
         }
@@ -51,7 +61,13 @@ impl Batch {
         // SAFETY: `room` heads are filled, each with one part of its own in `bytes`, and all of
         // them outlive the call.
         let count = unsafe {
-            libc::recvmmsg(fd, heads_at, room as libc::c_uint, flags, std::ptr::null_mut())
+            libc::recvmmsg(
+                fd,
+                heads_at,
+                room as libc::c_uint,
+                flags,
+                std::ptr::null_mut(),
+            )
         };
         let count = usize::try_from(count).unwrap_or(0);
         let mut last: &[u8] = &[];
@@ -63,7 +79,10 @@ impl Batch {
             last = bytes;
             // A datagram of another length is none of ours: its end would be of an older one.
             if head.msg_len as usize != P::BYTES {
-                return Err(Corrupt { expected_seq: 0, found_seq: 0 });
+                return Err(Corrupt {
+                    expected_seq: 0,
+                    found_seq: 0,
+                });
             }
             bytemuck::bytes_of_mut(message).copy_from_slice(bytes);
             each(message)?;
@@ -97,13 +116,18 @@ pub(crate) fn udp(place: &Place<'_>) -> io::Result<Udp> {
         fs::write(&file, own.to_string())?;
         (socket, SocketAddrV4::new(next(own), own.port()))
     } else {
-        let peer: SocketAddrV4 = fs::read_to_string(&file)?.parse().map_err(io::Error::other)?;
+        let peer: SocketAddrV4 = fs::read_to_string(&file)?
+            .parse()
+            .map_err(io::Error::other)?;
         (UdpSocket::bind((next(peer), peer.port()))?, peer)
     };
     socket.connect(peer)?;
     socket.set_nonblocking(true)?;
     request_buffers(socket.as_raw_fd())?;
-    Ok(Udp { socket, batch: Batch::default() })
+    Ok(Udp {
+        socket,
+        batch: Batch::default(),
+    })
 }
 
 /// Returns the address after that of the near side.
@@ -126,7 +150,11 @@ pub(crate) fn unix(place: &Place<'_>) -> io::Result<Unix> {
     let socket = UnixDatagram::bind(own)?;
     socket.set_nonblocking(true)?;
     request_buffers(socket.as_raw_fd())?;
-    Ok(Unix { socket, peer: Some(peer), batch: Batch::default() })
+    Ok(Unix {
+        socket,
+        peer: Some(peer),
+        batch: Batch::default(),
+    })
 }
 
 impl Unix {
@@ -186,7 +214,13 @@ pub(crate) fn request_buffers(fd: RawFd) -> io::Result<()> {
         let bytes = size_of_val(&wanted);
         // SAFETY: the value is readable for its size, and outlives the call.
         let rc = unsafe {
-            libc::setsockopt(fd, libc::SOL_SOCKET, option, value, bytes as libc::socklen_t)
+            libc::setsockopt(
+                fd,
+                libc::SOL_SOCKET,
+                option,
+                value,
+                bytes as libc::socklen_t,
+            )
         };
         if rc != 0 {
             return Err(io::Error::last_os_error());

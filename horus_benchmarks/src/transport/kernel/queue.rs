@@ -34,7 +34,11 @@ impl Queue {
         if queue == -1 {
             return Err(io::Error::last_os_error());
         }
-        Ok(Queue { queue, name, is_near: place.is_near() })
+        Ok(Queue {
+            queue,
+            name,
+            is_near: place.is_near(),
+        })
     }
 }
 

@@ -35,7 +35,9 @@ impl Socket {
         if self.stream.is_none() {
             self.accept()?;
         }
-        self.stream.as_mut().ok_or_else(|| io::ErrorKind::WouldBlock.into())
+        self.stream
+            .as_mut()
+            .ok_or_else(|| io::ErrorKind::WouldBlock.into())
     }
 
     #[cold]
@@ -76,12 +78,18 @@ pub(crate) fn unix(place: &Place<'_>) -> io::Result<(Out<Socket>, Back<Socket>)>
         if place.is_near() {
             let listener = UnixListener::bind(path)?;
             listener.set_nonblocking(true)?;
-            return Ok(Socket { listener: Some(listener), stream: None });
+            return Ok(Socket {
+                listener: Some(listener),
+                stream: None,
+            });
         }
         let stream = UnixStream::connect(path)?;
         stream.set_nonblocking(true)?;
         request_buffers(stream.as_raw_fd())?;
-        Ok(Socket { listener: None, stream: Some(stream) })
+        Ok(Socket {
+            listener: None,
+            stream: Some(stream),
+        })
     };
     Ok((Out::new(open(&out)?), Back::new(open(&back)?)))
 }
@@ -105,7 +113,11 @@ pub(crate) fn fifo(path: &Path, flags: libc::c_int) -> io::Result<File> {
     // SAFETY: the name is a C string that outlives the call. That it exists is no matter.
     unsafe { libc::mkfifo(name.as_ptr(), 0o600) };
     // WHY for both: then opening does not wait for the other end.
-    File::options().read(true).write(true).custom_flags(flags).open(path)
+    File::options()
+        .read(true)
+        .write(true)
+        .custom_flags(flags)
+        .open(path)
 }
 
 /// A sending end; remembers how much of a message has gone.
@@ -145,7 +157,12 @@ pub(crate) struct Back<B> {
 impl<B> Back<B> {
     fn new(channel: B) -> Self {
         let buffer = vec![0; READ_BYTES].into_boxed_slice();
-        Back { channel, received: 0, buffer, buffered: 0 }
+        Back {
+            channel,
+            received: 0,
+            buffer,
+            buffered: 0,
+        }
     }
 }
 
@@ -183,7 +200,8 @@ impl<P: Packet, B: Read> Endpoint<P> for Back<B> {
             bytemuck::bytes_of_mut(message).copy_from_slice(bytes);
             each(message)?;
         }
-        self.buffer.copy_within(self.buffered - rest..self.buffered, 0);
+        self.buffer
+            .copy_within(self.buffered - rest..self.buffered, 0);
         self.buffered = rest;
         if found == 0 {
             std::hint::spin_loop();

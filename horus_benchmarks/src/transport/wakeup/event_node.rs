@@ -42,11 +42,19 @@ struct Woken {
 impl Node for Woken {
     fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
         let end = self.source.stop();
-        let Some(message) = self.subscriber.recv() else { return Ok(()) };
+        let Some(message) = self.subscriber.recv() else {
+            return Ok(());
+        };
         if self.present.is_none() {
-            self.present = self.plans.try_recv().ok().map(|plan| (plan, Samples::new()));
+            self.present = self
+                .plans
+                .try_recv()
+                .ok()
+                .map(|plan| (plan, Samples::new()));
         }
-        let Some((plan, latency)) = &mut self.present else { return Err("nobody asked".into()) };
+        let Some((plan, latency)) = &mut self.present else {
+            return Err("nobody asked".into());
+        };
         // Relaxed: the node's own number, written by this process alone.
         let number = self.lines.line(1).words[0].load(atomic::Ordering::Relaxed);
         let ticks = match ticks_of(&message, number, end) {
@@ -86,7 +94,13 @@ impl EventNode {
         })?;
         let handle = scheduler.handle();
         let thread = thread::spawn(move || _ = scheduler.run());
-        let mut node = Self { plans, rounds, handle, thread: Some(thread), sleeping_thread: 0 };
+        let mut node = Self {
+            plans,
+            rounds,
+            handle,
+            thread: Some(thread),
+            sleeping_thread: 0,
+        };
         node.sleeping_thread = thread_called(NAME)?;
         Ok(node)
     }

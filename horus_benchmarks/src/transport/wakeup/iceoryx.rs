@@ -27,12 +27,20 @@ impl Event {
     /// Opens the end of a side: the near one notifies, the far one listens.
     pub(super) fn open(place: &Place<'_>, lines: &Arc<SharedLines>) -> Result<Self, AnyError> {
         let node = iceoryx::node_in::<Service>(place.namespace()).map_err(|e| e.to_string())?;
-        let event =
-            node.service_builder(&ServiceName::new(&place.there())?).event().open_or_create()?;
+        let event = node
+            .service_builder(&ServiceName::new(&place.there())?)
+            .event()
+            .open_or_create()?;
         let notifier = event.notifier_builder().create()?;
         let listens = !place.is_near();
-        let listener = listens.then(|| event.listener_builder().create()).transpose()?;
-        Ok(Self { notifier, listener, lines: Arc::clone(lines) })
+        let listener = listens
+            .then(|| event.listener_builder().create())
+            .transpose()?;
+        Ok(Self {
+            notifier,
+            listener,
+            lines: Arc::clone(lines),
+        })
     }
 }
 

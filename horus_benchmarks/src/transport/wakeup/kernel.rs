@@ -20,7 +20,10 @@ pub(super) struct Futex {
 
 impl Futex {
     pub(super) fn new(lines: &Arc<SharedLines>) -> Self {
-        Self { lines: Arc::clone(lines), seen: 0 }
+        Self {
+            lines: Arc::clone(lines),
+            seen: 0,
+        }
     }
 
     fn word(&self) -> &AtomicU64 {
@@ -40,7 +43,9 @@ pub(super) fn post(lines: &SharedLines, message: Packet16) {
 pub(super) fn fetch(lines: &SharedLines) -> Packet16 {
     let words = &lines.line(0).words;
     // Relaxed: as in `post`.
-    Packet16 { words: [1, 2].map(|index: usize| words[index].load(atomic::Ordering::Relaxed)) }
+    Packet16 {
+        words: [1, 2].map(|index: usize| words[index].load(atomic::Ordering::Relaxed)),
+    }
 }
 
 impl Waker for Futex {
@@ -58,7 +63,10 @@ impl Waker for Futex {
 
 impl Sleeper for Futex {
     fn sleep(&mut self) -> Result<Packet16, AnyError> {
-        let timeout = libc::timespec { tv_sec: STALL_LIMIT.as_secs() as _, tv_nsec: 0 };
+        let timeout = libc::timespec {
+            tv_sec: STALL_LIMIT.as_secs() as _,
+            tv_nsec: 0,
+        };
         let word = self.word().as_ptr().cast::<u32>();
         let seen = self.seen as u32;
         let timeout = &raw const timeout;
@@ -82,7 +90,9 @@ pub(super) struct Pipe {
 impl Pipe {
     pub(super) fn open(place: &Place<'_>) -> Result<Self, AnyError> {
         let path = place.directory().join(place.there()).with_extension("pipe");
-        Ok(Self { file: stream::fifo(&path, 0)? })
+        Ok(Self {
+            file: stream::fifo(&path, 0)?,
+        })
     }
 }
 
@@ -96,6 +106,8 @@ impl Sleeper for Pipe {
     fn sleep(&mut self) -> Result<Packet16, AnyError> {
         let mut words = [[0; 8]; 2];
         self.file.read_exact(words.as_flattened_mut())?;
-        Ok(Packet16 { words: words.map(u64::from_ne_bytes) })
+        Ok(Packet16 {
+            words: words.map(u64::from_ne_bytes),
+        })
     }
 }

@@ -19,7 +19,9 @@ use crate::transport::rendezvous::Place;
 const VAIN: Duration = Duration::from_millis(1);
 
 fn builder(namespace: &Arc<Namespace>, name: &str, edge: WakeEdge) -> TopicBuilder<Packet16> {
-    Topic::builder(name).namespace(namespace).qos(Qos::new().wake_edge(edge))
+    Topic::builder(name)
+        .namespace(namespace)
+        .qos(Qos::new().wake_edge(edge))
 }
 
 pub(super) fn topic(place: &Place<'_>, mechanism: Mechanism) -> TopicBuilder<Packet16> {
@@ -124,7 +126,12 @@ pub fn awake_sends(
         }
         let ticks = plan.source.stop().since(start);
         // The newest one shows that they were sent.
-        (ticks, subscriber.latest().is_some_and(|latest| latest.check(1).is_ok()))
+        (
+            ticks,
+            subscriber
+                .latest()
+                .is_some_and(|latest| latest.check(1).is_ok()),
+        )
     });
     outcome?;
     Ok(micro)

@@ -112,7 +112,9 @@ pub enum FieldError {
 }
 
 fn elements(bytes: Option<usize>) -> String {
-    bytes.map(|bytes| format!(" and any number of elements of {bytes}")).unwrap_or_default()
+    bytes
+        .map(|bytes| format!(" and any number of elements of {bytes}"))
+        .unwrap_or_default()
 }
 
 /// Describes a value in a few words for an error, even if the value is large.

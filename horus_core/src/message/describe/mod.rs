@@ -89,7 +89,11 @@ impl Layout {
         }
         let tail = schema.tail.as_ref();
         let tail = tail.map(|tail| (tail.name.clone(), ElementKind::for_tail(tail.primitive)));
-        Ok(Self { size: schema.size, root, tail })
+        Ok(Self {
+            size: schema.size,
+            root,
+            tail,
+        })
     }
 
     /// Returns all fields of a message in order of their offsets; the data at the end are last.
@@ -115,7 +119,10 @@ impl Layout {
     pub fn encode(&self, value: &Value) -> Result<Vec<u8>, FieldError> {
         let bytes = self.size.saturating_add(self.tail_bytes_for(value));
         if bytes > ENCODED_BYTES_MAX {
-            return Err(FieldError::TooLong { bytes, most: ENCODED_BYTES_MAX });
+            return Err(FieldError::TooLong {
+                bytes,
+                most: ENCODED_BYTES_MAX,
+            });
         }
         let mut message = vec![0; bytes];
         let target = self.target(&message, "")?;
@@ -157,13 +164,26 @@ impl Layout {
     fn tail(&self, message: &[u8]) -> Option<(&str, Numbers)> {
         let (name, kind) = self.tail.as_ref()?;
         let count = message.len().saturating_sub(self.size) / kind.size();
-        Some((name, Numbers { kind: *kind, offset: self.size, count, is_row: true }))
+        Some((
+            name,
+            Numbers {
+                kind: *kind,
+                offset: self.size,
+                count,
+                is_row: true,
+            },
+        ))
     }
 
     /// Returns the size of the trailing data that `value` would make as a message, in bytes.
     fn tail_bytes_for(&self, value: &Value) -> usize {
-        let tail = self.tail.as_ref().and_then(|(name, kind)| Some((value.get(name)?, kind)));
-        tail.map_or(0, |(data, kind)| write::count(data).saturating_mul(kind.size()))
+        let tail = self
+            .tail
+            .as_ref()
+            .and_then(|(name, kind)| Some((value.get(name)?, kind)));
+        tail.map_or(0, |(data, kind)| {
+            write::count(data).saturating_mul(kind.size())
+        })
     }
 
     /// Finds the part of `message` that `path` names. The length of `message` must have been
@@ -178,12 +198,24 @@ impl Layout {
             let element_bytes = self.tail.as_ref().map(|(_, kind)| kind.size());
             let found = message.len();
             let wanted = self.size;
-            return Err(FieldError::Length { found, wanted, element_bytes });
+            return Err(FieldError::Length {
+                found,
+                wanted,
+                element_bytes,
+            });
         }
-        let mut target = Target::Part(Part { node: &self.root, arrays: &[], distance: 0 });
+        let mut target = Target::Part(Part {
+            node: &self.root,
+            arrays: &[],
+            distance: 0,
+        });
         for step in steps(path) {
             target = match step {
-                None => return Err(FieldError::Path { path: path.to_owned() }),
+                None => {
+                    return Err(FieldError::Path {
+                        path: path.to_owned(),
+                    });
+                }
                 Some(Step::Name(name)) => self.field(target, name, message, path)?,
                 Some(Step::Index(index)) => target.element(index, path)?,
             };
@@ -198,13 +230,21 @@ impl Layout {
         message: &[u8],
         path: &str,
     ) -> Result<Target<'a>, FieldError> {
-        let missing = || FieldError::NoSuchField { path: path.to_owned(), name: name.to_owned() };
-        let Target::Part(part @ Part { arrays: [], .. }) = target else { return Err(missing()) };
+        let missing = || FieldError::NoSuchField {
+            path: path.to_owned(),
+            name: name.to_owned(),
+        };
+        let Target::Part(part @ Part { arrays: [], .. }) = target else {
+            return Err(missing());
+        };
         if let Some(field) = part.node.child(name) {
             return Ok(Target::Part(part.field(field)));
         }
-        let tail = self.tail(message).filter(|(tail, _)| part.node.is_root && *tail == name);
-        tail.map(|(_, numbers)| Target::Numbers(numbers)).ok_or_else(missing)
+        let tail = self
+            .tail(message)
+            .filter(|(tail, _)| part.node.is_root && *tail == name);
+        tail.map(|(_, numbers)| Target::Numbers(numbers))
+            .ok_or_else(missing)
     }
 }
 
@@ -219,18 +259,32 @@ enum Target<'a> {
 
 impl Target<'_> {
     fn element(self, index: usize, path: &str) -> Result<Self, FieldError> {
-        let outside = |count| FieldError::NoSuchElement { path: path.to_owned(), index, count };
+        let outside = |count| FieldError::NoSuchElement {
+            path: path.to_owned(),
+            index,
+            count,
+        };
         let numbers = match self {
             Self::Numbers(numbers) => Some(numbers),
             Self::Part(part) => match part.count() {
                 Some(count) => {
-                    return part.element(index).map(Self::Part).ok_or_else(|| outside(count));
+                    return part
+                        .element(index)
+                        .map(Self::Part)
+                        .ok_or_else(|| outside(count));
                 }
                 None => part.numbers(),
             },
         };
-        let no_array = || FieldError::NoArray { path: path.to_owned() };
-        let numbers = numbers.filter(|numbers| numbers.is_row).ok_or_else(no_array)?;
-        numbers.element(index).map(Self::Numbers).ok_or_else(|| outside(numbers.count))
+        let no_array = || FieldError::NoArray {
+            path: path.to_owned(),
+        };
+        let numbers = numbers
+            .filter(|numbers| numbers.is_row)
+            .ok_or_else(no_array)?;
+        numbers
+            .element(index)
+            .map(Self::Numbers)
+            .ok_or_else(|| outside(numbers.count))
     }
 }

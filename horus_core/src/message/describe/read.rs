@@ -30,12 +30,14 @@ fn part_value(found: Part<'_>, message: &[u8]) -> Value {
     match &found.node.content {
         Content::Message(fields) => {
             let value = |field| part_value(found.field(field), message);
-            let pairs = fields.iter().map(|field| (field.name.as_str().into(), value(field)));
+            let pairs = fields
+                .iter()
+                .map(|field| (field.name.as_str().into(), value(field)));
             Value::Map(pairs.collect())
         }
-        Content::Numbers(_) => {
-            found.numbers().map_or(Value::Nil, |found| numbers_value(found, message))
-        }
+        Content::Numbers(_) => found
+            .numbers()
+            .map_or(Value::Nil, |found| numbers_value(found, message)),
     }
 }
 
@@ -48,7 +50,11 @@ fn numbers_value(numbers: Numbers, message: &[u8]) -> Value {
             // WHY it may saturate: a message has fewer than 2^32 elements, so a larger count
             // belongs to an array that has none.
             let count = u32::try_from(numbers.count).unwrap_or(u32::MAX);
-            let shape = if numbers.is_row { vec![count] } else { Vec::new() };
+            let shape = if numbers.is_row {
+                vec![count]
+            } else {
+                Vec::new()
+            };
             match TypedArray::new(dtype, shape, bytes.to_vec()) {
                 Ok(array) if numbers.is_row => array.into(),
                 Ok(array) => array.get(0).unwrap_or_default(),
@@ -61,7 +67,10 @@ fn numbers_value(numbers: Numbers, message: &[u8]) -> Value {
 /// Returns the text before the first NUL as a string. Returns all bytes if the text is not UTF-8,
 /// or if a byte other than NUL follows the first NUL.
 fn text_value(bytes: &[u8]) -> Value {
-    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    let end = bytes
+        .iter()
+        .position(|byte| *byte == 0)
+        .unwrap_or(bytes.len());
     match std::str::from_utf8(&bytes[..end]) {
         Ok(text) if bytes[end..].iter().all(|byte| *byte == 0) => text.into(),
         _ => bytes.into(),

@@ -107,13 +107,17 @@ impl Node {
         let one = match &self.content {
             Content::Message(fields) => fields.iter().fold(0_usize, |bytes, field| {
                 let pair = size_of::<(Value, Value)>() + field.name.len();
-                bytes.saturating_add(pair).saturating_add(field.heap_bytes())
+                bytes
+                    .saturating_add(pair)
+                    .saturating_add(field.heap_bytes())
             }),
             Content::Numbers(numbers) if numbers.count == 1 => 0,
             Content::Numbers(numbers) => numbers.range().len().saturating_add(64),
         };
         self.arrays.iter().rev().fold(one, |bytes, (count, _)| {
-            bytes.saturating_add(size_of::<Value>()).saturating_mul(*count)
+            bytes
+                .saturating_add(size_of::<Value>())
+                .saturating_mul(*count)
         })
     }
 }
@@ -131,7 +135,11 @@ pub(super) struct Part<'a> {
 impl<'a> Part<'a> {
     /// Returns the part for `node`, which must be a field of this part's message.
     pub(super) fn field(self, node: &'a Node) -> Self {
-        Self { node, arrays: &node.arrays, distance: self.distance }
+        Self {
+            node,
+            arrays: &node.arrays,
+            distance: self.distance,
+        }
     }
 
     /// Returns the number of elements, if this part is an array.
@@ -141,16 +149,21 @@ impl<'a> Part<'a> {
 
     pub(super) fn element(self, index: usize) -> Option<Self> {
         let ((count, stride), arrays) = self.arrays.split_first()?;
-        let element = || Self { node: self.node, arrays, distance: self.distance + index * stride };
+        let element = || Self {
+            node: self.node,
+            arrays,
+            distance: self.distance + index * stride,
+        };
         (index < *count).then(element)
     }
 
     /// Returns the numbers, if this part consists of numbers.
     pub(super) fn numbers(self) -> Option<Numbers> {
         match &self.node.content {
-            Content::Numbers(numbers) if self.arrays.is_empty() => {
-                Some(Numbers { offset: numbers.offset + self.distance, ..*numbers })
-            }
+            Content::Numbers(numbers) if self.arrays.is_empty() => Some(Numbers {
+                offset: numbers.offset + self.distance,
+                ..*numbers
+            }),
             _ => None,
         }
     }
@@ -159,17 +172,28 @@ impl<'a> Part<'a> {
 /// Builds the tree of the whole message.
 pub(super) fn build_tree(schema: &ParsedSchema) -> Result<Node, LayoutError> {
     let total = schema.fields.iter().try_fold(0_usize, |total, field| {
-        total.checked_add(total_bytes(field)?).filter(|total| *total <= schema.size)
+        total
+            .checked_add(total_bytes(field)?)
+            .filter(|total| *total <= schema.size)
     });
     total.ok_or(LayoutError::Overlap)?;
-    let fields = schema.fields.iter().map(PathEntry::new).collect::<Result<Vec<_>, _>>()?;
+    let fields = schema
+        .fields
+        .iter()
+        .map(PathEntry::new)
+        .collect::<Result<Vec<_>, _>>()?;
     let fields: Vec<&PathEntry<'_>> = fields.iter().collect();
     // WHY: a `ParsedSchema` may have been built by hand. One that was parsed never fails here.
     if fields.iter().any(|field| field.end(0) > schema.size) {
         return Err(LayoutError::Overlap);
     }
     let content = Content::Message(build_children(&fields, 0, 0)?);
-    Ok(Node { name: String::new(), arrays: Vec::new(), content, is_root: true })
+    Ok(Node {
+        name: String::new(),
+        arrays: Vec::new(),
+        content,
+        is_root: true,
+    })
 }
 
 /// Returns the size of a field in all elements of the arrays around it, in bytes; `None` on
@@ -177,7 +201,10 @@ pub(super) fn build_tree(schema: &ParsedSchema) -> Result<Node, LayoutError> {
 fn total_bytes(field: &ParsedField) -> Option<usize> {
     let shape = &field.shape;
     let one = shape.count.checked_mul(shape.primitive.size())?;
-    shape.arrays.iter().try_fold(one, |bytes, (count, _)| bytes.checked_mul(*count))
+    shape
+        .arrays
+        .iter()
+        .try_fold(one, |bytes, (count, _)| bytes.checked_mul(*count))
 }
 
 /// A field, with its path split into names.
@@ -190,7 +217,9 @@ impl<'a> PathEntry<'a> {
     fn new(field: &'a ParsedField) -> Result<Self, LayoutError> {
         let names: Vec<_> = field.path.split('.').take(LEVELS_MAX + 2).collect();
         if names.len() > LEVELS_MAX + 1 {
-            return Err(LayoutError::TooDeep { path: field.path.clone() });
+            return Err(LayoutError::TooDeep {
+                path: field.path.clone(),
+            });
         }
         Ok(Self { field, names })
     }
@@ -199,7 +228,9 @@ impl<'a> PathEntry<'a> {
     /// outermost `depth` arrays and the last element of the others.
     fn end(&self, depth: usize) -> usize {
         let shape = &self.field.shape;
-        let one = shape.offset.saturating_add(shape.count.saturating_mul(shape.primitive.size()));
+        let one = shape
+            .offset
+            .saturating_add(shape.count.saturating_mul(shape.primitive.size()));
         let inner = shape.arrays.iter().skip(depth);
         inner.fold(one, |end, (count, stride)| {
             end.saturating_add(count.saturating_sub(1).saturating_mul(*stride))
@@ -217,14 +248,23 @@ fn build_children(
     let mut groups: Vec<Vec<&PathEntry<'_>>> = Vec::new();
     for &entry in entries {
         let Some(name) = entry.names.get(level) else {
-            return Err(LayoutError::Ambiguous { path: entry.field.path.clone() });
+            return Err(LayoutError::Ambiguous {
+                path: entry.field.path.clone(),
+            });
         };
-        match groups.iter_mut().rev().find(|group| group[0].names[level] == *name) {
+        match groups
+            .iter_mut()
+            .rev()
+            .find(|group| group[0].names[level] == *name)
+        {
             Some(group) => group.push(entry),
             None => groups.push(vec![entry]),
         }
     }
-    groups.iter().map(|group| build_node(group, level, depth)).collect()
+    groups
+        .iter()
+        .map(|group| build_node(group, level, depth))
+        .collect()
 }
 
 fn build_node(group: &[&PathEntry<'_>], level: usize, depth: usize) -> Result<Node, LayoutError> {
@@ -237,13 +277,28 @@ fn build_node(group: &[&PathEntry<'_>], level: usize, depth: usize) -> Result<No
             (ElementKind::Text, _) => (ElementKind::Text, false),
             (kind, count) => (kind, count != 1),
         };
-        let numbers = Numbers { kind, offset: shape.offset, count: shape.count, is_row };
+        let numbers = Numbers {
+            kind,
+            offset: shape.offset,
+            count: shape.count,
+            is_row,
+        };
         let arrays = shape.arrays[depth..].to_vec();
-        return Ok(Node { name, arrays, content: Content::Numbers(numbers), is_root: false });
+        return Ok(Node {
+            name,
+            arrays,
+            content: Content::Numbers(numbers),
+            is_root: false,
+        });
     }
     let arrays: Vec<_> = common_array(group, depth).into_iter().collect();
     let content = Content::Message(build_children(group, level + 1, depth + arrays.len())?);
-    Ok(Node { name, arrays, content, is_root: false })
+    Ok(Node {
+        name,
+        arrays,
+        content,
+        is_root: false,
+    })
 }
 
 /// Returns the count and stride of the array of the message that has these fields, if it is one: if

@@ -73,7 +73,11 @@ impl PathTrail<'_> {
         if found == wanted {
             return Ok(());
         }
-        Err(FieldError::Count { path: self.to_string(), found, wanted })
+        Err(FieldError::Count {
+            path: self.to_string(),
+            found,
+            wanted,
+        })
     }
 }
 
@@ -99,7 +103,9 @@ impl Writer<'_> {
         let values = values.ok_or_else(|| trail.type_error(value, "an array"))?;
         trail.check_count(values.len(), count)?;
         for (index, value) in values.iter().enumerate() {
-            let Some(element) = part.element(index) else { break };
+            let Some(element) = part.element(index) else {
+                break;
+            };
             self.write_part(element, value, &PathTrail::Index(trail, index))?;
         }
         Ok(())
@@ -111,7 +117,9 @@ impl Writer<'_> {
         value: &Value,
         trail: &PathTrail<'_>,
     ) -> Result<(), FieldError> {
-        let pairs = value.as_map().ok_or_else(|| trail.type_error(value, "a message"))?;
+        let pairs = value
+            .as_map()
+            .ok_or_else(|| trail.type_error(value, "a message"))?;
         for (key, value) in pairs {
             let name = key.as_str();
             let name = name.ok_or_else(|| trail.type_error(key, "a message with named fields"))?;
@@ -176,7 +184,12 @@ fn write_row(
 ) -> Result<(), FieldError> {
     let places = place.chunks_exact_mut(dtype.size());
     for (index, (place, value)) in places.zip(values).enumerate() {
-        write_number(dtype, place, value.borrow(), &PathTrail::Index(trail, index))?;
+        write_number(
+            dtype,
+            place,
+            value.borrow(),
+            &PathTrail::Index(trail, index),
+        )?;
     }
     Ok(())
 }
@@ -187,7 +200,11 @@ fn write_number(
     value: &Value,
     trail: &PathTrail<'_>,
 ) -> Result<(), FieldError> {
-    let article = if dtype.name().starts_with(['i', 'f']) { "an" } else { "a" };
+    let article = if dtype.name().starts_with(['i', 'f']) {
+        "an"
+    } else {
+        "a"
+    };
     let wanted = format_args!("{article} {dtype}");
     let bytes = match (dtype, value) {
         (DType::F32 | DType::F64, Value::Float(number)) => float_bytes(dtype, *number),
@@ -218,10 +235,15 @@ fn float_bytes(dtype: DType, number: f64) -> Option<[u8; 8]> {
 fn integer_bytes(dtype: DType, number: i128) -> Option<[u8; 8]> {
     let bits = 8 * dtype.size() as u32;
     let is_signed = matches!(dtype, DType::I8 | DType::I16 | DType::I32 | DType::I64);
-    let (min, max) =
-        if is_signed { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) };
+    let (min, max) = if is_signed {
+        (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+    } else {
+        (0, (1 << bits) - 1)
+    };
     // WHY: in two's complement the lower bytes are those of any narrower type.
-    (min..=max).contains(&number).then(|| (number as i64).to_le_bytes())
+    (min..=max)
+        .contains(&number)
+        .then(|| (number as i64).to_le_bytes())
 }
 
 fn write_text(place: &mut [u8], value: &Value, trail: &PathTrail<'_>) -> Result<(), FieldError> {

@@ -88,22 +88,46 @@ fn write_message(out: &mut String, schema: &Schema) {
         write_comment(out, "    ", &doc_lines(field.doc));
         append(
             out,
-            format_args!("    {} {}{};\n", field_type(field), field.name, array_suffix(field)),
+            format_args!(
+                "    {} {}{};\n",
+                field_type(field),
+                field.name,
+                array_suffix(field)
+            ),
         );
     }
     append(out, format_args!("}} {name}_t;\n"));
     let Schema { size, align, .. } = schema;
-    append(out, format_args!("HORUS_ASSERT_LAYOUT({name}_t, {size}, {align});\n"));
-    for Field { name: field, offset, .. } in schema.fields {
-        append(out, format_args!("HORUS_ASSERT_OFFSET({name}_t, {field}, {offset});\n"));
+    append(
+        out,
+        format_args!("HORUS_ASSERT_LAYOUT({name}_t, {size}, {align});\n"),
+    );
+    for Field {
+        name: field,
+        offset,
+        ..
+    } in schema.fields
+    {
+        append(
+            out,
+            format_args!("HORUS_ASSERT_OFFSET({name}_t, {field}, {offset});\n"),
+        );
     }
     write_constants(out, &upper, schema.constants);
     let text = schema.text().replace('\n', "\\n\n");
     let text = text.lines().map(str::to_owned).collect();
     let line = |line: &str| format!("\"{line}\"");
-    write_define(out, &format!("HORUS_{upper}_SCHEMA"), wrapped(text, "", line));
+    write_define(
+        out,
+        &format!("HORUS_{upper}_SCHEMA"),
+        wrapped(text, "", line),
+    );
     let default = standard_default(&struct_name(schema)).unwrap_or_default();
-    write_define(out, &format!("{}_INIT", name.to_uppercase()), initialiser(schema, &default));
+    write_define(
+        out,
+        &format!("{}_INIT", name.to_uppercase()),
+        initialiser(schema, &default),
+    );
 }
 
 /// Returns `horus_cmd_vel` for `CmdVel`, and `horus_image_header` for `Image`.
@@ -138,10 +162,19 @@ fn write_constants(out: &mut String, upper: &str, constants: &[Constant]) {
         return;
     }
     out.push_str("enum {\n");
-    for (index, Constant { name, value, doc, .. }) in constants.iter().enumerate() {
+    for (
+        index,
+        Constant {
+            name, value, doc, ..
+        },
+    ) in constants.iter().enumerate()
+    {
         write_comment(out, "    ", &doc_lines(doc));
         let comma = if index + 1 < constants.len() { "," } else { "" };
-        append(out, format_args!("    HORUS_{upper}_{name} = {value}{comma}\n"));
+        append(
+            out,
+            format_args!("    HORUS_{upper}_{name} = {value}{comma}\n"),
+        );
     }
     out.push_str("};\n");
 }
@@ -156,7 +189,11 @@ fn initialiser(schema: &Schema, bytes: &[u8]) -> Vec<String> {
             }
         }?;
         let value = value.join(", ");
-        let value = if field.count > 1 { format!("{{{value}}}") } else { value };
+        let value = if field.count > 1 {
+            format!("{{{value}}}")
+        } else {
+            value
+        };
         Some(format!(".{} = {value}", field.name))
     });
     let given: Vec<_> = given.collect();
@@ -165,7 +202,10 @@ fn initialiser(schema: &Schema, bytes: &[u8]) -> Vec<String> {
     }
     let mut lines = wrapped(given, ", ", str::to_owned);
     lines[0].insert(0, '{');
-    lines.iter_mut().skip(1).for_each(|line| line.insert(0, ' '));
+    lines
+        .iter_mut()
+        .skip(1)
+        .for_each(|line| line.insert(0, ' '));
     if let Some(last) = lines.last_mut() {
         last.push('}');
     }
@@ -200,7 +240,11 @@ fn limit_literal(primitive: Primitive, limit: SpecialFloat) -> String {
         SpecialFloat::Infinity => "INFINITY",
     };
     // WHY: the macros of math.h have the type float, and some compilers warn about the conversion.
-    let cast = if matches!(primitive, Primitive::F64) { "(double)" } else { "" };
+    let cast = if matches!(primitive, Primitive::F64) {
+        "(double)"
+    } else {
+        ""
+    };
     format!("{cast}{name}")
 }
 
@@ -210,7 +254,11 @@ fn wrapped(parts: Vec<String>, between: &str, finish: impl Fn(&str) -> String) -
     let mut lines = vec![String::new()];
     let count = parts.len();
     for (index, part) in parts.into_iter().enumerate() {
-        let part = if index + 1 < count { part + between } else { part };
+        let part = if index + 1 < count {
+            part + between
+        } else {
+            part
+        };
         let last = lines.len() - 1;
         let room = COLUMNS_MAX - "    {\"\"} \\".len();
         if !lines[last].is_empty() && lines[last].len() + part.trim_end().len() > room {
@@ -229,7 +277,10 @@ fn write_define(out: &mut String, name: &str, lines: Vec<String>) {
         append(out, format_args!("#define {name} {line}\n"));
         return;
     }
-    append(out, format_args!("#define {name} \\\n    {}\n", lines.join(" \\\n    ")));
+    append(
+        out,
+        format_args!("#define {name} \\\n    {}\n", lines.join(" \\\n    ")),
+    );
 }
 
 fn write_comment(out: &mut String, indent: &str, lines: &[&str]) {
@@ -244,7 +295,10 @@ fn write_comment(out: &mut String, indent: &str, lines: &[&str]) {
     }
     append(out, format_args!("{indent}/*\n"));
     for line in text.lines() {
-        append(out, format_args!("{}\n", format!("{indent} * {line}").trim_end()));
+        append(
+            out,
+            format_args!("{}\n", format!("{indent} * {line}").trim_end()),
+        );
     }
     append(out, format_args!("{indent} */\n"));
 }

@@ -39,7 +39,12 @@ pub fn cpp(messages: &[&Schema]) -> String {
 }
 
 fn write_message(out: &mut String, schema: &Schema) {
-    let (Schema { size, align, tail, .. }, name) = (schema, struct_name(schema));
+    let (
+        Schema {
+            size, align, tail, ..
+        },
+        name,
+    ) = (schema, struct_name(schema));
     out.push('\n');
     write_comment(out, "", &schema.doc_text());
     if let Some(Tail { name, primitive }) = tail {
@@ -54,22 +59,40 @@ fn write_message(out: &mut String, schema: &Schema) {
     let default = standard_default(&name);
     for field in schema.fields {
         write_comment(out, "    ", &doc_lines(field.doc).join("\n"));
-        let declared = format!("    {} {}{}", field_type(field), field.name, array_suffix(field));
+        let declared = format!(
+            "    {} {}{}",
+            field_type(field),
+            field.name,
+            array_suffix(field)
+        );
         // WHY only numbers: nested messages have initialisers of their own.
-        let numbers =
-            default.as_deref().and_then(|default| number_literals(field, default, limit_literal));
+        let numbers = default
+            .as_deref()
+            .and_then(|default| number_literals(field, default, limit_literal));
         write_member(out, &declared, field, numbers.as_deref());
     }
-    for Constant { name, kind, value, doc } in schema.constants {
+    for Constant {
+        name,
+        kind,
+        value,
+        doc,
+    } in schema.constants
+    {
         write_comment(out, "    ", &doc_lines(doc).join("\n"));
         let kind = cpp_type(*kind);
-        append(out, format_args!("    static constexpr {kind} {name} = {value};\n"));
+        append(
+            out,
+            format_args!("    static constexpr {kind} {name} = {value};\n"),
+        );
     }
     if tail.is_none() {
         write_hash(out, schema);
     }
     out.push_str("};\n");
-    append(out, format_args!("static_assert(sizeof({name}) == {size}, \"size of {name}\");\n"));
+    append(
+        out,
+        format_args!("static_assert(sizeof({name}) == {size}, \"size of {name}\");\n"),
+    );
     append(
         out,
         format_args!("static_assert(alignof({name}) == {align}, \"alignment of {name}\");\n"),
@@ -81,16 +104,30 @@ fn write_message(out: &mut String, schema: &Schema) {
              std::is_standard_layout_v<{name}>);\n"
         ),
     );
-    for Field { name: field, offset, .. } in schema.fields {
-        append(out, format_args!("static_assert(offsetof({name}, {field}) == {offset});\n"));
+    for Field {
+        name: field,
+        offset,
+        ..
+    } in schema.fields
+    {
+        append(
+            out,
+            format_args!("static_assert(offsetof({name}, {field}) == {offset});\n"),
+        );
     }
     write_field_list(out, &name, schema.fields);
     if let Some(tail) = tail {
         let whole = schema.name;
         let primitive = cpp_type(tail.primitive);
-        append(out, format_args!("struct {whole} : Framed<{name}, {primitive}> {{\n"));
+        append(
+            out,
+            format_args!("struct {whole} : Framed<{name}, {primitive}> {{\n"),
+        );
         write_hash(out, schema);
-        append(out, format_args!("}};\nHORUS_FRAMED({whole}, {});\n", tail.name));
+        append(
+            out,
+            format_args!("}};\nHORUS_FRAMED({whole}, {});\n", tail.name),
+        );
     }
 }
 
@@ -155,11 +192,21 @@ fn field_type(field: &Field) -> String {
 
 fn cpp_type(primitive: Primitive) -> String {
     let name = type_name(primitive);
-    if name.ends_with("_t") { format!("std::{name}") } else { name.to_owned() }
+    if name.ends_with("_t") {
+        format!("std::{name}")
+    } else {
+        name.to_owned()
+    }
 }
 
 fn write_comment(out: &mut String, indent: &str, text: &str) {
-    for line in replace_links(text, |name| format!("`{name}`")).trim_end().lines() {
-        append(out, format_args!("{}\n", format!("{indent}/// {line}").trim_end()));
+    for line in replace_links(text, |name| format!("`{name}`"))
+        .trim_end()
+        .lines()
+    {
+        append(
+            out,
+            format_args!("{}\n", format!("{indent}/// {line}").trim_end()),
+        );
     }
 }

@@ -34,8 +34,15 @@ pub fn markdown(domains: &[Domain]) -> String {
         }
     };
     for domain in domains {
-        let links: Vec<_> = domain.messages.iter().map(|schema| link(schema.name)).collect();
-        append(&mut out, format_args!("\n**{}**: {}\n", domain.title, links.join(", ")));
+        let links: Vec<_> = domain
+            .messages
+            .iter()
+            .map(|schema| link(schema.name))
+            .collect();
+        append(
+            &mut out,
+            format_args!("\n**{}**: {}\n", domain.title, links.join(", ")),
+        );
     }
     for domain in domains {
         append(&mut out, format_args!("\n## {}\n", domain.title));
@@ -52,7 +59,10 @@ fn write_message(out: &mut String, schema: &Schema, link: impl Fn(&str) -> Strin
     let size = schema.size;
     append(out, format_args!("\n### {name}\n\n{}\n\n", doc.trim_end()));
     match schema.tail {
-        None => append(out, format_args!("{size} bytes, alignment {}.\n\n", schema.align)),
+        None => append(
+            out,
+            format_args!("{size} bytes, alignment {}.\n\n", schema.align),
+        ),
         Some(Tail { name, .. }) => append(
             out,
             format_args!(
@@ -72,7 +82,10 @@ fn write_message(out: &mut String, schema: &Schema, link: impl Fn(&str) -> Strin
         };
         let unit = field.unit();
         let meaning = replace_links(&field.meaning(), link);
-        append(out, format_args!("| {offset} | `{name}` | {kind} | {unit} | {meaning} |\n"));
+        append(
+            out,
+            format_args!("| {offset} | `{name}` | {kind} | {unit} | {meaning} |\n"),
+        );
     }
     if let Some(Tail { name, primitive }) = schema.tail {
         let kind = primitive.name();
@@ -84,7 +97,10 @@ fn write_message(out: &mut String, schema: &Schema, link: impl Fn(&str) -> Strin
     if !schema.constants.is_empty() {
         out.push_str("\n| value | constant | meaning |\n|---:|---|---|\n");
     }
-    for Constant { name, value, doc, .. } in schema.constants {
+    for Constant {
+        name, value, doc, ..
+    } in schema.constants
+    {
         let doc = doc_lines(doc).join(" ");
         let meaning = replace_links(doc.trim_end_matches('.'), link);
         append(out, format_args!("| {value} | `{name}` | {meaning} |\n"));

@@ -28,7 +28,10 @@ pub fn hashes(messages: &[&Schema]) -> String {
     let mut text = String::new();
     for schema in messages {
         let Schema { name, size, .. } = schema;
-        append(&mut text, format_args!("{name} {size} {:032x}\n", schema.hash()));
+        append(
+            &mut text,
+            format_args!("{name} {size} {:032x}\n", schema.hash()),
+        );
     }
     text
 }
@@ -53,7 +56,10 @@ fn array_lengths(field: &Field) -> Vec<usize> {
 /// Returns the lengths of a field's arrays as C, C++ and the document write them: `[16][32]`, or
 /// nothing if it is no array.
 fn array_suffix(field: &Field) -> String {
-    array_lengths(field).iter().map(|length| format!("[{length}]")).collect()
+    array_lengths(field)
+        .iter()
+        .map(|length| format!("[{length}]"))
+        .collect()
 }
 
 /// Returns the lines of a doc comment without surrounding spaces.
@@ -76,10 +82,15 @@ fn replace_links(text: &str, link: impl Fn(&str) -> String) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("[`") {
-        let Some((name, after)) = after.split_once("`]") else { break };
+        let Some((name, after)) = after.split_once("`]") else {
+            break;
+        };
         out.push_str(before);
         out.push_str(&link(name));
-        rest = match after.strip_prefix('(').and_then(|target| target.split_once(')')) {
+        rest = match after
+            .strip_prefix('(')
+            .and_then(|target| target.split_once(')'))
+        {
             Some((_, after)) => after,
             None => after,
         };

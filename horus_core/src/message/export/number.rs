@@ -36,11 +36,20 @@ pub(super) fn number_literals(
     message: &[u8],
     limit: fn(Primitive, SpecialFloat) -> String,
 ) -> Option<Vec<String>> {
-    let FieldKind::Primitive(primitive) = field.kind else { return None };
-    let bytes = message.get(field.offset..)?.get(..field.count * primitive.size())?;
+    let FieldKind::Primitive(primitive) = field.kind else {
+        return None;
+    };
+    let bytes = message
+        .get(field.offset..)?
+        .get(..field.count * primitive.size())?;
     let last = bytes.iter().rposition(|byte| *byte != 0)?;
-    let each = bytes.chunks(primitive.size()).take(last / primitive.size() + 1);
-    Some(each.map(|bytes| number_literal(primitive, bytes, limit)).collect())
+    let each = bytes
+        .chunks(primitive.size())
+        .take(last / primitive.size() + 1);
+    Some(
+        each.map(|bytes| number_literal(primitive, bytes, limit))
+            .collect(),
+    )
 }
 
 fn number_literal(

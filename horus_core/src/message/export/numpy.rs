@@ -38,11 +38,17 @@ pub fn numpy(messages: &[&Schema]) -> String {
     for schema in messages {
         if let Some(Tail { name, primitive }) = schema.tail {
             let kind = numpy_type(primitive);
-            append(&mut out, format_args!("    \"{}\": (\"{name}\", \"{kind}\"),\n", schema.name));
+            append(
+                &mut out,
+                format_args!("    \"{}\": (\"{name}\", \"{kind}\"),\n", schema.name),
+            );
         }
     }
     out.push_str("}\n\nCONSTANTS = {\n");
-    for schema in messages.iter().filter(|schema| !schema.constants.is_empty()) {
+    for schema in messages
+        .iter()
+        .filter(|schema| !schema.constants.is_empty())
+    {
         append(&mut out, format_args!("    \"{}\": {{\n", schema.name));
         for Constant { name, value, .. } in schema.constants {
             append(&mut out, format_args!("        \"{name}\": {value},\n"));
@@ -51,7 +57,10 @@ pub fn numpy(messages: &[&Schema]) -> String {
     }
     out.push_str("}\n\nHASHES = {\n");
     for schema in messages {
-        append(&mut out, format_args!("    \"{}\": 0x{:032x},\n", schema.name, schema.hash()));
+        append(
+            &mut out,
+            format_args!("    \"{}\": 0x{:032x},\n", schema.name, schema.hash()),
+        );
     }
     out + "}\n" + FOOT
 }
@@ -61,7 +70,11 @@ fn write_layout(out: &mut String, schema: &Schema) {
         |of: &dyn Fn(&Field) -> String| schema.fields.iter().map(of).collect::<Vec<_>>().join(", ");
     let names = row(&|field| format!("\"{}\"", field.name));
     let formats = row(&|field| {
-        let shape = if field.count > 1 { format!("({},)", field.count) } else { "()".to_owned() };
+        let shape = if field.count > 1 {
+            format!("({},)", field.count)
+        } else {
+            "()".to_owned()
+        };
         format!("(\"{}\", {shape})", field_type(field))
     });
     let offsets = row(&|field| field.offset.to_string());
@@ -69,7 +82,10 @@ fn write_layout(out: &mut String, schema: &Schema) {
     append(out, format_args!("        \"names\": [{names}],\n"));
     append(out, format_args!("        \"formats\": [{formats}],\n"));
     append(out, format_args!("        \"offsets\": [{offsets}],\n"));
-    append(out, format_args!("        \"itemsize\": {},\n    }},\n", schema.size));
+    append(
+        out,
+        format_args!("        \"itemsize\": {},\n    }},\n", schema.size),
+    );
 }
 
 fn field_type(field: &Field) -> String {

@@ -25,7 +25,9 @@ pub fn python(messages: &[&Schema]) -> String {
     out.push_str("__all__ = [\n");
     let mut names: Vec<_> = messages.iter().map(|schema| schema.name).collect();
     names.sort_unstable();
-    names.iter().for_each(|name| append(&mut out, format_args!("    \"{name}\",\n")));
+    names
+        .iter()
+        .for_each(|name| append(&mut out, format_args!("    \"{name}\",\n")));
     out.push_str("]\n");
     for schema in messages {
         write_class(&mut out, schema);
@@ -34,8 +36,15 @@ pub fn python(messages: &[&Schema]) -> String {
 }
 
 fn write_class(out: &mut String, schema: &Schema) {
-    let base = if schema.tail.is_some() { "Framed" } else { "Message" };
-    append(out, format_args!("\n@final\nclass {}({base}):\n", schema.name));
+    let base = if schema.tail.is_some() {
+        "Framed"
+    } else {
+        "Message"
+    };
+    append(
+        out,
+        format_args!("\n@final\nclass {}({base}):\n", schema.name),
+    );
     write_docstring(out, schema.doc);
     for Constant { name, .. } in schema.constants {
         append(out, format_args!("    {name}: ClassVar[int]\n"));
@@ -46,7 +55,10 @@ fn write_class(out: &mut String, schema: &Schema) {
     }
     out.push_str("        *,\n");
     for field in schema.fields {
-        append(out, format_args!("        {}: {} = ...,\n", field.name, setter_type(field)));
+        append(
+            out,
+            format_args!("        {}: {} = ...,\n", field.name, setter_type(field)),
+        );
     }
     out.push_str("    ) -> Self: ...\n");
     for field in schema.fields {
@@ -61,16 +73,26 @@ fn write_property(out: &mut String, field: &Field, has_dtype: bool) {
     if has == given {
         // WHY: a field named `dtype` hides the attribute `dtype` that messages of a fixed length
         // have.
-        let hides = if has_dtype && name == "dtype" { "  # type: ignore[assignment]" } else { "" };
+        let hides = if has_dtype && name == "dtype" {
+            "  # type: ignore[assignment]"
+        } else {
+            ""
+        };
         append(out, format_args!("    {name}: {has}{hides}\n"));
         write_docstring(out, field.doc);
         return;
     }
-    append(out, format_args!("    @property\n    def {name}(self) -> {has}:\n"));
+    append(
+        out,
+        format_args!("    @property\n    def {name}(self) -> {has}:\n"),
+    );
     out.push_str("    ");
     write_docstring(out, field.doc);
     append(out, format_args!("    @{name}.setter\n"));
-    append(out, format_args!("    def {name}(self, value: {given}) -> None: ...\n"));
+    append(
+        out,
+        format_args!("    def {name}(self, value: {given}) -> None: ...\n"),
+    );
 }
 
 /// Returns the Python type of a field's attribute when it is read.
@@ -91,7 +113,10 @@ fn setter_type(field: &Field) -> String {
         (FieldKind::Text(_), _) => "Iterable[str | builtins.bytes]".to_owned(),
         (FieldKind::Primitive(primitive), 2..) => {
             let element = python_type(field);
-            format!("Iterable[{element}] | npt.NDArray[np.{}]", numpy_type(primitive))
+            format!(
+                "Iterable[{element}] | npt.NDArray[np.{}]",
+                numpy_type(primitive)
+            )
         }
         (_, 1) => python_type(field).to_owned(),
         _ => format!("Iterable[{}]", python_type(field)),

@@ -53,7 +53,14 @@ impl AudioFrameHeader {
     pub fn new(dtype: DType, channels: u16, sample_rate: u32, samples: u64) -> Self {
         let timestamp_ns = timestamp_now_ns();
         let dtype = dtype.code();
-        Self { timestamp_ns, samples, sample_rate, channels, dtype, ..Self::default() }
+        Self {
+            timestamp_ns,
+            samples,
+            sample_rate,
+            channels,
+            dtype,
+            ..Self::default()
+        }
     }
 
     /// Returns the duration in seconds; 0 if the rate is 0.
@@ -68,7 +75,10 @@ impl AudioFrameHeader {
 
 impl Header for AudioFrameHeader {
     const NAME: &str = "AudioFrame";
-    const TRAILING_DATA: Tail = Tail { name: "data", primitive: Primitive::U8 };
+    const TRAILING_DATA: Tail = Tail {
+        name: "data",
+        primitive: Primitive::U8,
+    };
     const MAX_MESSAGE_BYTES: u64 = 64 * 1024;
 
     fn data_bytes(&self) -> u64 {
@@ -77,19 +87,30 @@ impl Header for AudioFrameHeader {
     }
 
     fn check(&self) -> Result<(), String> {
-        DType::from_code(self.dtype).map(|_| ()).ok_or(format!("samples of type {}", self.dtype))
+        DType::from_code(self.dtype)
+            .map(|_| ())
+            .ok_or(format!("samples of type {}", self.dtype))
     }
 
     fn array_layout(&self) -> Option<ArrayLayout> {
         let dtype = DType::from_code(self.dtype)?;
         let size = dtype.size() as u64;
         let channels = u64::from(self.channels);
-        Some(ArrayLayout::new(dtype, &[(self.samples, channels * size), (channels, size)]))
+        Some(ArrayLayout::new(
+            dtype,
+            &[(self.samples, channels * size), (channels, size)],
+        ))
     }
 
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
-        let refused =
-            || refuse_array(Self::NAME, "samples and at most 65535 channels", dtype, shape);
+        let refused = || {
+            refuse_array(
+                Self::NAME,
+                "samples and at most 65535 channels",
+                dtype,
+                shape,
+            )
+        };
         let (samples, channels) = match *shape {
             [samples] => (samples, 1),
             [samples, channels] => (samples, channels.try_into().map_err(|_| refused())?),

@@ -15,7 +15,10 @@ impl Buffer {
     /// written.
     #[must_use]
     pub fn zeroed(bytes: usize) -> Self {
-        Self { words: vec![0; bytes.div_ceil(8)], used: 0..bytes }
+        Self {
+            words: vec![0; bytes.div_ceil(8)],
+            used: 0..bytes,
+        }
     }
 
     /// Sets the length to `bytes`; the content may be anything. Allocates only if the buffer was

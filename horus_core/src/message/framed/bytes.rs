@@ -33,7 +33,11 @@ impl BytesHeader {
     /// Returns the header for `bytes` bytes, stamped with the current time.
     #[must_use]
     pub fn new(bytes: u64) -> Self {
-        Self { timestamp_ns: timestamp_now_ns(), bytes, format: Text::EMPTY }
+        Self {
+            timestamp_ns: timestamp_now_ns(),
+            bytes,
+            format: Text::EMPTY,
+        }
     }
 
     /// Sets the format of the data.
@@ -46,7 +50,10 @@ impl BytesHeader {
 
 impl Header for BytesHeader {
     const NAME: &str = "Bytes";
-    const TRAILING_DATA: Tail = Tail { name: "data", primitive: Primitive::U8 };
+    const TRAILING_DATA: Tail = Tail {
+        name: "data",
+        primitive: Primitive::U8,
+    };
     const MAX_MESSAGE_BYTES: u64 = 64 * 1024;
 
     fn data_bytes(&self) -> u64 {

@@ -53,13 +53,21 @@ impl CompressedImageHeader {
     /// Returns the header for `bytes` bytes of this codec, stamped with the current time.
     #[must_use]
     pub fn new(format: Text<64>, bytes: u64) -> Self {
-        Self { timestamp_ns: timestamp_now_ns(), bytes, format, ..Self::default() }
+        Self {
+            timestamp_ns: timestamp_now_ns(),
+            bytes,
+            format,
+            ..Self::default()
+        }
     }
 }
 
 impl Header for CompressedImageHeader {
     const NAME: &str = "CompressedImage";
-    const TRAILING_DATA: Tail = Tail { name: "data", primitive: Primitive::U8 };
+    const TRAILING_DATA: Tail = Tail {
+        name: "data",
+        primitive: Primitive::U8,
+    };
     const MAX_MESSAGE_BYTES: u64 = 1024 * 1024;
 
     fn data_bytes(&self) -> u64 {

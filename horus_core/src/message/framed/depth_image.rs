@@ -120,7 +120,10 @@ impl<D: AsRef<[u8]>> Framed<DepthImageHeader, D> {
 
 impl Header for DepthImageHeader {
     const NAME: &str = "DepthImage";
-    const TRAILING_DATA: Tail = Tail { name: "data", primitive: Primitive::U8 };
+    const TRAILING_DATA: Tail = Tail {
+        name: "data",
+        primitive: Primitive::U8,
+    };
     const MAX_MESSAGE_BYTES: u64 = 2 * 1024 * 1024;
 
     fn data_bytes(&self) -> u64 {
@@ -129,7 +132,8 @@ impl Header for DepthImageHeader {
 
     fn check(&self) -> Result<(), String> {
         let encoding = self.encoding.as_str();
-        self.dtype().ok_or(format!("its encoding is '{encoding}', not 16UC1 or 32FC1"))?;
+        self.dtype()
+            .ok_or(format!("its encoding is '{encoding}', not 16UC1 or 32FC1"))?;
         self.check_rows()
     }
 
@@ -145,8 +149,9 @@ impl Header for DepthImageHeader {
 
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
         let refused = || refuse_array(Self::NAME, "rows and columns of u16 or f32", dtype, shape);
-        let (height, width, _) =
-            pixel_dimensions(shape).filter(|pixels| pixels.2 == 1).ok_or_else(refused)?;
+        let (height, width, _) = pixel_dimensions(shape)
+            .filter(|pixels| pixels.2 == 1)
+            .ok_or_else(refused)?;
         let of = match dtype {
             DType::U16 => Self::millimetres(width, height),
             DType::F32 => Self::metres(width, height),

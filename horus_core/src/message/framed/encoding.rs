@@ -56,13 +56,22 @@ encodings! {
 impl Encoding {
     /// The encodings that are preferred if only the type and the number of channels are known,
     /// before [`Self::ALL`] is searched.
-    pub(super) const DEFAULTS: &[Self] =
-        &[Self::MONO8, Self::RGB8, Self::RGBA8, Self::MONO16, Self::RGB16, Self::RGBA16];
+    pub(super) const DEFAULTS: &[Self] = &[
+        Self::MONO8,
+        Self::RGB8,
+        Self::RGBA8,
+        Self::MONO16,
+        Self::RGB16,
+        Self::RGBA16,
+    ];
 
     /// Returns the encoding of this name, or `None` if the name is unknown.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|encoding| encoding.name == name)
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|encoding| encoding.name == name)
     }
 
     /// Returns the name of the encoding, as ROS and the messages spell it.

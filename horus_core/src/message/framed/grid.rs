@@ -36,7 +36,13 @@ impl MapMetaData {
     /// the outer corner of cell (0, 0) at x, y in metres.
     #[must_use]
     pub fn new(width: u32, height: u32, resolution: f32, [x, y]: [f64; 2]) -> Self {
-        Self { resolution, width, height, origin_position: [x, y, 0.0], ..Self::default() }
+        Self {
+            resolution,
+            width,
+            height,
+            origin_position: [x, y, 0.0],
+            ..Self::default()
+        }
     }
 
     /// Returns the layout of the cells as an array of rows and columns.
@@ -53,7 +59,11 @@ impl MapMetaData {
         let cos = w * w + x * x - y * y - z * z;
         let sin = 2.0 * (x * y + w * z);
         let length = cos.hypot(sin);
-        if length > 0.0 && length.is_finite() { (cos / length, sin / length) } else { (1.0, 0.0) }
+        if length > 0.0 && length.is_finite() {
+            (cos / length, sin / length)
+        } else {
+            (1.0, 0.0)
+        }
     }
 }
 
@@ -152,7 +162,12 @@ impl OccupancyGridHeader {
     pub fn new(info: MapMetaData) -> Self {
         let timestamp_ns = timestamp_now_ns();
         let frame_id = FrameId::literal("map");
-        Self { timestamp_ns, frame_id, info, _reserved: 0 }
+        Self {
+            timestamp_ns,
+            frame_id,
+            info,
+            _reserved: 0,
+        }
     }
 
     /// Sets the frame of the map.
@@ -180,7 +195,13 @@ impl CostMapHeader {
     pub fn new(info: MapMetaData) -> Self {
         let timestamp_ns = timestamp_now_ns();
         let frame_id = FrameId::literal("map");
-        Self { timestamp_ns, frame_id, info, layer: Text::literal("master"), _reserved: [0; 5] }
+        Self {
+            timestamp_ns,
+            frame_id,
+            info,
+            layer: Text::literal("master"),
+            _reserved: [0; 5],
+        }
     }
 
     /// Sets the frame of the map.
@@ -193,7 +214,10 @@ impl CostMapHeader {
 
 impl Header for OccupancyGridHeader {
     const NAME: &str = "OccupancyGrid";
-    const TRAILING_DATA: Tail = Tail { name: "data", primitive: Primitive::I8 };
+    const TRAILING_DATA: Tail = Tail {
+        name: "data",
+        primitive: Primitive::I8,
+    };
     const MAX_MESSAGE_BYTES: u64 = 1024 * 1024;
 
     fn data_bytes(&self) -> u64 {
@@ -222,7 +246,10 @@ impl Grid for OccupancyGridHeader {
 
 impl Header for CostMapHeader {
     const NAME: &str = "CostMap";
-    const TRAILING_DATA: Tail = Tail { name: "data", primitive: Primitive::U8 };
+    const TRAILING_DATA: Tail = Tail {
+        name: "data",
+        primitive: Primitive::U8,
+    };
     const MAX_MESSAGE_BYTES: u64 = 1024 * 1024;
 
     fn data_bytes(&self) -> u64 {

@@ -72,7 +72,11 @@ impl ImageHeader {
     #[must_use]
     pub fn new(width: u32, height: u32, encoding: Encoding) -> Self {
         let step = width.saturating_mul(encoding.pixel_bytes() as u32);
-        Self { encoding: encoding.text(), ..Self::default() }.sized(width, height, step)
+        Self {
+            encoding: encoding.text(),
+            ..Self::default()
+        }
+        .sized(width, height, step)
     }
 
     /// Sets the frame of the camera.
@@ -90,7 +94,13 @@ impl ImageHeader {
     }
 
     fn sized(self, width: u32, height: u32, step: u32) -> Self {
-        Self { timestamp_ns: timestamp_now_ns(), width, height, step, ..self }
+        Self {
+            timestamp_ns: timestamp_now_ns(),
+            width,
+            height,
+            step,
+            ..self
+        }
     }
 
     /// Returns the pixel format, or `None` if its name is unknown to this version.
@@ -102,7 +112,10 @@ impl ImageHeader {
 
 impl Header for ImageHeader {
     const NAME: &str = "Image";
-    const TRAILING_DATA: Tail = Tail { name: "data", primitive: Primitive::U8 };
+    const TRAILING_DATA: Tail = Tail {
+        name: "data",
+        primitive: Primitive::U8,
+    };
     const MAX_MESSAGE_BYTES: u64 = 1024 * 1024;
 
     fn data_bytes(&self) -> u64 {

@@ -79,7 +79,9 @@ impl PointCloudHeader {
     #[must_use]
     pub fn xyz(points: u32) -> Self {
         const FIELDS: [&str; 3] = ["x", "y", "z"];
-        FIELDS.iter().fold(Self::empty(points), |cloud, name| cloud.with_field(name, DType::F32))
+        FIELDS.iter().fold(Self::empty(points), |cloud, name| {
+            cloud.with_field(name, DType::F32)
+        })
     }
 
     /// Makes a cloud like [`Self::xyz`] with a 32-bit `intensity`, 16 bytes for each point.
@@ -111,7 +113,13 @@ impl PointCloudHeader {
         let offset = self.point_step.next_multiple_of(dtype.size() as u32);
         if let (Some(field), Ok(name)) = (self.fields.get_mut(index), Text::new(name)) {
             let dtype = dtype.code();
-            *field = PointField { name, offset, count: 1, dtype, ..PointField::default() };
+            *field = PointField {
+                name,
+                offset,
+                count: 1,
+                dtype,
+                ..PointField::default()
+            };
         }
         self.with_point_step(offset + dtype.size() as u32)
     }
@@ -151,7 +159,9 @@ impl PointCloudHeader {
         let end = u64::from(field.offset) + u64::from(field.count) * size;
         if name.is_empty() || field.count == 0 || end > u64::from(self.point_step) {
             let step = self.point_step;
-            return Err(format!("field '{name}' ends at byte {end} of points {step} bytes apart"));
+            return Err(format!(
+                "field '{name}' ends at byte {end} of points {step} bytes apart"
+            ));
         }
         Ok(())
     }
@@ -166,7 +176,10 @@ impl Default for PointCloudHeader {
 
 impl Header for PointCloudHeader {
     const NAME: &str = "PointCloud";
-    const TRAILING_DATA: Tail = Tail { name: "data", primitive: Primitive::U8 };
+    const TRAILING_DATA: Tail = Tail {
+        name: "data",
+        primitive: Primitive::U8,
+    };
     const MAX_MESSAGE_BYTES: u64 = 2 * 1024 * 1024;
 
     fn data_bytes(&self) -> u64 {
@@ -175,13 +188,20 @@ impl Header for PointCloudHeader {
 
     fn check(&self) -> Result<(), String> {
         if self.field_count as usize > POINT_FIELDS_MAX {
-            return Err(format!("{} fields, at most {POINT_FIELDS_MAX}", self.field_count));
+            return Err(format!(
+                "{} fields, at most {POINT_FIELDS_MAX}",
+                self.field_count
+            ));
         }
-        self.point_fields().iter().try_for_each(|field| self.check_field(field))?;
+        self.point_fields()
+            .iter()
+            .try_for_each(|field| self.check_field(field))?;
         let row = u64::from(self.point_step) * u64::from(self.width);
         if row > u64::from(self.row_step) && self.height > 0 {
             let step = self.row_step;
-            return Err(format!("rows are {step} bytes apart, and their points need {row}"));
+            return Err(format!(
+                "rows are {step} bytes apart, and their points need {row}"
+            ));
         }
         Ok(())
     }
@@ -219,8 +239,14 @@ impl Header for PointCloudHeader {
     /// Sets the shape. If the cloud has no fields yet, three numbers become x, y and z, and a
     /// fourth one the intensity.
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
-        let refused =
-            || refuse_array(Self::NAME, "points of x, y, z and perhaps intensity", dtype, shape);
+        let refused = || {
+            refuse_array(
+                Self::NAME,
+                "points of x, y, z and perhaps intensity",
+                dtype,
+                shape,
+            )
+        };
         let (height, width, numbers) = match *shape {
             [points, numbers] => (1, points, numbers),
             [height, width, numbers] => (height, width, numbers),
@@ -228,24 +254,43 @@ impl Header for PointCloudHeader {
         };
         if self.field_count == 0 {
             const NAMES: [&str; 4] = ["x", "y", "z", "intensity"];
-            let count = usize::try_from(numbers).ok().filter(|count| matches!(count, 3 | 4));
+            let count = usize::try_from(numbers)
+                .ok()
+                .filter(|count| matches!(count, 3 | 4));
             let names = &NAMES[..count.ok_or_else(refused)?];
-            *self = names.iter().fold(*self, |cloud, name| cloud.with_field(name, dtype));
+            *self = names
+                .iter()
+                .fold(*self, |cloud, name| cloud.with_field(name, dtype));
             self.is_dense = 1;
         }
-        (self.height, self.width) =
-            (height.try_into().map_err(|_| refused())?, width.try_into().map_err(|_| refused())?);
+        (self.height, self.width) = (
+            height.try_into().map_err(|_| refused())?,
+            width.try_into().map_err(|_| refused())?,
+        );
         self.row_step = self.point_step.saturating_mul(self.width);
-        let found = self.array_layout().map(|array| (array.dtype(), array.shape().last().copied()));
-        if found == Some((dtype, Some(numbers))) { Ok(()) } else { Err(refused()) }
+        let found = self
+            .array_layout()
+            .map(|array| (array.dtype(), array.shape().last().copied()));
+        if found == Some((dtype, Some(numbers))) {
+            Ok(())
+        } else {
+            Err(refused())
+        }
     }
 }
 
 impl<D: AsRef<[u8]>> Framed<PointCloudHeader, D> {
     /// Returns the field of this name in all points.
     pub fn field(&self, name: &str) -> Option<FieldView<'_>> {
-        let field = self.point_fields().iter().find(|field| field.name == *name)?;
-        Some(FieldView { cloud: self.header(), data: self.data(), field })
+        let field = self
+            .point_fields()
+            .iter()
+            .find(|field| field.name == *name)?;
+        Some(FieldView {
+            cloud: self.header(),
+            data: self.data(),
+            field,
+        })
     }
 }
 
@@ -273,7 +318,10 @@ impl FieldView<'_> {
             return None;
         }
         let start = row * self.cloud.row_step as usize + column * step;
-        let bytes = self.data.get(start + self.field.offset as usize..)?.get(..size_of::<T>())?;
+        let bytes = self
+            .data
+            .get(start + self.field.offset as usize..)?
+            .get(..size_of::<T>())?;
         Some(bytemuck::pod_read_unaligned(bytes))
     }
 

@@ -40,13 +40,15 @@ pub trait Raster: Header {
     ///
     /// A description of the contradiction.
     fn check_rows(&self) -> Result<(), String> {
-        let Some(pixel) = self.pixel_bytes() else { return Ok(()) };
+        let Some(pixel) = self.pixel_bytes() else {
+            return Ok(());
+        };
         let width = self.width();
         let step = self.step();
         match u64::from(width) * pixel as u64 {
-            row if row > u64::from(step) && self.height() > 0 => {
-                Err(format!("rows are {step} bytes apart, and {width} pixels need {row}"))
-            }
+            row if row > u64::from(step) && self.height() > 0 => Err(format!(
+                "rows are {step} bytes apart, and {width} pixels need {row}"
+            )),
             _ => Ok(()),
         }
     }
@@ -122,7 +124,9 @@ impl<H: Raster, D: AsRef<[u8]>> Framed<H, D> {
 
     fn row_span(&self, y: u32) -> Option<(usize, usize)> {
         let step = self.step() as usize;
-        let row = self.pixel_bytes().map_or(step, |pixel| pixel * self.width() as usize);
+        let row = self
+            .pixel_bytes()
+            .map_or(step, |pixel| pixel * self.width() as usize);
         (y < self.height()).then(|| (step * y as usize, row))
     }
 

@@ -73,13 +73,22 @@ impl SchedulerStatusHeader {
         let timestamp_ns = timestamp_now_ns();
         let scheduler = Text::cut(scheduler);
         let node_bytes = size_of::<NodeMetrics>() as u32;
-        Self { timestamp_ns, scheduler, count, node_bytes, ..Self::default() }
+        Self {
+            timestamp_ns,
+            scheduler,
+            count,
+            node_bytes,
+            ..Self::default()
+        }
     }
 }
 
 impl Header for SchedulerStatusHeader {
     const NAME: &str = "SchedulerStatus";
-    const TRAILING_DATA: Tail = Tail { name: "nodes", primitive: Primitive::U8 };
+    const TRAILING_DATA: Tail = Tail {
+        name: "nodes",
+        primitive: Primitive::U8,
+    };
     /// Enough for 64 nodes.
     const MAX_MESSAGE_BYTES: u64 = (size_of::<Self>() + 64 * size_of::<NodeMetrics>()) as u64;
 
@@ -91,7 +100,9 @@ impl Header for SchedulerStatusHeader {
         let wanted = size_of::<NodeMetrics>();
         match self.node_bytes as usize {
             found if found == wanted || self.count == 0 => Ok(()),
-            found => Err(format!("its nodes are {found} bytes apart, and they have {wanted}")),
+            found => Err(format!(
+                "its nodes are {found} bytes apart, and they have {wanted}"
+            )),
         }
     }
 
@@ -124,6 +135,10 @@ impl<D: AsRef<[u8]>> fmt::Display for Framed<SchedulerStatusHeader, D> {
             _ => "in an unknown state",
         };
         let seconds = self.uptime_ns as f64 / 1e9;
-        write!(f, "{} {state} for {seconds:.1} s, {} nodes", self.scheduler, self.count)
+        write!(
+            f,
+            "{} {state} for {seconds:.1} s, {} nodes",
+            self.scheduler, self.count
+        )
     }
 }

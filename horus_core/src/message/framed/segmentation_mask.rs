@@ -41,7 +41,14 @@ impl SegmentationMaskHeader {
     #[must_use]
     pub fn new(width: u32, height: u32, class_count: u32) -> Self {
         let timestamp_ns = timestamp_now_ns();
-        Self { timestamp_ns, height, width, step: width, class_count, ..Self::default() }
+        Self {
+            timestamp_ns,
+            height,
+            width,
+            step: width,
+            class_count,
+            ..Self::default()
+        }
     }
 
     /// Sets the frame of the camera.
@@ -61,7 +68,10 @@ impl<D: AsRef<[u8]>> Framed<SegmentationMaskHeader, D> {
 
 impl Header for SegmentationMaskHeader {
     const NAME: &str = "SegmentationMask";
-    const TRAILING_DATA: Tail = Tail { name: "data", primitive: Primitive::U8 };
+    const TRAILING_DATA: Tail = Tail {
+        name: "data",
+        primitive: Primitive::U8,
+    };
     const MAX_MESSAGE_BYTES: u64 = 1024 * 1024;
 
     fn data_bytes(&self) -> u64 {

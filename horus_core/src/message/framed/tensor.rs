@@ -142,18 +142,24 @@ impl TensorHeader {
     /// Returns the number of elements; saturates.
     #[must_use]
     pub fn elements(&self) -> u64 {
-        self.shape().iter().fold(1, |product: u64, count| product.saturating_mul(*count))
+        self.shape()
+            .iter()
+            .fold(1, |product: u64, count| product.saturating_mul(*count))
     }
 
     /// Returns true if the elements are contiguous in row-major order.
     #[must_use]
     pub fn is_contiguous(&self) -> bool {
         let mut stride = 1_u64;
-        self.shape().iter().zip(self.strides()).rev().all(|(&count, &found)| {
-            let fits = count <= 1 || found == stride;
-            stride = stride.saturating_mul(count);
-            fits
-        })
+        self.shape()
+            .iter()
+            .zip(self.strides())
+            .rev()
+            .all(|(&count, &found)| {
+                let fits = count <= 1 || found == stride;
+                stride = stride.saturating_mul(count);
+                fits
+            })
     }
 
     /// Returns the number of dimensions, at most eight even if a peer claims more.
@@ -192,9 +198,13 @@ impl TensorHeader {
         if self.dtype == T::DTYPE.code() {
             return Ok(());
         }
-        let found =
-            self.element_type().map_or(format!("of type {}", self.dtype), |t| t.to_string());
-        Err(TensorError::Type { found, wanted: T::DTYPE })
+        let found = self
+            .element_type()
+            .map_or(format!("of type {}", self.dtype), |t| t.to_string());
+        Err(TensorError::Type {
+            found,
+            wanted: T::DTYPE,
+        })
     }
 }
 
@@ -209,7 +219,10 @@ impl Default for TensorHeader {
 
 impl Header for TensorHeader {
     const NAME: &str = "Tensor";
-    const TRAILING_DATA: Tail = Tail { name: "data", primitive: Primitive::U8 };
+    const TRAILING_DATA: Tail = Tail {
+        name: "data",
+        primitive: Primitive::U8,
+    };
     const MAX_MESSAGE_BYTES: u64 = 1024 * 1024;
 
     fn data_bytes(&self) -> u64 {
@@ -219,16 +232,22 @@ impl Header for TensorHeader {
 
     fn check(&self) -> Result<(), String> {
         if usize::from(self.dimensions) > TENSOR_DIMENSIONS_MAX {
-            return Err(TensorError::Dimensions { found: self.dimensions.into() }.to_string());
+            return Err(TensorError::Dimensions {
+                found: self.dimensions.into(),
+            }
+            .to_string());
         }
-        self.element_type().map(|_| ()).ok_or(format!("its elements are of type {}", self.dtype))
+        self.element_type()
+            .map(|_| ())
+            .ok_or(format!("its elements are of type {}", self.dtype))
     }
 
     fn array_layout(&self) -> Option<ArrayLayout> {
         let dtype = self.element_type()?;
         let mut dimensions = [(0, 0); TENSOR_DIMENSIONS_MAX];
-        for (place, (count, stride)) in
-            dimensions.iter_mut().zip(self.shape().iter().zip(self.strides()))
+        for (place, (count, stride)) in dimensions
+            .iter_mut()
+            .zip(self.shape().iter().zip(self.strides()))
         {
             *place = (*count, stride.saturating_mul(dtype.size() as u64));
         }
@@ -245,7 +264,9 @@ impl Header for TensorHeader {
     }
 
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
-        *self = self.with_row_major_shape(shape).map_err(|error| error.to_string())?;
+        *self = self
+            .with_row_major_shape(shape)
+            .map_err(|error| error.to_string())?;
         self.dtype = dtype.code();
         Ok(())
     }
@@ -256,7 +277,9 @@ impl<D: AsRef<[u8]>> Framed<TensorHeader, D> {
     /// element, or if the elements have another type.
     pub fn at<T: Element>(&self, index: &[usize]) -> Option<T> {
         self.check_type::<T>().ok()?;
-        let start = usize::try_from(self.offset(index)?).ok()?.checked_mul(size_of::<T>())?;
+        let start = usize::try_from(self.offset(index)?)
+            .ok()?
+            .checked_mul(size_of::<T>())?;
         let bytes = self.data().get(start..)?.get(..size_of::<T>())?;
         Some(bytemuck::pod_read_unaligned(bytes))
     }
@@ -301,7 +324,9 @@ impl<D: AsRef<[u8]> + AsMut<[u8]>> Framed<TensorHeader, D> {
         let counts: Vec<u64> = shape.iter().map(|count| *count as u64).collect();
         let reshaped = self.header().with_row_major_shape(&counts)?;
         if reshaped.elements() != self.elements() {
-            return Err(TensorError::Elements { shape: shape.to_vec() });
+            return Err(TensorError::Elements {
+                shape: shape.to_vec(),
+            });
         }
         *self.header_mut() = reshaped;
         Ok(())

@@ -111,16 +111,25 @@ pub fn first_difference(here: &str, in_topic: &str) -> SchemaDifference {
         Err(error) => return SchemaDifference::UnreadableInTopic(error),
     };
     if here.name != in_topic.name {
-        return SchemaDifference::Name { here: here.name, in_topic: in_topic.name };
+        return SchemaDifference::Name {
+            here: here.name,
+            in_topic: in_topic.name,
+        };
     }
     if let Some(difference) = first_field_difference(&here, &in_topic) {
         return difference;
     }
     if here.size != in_topic.size {
-        return SchemaDifference::Size { here: here.size, in_topic: in_topic.size };
+        return SchemaDifference::Size {
+            here: here.size,
+            in_topic: in_topic.size,
+        };
     }
     if here.align != in_topic.align {
-        return SchemaDifference::Align { here: here.align, in_topic: in_topic.align };
+        return SchemaDifference::Align {
+            here: here.align,
+            in_topic: in_topic.align,
+        };
     }
     if here.tail != in_topic.tail {
         let [here, in_topic] = [here.tail, in_topic.tail].map(|tail| match tail {
@@ -137,7 +146,9 @@ fn first_field_difference(
     in_topic: &ParsedSchema,
 ) -> Option<SchemaDifference> {
     let fields = here.fields.iter().zip(&in_topic.fields);
-    let same = fields.take_while(|(here, in_topic)| here == in_topic).count();
+    let same = fields
+        .take_while(|(here, in_topic)| here == in_topic)
+        .count();
     let differs = |here: &ParsedField, in_topic: &ParsedField| SchemaDifference::Field {
         path: here.path.clone(),
         here: here.shape.clone(),

@@ -55,9 +55,15 @@ pub struct FieldShape {
 impl FieldShape {
     /// Returns the end of the last element in the last message, unless that overflows.
     fn end(&self) -> Option<usize> {
-        let mut end = self.count.checked_mul(self.primitive.size())?.checked_add(self.offset)?;
+        let mut end = self
+            .count
+            .checked_mul(self.primitive.size())?
+            .checked_add(self.offset)?;
         for (count, stride) in &self.arrays {
-            end = count.checked_sub(1)?.checked_mul(*stride)?.checked_add(end)?;
+            end = count
+                .checked_sub(1)?
+                .checked_mul(*stride)?
+                .checked_add(end)?;
         }
         Some(end)
     }
@@ -70,7 +76,9 @@ impl fmt::Display for FieldShape {
             write!(f, "[{}]", self.count)?;
         }
         write!(f, " @{}", self.offset)?;
-        self.arrays.iter().try_for_each(|(count, stride)| write!(f, " ({count} every {stride} B)"))
+        self.arrays
+            .iter()
+            .try_for_each(|(count, stride)| write!(f, " ({count} every {stride} B)"))
     }
 }
 
@@ -99,12 +107,18 @@ pub(super) fn parse(text: &str) -> Result<ParsedSchema, SchemaTextError> {
         return Err(SchemaTextError::TooLong { bytes: text.len() });
     }
     let error = |line, expected| SchemaTextError::Line { line, expected };
-    let mut lines = text.split_inclusive('\n').map(|line| line.strip_suffix('\n'));
+    let mut lines = text
+        .split_inclusive('\n')
+        .map(|line| line.strip_suffix('\n'));
     let mut next = || lines.next().flatten();
 
-    next().filter(|line| *line == VERSION_LINE).ok_or(error(1, "`horus schema 1`"))?;
+    next()
+        .filter(|line| *line == VERSION_LINE)
+        .ok_or(error(1, "`horus schema 1`"))?;
     let name = next().and_then(|line| line.strip_prefix("message "));
-    let name = name.filter(|name| is_identifier(name)).ok_or(error(2, "`message <name>`"))?;
+    let name = name
+        .filter(|name| is_identifier(name))
+        .ok_or(error(2, "`message <name>`"))?;
     let size = next().and_then(|line| number(line.strip_prefix("size ")?));
     let size = size.ok_or(error(3, "`size <bytes>`"))?;
     let align = next().and_then(|line| number(line.strip_prefix("align ")?));
@@ -131,31 +145,53 @@ pub(super) fn parse(text: &str) -> Result<ParsedSchema, SchemaTextError> {
         if field.shape.end().is_none_or(|end| end > size) {
             return Err(error(number, "a field inside the message"));
         }
-        if fields.last().is_some_and(|last| last.shape.offset >= field.shape.offset) {
+        if fields
+            .last()
+            .is_some_and(|last| last.shape.offset >= field.shape.offset)
+        {
             return Err(error(number, "a field after the one before it"));
         }
         if !paths.insert(field.path.clone()) {
-            return Err(error(number, "a field of another name than those before it"));
+            return Err(error(
+                number,
+                "a field of another name than those before it",
+            ));
         }
         fields.push(field);
     }
     if fields.is_empty() && tail.is_none() {
         return Err(error(5, "`field <path> <type> <offset> <count>`"));
     }
-    Ok(ParsedSchema { name: name.to_owned(), size, align, fields, tail })
+    Ok(ParsedSchema {
+        name: name.to_owned(),
+        size,
+        align,
+        fields,
+        tail,
+    })
 }
 
 fn parse_tail(line: &str) -> Option<ParsedTail> {
     let (name, kind) = line.split_once(' ')?;
-    let primitive = *Primitive::ALL.iter().find(|primitive| primitive.name() == kind)?;
-    is_identifier(name).then(|| ParsedTail { name: name.to_owned(), primitive })
+    let primitive = *Primitive::ALL
+        .iter()
+        .find(|primitive| primitive.name() == kind)?;
+    is_identifier(name).then(|| ParsedTail {
+        name: name.to_owned(),
+        primitive,
+    })
 }
 
 fn parse_field(line: &str) -> Option<ParsedField> {
     let mut words = line.strip_prefix("field ")?.split(' ');
-    let path = words.next().filter(|path| path.split('.').all(is_identifier))?.to_owned();
+    let path = words
+        .next()
+        .filter(|path| path.split('.').all(is_identifier))?
+        .to_owned();
     let name = words.next()?;
-    let primitive = *Primitive::ALL.iter().find(|primitive| primitive.name() == name)?;
+    let primitive = *Primitive::ALL
+        .iter()
+        .find(|primitive| primitive.name() == name)?;
     let offset = number(words.next()?)?;
     let count = number(words.next()?).filter(|count| *count > 0)?;
     let mut arrays = Vec::new();
@@ -163,7 +199,12 @@ fn parse_field(line: &str) -> Option<ParsedField> {
         let (count, stride) = word.split_once('*')?;
         arrays.push((number(count).filter(|count| *count > 1)?, number(stride)?));
     }
-    let shape = FieldShape { primitive, offset, count, arrays };
+    let shape = FieldShape {
+        primitive,
+        offset,
+        count,
+        arrays,
+    };
     (shape.arrays.len() <= ARRAY_NESTING_MAX).then_some(ParsedField { path, shape })
 }
 

@@ -32,7 +32,11 @@ impl CmdVel {
     /// ```
     #[must_use]
     pub fn new(linear: f32, angular: f32) -> Self {
-        Self { timestamp_ns: timestamp_now_ns(), linear, angular }
+        Self {
+            timestamp_ns: timestamp_now_ns(),
+            linear,
+            angular,
+        }
     }
 }
 
@@ -172,25 +176,40 @@ impl MotorCommand {
     /// ```
     #[must_use]
     pub fn velocity(motor_id: u32, velocity: f64) -> Self {
-        Self { velocity, ..Self::powered(motor_id, Self::MODE_VELOCITY) }
+        Self {
+            velocity,
+            ..Self::powered(motor_id, Self::MODE_VELOCITY)
+        }
     }
 
     /// Returns a command to go to `position`, in radians; powered, and stamped with the current
     /// time.
     #[must_use]
     pub fn position(motor_id: u32, position: f64) -> Self {
-        Self { position, ..Self::powered(motor_id, Self::MODE_POSITION) }
+        Self {
+            position,
+            ..Self::powered(motor_id, Self::MODE_POSITION)
+        }
     }
 
     /// Returns a command to apply `effort`, in N·m; powered, and stamped with the current time.
     #[must_use]
     pub fn effort(motor_id: u32, effort: f64) -> Self {
-        Self { effort, ..Self::powered(motor_id, Self::MODE_EFFORT) }
+        Self {
+            effort,
+            ..Self::powered(motor_id, Self::MODE_EFFORT)
+        }
     }
 
     fn powered(motor_id: u32, mode: u8) -> Self {
         let timestamp_ns = timestamp_now_ns();
-        Self { timestamp_ns, motor_id, mode, enable: 1, ..Self::default() }
+        Self {
+            timestamp_ns,
+            motor_id,
+            mode,
+            enable: 1,
+            ..Self::default()
+        }
     }
 }
 
@@ -224,7 +243,13 @@ impl ServoCommand {
     #[must_use]
     pub fn new(servo_id: u32, position: f32) -> Self {
         let timestamp_ns = timestamp_now_ns();
-        Self { timestamp_ns, servo_id, enable: 1, position, ..Self::default() }
+        Self {
+            timestamp_ns,
+            servo_id,
+            enable: 1,
+            position,
+            ..Self::default()
+        }
     }
 }
 
@@ -258,7 +283,13 @@ impl DifferentialDriveCommand {
     #[must_use]
     pub fn new(left: f64, right: f64) -> Self {
         let timestamp_ns = timestamp_now_ns();
-        Self { timestamp_ns, left, right, enable: 1, ..Self::default() }
+        Self {
+            timestamp_ns,
+            left,
+            right,
+            enable: 1,
+            ..Self::default()
+        }
     }
 
     /// Returns the wheel speeds that move a robot as `command` says. `wheel_radius`, which must not
@@ -340,7 +371,13 @@ impl PidConfig {
     /// Returns gains without limits, stamped with the current time.
     #[must_use]
     pub fn new(p: f64, i: f64, d: f64) -> Self {
-        Self { timestamp_ns: timestamp_now_ns(), p, i, d, ..Self::default() }
+        Self {
+            timestamp_ns: timestamp_now_ns(),
+            p,
+            i,
+            d,
+            ..Self::default()
+        }
     }
 }
 
@@ -391,7 +428,10 @@ layout! {
 impl Default for TrajectoryPoint {
     /// Returns a point at rest at the origin, not rotated, at time 0.
     fn default() -> Self {
-        Self { orientation: IDENTITY, ..Self::zeroed() }
+        Self {
+            orientation: IDENTITY,
+            ..Self::zeroed()
+        }
     }
 }
 

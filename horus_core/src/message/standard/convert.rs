@@ -67,6 +67,10 @@ impl From<&Pose2D> for Pose3D {
     fn from(pose: &Pose2D) -> Self {
         let (sin, cos) = (pose.theta / 2.0).sin_cos();
         let position = [pose.x, pose.y, 0.0];
-        Self { timestamp_ns: pose.timestamp_ns, position, orientation: [0.0, 0.0, sin, cos] }
+        Self {
+            timestamp_ns: pose.timestamp_ns,
+            position,
+            orientation: [0.0, 0.0, sin, cos],
+        }
     }
 }

@@ -26,7 +26,12 @@ impl Heartbeat {
     /// Returns a heartbeat of `source`, stamped with the current time.
     #[must_use]
     pub fn new(source: Text<32>, sequence: u64, period_ns: u64) -> Self {
-        Self { timestamp_ns: timestamp_now_ns(), source, sequence, period_ns }
+        Self {
+            timestamp_ns: timestamp_now_ns(),
+            source,
+            sequence,
+            period_ns,
+        }
     }
 }
 
@@ -96,9 +101,17 @@ impl fmt::Display for NodeHeartbeat {
             Self::STATE_FINALIZED => "finalized",
             _ => "in an unknown state",
         };
-        let Self { name, tick_count, missed_deadlines, .. } = self;
+        let Self {
+            name,
+            tick_count,
+            missed_deadlines,
+            ..
+        } = self;
         let ms = self.tick_duration_ns as f64 / 1e6;
-        write!(f, "{name} {state}, tick {tick_count} in {ms:.3} ms, {missed_deadlines} missed")
+        write!(
+            f,
+            "{name} {state}, tick {tick_count} in {ms:.3} ms, {missed_deadlines} missed"
+        )
     }
 }
 
@@ -119,7 +132,10 @@ impl DiagnosticValue {
     /// Returns a value with as much of both texts as fits.
     #[must_use]
     pub const fn cut(key: &str, value: &str) -> Self {
-        Self { key: Text::cut(key), value: Text::cut(value) }
+        Self {
+            key: Text::cut(key),
+            value: Text::cut(value),
+        }
     }
 }
 
@@ -186,7 +202,13 @@ impl DiagnosticStatus {
         let timestamp_ns = timestamp_now_ns();
         let name = Text::cut(name);
         let message = Text::cut(message);
-        Self { timestamp_ns, level, name, message, ..Self::default() }
+        Self {
+            timestamp_ns,
+            level,
+            name,
+            message,
+            ..Self::default()
+        }
     }
 
     /// Returns the used values: the first `count`, or all if a peer claims more.
@@ -199,7 +221,9 @@ impl DiagnosticStatus {
     #[must_use = "there may be no room"]
     pub fn push(&mut self, value: DiagnosticValue) -> bool {
         let at = clamped(self.count, DIAGNOSTIC_VALUES_MAX);
-        let Some(free) = self.values.get_mut(at) else { return false };
+        let Some(free) = self.values.get_mut(at) else {
+            return false;
+        };
         *free = value;
         self.count = at as u32 + 1;
         true
@@ -259,20 +283,32 @@ impl EmergencyStop {
     /// ```
     #[must_use]
     pub fn engage(source: &str, reason: &str) -> Self {
-        Self { timestamp_ns: timestamp_now_ns(), ..Self::new(1, source, reason) }
+        Self {
+            timestamp_ns: timestamp_now_ns(),
+            ..Self::new(1, source, reason)
+        }
     }
 
     /// Returns a released stop, stamped with the current time, with as much of `source` and
     /// `reason` as fits.
     #[must_use]
     pub fn release(source: &str, reason: &str) -> Self {
-        Self { timestamp_ns: timestamp_now_ns(), ..Self::new(0, source, reason) }
+        Self {
+            timestamp_ns: timestamp_now_ns(),
+            ..Self::new(0, source, reason)
+        }
     }
 
     const fn new(engaged: u8, source: &str, reason: &str) -> Self {
         let source = Text::cut(source);
         let reason = Text::cut(reason);
-        Self { timestamp_ns: 0, engaged, _reserved: [0; 7], source, reason }
+        Self {
+            timestamp_ns: 0,
+            engaged,
+            _reserved: [0; 7],
+            source,
+            reason,
+        }
     }
 
     /// Returns true if everything has to stand still.
@@ -292,7 +328,11 @@ impl Default for EmergencyStop {
 
 impl fmt::Display for EmergencyStop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = if self.is_engaged() { "EMERGENCY STOP" } else { "released" };
+        let what = if self.is_engaged() {
+            "EMERGENCY STOP"
+        } else {
+            "released"
+        };
         write!(f, "{what} by {}: {}", self.source, self.reason)
     }
 }
@@ -418,7 +458,10 @@ layout! {
 impl Default for ResourceUsage {
     /// Returns a message with nothing in use, no temperature, and time 0.
     fn default() -> Self {
-        Self { cpu_temperature: f32::NAN, ..Self::zeroed() }
+        Self {
+            cpu_temperature: f32::NAN,
+            ..Self::zeroed()
+        }
     }
 }
 
@@ -426,9 +469,17 @@ impl fmt::Display for ResourceUsage {
     /// Formats it like `jetson: 2.5 of 8 processors, 3.1 of 16.0 GiB`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
-        let Self { source, cpu_load, cpu_count, .. } = self;
+        let Self {
+            source,
+            cpu_load,
+            cpu_count,
+            ..
+        } = self;
         let used = gib(self.memory_used_bytes);
         let total = gib(self.memory_total_bytes);
-        write!(f, "{source}: {cpu_load:.1} of {cpu_count} processors, {used:.1} of {total:.1} GiB")
+        write!(
+            f,
+            "{source}: {cpu_load:.1} of {cpu_count} processors, {used:.1} of {total:.1} GiB"
+        )
     }
 }

@@ -120,7 +120,10 @@ impl Transform {
     /// w.
     #[must_use]
     pub const fn new(translation: [f64; 3], rotation: [f64; 4]) -> Self {
-        Self { translation, rotation }
+        Self {
+            translation,
+            rotation,
+        }
     }
 }
 
@@ -158,7 +161,12 @@ impl Pose2D {
     /// ```
     #[must_use]
     pub fn new(x: f64, y: f64, theta: f64) -> Self {
-        Self { timestamp_ns: timestamp_now_ns(), x, y, theta }
+        Self {
+            timestamp_ns: timestamp_now_ns(),
+            x,
+            y,
+            theta,
+        }
     }
 }
 
@@ -195,14 +203,21 @@ impl Pose3D {
     /// ```
     #[must_use]
     pub fn new(position: [f64; 3], orientation: [f64; 4]) -> Self {
-        Self { timestamp_ns: timestamp_now_ns(), position, orientation }
+        Self {
+            timestamp_ns: timestamp_now_ns(),
+            position,
+            orientation,
+        }
     }
 }
 
 impl Default for Pose3D {
     /// Returns the origin, not rotated, with time 0.
     fn default() -> Self {
-        Self { orientation: IDENTITY, ..Self::zeroed() }
+        Self {
+            orientation: IDENTITY,
+            ..Self::zeroed()
+        }
     }
 }
 
@@ -218,7 +233,10 @@ fn show_pose(
     [x, y, z]: [f64; 3],
     [qx, qy, qz, qw]: [f64; 4],
 ) -> fmt::Result {
-    write!(f, "({x:.3}, {y:.3}, {z:.3}) m, xyzw ({qx:.3}, {qy:.3}, {qz:.3}, {qw:.3})")
+    write!(
+        f,
+        "({x:.3}, {y:.3}, {z:.3}) m, xyzw ({qx:.3}, {qy:.3}, {qz:.3}, {qw:.3})"
+    )
 }
 
 crate::message! {
@@ -241,14 +259,22 @@ impl PoseStamped {
     /// `orientation` x, y, z, w.
     #[must_use]
     pub fn new(frame_id: FrameId, position: [f64; 3], orientation: [f64; 4]) -> Self {
-        Self { timestamp_ns: timestamp_now_ns(), frame_id, position, orientation }
+        Self {
+            timestamp_ns: timestamp_now_ns(),
+            frame_id,
+            position,
+            orientation,
+        }
     }
 }
 
 impl Default for PoseStamped {
     /// Returns the origin of a frame without a name, not rotated, with time 0.
     fn default() -> Self {
-        Self { orientation: IDENTITY, ..Self::zeroed() }
+        Self {
+            orientation: IDENTITY,
+            ..Self::zeroed()
+        }
     }
 }
 
@@ -287,14 +313,22 @@ impl PoseWithCovariance {
     /// z, w, `covariance` row-major 6 × 6 over (x, y, z, rotation about x, y, z).
     #[must_use]
     pub fn new(position: [f64; 3], orientation: [f64; 4], covariance: [f64; 36]) -> Self {
-        Self { timestamp_ns: timestamp_now_ns(), position, orientation, covariance }
+        Self {
+            timestamp_ns: timestamp_now_ns(),
+            position,
+            orientation,
+            covariance,
+        }
     }
 }
 
 impl Default for PoseWithCovariance {
     /// Returns the origin, not rotated, with an unknown covariance and time 0.
     fn default() -> Self {
-        Self { orientation: IDENTITY, ..Self::zeroed() }
+        Self {
+            orientation: IDENTITY,
+            ..Self::zeroed()
+        }
     }
 }
 
@@ -329,7 +363,11 @@ impl Twist {
     /// ```
     #[must_use]
     pub fn new(linear: [f64; 3], angular: [f64; 3]) -> Self {
-        Self { timestamp_ns: timestamp_now_ns(), linear, angular }
+        Self {
+            timestamp_ns: timestamp_now_ns(),
+            linear,
+            angular,
+        }
     }
 }
 
@@ -357,7 +395,12 @@ impl TwistWithCovariance {
     /// `covariance` row-major 6 × 6 over (velocity along x, y, z, and about x, y, z).
     #[must_use]
     pub fn new(linear: [f64; 3], angular: [f64; 3], covariance: [f64; 36]) -> Self {
-        Self { timestamp_ns: timestamp_now_ns(), linear, angular, covariance }
+        Self {
+            timestamp_ns: timestamp_now_ns(),
+            linear,
+            angular,
+            covariance,
+        }
     }
 }
 
@@ -387,7 +430,11 @@ impl Accel {
     /// rad/s².
     #[must_use]
     pub fn new(linear: [f64; 3], angular: [f64; 3]) -> Self {
-        Self { timestamp_ns: timestamp_now_ns(), linear, angular }
+        Self {
+            timestamp_ns: timestamp_now_ns(),
+            linear,
+            angular,
+        }
     }
 }
 
@@ -418,9 +465,18 @@ impl TransformStamped {
     /// Returns the pose of `child_frame_id` in `frame_id`, stamped with the current time.
     #[must_use]
     pub fn new(frame_id: FrameId, child_frame_id: FrameId, transform: Transform) -> Self {
-        let Transform { translation, rotation } = transform;
+        let Transform {
+            translation,
+            rotation,
+        } = transform;
         let timestamp_ns = timestamp_now_ns();
-        Self { timestamp_ns, frame_id, child_frame_id, translation, rotation }
+        Self {
+            timestamp_ns,
+            frame_id,
+            child_frame_id,
+            translation,
+            rotation,
+        }
     }
 
     /// Returns the transform without names and time, for computing.
@@ -433,7 +489,10 @@ impl TransformStamped {
 impl Default for TransformStamped {
     /// Returns the identity between frames without names, with time 0.
     fn default() -> Self {
-        Self { rotation: IDENTITY, ..Self::zeroed() }
+        Self {
+            rotation: IDENTITY,
+            ..Self::zeroed()
+        }
     }
 }
 
@@ -463,7 +522,11 @@ impl Wrench {
     /// Returns a wrench stamped with the current time: `force` in N, `torque` in N·m.
     #[must_use]
     pub fn new(force: [f64; 3], torque: [f64; 3]) -> Self {
-        Self { timestamp_ns: timestamp_now_ns(), force, torque }
+        Self {
+            timestamp_ns: timestamp_now_ns(),
+            force,
+            torque,
+        }
     }
 }
 
@@ -488,6 +551,11 @@ impl WrenchStamped {
     /// N·m.
     #[must_use]
     pub fn new(frame_id: FrameId, force: [f64; 3], torque: [f64; 3]) -> Self {
-        Self { timestamp_ns: timestamp_now_ns(), frame_id, force, torque }
+        Self {
+            timestamp_ns: timestamp_now_ns(),
+            frame_id,
+            force,
+            torque,
+        }
     }
 }

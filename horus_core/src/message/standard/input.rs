@@ -56,7 +56,9 @@ impl JoystickInput {
     /// ```
     #[must_use]
     pub fn is_pressed(&self, button: usize) -> bool {
-        self.buttons().get(button).is_some_and(|pressed| *pressed != 0)
+        self.buttons()
+            .get(button)
+            .is_some_and(|pressed| *pressed != 0)
     }
 }
 
@@ -105,6 +107,12 @@ impl KeyboardInput {
     /// Returns an event of a key, stamped with the current time.
     #[must_use]
     pub fn new(key: u16, action: u8, modifiers: u16) -> Self {
-        Self { timestamp_ns: timestamp_now_ns(), key, action, modifiers, ..Self::default() }
+        Self {
+            timestamp_ns: timestamp_now_ns(),
+            key,
+            action,
+            modifiers,
+            ..Self::default()
+        }
     }
 }

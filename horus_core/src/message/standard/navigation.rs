@@ -40,7 +40,10 @@ layout! {
 impl Default for Odometry {
     /// Returns the origin, not rotated, at rest, with unknown covariances and time 0.
     fn default() -> Self {
-        Self { orientation: IDENTITY, ..Self::zeroed() }
+        Self {
+            orientation: IDENTITY,
+            ..Self::zeroed()
+        }
     }
 }
 
@@ -79,14 +82,24 @@ impl NavGoal {
     #[must_use]
     pub fn new(goal_id: u64, frame_id: FrameId, position: [f64; 3], orientation: [f64; 4]) -> Self {
         let timestamp_ns = timestamp_now_ns();
-        Self { timestamp_ns, goal_id, frame_id, position, orientation, ..Self::default() }
+        Self {
+            timestamp_ns,
+            goal_id,
+            frame_id,
+            position,
+            orientation,
+            ..Self::default()
+        }
     }
 }
 
 impl Default for NavGoal {
     /// Returns the origin of a frame without a name, not rotated, with time 0.
     fn default() -> Self {
-        Self { orientation: IDENTITY, ..Self::zeroed() }
+        Self {
+            orientation: IDENTITY,
+            ..Self::zeroed()
+        }
     }
 }
 
@@ -146,13 +159,21 @@ impl GoalResult {
     /// Returns a result stamped with the current time.
     #[must_use]
     pub fn new(goal_id: u64, status: u8) -> Self {
-        Self { timestamp_ns: timestamp_now_ns(), goal_id, status, ..Self::default() }
+        Self {
+            timestamp_ns: timestamp_now_ns(),
+            goal_id,
+            status,
+            ..Self::default()
+        }
     }
 
     /// Returns true if the status will not change any more.
     #[must_use]
     pub const fn is_final(&self) -> bool {
-        matches!(self.status, Self::STATUS_SUCCEEDED | Self::STATUS_CANCELED | Self::STATUS_ABORTED)
+        matches!(
+            self.status,
+            Self::STATUS_SUCCEEDED | Self::STATUS_CANCELED | Self::STATUS_ABORTED
+        )
     }
 }
 
@@ -194,7 +215,11 @@ impl Waypoint {
     /// Returns a pose to pass at `speed` in m/s: `position` in metres, `orientation` x, y, z, w.
     #[must_use]
     pub const fn new(position: [f64; 3], orientation: [f64; 4], speed: f64) -> Self {
-        Self { position, orientation, speed }
+        Self {
+            position,
+            orientation,
+            speed,
+        }
     }
 }
 
@@ -249,7 +274,9 @@ impl NavPath {
     #[must_use = "the path may be full"]
     pub fn push(&mut self, waypoint: Waypoint) -> bool {
         let at = clamped(self.count, NAV_PATH_WAYPOINTS_MAX);
-        let Some(free) = self.waypoints.get_mut(at) else { return false };
+        let Some(free) = self.waypoints.get_mut(at) else {
+            return false;
+        };
         *free = waypoint;
         self.count = at as u32 + 1;
         true
@@ -260,6 +287,9 @@ impl Default for NavPath {
     /// Returns a path without waypoints, in a frame without a name, with time 0.
     fn default() -> Self {
         let waypoints = [Waypoint::default(); NAV_PATH_WAYPOINTS_MAX];
-        Self { waypoints, ..Self::zeroed() }
+        Self {
+            waypoints,
+            ..Self::zeroed()
+        }
     }
 }

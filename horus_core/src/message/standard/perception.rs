@@ -29,7 +29,12 @@ impl BoundingBox2D {
     /// Returns an upright rectangle, in pixels.
     #[must_use]
     pub const fn new(center: [f64; 2], size_x: f64, size_y: f64) -> Self {
-        Self { center, theta: 0.0, size_x, size_y }
+        Self {
+            center,
+            theta: 0.0,
+            size_x,
+            size_y,
+        }
     }
 }
 
@@ -51,7 +56,11 @@ impl BoundingBox3D {
     /// Returns a box along the axes, in metres.
     #[must_use]
     pub const fn new(center: [f64; 3], size: [f64; 3]) -> Self {
-        Self { center, orientation: IDENTITY, size }
+        Self {
+            center,
+            orientation: IDENTITY,
+            size,
+        }
     }
 }
 
@@ -92,7 +101,12 @@ impl Detection {
     /// image if it is known.
     #[must_use]
     pub fn new(class_id: Text<32>, score: f64, bbox: BoundingBox2D) -> Self {
-        Self { class_id, score, bbox, ..Self::now() }
+        Self {
+            class_id,
+            score,
+            bbox,
+            ..Self::now()
+        }
     }
 }
 
@@ -100,7 +114,11 @@ impl fmt::Display for Detection {
     /// Formats it like `person 0.93 at (320, 240) px`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [x, y] = self.bbox.center;
-        write!(f, "{} {:.2} at ({x:.0}, {y:.0}) px", self.class_id, self.score)
+        write!(
+            f,
+            "{} {:.2} at ({x:.0}, {y:.0}) px",
+            self.class_id, self.score
+        )
     }
 }
 
@@ -134,7 +152,13 @@ impl Detection3D {
     /// time of the measurement if it is known.
     #[must_use]
     pub fn new(frame_id: FrameId, class_id: Text<32>, score: f64, bbox: BoundingBox3D) -> Self {
-        Self { frame_id, class_id, score, bbox, ..Self::now() }
+        Self {
+            frame_id,
+            class_id,
+            score,
+            bbox,
+            ..Self::now()
+        }
     }
 }
 
@@ -142,8 +166,16 @@ impl fmt::Display for Detection3D {
     /// Formats it like `person 0.93 at (1.00, 2.00, 0.00) m in map`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [x, y, z] = self.bbox.center;
-        let Self { class_id, score, frame_id, .. } = self;
-        write!(f, "{class_id} {score:.2} at ({x:.2}, {y:.2}, {z:.2}) m in {frame_id}")
+        let Self {
+            class_id,
+            score,
+            frame_id,
+            ..
+        } = self;
+        write!(
+            f,
+            "{class_id} {score:.2} at ({x:.2}, {y:.2}, {z:.2}) m in {frame_id}"
+        )
     }
 }
 
@@ -239,7 +271,10 @@ layout! {
 impl Default for Landmark {
     /// Returns a point at the origin, with an unknown covariance and time 0.
     fn default() -> Self {
-        Self { orientation: IDENTITY, ..Self::zeroed() }
+        Self {
+            orientation: IDENTITY,
+            ..Self::zeroed()
+        }
     }
 }
 

@@ -110,7 +110,14 @@ impl NodeEvent {
     pub fn new(kind: u8, node: &str, monotonic_ns: u64) -> Self {
         let timestamp_ns = timestamp_now_ns();
         let level = Self::usual_level(kind);
-        Self { timestamp_ns, monotonic_ns, node: Text::cut(node), kind, level, ..Self::default() }
+        Self {
+            timestamp_ns,
+            monotonic_ns,
+            node: Text::cut(node),
+            kind,
+            level,
+            ..Self::default()
+        }
     }
 
     /// Sets the duration or delay, in nanoseconds.
@@ -208,7 +215,11 @@ impl fmt::Display for NodeEvent {
         if self.tick > 0 {
             write!(f, " in tick {}", self.tick)?;
         }
-        if self.text.is_empty() { Ok(()) } else { write!(f, ": {}", self.text) }
+        if self.text.is_empty() {
+            Ok(())
+        } else {
+            write!(f, ": {}", self.text)
+        }
     }
 }
 
@@ -311,7 +322,10 @@ impl NodeMetrics {
     /// Makes the metrics of a node that has not ticked yet. A long name is truncated.
     #[must_use]
     pub fn new(name: &str) -> Self {
-        Self { name: Text::cut(name), ..Self::default() }
+        Self {
+            name: Text::cut(name),
+            ..Self::default()
+        }
     }
 
     const fn state_name(&self) -> &'static str {
@@ -338,11 +352,19 @@ impl fmt::Display for NodeMetrics {
     /// Formats it like `planner active, 42 ticks, the last in 310 µs, the longest in 1.2 ms, 0
     /// missed`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, ticks, misses, .. } = self;
+        let Self {
+            name,
+            ticks,
+            misses,
+            ..
+        } = self;
         let state = self.state_name();
         let last = DisplayDuration(self.last_ns);
         let longest = DisplayDuration(self.max_ns);
-        write!(f, "{name} {state}, {ticks} ticks, the last in {last}, the longest in {longest}, ")?;
+        write!(
+            f,
+            "{name} {state}, {ticks} ticks, the last in {last}, the longest in {longest}, "
+        )?;
         write!(f, "{misses} missed")
     }
 }
@@ -383,7 +405,12 @@ impl NodeCommand {
     /// time.
     #[must_use]
     pub fn new(kind: u8, node: Text<64>) -> Self {
-        Self { timestamp_ns: timestamp_now_ns(), node, kind, ..Self::default() }
+        Self {
+            timestamp_ns: timestamp_now_ns(),
+            node,
+            kind,
+            ..Self::default()
+        }
     }
 
     /// Sets the rate in hertz.
@@ -397,7 +424,11 @@ impl NodeCommand {
 impl fmt::Display for NodeCommand {
     /// Formats it like `pause controller` or `run all nodes at 50 Hz`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let node = if self.node.is_empty() { "all nodes" } else { self.node.as_str() };
+        let node = if self.node.is_empty() {
+            "all nodes"
+        } else {
+            self.node.as_str()
+        };
         match self.kind {
             Self::PAUSE => write!(f, "pause {node}"),
             Self::RESUME => write!(f, "resume {node}"),

@@ -61,7 +61,11 @@ impl Imu {
     /// ```
     #[must_use]
     pub fn new(angular_velocity: [f64; 3], linear_acceleration: [f64; 3]) -> Self {
-        Self { angular_velocity, linear_acceleration, ..Self::now() }
+        Self {
+            angular_velocity,
+            linear_acceleration,
+            ..Self::now()
+        }
     }
 }
 
@@ -69,7 +73,11 @@ impl Default for Imu {
     /// Returns a sample at rest with time 0, and an orientation that is marked as not provided.
     fn default() -> Self {
         let orientation_covariance = NOT_PROVIDED;
-        Self { orientation: IDENTITY, orientation_covariance, ..Self::zeroed() }
+        Self {
+            orientation: IDENTITY,
+            orientation_covariance,
+            ..Self::zeroed()
+        }
     }
 }
 
@@ -177,7 +185,12 @@ impl RangeSensor {
     /// Returns a distance in metres, stamped with the current time.
     #[must_use]
     pub fn new(radiation_type: u8, range: f32) -> Self {
-        Self { timestamp_ns: timestamp_now_ns(), radiation_type, range, ..Self::default() }
+        Self {
+            timestamp_ns: timestamp_now_ns(),
+            radiation_type,
+            range,
+            ..Self::default()
+        }
     }
 }
 
@@ -243,7 +256,9 @@ impl JointState {
     /// ```
     #[must_use]
     pub fn index_of(&self, name: &str) -> Option<usize> {
-        self.name[..self.joints()].iter().position(|joint| joint == name)
+        self.name[..self.joints()]
+            .iter()
+            .position(|joint| joint == name)
     }
 }
 
@@ -323,7 +338,13 @@ impl NavSatFix {
     /// degrees, `altitude` above the ellipsoid in metres.
     #[must_use]
     pub fn new(latitude: f64, longitude: f64, altitude: f64) -> Self {
-        Self { status: Self::STATUS_FIX, latitude, longitude, altitude, ..Self::now() }
+        Self {
+            status: Self::STATUS_FIX,
+            latitude,
+            longitude,
+            altitude,
+            ..Self::now()
+        }
     }
 
     /// Returns true if there is a position.
@@ -336,7 +357,10 @@ impl NavSatFix {
 impl Default for NavSatFix {
     /// Returns a message with an unknown status, as in ROS, and time 0.
     fn default() -> Self {
-        Self { status: Self::STATUS_UNKNOWN, ..Self::zeroed() }
+        Self {
+            status: Self::STATUS_UNKNOWN,
+            ..Self::zeroed()
+        }
     }
 }
 
@@ -346,7 +370,11 @@ impl fmt::Display for NavSatFix {
         if !self.has_fix() {
             return f.write_str("no fix");
         }
-        write!(f, "{:.7}°, {:.7}°, {:.1} m", self.latitude, self.longitude, self.altitude)
+        write!(
+            f,
+            "{:.7}°, {:.7}°, {:.1} m",
+            self.latitude, self.longitude, self.altitude
+        )
     }
 }
 
@@ -374,7 +402,11 @@ impl MagneticField {
     /// Returns a field in tesla, stamped with the current time.
     #[must_use]
     pub fn new(magnetic_field: [f64; 3]) -> Self {
-        Self { timestamp_ns: timestamp_now_ns(), magnetic_field, ..Self::default() }
+        Self {
+            timestamp_ns: timestamp_now_ns(),
+            magnetic_field,
+            ..Self::default()
+        }
     }
 }
 
@@ -396,7 +428,11 @@ impl Temperature {
     /// Returns a temperature in degrees Celsius, stamped with the current time.
     #[must_use]
     pub fn new(temperature: f64) -> Self {
-        Self { timestamp_ns: timestamp_now_ns(), temperature, variance: 0.0 }
+        Self {
+            timestamp_ns: timestamp_now_ns(),
+            temperature,
+            variance: 0.0,
+        }
     }
 }
 
@@ -419,7 +455,11 @@ impl FluidPressure {
     /// Returns an absolute pressure in pascals, stamped with the current time.
     #[must_use]
     pub fn new(fluid_pressure: f64) -> Self {
-        Self { timestamp_ns: timestamp_now_ns(), fluid_pressure, variance: 0.0 }
+        Self {
+            timestamp_ns: timestamp_now_ns(),
+            fluid_pressure,
+            variance: 0.0,
+        }
     }
 }
 
@@ -441,7 +481,11 @@ impl Illuminance {
     /// Returns an illuminance in lux, stamped with the current time.
     #[must_use]
     pub fn new(illuminance: f64) -> Self {
-        Self { timestamp_ns: timestamp_now_ns(), illuminance, variance: 0.0 }
+        Self {
+            timestamp_ns: timestamp_now_ns(),
+            illuminance,
+            variance: 0.0,
+        }
     }
 }
 
@@ -486,6 +530,9 @@ impl TactileArray {
 impl Default for TactileArray {
     /// Returns a message without taxels, with no force and time 0.
     fn default() -> Self {
-        Self { force: [f32::NAN; 3], ..Self::zeroed() }
+        Self {
+            force: [f32::NAN; 3],
+            ..Self::zeroed()
+        }
     }
 }

@@ -23,7 +23,11 @@ impl Clock {
     /// Returns a clock that shows `clock_ns` and runs in real time, stamped with the current time.
     #[must_use]
     pub fn new(clock_ns: u64) -> Self {
-        Self { timestamp_ns: timestamp_now_ns(), clock_ns, rate: 1.0 }
+        Self {
+            timestamp_ns: timestamp_now_ns(),
+            clock_ns,
+            rate: 1.0,
+        }
     }
 }
 
@@ -61,7 +65,11 @@ impl TimeReference {
     /// Returns a reading of the clock `source`, stamped with the current time.
     #[must_use]
     pub fn new(source: Text<32>, time_ref_ns: u64) -> Self {
-        Self { timestamp_ns: timestamp_now_ns(), time_ref_ns, source }
+        Self {
+            timestamp_ns: timestamp_now_ns(),
+            time_ref_ns,
+            source,
+        }
     }
 
     /// Returns the other clock's time minus this machine's, in nanoseconds; saturates.

@@ -48,11 +48,17 @@ pub enum TransformError {
 }
 
 fn checked_rotation(found: [f64; 4]) -> Result<DQuat, NotARotation> {
-    let longest = found.iter().fold(0.0_f64, |longest, part| longest.max(part.abs()));
+    let longest = found
+        .iter()
+        .fold(0.0_f64, |longest, part| longest.max(part.abs()));
     let is_finite = found.iter().all(|part| part.is_finite());
     // WHY: dividing first keeps the squares from overflow and underflow.
     let scaled = DQuat::from_array(found.map(|part| part / longest));
-    if longest > 0.0 && is_finite { Ok(scaled.normalize()) } else { Err(NotARotation { found }) }
+    if longest > 0.0 && is_finite {
+        Ok(scaled.normalize())
+    } else {
+        Err(NotARotation { found })
+    }
 }
 
 impl Quaternion {
@@ -101,7 +107,11 @@ impl Quaternion {
         } else if up < GIMBAL_LOCK {
             [wrap_angle(2.0 * sum), pitch, 0.0]
         } else {
-            [wrap_angle(sum + difference), pitch, wrap_angle(sum - difference)]
+            [
+                wrap_angle(sum + difference),
+                pitch,
+                wrap_angle(sum - difference),
+            ]
         })
     }
 
@@ -215,9 +225,15 @@ impl TransformStamped {
         let outer_child = self.child_frame_id;
         let inner_parent = inner.frame_id;
         if outer_child.as_str() != inner_parent.as_str() {
-            return Err(TransformError::Frames { outer_child, inner_parent });
+            return Err(TransformError::Frames {
+                outer_child,
+                inner_parent,
+            });
         }
-        let Transform { translation, rotation } = self.transform().compose(&inner.transform())?;
+        let Transform {
+            translation,
+            rotation,
+        } = self.transform().compose(&inner.transform())?;
         Ok(Self {
             timestamp_ns: self.timestamp_ns.min(inner.timestamp_ns),
             frame_id: self.frame_id,
@@ -233,7 +249,10 @@ impl TransformStamped {
     ///
     /// The quaternion's length is 0 or not finite.
     pub fn inverse(&self) -> Result<Self, NotARotation> {
-        let Transform { translation, rotation } = self.transform().inverse()?;
+        let Transform {
+            translation,
+            rotation,
+        } = self.transform().inverse()?;
         Ok(Self {
             timestamp_ns: self.timestamp_ns,
             frame_id: self.child_frame_id,
@@ -251,7 +270,12 @@ impl TryFrom<&Pose3D> for Pose2D {
     fn try_from(pose: &Pose3D) -> Result<Self, NotARotation> {
         let [x, y, _] = pose.position;
         let theta = Quaternion::from(pose.orientation).yaw()?;
-        Ok(Self { timestamp_ns: pose.timestamp_ns, x, y, theta })
+        Ok(Self {
+            timestamp_ns: pose.timestamp_ns,
+            x,
+            y,
+            theta,
+        })
     }
 }
 
@@ -291,6 +315,9 @@ impl TryFrom<&Transform> for DAffine3 {
 
     fn try_from(transform: &Transform) -> Result<Self, NotARotation> {
         let turn = checked_rotation(transform.rotation)?;
-        Ok(Self::from_rotation_translation(turn, DVec3::from(transform.translation)))
+        Ok(Self::from_rotation_translation(
+            turn,
+            DVec3::from(transform.translation),
+        ))
     }
 }

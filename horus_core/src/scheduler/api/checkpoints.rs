@@ -160,7 +160,10 @@ impl Checkpoints {
         match self.fault.take() {
             Some(fault) => Err(fault),
             None if self.last == self.wanted => Ok(()),
-            None => Err(CheckpointFault::Missing { last: self.last, wanted: self.wanted }),
+            None => Err(CheckpointFault::Missing {
+                last: self.last,
+                wanted: self.wanted,
+            }),
         }
     }
 
@@ -190,7 +193,9 @@ mod tests {
     fn tick(wanted: u64, passed: &[u64]) -> Result<(), String> {
         let mut checkpoints = Checkpoints::new(wanted, Duration::ZERO);
         checkpoints.begin_tick(0);
-        passed.iter().for_each(|checkpoint| checkpoints.pass(*checkpoint));
+        passed
+            .iter()
+            .for_each(|checkpoint| checkpoints.pass(*checkpoint));
         checkpoints.end_tick().map_err(|fault| fault.to_string())
     }
 
@@ -202,12 +207,36 @@ mod tests {
             (3, &[1, 2, 3], None),
             (3, &[1, 3], Some("checkpoint 3 after 1: 2 was skipped")),
             (3, &[3, 2, 1], Some("checkpoint 3 after 0: 1 was skipped")),
-            (3, &[1, 2, 2, 3], Some("checkpoint 2 after 2: it was passed before")),
-            (3, &[1, 2, 3, 1], Some("checkpoint 1 after 3: it was passed before")),
-            (3, &[], Some("the tick ended after checkpoint 0 of 3: 1 was not reached")),
-            (3, &[1, 2], Some("the tick ended after checkpoint 2 of 3: 3 was not reached")),
-            (3, &[1, 2, 3, 4], Some("checkpoint 4 was not declared: this node has 3,")),
-            (3, &[0], Some("0 was not declared: this node has 3, counted from 1")),
+            (
+                3,
+                &[1, 2, 2, 3],
+                Some("checkpoint 2 after 2: it was passed before"),
+            ),
+            (
+                3,
+                &[1, 2, 3, 1],
+                Some("checkpoint 1 after 3: it was passed before"),
+            ),
+            (
+                3,
+                &[],
+                Some("the tick ended after checkpoint 0 of 3: 1 was not reached"),
+            ),
+            (
+                3,
+                &[1, 2],
+                Some("the tick ended after checkpoint 2 of 3: 3 was not reached"),
+            ),
+            (
+                3,
+                &[1, 2, 3, 4],
+                Some("checkpoint 4 was not declared: this node has 3,"),
+            ),
+            (
+                3,
+                &[0],
+                Some("0 was not declared: this node has 3, counted from 1"),
+            ),
             (0, &[1], Some("declare more with checkpoints(1)")),
             (1, &[u64::MAX, 0], Some("not declared: this node has 1")),
         ] {
@@ -227,7 +256,11 @@ mod tests {
                 let steps: Vec<_> = (0..4).map(|step| way / 5_u64.pow(step) % 5).collect();
                 let steps: Vec<_> = steps.into_iter().take_while(|step| *step != 4).collect();
                 let is_right = steps.iter().copied().eq(1..=wanted);
-                assert_eq!(tick(wanted, &steps).is_ok(), is_right, "{steps:?} of {wanted}");
+                assert_eq!(
+                    tick(wanted, &steps).is_ok(),
+                    is_right,
+                    "{steps:?} of {wanted}"
+                );
             }
         }
     }
@@ -247,8 +280,10 @@ mod tests {
         ] {
             checkpoints.begin_tick(begin_ns);
             let wanted = Duration::from_nanos(100);
-            let fault =
-                early.map(|ns| CheckpointFault::Early { found: Duration::from_nanos(ns), wanted });
+            let fault = early.map(|ns| CheckpointFault::Early {
+                found: Duration::from_nanos(ns),
+                wanted,
+            });
             assert_eq!(checkpoints.end_tick().err(), fault, "at {begin_ns}");
         }
         let fault = CheckpointFault::Early {
@@ -267,7 +302,10 @@ mod tests {
         assert_eq!(checkpoints.end_tick(), Ok(()));
         checkpoints.begin_tick(1);
         checkpoints.pass(2);
-        assert!(matches!(checkpoints.end_tick(), Err(CheckpointFault::Early { .. })));
+        assert!(matches!(
+            checkpoints.end_tick(),
+            Err(CheckpointFault::Early { .. })
+        ));
         checkpoints.begin_tick(2_000_000_000);
         (1..=2).for_each(|checkpoint| checkpoints.pass(checkpoint));
         assert_eq!(checkpoints.end_tick(), Ok(()));
@@ -286,7 +324,11 @@ mod tests {
         checkpoints.end_tick().unwrap();
         checkpoints.begin_tick(1);
         seen.push(place.to_string());
-        let wanted = ["before checkpoint 1", "after checkpoint 1", "after checkpoint 2"];
+        let wanted = [
+            "before checkpoint 1",
+            "after checkpoint 1",
+            "after checkpoint 2",
+        ];
         let wanted = [wanted[0], wanted[1], wanted[2], wanted[0]];
         assert_eq!(seen, wanted.map(|place| format!("stuck {place}")));
     }

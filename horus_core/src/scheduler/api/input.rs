@@ -32,7 +32,12 @@ pub struct Input<T: Payload> {
 
 impl<T: Payload> Input<T> {
     pub(crate) const fn new(subscriber: Subscriber<T>, watch: Arc<InputWatch>) -> Self {
-        Self { subscriber, watch, newest: None, arrived_ns: None }
+        Self {
+            subscriber,
+            watch,
+            newest: None,
+            arrived_ns: None,
+        }
     }
 
     /// Returns the newest message, even if it was returned before, or `None` if it is older than
@@ -43,7 +48,11 @@ impl<T: Payload> Input<T> {
             self.note_arrival();
             self.newest = Some(message);
         }
-        if self.is_stale() { None } else { self.newest.as_ref() }
+        if self.is_stale() {
+            None
+        } else {
+            self.newest.as_ref()
+        }
     }
 
     /// Like [`Subscriber::recv`]: returns each message once, however old it is. [`Self::fresh`]
@@ -118,7 +127,12 @@ impl InputWatch {
     pub(crate) fn new(topic: &str, timeout: Duration) -> Self {
         let now_ns = AtomicU64::new(0);
         let last_ns = AtomicU64::new(0);
-        Self { topic: topic.into(), timeout_ns: nanos(timeout), now_ns, last_ns }
+        Self {
+            topic: topic.into(),
+            timeout_ns: nanos(timeout),
+            now_ns,
+            last_ns,
+        }
     }
 
     /// Returns a text that says for how long the input has had no message.
@@ -155,7 +169,10 @@ impl InputWatch {
 #[inline]
 pub(crate) fn stalest(inputs: &[Arc<InputWatch>], now_ns: u64) -> Option<&InputWatch> {
     let over = |input: &InputWatch| input.age_ns(now_ns).saturating_sub(input.timeout_ns);
-    let stale = inputs.iter().map(AsRef::as_ref).filter(|input| over(input) > 0);
+    let stale = inputs
+        .iter()
+        .map(AsRef::as_ref)
+        .filter(|input| over(input) > 0);
     stale.reduce(|one, other| if over(other) > over(one) { other } else { one })
 }
 
@@ -170,7 +187,10 @@ mod tests {
         let inputs = [Arc::new(input)];
         assert!(stalest(&inputs, 1100).is_none());
         let text = stalest(&inputs, 1101).unwrap().describe_stale(1101);
-        assert_eq!(text.as_str(), "no message on 'imu' for 101ns: the timeout is 100ns");
+        assert_eq!(
+            text.as_str(),
+            "no message on 'imu' for 101ns: the timeout is 100ns"
+        );
         inputs[0].last_ns.set(1101);
         assert!(stalest(&inputs, 1201).is_none() && stalest(&inputs, 1202).is_some());
         // A clock that went back a little makes no input stale.
@@ -188,7 +208,10 @@ mod tests {
         };
         let inputs = [with("slow", 500), with("fast", 10), with("as fast", 10)];
         let name = |now_ns| stalest(&inputs, now_ns).map(|input| &*input.topic);
-        assert_eq!((name(10), name(11), name(600)), (None, Some("fast"), Some("fast")));
+        assert_eq!(
+            (name(10), name(11), name(600)),
+            (None, Some("fast"), Some("fast"))
+        );
         inputs[1].last_ns.set(590);
         inputs[2].last_ns.set(595);
         assert_eq!(name(600), Some("slow"));

@@ -76,7 +76,13 @@ pub enum Health {
 }
 
 impl Health {
-    const ALL: [Self; 5] = [Self::Active, Self::Paused, Self::Resting, Self::Safe, Self::Stopped];
+    const ALL: [Self; 5] = [
+        Self::Active,
+        Self::Paused,
+        Self::Resting,
+        Self::Safe,
+        Self::Stopped,
+    ];
 }
 
 /// Adds `more` to a counter that only the calling thread writes.
@@ -89,7 +95,11 @@ fn add_to_counter(word: &AtomicU64, more: u64) {
 #[inline(always)]
 const fn bucket_index(ns: u64) -> usize {
     let bits = (u64::BITS - ns.leading_zeros()) as usize;
-    if bits < HISTOGRAM_BUCKETS { bits } else { HISTOGRAM_BUCKETS - 1 }
+    if bits < HISTOGRAM_BUCKETS {
+        bits
+    } else {
+        HISTOGRAM_BUCKETS - 1
+    }
 }
 
 impl LiveMetrics {
@@ -98,7 +108,10 @@ impl LiveMetrics {
     pub(crate) fn begin_tick(&self, due_ns: u64, begin_ns: u64) {
         // Relaxed: a counter, which the supervisor polls.
         self.began_ns.set(begin_ns);
-        add_to_counter(&self.lateness[bucket_index(begin_ns.saturating_sub(due_ns))], 1);
+        add_to_counter(
+            &self.lateness[bucket_index(begin_ns.saturating_sub(due_ns))],
+            1,
+        );
     }
 
     /// Records that an asynchronous tick runs again after a wait.
@@ -137,7 +150,10 @@ impl LiveMetrics {
 
     fn health(&self) -> Health {
         // Relaxed: a counter.
-        Health::ALL.get(self.health.get() as usize).copied().unwrap_or_default()
+        Health::ALL
+            .get(self.health.get() as usize)
+            .copied()
+            .unwrap_or_default()
     }
 
     pub(crate) fn count_miss(&self) {
@@ -220,8 +236,12 @@ impl LiveMetrics {
             failures: self.failures.get(),
             panics: self.panics.get(),
             health: self.health(),
-            durations: Histogram { buckets: all(&self.durations) },
-            lateness: Histogram { buckets: all(&self.lateness) },
+            durations: Histogram {
+                buckets: all(&self.durations),
+            },
+            lateness: Histogram {
+                buckets: all(&self.lateness),
+            },
         }
     }
 }
@@ -271,7 +291,9 @@ impl Histogram {
     /// Returns the number of values.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.buckets.iter().fold(0, |sum, count| sum.wrapping_add(*count))
+        self.buckets
+            .iter()
+            .fold(0, |sum, count| sum.wrapping_add(*count))
     }
 
     /// Returns a duration that the fraction `share` (0 to 1) of the values stayed below. It is the
@@ -306,7 +328,10 @@ mod tests {
         }
         let snapshot = metrics.snapshot();
         assert_eq!((snapshot.ticks, snapshot.durations.count()), (3, 3));
-        assert_eq!((snapshot.last.as_nanos(), snapshot.max.as_nanos()), (10_000, 10_000));
+        assert_eq!(
+            (snapshot.last.as_nanos(), snapshot.max.as_nanos()),
+            (10_000, 10_000)
+        );
         assert_eq!(snapshot.lateness.quantile(0.3), Duration::from_nanos(1));
         assert_eq!(snapshot.lateness.quantile(1.0), Duration::from_nanos(512));
         assert_eq!(snapshot.durations.quantile(0.5), Duration::from_nanos(1024));
@@ -318,8 +343,17 @@ mod tests {
         metrics.begin_tick(0, u64::MAX);
         metrics.end_tick(0, u64::MAX);
         let snapshot = metrics.snapshot();
-        assert_eq!(snapshot.durations.quantile(0.5), Duration::from_nanos(1 << 39));
-        assert_eq!(Histogram { buckets: [0; HISTOGRAM_BUCKETS] }.quantile(0.5), Duration::ZERO);
+        assert_eq!(
+            snapshot.durations.quantile(0.5),
+            Duration::from_nanos(1 << 39)
+        );
+        assert_eq!(
+            Histogram {
+                buckets: [0; HISTOGRAM_BUCKETS]
+            }
+            .quantile(0.5),
+            Duration::ZERO
+        );
     }
 
     #[test]

@@ -192,7 +192,10 @@ impl NodeSpec {
         let class = self.class()?;
         let checked = |rate: Option<Rate>| {
             let rate = rate.map(Rate::check).transpose();
-            rate.map_err(|cause| PlanError::Rate { node: self.name.clone(), cause })
+            rate.map_err(|cause| PlanError::Rate {
+                node: self.name.clone(),
+                cause,
+            })
         };
         let rate = checked(self.rate)?;
         let at_most = checked(self.at_most)?;
@@ -231,7 +234,12 @@ impl NodeSpec {
         let contradiction = |one: &str, other: &str, reason| {
             let one = one.to_owned();
             let other = other.to_owned();
-            Err(PlanError::Contradiction { node: self.name.clone(), one, other, reason })
+            Err(PlanError::Contradiction {
+                node: self.name.clone(),
+                one,
+                other,
+                reason,
+            })
         };
         match (self.is_compute, self.is_async_io, self.topics.is_empty()) {
             (true, true, _) => contradiction(
@@ -266,7 +274,12 @@ impl NodeSpec {
     /// period.
     fn check_times(&self, class: Class, rate: Option<Rate>) -> Result<(), PlanError> {
         let meaningless = |setting, advice| {
-            Err(PlanError::Meaningless { node: self.name.clone(), setting, class, advice })
+            Err(PlanError::Meaningless {
+                node: self.name.clone(),
+                setting,
+                class,
+                advice,
+            })
         };
         let has_due_time = rate.is_some() || class == Class::Event;
         if !has_due_time && self.deadline.is_some() {
@@ -278,7 +291,10 @@ impl NodeSpec {
             return meaningless("a policy for misses", advice);
         }
         if class != Class::Event && self.at_most.is_some() {
-            return meaningless("at_most()", "it limits how often topics wake it; add on(topic)");
+            return meaningless(
+                "at_most()",
+                "it limits how often topics wake it; add on(topic)",
+            );
         }
         let times = [
             ("a watchdog of", self.watchdog),
@@ -300,19 +316,33 @@ impl NodeSpec {
             if time == Some(Duration::ZERO) {
                 let node = self.name.clone();
                 let wanted = "more than 0 s".to_owned();
-                return Err(PlanError::Range { node, setting, found: "0 s".to_owned(), wanted });
+                return Err(PlanError::Range {
+                    node,
+                    setting,
+                    found: "0 s".to_owned(),
+                    wanted,
+                });
             }
         }
         let contradiction = |one: (&str, Duration), other: (&str, Duration), reason| {
             let [one, other] = [one, other].map(|(setting, time)| format!("{setting} {time:?}"));
-            Err(PlanError::Contradiction { node: self.name.clone(), one, other, reason })
+            Err(PlanError::Contradiction {
+                node: self.name.clone(),
+                one,
+                other,
+                reason,
+            })
         };
         let [watchdog, budget, deadline, period] =
             times.map(|(setting, time)| Some((setting, time?)));
         if let (Some(budget), Some(deadline)) = (budget, deadline)
             && budget.1 > deadline.1
         {
-            return contradiction(budget, deadline, "a tick that uses its budget would be late");
+            return contradiction(
+                budget,
+                deadline,
+                "a tick that uses its budget would be late",
+            );
         }
         for time in [budget, deadline] {
             if let (Some(time), Some(period)) = (time, period)
@@ -324,7 +354,11 @@ impl NodeSpec {
         if let (Some(watchdog), Some(budget)) = (watchdog, budget)
             && watchdog.1 < budget.1
         {
-            return contradiction(watchdog, budget, "it would report ticks within their budget");
+            return contradiction(
+                watchdog,
+                budget,
+                "it would report ticks within their budget",
+            );
         }
         Ok(())
     }
@@ -341,25 +375,44 @@ impl NodeSpec {
             if is_set && !has_thread {
                 let advice = "only nodes with a rate, or on a topic, have a thread of their own";
                 let node = self.name.clone();
-                return Err(PlanError::Meaningless { node, setting, class, advice });
+                return Err(PlanError::Meaningless {
+                    node,
+                    setting,
+                    class,
+                    advice,
+                });
             }
         }
         if self.chain.is_some() && class != Class::RealTime {
             let node = self.name.clone();
             let setting = "a chain";
             let advice = "the nodes of a chain share a thread and a rate: give it the rate";
-            return Err(PlanError::Meaningless { node, setting, class, advice });
+            return Err(PlanError::Meaningless {
+                node,
+                setting,
+                class,
+                advice,
+            });
         }
         let range = |setting, found: String, wanted| {
-            Err(PlanError::Range { node: self.name.clone(), setting, found, wanted })
+            Err(PlanError::Range {
+                node: self.name.clone(),
+                setting,
+                found,
+                wanted,
+            })
         };
         match (self.priority, self.core) {
-            (Some(priority), _) if !(1..=99).contains(&priority) => {
-                range("the priority", priority.to_string(), "from 1 to 99".to_owned())
-            }
-            (_, Some(core)) if core >= cores => {
-                range("the core", core.to_string(), format!("below {cores}, the number of CPUs"))
-            }
+            (Some(priority), _) if !(1..=99).contains(&priority) => range(
+                "the priority",
+                priority.to_string(),
+                "from 1 to 99".to_owned(),
+            ),
+            (_, Some(core)) if core >= cores => range(
+                "the core",
+                core.to_string(),
+                format!("below {cores}, the number of CPUs"),
+            ),
             _ => Ok(()),
         }
     }
@@ -387,7 +440,9 @@ impl Plan {
 
     /// Checks that both nodes can share a thread, if they are in the same chain.
     pub(crate) fn check_chain(&self, other: &Self) -> Result<(), PlanError> {
-        let (Some(chain), true) = (&self.chain, self.chain == other.chain) else { return Ok(()) };
+        let (Some(chain), true) = (&self.chain, self.chain == other.chain) else {
+            return Ok(());
+        };
         let differs = [
             ("rate", self.rate != other.rate),
             ("core", self.core != other.core),
@@ -412,7 +467,10 @@ mod tests {
     use crate::scheduler::Hertz;
 
     fn spec(name: &str) -> NodeSpec {
-        NodeSpec { name: name.to_owned(), ..NodeSpec::default() }
+        NodeSpec {
+            name: name.to_owned(),
+            ..NodeSpec::default()
+        }
     }
 
     fn one(spec: NodeSpec) -> Result<Plan, PlanError> {
@@ -425,15 +483,33 @@ mod tests {
 
     #[test]
     fn a_rate_implies_a_thread_a_budget_and_a_deadline() {
-        let plan = one(NodeSpec { rate: Some(100.hz()), ..spec("control") }).unwrap();
+        let plan = one(NodeSpec {
+            rate: Some(100.hz()),
+            ..spec("control")
+        })
+        .unwrap();
         assert_eq!(plan.class, Class::RealTime);
-        assert_eq!((plan.budget, plan.deadline), (ms(8), Some(Duration::from_micros(9500))));
-        let plan =
-            one(NodeSpec { rate: Some(100.hz()), deadline: ms(5), ..spec("tight") }).unwrap();
+        assert_eq!(
+            (plan.budget, plan.deadline),
+            (ms(8), Some(Duration::from_micros(9500)))
+        );
+        let plan = one(NodeSpec {
+            rate: Some(100.hz()),
+            deadline: ms(5),
+            ..spec("tight")
+        })
+        .unwrap();
         assert_eq!((plan.budget, plan.deadline), (ms(5), ms(5)));
-        let slow = NodeSpec { rate: Some(100.hz()), is_compute: true, ..spec("map") };
+        let slow = NodeSpec {
+            rate: Some(100.hz()),
+            is_compute: true,
+            ..spec("map")
+        };
         assert_eq!(one(slow).unwrap().class, Class::Compute);
-        let event = NodeSpec { topics: vec!["scan".into()], ..spec("slam") };
+        let event = NodeSpec {
+            topics: vec!["scan".into()],
+            ..spec("slam")
+        };
         assert_eq!(one(event).unwrap().class, Class::Event);
         assert_eq!(one(spec("log")).unwrap().class, Class::BestEffort);
     }
@@ -443,29 +519,185 @@ mod tests {
         let rate = Some(100.hz());
         let topics = vec!["scan".to_owned()];
         for (spec, reason) in [
-            (NodeSpec { rate, topics: topics.clone(), ..spec("n") }, "by the clock or by messages"),
-            (NodeSpec { is_compute: true, is_async_io: true, ..spec("n") }, "must not compute"),
-            (NodeSpec { is_compute: true, topics: topics.clone(), ..spec("n") }, "pass work"),
-            (NodeSpec { is_async_io: true, topics: topics.clone(), ..spec("n") }, "recv_async"),
-            (NodeSpec { rate, budget: ms(11), ..spec("n") }, "due before it is over"),
-            (NodeSpec { rate, deadline: ms(11), ..spec("n") }, "due before it is over"),
-            (NodeSpec { rate, budget: ms(6), deadline: ms(5), ..spec("n") }, "would be late"),
-            (NodeSpec { rate, budget: ms(6), watchdog: ms(5), ..spec("n") }, "within their budget"),
-            (NodeSpec { rate, budget: ms(0), ..spec("n") }, "more than 0 s"),
-            (NodeSpec { deadline: ms(5), ..spec("n") }, "give it a rate"),
-            (NodeSpec { on_miss: Some(Miss::Skip), ..spec("n") }, "an input with a timeout"),
-            (NodeSpec { rate, not_before: ms(11), ..spec("n") }, "would be too early"),
-            (NodeSpec { priority: Some(50), ..spec("n") }, "a thread of their own"),
-            (NodeSpec { core: Some(0), is_compute: true, ..spec("n") }, "a thread of their own"),
-            (NodeSpec { stays_awake: true, ..spec("n") }, "a thread of their own"),
-            (NodeSpec { rate, priority: Some(100), ..spec("n") }, "from 1 to 99"),
-            (NodeSpec { chain: Some("c".into()), ..spec("n") }, "give it the rate"),
-            (NodeSpec { rate, core: Some(2), ..spec("n") }, "below 2"),
-            (NodeSpec { rate: Some(0.hz()), ..spec("n") }, "a rate has to be"),
-            (NodeSpec { at_most: rate, rate, ..spec("n") }, "add on(topic)"),
-            (NodeSpec { at_most: rate, is_compute: true, ..spec("n") }, "add on(topic)"),
-            (NodeSpec { at_most: rate, ..spec("n") }, "add on(topic)"),
-            (NodeSpec { at_most: Some(0.hz()), topics: topics.clone(), ..spec("n") }, "has to be"),
+            (
+                NodeSpec {
+                    rate,
+                    topics: topics.clone(),
+                    ..spec("n")
+                },
+                "by the clock or by messages",
+            ),
+            (
+                NodeSpec {
+                    is_compute: true,
+                    is_async_io: true,
+                    ..spec("n")
+                },
+                "must not compute",
+            ),
+            (
+                NodeSpec {
+                    is_compute: true,
+                    topics: topics.clone(),
+                    ..spec("n")
+                },
+                "pass work",
+            ),
+            (
+                NodeSpec {
+                    is_async_io: true,
+                    topics: topics.clone(),
+                    ..spec("n")
+                },
+                "recv_async",
+            ),
+            (
+                NodeSpec {
+                    rate,
+                    budget: ms(11),
+                    ..spec("n")
+                },
+                "due before it is over",
+            ),
+            (
+                NodeSpec {
+                    rate,
+                    deadline: ms(11),
+                    ..spec("n")
+                },
+                "due before it is over",
+            ),
+            (
+                NodeSpec {
+                    rate,
+                    budget: ms(6),
+                    deadline: ms(5),
+                    ..spec("n")
+                },
+                "would be late",
+            ),
+            (
+                NodeSpec {
+                    rate,
+                    budget: ms(6),
+                    watchdog: ms(5),
+                    ..spec("n")
+                },
+                "within their budget",
+            ),
+            (
+                NodeSpec {
+                    rate,
+                    budget: ms(0),
+                    ..spec("n")
+                },
+                "more than 0 s",
+            ),
+            (
+                NodeSpec {
+                    deadline: ms(5),
+                    ..spec("n")
+                },
+                "give it a rate",
+            ),
+            (
+                NodeSpec {
+                    on_miss: Some(Miss::Skip),
+                    ..spec("n")
+                },
+                "an input with a timeout",
+            ),
+            (
+                NodeSpec {
+                    rate,
+                    not_before: ms(11),
+                    ..spec("n")
+                },
+                "would be too early",
+            ),
+            (
+                NodeSpec {
+                    priority: Some(50),
+                    ..spec("n")
+                },
+                "a thread of their own",
+            ),
+            (
+                NodeSpec {
+                    core: Some(0),
+                    is_compute: true,
+                    ..spec("n")
+                },
+                "a thread of their own",
+            ),
+            (
+                NodeSpec {
+                    stays_awake: true,
+                    ..spec("n")
+                },
+                "a thread of their own",
+            ),
+            (
+                NodeSpec {
+                    rate,
+                    priority: Some(100),
+                    ..spec("n")
+                },
+                "from 1 to 99",
+            ),
+            (
+                NodeSpec {
+                    chain: Some("c".into()),
+                    ..spec("n")
+                },
+                "give it the rate",
+            ),
+            (
+                NodeSpec {
+                    rate,
+                    core: Some(2),
+                    ..spec("n")
+                },
+                "below 2",
+            ),
+            (
+                NodeSpec {
+                    rate: Some(0.hz()),
+                    ..spec("n")
+                },
+                "a rate has to be",
+            ),
+            (
+                NodeSpec {
+                    at_most: rate,
+                    rate,
+                    ..spec("n")
+                },
+                "add on(topic)",
+            ),
+            (
+                NodeSpec {
+                    at_most: rate,
+                    is_compute: true,
+                    ..spec("n")
+                },
+                "add on(topic)",
+            ),
+            (
+                NodeSpec {
+                    at_most: rate,
+                    ..spec("n")
+                },
+                "add on(topic)",
+            ),
+            (
+                NodeSpec {
+                    at_most: Some(0.hz()),
+                    topics: topics.clone(),
+                    ..spec("n")
+                },
+                "has to be",
+            ),
             (spec(""), "is invalid"),
             (spec("a\nb"), "is invalid"),
             (spec(&"x".repeat(65)), "is invalid"),

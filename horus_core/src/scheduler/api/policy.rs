@@ -96,12 +96,16 @@ impl FailureHistory {
             FailurePolicy::Restart { backoff, .. } => {
                 let doublings = (self.in_a_row - 1).min(31);
                 let pause = backoff.saturating_mul(1 << doublings).min(BACKOFF_MAX);
-                Remedy::Restart { at_ns: now_ns.saturating_add(nanos(pause)) }
+                Remedy::Restart {
+                    at_ns: now_ns.saturating_add(nanos(pause)),
+                }
             }
             FailurePolicy::Skip { max, .. } if self.in_a_row <= max => Remedy::Continue,
             FailurePolicy::Skip { cooldown, .. } => {
                 self.in_a_row = 0;
-                Remedy::Rest { until_ns: now_ns.saturating_add(nanos(cooldown)) }
+                Remedy::Rest {
+                    until_ns: now_ns.saturating_add(nanos(cooldown)),
+                }
             }
         }
     }
@@ -131,21 +135,32 @@ mod tests {
         let backoff = Duration::from_secs(1);
         let policy = FailurePolicy::Restart { max: 3, backoff };
         let mut failures = FailureHistory::default();
-        let pauses = [1, 2, 4].map(|seconds| Remedy::Restart { at_ns: seconds * SECOND });
+        let pauses = [1, 2, 4].map(|seconds| Remedy::Restart {
+            at_ns: seconds * SECOND,
+        });
         for remedy in pauses {
             assert_eq!(failures.record(policy, 0), remedy);
         }
         assert_eq!(failures.record(policy, 0), Remedy::Stop);
         // After a minute without a failure the count restarts.
-        assert_eq!(failures.record(policy, 61 * SECOND), Remedy::Restart { at_ns: 62 * SECOND });
+        assert_eq!(
+            failures.record(policy, 61 * SECOND),
+            Remedy::Restart { at_ns: 62 * SECOND }
+        );
     }
 
     #[test]
     fn pauses_are_bounded_and_nothing_overflows() {
-        let policy = FailurePolicy::Restart { max: u32::MAX, backoff: Duration::MAX };
+        let policy = FailurePolicy::Restart {
+            max: u32::MAX,
+            backoff: Duration::MAX,
+        };
         let mut failures = FailureHistory::default();
         for _ in 0..100 {
-            assert_eq!(failures.record(policy, 0), Remedy::Restart { at_ns: 60 * SECOND });
+            assert_eq!(
+                failures.record(policy, 0),
+                Remedy::Restart { at_ns: 60 * SECOND }
+            );
         }
         let remedy = failures.record(policy, u64::MAX);
         assert_eq!(remedy, Remedy::Restart { at_ns: u64::MAX });
@@ -153,7 +168,10 @@ mod tests {
 
     #[test]
     fn only_failures_in_a_row_make_a_node_back_off() {
-        let policy = FailurePolicy::Skip { max: 2, cooldown: Duration::from_secs(5) };
+        let policy = FailurePolicy::Skip {
+            max: 2,
+            cooldown: Duration::from_secs(5),
+        };
         let mut failures = FailureHistory::default();
         for _ in 0..10 {
             assert_eq!(failures.record(policy, 0), Remedy::Continue);
@@ -163,15 +181,21 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(failures.record(policy, SECOND), Remedy::Continue);
             assert_eq!(failures.record(policy, SECOND), Remedy::Continue);
-            assert_eq!(failures.record(policy, SECOND), Remedy::Rest { until_ns: 6 * SECOND });
+            assert_eq!(
+                failures.record(policy, SECOND),
+                Remedy::Rest {
+                    until_ns: 6 * SECOND
+                }
+            );
         }
     }
 
     #[test]
     fn fatal_is_fatal_and_ignored_is_ignored() {
-        for (policy, remedy) in
-            [(FailurePolicy::Fatal, Remedy::Stop), (FailurePolicy::Ignore, Remedy::Continue)]
-        {
+        for (policy, remedy) in [
+            (FailurePolicy::Fatal, Remedy::Stop),
+            (FailurePolicy::Ignore, Remedy::Continue),
+        ] {
             let mut failures = FailureHistory::default();
             assert!((0..1000).all(|_| failures.record(policy, 0) == remedy));
         }

@@ -30,7 +30,9 @@ impl Rate {
     /// The lowest rate: once in a million seconds.
     pub const MIN: Self = Self { microhertz: 1 };
     /// The highest rate: once in a microsecond.
-    pub const MAX: Self = Self { microhertz: 1_000_000 * MILLION };
+    pub const MAX: Self = Self {
+        microhertz: 1_000_000 * MILLION,
+    };
 
     /// Makes a rate of `hertz` times per second, rounded to a millionth of a hertz. [`Self::check`]
     /// finds an invalid rate.
@@ -39,7 +41,9 @@ impl Rate {
         let microhertz = (hertz * MILLION as f64).round();
         // WHY: a value that is out of range or not a number becomes 0, which `check` refuses.
         let fits = (1.0..=Self::MAX.microhertz as f64).contains(&microhertz);
-        Self { microhertz: if fits { microhertz as u64 } else { 0 } }
+        Self {
+            microhertz: if fits { microhertz as u64 } else { 0 },
+        }
     }
 
     /// Makes a rate of once per `period`.
@@ -55,7 +59,11 @@ impl Rate {
     /// Returns [`RateError`] if the rate was made from a number that is not from 0.000001 Hz to 1
     /// MHz.
     pub const fn check(self) -> Result<Self, RateError> {
-        if self.microhertz == 0 { Err(RateError) } else { Ok(self) }
+        if self.microhertz == 0 {
+            Err(RateError)
+        } else {
+            Ok(self)
+        }
     }
 
     /// Returns the period, rounded to a nanosecond; [`Duration::MAX`] if the rate is invalid.
@@ -76,7 +84,11 @@ impl Rate {
     /// Returns the exact period as `(q, r, d)`: it is `q + r / d` nanoseconds.
     pub(crate) const fn period_exact(self) -> (u64, u64, u64) {
         let d = self.microhertz;
-        (NS_PER_SECOND_TIMES_MILLION / d, NS_PER_SECOND_TIMES_MILLION % d, d)
+        (
+            NS_PER_SECOND_TIMES_MILLION / d,
+            NS_PER_SECOND_TIMES_MILLION % d,
+            d,
+        )
     }
 }
 

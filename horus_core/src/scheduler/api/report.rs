@@ -72,7 +72,11 @@ impl Report {
     ///
     /// Returns [`RunError::Failed`] with the report.
     pub fn into_result(self) -> Result<Self, RunError> {
-        if self.reason.is_failure() { Err(RunError::Failed(Box::new(self))) } else { Ok(self) }
+        if self.reason.is_failure() {
+            Err(RunError::Failed(Box::new(self)))
+        } else {
+            Ok(self)
+        }
     }
 
     /// Returns the exit code for the process: 1 if a node failed, 128 plus the number of the signal
@@ -90,7 +94,9 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "scheduler '{}' ended: {}", self.scheduler, self.reason)?;
-        self.nodes.iter().try_for_each(|node| write!(f, "\n  {node}"))
+        self.nodes
+            .iter()
+            .try_for_each(|node| write!(f, "\n  {node}"))
     }
 }
 
@@ -185,14 +191,32 @@ pub struct NodeReport {
 
 impl fmt::Display for NodeReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, class, metrics, last_error, refused, .. } = self;
-        let TickMetrics { ticks, misses, skipped_ticks, failures, max, .. } = metrics;
+        let Self {
+            name,
+            class,
+            metrics,
+            last_error,
+            refused,
+            ..
+        } = self;
+        let TickMetrics {
+            ticks,
+            misses,
+            skipped_ticks,
+            failures,
+            max,
+            ..
+        } = metrics;
         write!(
             f,
             "{name} ({class:?}): {ticks} ticks, the longest {max:?}, {misses} misses, \
              {skipped_ticks} skipped ticks, {failures} failures"
         )?;
-        last_error.iter().try_for_each(|error| write!(f, "; last error: {error}"))?;
-        refused.iter().try_for_each(|refused| write!(f, "; refused: {refused}"))
+        last_error
+            .iter()
+            .try_for_each(|error| write!(f, "; last error: {error}"))?;
+        refused
+            .iter()
+            .try_for_each(|refused| write!(f, "; refused: {refused}"))
     }
 }

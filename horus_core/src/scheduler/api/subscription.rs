@@ -15,7 +15,11 @@ pub(crate) struct Subscription {
 
 impl Subscription {
     pub(crate) fn new(topic: &str, subscriber: &impl Watchable) -> Self {
-        Self { topic: topic.to_owned(), watch: subscriber.lane_watch(), misses_a_publisher: false }
+        Self {
+            topic: topic.to_owned(),
+            watch: subscriber.lane_watch(),
+            misses_a_publisher: false,
+        }
     }
 
     pub(crate) fn is_same(&self, other: &Self) -> bool {
@@ -33,9 +37,10 @@ impl Subscription {
         }
         self.misses_a_publisher = error.is_some();
         Some(match error {
-            Some(error) => {
-                (NodeEvent::LANE_NOT_MAPPED, describe_failed_mapping(&self.topic, error))
-            }
+            Some(error) => (
+                NodeEvent::LANE_NOT_MAPPED,
+                describe_failed_mapping(&self.topic, error),
+            ),
             None => (NodeEvent::LANE_MAPPED, Text::cut(&self.topic)),
         })
     }
@@ -44,7 +49,13 @@ impl Subscription {
 /// Describes the failed mapping. The topic comes last, so that a long name is cut and the numbers
 /// are not.
 fn describe_failed_mapping(topic: &str, error: LaneNotMapped) -> Text<128> {
-    let LaneNotMapped { lane, bytes, errno, limit, .. } = error;
+    let LaneNotMapped {
+        lane,
+        bytes,
+        errno,
+        limit,
+        ..
+    } = error;
     match limit {
         Some((name, at)) => Text::format(format_args!(
             "{bytes} bytes of lane {lane} cannot be mapped, {name} is {at}: topic '{topic}'"

@@ -23,7 +23,13 @@ impl Timeline {
     #[must_use]
     pub const fn new(first_ns: u64, rate: Rate) -> Self {
         let (whole_ns, rest, denominator) = rate.period_exact();
-        Self { due_ns: first_ns, remainder: 0, whole_ns, rest, denominator }
+        Self {
+            due_ns: first_ns,
+            remainder: 0,
+            whole_ns,
+            rest,
+            denominator,
+        }
     }
 
     /// Returns the next due time.
@@ -86,7 +92,13 @@ impl Timeline {
     #[must_use]
     pub const fn at_rate(self, rate: Rate) -> Self {
         let (whole_ns, rest, denominator) = rate.period_exact();
-        Self { due_ns: self.due_ns, remainder: 0, whole_ns, rest, denominator }
+        Self {
+            due_ns: self.due_ns,
+            remainder: 0,
+            whole_ns,
+            rest,
+            denominator,
+        }
     }
 }
 
@@ -124,7 +136,9 @@ mod tests {
             let mut timeline = Timeline::new(0, rate);
             let mut index = 0;
             for _ in 0..10_000 {
-                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
                 let late = (state >> 33) % (5 * rate.period().as_nanos() as u64);
                 let now = timeline.due_ns() + late;
                 let passed = timeline.advance(now);

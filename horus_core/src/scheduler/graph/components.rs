@@ -44,7 +44,10 @@ pub(super) fn components(next: &[Vec<usize>]) -> Vec<Vec<usize>> {
                 low[*parent] = low[*parent].min(low[vertex]);
             }
             if low[vertex] == index[vertex] {
-                let begin = open.iter().rposition(|one| *one == vertex).unwrap_or_default();
+                let begin = open
+                    .iter()
+                    .rposition(|one| *one == vertex)
+                    .unwrap_or_default();
                 let component = open.split_off(begin);
                 component.iter().for_each(|one| is_open[*one] = false);
                 found.push(component);
@@ -64,7 +67,11 @@ mod tests {
         let mut next: Vec<_> = (1..count).map(|to| vec![to]).collect();
         next.push(Vec::new());
         let found = components(&next);
-        assert!(found.into_iter().eq((0..count).rev().map(|vertex| vec![vertex])));
+        assert!(
+            found
+                .into_iter()
+                .eq((0..count).rev().map(|vertex| vec![vertex]))
+        );
         next[count - 1].push(0);
         assert_eq!(components(&next).len(), 1);
     }

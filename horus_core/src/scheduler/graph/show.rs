@@ -43,11 +43,26 @@ impl Graph {
     /// Calls `draw` with each shape: first the nodes and topics, then the edges between them.
     fn draw(&self, text: &mut String, mut draw: impl FnMut(&mut String, Shape<'_>) -> fmt::Result) {
         let topics = endpoints_by_topic(&self.nodes);
-        let nodes = self.nodes.iter().enumerate().map(|(id, node)| Shape::Node(id, node));
-        let names = topics.keys().enumerate().map(|(id, name)| Shape::Topic(id, name));
+        let nodes = self
+            .nodes
+            .iter()
+            .enumerate()
+            .map(|(id, node)| Shape::Node(id, node));
+        let names = topics
+            .keys()
+            .enumerate()
+            .map(|(id, name)| Shape::Topic(id, name));
         let edges = topics.values().enumerate().flat_map(|(id, endpoints)| {
-            let writes = endpoints.writers.iter().map(move |node| Shape::Writes(*node, id));
-            writes.chain(endpoints.readers.iter().map(move |node| Shape::Reads(id, *node)))
+            let writes = endpoints
+                .writers
+                .iter()
+                .map(move |node| Shape::Writes(*node, id));
+            writes.chain(
+                endpoints
+                    .readers
+                    .iter()
+                    .map(move |node| Shape::Reads(id, *node)),
+            )
         });
         for shape in nodes.chain(names).chain(edges) {
             // Writing to a string does not fail.
@@ -72,12 +87,16 @@ fn describe(node: &GraphNode) -> String {
 }
 
 fn escape_dot(name: &str) -> String {
-    name.replace('\\', "\\\\").replace('"', "\\\"").replace(char::is_control, " ")
+    name.replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace(char::is_control, " ")
 }
 
 fn escape_mermaid(name: &str) -> String {
     let name = name.replace('#', "#35;").replace('"', "#quot;");
-    name.replace('<', "#lt;").replace('>', "#gt;").replace(char::is_control, " ")
+    name.replace('<', "#lt;")
+        .replace('>', "#gt;")
+        .replace(char::is_control, " ")
 }
 
 /// Shows a table of the nodes in the order in which they run, then the cycles and the likely
@@ -89,7 +108,10 @@ impl fmt::Display for Graph {
         let mut turns: Vec<_> = (0..self.nodes.len()).collect();
         // Stable: nodes of one rank stay sorted by name.
         turns.sort_by_key(|node| (self.nodes[*node].order, self.ranks[*node]));
-        for (node, rank) in turns.iter().map(|node| (&self.nodes[*node], self.ranks[*node])) {
+        for (node, rank) in turns
+            .iter()
+            .map(|node| (&self.nodes[*node], self.ranks[*node]))
+        {
             let list = |topics: &[String]| match topics {
                 [] => "-".to_owned(),
                 topics => topics.join(", "),
@@ -107,12 +129,17 @@ impl fmt::Display for Graph {
         let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
         let widths: [_; 7] = std::array::from_fn(|column| width(column).unwrap_or(0));
         for row in &rows {
-            let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
+            let cells = row
+                .iter()
+                .zip(widths)
+                .map(|(cell, width)| format!("{cell:width$}"));
             writeln!(f, "{}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
         }
         for cycle in self.cycles() {
             writeln!(f, "in a cycle: {}", cycle.join(", "))?;
         }
-        self.findings().iter().try_for_each(|finding| writeln!(f, "{finding}"))
+        self.findings()
+            .iter()
+            .try_for_each(|finding| writeln!(f, "{finding}"))
     }
 }

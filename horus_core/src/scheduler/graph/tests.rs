@@ -19,7 +19,11 @@ fn node(name: &str, order: i32, reads: &[&str], writes: &[&str]) -> GraphNode {
 fn robot() -> Graph {
     let control = node("control", 0, &["imu", "scan"], &["cmd_vel"]);
     Graph::new([
-        GraphNode { class: Class::RealTime, rate: Some(100.hz()), ..control },
+        GraphNode {
+            class: Class::RealTime,
+            rate: Some(100.hz()),
+            ..control
+        },
         node("motor", 0, &["cmd_vel"], &[]),
         node("imu", 0, &[], &["imu"]),
         node("laser", 0, &[], &["scan"]),
@@ -55,7 +59,10 @@ fn an_order_goes_first_and_a_contradiction_is_found() {
 
 #[test]
 fn a_cycle_is_broken_before_its_first_node_or_where_an_order_says() {
-    let plant = [("control", "state", "command"), ("motor", "command", "torque")];
+    let plant = [
+        ("control", "state", "command"),
+        ("motor", "command", "torque"),
+    ];
     let cycle = |orders: [i32; 3]| {
         let mut nodes: Vec<_> = plant
             .iter()
@@ -72,11 +79,19 @@ fn a_cycle_is_broken_before_its_first_node_or_where_an_order_says() {
     // The world runs first.
     let graph = cycle([0, 0, -1]);
     assert_eq!(graph.ranks(), [1, 2, 0]);
-    assert!(graph.findings().is_empty(), "one node of a cycle has to read old messages");
+    assert!(
+        graph.findings().is_empty(),
+        "one node of a cycle has to read old messages"
+    );
     // A node that reads its own topic waits for no other node.
-    let alone =
-        Graph::new([node("echo", 0, &["topic"], &["topic"]), node("z", 0, &["topic"], &[])]);
-    assert_eq!((alone.ranks(), alone.cycles()), ([0, 1].as_slice(), vec![vec!["echo"]]));
+    let alone = Graph::new([
+        node("echo", 0, &["topic"], &["topic"]),
+        node("z", 0, &["topic"], &[]),
+    ]);
+    assert_eq!(
+        (alone.ranks(), alone.cycles()),
+        ([0, 1].as_slice(), vec![vec!["echo"]])
+    );
 }
 
 #[test]
@@ -133,12 +148,17 @@ struct Dice(u64);
 
 impl Dice {
     fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
         (self.0 >> 33) as usize % limit
     }
 
     fn topics(&mut self, topics: usize) -> Vec<String> {
-        (0..self.below(3)).map(|_| format!("t{}", self.below(topics))).collect()
+        (0..self.below(3))
+            .map(|_| format!("t{}", self.below(topics)))
+            .collect()
     }
 
     fn nodes(&mut self) -> Vec<GraphNode> {
@@ -176,11 +196,21 @@ fn naive(nodes: &[GraphNode]) -> (Vec<Vec<usize>>, Vec<usize>) {
         reach
     };
     let edge = |i: usize, j: usize| flows(&nodes[i], &nodes[j]);
-    let mut edges: Vec<Vec<_>> =
-        all.clone().map(|i| all.clone().map(|j| edge(i, j)).collect()).collect();
+    let mut edges: Vec<Vec<_>> = all
+        .clone()
+        .map(|i| all.clone().map(|j| edge(i, j)).collect())
+        .collect();
     let reach = closure(&edges);
-    let cycle = |i: usize| all.clone().filter(|j| reach[i][*j] && reach[*j][i]).collect::<Vec<_>>();
-    let mut cycles: Vec<_> = all.clone().map(cycle).filter(|cycle| !cycle.is_empty()).collect();
+    let cycle = |i: usize| {
+        all.clone()
+            .filter(|j| reach[i][*j] && reach[*j][i])
+            .collect::<Vec<_>>()
+    };
+    let mut cycles: Vec<_> = all
+        .clone()
+        .map(cycle)
+        .filter(|cycle| !cycle.is_empty())
+        .collect();
     cycles.sort();
     cycles.dedup();
     for (i, j) in all.clone().flat_map(|i| all.clone().map(move |j| (i, j))) {
@@ -188,9 +218,16 @@ fn naive(nodes: &[GraphNode]) -> (Vec<Vec<usize>>, Vec<usize>) {
     }
     loop {
         let reach = closure(&edges);
-        let Some(head) = all.clone().find(|i| reach[*i][*i]) else { break };
-        let members: Vec<_> = all.clone().filter(|j| reach[head][*j] && reach[*j][head]).collect();
-        members.into_iter().for_each(|member| edges[member][head] = false);
+        let Some(head) = all.clone().find(|i| reach[*i][*i]) else {
+            break;
+        };
+        let members: Vec<_> = all
+            .clone()
+            .filter(|j| reach[head][*j] && reach[*j][head])
+            .collect();
+        members
+            .into_iter()
+            .for_each(|member| edges[member][head] = false);
     }
     let mut ranks = vec![0; nodes.len()];
     for _ in all.clone() {
@@ -212,7 +249,11 @@ fn random_graphs_match_the_definition_in_any_sequence_of_nodes() {
         let mut nodes = dice.nodes();
         let graph = Graph::new(nodes.clone());
         let (cycles, ranks) = naive(graph.nodes());
-        assert_eq!((&graph.cycles, &graph.ranks), (&cycles, &ranks), "round {round}: {graph}");
+        assert_eq!(
+            (&graph.cycles, &graph.ranks),
+            (&cycles, &ranks),
+            "round {round}: {graph}"
+        );
         with_cycles += usize::from(cycles.iter().any(|cycle| cycle.len() > 2));
         deep += usize::from(ranks.iter().any(|rank| *rank > 3));
         for index in (1..nodes.len()).rev() {

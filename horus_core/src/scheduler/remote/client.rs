@@ -74,7 +74,10 @@ pub struct SchedulerInfo {
 pub fn schedulers(namespace: &Arc<Namespace>) -> Result<Vec<SchedulerInfo>, OpenError> {
     let found = SchedulerTopics::list(namespace)?;
     // This leaves out topics that were removed meanwhile, and files that are no topics.
-    Ok(found.iter().filter_map(|topics| inspect(topics).ok()).collect())
+    Ok(found
+        .iter()
+        .filter_map(|topics| inspect(topics).ok())
+        .collect())
 }
 
 /// Returns the last events of a scheduler, oldest first, also after it has ended or was killed. At
@@ -128,14 +131,26 @@ fn inspect(topics: &SchedulerTopics) -> Result<SchedulerInfo, TopicError> {
     let inspector = Inspector::open_in(topics.namespace(), &topics.topic_name(STATUS))?;
     // WHY read before the status: if the scheduler dies in between, its last status is still read.
     let lanes = inspector.publishers();
-    let mut living = lanes.iter().filter_map(|LaneCounters { publisher, .. }| publisher.as_ref());
+    let mut living = lanes
+        .iter()
+        .filter_map(|LaneCounters { publisher, .. }| publisher.as_ref());
     let (living, is_alive) = match living.next() {
-        Some(participant) => (participant.process.as_ref().map(|process| process.pid), true),
+        Some(participant) => (
+            participant.process.as_ref().map(|process| process.pid),
+            true,
+        ),
         None => (None, false),
     };
-    let last = topics.status(0).observer().ok().and_then(|mut status| status.latest());
+    let last = topics
+        .status(0)
+        .observer()
+        .ok()
+        .and_then(|mut status| status.latest());
     let status = last.as_ref().map(|status| *status.header());
-    let nodes = last.as_ref().and_then(|status| status.nodes().ok()).map(<[_]>::to_vec);
+    let nodes = last
+        .as_ref()
+        .and_then(|status| status.nodes().ok())
+        .map(<[_]>::to_vec);
     Ok(SchedulerInfo {
         name: topics.name().to_owned(),
         process_id: living.or(status.map(|status| status.process_id)),
@@ -193,7 +208,11 @@ pub enum RemoteError {
 }
 
 fn join_or_none(names: &[String]) -> String {
-    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.join(", ")
+    }
 }
 
 impl RemoteScheduler {
@@ -239,7 +258,10 @@ impl RemoteScheduler {
     ///
     /// Returns [`RemoteError`] if the command was not sent.
     pub fn resume(&mut self, node: &str) -> Result<(), RemoteError> {
-        self.command(node, NodeCommand::new(NodeCommand::RESUME, Text::new(node)?))
+        self.command(
+            node,
+            NodeCommand::new(NodeCommand::RESUME, Text::new(node)?),
+        )
     }
 
     /// Shuts a node down after its present tick, for the rest of the run.
@@ -267,19 +289,36 @@ impl RemoteScheduler {
     ///
     /// Returns [`RemoteError`] if the command was not sent.
     pub fn stop(&mut self) -> Result<(), RemoteError> {
-        self.command("", NodeCommand::new(NodeCommand::STOP_SCHEDULER, Text::EMPTY))
+        self.command(
+            "",
+            NodeCommand::new(NodeCommand::STOP_SCHEDULER, Text::EMPTY),
+        )
     }
 
     fn command(&mut self, node: &str, command: NodeCommand) -> Result<(), RemoteError> {
         // WHY the status is opened anew for each command: if it stayed open here, the scheduler's
         // next run could not replace it.
-        let SchedulerInfo { name: scheduler, status, nodes, .. } = expect_alive(&self.topics)?;
+        let SchedulerInfo {
+            name: scheduler,
+            status,
+            nodes,
+            ..
+        } = expect_alive(&self.topics)?;
         let has_node = || nodes.iter().any(|metrics| metrics.name == *node);
         if !node.is_empty() && status.is_some() && !has_node() {
-            let nodes = nodes.iter().map(|metrics| metrics.name.to_string()).collect();
-            return Err(RemoteError::NoSuchNode { scheduler, node: node.to_owned(), nodes });
+            let nodes = nodes
+                .iter()
+                .map(|metrics| metrics.name.to_string())
+                .collect();
+            return Err(RemoteError::NoSuchNode {
+                scheduler,
+                node: node.to_owned(),
+                nodes,
+            });
         }
-        self.commands.send(command).map_err(|error| error.with(()))?;
+        self.commands
+            .send(command)
+            .map_err(|error| error.with(()))?;
         Ok(())
     }
 }
@@ -295,6 +334,13 @@ fn expect_alive(topics: &SchedulerTopics) -> Result<SchedulerInfo, RemoteError> 
         Ok(_) | Err(_) => {}
     }
     let all = schedulers(topics.namespace()).unwrap_or_default();
-    let running = all.into_iter().filter(|info| info.is_alive).map(|info| info.name).collect();
-    Err(RemoteError::NotRunning { name: topics.name().to_owned(), running })
+    let running = all
+        .into_iter()
+        .filter(|info| info.is_alive)
+        .map(|info| info.name)
+        .collect();
+    Err(RemoteError::NotRunning {
+        name: topics.name().to_owned(),
+        running,
+    })
 }

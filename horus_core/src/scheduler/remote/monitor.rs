@@ -75,7 +75,9 @@ impl Monitor {
                 return Ok(monitor);
             }
         }
-        let error = OpenError::TooManyPublishers { limit: NAME_SUFFIX_MAX };
+        let error = OpenError::TooManyPublishers {
+            limit: NAME_SUFFIX_MAX,
+        };
         Err(TopicError::new(&wanted.topic_name(STATUS), error))
     }
 
@@ -89,7 +91,9 @@ impl Monitor {
         // may be lost.
         let commands = topics.open_endpoint(COMMANDS, || topics.commands().subscriber())?;
         let status = topics.open_endpoint(STATUS, || topics.status(nodes).publisher())?;
-        let (Some(commands), Some(status)) = (commands, status) else { return Ok(None) };
+        let (Some(commands), Some(status)) = (commands, status) else {
+            return Ok(None);
+        };
         let Some(first) = topics.open_endpoint(EVENTS, || topics.events().publisher())? else {
             return Ok(None);
         };
@@ -147,7 +151,10 @@ impl Monitor {
         let mut loan = self.status.loan(header)?;
         let topic = loan.label();
         let refused = |error: ViewError| {
-            WriteError::Unencodable { reason: error.to_string() }.refuses(topic, 0)
+            WriteError::Unencodable {
+                reason: error.to_string(),
+            }
+            .refuses(topic, 0)
         };
         let mut count = 0;
         for (place, node) in loan.data_as_mut().map_err(refused)?.iter_mut().zip(nodes) {
@@ -195,5 +202,8 @@ fn claim_lanes(
     }
     // WHY: the first event must not cost a real-time thread a page fault.
     lanes.iter().for_each(Publisher::touch);
-    Ok(lanes.into_iter().map(|lane| Arc::new(Mutex::new(lane))).collect())
+    Ok(lanes
+        .into_iter()
+        .map(|lane| Arc::new(Mutex::new(lane)))
+        .collect())
 }

@@ -18,7 +18,10 @@ pub(crate) struct Recorder {
 impl Recorder {
     pub(crate) fn new(lane: &BlackBoxLane) -> Self {
         // WHY the id is stored: asking for it is a system call.
-        Self { lane: Arc::clone(lane), process_id: std::process::id() }
+        Self {
+            lane: Arc::clone(lane),
+            process_id: std::process::id(),
+        }
     }
 
     /// Writes `event` with the id of this process. When this returns, the event is in shared

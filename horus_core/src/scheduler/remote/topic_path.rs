@@ -49,7 +49,10 @@ impl SchedulerTopics {
         if name.is_empty() {
             name.push_str("scheduler");
         }
-        Self { namespace: Arc::clone(namespace), name }
+        Self {
+            namespace: Arc::clone(namespace),
+            name,
+        }
     }
 
     /// Returns the topics of the same name with `number` appended, such as `arm-2`; without it if
@@ -69,7 +72,10 @@ impl SchedulerTopics {
     /// alive, and of those that have left topics behind.
     pub(crate) fn list(namespace: &Arc<Namespace>) -> Result<Vec<Self>, OpenError> {
         let name_of = |topic: &TopicName| {
-            let name = topic.as_str().strip_prefix(TOPIC_PREFIX)?.strip_suffix(STATUS)?;
+            let name = topic
+                .as_str()
+                .strip_prefix(TOPIC_PREFIX)?
+                .strip_suffix(STATUS)?;
             let topics = Self::new(namespace, name);
             (topics.name == name).then_some(topics)
         };
@@ -113,14 +119,20 @@ impl SchedulerTopics {
     /// Returns the builder of the events topic, the black box. It persists after all processes have
     /// exited.
     pub(crate) fn events(&self) -> TopicBuilder<NodeEvent> {
-        let qos = Qos::sensor_data().capacity(LANE_SLOTS).history(LANE_HISTORY);
-        self.builder(EVENTS)
-            .qos(qos.persist_after_exit(true).publishers_max(BLACK_BOX_LANES as u32))
+        let qos = Qos::sensor_data()
+            .capacity(LANE_SLOTS)
+            .history(LANE_HISTORY);
+        self.builder(EVENTS).qos(
+            qos.persist_after_exit(true)
+                .publishers_max(BLACK_BOX_LANES as u32),
+        )
     }
 
     /// Returns the builder of the commands topic. Commands are lost if no scheduler receives them.
     pub(crate) fn commands(&self) -> TopicBuilder<NodeCommand> {
-        let qos = Qos::command().capacity(64).publishers_max(BLACK_BOX_LANES as u32);
+        let qos = Qos::command()
+            .capacity(64)
+            .publishers_max(BLACK_BOX_LANES as u32);
         self.builder(COMMANDS).qos(qos)
     }
 
@@ -208,12 +220,24 @@ mod tests {
             let place = SchedulerTopics::new(&namespace, wanted);
             assert_eq!(place.name(), name, "{wanted:?}");
             for place in [place.clone(), place.numbered(2), place.numbered(1000)] {
-                assert!(TopicName::new(&place.topic_name(STATUS)).is_ok(), "{place:?}");
-                assert_eq!(SchedulerTopics::new(&namespace, place.name()).name(), place.name());
+                assert!(
+                    TopicName::new(&place.topic_name(STATUS)).is_ok(),
+                    "{place:?}"
+                );
+                assert_eq!(
+                    SchedulerTopics::new(&namespace, place.name()).name(),
+                    place.name()
+                );
             }
         }
-        assert_eq!(SchedulerTopics::new(&namespace, "arm").numbered(1).name(), "arm");
-        assert_eq!(SchedulerTopics::new(&namespace, "arm").numbered(3).name(), "arm-3");
+        assert_eq!(
+            SchedulerTopics::new(&namespace, "arm").numbered(1).name(),
+            "arm"
+        );
+        assert_eq!(
+            SchedulerTopics::new(&namespace, "arm").numbered(3).name(),
+            "arm-3"
+        );
         let numbered = SchedulerTopics::new(&namespace, &long).numbered(12);
         assert_eq!(numbered.name(), format!("{}-12", &long[..61]));
     }

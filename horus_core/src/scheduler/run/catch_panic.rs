@@ -68,13 +68,22 @@ mod tests {
     #[test]
     fn a_panic_is_caught_whatever_its_payload_is() {
         assert_eq!(catch_panic(|| 7), Ok(7));
-        assert_eq!(catch_panic(|| panic!("plain")), Err::<(), _>("plain".to_owned()));
-        assert_eq!(catch_panic(|| panic!("made of {}", 2)), Err::<(), _>("made of 2".to_owned()));
+        assert_eq!(
+            catch_panic(|| panic!("plain")),
+            Err::<(), _>("plain".to_owned())
+        );
+        assert_eq!(
+            catch_panic(|| panic!("made of {}", 2)),
+            Err::<(), _>("made of 2".to_owned())
+        );
         for fuse in 0..3 {
             let outcome = catch_panic(|| panic_any(Bomb(fuse)));
             assert_eq!(outcome, Err::<(), _>("a panic without a text".to_owned()));
         }
-        assert_eq!(drop_caught(Bomb(1)), Some("a panic without a text".to_owned()));
+        assert_eq!(
+            drop_caught(Bomb(1)),
+            Some("a panic without a text".to_owned())
+        );
         assert_eq!(drop_caught(Bomb(0)), None);
         assert_eq!(error_text(&Mute), "an error whose text panicked: no words");
     }

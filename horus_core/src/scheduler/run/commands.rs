@@ -114,13 +114,24 @@ mod tests {
     fn attention_lasts_until_the_node_runs_and_all_commands_are_taken() {
         let commands = Commands::default();
         assert!(!commands.are_pending());
-        let pace = Pace { rate: None, budget_ns: 1, deadline_ns: 2, period_ns: 3 };
+        let pace = Pace {
+            rate: None,
+            budget_ns: 1,
+            deadline_ns: 2,
+            period_ns: 3,
+        };
         commands.change(|wanted| (wanted.mode, wanted.pace) = (Mode::Pause, Some(pace)));
         assert!(commands.are_pending());
-        assert_eq!(commands.try_take(|wanted| wanted.pace.take()), Some(Some(pace)));
+        assert_eq!(
+            commands.try_take(|wanted| wanted.pace.take()),
+            Some(Some(pace))
+        );
         assert!(commands.are_pending(), "it is still paused");
         commands.change(|wanted| wanted.mode = Mode::Run);
-        assert!(commands.are_pending(), "the thread has not seen that it is over");
+        assert!(
+            commands.are_pending(),
+            "the thread has not seen that it is over"
+        );
         assert_eq!(commands.try_take(|wanted| wanted.is_emergency), Some(false));
         assert!(!commands.are_pending());
         commands.change(|wanted| wanted.is_emergency = true);

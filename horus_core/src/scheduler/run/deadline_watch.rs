@@ -152,7 +152,10 @@ impl DeadlineWatch {
         self.isolations += 1;
         let enters_safe_state = self.level != Level::Safe;
         self.level = Level::Safe;
-        Verdict::Isolate { until_ns, enters_safe_state }
+        Verdict::Isolate {
+            until_ns,
+            enters_safe_state,
+        }
     }
 }
 
@@ -170,7 +173,9 @@ mod tests {
         now_ns: u64,
     ) -> Vec<Verdict> {
         let verdicts = (0..ticks).map(|_| deadline_watch.record(Miss::Graduated, missed, now_ns));
-        verdicts.filter(|verdict| *verdict != Verdict::Fine).collect()
+        verdicts
+            .filter(|verdict| *verdict != Verdict::Fine)
+            .collect()
     }
 
     /// Returns three warnings, and then this verdict.
@@ -179,7 +184,10 @@ mod tests {
     }
 
     const fn isolated(until_ns: u64, enters_safe_state: bool) -> Verdict {
-        Verdict::Isolate { until_ns, enters_safe_state }
+        Verdict::Isolate {
+            until_ns,
+            enters_safe_state,
+        }
     }
 
     #[test]
@@ -203,9 +211,11 @@ mod tests {
 
     #[test]
     fn warn_skip_and_stop_give_the_verdict_of_their_name() {
-        for (policy, verdict) in
-            [(Miss::Warn, Verdict::Warn), (Miss::Skip, Verdict::Skip), (Miss::Stop, Verdict::Stop)]
-        {
+        for (policy, verdict) in [
+            (Miss::Warn, Verdict::Warn),
+            (Miss::Skip, Verdict::Skip),
+            (Miss::Stop, Verdict::Stop),
+        ] {
             let mut deadline_watch = DeadlineWatch::default();
             for _ in 0..100 {
                 assert_eq!(deadline_watch.record(policy, false, 0), Verdict::Fine);
@@ -219,12 +229,21 @@ mod tests {
     fn a_node_that_is_always_late_goes_through_all_steps_to_the_stop() {
         let mut node = DeadlineWatch::default();
         assert_eq!(judge(&mut node, true, 4, 0), after_warnings(Verdict::Halve));
-        assert_eq!(judge(&mut node, true, 4, 0), after_warnings(isolated(SECOND, true)));
+        assert_eq!(
+            judge(&mut node, true, 4, 0),
+            after_warnings(isolated(SECOND, true))
+        );
         // It stays in its safe state from one isolation to the next.
-        assert_eq!(judge(&mut node, true, 4, SECOND), after_warnings(isolated(3 * SECOND, false)));
+        assert_eq!(
+            judge(&mut node, true, 4, SECOND),
+            after_warnings(isolated(3 * SECOND, false))
+        );
         let third = isolated(7 * SECOND, false);
         assert_eq!(judge(&mut node, true, 4, 3 * SECOND), after_warnings(third));
-        assert_eq!(judge(&mut node, true, 4, 7 * SECOND), after_warnings(Verdict::Stop));
+        assert_eq!(
+            judge(&mut node, true, 4, 7 * SECOND),
+            after_warnings(Verdict::Stop)
+        );
         assert_eq!(isolated(u64::MAX, true), {
             let mut node = DeadlineWatch::default();
             *judge(&mut node, true, 8, u64::MAX - 1).last().unwrap()
@@ -236,7 +255,11 @@ mod tests {
         let mut node = DeadlineWatch::default();
         for round in 0..5 {
             judge(&mut node, true, 7, 0);
-            assert_eq!(judge(&mut node, true, 1, 0), [isolated(SECOND, true)], "round {round}");
+            assert_eq!(
+                judge(&mut node, true, 1, 0),
+                [isolated(SECOND, true)],
+                "round {round}"
+            );
             assert_eq!(judge(&mut node, false, 9, 0), []);
             assert_eq!(judge(&mut node, false, 1, 0), [Verdict::LeaveSafeState]);
             assert_eq!(judge(&mut node, false, 9, 0), []);
@@ -251,10 +274,19 @@ mod tests {
         judge(&mut node, true, 8, 0);
         assert_eq!(judge(&mut node, false, 10, 0), [Verdict::LeaveSafeState]);
         // The isolation is longer than before, and begins outside of the safe state.
-        assert_eq!(judge(&mut node, true, 4, 0), after_warnings(isolated(2 * SECOND, true)));
-        assert_eq!(judge(&mut node, false, 20, 0), [Verdict::LeaveSafeState, Verdict::Restore]);
+        assert_eq!(
+            judge(&mut node, true, 4, 0),
+            after_warnings(isolated(2 * SECOND, true))
+        );
+        assert_eq!(
+            judge(&mut node, false, 20, 0),
+            [Verdict::LeaveSafeState, Verdict::Restore]
+        );
         assert_eq!(judge(&mut node, true, 4, 0), after_warnings(Verdict::Halve));
-        assert_eq!(judge(&mut node, true, 4, 0), after_warnings(isolated(SECOND, true)));
+        assert_eq!(
+            judge(&mut node, true, 4, 0),
+            after_warnings(isolated(SECOND, true))
+        );
     }
 
     #[test]
@@ -267,8 +299,15 @@ mod tests {
                 verdicts.extend(judge(&mut node, true, 1, 0));
                 verdicts.extend(judge(&mut node, false, good, 0));
             }
-            assert_eq!(verdicts.contains(&Verdict::Halve), halves, "{good} between two");
-            assert_eq!(verdicts.iter().all(|verdict| *verdict == Verdict::Warn), !halves);
+            assert_eq!(
+                verdicts.contains(&Verdict::Halve),
+                halves,
+                "{good} between two"
+            );
+            assert_eq!(
+                verdicts.iter().all(|verdict| *verdict == Verdict::Warn),
+                !halves
+            );
         }
     }
 }

@@ -79,7 +79,11 @@ impl Handle {
     /// Returns the names of the nodes, in the order in which they were added.
     #[must_use]
     pub fn nodes(&self) -> Vec<String> {
-        self.shared.node_entries().iter().map(|entry| entry.spec.name.clone()).collect()
+        self.shared
+            .node_entries()
+            .iter()
+            .map(|entry| entry.spec.name.clone())
+            .collect()
     }
 
     /// Returns the present metrics of the node. Delays no thread.
@@ -142,14 +146,19 @@ impl Handle {
         let mut node_entries = self.shared.node_entries();
         let entry = find_entry(&node_entries, node)?;
         if entry.spec.rate.is_none() {
-            return Err(CommandError::NoRate { node: node.to_owned() });
+            return Err(CommandError::NoRate {
+                node: node.to_owned(),
+            });
         }
         let chain = entry.spec.chain.clone();
         let is_meant = |entry: &NodeEntry| match &chain {
             Some(_) => entry.spec.chain == chain,
             None => entry.spec.name == node,
         };
-        let of_rate = |entry: &NodeEntry| NodeSpec { rate: Some(rate), ..entry.spec.clone() };
+        let of_rate = |entry: &NodeEntry| NodeSpec {
+            rate: Some(rate),
+            ..entry.spec.clone()
+        };
         // WHY checked first: either all nodes of a chain change, or none.
         for entry in node_entries.iter().filter(|entry| is_meant(entry)) {
             of_rate(entry).into_plan(self.cores)?;
@@ -222,7 +231,11 @@ impl Handle {
         self.with_entry(node, |entry| {
             let swap = pending_swap.handle();
             // WHY dropped outside the lock: an earlier swap that was not taken contains user code.
-            drop(entry.commands.change(|wanted| wanted.pending_swap.replace(pending_swap)));
+            drop(
+                entry
+                    .commands
+                    .change(|wanted| wanted.pending_swap.replace(pending_swap)),
+            );
             swap
         })
     }
@@ -241,8 +254,17 @@ fn find_entry<'a>(
     node_entries: &'a [NodeEntry],
     node: &str,
 ) -> Result<&'a NodeEntry, CommandError> {
-    node_entries.iter().find(|entry| entry.spec.name == node).ok_or_else(|| {
-        let known: Vec<_> = node_entries.iter().map(|entry| entry.spec.name.as_str()).collect();
-        CommandError::NoSuchNode { node: node.to_owned(), known: known.join(", ") }
-    })
+    node_entries
+        .iter()
+        .find(|entry| entry.spec.name == node)
+        .ok_or_else(|| {
+            let known: Vec<_> = node_entries
+                .iter()
+                .map(|entry| entry.spec.name.as_str())
+                .collect();
+            CommandError::NoSuchNode {
+                node: node.to_owned(),
+                known: known.join(", "),
+            }
+        })
 }

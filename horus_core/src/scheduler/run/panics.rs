@@ -30,10 +30,17 @@ impl NodesOnThread {
     pub(crate) fn mark<'a>(runners: impl IntoIterator<Item = &'a Runner>) -> Self {
         let before = THREAD_NODES.with_borrow_mut(|nodes| {
             let before = nodes.len();
-            nodes.extend(runners.into_iter().map(|runner| Arc::clone(runner.metrics())));
+            nodes.extend(
+                runners
+                    .into_iter()
+                    .map(|runner| Arc::clone(runner.metrics())),
+            );
             before
         });
-        Self { before, marker: PhantomData }
+        Self {
+            before,
+            marker: PhantomData,
+        }
     }
 }
 
@@ -48,8 +55,13 @@ fn for_each_node_in_a_tick(act: impl Fn(&LiveMetrics)) {
     // WHY errors are ignored: this runs in a panic hook, perhaps at the end of the thread, and must
     // not panic itself.
     let _ = THREAD_NODES.try_with(|nodes| {
-        let Ok(nodes) = nodes.try_borrow() else { return };
-        nodes.iter().filter(|metrics| metrics.began_ns() != 0).for_each(|metrics| act(metrics));
+        let Ok(nodes) = nodes.try_borrow() else {
+            return;
+        };
+        nodes
+            .iter()
+            .filter(|metrics| metrics.began_ns() != 0)
+            .for_each(|metrics| act(metrics));
     });
 }
 

@@ -47,7 +47,11 @@ impl Swap {
     /// Returns the state of the swap.
     #[must_use]
     pub fn state(&self) -> SwapState {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0
+            .state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Waits until the swap is done, rolled back or abandoned, but at most `timeout`, and returns
@@ -55,7 +59,10 @@ impl Swap {
     #[must_use]
     pub fn wait(&self, timeout: Duration) -> SwapState {
         let state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let wait = self.0.changed.wait_timeout_while(state, timeout, |state| !state.is_final());
+        let wait = self
+            .0
+            .changed
+            .wait_timeout_while(state, timeout, |state| !state.is_final());
         wait.unwrap_or_else(PoisonError::into_inner).0.clone()
     }
 
@@ -65,7 +72,10 @@ impl Swap {
     pub fn wait_while_pending(&self, timeout: Duration) -> SwapState {
         let state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
         let is_pending = |state: &mut SwapState| *state == SwapState::Pending;
-        let wait = self.0.changed.wait_timeout_while(state, timeout, is_pending);
+        let wait = self
+            .0
+            .changed
+            .wait_timeout_while(state, timeout, is_pending);
         wait.unwrap_or_else(PoisonError::into_inner).0.clone()
     }
 
@@ -109,7 +119,9 @@ pub(crate) struct PendingSwap {
 
 impl std::fmt::Debug for PendingSwap {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PendingSwap").field("swap", &self.swap).finish_non_exhaustive()
+        f.debug_struct("PendingSwap")
+            .field("swap", &self.swap)
+            .finish_non_exhaustive()
     }
 }
 
@@ -118,7 +130,12 @@ impl PendingSwap {
     /// probation is over.
     pub(crate) fn replace_by(node: impl Node) -> Self {
         let node: Box<dyn Node> = Box::new(node);
-        Self::new(move |old| Ok(Replaced { node, way_back: WayBack::OldNode(old) }))
+        Self::new(move |old| {
+            Ok(Replaced {
+                node,
+                way_back: WayBack::OldNode(old),
+            })
+        })
     }
 
     /// Makes a swap in which `change` turns the old node, which has to be an `Old`, into the new
@@ -145,7 +162,10 @@ impl PendingSwap {
     fn new(
         change: impl FnOnce(Box<dyn Node>) -> Result<Replaced, NotReplaced> + Send + 'static,
     ) -> Self {
-        Self { change: Some(Box::new(change)), swap: Swap::default() }
+        Self {
+            change: Some(Box::new(change)),
+            swap: Swap::default(),
+        }
     }
 
     /// Returns the handle that reports the state of the swap.

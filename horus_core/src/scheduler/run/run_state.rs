@@ -58,11 +58,16 @@ impl RunState {
     /// If the run was to stop as planned, makes the first of these nodes that hangs the reason.
     pub(crate) fn fail_if_hanging(&self, left_behind: &[NodeReport]) {
         let hanging = left_behind.iter().filter(|node| node.hangs);
-        let Some(node) = hanging.min_by_key(|node| node.position) else { return };
+        let Some(node) = hanging.min_by_key(|node| node.position) else {
+            return;
+        };
         let mut first = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(&*first, None | Some(Reason::Asked | Reason::Over)) {
             let error = node.last_error.clone().unwrap_or_default();
-            *first = Some(Reason::Node { name: node.name.clone(), error });
+            *first = Some(Reason::Node {
+                name: node.name.clone(),
+                error,
+            });
         }
     }
 
@@ -86,7 +91,9 @@ impl RunState {
         if after == AfterTurn::Continue {
             return;
         }
-        let fatal = runners.into_iter().find_map(|runner| Some((runner, runner.fatal_error()?)));
+        let fatal = runners
+            .into_iter()
+            .find_map(|runner| Some((runner, runner.fatal_error()?)));
         self.stop(fatal.map_or(Reason::Asked, |(runner, error)| Reason::Node {
             name: runner.plan().name.clone(),
             error: error.to_owned(),
@@ -122,27 +129,43 @@ impl RunState {
     /// Waits until the run is to stop, but at most `timeout`.
     pub(crate) fn wait_for_stop(&self, timeout: Duration) {
         let reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(self.changed.wait_timeout_while(reason, timeout, |reason| reason.is_none()));
+        drop(
+            self.changed
+                .wait_timeout_while(reason, timeout, |reason| reason.is_none()),
+        );
     }
 
     /// Returns the reason of the stop; `None` while the run continues.
     pub(crate) fn reason(&self) -> Option<Reason> {
-        self.reason.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.reason
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Makes the supervisor call the safe-state callback of a node whose last tick does not end.
     pub(crate) fn add_left_behind(&self, node: &str) {
-        let mut left_behind = self.left_behind.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left_behind = self
+            .left_behind
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         left_behind.push(node.to_owned());
     }
 
     /// Takes the nodes that were left behind since the last call.
     pub(crate) fn take_left_behind(&self) -> Vec<String> {
-        std::mem::take(&mut self.left_behind.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(
+            &mut self
+                .left_behind
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
     }
 
     /// Locks the entries of all nodes, in the order in which they were added.
     pub(crate) fn node_entries(&self) -> MutexGuard<'_, Vec<NodeEntry>> {
-        self.node_entries.lock().unwrap_or_else(PoisonError::into_inner)
+        self.node_entries
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -101,7 +101,13 @@ pub(crate) enum AfterTurn {
 
 impl std::fmt::Debug for Runner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { plan, state, blocked_by, tick, .. } = self;
+        let Self {
+            plan,
+            state,
+            blocked_by,
+            tick,
+            ..
+        } = self;
         f.debug_struct("Runner")
             .field("node", &plan.name)
             .field("state", state)
@@ -171,9 +177,10 @@ impl Runner {
 
     /// Stores and records the thread settings that the system refused.
     pub(crate) fn record_refused(&mut self, refused: Vec<String>) {
-        refused
-            .iter()
-            .for_each(|what| self.event_log.record(self.tick, NodeEvent::REFUSED, 0, what));
+        refused.iter().for_each(|what| {
+            self.event_log
+                .record(self.tick, NodeEvent::REFUSED, 0, what)
+        });
         self.refused = refused;
     }
 
@@ -284,7 +291,14 @@ impl Runner {
         due_ns: u64,
         begin_ns: u64,
     ) -> (&'a mut dyn Node, Context<'a>) {
-        let Self { node, random, tick, pace, tick_checks, .. } = self;
+        let Self {
+            node,
+            random,
+            tick,
+            pace,
+            tick_checks,
+            ..
+        } = self;
         let context = Context {
             clock,
             tick: *tick,
@@ -312,8 +326,12 @@ impl Runner {
     ) -> (u64, AfterTurn) {
         self.metrics.end_tick(begin_ns, end_ns);
         self.tick += 1;
-        let late_ns = end_ns.saturating_sub(due_ns).saturating_sub(self.pace.deadline_ns);
-        let over_ns = end_ns.saturating_sub(begin_ns).saturating_sub(self.pace.budget_ns);
+        let late_ns = end_ns
+            .saturating_sub(due_ns)
+            .saturating_sub(self.pace.deadline_ns);
+        let over_ns = end_ns
+            .saturating_sub(begin_ns)
+            .saturating_sub(self.pace.budget_ns);
         let late_ns = late_ns.max(over_ns);
         let is_late = late_ns > 0;
         let after = match outcome {
@@ -323,7 +341,14 @@ impl Runner {
             Ok(Ok(())) => self.apply_miss_policy_with_checks(is_late, begin_ns, late_ns, end_ns),
             failed => self.handle_failure(failed, "", end_ns),
         };
-        (end_ns, if stop && after == AfterTurn::Continue { AfterTurn::Stop } else { after })
+        (
+            end_ns,
+            if stop && after == AfterTurn::Continue {
+                AfterTurn::Stop
+            } else {
+                after
+            },
+        )
     }
 
     fn apply_miss_policy_with_checks(
@@ -347,10 +372,16 @@ impl Runner {
         let fault = look(tick_checks);
         let is_fresh = was_stale && !tick_checks.is_stale();
         if is_fresh {
-            self.event_log.record(self.tick, NodeEvent::FRESH_INPUT, 0, "");
+            self.event_log
+                .record(self.tick, NodeEvent::FRESH_INPUT, 0, "");
         }
-        if let Some(TickFault { kind: Some(kind), text }) = &fault {
-            self.event_log.record_limited(self.tick, *kind, 0, text.as_str());
+        if let Some(TickFault {
+            kind: Some(kind),
+            text,
+        }) = &fault
+        {
+            self.event_log
+                .record_limited(self.tick, *kind, 0, text.as_str());
         }
         fault
     }
@@ -384,7 +415,10 @@ impl Runner {
             self.count_probation_tick();
         }
         self.failures.record_success(self.plan.on_failure);
-        match self.deadline_watch.record(self.plan.on_miss, is_miss, now_ns) {
+        match self
+            .deadline_watch
+            .record(self.plan.on_miss, is_miss, now_ns)
+        {
             Verdict::Fine => AfterTurn::Continue,
             verdict => self.apply_verdict(verdict, fault, late_ns),
         }
@@ -402,7 +436,9 @@ impl Runner {
             match &fault {
                 // The fault itself was recorded by `run_check`.
                 Some(fault) => self.event_log.set_last_error(fault.text.as_str()),
-                None => self.event_log.record_limited(self.tick, NodeEvent::MISSED, late_ns, ""),
+                None => self
+                    .event_log
+                    .record_limited(self.tick, NodeEvent::MISSED, late_ns, ""),
             }
         }
         match verdict {
@@ -413,7 +449,10 @@ impl Runner {
                 self.is_halved = verdict == Verdict::Halve;
                 self.state = self.ticking_state();
             }
-            Verdict::Isolate { until_ns, enters_safe_state } => {
+            Verdict::Isolate {
+                until_ns,
+                enters_safe_state,
+            } => {
                 if enters_safe_state {
                     self.enter_safe_state();
                 }
@@ -438,7 +477,11 @@ impl Runner {
     /// Returns the state of a node that may tick: active, or skipping every second tick, of which
     /// the next is skipped.
     const fn ticking_state(&self) -> State {
-        if self.is_halved { State::Halved { ticks_next: false } } else { State::Active }
+        if self.is_halved {
+            State::Halved { ticks_next: false }
+        } else {
+            State::Active
+        }
     }
 
     /// Calls `enter_safe_state` of the node, unless the node is in its safe state or not running. A
@@ -457,7 +500,8 @@ impl Runner {
         match reached {
             Ok(is_reached) => {
                 let text = if is_reached { "" } else { "not reached yet" };
-                self.event_log.record(self.tick, NodeEvent::SAFE_STATE_ENTERED, 0, text);
+                self.event_log
+                    .record(self.tick, NodeEvent::SAFE_STATE_ENTERED, 0, text);
             }
             Err(panic) => self.record_panic(&panic, " in enter_safe_state"),
         }
@@ -467,7 +511,8 @@ impl Runner {
     fn leave_safe_state(&mut self) {
         if self.is_safe && !self.blocked_by.is_emergency && !self.deadline_watch.is_safe() {
             self.is_safe = false;
-            self.event_log.record(self.tick, NodeEvent::SAFE_STATE_LEFT, 0, "");
+            self.event_log
+                .record(self.tick, NodeEvent::SAFE_STATE_LEFT, 0, "");
         }
         self.publish_health();
     }
@@ -491,7 +536,8 @@ impl Runner {
     fn record_panic(&mut self, panic: &str, call: &str) {
         let error = format!("panicked{call}: {panic}");
         self.metrics.count_failure(true);
-        self.event_log.record(self.tick, NodeEvent::PANICKED, 0, &error);
+        self.event_log
+            .record(self.tick, NodeEvent::PANICKED, 0, &error);
         self.event_log.set_last_error(&error);
     }
 
@@ -511,7 +557,11 @@ impl Runner {
         };
         let text = error_text(&*error);
         self.metrics.count_failure(is_panic);
-        let kind = if is_panic { NodeEvent::PANICKED } else { NodeEvent::FAILED };
+        let kind = if is_panic {
+            NodeEvent::PANICKED
+        } else {
+            NodeEvent::FAILED
+        };
         self.event_log.record_limited(self.tick, kind, 0, &text);
         let node = &mut self.node;
         if let Err(panic) = catch_panic(|| node.on_error(&error)) {
@@ -570,7 +620,9 @@ impl Runner {
                 false
             }
             State::Halved { ticks_next } => {
-                self.state = State::Halved { ticks_next: !ticks_next };
+                self.state = State::Halved {
+                    ticks_next: !ticks_next,
+                };
                 if !ticks_next {
                     self.metrics.count_skipped_ticks(1);
                 }
@@ -603,16 +655,29 @@ impl Runner {
     fn apply_commands(&mut self, clock: &Clock, now_ns: u64) {
         let commands = Arc::clone(&self.commands);
         let look = commands.try_take(|wanted| {
-            (wanted.mode, wanted.is_emergency, wanted.pace.take(), wanted.pending_swap.take())
+            (
+                wanted.mode,
+                wanted.is_emergency,
+                wanted.pace.take(),
+                wanted.pending_swap.take(),
+            )
         });
-        let Some((mode, is_emergency, pace, pending_swap)) = look else { return };
+        let Some((mode, is_emergency, pace, pending_swap)) = look else {
+            return;
+        };
         if let Some(pace) = pace {
             (self.pace, self.new_rate) = (pace, pace.rate);
-            self.event_log.record(self.tick, NodeEvent::RATE_CHANGED, pace.period_ns, "");
+            self.event_log
+                .record(self.tick, NodeEvent::RATE_CHANGED, pace.period_ns, "");
         }
         let is_paused = mode == Mode::Pause;
-        let before =
-            std::mem::replace(&mut self.blocked_by, BlockingCommands { is_paused, is_emergency });
+        let before = std::mem::replace(
+            &mut self.blocked_by,
+            BlockingCommands {
+                is_paused,
+                is_emergency,
+            },
+        );
         if is_emergency {
             self.enter_safe_state();
         } else {
@@ -621,7 +686,11 @@ impl Runner {
         if is_paused != before.is_paused {
             self.event_log.record(
                 self.tick,
-                if is_paused { NodeEvent::PAUSED } else { NodeEvent::RESUMED },
+                if is_paused {
+                    NodeEvent::PAUSED
+                } else {
+                    NodeEvent::RESUMED
+                },
                 0,
                 "",
             );

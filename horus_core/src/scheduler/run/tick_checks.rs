@@ -37,7 +37,13 @@ impl TickChecks {
         let checkpoints = has_sequence.then(new);
         let inputs = plan.inputs.clone();
         let is_any = has_sequence || !inputs.is_empty();
-        is_any.then(|| Box::new(Self { checkpoints, inputs, is_stale: false }))
+        is_any.then(|| {
+            Box::new(Self {
+                checkpoints,
+                inputs,
+                is_stale: false,
+            })
+        })
     }
 
     /// Returns the node's checkpoint position, to be read by another thread; `None` without
@@ -48,12 +54,16 @@ impl TickChecks {
 
     /// Restarts the timeouts of the inputs, because the node is about to be initialised.
     pub(crate) fn restart_timeouts(&self, now_ns: u64) {
-        self.inputs.iter().for_each(|input| input.restart_timeout(now_ns));
+        self.inputs
+            .iter()
+            .for_each(|input| input.restart_timeout(now_ns));
     }
 
     /// Begins a tick at `now_ns`.
     pub(crate) fn begin_tick(&mut self, now_ns: u64) {
-        self.inputs.iter().for_each(|input| input.begin_tick(now_ns));
+        self.inputs
+            .iter()
+            .for_each(|input| input.begin_tick(now_ns));
         if let Some(checkpoints) = &mut self.checkpoints {
             checkpoints.begin_tick(now_ns);
         }
@@ -62,7 +72,10 @@ impl TickChecks {
     /// Ends the tick that began at `begin_ns`, and returns its fault, if it has one. WHY inputs are
     /// checked at the end: the tick has now received the messages that were waiting.
     pub(crate) fn end_tick(&mut self, begin_ns: u64) -> Option<TickFault> {
-        let fault = self.checkpoints.as_mut().and_then(|checkpoints| checkpoints.end_tick().err());
+        let fault = self
+            .checkpoints
+            .as_mut()
+            .and_then(|checkpoints| checkpoints.end_tick().err());
         let fault = fault.map(|fault| TickFault {
             kind: Some(NodeEvent::CHECKPOINT),
             text: Text::format(format_args!("{fault}")),
@@ -75,7 +88,10 @@ impl TickChecks {
         let stale = stalest(&self.inputs, now_ns);
         let is_new = !std::mem::replace(&mut self.is_stale, stale.is_some());
         let kind = is_new.then_some(NodeEvent::STALE_INPUT);
-        stale.map(|input| TickFault { kind, text: input.describe_stale(now_ns) })
+        stale.map(|input| TickFault {
+            kind,
+            text: input.describe_stale(now_ns),
+        })
     }
 
     /// Returns true if an input was stale at the last check.

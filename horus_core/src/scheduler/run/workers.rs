@@ -120,7 +120,9 @@ impl Workers {
         let timeline = start.timeline(&chain[0]);
         let mut clock = start.clock.clone();
         self.start_thread(chain, start, move |runners, shared| {
-            let has_priority = runners.iter().any(|runner| runner.plan().priority.is_some());
+            let has_priority = runners
+                .iter()
+                .any(|runner| runner.plan().priority.is_some());
             let spin = Spin::measure(&mut clock, timeline.period_ns(), has_priority);
             // WHY: the first due time has passed during the measurement, and must not count as a
             // miss.
@@ -135,7 +137,10 @@ impl Workers {
         }
         let threads = compute::thread_count(start.compute_threads, start.cores, jobs.len());
         let pool = Pool::start(threads, jobs, &start.clock, &start.shared);
-        let no_thread = |cause| StartError::Thread { name: "compute".to_owned(), cause };
+        let no_thread = |cause| StartError::Thread {
+            name: "compute".to_owned(),
+            cause,
+        };
         self.pool = Some(pool.map_err(no_thread)?);
         Ok(())
     }
@@ -147,7 +152,10 @@ impl Workers {
         start: &StartContext,
     ) -> Result<(), StartError> {
         if !tasks.is_empty() {
-            let no_thread = |cause| StartError::Thread { name: "async i/o".to_owned(), cause };
+            let no_thread = |cause| StartError::Thread {
+                name: "async i/o".to_owned(),
+                cause,
+            };
             self.async_io = Some(AsyncIo::start(tasks, &start.shared).map_err(no_thread)?);
         }
         Ok(())
@@ -185,9 +193,15 @@ impl Workers {
             runners.append(&mut ended);
             left_behind.append(&mut others);
         };
-        self.pool.take().into_iter().for_each(|pool| gather(pool.finish(deadline)));
+        self.pool
+            .take()
+            .into_iter()
+            .for_each(|pool| gather(pool.finish(deadline)));
         #[cfg(feature = "async-io")]
-        self.async_io.take().into_iter().for_each(|async_io| gather(async_io.finish(deadline)));
+        self.async_io
+            .take()
+            .into_iter()
+            .for_each(|async_io| gather(async_io.finish(deadline)));
         runners.sort_by_key(Runner::position);
         (runners, left_behind)
     }

@@ -85,7 +85,12 @@ impl Supervisor {
         // WHY again: the thread that ends the run may have left nodes behind after the last round.
         self.make_left_behind_nodes_safe();
         self.record_unfinished_safe_states();
-        self.record(NodeEvent::SCHEDULER_STOPPED, "", 0, &self.stop_reason_text());
+        self.record(
+            NodeEvent::SCHEDULER_STOPPED,
+            "",
+            0,
+            &self.stop_reason_text(),
+        );
         self.report_events();
         self.publish_status(clock.now_ns());
     }
@@ -106,7 +111,10 @@ impl Supervisor {
         let mut wake = WaitSet::new();
         wake.set_spin(Duration::ZERO);
         // Cannot fail: a wait set has room for more than two topics.
-        let _ = (wake.add(self.monitor.commands()), wake.add(self.monitor.emergency_stop()));
+        let _ = (
+            wake.add(self.monitor.commands()),
+            wake.add(self.monitor.emergency_stop()),
+        );
         wake
     }
 
@@ -121,28 +129,40 @@ impl Supervisor {
 
     fn record(&self, kind: u8, node: &str, value_ns: u64, text: &str) {
         let event = NodeEvent::new(kind, node, Clock::kernel().now_ns());
-        self.recorder.record(event.with_value_ns(value_ns).with_text(text));
+        self.recorder
+            .record(event.with_value_ns(value_ns).with_text(text));
     }
 
     /// Handles ticks that do not end, and those that ended after all.
     fn check_nodes(&mut self, now_ns: u64) {
         for index in 0..self.nodes.len() {
-            let Some(news) = self.nodes[index].check(now_ns) else { continue };
+            let Some(news) = self.nodes[index].check(now_ns) else {
+                continue;
+            };
             let name = self.nodes[index].name().to_owned();
             match news {
                 // WHY no event except that of the safe state: the event of the panic follows.
                 TickFinding::PanicHookHangs => self.make_safe(index, &name),
-                TickFinding::Stuck { busy_ns, checkpoint } => {
+                TickFinding::Stuck {
+                    busy_ns,
+                    checkpoint,
+                } => {
                     self.record(NodeEvent::STUCK, &name, busy_ns, &checkpoint);
                     self.make_safe(index, &name);
                 }
                 TickFinding::Recovered { busy_ns } => {
                     self.record(NodeEvent::RECOVERED, &name, busy_ns, "");
                 }
-                TickFinding::GivenUp { busy_ns, checkpoint } => {
+                TickFinding::GivenUp {
+                    busy_ns,
+                    checkpoint,
+                } => {
                     let busy = Duration::from_nanos(busy_ns);
-                    let checkpoint =
-                        if checkpoint.is_empty() { checkpoint } else { format!(", {checkpoint}") };
+                    let checkpoint = if checkpoint.is_empty() {
+                        checkpoint
+                    } else {
+                        format!(", {checkpoint}")
+                    };
                     let error = format!("a tick has lasted {busy:?} and does not end{checkpoint}");
                     self.shared.stop(Reason::Node { name, error });
                 }
@@ -156,7 +176,10 @@ impl Supervisor {
     /// WHY the supervisor does this: a node's own thread would have to check in every tick what
     /// hardly ever changes.
     fn check_subscribers(&mut self) {
-        let events = self.nodes.iter_mut().flat_map(WatchedNode::check_subscribers);
+        let events = self
+            .nodes
+            .iter_mut()
+            .flat_map(WatchedNode::check_subscribers);
         events.for_each(|event| self.recorder.record(event));
     }
 
@@ -176,7 +199,9 @@ impl Supervisor {
         if !self.nodes[index].begin_safe_state() {
             return;
         }
-        let Some(enter) = &mut self.nodes[index].safe_state else { return };
+        let Some(enter) = &mut self.nodes[index].safe_state else {
+            return;
+        };
         let begun = match enter {
             SafeStateCallback::OnSupervisor(enter) => catch_panic(enter).map(|()| None),
             SafeStateCallback::OnOtherThread(begin) => catch_panic(begin).map(Some),
@@ -198,7 +223,9 @@ impl Supervisor {
     /// each at most `timeout`.
     fn poll_safe_state_results(&mut self, timeout: Duration) {
         for index in 0..self.nodes.len() {
-            let Some(safe_state_result) = &self.nodes[index].safe_state_result else { continue };
+            let Some(safe_state_result) = &self.nodes[index].safe_state_result else {
+                continue;
+            };
             let outcome = match safe_state_result.recv_timeout(timeout) {
                 Ok(outcome) => outcome,
                 Err(RecvTimeoutError::Timeout) => continue,
@@ -220,7 +247,11 @@ impl Supervisor {
     /// each that has not returned.
     fn record_unfinished_safe_states(&mut self) {
         self.poll_safe_state_results(Duration::ZERO);
-        for node in self.nodes.iter().filter(|node| node.safe_state_result.is_some()) {
+        for node in self
+            .nodes
+            .iter()
+            .filter(|node| node.safe_state_result.is_some())
+        {
             let text = "safe_state had not returned when the run ended";
             self.record(NodeEvent::FAILED, node.name(), 0, text);
         }
@@ -228,16 +259,24 @@ impl Supervisor {
 
     fn poll_emergency_stop(&mut self, now_ns: u64) {
         // WHY only the last message: only the present state of the emergency stop matters.
-        let Some(stop) = self.monitor.emergency_stop().latest() else { return };
+        let Some(stop) = self.monitor.emergency_stop().latest() else {
+            return;
+        };
         let is_engaged = stop.is_engaged();
         if std::mem::replace(&mut self.is_emergency, is_engaged) == is_engaged {
             return;
         }
         for entry in self.shared.node_entries().iter() {
-            entry.commands.change(|wanted| wanted.is_emergency = is_engaged);
+            entry
+                .commands
+                .change(|wanted| wanted.is_emergency = is_engaged);
         }
         let EmergencyStop { source, reason, .. } = stop;
-        let kind = if is_engaged { NodeEvent::EMERGENCY_STOP } else { NodeEvent::EMERGENCY_OVER };
+        let kind = if is_engaged {
+            NodeEvent::EMERGENCY_STOP
+        } else {
+            NodeEvent::EMERGENCY_OVER
+        };
         self.record(kind, "", 0, &format!("by {source}: {reason}"));
         self.publish_status(now_ns);
     }
@@ -245,7 +284,9 @@ impl Supervisor {
     fn poll_commands(&mut self, now_ns: u64) {
         let mut has_command = false;
         for _ in 0..HANDLED_AT_ONCE_MAX {
-            let Some(command) = self.monitor.commands().recv() else { break };
+            let Some(command) = self.monitor.commands().recv() else {
+                break;
+            };
             has_command = true;
             if let Err(error) = self.apply_command(&command) {
                 self.record(
@@ -268,7 +309,10 @@ impl Supervisor {
                 node => vec![node.to_owned()],
             };
             let outcomes: Vec<_> = nodes.iter().map(|node| act(node)).collect();
-            outcomes.into_iter().collect::<Result<(), _>>().map_err(|error| error.to_string())
+            outcomes
+                .into_iter()
+                .collect::<Result<(), _>>()
+                .map_err(|error| error.to_string())
         };
         match command.kind {
             NodeCommand::PAUSE => each(&|node| self.handle.pause(node)),
@@ -288,9 +332,16 @@ impl Supervisor {
     /// Passes new events of the black box to the callback, and to the published status of their
     /// nodes.
     fn report_events(&mut self) {
-        let Self { monitor, nodes, on_event, .. } = self;
+        let Self {
+            monitor,
+            nodes,
+            on_event,
+            ..
+        } = self;
         for _ in 0..HANDLED_AT_ONCE_MAX {
-            let Some(event) = monitor.events().recv() else { break };
+            let Some(event) = monitor.events().recv() else {
+                break;
+            };
             let node = nodes.iter_mut().find(|node| event.node == *node.name());
             node.into_iter().for_each(|node| node.note_event(&event));
             if catch_panic(|| on_event(&event)).is_err() {

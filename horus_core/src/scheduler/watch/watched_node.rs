@@ -77,9 +77,14 @@ impl WatchedNode {
         subscriptions: Vec<Subscription>,
     ) -> Self {
         let plan = runner.plan();
-        let by_budget =
-            plan.budget.map(|budget| nanos(budget).saturating_mul(DEFAULT_LIMIT_IN_BUDGETS));
-        let limit_ns = plan.watchdog.map(nanos).or(by_budget).unwrap_or(NO_LIMIT_NS);
+        let by_budget = plan
+            .budget
+            .map(|budget| nanos(budget).saturating_mul(DEFAULT_LIMIT_IN_BUDGETS));
+        let limit_ns = plan
+            .watchdog
+            .map(nanos)
+            .or(by_budget)
+            .unwrap_or(NO_LIMIT_NS);
         Self {
             name: plan.name.clone(),
             class: plan.class,
@@ -88,9 +93,9 @@ impl WatchedNode {
             position: runner.checkpoint_position(),
             limit_ns,
             give_up_ns: match plan.class {
-                Class::RealTime | Class::Event => {
-                    limit_ns.saturating_mul(GIVE_UP_AFTER_LIMITS).max(GIVE_UP_NS_MIN)
-                }
+                Class::RealTime | Class::Event => limit_ns
+                    .saturating_mul(GIVE_UP_AFTER_LIMITS)
+                    .max(GIVE_UP_NS_MIN),
                 _ => NO_LIMIT_NS,
             },
             safe_state,
@@ -139,7 +144,11 @@ impl WatchedNode {
         let was_stuck_ns = self.stuck_ns;
         // WHY not `busy_ns` in both cases: `busy_ns` is 0 during a panic, but a tick that was stuck
         // has not ended when it panics.
-        let stuck_ns = if was_stuck_ns.is_some() { lasted_ns } else { busy_ns };
+        let stuck_ns = if was_stuck_ns.is_some() {
+            lasted_ns
+        } else {
+            busy_ns
+        };
         self.stuck_ns = (stuck_ns > self.limit_ns).then_some(stuck_ns);
         match (was_stuck_ns, self.stuck_ns) {
             (None, None)
@@ -149,14 +158,18 @@ impl WatchedNode {
             {
                 Some(TickFinding::PanicHookHangs)
             }
-            (None, Some(busy_ns)) => {
-                Some(TickFinding::Stuck { busy_ns, checkpoint: self.describe_position() })
-            }
+            (None, Some(busy_ns)) => Some(TickFinding::Stuck {
+                busy_ns,
+                checkpoint: self.describe_position(),
+            }),
             // WHY `busy_ns` and not the whole time: a tick that panics ends by itself after its
             // panic hook, and the panic explains more.
             (Some(_), Some(_)) if busy_ns > self.give_up_ns => {
                 self.give_up_ns = NO_LIMIT_NS;
-                Some(TickFinding::GivenUp { busy_ns, checkpoint: self.describe_position() })
+                Some(TickFinding::GivenUp {
+                    busy_ns,
+                    checkpoint: self.describe_position(),
+                })
             }
             (Some(busy_ns), None) => Some(TickFinding::Recovered { busy_ns }),
             _ => None,
@@ -166,15 +179,25 @@ impl WatchedNode {
     /// Returns an event for each subscriber that, since the last check, has failed to map a
     /// publisher's memory, or has mapped all that was missing.
     pub(super) fn check_subscribers(&mut self) -> impl Iterator<Item = NodeEvent> {
-        let Self { name, subscriptions, .. } = self;
-        subscriptions.iter_mut().filter_map(Subscription::check).map(|(kind, text)| {
-            NodeEvent::new(kind, name, Clock::kernel().now_ns()).with_text(text.as_str())
-        })
+        let Self {
+            name,
+            subscriptions,
+            ..
+        } = self;
+        subscriptions
+            .iter_mut()
+            .filter_map(Subscription::check)
+            .map(|(kind, text)| {
+                NodeEvent::new(kind, name, Clock::kernel().now_ns()).with_text(text.as_str())
+            })
     }
 
     /// Returns a text that says at which checkpoint the tick is stuck; empty without checkpoints.
     fn describe_position(&self) -> String {
-        self.position.as_ref().map(ToString::to_string).unwrap_or_default()
+        self.position
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default()
     }
 
     /// Takes the last error and the rate from an event of the node.
@@ -247,7 +270,11 @@ mod tests {
     /// Makes a node that may be in a tick for 10 ms, and its metrics.
     fn watched_node() -> (WatchedNode, Arc<LiveMetrics>) {
         let watchdog = Some(std::time::Duration::from_millis(10));
-        let spec = NodeSpec { name: "n".into(), watchdog, ..NodeSpec::default() };
+        let spec = NodeSpec {
+            name: "n".into(),
+            watchdog,
+            ..NodeSpec::default()
+        };
         let metrics = Arc::<LiveMetrics>::default();
         let entry = NodeEntry {
             spec: spec.clone(),
@@ -263,16 +290,25 @@ mod tests {
     fn a_stuck_node_stays_stuck_while_it_panics_and_is_made_safe_once() {
         let (mut watched_node, metrics) = watched_node();
         metrics.begin_tick(100 * MS, 100 * MS);
-        assert!(matches!(watched_node.check(120 * MS), Some(TickFinding::Stuck { .. })));
+        assert!(matches!(
+            watched_node.check(120 * MS),
+            Some(TickFinding::Stuck { .. })
+        ));
         assert!(watched_node.begin_safe_state());
         metrics.begin_panic();
         for now_ms in [130, 1000, 5000] {
-            assert!(watched_node.check(now_ms * MS).is_none(), "after {now_ms} ms");
+            assert!(
+                watched_node.check(now_ms * MS).is_none(),
+                "after {now_ms} ms"
+            );
         }
         metrics.end_panic(5000 * MS);
         assert!(watched_node.check(5000 * MS).is_none() && !watched_node.begin_safe_state());
         metrics.end_tick(100 * MS, 5001 * MS);
-        assert!(matches!(watched_node.check(5001 * MS), Some(TickFinding::Recovered { .. })));
+        assert!(matches!(
+            watched_node.check(5001 * MS),
+            Some(TickFinding::Recovered { .. })
+        ));
         metrics.begin_tick(6000 * MS, 6000 * MS);
         assert!(watched_node.begin_safe_state());
     }
@@ -283,24 +319,40 @@ mod tests {
         metrics.begin_tick(100 * MS, 100 * MS);
         metrics.begin_panic();
         assert!(watched_node.check(1110 * MS).is_none());
-        assert!(matches!(watched_node.check(1111 * MS), Some(TickFinding::PanicHookHangs)));
+        assert!(matches!(
+            watched_node.check(1111 * MS),
+            Some(TickFinding::PanicHookHangs)
+        ));
         assert!(watched_node.begin_safe_state());
         assert!(watched_node.check(9000 * MS).is_none());
         // It now hangs like any other tick, and is safe already.
-        assert!(matches!(watched_node.check(10_100 * MS), Some(TickFinding::Stuck { .. })));
+        assert!(matches!(
+            watched_node.check(10_100 * MS),
+            Some(TickFinding::Stuck { .. })
+        ));
         assert!(!watched_node.begin_safe_state());
     }
 
     #[test]
     fn a_tick_is_looked_at_when_it_has_lasted_too_long_and_not_much_sooner() {
         let (mut watched_node, metrics) = watched_node();
-        let mut checks =
-            |now_ns| (watched_node.check(now_ns).is_some(), watched_node.next_check_ns(now_ns));
+        let mut checks = |now_ns| {
+            (
+                watched_node.check(now_ns).is_some(),
+                watched_node.next_check_ns(now_ns),
+            )
+        };
         assert_eq!(checks(100 * MS), (false, 110 * MS + 1));
         metrics.begin_tick(100 * MS, 101 * MS);
         assert_eq!(checks(110 * MS + 1), (false, 111 * MS + 1));
-        assert_eq!(checks(111 * MS), (false, 111 * MS + BUSY_CHECK_INTERVAL_NS_MIN));
-        assert_eq!(checks(111 * MS + 1), (true, 111 * MS + 1 + STUCK_CHECK_INTERVAL_NS));
+        assert_eq!(
+            checks(111 * MS),
+            (false, 111 * MS + BUSY_CHECK_INTERVAL_NS_MIN)
+        );
+        assert_eq!(
+            checks(111 * MS + 1),
+            (true, 111 * MS + 1 + STUCK_CHECK_INTERVAL_NS)
+        );
         metrics.end_tick(101 * MS, 112 * MS);
         assert_eq!(checks(112 * MS), (true, 122 * MS + 1));
     }

@@ -91,6 +91,9 @@ impl DynamicBuilder {
         let segment = self.0.segment(false)?;
         let producer = self.0.producer(&segment)?;
         let consumer = self.0.consumer(&segment)?;
-        Ok((DynamicPublisher::from_raw(producer), DynamicSubscriber::from_raw(consumer)))
+        Ok((
+            DynamicPublisher::from_raw(producer),
+            DynamicSubscriber::from_raw(consumer),
+        ))
     }
 }

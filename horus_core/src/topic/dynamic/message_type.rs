@@ -72,8 +72,16 @@ impl DynamicType {
             name: schema.name.into(),
             schema: text.to_owned().into(),
             hash: fnv1a_128(text.as_bytes()).to_be_bytes(),
-            bytes: if sized { Self::MAX_MESSAGE_BYTES } else { schema.size as u64 },
-            align: if sized { Self::SIZED_ALIGN } else { schema.align as u32 },
+            bytes: if sized {
+                Self::MAX_MESSAGE_BYTES
+            } else {
+                schema.size as u64
+            },
+            align: if sized {
+                Self::SIZED_ALIGN
+            } else {
+                schema.align as u32
+            },
             sized,
         }))
     }
@@ -105,10 +113,17 @@ impl DynamicType {
         let plain = schema.and_then(|schema| Some((schema.layout().ok()?, schema)));
         let schema = match plain {
             _ if info.schema == MSGPACK_SCHEMA => DynamicSchema::MessagePack,
-            Some((layout, schema)) => DynamicSchema::Plain { schema: Box::new(schema), layout },
+            Some((layout, schema)) => DynamicSchema::Plain {
+                schema: Box::new(schema),
+                layout,
+            },
             None => DynamicSchema::Unknown,
         };
-        Self { info, schema, time_offset }
+        Self {
+            info,
+            schema,
+            time_offset,
+        }
     }
 
     /// Returns the bare name of the message.

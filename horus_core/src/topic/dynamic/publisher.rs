@@ -95,7 +95,11 @@ impl DynamicPublisher {
     #[inline(always)]
     fn expect_length(&self, bytes: usize) -> Result<(), SendError<()>> {
         // WHY not a copy in this publisher: the compiler merges this with the producer's own check.
-        if self.raw.fits(bytes) { Ok(()) } else { Err(self.refuse_length(bytes)) }
+        if self.raw.fits(bytes) {
+            Ok(())
+        } else {
+            Err(self.refuse_length(bytes))
+        }
     }
 
     #[cold]
@@ -105,10 +109,19 @@ impl DynamicPublisher {
         let bytes = bytes as u64;
         let max = self.max_message_bytes() as u64;
         if bytes > max {
-            return SendError::TooLong { topic, message, bytes, max };
+            return SendError::TooLong {
+                topic,
+                message,
+                bytes,
+                max,
+            };
         }
         let reason = format!("{bytes} bytes, and messages of the topic have {max}");
-        SendError::Unencodable { topic, message, reason }
+        SendError::Unencodable {
+            topic,
+            message,
+            reason,
+        }
     }
 
     /// Lends the next slot in shared memory: write a message to it, then call [`RawLoan::publish`]

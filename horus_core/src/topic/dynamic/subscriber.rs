@@ -52,7 +52,10 @@ impl DynamicSubscriber {
     /// [`TopicError`].
     pub fn open(namespace: &Arc<Namespace>, name: &str) -> Result<Self, TopicError> {
         let qos = Qos::new().reliability(Reliability::BestEffort);
-        DynamicBuilder::adopt(name).namespace(namespace).qos(qos).subscriber()
+        DynamicBuilder::adopt(name)
+            .namespace(namespace)
+            .qos(qos)
+            .subscriber()
     }
 
     /// [`Self::open`], but maps everything read-only and is not counted.
@@ -96,7 +99,10 @@ impl DynamicSubscriber {
         buffer: &mut [u8],
         timeout: Duration,
     ) -> Result<usize, RecvTimeoutError> {
-        let received = self.inbox.raw.recv_bytes_until(self.wait_policy(timeout), buffer);
+        let received = self
+            .inbox
+            .raw
+            .recv_bytes_until(self.wait_policy(timeout), buffer);
         received.ok_or_else(|| self.timed_out())
     }
 
@@ -125,16 +131,19 @@ impl DynamicSubscriber {
     /// Bytes that are not a message are dropped and counted, see [`Stats::malformed`].
     pub fn recv(&mut self) -> Option<Value> {
         let message_type = &self.message_type;
-        self.inbox.receive(RawConsumer::recv_bytes, |buffer, bytes| {
-            message_type.decode(&buffer.as_ref()[..bytes])
-        })
+        self.inbox
+            .receive(RawConsumer::recv_bytes, |buffer, bytes| {
+                message_type.decode(&buffer.as_ref()[..bytes])
+            })
     }
 
     /// Copies the newest unread message into one of two buffers and returns the index of the buffer
     /// and the length, as [`Subscriber::latest`](crate::topic::Subscriber::latest) does. Never
     /// blocks.
     pub fn latest_into(&mut self, buffers: [&mut [u8]; 2]) -> Option<(usize, usize)> {
-        self.inbox.raw.latest_bytes(buffers, &|message| self.message_type.published_ns(message))
+        self.inbox
+            .raw
+            .latest_bytes(buffers, &|message| self.message_type.published_ns(message))
     }
 
     /// Returns the newest unread message, as
@@ -161,7 +170,9 @@ impl DynamicSubscriber {
     ///
     /// As there.
     pub fn borrow_latest(&mut self) -> Result<Option<RawSample>, BorrowError> {
-        self.inbox.raw.borrow_latest(&|message| self.message_type.published_ns(message))
+        self.inbox
+            .raw
+            .borrow_latest(&|message| self.message_type.published_ns(message))
     }
 
     /// [`Self::borrow`], but waits for a message for up to `timeout`. Blocks, as
@@ -185,7 +196,9 @@ impl DynamicSubscriber {
     #[cfg(feature = "async")]
     pub fn set_alarm(&mut self, context: &Context<'_>) {
         let watch = self.inbox.raw.watch();
-        let alarm = self.alarm.get_or_insert_with(|| horus_shm::Alarm::new(watch));
+        let alarm = self
+            .alarm
+            .get_or_insert_with(|| horus_shm::Alarm::new(watch));
         alarm.set(context.waker());
     }
 
@@ -217,7 +230,9 @@ impl DynamicSubscriber {
     #[cold]
     fn timed_out(&self) -> RecvTimeoutError {
         match self.check() {
-            Ok(()) => RecvTimeoutError::Timeout { topic: self.label() },
+            Ok(()) => RecvTimeoutError::Timeout {
+                topic: self.label(),
+            },
             Err(error) => error.into(),
         }
     }
@@ -266,7 +281,11 @@ impl DynamicSubscriber {
     /// Returns the topic's name.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.inbox.raw.segment().topic().map_or("", TopicName::as_str)
+        self.inbox
+            .raw
+            .segment()
+            .topic()
+            .map_or("", TopicName::as_str)
     }
 
     /// Returns the label of the topic, for errors.

@@ -54,7 +54,9 @@ impl Framed {
         let Some((header, data)) = parts else {
             let found = bytes.len();
             let name = kind.schema.name;
-            return Err(PyValueError::new_err(format!("{found} bytes that are no {name}")));
+            return Err(PyValueError::new_err(format!(
+                "{found} bytes that are no {name}"
+            )));
         };
         let object = data::with_own_data(class.py(), kind, header, data)?;
         data::write_data(&object, &bytes[header.len()..]);
@@ -118,7 +120,11 @@ impl Framed {
             }
             _ => array,
         };
-        if copy == Some(true) { array.call_method0("copy") } else { Ok(array) }
+        if copy == Some(true) {
+            array.call_method0("copy")
+        } else {
+            Ok(array)
+        }
     }
 
     /// Returns the device of the data as DLPack numbers it: `(1, 0)`, the memory of the CPU.

@@ -38,7 +38,10 @@ pub(super) fn data_of<'a>(object: &'a Bound<'_, PyAny>) -> &'a Data {
 ///
 /// No other reference to the same `Data` is used while this one is.
 #[inline]
-#[expect(clippy::mut_from_ref, reason = "Python's objects are shared; the contract says the rest")]
+#[expect(
+    clippy::mut_from_ref,
+    reason = "Python's objects are shared; the contract says the rest"
+)]
 pub(super) unsafe fn data_mut<'a>(object: &'a Bound<'_, PyAny>) -> &'a mut Data {
     // SAFETY: as in `data_of`, and by the contract nobody else looks.
     unsafe { &mut *instance::extra_bytes_of(object.as_ptr()).cast::<Data>() }
@@ -46,7 +49,9 @@ pub(super) unsafe fn data_mut<'a>(object: &'a Bound<'_, PyAny>) -> &'a mut Data 
 
 #[inline]
 pub(super) fn framed_of(object: &Bound<'_, PyAny>) -> &'static FramedKind {
-    instance::kind_of(object).framed.expect("a message that ends in data")
+    instance::kind_of(object)
+        .framed
+        .expect("a message that ends in data")
 }
 
 /// Returns the header's bytes and the data. They must not be used while Python code may run, which
@@ -74,7 +79,14 @@ pub(crate) fn with_data<'py>(
     unsafe { ptr::copy_nonoverlapping(header.as_ptr(), instance::data(&object), kind.bytes) };
     let extra = instance::extra_bytes_of(object.as_ptr()).cast::<Data>();
     // SAFETY: as above; nobody else knows the object.
-    unsafe { extra.write(Data { address, bytes, memory, layout: None }) };
+    unsafe {
+        extra.write(Data {
+            address,
+            bytes,
+            memory,
+            layout: None,
+        })
+    };
     Ok(object)
 }
 
@@ -105,7 +117,9 @@ pub(crate) fn from_sample<'py>(
     let mut copy = [0; HEADER_BYTES_MAX];
     let copy = &mut copy[..header.len()];
     copy.copy_from_slice(header);
-    let Some(bytes) = valid_data_bytes(kind, copy, data.len()) else { return Ok(None) };
+    let Some(bytes) = valid_data_bytes(kind, copy, data.len()) else {
+        return Ok(None);
+    };
     let address = data.as_ptr().cast_mut();
     with_data(py, kind, copy, (address, bytes), Memory::Sample(sample)).map(Some)
 }
@@ -122,7 +136,9 @@ pub(crate) fn from_buffer<'py>(
     bytes: usize,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let message = &buffer.as_ref()[..bytes];
-    let Some((header, data)) = split_message(kind, message) else { return Ok(None) };
+    let Some((header, data)) = split_message(kind, message) else {
+        return Ok(None);
+    };
     let header = header.to_vec();
     let address = buffer.as_mut()[kind.bytes..].as_mut_ptr();
     with_data(py, kind, &header, (address, data), Memory::Own(buffer)).map(Some)
@@ -153,7 +169,11 @@ pub(crate) fn copy<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny
 /// Copies `data` to a new message, which must have been made for exactly this number of bytes.
 pub(super) fn write_data(object: &Bound<'_, PyAny>, data: &[u8]) {
     let to = data_of(object).address;
-    assert_eq!(data.len(), data_of(object).bytes, "as many as it was made for");
+    assert_eq!(
+        data.len(),
+        data_of(object).bytes,
+        "as many as it was made for"
+    );
     // SAFETY: memory of its own, of so many bytes.
     unsafe { ptr::copy_nonoverlapping(data.as_ptr(), to, data.len()) };
 }
@@ -163,7 +183,9 @@ pub(crate) fn ensure_writeable(object: &Bound<'_, PyAny>) -> PyResult<()> {
     if is_writeable(object) {
         return Ok(());
     }
-    Err(PyAttributeError::new_err("what was received or published is read-only: change a copy()"))
+    Err(PyAttributeError::new_err(
+        "what was received or published is read-only: change a copy()",
+    ))
 }
 
 pub(crate) fn is_writeable(object: &Bound<'_, PyAny>) -> bool {

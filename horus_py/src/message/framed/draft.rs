@@ -30,7 +30,10 @@ pub(crate) unsafe extern "C" fn tp_new(
         let args = unsafe { Bound::from_borrowed_ptr(py, args) };
         // SAFETY: Python gives a dictionary or null.
         let kwargs = unsafe { Bound::from_borrowed_ptr_or_opt(py, kwargs) };
-        let kwargs = kwargs.as_ref().map(|kwargs| kwargs.cast::<PyDict>()).transpose()?;
+        let kwargs = kwargs
+            .as_ref()
+            .map(|kwargs| kwargs.cast::<PyDict>())
+            .transpose()?;
         let args = args.cast::<PyTuple>()?;
         let data = match args.len() {
             0 => None,
@@ -78,7 +81,10 @@ pub(crate) fn new_draft<'py>(
 }
 
 /// Returns the header of a draft for writing.
-#[expect(clippy::mut_from_ref, reason = "Python's objects are shared, but nobody knows the draft")]
+#[expect(
+    clippy::mut_from_ref,
+    reason = "Python's objects are shared, but nobody knows the draft"
+)]
 pub(super) fn header_mut<'a>(draft: &'a Bound<'_, PyAny>) -> &'a mut [u8] {
     // SAFETY: nobody else knows the draft.
     unsafe { instance::bytes_mut(draft) }
@@ -103,7 +109,11 @@ pub(crate) fn describe_as(
         return reshape(draft, DType::U8, shape);
     };
     let missing = || PyImportError::new_err("this needs numpy: pip install numpy");
-    let dtype = numpy(py).ok_or_else(missing)?.module.bind(py).call_method1("dtype", (dtype,))?;
+    let dtype = numpy(py)
+        .ok_or_else(missing)?
+        .module
+        .bind(py)
+        .call_method1("dtype", (dtype,))?;
     if describe_structured(draft, &dtype, shape)? {
         return Ok(());
     }
@@ -111,7 +121,11 @@ pub(crate) fn describe_as(
     let size = dtype.getattr("itemsize")?.extract()?;
     let letter = letter.cast::<PyString>()?;
     let known = dtype_from_format(letter.to_str()?.as_bytes(), size);
-    let known = if dtype.getattr("isnative")?.is_truthy()? { known } else { None };
+    let known = if dtype.getattr("isnative")?.is_truthy()? {
+        known
+    } else {
+        None
+    };
     let wanted = || {
         let text = format!("{dtype} where integers, floats or booleans of the machine are wanted");
         PyTypeError::new_err(text)
@@ -136,7 +150,9 @@ fn describe_structured(
 }
 
 fn reshape(draft: &Bound<'_, PyAny>, dtype: DType, shape: &[u64]) -> PyResult<()> {
-    framed_of(draft).reshape(header_mut(draft), dtype, shape).map_err(PyValueError::new_err)
+    framed_of(draft)
+        .reshape(header_mut(draft), dtype, shape)
+        .map_err(PyValueError::new_err)
 }
 
 /// Makes the header of a draft describe `array`.

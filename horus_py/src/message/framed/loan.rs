@@ -13,7 +13,11 @@ use crate::message::framed::memory::{Loan, Memory};
 pub(crate) fn loan_of<'py>(
     object: &Bound<'py, PyAny>,
 ) -> Option<(Bound<'py, PyAny>, NonNull<[u8]>)> {
-    let Memory::Loan(Loan { publisher: Some(publisher), slot, .. }) = &data_of(object).memory
+    let Memory::Loan(Loan {
+        publisher: Some(publisher),
+        slot,
+        ..
+    }) = &data_of(object).memory
     else {
         return None;
     };
@@ -24,7 +28,10 @@ pub(crate) fn loan_of<'py>(
 /// it still lives.
 #[inline]
 pub(crate) fn live_view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let Memory::Loan(Loan { view: Some(view), .. }) = &data_of(object).memory else {
+    let Memory::Loan(Loan {
+        view: Some(view), ..
+    }) = &data_of(object).memory
+    else {
         return Ok(None);
     };
     let view = view.bind(object.py()).call0()?;
@@ -55,7 +62,9 @@ pub(super) fn record_view<'py>(
             drop(before.map(|before| before.into_bound(object.py())));
             Ok(array)
         }
-        _ => Err(SendFailedError::new_err("the loan ended while an array of it was made")),
+        _ => Err(SendFailedError::new_err(
+            "the loan ended while an array of it was made",
+        )),
     }
 }
 
@@ -64,7 +73,11 @@ pub(super) fn record_view<'py>(
 pub(crate) fn end_loan<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     let py = object.py();
     // SAFETY: nobody looks meanwhile.
-    let Memory::Loan(loan) = &mut unsafe { data_mut(object) }.memory else { return None };
+    let Memory::Loan(loan) = &mut unsafe { data_mut(object) }.memory else {
+        return None;
+    };
     drop(loan.view.take().map(|view| view.into_bound(py)));
-    loan.publisher.take().map(|publisher| publisher.into_bound(py))
+    loan.publisher
+        .take()
+        .map(|publisher| publisher.into_bound(py))
 }

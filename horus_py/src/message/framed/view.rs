@@ -28,10 +28,18 @@ pub(crate) fn array_view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
             // WHY only now: `structured_layout` runs Python code, which may publish a message on
             // loan.
             let (data, is_writeable) = address(object);
-            let memory = ArrayMemory { data, shape: &shape, strides: &strides, is_writeable };
+            let memory = ArrayMemory {
+                data,
+                shape: &shape,
+                strides: &strides,
+                is_writeable,
+            };
             // SAFETY: `structured_layout` checked that the elements lie in the data, which the
             // object keeps alive, and that the type is one of numpy's.
-            (unsafe { numpy.view_with_descr(dtype, memory, object)? }, is_writeable)
+            (
+                unsafe { numpy.view_with_descr(dtype, memory, object)? },
+                is_writeable,
+            )
         }
         None => {
             let layout = layout(object)?;
@@ -47,10 +55,18 @@ pub(crate) fn array_view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
             let (data, is_writeable) = address(object);
             let shape = &shape[..rank];
             let strides = &strides[..rank];
-            let memory = ArrayMemory { data, shape, strides, is_writeable };
+            let memory = ArrayMemory {
+                data,
+                shape,
+                strides,
+                is_writeable,
+            };
             // SAFETY: `layout` checked that the elements lie in the data, which the object keeps
             // alive.
-            (unsafe { numpy.view(layout.dtype(), memory, object)? }, is_writeable)
+            (
+                unsafe { numpy.view(layout.dtype(), memory, object)? },
+                is_writeable,
+            )
         }
     };
     record_view(object, array, is_writeable)
@@ -80,7 +96,11 @@ fn structured_layout<'py>(
     let is_plain = dtype.is_instance(&numpy.module.bind(py).getattr("dtype")?)?
         && !dtype.getattr("hasobject")?.is_truthy()?
         && dimensions.len() <= DIMENSIONS_MAX;
-    let itemsize = if is_plain { dtype.getattr("itemsize")?.extract()? } else { usize::MAX };
+    let itemsize = if is_plain {
+        dtype.getattr("itemsize")?.extract()?
+    } else {
+        usize::MAX
+    };
     let bytes = data_of(object).bytes;
     match extent_bytes(itemsize, dimensions) {
         Some(extent) if extent <= bytes => Ok(Some(found)),

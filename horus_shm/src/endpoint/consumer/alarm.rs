@@ -71,7 +71,11 @@ impl Alarm {
     #[must_use]
     pub fn new(watch: Watch) -> Self {
         watch.progress().set_alarmed();
-        Self { watch, epoch: fork_epoch(), id: 0 }
+        Self {
+            watch,
+            epoch: fork_epoch(),
+            id: 0,
+        }
     }
 
     /// Wakes `waker` once, as soon as there is a message, which may be at once.
@@ -99,7 +103,11 @@ impl Alarm {
             return copy.wake();
         }
         state.is_served = true;
-        state.set.push(Set { id: self.id, watch: self.watch.clone(), waker: copy });
+        state.set.push(Set {
+            id: self.id,
+            watch: self.watch.clone(),
+            waker: copy,
+        });
         alarms.version.fetch_add_one();
         drop(state);
         alarms.changed.notify();
@@ -113,7 +121,9 @@ impl Alarm {
         let alarms = ALARMS.get();
         let mut state = alarms.lock();
         let at = state.set.iter().position(|set| set.id == self.id);
-        let Some(set) = at.map(|at| state.set.swap_remove(at)) else { return };
+        let Some(set) = at.map(|at| state.set.swap_remove(at)) else {
+            return;
+        };
         // WHY without a wake: the thread finds out within a slice, which is soon enough.
         alarms.version.fetch_add_one();
         drop(state);
@@ -143,7 +153,10 @@ pub(super) fn forget(progress: &Arc<Progress>) {
         alarms.changed.notify();
         state = alarms.lock();
         while state.lent.contains(&name) {
-            state = alarms.let_go.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = alarms
+                .let_go
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
     drop(state);
@@ -201,15 +214,20 @@ impl Alarms {
             return Work::End;
         }
         watches.extend(state.set.iter().map(|set| set.watch.clone()));
-        state.lent.extend(watches.iter().map(|watch| Arc::as_ptr(watch.progress())));
+        state
+            .lent
+            .extend(watches.iter().map(|watch| Arc::as_ptr(watch.progress())));
         // Relaxed: only changed under the lock.
         Work::Sleep(self.version.get())
     }
 
     /// Returns `None` if nothing happened for [`IDLE`], and nothing could.
     fn sleep(&self, version: u64, watches: &[Watch]) -> Option<()> {
-        let wait_policy =
-            if watches.is_empty() { WaitPolicy::of(IDLE) } else { WaitPolicy::endless() };
+        let wait_policy = if watches.is_empty() {
+            WaitPolicy::of(IDLE)
+        } else {
+            WaitPolicy::endless()
+        };
         let wait_policy = wait_policy.spinning(Duration::ZERO);
         let look = || (self.version.get() != version || watches.iter().any(is_due)).then_some(());
         Watch::wait_any_or(Some(self.changed.event()), watches, wait_policy, look)

@@ -60,7 +60,10 @@ impl Followed {
     /// Returns the reader's position.
     #[inline(always)]
     const fn reached(&self) -> Reached {
-        Reached { lane: self.lane, position: self.reader.position() }
+        Reached {
+            lane: self.lane,
+            position: self.reader.position(),
+        }
     }
 }
 
@@ -140,7 +143,10 @@ impl RawConsumer {
         // WHY: without the odd stamp, only a gate keeps a copy from being torn. So neither a
         // keep-last reader nor an observer is possible.
         if contract.gated_only && reading != Reading::Gated {
-            return Err(OpenError::GatedOnly { path: segment.path(), found: true });
+            return Err(OpenError::GatedOnly {
+                path: segment.path(),
+                found: true,
+            });
         }
         if reading == Reading::Gated && !gatable {
             return Err(OpenError::IncompatibleQos {
@@ -153,7 +159,10 @@ impl RawConsumer {
         let mut this = Self {
             lanes: Vec::with_capacity(lanes),
             next: 0,
-            last: Arrival { number: 0, bytes: 0 },
+            last: Arrival {
+                number: 0,
+                bytes: 0,
+            },
             received: 0,
             rested: 0,
             chance: 0,
@@ -180,7 +189,10 @@ impl RawConsumer {
         this.look_for_lanes();
         this.segment.expect_usable()?;
         if let Err(RecvError::LaneNotMapped { cause, .. }) = this.expect_mapped() {
-            return Err(OpenError::LaneNotMapped { path: this.segment.path(), cause });
+            return Err(OpenError::LaneNotMapped {
+                path: this.segment.path(),
+                cause,
+            });
         }
         Ok(this)
     }
@@ -214,7 +226,14 @@ impl RawConsumer {
                     let reached = followed.reached();
                     match polled {
                         Polled::Message => {
-                            self.take(lane, reached, Arrival { number: reached.position, bytes });
+                            self.take(
+                                lane,
+                                reached,
+                                Arrival {
+                                    number: reached.position,
+                                    bytes,
+                                },
+                            );
                             return self.confirmed();
                         }
                         Polled::Busy => nothing = Polled::Busy,
@@ -272,7 +291,12 @@ impl RawConsumer {
         }
         let lane = self.next.checked_sub(1).unwrap_or(self.lanes.len() - 1);
         let limit = self.segment.shape().capacity() / DRAIN_STEPS;
-        let Self { lanes, received, seen_epoch, .. } = self;
+        let Self {
+            lanes,
+            received,
+            seen_epoch,
+            ..
+        } = self;
         let reader = &mut lanes[lane].reader;
         let load = |memory: &RawLane, index| {
             // SAFETY: `dst` is writable for `bytes` by the contract; the reader's index is below
@@ -292,7 +316,14 @@ impl RawConsumer {
             // one.
             self.received -= 1;
             let reached = self.lanes[lane].reached();
-            self.take(lane, reached, Arrival { number: reached.position, bytes });
+            self.take(
+                lane,
+                reached,
+                Arrival {
+                    number: reached.position,
+                    bytes,
+                },
+            );
         }
         run
     }
@@ -310,11 +341,16 @@ impl RawConsumer {
     #[inline(always)]
     fn pause(&mut self) {
         let lanes = self.lanes.len();
-        self.lanes.iter().for_each(|followed| followed.reader.prefetch_slot(lanes));
+        self.lanes
+            .iter()
+            .for_each(|followed| followed.reader.prefetch_slot(lanes));
         std::hint::spin_loop();
         // A step of a linear congruential generator (Knuth's MMIX constants): only to break the
         // rhythm.
-        self.chance = self.chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        self.chance = self
+            .chance
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
         if self.lanes.len() == 1 && self.chance >> 63 == 1 {
             std::hint::spin_loop();
         }
@@ -324,7 +360,11 @@ impl RawConsumer {
     #[inline(always)]
     fn next_lane(&mut self) -> usize {
         let lane = self.next;
-        self.next = if lane + 1 == self.lanes.len() { 0 } else { lane + 1 };
+        self.next = if lane + 1 == self.lanes.len() {
+            0
+        } else {
+            lane + 1
+        };
         lane
     }
 
@@ -388,7 +428,9 @@ impl RawConsumer {
             return self.expect_mapped();
         }
         let topic = self.segment.label();
-        self.segment.check_health().map_err(|error| error.to_recv_error(topic))?;
+        self.segment
+            .check_health()
+            .map_err(|error| error.to_recv_error(topic))?;
         self.expect_mapped()
     }
 
@@ -412,7 +454,10 @@ impl RawConsumer {
             let reader = &mut self.lanes[lane].reader;
             // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
             let polled = unsafe { reader.read_latest(dst, bytes) };
-            (polled == Polled::Message).then(|| Arrival { number: reader.position(), bytes })
+            (polled == Polled::Message).then(|| Arrival {
+                number: reader.position(),
+                bytes,
+            })
         };
         self.note(self.lanes[lane].reached());
         found
@@ -433,7 +478,9 @@ impl RawConsumer {
         let mut best = None;
         let mut of_best = None;
         for lane in 0..self.lanes.len() {
-            let Some((arrival, key, message)) = read(self, lane, best.as_ref()) else { continue };
+            let Some((arrival, key, message)) = read(self, lane, best.as_ref()) else {
+                continue;
+            };
             if of_best.is_some_and(|(_, _, best)| best > key) {
                 self.pass_over(lane);
                 continue;
@@ -489,7 +536,9 @@ impl RawConsumer {
     /// topics).
     #[must_use]
     pub fn detached(&self) -> u64 {
-        let block = self.gate.and_then(|gate| self.segment.gate_block(gate, Access::Read).ok());
+        let block = self
+            .gate
+            .and_then(|gate| self.segment.gate_block(gate, Access::Read).ok());
         block.map_or(0, |block| block.detached.get())
     }
 

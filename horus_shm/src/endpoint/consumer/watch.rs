@@ -38,7 +38,14 @@ impl Progress {
         let starts = starts.into_iter().zip(&positions);
         let lanes = starts.map(|(start, position)| position.set(start)).count();
         let (ignored, closed, alarmed, unmapped) = Default::default();
-        Self { positions, lanes, ignored, closed, alarmed, unmapped }
+        Self {
+            positions,
+            lanes,
+            ignored,
+            closed,
+            alarmed,
+            unmapped,
+        }
     }
 
     /// Stores the position of a lane. Relaxed, all of it: a watch that sees it late looks again
@@ -104,7 +111,11 @@ impl Watch {
     ) -> Self {
         let segment = Arc::clone(segment);
         let progress = Arc::clone(progress);
-        Self { segment, progress, place: place.map(Arc::downgrade) }
+        Self {
+            segment,
+            progress,
+            place: place.map(Arc::downgrade),
+        }
     }
 
     /// Returns true if a publisher's head is past the consumer's position.
@@ -117,7 +128,9 @@ impl Watch {
     #[must_use]
     pub fn has_message(&self) -> bool {
         self.segment.check_health().is_err()
-            || self.lanes().any(|(head, position)| head > position && head <= POSITION_MAX)
+            || self
+                .lanes()
+                .any(|(head, position)| head > position && head <= POSITION_MAX)
     }
 
     /// Returns true once the consumer is dropped: there will be no message any more.
@@ -136,7 +149,8 @@ impl Watch {
     /// Returns a number that changes with every published message, read or not.
     #[must_use]
     pub fn arrivals(&self) -> u64 {
-        self.lanes().fold(0, |sum, (head, _)| sum.wrapping_add(head))
+        self.lanes()
+            .fold(0, |sum, (head, _)| sum.wrapping_add(head))
     }
 
     /// Returns the head, and the position of the consumer, of each lane that it reads.
@@ -144,11 +158,15 @@ impl Watch {
     /// Relaxed, all of it: no payload is read because of it, and a sleeper has a fence before.
     fn lanes(&self) -> impl Iterator<Item = (u64, u64)> {
         let ignored = self.progress.ignored.get();
-        let lanes = self.progress.positions[..self.progress.lanes].iter().enumerate();
-        lanes.filter(move |(lane, _)| ignored & 1 << lane == 0).map(|(lane, position)| {
-            let block = self.segment.lane_block(lane as u32, Access::Read);
-            (block.map_or(0, |block| block.head.get()), position.get())
-        })
+        let lanes = self.progress.positions[..self.progress.lanes]
+            .iter()
+            .enumerate();
+        lanes
+            .filter(move |(lane, _)| ignored & 1 << lane == 0)
+            .map(|(lane, position)| {
+                let block = self.segment.lane_block(lane as u32, Access::Read);
+                (block.map_or(0, |block| block.head.get()), position.get())
+            })
     }
 
     /// Polls `look` until it returns a value, or until `wait_policy` ends. Sleeps between two polls
@@ -178,7 +196,11 @@ impl Watch {
         let events: Vec<_> = own.into_iter().chain(theirs).take(EVENTS_MAX).collect();
         let open = watches.iter().filter(|watch| !watch.is_closed()).count();
         let all = open + usize::from(own.is_some());
-        let slice = if events.len() < all { POLL_INTERVAL } else { SLEEP_MAX };
+        let slice = if events.len() < all {
+            POLL_INTERVAL
+        } else {
+            SLEEP_MAX
+        };
         let events: Vec<_> = events.iter().collect();
         wait_in_slices(&events, wait_policy, slice, look)
     }
@@ -190,7 +212,9 @@ impl Watch {
     /// Returns a watch on the same consumer for lanes that cannot be mapped.
     #[must_use]
     pub fn lanes_mapped(&self) -> LaneWatch {
-        LaneWatch { progress: Arc::downgrade(&self.progress) }
+        LaneWatch {
+            progress: Arc::downgrade(&self.progress),
+        }
     }
 
     /// Returns the progress of the watched consumer.
@@ -221,14 +245,19 @@ impl LaneWatch {
     #[must_use]
     pub fn unmapped(&self) -> Option<LaneNotMapped> {
         let progress = self.progress.upgrade()?;
-        *progress.unmapped.lock().unwrap_or_else(PoisonError::into_inner)
+        *progress
+            .unmapped
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns true once the consumer is dropped.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         // Relaxed: nothing is read because of it.
-        self.progress.upgrade().is_none_or(|progress| progress.closed.get() != 0)
+        self.progress
+            .upgrade()
+            .is_none_or(|progress| progress.closed.get() != 0)
     }
 
     /// Returns true if both are watches on the same consumer.

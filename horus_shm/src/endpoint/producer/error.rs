@@ -100,12 +100,19 @@ impl<T> SendError<T> {
             Self::Full { topic, .. } => SendError::Full { topic, message },
             Self::Forked { topic, .. } => SendError::Forked { topic, message },
             Self::RegionLost { topic, .. } => SendError::RegionLost { topic, message },
-            Self::TooLong { topic, bytes, max, .. } => {
-                SendError::TooLong { topic, message, bytes, max }
-            }
-            Self::Unencodable { topic, reason, .. } => {
-                SendError::Unencodable { topic, message, reason }
-            }
+            Self::TooLong {
+                topic, bytes, max, ..
+            } => SendError::TooLong {
+                topic,
+                message,
+                bytes,
+                max,
+            },
+            Self::Unencodable { topic, reason, .. } => SendError::Unencodable {
+                topic,
+                message,
+                reason,
+            },
         }
     }
 }

@@ -83,7 +83,10 @@ impl RawProducer {
         };
         let block = blocks[lane as usize];
         // WHY: a predecessor may have died while it waited for room.
-        segment.wait_block(Access::Write)?.room_waiters.fetch_and_not_relaxed(1 << lane);
+        segment
+            .wait_block(Access::Write)?
+            .room_waiters
+            .fetch_and_not_relaxed(1 << lane);
         let raw = match Self::open_lane(&segment, lane) {
             Ok(raw) => raw,
             Err(error) => {
@@ -101,10 +104,20 @@ impl RawProducer {
         let fruitless = 0;
         let lent = None;
         let apart = Apart::default();
-        #[rustfmt::skip]
         let this = Self {
-            writer, seen_epoch, lane, me, on_stalled, refused, wait, order, fruitless, in_place,
-            lent, apart, segment,
+            writer,
+            seen_epoch,
+            lane,
+            me,
+            on_stalled,
+            refused,
+            wait,
+            order,
+            fruitless,
+            in_place,
+            lent,
+            apart,
+            segment,
         };
         // WHY: if the lane consists of private zero pages, it was never claimed; drop handles that.
         this.segment.expect_usable()?;
@@ -118,7 +131,10 @@ impl RawProducer {
         let raw = segment.lane(lane, Access::Write, Access::Write)?;
         block.ready.set(1);
         // ORDERING(ready): pairs with the load in `RawConsumer::look_for_lanes`.
-        segment.control(Access::Write)?.ready.fetch_or_at(1 << lane, edge::READY_PUBLISH);
+        segment
+            .control(Access::Write)?
+            .ready
+            .fetch_or_at(1 << lane, edge::READY_PUBLISH);
         Ok(raw)
     }
 
@@ -198,7 +214,10 @@ impl RawProducer {
     #[inline]
     fn expect_length(&self, bytes: usize) {
         let max = self.segment.shape().request().payload_bytes;
-        assert!(self.fits(bytes), "{bytes} bytes do not fit messages of {max}");
+        assert!(
+            self.fits(bytes),
+            "{bytes} bytes do not fit messages of {max}"
+        );
     }
 
     /// Re-checks after writing: if the file was truncated, the bytes went to private zero pages.
@@ -226,7 +245,10 @@ impl RawProducer {
     /// Returns the error of a send for which there is no room.
     #[cold]
     fn full(&self) -> SendError<()> {
-        SendError::Full { topic: self.segment.label(), message: () }
+        SendError::Full {
+            topic: self.segment.label(),
+            message: (),
+        }
     }
 
     /// Wakes the readers that sleep. If none does, it costs a load of a line that rarely changes.
@@ -296,7 +318,9 @@ impl Drop for RawProducer {
             return;
         }
         // SAFETY: as in `readers`.
-        unsafe { &*self.wait }.room_waiters.fetch_and_not_relaxed(1 << self.lane);
+        unsafe { &*self.wait }
+            .room_waiters
+            .fetch_and_not_relaxed(1 << self.lane);
         if let Ok(block) = self.segment.lane_block(self.lane, Access::Write) {
             end_session(block);
             owner::release(&block.owner);

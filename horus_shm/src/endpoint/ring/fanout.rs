@@ -38,7 +38,10 @@ impl<T: Pod> FanoutShm<T> {
 
     fn make(origin: Origin<'_>, options: &RingOptions) -> Result<Self, OpenError> {
         let request = options.request::<T>(|_| ());
-        Ok(Self { segment: origin.segment(&request)?, marker: PhantomData })
+        Ok(Self {
+            segment: origin.segment(&request)?,
+            marker: PhantomData,
+        })
     }
 
     /// Adds a producer, with a lane of its own.
@@ -47,7 +50,10 @@ impl<T: Pod> FanoutShm<T> {
     ///
     /// [`OpenError::TooManyPublishers`] if every lane has a live producer.
     pub fn producer(&self) -> Result<Producer<T>, OpenError> {
-        Ok(Producer::new(RawProducer::new(Arc::clone(&self.segment), OnStalled::Full)?))
+        Ok(Producer::new(RawProducer::new(
+            Arc::clone(&self.segment),
+            OnStalled::Full,
+        )?))
     }
 
     /// Adds a consumer, from the present head of every lane on.
@@ -56,6 +62,9 @@ impl<T: Pod> FanoutShm<T> {
     ///
     /// [`OpenError::TooManySubscribers`] if every reader slot has a live consumer.
     pub fn consumer(&self) -> Result<Consumer<T>, OpenError> {
-        Ok(Consumer::new(RawConsumer::new(Arc::clone(&self.segment), Reading::KeepLast)?))
+        Ok(Consumer::new(RawConsumer::new(
+            Arc::clone(&self.segment),
+            Reading::KeepLast,
+        )?))
     }
 }

@@ -50,7 +50,10 @@ impl RingOptions {
     /// Creates options that only set the number of slots of a lane.
     #[must_use]
     pub fn capacity(capacity: u64) -> Self {
-        Self { capacity: Some(capacity), ..Self::default() }
+        Self {
+            capacity: Some(capacity),
+            ..Self::default()
+        }
     }
 
     fn request<T>(&self, fix: impl FnOnce(&mut Request)) -> Request {

@@ -40,7 +40,10 @@ impl<T: Pod> MpscShm<T> {
             request.gated_only = true;
             (request.gate_limit, request.reader_limit) = (Some(1), Some(1));
         });
-        Ok(Self { segment: origin.segment(&request)?, marker: PhantomData })
+        Ok(Self {
+            segment: origin.segment(&request)?,
+            marker: PhantomData,
+        })
     }
 
     /// Adds a producer, with a lane of its own.
@@ -49,7 +52,10 @@ impl<T: Pod> MpscShm<T> {
     ///
     /// [`OpenError::TooManyPublishers`] if every lane has a live producer.
     pub fn producer(&self) -> Result<Producer<T>, OpenError> {
-        Ok(Producer::new(RawProducer::new(Arc::clone(&self.segment), OnStalled::Full)?))
+        Ok(Producer::new(RawProducer::new(
+            Arc::clone(&self.segment),
+            OnStalled::Full,
+        )?))
     }
 
     /// Creates the consumer: from now on the producers wait for it. If a consumer died behind its
@@ -59,6 +65,9 @@ impl<T: Pod> MpscShm<T> {
     ///
     /// [`OpenError::TooManySubscribers`] while another consumer lives.
     pub fn consumer(&self) -> Result<Consumer<T>, OpenError> {
-        Ok(Consumer::new(RawConsumer::new(Arc::clone(&self.segment), Reading::Gated)?))
+        Ok(Consumer::new(RawConsumer::new(
+            Arc::clone(&self.segment),
+            Reading::Gated,
+        )?))
     }
 }

@@ -42,11 +42,17 @@ impl<T: Pod> PodShm<T> {
         let creates = !matches!(origin, Origin::Open(..));
         let request = options.request::<T>(|request| {
             let default = creates.then_some(SLOTS_DEFAULT);
-            request.capacity = request.capacity.map(|slots| slots.max(SLOTS_MIN)).or(default);
+            request.capacity = request
+                .capacity
+                .map(|slots| slots.max(SLOTS_MIN))
+                .or(default);
             request.lane_limit = Some(1);
             request.history = Some(1);
         });
-        Ok(Self { segment: origin.segment(&request)?, marker: PhantomData })
+        Ok(Self {
+            segment: origin.segment(&request)?,
+            marker: PhantomData,
+        })
     }
 
     /// Creates the producer. If a producer died, the new one goes on where it stopped.
@@ -55,7 +61,10 @@ impl<T: Pod> PodShm<T> {
     ///
     /// [`OpenError::TooManyPublishers`] while another producer lives.
     pub fn producer(&self) -> Result<Producer<T>, OpenError> {
-        Ok(Producer::new(RawProducer::new(Arc::clone(&self.segment), OnStalled::Full)?))
+        Ok(Producer::new(RawProducer::new(
+            Arc::clone(&self.segment),
+            OnStalled::Full,
+        )?))
     }
 
     /// Adds a consumer. It sees the present value of a live producer, and every later one that it
@@ -65,6 +74,9 @@ impl<T: Pod> PodShm<T> {
     ///
     /// [`OpenError::TooManySubscribers`] if every reader slot has a live consumer.
     pub fn consumer(&self) -> Result<Consumer<T>, OpenError> {
-        Ok(Consumer::new(RawConsumer::new(Arc::clone(&self.segment), Reading::KeepLast)?))
+        Ok(Consumer::new(RawConsumer::new(
+            Arc::clone(&self.segment),
+            Reading::KeepLast,
+        )?))
     }
 }

@@ -39,7 +39,10 @@ impl<T: Pod> SpscShm<T> {
             (request.lane_limit, request.gate_limit) = (Some(1), Some(1));
             request.reader_limit = Some(1);
         });
-        Ok(Self { segment: origin.segment(&request)?, marker: PhantomData })
+        Ok(Self {
+            segment: origin.segment(&request)?,
+            marker: PhantomData,
+        })
     }
 
     /// Creates the producer. If a producer died, the new one goes on where it stopped.
@@ -48,7 +51,10 @@ impl<T: Pod> SpscShm<T> {
     ///
     /// [`OpenError::TooManyPublishers`] while another producer lives.
     pub fn producer(&self) -> Result<Producer<T>, OpenError> {
-        Ok(Producer::new(RawProducer::new(Arc::clone(&self.segment), OnStalled::Full)?))
+        Ok(Producer::new(RawProducer::new(
+            Arc::clone(&self.segment),
+            OnStalled::Full,
+        )?))
     }
 
     /// Creates the consumer: from now on the producer waits for it. Messages sent before are not
@@ -59,6 +65,9 @@ impl<T: Pod> SpscShm<T> {
     ///
     /// [`OpenError::TooManySubscribers`] while another consumer lives.
     pub fn consumer(&self) -> Result<Consumer<T>, OpenError> {
-        Ok(Consumer::new(RawConsumer::new(Arc::clone(&self.segment), Reading::Gated)?))
+        Ok(Consumer::new(RawConsumer::new(
+            Arc::clone(&self.segment),
+            Reading::Gated,
+        )?))
     }
 }

@@ -79,16 +79,24 @@ pub(super) fn io_error(
     doing: &'static str,
     path: &Path,
 ) -> impl FnOnce(io::Error) -> NamespaceError {
-    move |source| NamespaceError::Io { doing, path: path.into(), source }
+    move |source| NamespaceError::Io {
+        doing,
+        path: path.into(),
+        source,
+    }
 }
 
 /// Returns true if the refused directory may be half made: the process that makes it has not yet
 /// restored the permission bits that the umask cleared, and may have died.
 fn is_half_made(refused: &NamespaceError) -> bool {
     match refused {
-        NamespaceError::Refused { uid, mode, wanted_uid, wanted_mode, .. } => {
-            uid == wanted_uid && mode & !wanted_mode == 0
-        }
+        NamespaceError::Refused {
+            uid,
+            mode,
+            wanted_uid,
+            wanted_mode,
+            ..
+        } => uid == wanted_uid && mode & !wanted_mode == 0,
         _ => false,
     }
 }
@@ -114,8 +122,14 @@ fn check_directory(
     let stat = os::fstat(dir).map_err(io_error("examine", path))?;
     refuse_if_foreign(&stat, path, access)?;
     let found = os::file_system_type(dir).map_err(io_error("examine", path))?;
-    match REFUSED_FILE_SYSTEMS.iter().find(|(magic, _)| *magic == found) {
-        Some((_, name)) => Err(NamespaceError::FileSystem { path: path.into(), name }),
+    match REFUSED_FILE_SYSTEMS
+        .iter()
+        .find(|(magic, _)| *magic == found)
+    {
+        Some((_, name)) => Err(NamespaceError::FileSystem {
+            path: path.into(),
+            name,
+        }),
         None => Ok(()),
     }
 }

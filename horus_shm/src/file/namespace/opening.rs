@@ -18,7 +18,10 @@ impl Namespace {
     pub fn open(config: &NamespaceConfig) -> Result<Arc<Self>, NamespaceError> {
         let dir =
             std::path::absolute(&config.dir).map_err(directory::io_error("find", &config.dir))?;
-        let config = NamespaceConfig { dir, ..config.clone() };
+        let config = NamespaceConfig {
+            dir,
+            ..config.clone()
+        };
         let opened = Self::join(&config)?;
         if opened.is_new {
             // WHY: every process that joins removes the remains of dead ones. A directory that

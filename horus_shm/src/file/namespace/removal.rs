@@ -41,17 +41,26 @@ struct NamespaceRemoval {
 impl NamespaceRemoval {
     fn io(&self, doing: &'static str) -> impl FnOnce(io::Error) -> NamespaceRemoveError {
         let path = self.path.clone();
-        move |source| NamespaceRemoveError::Io { doing, path, source }
+        move |source| NamespaceRemoveError::Io {
+            doing,
+            path,
+            source,
+        }
     }
 
     fn attended(&self, process: Option<ProcessInfo>) -> NamespaceRemoveError {
-        NamespaceRemoveError::Attended { path: self.path.clone(), process }
+        NamespaceRemoveError::Attended {
+            path: self.path.clone(),
+            process,
+        }
     }
 
     /// Opens the directory that contains the namespace's directory, if it exists.
     fn open_parent(&self, dir: &Path) -> Result<Option<OwnedFd>, NamespaceRemoveError> {
         let dir = std::path::absolute(dir).map_err(self.io("find"))?;
-        let (Some(place), Some(name)) = (dir.parent(), dir.file_name()) else { return Ok(None) };
+        let (Some(place), Some(name)) = (dir.parent(), dir.file_name()) else {
+            return Ok(None);
+        };
         let place = match os::open_o_path(place) {
             Ok(place) => place,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -74,7 +83,9 @@ impl NamespaceRemoval {
     }
 
     fn remove(&self, parent: BorrowedFd<'_>, name: &OsStr) -> Result<(), NamespaceRemoveError> {
-        let Some(dir) = self.open_dir(parent, name)? else { return Ok(()) };
+        let Some(dir) = self.open_dir(parent, name)? else {
+            return Ok(());
+        };
         let dir = dir.as_fd();
         // WHY: a directory that is open to other users is not a namespace, whatever is in it.
         let stat = os::fstat(dir).map_err(self.io("examine"))?;
@@ -123,7 +134,9 @@ impl NamespaceRemoval {
             }
             leases.push(fd);
         }
-        names.iter().try_for_each(|name| self.remove_entry(topics, name))
+        names
+            .iter()
+            .try_for_each(|name| self.remove_entry(topics, name))
     }
 
     fn remove_rest(

@@ -49,7 +49,10 @@ impl Blocks for Segment {
     }
 
     fn lane_block(&self, lane: u32, access: Access) -> Result<&LaneBlock<AtomicU64>, OpenError> {
-        assert!(lane < self.shape().request().lane_limit, "lane {lane} is past the limit");
+        assert!(
+            lane < self.shape().request().lane_limit,
+            "lane {lane} is past the limit"
+        );
         let area = self.lane_area(access)?;
         // SAFETY: this is the offset of the block of a lane below the limit, in the lane area.
         Ok(unsafe { self.block(area, self.shape().lane_block_offset(lane)) })
@@ -66,7 +69,10 @@ impl Blocks for Segment {
         reader: u32,
         access: Access,
     ) -> Result<&ReaderBlock<AtomicU64>, OpenError> {
-        assert!(reader < self.shape().request().reader_limit, "reader {reader} is past the limit");
+        assert!(
+            reader < self.shape().request().reader_limit,
+            "reader {reader} is past the limit"
+        );
         let area = self.reader_area(access)?;
         // SAFETY: this is the offset of the block of a reader below the limit, in the reader area.
         Ok(unsafe { self.block(area, self.shape().reader_block_offset(reader)) })

@@ -28,7 +28,10 @@ pub(super) fn remove_foreign(place: &TopicPath<'_>) -> Result<bool, OpenError> {
     // WHY: if two processes removed it at once, the slower one could remove a new file with the
     // same name.
     let registry = place.namespace.registry();
-    if !registry.presence_exclude(stat.ino).map_err(place.io("locking"))? {
+    if !registry
+        .presence_exclude(stat.ino)
+        .map_err(place.io("locking"))?
+    {
         return Ok(false);
     }
     let removed = remove_excluded(place, &stat);
@@ -69,7 +72,9 @@ fn has_users(place: &TopicPath<'_>) -> Result<bool, OpenError> {
     match os::open_file(dir, place.name.file_name(), OpenMode::ReadWrite) {
         Ok(fd) => {
             let alone = lock::try_write_lease(fd.as_fd());
-            alone.map(|alone| !alone).map_err(place.io("taking a lease on"))
+            alone
+                .map(|alone| !alone)
+                .map_err(place.io("taking a lease on"))
         }
         // WHY: another process holds a lease on it.
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),

@@ -30,7 +30,11 @@ impl RegistryPath<'_> {
 
     pub(super) fn io(&self, doing: &'static str) -> impl Fn(io::Error) -> RegistryError {
         let path = self.file_path();
-        move |source| RegistryError::Io { doing, path: path.clone(), source }
+        move |source| RegistryError::Io {
+            doing,
+            path: path.clone(),
+            source,
+        }
     }
 
     /// Returns true if the registry's name is a name of `file`.
@@ -83,7 +87,10 @@ pub(super) fn open(place: RegistryPath<'_>) -> Result<Attempt<OpenFile>, Registr
         }
         Err(_) if is_removal_locked(place, fd)? => Ok(Attempt::Wait),
         Err(_) if !place.is_name_of(&stat)? => Ok(Attempt::Again),
-        Err(fault) => Err(RegistryError::Damaged { path: place.file_path(), fault }),
+        Err(fault) => Err(RegistryError::Damaged {
+            path: place.file_path(),
+            fault,
+        }),
     }
 }
 
@@ -97,7 +104,11 @@ pub(crate) fn lock_out(
         Ok(lock) => lock,
         Err(LockFdError::Io(error)) => {
             let stat = os::fstatat(dir, FILE_NAME);
-            return if stat.is_ok_and(|stat| stat.is_file()) { Err(error) } else { Ok(Ok(None)) };
+            return if stat.is_ok_and(|stat| stat.is_file()) {
+                Err(error)
+            } else {
+                Ok(Ok(None))
+            };
         }
         Err(error) => return Err(io::Error::other(error)),
     };
@@ -109,7 +120,9 @@ pub(crate) fn lock_out(
         return Ok(Ok(Some(lock)));
     }
     let entry = find_conflicting_lock(fd, all_entries_lock()?)?.and_then(entry_of_lock);
-    Ok(Err(entry.and_then(|entry| Entry::read(fd, entry).ok()).map(|entry| entry.process_info())))
+    Ok(Err(entry
+        .and_then(|entry| Entry::read(fd, entry).ok())
+        .map(|entry| entry.process_info())))
 }
 
 /// Returns true if another process has locked the file to replace, remove or join it.
@@ -145,7 +158,9 @@ fn create_file(place: RegistryPath<'_>) -> Result<(), RegistryError> {
 /// return all kinds of errors.
 fn gone_or(place: RegistryPath<'_>, doing: &'static str, error: io::Error) -> RegistryError {
     if os::fstat(place.dir).is_ok_and(|dir| dir.links == 0) {
-        return RegistryError::Gone { path: place.path.into() };
+        return RegistryError::Gone {
+            path: place.path.into(),
+        };
     }
     place.io(doing)(error)
 }
@@ -171,7 +186,9 @@ fn remove_unusable(
 
 fn check_ownership(place: RegistryPath<'_>, stat: &Stat) -> Result<(), RegistryError> {
     if !stat.is_file() {
-        return Err(RegistryError::NotAFile { path: place.file_path() });
+        return Err(RegistryError::NotAFile {
+            path: place.file_path(),
+        });
     }
     let wanted_uid = os::effective_uid();
     let excess = stat.permissions() & !place.file_mode;
@@ -190,13 +207,18 @@ fn check_ownership(place: RegistryPath<'_>, stat: &Stat) -> Result<(), RegistryE
 
 fn lock_fd_error(place: RegistryPath<'_>, error: LockFdError) -> RegistryError {
     match error {
-        LockFdError::TableFull => {
-            RegistryError::TooManyOpen { path: place.file_path(), limit: LOCK_FD_LIMIT }
-        }
-        LockFdError::Forking => RegistryError::Busy { path: place.file_path() },
+        LockFdError::TableFull => RegistryError::TooManyOpen {
+            path: place.file_path(),
+            limit: LOCK_FD_LIMIT,
+        },
+        LockFdError::Forking => RegistryError::Busy {
+            path: place.file_path(),
+        },
         LockFdError::Io(error) => match os::fstatat(place.dir, FILE_NAME) {
             // WHY: for a symlink, directory or socket the error of `open` would be misleading.
-            Ok(stat) if !stat.is_file() => RegistryError::NotAFile { path: place.file_path() },
+            Ok(stat) if !stat.is_file() => RegistryError::NotAFile {
+                path: place.file_path(),
+            },
             _ => place.io("open")(error),
         },
     }

@@ -39,16 +39,28 @@ pub(super) fn find_holder(
 ) -> Option<Holder> {
     for process in processes {
         let dir = format!("/proc/{}", process.pid);
-        let Ok(stat) = fs::read(format!("{dir}/stat")) else { continue };
+        let Ok(stat) = fs::read(format!("{dir}/stat")) else {
+            continue;
+        };
         // WHY: the pid may be another process's by now, or one of another pid namespace.
         if parse_stat(&stat).is_none_or(|(_, start)| start != process.start_time) {
             continue;
         }
-        let Ok(descriptors) = fs::read_dir(format!("{dir}/fdinfo")) else { continue };
-        let infos = descriptors.flatten().filter_map(|entry| fs::read_to_string(entry.path()).ok());
-        if infos.into_iter().any(|info| info.lines().any(|line| is_wanted(line, wanted))) {
+        let Ok(descriptors) = fs::read_dir(format!("{dir}/fdinfo")) else {
+            continue;
+        };
+        let infos = descriptors
+            .flatten()
+            .filter_map(|entry| fs::read_to_string(entry.path()).ok());
+        if infos
+            .into_iter()
+            .any(|info| info.lines().any(|line| is_wanted(line, wanted)))
+        {
             let is_stopped = parse_stat_state(&stat) == Some(b'T');
-            return Some(Holder { process, is_stopped });
+            return Some(Holder {
+                process,
+                is_stopped,
+            });
         }
     }
     None
@@ -58,17 +70,33 @@ pub(super) fn find_holder(
 /// descriptors of this user's processes.
 pub(crate) fn find_user(file: &Stat) -> Option<ProcessInfo> {
     for process in fs::read_dir("/proc").ok()?.flatten() {
-        let pid = process.file_name().to_str().and_then(|name| name.parse().ok());
-        let Some(pid) = pid.filter(|&pid: &u32| pid != std::process::id()) else { continue };
-        let Ok(descriptors) = fs::read_dir(process.path().join("fd")) else { continue };
-        let stats = descriptors.flatten().filter_map(|entry| fs::metadata(entry.path()).ok());
-        if !stats.into_iter().any(|found| (found.dev(), found.ino()) == (file.dev, file.ino)) {
+        let pid = process
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok());
+        let Some(pid) = pid.filter(|&pid: &u32| pid != std::process::id()) else {
+            continue;
+        };
+        let Ok(descriptors) = fs::read_dir(process.path().join("fd")) else {
+            continue;
+        };
+        let stats = descriptors
+            .flatten()
+            .filter_map(|entry| fs::metadata(entry.path()).ok());
+        if !stats
+            .into_iter()
+            .any(|found| (found.dev(), found.ino()) == (file.dev, file.ino))
+        {
             continue;
         }
         let stat = fs::read(process.path().join("stat")).unwrap_or_default();
         let (name, start_time) = parse_stat(&stat).unwrap_or_default();
         let name = String::from_utf8_lossy(name).escape_debug().to_string();
-        return Some(ProcessInfo { pid, start_time, name });
+        return Some(ProcessInfo {
+            pid,
+            start_time,
+            name,
+        });
     }
     None
 }
@@ -78,15 +106,22 @@ pub(crate) fn find_user(file: &Stat) -> Option<ProcessInfo> {
 fn is_wanted(line: &str, wanted: WantedLock) -> bool {
     let mut words = line.split_ascii_whitespace();
     let is_lock = words.next() == Some("lock:");
-    let Some((kind, access)) = words.nth(1).zip(words.nth(1)) else { return false };
-    let Some((file, start, end)) =
-        words.nth(1).and_then(|file| Some((file, words.next()?, words.next()?)))
+    let Some((kind, access)) = words.nth(1).zip(words.nth(1)) else {
+        return false;
+    };
+    let Some((file, start, end)) = words
+        .nth(1)
+        .and_then(|file| Some((file, words.next()?, words.next()?)))
     else {
         return false;
     };
     let inode: Option<u64> = file.rsplit(':').next().and_then(|inode| inode.parse().ok());
     let first: u64 = start.parse().unwrap_or(u64::MAX);
-    let last: u64 = if end == "EOF" { u64::MAX } else { end.parse().unwrap_or(0) };
+    let last: u64 = if end == "EOF" {
+        u64::MAX
+    } else {
+        end.parse().unwrap_or(0)
+    };
     let is_range = (first..=last).contains(&wanted.byte) && inode == Some(wanted.registry);
     let is_lease = kind == "LEASE" && inode == Some(wanted.topic);
     is_lock && access == "WRITE" && (is_lease || kind == "OFDLCK" && is_range)
@@ -98,12 +133,17 @@ mod tests {
 
     #[test]
     fn lock_lines_of_the_kernel_are_parsed() {
-        let wanted = WantedLock { registry: 513, byte: 1_099_511_628_289, topic: 7 };
+        let wanted = WantedLock {
+            registry: 513,
+            byte: 1_099_511_628_289,
+            topic: 7,
+        };
         let lock = "lock:\t1: OFDLCK  ADVISORY  WRITE -1 00:1a:513 1099511628289 1099511628289";
         let others = [
             lock.replace("WRITE", "READ "),
             lock.replace(":513", ":514"),
-            lock.replace("8289 109", "8288 109").replace("628289", "628288"),
+            lock.replace("8289 109", "8288 109")
+                .replace("628289", "628288"),
             lock.replace("OFDLCK", "POSIX "),
             lock.replace("lock:", "kcol:"),
             "lock:\t1: OFDLCK  ADVISORY  WRITE".to_owned(),
@@ -111,8 +151,14 @@ mod tests {
             String::new(),
         ];
         assert!(is_wanted(lock, wanted));
-        assert!(is_wanted("lock:\t1: OFDLCK ADVISORY WRITE -1 00:1a:513 0 EOF", wanted));
-        assert!(is_wanted("lock:\t1: LEASE  ACTIVE    WRITE 99 00:1a:7 0 EOF", wanted));
+        assert!(is_wanted(
+            "lock:\t1: OFDLCK ADVISORY WRITE -1 00:1a:513 0 EOF",
+            wanted
+        ));
+        assert!(is_wanted(
+            "lock:\t1: LEASE  ACTIVE    WRITE 99 00:1a:7 0 EOF",
+            wanted
+        ));
         for other in others {
             assert!(!is_wanted(&other, wanted), "{other}");
         }

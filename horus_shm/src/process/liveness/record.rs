@@ -157,7 +157,10 @@ impl Header {
         size_bytes: u64,
         boot_id: [u8; 16],
     ) -> io::Result<Result<Self, RegistryFault>> {
-        let size = RegistryFault::Size { found_bytes: size_bytes, wanted_bytes: REGISTRY_BYTES };
+        let size = RegistryFault::Size {
+            found_bytes: size_bytes,
+            wanted_bytes: REGISTRY_BYTES,
+        };
         if size_bytes < HEADER_BYTES {
             return Ok(Err(size));
         }
@@ -211,7 +214,13 @@ impl Entry {
         let mut name = [0; 64];
         let len = comm.len().min(name.len());
         name[..len].copy_from_slice(&comm[..len]);
-        Self { generation, pid: std::process::id(), start_time, name, ..Self::zeroed() }
+        Self {
+            generation,
+            pid: std::process::id(),
+            start_time,
+            name,
+            ..Self::zeroed()
+        }
     }
 
     /// Reads entry `entry`, which must be below [`ENTRY_LIMIT`].
@@ -236,14 +245,28 @@ impl Entry {
     /// Returns the command name, up to the first zero byte, with control characters replaced (they
     /// could act on a terminal).
     pub(crate) fn printable_name(&self) -> String {
-        let name = self.name.split(|&byte| byte == 0).next().unwrap_or_default();
-        let shown = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
+        let name = self
+            .name
+            .split(|&byte| byte == 0)
+            .next()
+            .unwrap_or_default();
+        let shown = |c: char| {
+            if c.is_control() {
+                char::REPLACEMENT_CHARACTER
+            } else {
+                c
+            }
+        };
         String::from_utf8_lossy(name).chars().map(shown).collect()
     }
 
     /// Returns the description of the process, for messages.
     pub(crate) fn process_info(&self) -> ProcessInfo {
-        ProcessInfo { pid: self.pid, start_time: self.start_time, name: self.printable_name() }
+        ProcessInfo {
+            pid: self.pid,
+            start_time: self.start_time,
+            name: self.printable_name(),
+        }
     }
 
     fn offset(entry: u64) -> u64 {
@@ -276,7 +299,8 @@ pub(crate) fn entry_lock(entry: u64) -> io::Result<LockRange> {
 
 /// Returns the entry that a locked byte belongs to, if it is the byte of an entry.
 pub(crate) fn entry_of_lock(byte: u64) -> Option<u64> {
-    byte.checked_sub(ENTRY_LOCK_START).filter(|&entry| entry < ENTRY_LIMIT)
+    byte.checked_sub(ENTRY_LOCK_START)
+        .filter(|&entry| entry < ENTRY_LIMIT)
 }
 
 /// Returns the byte that is locked while a process replaces, removes or joins the registry.
@@ -290,7 +314,9 @@ pub(crate) fn all_entries_lock_without(entry: u64) -> io::Result<Vec<LockRange>>
     let below = 0..byte;
     let above = byte + 1..ENTRY_LOCK_START + ENTRY_LIMIT;
     let ranges = [below, above].into_iter().filter(|range| !range.is_empty());
-    ranges.map(|range| LockRange::new(range.start, range.end - range.start)).collect()
+    ranges
+        .map(|range| LockRange::new(range.start, range.end - range.start))
+        .collect()
 }
 
 /// Returns the range that covers the removal byte and the bytes of all entries, but no presence
@@ -321,7 +347,15 @@ mod tests {
             let parsed = parse_stat(stat.as_bytes());
             assert_eq!(parsed, Some((comm.as_bytes(), 4711)), "{stat}");
         }
-        for stat in ["", "1", "1 (", "1 (a", ")(", "1 (a) S 1 2", "1 (a) S 1 2 3 x"] {
+        for stat in [
+            "",
+            "1",
+            "1 (",
+            "1 (a",
+            ")(",
+            "1 (a) S 1 2",
+            "1 (a) S 1 2 3 x",
+        ] {
             assert_eq!(parse_stat(stat.as_bytes()), None, "{stat}");
         }
     }

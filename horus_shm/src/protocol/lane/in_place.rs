@@ -68,7 +68,9 @@ impl<M: InPlace + Clone> LaneWriter<M> {
     pub fn numbering(mut self) -> Self {
         // Relaxed: the claim of the lane ordered it. WHY the minimum: a damaged count must not make
         // a negative number.
-        self.skips = Skips::from_word(self.memory.block().skips.get()).count.min(self.pos);
+        self.skips = Skips::from_word(self.memory.block().skips.get())
+            .count
+            .min(self.pos);
         self
     }
 
@@ -153,7 +155,10 @@ impl<M: InPlace + Clone> LaneWriter<M> {
         // Relaxed, both: the head that follows publishes them. WHY in this order: after a takeover
         // the successor steps over the skip, and counts it if its predecessor had not.
         spot.stamp().set(stamp);
-        spot.memory.block().skips.set(Skips::new(self.skips, spot.pos).to_word());
+        spot.memory
+            .block()
+            .skips
+            .set(Skips::new(self.skips, spot.pos).to_word());
         self.publish(&spot, stamp);
     }
 
@@ -202,7 +207,9 @@ pub fn number_at<W: Word>(block: &LaneBlock<W>, position: u64) -> Option<u64> {
     let skips = Skips::from_word(block.skips.load(edge::PIN_COUNT));
     // Relaxed: ordered by the line above.
     let head = block.head.get().min(POSITION_MAX);
-    skips.all_before(position, head).then(|| position.saturating_sub(skips.count))
+    skips
+        .all_before(position, head)
+        .then(|| position.saturating_sub(skips.count))
 }
 
 /// A pinned slot, and its message.
@@ -318,12 +325,18 @@ impl<M: InPlace + Clone> LaneReader<M> {
         let bytes = self.memory.length(index).get();
         self.account(number, by_choice);
         self.advance(self.pos + 1);
-        Pinned { index, bytes, number: number.wrapping_add(1) }
+        Pinned {
+            index,
+            bytes,
+            number: number.wrapping_add(1),
+        }
     }
 
     /// Accounts for the messages between the last one and `number`.
     pub(super) fn account(&mut self, number: u64, by_choice: bool) {
-        let gap = self.next_number.map_or(0, |next| number.saturating_sub(next));
+        let gap = self
+            .next_number
+            .map_or(0, |next| number.saturating_sub(next));
         // WHY: a damaged number must not make the counters implausible.
         let gap = if gap < POSITION_MAX { gap } else { 0 };
         if by_choice {
@@ -387,7 +400,11 @@ impl<M: InPlace + Clone> LaneReader<M> {
             }
             copied
         };
-        if copying.latest { self.walk_to_latest(attempt) } else { self.walk(attempt) }
+        if copying.latest {
+            self.walk_to_latest(attempt)
+        } else {
+            self.walk(attempt)
+        }
     }
 
     /// Copies the message of the current position, if the slot still holds it after the copy.
@@ -420,7 +437,11 @@ impl<M: InPlace + Clone> LaneReader<M> {
         }
         self.account(number, copying.latest);
         self.advance(self.pos + 1);
-        Some(Pinned { index, bytes: length, number: number.wrapping_add(1) })
+        Some(Pinned {
+            index,
+            bytes: length,
+            number: number.wrapping_add(1),
+        })
     }
 }
 

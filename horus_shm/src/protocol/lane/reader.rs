@@ -56,11 +56,23 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         let ahead = prefetch_distance(memory.slot_lines(), memory.capacity());
         let horizon = 0;
         let next_head_read = pos + RUN_MIN;
-        #[rustfmt::skip]
-        return Self {
-            memory, mask, pos, gate, exclusive, lost, skipped, busy, idle, ahead, horizon,
-            next_head_read, numbered, first_number, next_number,
-        };
+        Self {
+            memory,
+            mask,
+            pos,
+            gate,
+            exclusive,
+            lost,
+            skipped,
+            busy,
+            idle,
+            ahead,
+            horizon,
+            next_head_read,
+            numbered,
+            first_number,
+            next_number,
+        }
     }
 
     /// Copies the next message into `dst`. Bounded work; never blocks.
@@ -115,7 +127,11 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         if stamp == want {
             return Polled::Message;
         }
-        if stamp < want { self.nothing() } else { self.find_on() }
+        if stamp < want {
+            self.nothing()
+        } else {
+            self.find_on()
+        }
     }
 
     #[cold]
@@ -160,7 +176,11 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         let start = self.pos;
         let last = start.saturating_add(limit);
         let mut first = self.spot();
-        let mut progress = CursorPublisher { pos: start, published_pos: start, reader: self };
+        let mut progress = CursorPublisher {
+            pos: start,
+            published_pos: start,
+            reader: self,
+        };
         'run: while progress.pos < last {
             first = first.at(progress.pos);
             // WHY not across the end of the lap: consecutive slots need no mask.
@@ -172,7 +192,9 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
                     progress.reader.caught_up(spot.pos);
                     break 'run;
                 }
-                let Some(message) = load(&spot.memory, spot.index) else { break 'run };
+                let Some(message) = load(&spot.memory, spot.index) else {
+                    break 'run;
+                };
                 if !spot.is_still() {
                     break 'run;
                 }
@@ -192,9 +214,20 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// Returns the position of the next message, and its slot.
     #[inline(always)]
     pub(super) fn spot(&self) -> Spot<M> {
-        let Self { pos, mask, exclusive, .. } = *self;
+        let Self {
+            pos,
+            mask,
+            exclusive,
+            ..
+        } = *self;
         let exclusive = exclusive || M::EXCLUSIVE;
-        Spot { memory: self.memory.clone(), pos, index: pos & mask, mask, exclusive }
+        Spot {
+            memory: self.memory.clone(),
+            pos,
+            index: pos & mask,
+            mask,
+            exclusive,
+        }
     }
 
     /// Copies the slot of the current position, which is `spot` and was published; returns true if
@@ -205,7 +238,9 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// As [`Self::read`].
     #[inline(always)]
     unsafe fn copy_out(&mut self, spot: &Spot<M>, dst: *mut u8, bytes: usize) -> bool {
-        let Spot { memory, pos, index, .. } = spot;
+        let Spot {
+            memory, pos, index, ..
+        } = spot;
         if spot.exclusive {
             // SAFETY: `dst` is valid for `bytes` by the contract; the cursor keeps the writer out
             // of the slot.
@@ -384,7 +419,11 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         // WHY: the head may lag behind the stamps that were just seen, and a damaged head may have
         // any value. This position is lost in any case.
         let after = self.pos + 1;
-        let target = if head <= POSITION_MAX { head.saturating_sub(margin) } else { after };
+        let target = if head <= POSITION_MAX {
+            head.saturating_sub(margin)
+        } else {
+            after
+        };
         let target = target.max(after);
         if !self.numbered {
             self.lost = self.lost.wrapping_add(target - self.pos);
@@ -397,7 +436,9 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.pos = pos;
         if self.gate != UNGATED {
             // ORDERING(cursor): pairs with the load in `LaneWriter::find_room`.
-            self.memory.cursor(self.gate).store(pos + 1, edge::CURSOR_ADVANCE);
+            self.memory
+                .cursor(self.gate)
+                .store(pos + 1, edge::CURSOR_ADVANCE);
         }
     }
 

@@ -32,11 +32,24 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         let mask = memory.capacity() - 1;
         // WHY: with `pos` as the limit the first write reads the gates.
         let limit = if gated { pos } else { u64::MAX };
-        let gates = if gated { memory.gate_limit() as usize } else { 0 };
+        let gates = if gated {
+            memory.gate_limit() as usize
+        } else {
+            0
+        };
         let ahead = prefetch_distance(memory.slot_lines(), memory.capacity());
         let skips = 0;
         let given_up = vec![0; gates].into();
-        Self { memory, mask, pos, limit, ahead, exclusive, skips, given_up }
+        Self {
+            memory,
+            mask,
+            pos,
+            limit,
+            ahead,
+            exclusive,
+            skips,
+            given_up,
+        }
     }
 
     /// Copies `bytes` bytes at `src` into the next slot and publishes it. Wait-free.
@@ -80,9 +93,20 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     /// Returns the position of the next message, and its slot.
     #[inline(always)]
     pub(super) fn spot(&self) -> Spot<M> {
-        let Self { pos, mask, exclusive, .. } = *self;
+        let Self {
+            pos,
+            mask,
+            exclusive,
+            ..
+        } = *self;
         let exclusive = exclusive || M::EXCLUSIVE;
-        Spot { memory: self.memory.clone(), pos, index: pos & mask, mask, exclusive }
+        Spot {
+            memory: self.memory.clone(),
+            pos,
+            index: pos & mask,
+            mask,
+            exclusive,
+        }
     }
 
     /// Returns the slot to prefetch now, which will be written soon after `spot`.
@@ -125,11 +149,15 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
 
     /// Returns the gate that is furthest behind and its cursor, if any gate counts.
     pub fn slowest_gate(&self) -> Option<(u32, u64)> {
-        let cursors = self.given_up.iter().enumerate().filter_map(|(gate, &given_up)| {
-            // Relaxed: it only selects the reader to probe; `find_room` decides.
-            let cursor = self.memory.cursor(gate as u32).get() & !JOINING;
-            (cursor != 0 && cursor != given_up).then_some((gate as u32, cursor))
-        });
+        let cursors = self
+            .given_up
+            .iter()
+            .enumerate()
+            .filter_map(|(gate, &given_up)| {
+                // Relaxed: it only selects the reader to probe; `find_room` decides.
+                let cursor = self.memory.cursor(gate as u32).get() & !JOINING;
+                (cursor != 0 && cursor != given_up).then_some((gate as u32, cursor))
+            });
         cursors.min_by_key(|&(_, cursor)| cursor)
     }
 

@@ -31,8 +31,14 @@ struct Home {
 impl Home {
     fn new() -> Self {
         let private = PermissionsExt::from_mode(0o700);
-        let dir = tempfile::Builder::new().permissions(private).tempdir_in("/dev/shm").unwrap();
-        Self { namespace: namespace_in(dir.path()), dir }
+        let dir = tempfile::Builder::new()
+            .permissions(private)
+            .tempdir_in("/dev/shm")
+            .unwrap();
+        Self {
+            namespace: namespace_in(dir.path()),
+            dir,
+        }
     }
 
     fn open(&self, name: &str, nodes: usize, threads: usize) -> Monitor {
@@ -68,7 +74,11 @@ struct Child {
 impl Child {
     fn spawn(role: &str, dir: &Path) -> Self {
         let mut process = Command::new(std::env::current_exe().unwrap())
-            .args(["scheduler::remote::monitor::tests::child_role", "--exact", "--nocapture"])
+            .args([
+                "scheduler::remote::monitor::tests::child_role",
+                "--exact",
+                "--nocapture",
+            ])
             .arg("--test-threads=1")
             .env(ROLE, format!("{role} {}", dir.display()))
             .stdin(Stdio::piped())
@@ -77,7 +87,11 @@ impl Child {
             .unwrap();
         let output = BufReader::new(process.stdout.take().unwrap());
         let stdin = process.stdin.take().unwrap();
-        Self { process, output, stdin }
+        Self {
+            process,
+            output,
+            stdin,
+        }
     }
 
     /// Returns the next word of the child; `None` when it has ended.
@@ -85,7 +99,10 @@ impl Child {
         let mut line = String::new();
         while self.output.read_line(&mut line).unwrap() > 0 {
             // WHY: a word that a killed child has not completed is dropped.
-            if let Some(word) = line.strip_prefix('@').and_then(|word| word.strip_suffix('\n')) {
+            if let Some(word) = line
+                .strip_prefix('@')
+                .and_then(|word| word.strip_suffix('\n'))
+            {
                 return Some(word.to_owned());
             }
             line.clear();
@@ -94,7 +111,8 @@ impl Child {
     }
 
     fn listen(&mut self) -> String {
-        self.try_listen().expect("the child ended before its next word")
+        self.try_listen()
+            .expect("the child ended before its next word")
     }
 
     fn kill(&mut self) {
@@ -140,28 +158,41 @@ fn event(tick: u64, node: &str) -> NodeEvent {
 }
 
 fn metrics(name: &str, ticks: u64) -> NodeMetrics {
-    NodeMetrics { ticks, state: NodeMetrics::STATE_ACTIVE, ..NodeMetrics::new(name) }
+    NodeMetrics {
+        ticks,
+        state: NodeMetrics::STATE_ACTIVE,
+        ..NodeMetrics::new(name)
+    }
 }
 
 /// Not a test: entry point of the re-executed child process.
 #[test]
 fn child_role() {
-    let Ok(role) = std::env::var(ROLE) else { return };
+    let Ok(role) = std::env::var(ROLE) else {
+        return;
+    };
     let (role, dir) = role.split_once(' ').unwrap();
     let mut monitor = Monitor::open(&namespace_in(Path::new(dir)), "robot", 2, 2).unwrap();
     say(monitor.name());
     match role {
         "shows" => {
-            let nodes = ["eye", "arm"].into_iter().zip(40..).map(|(name, n)| metrics(name, n));
+            let nodes = ["eye", "arm"]
+                .into_iter()
+                .zip(40..)
+                .map(|(name, n)| metrics(name, n));
             monitor.publish_status(RUNNING, now_ns(), nodes).unwrap();
-            monitor.recorder(0).record(NodeEvent::new(NodeEvent::STUCK, "arm", now_ns()));
+            monitor
+                .recorder(0)
+                .record(NodeEvent::new(NodeEvent::STUCK, "arm", now_ns()));
             say("shown");
             park();
         }
         "obeys" => loop {
             let command = monitor.commands().recv_timeout(PATIENCE).unwrap();
             let heard = NodeEvent::new(NodeEvent::COMMAND, command.node.as_str(), now_ns());
-            monitor.recorder(1).record(heard.with_text(&command.to_string()));
+            monitor
+                .recorder(1)
+                .record(heard.with_text(&command.to_string()));
             say(command);
             if command.kind == NodeCommand::STOP_SCHEDULER {
                 break;
@@ -194,13 +225,24 @@ fn status_and_events_are_read_from_another_process_and_after_its_death() {
         assert_eq!((info.name.as_str(), info.is_alive), ("robot", is_alive));
         assert_eq!(info.process_id, Some(pid));
         let status = info.status.unwrap();
-        assert_eq!((status.state, status.count, status.process_id), (RUNNING, 2, pid));
-        assert!(info.nodes.iter().map(|node| node.name.as_str()).eq(["eye", "arm"]));
+        assert_eq!(
+            (status.state, status.count, status.process_id),
+            (RUNNING, 2, pid)
+        );
+        assert!(
+            info.nodes
+                .iter()
+                .map(|node| node.name.as_str())
+                .eq(["eye", "arm"])
+        );
         assert!(info.nodes.iter().map(|node| node.ticks).eq([40, 41]));
         let events = home.black_box("robot");
         assert_eq!(events.len(), 1, "{events:?}");
         assert_eq!(events[0].to_string(), "arm: stuck");
-        assert_eq!((events[0].process_id, events[0].level), (pid, DiagnosticStatus::ERROR));
+        assert_eq!(
+            (events[0].process_id, events[0].level),
+            (pid, DiagnosticStatus::ERROR)
+        );
         child.kill();
     }
 }
@@ -215,7 +257,11 @@ fn the_black_box_of_a_killed_process_lacks_at_most_the_last_event() {
         // WHY both: a child that sends every number is mostly killed while it sends one. The other
         // child is killed while it records, and then the last recorded number is unknown.
         let says_all = round % 2 == 0;
-        let mut child = home.child(if says_all { "records-all" } else { "records-fast" });
+        let mut child = home.child(if says_all {
+            "records-all"
+        } else {
+            "records-fast"
+        });
         let pid = child.process.id();
         // A restarted scheduler gets the name of the killed one.
         assert_eq!(child.listen(), "robot", "round {round}");
@@ -229,14 +275,30 @@ fn the_black_box_of_a_killed_process_lacks_at_most_the_last_event() {
             said = word.parse().unwrap();
         }
         let events = home.black_box("robot");
-        let numbers: Vec<_> =
-            events.iter().filter(|event| event.process_id == pid).map(|event| event.tick).collect();
+        let numbers: Vec<_> = events
+            .iter()
+            .filter(|event| event.process_id == pid)
+            .map(|event| event.tick)
+            .collect();
         let last = numbers.last().copied().unwrap_or(0);
-        assert!(last + 1 >= said, "round {round}: said {said}, recorded {last}");
-        assert!(last <= said || !says_all, "round {round}: said {said}, recorded {last}");
+        assert!(
+            last + 1 >= said,
+            "round {round}: said {said}, recorded {last}"
+        );
+        assert!(
+            last <= said || !says_all,
+            "round {round}: said {said}, recorded {last}"
+        );
         let kept = last.min(224);
-        assert!(numbers.iter().copied().eq(last - kept + 1..=last), "round {round}: {numbers:?}");
-        *(if last < said { &mut lacking } else { &mut whole }) += 1;
+        assert!(
+            numbers.iter().copied().eq(last - kept + 1..=last),
+            "round {round}: {numbers:?}"
+        );
+        *(if last < said {
+            &mut lacking
+        } else {
+            &mut whole
+        }) += 1;
     }
     println!("RESULT black_box_kills: rounds={ROUNDS} whole={whole} without_the_last={lacking}");
 }
@@ -256,7 +318,10 @@ fn old_events_stay_until_new_ones_need_their_slots_and_are_not_this_runs() {
     assert!(again.events().recv().is_none());
     record(&again, 150..200);
     assert_eq!(ticks(home.black_box("robot")), Vec::from_iter(0..200));
-    assert_eq!(ticks(again.events().try_iter().collect()), Vec::from_iter(150..200));
+    assert_eq!(
+        ticks(again.events().try_iter().collect()),
+        Vec::from_iter(150..200)
+    );
     assert_eq!(again.events().stats().lost, 0);
     record(&again, 200..300);
     assert_eq!(ticks(home.black_box("robot")), Vec::from_iter(76..300));
@@ -266,7 +331,10 @@ fn old_events_stay_until_new_ones_need_their_slots_and_are_not_this_runs() {
 fn a_taken_name_gets_a_number_and_the_name_of_a_dead_scheduler_is_free() {
     let home = Home::new();
     let mut child = home.child("shows");
-    assert_eq!((child.listen(), child.listen()), ("robot".into(), "shown".into()));
+    assert_eq!(
+        (child.listen(), child.listen()),
+        ("robot".into(), "shown".into())
+    );
     let second = home.open("robot", 1, 1);
     let third = home.open("robot", 1, 1);
     assert_eq!((second.name(), third.name()), ("robot-2", "robot-3"));
@@ -274,11 +342,17 @@ fn a_taken_name_gets_a_number_and_the_name_of_a_dead_scheduler_is_free() {
     assert_eq!(home.open("robot", 1, 1).name(), "robot-2");
     child.kill();
     let names = |infos: Vec<SchedulerInfo>| -> Vec<_> {
-        infos.into_iter().map(|info| (info.name, info.is_alive)).collect()
+        infos
+            .into_iter()
+            .map(|info| (info.name, info.is_alive))
+            .collect()
     };
     let all = names(schedulers(&home.namespace).unwrap());
     let wanted = [("robot", false), ("robot-2", false), ("robot-3", true)];
-    assert_eq!(all, wanted.map(|(name, is_alive)| (name.to_owned(), is_alive)));
+    assert_eq!(
+        all,
+        wanted.map(|(name, is_alive)| (name.to_owned(), is_alive))
+    );
     // More nodes than the topic of the dead scheduler has room for.
     let mut first = home.open("robot", 1000, 1);
     assert_eq!(first.name(), "robot");
@@ -315,19 +389,31 @@ fn topics_of_another_version_are_replaced_unless_a_process_has_them_open() {
 fn a_dead_scheduler_is_forgotten_and_a_living_one_is_not() {
     let home = Home::new();
     let mut child = home.child("shows");
-    assert_eq!((child.listen(), child.listen()), ("robot".into(), "shown".into()));
+    assert_eq!(
+        (child.listen(), child.listen()),
+        ("robot".into(), "shown".into())
+    );
     let mine = home.open("mine", 1, 1);
     assert!(!forget(&home.namespace, "robot").unwrap());
     assert!(!forget(&home.namespace, "mine").unwrap());
-    assert_eq!((home.black_box("robot").len(), home.black_box("mine").len()), (1, 0));
+    assert_eq!(
+        (home.black_box("robot").len(), home.black_box("mine").len()),
+        (1, 0)
+    );
     child.kill();
     drop(mine);
     for name in ["robot", "mine", "mine"] {
         assert!(forget(&home.namespace, name).unwrap(), "{name}");
     }
     assert!(schedulers(&home.namespace).unwrap().is_empty());
-    let left: Vec<_> = std::fs::read_dir(home.namespace.topics_path()).unwrap().collect();
-    assert_eq!(left.len(), 1, "only the topic that no scheduler owns: {left:?}");
+    let left: Vec<_> = std::fs::read_dir(home.namespace.topics_path())
+        .unwrap()
+        .collect();
+    assert_eq!(
+        left.len(),
+        1,
+        "only the topic that no scheduler owns: {left:?}"
+    );
 }
 
 #[test]
@@ -345,7 +431,10 @@ fn a_hundred_threads_record_and_lose_nothing() {
             });
         }
     });
-    for mut events in [home.black_box("crowd"), monitor.events().try_iter().collect()] {
+    for mut events in [
+        home.black_box("crowd"),
+        monitor.events().try_iter().collect(),
+    ] {
         assert_eq!(events.len(), THREADS * EVENTS as usize);
         for thread in 0..THREADS {
             let name = format!("thread {thread}");
@@ -365,14 +454,22 @@ fn reading_a_black_box_takes_no_slot_and_is_in_order_of_time() {
         let event = NodeEvent::new(NodeEvent::PAUSED, "arm", monotonic_ns);
         monitor.recorder(thread).record(event);
     };
-    [(30, 0), (10, 1), (40, 0), (20, 1)].into_iter().for_each(|(ns, thread)| at(ns, thread));
+    [(30, 0), (10, 1), (40, 0), (20, 1)]
+        .into_iter()
+        .for_each(|(ns, thread)| at(ns, thread));
     let subscribers = monitor.events.subscriber_count();
-    let times = home.black_box("robot").into_iter().map(|event| event.monotonic_ns);
+    let times = home
+        .black_box("robot")
+        .into_iter()
+        .map(|event| event.monotonic_ns);
     assert!(times.eq([10, 20, 30, 40]));
     assert_eq!(home.black_box("robot").len(), 4);
     assert_eq!(monitor.events.subscriber_count(), subscribers);
     let nobody = black_box(&home.namespace, "nobody").unwrap_err();
-    assert!(matches!(nobody.as_open_error(), Some(OpenError::NotFound { .. })), "{nobody}");
+    assert!(
+        matches!(nobody.as_open_error(), Some(OpenError::NotFound { .. })),
+        "{nobody}"
+    );
 }
 
 #[test]
@@ -390,14 +487,23 @@ fn commands_arrive_and_are_refused_when_no_scheduler_runs() {
     assert_eq!(child.listen(), "resume all nodes");
     remote.set_rate("arm", 0.5.hz()).unwrap();
     assert_eq!(child.listen(), "run arm at 0.5 Hz");
-    assert!(matches!(remote.set_rate("arm", 0.hz()), Err(RemoteError::Rate(_))));
-    assert!(matches!(remote.pause(&"x".repeat(65)), Err(RemoteError::NodeName(_))));
+    assert!(matches!(
+        remote.set_rate("arm", 0.hz()),
+        Err(RemoteError::Rate(_))
+    ));
+    assert!(matches!(
+        remote.pause(&"x".repeat(65)),
+        Err(RemoteError::NodeName(_))
+    ));
     remote.stop_node("arm").unwrap();
     assert_eq!(child.listen(), "stop arm");
     remote.stop().unwrap();
     assert_eq!(child.listen(), "stop the scheduler");
     child.finish();
-    assert!(matches!(remote.pause("arm"), Err(RemoteError::NotRunning { .. })));
+    assert!(matches!(
+        remote.pause("arm"),
+        Err(RemoteError::NotRunning { .. })
+    ));
     let events = home.black_box("robot");
     let heard = events.iter().map(|event| event.text.as_str());
     assert!(heard.eq([
@@ -413,10 +519,16 @@ fn commands_arrive_and_are_refused_when_no_scheduler_runs() {
 fn a_command_to_an_unknown_node_is_refused() {
     let home = Home::new();
     let mut child = home.child("shows");
-    assert_eq!((child.listen(), child.listen()), ("robot".into(), "shown".into()));
+    assert_eq!(
+        (child.listen(), child.listen()),
+        ("robot".into(), "shown".into())
+    );
     let mut remote = RemoteScheduler::open(&home.namespace, "robot").unwrap();
     let error = remote.pause("leg").unwrap_err();
-    assert_eq!(error.to_string(), "scheduler 'robot' has no node 'leg'; there are: eye, arm");
+    assert_eq!(
+        error.to_string(),
+        "scheduler 'robot' has no node 'leg'; there are: eye, arm"
+    );
     remote.pause("arm").unwrap();
     assert_eq!(remote.info().unwrap(), home.only());
     child.finish();
@@ -425,13 +537,23 @@ fn a_command_to_an_unknown_node_is_refused() {
 #[test]
 fn an_emergency_stop_before_the_start_counts_until_it_is_released() {
     let home = Home::new();
-    emergency_stop(&home.namespace).unwrap().send(EmergencyStop::engage("button", "")).unwrap();
+    emergency_stop(&home.namespace)
+        .unwrap()
+        .send(EmergencyStop::engage("button", ""))
+        .unwrap();
     let mut monitor = home.open("robot", 1, 1);
     assert!(monitor.emergency_stop().latest().unwrap().is_engaged());
     let mut button = emergency_stop(&home.namespace).unwrap();
     button.send(EmergencyStop::release("button", "")).unwrap();
     assert!(!monitor.emergency_stop().latest().unwrap().is_engaged());
-    assert!(!home.open("other", 1, 1).emergency_stop().latest().unwrap().is_engaged());
+    assert!(
+        !home
+            .open("other", 1, 1)
+            .emergency_stop()
+            .latest()
+            .unwrap()
+            .is_engaged()
+    );
 }
 
 #[test]
@@ -442,7 +564,10 @@ fn an_emergency_stop_topic_of_another_process_is_used_as_it_is() {
     let mut monitor = home.open("robot", 1, 1);
     theirs.send(EmergencyStop::engage("button", "")).unwrap();
     assert!(monitor.emergency_stop().recv().unwrap().is_engaged());
-    emergency_stop(&home.namespace).unwrap().send(EmergencyStop::release("button", "")).unwrap();
+    emergency_stop(&home.namespace)
+        .unwrap()
+        .send(EmergencyStop::release("button", ""))
+        .unwrap();
     assert!(!monitor.emergency_stop().recv().unwrap().is_engaged());
 }
 
@@ -460,7 +585,11 @@ fn a_status_is_of_one_moment_while_it_is_published_repeatedly() {
                 let info = home.only();
                 if info.status.is_some_and(|status| status.uptime_ns > 0) {
                     assert_eq!(info.nodes.len() as u64, NODES);
-                    assert!(info.nodes.iter().all(|node| node.ticks == info.nodes[0].ticks));
+                    assert!(
+                        info.nodes
+                            .iter()
+                            .all(|node| node.ticks == info.nodes[0].ticks)
+                    );
                     received += 1;
                 }
             }

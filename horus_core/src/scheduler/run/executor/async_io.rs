@@ -124,9 +124,11 @@ impl Node for TaskNode {
     /// Always fails: it is only called in simulated time, or if the node has replaced a node that
     /// is not async.
     fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
-        Err("the node's ticks are async: they run neither in simulated time nor in the place of a \
+        Err(
+            "the node's ticks are async: they run neither in simulated time nor in the place of a \
              node that was not built with async_io()"
-            .into())
+                .into(),
+        )
     }
 
     fn shutdown(&mut self) -> NodeResult {
@@ -171,7 +173,10 @@ impl Task {
             let nap = Duration::from_nanos(due_ns.saturating_sub(clock.now_ns()))
                 .min(COMMAND_POLL_PERIOD);
             // The sleep ends early if the run ends.
-            if time::timeout(nap, end.wait_for(Option::is_some)).await.is_ok() {
+            if time::timeout(nap, end.wait_for(Option::is_some))
+                .await
+                .is_ok()
+            {
                 break;
             }
             let begin_ns = clock.now_ns();
@@ -233,7 +238,9 @@ async fn poll_tick(
             Ok(Poll::Ready(result)) => Poll::Ready(Ok(result)),
             Err(panic) => Poll::Ready(Err(panic)),
             Ok(Poll::Pending) => drop_time.as_mut().poll(task).map(|()| {
-                Ok(Err("the tick was dropped: it was still waiting when the run ended".into()))
+                Ok(Err(
+                    "the tick was dropped: it was still waiting when the run ended".into(),
+                ))
             }),
         }
     })
@@ -282,22 +289,33 @@ impl AsyncIo {
             shared.wait_for_start();
             run(runtime, tasks, &shared, &ends, &done);
         })?;
-        let members = tasks.iter().map(|task| ThreadMember::from_runner(&task.runner)).collect();
+        let members = tasks
+            .iter()
+            .map(|task| ThreadMember::from_runner(&task.runner))
+            .collect();
         // Cannot fail, because the thread waits for the tasks.
         let _ = give.send(std::mem::take(tasks));
-        Ok(Self { thread, end, members, ended })
+        Ok(Self {
+            thread,
+            end,
+            members,
+            ended,
+        })
     }
 
     /// Ends the tasks. Ticks that have not ended shortly before `deadline` are dropped. Returns the
     /// nodes, and the reports of the nodes that are missing because a tick blocks the thread.
     pub(crate) fn finish(self, deadline: Instant) -> (Vec<Runner>, Vec<NodeReport>) {
         let drop_at = deadline.checked_sub(DROP_MARGIN).unwrap_or(deadline);
-        self.end.send_replace(Some(time::Instant::from_std(drop_at)));
+        self.end
+            .send_replace(Some(time::Instant::from_std(drop_at)));
         join(self.thread, deadline);
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         let runners = std::mem::take(&mut *ended);
         let has_ended = |member: &&ThreadMember| {
-            runners.iter().any(|runner| runner.position() == member.position())
+            runners
+                .iter()
+                .any(|runner| runner.position() == member.position())
         };
         let rest = self.members.iter().filter(|member| !has_ended(member));
         let left_behind = rest.map(ThreadMember::left_behind).collect();
@@ -320,7 +338,10 @@ fn run(
     local.block_on(&runtime, async {
         for task in running {
             let runner = task.await;
-            ended.lock().unwrap_or_else(PoisonError::into_inner).extend(runner);
+            ended
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .extend(runner);
         }
     });
     // This also ends tasks that nodes have spawned. Blocking calls of nodes are not waited for.

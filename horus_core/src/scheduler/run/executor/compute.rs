@@ -28,7 +28,11 @@ pub(crate) struct Job {
 impl Job {
     pub(crate) fn new(runner: Runner, timeline: Timeline) -> Self {
         let member = Arc::new(ThreadMember::from_runner(&runner));
-        Self { timeline, runner: Box::new(runner), member }
+        Self {
+            timeline,
+            runner: Box::new(runner),
+            member,
+        }
     }
 
     pub(crate) fn into_runner(self) -> Runner {
@@ -126,7 +130,12 @@ impl SharedQueue {
                         queue.wake_ns = None;
                     }
                 }
-                _ => queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner),
+                _ => {
+                    queue = self
+                        .changed
+                        .wait(queue)
+                        .unwrap_or_else(PoisonError::into_inner)
+                }
             }
         }
         None
@@ -151,7 +160,9 @@ impl SharedQueue {
         let (meant, others): (Vec<_>, Vec<_>) =
             jobs.into_iter().partition(|Reverse(job)| is_meant(job));
         queue.jobs = others.into();
-        queue.running.extend(meant.iter().map(|Reverse(job)| Arc::clone(&job.member)));
+        queue
+            .running
+            .extend(meant.iter().map(|Reverse(job)| Arc::clone(&job.member)));
         drop(queue);
         let mut queue = None;
         for Reverse(mut job) in meant {
@@ -165,8 +176,10 @@ impl SharedQueue {
     /// Puts a node back after its turn.
     fn put_back(&self, job: Job) -> MutexGuard<'_, Queue> {
         let mut queue = self.lock();
-        if let Some(index) =
-            queue.running.iter().position(|member| Arc::ptr_eq(member, &job.member))
+        if let Some(index) = queue
+            .running
+            .iter()
+            .position(|member| Arc::ptr_eq(member, &job.member))
         {
             queue.running.swap_remove(index);
         }
@@ -219,10 +232,14 @@ impl Pool {
         clock: &Clock,
         shared: &Arc<RunState>,
     ) -> io::Result<Self> {
-        let shared_queue =
-            Arc::new(SharedQueue { queue: Mutex::default(), changed: Condvar::new() });
-        let mut pool =
-            Self { shared_queue: Arc::clone(&shared_queue), threads: Vec::with_capacity(threads) };
+        let shared_queue = Arc::new(SharedQueue {
+            queue: Mutex::default(),
+            changed: Condvar::new(),
+        });
+        let mut pool = Self {
+            shared_queue: Arc::clone(&shared_queue),
+            threads: Vec::with_capacity(threads),
+        };
         for index in 0..threads {
             let shared_queue = Arc::clone(&shared_queue);
             let shared = Arc::clone(shared);
@@ -256,8 +273,19 @@ impl Pool {
             join(thread, deadline);
         }
         let mut queue = self.shared_queue.lock();
-        let runners = queue.jobs.drain().map(|Reverse(job)| job.into_runner()).collect();
-        (runners, queue.running.iter().map(|member| member.left_behind()).collect())
+        let runners = queue
+            .jobs
+            .drain()
+            .map(|Reverse(job)| job.into_runner())
+            .collect();
+        (
+            runners,
+            queue
+                .running
+                .iter()
+                .map(|member| member.left_behind())
+                .collect(),
+        )
     }
 }
 
@@ -277,7 +305,11 @@ mod tests {
             (Some(9), 8, 1, 1),
             (None, 8, 0, 0),
         ] {
-            assert_eq!(thread_count(wanted, cores, nodes), found, "{wanted:?} {cores} {nodes}");
+            assert_eq!(
+                thread_count(wanted, cores, nodes),
+                found,
+                "{wanted:?} {cores} {nodes}"
+            );
         }
     }
 }

@@ -30,7 +30,9 @@ pub(crate) fn run(
     let mut not_before_ns = 0;
     let mut seen_ns = None;
     while !shared.is_stopping() && !runner.is_over() {
-        let Ok(ready) = wake.wait(COMMAND_POLL_PERIOD) else { return AfterTurn::Continue };
+        let Ok(ready) = wake.wait(COMMAND_POLL_PERIOD) else {
+            return AfterTurn::Continue;
+        };
         let has_message = ready.iter().any(|ready| ready.reason == Reason::Message);
         let now_ns = clock.resync();
         let after = if runner.is_blocked(clock, now_ns) {

@@ -25,13 +25,19 @@ pub(crate) fn apply_thread_settings(plan: &Plan) -> (Option<CpuAwakeRequest>, Ve
     let mut awake = None;
     if plan.stays_awake {
         let kept = CpuAwakeRequest::new().map(|kept| awake = Some(kept));
-        note("CPUs that stay awake (/dev/cpu_dma_latency)".to_owned(), kept);
+        note(
+            "CPUs that stay awake (/dev/cpu_dma_latency)".to_owned(),
+            kept,
+        );
     }
     if let Some(core) = plan.core {
         note(format!("core {core}"), rt::pin_thread_to(core));
     }
     if let Some(priority) = plan.priority {
-        note(format!("priority {priority} (SCHED_FIFO)"), rt::set_fifo_priority(priority));
+        note(
+            format!("priority {priority} (SCHED_FIFO)"),
+            rt::set_fifo_priority(priority),
+        );
         note("locked memory (mlockall)".to_owned(), rt::lock_memory());
         rt::prefault_stack();
     }
@@ -67,7 +73,9 @@ pub(crate) fn run(
             let until_ns = wake_ns.min(now_ns.saturating_add(COMMAND_POLL_PERIOD_NS));
             // WHY commands are applied before a sleep, too: the next tick may be far away, and an
             // emergency stop must not wait for it.
-            runners.iter_mut().for_each(|runner| runner.poll_commands(clock, now_ns));
+            runners
+                .iter_mut()
+                .for_each(|runner| runner.poll_commands(clock, now_ns));
             spin.begin_sleep(now_ns);
             sleep_until(until_ns);
             slept_until_ns = Some(until_ns);
@@ -88,7 +96,9 @@ pub(crate) fn run(
         }
         let passed = timeline.advance(end_ns);
         if passed > 0 {
-            runners.iter().for_each(|runner| runner.metrics().count_skipped_ticks(passed));
+            runners
+                .iter()
+                .for_each(|runner| runner.metrics().count_skipped_ticks(passed));
         }
     }
     AfterTurn::Continue

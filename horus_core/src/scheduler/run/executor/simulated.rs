@@ -30,7 +30,13 @@ impl SimulatedNode {
     pub(crate) fn new(runner: Runner, wake: WaitSet, rate: Option<Rate>) -> Self {
         let timeline = rate.map(|rate| Timeline::new(0, rate));
         let pause_ns = runner.plan().at_most.map_or(0, |rate| nanos(rate.period()));
-        Self { runner, wake, timeline, pause_ns, not_before_ns: 0 }
+        Self {
+            runner,
+            wake,
+            timeline,
+            pause_ns,
+            not_before_ns: 0,
+        }
     }
 
     /// Runs the node at `now_ns`, if it is due or has messages. Returns true if it ran.
@@ -42,7 +48,10 @@ impl SimulatedNode {
             }
             Some(_) => false,
             None if now_ns < self.not_before_ns => false,
-            None => self.wake.wait(Duration::ZERO).is_ok_and(|ready| !ready.is_empty()),
+            None => self
+                .wake
+                .wait(Duration::ZERO)
+                .is_ok_and(|ready| !ready.is_empty()),
         };
         if is_due {
             self.not_before_ns = now_ns.saturating_add(self.pause_ns);
@@ -55,7 +64,8 @@ impl SimulatedNode {
     /// message.
     fn next_due_ns(&self, now_ns: u64) -> Option<u64> {
         let next_allowed_ns = (self.not_before_ns > now_ns).then_some(self.not_before_ns);
-        self.timeline.map_or(next_allowed_ns, |timeline| Some(timeline.due_ns()))
+        self.timeline
+            .map_or(next_allowed_ns, |timeline| Some(timeline.due_ns()))
     }
 }
 
@@ -66,8 +76,12 @@ pub(crate) fn run(nodes: &mut [SimulatedNode], end_ns: u64, epoch_ns: u64) -> Af
     let mut clock = Clock::simulated(0);
     let mut after = AfterTurn::Continue;
     while after == AfterTurn::Continue {
-        let due = nodes.iter().filter_map(|node| node.next_due_ns(clock.now_ns()));
-        let Some(now_ns) = due.min().filter(|now_ns| *now_ns < end_ns) else { break };
+        let due = nodes
+            .iter()
+            .filter_map(|node| node.next_due_ns(clock.now_ns()));
+        let Some(now_ns) = due.min().filter(|now_ns| *now_ns < end_ns) else {
+            break;
+        };
         clock.set(now_ns);
         simulate_time(Some(epoch_ns.saturating_add(now_ns)));
         for _ in 0..ROUNDS_AT_ONE_TIME_MAX {

@@ -86,7 +86,12 @@ impl Spin {
     /// Returns the spin time for another period, with what was learned so far.
     pub(super) fn at_period(self, period_ns: u64) -> Self {
         let max_ns = spin_max_ns(period_ns);
-        Self { ns: self.ns.min(max_ns), max_ns, period_ns, ..self }
+        Self {
+            ns: self.ns.min(max_ns),
+            max_ns,
+            period_ns,
+            ..self
+        }
     }
 
     /// Returns true if the thread may spin for the whole period.
@@ -122,7 +127,10 @@ impl Spin {
     pub(super) fn end_sleep(&mut self, now_ns: u64, late_ns: u64) {
         let slept_ns = now_ns.saturating_sub(self.slept_ns);
         // WHY at most a period: after one slow tick, the thread must not have to sleep for long.
-        let owed_ns = self.slept_ns.saturating_sub(self.awake_until_ns).min(self.period_ns);
+        let owed_ns = self
+            .slept_ns
+            .saturating_sub(self.awake_until_ns)
+            .min(self.period_ns);
         let until_ns = now_ns.saturating_add(slept_ns.saturating_mul(AWAKE_TO_ASLEEP_MAX));
         self.awake_until_ns = until_ns.saturating_sub(owed_ns);
         self.woke_ns = now_ns;
@@ -146,7 +154,11 @@ impl Spin {
 /// whole period if that would leave less than 50 µs to sleep.
 fn spin_max_ns(period_ns: u64) -> u64 {
     let ns = (period_ns / 100 * SPIN_PERCENT).max(SPIN_LIMIT_NS_MIN);
-    if period_ns < ns + SLEEP_NS_MIN { period_ns } else { ns }
+    if period_ns < ns + SLEEP_NS_MIN {
+        period_ns
+    } else {
+        ns
+    }
 }
 
 #[cfg(test)]
@@ -179,7 +191,9 @@ mod tests {
         let mut state = 1_u64;
         let mut later = 0;
         for index in 0..200_000 {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
             let late_ns = (state >> 33) % 40_000;
             later += u64::from(index >= 100_000 && late_ns > spin.ns);
             spin.learn_from(late_ns);
@@ -230,10 +244,17 @@ mod tests {
         spin.end_sleep(205_000, 80_000);
         assert_eq!(spin.wake_ns(206_000, 300_000), 200_000);
         // A thread without a priority keeps no thread from the CPU.
-        let mut usual = Spin { has_priority: false, awake_until_ns: 0, ..spin };
+        let mut usual = Spin {
+            has_priority: false,
+            awake_until_ns: 0,
+            ..spin
+        };
         assert_eq!(usual.wake_ns(206_000, 300_000), 200_000);
         // A thread that sleeps anyway keeps what it learned, however long a tick took.
-        let mut spin = Spin { ns: 10_000, ..spin.at_period(1_000_000) };
+        let mut spin = Spin {
+            ns: 10_000,
+            ..spin.at_period(1_000_000)
+        };
         assert_eq!(spin.wake_ns(900_000_000, 0), 900_000_000 + 250_000);
         assert_eq!(spin.ns, 10_000);
     }

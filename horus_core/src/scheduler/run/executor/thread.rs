@@ -53,7 +53,9 @@ impl NodeThread {
             let mut runners = take(&to_thread);
             let _marked = NodesOnThread::mark(&runners);
             let (_awake, refused) = real_time::apply_thread_settings(runners[0].plan());
-            runners.iter_mut().for_each(|runner| runner.record_refused(refused.clone()));
+            runners
+                .iter_mut()
+                .for_each(|runner| runner.record_refused(refused.clone()));
             // WHY the wait: if another thread cannot be started, no node may have ticked.
             shared.wait_for_start();
             let after = run(&mut runners, &shared);
@@ -79,7 +81,12 @@ impl ThreadMember {
     pub(crate) fn from_runner(runner: &Runner) -> Self {
         let plan = runner.plan();
         let metrics = Arc::clone(runner.metrics());
-        Self { name: plan.name.clone(), position: runner.position(), class: plan.class, metrics }
+        Self {
+            name: plan.name.clone(),
+            position: runner.position(),
+            class: plan.class,
+            metrics,
+        }
     }
 
     /// Returns the node's position in the order of start.

@@ -37,7 +37,12 @@ impl EventLog {
         let recorder = None;
         let repeated = RepeatedEvent::default();
         let last_error = String::with_capacity(LAST_ERROR_CAPACITY);
-        Self { node: node.to_owned(), recorder, repeated, last_error }
+        Self {
+            node: node.to_owned(),
+            recorder,
+            repeated,
+            last_error,
+        }
     }
 
     /// Sets the recorder that writes the events into the black box.
@@ -61,12 +66,20 @@ impl EventLog {
     #[cold]
     pub(crate) fn record_limited(&mut self, tick: u64, kind: u8, value_ns: u64, text: &str) {
         let now_ns = Clock::kernel().now_ns();
-        let RepeatedEvent { kind: last_kind, noted_ns, left_out } = self.repeated;
+        let RepeatedEvent {
+            kind: last_kind,
+            noted_ns,
+            left_out,
+        } = self.repeated;
         if kind == last_kind && now_ns.saturating_sub(noted_ns) < REPEATED_EVENT_PERIOD_NS {
             self.repeated.left_out += 1;
             return;
         }
-        self.repeated = RepeatedEvent { kind, noted_ns: now_ns, left_out: 0 };
+        self.repeated = RepeatedEvent {
+            kind,
+            noted_ns: now_ns,
+            left_out: 0,
+        };
         if kind == last_kind && left_out > 0 {
             let between = if text.is_empty() { "" } else { "; " };
             let more = format_args!("{text}{between}and {left_out} more before this");
@@ -79,8 +92,15 @@ impl EventLog {
     /// Records an event that happened in tick `tick`, or before it.
     #[cold]
     pub(crate) fn record(&self, tick: u64, kind: u8, value_ns: u64, text: &str) {
-        let Some(recorder) = &self.recorder else { return };
+        let Some(recorder) = &self.recorder else {
+            return;
+        };
         let event = NodeEvent::new(kind, &self.node, Clock::kernel().now_ns());
-        recorder.record(event.with_value_ns(value_ns).with_tick(tick).with_text(text));
+        recorder.record(
+            event
+                .with_value_ns(value_ns)
+                .with_tick(tick)
+                .with_text(text),
+        );
     }
 }

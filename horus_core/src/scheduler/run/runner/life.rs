@@ -12,8 +12,16 @@ use crate::scheduler::run::pending_swap::{Probation, VacantNode};
 impl Runner {
     /// Initialises the node. Returns true if it can tick now.
     pub(crate) fn init_node(&mut self, clock: &Clock, now_ns: u64) -> bool {
-        self.tick_checks.iter().for_each(|tick_checks| tick_checks.restart_timeouts(now_ns));
-        let Self { node, random, tick, pace, .. } = self;
+        self.tick_checks
+            .iter()
+            .for_each(|tick_checks| tick_checks.restart_timeouts(now_ns));
+        let Self {
+            node,
+            random,
+            tick,
+            pace,
+            ..
+        } = self;
         let mut context = Context {
             clock,
             tick: *tick,
@@ -69,7 +77,8 @@ impl Runner {
             Ok(Ok(())) => return self.event_log.record(self.tick, NodeEvent::FINISHED, 0, ""),
             Ok(Err(error)) => {
                 let text = error_text(&*error);
-                self.event_log.record(self.tick, NodeEvent::FAILED, 0, &text);
+                self.event_log
+                    .record(self.tick, NodeEvent::FAILED, 0, &text);
                 if let Some(panic) = drop_caught(error) {
                     self.record_panic(&panic, " in the drop of an error");
                 }
@@ -81,7 +90,8 @@ impl Runner {
                 panic
             }
         };
-        self.event_log.record(self.tick, NodeEvent::FINISHED, 0, &error);
+        self.event_log
+            .record(self.tick, NodeEvent::FINISHED, 0, &error);
     }
 
     /// Drops a value whose drop runs code of the node; a panic in it is recorded.

@@ -31,21 +31,29 @@ impl Runner {
                 }
             }
             Ok(Err(reason)) | Err(reason) => {
-                self.event_log.record(self.tick, NodeEvent::SWAP_FAILED, 0, &reason)
+                self.event_log
+                    .record(self.tick, NodeEvent::SWAP_FAILED, 0, &reason)
             }
         }
     }
 
     #[cold]
     pub(crate) fn count_probation_tick(&mut self) {
-        if self.probation.as_mut().is_some_and(Probation::count_good_tick) {
+        if self
+            .probation
+            .as_mut()
+            .is_some_and(Probation::count_good_tick)
+        {
             self.accept_swap();
         }
     }
 
     fn accept_swap(&mut self) {
         if let Some(mut probation) = self.probation.take() {
-            probation.take_old().into_iter().for_each(|old| self.shut_down_other(old));
+            probation
+                .take_old()
+                .into_iter()
+                .for_each(|old| self.shut_down_other(old));
             probation.accept();
         }
     }
@@ -53,7 +61,8 @@ impl Runner {
     pub(crate) fn roll_back(&mut self, probation: Probation, why: &str) {
         let place = &mut self.node;
         let new = catch_panic(|| probation.roll_back(place, why));
-        self.event_log.record(self.tick, NodeEvent::SWAP_FAILED, 0, why);
+        self.event_log
+            .record(self.tick, NodeEvent::SWAP_FAILED, 0, why);
         match new {
             Ok(new) => new.into_iter().for_each(|new| self.shut_down_other(new)),
             Err(panic) => self.record_panic(&panic, " in a swap"),

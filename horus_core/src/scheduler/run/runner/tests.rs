@@ -25,11 +25,19 @@ impl Node for Counting {
 #[test]
 fn a_late_node_is_halved_and_isolated_and_ends_the_run_in_one_safe_state() {
     let rate = Some(1000.hz());
-    let spec =
-        NodeSpec { name: "n".into(), rate, on_miss: Some(Miss::Graduated), ..NodeSpec::default() };
+    let spec = NodeSpec {
+        name: "n".into(),
+        rate,
+        on_miss: Some(Miss::Graduated),
+        ..NodeSpec::default()
+    };
     let entered = Arc::default();
     let node = Box::new(Counting(Arc::clone(&entered)));
-    let entry = NodeEntry { spec: spec.clone(), commands: Arc::default(), metrics: Arc::default() };
+    let entry = NodeEntry {
+        spec: spec.clone(),
+        commands: Arc::default(),
+        metrics: Arc::default(),
+    };
     let mut runner = Runner::new(node, spec.into_plan(1).unwrap(), &entry);
     runner.init_at_start(&Clock::simulated(0));
     let mut ticked_at_ms = Vec::new();

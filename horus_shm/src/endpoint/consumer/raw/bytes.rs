@@ -61,7 +61,11 @@ impl RawConsumer {
             let dst: *mut [u8] = &raw mut *buffers[free];
             // SAFETY: the buffer is writable for `bytes`, which are at most the payload.
             let arrival = unsafe { this.latest_of(lane, dst.cast(), bytes) }?;
-            Some((arrival, key(&buffers[free][..arrival.bytes]), (free, arrival.bytes)))
+            Some((
+                arrival,
+                key(&buffers[free][..arrival.bytes]),
+                (free, arrival.bytes),
+            ))
         };
         self.latest_among(read)
     }
@@ -80,7 +84,9 @@ impl RawConsumer {
         let mut refused = None;
         let found = self.latest_among(|this, lane, _| {
             // WHY: without a second pin the other lanes are not compared, and stay unread.
-            let held = this.hold_latest_of(lane).map_err(|error| refused = Some(error));
+            let held = this
+                .hold_latest_of(lane)
+                .map_err(|error| refused = Some(error));
             let (arrival, sample) = held.ok().flatten()?;
             Some((arrival, key(sample.bytes()), sample))
         });

@@ -68,7 +68,10 @@ impl RawConsumer {
             let load = |_: &_, index, bytes| unsafe { self.segment.load(*lane, index, dst, bytes) };
             reader.copy_by(bytes, copying, load)?
         };
-        Ok(Arrival { number: copied.number, bytes: copied.bytes as usize })
+        Ok(Arrival {
+            number: copied.number,
+            bytes: copied.bytes as usize,
+        })
     }
 
     /// Reserves pins so that `messages` messages can be borrowed at a time.
@@ -78,21 +81,31 @@ impl RawConsumer {
     /// [`BorrowError`]: all readers together can hold half of a publisher's slots.
     pub fn reserve_borrows(&mut self, messages: u32) -> Result<(), BorrowError> {
         if !self.in_place {
-            return Err(BorrowError::NotPinnable { topic: self.segment.label() });
+            return Err(BorrowError::NotPinnable {
+                topic: self.segment.label(),
+            });
         }
         let place = self.place.as_ref().ok_or_else(|| self.not_announced())?;
-        place.reserve_pins(messages).map_err(|_| self.no_pins(place))
+        place
+            .reserve_pins(messages)
+            .map_err(|_| self.no_pins(place))
     }
 
     fn no_pins(&self, place: &ReaderSlot) -> BorrowError {
         let topic = self.segment.label();
         let held = place.held().get().count_ones();
-        BorrowError::NoPins { topic, held, capacity: self.segment.shape().capacity() }
+        BorrowError::NoPins {
+            topic,
+            held,
+            capacity: self.segment.shape().capacity(),
+        }
     }
 
     /// Returns the error of an observer, which has no slot for pins.
     pub(super) fn not_announced(&self) -> BorrowError {
-        BorrowError::Observer { topic: self.segment.label() }
+        BorrowError::Observer {
+            topic: self.segment.label(),
+        }
     }
 
     /// Borrows the next message of any lane, in its slot, from the lanes in turn. Never blocks.
@@ -138,13 +151,23 @@ impl RawConsumer {
             return Ok(None);
         };
         let arrival = self.arrival_of(pinned);
-        Ok(Some((arrival, self.sample(lane, pinned.index, arrival, (place, pin)))))
+        Ok(Some((
+            arrival,
+            self.sample(lane, pinned.index, arrival, (place, pin)),
+        )))
     }
 
     fn arrival_of(&self, pinned: Pinned) -> Arrival {
         let request = self.segment.shape().request();
-        let length = if request.sized { pinned.bytes } else { request.payload_bytes };
-        Arrival { number: pinned.number, bytes: length.min(request.payload_bytes) as usize }
+        let length = if request.sized {
+            pinned.bytes
+        } else {
+            request.payload_bytes
+        };
+        Arrival {
+            number: pinned.number,
+            bytes: length.min(request.payload_bytes) as usize,
+        }
     }
 
     /// Returns the message in a slot of a lane that a pin of this reader holds.
@@ -163,7 +186,9 @@ impl RawConsumer {
     /// Takes a free pin for a message to be borrowed; reserves one more if there is none.
     fn free_pin(&mut self) -> Result<(Arc<ReaderSlot>, u32), BorrowError> {
         if !self.in_place {
-            return Err(BorrowError::NotPinnable { topic: self.segment.label() });
+            return Err(BorrowError::NotPinnable {
+                topic: self.segment.label(),
+            });
         }
         let place = self.place.clone().ok_or_else(|| self.not_announced())?;
         let pin = match take_pin(place.held(), place.pin_limit()) {

@@ -52,8 +52,9 @@ impl RawConsumer {
             segment.observe();
         } else {
             let place = ReaderSlot::claim(&segment)?;
-            self.counters =
-                Some(Counters::new(segment.reader_block(place.index(), Access::Write)?));
+            self.counters = Some(Counters::new(
+                segment.reader_block(place.index(), Access::Write)?,
+            ));
             if self.in_place {
                 place.announce_pins();
             }
@@ -84,7 +85,11 @@ impl RawConsumer {
             head = takeover::pass_over(&memory, head);
             ended = Some(memory);
         }
-        let floor = if contract.persists { Some(0) } else { session.map(|start| start.min(head)) };
+        let floor = if contract.persists {
+            Some(0)
+        } else {
+            session.map(|start| start.min(head))
+        };
         // WHY: as far back as a lapped reader would go, no further.
         let history = u64::from(contract.history).min(contract.shape.capacity() * 7 / 8);
         let back_to = floor.map(|floor| head.saturating_sub(history).max(floor));
@@ -92,7 +97,11 @@ impl RawConsumer {
             None => back_to.unwrap_or(head),
             Some(gate) => {
                 let memory = self.lane_without_slots(lane)?;
-                let resumed = if adopted { gate::resume(&memory, gate) } else { None };
+                let resumed = if adopted {
+                    gate::resume(&memory, gate)
+                } else {
+                    None
+                };
                 // WHY: the head at which the gate joins may be before the positions just passed.
                 // Its cursor is then too low until the first message, which is harmless.
                 let least = back_to.unwrap_or(head);
@@ -101,11 +110,17 @@ impl RawConsumer {
             }
         };
         if !self.in_place {
-            return Ok(Start { position, number: Some(position) });
+            return Ok(Start {
+                position,
+                number: Some(position),
+            });
         }
         if back_to.is_some_and(|back_to| back_to < head) {
             // If there are skips in between, their number is unknown until they are read.
-            return Ok(Start { position, number: lane::number_at(block, position) });
+            return Ok(Start {
+                position,
+                number: lane::number_at(block, position),
+            });
         }
         self.start_numbered(lane, ended.as_ref())
     }
@@ -123,7 +138,10 @@ impl RawConsumer {
             // ORDERING(cursor): pairs with the load in `LaneWriter::find_room`.
             Word::store(&cursors[lane as usize], position + 1, edge::CURSOR_ADVANCE);
         }
-        Ok(Start { position, number: Some(number) })
+        Ok(Start {
+            position,
+            number: Some(number),
+        })
     }
 
     fn is_ready(&self, lane: u32) -> bool {
@@ -133,7 +151,11 @@ impl RawConsumer {
 
     /// Maps a lane whose ready bit is set.
     fn map(&self, lane: u32) -> Result<RawLane, OpenError> {
-        let area = if self.reading == Reading::Observer { Access::Read } else { Access::Write };
+        let area = if self.reading == Reading::Observer {
+            Access::Read
+        } else {
+            Access::Write
+        };
         // WHY: with a wrong bit this process would read a hole, which on a full file system raises
         // SIGBUS. Reserving what is reserved costs one system call.
         self.segment.reserve_lane(lane)?;
@@ -142,7 +164,9 @@ impl RawConsumer {
 
     /// Returns block and cursors of a lane, without its slots.
     fn lane_without_slots(&self, lane: u32) -> Result<RawLane, OpenError> {
-        let parts = self.segment.lane_without_slots(lane, Access::Read, Access::Write)?;
+        let parts = self
+            .segment
+            .lane_without_slots(lane, Access::Read, Access::Write)?;
         // SAFETY: block and cursors are mapped by the segment; no slot is accessed.
         Ok(unsafe { RawLane::new(parts) })
     }
@@ -173,7 +197,12 @@ impl RawConsumer {
             return;
         }
         let _uncancelled = NoCancelGuard::new();
-        let mut failed = Failed { error: None, lanes: 0, ready, at: Instant::now() };
+        let mut failed = Failed {
+            error: None,
+            lanes: 0,
+            ready,
+            at: Instant::now(),
+        };
         let mut complete = true;
         for lane in 0..self.starts.len() as u32 {
             let bit = 1 << lane;
@@ -224,10 +253,13 @@ impl RawConsumer {
         let range = self.segment.shape().lane(lane);
         let error = LaneNotMapped::new(lane, range.end - range.start, cause);
         // Relaxed, both: a publisher that comes later is found by the next attempt.
-        let matters = self.segment.lane_block(lane, Access::Read).map_or(true, |block| {
-            let waiting = block.head.get() > self.starts[lane as usize].position;
-            block.owner.get() != 0 || waiting
-        });
+        let matters = self
+            .segment
+            .lane_block(lane, Access::Read)
+            .map_or(true, |block| {
+                let waiting = block.head.get() > self.starts[lane as usize].position;
+                block.owner.get() != 0 || waiting
+            });
         matters.then_some(error)
     }
 
@@ -235,7 +267,10 @@ impl RawConsumer {
     #[inline]
     pub(super) fn expect_mapped(&self) -> Result<(), RecvError> {
         match self.failed.as_ref().and_then(|failed| failed.error) {
-            Some(cause) => Err(RecvError::LaneNotMapped { topic: self.segment.label(), cause }),
+            Some(cause) => Err(RecvError::LaneNotMapped {
+                topic: self.segment.label(),
+                cause,
+            }),
             None => Ok(()),
         }
     }
@@ -259,7 +294,9 @@ impl RawConsumer {
     ///
     /// Does nothing if the topic cannot have this lane.
     pub fn ignore(&mut self, lane: u32) {
-        let Some(bit) = self.lane_bit(lane).filter(|bit| self.ignored & bit == 0) else { return };
+        let Some(bit) = self.lane_bit(lane).filter(|bit| self.ignored & bit == 0) else {
+            return;
+        };
         self.ignored |= bit;
         self.progress.set_ignored(self.ignored);
         self.mapped |= bit;
@@ -300,8 +337,15 @@ impl RawConsumer {
             // ORDERING(head): pairs with the store in `LaneWriter::publish`.
             None => Word::load(&memory.block().head, edge::HEAD_SEE).min(POSITION_MAX),
         };
-        let plain = Start { position, number: Some(position) };
-        let start = if self.in_place { self.start_numbered(lane, None)? } else { plain };
+        let plain = Start {
+            position,
+            number: Some(position),
+        };
+        let start = if self.in_place {
+            self.start_numbered(lane, None)?
+        } else {
+            plain
+        };
         self.starts[lane as usize] = start;
         self.progress.set(lane, start.position);
         self.ignored &= !bit;
@@ -317,8 +361,9 @@ impl RawConsumer {
 /// Claims a gate; also returns the predecessor's owner word, 0 for a free gate.
 fn claim_gate(segment: &Segment) -> Result<(u32, u64), OpenError> {
     let limit = segment.shape().request().gate_limit;
-    let blocks: Vec<_> =
-        (0..limit).map(|gate| segment.gate_block(gate, Access::Write)).collect::<Result<_, _>>()?;
+    let blocks: Vec<_> = (0..limit)
+        .map(|gate| segment.gate_block(gate, Access::Write))
+        .collect::<Result<_, _>>()?;
     let owners = blocks.iter().map(|block| &block.owner);
     let claimed = owner::claim_patiently(
         owners,

@@ -54,7 +54,9 @@ impl RawConsumer {
     /// Counts the message just read from a lane in the shared counters.
     #[inline(always)]
     pub(super) fn count(&self, lane: usize, reached: Reached) {
-        let Some(counters) = &self.counters else { return };
+        let Some(counters) = &self.counters else {
+            return;
+        };
         // Relaxed, here and below: counters.
         counters.block().received.set(self.received);
         let pos = reached.position - 1;
@@ -68,12 +70,22 @@ impl RawConsumer {
     /// Updates the counters that rarely change.
     #[cold]
     pub(super) fn count_losses(&self) {
-        let Some(counters) = &self.counters else { return };
+        let Some(counters) = &self.counters else {
+            return;
+        };
         let readers = || self.lanes.iter().map(|followed| &followed.reader);
         let block = counters.block();
-        block.lost.set(readers().map(LaneReader::lost).fold(0, u64::wrapping_add));
-        block.skipped.set(readers().map(LaneReader::skipped).fold(0, u64::wrapping_add));
-        block.busy.set(readers().map(LaneReader::busy).fold(0, u64::wrapping_add));
+        block
+            .lost
+            .set(readers().map(LaneReader::lost).fold(0, u64::wrapping_add));
+        block.skipped.set(
+            readers()
+                .map(LaneReader::skipped)
+                .fold(0, u64::wrapping_add),
+        );
+        block
+            .busy
+            .set(readers().map(LaneReader::busy).fold(0, u64::wrapping_add));
     }
 
     /// Returns the ledger since this reader joined. Loads every lane's head.
@@ -107,13 +119,19 @@ impl RawConsumer {
     /// reader accounts for, of the next one to read, and of the next one to be published.
     fn extent(&self, lane: u32, reader: Option<&LaneReader<RawLane>>) -> (u64, u64, u64) {
         let start = self.starts[lane as usize];
-        let Ok(block) = self.segment.lane_block(lane, Access::Read) else { return (0, 0, 0) };
+        let Ok(block) = self.segment.lane_block(lane, Access::Read) else {
+            return (0, 0, 0);
+        };
         // WHY the maximum, in both cases: a publisher that died between stamp and head leaves a
         // message that was received and is past the head.
         if !self.in_place {
             let next = reader.map_or(start.position, LaneReader::position);
             // Relaxed: a counter.
-            return (start.position, next, block.head.get().min(POSITION_MAX).max(next));
+            return (
+                start.position,
+                next,
+                block.head.get().min(POSITION_MAX).max(next),
+            );
         }
         let (end, _) = lane::count(block);
         let numbers = reader.and_then(LaneReader::numbers);

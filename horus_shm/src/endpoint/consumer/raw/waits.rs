@@ -27,7 +27,11 @@ impl Room {
     pub(super) fn of(segment: &Segment) -> Result<Self, OpenError> {
         let order = WakeOrder::of_sender(segment.contract().wake_edge);
         let block: *const _ = segment.wait_block(Access::Write)?;
-        Ok(Self { block, order, fruitless: 0 })
+        Ok(Self {
+            block,
+            order,
+            fruitless: 0,
+        })
     }
 
     #[inline(always)]
@@ -49,7 +53,11 @@ impl RawConsumer {
     /// Wakes the publishers that wait for room, after this reader's cursors changed.
     #[inline(always)]
     pub(super) fn wake_publishers_that_sleep(&mut self) {
-        if self.room.as_ref().is_some_and(|room| has_sleepers(&room.event())) {
+        if self
+            .room
+            .as_ref()
+            .is_some_and(|room| has_sleepers(&room.event()))
+        {
             self.wake_publishers();
         }
     }

@@ -39,7 +39,10 @@ impl Apart {
     /// Returns memory of `bytes` bytes, the same number in every call, for a new loan.
     fn fresh(&mut self, bytes: u64) -> *mut u8 {
         // WHY not if it is shared: that loan is over, but may still be read.
-        let memory = self.memory.take().filter(|memory| Arc::strong_count(memory) == 1);
+        let memory = self
+            .memory
+            .take()
+            .filter(|memory| Arc::strong_count(memory) == 1);
         let memory = memory.unwrap_or_else(|| Arc::new(Region::heap(bytes as usize)));
         self.memory.insert(memory).address()
     }
@@ -79,8 +82,11 @@ impl RawProducer {
         // Every slot is tried twice, and every reader is probed once.
         for _ in 0..2 * request.capacity + u64::from(request.reader_limit) {
             let is_alone = skips < request.capacity;
-            let begun =
-                if is_alone { self.writer.begin() } else { self.writer.begin_over_copies() };
+            let begun = if is_alone {
+                self.writer.begin()
+            } else {
+                self.writer.begin_over_copies()
+            };
             match begun {
                 Ok(index) => return Ok(Begun { index, is_alone }),
                 Err(Blocked::NoRoom) => return Err(NoRoom),
@@ -151,13 +157,18 @@ impl RawProducer {
         self.lent = Some(self.writer.position());
         let bytes = self.segment.shape().request().payload_bytes as usize;
         let slot = NonNull::new(std::ptr::slice_from_raw_parts_mut(address, bytes));
-        slot.ok_or_else(|| LoanError::RegionLost { topic: self.segment.label() })
+        slot.ok_or_else(|| LoanError::RegionLost {
+            topic: self.segment.label(),
+        })
     }
 
     /// Returns a guard that keeps the memory of the present loan, or of the last one.
     #[must_use]
     pub fn lent_memory(&self) -> LoanMemory {
-        LoanMemory { _segment: Arc::clone(&self.segment), _apart: self.apart.memory.clone() }
+        LoanMemory {
+            _segment: Arc::clone(&self.segment),
+            _apart: self.apart.memory.clone(),
+        }
     }
 
     /// Publishes the first `bytes` bytes of the lent slot, or all of it if that is less.
@@ -168,7 +179,9 @@ impl RawProducer {
     /// or [`LoanError::RegionLost`].
     pub fn publish_lent(&mut self, bytes: usize) -> Result<(), LoanError> {
         if self.lent.take() != Some(self.writer.position()) {
-            return Err(LoanError::Ended { topic: self.segment.label() });
+            return Err(LoanError::Ended {
+                topic: self.segment.label(),
+            });
         }
         let max = self.segment.shape().request().payload_bytes;
         Ok(self.publish((bytes as u64).min(max))?)
@@ -183,7 +196,9 @@ impl RawProducer {
     fn take_slot(&mut self) -> Result<*mut u8, LoanError> {
         self.confirm()?;
         if !self.in_place {
-            return Err(LoanError::NotPinnable { topic: self.segment.label() });
+            return Err(LoanError::NotPinnable {
+                topic: self.segment.label(),
+            });
         }
         let mut tries = 0;
         let Begun { index, is_alone } = loop {
@@ -198,7 +213,9 @@ impl RawProducer {
             return Ok(self.writer.memory().slot(index));
         }
         self.apart.slot = Some((self.writer.position(), index));
-        Ok(self.apart.fresh(self.segment.shape().request().payload_bytes))
+        Ok(self
+            .apart
+            .fresh(self.segment.shape().request().payload_bytes))
     }
 
     /// Publishes a loan of `bytes` bytes.
@@ -211,7 +228,11 @@ impl RawProducer {
             let src = memory.address();
             // SAFETY: the memory apart has the length of a payload, which is not less than `bytes`;
             // the slot is this producer's until it is committed.
-            unsafe { self.writer.memory().store_exclusive(index, src, bytes as usize) };
+            unsafe {
+                self.writer
+                    .memory()
+                    .store_exclusive(index, src, bytes as usize)
+            };
         }
         self.commit(bytes);
         self.wake_readers();

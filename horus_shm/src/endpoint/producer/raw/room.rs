@@ -89,7 +89,8 @@ impl RawProducer {
             let outcome = unsafe { this.send(src, bytes) };
             (!matches!(outcome, Err(SendError::Full { .. }))).then_some(outcome)
         };
-        self.wait_for_room(wait_policy, look).unwrap_or_else(|| Err(self.full()))
+        self.wait_for_room(wait_policy, look)
+            .unwrap_or_else(|| Err(self.full()))
     }
 
     /// Polls `look` until it returns a value, or until `wait_policy` ends; sleeps until there may
@@ -126,7 +127,11 @@ impl RawProducer {
     #[cold]
     pub(super) fn make_room(&mut self, tries: u32) -> Result<u32, SendError<()>> {
         let _uncancelled = NoCancelGuard::new();
-        let refused = if tries == 0 { self.note_refusal() } else { self.refused };
+        let refused = if tries == 0 {
+            self.note_refusal()
+        } else {
+            self.refused
+        };
         // It may be necessary for every gate, one after the other.
         if let Some(run) = refused
             && tries < self.segment.shape().request().gate_limit
@@ -149,18 +154,28 @@ impl RawProducer {
             return None;
         }
         let since = run.map_or(now, |run| run.since);
-        self.refused = Some(Refused { position, since, probed: now });
+        self.refused = Some(Refused {
+            position,
+            since,
+            probed: now,
+        });
         self.refused
     }
 
     /// Frees the slowest gate if its owner is dead, or gives it up if it stalled for too long.
     fn clear_slowest_gate(&mut self, stalled: Duration) -> bool {
-        let Some((gate, cursor)) = self.writer.slowest_gate() else { return true };
-        let Ok(block) = self.segment.gate_block(gate, Access::Write) else { return false };
+        let Some((gate, cursor)) = self.writer.slowest_gate() else {
+            return true;
+        };
+        let Ok(block) = self.segment.gate_block(gate, Access::Write) else {
+            return false;
+        };
         // Relaxed: the exchange in `gate::free` decides.
         let owner = block.owner.get();
         if owner == 0 || self.segment.is_dead(owner) {
-            let Ok(cursors) = self.segment.cursors(gate, Access::Write) else { return false };
+            let Ok(cursors) = self.segment.cursors(gate, Access::Write) else {
+                return false;
+            };
             // WHY: a probe by system call came before, and the dead reader's last loads before its
             // lock was released; the exchange excludes a second reaper.
             return gate::free(block, cursors.iter(), owner, self.me);
