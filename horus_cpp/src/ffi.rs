@@ -41,11 +41,13 @@ pub(crate) fn guard_cancellable(call: impl FnOnce() -> StatusResult) -> i32 {
 
 #[cold]
 fn report_panic(panic: Box<dyn Any + Send>) -> i32 {
-    let said = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    let said = said.or_else(|| panic.downcast_ref::<String>().cloned());
-    let said = said.unwrap_or_else(|| "a panic with no text".to_owned());
-    // WHY forgotten: the drop of the panic payload may panic again.
-    std::mem::forget(panic);
+    let text = panic.downcast::<String>().map(|text| *text);
+    let text = text.or_else(|panic| panic.downcast::<&str>().map(|text| (*text).to_owned()));
+    let said = text.unwrap_or_else(|panic| {
+        // WHY forgotten: the drop of an unknown panic payload may panic again.
+        std::mem::forget(panic);
+        "a panic with no text".to_owned()
+    });
     Failure::new(HORUS_E_PANIC, format!("a defect of the library: {said}")).report()
 }
 

@@ -138,7 +138,7 @@ fn steps_of_a_send() -> u64 {
 }
 
 /// Sends `count` messages of `id`; the lane counts each exactly once.
-fn send(mut producer: Producer<Message>, id: u32, count: u32) {
+fn send(producer: &mut Producer<Message>, id: u32, count: u32) {
     let mut guard = Guard::new();
     for number in 0..count {
         // WHY: on few CPUs, a writer that never yields would send all messages in one time slice.
@@ -329,12 +329,14 @@ fn on_threads(case: &'static Case, pace: Pace) -> Vec<Seen> {
     let readers: Vec<_> = (0..case.readings.len()).map(reader).collect();
     // WHY here: it must be measured before the threads begin.
     steps_of_a_send();
+    // WHY all before one sends: a sender that comes late would continue the lane of another.
+    let mut producers: Vec<_> = (0..case.senders).map(|_| case.sender(&segment)).collect();
+    let each = (total / u64::from(case.senders)) as u32;
     thread::scope(|scope| {
-        let sender = |id| {
-            let producer = case.sender(&segment);
-            scope.spawn(move || send(producer, id, (total / u64::from(case.senders)) as u32))
-        };
-        let senders: Vec<_> = (0..case.senders).map(sender).collect();
+        let senders: Vec<_> = (0..)
+            .zip(&mut producers)
+            .map(|(id, producer)| scope.spawn(move || send(producer, id, each)))
+            .collect();
         let running: Vec<_> = readers
             .into_iter()
             .map(|reader| scope.spawn(move || reader.run()))
@@ -396,10 +398,12 @@ fn child_role() {
     let segment = case.file::<Message>(&inherited_namespace(), "ring", CAPACITY);
     match role[..] {
         ["send", _, id] => {
-            let producer = case.sender(&segment);
+            let mut producer = case.sender(&segment);
             say("ready");
             let each = messages(case) / u64::from(case.senders);
-            send(producer, id.parse().unwrap(), each as u32);
+            send(&mut producer, id.parse().unwrap(), each as u32);
+            // WHY not dropped before: a sender that starts late would continue its lane.
+            common::park();
         }
         ["receive", _, index, pace] => {
             let reader = reader(
