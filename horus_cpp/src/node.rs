@@ -267,7 +267,7 @@ unsafe fn caller_array<'a, T>(
 }
 
 /// The caller's `user` pointer with its destructor.
-struct User {
+struct UserData {
     pointer: *mut c_void,
     destroy: Option<PlainCallback>,
     /// True once the node was added. If adding fails, the caller still owns `user`.
@@ -276,11 +276,11 @@ struct User {
 }
 
 // SAFETY: the header says that callbacks run on other threads.
-unsafe impl Send for User {}
+unsafe impl Send for UserData {}
 // SAFETY: as above; the header says that `safe_state` may run at the same time as a tick.
-unsafe impl Sync for User {}
+unsafe impl Sync for UserData {}
 
-impl Drop for User {
+impl Drop for UserData {
     fn drop(&mut self) {
         // Relaxed: it was set before the node was passed to another thread.
         if let (true, Some(destroy)) = (self.is_owned.load(Ordering::Relaxed), self.destroy) {
@@ -295,7 +295,7 @@ impl Drop for User {
 pub(crate) struct CNode {
     tick: ContextCallback,
     calls: HorusNode,
-    user: Arc<User>,
+    user: Arc<UserData>,
     /// The error text that the running callback has set by `horus_context_set_error`.
     error_text: String,
 }
@@ -304,11 +304,11 @@ pub(crate) struct CNode {
 unsafe impl Send for CNode {}
 
 /// Passes the ownership of a node's `user` to the library once the node was added.
-pub(crate) struct UserOwnership(Arc<User>);
+pub(crate) struct UserDataOwnership(Arc<UserData>);
 
-impl UserOwnership {
+impl UserDataOwnership {
     pub(crate) fn take(self) {
-        // Relaxed: see `User::drop`.
+        // Relaxed: see `UserData::drop`.
         self.0.is_owned.store(true, Ordering::Relaxed);
     }
 }
@@ -320,24 +320,24 @@ impl CNode {
     pub(crate) fn new(
         calls: HorusNode,
         scheduler: u64,
-    ) -> Result<(Self, UserOwnership, Option<SafeStateCallback>), Failure> {
+    ) -> Result<(Self, UserDataOwnership, Option<SafeStateCallback>), Failure> {
         let tick = calls
             .tick
             .ok_or_else(|| Failure::new(HORUS_E_NULL, "node->tick is null"))?;
-        let user = Arc::new(User {
+        let user = Arc::new(UserData {
             pointer: calls.user,
             destroy: calls.destroy,
             is_owned: AtomicBool::new(false),
             scheduler,
         });
-        let ownership = UserOwnership(Arc::clone(&user));
+        let ownership = UserDataOwnership(Arc::clone(&user));
         let safe_state = calls.safe_state.map(|call| {
             let user = Arc::clone(&user);
             let mut error_text = String::new();
             let act = move || {
-                // WHY the whole `User`: a closure that captured only its pointer would not be
+                // WHY the whole `UserData`: a closure that captured only its pointer would not be
                 // `Send`.
-                let user: &User = &user;
+                let user: &UserData = &user;
                 let _in_callback = InCallback::enter(user.scheduler);
                 let mut c_context = HorusContext::without_tick(&mut error_text);
                 // SAFETY: the header's contract: `safe_state` accepts `user` and a context, on any

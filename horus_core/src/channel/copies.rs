@@ -7,10 +7,10 @@
 
 use horus_shm::internals::wait::WaitPolicy;
 
-use super::ends::{Kind, Receiver, Sender, look_again};
+use super::ends::{ChannelKind, Receiver, Sender, look_again};
 use super::error::{RecvError, SendError, TryRecvError, TrySendError};
 
-impl<T: Copy, K: Kind<T>> Sender<T, K> {
+impl<T: Copy, K: ChannelKind<T>> Sender<T, K> {
     /// Like [`Self::try_send`], but copies `message` directly into the channel.
     ///
     /// # Errors
@@ -57,7 +57,7 @@ impl<T: Copy, K: Kind<T>> Sender<T, K> {
     }
 }
 
-impl<T: Copy, K: Kind<T>> Receiver<T, K> {
+impl<T: Copy, K: ChannelKind<T>> Receiver<T, K> {
     /// Like [`Self::try_recv`], but copies the message directly to `message`, which is unchanged
     /// after an error.
     ///

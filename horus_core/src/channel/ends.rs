@@ -14,7 +14,7 @@ use super::shared::{ChannelShared, ReceiverRegistration, SenderRegistration};
 
 /// The kind of a channel of messages `T`: `Spsc`, `Spmc`, `Mpsc` or `Fanout`. Other crates cannot
 /// name or implement it.
-pub trait Kind<T>: sealed::Sealed {
+pub trait ChannelKind<T>: sealed::Sealed {
     /// The type with which a sender puts messages in.
     type Writer;
     /// The type with which a receiver takes messages out.
@@ -55,18 +55,18 @@ pub trait Kind<T>: sealed::Sealed {
 }
 
 pub(super) mod sealed {
-    /// Keeps other crates from implementing [`Kind`](super::Kind).
+    /// Keeps other crates from implementing [`ChannelKind`](super::ChannelKind).
     pub trait Sealed {}
 }
 
-/// Implements [`Kind`] with the methods that the endpoints of all kinds have. Parameters: the
-/// bounds of `T`, the types of the two endpoints, and the action of a leaving receiver on the
+/// Implements [`ChannelKind`] with the methods that the endpoints of all kinds have. Parameters:
+/// the bounds of `T`, the types of the two endpoints, and the action of a leaving receiver on the
 /// messages that only it could have received.
 macro_rules! kind {
     ($kind:ident [$($bounds:tt)*] $writer:ty, $reader:ty, $clear:expr) => {
         impl $crate::channel::ends::sealed::Sealed for $kind {}
 
-        impl<$($bounds)*> $crate::channel::ends::Kind<T> for $kind {
+        impl<$($bounds)*> $crate::channel::ends::ChannelKind<T> for $kind {
             type Writer = $writer;
             type Reader = $reader;
 
@@ -133,7 +133,7 @@ pub(super) use kind;
 
 /// The sending endpoint of a channel. `K` is the channel's kind: use the alias in the channel's
 /// module, for example [`spsc::Sender`](super::spsc::Sender).
-pub struct Sender<T, K: Kind<T>> {
+pub struct Sender<T, K: ChannelKind<T>> {
     pub(super) writer: K::Writer,
     pub(super) spin: Duration,
     /// Declared after `writer`, so that the writer is dropped before the receivers are woken.
@@ -142,7 +142,7 @@ pub struct Sender<T, K: Kind<T>> {
 
 /// The receiving endpoint of a channel. `K` is the channel's kind: use the alias in the channel's
 /// module, for example [`spsc::Receiver`](super::spsc::Receiver).
-pub struct Receiver<T, K: Kind<T>> {
+pub struct Receiver<T, K: ChannelKind<T>> {
     pub(super) reader: K::Reader,
     pub(super) spin: Duration,
     /// Declared after `reader`, so that the reader no longer blocks a sender when the senders are
@@ -151,7 +151,7 @@ pub struct Receiver<T, K: Kind<T>> {
 }
 
 /// Builds both endpoints of a channel.
-pub(super) fn pair<T, K: Kind<T>>(
+pub(super) fn pair<T, K: ChannelKind<T>>(
     writer: K::Writer,
     reader: K::Reader,
 ) -> (Sender<T, K>, Receiver<T, K>) {
@@ -172,7 +172,7 @@ pub(super) fn pair<T, K: Kind<T>>(
 }
 
 #[inline(always)]
-fn try_send<T, K: Kind<T>>(
+fn try_send<T, K: ChannelKind<T>>(
     writer: &mut K::Writer,
     shared: &ChannelShared,
     message: T,
@@ -188,7 +188,7 @@ fn try_send<T, K: Kind<T>>(
 // WHY written in this form: with nested options, or a result that is inspected before it is
 // returned, the compiler copies the message once more.
 #[inline(always)]
-fn try_recv<T, K: Kind<T>>(
+fn try_recv<T, K: ChannelKind<T>>(
     reader: &mut K::Reader,
     shared: &ChannelShared,
 ) -> Result<T, TryRecvError> {
@@ -210,7 +210,7 @@ impl Drop for RoomNotifier<'_> {
 }
 
 #[cold]
-pub(super) fn look_again<T, K: Kind<T>>(
+pub(super) fn look_again<T, K: ChannelKind<T>>(
     reader: &mut K::Reader,
     shared: &ChannelShared,
 ) -> Result<T, TryRecvError> {
@@ -224,7 +224,7 @@ pub(super) fn look_again<T, K: Kind<T>>(
     }
 }
 
-impl<T, K: Kind<T>> Sender<T, K> {
+impl<T, K: ChannelKind<T>> Sender<T, K> {
     /// Sends `message` without blocking: no lock, no allocation, and no system call unless a
     /// receiver sleeps.
     ///
@@ -380,7 +380,7 @@ impl<T, K: Kind<T>> Sender<T, K> {
     }
 }
 
-impl<T, K: Kind<T>> Receiver<T, K> {
+impl<T, K: ChannelKind<T>> Receiver<T, K> {
     /// Receives a message without blocking: no lock, no allocation, and no system call unless a
     /// sender sleeps.
     ///
@@ -564,20 +564,20 @@ impl<T, K: Kind<T>> Receiver<T, K> {
     }
 }
 
-impl<T, K: Kind<T>> Drop for Sender<T, K> {
+impl<T, K: ChannelKind<T>> Drop for Sender<T, K> {
     fn drop(&mut self) {
         self.seat.ends.remove_sender();
     }
 }
 
-impl<T, K: Kind<T>> Drop for Receiver<T, K> {
+impl<T, K: ChannelKind<T>> Drop for Receiver<T, K> {
     fn drop(&mut self) {
         self.seat.ends.remove_receiver();
         K::clear(&mut self.reader);
     }
 }
 
-impl<T, K: Kind<T>> fmt::Debug for Sender<T, K> {
+impl<T, K: ChannelKind<T>> fmt::Debug for Sender<T, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sender")
             .field("len", &self.len())
@@ -585,7 +585,7 @@ impl<T, K: Kind<T>> fmt::Debug for Sender<T, K> {
     }
 }
 
-impl<T, K: Kind<T>> fmt::Debug for Receiver<T, K> {
+impl<T, K: ChannelKind<T>> fmt::Debug for Receiver<T, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Receiver")
             .field("len", &self.len())

@@ -3,32 +3,32 @@
 use std::fmt;
 use std::iter::FusedIterator;
 
-use super::ends::{Kind, Receiver};
+use super::ends::{ChannelKind, Receiver};
 
 /// The iterator of [`Receiver::iter`]. It blocks until there is a message, and ends when there is
 /// no sender any more.
-pub struct Iter<'a, T, K: Kind<T>>(&'a mut Receiver<T, K>);
+pub struct Iter<'a, T, K: ChannelKind<T>>(&'a mut Receiver<T, K>);
 
 /// The iterator of [`Receiver::try_iter`]. It ends when there is no message.
-pub struct TryIter<'a, T, K: Kind<T>>(&'a mut Receiver<T, K>);
+pub struct TryIter<'a, T, K: ChannelKind<T>>(&'a mut Receiver<T, K>);
 
 /// An iterator that owns a receiver. It blocks until there is a message, and ends when there is no
 /// sender any more.
-pub struct IntoIter<T, K: Kind<T>>(Receiver<T, K>);
+pub struct IntoIter<T, K: ChannelKind<T>>(Receiver<T, K>);
 
-impl<'a, T, K: Kind<T>> Iter<'a, T, K> {
+impl<'a, T, K: ChannelKind<T>> Iter<'a, T, K> {
     pub(super) const fn new(receiver: &'a mut Receiver<T, K>) -> Self {
         Self(receiver)
     }
 }
 
-impl<'a, T, K: Kind<T>> TryIter<'a, T, K> {
+impl<'a, T, K: ChannelKind<T>> TryIter<'a, T, K> {
     pub(super) const fn new(receiver: &'a mut Receiver<T, K>) -> Self {
         Self(receiver)
     }
 }
 
-impl<T, K: Kind<T>> Iterator for Iter<'_, T, K> {
+impl<T, K: ChannelKind<T>> Iterator for Iter<'_, T, K> {
     type Item = T;
 
     fn next(&mut self) -> Option<T> {
@@ -36,7 +36,7 @@ impl<T, K: Kind<T>> Iterator for Iter<'_, T, K> {
     }
 }
 
-impl<T, K: Kind<T>> Iterator for TryIter<'_, T, K> {
+impl<T, K: ChannelKind<T>> Iterator for TryIter<'_, T, K> {
     type Item = T;
 
     fn next(&mut self) -> Option<T> {
@@ -44,7 +44,7 @@ impl<T, K: Kind<T>> Iterator for TryIter<'_, T, K> {
     }
 }
 
-impl<T, K: Kind<T>> Iterator for IntoIter<T, K> {
+impl<T, K: ChannelKind<T>> Iterator for IntoIter<T, K> {
     type Item = T;
 
     fn next(&mut self) -> Option<T> {
@@ -53,10 +53,10 @@ impl<T, K: Kind<T>> Iterator for IntoIter<T, K> {
 }
 
 // WHY: a channel without senders stays empty, because only a sender can make another sender.
-impl<T, K: Kind<T>> FusedIterator for Iter<'_, T, K> {}
-impl<T, K: Kind<T>> FusedIterator for IntoIter<T, K> {}
+impl<T, K: ChannelKind<T>> FusedIterator for Iter<'_, T, K> {}
+impl<T, K: ChannelKind<T>> FusedIterator for IntoIter<T, K> {}
 
-impl<'a, T, K: Kind<T>> IntoIterator for &'a mut Receiver<T, K> {
+impl<'a, T, K: ChannelKind<T>> IntoIterator for &'a mut Receiver<T, K> {
     type Item = T;
     type IntoIter = Iter<'a, T, K>;
 
@@ -65,7 +65,7 @@ impl<'a, T, K: Kind<T>> IntoIterator for &'a mut Receiver<T, K> {
     }
 }
 
-impl<T, K: Kind<T>> IntoIterator for Receiver<T, K> {
+impl<T, K: ChannelKind<T>> IntoIterator for Receiver<T, K> {
     type Item = T;
     type IntoIter = IntoIter<T, K>;
 
@@ -74,19 +74,19 @@ impl<T, K: Kind<T>> IntoIterator for Receiver<T, K> {
     }
 }
 
-impl<T, K: Kind<T>> fmt::Debug for Iter<'_, T, K> {
+impl<T, K: ChannelKind<T>> fmt::Debug for Iter<'_, T, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Iter").field(&self.0).finish()
     }
 }
 
-impl<T, K: Kind<T>> fmt::Debug for TryIter<'_, T, K> {
+impl<T, K: ChannelKind<T>> fmt::Debug for TryIter<'_, T, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("TryIter").field(&self.0).finish()
     }
 }
 
-impl<T, K: Kind<T>> fmt::Debug for IntoIter<T, K> {
+impl<T, K: ChannelKind<T>> fmt::Debug for IntoIter<T, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("IntoIter").field(&self.0).finish()
     }

@@ -70,7 +70,7 @@ use crate::topic::{Encoded, encoded_payload, published_ns};
 pub trait Header: Message + fmt::Debug + PartialEq {
     /// The name of the whole message, such as `Image`.
     const NAME: &'static str;
-    /// The name and type of the data.
+    /// The name of the data after the header, and the type of one number of it.
     const TRAILING_DATA: Tail;
     /// The size of the longest message on a topic whose creator sets no other limit, in bytes.
     const MAX_MESSAGE_BYTES: u64;

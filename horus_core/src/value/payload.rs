@@ -13,7 +13,7 @@ pub const MSGPACK_SCHEMA: &str =
     "horus schema 1\nmessage MessagePack\nsize 0\nalign 8\ntail msgpack u8\n";
 
 /// Maximum length of a value, in bytes, on a topic whose creator sets no other limit.
-const MAX_MESSAGE_BYTES: u64 = 64 * 1024;
+const DEFAULT_MAX_MESSAGE_BYTES: u64 = 64 * 1024;
 
 /// Returns the type of all topics that carry MessagePack. Each endpoint chooses the type that it
 /// decodes.
@@ -22,7 +22,7 @@ fn msgpack_type() -> TypeInfo {
         name: "MessagePack".into(),
         schema: MSGPACK_SCHEMA.into(),
         hash: const { fnv1a_128(MSGPACK_SCHEMA.as_bytes()) }.to_be_bytes(),
-        bytes: MAX_MESSAGE_BYTES,
+        bytes: DEFAULT_MAX_MESSAGE_BYTES,
         align: 8,
         sized: true,
     }

@@ -103,7 +103,7 @@ pub(crate) struct Record {
     taken: AtomicU64,
     /// The record's number, from 1 on.
     number: AtomicU64,
-    /// The record that was made before it.
+    /// The next record in the list of all: the one that was made before this one.
     next: AtomicPtr<Record>,
     /// True if closers make barriers by the kernel, so that calls need no fence.
     by_barrier: bool,

@@ -39,7 +39,7 @@ static TICK_THREADS: Mutex<Vec<c_ulong>> = Mutex::new(Vec::new());
 pub(crate) struct TickThread(c_ulong);
 
 impl TickThread {
-    /// Registers the current thread.
+    /// Registers the current thread as one that runs ticks, until the result is dropped.
     pub(crate) fn new(py: Python<'_>) -> PyResult<Self> {
         let id = py.import("_thread")?.call_method0("get_ident")?.extract()?;
         lock_tick_threads().push(id);

@@ -286,12 +286,12 @@ fn check_size_limit(end_bytes: u64) -> io::Result<()> {
 
 /// The number of a resource limit, as `getrlimit` takes it.
 #[cfg(target_env = "musl")]
-pub(crate) type Resource = c_int;
+pub(crate) type RlimitResource = c_int;
 #[cfg(not(target_env = "musl"))]
-pub(crate) type Resource = libc::__rlimit_resource_t;
+pub(crate) type RlimitResource = libc::__rlimit_resource_t;
 
 /// Returns the soft limit of this process for `resource`; `RLIM_INFINITY` if there is none.
-pub(crate) fn soft_limit(resource: Resource) -> io::Result<u64> {
+pub(crate) fn soft_limit(resource: RlimitResource) -> io::Result<u64> {
     let mut raw = MaybeUninit::<libc::rlimit>::uninit();
     // SAFETY: `raw` is valid for the write of one `rlimit`.
     retry(|| unsafe { libc::getrlimit(resource, raw.as_mut_ptr()) as ssize_t })?;

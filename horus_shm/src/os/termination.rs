@@ -18,11 +18,11 @@ const SIGNALS: [c_int; 2] = [libc::SIGINT, libc::SIGTERM];
 /// and `REPORTED`. WHY one word: a thread may be suspended in the handler while the last user is
 /// dropped. Either that user finds the signal here, or the handler finds `OFF`; never neither.
 static STATE: AtomicU64 = AtomicU64::new(OFF);
-/// The word while no user records signals.
+/// The word while no [`TerminationSignals`] lives.
 const OFF: u64 = 0;
-/// Flag: a user records signals.
+/// Flag: the handler records signals, because at least one [`TerminationSignals`] lives.
 const ARMED: u64 = 1 << 32;
-/// Flag: a user has read the signal that came.
+/// Flag: [`TerminationSignals::received`] has returned the signal that came.
 const REPORTED: u64 = 1 << 33;
 static USERS: Mutex<Users> = Mutex::new(Users {
     count: 0,
@@ -106,8 +106,9 @@ fn recorded_signal(state: u64) -> Option<c_int> {
     (number != 0).then_some(number)
 }
 
-/// Stops recording. Sends the signal again if no user has read it; the previous actions must be
-/// restored already.
+/// Stops recording termination signals. If one was recorded and not read by
+/// [`TerminationSignals::received`], sends it to this process again; so the caller must have
+/// restored the previous signal actions.
 fn disarm() {
     let state = loop {
         let state = STATE.get();

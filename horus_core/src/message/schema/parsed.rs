@@ -15,7 +15,8 @@ pub struct ParsedSchema {
     pub size: usize,
     /// Alignment in bytes, a power of two.
     pub align: usize,
-    /// Every number in the message, in order of offsets.
+    /// Every number or array of numbers in the message, including those of nested messages, in
+    /// order of offsets.
     pub fields: Vec<ParsedField>,
     /// The data after the first `size` bytes, up to the end of the message.
     pub tail: Option<ParsedTail>,

@@ -279,7 +279,8 @@ layout! {
 }
 
 impl DifferentialDriveCommand {
-    /// Returns wheel speeds in rad/s; powered, and stamped with the current time.
+    /// Returns a command for these wheel speeds, in rad/s, with the drives powered (`enable` is 1)
+    /// and the current time.
     #[must_use]
     pub fn new(left: f64, right: f64) -> Self {
         let timestamp_ns = timestamp_now_ns();

@@ -192,8 +192,8 @@ impl Runner {
         &self.metrics
     }
 
-    /// Returns the node's checkpoint position, to be read by another thread; `None` without
-    /// checkpoints.
+    /// Returns the shared word that says which checkpoint the node's tick passed last, so that
+    /// another thread can read it during a tick; `None` if the node has no checkpoints.
     pub(crate) fn checkpoint_position(&self) -> Option<Arc<CheckpointPosition>> {
         self.tick_checks.as_ref()?.checkpoint_position()
     }

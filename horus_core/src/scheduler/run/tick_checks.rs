@@ -46,8 +46,8 @@ impl TickChecks {
         })
     }
 
-    /// Returns the node's checkpoint position, to be read by another thread; `None` without
-    /// checkpoints.
+    /// Returns the shared word that says which checkpoint the node's tick passed last, so that
+    /// another thread can read it during a tick; `None` if the node has no checkpoints.
     pub(crate) fn checkpoint_position(&self) -> Option<Arc<CheckpointPosition>> {
         Some(Arc::clone(self.checkpoints.as_ref()?.position()))
     }

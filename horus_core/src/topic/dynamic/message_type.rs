@@ -57,7 +57,7 @@ impl DynamicType {
     /// The alignment of messages with their own length, as for [`Framed`](crate::message::Framed).
     const SIZED_ALIGN: u32 = 64;
     /// The default length of the longest message in bytes.
-    const MAX_MESSAGE_BYTES: u64 = 64 * 1024;
+    const DEFAULT_MAX_MESSAGE_BYTES: u64 = 64 * 1024;
 
     /// Parses the type that this canonical text describes. It is the same as the type of a Rust
     /// program whose `message!` has this text.
@@ -73,7 +73,7 @@ impl DynamicType {
             schema: text.to_owned().into(),
             hash: fnv1a_128(text.as_bytes()).to_be_bytes(),
             bytes: if sized {
-                Self::MAX_MESSAGE_BYTES
+                Self::DEFAULT_MAX_MESSAGE_BYTES
             } else {
                 schema.size as u64
             },
@@ -94,7 +94,7 @@ impl DynamicType {
             name: "bytes".into(),
             schema: Self::BYTES.into(),
             hash: fnv1a_128(Self::BYTES.as_bytes()).to_be_bytes(),
-            bytes: Self::MAX_MESSAGE_BYTES,
+            bytes: Self::DEFAULT_MAX_MESSAGE_BYTES,
             align: Self::SIZED_ALIGN,
             sized: true,
         })

@@ -114,7 +114,7 @@ pub(crate) fn describe_as(
         .module
         .bind(py)
         .call_method1("dtype", (dtype,))?;
-    if describe_structured(draft, &dtype, shape)? {
+    if try_describe_cloud_points(draft, &dtype, shape)? {
         return Ok(());
     }
     let letter = dtype.getattr("char")?;
@@ -135,7 +135,7 @@ pub(crate) fn describe_as(
 
 /// Makes the header of a point cloud describe points of a structured numpy type. Returns false if
 /// the message is no point cloud or the type is not structured.
-fn describe_structured(
+fn try_describe_cloud_points(
     draft: &Bound<'_, PyAny>,
     dtype: &Bound<'_, PyAny>,
     shape: &[u64],
@@ -163,7 +163,7 @@ fn describe_array(
 ) -> PyResult<()> {
     let shape: Vec<_> = view.shape().iter().map(|count| *count as u64).collect();
     if let Ok(dtype) = array.getattr("dtype")
-        && describe_structured(draft, &dtype, &shape)?
+        && try_describe_cloud_points(draft, &dtype, &shape)?
     {
         return Ok(());
     }

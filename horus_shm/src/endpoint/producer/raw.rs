@@ -29,7 +29,7 @@ use crate::wait::{Event, Sleeper, WakeOrder, has_sleepers, wake};
 pub use in_place::LoanMemory;
 pub use room::OnStalled;
 
-use in_place::Apart;
+use in_place::LoanApart;
 use room::Refused;
 
 /// The untyped producer of a ring.
@@ -49,7 +49,7 @@ pub struct RawProducer {
     in_place: bool,
     /// The lane's position when a slot of it was lent by [`Self::lend`].
     lent: Option<u64>,
-    apart: Apart,
+    apart: LoanApart,
     segment: Arc<Segment>,
 }
 
@@ -103,7 +103,7 @@ impl RawProducer {
         let refused = None;
         let fruitless = 0;
         let lent = None;
-        let apart = Apart::default();
+        let apart = LoanApart::default();
         let this = Self {
             writer,
             seen_epoch,

@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use super::ProcessInfo;
-use super::record::{parse_stat, parse_stat_state};
+use super::record::{parse_stat_name_and_start, parse_stat_state};
 use crate::os::Stat;
 
 /// The lock whose holder is searched, with the numbers that `/proc/<pid>/fdinfo/<fd>` shows for it.
@@ -43,7 +43,7 @@ pub(super) fn find_holder(
             continue;
         };
         // WHY: the pid may be another process's by now, or one of another pid namespace.
-        if parse_stat(&stat).is_none_or(|(_, start)| start != process.start_time) {
+        if parse_stat_name_and_start(&stat).is_none_or(|(_, start)| start != process.start_time) {
             continue;
         }
         let Ok(descriptors) = fs::read_dir(format!("{dir}/fdinfo")) else {
@@ -90,7 +90,7 @@ pub(crate) fn find_user(file: &Stat) -> Option<ProcessInfo> {
             continue;
         }
         let stat = fs::read(process.path().join("stat")).unwrap_or_default();
-        let (name, start_time) = parse_stat(&stat).unwrap_or_default();
+        let (name, start_time) = parse_stat_name_and_start(&stat).unwrap_or_default();
         let name = String::from_utf8_lossy(name).escape_debug().to_string();
         return Some(ProcessInfo {
             pid,

@@ -210,7 +210,7 @@ impl Entry {
     /// Creates an entry that describes this process.
     pub(crate) fn for_this_process(generation: u64) -> Self {
         let stat = std::fs::read("/proc/self/stat").unwrap_or_default();
-        let (comm, start_time) = parse_stat(&stat).unwrap_or_default();
+        let (comm, start_time) = parse_stat_name_and_start(&stat).unwrap_or_default();
         let mut name = [0; 64];
         let len = comm.len().min(name.len());
         name[..len].copy_from_slice(&comm[..len]);
@@ -275,7 +275,7 @@ impl Entry {
 }
 
 /// Returns the command name and the start time (field 22) in a `/proc/<pid>/stat`.
-pub(super) fn parse_stat(stat: &[u8]) -> Option<(&[u8], u64)> {
+pub(super) fn parse_stat_name_and_start(stat: &[u8]) -> Option<(&[u8], u64)> {
     let open = stat.iter().position(|&byte| byte == b'(')?;
     // WHY the last one: the name may contain parentheses and spaces.
     let close = stat.iter().rposition(|&byte| byte == b')')?;
@@ -344,7 +344,7 @@ mod tests {
         let fields = "S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20 21";
         for comm in ["node", "a b", ") S 1 2 (", "", "((("] {
             let stat = format!("123 ({comm}) {fields}\n");
-            let parsed = parse_stat(stat.as_bytes());
+            let parsed = parse_stat_name_and_start(stat.as_bytes());
             assert_eq!(parsed, Some((comm.as_bytes(), 4711)), "{stat}");
         }
         for stat in [
@@ -356,7 +356,7 @@ mod tests {
             "1 (a) S 1 2",
             "1 (a) S 1 2 3 x",
         ] {
-            assert_eq!(parse_stat(stat.as_bytes()), None, "{stat}");
+            assert_eq!(parse_stat_name_and_start(stat.as_bytes()), None, "{stat}");
         }
     }
 

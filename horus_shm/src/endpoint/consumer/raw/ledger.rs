@@ -24,8 +24,8 @@ pub struct ReadStats {
     pub skipped: u64,
     /// Number of messages published since this reader joined and not passed by it yet.
     pub waiting: u64,
-    /// Number of messages published since this reader joined: the sum of the other four, while no
-    /// writer is writing.
+    /// Number of messages published since this reader joined. While no writer is writing, it is
+    /// `received` + `lost` + `skipped` + `waiting`.
     pub sent: u64,
     /// Number of calls that gave up because the writer was faster; that alone lost no message.
     pub busy: u64,

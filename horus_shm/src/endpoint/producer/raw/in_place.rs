@@ -28,16 +28,16 @@ struct Begun {
 /// WHY: a loan is written by ordinary stores. Those must not race with a reader's loads, even if
 /// the reader discards what it loads.
 #[derive(Debug, Default)]
-pub(super) struct Apart {
+pub(super) struct LoanApart {
     /// Shared with each [`LoanMemory`] that keeps it.
     memory: Option<Arc<Region>>,
     /// Position and index of the present loan's slot; `None` if the loan is in its slot.
     slot: Option<(u64, u64)>,
 }
 
-impl Apart {
+impl LoanApart {
     /// Returns memory of `bytes` bytes, the same number in every call, for a new loan.
-    fn fresh(&mut self, bytes: u64) -> *mut u8 {
+    fn memory_for_new_loan(&mut self, bytes: u64) -> *mut u8 {
         // WHY not if it is shared: that loan is over, but may still be read.
         let memory = self
             .memory
@@ -215,7 +215,7 @@ impl RawProducer {
         self.apart.slot = Some((self.writer.position(), index));
         Ok(self
             .apart
-            .fresh(self.segment.shape().request().payload_bytes))
+            .memory_for_new_loan(self.segment.shape().request().payload_bytes))
     }
 
     /// Publishes a loan of `bytes` bytes.
