@@ -1,8 +1,9 @@
-//! Rounds between two rounds of the floor, for machines whose floor is not always the same.
+//! Measured rounds that each lie between two rounds of the floor, for machines whose floor changes
+//! with time. The floor is the fastest exchange that this machine can do, without any ring.
 //!
-//! A virtual machine may be moved between cores that are near each other and cores that are not,
-//! within seconds. Where the floor differs before and after a round, nothing can be said about
-//! the state it was measured in, and it is repeated.
+//! A hypervisor may move a virtual machine within seconds between cores that are near each other
+//! and cores that are not. If the floor differs before and after a round, it is unknown which floor
+//! the round has to be compared with, so the round is measured again.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,27 +11,30 @@ use crate::measure::stats::{self, Alternation};
 use crate::measure::tsc::TscClock;
 use crate::measure::workload::Round;
 
-/// Most that the two rounds of the floor may differ by: the larger over the smaller.
+/// Maximum ratio of the slower to the faster of the two floor rounds around a measured round, for
+/// that round to count.
 pub const STEADY_RATIO_MAX: f64 = 1.2;
 
-/// Attempts for each round wanted.
+/// Maximum number of attempts for each round that is wanted.
 const ATTEMPTS_MAX: u32 = 3;
 
-/// A round and the medians of the floor before and after it, in nanoseconds of one way.
+/// A measured round and the medians of the floor rounds before and after it.
 #[derive(Debug, Clone)]
 pub struct Bracket<S> {
-    /// Median of the floor's round before.
+    /// Median one-way time of the floor round just before the measured round: nanoseconds. The
+    /// floor is the fastest exchange that this machine can do, without any ring.
     pub before_ns: f64,
-    /// Median of the floor's round after.
+    /// Median one-way time of the floor round just after the measured round: nanoseconds.
     pub after_ns: f64,
     /// The measured round.
     pub subject: S,
-    /// False if the floor was not the same before and after: not part of any ratio.
+    /// False if the floor changed during the round; the round is then not part of any ratio.
     pub counts: bool,
 }
 
 impl<S> Bracket<S> {
-    /// The floor while the subject was measured.
+    /// Estimate of the floor during the measured round, in nanoseconds: the mean of the medians
+    /// before and after it.
     pub fn floor_ns(&self) -> f64 {
         (self.before_ns + self.after_ns) / 2.0
     }
@@ -45,51 +49,54 @@ impl<S> Bracket<S> {
 /// The results of rounds between rounds of the floor.
 #[derive(Debug, Clone)]
 pub struct Bracketed<S> {
-    /// All of them, in the order they were measured.
+    /// All measured rounds, in the order they were measured.
     pub all: Vec<Bracket<S>>,
-    /// All rounds of the floor, merged; `None` without any.
+    /// All rounds of the floor, merged; `None` if there were none.
     pub floor: Option<Round>,
-    /// Rounds that were measured again because the floor changed.
+    /// Number of rounds that were measured again because the floor changed.
     pub repeated: u32,
-    /// Rounds that count although the floor changed, after too many attempts: the least unsteady.
+    /// Number of rounds that count although the floor changed, because too many attempts failed:
+    /// those in which it changed least.
     pub unsteady: u32,
 }
 
-/// One state that the machine was in.
+/// One state that the machine was in, recognised by the time of its floor.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct State {
     pub floor_ns: f64,
     pub rounds: usize,
-    /// Median ratio to the floor.
+    /// Median ratio of the measured rounds to the floor.
     pub ratio: f64,
 }
 
 impl<S> Bracketed<S> {
-    /// The rounds that figures and ratios are made of.
-    pub fn counting(&self) -> impl Iterator<Item = &Bracket<S>> {
+    /// Returns the rounds that count, which figures and ratios are made of.
+    pub fn rounds_that_count(&self) -> impl Iterator<Item = &Bracket<S>> {
         self.all.iter().filter(|bracket| bracket.counts)
     }
 
-    /// Least, median and largest floor of the rounds that count; `None` without any.
+    /// Returns the smallest, the median and the largest floor of the rounds that count, in
+    /// nanoseconds; `None` if there are none.
     pub fn floor_range_ns(&self) -> Option<[f64; 3]> {
-        let mut floors: Vec<f64> = self.counting().map(Bracket::floor_ns).collect();
+        let mut floors: Vec<f64> = self.rounds_that_count().map(Bracket::floor_ns).collect();
         let least = floors.iter().copied().reduce(f64::min)?;
         let largest = floors.iter().copied().reduce(f64::max)?;
         Some([least, stats::median(&mut floors), largest])
     }
 
-    /// The rounds that count as pairs of the floor and what `p50_ns` says of the subject.
+    /// Returns each round that counts as a pair: its floor, and its own median according to
+    /// `p50_ns`.
     pub fn pairs(&self, p50_ns: impl Fn(&S) -> f64) -> Alternation {
         let mut pairs = Alternation::default();
-        for bracket in self.counting() {
+        for bracket in self.rounds_that_count() {
             pairs.push(bracket.floor_ns(), p50_ns(&bracket.subject));
         }
         pairs
     }
 
-    /// The pairs by states of the machine, the faster first: one, or two where the floor of some
-    /// rounds is more than twice that of others.
+    /// Returns the states that the machine was in, the faster first: two if the floor of some
+    /// rounds is more than twice the floor of others, else one.
     pub fn states(&self, p50_ns: impl Fn(&S) -> f64 + Copy) -> Vec<State> {
         let Some([least, _, largest]) = self.floor_range_ns() else {
             return Vec::new();
@@ -102,7 +109,10 @@ impl<S> Bracketed<S> {
         let state = |is_in: &dyn Fn(f64) -> bool| {
             let mut pairs = Alternation::default();
             let mut floors = Vec::new();
-            for bracket in self.counting().filter(|bracket| is_in(bracket.floor_ns())) {
+            for bracket in self
+                .rounds_that_count()
+                .filter(|bracket| is_in(bracket.floor_ns()))
+            {
                 floors.push(bracket.floor_ns());
                 pairs.push(bracket.floor_ns(), p50_ns(&bracket.subject));
             }
@@ -122,9 +132,9 @@ impl<S> Bracketed<S> {
         .collect()
     }
 
-    /// Lets the least unsteady rounds count, until `rounds` do.
-    fn make_do(&mut self, rounds: u32) {
-        let counting = self.counting().count();
+    /// Lets further rounds count, those with the steadiest floor first, until `rounds` of them do.
+    fn count_steadiest(&mut self, rounds: u32) {
+        let counting = self.rounds_that_count().count();
         let mut others: Vec<_> = self
             .all
             .iter_mut()
@@ -142,9 +152,9 @@ impl<S> Bracketed<S> {
     }
 }
 
-/// Runs `subject` until `rounds` runs lie between two rounds of the floor that agree to within
-/// [`STEADY_RATIO_MAX`]; each round of the floor is the end of one bracket and the start of the
-/// next. Gives up on agreement after three times as many.
+/// Runs `subject` until `rounds` runs each lie between two rounds of the floor whose ratio is at
+/// most [`STEADY_RATIO_MAX`]. Each round of the floor ends one bracket and starts the next. After
+/// three times `rounds` runs, those with the steadiest floor count as well.
 pub fn between_floors<S, E>(
     rounds: u32,
     clock: &TscClock,
@@ -180,11 +190,11 @@ pub fn between_floors<S, E>(
         measured.all.push(bracket);
         before = Some(after_ns);
     }
-    measured.make_do(rounds);
+    measured.count_steadiest(rounds);
     Ok(measured)
 }
 
-/// Adds a round of the floor to all the others; its median.
+/// Merges a round of the floor into `all`; returns the median of that round in nanoseconds.
 fn floor_p50_ns(all: &mut Option<Round>, round: Round, clock: &TscClock) -> f64 {
     let p50_ns = round.p50_ns(clock);
     match all {

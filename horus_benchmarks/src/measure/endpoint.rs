@@ -1,39 +1,41 @@
-//! The endpoint of a connection, as the timed loops call it.
+//! The endpoint of a connection, as the timed loops see it.
 
 use crate::measure::payload::Corrupt;
 
 /// Sends messages, receives them, or both. No call blocks.
 ///
-/// An endpoint that only sends never has a message, and one that only receives never has room.
+/// `send` of an endpoint that only receives always returns false, and so does `recv` of an endpoint
+/// that only sends.
 pub trait Endpoint<P> {
-    /// A message that was sent may be dropped although no other follows it. The last message of a
-    /// stream is then sent again until the receiver has confirmed it.
+    /// True if the last message of a stream may be dropped even though no message follows it. That
+    /// message is then sent again until the receiver has confirmed it.
     const DROPS: bool = false;
 
-    /// The endpoint counts the messages that it lost.
+    /// True if the endpoint counts the messages that it lost.
     const COUNTS: bool = true;
 
-    /// Offers one message; returns false if there is no room yet, after a `pause`.
+    /// Tries to send a message; returns false, after a `pause`, if there is no space for it yet.
     #[inline(always)]
     fn send(&mut self, _message: &P) -> bool {
         false
     }
 
-    /// Takes the next message into `message`; returns false if there is none, and `message` then
-    /// holds anything. Brings its own `pause`, if any.
+    /// Receives the next message into `message`. Returns false if there is none; the content of
+    /// `message` is then unspecified. Executes a `pause` itself where one is useful.
     #[inline(always)]
     fn recv(&mut self, _message: &mut P) -> bool {
         false
     }
 
-    /// Receives like [`recv`](Self::recv), and on a duplex transport also what this side sent.
+    /// Like [`recv`](Self::recv), but on a duplex transport it also returns the messages that this
+    /// side sent.
     #[inline(always)]
     fn recv_all(&mut self, message: &mut P) -> bool {
         self.recv(message)
     }
 
-    /// Takes the messages that are there, one or several, and hands each to `each`; returns false
-    /// if there is none. For streams. A single message is received into `message`.
+    /// Receives all available messages and passes each to `each`; returns false if there are none.
+    /// For streams. A single message is received into `message`.
     #[inline(always)]
     fn drain(
         &mut self,
@@ -47,14 +49,14 @@ pub trait Endpoint<P> {
         Ok(true)
     }
 
-    /// Verifies the copies of message `seq` that `recv` kept, where more than one endpoint
-    /// receives. Called where nothing is timed.
+    /// Verifies the copies of message `seq` that `recv` has stored, for endpoints that receive a
+    /// message more than once. Called outside the timed intervals.
     #[inline(always)]
-    fn settle(&mut self, _seq: u64) -> Result<(), Corrupt> {
+    fn verify_copies(&mut self, _seq: u64) -> Result<(), Corrupt> {
         Ok(())
     }
 
-    /// Returns how many messages the endpoint knows to have lost since it joined.
+    /// Returns the number of messages that the endpoint knows to have lost since it joined.
     fn lost(&self) -> u64 {
         0
     }
@@ -90,8 +92,8 @@ impl<P, T: Endpoint<P>, R: Endpoint<P>> Endpoint<P> for (T, R) {
     }
 
     #[inline(always)]
-    fn settle(&mut self, seq: u64) -> Result<(), Corrupt> {
-        self.1.settle(seq)
+    fn verify_copies(&mut self, seq: u64) -> Result<(), Corrupt> {
+        self.1.verify_copies(seq)
     }
 
     fn lost(&self) -> u64 {
@@ -99,12 +101,12 @@ impl<P, T: Endpoint<P>, R: Endpoint<P>> Endpoint<P> for (T, R) {
     }
 }
 
-/// An [`Endpoint`] of two closures: `Closures(|message| …, || …)`.
+/// An [`Endpoint`] made of two closures: `Closures(|message| …, || …)`.
 #[derive(Debug)]
 pub struct Closures<S, R>(
-    /// Offers one message; false if there is no room yet.
+    /// Tries to send a message; returns false if there is no space for it yet.
     pub S,
-    /// Takes the next message, if there is one.
+    /// Returns the next message, if there is one.
     pub R,
 );
 

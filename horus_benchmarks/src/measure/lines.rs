@@ -7,16 +7,16 @@ use std::sync::atomic::{self, AtomicU64};
 
 use memmap2::MmapRaw;
 
-/// Distance of two lines. WHY: 128 and not 64, since CPUs fetch lines in pairs.
+/// Distance between two lines, in bytes. WHY 128 and not 64: CPUs fetch lines in pairs.
 const LINE_BYTES: usize = 128;
 
 const LINES: usize = 2;
 
-/// One cache line (two, for the prefetcher) of words.
+/// The words of one cache line; two hardware lines long, because CPUs fetch lines in pairs.
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub struct Line {
-    /// The words; the first one is the one that bounces.
+    /// The words. The floor uses the first one.
     pub words: [AtomicU64; LINE_BYTES / size_of::<AtomicU64>()],
 }
 
@@ -30,7 +30,8 @@ pub struct SharedLines {
 }
 
 impl SharedLines {
-    /// Makes and maps an anonymous file (memfd) of zeroes. It vanishes with its last user.
+    /// Makes and maps an anonymous file (memfd) filled with zeroes. The kernel removes it after its
+    /// last user.
     pub fn create() -> io::Result<SharedLines> {
         // SAFETY: the name is a constant, terminated string.
         let fd = unsafe { libc::memfd_create(c"horus-bench".as_ptr(), libc::MFD_CLOEXEC) };
@@ -64,7 +65,7 @@ impl SharedLines {
         SharedLines::map(self.file.try_clone()?)
     }
 
-    /// Line `index`: 0 or 1.
+    /// Returns line `index`: 0 or 1.
     ///
     /// # Panics
     ///

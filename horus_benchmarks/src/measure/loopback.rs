@@ -8,21 +8,21 @@ use crate::measure::tsc::TickSource;
 use crate::measure::wait::Watch;
 use crate::measure::workload::WorkloadError;
 
-/// Memory for the messages of a batch. WHY: so that they stay in the first-level cache.
+/// Maximum size of the messages of a batch, in bytes. WHY: they then stay in the first-level cache.
 const BATCH_BYTES: usize = 24 * 1024;
 
-/// Most operations of a batch.
+/// Maximum number of operations in a batch.
 const BATCH_MAX: usize = 256;
 
-/// Messages that a stream sends before it receives them. Less than any ring holds.
+/// Number of messages that a stream sends before it receives them. Every ring has more slots.
 pub const BURST: u64 = 64;
 
-/// Operations per sample for messages of `bytes`.
+/// Returns the number of operations in a sample, for messages of `bytes` bytes.
 pub fn batch(bytes: usize) -> u64 {
     (1 << (BATCH_BYTES / bytes).clamp(1, BATCH_MAX).ilog2()) as u64
 }
 
-/// Sends a message and receives it, over and over; timed in batches.
+/// Sends a message and receives it, again and again; timed in batches.
 ///
 /// Messages are composed before a batch and verified after it. They are numbered from `first_seq`
 /// on.
@@ -61,9 +61,9 @@ pub fn send_and_receive<P: Payload>(
     Ok(micro)
 }
 
-/// Sends and receives each message: how many arrived.
+/// Sends and receives each message; returns how many arrived.
 ///
-/// WHY not inlined: what is around it would take registers away from it.
+/// WHY not inlined: the surrounding code would take registers away from it.
 #[inline(never)]
 fn pass<P: Payload>(end: &mut impl Endpoint<P>, sent: &[P], received: &mut [P]) -> u64 {
     let mut arrived = 0;
@@ -80,7 +80,8 @@ fn verify<P: Payload>(received: &[P], first_seq: u64) -> Result<(), Corrupt> {
         .try_for_each(|(seq, message)| message.check(seq))
 }
 
-/// Streams through the ring in bursts of [`BURST`] messages; composing and verifying included.
+/// Streams through the ring in bursts of [`BURST`] messages. The time includes composing and
+/// verifying them.
 pub fn stream<P: Payload>(
     end: &mut impl Endpoint<P>,
     plan: &StreamPlan,

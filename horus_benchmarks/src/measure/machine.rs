@@ -1,4 +1,4 @@
-//! The machine behind the numbers, and what about it makes them less than they could be.
+//! The machine that the numbers come from, and the circumstances that make them worse.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -8,27 +8,27 @@ use serde::{Deserialize, Serialize};
 use crate::measure::pin::{self, CpuPair, PinError};
 use crate::measure::tsc::{TickSource, TscClock, tsc_is_invariant};
 
-/// Load average above which other work disturbs the figures.
+/// Load average above which a report warns that other work disturbs the figures.
 const LOAD_MAX: f64 = 0.5;
 
-/// Share of the time stolen by the hypervisor, in percent, above which it is warned of.
+/// Percentage of CPU time taken by the hypervisor above which a report warns.
 const STEAL_PERCENT_MAX: f64 = 1.0;
 
-/// The text where the system does not say.
+/// The text for what the system does not tell.
 const UNKNOWN: &str = "unknown";
 
-/// The machine, the build and the state both were in.
+/// The machine, the build, and the state that both were in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// CPU model.
     pub cpu: String,
-    /// CPUs online.
+    /// Number of CPUs online.
     pub cores: usize,
-    /// CPUs this process may use.
+    /// The CPUs that this process may use.
     pub allowed_cpus: Vec<usize>,
-    /// CPUs the two ends are pinned to.
+    /// The CPUs that the two ends are pinned to.
     pub pinned: CpuPair,
-    /// Frequency governor of the near CPU, where there is one.
+    /// Frequency governor of the near CPU, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
     /// CPUs isolated from the scheduler at boot.
@@ -38,29 +38,31 @@ pub struct Machine {
     /// The name of the hypervisor that the firmware reports; `None` on bare metal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hypervisor: Option<String>,
-    /// The compiler this binary was built with.
+    /// The compiler that built this binary.
     pub rustc: String,
-    /// Extra code generation flags this binary was built with.
+    /// The extra code generation flags that this binary was built with.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub rustflags: String,
     /// `release` or `debug`.
     pub profile: String,
     /// The source of ticks.
     pub timer: TickSource,
-    /// Ticks per second, as calibrated.
+    /// Ticks per second, as measured by the calibration.
     pub timer_hz: f64,
-    /// Cost of one timed interval with nothing in it, median; not subtracted anywhere.
+    /// Median time between two readings with nothing in between, in nanoseconds. It is not
+    /// subtracted from any figure.
     pub timer_overhead_ns: f64,
-    /// Step in which the timer moves: intervals fall on its multiples.
+    /// The step in which the timer advances, in nanoseconds: every measured interval is a multiple
+    /// of it.
     pub timer_resolution_ns: f64,
-    /// The time-stamp counter has a constant rate and never stops.
+    /// True if the time-stamp counter has a constant rate and never stops.
     pub invariant_tsc: bool,
-    /// The kernel's own clock source.
+    /// The clock source that the kernel uses.
     pub clocksource: String,
-    /// Load average over the last minute, before the run.
+    /// Load average over the minute before the run.
     pub load_average: f64,
-    /// Time in which the pinned CPUs were ready to run and the hypervisor ran something else, in
-    /// percent of the time of the run; absent where the kernel does not say.
+    /// Percentage of the run's time in which the pinned CPUs were ready to run but the hypervisor
+    /// ran something else; absent if the kernel does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steal_percent: Option<f64>,
     /// The circumstances that make the numbers worse than they could be.
@@ -68,9 +70,10 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Looks at the system. Call before pinning: the affinity mask is part of the answer.
+    /// Reads the properties of the machine. Call it before pinning: it also reads the affinity
+    /// mask.
     ///
-    /// Reads files; runs nothing.
+    /// It only reads files, and starts no process.
     pub fn probe(cpus: CpuPair, clock: &TscClock) -> Result<Machine, PinError> {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let mut machine = Machine {
@@ -107,7 +110,7 @@ impl Machine {
         Ok(machine)
     }
 
-    /// CPUs on which busy threads do not get in each other's way.
+    /// Returns the number of CPUs on which busy threads do not disturb each other.
     pub fn usable_cpus(&self) -> usize {
         if self.pinned.oversubscribed() {
             1
@@ -116,7 +119,8 @@ impl Machine {
         }
     }
 
-    /// Notes what was stolen between the two readings, and warns if it was much.
+    /// Stores the percentage of CPU time that the hypervisor took between the two readings, and
+    /// warns if it is large.
     pub fn note_steal(&mut self, before: Option<CpuTimes>, after: Option<CpuTimes>) {
         let (Some(before), Some(after)) = (before, after) else {
             return;
@@ -133,22 +137,23 @@ impl Machine {
     }
 }
 
-/// The times that the kernel has accounted to CPUs since it started, in its ticks.
+/// CPU times that the kernel has counted since it started, in its ticks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuTimes {
-    /// All time.
+    /// All time, in whatever state.
     pub all: u64,
-    /// Time in which the CPU could have run something, and the hypervisor did not let it.
+    /// Time in which the CPU had something to run but the hypervisor did not let it run.
     pub steal: u64,
 }
 
 impl CpuTimes {
-    /// Of all `cpus` together, by now; `None` if the kernel does not say.
+    /// Returns the present times of all `cpus` together; `None` if the kernel does not tell.
     pub fn now(cpus: &[usize]) -> Option<CpuTimes> {
         CpuTimes::parse(&fs::read_to_string("/proc/stat").ok()?, cpus)
     }
 
-    /// Returns the stolen share of the time since `before`, in percent; `None` without any time.
+    /// Returns the percentage of the time since `before` that the hypervisor took; `None` if no
+    /// time passed.
     pub fn steal_percent_since(self, before: CpuTimes) -> Option<f64> {
         let all = self.all.saturating_sub(before.all);
         let stolen = self.steal.saturating_sub(before.steal);
@@ -177,10 +182,10 @@ impl CpuTimes {
     }
 }
 
-/// The commit of the working directory, with `-dirty` if tracked files were changed; "unknown"
-/// outside of a repository, or before its first commit.
+/// Returns the commit of the working directory, with `-dirty` if tracked files were changed;
+/// "unknown" outside of a repository, or before its first commit.
 ///
-/// Runs `git`; call before pinning.
+/// Starts `git`, so call it before pinning.
 pub fn commit() -> String {
     let Some(hash) = git(&["rev-parse", "--short=12", "HEAD"]) else {
         return UNKNOWN.to_owned();
@@ -255,7 +260,7 @@ fn cpu_model(cpuinfo: &str) -> String {
         .unwrap_or_else(|| UNKNOWN.to_owned())
 }
 
-/// The value of the first `key : value` line.
+/// Returns the value of the first line `key : value`.
 fn field(text: &str, key: &str) -> Option<String> {
     text.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;

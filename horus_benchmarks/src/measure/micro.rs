@@ -1,7 +1,8 @@
-//! Micro-benchmarks of one thread: a store and a load, a copy, a shared mapping, a timer reading.
+//! Micro-benchmarks of one thread: a store and a load, a copy, a shared mapping, and reading the
+//! timer.
 //!
-//! These take less time than reading the timer, so they are timed in batches: a sample is a
-//! batch, and percentiles are of batch means.
+//! Each operation takes less time than reading the timer, so operations are timed in batches. A
+//! sample is the time of a batch; percentiles are percentiles of the batch means.
 
 use std::hint::black_box;
 use std::sync::atomic::{self, AtomicU64};
@@ -10,24 +11,24 @@ use crate::measure::lines::SharedLines;
 use crate::measure::stats::Samples;
 use crate::measure::tsc::TickSource;
 
-/// Operations per sample where one takes about a nanosecond.
+/// Number of operations in a sample, for operations of about a nanosecond.
 pub const WORD_BATCH: u64 = 1024;
 
 /// The result of a micro-benchmark.
 #[derive(Debug)]
 pub struct Micro {
-    /// Ticks of batches.
+    /// The time of each batch, in ticks.
     pub batches: Samples,
-    /// Operations in each batch.
+    /// Number of operations in each batch.
     pub batch: u64,
-    /// Operations done.
+    /// Number of operations done.
     pub done: u64,
-    /// Operations whose effect was found to be right.
+    /// Number of operations whose effect was verified.
     pub verified: u64,
 }
 
 impl Micro {
-    /// Adds another run with batches of the same length.
+    /// Adds the result of another run with batches of the same length.
     ///
     /// # Panics
     ///
@@ -40,18 +41,19 @@ impl Micro {
     }
 }
 
-/// The way a micro-benchmark is timed.
+/// The way in which a micro-benchmark is timed.
 #[derive(Debug, Clone, Copy)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct MicroPlan {
     pub source: TickSource,
-    /// Batches that are not counted.
+    /// Number of warm-up batches, which are not counted.
     pub warm_up: u64,
     pub batches: u64,
 }
 
 impl MicroPlan {
-    /// Times so many batches, at least one; a tenth as many again to warm up.
+    /// Makes a plan of `batches` timed batches (at least one), after a warm-up of a tenth of that
+    /// number.
     pub fn new(source: TickSource, batches: u64) -> MicroPlan {
         let batches = batches.max(1);
         MicroPlan {
@@ -62,9 +64,9 @@ impl MicroPlan {
     }
 }
 
-/// Stores a word (Release) and loads it back (Acquire), each from the other's result: the
-/// latency of a store forwarded to a load on one core. CPUs that predict the pair do it in a
-/// cycle.
+/// Stores a word (Release) and loads it back (Acquire), again and again; each store depends on the
+/// load before it. Measures the latency of forwarding a store to a load on one core. CPUs that
+/// predict the pair do it in a cycle.
 pub fn store_load(plan: &MicroPlan) -> Micro {
     let word = AtomicU64::new(0);
     let word = black_box(&word);
@@ -77,8 +79,8 @@ pub fn mmap_write_read(plan: &MicroPlan, written: &SharedLines, read: &SharedLin
     count_up(plan, &written.line(0).words[0], &read.line(0).words[0])
 }
 
-/// Copies `N` bytes from one warm buffer to another, `batch` times per sample; compares the copy
-/// with its source after each batch.
+/// Copies `N` bytes between two warm buffers, `batch` times in each sample; compares the copy with
+/// its source after each batch.
 pub fn memcpy<const N: usize>(plan: &MicroPlan, batch: u64) -> Micro {
     let mut from = Box::new([0; N]);
     let mut to = Box::new([0; N]);
@@ -95,7 +97,8 @@ pub fn memcpy<const N: usize>(plan: &MicroPlan, batch: u64) -> Micro {
     })
 }
 
-/// Loads from `read` and stores one more to `written`, which is the same word.
+/// Loads a number from `read` and stores that number plus 1 to `written`, again and again. Both are
+/// mappings of the same word.
 fn count_up(plan: &MicroPlan, written: &AtomicU64, read: &AtomicU64) -> Micro {
     run(plan, WORD_BATCH, |number| {
         let start = plan.source.start();
@@ -115,7 +118,8 @@ fn count_up(plan: &MicroPlan, written: &AtomicU64, read: &AtomicU64) -> Micro {
     })
 }
 
-/// Runs numbered batches, each of which tells its ticks and whether its effect was right.
+/// Runs the batches of `plan`: `one_batch` gets the number of a batch, and returns its ticks and
+/// whether its effect was right.
 pub(crate) fn run(
     plan: &MicroPlan,
     batch: u64,

@@ -1,45 +1,47 @@
-//! Messages whose every bit follows from their sequence number, so that each can be verified.
+//! Messages whose every bit is computed from their sequence number, so that each can be verified.
 
 use std::hint::black_box;
 
-/// Bits of the first word that hold the sequence number; the others hold a tag over it.
+/// Number of bits of the first word that hold the sequence number; the other bits hold a checksum
+/// of it.
 const SEQ_BITS: u32 = 40;
 
 const SEQ_MASK: u64 = (1 << SEQ_BITS) - 1;
 
-/// A message that is not what was sent.
+/// The error for a message that differs from the message that was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("message {expected_seq} arrived corrupt or out of order (its first word says {found_seq})")]
 pub struct Corrupt {
-    /// The sequence number that was due.
+    /// The sequence number of the expected message.
     pub expected_seq: u64,
-    /// The sequence number that the message has, if that can be trusted.
+    /// The sequence number in the message received, which may be corrupt as well.
     pub found_seq: u64,
 }
 
-/// A message that is made from a sequence number and checked against one.
+/// A message whose content is computed from a sequence number and can be checked against it.
 ///
 /// Sequence numbers start at 1 and stay below 2^40.
 pub trait Payload: Copy {
-    /// Bytes of one message.
+    /// Size of a message in bytes.
     const BYTES: usize;
 
-    /// The message number `seq`, with a stamp of 0.
+    /// Makes message number `seq`, with a stamp of 0.
     fn compose(seq: u64) -> Self;
 
-    /// Puts `stamp` (ticks, or anything) into the message. No effect if there is no room for it.
+    /// Writes `stamp` (ticks, or any other number) into the message. Does nothing if the message is
+    /// too small for one.
     fn restamp(&mut self, stamp: u64);
 
-    /// The stamp; 0 if there is no room for one.
+    /// Returns the stamp; 0 if the message is too small for one.
     fn stamp(&self) -> u64;
 
-    /// The sequence number, not verified.
+    /// Returns the sequence number in the message's first word, unverified.
     fn seq(&self) -> u64;
 
-    /// True if every bit is as composed for its sequence number and stamp.
+    /// Returns true if every bit is as composed for the message's sequence number and stamp.
     fn is_intact(&self) -> bool;
 
-    /// Verifies that this is message `expected_seq`, whole.
+    /// Verifies that this is message `expected_seq`, and intact.
     #[inline]
     fn check(&self, expected_seq: u64) -> Result<(), Corrupt> {
         let found_seq = self.seq();
@@ -53,9 +55,10 @@ pub trait Payload: Copy {
     }
 }
 
-/// `N` words: sequence number with a tag over it and the stamp, the stamp, then words that follow
-/// from the sequence number. `[u64; 2]`, `[u64; 38]` and `[u64; 185]` have the sizes of `CmdVel`,
-/// `Imu` and `LaserScan`: 16, 304 and 1480 bytes. `[u64; 1]` has no room for a stamp.
+/// A message of `N` words: first the sequence number with a checksum of it and of the stamp, then
+/// the stamp, then words computed from the sequence number. `[u64; 2]`, `[u64; 38]` and `[u64;
+/// 185]` have the sizes of `CmdVel`, `Imu` and `LaserScan`: 16, 304 and 1480 bytes. `[u64; 1]` is
+/// too small for a stamp.
 impl<const N: usize> Payload for [u64; N] {
     const BYTES: usize = N * size_of::<u64>();
 
@@ -104,7 +107,7 @@ impl<const N: usize> Payload for [u64; N] {
     }
 }
 
-/// One word that is nothing but its number: what the floor sends.
+/// A message of one word that is its sequence number: the floor sends these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seq(pub u64);
 
@@ -135,7 +138,7 @@ impl Payload for Seq {
     }
 }
 
-/// `16B`, `304B`, `64KB`: how a payload is named in ids.
+/// Returns the name of a message size in ids: `16B`, `304B`, `64KB`.
 pub fn size_label(bytes: usize) -> String {
     if bytes >= 1024 && bytes.is_multiple_of(1024) {
         format!("{}KB", bytes / 1024)

@@ -1,4 +1,4 @@
-//! Which CPUs may be used, which two are, and holding a thread on one of them.
+//! Chooses two of the CPUs that this process may use, and pins threads to them.
 
 use std::io;
 use std::mem;
@@ -25,7 +25,7 @@ pub enum PinError {
     },
 }
 
-/// The CPUs of the two ends of a benchmark.
+/// The two CPUs on which the ends of a benchmark run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuPair {
     /// The CPU of the measuring end.
@@ -35,13 +35,14 @@ pub struct CpuPair {
 }
 
 impl CpuPair {
-    /// Both, which may be one and the same.
+    /// Returns both CPUs, which may be the same one.
     pub const fn both(self) -> [usize; 2] {
         [self.near, self.far]
     }
 
     /// Returns `requested` if it is given. Otherwise the first CPU is the first allowed one, and
-    /// the second one shares no core with it if there is such a CPU. A single CPU is taken twice.
+    /// the second one is on another core if possible. If only one CPU is allowed, both are that
+    /// one.
     pub fn choose(requested: Option<(usize, usize)>) -> Result<CpuPair, PinError> {
         let allowed = allowed_cpus()?;
         let Some((near, far)) = requested else {
@@ -55,18 +56,19 @@ impl CpuPair {
         Ok(CpuPair { near, far })
     }
 
-    /// Both ends share one CPU: they take turns, and the figures are those of the scheduler.
+    /// Returns true if both ends share one CPU. They then take turns, so the figures measure the
+    /// scheduler of the kernel.
     pub fn oversubscribed(&self) -> bool {
         self.near == self.far
     }
 
-    /// The two CPUs are hardware threads of one core.
+    /// Returns true if the two CPUs are hardware threads of one core.
     pub fn share_core(&self) -> bool {
         !self.oversubscribed() && siblings(self.near).contains(&self.far)
     }
 }
 
-/// The CPUs this thread may run on, ascending.
+/// Returns the CPUs that this thread may run on, in ascending order.
 pub fn allowed_cpus() -> Result<Vec<usize>, PinError> {
     // SAFETY: `cpu_set_t` is an array of integers, for which all zeroes is a valid value.
     let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
@@ -86,7 +88,7 @@ pub fn allowed_cpus() -> Result<Vec<usize>, PinError> {
         .collect())
 }
 
-/// Holds the calling thread, and the threads and processes it starts from now on, on `cpu`.
+/// Pins the calling thread, and the threads and processes that it starts from now on, to `cpu`.
 pub fn pin_current_thread(cpu: usize) -> Result<(), PinError> {
     let max = libc::CPU_SETSIZE as usize - 1;
     if cpu > max {
@@ -107,7 +109,8 @@ pub fn pin_current_thread(cpu: usize) -> Result<(), PinError> {
     })
 }
 
-/// Parses a kernel CPU list such as `0-3,8,10-11`. What is not a number is left out.
+/// Parses a CPU list as the kernel writes it, such as `0-3,8,10-11`. Parts that are not numbers are
+/// ignored.
 pub fn parse_cpu_list(list: &str) -> Vec<usize> {
     list.trim()
         .split(',')
@@ -119,7 +122,8 @@ pub fn parse_cpu_list(list: &str) -> Vec<usize> {
         .collect()
 }
 
-/// The hardware threads of the core that `cpu` belongs to, itself included; empty if unknown.
+/// Returns the hardware threads of the core that `cpu` belongs to, including `cpu`; empty if
+/// unknown.
 fn siblings(cpu: usize) -> Vec<usize> {
     let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
     std::fs::read_to_string(path)

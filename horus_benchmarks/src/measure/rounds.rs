@@ -7,24 +7,26 @@ use crate::measure::stats::{Alternation, Ratio, Samples};
 pub struct Rounds {
     /// All samples.
     pub samples: Samples,
-    /// Median of each round, interpolated within the timer's steps.
+    /// Median of each round, in ticks, interpolated within the steps of the timer.
     pub medians: Vec<f64>,
 }
 
 impl Rounds {
-    /// Adds a round of a timer that moves in steps of `step`.
+    /// Adds a round that was timed by a timer with steps of `step` ticks.
     pub fn add(&mut self, round: &Samples, step: u64) {
         self.samples.merge(round);
         self.medians.push(round.median_within(step));
     }
 
-    /// Returns how much longer this takes than `other`, round by round; `None` without rounds.
+    /// Returns how many times as long as `other` this takes, comparing round by round; `None` if
+    /// there are no rounds.
     pub fn ratio_to(&self, other: &Rounds) -> Option<Ratio> {
         Alternation::of(&other.medians, &self.medians).ratio()
     }
 }
 
-/// Returns the order of a round: every other one is backwards, so that a drift favours nobody.
+/// Returns the order in which a round measures `count` candidates: forwards and backwards in turn,
+/// so that a slow drift of the machine favours none of them.
 pub fn alternating(round: u32, count: usize) -> impl Iterator<Item = usize> {
     (0..count).map(move |index| {
         if round.is_multiple_of(2) {

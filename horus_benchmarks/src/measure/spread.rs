@@ -1,5 +1,4 @@
-//! The confidence in a median: its interval, and how much samples and rounds differ among
-//! themselves.
+//! The confidence in a median: its interval, and the variation among samples and among rounds.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,46 +6,50 @@ use crate::measure::stats::{
     SEED, Samples, bootstrap_median_interval, round_ns, round_share, variation,
 };
 
-/// Rounds from which an interval is that of their medians; of fewer, it is that of the samples.
+/// Minimum number of rounds for an interval that is computed from the medians of the rounds. With
+/// fewer rounds it is computed from single samples.
 const ROUNDS_MIN: usize = 5;
 
-/// Standard deviations on either side of the mean of a normal distribution that hold 95 % of it.
+/// Number of standard deviations on either side of the mean within which 95 % of a normal
+/// distribution lie.
 const NORMAL_95: f64 = 1.959_964;
 
 /// The uncertainty of the values of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
-    /// 95 % interval of the median, in nanoseconds, by 10 000 bootstrap resamples.
+    /// 95 % interval of the median, in nanoseconds, from 10 000 bootstrap resamples.
     pub p50_ci: [f64; 2],
-    /// The resampled values.
+    /// The kind of values that were resampled.
     pub resampled: Resampled,
-    /// Rounds or runs that the samples are of.
+    /// Number of rounds or runs that the samples come from.
     pub rounds: usize,
-    /// Coefficient of variation of all samples: standard deviation by mean. One interrupted sample
-    /// decides what it is.
+    /// Coefficient of variation of all samples: standard deviation divided by mean. A single
+    /// interrupted sample can dominate it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cv: Option<f64>,
-    /// Coefficient of variation of the rounds' medians: how well a round is repeated by the next.
+    /// Coefficient of variation of the rounds' medians: how well one round repeats another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds_cv: Option<f64>,
-    /// The same of their means.
+    /// Coefficient of variation of the rounds' means.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds_cv_mean: Option<f64>,
 }
 
-/// The values that an interval was made of.
+/// The values that an interval was computed from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resampled {
-    /// The medians of rounds: holds for another run of this length on the machine as it was.
+    /// The medians of the rounds. The interval is that in which another run of this length on the
+    /// unchanged machine would fall.
     Rounds,
-    /// Single samples, for want of rounds, as if each were independent of the one before. They are
-    /// not: the true interval is wider.
+    /// Single samples, because there were too few rounds. The interval assumes that samples are
+    /// independent of each other. They are not, so the true interval is wider.
     Samples,
 }
 
 impl Spread {
-    /// Of samples that each are `ns_per_unit`; `None` without any.
+    /// Returns the spread of `samples` whose unit is `ns_per_unit` nanoseconds; `None` if there are
+    /// none.
     pub fn of(samples: &Samples, ns_per_unit: f64) -> Option<Spread> {
         let parts = samples.parts();
         if parts.is_empty() {
@@ -70,11 +73,11 @@ impl Spread {
     }
 }
 
-/// The interval that infinitely many resamples of single samples would give.
+/// Returns the interval that infinitely many resamples of single samples would give.
 ///
-/// WHY no drawing: of a resample of `n`, as many are below a value as a binomial distribution
-/// says, so the medians of all resamples are known without making one. A million samples, ten
-/// thousand times, would take longer than the benchmark.
+/// WHY nothing is drawn: the number of values in a resample that are below a given value follows a
+/// binomial distribution, so the distribution of the medians is known exactly. Drawing 10 000
+/// resamples of a million samples would take longer than the benchmark.
 fn median_interval_of(samples: &Samples) -> (f64, f64) {
     let reach = NORMAL_95 * 0.5 / (samples.count() as f64).sqrt();
     let at = |quantile: f64| samples.quantile(quantile.clamp(0.0, 1.0)) as f64;

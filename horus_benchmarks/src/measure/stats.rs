@@ -3,23 +3,26 @@
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// Seed of every bootstrap: the same samples give the same interval.
+/// The random seed of every bootstrap, so that the same samples give the same interval.
 pub const SEED: u64 = 7;
 
-/// Resamples behind every bootstrap interval.
+/// Number of resamples for every bootstrap interval.
 pub const BOOTSTRAP_RESAMPLES: usize = 10_000;
 
-/// Decimal digits a sample keeps: percentiles are within 0.05 % of the exact ones.
+/// Number of significant decimal digits of a recorded sample: percentiles are within 0.05 % of the
+/// exact ones.
 const SIGNIFICANT_DIGITS: u8 = 3;
 
-/// Largest value told apart; larger ones count as this one (the maximum stays exact).
+/// Maximum value of a sample in the histogram; larger samples count as this value. (The maximum
+/// stays exact.)
 pub const LARGEST_SAMPLE: u64 = 1 << 42;
 
-/// Samples in raw units (ticks of one operation, or of a batch). None is ever removed.
+/// A histogram of samples in raw units (ticks of one operation, or of a batch). Samples are never
+/// removed.
 ///
 /// Minimum, maximum, mean and standard deviation are exact; percentiles are within 0.05 %.
-/// Recording does not allocate. Samples that were merged know what each part of them said, so that
-/// rounds can be compared with each other.
+/// Recording does not allocate. A merged set keeps the median and the mean of each of its parts, so
+/// that rounds can be compared with each other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(into = "Buckets", try_from = "Buckets")]
 pub struct Samples {
@@ -31,7 +34,7 @@ pub struct Samples {
     parts: Vec<Part>,
 }
 
-/// Median and mean of one of several merged sets of samples: a round, or a run.
+/// Median and mean of one of the sets that a merged set consists of: of a round, or of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Part {
@@ -46,7 +49,7 @@ impl Default for Samples {
 }
 
 impl Samples {
-    /// An empty set.
+    /// Makes an empty set.
     pub fn new() -> Samples {
         let histogram = Histogram::new_with_bounds(1, LARGEST_SAMPLE, SIGNIFICANT_DIGITS)
             .expect("constant bounds that the histogram accepts");
@@ -60,7 +63,7 @@ impl Samples {
         }
     }
 
-    /// Adds one sample. Some nanoseconds; no allocation.
+    /// Adds one sample. Takes a few nanoseconds and does not allocate.
     #[inline]
     pub fn record(&mut self, value: u64) {
         self.histogram.saturating_record(value);
@@ -72,7 +75,7 @@ impl Samples {
             .saturating_add(u128::from(value) * u128::from(value));
     }
 
-    /// Adds all samples of `other`, and remembers what each of the two sets said by itself.
+    /// Adds all samples of `other`, and keeps the median and the mean of each of the two sets.
     pub fn merge(&mut self, other: &Samples) {
         self.parts = [self.parts(), other.parts()].concat();
         self.histogram
@@ -84,8 +87,8 @@ impl Samples {
         self.sum_of_squares = self.sum_of_squares.saturating_add(other.sum_of_squares);
     }
 
-    /// The statistics of each merged set by itself, in the order of merging; one part if nothing
-    /// was merged, none if there are no samples.
+    /// Returns the median and the mean of each merged set, in the order of merging: one part if
+    /// nothing was merged, none if there are no samples.
     pub fn parts(&self) -> Vec<Part> {
         if self.parts.is_empty() && self.count() > 0 {
             return vec![Part {
@@ -96,8 +99,8 @@ impl Samples {
         self.parts.clone()
     }
 
-    /// Each value that was recorded, smallest first, with how often; values are within 0.05 %, the
-    /// smallest and the largest exact.
+    /// Returns each recorded value with the number of its samples, in ascending order. Values are
+    /// within 0.05 %; the smallest and the largest are exact.
     pub fn counted(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.histogram.iter_recorded().map(|bucket| {
             let value = self.histogram.median_equivalent(bucket.value_iterated_to());
@@ -110,17 +113,17 @@ impl Samples {
         self.histogram.len()
     }
 
-    /// The smallest sample, exactly; 0 if there is none.
+    /// Returns the smallest sample, exactly; 0 if there is none.
     pub fn min(&self) -> u64 {
         if self.count() == 0 { 0 } else { self.min }
     }
 
-    /// The largest sample, exactly; 0 if there is none.
+    /// Returns the largest sample, exactly; 0 if there is none.
     pub fn max(&self) -> u64 {
         self.max
     }
 
-    /// The mean, exactly; 0 if there are no samples.
+    /// Returns the mean, exactly; 0 if there are no samples.
     pub fn mean(&self) -> f64 {
         if self.count() == 0 {
             0.0
@@ -129,7 +132,7 @@ impl Samples {
         }
     }
 
-    /// Standard deviation, exactly; 0 if there are no samples.
+    /// Returns the standard deviation, exactly; 0 if there are no samples.
     pub fn sd(&self) -> f64 {
         let count = u128::from(self.count());
         if count == 0 {
@@ -143,12 +146,14 @@ impl Samples {
         (scaled as f64).sqrt() / count as f64
     }
 
-    /// Coefficient of variation: standard deviation by mean; `None` if the mean is 0.
+    /// Returns the coefficient of variation: standard deviation divided by mean; `None` if the mean
+    /// is 0.
     pub fn cv(&self) -> Option<f64> {
         (self.sum > 0).then(|| self.sd() / self.mean())
     }
 
-    /// The value that a share of `quantile` (0 to 1) of the samples does not exceed.
+    /// Returns the smallest value that the fraction `quantile` (0 to 1) of the samples does not
+    /// exceed.
     pub fn quantile(&self, quantile: f64) -> u64 {
         let value = self.histogram.value_at_quantile(quantile);
         self.histogram
@@ -156,10 +161,11 @@ impl Samples {
             .clamp(self.min(), self.max)
     }
 
-    /// The median, interpolated within steps of `step` units: the median of grouped data.
+    /// Returns the median, interpolated within steps of `step` units: the median of grouped data. 0
+    /// if there are no samples.
     ///
-    /// A timer that moves in steps larger than the differences of interest still tells them apart
-    /// by how many samples fall on either side. 0 if there are no samples.
+    /// WHY: even if the timer's steps are larger than the differences of interest, the number of
+    /// samples on either side of a step tells the differences.
     pub fn median_within(&self, step: u64) -> f64 {
         let middle = self.quantile(0.5);
         let half = step.max(1) as f64 / 2.0;
@@ -178,7 +184,7 @@ impl Samples {
         middle as f64 + (share - 0.5) * 2.0 * half
     }
 
-    /// Percentiles of all samples, each multiplied by `ns_per_unit`.
+    /// Returns percentiles of all samples, each multiplied by `ns_per_unit`.
     pub fn percentiles(&self, ns_per_unit: f64) -> Percentiles {
         let at = |quantile| round_ns(self.quantile(quantile) as f64 * ns_per_unit);
         Percentiles {
@@ -198,9 +204,9 @@ impl Samples {
         }
     }
 
-    /// Percentiles of the samples within 1.5 interquartile ranges of the quartiles (Tukey's
-    /// fences), and how many are not. To stand beside [`percentiles`](Self::percentiles), never
-    /// instead of it.
+    /// Returns percentiles of the samples within 1.5 interquartile ranges of the quartiles (Tukey's
+    /// fences), and the number of samples outside. They are shown beside
+    /// [`percentiles`](Self::percentiles), never instead.
     pub fn filtered(&self, ns_per_unit: f64) -> Filtered {
         let (low, high) = self.tukey_fences();
         let mut kept = Samples::new();
@@ -235,14 +241,14 @@ impl Samples {
     }
 }
 
-/// [`Samples`] as they travel from a child process: `(value, count)` pairs.
+/// [`Samples`] as a child process sends them: pairs `(value, count)`.
 #[derive(Serialize, Deserialize)]
 struct Buckets {
     buckets: Vec<(u64, u64)>,
     min: u64,
     max: u64,
     sum: u64,
-    /// High and low half of a number that JSON has no type for.
+    /// High and low half of a 128-bit number, which JSON has no type for.
     sum_of_squares: [u64; 2],
     parts: Vec<Part>,
 }
@@ -289,7 +295,7 @@ impl TryFrom<Buckets> for Samples {
     }
 }
 
-/// Percentiles in nanoseconds, rounded to 0.001 ns. Older records lack some.
+/// Percentiles in nanoseconds, rounded to 0.001 ns. Older records lack some of them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[expect(
     missing_docs,
@@ -315,20 +321,20 @@ pub struct Percentiles {
     pub mean: f64,
 }
 
-/// Percentiles after Tukey's filter, and how many samples it took away.
+/// Percentiles after Tukey's filter, and the number of samples that it removed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Filtered {
-    /// Percentiles of what is left.
+    /// Percentiles of the remaining samples.
     #[serde(flatten)]
     pub ns: Percentiles,
-    /// Samples outside the fences.
+    /// Number of samples outside the fences.
     pub removed: u64,
-    /// Standard deviation by mean of what is left.
+    /// Coefficient of variation of the remaining samples: standard deviation divided by mean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cv: Option<f64>,
 }
 
-/// A median ratio and the 95 % interval around it.
+/// A median ratio and its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Ratio {
@@ -337,16 +343,16 @@ pub struct Ratio {
     pub high: f64,
 }
 
-/// Rounds of a subject, each next to a round of the floor: what the verdict is made of.
+/// Rounds of a subject, each paired with a round of the floor next to it.
 ///
-/// A noisy machine slows both rounds of a pair, so the ratio holds where the figures do not.
+/// A noisy machine slows both rounds of a pair, so the ratio is reliable where the times are not.
 #[derive(Debug, Clone, Default)]
 pub struct Alternation {
     pairs: Vec<(f64, f64)>,
 }
 
 impl Alternation {
-    /// Pairs the medians of rounds of the floor and of the subject.
+    /// Pairs each median in `floor` with the median of the same round in `subject`.
     pub fn of(floor: &[f64], subject: &[f64]) -> Alternation {
         Alternation {
             pairs: floor.iter().copied().zip(subject.iter().copied()).collect(),
@@ -363,16 +369,17 @@ impl Alternation {
         self.pairs.len()
     }
 
-    /// Subject over floor: see [`paired_ratio`].
+    /// Returns the ratio of subject to floor: see [`paired_ratio`].
     pub fn ratio(&self) -> Option<Ratio> {
         paired_ratio(&self.pairs, SEED)
     }
 }
 
-/// Median of `subject / floor` over `(floor, subject)` pairs, with a bootstrap 95 % interval of
-/// [`BOOTSTRAP_RESAMPLES`] resamples (percentile method). The same `seed` gives the same interval.
+/// Returns the median of `subject / floor` over `(floor, subject)` pairs, and a 95 % interval from
+/// [`BOOTSTRAP_RESAMPLES`] bootstrap resamples (percentile method). The same `seed` gives the same
+/// interval.
 ///
-/// Pairs with a floor that is not above zero are left out; `None` if none remain.
+/// Pairs with a floor that is not above zero are ignored; `None` if none remain.
 pub fn paired_ratio(pairs: &[(f64, f64)], seed: u64) -> Option<Ratio> {
     let mut ratios: Vec<f64> = pairs
         .iter()
@@ -390,7 +397,7 @@ pub fn paired_ratio(pairs: &[(f64, f64)], seed: u64) -> Option<Ratio> {
     })
 }
 
-/// The median; of an even number of values, the mean of the middle two. Reorders `values`.
+/// Returns the median; for an even number of values, the mean of the middle two. Reorders `values`.
 ///
 /// # Panics
 ///
@@ -407,8 +414,8 @@ pub fn median(values: &mut [f64]) -> f64 {
     (lower + upper) / 2.0
 }
 
-/// The 95 % interval of the median of `values`, by [`BOOTSTRAP_RESAMPLES`] resamples (percentile
-/// method). The same `seed` gives the same interval.
+/// Returns the 95 % interval of the median of `values`, from [`BOOTSTRAP_RESAMPLES`] bootstrap
+/// resamples (percentile method). The same `seed` gives the same interval.
 ///
 /// # Panics
 ///
@@ -429,7 +436,7 @@ pub fn bootstrap_median_interval(values: &[f64], seed: u64) -> (f64, f64) {
     (medians[tail], medians[BOOTSTRAP_RESAMPLES - 1 - tail])
 }
 
-/// SplitMix64: small, seeded, good enough to draw resamples with.
+/// SplitMix64: a small random number generator with a seed, good enough to draw resamples.
 #[derive(Debug)]
 pub struct Rng(
     /// The seed.
@@ -446,7 +453,8 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// Uniform in `0..bound`, to within one part in 2^32 for the small bounds used here.
+    /// Returns a random number in `0..bound`, uniform to within one part in 2^32 for the small
+    /// bounds used here.
     pub fn below(&mut self, bound: usize) -> usize {
         (((self.next_u64() >> 32) * bound as u64) >> 32) as usize
     }
@@ -457,13 +465,13 @@ pub fn round_ns(ns: f64) -> f64 {
     (ns * 1e3).round() / 1e3
 }
 
-/// As many digits of a part of something as mean anything.
+/// Rounds a ratio to the digits that are significant.
 pub fn round_share(share: f64) -> f64 {
     (share * 1e6).round() / 1e6
 }
 
-/// Standard deviation of a few values (of a sample: by one less than their number) by their mean;
-/// `None` of fewer than two, and if the mean is not above zero.
+/// Returns the coefficient of variation of a few values: the sample standard deviation divided by
+/// the mean. `None` for fewer than two values, and if the mean is not above zero.
 pub fn variation(values: &[f64]) -> Option<f64> {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;

@@ -1,4 +1,4 @@
-//! CPU time that a hypervisor takes while something is measured: when it took next to
+//! CPU time that a hypervisor takes (steal time) while something is measured. If it took next to
 //! nothing, the machine was as idle as one without a hypervisor.
 
 use std::error::Error;
@@ -11,31 +11,31 @@ use horus_shm::clock::Clock;
 
 use crate::measure::machine::CpuTimes;
 
-/// The length of a window. WHY not shorter: the kernel counts in hundredths of a second.
+/// The length of a window. WHY not shorter: the kernel counts steal time in hundredths of a second.
 pub const WINDOW: Duration = Duration::from_secs(5);
 
-/// The most that is taken in a window that is called quiet, in hundredths of a second. WHY so
-/// little: it is taken in many small parts, each of which makes somebody late.
+/// Maximum steal time in a quiet window, in hundredths of a second. WHY so little: the hypervisor
+/// takes many short intervals, each of which can delay a thread.
 pub const QUIET_TICKS_MAX: u64 = 1;
 
-/// A reading of what was accounted to the processor until then.
+/// A reading of the CPU's steal time since the system started.
 #[derive(Debug, Clone, Copy)]
 struct Reading {
-    /// CLOCK_MONOTONIC.
+    /// The time of the reading, by CLOCK_MONOTONIC.
     now_ns: u64,
     times: CpuTimes,
 }
 
-/// Reads it from window to window, on a thread of its own.
+/// Reads the steal time at the end of every window, on a thread of its own.
 #[derive(Debug)]
 pub struct StealWatch {
-    /// Dropped to end it.
+    /// Dropped to end the thread.
     stop: Sender<()>,
     thread: JoinHandle<Vec<Reading>>,
 }
 
 impl StealWatch {
-    /// Watches `cpu` from now on.
+    /// Starts to watch `cpu`.
     pub fn start(cpu: usize) -> Result<Self, Box<dyn Error>> {
         let (stop, stopped) = mpsc::channel();
         let thread = thread::Builder::new()
@@ -57,7 +57,7 @@ impl StealWatch {
         Ok(Self { stop, thread })
     }
 
-    /// The windows that were whole by now.
+    /// Stops, and returns all complete windows.
     pub fn stop(self) -> Result<Windows, Box<dyn Error>> {
         drop(self.stop);
         let readings = self
@@ -68,12 +68,12 @@ impl StealWatch {
     }
 }
 
-/// Windows one behind the other.
+/// Consecutive windows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Windows {
-    /// Times by CLOCK_MONOTONIC, in nanoseconds, in which next to nothing was taken.
+    /// The quiet windows: nanoseconds of CLOCK_MONOTONIC.
     pub quiet: Vec<Range<u64>>,
-    /// The number of all.
+    /// Number of all windows, quiet or not.
     pub all: usize,
 }
 
@@ -92,12 +92,13 @@ impl Windows {
         }
     }
 
-    /// True if `ns` is in one that is quiet.
+    /// Returns true if the time `ns` lies in a quiet window.
     pub fn is_quiet_at(&self, ns: u64) -> bool {
         self.quiet.iter().any(|window| window.contains(&ns))
     }
 
-    /// `3 of 12 windows of 5s, in which at most 1/100 s of the CPU was taken`.
+    /// Returns a summary such as `3 of 12 windows of 5s, in which at most 1/100 s of the CPU was
+    /// taken`.
     pub fn describe(&self) -> String {
         let quiet = self.quiet.len();
         let all = self.all;

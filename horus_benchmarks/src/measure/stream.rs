@@ -1,4 +1,4 @@
-//! The stream: messages sent as fast as they go, each verified, each loss counted exactly.
+//! Streams: messages sent as fast as possible, each verified, each loss counted exactly.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,75 +9,78 @@ use crate::measure::tsc::TickSource;
 use crate::measure::wait::Watch;
 use crate::measure::workload::WorkloadError;
 
-/// Most producing ends of one stream.
+/// Maximum number of producers of one stream.
 pub const PRODUCERS_MAX: usize = 2;
 
 /// One stream. Both ends get the same plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamPlan {
-    /// Messages to send.
+    /// Number of messages to send.
     pub messages: u64,
-    /// Number of the first one, at least 1; later streams continue.
+    /// Sequence number of the first message, at least 1; later streams continue the numbers.
     pub first_seq: u64,
-    /// Producing ends that send in turn: 1 or 2. The messages of each stay in order; those of
-    /// different ones need not.
+    /// Number of producers that send in turn: 1 or 2. The messages of each producer stay in order;
+    /// messages of different producers may overtake each other.
     pub producers: u64,
 }
 
 impl StreamPlan {
-    /// Number of the last message.
+    /// Returns the sequence number of the last message.
     pub fn last_seq(&self) -> u64 {
         self.first_seq + self.messages - 1
     }
 }
 
-/// The observations of the sending endpoint of a stream.
+/// The measurements of the sending end of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sent {
-    /// Ticks from when both ends were ready to when the last message was sent.
+    /// Ticks from the moment when both ends were ready until the last message was sent.
     pub elapsed_ticks: u64,
 }
 
-/// The observations of the receiving endpoint of a stream: `received + lost` is what was sent.
+/// The measurements of the receiving end of a stream: `received + lost` is the number of messages
+/// sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Streamed {
-    /// Messages received, verified and in order.
+    /// Number of messages received, verified and in order.
     pub received: u64,
-    /// Messages overwritten before they were read: the gaps in the numbers.
+    /// Number of messages that were overwritten before they were read: the gaps in the sequence
+    /// numbers.
     pub lost: u64,
-    /// Ticks from when both ends were ready to when the last message was received and verified.
+    /// Ticks from the moment when both ends were ready until the last message was received and
+    /// verified.
     pub elapsed_ticks: u64,
 }
 
 impl Streamed {
-    /// Messages sent.
+    /// Returns the number of messages sent.
     pub fn sent(&self) -> u64 {
         self.received + self.lost
     }
 
-    /// Messages received per second, given the rate of the counter.
+    /// Returns the number of messages received per second, given the ticks per second.
     pub fn messages_per_s(&self, ticks_per_s: f64) -> f64 {
         self.received as f64 / self.elapsed_ticks.max(1) as f64 * ticks_per_s
     }
 }
 
-/// A stream between two rounds of the floor, as it is noted in the settings.
+/// The result of a stream between two rounds of the floor, as the settings of a report store it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct StreamNote {
-    /// Medians of the floor before and after.
+    /// Medians of the floor rounds before and after, in nanoseconds.
     pub floor_ns: [f64; 2],
     /// Messages received per second.
     pub msgs_per_s: f64,
-    /// Messages sent per second: more, where the receiver did not keep up.
+    /// Messages sent per second: more than received, if the receiver could not keep up.
     pub sent_per_s: f64,
-    /// Messages lost.
+    /// Number of messages lost.
     pub lost: u64,
-    /// The floor was steady: part of the row's median.
+    /// True if the floor was steady; only then is the stream part of the row's median.
     pub counts: bool,
 }
 
 impl StreamNote {
-    /// Turns ticks into rates, given the rate of the counter.
+    /// Converts ticks to rates, given the ticks per second.
     pub fn new(bracket: &Bracket<(Sent, Streamed)>, ticks_per_s: f64) -> StreamNote {
         let (sent, streamed) = &bracket.subject;
         StreamNote {
@@ -90,8 +93,8 @@ impl StreamNote {
     }
 }
 
-/// Waits for the receiver's word that it is ready, then sends the whole stream, waiting
-/// (spinning) whenever there is no room.
+/// Waits until the receiver says that it is ready, then sends the whole stream; spins while there
+/// is no space for a message.
 #[inline(never)]
 pub fn stream_send<P: Payload>(
     end: &mut impl Endpoint<P>,
@@ -112,8 +115,8 @@ pub fn stream_send<P: Payload>(
     Ok(Sent { elapsed_ticks })
 }
 
-/// Tells the sender that it is ready, then receives until every message has come or is known to
-/// be lost; the last one of a producer never is, in a ring that overwrites the oldest.
+/// Tells the sender that this side is ready, then receives until every message has arrived or is
+/// known to be lost. A producer's last message is never lost, because a ring overwrites the oldest.
 #[inline(never)]
 pub fn stream_receive<P: Payload>(
     end: &mut impl Endpoint<P>,
@@ -144,14 +147,14 @@ pub fn stream_receive<P: Payload>(
     })
 }
 
-/// Attempts to report the last message of a stream to the receiver.
+/// Maximum number of attempts to deliver the last message of a stream.
 const ATTEMPTS_MAX: u32 = 1000;
 
 fn drops<P, E: Endpoint<P>>(_end: &E) -> bool {
     E::DROPS
 }
 
-/// Sends the last message again, where it may be dropped, until the receiver has confirmed it.
+/// Sends the last message again until the receiver has confirmed it, on endpoints that may drop it.
 fn conclude<P: Copy>(end: &mut impl Endpoint<P>, last: &P) {
     let mut answer = *last;
     let mut attempts = if drops::<P, _>(end) { ATTEMPTS_MAX } else { 0 };
@@ -162,20 +165,21 @@ fn conclude<P: Copy>(end: &mut impl Endpoint<P>, last: &P) {
     }
 }
 
-/// Drops what [`conclude`] sent more often than was needed, before the sender is told to begin.
+/// Receives and ignores what [`conclude`] sent more often than needed, before the sender is told to
+/// begin.
 fn drop_leftovers<P>(end: &mut impl Endpoint<P>, into: &mut P) {
     while drops::<P, _>(end) && end.recv(into) {}
 }
 
-/// The fate of the messages of a stream.
+/// Accounts for the messages of a stream: received, or lost.
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    /// By producer: number of the next message.
+    /// Sequence number of the next message, for each producer.
     due: [u64; PRODUCERS_MAX],
     first_seq: u64,
     last_seq: u64,
     messages: u64,
-    /// Producers less one: a mask.
+    /// Number of producers minus 1: a bit mask.
     others: u64,
     pub(crate) received: u64,
     pub(crate) lost: u64,
@@ -213,7 +217,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Books what is missing before `seq`, which is not what was due.
+    /// Counts the messages before `seq` as lost, because `seq` is not the expected number.
     #[cold]
     fn pass_over(&mut self, producer: usize, seq: u64) -> Result<(), Corrupt> {
         let due = self.due[producer];

@@ -1,4 +1,5 @@
-//! Time by the processor's counter: reading it, calibrating it, and when not to believe it.
+//! Time measured with the processor's time-stamp counter: reading it, calibrating it, and detecting
+//! when it cannot be trusted.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -8,42 +9,45 @@ use serde::{Deserialize, Serialize};
 
 use crate::measure::stats::Samples;
 
-/// Back-to-back readings from which the timer's own cost is measured.
+/// Number of back-to-back readings from which the cost of a reading is measured.
 const OVERHEAD_SAMPLES: u64 = 100_000;
 
-/// Steps of work, each a fraction of a nanosecond longer than the last, that show in which steps
-/// the counter moves.
+/// Number of delays, each a fraction of a nanosecond longer than the one before, that are timed to
+/// find the step in which the counter advances.
 const RESOLUTION_DELAYS: u64 = 256;
 
-/// Times that each of those is timed.
+/// Number of times that each of these delays is timed.
 const RESOLUTION_REPEATS: u32 = 32;
 
-/// The number of times that a value must be seen to count: a rarer one may be an interrupt's.
+/// Minimum number of times that a value must be seen to count: rarer values may come from
+/// interrupts.
 const RESOLUTION_SEEN: u32 = 8;
 
-/// Attempts at reading counter and clock at the same moment; the tightest is kept.
+/// Number of attempts to read the counter and the kernel's clock at the same moment; the one with
+/// the shortest gap counts.
 const PAIRING_ATTEMPTS: u32 = 32;
 
-/// Ticks of a [`TickSource`]. Not time: convert with [`TscClock::to_ns`].
+/// A number of ticks of a [`TickSource`]. Convert it to time with [`TscClock::to_ns`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Ticks(pub u64);
 
 impl Ticks {
-    /// Ticks from `earlier` to `self`; `None` if the counter seems to have run backwards, as it
-    /// does between cores whose counters differ by more than the interval.
+    /// Returns the ticks from `earlier` to `self`. `None` if the counter seems to have run
+    /// backwards: this happens between cores whose counters differ by more than the interval.
     #[inline(always)]
     pub fn checked_since(self, earlier: Ticks) -> Option<u64> {
         self.0.checked_sub(earlier.0)
     }
 
-    /// Ticks from `earlier` to `self`, 0 if that is negative. For two readings of one core.
+    /// Returns the ticks from `earlier` to `self`, 0 if that is negative. For two readings on one
+    /// core.
     #[inline(always)]
     pub fn since(self, earlier: Ticks) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 }
 
-/// The source of ticks. The same in every process of one machine.
+/// The source of ticks, which is the same in all processes of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TickSource {
@@ -54,7 +58,7 @@ pub enum TickSource {
 }
 
 impl TickSource {
-    /// The TSC where it is invariant (constant rate, never stops), else the monotonic clock.
+    /// Returns the TSC if it is invariant (constant rate, never stops), else the monotonic clock.
     pub fn detect() -> TickSource {
         if tsc_is_invariant() {
             TickSource::Tsc
@@ -63,9 +67,10 @@ impl TickSource {
         }
     }
 
-    /// Reads the counter before the work to be timed: nothing earlier is still executing.
+    /// Reads the counter before the work to be timed, after all earlier instructions have
+    /// completed.
     ///
-    /// Does not block; some 10 to 30 ns.
+    /// Does not block; takes some 10 to 30 ns.
     #[inline(always)]
     pub fn start(self) -> Ticks {
         match self {
@@ -74,8 +79,8 @@ impl TickSource {
         }
     }
 
-    /// Reads the counter after the work to be timed: all of its loads are done, nothing later has
-    /// begun. Stores may still be on their way to the cache.
+    /// Reads the counter after the work to be timed: its loads are complete and no later
+    /// instruction has begun. Its stores may not have reached the cache yet.
     ///
     /// Does not block; some 10 to 30 ns.
     #[inline(always)]
@@ -87,7 +92,8 @@ impl TickSource {
     }
 }
 
-/// A calibrated [`TickSource`]: turns ticks into nanoseconds, and knows its own cost.
+/// A calibrated [`TickSource`], which converts ticks to nanoseconds and knows the cost of a
+/// reading.
 #[derive(Debug, Clone)]
 pub struct TscClock {
     source: TickSource,
@@ -97,8 +103,8 @@ pub struct TscClock {
 }
 
 impl TscClock {
-    /// Measures the rate of the counter against `CLOCK_MONOTONIC_RAW` over `window`, and the cost
-    /// of a reading. Sleeps for `window`; 50 ms give some 2 parts per million.
+    /// Measures the rate of the counter with `CLOCK_MONOTONIC_RAW` over `window`, and the cost of a
+    /// reading. Sleeps for `window`; 50 ms give an accuracy of some 2 parts per million.
     pub fn calibrate(window: Duration) -> TscClock {
         let source = TickSource::detect();
         let ns_per_tick = match source {
@@ -124,39 +130,41 @@ impl TscClock {
         self.source
     }
 
-    /// Nanoseconds of one tick.
+    /// Returns the nanoseconds of one tick.
     pub fn ns_per_tick(&self) -> f64 {
         self.ns_per_tick
     }
 
-    /// Ticks per second.
+    /// Returns the ticks per second.
     pub fn hz(&self) -> f64 {
         1e9 / self.ns_per_tick
     }
 
-    /// Nanoseconds in `ticks`.
+    /// Converts ticks to nanoseconds.
     pub fn to_ns(&self, ticks: u64) -> f64 {
         ticks as f64 * self.ns_per_tick
     }
 
-    /// Ticks from a start to the stop right after it. Part of every sample; not subtracted.
+    /// Returns the ticks between a start and the stop right after it. Every sample includes them;
+    /// they are not subtracted.
     pub fn overhead(&self) -> &Samples {
         &self.overhead
     }
 
-    /// The step in which the counter moves. On some CPUs it is much more than a tick (10 ns on
-    /// recent AMD ones), and samples fall on its multiples.
+    /// Returns the step in which the counter advances, in ticks. On some CPUs it is much more than
+    /// a tick (10 ns on recent AMD ones), and every sample is a multiple of it.
     pub fn resolution_ticks(&self) -> u64 {
         self.resolution_ticks
     }
 
-    /// Median of [`overhead`](Self::overhead) in nanoseconds.
+    /// Returns the median of [`overhead`](Self::overhead) in nanoseconds.
     pub fn overhead_p50_ns(&self) -> f64 {
         self.to_ns(self.overhead.quantile(0.5))
     }
 }
 
-/// Times work of slowly growing length, and finds the step in which the results grow.
+/// Finds the step of the counter: times work of slowly growing length, and returns the step in
+/// which the results grow.
 fn measure_resolution(source: TickSource) -> u64 {
     let mut seen = BTreeMap::new();
     for delay in 0..RESOLUTION_DELAYS {
@@ -172,8 +180,8 @@ fn measure_resolution(source: TickSource) -> u64 {
     step_of(seen.into_keys())
 }
 
-/// The usual distance between neighbours among rising `values`; neighbours one apart are taken
-/// for one value, rounded differently. 1 if there is no such distance.
+/// Returns the usual distance between neighbours among ascending `values`, or 1. Neighbours with a
+/// distance of 1 count as one value that was rounded differently.
 fn step_of(values: impl Iterator<Item = u64>) -> u64 {
     let mut gaps = Vec::new();
     let mut last: Option<u64> = None;
@@ -187,26 +195,26 @@ fn step_of(values: impl Iterator<Item = u64>) -> u64 {
     gaps.get(gaps.len() / 2).copied().unwrap_or(1)
 }
 
-/// The evidence that one-way times by the counters of two cores mean something: the usual message
-/// in each direction, as seen by the counters.
+/// A check of whether the counters of two cores agree, so that one-way times can be measured with
+/// both: compares the median message times in the two directions.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct OffsetCheck {
-    /// Median near-to-far time, by both counters.
+    /// Median time from near to far, measured with both counters.
     pub forward_p50_ns: f64,
-    /// Median far-to-near time, by both counters.
+    /// Median time from far to near, measured with both counters.
     pub backward_p50_ns: f64,
-    /// Messages that arrived before they were sent.
+    /// Number of messages that arrived before they were sent, according to the counters.
     pub backwards: u64,
-    /// The lead of the far counter, if the path is as fast in both directions: the error
+    /// Lead of the far counter over the near one, if both directions take equally long: the error
     /// of one-way times.
     pub offset_ns: f64,
-    /// One-way times by the counters may be reported.
+    /// True if one-way times measured with both counters may be reported.
     pub sane: bool,
 }
 
 impl OffsetCheck {
-    /// Judges the median times of both directions: sane if no message arrived before it was sent
-    /// and the estimated offset is at most half of the one-way time.
+    /// Compares the median times of both directions. The counters agree if no message arrived
+    /// before it was sent and the estimated offset is at most half of the one-way time.
     pub fn new(forward_p50_ns: f64, backward_p50_ns: f64, backwards: u64) -> OffsetCheck {
         let offset_ns = (forward_p50_ns - backward_p50_ns) / 2.0;
         let one_way_ns = (forward_p50_ns + backward_p50_ns) / 2.0;
@@ -221,8 +229,8 @@ impl OffsetCheck {
     }
 }
 
-/// True if the time-stamp counter has a constant rate, never stops and can be read in order,
-/// by the flags the kernel shows for the first CPU.
+/// Returns true if the time-stamp counter has a constant rate, never stops and can be read in
+/// order, according to the flags that the kernel shows for the first CPU.
 pub fn tsc_is_invariant() -> bool {
     let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     cfg!(target_arch = "x86_64") && flags_promise_invariance(&cpuinfo)
@@ -272,12 +280,12 @@ fn counter_stop() -> Ticks {
     Ticks(monotonic_raw_ns())
 }
 
-/// `CLOCK_MONOTONIC_RAW` in nanoseconds: comparable between processes, untouched by NTP.
+/// Reads `CLOCK_MONOTONIC_RAW` in nanoseconds: the same in all processes, not adjusted by NTP.
 fn monotonic_raw_ns() -> u64 {
     clock_ns(libc::CLOCK_MONOTONIC_RAW)
 }
 
-/// Reads a clock of the kernel, which Linux has, in nanoseconds.
+/// Reads a clock of the kernel in nanoseconds; `clock` must exist on Linux.
 pub fn clock_ns(clock: libc::clockid_t) -> u64 {
     let mut now = libc::timespec {
         tv_sec: 0,
@@ -288,7 +296,8 @@ pub fn clock_ns(clock: libc::clockid_t) -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Clock and counter at the same moment, from the attempt that left least room between them.
+/// Reads clock and counter at the same moment: of several attempts, that with the shortest gap
+/// between them.
 fn clock_and_counter(source: TickSource) -> (u64, Ticks) {
     let mut best = (u64::MAX, 0, Ticks(0));
     for _ in 0..PAIRING_ATTEMPTS {

@@ -1,18 +1,19 @@
-//! Spinning for the other end without hanging when it is gone.
+//! Waiting in a spin loop for the other end, without hanging if it has died.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{self, AtomicBool};
 use std::time::{Duration, Instant};
 
-/// The longest wait before the other end is taken for stuck.
+/// Time without progress after which the other end counts as stuck.
 pub const STALL_LIMIT: Duration = Duration::from_secs(10);
 
-/// Looks at the memory between two looks at the world. Some microseconds: no wait that goes well
-/// gets there.
+/// Number of polls between two checks of time and the other end. It takes some microseconds to
+/// reach this number, which a wait that succeeds rarely does.
 const SPINS_PER_LOOK: u32 = 4096;
 
-/// Looks between two questions whether the other end lives, which may cost a system call.
+/// Number of such checks between two checks whether the other end lives, which may cost a system
+/// call.
 const LOOKS_PER_QUESTION: u32 = 256;
 
 /// The reason why a wait ended without a result.
@@ -22,12 +23,13 @@ pub enum WaitError {
     /// The other end died or hung up.
     #[error("the other end is gone")]
     PeerGone,
-    /// The other end lives, yet nothing came: a lost message, or a machine with no CPU for it.
+    /// The other end lives, yet nothing came: a message was lost, or no CPU was free for the other
+    /// end.
     #[error("nothing came within {} s", STALL_LIMIT.as_secs())]
     Stalled,
 }
 
-/// A condition that one side sets for good and the other side watches.
+/// A condition that one side sets once and for all, and that the other side watches.
 #[derive(Debug, Clone, Default)]
 pub struct Flag(Arc<AtomicBool>);
 
@@ -39,14 +41,14 @@ impl Flag {
         self.0.store(true, atomic::Ordering::Release);
     }
 
-    /// Returns true if the flag was set.
+    /// Returns true if the flag is set.
     pub fn is_raised(&self) -> bool {
         // ORDERING(flag): Acquire. Pairs with the Release in `raise`.
         self.0.load(atomic::Ordering::Acquire)
     }
 }
 
-/// Watches the other end while spinning for it.
+/// Watches the other end during a spin loop that waits for it.
 #[derive(Clone)]
 pub struct Watch {
     gone: Arc<dyn Fn() -> bool + Send + Sync>,
@@ -63,9 +65,11 @@ impl fmt::Debug for Watch {
 }
 
 impl Watch {
-    /// Watches for `gone`, which is asked about once a millisecond of waiting.
+    /// Makes a watch whose waits end with [`WaitError::PeerGone`] once `gone` returns true, which
+    /// means that the other end has ended. `gone` is called about once in each millisecond of
+    /// waiting.
     ///
-    /// `share_cpu` says that both ends run on one CPU, so that waiting means giving it away.
+    /// `share_cpu` says that both ends run on one CPU, so that each wait has to yield the CPU.
     pub fn new(share_cpu: bool, gone: impl Fn() -> bool + Send + Sync + 'static) -> Watch {
         Watch {
             gone: Arc::new(gone),
@@ -74,12 +78,13 @@ impl Watch {
         }
     }
 
-    /// Gives up on one wait after `limit` instead of [`STALL_LIMIT`].
+    /// Limits each wait to `limit` instead of [`STALL_LIMIT`].
     pub fn with_limit(self, limit: Duration) -> Watch {
         Watch { limit, ..self }
     }
 
-    /// Calls `poll` until it returns something. Uses no `pause`: a `poll` that wants one brings it.
+    /// Calls `poll` until it returns a value. Executes no `pause`: a `poll` that needs one does it
+    /// itself.
     #[inline(always)]
     pub fn spin_until<T>(&self, mut poll: impl FnMut() -> Option<T>) -> Result<T, WaitError> {
         let mut wait = Wait {
@@ -117,7 +122,7 @@ impl Watch {
     }
 }
 
-/// One wait that has become long.
+/// The state of one wait that has become long.
 struct Wait {
     looks: u32,
     since: Option<Instant>,

@@ -1,7 +1,7 @@
-//! The ping-pong: one message under way at a time, timed and verified one by one.
+//! The ping-pong: only one message is under way at a time, and each is timed and verified.
 //!
-//! The floor, the rings and the competitors all run through the same loop, so that they differ
-//! only in how they send and poll.
+//! The floor, the rings and the competitors all run through the same loop, so that they differ only
+//! in how they send and poll.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,11 +15,12 @@ use crate::measure::wait::{WaitError, Watch};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Timing {
-    /// From before `send` to after the echo was polled, by one core's counter. One way is half.
+    /// From before `send` until the echo was received, with one core's counter. One way is half of
+    /// it.
     RoundTrip,
-    /// From before `send` on one core to after `poll` on the other, by both counters.
+    /// From before `send` on one core until after `poll` on the other, with both counters.
     OneWay,
-    /// The `send` call alone: not a latency.
+    /// The `send` call alone, which is not a latency.
     SendCall,
 }
 
@@ -28,39 +29,39 @@ pub enum Timing {
 pub struct RoundPlan {
     /// The timed interval.
     pub timing: Timing,
-    /// Messages before the first sample; verified, but not counted.
+    /// Number of warm-up messages: verified, but not timed.
     pub warm_up: u64,
-    /// Messages that are timed and counted.
+    /// Number of messages that are timed.
     pub samples: u64,
-    /// Number of the first message, at least 1. Later rounds continue, so that a message left
-    /// over from an earlier round is found out.
+    /// Sequence number of the first message, at least 1. Later rounds continue the numbers, so that
+    /// a message left over from an earlier round is detected.
     pub first_seq: u64,
 }
 
 impl RoundPlan {
-    /// Messages of the round, warm-up included.
+    /// Returns the number of messages in the round, including warm-up.
     pub fn messages(&self) -> u64 {
         self.warm_up + self.samples
     }
 
-    /// Returns true if message `number` is timed and counted.
+    /// Returns true if the message with sequence number `number` is timed, false if it is warm-up.
     pub fn counts(&self, number: u64) -> bool {
         number >= self.first_seq + self.warm_up
     }
 
-    /// Number of the first message of the round after this one.
+    /// Returns the sequence number of the first message of the round after this one.
     pub fn next_seq(&self) -> u64 {
         self.first_seq + self.messages()
     }
 }
 
-/// The reason why a round failed. None is worth a retry: the ends no longer agree on what comes
-/// next.
+/// The reason why a round failed. It must not be retried: the ends no longer agree on which message
+/// is next.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum WorkloadError {
-    /// The other end is gone or silent; a message lost in a ping-pong ends like this.
+    /// The other end is gone or silent; a message lost in a ping-pong has this result too.
     #[error(transparent)]
     Wait(#[from] WaitError),
     #[error(transparent)]
@@ -71,30 +72,32 @@ pub enum WorkloadError {
     Refused(String),
     #[error("{lost} messages did not arrive, and the ring says that it lost {counted}")]
     Miscounted {
-        /// Gaps in the numbers.
+        /// Number of gaps in the sequence numbers.
         lost: u64,
-        /// The losses that the ring counted.
+        /// Number of losses that the ring counted.
         counted: u64,
     },
 }
 
-/// The result of the near end of one round, or of several merged ones, without warm-up.
+/// The measurements of the near end in one round, or in several merged ones, without warm-up.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Round {
     /// The timed interval.
     pub timing: Timing,
-    /// Round trips, near-bound one-way times or send calls, in ticks.
+    /// Time of each message in ticks: of the round trip, of the way to the near end, or of the send
+    /// call.
     pub ticks: Samples,
-    /// Messages sent.
+    /// Number of messages sent.
     pub sent: u64,
-    /// Echoes received and verified.
+    /// Number of echoes received and verified.
     pub received: u64,
-    /// Echoes that arrived before they were sent, by the counters ([`Timing::OneWay`] only).
+    /// Number of echoes that arrived before they were sent, according to the counters
+    /// ([`Timing::OneWay`] only).
     pub backwards: u64,
 }
 
 impl Round {
-    /// A round of which every message arrived, after it was sent.
+    /// Makes the result of a round in which every message arrived.
     pub fn complete(plan: &RoundPlan, ticks: Samples) -> Round {
         let timing = plan.timing;
         let counted = plan.samples;
@@ -107,7 +110,7 @@ impl Round {
         }
     }
 
-    /// Nanoseconds of one way per recorded tick: half a tick's for round trips.
+    /// Returns the nanoseconds of one way for each recorded tick: half of a tick for round trips.
     pub fn ns_per_unit(&self, clock: &TscClock) -> f64 {
         match self.timing {
             Timing::RoundTrip => clock.ns_per_tick() / 2.0,
@@ -115,17 +118,17 @@ impl Round {
         }
     }
 
-    /// Median of one way (of the call, for [`Timing::SendCall`]) in nanoseconds, interpolated
-    /// within the timer's steps: what ratios are made of.
+    /// Returns the median of one way (of the call, for [`Timing::SendCall`]) in nanoseconds,
+    /// interpolated within the timer's steps. Ratios are computed from it.
     pub fn p50_ns(&self, clock: &TscClock) -> f64 {
         self.ticks.median_within(clock.resolution_ticks()) * self.ns_per_unit(clock)
     }
 
-    /// All of `rounds` as one; `None` if there are none.
+    /// Merges `rounds` into one; `None` if there are none.
     ///
     /// # Panics
     ///
-    /// As [`merge`](Self::merge).
+    /// Panics if the timings differ.
     pub fn merged<'a>(rounds: impl IntoIterator<Item = &'a Round>) -> Option<Round> {
         let mut rounds = rounds.into_iter();
         let mut all = rounds.next()?.clone();
@@ -133,7 +136,7 @@ impl Round {
         Some(all)
     }
 
-    /// Adds the samples and counts of another round of the same timing.
+    /// Adds the samples and counts of another round with the same timing.
     ///
     /// # Panics
     ///
@@ -147,19 +150,19 @@ impl Round {
     }
 }
 
-/// The result of the far end of one round; travels back from a child process.
+/// The measurements of the far end in one round; a child process sends it to its parent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Echo {
-    /// Messages echoed, warm-up included.
+    /// Number of messages echoed, including warm-up.
     pub echoed: u64,
-    /// Far-bound one-way times in ticks; empty unless [`Timing::OneWay`].
+    /// One-way times to the far end in ticks; empty unless [`Timing::OneWay`].
     pub forward: Samples,
-    /// Messages that arrived before they were sent, by the counters.
+    /// Number of messages that arrived before they were sent, according to the counters.
     pub backwards: u64,
 }
 
 impl Echo {
-    /// The echo of a round of which every message arrived, after it was sent.
+    /// Makes the result of a round in which every message arrived.
     pub fn complete(plan: &RoundPlan, forward: Samples) -> Echo {
         Echo {
             echoed: plan.messages(),
@@ -169,10 +172,11 @@ impl Echo {
     }
 }
 
-/// Runs the measuring end of a round: send, wait for the echo, verify it, `plan.messages()` times.
+/// Runs the measuring end of a round: sends a message, waits for the echo and verifies it,
+/// `plan.messages()` times.
 ///
 /// Messages are composed and verified outside the timed interval. Spins; each wait is bounded. WHY
-/// no loop is inlined: the code around it must not decide what the registers hold.
+/// no loop is inlined: the surrounding code must not influence the use of registers.
 #[inline(never)]
 pub fn near_end<P: Payload>(
     end: &mut impl Endpoint<P>,
@@ -199,7 +203,7 @@ pub fn near_end<P: Payload>(
         watch.spin_until(|| end.recv(&mut echo).then_some(()))?;
         let stop = source.stop();
         echo.check(seq)?;
-        end.settle(seq)?;
+        end.verify_copies(seq)?;
         let sample = match plan.timing {
             Timing::RoundTrip => Some(stop.since(start)),
             Timing::SendCall => Some(called.since(start)),
@@ -218,8 +222,8 @@ pub fn near_end<P: Payload>(
     })
 }
 
-/// Runs the echoing end of a round. A message goes back as it came, so that the near end's check
-/// covers both ways; with [`Timing::OneWay`] it is verified here too, and goes back restamped.
+/// Runs the echoing end of a round. A message is sent back unchanged, so that the near end's check
+/// covers both ways. With [`Timing::OneWay`] it is verified here too, and gets a new stamp.
 #[inline(never)]
 pub fn far_end<P: Payload>(
     end: &mut impl Endpoint<P>,
@@ -248,7 +252,7 @@ pub fn far_end<P: Payload>(
         }
         watch.spin_until(|| end.send(&message).then_some(()))?;
         // WHY: only now, while the echo is on its way.
-        end.settle(plan.first_seq + number)?;
+        end.verify_copies(plan.first_seq + number)?;
         echo.echoed += 1;
     }
     Ok(echo)

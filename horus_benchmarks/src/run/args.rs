@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process;
 use std::time::Duration;
 
-/// Rounds below which a ratio is no verdict.
+/// Number of rounds below which a ratio is not reliable enough for a verdict.
 pub const VERDICT_ROUNDS: u32 = 20;
 
 const EXIT_USAGE: i32 = 2;
@@ -26,14 +26,14 @@ Options:
 pub struct Args {
     pub quick: bool,
     pub json: Option<PathBuf>,
-    /// Alternating rounds, if not the default.
+    /// Number of rounds, if not the default.
     pub rounds: Option<u32>,
-    /// Timed messages per round, if not the default.
+    /// Number of timed messages per round, if not the default.
     pub samples: Option<u64>,
     pub cpus: Option<(usize, usize)>,
-    /// Part of the ids to report.
+    /// Text that an id must contain for its row to be measured.
     pub filter: Option<String>,
-    /// The time for each transport, if not the default.
+    /// The duration for each transport, if not the default.
     pub duration: Option<Duration>,
 }
 
@@ -55,8 +55,8 @@ pub enum ArgsError {
 }
 
 impl Args {
-    /// Reads the command line of this process. Prints and exits for `--help` (0) and for errors
-    /// (2).
+    /// Parses the command line of this process. Prints and exits for `--help` (status 0) and for
+    /// errors (status 2).
     pub fn from_env(name: &str, about: &str) -> Args {
         let usage = || format!("{about}\n\nUsage: {name} [OPTIONS]\n\n{OPTIONS}");
         match Args::parse(std::env::args().skip(1)) {
@@ -72,7 +72,7 @@ impl Args {
         }
     }
 
-    /// Reads arguments, the program's name not among them. `None` if help is asked for.
+    /// Parses arguments, without the program's name. `None` if help is asked for.
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Option<Args>, ArgsError> {
         let mut args = Args::default();
         let mut rest = arguments.into_iter();
@@ -93,34 +93,34 @@ impl Args {
         Ok(Some(args))
     }
 
-    /// Sets rounds and samples of each, for `--quick` and else, where the command line does not.
-    /// Returns the rounds.
+    /// Sets the number of rounds and the number of samples in each, unless the command line gives
+    /// them: to `quick` with `--quick`, else to `full`. Returns the number of rounds.
     pub fn default_to(&mut self, quick: (u32, u64), full: (u32, u64)) -> u32 {
         let (rounds, samples) = if self.quick { quick } else { full };
         self.samples.get_or_insert(samples);
         *self.rounds.get_or_insert(rounds)
     }
 
-    /// Returns true if a row of this id is wanted.
+    /// Returns true if the row `id` is to be measured.
     pub fn wants(&self, id: &str) -> bool {
         self.filter.as_deref().is_none_or(|part| id.contains(part))
     }
 }
 
-/// The number of rounds and messages.
+/// The numbers of rounds and of messages in each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effort {
-    /// Alternating rounds of floor and subject.
+    /// Number of rounds, which alternate between the floor and the subject.
     pub rounds: u32,
-    /// Messages per round that are verified but not timed.
+    /// Number of messages per round that are verified but not timed.
     pub warm_up: u64,
-    /// Messages per round that are timed.
+    /// Number of messages per round that are timed.
     pub samples: u64,
 }
 
 impl Effort {
-    /// From the command line: 60 rounds of 50 000 messages, with `--quick` 20 of 20 000; a tenth
-    /// as many again to warm up.
+    /// Returns what the command line asks for. Default: 60 rounds of 50 000 timed messages, with
+    /// `--quick` 20 rounds of 20 000. Each round also has warm-up messages, a tenth of that number.
     pub fn new(args: &Args) -> Effort {
         let (rounds, samples) = if args.quick {
             (VERDICT_ROUNDS, 20_000)

@@ -1,4 +1,4 @@
-//! The two ends of the floor: a word that one writes and the other watches.
+//! The two ends of the floor: one writes a word, the other watches it and answers.
 
 use std::sync::atomic;
 
@@ -11,33 +11,34 @@ use crate::measure::tsc::TickSource;
 use crate::measure::wait::Watch;
 use crate::measure::workload::{Echo, Round, RoundPlan, Timing, WorkloadError, far_end, near_end};
 
-/// The number of cache lines that the floor uses.
+/// The cache lines that the ends of the floor write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lines {
-    /// Both ends write one word in turn.
+    /// Both ends write the same word in turn.
     One,
     /// Each end writes a line of its own: the floor that ratios refer to.
     Two,
 }
 
-/// Most `pause` instructions between two looks that the floor tries.
+/// Maximum number of `pause` instructions between two loads that the floor tries.
 pub const PAUSES_MAX: u32 = 3;
 
-/// A round of the floor, as the far end is told about it.
+/// A job for the far end: one round of the floor.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct FloorJob {
-    /// The number of lines.
+    /// The lines that the two ends write.
     pub lines: Lines,
-    /// `pause` instructions after each look that found nothing, at most [`PAUSES_MAX`].
+    /// Number of `pause` instructions after each load that found nothing new, at most
+    /// [`PAUSES_MAX`].
     pub pauses: u32,
-    /// The round.
+    /// The messages of the round.
     pub plan: RoundPlan,
-    /// The counter.
+    /// The counter that times the round.
     pub source: TickSource,
 }
 
-/// Runs a loop over an end of the floor with the pauses and the messages of the job.
+/// Runs a timed loop with an end of the floor that has the job's pauses and message type.
 macro_rules! over_lines {
     ($run:ident, $memory:expr, $job:expr, $end:expr, $watch:expr) => {{
         macro_rules! with {
@@ -58,7 +59,8 @@ macro_rules! over_lines {
     }};
 }
 
-/// Runs the measuring end of a round. The lines are clear and the far end has got the same job.
+/// Runs the measuring end of a round. The lines must be clear, and the far end must have got the
+/// same job.
 pub fn run_near(
     memory: &SharedLines,
     job: &FloorJob,
@@ -78,14 +80,15 @@ enum End {
     Far,
 }
 
-/// One end of the floor: a line to write and a line to watch, which may be the same.
+/// One end of the floor: a line that it writes and a line that it watches, which may be the same.
 struct Bounce<'a, const PAUSES: u32> {
     out: &'a Line,
     back: &'a Line,
-    /// Told apart from the other end's words by the lowest bit, for when both use one line.
+    /// The lowest bit of every word that this end writes. It tells the words of the ends apart if
+    /// both use one line.
     mark: u64,
     one_line: bool,
-    /// The value of the watched word while there is nothing new.
+    /// The value that the watched word has while there is no new message.
     quiet: u64,
 }
 
@@ -148,7 +151,7 @@ impl<const PAUSES: u32> Endpoint<Seq> for Bounce<'_, PAUSES> {
     }
 }
 
-/// Stamped messages: the stamp rides in the second word of the same line. Two lines only.
+/// Messages with a stamp: the stamp is in the second word of the same line. For two lines only.
 impl<const PAUSES: u32> Endpoint<[u64; 2]> for Bounce<'_, PAUSES> {
     #[inline(always)]
     fn send(&mut self, message: &[u64; 2]) -> bool {

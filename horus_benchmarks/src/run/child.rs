@@ -1,4 +1,4 @@
-//! Child processes of the same binary: started with a role, watched, and never left behind.
+//! Child processes that run the same binary: each has a role, is watched, and ends with its parent.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -8,10 +8,10 @@ use std::os::unix::process::{CommandExt, parent_id};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// First argument of a process that is a child; `ROLE CPU SHARE_CPU FD` follow.
+/// First argument of a child process; `ROLE CPU SHARE_CPU FD` follow.
 const CHILD_ARGUMENT: &str = "--child";
 
-/// The argument that a child gets instead of a descriptor number if it shares no memory.
+/// The argument for a child that shares no memory, instead of the number of a file descriptor.
 const NO_MEMORY: &str = "-";
 
 /// An error between parent and child.
@@ -33,17 +33,17 @@ pub enum ChildError {
 #[derive(Debug, Clone, Default)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct ChildSpec<'a> {
-    /// The role by which its `main` chooses what to do.
+    /// The role, from which the child's `main` chooses what to do.
     pub role: &'a str,
     pub cpu: usize,
     pub share_cpu: bool,
-    /// Memory to inherit, as an open file.
+    /// Shared memory for the child to inherit, as an open file.
     pub memory: Option<BorrowedFd<'a>>,
-    /// Added to the environment, such as the private namespace.
+    /// Variables to add to the child's environment, such as the private namespace.
     pub env: &'a [(String, OsString)],
 }
 
-/// A running child. Killed and reaped when dropped.
+/// A running child. It is killed and reaped when dropped.
 ///
 /// The child also ends when the thread that spawned it does (`PR_SET_PDEATHSIG`), so spawn from
 /// the main thread.
@@ -55,7 +55,7 @@ pub struct ChildProcess {
 }
 
 impl ChildProcess {
-    /// Starts another process of this very binary.
+    /// Starts another process of this binary.
     pub fn spawn(spec: &ChildSpec<'_>) -> Result<ChildProcess, ChildError> {
         let binary = std::env::current_exe().map_err(ChildError::Spawn)?;
         let memory = spec.memory.map(|fd| fd.as_raw_fd());
@@ -83,13 +83,13 @@ impl ChildProcess {
         })
     }
 
-    /// Sends one line. Does not block unless 64 KiB are unread.
+    /// Sends one line. Blocks only if the child has 64 KiB left to read.
     pub fn send_line(&mut self, line: &str) -> Result<(), ChildError> {
         let sent = self.jobs.write_all(format!("{line}\n").as_bytes());
         sent.map_err(|error| self.died_or(ChildError::Pipe(error)))
     }
 
-    /// Waits for one line, at most `limit`.
+    /// Waits for one line, for at most `limit`.
     pub fn receive_line(&mut self, limit: Duration) -> Result<String, ChildError> {
         // WHY: a line is asked for only after a job, and a job gets one line, so nothing is left
         // in the buffer that `poll` would not see.
@@ -109,7 +109,8 @@ impl ChildProcess {
             .map_or_else(|e| Err(ChildError::Pipe(e)), |s| Err(ChildError::Died(s)))
     }
 
-    /// A question that can be asked from anywhere while the child is owned: has it ended?
+    /// Returns a function that tells whether the child has ended. It can be called anywhere while
+    /// the child is owned here.
     pub fn death_watch(&self) -> impl Fn() -> bool + Send + Sync + 'static {
         let pid = self.process.id();
         move || has_ended(pid)
@@ -136,13 +137,13 @@ impl Drop for ChildProcess {
 pub struct ChildContext {
     pub(crate) role: String,
     pub(crate) cpu: usize,
-    /// The parent runs on the same CPU.
+    /// True if the parent runs on the same CPU.
     pub(crate) share_cpu: bool,
     memory: Option<RawFd>,
 }
 
 impl ChildContext {
-    /// Tells whether this process is a child; the first thing in every benchmark's `main`.
+    /// Returns the settings if this process is a child. The first call in every benchmark's `main`.
     pub fn enter() -> Option<ChildContext> {
         let mut args = std::env::args().skip(1);
         if args.next()? != CHILD_ARGUMENT {
@@ -157,7 +158,7 @@ impl ChildContext {
         Some(context)
     }
 
-    /// The memory that came with the role, opened anew.
+    /// Opens the memory that this child inherited.
     pub fn memory(&self) -> io::Result<File> {
         let fd = self
             .memory
@@ -168,14 +169,14 @@ impl ChildContext {
             .open(format!("/proc/self/fd/{fd}"))
     }
 
-    /// A question for the child's waits: is the parent gone?
+    /// Returns a function that tells whether the parent has ended, for the child's waits.
     pub fn orphan_watch(&self) -> impl Fn() -> bool + Send + Sync + 'static {
         let parent = parent_id();
         move || parent_id() != parent
     }
 }
 
-/// Runs in the child between fork and exec: die with the parent, keep `memory` open.
+/// Runs in the child between fork and exec: makes it die with its parent and keeps `memory` open.
 fn prepare_child(parent: u32, memory: Option<RawFd>) -> io::Result<()> {
     // SAFETY: PR_SET_PDEATHSIG takes a signal number and touches no memory of ours.
     check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
@@ -198,7 +199,7 @@ fn check(rc: libc::c_int) -> io::Result<()> {
     }
 }
 
-/// Waits until `fd` has something to read or was hung up; false after `limit`.
+/// Waits until `fd` has something to read or its other end was closed; returns false after `limit`.
 fn readable_within(fd: RawFd, limit: Duration) -> io::Result<bool> {
     let deadline = Instant::now() + limit;
     loop {
@@ -219,7 +220,7 @@ fn readable_within(fd: RawFd, limit: Duration) -> io::Result<bool> {
     }
 }
 
-/// Returns true if the child `pid` has ended, and leaves it to be reaped by its owner.
+/// Returns true if the child `pid` has ended, without reaping it.
 ///
 /// WHY: `kill(pid, 0)` calls a zombie alive, and `Child::try_wait` needs the owner's `&mut`.
 fn has_ended(pid: u32) -> bool {

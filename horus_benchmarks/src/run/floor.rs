@@ -1,4 +1,4 @@
-//! The hardware floor: one word bounced between two cores, which no message can beat.
+//! The hardware floor: one word that two cores exchange. No message between them can be faster.
 //!
 //! ```text
 //! two lines   near writes line 0, far answers on line 1     what a ring with two lanes does
@@ -25,17 +25,17 @@ use crate::run::bounce::{self, FloorJob, PAUSES_MAX};
 use crate::run::child::{ChildContext, ChildSpec};
 use crate::run::peer::{self, Peer};
 
-/// The role of a child process that is the floor's far end; serve it with [`serve_child`].
+/// The role of a child process that is the floor's far end; [`serve_child`] serves it.
 pub const FLOOR_ROLE: &str = "floor";
 
-/// Rounds with each number of pauses from which the best one is reported; fewer if the run has
-/// fewer.
+/// Number of rounds that are measured with each number of pauses to report the best one; fewer if
+/// the run has fewer.
 const CHOICE_ROUNDS: u32 = 25;
 
-/// Rounds over which the best number of pauses is judged, from one round to the next.
+/// Number of recent rounds from which the best number of pauses is chosen.
 const ROUNDS_REMEMBERED: usize = 5;
 
-/// Messages timed per round of that choice; fewer if the run's rounds are shorter.
+/// Number of messages timed in each round of that choice; fewer if the run's rounds are shorter.
 const CHOICE_SAMPLES: u64 = 4_000;
 
 /// The placement of the two ends.
@@ -48,7 +48,7 @@ pub enum Placement {
 }
 
 impl Placement {
-    /// As it is written in ids.
+    /// Returns the name in ids.
     pub fn id(self) -> &'static str {
         match self {
             Placement::CrossThread => "cross_thread",
@@ -59,16 +59,17 @@ impl Placement {
 
 type AnyError = Box<dyn Error>;
 
-/// The best number of pauses between two looks, by the medians of interleaved rounds.
+/// The best number of pauses between two loads, according to the medians of interleaved rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SpinChoice {
-    /// Medians with no `pause` after a look that found nothing, with one, and so on; ns one way.
+    /// Median one-way times in nanoseconds: with no `pause` after a load that found nothing, with
+    /// one, and so on.
     pub p50_ns: Vec<f64>,
-    /// The number of pauses with the least median.
+    /// The number of pauses with the smallest median.
     pub pauses: u32,
 }
 
-/// The best numbers of pauses on one line and on two, when the run began.
+/// The best numbers of pauses for one line and for two lines, at the beginning of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct SpinChoices {
@@ -76,25 +77,25 @@ pub struct SpinChoices {
     pub two_lines: SpinChoice,
 }
 
-/// Both ends of the floor; measures rounds whenever asked, and sleeps in between.
+/// Both ends of the floor. They measure a round on request, and the far end sleeps in between.
 #[derive(Debug)]
 pub struct Floor {
     memory: Arc<SharedLines>,
     peer: Peer<FloorJob, Echo>,
     source: TickSource,
-    /// The best number of pauses of [`Lines::Two`] when the run began.
+    /// The best number of pauses for [`Lines::Two`] at the beginning of the run.
     pauses: u32,
     resolution_ticks: u64,
-    /// By lines and pauses: the medians of the last rounds, in ticks.
+    /// Medians of the recent rounds in ticks, indexed by lines and by number of pauses.
     last: [[VecDeque<f64>; PAUSES_MAX as usize + 1]; 2],
     choice: Effort,
 }
 
 impl Floor {
-    /// Starts the far end, pinned to `cpus.far`, and measures how to spin: with no more than
-    /// `effort`, and in some 100 ms on two CPUs.
+    /// Starts the far end, pinned to `cpus.far`, and measures the best number of pauses. With two
+    /// CPUs this takes some 100 ms, and at most the number of rounds in `effort`.
     ///
-    /// The caller is pinned to `cpus.near`, and its `main` serves [`FLOOR_ROLE`].
+    /// The caller must be pinned to `cpus.near`, and its `main` must serve [`FLOOR_ROLE`].
     pub fn new(
         placement: Placement,
         cpus: CpuPair,
@@ -149,12 +150,14 @@ impl Floor {
         ))
     }
 
-    /// One round of verified round trips: a part of `samples` with each number of pauses, of which
-    /// the one counts that was best over the last rounds. Spins for as long as it takes.
+    /// Measures one round of verified round trips. Each number of pauses gets an equal part of
+    /// `samples`; the part whose number was best in the recent rounds is returned. Spins all the
+    /// time.
     ///
-    /// WHY: how to spin best changes with where the machine puts the two CPUs, which a virtual one
-    /// may do at any moment; a floor that is not the lowest would flatter what stands on it. And
-    /// the best of each single round would be a stroke of luck, with which no ring can compare.
+    /// WHY: which number is best depends on where the hypervisor puts the two CPUs, which may
+    /// change at any moment. A floor that is too high would flatter the rings that are compared
+    /// with it. But the best part of every single round would be a matter of luck, which no ring
+    /// has.
     pub fn round(&mut self, lines: Lines, warm_up: u64, samples: u64) -> Result<Round, AnyError> {
         let plan = plan(
             Timing::RoundTrip,
@@ -178,7 +181,7 @@ impl Floor {
         Ok(round)
     }
 
-    /// Sends stamped messages both ways to see whether the two cores' counters agree.
+    /// Sends messages with stamps both ways to check whether the two cores' counters agree.
     pub fn check_offset(&mut self, clock: &TscClock) -> Result<OffsetCheck, AnyError> {
         let plan = plan(Timing::OneWay, self.choice.warm_up, self.choice.samples * 5);
         let (near, far) = self.run(Lines::Two, self.pauses, plan)?;

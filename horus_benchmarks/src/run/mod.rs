@@ -1,5 +1,5 @@
 //! One run of a benchmark binary: its command line, processes, session and hardware floor. This
-//! room imports `measure` and `report`.
+//! module imports only `measure` and `report`.
 
 pub mod args;
 pub mod bounce;

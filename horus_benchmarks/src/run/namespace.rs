@@ -1,4 +1,4 @@
-//! A private place for a benchmark's shared files, removed at the end.
+//! A private directory for a benchmark's shared files, removed at the end.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
@@ -12,16 +12,16 @@ use horus_shm::{Namespace, NamespaceConfig, NamespaceError, NamespaceName};
 
 const NAME: &str = "bench";
 
-/// The beginning of the names of directories.
+/// The beginning of the directories' names.
 pub(crate) const PREFIX: &str = "horus-bench-";
 
-/// The memory file system; the temporary directory stands in where there is none.
+/// The file system in memory. If it does not exist, the temporary directory is used.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// A directory of our own for topics, so that a benchmark neither sees nor disturbs the robot.
+/// A private directory for topics, so that a benchmark neither sees nor disturbs a running robot.
 ///
-/// Removed with all it holds when dropped, and with all beside it whose name begins with its own,
-/// which is where others than us put theirs; a run that is killed leaves it behind.
+/// When dropped, it removes the directory, and also the files beside it whose names begin with the
+/// directory's name: other libraries create theirs there. A run that is killed leaves them behind.
 #[derive(Debug)]
 pub struct PrivateNamespace {
     directory: PathBuf,
@@ -51,12 +51,12 @@ impl PrivateNamespace {
         Ok(PrivateNamespace { directory })
     }
 
-    /// The directory.
+    /// Returns the directory.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Returns the environment with which a child process finds the namespace.
+    /// Returns the environment variables with which a child process finds the namespace.
     pub fn environment(&self) -> [(String, OsString); 2] {
         [
             (
@@ -67,8 +67,8 @@ impl PrivateNamespace {
         ]
     }
 
-    /// The namespace, for this process; a child with the [`environment`](Self::environment) gets
-    /// it from [`Namespace::current`].
+    /// Opens the namespace in this process. A child process that has the
+    /// [`environment`](Self::environment) opens it with [`Namespace::current`].
     pub fn open(&self) -> Result<Arc<Namespace>, NamespaceError> {
         Namespace::open(&NamespaceConfig::new(
             &self.directory,
@@ -91,7 +91,7 @@ impl Drop for PrivateNamespace {
 }
 
 impl PrivateNamespace {
-    /// Files in shared memory whose names begin with the directory's.
+    /// Returns the files in shared memory whose names begin with the directory's name.
     fn beside(&self) -> impl Iterator<Item = PathBuf> {
         let name = self.directory.file_name().unwrap_or_default().to_owned();
         let entries = fs::read_dir(SHARED_MEMORY).into_iter().flatten().flatten();

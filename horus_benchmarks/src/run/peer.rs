@@ -1,7 +1,7 @@
 //! The far end of a benchmark: a pinned thread or a pinned child process that runs jobs.
 //!
-//! Between jobs a peer sleeps in the kernel, so several peers may live on one CPU while only one
-//! of them works: that is how rounds of a ring alternate with rounds of the floor.
+//! Between jobs a peer sleeps in the kernel. So several peers can share one CPU while only one of
+//! them works, and rounds of a ring can alternate with rounds of the floor.
 
 use std::error::Error;
 use std::io::{self, BufRead, Write};
@@ -16,7 +16,7 @@ use crate::measure::pin;
 use crate::measure::wait::{Flag, STALL_LIMIT, Watch};
 use crate::run::child::{ChildContext, ChildError, ChildProcess, ChildSpec};
 
-/// The reason why a job gave no answer.
+/// The reason why a job has no answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say it")]
@@ -36,9 +36,9 @@ pub enum PeerError {
     Encoding(#[from] serde_json::Error),
 }
 
-/// A far end that turns jobs `J` into answers `R`, one at a time.
+/// A far end that runs jobs `J` and returns answers `R`, one at a time.
 ///
-/// Dropping it ends it: a process is killed, a thread is told to stop and joined.
+/// Dropping it ends the far end: a process is killed, a thread is told to stop and joined.
 #[derive(Debug)]
 pub struct Peer<J, R> {
     far: Far<J, R>,
@@ -56,9 +56,9 @@ where
     J: Serialize + DeserializeOwned + Send + 'static,
     R: Serialize + DeserializeOwned + Send + 'static,
 {
-    /// Starts a thread on `cpu` that answers each job with the service that `make` makes there.
+    /// Starts a thread on `cpu`. The service that `make` creates in that thread answers each job.
     ///
-    /// The service spins through the [`Watch`] it is given, which ends the wait when the peer is
+    /// The service spins with the [`Watch`] that it is given, whose waits end when the peer is
     /// dropped. It need not be `Send`. `share_cpu` says that the caller runs on the same CPU.
     pub fn thread<S>(
         cpu: usize,
@@ -86,12 +86,12 @@ where
         })
     }
 
-    /// For the near end's waits: ends them when the far end dies.
+    /// Returns a watch for the near end's waits, which ends them if the far end dies.
     pub fn watch(&self) -> Watch {
         self.watch.clone()
     }
 
-    /// Hands over a job and returns at once. Call [`finish`](Self::finish) before the next one.
+    /// Starts a job and returns at once. Call [`finish`](Self::finish) before the next one.
     pub fn start(&mut self, job: J) -> Result<(), PeerError> {
         match &mut self.far {
             Far::Thread(thread) => thread.send(job),
@@ -99,7 +99,7 @@ where
         }
     }
 
-    /// Waits for the answer to the job that was started, at most [`STALL_LIMIT`].
+    /// Waits for the answer to the started job, for at most [`STALL_LIMIT`].
     pub fn finish(&mut self) -> Result<R, PeerError> {
         let answer = match &mut self.far {
             Far::Thread(thread) => thread.receive()?,
@@ -108,7 +108,7 @@ where
         answer.map_err(PeerError::Failed)
     }
 
-    /// [`start`](Self::start) and [`finish`](Self::finish): for jobs such as opening a topic.
+    /// Calls [`start`](Self::start) and [`finish`](Self::finish): for jobs such as opening a topic.
     pub fn call(&mut self, job: J) -> Result<R, PeerError> {
         self.start(job)?;
         self.finish()
@@ -116,9 +116,9 @@ where
 }
 
 /// Runs in a child process: pins itself, then answers each job on standard input with the service
-/// that `make` makes, until the parent hangs up.
+/// that `make` creates, until the parent closes the pipe.
 ///
-/// An error outside of jobs is printed to standard error and gives a failing exit code.
+/// An error outside of a job is printed to standard error and gives a failing exit code.
 pub fn serve<J, R, S>(
     context: &ChildContext,
     make: impl FnOnce() -> Result<S, Box<dyn Error>>,
@@ -154,9 +154,9 @@ where
 struct FarThread<J, R> {
     jobs: Option<Sender<J>>,
     answers: Receiver<Result<R, String>>,
-    /// Raised by the near end: no more jobs, and leave the one at hand.
+    /// Raised by the near end to end the thread, including its current job.
     abandoned: Flag,
-    /// Raised by the far end, however it ends.
+    /// Raised by the far end when it ends, for whatever reason.
     ended: Flag,
     handle: Option<JoinHandle<()>>,
 }
@@ -234,7 +234,7 @@ impl<J, R> Drop for FarThread<J, R> {
     }
 }
 
-/// Raises its flag when dropped, by return or by panic.
+/// Raises its flag when dropped, on return and on panic.
 struct RaiseAtEnd(Flag);
 
 impl Drop for RaiseAtEnd {

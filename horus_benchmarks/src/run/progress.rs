@@ -1,4 +1,4 @@
-//! A progress bar on a terminal, and nothing anywhere else.
+//! A progress bar on a terminal; no output anywhere else.
 
 use std::io::{self, IsTerminal};
 
@@ -6,14 +6,14 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 const TEMPLATE: &str = "{msg:40!} [{bar:30}] {pos}/{len} {elapsed}";
 
-/// Shows how far a benchmark is. Draws only when told of a step, so never during a round.
+/// Shows the progress of a benchmark. Draws only when a step is reported, so never during a round.
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,
 }
 
 impl Progress {
-    /// A bar of `steps` steps on standard error; silent if that is no terminal.
+    /// Makes a bar of `steps` steps on standard error; silent if that is not a terminal.
     pub fn new(steps: u64) -> Progress {
         let target = if io::stderr().is_terminal() {
             ProgressDrawTarget::stderr()
@@ -26,12 +26,12 @@ impl Progress {
         Progress { bar }
     }
 
-    /// Says what is being measured now.
+    /// Shows what is being measured now.
     pub fn label(&self, what: &str) {
         self.bar.set_message(what.to_owned());
     }
 
-    /// One step is done.
+    /// Reports that one step is done.
     pub fn step(&self) {
         self.bar.inc(1);
     }

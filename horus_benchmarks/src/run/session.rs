@@ -1,4 +1,4 @@
-//! One run of a benchmark binary: what is set up before the rounds, and reported after them.
+//! One run of a benchmark binary: the setup before the rounds, and the report after them.
 
 use std::error::Error;
 use std::io;
@@ -26,16 +26,17 @@ pub struct Session {
     pub cpus: CpuPair,
     /// The calibrated timer.
     pub clock: TscClock,
-    /// The number of rounds and messages.
+    /// The numbers of rounds and of messages in each.
     pub effort: Effort,
     /// The results so far.
     pub report: Report,
-    /// The times of the CPUs when the run began.
+    /// CPU times at the beginning of the run.
     cpu_times: Option<CpuTimes>,
 }
 
 impl Session {
-    /// Chooses CPUs, calibrates the timer, looks at the machine, and pins the calling thread.
+    /// Chooses CPUs, calibrates the timer, reads the machine's properties, and pins the calling
+    /// thread.
     ///
     /// Sleeps for 100 ms and runs `git`.
     pub fn begin(args: Args) -> Result<Session, PinError> {
@@ -48,7 +49,7 @@ impl Session {
         Ok(session)
     }
 
-    /// As [`begin`](Self::begin), for a benchmark without ratios, whose effort is its own.
+    /// Like [`begin`](Self::begin), for a benchmark without ratios that sets its own `effort`.
     pub fn begin_with(args: Args, effort: Effort) -> Result<Session, PinError> {
         let cpus = CpuPair::choose(args.cpus)?;
         let clock = TscClock::calibrate(CALIBRATION);
@@ -78,7 +79,7 @@ impl Session {
         })
     }
 
-    /// Notes whether times by the counters of both CPUs mean anything at `place`.
+    /// Stores in the report whether the counters of both CPUs agree at `place`.
     pub fn note_offset(&mut self, place: &str, offset: &OffsetCheck) {
         self.report
             .set(&format!("tsc_offset/{place}"), json!(offset));
@@ -91,8 +92,8 @@ impl Session {
         }
     }
 
-    /// Prints the report and what became of the goals, which is noted among the settings; if asked
-    /// for, writes the JSON and the histograms.
+    /// Prints the report and the verdicts on the goals, which it also stores in the settings.
+    /// Writes the JSON and the histograms if the command line asks for it.
     pub fn finish(mut self) -> io::Result<()> {
         self.report
             .machine
@@ -110,7 +111,7 @@ impl Session {
     }
 }
 
-/// The exit code of a benchmark; says on standard error why it failed, down to the first cause.
+/// Returns the exit code of a benchmark. Prints a failure with all of its causes to standard error.
 pub fn exit_code(name: &str, outcome: Result<(), Box<dyn Error>>) -> ExitCode {
     let Err(error) = outcome else {
         return ExitCode::SUCCESS;

@@ -1,4 +1,4 @@
-//! Carriers of messages and their sizes: the names, and the promises of each.
+//! Carriers of messages, and message sizes: their names and properties.
 //!
 //! ```text
 //!              near                                       far
@@ -13,26 +13,26 @@
 //! …_duplex     1 producer, 1 consumer ◀── one ring ──▶ 1 producer, 1 consumer    all get all
 //! ```
 //!
-//! Each side has one thread for all of its endpoints, so that two CPUs are enough. A round trip
-//! goes there and back over carriers of the same kind, so half of it is one way of that kind; on a
-//! duplex carrier both directions are one ring.
+//! All endpoints of a side are used by one thread, so that two CPUs are enough. A round trip uses
+//! two carriers of the same kind, one for each direction, so half of it is one way of that kind. On
+//! a duplex carrier one ring serves both directions.
 
 use horus_core::message::{CmdVel, Imu, JointCommand, LaserScan};
 use serde::{Deserialize, Serialize};
 
 use crate::measure::payload::size_label;
 
-/// Slots of every lane except that of the latest-value ring, and messages of every channel: a power
-/// of two, as some channels need.
+/// Number of slots in every lane (except in the latest-value ring), and of messages in every
+/// channel: a power of two, as some channels require.
 pub const CAPACITY: u64 = 256;
 
-/// Slots for messages of 4 KiB and more.
+/// Number of slots for messages of 4 KiB and more.
 pub const CAPACITY_LARGE: u64 = 32;
 
-/// Bytes that a datagram of UDP can carry.
+/// Maximum payload of a UDP datagram, in bytes.
 const UDP_BYTES_MAX: usize = 65_507;
 
-/// The calls for datagrams of both kinds.
+/// The report's description of the calls on datagram sockets, UDP and Unix.
 const DATAGRAMS: &str = "connected, not blocking, polled, 4 MiB of buffer requested; send; recv, \
 streams received by recvmmsg of up to 64";
 
@@ -48,16 +48,17 @@ pub enum Carrier {
     PodShm,
     Topic,
     TopicReliable,
-    /// A best-effort topic, 1:1, with the default number of slots.
+    /// A best-effort topic with one publisher, one subscriber and the default number of slots.
     TopicDefault,
     TopicLoan,
-    /// N:N on one ring: each side publishes and subscribes; open lanes.
+    /// One N:N ring on which each side publishes and subscribes; open lanes.
     FanoutShmDuplex,
-    /// The same as a best-effort topic.
+    /// One best-effort topic on which each side publishes and subscribes.
     TopicDuplex,
-    /// A best-effort topic of large messages, which are copied in and out.
+    /// A best-effort topic for large messages, which are copied in and out.
     LargeCopy,
-    /// The same, made in a loan and read from a borrowed sample.
+    /// A best-effort topic for large messages, which are written into a loan and read from a
+    /// borrowed sample.
     LargeLoan,
     Wakeup(Mechanism),
     Channel(Maker, Shape),
@@ -68,35 +69,36 @@ pub enum Carrier {
     Pipe,
     MessageQueue,
     Iceoryx2,
-    /// The same, compared with our loans: rows of its own, as each comparison measures both anew.
+    /// An iceoryx2 service as compared with our loans. WHY another variant: each comparison
+    /// measures both candidates anew, so it has rows of its own.
     Iceoryx2Loan,
-    /// The same within a process.
+    /// The iceoryx2 service for use within a process.
     Iceoryx2Local,
     Iceoryx2Stream,
-    /// A service of iceoryx2, N:N: each side publishes and subscribes.
+    /// One iceoryx2 service on which each side publishes and subscribes.
     Iceoryx2Duplex,
 }
 
-/// A mechanism to block until the other process sends something.
+/// A way to block until the other process sends something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the texts of their rows say it")]
 pub enum Mechanism {
-    /// A futex word in shared memory, and nothing else: what every other mechanism is built on.
+    /// A futex word in shared memory, and nothing else. Every other mechanism is built on it.
     Futex,
     Pipe,
-    /// `recv_timeout` at a topic whose waiters make barriers.
+    /// `recv_timeout` on a topic whose waiters execute barriers.
     Topic,
-    /// `recv_timeout` at a topic whose publishers make fences.
+    /// `recv_timeout` on a topic whose publishers execute fences.
     TopicFence,
     /// A wait set of several topics.
     WaitSet,
-    /// A node of a scheduler that a topic wakes. Timed until its tick begins.
+    /// A scheduler's node that a topic wakes. Timed until its tick begins.
     EventNode,
     Iceoryx2,
 }
 
 impl Mechanism {
-    /// The mechanisms of a receiver, the one first that the others are compared with.
+    /// The mechanisms of a receiver. The others are compared with the first one.
     pub const ALL: &'static [Mechanism] = &[
         Mechanism::Futex,
         Mechanism::Pipe,
@@ -107,7 +109,7 @@ impl Mechanism {
         Mechanism::Iceoryx2,
     ];
 
-    /// The id of its row.
+    /// Returns the id of the mechanism's row.
     pub const fn id(self) -> &'static str {
         match self {
             Mechanism::Futex => "wakeup/futex",
@@ -145,21 +147,21 @@ pub enum Shape {
     OneToOne,
     /// Two senders that take turns, one receiver.
     TwoToOne,
-    /// One sender, two receivers that both get every message. Where a channel cannot do that, the
-    /// sender has one to each of them.
+    /// One sender, two receivers that both get every message. If a channel cannot broadcast, the
+    /// sender has one channel to each receiver.
     OneToTwo,
-    /// Two of each, as in the two above.
+    /// Two senders that take turns, two receivers that both get every message.
     TwoToTwo,
 }
 
 impl Maker {
-    /// All that are compared with both endpoints on one thread.
+    /// All makers that are compared with both endpoints in one thread.
     pub const IN_ONE_THREAD: [Maker; 8] = {
         use Maker::{Crossbeam, Direct, Disruptor, Flume, Kanal, Rtrb, Spsc, Std};
         [Direct, Spsc, Rtrb, Disruptor, Crossbeam, Std, Kanal, Flume]
     };
 
-    /// The name in ids, and the calls that are timed.
+    /// Returns the name in ids, and a description of the timed calls.
     const fn texts(self) -> (&'static str, &'static str) {
         const OURS: &str = "try_send_ref, try_recv_into; streams received by drain_in_place";
         match self {
@@ -194,7 +196,7 @@ impl Shape {
     /// The shapes in which channels are compared.
     pub const COMPARED: [Shape; 3] = [Shape::OneToOne, Shape::TwoToOne, Shape::OneToTwo];
 
-    /// The place in ids.
+    /// Returns the shape's part of an id.
     pub const fn id(self) -> &'static str {
         match self {
             Shape::OneToOne => "cross_thread",
@@ -204,7 +206,7 @@ impl Shape {
         }
     }
 
-    /// The channels that are compared in this shape.
+    /// Returns the channels that are compared in this shape.
     pub fn carriers(self) -> Vec<Carrier> {
         use Maker::{Crossbeam, Disruptor, Fanout, Flume, Kanal, Mpsc, Rtrb, Spmc, Spsc, Std};
         let makers: &[Maker] = match self {
@@ -230,18 +232,18 @@ impl Shape {
 }
 
 impl Carrier {
-    /// Our channel within one thread.
+    /// Our channel with both ends in one thread.
     pub const DIRECT: Carrier = Carrier::Channel(Maker::Direct, Shape::OneToOne);
-    /// Our channel 1:1.
+    /// Our channel with one sender and one receiver.
     pub const SPSC: Carrier = Carrier::Channel(Maker::Spsc, Shape::OneToOne);
-    /// Our channel 1:N with two receivers.
+    /// Our channel with one sender and two receivers.
     pub const SPMC: Carrier = Carrier::Channel(Maker::Spmc, Shape::OneToTwo);
-    /// Our channel N:1 with two senders.
+    /// Our channel with two senders and one receiver.
     pub const MPSC: Carrier = Carrier::Channel(Maker::Mpsc, Shape::TwoToOne);
-    /// Our channel N:N with two of each.
+    /// Our channel with two senders and two receivers.
     pub const FANOUT: Carrier = Carrier::Channel(Maker::Fanout, Shape::TwoToTwo);
 
-    /// The carriers between processes that are compared, as the rows are ordered.
+    /// The carriers between processes that are compared, in the order of their rows.
     pub const BETWEEN_PROCESSES: [Carrier; 8] = [
         Carrier::Topic,
         Carrier::TopicReliable,
@@ -253,7 +255,7 @@ impl Carrier {
         Carrier::MessageQueue,
     ];
 
-    /// The name in ids, and what the report says of endpoints and calls.
+    /// Returns the name in ids, and the report's description of endpoints and calls.
     const fn texts(self) -> (&'static str, &'static str) {
         match self {
             Carrier::SpscShm => ("spsc_shm", "1:1, gated-only"),
@@ -298,7 +300,7 @@ impl Carrier {
                 mechanism.id(),
                 "TSC of both CPUs; asleep for 50 us before each send",
             ),
-            // WHY another name: it is compared in two shapes.
+            // WHY another name: our SPSC channel is compared in two shapes.
             Carrier::Channel(Maker::Fanout, Shape::OneToTwo) => {
                 ("fanout_broadcast", Maker::Fanout.texts().1)
             }
@@ -348,12 +350,12 @@ impl Carrier {
         }
     }
 
-    /// The name in ids.
+    /// Returns the name in ids.
     pub const fn id(self) -> &'static str {
         self.texts().0
     }
 
-    /// Describes for the report how many endpoints there are, and which calls are timed.
+    /// Describes, for the report, the number of endpoints and the calls that are timed.
     pub fn basis(self) -> String {
         match self {
             Carrier::Channel(_, shape) => format!("channel, {}; {}", shape.basis(), self.texts().1),
@@ -361,7 +363,7 @@ impl Carrier {
         }
     }
 
-    /// Returns true for our own, which are compared with all that are not.
+    /// Returns true for our own carriers, each of which is compared with all others.
     pub const fn is_ours(self) -> bool {
         use Carrier as C;
         use Maker::{Direct, Fanout, Mpsc, Spmc, Spsc};
@@ -374,7 +376,7 @@ impl Carrier {
         }
     }
 
-    /// Returns how many endpoints of each side send, in turn.
+    /// Returns the number of endpoints on each side that send in turn.
     pub const fn producers(self) -> u64 {
         match self {
             Carrier::MpscShm | Carrier::FanoutShm2p2s => 2,
@@ -383,7 +385,8 @@ impl Carrier {
         }
     }
 
-    /// Returns true if nothing is overwritten or dropped unread: a lost message is then an error.
+    /// Returns true if the carrier neither overwrites nor drops unread messages, so that a lost
+    /// message is an error.
     pub const fn is_lossless(self) -> bool {
         use Carrier as C;
         matches!(
@@ -401,13 +404,14 @@ impl Carrier {
         )
     }
 
-    /// Returns true if both directions are one ring: it carries exchanges instead of streams.
+    /// Returns true if one ring serves both directions. Such a carrier runs exchanges instead of
+    /// streams.
     pub const fn is_duplex(self) -> bool {
         use Carrier::{FanoutShmDuplex, Iceoryx2Duplex, TopicDuplex};
         matches!(self, FanoutShmDuplex | TopicDuplex | Iceoryx2Duplex)
     }
 
-    /// Says why messages of so many bytes cannot be carried on this machine, if so.
+    /// Returns the reason why this machine cannot carry messages of `bytes` bytes, if there is one.
     pub fn refusal(self, bytes: usize) -> Option<String> {
         match self {
             Carrier::Udp if bytes > UDP_BYTES_MAX => {
@@ -423,7 +427,7 @@ impl Carrier {
     }
 }
 
-/// Reads what the kernel allows a message queue; returns `None` if there are no queues.
+/// Reads a limit of the kernel for message queues; `None` if the kernel has no queues.
 pub(crate) fn queue_limit(name: &str) -> Option<usize> {
     std::fs::read_to_string(format!("/proc/sys/fs/mqueue/{name}"))
         .ok()?
@@ -432,7 +436,7 @@ pub(crate) fn queue_limit(name: &str) -> Option<usize> {
         .ok()
 }
 
-/// A message: a number of bytes, or a message of robots.
+/// A message: one with the given number of bytes, or a standard message of robots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Size {
@@ -444,13 +448,13 @@ pub enum Size {
 }
 
 impl Size {
-    /// The sizes of the usual messages, from small to large.
+    /// The usual message sizes, in ascending order.
     pub const ALL: [Size; 3] = [Size::Bytes(16), Size::Bytes(304), Size::Bytes(1480)];
 
-    /// The messages of robots.
+    /// The standard messages of robots.
     pub const ROBOT: [Size; 4] = [Size::CmdVel, Size::Imu, Size::JointCommand, Size::LaserScan];
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub const fn bytes(self) -> usize {
         match self {
             Size::Bytes(bytes) => bytes,
@@ -461,7 +465,7 @@ impl Size {
         }
     }
 
-    /// The name in ids: `16B`, `64KB`, `CmdVel`.
+    /// Returns the name in ids: `16B`, `64KB`, `CmdVel`.
     pub fn id(self) -> String {
         match self {
             Size::Bytes(bytes) => size_label(bytes),
@@ -469,12 +473,12 @@ impl Size {
         }
     }
 
-    /// Returns true if a message has room for the time at which it was sent.
+    /// Returns true if a message is large enough to hold the time at which it was sent.
     pub const fn has_stamp(self) -> bool {
         self.bytes() > size_of::<u64>()
     }
 
-    /// Slots for such messages.
+    /// Returns the number of slots for messages of this size.
     pub const fn capacity(self) -> u64 {
         if self.bytes() < 4096 {
             CAPACITY
@@ -484,7 +488,7 @@ impl Size {
     }
 }
 
-/// A carrier there, one of the same kind back, and what they carry.
+/// A carrier, used once in each direction, and the size of the messages on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Transport {
@@ -493,13 +497,13 @@ pub struct Transport {
 }
 
 impl Transport {
-    /// Returns all of `sizes` over each of `carriers`, as the rows are ordered.
+    /// Returns every combination of `carriers` and `sizes`, in the order of the rows.
     pub fn over(carriers: &[Carrier], sizes: &[Size]) -> Vec<Transport> {
         let of = |&carrier| sizes.iter().map(move |&size| Transport { carrier, size });
         carriers.iter().flat_map(of).collect()
     }
 
-    /// The name in ids: `spsc_shm/16B`.
+    /// Returns the name in ids: `spsc_shm/16B`.
     pub fn id(self) -> String {
         format!("{}/{}", self.carrier.id(), self.size.id())
     }

@@ -1,8 +1,8 @@
 //! Channels between threads, ours and those of other crates.
 //!
-//! All hold [`CAPACITY`] messages. Each is polled: `try_send` and `try_recv`, or what comes next to
-//! them, which for all of them is faster than blocking while both sides have a CPU. Several senders
-//! take turns on one thread, so that two CPUs are enough.
+//! Every channel holds [`CAPACITY`] messages. Each is polled, with `try_send` and `try_recv` or the
+//! closest calls that it has; while both sides have a CPU, this is faster than blocking for all of
+//! them. Several senders take turns in one thread, so that two CPUs are enough.
 
 use horus_core::channel::{direct, fanout, mpsc, spmc, spsc};
 
@@ -13,10 +13,10 @@ use crate::transport::driver::{self, Driver};
 use crate::transport::endpoints::{Both, Draining, InTurn, cloned};
 use crate::transport::packet::{Packet16, Packet304, Packet1480, with_packet};
 use crate::transport::peer_channels as peers;
-use crate::transport::rendezvous::{ConnectionError, Opened, Place, Role};
+use crate::transport::rendezvous::{ConnectionError, ConnectionSide, Opened, Role};
 
-/// Messages that every channel holds.
-pub(super) const ROOM: usize = CAPACITY as usize;
+/// Number of messages that every channel can hold.
+pub(super) const CHANNEL_CAPACITY: usize = CAPACITY as usize;
 
 const JOINED: &str = "there is room for two";
 
@@ -25,15 +25,16 @@ pub(super) trait Word: Payload + Send + Sync + 'static {}
 
 impl<P: Payload + Send + Sync + 'static> Word for P {}
 
-/// Returns false, since there is no room at the moment.
+/// Returns false, because the channel is full at the moment.
 #[inline(always)]
 pub(super) fn full() -> bool {
     std::hint::spin_loop();
     false
 }
 
-/// Opens one side. The near side makes both, and leaves one for the far thread.
-pub(super) fn open(transport: Transport, place: &Place<'_>) -> Opened {
+/// Opens one side of a transport. The near side makes both sides, and leaves one for the far
+/// thread.
+pub(super) fn open(transport: Transport, place: &ConnectionSide<'_>) -> Opened {
     if place.role == Role::Far {
         return place.take();
     }
@@ -48,56 +49,67 @@ pub(super) fn open(transport: Transport, place: &Place<'_>) -> Opened {
     )
 }
 
-/// Makes a channel in each direction for two threads.
-fn across<P: Word, T, R>(place: &Place<'_>, make: impl Fn() -> (T, R)) -> Box<dyn Driver>
+/// Makes two channels between two threads, one for each direction.
+fn two_threads<P: Word, T, R>(
+    place: &ConnectionSide<'_>,
+    make: impl Fn() -> (T, R),
+) -> Box<dyn Driver>
 where
     T: Endpoint<P> + Send + 'static,
     R: Endpoint<P> + Send + 'static,
 {
     let ((there, from_there), (back, from_back)) = (make(), make());
-    place.leave(driver::across_threads::<P>((back, from_there)));
-    driver::across_threads::<P>((there, from_back))
+    place.leave(driver::one_side_send::<P>((back, from_there)));
+    driver::one_side_send::<P>((there, from_back))
 }
 
-/// Makes a channel in each direction for two threads, or one channel for one thread.
-fn one_to_one<P: Word, T, R>(place: &Place<'_>, make: impl Fn() -> (T, R)) -> Box<dyn Driver>
+/// Makes two channels between two threads, one for each direction, or one channel within one
+/// thread.
+fn one_to_one<P: Word, T, R>(
+    place: &ConnectionSide<'_>,
+    make: impl Fn() -> (T, R),
+) -> Box<dyn Driver>
 where
     T: Endpoint<P> + Send + 'static,
     R: Endpoint<P> + Send + 'static,
 {
     match place.role {
-        Role::Loop => driver::looped::<P>(make()),
-        _ => across::<P, T, R>(place, make),
+        Role::Loop => driver::both_ends::<P>(make()),
+        _ => two_threads::<P, T, R>(place, make),
     }
 }
 
-fn ours<P: Word>(transport: Transport, place: &Place<'_>) -> Opened {
+fn ours<P: Word>(transport: Transport, place: &ConnectionSide<'_>) -> Opened {
     let Carrier::Channel(maker, shape) = transport.carrier else {
         return Err(ConnectionError::Unsuited(transport));
     };
     Ok(match (maker, shape) {
         (Maker::Direct, Shape::OneToOne) if place.role == Role::Loop => {
-            driver::looped::<P>(direct::channel(ROOM))
+            driver::both_ends::<P>(direct::channel(CHANNEL_CAPACITY))
         }
-        (Maker::Spsc, Shape::OneToOne) => one_to_one::<P, _, _>(place, || spsc::channel(ROOM)),
-        (Maker::Mpsc, Shape::TwoToOne) => across::<P, _, _>(place, || cloned(mpsc::channel(ROOM))),
-        (Maker::Spmc, Shape::OneToTwo) => across::<P, _, _>(place, || {
-            let (tx, rx) = spmc::channel(ROOM);
+        (Maker::Spsc, Shape::OneToOne) => {
+            one_to_one::<P, _, _>(place, || spsc::channel(CHANNEL_CAPACITY))
+        }
+        (Maker::Mpsc, Shape::TwoToOne) => {
+            two_threads::<P, _, _>(place, || cloned(mpsc::channel(CHANNEL_CAPACITY)))
+        }
+        (Maker::Spmc, Shape::OneToTwo) => two_threads::<P, _, _>(place, || {
+            let (tx, rx) = spmc::channel(CHANNEL_CAPACITY);
             let other = rx.try_clone().expect(JOINED);
             (tx, Both::new([rx, other]))
         }),
-        (Maker::Fanout, Shape::TwoToOne) => across::<P, _, _>(place, || {
-            let (tx, rx) = fanout::channel(ROOM);
+        (Maker::Fanout, Shape::TwoToOne) => two_threads::<P, _, _>(place, || {
+            let (tx, rx) = fanout::channel(CHANNEL_CAPACITY);
             let other = tx.try_clone().expect(JOINED);
             (InTurn::new([tx, other]), rx)
         }),
-        (Maker::Fanout, Shape::OneToTwo) => across::<P, _, _>(place, || {
-            let (tx, rx) = fanout::channel(ROOM);
+        (Maker::Fanout, Shape::OneToTwo) => two_threads::<P, _, _>(place, || {
+            let (tx, rx) = fanout::channel(CHANNEL_CAPACITY);
             let other = rx.try_clone().expect(JOINED);
             (tx, Both::new([rx, other]))
         }),
-        (Maker::Fanout, Shape::TwoToTwo) => across::<P, _, _>(place, || {
-            let (tx, rx) = fanout::channel(ROOM);
+        (Maker::Fanout, Shape::TwoToTwo) => two_threads::<P, _, _>(place, || {
+            let (tx, rx) = fanout::channel(CHANNEL_CAPACITY);
             let other = (tx.try_clone().expect(JOINED), rx.try_clone().expect(JOINED));
             (InTurn::new([tx, other.0]), Both::new([rx, other.1]))
         }),
@@ -105,40 +117,46 @@ fn ours<P: Word>(transport: Transport, place: &Place<'_>) -> Opened {
     })
 }
 
-fn theirs<P: Word>(transport: Transport, place: &Place<'_>) -> Opened {
+fn theirs<P: Word>(transport: Transport, place: &ConnectionSide<'_>) -> Opened {
     use Maker::{Crossbeam, Disruptor, Flume, Kanal, Rtrb, Std};
     let Carrier::Channel(maker, shape) = transport.carrier else {
         return Err(ConnectionError::Unsuited(transport));
     };
     Ok(match (shape, maker) {
-        (Shape::OneToOne, Rtrb) => one_to_one::<P, _, _>(place, || rtrb::RingBuffer::new(ROOM)),
+        (Shape::OneToOne, Rtrb) => {
+            one_to_one::<P, _, _>(place, || rtrb::RingBuffer::new(CHANNEL_CAPACITY))
+        }
         (Shape::OneToOne, Disruptor) => one_to_one::<P, _, _>(place, peers::disruptor),
         (Shape::OneToOne, Crossbeam) => {
-            one_to_one::<P, _, _>(place, || crossbeam_channel::bounded(ROOM))
+            one_to_one::<P, _, _>(place, || crossbeam_channel::bounded(CHANNEL_CAPACITY))
         }
         (Shape::OneToOne, Std) => {
-            one_to_one::<P, _, _>(place, || std::sync::mpsc::sync_channel(ROOM))
+            one_to_one::<P, _, _>(place, || std::sync::mpsc::sync_channel(CHANNEL_CAPACITY))
         }
         (Shape::OneToOne, Kanal) => one_to_one::<P, _, _>(place, peers::kanal),
-        (Shape::OneToOne, Flume) => one_to_one::<P, _, _>(place, || flume::bounded(ROOM)),
+        (Shape::OneToOne, Flume) => {
+            one_to_one::<P, _, _>(place, || flume::bounded(CHANNEL_CAPACITY))
+        }
         (Shape::TwoToOne, Disruptor) => {
-            across::<P, _, _>(place, || cloned(peers::disruptor_multi()))
+            two_threads::<P, _, _>(place, || cloned(peers::disruptor_multi()))
         }
-        (Shape::TwoToOne, Crossbeam) => {
-            across::<P, _, _>(place, || cloned(crossbeam_channel::bounded(ROOM)))
+        (Shape::TwoToOne, Crossbeam) => two_threads::<P, _, _>(place, || {
+            cloned(crossbeam_channel::bounded(CHANNEL_CAPACITY))
+        }),
+        (Shape::TwoToOne, Std) => two_threads::<P, _, _>(place, || {
+            cloned(std::sync::mpsc::sync_channel(CHANNEL_CAPACITY))
+        }),
+        (Shape::TwoToOne, Kanal) => two_threads::<P, _, _>(place, || cloned(peers::kanal())),
+        (Shape::TwoToOne, Flume) => {
+            two_threads::<P, _, _>(place, || cloned(flume::bounded(CHANNEL_CAPACITY)))
         }
-        (Shape::TwoToOne, Std) => {
-            across::<P, _, _>(place, || cloned(std::sync::mpsc::sync_channel(ROOM)))
-        }
-        (Shape::TwoToOne, Kanal) => across::<P, _, _>(place, || cloned(peers::kanal())),
-        (Shape::TwoToOne, Flume) => across::<P, _, _>(place, || cloned(flume::bounded(ROOM))),
-        (Shape::OneToTwo, Disruptor) => across::<P, _, _>(place, || {
+        (Shape::OneToTwo, Disruptor) => two_threads::<P, _, _>(place, || {
             let (tx, receivers) = peers::disruptor_broadcast();
             (tx, Both::new(receivers))
         }),
-        (Shape::OneToTwo, Crossbeam) => across::<P, _, _>(place, || {
-            let (one, from_one) = crossbeam_channel::bounded(ROOM);
-            let (two, from_two) = crossbeam_channel::bounded(ROOM);
+        (Shape::OneToTwo, Crossbeam) => two_threads::<P, _, _>(place, || {
+            let (one, from_one) = crossbeam_channel::bounded(CHANNEL_CAPACITY);
+            let (two, from_two) = crossbeam_channel::bounded(CHANNEL_CAPACITY);
             (
                 peers::ToBoth::new([one, two]),
                 Both::new([from_one, from_two]),

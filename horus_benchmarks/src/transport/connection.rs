@@ -1,4 +1,5 @@
-//! A connection: the near side here, the far one in a thread or a child process.
+//! A connection: the near side in this thread, the far side in another thread or in a child
+//! process.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -19,7 +20,7 @@ use crate::transport::carrier::{Carrier, Transport};
 use crate::transport::driver::{Done, Driver, Task, Timer};
 use crate::transport::rendezvous::{ConnectionError, Rendezvous, next_number};
 
-/// The role of a child process that is the far side.
+/// The role of a child process that is the far side of a connection.
 pub const CONNECTION_ROLE: &str = "connection";
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -29,10 +30,10 @@ enum Job {
     Close,
 }
 
-/// An answer of the far side, after a task.
+/// The answer of the far side to a job: the result, if the job was a task.
 type Answer = Option<Done>;
 
-/// Both sides of one transport at a time. The far side sleeps between rounds.
+/// Both sides of a transport; one transport is open at a time. The far side sleeps between rounds.
 #[derive(Debug)]
 pub struct Connection {
     rendezvous: Rendezvous,
@@ -56,7 +57,8 @@ impl fmt::Debug for Near {
 }
 
 impl Drop for Connection {
-    /// WHY: a far process is killed, and not every peer clears up after that.
+    /// Closes both sides. WHY: a far process is killed when dropped, and not every library removes
+    /// its files then.
     fn drop(&mut self) {
         // An error has been reported by the call that it ended.
         let _ = self.close();
@@ -64,8 +66,8 @@ impl Drop for Connection {
 }
 
 impl Connection {
-    /// Starts the far side, pinned to `cpus.far`. The caller is pinned to `cpus.near`, and its
-    /// `main` serves [`CONNECTION_ROLE`].
+    /// Starts the far side, pinned to `cpus.far`. The caller must be pinned to `cpus.near`, and its
+    /// `main` must serve [`CONNECTION_ROLE`].
     pub fn start(
         placement: Placement,
         cpus: CpuPair,
@@ -100,7 +102,7 @@ impl Connection {
         })
     }
 
-    /// Opens both sides of a transport, there and back; closes the one that was open.
+    /// Opens both sides of a transport, in both directions; closes the previous one.
     pub fn open(&mut self, transport: Transport) -> Result<(), ConnectionError> {
         self.close()?;
         let number = next_number();
@@ -114,8 +116,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Runs one round of ping-pong. Spins for as long as it takes. After an error the transport is
-    /// of no further use.
+    /// Runs one round of ping-pong. Spins all the time. After an error the transport cannot be used
+    /// any more.
     pub fn round(
         &mut self,
         timing: Timing,
@@ -136,8 +138,8 @@ impl Connection {
         }
     }
 
-    /// Streams `messages` messages from the near side to the far side; over a duplex carrier, both
-    /// sides send half of them and receive all, and the result is that of both.
+    /// Streams `messages` messages from the near side to the far side. On a duplex carrier each
+    /// side sends half of them and receives all; the result then covers both sides.
     pub fn stream(&mut self, messages: u64) -> Result<(Sent, Streamed), ConnectionError> {
         let near = self.near.as_mut().ok_or(ConnectionError::Closed)?;
         let carrier = near.transport.carrier;
@@ -180,8 +182,8 @@ impl Connection {
         }
     }
 
-    /// Lets both sides work at the same time. Where the near side only waited in vain, the far side
-    /// knows why.
+    /// Runs a task on each side at the same time. If the near side only failed because it waited in
+    /// vain, the error of the far side is returned, which has the reason.
     fn run(&mut self, near: Task, far: Task) -> Result<(Done, Done), ConnectionError> {
         let source = self.source;
         let watch = self.peer.watch();
@@ -228,7 +230,7 @@ pub fn serve_child(context: &ChildContext) -> ExitCode {
     })
 }
 
-/// Returns what does the jobs of the far side.
+/// Returns a function that runs the jobs of the far side.
 fn service(rendezvous: Rendezvous) -> impl FnMut(Job, &Watch) -> Result<Answer, String> {
     let mut open: Option<Box<dyn Driver>> = None;
     move |job, watch| {

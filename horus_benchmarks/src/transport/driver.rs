@@ -1,4 +1,4 @@
-//! The timed loops over an endpoint, whatever its type and the type of its messages are.
+//! Runs the timed loops over an endpoint, whatever its type and the type of its messages.
 
 use std::marker::PhantomData;
 
@@ -14,7 +14,7 @@ use crate::measure::wait::Watch;
 use crate::measure::workload::{Echo, Round, RoundPlan, WorkloadError, far_end, near_end};
 use crate::transport::duplex;
 
-/// The counter of the loops, and what ends their waits if the other side is gone.
+/// The counter that times the loops, and the watch that ends their waits if the other side is gone.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Timer {
@@ -22,20 +22,21 @@ pub struct Timer {
     pub watch: Watch,
 }
 
-/// The work of one of two sides.
+/// The work of one side.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub enum Task {
-    /// [`near_end`] of a round.
+    /// Runs [`near_end`] of a round.
     Ping(RoundPlan),
-    /// [`far_end`] of a round.
+    /// Runs [`far_end`] of a round.
     Echo(RoundPlan),
-    /// [`stream::stream_send`].
+    /// Runs [`stream::stream_send`].
     Send(StreamPlan),
-    /// [`stream::stream_receive`]; the losses are compared with what the endpoint counted.
+    /// Runs [`stream::stream_receive`]; the losses are compared with the endpoint's own count.
     Receive(StreamPlan),
-    /// The exchange of the side that sends first, and shares a ring; losses are compared as above.
+    /// Runs an exchange over a shared ring as the side that sends first; the losses are compared
+    /// with the endpoint's own count.
     ExchangeFirst(StreamPlan),
-    /// The same of the other side.
+    /// Runs an exchange over a shared ring as the other side.
     ExchangeSecond(StreamPlan),
 }
 
@@ -49,12 +50,13 @@ pub enum Done {
     Streamed(Streamed),
 }
 
-/// Runs the timed loops over an endpoint. A loop that does not suit it is an error.
+/// Runs the timed loops over an endpoint. A loop that the endpoint does not support returns an
+/// error.
 ///
-/// WHY several implementations: each loop is compiled for every carrier and size, and most would
-/// never run.
+/// WHY several implementations: each loop is compiled for every carrier and message size, and most
+/// combinations would never run.
 pub trait Driver {
-    /// Does the work of one of two sides.
+    /// Does the work of one side.
     fn run(&mut self, _task: &Task, _timer: &Timer) -> Result<Done, WorkloadError> {
         Err(WorkloadError::Unsuited)
     }
@@ -74,50 +76,53 @@ pub trait Driver {
     }
 }
 
-/// The kind of a message, without a message.
-type Kind<P> = PhantomData<fn(P)>;
+/// The type of the messages, without a message.
+type MessageType<P> = PhantomData<fn(P)>;
 
-/// Drives one of two sides.
-struct Across<P, E>(E, Kind<P>);
+/// Drives one side of a connection.
+struct OneSide<P, E>(E, MessageType<P>);
 
-/// Drives one of two sides that share a ring.
-struct Duplex<P, E>(E, Kind<P>);
+/// Drives one side of a connection whose sides share a ring.
+struct DuplexSide<P, E>(E, MessageType<P>);
 
-/// Drives both ends of one ring.
-struct Looped<P, E>(E, Kind<P>);
+/// Drives both ends of one ring in one thread.
+struct BothEnds<P, E>(E, MessageType<P>);
 
-/// Returns a driver of one of two sides.
-pub fn across<P: Payload + 'static>(end: impl Endpoint<P> + 'static) -> Box<dyn Driver> {
-    Box::new(Across::<P, _>(end, PhantomData))
+/// Returns a driver of one side of a connection.
+pub fn one_side<P: Payload + 'static>(end: impl Endpoint<P> + 'static) -> Box<dyn Driver> {
+    Box::new(OneSide::<P, _>(end, PhantomData))
 }
 
-/// As [`across`], for a side that is handed to another thread.
-pub fn across_threads<P: Payload + 'static>(
+/// Like [`one_side`], for a side that is sent to another thread.
+pub fn one_side_send<P: Payload + 'static>(
     end: impl Endpoint<P> + Send + 'static,
 ) -> Box<dyn Driver + Send> {
-    Box::new(Across::<P, _>(end, PhantomData))
+    Box::new(OneSide::<P, _>(end, PhantomData))
 }
 
-/// Returns a driver of one of two sides that both publish and subscribe on one ring. The side that
-/// came `first` is told apart from the other one.
-pub fn sharing<P: Payload + 'static>(
+/// Returns a driver of one side of a ring on which both sides publish and subscribe. `first`
+/// differs between the two sides, so that their messages can be told apart.
+pub fn duplex_side<P: Payload + 'static>(
     (out, back): (impl Endpoint<P> + 'static, impl Endpoint<P> + 'static),
     first: bool,
 ) -> Box<dyn Driver> {
-    Box::new(Duplex::<P, _>(duplex::side(out, back, first), PhantomData))
+    Box::new(DuplexSide::<P, _>(
+        duplex::side(out, back, first),
+        PhantomData,
+    ))
 }
 
-/// Returns a driver of a thread that has both ends of a ring.
-pub fn looped<P: Payload + 'static>(ends: impl Endpoint<P> + 'static) -> Box<dyn Driver> {
-    Box::new(Looped::<P, _>(ends, PhantomData))
+/// Returns a driver of both ends of a ring in one thread.
+pub fn both_ends<P: Payload + 'static>(ends: impl Endpoint<P> + 'static) -> Box<dyn Driver> {
+    Box::new(BothEnds::<P, _>(ends, PhantomData))
 }
 
-impl<P: Payload, E: Endpoint<P>> Driver for Across<P, E> {
+impl<P: Payload, E: Endpoint<P>> Driver for OneSide<P, E> {
     fn run(&mut self, task: &Task, timer: &Timer) -> Result<Done, WorkloadError> {
         let (end, Timer { source, watch }) = (&mut self.0, timer);
         match task {
             Task::Send(plan) => stream::stream_send::<P>(end, plan, *source, watch).map(Done::Sent),
-            Task::Receive(plan) => audited::<P, _>(end, |end| {
+            Task::Receive(plan) => receive_audited::<P, _>(end, |end| {
                 stream::stream_receive::<P>(end, plan, *source, watch)
             }),
             _ => ping_pong::<P>(end, task, timer),
@@ -125,14 +130,14 @@ impl<P: Payload, E: Endpoint<P>> Driver for Across<P, E> {
     }
 }
 
-impl<P: Payload, E: Endpoint<P>> Driver for Duplex<P, E> {
+impl<P: Payload, E: Endpoint<P>> Driver for DuplexSide<P, E> {
     fn run(&mut self, task: &Task, timer: &Timer) -> Result<Done, WorkloadError> {
         let (plan, first) = match task {
             Task::ExchangeFirst(plan) => (plan, true),
             Task::ExchangeSecond(plan) => (plan, false),
             _ => return ping_pong::<P>(&mut self.0, task, timer),
         };
-        audited::<P, _>(&mut self.0, |end| {
+        receive_audited::<P, _>(&mut self.0, |end| {
             duplex::exchange::<P>(end, plan, first, timer.source, &timer.watch)
         })
     }
@@ -150,7 +155,7 @@ fn ping_pong<P: Payload>(
     }
 }
 
-impl<P: Payload, E: Endpoint<P>> Driver for Looped<P, E> {
+impl<P: Payload, E: Endpoint<P>> Driver for BothEnds<P, E> {
     fn loop_round(&mut self, plan: &MicroPlan, first_seq: u64) -> Result<Micro, WorkloadError> {
         loopback::send_and_receive::<P>(&mut self.0, plan, first_seq)
     }
@@ -164,8 +169,8 @@ impl<P: Payload, E: Endpoint<P>> Driver for Looped<P, E> {
     }
 }
 
-/// Receives, and compares the losses with what the endpoint counted, if it counts them.
-fn audited<P, E: Endpoint<P>>(
+/// Runs `receive`, and compares the losses with the endpoint's own count, if it counts them.
+fn receive_audited<P, E: Endpoint<P>>(
     end: &mut E,
     receive: impl FnOnce(&mut E) -> Result<Streamed, WorkloadError>,
 ) -> Result<Done, WorkloadError> {

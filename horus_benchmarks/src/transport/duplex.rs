@@ -1,5 +1,5 @@
-//! One ring for both directions: each side publishes and subscribes, and every subscriber gets
-//! everything, also what its own side sent.
+//! One ring for both directions: each side publishes and subscribes, and every subscriber receives
+//! all messages, including those that its own side sent.
 
 use crate::measure::endpoint::Endpoint;
 use crate::measure::payload::{Corrupt, Payload};
@@ -8,16 +8,17 @@ use crate::measure::tsc::TickSource;
 use crate::measure::wait::Watch;
 use crate::measure::workload::WorkloadError;
 
-/// Number of the message that says that the other side may begin.
+/// Sequence number of the message that tells the other side to begin.
 const READY: u64 = 0;
 
-/// Looks for a message that this very thread has sent: more than any lane holds.
+/// Maximum number of attempts to receive a message that this thread has sent itself: more than any
+/// lane has slots.
 const LOOKS_MAX: u32 = 1 << 16;
 
-/// Messages that are received for each one that is sent: there are two sides that send.
+/// Number of messages received for each one sent: both sides send, and each receives all.
 const RECEIVED_PER_SENT: u32 = 2;
 
-/// The two sides, told apart by the lowest bit of the stamp.
+/// The side that sent a message, in the lowest bit of the message's stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Mark(u64);
 
@@ -27,7 +28,7 @@ impl Mark {
     }
 }
 
-/// A sending end that marks what it sends.
+/// A sending end that puts its side's mark on each message.
 #[derive(Debug)]
 pub(super) struct Marked<T> {
     end: T,
@@ -43,14 +44,15 @@ impl<P: Payload, T: Endpoint<P>> Endpoint<P> for Marked<T> {
     }
 }
 
-/// A receiving end that keeps what its own side sent to itself, to be verified by `settle`.
+/// A receiving end that returns the other side's messages, and stores its own side's to be verified
+/// by `verify_copies`.
 #[derive(Debug)]
 pub(super) struct Others<R, P> {
     end: R,
     mark: Mark,
-    /// The last message of its own side, once it is here.
+    /// The last message that this side sent, once it has arrived here.
     own: Option<P>,
-    /// A message of the other side that came while `own` was looked for.
+    /// A message of the other side that arrived while this end was waiting for `own`.
     next: Option<P>,
 }
 
@@ -76,7 +78,7 @@ impl<P: Payload, R: Endpoint<P>> Endpoint<P> for Others<R, P> {
         self.end.recv(message)
     }
 
-    fn settle(&mut self, seq: u64) -> Result<(), Corrupt> {
+    fn verify_copies(&mut self, seq: u64) -> Result<(), Corrupt> {
         for _ in 0..LOOKS_MAX {
             if let Some(own) = self.own.take() {
                 return own.check(seq);
@@ -108,7 +110,8 @@ impl<P: Payload, R: Endpoint<P>> Endpoint<P> for Others<R, P> {
     }
 }
 
-/// Returns one side of a ring: its own messages are marked, and received apart from the others.
+/// Returns one side of a ring. It marks the messages that it sends, and receives them apart from
+/// the other side's.
 pub(super) fn side<P: Payload, T, R>(out: T, back: R, first: bool) -> (Marked<T>, Others<R, P>) {
     let mark = Mark(u64::from(!first));
     (
@@ -122,8 +125,8 @@ pub(super) fn side<P: Payload, T, R>(out: T, back: R, first: bool) -> (Marked<T>
     )
 }
 
-/// Sends every other message of the plan (the `first` side its first one, the third, …) and
-/// receives all of them, those of both sides, at once: each is verified, each loss is counted.
+/// Sends every other message of the plan (the `first` side sends the first one, the third, …) and
+/// receives the messages of both sides at the same time. Each is verified, each loss is counted.
 #[inline(never)]
 pub(super) fn exchange<P: Payload>(
     end: &mut impl Endpoint<P>,
@@ -208,11 +211,17 @@ mod tests {
             assert!(near.send(&Packet16::compose(seq)));
             assert!(!near.recv(&mut message), "that was its own");
             assert!(far.recv(&mut message) && far.send(&message));
-            assert_eq!((message.check(seq), far.settle(seq)), (Ok(()), Ok(())));
+            assert_eq!(
+                (message.check(seq), far.verify_copies(seq)),
+                (Ok(()), Ok(()))
+            );
             assert!((0..2).any(|_| near.recv(&mut message)));
-            assert_eq!((message.check(seq), near.settle(seq)), (Ok(()), Ok(())));
+            assert_eq!(
+                (message.check(seq), near.verify_copies(seq)),
+                (Ok(()), Ok(()))
+            );
         }
-        assert!(near.settle(10).is_err(), "nothing was sent");
+        assert!(near.verify_copies(10).is_err(), "nothing was sent");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The endpoints of our rings and topics, alone or two of a kind.
+//! The endpoints of our rings and topics, one or two on a side.
 
 use horus_core::topic::{Publisher, Subscriber};
 use horus_shm::{Consumer, LoanError, Producer};
@@ -8,7 +8,7 @@ use crate::measure::payload::{Corrupt, Payload};
 use crate::measure::stream::PRODUCERS_MAX;
 use crate::transport::packet::Packet;
 
-/// Hands the messages that are drained to `each`, and keeps the first error.
+/// Passes drained messages to `each`, and stores the first error.
 pub(crate) struct Draining<'a, E> {
     each: &'a mut E,
     outcome: Result<(), Corrupt>,
@@ -32,19 +32,21 @@ impl<'a, E> Draining<'a, E> {
         }
     }
 
-    /// WHY apart: what goes well neither loads nor stores the outcome.
+    /// Stores the first error. WHY a function of its own: without an error, nothing is loaded or
+    /// stored.
     #[cold]
     fn note(&mut self, corrupt: Corrupt) {
         self.outcome = self.outcome.and(Err(corrupt));
     }
 
-    /// Returns what [`Endpoint::drain`] does after so many messages.
+    /// Returns the result of [`Endpoint::drain`] after `messages` messages.
     pub(crate) fn end(self, messages: usize) -> Result<bool, Corrupt> {
         self.outcome.map(|()| messages > 0)
     }
 }
 
-/// The endpoints of a ring or topic: how one sends by reference, and how another one counts losses.
+/// Implements [`Endpoint`] for the ends of a ring or topic, given the call that sends by reference
+/// and the call that counts losses.
 macro_rules! endpoints {
     ($sender:ident::$send:ident, $receiver:ident, |$end:ident| $lost:expr) => {
         impl<P: Packet> Endpoint<P> for $sender<P> {
@@ -85,7 +87,7 @@ macro_rules! endpoints {
 endpoints!(Producer::send_ref, Consumer, |end| end.stats().lost);
 endpoints!(Publisher::send, Subscriber, |end| Subscriber::lost(end));
 
-/// A publisher of a topic that can lend, which fills each message where it is read.
+/// A publisher of a topic that supports loans: it writes each message directly into the slot.
 #[derive(Debug)]
 pub(super) struct Lending<P: Packet>(pub(super) Publisher<P>);
 
@@ -102,7 +104,7 @@ impl<P: Packet> Endpoint<P> for Lending<P> {
     }
 }
 
-/// A subscriber of such a topic, which reads each message where it is.
+/// A subscriber of a topic that supports loans: it reads each message in its slot.
 #[derive(Debug)]
 pub(super) struct Borrowing<P: Packet>(pub(super) Subscriber<P>);
 
@@ -121,7 +123,8 @@ impl<P: Packet> Endpoint<P> for Borrowing<P> {
     }
 }
 
-/// Handles a refused send: it has to wait for room, or the benchmark is over.
+/// Handles a refused send: returns false to wait if the ring is full; otherwise the benchmark
+/// cannot go on.
 #[inline(always)]
 fn refused(is_full: bool) -> bool {
     assert!(
@@ -132,7 +135,7 @@ fn refused(is_full: bool) -> bool {
     false
 }
 
-/// A consumer that takes the newest message of a latest-value ring.
+/// A consumer that receives the newest message of a latest-value ring.
 #[derive(Debug)]
 pub(super) struct Latest<P>(pub(super) Consumer<P>);
 
@@ -148,7 +151,7 @@ impl<P: Packet> Endpoint<P> for Latest<P> {
     }
 }
 
-/// Endpoints that send in turn.
+/// Several sending endpoints that send in turn.
 #[derive(Debug)]
 pub(super) struct InTurn<T> {
     ends: [T; PRODUCERS_MAX],
@@ -170,16 +173,16 @@ impl<P, T: Endpoint<P>> Endpoint<P> for InTurn<T> {
     }
 }
 
-/// Clones of a sender that send in turn, and the receiver.
+/// Returns clones of a sender that send in turn, and the receiver.
 pub(crate) fn cloned<T: Clone, R>((tx, rx): (T, R)) -> (InTurn<T>, R) {
     (InTurn::new([tx.clone(), tx]), rx)
 }
 
-/// Two endpoints that receive: a message has arrived when both have it.
+/// Two endpoints that receive the same messages; a message counts as received when both have it.
 #[derive(Debug)]
 pub(super) struct Both<R, P> {
     ends: [R; 2],
-    /// The message that the first one received.
+    /// The message that the first endpoint received.
     copy: P,
     first_has_it: bool,
 }
@@ -206,7 +209,7 @@ impl<P: Payload, R: Endpoint<P>> Endpoint<P> for Both<R, P> {
     }
 
     #[inline(always)]
-    fn settle(&mut self, seq: u64) -> Result<(), Corrupt> {
+    fn verify_copies(&mut self, seq: u64) -> Result<(), Corrupt> {
         self.copy.check(seq)
     }
 
@@ -245,10 +248,13 @@ mod tests {
         for seq in 1..20 {
             assert!(Endpoint::send(&mut out, &Packet16::compose(seq)));
             assert!(both.recv(&mut message) && !both.recv(&mut Packet16::compose(0)));
-            assert_eq!((message.check(seq), both.settle(seq)), (Ok(()), Ok(())));
+            assert_eq!(
+                (message.check(seq), both.verify_copies(seq)),
+                (Ok(()), Ok(()))
+            );
         }
         both.copy.words[1] ^= 1;
-        assert!(both.settle(19).is_err());
+        assert!(both.verify_copies(19).is_err());
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! A ring in shared memory as it is usually written: a head, a tail, and slots without stamps.
+//! A shared-memory ring as it is usually written: with a head, a tail, and slots without sequence
+//! stamps.
 //!
-//! Each end owns one of the two counters and keeps a copy of the other one, which it reads again
-//! only when the ring seems full or empty.
+//! Each end owns one of the two counters and caches the other one, which it reads again only when
+//! the ring seems full or empty.
 
 use std::fs::File;
 use std::io;
@@ -15,7 +16,7 @@ use crate::measure::endpoint::Endpoint;
 use crate::measure::payload::Corrupt;
 use crate::transport::packet::Packet;
 
-/// Distance of head, tail and slots. WHY: 128 and not 64, since CPUs fetch lines in pairs.
+/// Distance between head, tail and slots, in bytes. WHY 128 and not 64: CPUs fetch lines in pairs.
 const LINE_BYTES: usize = 128;
 
 #[derive(Debug)]
@@ -25,7 +26,7 @@ pub(super) struct Ring<P> {
     packet: PhantomData<fn(P)>,
 }
 
-/// Opens the ring in `file`, which is made if it is not there.
+/// Opens the ring in `file`, which is created if it does not exist.
 pub(super) fn open<P: Packet>(file: &Path, capacity: u64) -> io::Result<Ring<P>> {
     let file = file.with_extension("ring");
     let file = File::options()
@@ -57,13 +58,13 @@ impl<P: Packet> Ring<P> {
         unsafe { &*counter }
     }
 
-    /// Messages sent.
+    /// Returns the counter of messages sent.
     #[inline(always)]
     fn head(&self) -> &AtomicU64 {
         self.counter(0)
     }
 
-    /// Messages received.
+    /// Returns the counter of messages received.
     #[inline(always)]
     fn tail(&self) -> &AtomicU64 {
         self.counter(1)
@@ -158,7 +159,8 @@ impl<P: Packet> Endpoint<P> for Consumer<P> {
         true
     }
 
-    /// All that there are, where they lie: the head is read once, the tail stored once.
+    /// Receives all available messages in their slots: loads the head once and stores the tail
+    /// once.
     #[inline(always)]
     fn drain(
         &mut self,

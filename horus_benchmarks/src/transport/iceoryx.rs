@@ -1,10 +1,10 @@
-//! Publishers and subscribers of iceoryx2, at the settings that its own benchmark uses.
+//! Publishers and subscribers of iceoryx2, with the settings that its own benchmark uses.
 //!
-//! As there: the `ipc` service whose ports belong to one thread each, room for the ports that there
-//! are and no more, no history, and samples that are loaned ahead with `loan_uninit`, so that the
-//! loan is no part of a round trip. Messages are written into the loan and read from the sample:
-//! once in and once out, as by ours. Within a process the `local` service is used, and a stream
-//! waits for room by the library's own `RetryUntilDelivered`.
+//! These settings are: the `ipc` service whose ports each belong to one thread, no more than the
+//! needed number of ports, no history, and samples that are loaned in advance with `loan_uninit`,
+//! so that the loan is not part of a round trip. Messages are copied into the loan and out of the
+//! sample, as with our topics. Within a process the `local` service is used. A stream waits for
+//! space with the library's own `RetryUntilDelivered`.
 
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt as _;
@@ -26,12 +26,12 @@ use crate::run::namespace::PREFIX;
 use crate::transport::carrier::{CAPACITY, Carrier, Size, Transport};
 use crate::transport::driver::{self, Driver};
 use crate::transport::packet::{Packet, Packet8, Packet16, Packet304, Packet1480, Packet65536};
-use crate::transport::rendezvous::{ConnectionError, Opened, Place};
+use crate::transport::rendezvous::{ConnectionError, ConnectionSide, Opened};
 
 type Words<const N: usize> = [u64; N];
 type AnyError = Box<dyn std::error::Error>;
 
-pub(crate) fn open(transport: Transport, place: &Place<'_>) -> Opened {
+pub(crate) fn open(transport: Transport, place: &ConnectionSide<'_>) -> Opened {
     use Size::Bytes;
     match transport.size {
         Bytes(8) => sized::<Packet8, 1>(transport, place),
@@ -43,7 +43,7 @@ pub(crate) fn open(transport: Transport, place: &Place<'_>) -> Opened {
     }
 }
 
-fn sized<P: Packet, const N: usize>(transport: Transport, place: &Place<'_>) -> Opened {
+fn sized<P: Packet, const N: usize>(transport: Transport, place: &ConnectionSide<'_>) -> Opened {
     let driver = match transport.carrier {
         Carrier::Iceoryx2Local => side::<local::Service, P, N>(transport.carrier, place),
         _ => side::<ipc::Service, P, N>(transport.carrier, place),
@@ -51,10 +51,11 @@ fn sized<P: Packet, const N: usize>(transport: Transport, place: &Place<'_>) -> 
     driver.map_err(|error| ConnectionError::Iceoryx2(error.to_string()))
 }
 
-/// WHY one service if the transport is duplex: both sides then publish and subscribe there.
+/// Opens one side. WHY one service if the transport is duplex: both sides publish and subscribe on
+/// it.
 fn side<S: service::Service + 'static, P: Packet, const N: usize>(
     carrier: Carrier,
-    place: &Place<'_>,
+    place: &ConnectionSide<'_>,
 ) -> Result<Box<dyn Driver>, AnyError> {
     let node = node_in::<S>(place.namespace())?;
     let [out, back] = place.directions();
@@ -64,15 +65,15 @@ fn side<S: service::Service + 'static, P: Packet, const N: usize>(
             publish::<S, N>(&node, carrier, name)?,
             listen::<S, N>(&node, carrier, name)?,
         );
-        return Ok(driver::sharing::<P>(ends, out.create));
+        return Ok(driver::duplex_side::<P>(ends, out.create));
     }
     let publisher = publish::<S, N>(&node, carrier, &out.name)?;
     let subscriber = listen::<S, N>(&node, carrier, &back.name)?;
     Ok(place.driven::<P>((publisher, subscriber)))
 }
 
-/// A node whose files are in our own directory, or in shared memory by a name that begins with the
-/// directory's: both go when the directory does.
+/// Creates a node whose files are in our own directory, or in shared memory under a name that
+/// begins with the directory's name. Both are removed with the directory.
 pub(crate) fn node_in<S: service::Service>(namespace: &Namespace) -> Result<Node<S>, AnyError> {
     set_log_level(LogLevel::Error);
     let topics = namespace.topics_path();
@@ -95,7 +96,7 @@ pub(crate) fn node_in<S: service::Service>(namespace: &Namespace) -> Result<Node
     Ok(NodeBuilder::new().config(&config).create::<S>()?)
 }
 
-/// The service `name`, which is the same from both sides.
+/// Opens or creates the service `name`, with the same settings on both sides.
 macro_rules! service {
     ($node:expr, $carrier:expr, $name:expr) => {{
         let ends = if $carrier == Carrier::Iceoryx2Duplex {
@@ -121,7 +122,7 @@ fn publish<S: service::Service, const N: usize>(
     node: &Node<S>,
     carrier: Carrier,
     name: &str,
-) -> Result<Sending<S, N>, AnyError> {
+) -> Result<PublisherWithLoan<S, N>, AnyError> {
     let strategy = match carrier {
         Carrier::Iceoryx2Stream => BackpressureStrategy::RetryUntilDelivered,
         _ => BackpressureStrategy::DiscardData,
@@ -131,28 +132,28 @@ fn publish<S: service::Service, const N: usize>(
         .backpressure_strategy(strategy)
         .create()?;
     let ahead = Some(publisher.loan_uninit()?);
-    Ok(Sending { ahead, publisher })
+    Ok(PublisherWithLoan { ahead, publisher })
 }
 
 fn listen<S: service::Service, const N: usize>(
     node: &Node<S>,
     carrier: Carrier,
     name: &str,
-) -> Result<Receiving<S, N>, AnyError> {
-    Ok(Receiving(
+) -> Result<CopyingSubscriber<S, N>, AnyError> {
+    Ok(CopyingSubscriber(
         service!(node, carrier, name)
             .subscriber_builder()
             .create()?,
     ))
 }
 
-/// A publisher, and the sample that is sent next.
-struct Sending<S: service::Service, const N: usize> {
+/// A publisher, and the loaned sample that it sends next.
+struct PublisherWithLoan<S: service::Service, const N: usize> {
     ahead: Option<SampleMutUninit<S, MaybeUninit<Words<N>>, ()>>,
     publisher: Publisher<S, Words<N>, ()>,
 }
 
-impl<S: service::Service, P: Packet, const N: usize> Endpoint<P> for Sending<S, N> {
+impl<S: service::Service, P: Packet, const N: usize> Endpoint<P> for PublisherWithLoan<S, N> {
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
         let loan = || {
@@ -173,9 +174,9 @@ impl<S: service::Service, P: Packet, const N: usize> Endpoint<P> for Sending<S, 
     }
 }
 
-struct Receiving<S: service::Service, const N: usize>(Subscriber<S, Words<N>, ()>);
+struct CopyingSubscriber<S: service::Service, const N: usize>(Subscriber<S, Words<N>, ()>);
 
-impl<S: service::Service, P: Packet, const N: usize> Endpoint<P> for Receiving<S, N> {
+impl<S: service::Service, P: Packet, const N: usize> Endpoint<P> for CopyingSubscriber<S, N> {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         let Some(sample) = self.0.receive().expect("the service is open") else {

@@ -1,8 +1,8 @@
-//! Large messages over a topic: copied in and out, or written and read where they lie.
+//! Large messages over a topic: copied in and out, or written and read in their slots.
 //!
-//! The near side sends, the far side answers with a small message as soon as it has the large one,
-//! verifies every word of it, and says so with a second answer. The timed interval is from before
-//! the send to after the first answer.
+//! The near side sends a large message. The far side answers with a small message as soon as it has
+//! received the large one, then verifies every word of it and sends a second answer. The timed
+//! interval is from before the send until after the first answer.
 
 use std::io;
 
@@ -16,19 +16,19 @@ use crate::measure::workload::{Echo, Round, WorkloadError};
 use crate::transport::carrier::{Carrier, Transport};
 use crate::transport::driver::{Done, Driver, Task, Timer};
 use crate::transport::packet::Packet16;
-use crate::transport::rendezvous::{Opened, Place};
+use crate::transport::rendezvous::{ConnectionSide, Opened};
 
-/// Messages that the topic holds.
+/// Number of messages that the topic can hold.
 pub const CAPACITY: u64 = 4;
 
-/// Fills a message with words that follow from `seq`.
+/// Fills a message with words that are computed from `seq`.
 pub fn fill(words: &mut [u64], seq: u64) {
     for (index, word) in words.iter_mut().enumerate() {
         *word = word_of(seq, index);
     }
 }
 
-/// Verifies that a message is what [`fill`] makes of `seq`.
+/// Verifies that a message has the words that [`fill`] computes from `seq`.
 pub fn verify(words: &[u64], seq: u64) -> Result<(), Corrupt> {
     // No early exit, so that the loop becomes vector code.
     let differs = |difference, (index, word)| difference | (word ^ word_of(seq, index));
@@ -46,7 +46,7 @@ fn word_of(seq: u64, index: usize) -> u64 {
     seq.wrapping_add((index as u64) << 32) ^ 0x5bd1_e995_a5a5_c3c3
 }
 
-pub(super) fn open(transport: Transport, place: &Place<'_>) -> Opened {
+pub(super) fn open(transport: Transport, place: &ConnectionSide<'_>) -> Opened {
     let bytes = transport.size.bytes();
     let is_lent = transport.carrier == Carrier::LargeLoan;
     let [out, back] = place.directions();
@@ -82,7 +82,7 @@ struct Near {
     out: Publisher<Bytes>,
     answers: Subscriber<Packet16>,
     is_lent: bool,
-    /// The buffer in which copied messages are made.
+    /// The buffer in which messages to be copied are composed.
     buffer: Bytes,
 }
 

@@ -1,5 +1,5 @@
-//! The carriers of messages: endpoints of ours and of the peers, and how two sides meet. This room
-//! imports `measure` and `run`, and makes no rows.
+//! The carriers of messages: endpoints of ours and of other libraries, and how two sides meet. This
+//! module imports only `measure` and `run`, and makes no rows of reports.
 
 pub mod carrier;
 mod channels;

@@ -18,12 +18,12 @@ use crate::transport::packet::{
     Packet, Packet8, Packet16, Packet32, Packet304, Packet1480, Packet4096, Packet16384,
     Packet65536, with_packet,
 };
-use crate::transport::rendezvous::{ConnectionError, Opened, Place, Role};
+use crate::transport::rendezvous::{ConnectionError, ConnectionSide, Opened, Role};
 use crate::transport::wakeup;
 
 impl Transport {
-    /// Opens the side at `place`.
-    pub fn open(self, place: &Place<'_>) -> Result<Box<dyn Driver>, ConnectionError> {
+    /// Opens the side of the transport that `place` describes.
+    pub fn open(self, place: &ConnectionSide<'_>) -> Result<Box<dyn Driver>, ConnectionError> {
         match self.carrier {
             Carrier::Channel(..) => channels::open(self, place),
             Carrier::SpscShm | Carrier::MpscShm | Carrier::FanoutShm | Carrier::PodShm => {
@@ -82,8 +82,8 @@ macro_rules! rings {
     }};
 }
 
-/// Opens a ring with as few endpoints as it can have.
-fn open_ring<P: Packet>(transport: Transport, place: &Place<'_>) -> Opened {
+/// Opens a ring that has the minimum number of endpoints of its kind.
+fn open_ring<P: Packet>(transport: Transport, place: &ConnectionSide<'_>) -> Opened {
     let options = RingOptions::capacity(transport.size.capacity());
     Ok(match transport.carrier {
         Carrier::SpscShm => {
@@ -101,14 +101,14 @@ fn open_ring<P: Packet>(transport: Transport, place: &Place<'_>) -> Opened {
         }
         Carrier::PodShm => {
             let (out, back) = rings!(PodShm, RingOptions::default(), place);
-            driver::across::<P>((out.producer()?, Latest(back.consumer()?)))
+            driver::one_side::<P>((out.producer()?, Latest(back.consumer()?)))
         }
         _ => return Err(ConnectionError::Unsuited(transport)),
     })
 }
 
-/// Opens a ring or topic with two endpoints of a kind.
-fn open_many<P: Packet>(transport: Transport, place: &Place<'_>) -> Opened {
+/// Opens a ring or topic with two endpoints of a kind on one side.
+fn open_many<P: Packet>(transport: Transport, place: &ConnectionSide<'_>) -> Opened {
     let capacity = transport.size.capacity();
     let options = RingOptions::capacity(capacity);
     // A duplex ring is the one that is called `there`.
@@ -118,32 +118,32 @@ fn open_many<P: Packet>(transport: Transport, place: &Place<'_>) -> Opened {
         Carrier::SpmcShm => {
             let (out, back) = rings!(FanoutShm, options, place);
             let consumers = Both::new([back.consumer()?, back.consumer()?]);
-            driver::across::<P>((out.producer()?, consumers))
+            driver::one_side::<P>((out.producer()?, consumers))
         }
         Carrier::FanoutShm2p2s => {
             let (out, back) = rings!(FanoutShm, options, place);
             let producers = InTurn::new([out.producer()?, out.producer()?]);
             let consumers = Both::new([back.consumer()?, back.consumer()?]);
-            driver::across::<P>((producers, consumers))
+            driver::one_side::<P>((producers, consumers))
         }
         Carrier::FanoutShmDuplex => {
             let ring = match out.create {
                 true => FanoutShm::<P>::create(place.namespace(), shared, &options)?,
                 false => FanoutShm::<P>::open(place.namespace(), shared, &options)?,
             };
-            driver::sharing::<P>((ring.producer()?, ring.consumer()?), out.create)
+            driver::duplex_side::<P>((ring.producer()?, ring.consumer()?), out.create)
         }
         Carrier::TopicDuplex => {
             let builder = Topic::<P>::builder(shared).namespace(place.namespace());
             let builder = builder.qos(Qos::new().capacity(capacity));
             let ends = (builder.clone().publisher()?, builder.subscriber()?);
-            driver::sharing::<P>(ends, out.create)
+            driver::duplex_side::<P>(ends, out.create)
         }
         _ => return Err(ConnectionError::Unsuited(transport)),
     })
 }
 
-fn open_topic<P: Packet>(transport: Transport, place: &Place<'_>) -> Opened {
+fn open_topic<P: Packet>(transport: Transport, place: &ConnectionSide<'_>) -> Opened {
     let capacity = transport.size.capacity();
     let qos = match transport.carrier {
         Carrier::Topic => Qos::new().capacity(capacity),
@@ -160,20 +160,20 @@ fn open_topic<P: Packet>(transport: Transport, place: &Place<'_>) -> Opened {
     if place.role == Role::Loop {
         // WHY: one thread that has both ends shares a mapping between them. What is stored through
         // one mapping is forwarded late to a load through another (`mmap_write_read`).
-        return Ok(driver::looped::<P>(builder(&out.name).topic()?.split()));
+        return Ok(driver::both_ends::<P>(builder(&out.name).topic()?.split()));
     }
     let ends = (
         builder(&out.name).publisher()?,
         builder(&back.name).subscriber()?,
     );
     Ok(match transport.carrier {
-        Carrier::TopicLoan => driver::across::<P>((Lending(ends.0), Borrowing(ends.1))),
-        _ => driver::across::<P>(ends),
+        Carrier::TopicLoan => driver::one_side::<P>((Lending(ends.0), Borrowing(ends.1))),
+        _ => driver::one_side::<P>(ends),
     })
 }
 
-/// Opens what the kernel offers, and a ring as it is usually written.
-fn open_peer<P: Packet>(transport: Transport, place: &Place<'_>) -> Opened {
+/// Opens a carrier of the kernel, or the ring with a head and a tail.
+fn open_peer<P: Packet>(transport: Transport, place: &ConnectionSide<'_>) -> Opened {
     Ok(match transport.carrier {
         Carrier::HeadTailRing => {
             let open = |path| ring::open::<P>(path, transport.size.capacity());
@@ -182,16 +182,16 @@ fn open_peer<P: Packet>(transport: Transport, place: &Place<'_>) -> Opened {
                 ring::Producer::new(open(&out)?),
                 ring::Consumer::new(open(&back)?),
             );
-            driver::across::<P>(ends)
+            driver::one_side::<P>(ends)
         }
-        Carrier::Udp => driver::across::<P>(datagram::udp(place)?),
-        Carrier::UnixDatagram => driver::across::<P>(datagram::unix(place)?),
-        Carrier::UnixStream => driver::across::<P>(stream::unix(place)?),
-        Carrier::Pipe => driver::across::<P>(stream::pipes(place)?),
+        Carrier::Udp => driver::one_side::<P>(datagram::udp(place)?),
+        Carrier::UnixDatagram => driver::one_side::<P>(datagram::unix(place)?),
+        Carrier::UnixStream => driver::one_side::<P>(stream::unix(place)?),
+        Carrier::Pipe => driver::one_side::<P>(stream::pipes(place)?),
         Carrier::MessageQueue => {
             let open = |name: &str| queue::Queue::open(name, P::BYTES, place);
             let [out, back] = place.directions();
-            driver::across::<P>((open(&out.name)?, open(&back.name)?))
+            driver::one_side::<P>((open(&out.name)?, open(&back.name)?))
         }
         _ => return Err(ConnectionError::Unsuited(transport)),
     })

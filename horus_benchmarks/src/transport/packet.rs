@@ -1,16 +1,16 @@
-//! The messages that rings and topics carry in benchmarks: of many sizes, and those of robots,
-//! with contents that can be verified.
+//! The messages that rings and topics carry in benchmarks: messages of many sizes, and standard
+//! messages of robots, with content that can be verified.
 
 use horus_core::message::{CmdVel, Imu, JointCommand, LaserScan, Message};
 
 use crate::measure::payload::Payload;
 
-/// A verifiable message that topics carry too.
+/// A message that can be verified and that topics can carry.
 pub trait Packet: Payload + Message {}
 
 impl<P: Payload + Message> Packet for P {}
 
-/// Verifies a message by the words that it is made of.
+/// Implements [`Payload`] for messages that consist of words.
 macro_rules! payloads {
     ($($name:ident: $words:ty;)+) => {$(
         impl Payload for $name {
@@ -75,8 +75,9 @@ payloads! {
     LaserScan: [u64; 185];
 }
 
-/// Calls `$open::<P>` with the message of the transport's size, or the message of robots that it
-/// names. WHY a list for each: every size is a copy of every loop, and the compiler takes its time.
+/// Calls `$open::<P>` with the message type of the transport's size, or with the standard message
+/// that it names. WHY each call lists its sizes: every size compiles a copy of every loop, which
+/// takes long.
 macro_rules! with_packet {
     ($open:ident($transport:expr, $place:expr); $($packet:ty),+ $(; $($robot:ident),+)?) => {
         match $transport.size {

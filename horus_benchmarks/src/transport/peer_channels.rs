@@ -9,9 +9,9 @@ use disruptor::{
 
 use crate::measure::endpoint::Endpoint;
 use crate::measure::payload::Corrupt;
-use crate::transport::channels::{ROOM, Word, full};
+use crate::transport::channels::{CHANNEL_CAPACITY, Word, full};
 
-/// An endpoint that sends: the call, and whether it went well.
+/// Implements [`Endpoint`] for a sender, given the call and the check that it succeeded.
 macro_rules! sender {
     ($end:ty, |$tx:ident, $message:ident| $sent:expr) => {
         impl<P: Word> Endpoint<P> for $end {
@@ -24,7 +24,8 @@ macro_rules! sender {
     };
 }
 
-/// An endpoint that receives: the message that it gets, if any.
+/// Implements [`Endpoint`] for a receiver, given an expression for the message that it received, if
+/// any.
 macro_rules! receiver {
     ($end:ty) => {
         impl<P: Word> Endpoint<P> for $end {
@@ -74,7 +75,7 @@ impl<P: Word> Endpoint<P> for rtrb::Consumer<P> {
     }
 }
 
-/// The receiver of kanal, and room for all that it drains.
+/// The receiver of kanal, with a buffer for all messages that it drains.
 pub(super) struct Kanal<P> {
     receiver: kanal::Receiver<P>,
     found: Vec<P>,
@@ -82,12 +83,12 @@ pub(super) struct Kanal<P> {
 
 /// Returns both endpoints of kanal.
 pub(super) fn kanal<P: Word>() -> (kanal::Sender<P>, Kanal<P>) {
-    let (sender, receiver) = kanal::bounded(ROOM);
+    let (sender, receiver) = kanal::bounded(CHANNEL_CAPACITY);
     (
         sender,
         Kanal {
             receiver,
-            found: Vec::with_capacity(ROOM),
+            found: Vec::with_capacity(CHANNEL_CAPACITY),
         },
     )
 }
@@ -137,7 +138,7 @@ impl<P: Word> Endpoint<P> for flume::Receiver<P> {
     }
 }
 
-/// The sender of a disruptor. WHY a type of our own: the name has no traits to offer.
+/// The sender of a disruptor, in a type of ours that implements [`Endpoint`].
 #[derive(Clone)]
 pub(super) struct Publisher<E>(E);
 
@@ -192,7 +193,7 @@ macro_rules! poller {
 poller!(SingleProducerBarrier);
 poller!(MultiProducerBarrier);
 
-/// Returns an event as it is before anything was published.
+/// Returns the initial value of an event, before anything was published.
 fn empty<P: Word>() -> P {
     P::compose(0)
 }
@@ -200,35 +201,36 @@ fn empty<P: Word>() -> P {
 type Single<P, C> = Publisher<SingleProducer<P, C>>;
 type Multi<P> = Publisher<MultiProducer<P, SingleConsumerBarrier>>;
 
-/// One producer, one poller.
+/// Makes one producer and one poller.
 pub(super) fn disruptor<P: Word>() -> (
     Single<P, SingleConsumerBarrier>,
     Poller<P, SingleProducerBarrier>,
 ) {
-    let builder = disruptor::build_single_producer(ROOM, empty::<P>, BusySpin);
+    let builder = disruptor::build_single_producer(CHANNEL_CAPACITY, empty::<P>, BusySpin);
     let (poller, builder) = builder.new_event_poller();
     (Publisher(builder.build()), Poller(poller))
 }
 
-/// Producers that can be cloned, one poller.
+/// Makes producers that can be cloned, and one poller.
 pub(super) fn disruptor_multi<P: Word>() -> (Multi<P>, Poller<P, MultiProducerBarrier>) {
-    let builder = disruptor::build_multi_producer(ROOM, empty::<P>, BusySpin);
+    let builder = disruptor::build_multi_producer(CHANNEL_CAPACITY, empty::<P>, BusySpin);
     let (poller, builder) = builder.new_event_poller();
     (Publisher(builder.build()), Poller(poller))
 }
 
-/// One producer, two pollers of which each gets every event.
+/// Makes one producer and two pollers, each of which gets every event.
 pub(super) fn disruptor_broadcast<P: Word>() -> (
     Single<P, MultiConsumerBarrier>,
     [Poller<P, SingleProducerBarrier>; 2],
 ) {
-    let builder = disruptor::build_single_producer(ROOM, empty::<P>, BusySpin);
+    let builder = disruptor::build_single_producer(CHANNEL_CAPACITY, empty::<P>, BusySpin);
     let (one, builder) = builder.new_event_poller();
     let (two, builder) = builder.new_event_poller();
     (Publisher(builder.build()), [Poller(one), Poller(two)])
 }
 
-/// A sender to each of two receivers, where a channel hands each message to one of them only.
+/// One sender for each of two receivers, for channels that deliver each message to only one
+/// receiver.
 pub(super) struct ToBoth<T> {
     ends: [T; 2],
     first_has_it: bool,

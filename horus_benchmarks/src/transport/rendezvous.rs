@@ -1,5 +1,5 @@
-//! The place where the two sides of a connection meet: by names in a namespace, or by hand between
-//! threads of one process.
+//! The meeting point of the two sides of a connection: they find each other by names in a
+//! namespace, or, between threads of one process, one side leaves an endpoint for the other thread.
 
 use std::fmt;
 use std::io;
@@ -32,7 +32,7 @@ pub enum ConnectionError {
     System(#[from] io::Error),
     #[error("iceoryx2: {0}")]
     Iceoryx2(String),
-    /// The carrier does not carry messages of this size between these sides.
+    /// The carrier does not support messages of this size between these sides.
     #[error("{0:?} cannot be opened here")]
     Unsuited(Transport),
     #[error("no endpoint was left for the far side")]
@@ -51,7 +51,7 @@ pub(crate) type Opened = Result<Box<dyn Driver>, ConnectionError>;
 
 type Handed = Option<Box<dyn Driver + Send>>;
 
-/// The place where two sides meet. A clone is the same place.
+/// The meeting point of two sides. Clones share it.
 #[derive(Clone)]
 pub struct Rendezvous {
     namespace: Arc<Namespace>,
@@ -66,7 +66,8 @@ impl fmt::Debug for Rendezvous {
     }
 }
 
-/// Returns a number that no other connection of this process has: a part of its names.
+/// Returns a number that no other connection of this process has. It becomes part of the
+/// connection's names.
 pub fn next_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     // Relaxed: a number, and nothing else.
@@ -74,7 +75,7 @@ pub fn next_number() -> u64 {
 }
 
 impl Rendezvous {
-    /// Lets sides meet in `namespace`.
+    /// Makes a meeting point whose names are in `namespace`.
     pub fn new(namespace: Arc<Namespace>) -> Rendezvous {
         Rendezvous {
             namespace,
@@ -82,27 +83,27 @@ impl Rendezvous {
         }
     }
 
-    /// Returns the near side's place in a connection. The near side opens first.
-    pub fn near(&self, number: u64) -> Place<'_> {
-        Place {
+    /// Returns the near side of connection `number`. The near side opens first.
+    pub fn near(&self, number: u64) -> ConnectionSide<'_> {
+        ConnectionSide {
             rendezvous: self,
             number,
             role: Role::Near,
         }
     }
 
-    /// Returns the far side's place in a connection.
-    pub fn far(&self, number: u64) -> Place<'_> {
-        Place {
+    /// Returns the far side of connection `number`.
+    pub fn far(&self, number: u64) -> ConnectionSide<'_> {
+        ConnectionSide {
             rendezvous: self,
             number,
             role: Role::Far,
         }
     }
 
-    /// Returns the place of a thread that has both ends of one ring.
-    pub fn looped(&self) -> Place<'_> {
-        Place {
+    /// Returns a place for one thread that holds both ends of one ring, in a new connection.
+    pub fn looped(&self) -> ConnectionSide<'_> {
+        ConnectionSide {
             rendezvous: self,
             number: next_number(),
             role: Role::Loop,
@@ -112,29 +113,29 @@ impl Rendezvous {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Creates both directions.
+    /// Creates the carriers of both directions.
     Near,
-    /// Opens what the near side created.
+    /// Opens the carriers that the near side created.
     Far,
-    /// Creates one ring and opens it again: both directions are this one.
+    /// Creates one ring and opens it a second time: both directions are this ring.
     Loop,
 }
 
 /// One side's view of a connection.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'a> {
+pub struct ConnectionSide<'a> {
     rendezvous: &'a Rendezvous,
     number: u64,
     pub(crate) role: Role,
 }
 
-/// One direction of a connection: a name, and whether this side creates it.
+/// One direction of a connection: its name, and whether this side creates it.
 pub(crate) struct Direction {
     pub(crate) name: String,
     pub(crate) create: bool,
 }
 
-impl Place<'_> {
+impl ConnectionSide<'_> {
     pub(crate) fn namespace(&self) -> &Arc<Namespace> {
         &self.rendezvous.namespace
     }
@@ -147,7 +148,7 @@ impl Place<'_> {
         self.role == Role::Near
     }
 
-    /// Returns the direction out of this side, and the one back.
+    /// Returns two directions: the one in which this side sends, then the one in which it receives.
     pub(crate) fn directions(&self) -> [Direction; 2] {
         let named = |way, create| Direction {
             name: format!("{way}-{}", self.number),
@@ -160,13 +161,13 @@ impl Place<'_> {
         }
     }
 
-    /// Returns the name of what goes from the near side to the far one.
+    /// Returns the name of the direction from the near side to the far side.
     pub(crate) fn there(&self) -> String {
         let [out, back] = self.directions();
         if self.is_near() { out.name } else { back.name }
     }
 
-    /// Returns files for both directions, in the private directory.
+    /// Returns the file paths of both directions, in the private directory.
     pub(crate) fn paths(&self) -> [PathBuf; 2] {
         self.directions()
             .map(|direction| self.directory().join(direction.name))
@@ -177,18 +178,18 @@ impl Place<'_> {
         topics.parent().map_or(topics.clone(), Path::to_path_buf)
     }
 
-    /// Returns the driver of a sender and a receiver for the role of this side.
+    /// Returns a driver of `ends` for the role of this side.
     pub(crate) fn driven<P: Payload + 'static>(
         &self,
         ends: impl Endpoint<P> + 'static,
     ) -> Box<dyn Driver> {
         match self.role {
-            Role::Loop => driver::looped::<P>(ends),
-            _ => driver::across::<P>(ends),
+            Role::Loop => driver::both_ends::<P>(ends),
+            _ => driver::one_side::<P>(ends),
         }
     }
 
-    /// Leaves `far` for the far side, which is another thread of this process.
+    /// Stores `far` for the far side, which is another thread of this process.
     pub(crate) fn leave(&self, far: Box<dyn Driver + Send>) {
         *self
             .rendezvous
@@ -197,7 +198,7 @@ impl Place<'_> {
             .unwrap_or_else(PoisonError::into_inner) = Some(far);
     }
 
-    /// Takes what the near side left.
+    /// Takes the endpoint that the near side has left.
     pub(crate) fn take(&self) -> Opened {
         let handed = self
             .rendezvous

@@ -1,8 +1,8 @@
-//! Mechanisms that wake a side that is blocked in the kernel. The near side makes sure before every
-//! message that the far one is asleep.
+//! Mechanisms that wake a side that is blocked in the kernel. Before every message, the near side
+//! makes sure that the far side is asleep.
 //!
-//! The timed interval of the far side is from before the send to after its blocked call returned,
-//! by the counters of both CPUs; that of the near side is the send.
+//! The far side times the interval from before the send until its blocked call returned, with the
+//! counters of both CPUs. The near side times the send.
 
 mod event_node;
 #[cfg(feature = "iceoryx2")]
@@ -29,15 +29,15 @@ use crate::measure::workload::{Echo, Round, RoundPlan, WorkloadError};
 use crate::transport::carrier::Mechanism;
 use crate::transport::driver::{Done, Driver, Task, Timer};
 use crate::transport::packet::Packet16;
-use crate::transport::rendezvous::{ConnectionError, Opened, Place};
+use crate::transport::rendezvous::{ConnectionError, ConnectionSide, Opened};
 
-/// The time that the far side is left asleep before it is woken.
-const SETTLE: Duration = Duration::from_micros(50);
+/// Time for which the near side leaves the far side asleep before it wakes it.
+const ASLEEP_BEFORE_WAKE: Duration = Duration::from_micros(50);
 
 #[cfg(not(feature = "iceoryx2"))]
 const NOT_BUILT: &str = "built without iceoryx2";
 
-/// Topics of a wait set, of which one gets the message.
+/// Number of topics in a wait set; one of them gets the message.
 const SET_TOPICS: usize = 4;
 
 type AnyError = Box<dyn Error + Send + Sync>;
@@ -46,14 +46,15 @@ trait Waker {
     fn send(&mut self, message: Packet16) -> Result<(), AnyError>;
 }
 
-/// Blocks until there is a message, and gives up after the longest wait that there is.
+/// Blocks until there is a message; fails after the maximum wait.
 trait Sleeper {
     fn sleep(&mut self) -> Result<Packet16, AnyError>;
 }
 
-/// Spends rounds asleep, on whatever thread.
+/// Sleeps during rounds, in any thread.
 trait SleepingSide {
-    /// Sleeps for each message of a round; returns the ticks from each send to its end.
+    /// Sleeps until each message of a round; returns the ticks from each send until the sleep
+    /// ended.
     fn sleep_through(
         &mut self,
         blocked: &AtomicU64,
@@ -78,7 +79,7 @@ impl<S: Sleeper> SleepingSide for S {
             // Relaxed: a hint; the near side asks the kernel as well.
             blocked.store(number, atomic::Ordering::Relaxed);
             let message = self.sleep()?;
-            let ticks = ticks_of(&message, number, source.stop())?;
+            let ticks = ticks_since_send(&message, number, source.stop())?;
             if plan.counts(number) {
                 latency.record(ticks);
             }
@@ -87,7 +88,7 @@ impl<S: Sleeper> SleepingSide for S {
     }
 }
 
-pub(super) fn open(mechanism: Mechanism, place: &Place<'_>) -> Opened {
+pub(super) fn open(mechanism: Mechanism, place: &ConnectionSide<'_>) -> Opened {
     let refused = |reason| ConnectionError::System(io::Error::other(reason));
     let file = place.directory().join(format!("wakeup-{}", place.number()));
     let mut options = File::options();
@@ -114,7 +115,7 @@ type Lines = Arc<SharedLines>;
 
 fn waker(
     mechanism: Mechanism,
-    place: &Place<'_>,
+    place: &ConnectionSide<'_>,
     lines: &Lines,
 ) -> Result<Box<dyn Waker>, AnyError> {
     Ok(match mechanism {
@@ -133,7 +134,7 @@ fn waker(
 
 fn sleeping(
     mechanism: Mechanism,
-    place: &Place<'_>,
+    place: &ConnectionSide<'_>,
     lines: &Lines,
 ) -> Result<Box<dyn SleepingSide>, AnyError> {
     Ok(match mechanism {
@@ -149,8 +150,8 @@ fn sleeping(
     })
 }
 
-/// The number of messages that the far side has blocked for, the one at hand included.
-fn blocked(lines: &SharedLines) -> &AtomicU64 {
+/// The word in which the far side stores the number of the message that it is about to block for.
+fn awaited_seq(lines: &SharedLines) -> &AtomicU64 {
     &lines.line(1).words[0]
 }
 
@@ -172,7 +173,7 @@ impl Driver for Near {
         let state = self.state.insert(state);
         let mut ticks = Samples::new();
         for number in plan.first_seq..plan.next_seq() {
-            await_sleep(blocked(&self.lines), state, &timer.watch, number)?;
+            await_sleep(awaited_seq(&self.lines), state, &timer.watch, number)?;
             let mut message = Packet16::compose(number);
             let begin = timer.source.start();
             message.restamp(begin.0);
@@ -198,7 +199,7 @@ impl Driver for Far {
         };
         let forward = self
             .sleeping
-            .sleep_through(blocked(&self.lines), plan, timer.source);
+            .sleep_through(awaited_seq(&self.lines), plan, timer.source);
         Ok(Done::Echo(Echo::complete(plan, forward.map_err(refused)?)))
     }
 }
@@ -207,7 +208,7 @@ fn refused(error: impl ToString) -> WorkloadError {
     WorkloadError::Refused(error.to_string())
 }
 
-/// Returns when the far side has been asleep for message `number` for a while.
+/// Returns once the far side has been asleep for some time, waiting for message `number`.
 fn await_sleep(
     blocked: &AtomicU64,
     state: &ThreadState,
@@ -220,7 +221,7 @@ fn await_sleep(
         (blocked.load(atomic::Ordering::Relaxed) == number && state.is_asleep()).then_some(())
     })?;
     let begin = Instant::now();
-    while begin.elapsed() < SETTLE {
+    while begin.elapsed() < ASLEEP_BEFORE_WAKE {
         std::hint::spin_loop();
     }
     Ok(())
@@ -231,7 +232,7 @@ struct ThreadState {
 }
 
 impl ThreadState {
-    /// Opens that of the far side's thread.
+    /// Opens the state file of the far side's thread.
     fn of(lines: &SharedLines) -> io::Result<Self> {
         // Relaxed: the far side was open before this round began.
         let [pid, thread] =
@@ -250,8 +251,9 @@ impl ThreadState {
     }
 }
 
-/// Returns the ticks from the send of message `number` to `end`, if this is that message.
-fn ticks_of(message: &Packet16, number: u64, end: Ticks) -> Result<u64, AnyError> {
+/// Returns the ticks from the send of message `number` until `end`, after a check that `message` is
+/// that message.
+fn ticks_since_send(message: &Packet16, number: u64, end: Ticks) -> Result<u64, AnyError> {
     message.check(number)?;
     let ticks = end.checked_since(Ticks(message.stamp()));
     ticks.ok_or_else(|| "a message arrived before it was sent, by the counters".into())

@@ -37,7 +37,10 @@ fn bracketed(rounds: u32, ticks: &[u64]) -> Bracketed<u32> {
 #[test]
 fn a_round_in_which_the_floor_changed_is_repeated() {
     let measured = bracketed(3, &[10_000, 10_100, 50_000, 50_500, 50_000]);
-    let counting: Vec<u32> = measured.counting().map(|bracket| bracket.subject).collect();
+    let counting: Vec<u32> = measured
+        .rounds_that_count()
+        .map(|bracket| bracket.subject)
+        .collect();
     assert_eq!(counting, [1, 3, 4]);
     assert_eq!(
         (measured.repeated, measured.unsteady, measured.all.len()),
@@ -58,7 +61,10 @@ fn a_round_in_which_the_floor_changed_is_repeated() {
 #[test]
 fn on_a_restless_machine_the_least_unsteady_rounds_count() {
     let measured = bracketed(1, &[10_000, 50_000, 30_000, 300_000]);
-    let counting: Vec<u32> = measured.counting().map(|bracket| bracket.subject).collect();
+    let counting: Vec<u32> = measured
+        .rounds_that_count()
+        .map(|bracket| bracket.subject)
+        .collect();
     assert_eq!(counting, [2]);
     assert_eq!(
         (measured.repeated, measured.unsteady, measured.all.len()),

@@ -1,4 +1,4 @@
-//! Datagrams: UDP over the loopback device, and sockets in the file system.
+//! Datagrams: UDP over the loopback device, and Unix sockets in the file system.
 
 use std::fs;
 use std::io;
@@ -10,24 +10,24 @@ use std::path::PathBuf;
 use crate::measure::endpoint::Endpoint;
 use crate::measure::payload::Corrupt;
 use crate::transport::packet::Packet;
-use crate::transport::rendezvous::Place;
+use crate::transport::rendezvous::ConnectionSide;
 
-/// Buffer asked for in each direction.
+/// Buffer size requested for each direction, in bytes.
 const BUFFER_BYTES: libc::c_int = 4 << 20;
 
-/// Datagrams that one call receives at most, as long as they are small.
+/// Maximum number of datagrams that one call receives, if they are small.
 const BATCH: usize = 64;
 
 const BATCH_BYTES: usize = 256 << 10;
 
-/// Room for what one call receives.
+/// Buffers for the datagrams that one call receives.
 #[derive(Debug, Default)]
 struct Batch {
     bytes: Vec<u8>,
 }
 
 impl Batch {
-    /// Hands the datagrams of one call (`recvmmsg`) to `each`.
+    /// Receives datagrams with one call (`recvmmsg`) and passes each to `each`.
     #[inline(always)]
     fn receive<P: Packet>(
         &mut self,
@@ -94,18 +94,18 @@ impl Batch {
     }
 }
 
-/// A socket that is connected to the other side's, polled.
+/// A UDP socket that is connected to the other side's socket, polled.
 #[derive(Debug)]
 pub(crate) struct Udp {
     socket: UdpSocket,
     batch: Batch,
 }
 
-/// Opens this side's socket.
+/// Opens this side's UDP socket.
 ///
-/// The near side takes any port of one address that this run has to itself; the far side takes the
-/// same port of the next address. So either knows the other before it is there.
-pub(crate) fn udp(place: &Place<'_>) -> io::Result<Udp> {
+/// The near side binds any free port of an address that only this run uses; the far side binds the
+/// same port of the next address. So each side knows the other's address before that socket exists.
+pub(crate) fn udp(place: &ConnectionSide<'_>) -> io::Result<Udp> {
     let file = place.directory().join(format!("udp-{}", place.number()));
     let (socket, peer) = if place.is_near() {
         let [_, high, low, _] = (std::process::id() << 8).to_be_bytes();
@@ -130,22 +130,22 @@ pub(crate) fn udp(place: &Place<'_>) -> io::Result<Udp> {
     })
 }
 
-/// Returns the address after that of the near side.
+/// Returns the far side's address: the one after the near side's.
 fn next(near: SocketAddrV4) -> Ipv4Addr {
     Ipv4Addr::from_bits(near.ip().to_bits() + 1)
 }
 
-/// A socket in the file system, polled.
+/// A Unix datagram socket in the file system, polled.
 #[derive(Debug)]
 pub(crate) struct Unix {
     socket: UnixDatagram,
-    /// The other side's name, until it is connected to.
+    /// The path of the other side's socket, until this one is connected to it.
     peer: Option<PathBuf>,
     batch: Batch,
 }
 
-/// Opens this side's socket.
-pub(crate) fn unix(place: &Place<'_>) -> io::Result<Unix> {
+/// Opens this side's Unix socket.
+pub(crate) fn unix(place: &ConnectionSide<'_>) -> io::Result<Unix> {
     let [peer, own] = place.paths();
     let socket = UnixDatagram::bind(own)?;
     socket.set_nonblocking(true)?;
@@ -165,7 +165,7 @@ impl Unix {
         }
     }
 
-    /// Connects to the other side, which opened its socket meanwhile.
+    /// Connects to the other side, whose socket is open by now.
     #[cold]
     fn connect(&mut self) {
         let peer = self.peer.take();
@@ -173,7 +173,8 @@ impl Unix {
     }
 }
 
-/// Sockets of datagrams: whether a full buffer drops what comes, and what precedes a send.
+/// Implements [`Endpoint`] for a datagram socket: whether a full buffer drops datagrams, and what
+/// has to be done before a send.
 macro_rules! endpoint {
     ($socket:ty, drops: $drops:literal, $before_send:expr) => {
         impl<P: Packet> Endpoint<P> for $socket {
@@ -206,7 +207,7 @@ macro_rules! endpoint {
 endpoint!(Udp, drops: true, |_: &mut Udp| {});
 endpoint!(Unix, drops: false, Unix::await_peer);
 
-/// Asks for large buffers; the kernel grants what its limits allow.
+/// Requests large buffers; the kernel grants what its limits allow.
 pub(crate) fn request_buffers(fd: RawFd) -> io::Result<()> {
     for option in [libc::SO_SNDBUF, libc::SO_RCVBUF] {
         let wanted = BUFFER_BYTES;
@@ -229,8 +230,8 @@ pub(crate) fn request_buffers(fd: RawFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns true if a call that does not block was done, and false if it has to wait. Any other
-/// error means that the other side is gone, which the watch finds out.
+/// Returns true if a non-blocking call was completed, and false if it would have to wait. Any other
+/// error means that the other side is gone, which the watch detects.
 fn done(result: io::Result<usize>, bytes: usize) -> bool {
     let done = matches!(result, Ok(count) if count == bytes);
     if !done {

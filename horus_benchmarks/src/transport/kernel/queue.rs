@@ -6,9 +6,9 @@ use std::io;
 use crate::measure::endpoint::Endpoint;
 use crate::transport::carrier::queue_limit;
 use crate::transport::packet::Packet;
-use crate::transport::rendezvous::Place;
+use crate::transport::rendezvous::ConnectionSide;
 
-/// One end of a queue, polled. The near side takes the name away.
+/// One end of a queue, polled. The near side removes the queue's name.
 #[derive(Debug)]
 pub(crate) struct Queue {
     queue: libc::mqd_t,
@@ -17,8 +17,8 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    /// Opens the queue `name` for messages of `bytes`; the near side makes it.
-    pub(crate) fn open(name: &str, bytes: usize, place: &Place<'_>) -> io::Result<Queue> {
+    /// Opens the queue `name` for messages of `bytes` bytes; the near side creates it.
+    pub(crate) fn open(name: &str, bytes: usize, place: &ConnectionSide<'_>) -> io::Result<Queue> {
         // WHY part of the directory: queues share one name space, and the directory is this run's.
         let run = place.directory().to_string_lossy().replace('/', "-");
         let name = CString::new(format!("/{run}-{name}"))?;

@@ -1,4 +1,5 @@
-//! Streams of bytes: sockets and pipes in the file system. A message is as many bytes as it has.
+//! Streams of bytes: Unix sockets and named pipes. Nothing separates the messages, since their size
+//! is fixed.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -13,16 +14,16 @@ use super::datagram::request_buffers;
 use crate::measure::endpoint::Endpoint;
 use crate::measure::payload::Corrupt;
 use crate::transport::packet::Packet;
-use crate::transport::rendezvous::Place;
+use crate::transport::rendezvous::ConnectionSide;
 
-/// Buffer asked for in a pipe: what the kernel allows by default.
+/// Buffer size requested for a pipe: the maximum that the kernel allows by default.
 const PIPE_BYTES: libc::c_int = 1 << 20;
 
-/// Bytes that one call reads of a stream of messages, at most. WHY: larger ones win nothing, they
-/// only leave the cache.
+/// Maximum number of bytes that one call reads from a stream of messages. WHY: larger reads gain
+/// nothing and do not fit the cache.
 const READ_BYTES: usize = 256 << 10;
 
-/// A socket, which on the near side is there once the far side has connected.
+/// A Unix socket. On the near side the connection exists once the far side has connected.
 #[derive(Debug)]
 pub(crate) struct Socket {
     listener: Option<UnixListener>,
@@ -70,8 +71,8 @@ impl Read for Socket {
     }
 }
 
-/// Opens this side's sockets: one in each direction, the sending end connects.
-pub(crate) fn unix(place: &Place<'_>) -> io::Result<(Out<Socket>, Back<Socket>)> {
+/// Opens this side's two sockets, one for each direction. The sending end connects.
+pub(crate) fn unix(place: &ConnectionSide<'_>) -> io::Result<(Out<Socket>, Back<Socket>)> {
     let [out, back] = place.paths().map(|path| path.with_extension("stream"));
     // WHY the near side listens on both: it opens first.
     let open = |path: &Path| -> io::Result<Socket> {
@@ -94,8 +95,8 @@ pub(crate) fn unix(place: &Place<'_>) -> io::Result<(Out<Socket>, Back<Socket>)>
     Ok((Out::new(open(&out)?), Back::new(open(&back)?)))
 }
 
-/// Opens this side's pipes, which are made if they are not there.
-pub(crate) fn pipes(place: &Place<'_>) -> io::Result<(Out<File>, Back<File>)> {
+/// Opens this side's two pipes, which are created if they do not exist.
+pub(crate) fn pipes(place: &ConnectionSide<'_>) -> io::Result<(Out<File>, Back<File>)> {
     let [out, back] = place.paths().map(|path| path.with_extension("pipe"));
     Ok((Out::new(pipe(&out)?), Back::new(pipe(&back)?)))
 }
@@ -107,7 +108,7 @@ fn pipe(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens the pipe of this name, which is made if it is not there.
+/// Opens the pipe at `path`, which is created if it does not exist.
 pub(crate) fn fifo(path: &Path, flags: libc::c_int) -> io::Result<File> {
     let name = CString::new(path.as_os_str().as_bytes())?;
     // SAFETY: the name is a C string that outlives the call. That it exists is no matter.
@@ -120,7 +121,7 @@ pub(crate) fn fifo(path: &Path, flags: libc::c_int) -> io::Result<File> {
         .open(path)
 }
 
-/// A sending end; remembers how much of a message has gone.
+/// A sending end, with the number of bytes of the present message that have been sent.
 #[derive(Debug)]
 pub(crate) struct Out<B> {
     channel: B,
@@ -144,12 +145,13 @@ impl<P: Packet, B: Write> Endpoint<P> for Out<B> {
     }
 }
 
-/// A receiving end; remembers how much of a message has come.
+/// A receiving end, with the number of bytes of the present message that have been received.
 #[derive(Debug)]
 pub(crate) struct Back<B> {
     channel: B,
     received: usize,
-    /// The bytes that one call read beyond whole messages, at the beginning, and room for more.
+    /// The bytes that one call read beyond complete messages are at the beginning; the rest is
+    /// free.
     buffer: Box<[u8]>,
     buffered: usize,
 }
@@ -167,7 +169,8 @@ impl<B> Back<B> {
 }
 
 impl<P: Packet, B: Read> Endpoint<P> for Back<B> {
-    /// The caller offers the same `message` until it is whole.
+    /// Receives the next part of a message; returns true once it is complete. Until then the caller
+    /// must pass the same `message` again.
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         let rest = &mut bytemuck::bytes_of_mut(message)[self.received..];
@@ -183,7 +186,7 @@ impl<P: Packet, B: Read> Endpoint<P> for Back<B> {
         whole(&mut self.received, P::BYTES)
     }
 
-    /// As many as one call reads.
+    /// Receives the messages that one read call returns.
     #[inline(always)]
     fn drain(
         &mut self,
@@ -210,7 +213,7 @@ impl<P: Packet, B: Read> Endpoint<P> for Back<B> {
     }
 }
 
-/// Returns true if a message is whole; then the next one begins.
+/// Returns true if a message is complete, and then begins the next one.
 #[inline(always)]
 fn whole(count: &mut usize, bytes: usize) -> bool {
     if *count == bytes {

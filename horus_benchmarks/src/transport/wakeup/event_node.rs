@@ -1,4 +1,4 @@
-//! A node of a scheduler in the far process, which a topic wakes.
+//! A node of a scheduler in the far process that a topic wakes.
 
 use std::fs;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use horus_core::scheduler::{Context, Handle, Node, NodeResult, Scheduler};
 use horus_core::topic::Subscriber;
 
-use super::{AnyError, SleepingSide, ticks_of, topics};
+use super::{AnyError, SleepingSide, ticks_since_send, topics};
 use crate::measure::lines::SharedLines;
 use crate::measure::stats::Samples;
 use crate::measure::tsc::TickSource;
@@ -18,7 +18,7 @@ use crate::measure::wait::STALL_LIMIT;
 use crate::measure::workload::RoundPlan;
 use crate::transport::carrier::Mechanism;
 use crate::transport::packet::Packet16;
-use crate::transport::rendezvous::Place;
+use crate::transport::rendezvous::ConnectionSide;
 
 const NAME: &str = "woken";
 
@@ -57,7 +57,7 @@ impl Node for Woken {
         };
         // Relaxed: the node's own number, written by this process alone.
         let number = self.lines.line(1).words[0].load(atomic::Ordering::Relaxed);
-        let ticks = match ticks_of(&message, number, end) {
+        let ticks = match ticks_since_send(&message, number, end) {
             Ok(ticks) => ticks,
             Err(error) => {
                 self.rounds.send(Err(error.to_string()))?;
@@ -78,8 +78,11 @@ impl Node for Woken {
 }
 
 impl EventNode {
-    /// Starts the scheduler on a thread of its own; returns when the node's thread is there.
-    pub(super) fn start(place: &Place<'_>, lines: &Arc<SharedLines>) -> Result<Self, AnyError> {
+    /// Starts the scheduler in a thread of its own; returns once the node's thread exists.
+    pub(super) fn start(
+        place: &ConnectionSide<'_>,
+        lines: &Arc<SharedLines>,
+    ) -> Result<Self, AnyError> {
         let subscriber = topics::subscriber(place, Mechanism::EventNode)?;
         let ((plans, orders), (told, rounds)) = (mpsc::channel(), mpsc::channel());
         let mut scheduler = Scheduler::new();
@@ -106,7 +109,7 @@ impl EventNode {
     }
 }
 
-/// The kernel's number of this process's thread of that name, once it is there.
+/// Returns the kernel's id of this process's thread `name`, once it exists.
 fn thread_called(name: &str) -> Result<u32, AnyError> {
     let begin = Instant::now();
     while begin.elapsed() < STALL_LIMIT {

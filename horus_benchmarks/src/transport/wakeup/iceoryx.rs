@@ -1,4 +1,5 @@
-//! The event service of iceoryx2. It carries no message, so that lies beside it, in our own memory.
+//! The event service of iceoryx2. An event carries no message, so the message is in our own shared
+//! memory.
 
 use std::sync::Arc;
 
@@ -12,11 +13,11 @@ use crate::measure::lines::SharedLines;
 use crate::measure::wait::{STALL_LIMIT, WaitError};
 use crate::transport::iceoryx;
 use crate::transport::packet::Packet16;
-use crate::transport::rendezvous::Place;
+use crate::transport::rendezvous::ConnectionSide;
 
 type Service = ipc_threadsafe::Service;
 
-/// Both ends of an event.
+/// One end of an event.
 pub(super) struct Event {
     notifier: Notifier<Service>,
     listener: Option<Listener<Service>>,
@@ -24,8 +25,11 @@ pub(super) struct Event {
 }
 
 impl Event {
-    /// Opens the end of a side: the near one notifies, the far one listens.
-    pub(super) fn open(place: &Place<'_>, lines: &Arc<SharedLines>) -> Result<Self, AnyError> {
+    /// Opens this side's end: the near side notifies, the far side listens.
+    pub(super) fn open(
+        place: &ConnectionSide<'_>,
+        lines: &Arc<SharedLines>,
+    ) -> Result<Self, AnyError> {
         let node = iceoryx::node_in::<Service>(place.namespace()).map_err(|e| e.to_string())?;
         let event = node
             .service_builder(&ServiceName::new(&place.there())?)

@@ -1,4 +1,4 @@
-//! Mechanisms that are the kernel's own: a futex and a pipe.
+//! Mechanisms of the kernel: a futex and a pipe.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -10,9 +10,9 @@ use crate::measure::lines::SharedLines;
 use crate::measure::wait::{STALL_LIMIT, WaitError};
 use crate::transport::kernel::stream;
 use crate::transport::packet::Packet16;
-use crate::transport::rendezvous::Place;
+use crate::transport::rendezvous::ConnectionSide;
 
-/// A word that counts messages, and the message beside it.
+/// A futex word that counts messages, and the message beside it.
 pub(super) struct Futex {
     lines: Arc<SharedLines>,
     seen: u64,
@@ -31,7 +31,7 @@ impl Futex {
     }
 }
 
-/// Stores a message in the first line, for mechanisms that carry none.
+/// Stores a message in the first line, for mechanisms that carry no message.
 pub(super) fn post(lines: &SharedLines, message: Packet16) {
     let words = &lines.line(0).words;
     // Relaxed: whatever wakes the other end orders them.
@@ -39,7 +39,7 @@ pub(super) fn post(lines: &SharedLines, message: Packet16) {
     words[2].store(message.words[1], atomic::Ordering::Relaxed);
 }
 
-/// Loads the message that was posted last.
+/// Loads the message that was stored last.
 pub(super) fn fetch(lines: &SharedLines) -> Packet16 {
     let words = &lines.line(0).words;
     // Relaxed: as in `post`.
@@ -82,13 +82,13 @@ impl Sleeper for Futex {
     }
 }
 
-/// A pipe in the file system.
+/// One end of a named pipe.
 pub(super) struct Pipe {
     file: File,
 }
 
 impl Pipe {
-    pub(super) fn open(place: &Place<'_>) -> Result<Self, AnyError> {
+    pub(super) fn open(place: &ConnectionSide<'_>) -> Result<Self, AnyError> {
         let path = place.directory().join(place.there()).with_extension("pipe");
         Ok(Self {
             file: stream::fifo(&path, 0)?,

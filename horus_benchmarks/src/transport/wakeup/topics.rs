@@ -1,4 +1,4 @@
-//! Ways over topics: one, and several in a wait set.
+//! Mechanisms of our topics: a single topic, and several topics in a wait set.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use crate::measure::payload::Payload;
 use crate::measure::wait::{STALL_LIMIT, WaitError};
 use crate::transport::carrier::Mechanism;
 use crate::transport::packet::Packet16;
-use crate::transport::rendezvous::Place;
+use crate::transport::rendezvous::ConnectionSide;
 
-/// The time that a reader sleeps in vain whose topic is sent to afterwards.
+/// Time for which a reader sleeps, without a message, before the sends to its topic are timed.
 const VAIN: Duration = Duration::from_millis(1);
 
 fn builder(namespace: &Arc<Namespace>, name: &str, edge: WakeEdge) -> TopicBuilder<Packet16> {
@@ -24,7 +24,7 @@ fn builder(namespace: &Arc<Namespace>, name: &str, edge: WakeEdge) -> TopicBuild
         .qos(Qos::new().wake_edge(edge))
 }
 
-pub(super) fn topic(place: &Place<'_>, mechanism: Mechanism) -> TopicBuilder<Packet16> {
+pub(super) fn topic(place: &ConnectionSide<'_>, mechanism: Mechanism) -> TopicBuilder<Packet16> {
     let edge = match mechanism {
         Mechanism::TopicFence => WakeEdge::Fence,
         _ => WakeEdge::Membarrier,
@@ -32,13 +32,13 @@ pub(super) fn topic(place: &Place<'_>, mechanism: Mechanism) -> TopicBuilder<Pac
     builder(place.namespace(), &place.there(), edge)
 }
 
-fn set_topic(place: &Place<'_>, index: usize) -> TopicBuilder<Packet16> {
+fn set_topic(place: &ConnectionSide<'_>, index: usize) -> TopicBuilder<Packet16> {
     let name = format!("{}-{index}", place.there());
     builder(place.namespace(), &name, WakeEdge::Membarrier)
 }
 
 pub(super) fn subscriber(
-    place: &Place<'_>,
+    place: &ConnectionSide<'_>,
     mechanism: Mechanism,
 ) -> Result<Subscriber<Packet16>, AnyError> {
     let mut subscriber = topic(place, mechanism).subscriber()?;
@@ -58,10 +58,10 @@ impl Sleeper for Subscriber<Packet16> {
     }
 }
 
-/// The publishers of a wait set's topics; each message goes to the next one.
+/// The publishers of a wait set's topics; the next message goes to the next publisher.
 pub(super) struct InTurn(Vec<Publisher<Packet16>>);
 
-pub(super) fn publishers(place: &Place<'_>) -> Result<InTurn, AnyError> {
+pub(super) fn publishers(place: &ConnectionSide<'_>) -> Result<InTurn, AnyError> {
     let publishers = (0..SET_TOPICS).map(|index| set_topic(place, index).publisher());
     Ok(InTurn(publishers.collect::<Result<_, _>>()?))
 }
@@ -73,14 +73,14 @@ impl Waker for InTurn {
     }
 }
 
-/// The subscribers of several topics, and the set that watches them.
+/// The subscribers of several topics, and the wait set that watches them.
 pub(super) struct Set {
     subscribers: Vec<Subscriber<Packet16>>,
     set: WaitSet,
 }
 
 impl Set {
-    pub(super) fn open(place: &Place<'_>) -> Result<Self, AnyError> {
+    pub(super) fn open(place: &ConnectionSide<'_>) -> Result<Self, AnyError> {
         let subscribers = (0..SET_TOPICS).map(|index| set_topic(place, index).subscriber());
         let subscribers = subscribers.collect::<Result<Vec<_>, _>>()?;
         let mut set = WaitSet::new();
@@ -100,8 +100,8 @@ impl Sleeper for Set {
     }
 }
 
-/// Measures a send while nobody sleeps: on a topic whose reader, in this process, has slept
-/// before. Timed in batches.
+/// Measures sends while nobody sleeps, on a topic whose reader, in this process, has slept before.
+/// Timed in batches.
 pub fn awake_sends(
     namespace: &Arc<Namespace>,
     edge: WakeEdge,
