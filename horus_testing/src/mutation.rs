@@ -1,4 +1,5 @@
-//! Mutation tests of models: runs each model with a defect in its memory, which it has to find.
+//! Mutation tests of models: runs each model with a deliberate defect in the simulated memory,
+//! which the model has to detect.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -16,7 +17,7 @@ thread_local! {
     static ITERATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// One line of the algorithms that uses an ordering with a name.
+/// A source line of an algorithm that uses a named memory ordering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Site {
     /// The name of the ordering.
@@ -27,19 +28,19 @@ pub struct Site {
     pub line: u32,
 }
 
-/// A defect that the tests have to find: a mutant of an algorithm.
+/// A deliberate defect that the tests have to detect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mutant {
-    /// An edge, wherever it is used, becomes relaxed; a fence is left out.
+    /// A named ordering becomes relaxed on all lines that use it; a fence is left out.
     Edge(&'static str),
-    /// An edge becomes relaxed, but only on one line.
+    /// A named ordering becomes relaxed on one line only.
     Site(Site),
-    /// A step of a protocol is left out; the code that takes the step checks [`flawed`].
+    /// A step of a protocol is left out. The code that takes the step checks [`flawed`].
     Flaw(&'static str),
 }
 
 impl Mutant {
-    /// Returns true if a model that uses `site` may be able to kill this mutant.
+    /// Returns true if a model that uses the ordering at `site` may be able to detect this mutant.
     fn concerns(self, site: &Site) -> bool {
         match self {
             Self::Edge(label) | Self::Flaw(label) => label == site.label,
@@ -60,7 +61,8 @@ impl fmt::Display for Mutant {
     }
 }
 
-/// Returns the ordering `label` in the running model: `sound`, unless the mutant weakens it.
+/// Returns the ordering to use for `label` in the running model: `sound`, or a weaker one if the
+/// present mutant weakens it.
 #[track_caller]
 pub fn ordering(label: &'static str, sound: Ordering) -> Ordering {
     let caller = Location::caller();
@@ -76,7 +78,7 @@ pub fn ordering(label: &'static str, sound: Ordering) -> Ordering {
     }
 }
 
-/// Returns true if the step `label` is to be left out.
+/// Returns true if the present mutant leaves out the step `label`.
 #[track_caller]
 pub fn flawed(label: &'static str) -> bool {
     let caller = Location::caller();
@@ -95,7 +97,7 @@ fn weakened(site: Site) -> bool {
     false
 }
 
-/// Counts an execution of the running model.
+/// Counts one execution of the running model.
 pub fn count_execution() {
     ITERATIONS.set(ITERATIONS.get() + 1);
 }
@@ -108,18 +110,18 @@ pub struct Model {
     sound: OnceLock<Run>,
 }
 
-/// The result of a model.
+/// The result of running a model.
 #[derive(Debug, Clone)]
 struct Run {
     sites: BTreeSet<Site>,
     iterations: u64,
     took: Duration,
-    /// The message of the failed execution.
+    /// The panic message of the execution that failed, if one did.
     failure: Option<String>,
 }
 
 impl Model {
-    /// Makes the model called `name`, whose explorations `explore` runs.
+    /// Makes the model `name`; `explore` runs its executions.
     #[must_use]
     pub const fn new(name: &'static str, explore: fn()) -> Self {
         Self {
@@ -129,12 +131,12 @@ impl Model {
         }
     }
 
-    /// Returns the run without a mutant, which is made once.
+    /// Returns the result without a mutant. The model is run for it only once.
     fn sound(&self) -> &Run {
         self.sound.get_or_init(|| self.run(None))
     }
 
-    /// Runs the model on a memory with `mutant` in it.
+    /// Runs the model with `mutant` in the simulated memory.
     fn run(&self, mutant: Option<Mutant>) -> Run {
         silence();
         SITES.take();
@@ -160,7 +162,7 @@ impl Model {
     }
 }
 
-/// Returns the first model that fails with `mutant` and not without it, and its run. Tries the
+/// Returns the first model that fails with `mutant` but not without it, and its result. Tries the
 /// models with the fewest executions first.
 fn killer(models: &'static [Model], mutant: Mutant) -> Option<(&'static Model, Run)> {
     let able = |model: &&Model| {
@@ -188,7 +190,7 @@ fn silence() {
     });
 }
 
-/// Runs the model `name` of `models` on sound memory, and prints what it explored.
+/// Runs the model `name` of `models` without a mutant, and prints what it explored.
 ///
 /// # Panics
 ///
@@ -205,7 +207,7 @@ pub fn check(models: &'static [Model], name: &str) {
     }
 }
 
-/// Returns each line of a library's `src` folder that uses a named ordering in one of `models`.
+/// Returns each line of the library's source that uses a named ordering in one of `models`.
 #[must_use]
 pub fn sites(models: &'static [Model]) -> BTreeSet<Site> {
     let sites = models
@@ -214,11 +216,11 @@ pub fn sites(models: &'static [Model]) -> BTreeSet<Site> {
     sites.filter(|site| site.file.contains("src")).collect()
 }
 
-/// Prints a table of `mutants` and the models that kill them.
+/// Prints a table of `mutants` and of the models that detect them.
 ///
 /// # Panics
 ///
-/// Panics if no model kills one of the mutants.
+/// Panics if a mutant is not detected by any model.
 pub fn all_are_killed(
     title: &str,
     models: &'static [Model],
@@ -240,7 +242,7 @@ pub fn all_are_killed(
     assert!(survivors.is_empty(), "no model needs {survivors:?}");
 }
 
-/// Lists `models` by the modules of their functions, with a test for each on sound memory.
+/// Lists `models` with the modules of their functions, and makes a test of each without a mutant.
 #[macro_export]
 macro_rules! models {
     ($($noun:path: $($name:ident),* ;)*) => {
@@ -249,7 +251,7 @@ macro_rules! models {
             $crate::mutation::Model::new(stringify!($name), noun::$name)
         }),*),*];
 
-        /// Each model on sound memory.
+        /// Runs each model without a mutant.
         mod sound {
             $($(
                 #[test]

@@ -1,16 +1,16 @@
-//! A check of its own content in every message, by which the demo detects torn messages.
+//! A checksum in every message, with which the demo detects torn messages.
 
 use bytemuck::{bytes_of, bytes_of_mut};
 use horus_core::message::{CmdVel, Imu, LaserScan, Message};
 
 const CHECK_BYTES: usize = 2;
 
-/// A message with a check of all its bytes in the two lowest bytes of its last number.
+/// A message with a checksum of all its bytes in the two lowest bytes of its last number.
 ///
-/// The check costs that number some precision. If the parts of a message come from two sends, the
-/// check at its end does not match its beginning.
+/// The checksum costs that number some precision. If the parts of a message come from two sends,
+/// the checksum at its end does not match its beginning.
 pub(crate) trait Checked: Message {
-    /// The offset of the check: the lowest bytes of the last number, on a little-endian machine.
+    /// Offset of the checksum: of the lowest bytes of the last number, on a little-endian machine.
     const CHECK_OFFSET: usize;
 
     /// Returns the time at which the message was made.
@@ -35,20 +35,20 @@ checked! {
     CmdVel, last: f32;
 }
 
-/// Returns the message with its check filled in.
+/// Returns the message with its checksum filled in.
 pub(crate) fn signed<M: Checked>(mut message: M) -> M {
     let check = check(&message);
     bytes_of_mut(&mut message)[M::CHECK_OFFSET..][..CHECK_BYTES].copy_from_slice(&check);
     message
 }
 
-/// Returns true if the bytes match the check; one corruption in 65 536 is not detected.
+/// Returns true if the bytes match the checksum; one corruption in 65 536 is not detected.
 pub(crate) fn is_whole<M: Checked>(message: &M) -> bool {
     bytes_of(message)[M::CHECK_OFFSET..][..CHECK_BYTES] == check(message)
 }
 
-/// Computes FNV-1a over 8-byte words, of everything except the check. About 0.2 µs for a laser
-/// scan.
+/// Computes the checksum: FNV-1a over 8-byte words of everything except the checksum. Takes about
+/// 0.2 µs for a laser scan.
 fn check<M: Checked>(message: &M) -> [u8; CHECK_BYTES] {
     let mut message = *message;
     let bytes = bytes_of_mut(&mut message);

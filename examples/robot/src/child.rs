@@ -1,4 +1,4 @@
-//! A node as a process of its own, and the events that it causes.
+//! A node in a process of its own, and the events that it causes.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -22,7 +22,7 @@ pub(crate) enum Event {
     Signal(i32),
 }
 
-/// A running node. Killed, if it still runs, when dropped.
+/// A running node. It is killed when dropped, if it still runs.
 #[derive(Debug)]
 pub(crate) struct Child {
     pub(crate) role: Role,
@@ -30,8 +30,8 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    /// Starts this program, or the controller of the options, in another role; its output becomes
-    /// events.
+    /// Starts a node: this program in another role, or the program that the options name as
+    /// controller. Its output becomes events.
     pub(crate) fn spawn(
         role: Role,
         options: &Options,
@@ -64,7 +64,7 @@ impl Child {
         self.process.id()
     }
 
-    /// Closes its standard input (the leash): the node ends after its present turn.
+    /// Closes the node's standard input (the leash), so that the node ends after its present tick.
     pub(crate) fn stop(&mut self) {
         self.process.stdin.take();
     }
@@ -74,7 +74,7 @@ impl Child {
         Ok(self.process.kill()?)
     }
 
-    /// Waits until it has ended; blocks for as long as it runs.
+    /// Waits until the node has ended; blocks for as long as it runs.
     pub(crate) fn wait(&mut self) -> Result<ExitStatus> {
         Ok(self.process.wait()?)
     }
@@ -88,8 +88,8 @@ impl Drop for Child {
     }
 }
 
-/// Turns lines into events until the node closes its end of the pipe. A send fails only if the
-/// launcher is about to end.
+/// Turns the node's lines into events until the node closes its end of the pipe. Sending an event
+/// fails only if the launcher is about to end.
 fn listen(id: u32, stdout: Option<ChildStdout>, events: &Sender<Event>) {
     for line in stdout
         .into_iter()

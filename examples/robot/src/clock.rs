@@ -1,10 +1,10 @@
-//! Time: periods that do not drift, and a check of the clock that stamps the messages.
+//! Periods that do not drift, and a check of the clock that stamps the messages.
 
 use std::time::{Duration, Instant};
 
 use horus_core::message::timestamp_now_ns;
 
-/// Deadlines at a fixed period by the monotonic clock. Sleeping for "one period" after each turn
+/// Deadlines at a fixed period of the monotonic clock. Sleeping for one period after each turn
 /// would add the turn's own length every time; sleeping *until* the next deadline does not.
 #[derive(Debug)]
 pub(crate) struct Ticker {
@@ -13,7 +13,7 @@ pub(crate) struct Ticker {
 }
 
 impl Ticker {
-    /// Starts with a first deadline one `period` from now.
+    /// Makes a ticker whose first deadline is one `period` from now.
     pub(crate) fn every(period: Duration) -> Self {
         Self {
             period,
@@ -32,16 +32,16 @@ impl Ticker {
     }
 }
 
-/// Returns the first deadline after `now`. Missed deadlines are skipped, not caught up: a late
-/// sensor does not deliver a burst.
+/// Returns the first deadline after `now`. Missed deadlines are skipped and not caught up, so a
+/// late sensor does not deliver a burst.
 fn following(deadline: Instant, now: Instant, period: Duration) -> Instant {
     let late_ns = now.saturating_duration_since(deadline).as_nanos();
     let missed = u32::try_from(late_ns / period.as_nanos()).unwrap_or(u32::MAX);
     deadline + period * missed.saturating_add(1)
 }
 
-/// Detects changes of CLOCK_REALTIME, which make latencies meaningless: they are differences
-/// between this clock in two processes.
+/// Detects changes of CLOCK_REALTIME. They make latencies meaningless, because a latency is the
+/// difference between readings of this clock in two processes.
 #[derive(Debug)]
 pub(crate) struct ClockWatch {
     start: Instant,
@@ -56,7 +56,7 @@ impl ClockWatch {
         }
     }
 
-    /// Returns how far the clock was set since the start, beyond the time that passed.
+    /// Returns by how much the clock was set since the start, in addition to the time that passed.
     pub(crate) fn moved(&self) -> Duration {
         let elapsed = self.start.elapsed();
         let shown = Duration::from_nanos(timestamp_now_ns().saturating_sub(self.start_ns));

@@ -12,9 +12,10 @@ use crate::{imu, laser, turns};
 
 pub(crate) const TOPIC: &str = "cmd_vel";
 
-/// The robot stops if a sensor is silent for longer than this.
+/// Maximum silence of a sensor. The robot stops if one is silent for longer.
 const SILENCE_MAX: Duration = Duration::from_millis(100);
-/// Full speed if the nearest object is at least this far; proportionally slower if it is nearer.
+/// Distance in metres of the nearest object at or above which the robot drives at full speed. If
+/// the object is nearer, the robot is proportionally slower.
 const FREE_M: f32 = 2.0;
 const SPEED_MAX_M_S: f32 = 1.0;
 /// Counter-steering, in rad/s for each rad/s that the robot turns.
@@ -81,7 +82,7 @@ pub(crate) fn run() -> crate::Result<()> {
     turns::take("controller", TOPIC, 500.hz(), Controller::build)
 }
 
-/// Returns the mean of the samples since the last call, if there were any.
+/// Returns the mean yaw rate of the samples since the last call; `None` if there were none.
 fn mean_yaw_rate(imu: &mut Input<Imu>, samples: &mut Tally) -> Option<f32> {
     let mut sum = 0.0;
     let mut count = 0_u32;
@@ -93,7 +94,8 @@ fn mean_yaw_rate(imu: &mut Input<Imu>, samples: &mut Tally) -> Option<f32> {
     (count > 0).then(|| (sum / f64::from(count)) as f32)
 }
 
-/// Returns a command; the check makes `angular` up to 1 % smaller than intended.
+/// Returns a command with its [`check`] filled in. The check takes the two lowest bytes of
+/// `angular`, which becomes up to 1 % smaller in magnitude.
 pub(crate) fn command(linear: f32, angular: f32) -> CmdVel {
     check::signed(CmdVel::new(linear, angular))
 }

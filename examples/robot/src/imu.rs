@@ -1,4 +1,4 @@
-//! The IMU: 1000 samples a second of a robot that turns left and right.
+//! The IMU: 1000 samples per second of a robot that turns left and right.
 
 use horus_core::message::timestamp_now_ns;
 use horus_core::prelude::*;
@@ -12,7 +12,7 @@ pub(crate) const TOPIC: &str = "imu";
 const GRAVITY_M_S2: f64 = 9.81;
 const YAW_RATE_MAX_RAD_S: f64 = 0.3;
 const YAW_PERIOD_TICKS: f64 = 2000.0;
-/// Variance of each axis.
+/// Variance of the noise on each axis, in rad²/s².
 const NOISE_RAD2_S2: f64 = 1e-6;
 const NOISE_M2_S4: f64 = 1e-4;
 

@@ -1,4 +1,4 @@
-//! The laser scanner: 40 sweeps a second of a square room with a person walking in front.
+//! The laser scanner: 40 sweeps per second of a square room in which a person walks in front of it.
 
 use std::f32::consts::TAU;
 use std::time::Duration;
@@ -15,7 +15,7 @@ pub(crate) const TOPIC: &str = "scan";
 const PERIOD: Duration = Duration::from_millis(25);
 
 const WALL_M: f32 = 4.0;
-/// The person walks between these distances and covers this half angle.
+/// Minimum and maximum distance of the person, in metres.
 const WALKER_M: (f32, f32) = (0.5, 2.5);
 const WALKER_RAYS: usize = 10;
 const WALKER_PERIOD_TICKS: f32 = 160.0;

@@ -1,4 +1,4 @@
-//! The launcher: starts the nodes, kills one half-way, stops them, and compares the counts.
+//! The launcher: starts the nodes, kills one halfway through, stops them, and compares the counts.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Write;
@@ -18,11 +18,11 @@ use crate::private::PrivateNamespace;
 use crate::report::Report;
 use crate::{Result, controller, imu, laser, monitor};
 
-/// The most time for a node to join its topics, or to end, on a busy machine.
+/// Maximum time that a node may take to join its topics, or to end, on a busy machine.
 const READY_MAX: Duration = Duration::from_secs(10);
 const STOP_MAX: Duration = Duration::from_secs(10);
 
-/// Runs the robot. It succeeds if every message is accounted for and nothing is left behind.
+/// Runs the robot. Succeeds if every message is accounted for and no file is left behind.
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let (sender, events) = mpsc::channel();
     forward_signals(sender.clone())?;
@@ -72,7 +72,8 @@ fn forward_signals(events: Sender<Event>) -> Result<()> {
     Ok(())
 }
 
-/// Dropping it ends all nodes and then removes the namespace, after any failure.
+/// Starts and stops the nodes. When dropped, even after a failure, it ends all nodes and then
+/// removes the namespace.
 struct Launcher<'a> {
     options: &'a Options,
     sender: Sender<Event>,
@@ -80,15 +81,16 @@ struct Launcher<'a> {
     children: Vec<Child>,
     namespace: PrivateNamespace,
     begin_ns: u64,
-    /// The first termination signal.
+    /// The first termination signal received.
     signal: Option<i32>,
-    /// By process id: the position of the publisher's lane in its topic when the process joined.
+    /// For each process id: the position of the publisher's lane in its topic when the process
+    /// joined.
     ready: HashMap<u32, u64>,
     ended: HashSet<u32>,
     killed_ns: Option<u64>,
-    /// The number of times that the monitor received from a new IMU.
+    /// Number of times that the monitor received from a new IMU process.
     restarts: u32,
-    /// By topic: the messages that the publishers sent by their own count.
+    /// For each topic: number of messages that the publishers sent, by their own count.
     sent: BTreeMap<String, u64>,
     ledgers: Vec<Ledger>,
 }
@@ -117,7 +119,7 @@ impl Launcher<'_> {
         Ok(writeln!(std::io::stdout(), "{text}")?)
     }
 
-    /// Starts a node, waits until it has joined its topics and returns the position of its lane.
+    /// Starts a node, waits until it has joined its topics, and returns the position of its lane.
     fn start(&mut self, role: Role) -> Result<u64> {
         let child = Child::spawn(role, self.options, &self.namespace, &self.sender)?;
         let id = child.id();
@@ -158,7 +160,7 @@ impl Launcher<'_> {
         self.handle_until(deadline, |this| this.signal.is_some())
     }
 
-    /// Stops these nodes and waits until they have ended.
+    /// Stops the nodes with these roles and waits until they have ended.
     fn stop(&mut self, roles: &[Role]) -> Result<()> {
         let is_meant = |child: &mut Child| roles.contains(&child.role);
         let mut stopping: Vec<Child> = self.children.extract_if(.., is_meant).collect();
@@ -180,7 +182,7 @@ impl Launcher<'_> {
         Ok(())
     }
 
-    /// Handles events until `is_done`, at most until `deadline`.
+    /// Handles events until `is_done` returns true, but not beyond `deadline`.
     fn handle_until(&mut self, deadline: Instant, is_done: impl Fn(&Self) -> bool) -> Result<()> {
         while !is_done(self) {
             let left = deadline.saturating_duration_since(Instant::now());

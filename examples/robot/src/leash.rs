@@ -3,18 +3,18 @@
 use std::io;
 use std::thread::{self, JoinHandle};
 
-/// Ends the node with its launcher. The launcher holds the other end of the pipe: it closes it to
-/// stop the node, and the kernel closes it if the launcher dies in any way.
+/// Ends this node with its launcher, which has the other end of the pipe. The launcher closes that
+/// end to stop the node, and the kernel closes it if the launcher dies for any reason.
 #[derive(Debug)]
 pub(crate) struct Leash(JoinHandle<()>);
 
 impl Leash {
-    /// Starts to read standard input, in a thread that ends with the process.
+    /// Starts to read standard input, in a thread that runs until the process ends.
     pub(crate) fn hold() -> Self {
         Self::hold_until(|| ())
     }
 
-    /// [`Self::hold`], and calls `cut` when the node has to end.
+    /// Like [`Self::hold`], and calls `cut` when the node has to end.
     pub(crate) fn hold_until(cut: impl FnOnce() + Send + 'static) -> Self {
         Self(thread::spawn(|| {
             // An input that cannot be read counts as closed.

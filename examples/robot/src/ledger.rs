@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::{Checked, is_whole};
 
-/// The counts that a subscriber makes itself.
+/// The counts that a subscriber keeps itself.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tally {
     received: u64,
@@ -34,17 +34,17 @@ impl Tally {
     }
 }
 
-/// One line of the summary.
+/// One subscriber's counts for one topic: a line of the summary.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Ledger {
     pub(crate) reader: String,
     pub(crate) topic: String,
     pub(crate) received: u64,
-    /// Overwritten before the subscriber read them.
+    /// Number of messages that were overwritten before the subscriber read them.
     pub(crate) lost: u64,
-    /// Skipped, because the subscriber takes only the latest.
+    /// Number of messages that were skipped because the subscriber takes only the latest.
     pub(crate) skipped: u64,
-    /// Received with content that does not match the check.
+    /// Number of messages received whose content does not match their checksum.
     pub(crate) torn: u64,
     pub(crate) latency: Option<Latency>,
 }
@@ -58,8 +58,8 @@ impl Ledger {
         self.received + self.lost + self.skipped == sent && self.torn == 0
     }
 
-    /// Returns the line under [`Self::HEADER`], with the number of messages that the publishers
-    /// sent.
+    /// Formats the ledger as a line under [`Self::HEADER`]. `sent` is the number of messages that
+    /// the publishers sent.
     pub(crate) fn row(&self, sent: u64) -> String {
         let Self {
             reader,
@@ -83,7 +83,7 @@ impl Ledger {
     }
 }
 
-/// The latencies of all messages received.
+/// Statistics of the latencies of all messages received.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Latency {
     p50_us: f64,
@@ -92,7 +92,7 @@ pub(crate) struct Latency {
 }
 
 impl Latency {
-    /// Summarises `ns`; `None` if it is empty.
+    /// Computes the statistics of latencies in nanoseconds; `None` if there are none.
     pub(crate) fn of(ns: &Histogram<u64>) -> Option<Self> {
         let at = |quantile| ns.value_at_quantile(quantile) as f64 / 1e3;
         let latency = Self {
@@ -103,7 +103,7 @@ impl Latency {
         (!ns.is_empty()).then_some(latency)
     }
 
-    /// Formats three columns of 9 characters.
+    /// Formats the latencies as three columns of 9 characters.
     pub(crate) fn columns(&self) -> String {
         format!(
             "{:>9.1} {:>9.1} {:>9.1}",

@@ -33,7 +33,7 @@ use std::process::ExitCode;
 
 use options::{Command, Options};
 
-/// A result with any error, which is printed as a sentence.
+/// A result with an error of any type, which is printed as a sentence.
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 /// Exit status for an invalid command line.

@@ -1,4 +1,4 @@
-//! The monitor: receives every topic, and prints a table of the traffic once a second.
+//! The monitor: receives every topic, and prints a table of the traffic every second.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,10 +13,10 @@ use crate::report::Report;
 use crate::watch::Watch;
 use crate::{Result, controller, imu, laser};
 
-/// The time between two polls of the topics, which causes most of the latencies that it measures.
+/// The time between two polls of the topics. It causes most of the measured latencies.
 pub(crate) const LOOK_PERIOD: Duration = Duration::from_micros(100);
 const REPORT_PERIOD: Duration = Duration::from_secs(1);
-/// More than the time service may slew the clock by during a demo.
+/// Maximum change of the clock that the time service may cause during a demo.
 const CLOCK_MOVED_MAX: Duration = Duration::from_millis(5);
 
 pub(crate) fn run(spin: bool) -> Result<()> {
@@ -49,7 +49,7 @@ struct Monitor {
     imu: Watch<Imu>,
     scan: Watch<LaserScan>,
     cmd_vel: Watch<CmdVel>,
-    /// Process and timestamp of the last IMU sample.
+    /// Process id and timestamp of the last IMU sample.
     last_sample: Option<(u32, u64)>,
     clock: ClockWatch,
     start: Instant,

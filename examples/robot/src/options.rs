@@ -22,7 +22,7 @@ Options:
 The launcher starts the others as `robot imu|laser|controller|monitor`. Each ends when its standard
 input does.";
 
-/// Shorter runs end before the nodes are up; longer ones are not useful as a demo.
+/// Allowed duration of the demo, in seconds. A shorter run would end before the nodes have started.
 const SECONDS: std::ops::RangeInclusive<f64> = 1.0..=86_400.0;
 
 /// One of the four processes that the launcher starts.
@@ -35,7 +35,7 @@ pub(crate) enum Role {
 }
 
 impl Role {
-    /// Returns the word on the command line.
+    /// Returns the role's name on the command line.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Imu => "imu",
@@ -77,7 +77,7 @@ pub(crate) struct Options {
     pub(crate) command: Command,
     pub(crate) duration: Duration,
     pub(crate) spin: bool,
-    /// The program to start as the controller, if it is not this one.
+    /// The program to start as the controller instead of this one.
     pub(crate) controller: Option<PathBuf>,
 }
 

@@ -1,4 +1,4 @@
-//! A namespace for this run only: the demo neither sees nor disturbs a robot that is running.
+//! A namespace for this run only, so that the demo neither sees nor disturbs a running robot.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use horus_core::scheduler;
 
 use crate::Result;
 
-/// The number of lines of a black box that are shown.
+/// Number of lines shown from each black box.
 const LINES: usize = 3;
 
 /// A namespace that is removed with everything in it when dropped.
 #[derive(Debug)]
 pub(crate) struct PrivateNamespace {
     namespace: Arc<Namespace>,
-    /// The directory of all namespaces, if this process created it.
+    /// The directory that contains all namespaces, if this process created it.
     made: Option<PathBuf>,
 }
 
 impl PrivateNamespace {
-    /// Creates the namespace, in the directory of all namespaces of this user.
+    /// Creates the namespace, in the directory that contains all namespaces of this user.
     pub(crate) fn create() -> Result<Self> {
         let name = NamespaceName::new(&format!("robot_demo_{}", std::process::id()))?;
         let config = NamespaceConfig::from_env()?;
@@ -31,18 +31,18 @@ impl PrivateNamespace {
         Ok(Self { namespace, made })
     }
 
-    /// Returns the environment variable that puts a process into this namespace.
+    /// Returns the environment variable with which a process finds this namespace.
     pub(crate) fn variable(&self) -> (&'static str, &str) {
         ("HORUS_NAMESPACE", self.namespace.config().name().as_str())
     }
 
-    /// Returns the folder of its files.
+    /// Returns the directory of the namespace's files.
     pub(crate) fn path(&self) -> &std::path::Path {
         self.namespace.path()
     }
 
-    /// Returns the last problem that each scheduler's black box recorded, then removes the black
-    /// boxes. They outlive their processes until then.
+    /// Returns the last problem in each scheduler's black box, then removes the black boxes, which
+    /// remain after their processes until then.
     pub(crate) fn open_black_boxes(&self) -> Result<Vec<String>> {
         let mut lines = Vec::new();
         for scheduler in scheduler::schedulers(&self.namespace)? {
@@ -65,8 +65,8 @@ impl PrivateNamespace {
         Ok(lines)
     }
 
-    /// Removes the namespace and returns the names of the files that were left in it. There are
-    /// none if every process cleaned up after itself and after the killed ones.
+    /// Removes the namespace and returns the names of the files left in it. There are none if every
+    /// process cleaned up after itself and after killed processes.
     pub(crate) fn remove(self) -> Result<Vec<String>> {
         let mut left = Vec::new();
         for file in fs::read_dir(self.namespace.topics_path())? {

@@ -1,4 +1,4 @@
-//! Turns: the scheduler of a process with one node that sends a message in each tick.
+//! Runs the scheduler of a process with one node that sends a message in each tick.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use horus_core::scheduler::{NodeBuilder, Rate, RunError};
 use crate::leash::Leash;
 use crate::report::Report;
 
-/// The longest allowed tick, longer than any real one: only a busy machine delays a tick here.
+/// Maximum duration of a tick. A real tick is much shorter; only a busy machine makes one long.
 const TICK_MAX: Duration = Duration::from_secs(1);
 
-/// Runs a node at this rate until the leash is cut, then reports the number of messages sent on
+/// Runs a node at rate `rate` until the leash is cut, then reports the number of messages sent on
 /// `topic`.
 pub(crate) fn take(
     name: &str,

@@ -1,4 +1,4 @@
-//! A watch on one topic: counts its messages, their latencies and the torn ones.
+//! A subscriber of one topic that counts its messages, their latencies and the torn ones.
 
 use hdrhistogram::Histogram;
 use horus_core::message::timestamp_now_ns;
@@ -8,7 +8,7 @@ use crate::Result;
 use crate::check::Checked;
 use crate::ledger::{Latency, Ledger, Tally};
 
-/// Decimal digits of a latency.
+/// Number of significant decimal digits of a latency.
 const PRECISION: u8 = 3;
 
 /// A subscriber of messages `M` with its statistics.
@@ -16,7 +16,7 @@ const PRECISION: u8 = 3;
 pub(crate) struct Watch<M: Checked> {
     subscriber: Subscriber<M>,
     tally: Tally,
-    /// Latencies of all messages, and of those since the last row.
+    /// Latencies of all messages, in nanoseconds.
     total_ns: Histogram<u64>,
     recent_ns: Histogram<u64>,
 }
@@ -25,7 +25,7 @@ impl<M: Checked> Watch<M> {
     pub(crate) const HEADER: &str = "topic       rate     p50 us    p99 us    max us\
                                      \x20      sent  received   lost";
 
-    /// Joins the topic: receives every message sent from now on.
+    /// Joins the topic, to receive every message sent from now on.
     pub(crate) fn new(topic: &str) -> Result<Self> {
         Ok(Self {
             subscriber: Subscriber::new(topic)?,
@@ -35,7 +35,7 @@ impl<M: Checked> Watch<M> {
         })
     }
 
-    /// Receives all available messages; passes each to `look` with its time of arrival.
+    /// Receives all available messages; passes each, with its time of arrival, to `look`.
     pub(crate) fn drain(&mut self, mut look: impl FnMut(&M, u64)) -> Result<()> {
         while let Some(message) = self.subscriber.recv() {
             let received_ns = timestamp_now_ns();
@@ -49,7 +49,7 @@ impl<M: Checked> Watch<M> {
         Ok(())
     }
 
-    /// Returns the line under [`Self::HEADER`] about the `seconds` since the last one; `sent`,
+    /// Formats a line under [`Self::HEADER`] for the `seconds` since the last one; `sent`,
     /// `received` and `lost` count from the start.
     pub(crate) fn row(&mut self, seconds: f64) -> String {
         let rate_hz = self.recent_ns.len() as f64 / seconds;
@@ -64,7 +64,7 @@ impl<M: Checked> Watch<M> {
         format!("{topic:8} {rate_hz:>5.0} Hz {latency:>29} {sent:>9} {received:>9} {lost:>6}")
     }
 
-    /// Returns the final ledger of the topic.
+    /// Returns the final counts of the topic.
     pub(crate) fn ledger(&self, reader: &str) -> Ledger {
         let ledger = self
             .tally

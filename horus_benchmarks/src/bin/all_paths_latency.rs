@@ -1,5 +1,6 @@
-//! Every path a message can take: latency, the cost of `send`, and throughput of every channel,
-//! ring and topic in one thread, between two and between two processes, each beside the floor.
+//! Every path that a message can take: latency, the cost of `send`, and throughput of every
+//! channel, ring and topic, in one thread, between two threads and between two processes. Each is
+//! measured next to the floor.
 
 use std::process::ExitCode;
 

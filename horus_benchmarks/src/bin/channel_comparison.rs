@@ -1,4 +1,4 @@
-//! Our channels between threads beside those of other crates: latency and throughput.
+//! Our channels between threads compared with channels of other crates: latency and throughput.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -17,14 +17,14 @@ const ABOUT: &str = "Our channels between threads beside rtrb, disruptor, crossb
 kanal and flume: a send and a receive on one thread, latency and throughput between two threads, \
 for messages of 8 to 1024 bytes, in rounds that alternate.";
 
-/// Rounds and timed messages of each, for `--quick` and else.
-const QUICK: (u32, u64) = (20, 4_000);
-const FULL: (u32, u64) = (40, 10_000);
+/// Number of rounds, and of timed messages in each, with `--quick` and without.
+const QUICK_ROUNDS_AND_SAMPLES: (u32, u64) = (20, 4_000);
+const FULL_ROUNDS_AND_SAMPLES: (u32, u64) = (40, 10_000);
 
 /// The duration of one stream.
 const STREAM_TIME: Duration = Duration::from_millis(1);
 
-/// Streams in each round, for `--quick` and else.
+/// Number of streams in each round, with `--quick` and without.
 const PARTS: (u32, u32) = (9, 31);
 
 const SIZES: [usize; 5] = [8, 16, 64, 256, 1024];
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
 }
 
 fn run(mut args: Args) -> Outcome {
-    args.default_to(QUICK, FULL);
+    args.default_to(QUICK_ROUNDS_AND_SAMPLES, FULL_ROUNDS_AND_SAMPLES);
     let parts = if args.quick { PARTS.0 } else { PARTS.1 };
     let mut session = Session::begin(args)?;
     session.report.set("capacity", CAPACITY);

@@ -1,5 +1,5 @@
-//! Our topics between two processes beside UDP, Unix sockets, pipes, POSIX message queues and a
-//! ring with a head and a tail.
+//! Our topics between two processes compared with UDP, Unix sockets, pipes, POSIX message queues
+//! and a ring with a head and a tail.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -16,11 +16,11 @@ const ABOUT: &str = "Our topics between two processes beside UDP over loopback, 
 stream sockets, pipes, POSIX message queues and a ring with a head and a tail, all polled: latency \
 and sustained throughput for messages of 8 bytes to 64 KiB, in rounds that alternate.";
 
-/// Rounds and timed messages of each, for `--quick` and else.
-const QUICK: (u32, u64) = (20, 500);
-const FULL: (u32, u64) = (40, 2_000);
+/// Number of rounds, and of timed messages in each, with `--quick` and without.
+const QUICK_ROUNDS_AND_SAMPLES: (u32, u64) = (20, 500);
+const FULL_ROUNDS_AND_SAMPLES: (u32, u64) = (40, 2_000);
 
-/// The duration for which each transport streams messages of one size, for `--quick` and else.
+/// The duration for which each transport streams messages of one size, with `--quick` and without.
 const DURATION: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
 const SIZES: [usize; 7] = [8, 32, 304, 1480, 4096, 16_384, 65_536];
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
 }
 
 fn run(mut args: Args) -> Outcome {
-    let rounds = args.default_to(QUICK, FULL);
+    let rounds = args.default_to(QUICK_ROUNDS_AND_SAMPLES, FULL_ROUNDS_AND_SAMPLES);
     let duration = args
         .duration
         .unwrap_or(if args.quick { DURATION.0 } else { DURATION.1 });

@@ -21,7 +21,8 @@ const RINGS: [Carrier; 4] = [
 
 const SIZES: [usize; 7] = [8, 16, 304, 1480, 4096, 16_384, 65_536];
 
-/// A ring of the latest value has no stream: its readers want the last one.
+/// The rings that are measured with streams. The latest-value ring is not: its readers want only
+/// the last message.
 const STREAMS: [Carrier; 3] = [Carrier::SpscShm, Carrier::MpscShm, Carrier::FanoutShm];
 
 fn main() -> ExitCode {

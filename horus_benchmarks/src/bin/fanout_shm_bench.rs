@@ -1,5 +1,5 @@
-//! Two processes that each publish and subscribe on one ring or topic: two publishers, two
-//! subscribers, everybody gets everything.
+//! Two processes that each publish and subscribe on the same ring or topic: two publishers and two
+//! subscribers, and every subscriber receives everything.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,5 @@
-//! Our topics against the services of iceoryx2, on every path, in alternating rounds of one run.
+//! Our topics compared with the services of iceoryx2, on every path, in alternating rounds of one
+//! run.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -16,15 +17,16 @@ const ABOUT: &str = "Our topics against the services of iceoryx2: in one thread,
 threads, between two processes, two processes that each publish and subscribe, throughput, and \
 waking a sleeper. Needs the feature iceoryx2.";
 
-/// Rounds and timed messages of each, for `--quick` and else.
-const QUICK: (u32, u64) = (20, 5_000);
-const FULL: (u32, u64) = (40, 20_000);
+/// Number of rounds, and of timed messages in each, with `--quick` and without.
+const QUICK_ROUNDS_AND_SAMPLES: (u32, u64) = (20, 5_000);
+const FULL_ROUNDS_AND_SAMPLES: (u32, u64) = (40, 20_000);
 
 /// The duration of one stream.
 const STREAM_TIME: Duration = Duration::from_millis(50);
 
-/// Timed messages of a round for each that wakes a sleeper, which takes long.
-const SAMPLES_PER_WAKE: u64 = 40;
+/// The wake-up benchmark times one message for every 40 that the other benchmarks time in a round,
+/// because each wake-up takes long.
+const WAKEUP_SAMPLES_DIVISOR: u64 = 40;
 
 const SAME_THREAD: &str = "vs_iceoryx2/same_thread/16B";
 const WAKEUP: &str = "vs_iceoryx2/wakeup";
@@ -32,14 +34,14 @@ const WAKEUP: &str = "vs_iceoryx2/wakeup";
 type Candidates = [Carrier; 2];
 
 const ONE_TO_ONE: Candidates = [Carrier::TopicDefault, Carrier::Iceoryx2];
-/// Within a process they have a service that does without names in the file system.
+/// Within a process, iceoryx2 has a service that needs no names in the file system.
 const IN_PROCESS: Candidates = [Carrier::TopicDefault, Carrier::Iceoryx2Local];
-/// Both by what they have for large messages.
+/// Large messages: both with loans.
 const LOANS: Candidates = [Carrier::TopicLoan, Carrier::Iceoryx2Loan];
 const BOTH_WAYS: Candidates = [Carrier::TopicDuplex, Carrier::Iceoryx2Duplex];
 const STREAM: Candidates = [Carrier::TopicReliable, Carrier::Iceoryx2Stream];
 
-/// Round trips, by placement.
+/// The latencies to measure: placement, name, candidates and message size.
 const LATENCIES: [(Placement, &str, Candidates, Size); 6] = [
     (
         Placement::CrossThread,
@@ -94,7 +96,7 @@ fn run(mut args: Args) -> Outcome {
                 .into(),
         );
     }
-    args.default_to(QUICK, FULL);
+    args.default_to(QUICK_ROUNDS_AND_SAMPLES, FULL_ROUNDS_AND_SAMPLES);
     let mut session = Session::begin(args)?;
     let private = PrivateNamespace::create()?;
     if session.args.wants(SAME_THREAD) {
@@ -141,7 +143,7 @@ fn two_ends(session: &mut Session, private: &PrivateNamespace, placement: Placem
 }
 
 fn wake(session: &mut Session, private: &PrivateNamespace) -> Outcome {
-    session.effort.samples = session.effort.samples.div_ceil(SAMPLES_PER_WAKE);
+    session.effort.samples = session.effort.samples.div_ceil(WAKEUP_SAMPLES_DIVISOR);
     session.effort.warm_up = session.effort.samples.div_ceil(10);
     wakeup::check_counters(session)?;
     wakeup::duel(

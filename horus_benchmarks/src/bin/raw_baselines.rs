@@ -1,4 +1,5 @@
-//! The hardware floor: what two cores, a copy, a mapping and the timer cost without any ring.
+//! The hardware floor: the cost of two cores exchanging a word, of a copy, of a mapping and of
+//! reading the timer, without any ring.
 
 use std::error::Error;
 use std::fs::File;
@@ -36,7 +37,7 @@ fn run(args: Args) -> Outcome {
     Ok(session.finish()?)
 }
 
-/// One line and two, in alternating rounds.
+/// Measures the floor with one cache line and with two, in alternating rounds.
 fn ping_pong(session: &mut Session, placement: Placement) -> Result<(), Box<dyn Error>> {
     let id = |lines| format!("floor/{}/{lines}/8B", placement.id());
     let one_id = id("one_line");
@@ -88,7 +89,7 @@ fn spin_basis(choice: &SpinChoice) -> String {
     )
 }
 
-/// Measures what one pinned thread does at best.
+/// Measures the shortest times of operations in one pinned thread.
 fn same_thread(session: &mut Session) -> Result<(), Box<dyn Error>> {
     let namespace = PrivateNamespace::create()?;
     let file = File::options()
@@ -138,7 +139,7 @@ fn micro_row(session: &mut Session, id: &str, measure: impl FnOnce() -> Micro) {
     add(session, row, &format!("batches of {}", micro.batch));
 }
 
-/// The timer's own cost: what every sample above includes once.
+/// Measures the cost of reading the timer, which every sample includes once.
 fn timer(session: &mut Session) {
     let clock = &session.clock;
     let row = Row::samples(

@@ -1,4 +1,4 @@
-//! Writes the tables of the documents from records: `readme_table RECORD [FILE.md …]`.
+//! Writes the tables in the documents from records: `readme_table RECORD [FILE.md …]`.
 
 use std::error::Error;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use horus_benchmarks::report::readme::{self, Records};
 
-/// The documents with tables, from the root of the repository.
+/// The documents with tables, as paths from the root of the repository.
 const DOCUMENTS: [&str; 2] = ["README.md", "docs/performance.md"];
 
 const USAGE: &str = "usage: readme_table RECORD [FILE.md ...]

@@ -1,4 +1,4 @@
-//! Makes one page and one CSV of a directory of records, or compares two directories.
+//! Makes an HTML page and a CSV file from a directory of records, or compares two directories.
 
 use std::error::Error;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Measures messages of robots: `CmdVel`, `Imu`, `JointCommand` and `LaserScan` over a topic,
-//! between threads and between processes, and whether control loops have time for it.
+//! Measures standard messages of robots: `CmdVel`, `Imu`, `JointCommand` and `LaserScan` over a
+//! topic, between threads and between processes, and whether control loops have time for them.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,5 @@
-//! Publishers and subscribers of one topic, more and more of them: delivered and lost messages.
+//! Increasing numbers of publishers and subscribers of one topic: counts delivered and lost
+//! messages.
 
 fn main() -> std::process::ExitCode {
     horus_benchmarks::scenario::scaling::main()

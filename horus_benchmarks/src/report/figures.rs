@@ -1,13 +1,13 @@
-//! Values that only some rows have: figures of schedulers and of runs, beside percentiles and
-//! rates.
+//! Values that only some rows have: figures of schedulers and of repeated runs, in addition to
+//! percentiles and rates.
 
 use serde::{Deserialize, Serialize};
 
-/// Makes every field optional, and leaves out what does not apply.
+/// Makes every field optional, and leaves absent values out of the JSON.
 macro_rules! figures {
     ($($(#[$doc:meta])+ $name:ident: $type:ty,)+) => {
-        /// Further figures of a row, each in a field of the row's own. What does not apply is
-        /// absent.
+        /// Additional figures of a row, each in a field of the row's JSON. Figures that do not
+        /// apply are absent.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
         pub struct Figures {
             $($(#[$doc])+
@@ -18,43 +18,47 @@ macro_rules! figures {
 }
 
 figures! {
-    /// The median round of a scheduler, by the number of its nodes (by 1 if it has none): the
-    /// timer's overhead is part of it.
+    /// Median time of a scheduler's round divided by the number of its nodes (by 1 if it has none),
+    /// in nanoseconds. It includes the cost of reading the timer.
     ns_per_node: f64,
-    /// Processor time of the thread that was measured, in percent of the time that passed.
+    /// Processor time of the measured thread, in percent of the time that passed.
     cpu_percent: f64,
-    /// Due times met or passed over, less those that there were by the kernel's clock.
+    /// Number of due times that were met or skipped, minus the number expected according to the
+    /// kernel's clock.
     drift_ticks: f64,
-    /// In how much of the time nobody could have begun within 20 microseconds, in percent.
+    /// Percentage of the time in which no thread could have begun within 20 microseconds.
     stalled_percent: f64,
-    /// Nodes replaced in a second, median of the rounds.
+    /// Number of nodes replaced per second: median of the rounds.
     swaps_per_s: f64,
     /// Standard deviation of all samples, in nanoseconds.
     sd_ns: f64,
-    /// Standard deviation of the runs' means, by their mean.
+    /// Coefficient of variation of the runs' means: their standard deviation divided by their
+    /// average.
     run_cv: f64,
-    /// Standard deviation of the runs' medians, by their mean.
+    /// Coefficient of variation of the runs' medians: their standard deviation divided by their
+    /// average.
     run_cv_median: f64,
-    /// Samples that took longer than their deadline.
+    /// Number of samples that took longer than their deadline.
     deadline_misses: u64,
-    /// The same as a part of all samples, from 0 to 1.
+    /// The fraction of all samples that took longer than their deadline, from 0 to 1.
     deadline_miss_share: f64,
-    /// One way by the counters of both cores, where these agree: median and 99th percentile.
+    /// Median and 99th percentile of one way in nanoseconds, measured with the counters of both
+    /// cores; absent if these do not agree.
     tsc_ns: [f64; 2],
-    /// Messages per second that there can be, by those that there are in a robot.
+    /// Messages per second that are possible, divided by the usual rate of this message in a robot.
     headroom: f64,
-    /// Messages a second for each of the threads or processes that took part.
+    /// Messages per second, divided by the number of threads or processes that sent or received.
     msgs_per_s_per_member: f64,
-    /// Messages a second by those of one publisher and one subscriber, and by the smaller of the
+    /// Rate divided by the rate of one publisher and one subscriber, and by the smaller of the
     /// numbers of publishers and subscribers: in percent.
     scaling_percent: f64,
-    /// In a row `vs_<peer>/…`: our median, in nanoseconds, or in messages a second.
+    /// In a row `vs_<peer>/…`: our median time in nanoseconds, or our messages per second.
     ours: f64,
-    /// Theirs.
+    /// In such a row: the peer's median time in nanoseconds, or its messages per second.
     theirs: f64,
-    /// Their time by ours, or our rate by theirs: median over rounds next to each other. Above 1,
-    /// ours is ahead.
+    /// The peer's time divided by ours, or our rate divided by the peer's: median over adjacent
+    /// rounds. Above 1, ours is better.
     ratio: f64,
-    /// Its bootstrap 95 % interval.
+    /// The bootstrap 95 % interval of `ratio`.
     ratio_ci: [f64; 2],
 }

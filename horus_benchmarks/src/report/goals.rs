@@ -1,5 +1,5 @@
-//! The goals of the key rows, beside what was measured. A goal missed is no error, and
-//! is said to be missed, whatever the reason.
+//! The goals for the most important rows, next to what was measured. A missed goal is not an error,
+//! but it is always reported as missed, whatever the reason.
 
 use comfy_table::{Table, presets};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use crate::measure::bracket::State;
 use crate::report::rows::{Report, Row};
 use crate::report::versus;
 
-/// Group of the settings with the floor of each row: least, median, largest.
+/// Group of the settings with the smallest, the median and the largest floor of each row.
 pub const FLOOR_NS: &str = "floor_ns";
 
 /// Group of the settings with the ratio of each row in each [`State`] of the machine.
@@ -17,26 +17,26 @@ pub const STATES: &str = "floor_ratio_by_state";
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Goal {
-    /// At most this multiple of the floor.
+    /// Maximum ratio to the floor.
     RatioMax(f64),
-    /// At most this many nanoseconds, median.
+    /// Maximum median, in nanoseconds.
     NsMax(f64),
-    /// At least this many messages a second.
+    /// Minimum number of messages per second.
     RateMin(f64),
-    /// At most this many nanoseconds for each node of a scheduler.
+    /// Maximum time for each node of a scheduler, in nanoseconds.
     NsPerNodeMax(f64),
-    /// At most this many nanoseconds, 99th percentile.
+    /// Maximum 99th percentile, in nanoseconds.
     P99NsMax(f64),
-    /// At most this much of a processor, in percent.
+    /// Maximum processor time, in percent of one processor.
     CpuPercentMax(f64),
-    /// At most so many due times too many or too few.
+    /// Maximum number of due times too many or too few.
     DriftMax(f64),
-    /// At most this multiple of another row of the same run.
+    /// Maximum ratio to another row of the same run.
     TimesRowMax(&'static str, f64),
 }
 
-/// Group of the settings with the ratios of rows to other rows: by row, then by the other one,
-/// median and 95 % interval.
+/// Group of the settings with the ratios between rows: for each row and each other row, the median
+/// and the 95 % interval.
 pub const RATIOS: &str = "ratio_to";
 
 const GOALS: [(&str, Goal); 26] = [
@@ -77,13 +77,13 @@ const GOALS: [(&str, Goal); 26] = [
     ("event/wake/16B", Goal::TimesRowMax("wakeup/futex", 2.0)),
 ];
 
-/// The row that says how much of the time a CPU does nothing for anybody.
+/// The row with the percentage of time in which a CPU runs no thread at all.
 pub const STALLS: &str = "floor/stalls";
 
-/// Last part of the id of a row that is of times in which the machine was quiet.
+/// Last part of the id of a row that only covers times in which the machine was quiet.
 pub const QUIET: &str = "/quiet";
 
-/// Group of the settings with the [`Verdict`]s of the run, by the goals that were set then.
+/// Group of the settings with the [`Verdict`]s of the run, on the goals of that time.
 pub const VERDICTS: &str = "goals";
 
 /// The beginning of every verdict on a goal that was met.
@@ -92,16 +92,16 @@ const MET: &str = "met";
 /// The beginning of every other verdict.
 const MISSED: &str = "missed";
 
-/// A goal held against what was measured.
+/// The result of comparing a goal with what was measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// The row.
+    /// The id of the row.
     pub id: String,
     /// The limit, with its unit.
     pub goal: String,
-    /// The figure, with its interval if it has one.
+    /// The measured value, with its interval if it has one.
     pub measured: String,
-    /// `met` or `missed`, and after that what explains it.
+    /// `met` or `missed`, followed by an explanation if there is one.
     pub verdict: String,
 }
 
@@ -115,13 +115,14 @@ impl Verdict {
         }
     }
 
-    /// True if the verdict begins with the word for it.
+    /// Returns true if the goal was met.
     pub fn is_met(&self) -> bool {
         self.verdict.starts_with(MET)
     }
 }
 
-/// A verdict on each goal whose row is among `rows`. Their ratios to each other are in `settings`.
+/// Returns a verdict on each goal whose row is among `rows`. The ratios between rows are in
+/// `settings`.
 pub fn verdicts(rows: &[Row], settings: &Map<String, Value>) -> Vec<Verdict> {
     let find = |id: &str| rows.iter().find(|row| row.id == id);
     let stalls = find(STALLS).and_then(|row| row.figures.stalled_percent);
@@ -140,7 +141,7 @@ pub fn verdicts(rows: &[Row], settings: &Map<String, Value>) -> Vec<Verdict> {
     of_goals.chain(of_contests).collect()
 }
 
-/// A table of these verdicts on the rows of `report`; `None` if there are none.
+/// Returns a table of `verdicts` on the rows of `report`; `None` if there are none.
 pub fn table(report: &Report, verdicts: &[Verdict]) -> Option<String> {
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);
@@ -171,7 +172,8 @@ pub fn table(report: &Report, verdicts: &[Verdict]) -> Option<String> {
     (!verdicts.is_empty()).then(|| format!("Goals\n{table}"))
 }
 
-/// Tells whether a goal is met, and whether the interval of the figure reaches to both sides of it.
+/// Returns the word for a verdict, and adds that it is uncertain if the interval contains the
+/// limit.
 pub(crate) fn word(is_met: bool, limit: f64, [low, high]: [f64; 2]) -> String {
     let word = if is_met { MET } else { MISSED };
     let unsure = if low < limit && limit < high {
@@ -182,7 +184,7 @@ pub(crate) fn word(is_met: bool, limit: f64, [low, high]: [f64; 2]) -> String {
     format!("{word}{unsure}")
 }
 
-/// The goal, the figure and the verdict; `None` if the row has no such figure.
+/// Returns the goal, the measured value and the verdict; `None` if the row does not have the value.
 fn judge(goal: Goal, row: &Row) -> Option<[String; 3]> {
     let word = |met| if met { MET } else { MISSED }.to_owned();
     Some(match goal {
@@ -240,7 +242,7 @@ fn judge(goal: Goal, row: &Row) -> Option<[String; 3]> {
     })
 }
 
-/// A ratio with its interval against the most that it may be of `what`.
+/// Compares a ratio and its interval with `max`, the maximum ratio to `what`.
 fn within([ratio, low, high]: [f64; 3], max: f64, what: &str) -> [String; 3] {
     let measured = format!("{ratio:.2} [{low:.2}, {high:.2}]");
     [
@@ -250,7 +252,7 @@ fn within([ratio, low, high]: [f64; 3], max: f64, what: &str) -> [String; 3] {
     ]
 }
 
-/// Adds to a percentile that is missed in how much of the time the CPU did nothing for anybody.
+/// Adds to a verdict on a missed percentile the percentage of time in which the CPU ran no thread.
 fn explain(stalled: Option<f64>, [wanted, measured, word]: [String; 3]) -> [String; 3] {
     let word = match stalled {
         Some(percent) if word == MISSED && percent > 1.0 => {
@@ -285,7 +287,7 @@ fn floor(report: &Report, id: &str) -> String {
     figures.join("/")
 }
 
-/// `1.34 at 52 ns, 1.21 at 240 ns`, if the machine was in two states.
+/// Returns `1.34 at 52 ns, 1.21 at 240 ns` if the machine was in two states, else nothing.
 fn states(report: &Report, id: &str) -> String {
     let note = report
         .settings

@@ -1,4 +1,5 @@
-//! Histograms of all samples as files that HDR tools read: the V2 log, one interval a row.
+//! Histograms of all samples in files that HDR tools can read: the V2 log format, one interval for
+//! each row.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -16,22 +17,22 @@ use hdrhistogram::serialization::{Deserializer, V2DeflateSerializer};
 use crate::measure::stats::Samples;
 use crate::report::rows::Row;
 
-/// Values in the file are picoseconds, so that what takes two nanoseconds has digits.
+/// Values in the file are in picoseconds, so that times of two nanoseconds have enough digits.
 const PS_PER_NS: f64 = 1e3;
 
 const SIGNIFICANT_DIGITS: u8 = 3;
 
-/// Samples, and how many nanoseconds each unit of them is.
+/// Samples, and the nanoseconds of their unit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timed {
     /// The samples.
     pub samples: Samples,
-    /// Nanoseconds of one unit.
+    /// Nanoseconds of one unit of the samples.
     pub ns_per_unit: f64,
 }
 
 impl Timed {
-    /// The same as a histogram of picoseconds.
+    /// Returns a histogram of the samples in picoseconds.
     fn histogram(&self) -> io::Result<Histogram<u64>> {
         let mut histogram = Histogram::new(SIGNIFICANT_DIGITS).map_err(io::Error::other)?;
         for (value, count) in self.samples.counted() {
@@ -42,7 +43,8 @@ impl Timed {
     }
 }
 
-/// Writes the samples of all rows that have any, tagged with their ids; no file if none has.
+/// Writes the samples of all rows that have any, tagged with the rows' ids. Writes no file if there
+/// are none.
 pub fn write(rows: &[Row], path: &Path) -> io::Result<()> {
     let timed: Vec<(&Row, &Timed)> = rows
         .iter()
@@ -67,7 +69,7 @@ pub fn write(rows: &[Row], path: &Path) -> io::Result<()> {
     File::create(path)?.write_all(&text)
 }
 
-/// Reads the histograms of a log: their tags, and values in picoseconds.
+/// Reads the histograms of a log: tags, and values in picoseconds.
 pub fn read(path: &Path) -> io::Result<Vec<(String, Histogram<u64>)>> {
     let mut text = Vec::new();
     File::open(path)?.read_to_end(&mut text)?;
@@ -91,8 +93,8 @@ pub fn read(path: &Path) -> io::Result<Vec<(String, Histogram<u64>)>> {
     Ok(histograms)
 }
 
-/// Points of the curve of percentiles: the share of samples above (from 1 down to one sample), and
-/// nanoseconds; `steps` points for each factor of ten.
+/// Returns the points of a percentile curve: the fraction of samples above a value (from 1 down to
+/// one sample), and the value in nanoseconds; `steps` points for each factor of ten.
 pub fn curve(histogram: &Histogram<u64>, steps: u32) -> Vec<(f64, f64)> {
     let count = histogram.len().max(1) as f64;
     let ns = |value: u64| value as f64 / PS_PER_NS;

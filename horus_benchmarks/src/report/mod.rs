@@ -1,5 +1,5 @@
-//! Rows as JSON, tables, goals, the page and the tables of the documents. Nothing here measures;
-//! this room imports only `measure`.
+//! Rows as JSON, text tables, goals, the HTML page and the tables in the documents. Nothing here
+//! measures; this module imports only `measure`.
 
 pub mod figures;
 pub mod goals;

@@ -1,7 +1,8 @@
-//! Tables of the documents, as the README's: generated from recorded runs, never typed.
+//! Generates the tables in the documents, such as the README's, from recorded runs. No number is
+//! typed by hand.
 //!
-//! One record is shown; beside it stands what all records of the same CPU say, since two runs
-//! differ by more than the 95 % interval of either.
+//! A table shows one record, and next to it the range over all records of the same CPU, because two
+//! runs differ by more than the 95 % interval of each.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,15 +13,16 @@ use crate::report::goals::Verdict;
 use crate::report::research::record::{Program, Run};
 use crate::report::rows::Row;
 
-/// A generated table: the marker lines around it, and what makes it.
-type Block = (
+/// A generated table: the marker lines around it, and the function that makes it.
+type GeneratedTable = (
     &'static str,
     &'static str,
     fn(&Records, &str) -> Result<String, ReadmeError>,
 );
 
-/// The tables that a document may have. The path of the shown record comes with the records.
-const BLOCKS: [Block; 3] = [
+/// The tables that a document may contain. The function gets the records and the link to the record
+/// shown.
+const GENERATED_TABLES: [GeneratedTable; 3] = [
     ("<!-- latency:begin -->", "<!-- latency:end -->", latency),
     ("<!-- layers:begin -->", "<!-- layers:end -->", layers),
     ("<!-- goals:begin -->", "<!-- goals:end -->", goals),
@@ -67,7 +69,7 @@ const STREAMS: [(&str, &str); 4] = [
     ),
 ];
 
-/// The parts of a message's time: what each step adds, and the row that shows it.
+/// The parts of a message's time: what each step adds, and the row that measures it.
 const LAYERS: [(&str, &str); 9] = [
     (
         "floor: two cache lines between two processes",
@@ -114,7 +116,7 @@ pub enum ReadmeError {
     Record { path: PathBuf, error: io::Error },
 }
 
-/// The record that is shown, and all of the same CPU, itself included.
+/// The record that is shown, and all records of the same CPU, including that one.
 #[derive(Debug)]
 pub struct Records {
     shown: Run,
@@ -122,8 +124,8 @@ pub struct Records {
 }
 
 impl Records {
-    /// Reads the record in the directory `path`, and those in the directories beside it that were
-    /// made by the same CPU.
+    /// Reads the record in the directory `path`, and those records in the directories beside it
+    /// that were made by the same CPU.
     pub fn read(path: &Path) -> Result<Records, ReadmeError> {
         let failed = |error| ReadmeError::Record {
             path: path.to_owned(),
@@ -153,13 +155,14 @@ impl Records {
         Ok(Records { shown, all })
     }
 
-    /// A row of the program whose rows are shown.
+    /// Returns a row of the program whose rows are shown.
     fn row(&self, id: &'static str) -> Result<&Row, ReadmeError> {
         let program = self.shown.program(SHOWN).ok_or(ReadmeError::Row(id))?;
         program.row(id).ok_or(ReadmeError::Row(id))
     }
 
-    /// The least and the largest of a figure of the row `id`, over all programs of all records.
+    /// Returns the smallest and the largest value of `figure` in the row `id`, over all programs of
+    /// all records.
     fn span(&self, id: &str, figure: impl Fn(&Row) -> Option<f64>) -> Option<[f64; 2]> {
         let rows = self.all.iter().flat_map(Run::rows).map(|(_, row)| row);
         let figures = rows.filter(|row| row.id == id).filter_map(figure);
@@ -169,7 +172,8 @@ impl Records {
         })
     }
 
-    /// The outcome of each goal in the shown record, and the program that noted it.
+    /// Returns the verdicts on all goals in the shown record, each with the program that measured
+    /// it.
     fn verdicts(&self) -> Vec<(&str, Verdict)> {
         let of = |program: &Program| program.verdicts();
         let programs = self.shown.programs.iter();
@@ -178,7 +182,7 @@ impl Records {
             .collect()
     }
 
-    /// `CPU …, commit …, record …`, and how many goals were missed.
+    /// Returns `CPU …, commit …, record …` and the number of missed goals.
     fn heading(&self, link: &str) -> String {
         let program = self.shown.program(SHOWN);
         let text = |field| program.and_then(|program| program.machine_text(field));
@@ -196,8 +200,10 @@ impl Records {
         )
     }
 
-    /// The heading of a table of times: how they were measured, and what the spans are.
-    fn timed_heading(&self, link: &str) -> String {
+    /// Returns the text above a table of times: the machine and commit, how the times were
+    /// measured, and what the column `span` shows (the range of the same row over all records of
+    /// this CPU). `link` leads to the record.
+    fn times_introduction(&self, link: &str) -> String {
         format!(
             "{}\nTwo pinned processes, half a round trip, all samples, nothing subtracted. The \
              spans are of the same row in all programs of the {} records of this CPU.\n\n",
@@ -207,8 +213,8 @@ impl Records {
     }
 }
 
-/// The newest record below the directory of a CPU: the one of which the run of the program that is
-/// shown began last. A directory that is a record itself is taken as it is.
+/// Returns the newest record in a CPU's directory: the one whose run of the shown program began
+/// last. If the directory is itself a record, it is returned.
 pub fn newest(path: &Path) -> Result<PathBuf, ReadmeError> {
     let shown = |path: &Path| path.join(SHOWN).with_extension("json");
     if shown(path).is_file() {
@@ -245,12 +251,12 @@ fn cpu(run: &Run) -> Option<&str> {
     run.on_machine()?.machine_text("cpu")
 }
 
-/// The document with its tables made anew from `records`, of which the shown one is at `link` (a
-/// path that the document can link to).
+/// Returns the document with its tables made anew from `records`. `link` is the path under which
+/// the document can link to the shown record.
 pub fn with_tables(document: &str, records: &Records, link: &str) -> Result<String, ReadmeError> {
     let mut text = document.to_owned();
     let mut tables = 0;
-    for (begin, end, table) in BLOCKS {
+    for (begin, end, table) in GENERATED_TABLES {
         let Some((before, rest)) = text.split_once(begin) else {
             continue;
         };
@@ -259,14 +265,14 @@ pub fn with_tables(document: &str, records: &Records, link: &str) -> Result<Stri
         tables += 1;
     }
     if tables == 0 {
-        Err(ReadmeError::Marker(BLOCKS[0].0))
+        Err(ReadmeError::Marker(GENERATED_TABLES[0].0))
     } else {
         Ok(text)
     }
 }
 
 fn layers(records: &Records, link: &str) -> Result<String, ReadmeError> {
-    let mut text = records.timed_heading(link);
+    let mut text = records.times_introduction(link);
     text.push_str("| what | p50 | span | p99 | × floor | span | the `send` call |\n");
     text.push_str("|---|---|---|---|---|---|---|\n");
     for (name, id) in LAYERS {
@@ -285,7 +291,7 @@ fn layers(records: &Records, link: &str) -> Result<String, ReadmeError> {
 }
 
 fn latency(records: &Records, link: &str) -> Result<String, ReadmeError> {
-    let mut text = records.timed_heading(link);
+    let mut text = records.times_introduction(link);
     text.push_str(
         "| one way between two processes | p50 | span | p99 | p99.9 | max | × floor | span |\n",
     );
@@ -317,7 +323,7 @@ fn latency(records: &Records, link: &str) -> Result<String, ReadmeError> {
     Ok(text)
 }
 
-/// The span of the median, the ratio to the floor, and the span of that.
+/// Returns the range of the median, the ratio to the floor, and the range of that ratio.
 fn spans(records: &Records, id: &str, row: &Row) -> [String; 3] {
     let p50 = records.span(id, |row| Some(row.ns?.p50));
     let ratios = records.span(id, |row| row.floor_ratio);

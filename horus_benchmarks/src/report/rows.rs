@@ -1,4 +1,4 @@
-//! Results: rows for people in a table, and the same rows for programs in JSON.
+//! Results: rows that become a table for people, and JSON for programs.
 
 use std::io;
 use std::path::Path;
@@ -16,54 +16,56 @@ use crate::measure::workload::Round;
 use crate::report::figures::Figures;
 use crate::report::histograms::{self, Timed};
 
-/// Key of the settings under which each row's way of measuring is noted.
+/// Key of the settings under which the report stores how each row was measured.
 const BASIS: &str = "basis";
 
-/// One result. What does not apply is absent.
+/// One result. Values that do not apply are absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// A path: `one_way/cross_process/spsc_shm/16B`.
+    /// A path such as `one_way/cross_process/spsc_shm/16B`.
     pub id: String,
-    /// Messages (or operations) sent, warm-up not counted.
+    /// Number of messages (or operations) sent, without warm-up.
     pub sent: u64,
-    /// Messages received and verified.
+    /// Number of messages received and verified.
     pub received: u64,
-    /// Messages that never arrived: `sent - received`.
+    /// Number of messages that never arrived: `sent - received`.
     pub lost: u64,
     /// Percentiles of all samples, none removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ns: Option<Percentiles>,
-    /// The same after Tukey's filter, to stand beside.
+    /// Percentiles after Tukey's filter, to show beside the percentiles of all samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filtered_ns: Option<Filtered>,
-    /// The interval of the median, and the variation of rounds.
+    /// The interval of the median, and the variation among rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<Spread>,
-    /// The `send` call alone; not a latency.
+    /// Times of the `send` call alone, which are not a latency.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub send_ns: Option<SendCall>,
     /// Messages per second of a stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub msgs_per_s: Option<f64>,
-    /// 95 % interval of that rate, over streams.
+    /// 95 % interval of `msgs_per_s`, computed from the rates of the streams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub msgs_per_s_ci: Option<[f64; 2]>,
-    /// Threads that are busy at the same time, where it is not what the placement in the id says.
+    /// Number of threads that are busy at the same time, if the placement in the id does not tell
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busy_threads: Option<usize>,
-    /// There are fewer CPUs than busy threads: the figures are those of the kernel's scheduler.
+    /// True if there are fewer CPUs than busy threads. The figures then measure the kernel's
+    /// scheduler.
     #[serde(default, skip_serializing_if = "is_false")]
     pub oversubscribed: bool,
-    /// Median ratio to the two-line floor of the same placement in the same run.
+    /// Median ratio to the floor of two cache lines, in the same placement and run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floor_ratio: Option<f64>,
-    /// Its bootstrap 95 % interval.
+    /// Bootstrap 95 % interval of `floor_ratio`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floor_ratio_ci: Option<[f64; 2]>,
     /// Values that only some rows have.
     #[serde(flatten)]
     pub figures: Figures,
-    /// All samples, for [`histograms`]; not part of the JSON.
+    /// All samples, for [`histograms`]; not in the JSON.
     #[serde(skip)]
     pub samples: Option<Timed>,
 }
@@ -76,7 +78,7 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// The cost of the `send` call in nanoseconds.
+/// Times of the `send` call in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct SendCall {
@@ -85,7 +87,7 @@ pub struct SendCall {
 }
 
 impl Row {
-    /// A row of samples that each are `ns_per_unit`; all of the operations succeeded.
+    /// Makes a row from samples whose unit is `ns_per_unit` nanoseconds; all operations succeeded.
     pub fn samples(id: &str, samples: &Samples, ns_per_unit: f64) -> Row {
         Row {
             id: id.to_owned(),
@@ -102,7 +104,7 @@ impl Row {
         }
     }
 
-    /// A row of timed batches: percentiles are of batch means.
+    /// Makes a row from timed batches: its percentiles are percentiles of the batch means.
     pub fn micro(id: &str, micro: &Micro, clock: &TscClock) -> Row {
         let row = Row::samples(id, &micro.batches, clock.ns_per_tick() / micro.batch as f64);
         let sent = micro.done;
@@ -115,7 +117,7 @@ impl Row {
         }
     }
 
-    /// A row of ping-pong rounds: one-way latency (see [`Round::ns_per_unit`]).
+    /// Makes a row from ping-pong rounds: one-way latency (see [`Round::ns_per_unit`]).
     pub fn latency(id: &str, round: &Round, clock: &TscClock) -> Row {
         let row = Row::samples(id, &round.ticks, round.ns_per_unit(clock));
         let lost = round.sent - round.received;
@@ -127,7 +129,7 @@ impl Row {
         }
     }
 
-    /// A row of repeated streams: the messages of all of them, and the rate `msgs_per_s`.
+    /// Makes a row from repeated streams: the messages of all of them, and the rate `msgs_per_s`.
     pub fn throughput(id: &str, streams: &[Streamed], msgs_per_s: Option<f64>) -> Row {
         let received = streams.iter().map(|stream| stream.received).sum();
         let lost = streams.iter().map(|stream| stream.lost).sum();
@@ -151,7 +153,7 @@ impl Row {
         }
     }
 
-    /// Sets the rate to the median of the streams' rates, with its interval over streams.
+    /// Sets the rate to the median of the streams' rates, and its interval.
     pub fn with_rates(self, rates: &[f64]) -> Row {
         if rates.is_empty() {
             return self;
@@ -165,8 +167,8 @@ impl Row {
         }
     }
 
-    /// Says how many threads are busy at the same time. On a machine with fewer CPUs the row is
-    /// marked as oversubscribed.
+    /// Sets the number of threads that are busy at the same time. If the machine has fewer CPUs,
+    /// the row is marked as oversubscribed when it is added.
     pub fn with_busy_threads(self, threads: usize) -> Row {
         Row {
             busy_threads: Some(threads),
@@ -174,14 +176,14 @@ impl Row {
         }
     }
 
-    /// Threads that are busy at the same time: as many as it says, else one, or two between two
-    /// threads or processes.
+    /// Returns the number of threads that are busy at the same time. If the row does not say it:
+    /// two between two threads or processes, else one.
     fn busy_threads(&self) -> usize {
         self.busy_threads
             .unwrap_or(1 + usize::from(self.id.contains("/cross_")))
     }
 
-    /// Adds the cost of the `send` call, from rounds that timed it.
+    /// Adds the times of the `send` call, from rounds that timed it.
     pub fn with_send_call(self, round: &Round, clock: &TscClock) -> Row {
         let ns = round.ticks.percentiles(round.ns_per_unit(clock));
         Row {
@@ -194,20 +196,20 @@ impl Row {
     }
 }
 
-/// All results of a run, with the machine, the commit and the settings that made them.
+/// All results of a run, with the machine, the commit and the settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Report {
     pub machine: Machine,
-    /// The commit, `-dirty` if sources were changed.
+    /// The commit, with `-dirty` if sources were changed.
     pub commit: String,
-    /// The settings of the run; under `basis`, how each row was measured.
+    /// The settings of the run. Under `basis` they say how each row was measured.
     pub settings: Map<String, Value>,
     pub rows: Vec<Row>,
 }
 
 impl Report {
-    /// A report without results.
+    /// Makes a report without results.
     pub fn new(machine: Machine, commit: String) -> Report {
         Report {
             machine,
@@ -217,19 +219,19 @@ impl Report {
         }
     }
 
-    /// Notes a setting.
+    /// Stores a setting.
     pub fn set(&mut self, name: &str, value: impl Into<Value>) {
         self.settings.insert(name.to_owned(), value.into());
     }
 
-    /// Adds a row and notes how it was measured (`RTT/2`, `TSC`, `batches of 1024`).
+    /// Adds a row and stores how it was measured (`RTT/2`, `TSC`, `batches of 1024`).
     pub fn push(&mut self, mut row: Row, basis: &str) {
         row.oversubscribed |= row.busy_threads() > self.machine.usable_cpus();
         self.note(BASIS, &row.id, basis);
         self.rows.push(row);
     }
 
-    /// Notes something about the row `id`, under `group` of the settings.
+    /// Stores a value for the row `id` in `group` of the settings.
     pub fn note(&mut self, group: &str, id: &str, value: impl Into<Value>) {
         let notes = self
             .settings
@@ -240,7 +242,7 @@ impl Report {
         }
     }
 
-    /// The row `id`, if it was measured.
+    /// Returns the row `id`, if it was measured.
     pub fn row(&self, id: &str) -> Option<&Row> {
         self.rows.iter().find(|row| row.id == id)
     }

@@ -1,4 +1,4 @@
-//! A report as text: the machine, its shortcomings, the rows with their tails in sight.
+//! A report as text: the machine, the warnings about it, and tables of the rows.
 
 use comfy_table::{CellAlignment, Table, presets};
 
@@ -61,7 +61,7 @@ const COLUMNS: [(&str, &str); 33] = [
     ("basis", "{/basis}"),
 ];
 
-/// Returns the whole report for a terminal.
+/// Returns the whole report as text for a terminal.
 pub fn render(report: &Report) -> String {
     let mut text = heading(report);
     for warning in &report.machine.warnings {
@@ -78,7 +78,7 @@ pub fn render(report: &Report) -> String {
     )
 }
 
-/// Returns the tables of times, of rates and of comparisons, as far as there are any.
+/// Returns the tables of times, of rates and of comparisons that have any rows.
 fn tables(report: &Report) -> Vec<String> {
     let (timed, others): (Vec<&Row>, Vec<_>) = report.rows.iter().partition(|row| row.ns.is_some());
     let (compared, streamed) = others
@@ -122,7 +122,7 @@ fn heading(report: &Report) -> String {
     )
 }
 
-/// Returns the table without the columns that apply to no row.
+/// Returns the table, without the columns that are empty in all rows.
 fn table(report: &Report, rows: &[&Row]) -> Table {
     let rows: Vec<Value> = rows.iter().map(|row| described(report, row)).collect();
     let columns: Vec<_> = COLUMNS
@@ -151,7 +151,8 @@ fn table(report: &Report, rows: &[&Row]) -> Table {
     table
 }
 
-/// Returns the JSON of a row, with what is compared in its unit and with the basis.
+/// Returns the JSON of a row, to which it adds the compared values with their unit, and how the row
+/// was measured.
 fn described(report: &Report, row: &Row) -> Value {
     let mut value = json!(row);
     if let (Some(ours), Some(theirs)) = (row.figures.ours, row.figures.theirs) {

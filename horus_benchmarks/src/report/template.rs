@@ -1,9 +1,9 @@
-//! Numbers as text, and templates that are filled from the JSON of a row.
+//! Formats numbers, and fills templates from the JSON of a row.
 
 use serde_json::Value;
 
-/// Fills a template from `value`: `{/ns/p50:time}` is the number at that JSON pointer, as a time.
-/// Returns `None` if a value is missing.
+/// Fills a template from `value`: `{/ns/p50:time}` becomes the number at that JSON pointer,
+/// formatted as a time. Returns `None` if a value is missing.
 pub(crate) fn fill(template: &str, value: &Value) -> Option<String> {
     let mut text = String::new();
     let mut rest = template;
@@ -43,8 +43,8 @@ fn show(value: &Value, format: &str) -> Option<String> {
     })
 }
 
-/// Nanoseconds without the unit, in the digits that mean something: two decimals below 10 ns, one
-/// below 100, none above.
+/// Formats nanoseconds without the unit, with their significant digits: two decimals below 10 ns,
+/// one below 100, none above.
 pub(crate) fn ns(ns: f64) -> String {
     let decimals = if ns < 10.0 {
         2
@@ -54,12 +54,12 @@ pub(crate) fn ns(ns: f64) -> String {
     format!("{ns:.decimals$}")
 }
 
-/// Nanoseconds in the unit that suits them.
+/// Formats nanoseconds in a unit that gives a short number.
 pub(crate) fn time(ns: f64) -> String {
     in_units(ns, ["ns", "µs", "ms", "s"])
 }
 
-/// A rate of messages a second.
+/// Formats a rate in messages per second.
 pub(crate) fn rate(per_s: f64) -> String {
     in_units(per_s, ["/s", "k/s", "M/s", "G/s"])
 }
@@ -75,7 +75,7 @@ fn in_units(value: f64, units: [&str; 4]) -> String {
     format!("{} {}", digits(scaled), units[3])
 }
 
-/// Three digits, which are as many as mean something.
+/// Formats a number with three significant digits.
 pub(crate) fn digits(value: f64) -> String {
     let decimals = match value.abs() {
         size if size == 0.0 || size >= 99.95 => 0,

@@ -1,4 +1,4 @@
-//! Ours beside theirs: rows `vs_<peer>/…`, and what each has to be at least.
+//! Rows `vs_<peer>/…`, which compare ours with a peer's, and the minimum ratio of each.
 
 use crate::measure::stats::{self, Ratio};
 use crate::report::figures::Figures;
@@ -8,14 +8,14 @@ use crate::report::rows::Row;
 /// The quantity that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
-    /// Nanoseconds: the fewer the better.
+    /// Nanoseconds: less is better.
     Latency,
-    /// Messages a second: the more the better.
+    /// Messages per second: more is better.
     Throughput,
 }
 
 impl Measure {
-    /// As it is written in ids.
+    /// Returns the name in ids.
     pub const fn id(self) -> &'static str {
         match self {
             Measure::Latency => "latency",
@@ -24,7 +24,7 @@ impl Measure {
     }
 }
 
-/// The least ratio of a row, by the beginning of its id; the first one that fits counts.
+/// The minimum ratio of a row, for ids that begin with the given text; the first match counts.
 const GOALS: [(&str, f64); 29] = [
     ("vs_iceoryx2/same_thread/16B", 20.0),
     ("vs_iceoryx2/cross_thread/16B", 3.5),
@@ -58,8 +58,8 @@ const GOALS: [(&str, f64); 29] = [
     ("vs_udp/topic/throughput/32B", 10.0),
 ];
 
-/// A row of what was measured in rounds next to each other: `ours` and `theirs` by round. `None`
-/// without rounds.
+/// Makes a row from figures that were measured in adjacent rounds: `ours` and `theirs`, one for
+/// each round. `None` if there are no rounds.
 pub fn row(id: &str, measure: Measure, figures: [&[f64]; 2]) -> Option<Row> {
     let [ours, theirs] = figures;
     let better = |(&ours, &theirs): (&f64, &f64)| match measure {
@@ -82,7 +82,7 @@ pub fn row(id: &str, measure: Measure, figures: [&[f64]; 2]) -> Option<Row> {
     })
 }
 
-/// The goal, the ratio and the verdict; `None` if nothing is wanted of this row.
+/// Returns the goal, the ratio and the verdict; `None` if there is no goal for this row.
 pub(crate) fn judge(row: &Row) -> Option<[String; 3]> {
     let &(_, min) = GOALS
         .iter()
@@ -106,7 +106,7 @@ pub(crate) fn judge(row: &Row) -> Option<[String; 3]> {
     ])
 }
 
-/// Returns a time or a rate of such a row, for people.
+/// Formats the time or the rate of such a row.
 pub(crate) fn figure(id: &str, figure: f64) -> String {
     match id.contains(Measure::Throughput.id()) {
         true => format!("{:.2}M/s", figure / 1e6),

@@ -1,5 +1,5 @@
-//! Candidates beside each other: a round of each, again and again, so that all of them meet the
-//! machine in the same state; and the ratio of ours to each of the others.
+//! Measures candidates next to each other: one round of each, again and again, so that all of them
+//! meet the machine in the same state. Compares each of ours with each of the others.
 
 use std::error::Error;
 use std::time::Duration;
@@ -20,26 +20,26 @@ use crate::transport::carrier::{Carrier, Size, Transport};
 use crate::transport::connection::Connection;
 use crate::transport::rendezvous::Rendezvous;
 
-/// Messages of the stream that shows how long one takes.
+/// Number of messages of the first stream, which shows how long a stream takes.
 const PROBE_MESSAGES: u64 = 2_000;
 
 const STREAM_FACTOR: u64 = 500;
 
 const STREAM_MIN: u64 = 500;
 
-/// Threads that are busy at the same time: the two ends.
+/// Number of threads that are busy at the same time: the two ends.
 const BUSY_THREADS: usize = 2;
 
-/// Candidates that carry messages of one size between the same two ends.
+/// Candidates that carry messages of the same size between the same two ends.
 #[derive(Debug)]
 pub struct Group {
-    /// The candidates. Each of ours is compared with each that is not.
+    /// The candidates. Each of ours is compared with each of the others.
     pub candidates: Vec<Carrier>,
-    /// The place and the number of the ends: part of the ids of rows, as `cross_thread`.
+    /// Placement and number of the ends: a part of the rows' ids, such as `cross_thread`.
     pub place: &'static str,
     /// The size of the messages.
     pub size: Size,
-    /// The id of the row that compares two candidates, if it is not made from their names.
+    /// The id of the row that compares two candidates, if it is not derived from their names.
     pub versus: Option<&'static str>,
 }
 
@@ -58,7 +58,7 @@ impl Group {
         )
     }
 
-    /// Returns the id of the row that compares: `vs_rtrb/spsc/latency/16B`.
+    /// Returns the id of the row that compares two candidates: `vs_rtrb/spsc/latency/16B`.
     pub fn versus_id(&self, measure: Measure, ours: Carrier, theirs: Carrier) -> String {
         let made = || {
             let ours = ours.id();
@@ -69,7 +69,7 @@ impl Group {
         self.versus.map_or_else(made, str::to_owned)
     }
 
-    /// Returns each of ours with each of theirs, by their indices.
+    /// Returns the indices of all pairs of one of ours and one of the others.
     pub fn pairs(&self) -> Vec<(usize, usize)> {
         let (ours, theirs): (Vec<usize>, Vec<usize>) =
             (0..self.candidates.len()).partition(|&index| self.candidates[index].is_ours());
@@ -82,7 +82,7 @@ impl Group {
         ours.iter().flat_map(with).collect()
     }
 
-    /// Returns true if the filter of the command line leaves any row of this group.
+    /// Returns true if the command line's filter selects any row of this group.
     fn is_wanted(&self, session: &Session, measure: Measure) -> bool {
         let all = &self.candidates;
         let versus = self.pairs().into_iter();
@@ -93,7 +93,7 @@ impl Group {
     }
 }
 
-/// Compares candidates between the same two ends.
+/// Compares candidates, all between the same two ends.
 #[derive(Debug)]
 pub struct Comparison<'a> {
     session: &'a mut Session,
@@ -102,15 +102,16 @@ pub struct Comparison<'a> {
     progress: Progress,
 }
 
-/// The results of one candidate, by round.
+/// The results of one candidate, one for each round.
 struct Measured<M> {
     rounds: Vec<M>,
-    /// Of each round, the median one way in nanoseconds, or messages a second.
+    /// For each round: the median one-way time in nanoseconds, or the messages per second.
     figures: Vec<f64>,
 }
 
 impl<'a> Comparison<'a> {
-    /// Starts the far ends of the floor and of the candidates, for about so many steps.
+    /// Starts the far ends of the floor and of the candidates. The progress bar gets about `steps`
+    /// steps.
     pub fn start(
         session: &'a mut Session,
         placement: Placement,
@@ -134,12 +135,12 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    /// Notes something about the run.
+    /// Stores a note about the row `id` in the report.
     pub fn note(&mut self, group: &str, id: &str, value: String) {
         self.session.report.note(group, id, value);
     }
 
-    /// Returns true if a row of the group is wanted, and shows the step on the terminal.
+    /// Returns true if a row of the group is to be measured, and shows the step on the terminal.
     fn begins(&mut self, group: &Group, measure: Measure) -> bool {
         self.progress.step();
         let place = group.place;
@@ -149,8 +150,7 @@ impl<'a> Comparison<'a> {
         group.is_wanted(self.session, measure)
     }
 
-    /// Measures the ping-pong of all candidates in turn; each row beside the floor of the same
-    /// rounds.
+    /// Measures the ping-pong of all candidates in turn, and rounds of the floor between them.
     pub fn latency(&mut self, group: &Group) -> Outcome {
         if !self.begins(group, Measure::Latency) {
             return Ok(());
@@ -191,9 +191,9 @@ impl<'a> Comparison<'a> {
         Ok(())
     }
 
-    /// Measures streams of all candidates in turn, in each round `parts` of about `time`, whose
-    /// median is the round's. WHY parts: on a machine with other work to do, both ends have their
-    /// CPUs at the same time for short whiles only.
+    /// Measures streams of all candidates in turn. Each round has `parts` streams of about `time`;
+    /// its result is their median. WHY several: on a machine with other work to do, both ends have
+    /// their CPUs at the same time for short intervals only.
     pub fn throughput(&mut self, group: &Group, time: Duration, parts: u32) -> Outcome {
         if !self.begins(group, Measure::Throughput) {
             return Ok(());
@@ -233,7 +233,8 @@ impl<'a> Comparison<'a> {
         Ok(())
     }
 
-    /// Adds a row for each of ours with each of theirs; its messages are those of both.
+    /// Adds a row for each pair of one of ours and one of the others. Its messages are the messages
+    /// of both.
     fn compare<M>(&mut self, group: &Group, measure: Measure, all: &[Measured<M>]) {
         for (one, other) in group.pairs() {
             let [ours, theirs] = [one, other].map(|index| group.candidates[index]);
@@ -276,7 +277,7 @@ fn empty<M>(group: &Group) -> Vec<Measured<M>> {
         .collect()
 }
 
-/// Adds the row `id` that compares figures of rounds next to each other, of `count` messages.
+/// Adds the row `id`, which compares the figures of adjacent rounds, of `count` messages.
 pub fn push(
     session: &mut Session,
     id: &str,
@@ -296,7 +297,8 @@ pub fn push(
     Ok(())
 }
 
-/// Sends and receives in this thread over ours and theirs, in turn: the row `id`, and one of each.
+/// Sends and receives in this thread, over ours and theirs in turn. Adds the row `id` that compares
+/// them, and a row for each.
 pub fn same_thread(
     session: &mut Session,
     private: &PrivateNamespace,

@@ -1,5 +1,5 @@
-//! Differences between the times of messages, and one run from another: runs of
-//! pinned threads and processes.
+//! Differences among the times of messages, and between runs: repeated runs of pinned threads and
+//! processes.
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -32,13 +32,13 @@ by itself. A round is a run with ends of its own. No sample is left out.";
 
 const RUNS: u32 = 10;
 
-/// Messages of a run, unless told otherwise; with `--quick`.
+/// Number of messages of a run by default, and with `--quick`.
 const SAMPLES: (u64, u64) = (100_000, 20_000);
 
 /// The deadline of one message, in nanoseconds.
 const DEADLINE_NS: f64 = 1000.0;
 
-/// Messages that the channel has room for: as many as the topic has by default.
+/// Number of messages that the channel can hold: the default of topics.
 const CAPACITY: usize = 16;
 
 const TOPIC: &str = "determinism/topic/16B";
@@ -197,18 +197,18 @@ fn two_ends(session: &mut Session) -> Outcome {
 #[derive(Debug, Clone, Copy)]
 struct RunPlan {
     source: TickSource,
-    /// Messages before the first sample; verified, but not counted.
+    /// Number of warm-up messages: verified, but not timed.
     warm_up: u64,
-    /// Messages that are timed, each by itself.
+    /// Number of messages that are each timed.
     samples: u64,
-    /// Ticks that one may take.
+    /// The deadline of one message, in ticks.
     deadline_ticks: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Unit {
     ns: f64,
-    /// The step in which samples differ.
+    /// The step in which the timer advances, in ticks.
     step: u64,
 }
 
@@ -220,7 +220,7 @@ impl Unit {
         }
     }
 
-    /// Ticks of a round trip, of which one way is half.
+    /// Returns the unit of round trips in ticks, half of which are one way.
     fn round_trip(clock: &TscClock) -> Unit {
         Unit {
             ns: clock.ns_per_tick() / 2.0,
@@ -229,7 +229,7 @@ impl Unit {
     }
 }
 
-/// The samples of a run, in ticks. No sample is left out.
+/// The samples of a run, in ticks, with none removed.
 #[derive(Debug, Clone, Default)]
 struct Run {
     samples: Samples,
@@ -237,8 +237,8 @@ struct Run {
 }
 
 impl Run {
-    /// Sends a message and receives it, over and over, in one thread. Each is timed by itself, from
-    /// before the send to after it was received, and verified.
+    /// Sends a message and receives it, again and again, in one thread. Each message is verified,
+    /// and timed from before the send until after it was received.
     fn measure<P: Payload>(end: &mut impl Endpoint<P>, plan: &RunPlan) -> Result<Run, Corrupt> {
         let mut run = Run::default();
         for seq in 1..=plan.warm_up + plan.samples {
@@ -261,8 +261,9 @@ impl Run {
         Ok(run)
     }
 
-    /// A run that was measured as a round of ping-pong: half a round trip is one way, so that a
-    /// sample has two deadlines' time. Misses are as exact as the percentiles.
+    /// Makes a run from a round of ping-pong. One way is half a round trip, so a sample misses its
+    /// deadline if it exceeds twice `deadline_ticks`. The number of misses is as exact as the
+    /// percentiles.
     fn of_round(round: &Round, deadline_ticks: u64) -> Run {
         let late = round
             .ticks
@@ -284,7 +285,7 @@ impl Run {
         self.misses += other.misses;
     }
 
-    /// The run as a record: what differs from run to run.
+    /// Returns the figures that may differ from run to run, for the report's settings.
     fn record_of(&self, unit: Unit) -> Value {
         let ns = self.samples.percentiles(unit.ns);
         json!({
@@ -294,7 +295,7 @@ impl Run {
     }
 }
 
-/// A row of several runs: percentiles of the samples of all of them, and how far the runs differ.
+/// Makes a row from several runs: percentiles of all samples, and the variation among the runs.
 fn row(id: &str, runs: &[Run], unit: Unit) -> Row {
     let mut all = Run::default();
     runs.iter().for_each(|run| all.merge(run));

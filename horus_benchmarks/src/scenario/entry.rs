@@ -1,4 +1,4 @@
-//! The `main` of every benchmark: a run, or the far end of one.
+//! The `main` of every benchmark: runs the benchmark, or the far end in a child process.
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -12,10 +12,11 @@ use crate::transport::connection::{self, CONNECTION_ROLE};
 /// The result of a benchmark.
 pub type Outcome = Result<(), Box<dyn Error>>;
 
-/// The name of a far end that only some benchmarks have, and what serves it in a child process.
+/// A role that child processes of only some benchmarks have, and the function that serves it.
 pub type Role = (&'static str, fn(&ChildContext) -> ExitCode);
 
-/// Reads the command line and runs the benchmark `name`; in a child process, serves its role.
+/// Parses the command line and runs the benchmark `name`; in a child process, serves the child's
+/// role.
 pub fn main(
     name: &str,
     about: &str,

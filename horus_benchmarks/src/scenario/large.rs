@@ -1,4 +1,4 @@
-//! Large messages between two processes, copied and lent, beside a copy within one process.
+//! Large messages between two processes, copied or loaned, next to a copy within one process.
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -26,11 +26,11 @@ const ABOUT: &str = "Messages of 4 KiB to 8 MiB between two processes: copied in
 and read where they lie, beside a copy of as many bytes within one process. Timed from before the \
 send to after a small answer.";
 
-/// Rounds, and bytes of the messages of each, for `--quick` and else.
-const QUICK: (u32, u64) = (20, 16 << 20);
-const FULL: (u32, u64) = (40, 64 << 20);
+/// Number of rounds, and the bytes of all messages in a round, with `--quick` and without.
+const QUICK_ROUNDS_AND_BYTES: (u32, u64) = (20, 16 << 20);
+const FULL_ROUNDS_AND_BYTES: (u32, u64) = (40, 64 << 20);
 
-/// Messages of a round: at least, and at most.
+/// Minimum and maximum number of messages in a round.
 const MESSAGES: (u64, u64) = (3, 1_000);
 
 const SIZES: [usize; 8] = [
@@ -52,7 +52,11 @@ pub fn main() -> ExitCode {
 }
 
 fn run(mut args: Args) -> Outcome {
-    let (rounds, bytes) = if args.quick { QUICK } else { FULL };
+    let (rounds, bytes) = if args.quick {
+        QUICK_ROUNDS_AND_BYTES
+    } else {
+        FULL_ROUNDS_AND_BYTES
+    };
     args.rounds.get_or_insert(rounds);
     let asked = args.samples;
     let mut session = Session::begin(args)?;
@@ -75,7 +79,7 @@ fn run(mut args: Args) -> Outcome {
     Ok(session.finish()?)
 }
 
-/// Measures all rows of one size, in rounds that alternate.
+/// Measures all rows of one message size, in alternating rounds.
 fn measure(
     session: &mut Session,
     connections: &mut [Connection; 2],
@@ -132,7 +136,8 @@ fn measure(
     Ok(())
 }
 
-/// Copies of a warm buffer to [`CAPACITY`] others in turn: the cost of a copy within one process.
+/// Copies of a warm buffer to [`CAPACITY`] others in turn, which measures the cost of a copy within
+/// one process.
 struct Copies {
     from: Vec<u64>,
     to: Vec<Vec<u64>>,
@@ -166,7 +171,7 @@ impl Copies {
         Ok(copied)
     }
 
-    /// Copies once, and verifies the copy; returns the ticks that it took.
+    /// Copies the buffer once and verifies the copy; returns the ticks that the copy took.
     fn copy(&mut self, source: TickSource) -> Result<u64, Corrupt> {
         let seq = self.next_seq;
         self.next_seq += 1;

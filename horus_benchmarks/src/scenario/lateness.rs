@@ -1,5 +1,5 @@
-//! Lateness of a thread that acts at exact times: a node of the scheduler, and the
-//! kernel's sleep alone.
+//! Lateness of a thread that acts at exact times: of a scheduler's node, and of a thread that only
+//! sleeps with the kernel's timer.
 
 use std::error::Error;
 use std::sync::{Arc, mpsc};
@@ -23,8 +23,8 @@ use crate::run::session::Session;
 use crate::scenario::entry::Outcome;
 use crate::scenario::stalls::{Stalls, become_real_time};
 
-/// Rates, and whether processors are kept awake; their rows, and those of their floors; seconds for
-/// each, with `--quick`.
+/// Rate, whether processors are kept awake, the id of the row, the id of the row of its floor, and
+/// the seconds for each without and with `--quick`.
 const LATENESS: [(u32, bool, &str, &str, (u64, u64)); 4] = [
     (
         1000,
@@ -56,19 +56,19 @@ const LATENESS: [(u32, bool, &str, &str, (u64, u64)); 4] = [
     ),
 ];
 
-/// The time for which stalls are looked for; with `--quick`.
+/// Duration for which stalls are looked for, without and with `--quick`.
 const STALLS_TIME: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(2));
 
-/// Of the threads that are to be in time.
+/// Priority of the measured threads under SCHED_FIFO.
 const PRIORITY: u8 = 80;
 
-/// Group of the settings with what threads were to have and could not.
+/// Group of the settings with the thread settings that the kernel refused.
 const REFUSED: &str = "refused";
 
 /// The longest tick before the scheduler calls its node stuck.
 const WATCHDOG: Duration = Duration::from_secs(1);
 
-/// Measures nodes with a rate, and the floor of the same rate before each.
+/// Measures nodes with a rate, and before each the floor at the same rate.
 pub(super) fn measure(
     session: &mut Session,
     private: &PrivateNamespace,
@@ -161,17 +161,17 @@ fn refusals(session: &mut Session, id: &str, refused: &[String]) {
     session.report.machine.warnings.extend(warnings);
 }
 
-/// A thread that has to be in time, and for how long.
+/// A thread that has to start on time: how often, and how long it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct LatenessPlan {
-    /// Due times in a second.
+    /// Due times per second.
     hz: u32,
-    /// Due times in all; at least two.
+    /// Number of due times, at least 2.
     ticks: u64,
     cpu: usize,
-    /// Its priority under SCHED_FIFO, 1 to 99.
+    /// Priority under SCHED_FIFO, 1 to 99.
     priority: u8,
-    /// The machine's processors are kept from sleeping.
+    /// True if the machine's processors are kept from sleeping.
     awake: bool,
 }
 
@@ -180,20 +180,20 @@ impl LatenessPlan {
         Rate::hz(f64::from(self.hz))
     }
 
-    /// From the first due time to the last.
+    /// Returns the nanoseconds from the first due time to the last.
     fn duration_ns(&self) -> u64 {
         self.ticks
             .saturating_sub(1)
             .saturating_mul(1_000_000_000 / u64::from(self.hz))
     }
 
-    /// The longest time that a scheduler may take for it.
+    /// Returns the maximum time that a scheduler may take for the plan.
     fn limit(&self) -> Duration {
         Duration::from_nanos(self.duration_ns()) * 2 + Duration::from_secs(10)
     }
 }
 
-/// A due time at which a thread began, by CLOCK_MONOTONIC, and how much later it did.
+/// A due time at which a thread began, by CLOCK_MONOTONIC, and how late it began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Begun {
     due_ns: u64,
@@ -209,15 +209,15 @@ impl Begun {
 /// The lateness of a thread.
 #[derive(Debug, Clone, PartialEq)]
 struct Lateness {
-    /// The due times at which it began, in order.
+    /// The due times at which the thread began, in order.
     begun: Vec<Begun>,
     /// Both clocks at the first and at the last tick.
     ends: [Stamp; 2],
-    /// The settings that it was refused, with the reason.
+    /// The settings that the kernel refused, with the reason.
     refused: Vec<String>,
 }
 
-/// Two clocks at one moment, in nanoseconds.
+/// Two clocks read at the same moment, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Stamp {
     /// CLOCK_MONOTONIC.
@@ -236,9 +236,10 @@ impl Stamp {
 }
 
 impl Lateness {
-    /// A row of it: sent are the due times, received those at which the thread began, lost those
-    /// that it passed over. WHY these have a lateness too, until a thread next began, if only with
-    /// an earlier one: a thread that stood still for ten of its periods was late ten times.
+    /// Makes a row: `sent` counts the due times, `received` those at which the thread began, `lost`
+    /// those that it skipped. A skipped due time also has a lateness: the time until the thread
+    /// next began, even if that was for an earlier due time. WHY: a thread that stood still for ten
+    /// of its periods was late ten times.
     fn row(&self, id: &str, plan: &LatenessPlan) -> Row {
         let [first, last] = self.ends;
         let wall_ns = last.wall_ns.saturating_sub(first.wall_ns).max(1) as f64;
@@ -257,7 +258,7 @@ impl Lateness {
         Row { figures, ..row }
     }
 
-    /// A row of the due times in quiet windows; `None` if none is in one.
+    /// Makes a row from the due times in quiet windows; `None` if there are none.
     fn quiet_row(&self, id: &str, plan: &LatenessPlan, windows: &Windows) -> Option<Row> {
         let row = self.row_of(id, plan, |due_ns| windows.is_quiet_at(due_ns));
         (row.sent > 0).then_some(row)
@@ -298,13 +299,13 @@ impl Lateness {
         }
     }
 
-    /// Due times without a tick between those with one.
+    /// Returns the number of skipped due times between the first and the last tick.
     fn skipped(&self, plan: &LatenessPlan) -> u64 {
         self.row_of("", plan, |_| true).lost
     }
 }
 
-/// A node that notes how late it is, and stops the scheduler when it has done so for long enough.
+/// A node that records how late it is, and stops the scheduler once it has enough records.
 struct Punctual {
     begun: Vec<Begun>,
     first: Option<(u64, Stamp)>,
@@ -333,7 +334,8 @@ impl Node for Punctual {
     }
 }
 
-/// Room for so many, all of it in memory already.
+/// Returns an empty vector with space for `ticks` elements, whose memory pages are already
+/// allocated.
 fn room(ticks: u64) -> Vec<Begun> {
     let mut room = vec![
         Begun {
@@ -346,7 +348,7 @@ fn room(ticks: u64) -> Vec<Begun> {
     room
 }
 
-/// A node of the scheduler with a rate, a core and a priority.
+/// Measures a scheduler's node with a rate, a core and a priority.
 fn of_node(plan: &LatenessPlan, namespace: &Arc<Namespace>) -> Result<Lateness, Box<dyn Error>> {
     let (told, ends) = mpsc::channel();
     let mut scheduler = Scheduler::new();
@@ -394,8 +396,8 @@ fn of_node(plan: &LatenessPlan, namespace: &Arc<Namespace>) -> Result<Lateness, 
     Ok(lateness)
 }
 
-/// The floor: a thread with the same core and priority that sleeps until each due time, and does
-/// nothing else.
+/// Measures the floor: a thread with the same core and priority that only sleeps until each due
+/// time.
 fn of_sleep(plan: LatenessPlan) -> Result<Lateness, Box<dyn Error>> {
     let thread = thread::Builder::new().name("floor".to_owned());
     let sleeper = thread.spawn(move || sleep_at(&plan))?;
@@ -460,8 +462,8 @@ mod tests {
         }
     }
 
-    /// Ten due times at 1 kHz from 5 ms on, of which two were passed over: the last began 500 us
-    /// late, so that the two before it were 1.5 and 2.5 ms late.
+    /// Returns the lateness of ten due times at 1 kHz, starting at 5 ms, of which two were skipped:
+    /// the last began 500 us late, so that the two before it were 1.5 and 2.5 ms late.
     fn lateness() -> Lateness {
         let stamp = |wall_ns, cpu_ns| Stamp { wall_ns, cpu_ns };
         let ends = [stamp(5_000_000, 100_000), stamp(14_500_000, 575_000)];

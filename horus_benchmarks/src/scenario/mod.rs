@@ -1,5 +1,5 @@
-//! The measurements: each scenario drives transports and makes rows. No other room imports this
-//! one.
+//! The measurements: each scenario drives transports and makes rows of a report. No other module
+//! imports this one.
 
 pub mod comparison;
 pub mod determinism;

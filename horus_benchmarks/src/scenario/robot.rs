@@ -1,4 +1,4 @@
-//! Messages of robots, their rates, and the time that is left.
+//! Standard messages of robots, their usual rates, and whether control loops have time for them.
 
 use comfy_table::{Table, presets};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::report::rows::Report;
 use crate::transport::carrier::{Carrier, Size, Transport};
 
-/// The usual rate of each message, per second.
+/// The usual rate of each message, in messages per second.
 const TYPICAL_HZ: [(Size, f64); 4] = [
     (Size::CmdVel, 1000.0),
     (Size::Imu, 500.0),
@@ -14,7 +14,7 @@ const TYPICAL_HZ: [(Size, f64); 4] = [
     (Size::LaserScan, 40.0),
 ];
 
-/// Loops of robots, and the message that each waits for.
+/// Control loops of robots: name, rate per second, and the message that each waits for.
 const LOOPS: [(&str, f64, Size); 5] = [
     ("1 kHz (motor control)", 1000.0, Size::CmdVel),
     ("10 kHz (servo control)", 10_000.0, Size::CmdVel),
@@ -26,7 +26,7 @@ const LOOPS: [(&str, f64, Size); 5] = [
 /// The carrier of the messages: the one that a robot's programs use.
 pub const CARRIER: Carrier = Carrier::Topic;
 
-/// Puts into the rows of throughput how many times more messages there can be than there are.
+/// Adds to the rows of throughput how many times the usual rate the messages could have.
 pub fn add_headroom(report: &mut Report, place: &str) {
     for (size, typical_hz) in TYPICAL_HZ {
         let id = format!(
@@ -43,7 +43,7 @@ pub fn add_headroom(report: &mut Report, place: &str) {
     }
 }
 
-/// One loop beside the latency of the message that it waits for.
+/// A control loop, and the latency of the message that it waits for.
 struct Suitability {
     name: &'static str,
     size: Size,
@@ -62,10 +62,10 @@ impl Suitability {
     }
 }
 
-/// Judges the loops by the rows of `place`: a table, and what is noted in the report. `None`
-/// without such rows.
+/// Compares the periods of the loops with the rows of `place`: returns a table, and stores the
+/// result in the report. `None` if there are no such rows.
 ///
-/// The budget is the whole period; the maximum is that of this run, and no bound.
+/// The budget is the whole period. The maximum was seen in this run and is not a guaranteed bound.
 pub fn real_time(report: &mut Report, place: &str) -> Option<String> {
     let all: Vec<Suitability> = LOOPS
         .iter()

@@ -1,8 +1,8 @@
-//! Many publishers and subscribers of one topic, each a thread or a process with a CPU of its own,
-//! as far as there are any.
+//! Many publishers and subscribers of one topic. Each is a thread or a process, on a CPU of its own
+//! as long as there are enough.
 //!
-//! Every subscriber gets every message, or counts it as lost: a message counts once for each of
-//! them.
+//! Every subscriber receives every message or counts it as lost, so a message counts once for each
+//! subscriber.
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -39,19 +39,19 @@ Every subscriber gets every message.";
 
 const BASIS: &str = "best-effort topic, 16 B; a message counts once for each subscriber";
 
-/// Messages of each publisher that the topic holds.
+/// Number of messages of each publisher that the topic can hold.
 const CAPACITY: u64 = 1024;
 
-/// Streams of each row, for `--quick` and else.
+/// Number of streams for each row, with `--quick` and without.
 const ROUNDS: (u32, u32) = (5, 15);
 
-/// About how long each stream takes, for `--quick` and else.
+/// Approximate duration of a stream, with `--quick` and without.
 const TIME: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(300));
 
-/// Messages of each publisher in the stream that shows how long one takes.
+/// Number of messages of each publisher in the first stream, which shows how long a stream takes.
 const PROBE: u64 = 5_000;
 
-/// Messages of each publisher in a stream, at most.
+/// Maximum number of messages of each publisher in a stream.
 const MESSAGES_MAX: u64 = 5_000_000;
 
 type AnyError = Box<dyn Error>;
@@ -105,7 +105,7 @@ fn run(args: Args) -> Outcome {
     Ok(session.finish()?)
 }
 
-/// Returns the streams of a row, each about as long as `time`.
+/// Returns the results of a row's streams, each of which takes about `time`.
 fn streams(
     session: &Session,
     workers: &mut Workers,
@@ -124,7 +124,8 @@ fn streams(
     (0..rounds).map(|_| workers.stream(messages)).collect()
 }
 
-/// Returns the row of a crowd. The first one of its kind is the base of the others.
+/// Returns the row of a crowd. The rates of later crowds are compared with the first one's, which
+/// is stored in `base`.
 fn row(id: &str, crowd: Crowd, streams: &[Streamed], hz: f64, base: &mut Option<f64>) -> Row {
     let rates = streams.iter().map(|stream| stream.messages_per_s(hz));
     let rate = stats::median(&mut rates.collect::<Vec<f64>>());
@@ -141,7 +142,7 @@ fn row(id: &str, crowd: Crowd, streams: &[Streamed], hz: f64, base: &mut Option<
     Row { figures, ..row }.with_busy_threads(crowd.members())
 }
 
-/// The numbers of publishers and subscribers.
+/// A number of publishers and a number of subscribers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Crowd {
     producers: usize,
@@ -149,7 +150,7 @@ pub struct Crowd {
 }
 
 impl Crowd {
-    /// Returns the crowds that are measured, the one first that the others are compared with.
+    /// Returns the crowds to measure; the others are compared with the first one.
     pub fn all() -> impl Iterator<Item = Crowd> {
         let more_producers = [(1, 1), (2, 1), (3, 1), (4, 1), (6, 1), (8, 1)];
         let more_consumers = [(1, 2), (1, 4), (1, 8), (2, 2), (4, 4), (8, 8)];
@@ -160,12 +161,12 @@ impl Crowd {
         })
     }
 
-    /// The number of all publishers and subscribers.
+    /// Returns the number of publishers and subscribers together.
     pub const fn members(self) -> usize {
         self.producers + self.consumers
     }
 
-    /// The name in ids: `2p1c`.
+    /// Returns the name in ids: `2p1c`.
     pub fn id(self) -> String {
         format!("{}p{}c", self.producers, self.consumers)
     }
@@ -175,7 +176,7 @@ impl Crowd {
 enum Job {
     Publish(u64),
     Subscribe(u64),
-    /// Send as many messages as the plan says, as publisher `index`.
+    /// Sends as publisher `index` the number of messages that the plan says.
     Send {
         index: usize,
         plan: Plan,
@@ -187,15 +188,15 @@ enum Job {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Plan {
     producers: usize,
-    /// Of each publisher.
+    /// Number of messages of each publisher.
     messages: u64,
     source: TickSource,
 }
 
-/// A member answers with what it received, if anything.
+/// A publisher or subscriber. It answers a job with what it received, if it received anything.
 type Member = Peer<Job, Option<Streamed>>;
 
-/// The members of a crowd. Each sleeps until it is told something.
+/// The publishers and subscribers of a crowd. Each sleeps between jobs.
 struct Workers {
     producers: Vec<Member>,
     consumers: Vec<Member>,
@@ -204,8 +205,8 @@ struct Workers {
 }
 
 impl Workers {
-    /// Starts all members, pinned to `cpus` in turn; where these are not enough, a member that
-    /// waits yields.
+    /// Starts all members, pinned to `cpus` in turn. If there are fewer CPUs than members, a member
+    /// that waits yields its CPU.
     fn start(
         are_threads: bool,
         crowd: Crowd,
@@ -246,8 +247,8 @@ impl Workers {
         })
     }
 
-    /// Streams `messages` of each publisher on a new topic. A message counts once for each
-    /// subscriber; the time is that of the one that took longest.
+    /// Streams `messages` messages of each publisher on a new topic. A message counts once for each
+    /// subscriber; the duration is the slowest subscriber's.
     fn stream(&mut self, messages: u64) -> Result<Streamed, AnyError> {
         self.opened += 1;
         let number = self.opened;
@@ -303,7 +304,7 @@ fn serve_child(context: &ChildContext) -> ExitCode {
     peer::serve(context, || Ok(service(Namespace::current()?)))
 }
 
-/// Returns what does the jobs of a member: a publisher or a subscriber, or neither.
+/// Returns a function that runs the jobs of a publisher or subscriber.
 fn service(
     namespace: Arc<Namespace>,
 ) -> impl FnMut(Job, &Watch) -> Result<Option<Streamed>, String> {
@@ -337,7 +338,7 @@ fn service(
     }
 }
 
-/// Sends messages whose numbers say which publisher sent them.
+/// Sends messages whose sequence numbers tell which publisher sent them.
 fn send(publisher: &mut Publisher<Packet16>, index: usize, plan: Plan) -> Outcome {
     for number in 0..plan.messages {
         let seq = 1 + index as u64 + number * plan.producers as u64;
@@ -346,7 +347,8 @@ fn send(publisher: &mut Publisher<Packet16>, index: usize, plan: Plan) -> Outcom
     Ok(())
 }
 
-/// Receives from the first message on, until all have come or are known to be lost.
+/// Receives until all messages have arrived or are known to be lost. Time runs from the first
+/// message.
 fn receive(
     subscriber: &mut Subscriber<Packet16>,
     plan: Plan,
@@ -380,9 +382,9 @@ fn topic(number: u64, namespace: &Arc<Namespace>) -> TopicBuilder<Packet16> {
     builder.qos(Qos::new().capacity(CAPACITY))
 }
 
-/// Accounts for the messages of all publishers.
+/// Accounts for the messages of all publishers: received, or lost.
 struct Ledger {
-    /// By publisher: number of its next message.
+    /// Sequence number of the next message, for each publisher.
     due: Vec<u64>,
     expected: u64,
     received: u64,
@@ -401,7 +403,7 @@ impl Ledger {
         }
     }
 
-    /// Verifies a message and books it, and the gap before it as lost.
+    /// Verifies a message and counts it, and counts the gap before it as lost.
     #[inline(always)]
     fn enter(&mut self, message: &Packet16) -> Result<(), Corrupt> {
         let seq = message.seq();

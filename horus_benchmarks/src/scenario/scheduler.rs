@@ -1,4 +1,4 @@
-//! Costs of the scheduler, lateness of its nodes, and the time in which a topic wakes one.
+//! Costs of the scheduler, lateness of its nodes, and the time in which a topic wakes a node.
 
 use std::process::ExitCode;
 

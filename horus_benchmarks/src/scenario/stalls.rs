@@ -1,5 +1,5 @@
-//! Times in which a CPU does nothing for the thread of the highest priority: what
-//! the kernel, the firmware and a hypervisor keep for themselves. Nobody can be in time then.
+//! Stalls: times in which a CPU runs not even the thread with the highest priority, because the
+//! kernel, the firmware or a hypervisor uses it. No thread can start on time then.
 
 use std::error::Error;
 use std::thread;
@@ -12,29 +12,30 @@ use crate::measure::stats::Samples;
 use crate::report::figures::Figures;
 use crate::report::rows::Row;
 
-/// From here on a pause between two readings of the clock is none of the thread's own.
+/// Minimum time between two readings of the clock that counts as a stall, in nanoseconds.
 const STALL_NS: u64 = 5_000;
-/// A thread that is due in a stall is late by the rest of it. More than this matters.
+/// Lateness in nanoseconds above which a delay counts. A thread that becomes due during a stall is
+/// late by the rest of the stall.
 const LATE_NS: u64 = 20_000;
-/// The thread looks for so long, and sleeps a little. WHY: the kernel takes the processor from a
-/// real-time thread that burns more than 95 % of a second, and that would look like a stall.
+/// Duration for which the thread looks for stalls before it sleeps a little. WHY: the kernel stops
+/// a real-time thread that uses more than 95 % of a second, which would look like a stall.
 const LOOK: Duration = Duration::from_millis(40);
 const REST: Duration = Duration::from_millis(10);
 
-/// The pauses that a thread observed which did nothing but read the clock.
+/// The stalls that a thread observed while it only read the clock.
 #[derive(Debug, Clone)]
 pub(super) struct Stalls {
     samples: Samples,
     longest_ns: u64,
     looked_ns: u64,
-    /// In how much of that time somebody who is due would begin later than [`LATE_NS`].
+    /// Time in which a thread that becomes due would begin later than [`LATE_NS`], in nanoseconds.
     late_ns: u64,
-    /// The settings that the thread was refused, with the reason.
+    /// The settings that the kernel refused, with the reason.
     pub(super) refused: Vec<String>,
 }
 
 impl Stalls {
-    /// Looks for them on a processor, with a priority under SCHED_FIFO, for about this long.
+    /// Looks for stalls on a processor for about `time`, with the given priority under SCHED_FIFO.
     pub(super) fn find(cpu: usize, priority: u8, time: Duration) -> Result<Self, Box<dyn Error>> {
         let thread = thread::Builder::new().name("stalls".to_owned());
         let looking = thread.spawn(move || look(cpu, priority, time))?;
@@ -43,7 +44,7 @@ impl Stalls {
             .map_err(|_| "the thread that looks for stalls panicked".into())
     }
 
-    /// A row of the stalls.
+    /// Makes a row from the stalls.
     pub(super) fn row(&self, id: &str) -> Row {
         let stalled_percent = Some(self.late_ns as f64 / self.looked_ns.max(1) as f64 * 100.0);
         let figures = Figures {
@@ -96,7 +97,8 @@ fn look(cpu: usize, priority: u8, time: Duration) -> Stalls {
     stalls
 }
 
-/// Pins the calling thread and gives it a priority under SCHED_FIFO; returns what was refused.
+/// Pins the calling thread and gives it a priority under SCHED_FIFO; returns the settings that the
+/// kernel refused.
 pub(super) fn become_real_time(cpu: usize, priority: u8) -> Vec<String> {
     let pinned = rt::pin_thread_to(cpu).map_err(|error| format!("core {cpu}: {error}"));
     let first = rt::set_fifo_priority(priority)

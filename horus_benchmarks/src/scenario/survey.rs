@@ -1,4 +1,4 @@
-//! Rows of paths: latency, the cost of `send`, and throughput, each beside the floor.
+//! Rows of message paths: latency, cost of `send`, and throughput, each next to the floor.
 
 use std::error::Error;
 use std::time::Duration;
@@ -23,29 +23,33 @@ use crate::transport::carrier::{CAPACITY, CAPACITY_LARGE, Size, Transport};
 use crate::transport::connection::{self, Connection};
 use crate::transport::rendezvous::{ConnectionError, Rendezvous};
 
-/// Rounds and timed messages of each, for `--quick` and else. WHY: short rounds, many of them, so
-/// that the floor is the same before and after most.
-const QUICK: (u32, u64) = (20, 6_000);
-const FULL: (u32, u64) = (40, 20_000);
+/// Number of rounds, and of timed messages in each, with `--quick` and without. WHY many short
+/// rounds: the floor is then the same before and after most of them.
+const QUICK_ROUNDS_AND_SAMPLES: (u32, u64) = (20, 6_000);
+const FULL_ROUNDS_AND_SAMPLES: (u32, u64) = (40, 20_000);
 
-/// Further rounds in which only the `send` call is timed, and one way by both counters.
+/// Number of additional rounds in which only the `send` call is timed, or one way with both
+/// counters.
 const EXTRA_ROUNDS: u32 = 4;
 
-/// 16-byte messages of a stream for each timed message of a round; larger ones are fewer.
+/// Number of messages in a stream for each timed message of a round, for messages of at most
+/// [`FULL_STREAM_MESSAGE_BYTES_MAX`] bytes.
 const STREAM_FACTOR: u64 = 500;
 
-/// A message of this many bytes or less is not fewer.
-const STREAM_BYTES: u64 = 100;
+/// Maximum size of a message of which a stream has the full number, in bytes. Of messages of up to
+/// n times this size, it has 1/n of that number.
+const FULL_STREAM_MESSAGE_BYTES_MAX: u64 = 100;
 
-/// About how long a stream may take, for `--quick` and else, on a machine with other work to do.
+/// Approximate maximum duration of a stream, with `--quick` and without, on a machine with other
+/// work to do.
 const STREAM_TIME: (Duration, Duration) = (Duration::from_millis(300), Duration::from_millis(600));
 
 const STREAM_MIN: u64 = 1000;
 
-/// Rounds for each repetition of a stream.
+/// Number of rounds for each stream of a row.
 const ROUNDS_PER_STREAM: u32 = 6;
 
-/// A run whose rows are paths.
+/// A run of a benchmark that measures message paths.
 #[derive(Debug)]
 pub struct Survey {
     session: Session,
@@ -54,9 +58,10 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Begins a run of about `rows` rows: 40 rounds of 20 000 messages, with `--quick` 20 of 6000.
+    /// Begins a run of about `rows` rows: 40 rounds of 20 000 messages, with `--quick` 20 rounds of
+    /// 6000.
     pub fn begin(mut args: Args, rows: usize) -> Result<Survey, Box<dyn Error>> {
-        args.default_to(QUICK, FULL);
+        args.default_to(QUICK_ROUNDS_AND_SAMPLES, FULL_ROUNDS_AND_SAMPLES);
         let mut survey = Survey {
             session: Session::begin(args)?,
             private: PrivateNamespace::create()?,
@@ -93,25 +98,26 @@ impl Survey {
         Ok(self.session.finish()?)
     }
 
-    /// Returns true if a row is wanted, and shows it on the terminal.
+    /// Returns true if the row `id` is to be measured, and shows it on the terminal.
     fn wants(&self, id: &str) -> bool {
         self.progress.step();
         self.progress.label(id);
         self.session.args.wants(id)
     }
 
-    /// Messages of one stream.
+    /// Returns the number of messages in a stream.
     fn messages(&self, size: Size) -> u64 {
         let all = self.session.effort.samples.saturating_mul(STREAM_FACTOR);
-        (all / (size.bytes() as u64).div_ceil(STREAM_BYTES)).max(1)
+        (all / (size.bytes() as u64).div_ceil(FULL_STREAM_MESSAGE_BYTES_MAX)).max(1)
     }
 
-    /// Streams of one row: an odd number.
+    /// Returns the number of streams for a row, which is odd.
     fn repetitions(&self) -> u32 {
         (self.session.effort.rounds / ROUNDS_PER_STREAM) | 1
     }
 
-    /// Rows of both ends in one thread: no latency, but the instructions of `send` and `recv`.
+    /// Measures rows with both ends in one thread: not a latency, but the cost of the instructions
+    /// of `send` and `recv`.
     pub fn one_thread(&mut self, one_way: &[Transport], streams: &[Transport]) -> Outcome {
         for &transport in one_way {
             let id = format!("one_way/same_thread/{}", transport.id());
@@ -161,7 +167,7 @@ impl Survey {
         Ok(())
     }
 
-    /// All rows of one placement of two ends, and the floor they were measured beside.
+    /// Measures all rows of one placement of the two ends, and the floor of the same placement.
     pub fn two_ends(
         &mut self,
         placement: Placement,
@@ -207,8 +213,8 @@ impl Survey {
     }
 }
 
-/// Sends a message and receives it in this thread, over and over. A batch has as many samples as
-/// `per_batch` says.
+/// Sends a message and receives it in this thread, again and again. `per_batch` says how many
+/// samples a batch has.
 pub fn loop_round(
     session: &Session,
     private: &PrivateNamespace,
@@ -226,7 +232,7 @@ pub fn loop_round(
     Ok(transport.open(&rendezvous.looped())?.loop_round(&plan, 1)?)
 }
 
-/// The two ends of a placement, of the floor and of the paths.
+/// The two ends of the floor and of the paths, in one placement.
 struct Ends<'a> {
     survey: &'a mut Survey,
     floor: Floor,
@@ -235,7 +241,7 @@ struct Ends<'a> {
 }
 
 impl Ends<'_> {
-    /// Measures a row of latencies; all rounds of the floor beside it.
+    /// Measures a row of latencies; returns the merged rounds of the floor between its rounds.
     fn one_way(&mut self, id: &str, transport: Transport) -> Result<Round, Box<dyn Error>> {
         let effort = self.survey.session.effort;
         let clock = &self.survey.session.clock;
@@ -275,7 +281,8 @@ impl Ends<'_> {
             .ok_or_else(|| "no rounds of the floor".into())
     }
 
-    /// A few more rounds of another timing: at the near end, and far-bound times.
+    /// Runs a few more rounds with another timing; returns the near end's merged rounds, and the
+    /// one-way times to the far end.
     fn extra(&mut self, timing: Timing) -> Result<(Round, Samples), ConnectionError> {
         let effort = self.survey.session.effort;
         let (mut near, echo) = self
@@ -292,8 +299,8 @@ impl Ends<'_> {
         Ok((near, forward))
     }
 
-    /// Notes the one-way times by the two cores' counters, if these agree and a message has room
-    /// for one: median and 99th percentile.
+    /// Stores the median and the 99th percentile of the one-way times measured with both cores'
+    /// counters, if the counters agree and a message is large enough for a stamp.
     fn one_way_by_tsc(&mut self, id: &str, size: Size) -> Result<Option<[f64; 2]>, Box<dyn Error>> {
         let offset = self.floor.check_offset(&self.survey.session.clock)?;
         let report = &mut self.survey.session.report;
@@ -313,7 +320,7 @@ impl Ends<'_> {
         Ok(Some([ns.p50, ns.p99]))
     }
 
-    /// Measures a row of throughput: the median of the streams beside a steady floor.
+    /// Measures a row of throughput: the median of the streams during which the floor was steady.
     fn streams(&mut self, id: &str, transport: Transport) -> Outcome {
         let messages = self.survey.messages(transport.size);
         let repetitions = self.survey.repetitions();

@@ -1,4 +1,4 @@
-//! A node whose logic is replaced again and again while messages go through it.
+//! A node that is replaced by a new version again and again while messages go through it.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -21,16 +21,16 @@ use crate::transport::packet::Packet16;
 
 const SWAP: &str = "swap/blitz";
 
-/// Swaps of a round for each sample of the command line.
+/// Number of swaps in a round for each sample that the command line asks for.
 const SWAPS_PER_SAMPLE: u64 = 10;
 
-/// Messages between two swaps.
+/// Number of messages sent before each swap.
 const MESSAGES_PER_SWAP: u64 = 4;
 
 const NODE: &str = "handler";
 const TOPIC: &str = "swapping";
 
-/// Measures a node that is replaced again and again, while messages go through it.
+/// Measures a node that is replaced again and again while messages go through it.
 pub(super) fn measure(session: &mut Session, private: &PrivateNamespace) -> Outcome {
     if !session.args.wants(SWAP) {
         return Ok(());
@@ -73,28 +73,29 @@ pub(super) fn measure(session: &mut Session, private: &PrivateNamespace) -> Outc
     Ok(())
 }
 
-/// A scheduler that has started, with a node that handles the messages of a topic, and what sends
-/// and swaps: all of it on one thread.
+/// A running scheduler with a node that receives a topic's messages, and the ends that send
+/// messages and swap the node. Everything runs in one thread.
 struct Swapping {
     running: Running,
     handle: Handle,
     publisher: Publisher<Packet16>,
     sent: u64,
     swaps: u64,
-    /// Messages that were handled, told at the end.
+    /// Number of messages that the node has received; set when the scheduler ends.
     handled: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
 struct Swapped {
-    /// Ticks of the counter for each swap, with its messages and the node's turn.
+    /// Time of each swap in ticks, including its messages and the node's tick.
     ticks: Samples,
     swaps: u64,
-    /// Ticks of the counter for all of it.
+    /// Time of all swaps together, in ticks.
     elapsed_ticks: u64,
 }
 
-/// The node, as one of two types, and what both have: it goes from the one to the other.
+/// The node, with its state. Two types, so that a swap changes the type and moves the state from
+/// one to the other.
 struct Handler<const KIND: bool>(Handling);
 
 struct Handling {
@@ -152,8 +153,8 @@ impl Swapping {
         })
     }
 
-    /// Swaps the node so often. Before each swap messages are sent, which the node has not received
-    /// by then: its successor has to.
+    /// Swaps the node `swaps` times. Before each swap it sends messages that the old node has not
+    /// received yet, so its successor has to.
     fn round(&mut self, source: TickSource, swaps: u64) -> Result<Swapped, Box<dyn Error>> {
         let mut ticks = Samples::new();
         let begin = source.start();
@@ -191,7 +192,7 @@ impl Swapping {
         Ok(())
     }
 
-    /// Stops, and returns how many messages were sent and how many handled.
+    /// Stops the scheduler; returns the numbers of messages sent and received.
     fn finish(self) -> (u64, u64) {
         // A node that failed has not handled what it should have, and that is found by the caller.
         drop(self.running.finish());

@@ -1,4 +1,4 @@
-//! Rounds of a scheduler whose nodes do next to nothing: what it costs to have nodes called.
+//! Rounds of a scheduler whose nodes do almost nothing: the cost of calling nodes.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -20,10 +20,10 @@ use crate::run::progress::Progress;
 use crate::run::session::Session;
 use crate::scenario::entry::Outcome;
 
-/// Rounds of a scheduler for each sample of the command line.
+/// Number of scheduler rounds for each sample that the command line asks for.
 const TICKS_PER_SAMPLE: u64 = 10;
 
-/// Nodes, and what their row is called.
+/// Number of nodes, and the id of their row.
 const TICKS: [(u64, &str); 5] = [
     (0, "tick/rust/0_nodes"),
     (1, "tick/rust/1_node"),
@@ -32,12 +32,12 @@ const TICKS: [(u64, &str); 5] = [
     (1000, "tick/rust/1000_nodes"),
 ];
 
-/// As many nodes, timed by the kernel's clock.
+/// Number of nodes that are timed with the kernel's clock, and the id of their row.
 const KERNEL_CLOCK: (u64, &str) = (50, "tick/rust/50_nodes/kernel_clock");
 
 const TICK_BASIS: &str = "a round of all nodes, each timed by itself";
 
-/// Measures rounds of schedulers with nodes that only count.
+/// Measures rounds of schedulers whose nodes only count.
 pub(super) fn measure(session: &mut Session, private: &PrivateNamespace) -> Outcome {
     let mut all = Vec::new();
     // WHY on the far CPU: a scheduler's supervisor stays where it was started.
@@ -94,14 +94,14 @@ pub(super) fn measure(session: &mut Session, private: &PrivateNamespace) -> Outc
     Ok(())
 }
 
-/// A scheduler that has started, with nodes that count their ticks, all of them without a rate.
+/// A running scheduler with nodes that count their ticks. None of the nodes has a rate.
 #[derive(Debug)]
 pub struct Ticking {
-    /// A failure is told of by its end.
+    /// The scheduler. A failure is reported when it ends.
     running: Running,
     nodes: u64,
     rounds: u64,
-    /// Ticks of all nodes, told at the end.
+    /// Number of ticks of all nodes; set when the scheduler ends.
     counted: Arc<AtomicU64>,
 }
 
@@ -126,7 +126,8 @@ impl Node for Counting {
 }
 
 impl Ticking {
-    /// Starts `nodes` nodes, timed by the kernel's clock or the one that the scheduler chooses.
+    /// Starts `nodes` nodes, timed with the kernel's clock or with the clock that the scheduler
+    /// chooses.
     pub fn start(
         nodes: u64,
         by_kernel: bool,
@@ -154,8 +155,7 @@ impl Ticking {
         })
     }
 
-    /// Gives every node its turn, again and again; each time is timed by itself, in ticks of the
-    /// counter.
+    /// Runs rounds in which every node ticks once; each round is timed, in ticks of the counter.
     pub fn rounds(&mut self, source: TickSource, warm_up: u64, samples: u64) -> Samples {
         let mut ticks = Samples::new();
         for number in 0..warm_up + samples {
@@ -170,7 +170,7 @@ impl Ticking {
         ticks
     }
 
-    /// Gives every node its turn.
+    /// Lets every node tick once.
     #[inline]
     pub fn once(&mut self) {
         drop(self.running.tick_once());
@@ -182,8 +182,8 @@ impl Ticking {
         self.nodes
     }
 
-    /// Stops, and makes sure that every node had its turn in every round, by its own count and by
-    /// the scheduler's.
+    /// Stops the scheduler, and verifies that every node ticked in every round, according to its
+    /// own count and to the scheduler's.
     pub fn finish(self) -> Result<(), Box<dyn Error>> {
         let report = self.running.finish()?;
         let told: u64 = report.nodes.iter().map(|node| node.metrics.ticks).sum();

@@ -1,4 +1,4 @@
-//! Waking a receiver that is blocked in another process, by several mechanisms.
+//! Waking a receiver that is blocked in another process, with several mechanisms.
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -28,10 +28,11 @@ const ABOUT: &str = "How long it takes to wake a receiver that is blocked in ano
 before the send to after its blocked call returned: topics, a wait set, a bare futex, a pipe and, \
 with the feature iceoryx2, an iceoryx2 event. And what a send costs when nobody sleeps.";
 
-/// Wakes of a round, unless told otherwise; with `--quick`. Each takes a tenth of a millisecond.
+/// Number of wake-ups in a round by default, and with `--quick`. Each takes a tenth of a
+/// millisecond.
 pub(super) const SAMPLES: (u64, u64) = (500, 200);
 
-/// Of the check of the counters: messages enough for a median.
+/// Rounds for the check of the counters: enough messages for a median.
 const CHECK: Effort = Effort {
     rounds: 1,
     warm_up: 100,
@@ -61,7 +62,7 @@ fn run(mut args: Args) -> Outcome {
     Ok(session.finish()?)
 }
 
-/// Sends on a topic whose reader has slept before and is awake.
+/// Measures sends on a topic whose reader has slept before and is awake now.
 fn nobody_asleep(
     session: &mut Session,
     private: &PrivateNamespace,
@@ -82,7 +83,7 @@ fn nobody_asleep(
     Ok(())
 }
 
-/// Notes in the report whether times by the counters of both CPUs mean anything.
+/// Stores in the report whether the counters of both CPUs agree.
 pub fn check_counters(session: &mut Session) -> Outcome {
     let (mut floor, _) = Floor::new(Placement::CrossProcess, session.cpus, &session.clock, CHECK)?;
     let offset = floor.check_offset(&session.clock)?;
@@ -90,7 +91,7 @@ pub fn check_counters(session: &mut Session) -> Outcome {
     Ok(())
 }
 
-/// The measured rounds of one mechanism: of the wake-up, and of the send.
+/// The measured rounds of one mechanism: times of wake-ups, and times of sends.
 struct Measured {
     mechanism: Mechanism,
     connection: Connection,
@@ -99,7 +100,7 @@ struct Measured {
 }
 
 /// Measures a round of each mechanism, again and again, so that all of them meet the machine in the
-/// same state. Their rows, and the ratio of each to each, go into the report.
+/// same state. Adds their rows, and the ratios between them, to the report.
 pub fn compare(
     session: &mut Session,
     private: &PrivateNamespace,
@@ -108,7 +109,7 @@ pub fn compare(
     measure(session, private, mechanisms).map(drop)
 }
 
-/// Runs [`compare`] of ours and theirs, and adds the row `id` with the ratio of both.
+/// Runs [`compare`] with ours and theirs, and adds the row `id` with their ratio.
 pub fn duel(
     session: &mut Session,
     private: &PrivateNamespace,

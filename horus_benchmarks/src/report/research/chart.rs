@@ -1,29 +1,29 @@
-//! Curves as SVG for a page, on linear or logarithmic axes. The page's style sheet has the colours.
+//! Draws curves as SVG, on linear or logarithmic axes. The page's style sheet defines the colours.
 
 use std::fmt::Write as _;
 
-/// Colours of series that can be told apart; a chart has at most so many.
+/// Maximum number of curves in a chart: the number of colours that can be told apart.
 pub(super) const SERIES_MAX: usize = 8;
 
-/// The plot, inside of the picture: left, top, right and bottom.
+/// The area of the plot inside the picture: left, top, right and bottom.
 const PLOT: [f64; 4] = [84.0, 12.0, 830.0, 330.0];
 
 const SIZE: [f64; 2] = [860.0, 380.0];
 
-/// Labels on an axis, about.
+/// Approximate number of labels on an axis.
 const LABELS: f64 = 8.0;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Axis {
     /// The quantity and its unit: `latency (ns)`.
     pub(super) label: &'static str,
-    /// Divided by factors, not evenly from zero.
+    /// True for a logarithmic axis.
     pub(super) is_log: bool,
     /// Formats a value for a label.
     pub(super) format: fn(f64) -> String,
 }
 
-/// An axis and the part of it that is drawn.
+/// An axis and the range of values on it.
 struct Scale {
     axis: Axis,
     low: f64,
@@ -31,7 +31,7 @@ struct Scale {
 }
 
 impl Scale {
-    /// Returns a scale that reaches over all `values`; `None` without any.
+    /// Returns a scale that covers all `values`; `None` if there are none.
     fn over(axis: Axis, values: impl Iterator<Item = f64>) -> Option<Scale> {
         let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| {
             (low.min(v), high.max(v))
@@ -44,14 +44,14 @@ impl Scale {
         has_any.then_some(Scale { axis, low, high })
     }
 
-    /// Returns where a value lies between `from` and `to`.
+    /// Maps a value on the axis to a coordinate between `from` and `to`.
     fn place(&self, value: f64, from: f64, to: f64) -> f64 {
         let scaled = |v: f64| if self.axis.is_log { v.ln() } else { v };
         let share = (scaled(value) - scaled(self.low)) / (scaled(self.high) - scaled(self.low));
         from + share * (to - from)
     }
 
-    /// Returns the values that have a label: round numbers.
+    /// Returns the values to label, which are round numbers.
     fn ticks(&self) -> Vec<f64> {
         if !self.axis.is_log {
             let rough = (self.high - self.low) / LABELS;
@@ -81,8 +81,8 @@ impl Scale {
     }
 }
 
-/// Draws curves, with dots if there are few points. Points that a logarithmic axis cannot show are
-/// left out; returns `None` if no point is left.
+/// Draws curves, with dots if there are few points. Ignores points that a logarithmic axis cannot
+/// show; returns `None` if no point remains.
 pub(super) fn curves(
     x: Axis,
     y: Axis,

@@ -1,22 +1,22 @@
-//! Two runs beside each other: what became slower by more than their noise.
+//! Compares two runs: finds what became slower by more than noise.
 
 use crate::report::research::record::{Program, Run};
 use crate::report::rows::Row;
 use crate::report::template::{rate, time};
 
-/// Changes smaller than this are noise, whatever their intervals say: an interval is of one run,
-/// and the next run on the same machine differs by more than it admits.
+/// Relative change below which a difference is noise, whatever the intervals say. WHY: an interval
+/// describes one run, and the next run on the same machine may differ by more.
 pub const NOISE_MIN: f64 = 0.05;
 
-/// The same where one of the two has no interval.
+/// Relative change below which a difference is noise if one of the two values has no interval.
 const NOISE_WITHOUT_INTERVAL: f64 = 0.25;
 
-/// The quantity that is compared of a row: the first of these that both runs have.
+/// The quantity that is compared for a row: the first of these that both runs have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
-    /// The ratio to the floor: holds where the machine is not the same.
+    /// The ratio to the floor, which is comparable between different machines.
     Floor,
-    /// Their time by ours, or our rate by theirs.
+    /// The peer's time divided by ours, or our rate divided by the peer's.
     Theirs,
     /// The median time.
     Time,
@@ -29,20 +29,20 @@ pub enum Measure {
 pub enum Change {
     /// Slower than before by more than noise.
     Regression,
-    /// It is not there any more.
+    /// The row is missing in the new run.
     Missing,
     /// Faster than before by more than noise.
     Better,
-    /// It was not there before.
+    /// The row was missing in the old run.
     New,
-    /// Nothing that can be told from noise.
+    /// No difference that can be told from noise.
     Same,
 }
 
-/// A row of both runs.
+/// A row of one or both runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compared {
-    /// Program and id.
+    /// The program and the row's id.
     pub id: String,
     /// The quantity, and its old and new value; `None` if one run lacks the row.
     pub figures: Option<(Measure, Figure, Figure)>,
@@ -50,26 +50,27 @@ pub struct Compared {
     pub change: Change,
 }
 
-/// A figure, and the interval that holds it.
+/// A value and its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Figure {
     value: f64,
     interval: Option<[f64; 2]>,
 }
 
-/// Two runs, row by row.
+/// Two runs, compared row by row.
 #[derive(Debug, Clone)]
 pub struct Comparison {
-    /// Rows of both, and of one only; regressions first.
+    /// The rows of both runs and of only one; regressions first.
     pub rows: Vec<Compared>,
     /// Programs that failed in the new run and did not in the old one.
     pub failed: Vec<String>,
-    /// Both were made by the same kind of CPU: times and rates can be compared.
+    /// True if both runs were made on the same kind of CPU, so that times and rates can be
+    /// compared.
     pub same_cpu: bool,
 }
 
 impl Comparison {
-    /// Compares all rows. Between different CPUs, only ratios.
+    /// Compares all rows. Between different CPUs, compares only ratios.
     pub fn new(old: &Run, new: &Run) -> Comparison {
         let cpu = |run: &Run| run.on_machine()?.machine_text("cpu").map(str::to_owned);
         let same_cpu = cpu(old) == cpu(new);
@@ -108,13 +109,13 @@ impl Comparison {
         }
     }
 
-    /// Something became slower, is missing, or fails now.
+    /// Returns true if a row became slower or is missing, or if a program fails now.
     pub fn is_worse(&self) -> bool {
         let worse = [Change::Regression, Change::Missing];
         !self.failed.is_empty() || self.rows.iter().any(|row| worse.contains(&row.change))
     }
 
-    /// For people: what changed, then how much did not.
+    /// Returns a text for people: what changed, then the number of rows that did not.
     pub fn render(&self) -> String {
         let mut text = String::new();
         let mut say = |line: String| {
@@ -208,7 +209,8 @@ fn read(row: &Row, measure: Measure) -> Option<Figure> {
     (value > 0.0).then_some(Figure { value, interval })
 }
 
-/// Worse or better if the intervals do not meet and the values differ by more than noise.
+/// Returns worse or better if the intervals do not overlap and the values differ by more than
+/// noise.
 fn judge(measure: Measure, old: Figure, new: Figure) -> Change {
     let more_is_better = matches!(measure, Measure::Rate | Measure::Theirs);
     let slower = if more_is_better {

@@ -4,7 +4,8 @@ use crate::report::research::record::Run;
 use crate::report::research::tables::described;
 use crate::report::template::fill;
 
-/// The columns: a name, and a template that is filled from the row (empty where it does not apply).
+/// The columns: a name, and a template that is filled from the row. A cell whose template does not
+/// apply is empty.
 const COLUMNS: [(&str, &str); 34] = [
     ("program", "{/program}"),
     ("id", "{/id}"),
@@ -42,7 +43,7 @@ const COLUMNS: [(&str, &str); 34] = [
     ("basis", "{/basis}"),
 ];
 
-/// Returns the whole run: a line of names, then a line a row.
+/// Returns the whole run as CSV: a line of column names, then a line for each row.
 pub fn render(run: &Run) -> String {
     let mut text = line(COLUMNS.iter().map(|(name, _)| (*name).to_owned()));
     for (program, row) in run.rows() {
@@ -68,7 +69,7 @@ fn line(cells: impl Iterator<Item = String>) -> String {
     text
 }
 
-/// Quotes a cell as RFC 4180 has it.
+/// Quotes a cell as RFC 4180 requires.
 fn quote(cell: &str) -> String {
     if cell.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", cell.replace('"', "\"\""))

@@ -1,4 +1,4 @@
-//! Figures of the page: which rows are the curves of which chart.
+//! Figures of the page: decides which rows become curves of which chart.
 
 use crate::report::histograms;
 use crate::report::research::chart::{self, Axis, SERIES_MAX};
@@ -7,17 +7,17 @@ use crate::report::research::record::Program;
 use crate::report::rows::Row;
 use crate::report::template::{digits, rate, time};
 
-/// Points of a percentile curve for each further nine.
+/// Number of points of a percentile curve for each factor of ten.
 const STEPS: u32 = 20;
 
-/// Points of a curve over sizes or numbers, at least.
+/// Minimum number of points of a curve over sizes or over numbers of ends.
 const POINTS_MIN: usize = 3;
 
-/// A picture with what is needed to understand it.
+/// A picture with the information that is needed to understand it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Figure {
     pub(super) title: String,
-    /// The program, and the ids of the rows that are shown.
+    /// The program, and the ids of the rows shown.
     pub(super) source: String,
     pub(super) svg: String,
     /// The name of each curve, in the order of the colours.
@@ -87,7 +87,7 @@ fn figure(
     })
 }
 
-/// Finds the group of this key, or makes it.
+/// Returns the group of this key, which is created if it does not exist.
 fn group<T: Default>(groups: &mut Vec<(String, T)>, key: String) -> &mut T {
     let found = groups.iter().position(|(other, _)| *other == key);
     let index = found.unwrap_or_else(|| {
@@ -97,8 +97,8 @@ fn group<T: Default>(groups: &mut Vec<(String, T)>, key: String) -> &mut T {
     &mut groups[index].1
 }
 
-/// Draws percentile curves: one figure for the rows of a program that differ only in what carries
-/// the message. Those of 16 bytes, and of programs that know no sizes, come first.
+/// Draws percentile curves: one figure for all rows of a program that differ only in the carrier.
+/// Figures for 16-byte messages, and for programs without message sizes, come first.
 pub(super) fn percentiles(program: &Program) -> Vec<Figure> {
     let mut groups: Vec<(String, Vec<&Row>)> = Vec::new();
     for row in program.rows.iter().filter(|row| row.ns.is_some()) {
@@ -126,8 +126,8 @@ pub(super) fn percentiles(program: &Program) -> Vec<Figure> {
     figures.collect()
 }
 
-/// Returns all samples as a curve over the number of nines; of rows without a histogram, the
-/// percentiles that the record has.
+/// Returns the samples as a curve over the number of nines; for rows without a histogram, the
+/// percentiles in the record.
 fn percentile_curve(program: &Program, row: &Row) -> Vec<(f64, f64)> {
     if let Some(histogram) = program.histograms.get(&row.id) {
         let points = histograms::curve(histogram, STEPS);
@@ -155,7 +155,7 @@ fn percentile_curve(program: &Program, row: &Row) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Draws median latency and throughput over the size of the message.
+/// Draws median latency and throughput over the message size.
 pub(super) fn by_size(program: &Program) -> Vec<Figure> {
     let rates = Axis {
         is_log: true,
@@ -200,8 +200,8 @@ pub(super) fn scaling(program: &Program) -> Vec<Figure> {
     figures.collect()
 }
 
-/// Draws one figure for each kind and placement, with a curve for each subject, where that has
-/// enough points.
+/// Draws one figure for each kind and placement, with a curve for each subject that has enough
+/// points.
 fn over(
     program: &Program,
     title: &str,
@@ -229,7 +229,8 @@ fn over(
     figures.collect()
 }
 
-/// `one_way/cross_process/topic/16B` → `topic`: the part before the size, else the last one.
+/// Returns the subject of a row: `one_way/cross_process/topic/16B` → `topic`, the part before the
+/// size, or the last part.
 pub(super) fn subject(id: &str) -> &str {
     let parts: Vec<&str> = id.split('/').collect();
     parts[subject_index(&parts)]
@@ -244,7 +245,7 @@ fn subject_index(parts: &[&str]) -> usize {
     }
 }
 
-/// Returns the size in bytes at the end of an id.
+/// Returns the message size at the end of an id, in bytes.
 pub(super) fn size_of(id: &str) -> Option<f64> {
     let last = id.rsplit('/').next()?;
     let units = [("KB", 1024.0), ("MB", 1024.0 * 1024.0), ("B", 1.0)];
@@ -253,7 +254,7 @@ pub(super) fn size_of(id: &str) -> Option<f64> {
         .find_map(|(unit, factor)| Some(last.strip_suffix(unit)?.parse::<f64>().ok()? * factor))
 }
 
-/// Returns the numbers of producers and consumers in an id: `4p2c`, `fanout_2p2s`.
+/// Returns the numbers of producers and consumers in an id such as `4p2c` or `fanout_2p2s`.
 fn ends_of(id: &str) -> Option<(f64, f64)> {
     id.split(['/', '_']).find_map(|part| {
         let (producers, consumers) = part.split_once('p')?;
@@ -262,7 +263,8 @@ fn ends_of(id: &str) -> Option<(f64, f64)> {
     })
 }
 
-/// Splits an id, without size and numbers of ends, into all but its last part, and that one.
+/// Removes the size and the numbers of ends from an id, and splits the rest into its last part and
+/// the parts before.
 fn without_numbers(id: &str) -> (String, String) {
     let is_number =
         |part: &str| size_of(part).is_some() || ends_of(part).is_some() && !part.contains('_');

@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 /// The text of a cell without a value.
 pub(super) const NONE: &str = "–";
 
-/// A table. The last cell of each line has the program and the id of the row.
+/// A table. The last cell of each line tells where its figures come from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Table<'a> {
     pub(super) title: String,
     /// Explains the columns.
     pub(super) note: &'a str,
-    /// Headings of the columns, without that of the source.
+    /// Headings of the columns, without the heading of the source column.
     pub(super) headings: Vec<&'a str>,
     pub(super) lines: Vec<Line>,
 }
@@ -21,13 +21,14 @@ pub(super) struct Table<'a> {
 pub(super) struct Line {
     /// A cell for each heading.
     pub(super) cells: Vec<String>,
-    /// Program and id of the row, or why there is none.
+    /// The origin of the figures of this line: `program: row id`, one on each text line; or why
+    /// there are none, such as `not measured`.
     pub(super) source: String,
-    /// There were fewer CPUs than busy threads.
+    /// True if there were fewer CPUs than busy threads.
     pub(super) oversubscribed: bool,
 }
 
-/// Replaces the characters that have a meaning in HTML.
+/// Escapes the characters that have a meaning in HTML.
 pub(super) fn escape(text: &str) -> String {
     let text = text
         .replace('&', "&amp;")
@@ -37,7 +38,7 @@ pub(super) fn escape(text: &str) -> String {
 }
 
 impl Table<'_> {
-    /// Returns the table as HTML; nothing without lines.
+    /// Returns the table as HTML; empty if it has no lines.
     pub(super) fn render(&self) -> String {
         if self.lines.is_empty() {
             return String::new();
@@ -73,7 +74,8 @@ impl Table<'_> {
     }
 }
 
-/// Numbers are aligned to the right; so is what stands for a number that there is not.
+/// Returns true if a cell is to be right-aligned: for numbers, and for the text of a missing
+/// number.
 fn is_number(cell: &str) -> bool {
     cell.is_empty() || cell == NONE || cell.starts_with(|c: char| c.is_ascii_digit() || c == '-')
 }

@@ -1,9 +1,10 @@
-//! One report of a whole run: every program's record, read again, as a page, as CSV, and compared.
+//! One report of a whole run: reads the records of all programs, and writes an HTML page and a CSV
+//! file, or compares two runs.
 //!
-//! Records are read leniently, since some are of programs in other languages: what cannot be read
-//! is shown as a problem on the page, and so is a program that failed. Nothing is hidden, and
-//! nothing is typed: every figure on the page stands in one of the records, under the id that is
-//! written beside it.
+//! Records are read leniently, since some come from programs in other languages. What cannot be
+//! read is shown on the page as a problem, and so is a program that failed. Nothing is hidden, and
+//! nothing is typed by hand: every figure on the page is in one of the records, under the id that
+//! is shown next to it.
 
 mod chart;
 pub mod compare;

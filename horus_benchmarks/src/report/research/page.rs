@@ -1,4 +1,4 @@
-//! The page: one HTML file with everything in it, that opens without a network.
+//! The page: one self-contained HTML file that opens without a network.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -15,14 +15,14 @@ use crate::report::template::fill;
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 
-/// A section of the layout, and what the run has for it.
+/// A section of the layout, and what the run has to show in it.
 struct Part<'a> {
     section: &'a Section,
     tables: Vec<Table<'a>>,
     figures: Vec<Figure>,
 }
 
-/// Returns the whole page. `name` is what the run is called.
+/// Returns the whole page. `name` is the name of the run.
 pub fn render(run: &Run, name: &str) -> String {
     let layout = Layout::read();
     let parts = parts(&layout, run);
@@ -41,7 +41,7 @@ pub fn render(run: &Run, name: &str) -> String {
         .replace("{{rows}}", &all_rows(&layout, run))
 }
 
-/// Returns the parts of which there is anything.
+/// Returns the sections for which the run has anything to show.
 fn parts<'a>(layout: &'a Layout, run: &Run) -> Vec<Part<'a>> {
     let part = |section: &'a Section| {
         let tables = section.tables(layout, run, None);
@@ -129,7 +129,7 @@ fn draw(section: &str, index: usize, figure: &Figure) -> String {
     )
 }
 
-/// Returns what the run was made on, and what makes it worth less.
+/// Returns the machine of the run, and the circumstances that make its numbers worse.
 fn machine(layout: &Layout, run: &Run) -> String {
     let alert = |class: &str, text: &str| format!("<div class=\"alert{class}\">{text}</div>\n");
     let Some(program) = run.on_machine() else {
@@ -166,8 +166,8 @@ fn machine(layout: &Layout, run: &Run) -> String {
     html
 }
 
-/// Returns the warnings of all programs: of those that differ only in a number the first, and how
-/// many programs have the like.
+/// Returns the warnings of all programs, each with the number of programs that have it. Of warnings
+/// that differ only in a number, the first is returned.
 fn warnings(run: &Run) -> Vec<(&str, usize)> {
     let words = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "");
     let mut warnings: Vec<(&str, usize)> = Vec::new();
@@ -183,7 +183,7 @@ fn warnings(run: &Run) -> Vec<(&str, usize)> {
     warnings
 }
 
-/// Returns which programs ran and how they ended, those that failed first.
+/// Returns a table of the programs and their results; those that failed come first.
 fn programs(run: &Run) -> String {
     let failed: Vec<&str> = run
         .programs

@@ -1,4 +1,4 @@
-//! A directory of records: what each program measured, how it ended, and what cannot be read.
+//! A directory of records: what each program measured, how it ended, and what could not be read.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::report::goals::{self, Verdict};
 use crate::report::histograms;
 use crate::report::rows::Row;
 
-/// The file with the result of each program: a line each, `name TAB result TAB seconds`.
+/// The file with the result of each program, one on each line: `name TAB result TAB seconds`.
 pub const OUTCOMES: &str = "outcomes.tsv";
 
 /// The result of a program that succeeded.
@@ -21,9 +21,9 @@ pub const OK: &str = "ok";
 /// The end of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// [`OK`], or what went wrong.
+    /// [`OK`], or the reason of the failure.
     pub result: String,
-    /// Its run time.
+    /// Run time of the program, in seconds.
     pub seconds: u64,
 }
 
@@ -31,35 +31,35 @@ pub struct Outcome {
 #[derive(Debug, Clone, Default)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Program {
-    /// Its name, which is that of its files.
+    /// The name of the program, which is also the name of its files.
     pub name: String,
-    /// Its end; `None` if nobody noted it.
+    /// The end of the program; `None` if that was not recorded.
     pub outcome: Option<Outcome>,
-    /// The machine, as it was seen by it.
+    /// The machine, as this program recorded it.
     pub machine: Map<String, Value>,
     pub commit: String,
     pub settings: Map<String, Value>,
     pub rows: Vec<Row>,
-    /// All samples of the rows that have any, in picoseconds, by id.
+    /// Histograms of the rows that have samples, in picoseconds, by row id.
     pub histograms: BTreeMap<String, Histogram<u64>>,
-    /// The parts that could not be read.
+    /// The parts of the record that could not be read.
     pub problems: Vec<String>,
 }
 
 impl Outcome {
-    /// It ran to its end, or was left out for a reason.
+    /// Returns true if the program ran to its end, or was skipped for a reason.
     fn is_fine(&self) -> bool {
         self.result == OK || self.is_skipped()
     }
 
-    /// It was left out, for the reason it says.
+    /// Returns true if the program was skipped; its result has the reason.
     pub fn is_skipped(&self) -> bool {
         self.result.starts_with("skipped")
     }
 }
 
 impl Program {
-    /// The row `id`, if it was measured.
+    /// Returns the row `id`, if it was measured.
     pub fn row(&self, id: &str) -> Option<&Row> {
         self.rows.iter().find(|row| row.id == id)
     }
@@ -73,20 +73,20 @@ impl Program {
         basis.unwrap_or_default()
     }
 
-    /// The outcome of the goals: as the program noted it; of records that lack that, by the goals
-    /// of today.
+    /// Returns the verdicts on the goals: those that the program recorded, or, for records without
+    /// any, verdicts on the present goals.
     pub fn verdicts(&self) -> Vec<Verdict> {
         let noted = self.settings.get(goals::VERDICTS).cloned();
         let noted = noted.and_then(|noted| serde_json::from_value(noted).ok());
         noted.unwrap_or_else(|| goals::verdicts(&self.rows, &self.settings))
     }
 
-    /// A text of the machine's record.
+    /// Returns a text field of the machine's description.
     pub fn machine_text(&self, field: &str) -> Option<&str> {
         self.machine.get(field)?.as_str()
     }
 
-    /// The circumstances that make the numbers worse than they could be.
+    /// Returns the circumstances that make the numbers worse than they could be.
     pub fn warnings(&self) -> Vec<&str> {
         let warnings = self.machine.get("warnings").and_then(Value::as_array);
         warnings
@@ -96,12 +96,13 @@ impl Program {
             .collect()
     }
 
-    /// True unless it is known to have failed, or is not wholly readable.
+    /// Returns true unless the program is known to have failed, or its record could not be read
+    /// completely.
     pub fn is_whole(&self) -> bool {
         self.problems.is_empty() && self.outcome.as_ref().is_none_or(Outcome::is_fine)
     }
 
-    /// Reads a record, and the histograms beside it.
+    /// Reads a record, and the histograms in the file beside it.
     fn read(path: &Path, name: &str) -> Program {
         let mut program = Program {
             name: name.to_owned(),
@@ -159,14 +160,14 @@ impl Program {
 /// The records of a whole run.
 #[derive(Debug, Clone, Default)]
 pub struct Run {
-    /// The place.
+    /// The directory of the records.
     pub directory: PathBuf,
-    /// The programs, in the order in which they ran; those of which it is not known, by name.
+    /// The programs, in the order in which they ran; then those whose order is not known, by name.
     pub programs: Vec<Program>,
 }
 
 impl Run {
-    /// Reads all records of a directory, or one record alone.
+    /// Reads all records of a directory, or a single record.
     pub fn read(path: &Path) -> io::Result<Run> {
         let stem = |path: &Path| {
             path.file_stem()
@@ -215,8 +216,8 @@ impl Run {
         })
     }
 
-    /// The first row of one of these ids, and the program that measured it. A later program may
-    /// have rows of the same id; the first one, in the order in which they ran, is taken.
+    /// Returns the first row with one of these ids, and the program that measured it. If several
+    /// programs measured the id, the one that ran first is taken.
     pub fn find(&self, ids: &[impl AsRef<str>]) -> Option<(&Program, &Row)> {
         ids.iter().find_map(|id| {
             self.programs
@@ -225,14 +226,14 @@ impl Run {
         })
     }
 
-    /// The program of this name, if it measured anything.
+    /// Returns the program `name`, if it measured anything.
     pub fn program(&self, name: &str) -> Option<&Program> {
         self.programs
             .iter()
             .find(|program| program.name == name && !program.rows.is_empty())
     }
 
-    /// The first program that says what machine it ran on.
+    /// Returns the first program whose record describes the machine.
     pub fn on_machine(&self) -> Option<&Program> {
         self.programs
             .iter()

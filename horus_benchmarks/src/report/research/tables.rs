@@ -1,4 +1,4 @@
-//! The layout of the page, as it is written in `page.json`: sections, the rows and columns of their
+//! The layout of the page, as defined in `page.json`: sections, the rows and columns of their
 //! tables, and their figures.
 
 use std::collections::BTreeMap;
@@ -14,27 +14,27 @@ use crate::report::template::fill;
 
 const LAYOUT: &str = include_str!("page.json");
 
-/// Headings, and templates that are filled from a row.
+/// For each column, a heading and a template that is filled from a row.
 pub(super) type Columns = Vec<(String, String)>;
 
 /// The layout of the whole page.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Layout {
-    /// Of the machine.
+    /// The facts to show about the machine.
     pub(super) facts: Columns,
     columns: BTreeMap<String, Columns>,
-    /// The rows that a reader looks for first.
+    /// The rows that most readers look for first.
     quick_reference: Vec<Reference>,
     pub(super) sections: Vec<Section>,
-    /// The section of the programs without one of their own: all of it for each of them.
+    /// The section for programs that have no section of their own; it is repeated for each of them.
     pub(super) others: Section,
     not_among_others: Vec<String>,
-    /// The table with every row of a program.
+    /// The choice of rows and columns for the table of all rows of a program.
     pub(super) rows: Choice,
 }
 
-/// A line of the quick reference: of each list of ids, the first one counts that was measured.
+/// A line of the quick reference. Of each list of ids, the first id that was measured is shown.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Reference {
@@ -45,17 +45,17 @@ struct Reference {
     stream: Vec<String>,
 }
 
-/// A part of the page.
+/// A section of the page.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Section {
     pub(super) id: String,
     pub(super) title: String,
     pub(super) lead: String,
-    /// The number of figures that are shown at once; the others unfold.
+    /// Number of figures that are visible at first; the reader can unfold the others.
     pub(super) open: Option<usize>,
     tables: Vec<Choice>,
-    /// Figures, and the program whose rows they show.
+    /// The kinds of figures, each with the program whose rows it shows.
     figures: Vec<(Kind, String)>,
 }
 
@@ -67,7 +67,7 @@ enum Kind {
     Scaling,
 }
 
-/// The choice of the lines and columns of a table.
+/// The choice of rows and columns for a table.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Choice {
@@ -75,27 +75,27 @@ pub(super) struct Choice {
     note: String,
     columns: String,
     lines: Lines,
-    /// Rows of this program alone.
+    /// Shows only rows of this program.
     program: Option<String>,
-    /// Rows whose ids begin with one of these, if there are any.
+    /// Shows only rows whose ids begin with one of these texts; all rows if there are none.
     starts: Vec<String>,
     contains: String,
     lacks: Option<String>,
-    /// Rows of messages of so many bytes.
+    /// Shows only rows of messages of this size, in bytes.
     bytes: Option<f64>,
-    /// Rows that have these JSON pointers.
+    /// Shows only rows that have values at these JSON pointers.
     needs: Vec<String>,
 }
 
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Lines {
-    /// The rows that fit.
+    /// The rows that match.
     #[default]
     Rows,
     /// The quick reference.
     Reference,
-    /// The loops of robots, as programs noted them.
+    /// The control loops of robots, as programs recorded them.
     Loops,
 }
 
@@ -104,7 +104,7 @@ impl Layout {
         serde_json::from_str(LAYOUT).expect("a constant, valid layout")
     }
 
-    /// Returns true if a program has a section of its own.
+    /// Returns true if the program has a section of its own.
     pub(super) fn has_section(&self, program: &str) -> bool {
         let is_shown = |one: &Section| {
             let mut tables = one.tables.iter();
@@ -116,7 +116,7 @@ impl Layout {
 }
 
 impl Section {
-    /// Returns the tables, with rows of `program` alone if it is given.
+    /// Returns the tables; if `program` is given, with only its rows.
     pub(super) fn tables<'a>(
         &'a self,
         layout: &'a Layout,
@@ -129,7 +129,7 @@ impl Section {
             .collect()
     }
 
-    /// Returns the figures, of `program` instead of the ones that are named, if it is given.
+    /// Returns the figures; if `program` is given, of that program instead of those in the layout.
     pub(super) fn figures(&self, run: &Run, program: Option<&str>) -> Vec<Figure> {
         let draw = |(kind, name): &(Kind, String)| {
             let draw = match kind {
@@ -146,7 +146,7 @@ impl Section {
 }
 
 impl Choice {
-    /// Returns the table, with rows of `program` alone if it is given.
+    /// Returns the table; if `program` is given, with only its rows.
     pub(super) fn table<'a>(
         &'a self,
         layout: &'a Layout,
@@ -229,7 +229,8 @@ impl Reference {
     }
 }
 
-/// Returns whether the loops of robots have time for the messages they wait for.
+/// Returns lines that say whether the control loops of robots have time for the messages they wait
+/// for.
 fn loops(run: &Run, columns: &Columns) -> Vec<Line> {
     let mut lines = Vec::new();
     for program in &run.programs {
@@ -246,8 +247,8 @@ fn loops(run: &Run, columns: &Columns) -> Vec<Line> {
     lines
 }
 
-/// Returns the JSON of a row with the program, the basis, the id without its first part, and the
-/// floor that was measured beside it.
+/// Returns the JSON of a row, to which it adds the program, how the row was measured, the id
+/// without its first part, and the floor that was measured with it.
 pub(super) fn described(program: &Program, row: &Row) -> Value {
     let mut value = json!(row);
     let short = match row.id.split_once('/') {

@@ -2,14 +2,14 @@
 
 use super::{LEVELS_MAX, Value};
 
-/// The reason why no message can have the layout of a schema text.
+/// The reason why no message can have the layout that a schema text describes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LayoutError {
-    /// Some fields overlap: together they have more bytes than the message.
+    /// Fields overlap: together they have more bytes than the message.
     #[error("the fields of the schema take more bytes than its messages have")]
     Overlap,
-    /// A path names a number and also a message.
+    /// A path names both a number and a message.
     #[error("'{path}' is a field and also a message with fields")]
     Ambiguous {
         /// The path.

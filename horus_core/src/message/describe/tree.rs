@@ -24,7 +24,7 @@ pub(super) enum Content {
     Numbers(Numbers),
 }
 
-/// Contiguous numbers, or a single one.
+/// Numbers that are contiguous in the message; there may be just one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Numbers {
     pub(super) kind: ElementKind,
@@ -36,7 +36,7 @@ pub(super) struct Numbers {
     pub(super) is_row: bool,
 }
 
-/// The type of one element. It decides which value several elements become.
+/// The type of one element. It decides which kind of value several elements become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ElementKind {
     /// A number; several become a typed array.
@@ -301,8 +301,8 @@ fn build_node(group: &[&PathEntry<'_>], level: usize, depth: usize) -> Result<No
     })
 }
 
-/// Returns the count and stride of the array of the message that has these fields, if it is one: if
-/// all fields share the array, and lie within one stride.
+/// Returns the count and stride of an array of messages with these fields; `None` if they are not
+/// in an array. They are if all of them share the array and lie within one stride.
 fn common_array(group: &[&PathEntry<'_>], depth: usize) -> Option<(usize, usize)> {
     let (count, stride) = *group[0].field.shape.arrays.get(depth)?;
     let is_shared =
