@@ -25,10 +25,10 @@ pub const HORUS_MISS_SKIP: i32 = 2;
 pub const HORUS_MISS_SAFE_MODE: i32 = 3;
 /// Repeated misses of deadlines escalate in steps, up to the end of the run.
 pub const HORUS_MISS_GRADUATED: i32 = 4;
-/// The scheduler stops.
+/// After a missed deadline, the scheduler stops.
 pub const HORUS_MISS_STOP: i32 = 5;
 
-/// The scheduler stops.
+/// After a failure, the scheduler stops, with every node in its safe state: the default.
 pub const HORUS_FAILURE_FATAL: i32 = 1;
 /// The node is shut down and initialised again.
 pub const HORUS_FAILURE_RESTART: i32 = 2;

@@ -206,7 +206,8 @@ impl SchedulerEntry {
         }
     }
 
-    /// Returns the status of a round of ticks.
+    /// Returns the C status for the outcome of a round of ticks: `HORUS_OK` while the run goes on,
+    /// otherwise [`Self::stopped_status`].
     #[inline(always)]
     fn tick_status(&self, outcome: Result<bool, RunError>) -> StatusResult {
         if matches!(outcome, Ok(true)) {

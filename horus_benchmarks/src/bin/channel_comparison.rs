@@ -43,12 +43,12 @@ fn run(mut args: Args) -> Outcome {
         .set("stream_ms", STREAM_TIME.as_millis() as u64);
     session.report.set("streams_per_round", parts);
     let private = PrivateNamespace::create()?;
-    one_thread(&mut session, &private)?;
-    two_threads(&mut session, &private, parts)?;
+    compare_in_one_thread(&mut session, &private)?;
+    compare_in_two_threads(&mut session, &private, parts)?;
     Ok(session.finish()?)
 }
 
-fn one_thread(session: &mut Session, private: &PrivateNamespace) -> Outcome {
+fn compare_in_one_thread(session: &mut Session, private: &PrivateNamespace) -> Outcome {
     let makers = Maker::IN_ONE_THREAD.map(|maker| Carrier::Channel(maker, Shape::OneToOne));
     for size in SIZES.map(Size::Bytes) {
         for transport in Transport::over(&makers, &[size]) {
@@ -65,7 +65,11 @@ fn one_thread(session: &mut Session, private: &PrivateNamespace) -> Outcome {
     Ok(())
 }
 
-fn two_threads(session: &mut Session, private: &PrivateNamespace, parts: u32) -> Outcome {
+fn compare_in_two_threads(
+    session: &mut Session,
+    private: &PrivateNamespace,
+    parts: u32,
+) -> Outcome {
     let steps = 2 * Shape::COMPARED.len() * SIZES.len();
     let mut comparison = Comparison::start(session, Placement::CrossThread, private, steps)?;
     for shape in Shape::COMPARED {

@@ -327,7 +327,7 @@ pub struct Filtered {
     /// Percentiles of the remaining samples.
     #[serde(flatten)]
     pub ns: Percentiles,
-    /// Number of samples outside the fences.
+    /// Number of outliers, which Tukey's filter removed.
     pub removed: u64,
     /// Coefficient of variation of the remaining samples: standard deviation divided by mean.
     #[serde(default, skip_serializing_if = "Option::is_none")]

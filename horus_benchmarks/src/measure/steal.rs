@@ -71,7 +71,8 @@ impl StealWatch {
 /// Consecutive windows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Windows {
-    /// The quiet windows: nanoseconds of CLOCK_MONOTONIC.
+    /// The quiet windows, in which the hypervisor took at most [`QUIET_TICKS_MAX`] hundredths of a
+    /// second: begin and end in nanoseconds of CLOCK_MONOTONIC.
     pub quiet: Vec<Range<u64>>,
     /// Number of all windows, quiet or not.
     pub all: usize,

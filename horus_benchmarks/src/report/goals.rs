@@ -83,7 +83,8 @@ pub const STALLS: &str = "floor/stalls";
 /// Last part of the id of a row that only covers times in which the machine was quiet.
 pub const QUIET: &str = "/quiet";
 
-/// Group of the settings with the [`Verdict`]s of the run, on the goals of that time.
+/// Name of the setting in which a report keeps the [`Verdict`]s of its run, on the goals as they
+/// were then.
 pub const VERDICTS: &str = "goals";
 
 /// The beginning of every verdict on a goal that was met.

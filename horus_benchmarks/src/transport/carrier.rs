@@ -51,7 +51,8 @@ pub enum Carrier {
     /// A best-effort topic with one publisher, one subscriber and the default number of slots.
     TopicDefault,
     TopicLoan,
-    /// One N:N ring on which each side publishes and subscribes; open lanes.
+    /// One N:N ring on which each side publishes and subscribes. Its lanes are open: a reader need
+    /// not have a gate.
     FanoutShmDuplex,
     /// One best-effort topic on which each side publishes and subscribes.
     TopicDuplex,
@@ -161,7 +162,7 @@ impl Maker {
         [Direct, Spsc, Rtrb, Disruptor, Crossbeam, Std, Kanal, Flume]
     };
 
-    /// Returns the name in ids, and a description of the timed calls.
+    /// Returns the name of this maker in the ids of carriers, and a description of the timed calls.
     const fn texts(self) -> (&'static str, &'static str) {
         const OURS: &str = "try_send_ref, try_recv_into; streams received by drain_in_place";
         match self {

@@ -32,7 +32,8 @@ pub enum ConnectionError {
     System(#[from] io::Error),
     #[error("iceoryx2: {0}")]
     Iceoryx2(String),
-    /// The carrier does not support messages of this size between these sides.
+    /// This transport cannot be opened: its carrier does not support messages of its size between
+    /// the two sides of this connection.
     #[error("{0:?} cannot be opened here")]
     Unsuited(Transport),
     #[error("no endpoint was left for the far side")]
@@ -49,13 +50,13 @@ pub enum ConnectionError {
 
 pub(crate) type Opened = Result<Box<dyn Driver>, ConnectionError>;
 
-type Handed = Option<Box<dyn Driver + Send>>;
+type FarDriver = Option<Box<dyn Driver + Send>>;
 
 /// The meeting point of two sides. Clones share it.
 #[derive(Clone)]
 pub struct Rendezvous {
     namespace: Arc<Namespace>,
-    handed: Arc<Mutex<Handed>>,
+    handed: Arc<Mutex<FarDriver>>,
 }
 
 impl fmt::Debug for Rendezvous {

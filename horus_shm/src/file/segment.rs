@@ -266,7 +266,7 @@ impl Segment {
         *self.lock_observers() += 1;
     }
 
-    /// Ends the announcement by [`Self::observe`] of a reader that no longer reads.
+    /// Reverses one call of [`Self::observe`], whose reader no longer reads.
     pub(crate) fn unobserve(&self) {
         *self.lock_observers() -= 1;
     }

@@ -138,7 +138,8 @@ pub struct Header {
     pub crc: u32,
 }
 
-/// The block that all publishers of a topic share.
+/// The block that all publishers of a topic share: a mask of the lanes that are reserved and may be
+/// mapped.
 #[repr(C, align(128))]
 #[derive(Debug, Default)]
 pub struct ControlBlock<W> {

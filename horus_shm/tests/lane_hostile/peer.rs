@@ -233,8 +233,8 @@ pub(crate) fn send_somehow(producer: &mut RawProducer, choice: u64) {
             let Ok(mut loan) = producer.loan() else {
                 return;
             };
-            // WHY not under ThreadSanitizer: a scribbled owner word gives a lane two writers, and the
-            // stores of a loan are plain. No process can scribble on the heap of another.
+            // WHY not under ThreadSanitizer: a scribbled owner word gives a lane two writers, and
+            // the stores of a loan are plain. No process can scribble on the heap of another.
             if cfg!(not(horus_sanitizer = "thread")) {
                 loan.bytes_mut().fill(choice as u8);
             }

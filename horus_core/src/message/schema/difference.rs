@@ -62,9 +62,9 @@ pub enum SchemaDifference {
     /// The fields are the same and the sizes differ.
     #[error("size: {here} bytes here, {in_topic} in the topic")]
     Size {
-        /// Bytes in this program.
+        /// Size of the message in this program, in bytes.
         here: usize,
-        /// Bytes in the topic.
+        /// Size of the message in the topic, in bytes.
         in_topic: usize,
     },
     /// The fields are the same and the data after them differ.
@@ -78,9 +78,9 @@ pub enum SchemaDifference {
     /// The fields are the same and the alignments differ.
     #[error("alignment: {here} bytes here, {in_topic} in the topic")]
     Align {
-        /// Bytes in this program.
+        /// Alignment of the message in this program, in bytes.
         here: usize,
-        /// Bytes in the topic.
+        /// Alignment of the message in the topic, in bytes.
         in_topic: usize,
     },
 }

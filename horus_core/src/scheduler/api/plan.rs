@@ -117,7 +117,7 @@ pub enum PlanError {
     /// A rate is invalid.
     #[error("node '{node}': {cause}")]
     Rate {
-        /// The node.
+        /// Name of the node.
         node: String,
         /// The reason why the rate is invalid.
         cause: RateError,
@@ -140,7 +140,7 @@ pub enum PlanError {
     /// Two settings exclude each other.
     #[error("node '{node}' has {one} and {other}: {reason}")]
     Contradiction {
-        /// The node.
+        /// Name of the node.
         node: String,
         /// The one setting.
         one: String,
@@ -152,7 +152,7 @@ pub enum PlanError {
     /// A setting has no effect on a node of its class.
     #[error("node '{node}' has {setting}, which has no effect on a {class} node: {advice}")]
     Meaningless {
-        /// The node.
+        /// Name of the node.
         node: String,
         /// The name of the setting.
         setting: &'static str,
@@ -164,7 +164,7 @@ pub enum PlanError {
     /// A number is out of its range.
     #[error("node '{node}' has {setting} {found}: it has to be {wanted}")]
     Range {
-        /// The node.
+        /// Name of the node.
         node: String,
         /// The name of the setting.
         setting: &'static str,
@@ -179,9 +179,9 @@ pub enum PlanError {
 pub const NAME_BYTES_MAX: usize = 64;
 
 /// The default budget, in percent of a period.
-const BUDGET_PERCENT: u32 = 80;
+const DEFAULT_BUDGET_PERCENT_OF_PERIOD: u32 = 80;
 /// The default deadline, in percent of a period.
-const DEADLINE_PERCENT: u32 = 95;
+const DEFAULT_DEADLINE_PERCENT_OF_PERIOD: u32 = 95;
 
 impl NodeSpec {
     pub(crate) fn into_plan(self, cores: usize) -> Result<Plan, PlanError> {
@@ -203,9 +203,12 @@ impl NodeSpec {
         self.check_thread(class, cores)?;
         let period = rate.map(Rate::period);
         let part = |percent| period.map(|period| period * percent / 100);
-        let deadline = self.deadline.or_else(|| part(DEADLINE_PERCENT));
+        let deadline = self
+            .deadline
+            .or_else(|| part(DEFAULT_DEADLINE_PERCENT_OF_PERIOD));
         // WHY the minimum: a tick that may take longer than its deadline would be late.
-        let budget = part(BUDGET_PERCENT).map(|budget| budget.min(deadline.unwrap_or(budget)));
+        let budget = part(DEFAULT_BUDGET_PERCENT_OF_PERIOD)
+            .map(|budget| budget.min(deadline.unwrap_or(budget)));
         Ok(Plan {
             class,
             rate,

@@ -132,7 +132,8 @@ impl DynamicType {
         &self.info.name
     }
 
-    /// Returns the form of the messages.
+    /// Returns how the messages are encoded: as plain data, with the schema; as MessagePack; or in
+    /// an unknown way.
     #[must_use]
     pub const fn schema(&self) -> &DynamicSchema {
         &self.schema

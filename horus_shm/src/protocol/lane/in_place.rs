@@ -35,7 +35,8 @@ pub trait InPlace: LaneMemory {
         PINS_PER_READER as u32
     }
 
-    /// Returns pin `pin`, below [`Self::pins`], of announced reader `reader`.
+    /// Returns the word of pin number `pin` of announced reader number `reader`. `pin` is less than
+    /// [`Self::pins`].
     fn pin(&self, reader: u32, pin: u32) -> &Self::Word;
 
     /// Prefetches the part of slot `index` that a message of `bytes` bytes changes. Only a hint.

@@ -116,8 +116,9 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         unsafe { self.read_on(dst, bytes) }
     }
 
-    /// Goes to the next message on an exclusive lane, over skips, and leaves it in slot
-    /// [`Self::found`]. The writer stays out of that slot until [`Self::step`]. Never blocks.
+    /// Finds the next message of an exclusive lane, one whose readers all have gates; passes over
+    /// skipped positions. The message stays in its slot, whose index is [`Self::found`], and the
+    /// writer stays out of that slot until [`Self::step`]. Never blocks.
     #[inline(always)]
     pub fn find(&mut self) -> Polled {
         debug_assert!(self.exclusive);
