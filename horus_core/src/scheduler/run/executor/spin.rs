@@ -11,8 +11,10 @@ const TRIAL_NS_MAX: u64 = 1_000_000;
 const LATE_TRIALS_ALLOWED: usize = 1;
 /// After a wake that was no later than the spin time covers, the spin time shrinks by one step:
 /// its maximum divided by `SHRINK_DIVISOR`. After a wake that was later than that, it grows by
-/// `GROWTH_STEPS` steps. So it settles where it covers all wakes but one in five hundred. WHY it
-/// need not cover more: a node that needs 99 of 100 ticks in time has other reasons to be late, too.
+/// `GROWTH_STEPS` steps. So it settles where it covers all wakes but one in five hundred.
+///
+/// WHY it need not cover more: a node that needs 99 of 100 ticks in time has other reasons to be
+/// late, too.
 const SHRINK_DIVISOR: u64 = 10_000;
 const GROWTH_STEPS: u64 = 499;
 /// The longest spin time, in percent of the period.
