@@ -5,6 +5,7 @@ use std::env;
 use std::fmt::Display;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::thread;
 
 /// The environment variable that names the file to which skips are appended.
@@ -16,7 +17,8 @@ const SKIP_PREFIX: &str = "SKIP ";
 /// Records that the calling test is skipped on this machine. `reason` is one sentence that says
 /// what is missing and how to get it. The caller has to return afterwards.
 pub fn skip(reason: impl Display) {
-    let binary = env::current_exe().unwrap_or_default();
+    // WHY not `current_exe`: Miri cannot ask the kernel for it.
+    let binary = PathBuf::from(env::args_os().next().unwrap_or_default());
     let binary = binary.file_stem().unwrap_or_default().to_string_lossy();
     // Cargo appends a hash, which has no meaning to a reader.
     let binary = binary.rsplit_once('-').map_or(&*binary, |(name, _)| name);
