@@ -107,7 +107,7 @@ fn assert_adds_up(stdout: &str) {
 #[test]
 fn every_message_is_accounted_for_although_the_imu_is_killed() {
     let shm = Shm::new();
-    let (code, stdout, stderr) = run(shm.robot(&["--seconds", "2.5"]));
+    let (code, stdout, stderr) = run(shm.robot(&["--seconds", "5"]));
     assert_eq!((code, stderr.as_str()), (Some(0), ""), "{stdout}");
     assert_adds_up(&stdout);
     for said in [
@@ -156,7 +156,7 @@ fn the_controller_may_be_written_in_cpp() {
 
     let mut robot = shm.robot(&[
         "--seconds",
-        "2.5",
+        "5",
         "--controller",
         controller.to_str().unwrap(),
     ]);
