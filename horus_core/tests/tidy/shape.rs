@@ -3,9 +3,7 @@
 use super::files::{File, Repo, Violation};
 use super::lex;
 
-const RUST_LINES_MAX: usize = 800;
-/// In other languages. WHY more: a header or a stub holds what Rust has in many files.
-const OTHER_LINES_MAX: usize = 800;
+const LINES_MAX: usize = 800;
 const COLUMNS_MAX: usize = 100;
 const FILE_BYTES_MAX: usize = 512 << 10;
 
@@ -34,10 +32,8 @@ pub(crate) fn length(file: &File) -> Vec<Violation> {
         ("map-length", MAP_LINES_MAX)
     } else if !SOURCE_KINDS.iter().any(|kind| file.path.ends_with(kind)) || file.is_generated() {
         ("file-length", usize::MAX)
-    } else if file.is_rust() {
-        ("file-length", RUST_LINES_MAX)
     } else {
-        ("file-length", OTHER_LINES_MAX)
+        ("file-length", LINES_MAX)
     };
     if lines > max {
         let advice = format!("{lines} lines are more than {max}: make it two files.");
