@@ -4,6 +4,9 @@ use horus_testing as _;
 
 mod private;
 
+use std::sync::mpsc::channel;
+use std::thread;
+
 use horus_core::message::{CmdVel, JointCommand, Message};
 use horus_core::topic::{Backend, Publisher, Qos, Reliability, Stats, Subscriber, Topic};
 use horus_shm::OpenError;
@@ -50,6 +53,36 @@ fn participants_are_counted_while_they_are_there() {
     assert_eq!(counts(&second), (2, 2));
     drop((both, twin));
     assert_eq!(counts(&second), (1, 0));
+}
+
+/// A subscriber is counted only when it has its start in every lane.
+#[test]
+fn what_is_sent_to_a_counted_subscriber_reaches_it() {
+    const ROUNDS: u64 = 2000;
+    for qos in [Qos::new(), Qos::reliable(), Qos::new().pinnable(true)] {
+        let private = Private::new();
+        let mut publisher: Publisher<CmdVel> = private.publisher("t", qos);
+        let (sent, is_sent) = channel();
+        let (over, is_over) = channel();
+        let sending = thread::spawn(move || {
+            for round in 1..=ROUNDS {
+                while publisher.subscriber_count() == 0 {
+                    std::hint::spin_loop();
+                }
+                publisher.send(numbered(round)).unwrap();
+                sent.send(()).unwrap();
+                is_over.recv().unwrap();
+            }
+        });
+        for round in 1..=ROUNDS {
+            let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", qos);
+            is_sent.recv().unwrap();
+            assert_eq!(subscriber.recv(), Some(numbered(round)), "{qos:?}");
+            drop(subscriber);
+            over.send(()).unwrap();
+        }
+        sending.join().unwrap();
+    }
 }
 
 #[test]

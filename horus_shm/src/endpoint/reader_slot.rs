@@ -91,6 +91,24 @@ impl ReaderSlot {
         Ok(this)
     }
 
+    /// Announces that this reader has its start in every lane. To be called last of all when it
+    /// joins.
+    pub(crate) fn announce_join(&self) {
+        if let Ok(block) = self.segment.reader_block(self.index, Access::Write) {
+            // ORDERING(epoch): a publisher that sees it sends behind the start of this reader.
+            // Pairs with the load in `Session::of`.
+            Word::store(&block.joined, self.segment.me(), edge::EPOCH_PUBLISH);
+        }
+    }
+
+    /// Withdraws the announcement of [`Self::announce_join`]. Borrowed messages may keep the slot.
+    pub(crate) fn announce_leave(&self) {
+        if let Ok(block) = self.segment.reader_block(self.index, Access::Write) {
+            // Relaxed: the release of the owner word, which follows, orders this store.
+            block.joined.set(0);
+        }
+    }
+
     /// Announces that this reader pins slots. To be called before its first pin.
     pub(crate) fn announce_pins(&self) {
         if let Ok(wait) = self.segment.wait_block(Access::Write) {

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicU64;
 
 use crate::file::segment::{Blocks as _, Segment};
 use crate::os::region::Access;
-use crate::process::liveness::{Owner, ProcessInfo};
+use crate::process::liveness::ProcessInfo;
 use crate::protocol::lane::count;
 use crate::protocol::layout::ReaderBlock;
 use crate::protocol::sync::Word;
@@ -115,11 +115,7 @@ impl Segment {
     /// Returns the process that an owner word names, if it is alive.
     pub(crate) fn participant(&self, owner: u64) -> Option<Participant> {
         let lives = owner != 0 && !self.is_dead(owner);
-        lives.then(|| {
-            let registry = self.file().map(|file| file.namespace.registry());
-            let process = registry.and_then(|registry| registry.process(Owner::from_bits(owner)));
-            Participant { process }
-        })
+        lives.then(|| self.process_of(owner))
     }
 }
 

@@ -12,5 +12,6 @@ pub(crate) mod name;
 pub(crate) mod namespace;
 pub(crate) mod open;
 pub(crate) mod segment;
+pub(crate) mod session;
 pub(crate) mod sweep;
 pub(crate) mod topic_type;

@@ -24,7 +24,6 @@ use crate::protocol::layout::{GateBlock, LaneBlock};
 use crate::protocol::memory::{RawLane, RawLaneParts};
 use crate::protocol::presence::{self, Attendance};
 use crate::protocol::shape::Shape;
-use crate::protocol::sync::Word;
 
 mod blocks;
 
@@ -404,35 +403,6 @@ impl Segment {
                 owner != 0 && file.namespace.registry().is_dead(Owner::from_bits(owner))
             }
         }
-    }
-
-    /// Returns the number of live publishers, in all processes. Takes about 0.2 µs for each.
-    #[must_use]
-    pub fn publisher_count(&self) -> usize {
-        let lanes = 0..self.shape().request().lane_limit;
-        lanes
-            .filter(|&lane| {
-                self.lane_block(lane, Access::Read)
-                    .is_ok_and(|b| self.is_live(&b.owner))
-            })
-            .count()
-    }
-
-    /// Returns the number of live announced readers, in all processes. Takes about 0.2 µs for each.
-    #[must_use]
-    pub fn subscriber_count(&self) -> usize {
-        let readers = 0..self.shape().request().reader_limit;
-        let is_live = |&reader: &u32| {
-            self.reader_block(reader, Access::Read)
-                .is_ok_and(|block| self.is_live(&block.owner))
-        };
-        readers.filter(is_live).count()
-    }
-
-    fn is_live(&self, owner: &AtomicU64) -> bool {
-        // Relaxed: a counter for people.
-        let owner = owner.get();
-        owner != 0 && !self.is_dead(owner)
     }
 
     /// Returns the topic's name; `None` for a ring on the heap.

@@ -289,8 +289,11 @@ pub struct ReaderBlock<W> {
     pub owner: W,
     /// Number of pins that the reader may hold at a time.
     pub pin_limit: W,
+    /// The owner that has joined: a message sent from now on reaches it. Until it equals `owner`,
+    /// the reader is joining or leaving. Nobody clears it for a reader that died.
+    pub joined: W,
     /// Zero.
-    pub reserved: [W; 6],
+    pub reserved: [W; 5],
     /// Number of messages delivered to it.
     pub received: W,
     /// Number of messages overwritten before it read them.

@@ -194,6 +194,9 @@ impl RawConsumer {
                 cause,
             });
         }
+        if let Some(place) = &this.place {
+            place.announce_join();
+        }
         Ok(this)
     }
 
@@ -562,6 +565,9 @@ impl Drop for RawConsumer {
             return;
         }
         watch::close(&self.progress, self.place.as_deref());
+        if let Some(place) = &self.place {
+            place.announce_leave();
+        }
         if self.reading == Reading::Observer {
             self.segment.unobserve();
         }

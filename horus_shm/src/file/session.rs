@@ -1,0 +1,93 @@
+//! Sessions of endpoints: the processes that have the lanes and the reader slots of a topic, and
+//! the marks by which an endpoint shows that it has joined.
+
+use std::sync::atomic::AtomicU64;
+
+use crate::file::counters::Participant;
+use crate::file::segment::{Blocks as _, Segment};
+use crate::os::region::Access;
+use crate::process::liveness::Owner;
+use crate::protocol::sync::{Word, edge};
+
+/// The two words of a lane or of a reader slot that show its endpoint.
+///
+/// | endpoint | `owner` | `joined` |
+/// |---|---|---|
+/// | none, the last one left | 0 | 0 |
+/// | joins or leaves | its process | another value |
+/// | is there, or was there when its process died | its process | the same value |
+/// | died, and another process freed the slot | 0 | its process |
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Session {
+    /// The owner word of the process that has the lane or reader slot; 0 when free.
+    pub owner: u64,
+    /// The owner word of the last endpoint that joined; 0 after it left.
+    pub joined: u64,
+}
+
+impl Session {
+    fn of(owner: &AtomicU64, joined: &AtomicU64) -> Self {
+        // ORDERING(owner): a thread that sees the successor sees that its predecessor left. Pairs
+        // with the release in `owner::release`, also through the claim that followed it.
+        let owner = Word::load(owner, edge::OWNER_SEE);
+        // ORDERING(epoch): pairs with the stores in `ReaderSlot::announce_join` and `take_over`.
+        let joined = Word::load(joined, edge::EPOCH_SEE);
+        Self { owner, joined }
+    }
+
+    /// Returns the owner word of the endpoint that is there; its process may be dead.
+    #[must_use]
+    pub fn endpoint(self) -> Option<u64> {
+        (self.owner != 0 && self.owner == self.joined).then_some(self.owner)
+    }
+}
+
+impl Segment {
+    /// Returns the session of each lane, in the order of the lanes; of no lane if their area cannot
+    /// be mapped.
+    pub fn lane_sessions(&self) -> impl Iterator<Item = Session> {
+        let lanes = 0..self.shape().request().lane_limit;
+        lanes.filter_map(|lane| {
+            let block = self.lane_block(lane, Access::Read).ok()?;
+            Some(Session::of(&block.owner, &block.epoch_owner))
+        })
+    }
+
+    /// Returns the session of each reader slot, in the order of the slots; of no slot if their area
+    /// cannot be mapped.
+    pub fn reader_sessions(&self) -> impl Iterator<Item = Session> {
+        let readers = 0..self.shape().request().reader_limit;
+        readers.filter_map(|reader| {
+            let block = self.reader_block(reader, Access::Read).ok()?;
+            Some(Session::of(&block.owner, &block.joined))
+        })
+    }
+
+    /// Returns the number of live publishers, in all processes. Takes about 0.2 µs for each.
+    #[must_use]
+    pub fn publisher_count(&self) -> usize {
+        let owners = self.lane_sessions().map(|session| session.owner);
+        owners.filter(|&owner| self.is_live(owner)).count()
+    }
+
+    /// Returns the number of live announced readers that have joined, in all processes: a message
+    /// sent after this call reaches them. Takes about 0.2 µs for each.
+    #[must_use]
+    pub fn subscriber_count(&self) -> usize {
+        let owners = self.reader_sessions().filter_map(Session::endpoint);
+        owners.filter(|&owner| self.is_live(owner)).count()
+    }
+
+    fn is_live(&self, owner: u64) -> bool {
+        owner != 0 && !self.is_dead(owner)
+    }
+
+    /// Returns the process that an owner word names, alive or dead. Its description is missing if
+    /// another process has taken its entry in the registry since.
+    #[must_use]
+    pub fn process_of(&self, owner: u64) -> Participant {
+        let registry = self.file().map(|file| file.namespace.registry());
+        let process = registry.and_then(|registry| registry.process(Owner::from_bits(owner)));
+        Participant { process }
+    }
+}
