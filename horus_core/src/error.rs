@@ -7,8 +7,8 @@ use horus_shm::{NameError, NamespaceError, NamespaceRemoveError};
 use crate::message::TextTooLong;
 use crate::scheduler::{CommandError, PlanError, RunError, StartError};
 use crate::topic::error::{
-    BorrowError, LoanError, OpenError, PublishLentError, RecvError, RecvTimeoutError, SendError,
-    TopicError, WaitError, WaitSetFull,
+    BorrowError, EndpointError, EndpointWaitError, LoanError, OpenError, PublishLentError,
+    RecvError, RecvTimeoutError, SendError, TopicError, WaitError, WaitSetFull,
 };
 
 /// Any error of this library. Programs can return it from functions that use `?` on different
@@ -34,6 +34,12 @@ pub enum Error {
     /// No message was received before the timeout.
     #[error(transparent)]
     RecvTimeout(#[from] RecvTimeoutError),
+    /// A wait for publishers or subscribers ended without them.
+    #[error(transparent)]
+    EndpointWait(#[from] EndpointWaitError),
+    /// The endpoints of a topic are not known.
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
     /// A wait set cannot hold one more topic.
     #[error(transparent)]
     WaitSetFull(#[from] WaitSetFull),

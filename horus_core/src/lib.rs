@@ -43,8 +43,9 @@ pub mod value;
 
 pub use error::{Error, Result};
 pub use topic::error::{
-    BorrowError, LaneNotMapped, LoanError, OpenError, PublishLentError, RecvError,
-    RecvTimeoutError, SendError, TopicError, TopicLabel, WaitError, WaitSetFull, WriteError,
+    BorrowError, EndpointError, EndpointWaitError, LaneNotMapped, LoanError, OpenError,
+    PublishLentError, RecvError, RecvTimeoutError, SendError, TopicError, TopicLabel, WaitError,
+    WaitSetFull, WriteError,
 };
 
 /// The types that most robot programs need, to be imported by one `use`.

@@ -1,5 +1,7 @@
 //! Errors of topics and their endpoints.
 
+use std::fmt;
+
 pub use horus_shm::{
     BorrowError, LaneNotMapped, LoanError, OpenError, RecvError, SendError, TopicLabel,
 };
@@ -209,6 +211,79 @@ impl From<RecvError> for RecvTimeoutError {
             _ => Self::Forked { topic },
         }
     }
+}
+
+/// The two kinds of endpoints of a topic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum EndpointKind {
+    /// An endpoint that sends.
+    Publisher,
+    /// An endpoint that receives, and is not an observer.
+    Subscriber,
+}
+
+impl fmt::Display for EndpointKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Publisher => "publisher",
+            Self::Subscriber => "subscriber",
+        })
+    }
+}
+
+/// The reasons why the endpoints of a topic are not known. All are permanent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EndpointError {
+    /// The handle was inherited through `fork`: open a new one in the child.
+    #[error("{topic}: the handle belongs to the parent process: open a new one after fork")]
+    Forked {
+        /// The topic.
+        topic: TopicLabel,
+    },
+    /// The topic's memory is lost: its file was truncated, or the program closed our descriptors.
+    /// Open it again.
+    #[error(
+        "{topic}: its memory is lost: the file was truncated, or the program closed descriptors of \
+         this library: drop all of its handles and open it again"
+    )]
+    RegionLost {
+        /// The topic.
+        topic: TopicLabel,
+    },
+}
+
+/// The reasons why a wait for publishers or subscribers ended without them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EndpointWaitError {
+    /// Too few came. Transient: try again.
+    #[error("{topic}: not enough {kind}s came in time: found {found}, wanted {wanted}")]
+    Timeout {
+        /// The topic.
+        topic: TopicLabel,
+        /// The endpoints that the call waited for.
+        kind: EndpointKind,
+        /// Number of those that are there.
+        found: usize,
+        /// Number that was wanted.
+        wanted: usize,
+    },
+    /// The topic cannot have so many. Permanent: wait for fewer.
+    #[error("{topic}: {wanted} {kind}s can never be there: the topic has room for {limit}")]
+    TooMany {
+        /// The topic.
+        topic: TopicLabel,
+        /// The endpoints that the call waited for.
+        kind: EndpointKind,
+        /// Number that was wanted.
+        wanted: usize,
+        /// The most that can be there, without the caller's own.
+        limit: usize,
+    },
+    /// Nothing is known of the topic's endpoints. Permanent.
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
 }
 
 /// A wait set is full and takes no more entries of this kind.

@@ -5,6 +5,7 @@ mod backend;
 mod builder;
 mod dynamic;
 mod encoded;
+mod endpoint_wait;
 pub(crate) mod error;
 mod opening;
 mod payload;
@@ -27,6 +28,7 @@ pub use encoded::Encoded;
 pub(crate) use encoded::encoded_payload;
 #[doc(hidden)]
 pub use encoded::{Decoder, Encoder};
+pub use error::EndpointKind;
 pub use horus_shm::{Loan, LoanMemory, OnStalled, RawSample, Reliability, Sample, WakeEdge};
 pub use payload::Payload;
 pub(crate) use payload::published_ns;
@@ -40,8 +42,9 @@ pub use wait_set::{Key, Ready, Reason, WaitSet, Watchable};
 
 use crate::message::{Framed, FramedLoan, FramedSample, Header, Message};
 use crate::topic::error::{
-    BorrowError, LoanError, RecvError, RecvTimeoutError, SendError, TopicError,
+    BorrowError, EndpointWaitError, LoanError, RecvError, RecvTimeoutError, SendError, TopicError,
 };
+use endpoint_wait::Wanted;
 
 /// Both endpoints of a topic in one handle: it publishes, and receives its own messages too.
 ///
@@ -123,6 +126,34 @@ impl<T: Payload> Topic<T> {
         timeout: Duration,
     ) -> Result<(), SendError<M>> {
         self.publisher.send_timeout(message, timeout)
+    }
+
+    /// [`Publisher::wait_for_subscribers`], without this handle's own subscriber.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn wait_for_subscribers(
+        &self,
+        count: usize,
+        timeout: Duration,
+    ) -> Result<usize, EndpointWaitError> {
+        let wanted = Wanted::subscribers(count).beside_own();
+        wanted.wait(self.publisher.raw().segment(), timeout)
+    }
+
+    /// [`Subscriber::wait_for_publishers`], without this handle's own publisher.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn wait_for_publishers(
+        &self,
+        count: usize,
+        timeout: Duration,
+    ) -> Result<usize, EndpointWaitError> {
+        let wanted = Wanted::publishers(count).beside_own();
+        wanted.wait(self.publisher.raw().segment(), timeout)
     }
 
     /// [`Subscriber::recv`].

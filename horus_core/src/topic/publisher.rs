@@ -12,7 +12,8 @@ use horus_shm::{Loan, Participant, RawProducer};
 use super::payload::Outbox;
 use super::{Backend, Payload, Qos, Topic};
 use crate::message::{Framed, FramedLoan, Header, Message};
-use crate::topic::error::{LoanError, SendError, TopicError};
+use crate::topic::endpoint_wait::Wanted;
+use crate::topic::error::{EndpointWaitError, LoanError, SendError, TopicError};
 
 /// Publishes messages of type `T`. It is `Send` but not `Sync`: one thread at a time. For another
 /// thread, [`Publisher::try_clone`] claims another lane.
@@ -135,10 +136,51 @@ impl<T: Payload> Publisher<T> {
         self.raw().segment().publisher_count()
     }
 
-    /// Counts the live subscribers of the topic, in any process. About 0.2 µs for each.
+    /// Counts the live subscribers of the topic, in any process: what is sent from now on reaches
+    /// them. About 0.2 µs for each.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
         self.raw().segment().subscriber_count()
+    }
+
+    /// Waits until `count` subscribers are there, for up to `timeout`, and returns their number.
+    ///
+    /// Messages that are sent after it returned reach them. All live subscribers of the topic
+    /// count, in this process and in all others. Observers do not count, nor do subscribers whose
+    /// process was killed. With a `count` of 0 it returns at once; with a `timeout` of
+    /// [`Duration::MAX`] it waits without a limit.
+    ///
+    /// Blocks: counts once, then again after pauses of 1 ms that grow to 10 ms. Counting takes
+    /// about 0.2 µs for each subscriber.
+    ///
+    /// # Errors
+    ///
+    /// [`EndpointWaitError::Timeout`] if too few came in time. The other variants at once: if so
+    /// many can never be there, in a forked child, or if the topic's memory is lost.
+    ///
+    /// ```
+    /// # fn main() -> horus_core::Result<()> {
+    /// # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+    /// # // SAFETY: this program has one thread.
+    /// # unsafe { std::env::set_var("HORUS_SHM_DIR", dir.path().join("horus")) };
+    /// use std::time::Duration;
+    ///
+    /// use horus_core::prelude::*;
+    ///
+    /// let mut publisher: Publisher<CmdVel> = Publisher::new("cmd_vel")?;
+    /// # let mut subscriber: Subscriber<CmdVel> = Subscriber::new("cmd_vel")?;
+    /// publisher.wait_for_subscribers(1, Duration::from_secs(10))?;
+    /// publisher.send(CmdVel::new(0.5, 0.1))?; // The subscriber gets it.
+    /// # assert!(subscriber.recv().is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn wait_for_subscribers(
+        &self,
+        count: usize,
+        timeout: Duration,
+    ) -> Result<usize, EndpointWaitError> {
+        Wanted::subscribers(count).wait(self.raw().segment(), timeout)
     }
 
     /// Returns the reliable subscriber that is furthest behind, if there is one: for error texts

@@ -12,7 +12,10 @@ use super::encoded::{Decoder, MALFORMED_MAX};
 use super::payload::{Inbox, published_ns};
 use super::{Backend, Payload, Publisher, Qos, Stats, Topic};
 use crate::message::{Framed, FramedSample, Header, Message};
-use crate::topic::error::{BorrowError, RecvError, RecvTimeoutError, TopicError};
+use crate::topic::endpoint_wait::Wanted;
+use crate::topic::error::{
+    BorrowError, EndpointWaitError, RecvError, RecvTimeoutError, TopicError,
+};
 
 /// Receives messages of type `T`. It is `Send` but not `Sync`: one thread at a time. For another
 /// thread, [`Subscriber::try_clone`] makes another cursor, which gets every message too.
@@ -252,6 +255,27 @@ impl<T: Payload> Subscriber<T> {
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
         self.raw().segment().subscriber_count()
+    }
+
+    /// Waits until `count` publishers are there, for up to `timeout`, and returns their number.
+    ///
+    /// All live publishers of the topic count, in this process and in all others, but not those
+    /// whose process was killed. With a `count` of 0 it returns at once; with a `timeout` of
+    /// [`Duration::MAX`] it waits without a limit. Messages that come meanwhile stay unread.
+    ///
+    /// Blocks: counts once, then again after pauses of 1 ms that grow to 10 ms. Counting takes
+    /// about 0.2 µs for each publisher.
+    ///
+    /// # Errors
+    ///
+    /// [`EndpointWaitError::Timeout`] if too few came in time. The other variants at once: if so
+    /// many can never be there, in a forked child, or if the topic's memory is lost.
+    pub fn wait_for_publishers(
+        &self,
+        count: usize,
+        timeout: Duration,
+    ) -> Result<usize, EndpointWaitError> {
+        Wanted::publishers(count).wait(self.raw().segment(), timeout)
     }
 
     /// Returns the kind of ring that the topic is with its present participants.

@@ -9,7 +9,10 @@ use horus_shm::{LoanMemory, Namespace, Participant, RawLoan, RawProducer, TopicN
 
 use super::{DynamicBuilder, DynamicType};
 use crate::topic::Backend;
-use crate::topic::error::{LoanError, PublishLentError, SendError, TopicError, TopicLabel};
+use crate::topic::endpoint_wait::Wanted;
+use crate::topic::error::{
+    EndpointWaitError, LoanError, PublishLentError, SendError, TopicError, TopicLabel,
+};
 use crate::value::Value;
 
 /// Publishes messages whose type is known only at run time, as bytes or as [`Value`]s. `Send`: one
@@ -238,6 +241,20 @@ impl DynamicPublisher {
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
         self.raw.segment().subscriber_count()
+    }
+
+    /// Waits until `count` subscribers are there, for up to `timeout`, and returns their number.
+    /// Blocks, as the method of [`Publisher`](crate::topic::Publisher) does.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn wait_for_subscribers(
+        &self,
+        count: usize,
+        timeout: Duration,
+    ) -> Result<usize, EndpointWaitError> {
+        Wanted::subscribers(count).wait(self.raw.segment(), timeout)
     }
 
     /// Returns the kind of ring that the topic is with its present participants.

@@ -10,7 +10,10 @@ use horus_shm::{Namespace, RawConsumer, RawSample, Reliability, TopicName, Watch
 
 use super::{DynamicBuilder, DynamicPublisher, DynamicType};
 use crate::topic::encoded::Decoder;
-use crate::topic::error::{BorrowError, RecvError, RecvTimeoutError, TopicError, TopicLabel};
+use crate::topic::endpoint_wait::Wanted;
+use crate::topic::error::{
+    BorrowError, EndpointWaitError, RecvError, RecvTimeoutError, TopicError, TopicLabel,
+};
 use crate::topic::{Backend, Qos, Stats};
 use crate::value::Value;
 
@@ -324,6 +327,20 @@ impl DynamicSubscriber {
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
         self.inbox.raw.segment().subscriber_count()
+    }
+
+    /// Waits until `count` publishers are there, for up to `timeout`, and returns their number.
+    /// Blocks, as the method of [`Subscriber`](crate::topic::Subscriber) does.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn wait_for_publishers(
+        &self,
+        count: usize,
+        timeout: Duration,
+    ) -> Result<usize, EndpointWaitError> {
+        Wanted::publishers(count).wait(self.inbox.raw.segment(), timeout)
     }
 
     /// Returns the kind of ring that the topic is with its present participants.

@@ -1,0 +1,114 @@
+//! Waiting until other endpoints of a topic are there.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use horus_shm::Segment;
+
+use crate::topic::error::{EndpointError, EndpointKind, EndpointWaitError};
+
+/// The pause after the first count. Each one is twice as long as the one before.
+const PAUSE_MIN: Duration = Duration::from_millis(1);
+
+/// The longest pause between two counts.
+const PAUSE_MAX: Duration = Duration::from_millis(10);
+
+/// The endpoints that a call waits for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) kind: EndpointKind,
+    pub(super) count: usize,
+    /// Number of endpoints of this kind that belong to the caller's handle and do not count.
+    pub(super) own: usize,
+}
+
+impl Wanted {
+    /// Returns `count` subscribers.
+    pub(super) const fn subscribers(count: usize) -> Self {
+        let kind = EndpointKind::Subscriber;
+        let own = 0;
+        Self { kind, count, own }
+    }
+
+    /// Returns `count` publishers.
+    pub(super) const fn publishers(count: usize) -> Self {
+        let kind = EndpointKind::Publisher;
+        let own = 0;
+        Self { kind, count, own }
+    }
+
+    /// Returns the same, beside one endpoint of the caller's own.
+    pub(super) const fn beside_own(mut self) -> Self {
+        self.own = 1;
+        self
+    }
+
+    /// Waits until the endpoints are there, and returns how many there are. Counts at least once.
+    pub(super) fn wait(
+        self,
+        segment: &Segment,
+        timeout: Duration,
+    ) -> Result<usize, EndpointWaitError> {
+        let deadline = Instant::now().checked_add(timeout);
+        let mut pause = PAUSE_MIN;
+        loop {
+            let found = self.count(segment)?;
+            if found >= self.count {
+                return Ok(found);
+            }
+            self.expect_possible(segment)?;
+            let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Err(EndpointWaitError::Timeout {
+                    topic: segment.label(),
+                    kind: self.kind,
+                    found,
+                    wanted: self.count,
+                });
+            }
+            thread::sleep(left.map_or(pause, |left| left.min(pause)));
+            pause = PAUSE_MAX.min(pause * 2);
+        }
+    }
+
+    fn count(self, segment: &Segment) -> Result<usize, EndpointError> {
+        let found = match self.kind {
+            EndpointKind::Publisher => segment.publisher_count(),
+            EndpointKind::Subscriber => segment.subscriber_count(),
+        };
+        // WHY after the count: a file that was truncated is found by the loads of the count.
+        expect_usable(segment)?;
+        Ok(found.saturating_sub(self.own))
+    }
+
+    /// Returns an error if the topic cannot have so many endpoints.
+    fn expect_possible(self, segment: &Segment) -> Result<(), EndpointWaitError> {
+        let request = segment.shape().request();
+        let limit = match self.kind {
+            EndpointKind::Publisher => request.lane_limit,
+            EndpointKind::Subscriber => request.reader_limit,
+        };
+        let limit = limit as usize - self.own;
+        if self.count <= limit {
+            return Ok(());
+        }
+        Err(EndpointWaitError::TooMany {
+            topic: segment.label(),
+            kind: self.kind,
+            wanted: self.count,
+            limit,
+        })
+    }
+}
+
+/// Returns an error if nothing can be learned from the segment any more.
+pub(super) fn expect_usable(segment: &Segment) -> Result<(), EndpointError> {
+    let topic = segment.label();
+    if segment.is_forked() {
+        return Err(EndpointError::Forked { topic });
+    }
+    if segment.is_lost() {
+        return Err(EndpointError::RegionLost { topic });
+    }
+    Ok(())
+}

@@ -1,0 +1,291 @@
+//! Waiting for the other endpoints of a topic, in this process and in others.
+
+use horus_testing as _;
+
+mod actors;
+mod private;
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use actors::{Child, hear, namespace_in, role, say};
+use horus_core::message::CmdVel;
+use horus_core::topic::{
+    DynamicPublisher, DynamicSubscriber, EndpointKind, Publisher, Qos, Subscriber, Topic,
+};
+use horus_core::{EndpointError, EndpointWaitError, TopicLabel};
+use horus_shm::TopicName;
+use private::Private;
+
+/// The time limit of a wait that must succeed.
+const GUARD: Duration = Duration::from_secs(60);
+const SHORT: Duration = Duration::from_millis(5);
+
+fn numbered(number: u64) -> CmdVel {
+    CmdVel {
+        timestamp_ns: number,
+        ..CmdVel::default()
+    }
+}
+
+/// Returns the label of the topic `t`.
+fn label() -> TopicLabel {
+    TopicLabel::new(&TopicName::new("t").unwrap())
+}
+
+fn timeout(kind: EndpointKind, found: usize, wanted: usize) -> EndpointWaitError {
+    EndpointWaitError::Timeout {
+        topic: label(),
+        kind,
+        found,
+        wanted,
+    }
+}
+
+fn too_many(kind: EndpointKind, wanted: usize, limit: usize) -> EndpointWaitError {
+    EndpointWaitError::TooMany {
+        topic: label(),
+        kind,
+        wanted,
+        limit,
+    }
+}
+
+/// Runs `child` in a forked child, and returns its answer.
+fn fork(child: impl FnOnce() -> bool) -> bool {
+    // SAFETY: the child is a copy whose other threads are gone; `child` takes no lock of theirs.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        let is_well = std::panic::catch_unwind(std::panic::AssertUnwindSafe(child));
+        // SAFETY: ends the child without running what the parent registered.
+        unsafe { libc::_exit(i32::from(!is_well.unwrap_or(false))) };
+    }
+    let mut status = 0;
+    // SAFETY: `status` is valid for the write.
+    assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+    status == 0
+}
+
+#[test]
+fn a_wait_returns_when_enough_are_there_and_says_how_many() {
+    let private = Private::new();
+    let publisher: Publisher<CmdVel> = private.publisher("t", Qos::new());
+    let subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    assert_eq!(publisher.wait_for_subscribers(1, Duration::ZERO), Ok(1));
+    assert_eq!(subscriber.wait_for_publishers(1, Duration::ZERO), Ok(1));
+    let second = subscriber.try_clone().unwrap();
+    assert_eq!(publisher.wait_for_subscribers(1, Duration::MAX), Ok(2));
+    drop(second);
+    let late = thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            let publisher = publisher;
+            publisher.wait_for_subscribers(2, GUARD)
+        });
+        thread::sleep(SHORT);
+        let late = subscriber.try_clone().unwrap();
+        assert_eq!(waiting.join().unwrap(), Ok(2));
+        late
+    });
+    assert_eq!(late.subscriber_count(), 2);
+}
+
+#[test]
+fn a_wait_for_none_returns_at_once() {
+    let private = Private::new();
+    let publisher: Publisher<CmdVel> = private.publisher("t", Qos::new());
+    assert_eq!(publisher.wait_for_subscribers(0, Duration::MAX), Ok(0));
+    let topic: Topic<CmdVel> = private.builder("t").topic().unwrap();
+    assert_eq!(topic.wait_for_subscribers(0, Duration::MAX), Ok(0));
+    drop(publisher);
+    assert_eq!(topic.wait_for_publishers(0, Duration::MAX), Ok(0));
+}
+
+#[test]
+fn a_timeout_says_how_many_were_found_and_wanted() {
+    let private = Private::new();
+    let publisher: Publisher<CmdVel> = private.publisher("t", Qos::new());
+    let subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    let begin = Instant::now();
+    let error = publisher.wait_for_subscribers(3, SHORT).unwrap_err();
+    assert!(begin.elapsed() >= SHORT);
+    assert_eq!(error, timeout(EndpointKind::Subscriber, 1, 3));
+    assert_eq!(
+        error.to_string(),
+        "topic 't': not enough subscribers came in time: found 1, wanted 3"
+    );
+    let error = subscriber.wait_for_publishers(2, SHORT).unwrap_err();
+    assert_eq!(error, timeout(EndpointKind::Publisher, 1, 2));
+    assert_eq!(
+        horus_core::Error::from(error).to_string(),
+        "topic 't': not enough publishers came in time: found 1, wanted 2"
+    );
+}
+
+#[test]
+fn more_than_the_topic_can_have_is_refused_at_once() {
+    let private = Private::new();
+    let publisher: Publisher<CmdVel> = private.publisher("t", Qos::new());
+    let subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    let refused = publisher.wait_for_subscribers(65, Duration::MAX);
+    let error = refused.unwrap_err();
+    assert_eq!(error, too_many(EndpointKind::Subscriber, 65, 64));
+    assert_eq!(
+        error.to_string(),
+        "topic 't': 65 subscribers can never be there: the topic has room for 64"
+    );
+    let refused = subscriber.wait_for_publishers(usize::MAX, Duration::MAX);
+    let limit = 16;
+    let wanted = usize::MAX;
+    assert_eq!(
+        refused,
+        Err(too_many(EndpointKind::Publisher, wanted, limit))
+    );
+    let topic: Topic<CmdVel> = private.builder("t").topic().unwrap();
+    let refused = topic.wait_for_publishers(limit, Duration::MAX);
+    let own = 1;
+    assert_eq!(
+        refused,
+        Err(too_many(EndpointKind::Publisher, limit, limit - own))
+    );
+}
+
+#[test]
+fn a_topic_waits_for_others() {
+    let private = Private::new();
+    let topic: Topic<CmdVel> = private.builder("t").topic().unwrap();
+    let none = Err(timeout(EndpointKind::Subscriber, 0, 1));
+    assert_eq!(topic.wait_for_subscribers(1, SHORT), none);
+    let none = Err(timeout(EndpointKind::Publisher, 0, 1));
+    assert_eq!(topic.wait_for_publishers(1, SHORT), none);
+    let other: Topic<CmdVel> = private.builder("t").topic().unwrap();
+    assert_eq!(topic.wait_for_subscribers(1, SHORT), Ok(1));
+    assert_eq!(other.wait_for_publishers(1, SHORT), Ok(1));
+}
+
+#[test]
+fn an_observer_waits_but_does_not_count() {
+    let private = Private::new();
+    let publisher: Publisher<CmdVel> = private.publisher("t", Qos::new());
+    let observer = private.builder::<CmdVel>("t").observer().unwrap();
+    assert_eq!(observer.wait_for_publishers(1, Duration::ZERO), Ok(1));
+    let none = Err(timeout(EndpointKind::Subscriber, 0, 1));
+    assert_eq!(publisher.wait_for_subscribers(1, SHORT), none);
+}
+
+#[test]
+fn endpoints_of_a_type_known_at_run_time_wait_too() {
+    let private = Private::new();
+    let publisher: Publisher<CmdVel> = private.publisher("t", Qos::new());
+    let tool = DynamicSubscriber::open(private.namespace(), "t").unwrap();
+    assert_eq!(tool.wait_for_publishers(1, Duration::ZERO), Ok(1));
+    let second = DynamicPublisher::open(private.namespace(), "t").unwrap();
+    assert_eq!(second.wait_for_subscribers(1, Duration::ZERO), Ok(1));
+    assert_eq!(tool.wait_for_publishers(2, Duration::ZERO), Ok(2));
+    drop((publisher, tool));
+    let none = Err(timeout(EndpointKind::Subscriber, 0, 1));
+    assert_eq!(second.wait_for_subscribers(1, SHORT), none);
+}
+
+#[test]
+fn a_forked_child_gets_an_error_at_once() {
+    let private = Private::new();
+    let publisher: Publisher<CmdVel> = private.publisher("t", Qos::new());
+    let subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    let forked = || Err(EndpointError::Forked { topic: label() }.into());
+    assert!(fork(|| {
+        publisher.wait_for_subscribers(1, Duration::MAX) == forked()
+            && publisher.wait_for_subscribers(2, Duration::MAX) == forked()
+            && subscriber.wait_for_publishers(1, Duration::MAX) == forked()
+    }));
+    assert_eq!(publisher.wait_for_subscribers(1, Duration::ZERO), Ok(1));
+}
+
+#[test]
+fn a_truncated_topic_ends_a_wait_with_an_error() {
+    let private = Private::new();
+    let publisher: Publisher<CmdVel> = private.publisher("t", Qos::new());
+    let waiting = thread::spawn(move || publisher.wait_for_subscribers(1, GUARD));
+    thread::sleep(SHORT);
+    let [file] = &private.topic_files()[..] else {
+        panic!("one topic")
+    };
+    let path = private.namespace().topics_path().join(file);
+    std::fs::OpenOptions::new()
+        .write(true)
+        .open(path)
+        .unwrap()
+        .set_len(0)
+        .unwrap();
+    let lost = EndpointError::RegionLost { topic: label() };
+    assert_eq!(waiting.join().unwrap(), Err(lost.into()));
+}
+
+/// Not a test: the entry point of the re-executed child process.
+#[test]
+fn child_role() {
+    let Some((role, dir)) = role() else { return };
+    let namespace = namespace_in(&dir);
+    let builder = || Topic::<CmdVel>::builder("t").namespace(&namespace);
+    match role.as_str() {
+        "publisher" => {
+            let mut publisher = builder().publisher().unwrap();
+            say("open");
+            let found = publisher.wait_for_subscribers(1, GUARD).unwrap();
+            publisher.send(numbered(7)).unwrap();
+            say(format!("found {found}"));
+            // It stays until the parent closes the input.
+            while hear().is_some() {}
+        }
+        "subscriber" => {
+            let mut subscriber = builder().subscriber().unwrap();
+            say("open");
+            let found = subscriber.wait_for_publishers(1, GUARD).unwrap();
+            say(format!("found {found}"));
+            let message = subscriber.recv_timeout(GUARD).unwrap();
+            say(format!("received {}", message.timestamp_ns));
+            while hear().is_some() {}
+        }
+        other => panic!("no role {other}"),
+    }
+}
+
+#[test]
+fn processes_wait_for_each_other_in_either_order() {
+    for roles in [["publisher", "subscriber"], ["subscriber", "publisher"]] {
+        let private = Private::new();
+        let dir = private.namespace().path().parent().unwrap();
+        let mut children = roles.map(|role| {
+            let mut child = Child::spawn(role, dir);
+            child.await_word("open");
+            child
+        });
+        for (child, role) in children.iter_mut().zip(roles) {
+            child.await_word("found 1");
+            if role == "subscriber" {
+                child.await_word("received 7");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_killed_process_no_longer_counts() {
+    let private = Private::new();
+    let dir = private.namespace().path().parent().unwrap();
+    let mut publisher: Publisher<CmdVel> = private.publisher("t", Qos::new());
+    let mut child = Child::spawn("subscriber", dir);
+    assert_eq!(publisher.wait_for_subscribers(1, GUARD), Ok(1));
+    publisher.send(numbered(7)).unwrap();
+    child.await_word("received 7");
+    child.kill();
+    let none = Err(timeout(EndpointKind::Subscriber, 0, 1));
+    assert_eq!(publisher.wait_for_subscribers(1, SHORT), none);
+    drop(publisher);
+    let subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    let mut child = Child::spawn("publisher", dir);
+    assert_eq!(subscriber.wait_for_publishers(1, GUARD), Ok(1));
+    child.await_word("found 1");
+    child.kill();
+    let none = Err(timeout(EndpointKind::Publisher, 0, 1));
+    assert_eq!(subscriber.wait_for_publishers(1, SHORT), none);
+}
