@@ -3,14 +3,15 @@
 //! The message `CmdVel` comes on the topic `CmdVel` and is echoed on `CmdVel_back`. The program
 //! prints `ready` when it has subscribed. With the argument `values`, it first publishes bytes that
 //! are not a value on `values_back`, then echoes there what comes on `values`, until nil comes.
-//! With `framed`, it echoes one of each message type that ends in data.
+//! With `framed`, it echoes one of each message type that ends in data, and with `lists` only a
+//! scan and a state of joints.
 
 use std::time::Duration;
 
 use horus_core::message::{
     AudioFrameHeader, BytesHeader, CompressedImageHeader, CostMapHeader, DepthImageHeader, Framed,
-    Header, ImageHeader, Message, OccupancyGridHeader, PointCloudHeader, SchedulerStatusHeader,
-    SegmentationMaskHeader, TensorHeader,
+    Header, ImageHeader, JointStateArrayHeader, LidarScanHeader, Message, OccupancyGridHeader,
+    PointCloudHeader, SchedulerStatusHeader, SegmentationMaskHeader, TensorHeader,
 };
 use horus_core::prelude::*;
 use horus_core::topic::DynamicType;
@@ -67,6 +68,10 @@ fn main() -> Result<()> {
     let relays = match std::env::args().nth(1).as_deref() {
         None => horus_core::standard_messages!(relays),
         Some("values") => return relay_values(),
+        Some("lists") => vec![
+            relay_framed::<LidarScanHeader>()?,
+            relay_framed::<JointStateArrayHeader>()?,
+        ],
         _ => vec![
             relay_framed::<ImageHeader>()?,
             relay_framed::<DepthImageHeader>()?,
@@ -79,6 +84,8 @@ fn main() -> Result<()> {
             relay_framed::<AudioFrameHeader>()?,
             relay_framed::<BytesHeader>()?,
             relay_framed::<SchedulerStatusHeader>()?,
+            relay_framed::<LidarScanHeader>()?,
+            relay_framed::<JointStateArrayHeader>()?,
         ],
     };
     println!("ready");

@@ -51,6 +51,9 @@ fn reshape_gives_the_layout_of_the_array() {
         ("CostMap", DType::U8, &[20, 30]),
         ("AudioFrame", DType::I16, &[480, 2]),
         ("Bytes", DType::U8, &[7]),
+        ("LidarScan", DType::F32, &[1081]),
+        ("LidarScan", DType::F32, &[2, 2000]),
+        ("LidarScan", DType::F32, &[2, 0]),
     ];
     for (name, dtype, shape) in cases {
         let kind = kind(name);
@@ -99,6 +102,10 @@ fn other_arrays_are_refused_and_change_nothing() {
         ("AudioFrame", DType::I16, &[480, 1 << 16], "65535"),
         ("Bytes", DType::U16, &[7], "u8 in a row"),
         ("SchedulerStatus", DType::U8, &[7], "fields only"),
+        ("LidarScan", DType::F64, &[1081], "f32 of the shape [rays]"),
+        ("LidarScan", DType::F32, &[3, 1081], "[2, rays]"),
+        ("LidarScan", DType::F32, &[1 << 32], "[2, rays]"),
+        ("JointStateArray", DType::F64, &[29], "fields only"),
     ];
     for (name, dtype, shape, text) in cases {
         let kind = kind(name);

@@ -11,9 +11,10 @@ use fastrand::Rng;
 use horus_core::message::{
     AudioFrame, AudioFrameHeader, Bytes, BytesHeader, CompressedImage, CompressedImageHeader,
     CostMap, CostMapHeader, DType, DepthImage, DepthImageHeader, Encoding, FrameId, Framed, Grid,
-    Header, HeaderError, Image, ImageHeader, MapMetaData, OccupancyGrid, OccupancyGridHeader,
-    POINT_FIELDS_MAX, PointCloud, PointCloudHeader, Raster, SchedulerStatusHeader, Schema,
-    SegmentationMask, SegmentationMaskHeader, Tensor, TensorError, TensorHeader, Text,
+    Header, HeaderError, Image, ImageHeader, JointStateArrayHeader, LidarScanHeader, MapMetaData,
+    OccupancyGrid, OccupancyGridHeader, POINT_FIELDS_MAX, PointCloud, PointCloudHeader, Raster,
+    SchedulerStatusHeader, Schema, SegmentationMask, SegmentationMaskHeader, Tensor, TensorError,
+    TensorHeader, Text,
 };
 use horus_core::topic::Encoded;
 use private::Private;
@@ -59,6 +60,8 @@ fn each_kind(check: &mut impl Check) {
     check.one(CompressedImageHeader::new(Text::literal("jpeg"), 777));
     check.one(AudioFrameHeader::new(DType::I16, 2, 48_000, 480));
     check.one(SchedulerStatusHeader::new("arm", 3));
+    check.one(LidarScanHeader::new(1081).with_intensities());
+    check.one(JointStateArrayHeader::new(29));
 }
 
 /// A test for a header of any kind.

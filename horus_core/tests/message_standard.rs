@@ -61,7 +61,7 @@ const UNITS: &[&str] = &[
 ];
 
 /// Messages for use inside others, and for computing.
-const WITHOUT_TIME: [&str; 12] = [
+const WITHOUT_TIME: [&str; 13] = [
     "Point3",
     "Vector3",
     "Quaternion",
@@ -74,6 +74,7 @@ const WITHOUT_TIME: [&str; 12] = [
     "NodeMetrics",
     "PointField",
     "MapMetaData",
+    "Joint",
 ];
 
 /// Returns every field of every message. Fields of messages inside others belong to their own

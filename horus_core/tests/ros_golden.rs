@@ -5,12 +5,14 @@ use horus_testing as _;
 
 mod ros_messages;
 
+use std::any::type_name;
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use horus_core::message::{
     BatteryState, CameraInfo, CmdVel, DType, DiagnosticStatus, FramedSample, Image, ImageHeader,
-    Imu, JointState, LaserScan, NavPath, Odometry, PointCloud, PointField, PoseStamped,
-    Temperature,
+    Imu, JointState, JointStateArray, LaserScan, LidarScan, NavPath, Odometry, PointCloud,
+    PointField, PoseStamped, Temperature, Text,
 };
 use horus_core::ros::{
     CdrError, CdrWriteError, CdrWriter, FromCdr, RosFrames, RosHeader, RosMessage,
@@ -33,7 +35,8 @@ fn golden_type(file: &str) -> String {
 
 #[derive(Default)]
 struct Compare {
-    types: Vec<&'static str>,
+    /// The types here, with their ROS types.
+    types: BTreeMap<&'static str, &'static str>,
 }
 
 impl Visit for Compare {
@@ -41,7 +44,7 @@ impl Visit for Compare {
     where
         M: FromCdr<Frames: PartialEq + Debug> + PartialEq + Debug + 'static,
     {
-        self.types.push(M::TYPE);
+        self.types.insert(type_name::<M>(), M::TYPE);
         let [little, big] = golden(file);
         assert_eq!(M::TYPE, golden_type(file));
         assert_eq!(message.to_cdr_with(&frames).unwrap(), little, "{file}");
@@ -71,7 +74,7 @@ fn messages_have_the_golden_bytes() {
 fn the_table_names_the_types_that_are_tested() {
     let mut compare = Compare::default();
     visit(&mut compare);
-    let mut tested = compare.types;
+    let mut tested: Vec<_> = compare.types.into_values().collect();
     tested.push(NavPath::TYPE);
     let documents = include_str!("../src/ros/mod.rs");
     let rows = documents
@@ -147,6 +150,48 @@ fn an_empty_array_is_nan_for_each_and_the_reverse() {
     };
     assert_eq!(special::<JointState>("JointState.empty"), unmeasured);
     assert_eq!(unmeasured.to_cdr().unwrap(), golden("JointState.empty")[0]);
+}
+
+#[test]
+fn a_list_of_joints_reads_empty_arrays_as_not_measured() {
+    let positions: JointStateArray = special("JointState.positions_only");
+    let joints = positions.joints().unwrap();
+    assert_eq!((joints.len(), joints[2].name), (3, Text::literal("wrist")));
+    for joint in joints {
+        assert!(joint.position >= 1.0 && joint.velocity.is_nan() && joint.effort.is_nan());
+    }
+    let golden_bytes = &golden("JointState.positions_only")[0];
+    assert_eq!(&positions.to_cdr().unwrap(), golden_bytes);
+
+    let nameless: JointStateArray = special("JointState.nameless");
+    let joints = nameless.joints().unwrap();
+    assert_eq!((joints.len(), joints[1].effort), (3, 3.25));
+    assert!(
+        joints
+            .iter()
+            .all(|joint| joint.name.is_empty() && joint.velocity.is_nan())
+    );
+
+    let none: JointStateArray = special("JointState.empty");
+    assert_eq!((none.count, none.data().len()), (0, 0));
+    assert_eq!(none.to_cdr().unwrap(), golden("JointState.empty")[0]);
+}
+
+#[test]
+fn intensities_of_another_number_than_ranges_are_an_error() {
+    let mut bytes = golden("LaserScan.intensities")[0].clone();
+    let last = bytes.len() - 4;
+    bytes.truncate(last);
+    let at = last - 4 * 4 - 4;
+    assert_eq!(bytes[at..at + 4], 5_u32.to_le_bytes());
+    bytes[at..at + 4].copy_from_slice(&4_u32.to_le_bytes());
+    let wanted = CdrError::LengthMismatch {
+        at,
+        field: "intensities",
+        found: 4,
+        wanted: 5,
+    };
+    assert_eq!(LidarScan::from_cdr(&bytes), Err(wanted));
 }
 
 #[test]

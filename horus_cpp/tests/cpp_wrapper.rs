@@ -561,7 +561,9 @@ fn the_document_s_code_compiles() {
         using namespace std::chrono_literals;\n\
         inline void drive(float) {}\ninline void control() {}\ninline void stop() {}\n\
         inline void fill(horus::Span<std::uint8_t>) {}\n\
-        inline void show(const horus::ImageHeader &, horus::Span<const std::uint8_t>) {}\n"
+        inline void show(const horus::ImageHeader &, horus::Span<const std::uint8_t>) {}\n\
+        inline void plot(const float *, const float *, std::size_t) {}\n\
+        inline void draw(const horus::Joint *, std::uint32_t) {}\n"
         .to_owned();
     for (number, block) in blocks.iter().enumerate() {
         if block.starts_with("namespace") {

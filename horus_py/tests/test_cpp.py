@@ -6,12 +6,14 @@ import shutil
 import subprocess
 
 import horus
+import numpy as np
 import pytest
 from conftest import ROOT
+from test_interop import relay
 from test_message import STANDARD, patterned
 
 # Messages that only occur inside framed messages have no topics of their own.
-KINDS = [kind for kind in STANDARD if kind.__name__ not in ("MapMetaData", "PointField")]
+KINDS = [kind for kind in STANDARD if kind.__name__ not in ("MapMetaData", "PointField", "Joint")]
 
 RELAY = """
 #include <cstdio>
@@ -51,6 +53,52 @@ int main() {
         command.timestamp_ns++;
         if (!publisher.send_timeout(command, horus::forever)) return 1;
     }
+}
+"""
+
+
+SCANS = """
+#include <cstdio>
+#include <thread>
+#include <utility>
+#include <horus/horus.hpp>
+#include <horus/msg.hpp>
+
+template <class T>
+horus::Borrow<T> wait(horus::Subscriber<T> &subscriber) {
+    for (;; std::this_thread::yield()) {
+        if (auto message = subscriber.borrow()) return std::move(*message);
+    }
+}
+
+int main() {
+    horus::Subscriber<horus::LidarScan> scans("LidarScan_back");
+    horus::Publisher<horus::LidarScan> doubled("doubled");
+    horus::Subscriber<horus::JointStateArray> states("JointStateArray_back");
+    horus::Publisher<horus::JointStateArray> reversed("reversed");
+    std::puts("ready");
+    std::fflush(stdout);
+
+    auto scan = wait(scans);
+    const horus::LidarScanHeader &header = scan.header();
+    const std::size_t numbers = header.count * (1 + (header.has_intensities != 0));
+    if (scan.data().size() < numbers) return 1;
+    auto loan = doubled.loan();
+    if (!loan || loan->data().size() < numbers) return 2;
+    loan->header() = header;
+    for (std::size_t at = 0; at < numbers; ++at) loan->data()[at] = 2 * scan.data()[at];
+    loan->publish(numbers);
+
+    auto state = wait(states);
+    const std::uint32_t count = state.header().count;
+    if (state.data().size() < count * sizeof(horus::Joint)) return 3;
+    const auto *joints = reinterpret_cast<const horus::Joint *>(state.data().data());
+    auto back = reversed.loan();
+    back->header() = state.header();
+    auto *joint = reinterpret_cast<horus::Joint *>(back->data().data());
+    for (std::uint32_t at = 0; at < count; ++at) joint[at] = joints[count - 1 - at];
+    back->publish(count * sizeof(horus::Joint));
+    return 0;
 }
 """
 
@@ -115,6 +163,29 @@ def test_cpp_sends_back_what_python_sent(program):
         back = subscriber.recv(timeout=60)
         assert type(back) is type(message)
         assert bytes(back) == bytes(message)
+    assert process.wait(60) == 0
+
+
+def test_scans_and_joints_pass_python_rust_and_cpp(program):
+    rng = np.random.default_rng(5)
+    topics = [
+        (horus.LidarScan, "doubled", horus.LidarScan(rng.random((2, 1081), np.float32))),
+        (horus.JointStateArray, "reversed", horus.JointStateArray(count=29)),
+    ]
+    joints = topics[1][2].to_numpy()
+    joints["name"], joints["position"] = [f"j{at}" for at in range(29)], rng.random(29)
+    ends = [
+        (horus.Publisher(kind.__name__, kind), horus.Subscriber(back, kind), message)
+        for kind, back, message in topics
+    ]
+    with relay("lists"):
+        process = program(SCANS)
+        assert process.stdout.readline() == "ready\n"
+        for publisher, _, message in ends:
+            publisher.send(message)
+        doubled, turned = [subscriber.recv(timeout=60) for _, subscriber, _ in ends]
+    assert np.array_equal(doubled.to_numpy(), 2 * topics[0][2].to_numpy())
+    assert np.array_equal(turned.to_numpy(), joints[::-1])
     assert process.wait(60) == 0
 
 

@@ -24,6 +24,9 @@ def examples():
     points["x"], points["ring"], points["rgb"] = range(7), range(7, 14), [[1, 2, 3]] * 7
     nodes = horus.SchedulerStatus(scheduler="arm", count=2)
     nodes.to_numpy()["name"] = [b"one", b"two"]
+    joints = np.zeros(29, horus.Joint.__horus_dtype__)
+    joints["name"] = [f"joint_{index}" for index in range(29)]
+    joints["position"] = rng.random(29)
     return [
         horus.Image.now(rng.integers(0, 255, (48, 64, 3), np.uint8), frame_id="camera"),
         horus.DepthImage.now(rng.random((48, 64), np.float32), range_max=4.0),
@@ -36,6 +39,8 @@ def examples():
         horus.AudioFrame(rng.integers(-99, 99, (480, 2), np.int16), sample_rate=48_000),
         horus.Bytes(b"anything", format="text/plain"),
         nodes,
+        horus.LidarScan(rng.random((2, 1081), np.float32), frame_id="laser"),
+        horus.JointStateArray(joints),
     ]
 
 
@@ -65,10 +70,10 @@ def is_mapped(where, path):
 
 def test_there_is_an_example_of_every_kind():
     assert {type(example) for example in examples()} == set(KINDS)
-    assert len(KINDS) == 11
+    assert len(KINDS) == 13
 
 
-@pytest.mark.parametrize("index", range(11), ids=lambda index: type(examples()[index]).__name__)
+@pytest.mark.parametrize("index", range(13), ids=lambda index: type(examples()[index]).__name__)
 def test_every_kind_passes_a_topic_and_is_copied_and_pickled(namespace, index):
     sent = examples()[index]
     topic = horus.Topic("x", type(sent), namespace=namespace)
@@ -613,3 +618,59 @@ def test_waiting_and_iteration(namespace):
         return (await task).width
 
     assert asyncio.run(main()) == 8
+
+
+@pytest.mark.parametrize("rays", [541, 720, 1081, 2000])
+def test_a_scan_of_any_length_is_a_view_of_its_slot(namespace, directory, rays):
+    rng = np.random.default_rng(rays)
+    topic = horus.Topic("scan", horus.LidarScan, namespace=namespace)
+    both = rng.random((2, rays), np.float32)
+    topic.send(horus.LidarScan.now(both, frame_id="laser", angle_min=-2.35))
+    scan = topic.recv()
+    assert (scan.count, scan.has_intensities, scan.nbytes) == (rays, 1, 8 * rays)
+    ranges, intensities = scan.to_numpy()
+    assert np.array_equal(ranges, both[0]) and np.array_equal(intensities, both[1])
+    assert ranges.flags.c_contiguous and not ranges.flags.writeable
+    assert is_mapped(address(intensities), directory)
+    # Without intensities the array has one dimension.
+    topic.send(horus.LidarScan(both[0]))
+    scan = topic.recv()
+    assert (scan.count, scan.has_intensities) == (rays, 0)
+    assert np.array_equal(scan.to_numpy(), both[0])
+    # Filled in its slot.
+    loan = topic.loan((2, rays), np.float32, scan_time=0.1)
+    loan.to_numpy()[:] = both
+    loan.publish()
+    assert np.array_equal(topic.recv().to_numpy(), both)
+
+
+def test_the_data_of_a_scan_are_one_or_two_rows_of_singles():
+    for array in (np.zeros(9), np.zeros((3, 9), "f4"), np.zeros((2, 2, 2), "f4")):
+        with pytest.raises(ValueError, match=r"f32 of the shape \[rays\], or \[2, rays\]"):
+            horus.LidarScan(array)
+    with pytest.raises(ValueError, match="has_intensities is 2"):
+        horus.LidarScan(count=3, has_intensities=2)
+
+
+def test_joints_are_elements_of_a_structured_array(namespace, directory):
+    topic = horus.Topic("joints", horus.JointStateArray, namespace=namespace)
+    state = horus.JointStateArray(count=58)
+    joints = state.to_numpy()
+    joints["name"] = [f"joint_{index}" for index in range(58)]
+    joints["position"] = np.arange(58) / 8
+    joints["effort"] = np.nan
+    topic.send(state)
+    state = topic.recv()
+    assert (state.count, state.joint_bytes, state.nbytes) == (58, 64, 58 * 64)
+    joints = state.to_numpy()
+    assert joints["position"][57] == 57 / 8 and joints["name"][57] == b"joint_57"
+    assert np.isnan(joints["effort"]).all() and is_mapped(address(joints), directory)
+    loan = topic.loan(29, horus.Joint.__horus_dtype__)
+    loan.to_numpy()["velocity"] = 0.5
+    loan.publish()
+    assert topic.recv().to_numpy()["velocity"].tolist() == [0.5] * 29
+    for array in (np.zeros((2, 2), joints.dtype), np.zeros(2, [("position", "f8")])):
+        with pytest.raises(TypeError, match="use one dimension and the type horus.Joint"):
+            horus.JointStateArray(array)
+    with pytest.raises(ValueError, match="fields only"):
+        horus.JointStateArray(np.zeros(4))

@@ -27,7 +27,7 @@ def relay(*arguments):
 
 def test_rust_sends_back_what_python_sent(directory):
     # Messages that only occur inside framed messages have no topics in the Rust program.
-    kinds = [kind for kind in STANDARD if kind.__name__ not in ("MapMetaData", "PointField")]
+    kinds = [kind for kind in STANDARD if kind.__name__ not in ("MapMetaData", "PointField", "Joint")]
     assert len(kinds) == 62
     ends = [
         (horus.Publisher(kind.__name__, kind), horus.Subscriber(f"{kind.__name__}_back", kind))

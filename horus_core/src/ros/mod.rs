@@ -47,8 +47,10 @@
 //! | `WrenchStamped` | `geometry_msgs/WrenchStamped` | |
 //! | `Imu` | `sensor_msgs/Imu` | frame |
 //! | `LaserScan` | `sensor_msgs/LaserScan` | frame, intensities |
+//! | `LidarScan` | `sensor_msgs/LaserScan` | |
 //! | `RangeSensor` | `sensor_msgs/Range` | frame, variance |
 //! | `JointState` | `sensor_msgs/JointState` | frame, empty arrays |
+//! | `JointStateArray` | `sensor_msgs/JointState` | empty arrays |
 //! | `BatteryState` | `sensor_msgs/BatteryState` | frame, empty arrays |
 //! | `NavSatFix` | `sensor_msgs/NavSatFix` | frame |
 //! | `MagneticField` | `sensor_msgs/MagneticField` | frame |
@@ -93,6 +95,7 @@ mod cdr;
 #[macro_use]
 mod describe;
 mod diagnostics;
+mod elements;
 mod error;
 mod geometry;
 mod navigation;
@@ -213,7 +216,9 @@ pub trait RosMessage {
 /// A message that can be read from the CDR that ROS 2's middlewares write.
 ///
 /// The bytes may come from any process. Reading allocates only frame names and the data of images,
-/// clouds and maps, and no more than the bytes of the input.
+/// clouds, maps and lists, and no more than the bytes of the input. The exception is a
+/// `JointStateArray`: a name of a few bytes becomes a whole `Joint` of 64 bytes, so it takes up to
+/// 16 times the input.
 pub trait FromCdr: RosMessage + Sized {
     /// Reads the fields of a message from `from`.
     ///

@@ -452,6 +452,24 @@ LAYOUTS = {
         "offsets": [0, 8, 16, 24, 88, 92, 96, 100, 101],
         "itemsize": 128,
     },
+    "LidarScan": {
+        "names": ["timestamp_ns", "frame_id", "angle_min", "angle_max", "angle_increment", "time_increment", "scan_time", "range_min", "range_max", "count", "has_intensities", "_reserved0", "_reserved1"],
+        "formats": [("<u8", ()), ("S32", ()), ("<f4", ()), ("<f4", ()), ("<f4", ()), ("<f4", ()), ("<f4", ()), ("<f4", ()), ("<f4", ()), ("<u4", ()), ("<u1", ()), ("<u1", (7,)), ("<u8", (6,))],
+        "offsets": [0, 8, 40, 44, 48, 52, 56, 60, 64, 68, 72, 73, 80],
+        "itemsize": 128,
+    },
+    "Joint": {
+        "names": ["name", "position", "velocity", "effort"],
+        "formats": [("S40", ()), ("<f8", ()), ("<f8", ()), ("<f8", ())],
+        "offsets": [0, 40, 48, 56],
+        "itemsize": 64,
+    },
+    "JointStateArray": {
+        "names": ["timestamp_ns", "frame_id", "count", "joint_bytes", "_reserved"],
+        "formats": [("<u8", ()), ("S32", ()), ("<u4", ()), ("<u4", ()), ("<u1", (16,))],
+        "offsets": [0, 8, 40, 44, 48],
+        "itemsize": 64,
+    },
 }
 
 # What follows the layout, up to the end of the message.
@@ -467,6 +485,8 @@ TAILS = {
     "AudioFrame": ("data", "<u1"),
     "Bytes": ("data", "<u1"),
     "SchedulerStatus": ("nodes", "<u1"),
+    "LidarScan": ("data", "<f4"),
+    "JointStateArray": ("joints", "<u1"),
 }
 
 CONSTANTS = {
@@ -720,6 +740,9 @@ HASHES = {
     "AudioFrame": 0xe3a0c04004dae366bc67d772e87c199b,
     "Bytes": 0x8610491e6d4200e6a93c5bfcab91bed2,
     "SchedulerStatus": 0x5dd3f7aa202fb154cf80d674dd139f45,
+    "LidarScan": 0x08fb57d2a79aef3e33cb1041f57cdcbe,
+    "Joint": 0x50ffdb99b941440f7406f8eba825b1be,
+    "JointStateArray": 0xf50e777b15dc4de8c0153543c97782f9,
 }
 
 

@@ -6,12 +6,13 @@ use std::fmt::Debug;
 
 use horus_core::message::{
     Accel, BatteryState, CameraInfo, Clock, CmdVel, CompressedImage, CompressedImageHeader, DType,
-    DiagnosticStatus, DiagnosticValue, FluidPressure, Illuminance, Image, ImageHeader, Imu,
-    JointState, LaserScan, MagneticField, MapMetaData, NavPath, NavSatFix, OccupancyGrid,
-    OccupancyGridHeader, Odometry, Point3, PointCloud, PointCloudHeader, PointField, Pose2D,
-    Pose3D, PoseStamped, PoseWithCovariance, Quaternion, RangeSensor, RegionOfInterest,
-    Temperature, Text, TimeReference, Transform, TransformStamped, Twist, TwistWithCovariance,
-    Vector3, Waypoint, Wrench, WrenchStamped,
+    DiagnosticStatus, DiagnosticValue, FluidPressure, Illuminance, Image, ImageHeader, Imu, Joint,
+    JointState, JointStateArray, JointStateArrayHeader, LaserScan, LidarScan, LidarScanHeader,
+    MagneticField, MapMetaData, NavPath, NavSatFix, OccupancyGrid, OccupancyGridHeader, Odometry,
+    Point3, PointCloud, PointCloudHeader, PointField, Pose2D, Pose3D, PoseStamped,
+    PoseWithCovariance, Quaternion, RangeSensor, RegionOfInterest, Temperature, Text,
+    TimeReference, Transform, TransformStamped, Twist, TwistWithCovariance, Vector3, Waypoint,
+    Wrench, WrenchStamped,
 };
 use horus_core::ros::{FromCdr, RosFrames, RosHeader, Unstamped};
 
@@ -61,6 +62,7 @@ pub fn visit(visitor: &mut impl Visit) {
     geometry(visitor);
     stamped_geometry(visitor);
     sensors(visitor);
+    lists(visitor);
     scalars(visitor);
     cameras(visitor);
     maps(visitor);
@@ -232,6 +234,65 @@ pub fn battery_state() -> BatteryState {
         serial_number: Text::literal("A-17"),
         ..BatteryState::default()
     }
+}
+
+pub fn lidar_scan(ranges: &[f32], intensities: &[f32]) -> LidarScan {
+    let header = LidarScanHeader {
+        timestamp_ns: STAMP,
+        frame_id: Text::literal("front_laser"),
+        angle_min: -1.5,
+        angle_max: 1.5,
+        angle_increment: 0.5,
+        time_increment: 0.125,
+        scan_time: 0.75,
+        range_min: 0.0625,
+        range_max: 30.0,
+        ..LidarScanHeader::default()
+    };
+    LidarScan::of(header, ranges, intensities).unwrap()
+}
+
+/// Returns numbers from `start` in steps of `step`.
+fn floats(count: usize, start: f32, step: f32) -> Vec<f32> {
+    (0..count)
+        .map(|index| start + step * index as f32)
+        .collect()
+}
+
+pub fn joint_state_array(frame_id: &'static str, joints: &[Joint]) -> JointStateArray {
+    let header = JointStateArrayHeader {
+        timestamp_ns: STAMP,
+        frame_id: Text::literal(frame_id),
+        ..JointStateArrayHeader::default()
+    };
+    JointStateArray::of(header, joints).unwrap()
+}
+
+fn lists(visitor: &mut impl Visit) {
+    let few = laser_scan();
+    visitor.message("LaserScan", lidar_scan(few.measured(), &[]), ());
+    let intensities = [1.0, 1.25, 1.5, 1.75, 2.0];
+    let scan = lidar_scan(few.measured(), &intensities);
+    visitor.message("LaserScan.intensities", scan, ());
+    let scan = lidar_scan(&floats(541, 0.5, 0.03125), &floats(541, 100.0, 0.5));
+    visitor.message("LaserScan.541_beams", scan, ());
+    let joint = |index: usize, name| Joint {
+        name,
+        position: ramp::<29>(1.0)[index],
+        velocity: ramp::<29>(2.0)[index],
+        effort: ramp::<29>(3.0)[index],
+    };
+    let named = |(index, name): (usize, &'static str)| joint(index, Text::literal(name));
+    let names = ["shoulder", "elbow", "wrist"].into_iter().enumerate();
+    let joints: Vec<_> = names.map(named).collect();
+    visitor.message("JointState", joint_state_array("base_link", &joints), ());
+    let long = |index| {
+        let name = format_args!("left_hand_thumb_proximal_joint_{index}");
+        joint(index, Text::format(name))
+    };
+    let joints: Vec<_> = (0..29).map(long).collect();
+    let state = joint_state_array("pelvis", &joints);
+    visitor.message("JointState.29_joints", state, ());
 }
 
 fn sensors(visitor: &mut impl Visit) {

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt;
 
 use horus_core::message::{
-    MapMetaData, Message, PointField, Primitive, STANDARD, Schema, standard_default,
+    Joint, MapMetaData, Message, PointField, Primitive, STANDARD, Schema, standard_default,
 };
 use horus_core::prelude::*;
 use horus_core::topic::DynamicType;
@@ -231,6 +231,7 @@ fn every_standard_message_crosses_both_ways_field_by_field() {
     // These are parts of messages with data.
     cross::<PointField>(&mut crossed);
     cross::<MapMetaData>(&mut crossed);
+    cross::<Joint>(&mut crossed);
     for schema in STANDARD.iter().filter(|schema| schema.tail.is_some()) {
         cross_framed(schema, &mut crossed);
     }

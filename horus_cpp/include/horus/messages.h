@@ -393,6 +393,7 @@ HORUS_ASSERT_OFFSET(horus_imu_t, linear_acceleration_covariance, 232);
 
 /*
  * One sweep of a planar range finder, like `sensor_msgs/LaserScan` without intensities.
+ * `LidarScan` has any number of rays.
  *
  * Angles are about z of the sensor, counter-clockwise, 0 along its x. After REP-117 a range of
  * +∞ means that nothing was seen, −∞ that an object is too close, and NaN that the measurement
@@ -487,6 +488,7 @@ enum {
 
 /*
  * Measured state of up to 16 joints, like `sensor_msgs/JointState`.
+ * `JointStateArray` has any number of joints.
  *
  * Element *i* of every array belongs to joint *i*. The units are those of a revolute joint.
  * For a prismatic joint, radians become metres and newton-metres become newtons. The names are
@@ -2907,6 +2909,124 @@ enum {
     "field process_id u32 88 1\nfield count u32 92 1\nfield node_bytes u32 96 1\n" \
     "field state u8 100 1\nfield _reserved u8 101 27\ntail nodes u8\n"
 #define HORUS_SCHEDULER_STATUS_HEADER_INIT {0}
+
+/*
+ * The header of a `LidarScan`, after `sensor_msgs/LaserScan`: the distances in order of
+ * their angles, then, if they were measured, the intensities in the same order.
+ *
+ * Angles are about z of the sensor, counter-clockwise, 0 along its x. After REP-117 a range of
+ * +∞ means that nothing was seen, −∞ that an object is too close, and NaN that the measurement
+ * failed. The unit of the intensities depends on the device.
+ *
+ * Followed by `float data[]`, to the message's end.
+ */
+typedef struct horus_lidar_scan_header {
+    /* Time of the first ray, by CLOCK_REALTIME: nanoseconds. */
+    uint64_t timestamp_ns;
+    /* Frame of the sensor: text. */
+    char frame_id[32];
+    /* Angle of the first ray: radians. */
+    float angle_min;
+    /* Angle of the last ray: radians. */
+    float angle_max;
+    /* Angle from one ray to the next: radians. */
+    float angle_increment;
+    /* Time from one ray to the next: seconds. */
+    float time_increment;
+    /* Time from one sweep to the next: seconds. */
+    float scan_time;
+    /* Shortest valid range: metres. */
+    float range_min;
+    /* Longest valid range: metres. */
+    float range_max;
+    /* Number of rays: count. */
+    uint32_t count;
+    /* 1 if as many intensities follow the ranges, else 0: no unit. */
+    uint8_t has_intensities;
+    /* Reserved, 0: no unit. */
+    uint8_t _reserved0[7];
+    /* Reserved, 0: no unit. */
+    uint64_t _reserved1[6];
+} horus_lidar_scan_header_t;
+HORUS_ASSERT_LAYOUT(horus_lidar_scan_header_t, 128, 8);
+HORUS_ASSERT_OFFSET(horus_lidar_scan_header_t, timestamp_ns, 0);
+HORUS_ASSERT_OFFSET(horus_lidar_scan_header_t, frame_id, 8);
+HORUS_ASSERT_OFFSET(horus_lidar_scan_header_t, angle_min, 40);
+HORUS_ASSERT_OFFSET(horus_lidar_scan_header_t, angle_max, 44);
+HORUS_ASSERT_OFFSET(horus_lidar_scan_header_t, angle_increment, 48);
+HORUS_ASSERT_OFFSET(horus_lidar_scan_header_t, time_increment, 52);
+HORUS_ASSERT_OFFSET(horus_lidar_scan_header_t, scan_time, 56);
+HORUS_ASSERT_OFFSET(horus_lidar_scan_header_t, range_min, 60);
+HORUS_ASSERT_OFFSET(horus_lidar_scan_header_t, range_max, 64);
+HORUS_ASSERT_OFFSET(horus_lidar_scan_header_t, count, 68);
+HORUS_ASSERT_OFFSET(horus_lidar_scan_header_t, has_intensities, 72);
+HORUS_ASSERT_OFFSET(horus_lidar_scan_header_t, _reserved0, 73);
+HORUS_ASSERT_OFFSET(horus_lidar_scan_header_t, _reserved1, 80);
+#define HORUS_LIDAR_SCAN_SCHEMA \
+    "horus schema 1\nmessage LidarScan\nsize 128\nalign 8\nfield timestamp_ns u64 0 1\n" \
+    "field frame_id char 8 32\nfield angle_min f32 40 1\nfield angle_max f32 44 1\n" \
+    "field angle_increment f32 48 1\nfield time_increment f32 52 1\nfield scan_time f32 56 1\n" \
+    "field range_min f32 60 1\nfield range_max f32 64 1\nfield count u32 68 1\n" \
+    "field has_intensities u8 72 1\nfield _reserved0 u8 73 7\nfield _reserved1 u64 80 6\n" \
+    "tail data f32\n"
+#define HORUS_LIDAR_SCAN_HEADER_INIT {0}
+
+/*
+ * Measured state of one joint. It has no timestamp: it is for use in a `JointStateArray`.
+ *
+ * The units are those of a revolute joint. For a prismatic joint, radians become metres and
+ * newton-metres become newtons. NaN marks a value that is not measured. Its size is one cache
+ * line.
+ */
+typedef struct horus_joint {
+    /* Name of the joint, such as `left_wrist_roll`: text. */
+    char name[40];
+    /* Position: radians. */
+    double position;
+    /* Velocity: radians per second. */
+    double velocity;
+    /* Torque: N·m. */
+    double effort;
+} horus_joint_t;
+HORUS_ASSERT_LAYOUT(horus_joint_t, 64, 8);
+HORUS_ASSERT_OFFSET(horus_joint_t, name, 0);
+HORUS_ASSERT_OFFSET(horus_joint_t, position, 40);
+HORUS_ASSERT_OFFSET(horus_joint_t, velocity, 48);
+HORUS_ASSERT_OFFSET(horus_joint_t, effort, 56);
+#define HORUS_JOINT_SCHEMA \
+    "horus schema 1\nmessage Joint\nsize 64\nalign 8\nfield name char 0 40\n" \
+    "field position f64 40 1\nfield velocity f64 48 1\nfield effort f64 56 1\n"
+#define HORUS_JOINT_INIT {0}
+
+/*
+ * The header of a `JointStateArray`, after `sensor_msgs/JointState`: a `Joint` for each
+ * joint.
+ *
+ * Followed by `uint8_t joints[]`, to the message's end.
+ */
+typedef struct horus_joint_state_array_header {
+    /* Time of the measurement, by CLOCK_REALTIME: nanoseconds. */
+    uint64_t timestamp_ns;
+    /* Frame of the state, usually empty: text. */
+    char frame_id[32];
+    /* Number of joints that follow: count. */
+    uint32_t count;
+    /* Stride from one joint to the next, which is the size of a `Joint`: bytes. */
+    uint32_t joint_bytes;
+    /* Reserved, 0: no unit. */
+    uint8_t _reserved[16];
+} horus_joint_state_array_header_t;
+HORUS_ASSERT_LAYOUT(horus_joint_state_array_header_t, 64, 8);
+HORUS_ASSERT_OFFSET(horus_joint_state_array_header_t, timestamp_ns, 0);
+HORUS_ASSERT_OFFSET(horus_joint_state_array_header_t, frame_id, 8);
+HORUS_ASSERT_OFFSET(horus_joint_state_array_header_t, count, 40);
+HORUS_ASSERT_OFFSET(horus_joint_state_array_header_t, joint_bytes, 44);
+HORUS_ASSERT_OFFSET(horus_joint_state_array_header_t, _reserved, 48);
+#define HORUS_JOINT_STATE_ARRAY_SCHEMA \
+    "horus schema 1\nmessage JointStateArray\nsize 64\nalign 8\nfield timestamp_ns u64 0 1\n" \
+    "field frame_id char 8 32\nfield count u32 40 1\nfield joint_bytes u32 44 1\n" \
+    "field _reserved u8 48 16\ntail joints u8\n"
+#define HORUS_JOINT_STATE_ARRAY_HEADER_INIT {0}
 
 #undef HORUS_ASSERT_OFFSET
 #undef HORUS_ASSERT_LAYOUT

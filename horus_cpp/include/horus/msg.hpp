@@ -354,6 +354,7 @@ HORUS_MESSAGE(Imu, timestamp_ns, orientation, orientation_covariance, angular_ve
     angular_velocity_covariance, linear_acceleration, linear_acceleration_covariance);
 
 /// One sweep of a planar range finder, like `sensor_msgs/LaserScan` without intensities.
+/// `LidarScan` has any number of rays.
 ///
 /// Angles are about z of the sensor, counter-clockwise, 0 along its x. After REP-117 a range of
 /// +∞ means that nothing was seen, −∞ that an object is too close, and NaN that the measurement
@@ -442,6 +443,7 @@ HORUS_MESSAGE(RangeSensor, timestamp_ns, radiation_type, _reserved, field_of_vie
     max_range, range, variance);
 
 /// Measured state of up to 16 joints, like `sensor_msgs/JointState`.
+/// `JointStateArray` has any number of joints.
 ///
 /// Element *i* of every array belongs to joint *i*. The units are those of a revolute joint.
 /// For a prismatic joint, radians become metres and newton-metres become newtons. The names are
@@ -2734,6 +2736,124 @@ struct SchedulerStatus : Framed<SchedulerStatusHeader, std::uint8_t> {
     static constexpr SchemaHash schema_hash{0x5dd3f7aa202fb154u, 0xcf80d674dd139f45u};
 };
 HORUS_FRAMED(SchedulerStatus, nodes);
+
+/// The header of a `LidarScan`, after `sensor_msgs/LaserScan`: the distances in order of
+/// their angles, then, if they were measured, the intensities in the same order.
+///
+/// Angles are about z of the sensor, counter-clockwise, 0 along its x. After REP-117 a range of
+/// +∞ means that nothing was seen, −∞ that an object is too close, and NaN that the measurement
+/// failed. The unit of the intensities depends on the device.
+///
+/// Followed by `float data[]`, to the message's end.
+struct alignas(8) LidarScanHeader {
+    /// Time of the first ray, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Frame of the sensor: text.
+    char frame_id[32];
+    /// Angle of the first ray: radians.
+    float angle_min;
+    /// Angle of the last ray: radians.
+    float angle_max;
+    /// Angle from one ray to the next: radians.
+    float angle_increment;
+    /// Time from one ray to the next: seconds.
+    float time_increment;
+    /// Time from one sweep to the next: seconds.
+    float scan_time;
+    /// Shortest valid range: metres.
+    float range_min;
+    /// Longest valid range: metres.
+    float range_max;
+    /// Number of rays: count.
+    std::uint32_t count;
+    /// 1 if as many intensities follow the ranges, else 0: no unit.
+    std::uint8_t has_intensities;
+    /// Reserved, 0: no unit.
+    std::uint8_t _reserved0[7];
+    /// Reserved, 0: no unit.
+    std::uint64_t _reserved1[6];
+};
+static_assert(sizeof(LidarScanHeader) == 128, "size of LidarScanHeader");
+static_assert(alignof(LidarScanHeader) == 8, "alignment of LidarScanHeader");
+static_assert(std::is_trivially_copyable_v<LidarScanHeader> && std::is_standard_layout_v<LidarScanHeader>);
+static_assert(offsetof(LidarScanHeader, timestamp_ns) == 0);
+static_assert(offsetof(LidarScanHeader, frame_id) == 8);
+static_assert(offsetof(LidarScanHeader, angle_min) == 40);
+static_assert(offsetof(LidarScanHeader, angle_max) == 44);
+static_assert(offsetof(LidarScanHeader, angle_increment) == 48);
+static_assert(offsetof(LidarScanHeader, time_increment) == 52);
+static_assert(offsetof(LidarScanHeader, scan_time) == 56);
+static_assert(offsetof(LidarScanHeader, range_min) == 60);
+static_assert(offsetof(LidarScanHeader, range_max) == 64);
+static_assert(offsetof(LidarScanHeader, count) == 68);
+static_assert(offsetof(LidarScanHeader, has_intensities) == 72);
+static_assert(offsetof(LidarScanHeader, _reserved0) == 73);
+static_assert(offsetof(LidarScanHeader, _reserved1) == 80);
+HORUS_MESSAGE(LidarScanHeader, timestamp_ns, frame_id, angle_min, angle_max, angle_increment,
+    time_increment, scan_time, range_min, range_max, count, has_intensities, _reserved0,
+    _reserved1);
+struct LidarScan : Framed<LidarScanHeader, float> {
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x08fb57d2a79aef3eu, 0x33cb1041f57cdcbeu};
+};
+HORUS_FRAMED(LidarScan, data);
+
+/// Measured state of one joint. It has no timestamp: it is for use in a `JointStateArray`.
+///
+/// The units are those of a revolute joint. For a prismatic joint, radians become metres and
+/// newton-metres become newtons. NaN marks a value that is not measured. Its size is one cache
+/// line.
+struct alignas(8) Joint {
+    /// Name of the joint, such as `left_wrist_roll`: text.
+    char name[40];
+    /// Position: radians.
+    double position;
+    /// Velocity: radians per second.
+    double velocity;
+    /// Torque: N·m.
+    double effort;
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0x50ffdb99b941440fu, 0x7406f8eba825b1beu};
+};
+static_assert(sizeof(Joint) == 64, "size of Joint");
+static_assert(alignof(Joint) == 8, "alignment of Joint");
+static_assert(std::is_trivially_copyable_v<Joint> && std::is_standard_layout_v<Joint>);
+static_assert(offsetof(Joint, name) == 0);
+static_assert(offsetof(Joint, position) == 40);
+static_assert(offsetof(Joint, velocity) == 48);
+static_assert(offsetof(Joint, effort) == 56);
+HORUS_MESSAGE(Joint, name, position, velocity, effort);
+
+/// The header of a `JointStateArray`, after `sensor_msgs/JointState`: a `Joint` for each
+/// joint.
+///
+/// Followed by `std::uint8_t joints[]`, to the message's end.
+struct alignas(8) JointStateArrayHeader {
+    /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Frame of the state, usually empty: text.
+    char frame_id[32];
+    /// Number of joints that follow: count.
+    std::uint32_t count;
+    /// Stride from one joint to the next, which is the size of a `Joint`: bytes.
+    std::uint32_t joint_bytes;
+    /// Reserved, 0: no unit.
+    std::uint8_t _reserved[16];
+};
+static_assert(sizeof(JointStateArrayHeader) == 64, "size of JointStateArrayHeader");
+static_assert(alignof(JointStateArrayHeader) == 8, "alignment of JointStateArrayHeader");
+static_assert(std::is_trivially_copyable_v<JointStateArrayHeader> && std::is_standard_layout_v<JointStateArrayHeader>);
+static_assert(offsetof(JointStateArrayHeader, timestamp_ns) == 0);
+static_assert(offsetof(JointStateArrayHeader, frame_id) == 8);
+static_assert(offsetof(JointStateArrayHeader, count) == 40);
+static_assert(offsetof(JointStateArrayHeader, joint_bytes) == 44);
+static_assert(offsetof(JointStateArrayHeader, _reserved) == 48);
+HORUS_MESSAGE(JointStateArrayHeader, timestamp_ns, frame_id, count, joint_bytes, _reserved);
+struct JointStateArray : Framed<JointStateArrayHeader, std::uint8_t> {
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0xf50e777b15dc4de8u, 0xc0153543c97782f9u};
+};
+HORUS_FRAMED(JointStateArray, joints);
 
 }  // namespace horus
 

@@ -1,6 +1,13 @@
 """Conversion between numpy structured types and messages whose elements are structures."""
 
-from ._messages import NodeMetrics, PointField
+from ._messages import Joint, NodeMetrics, PointField
+
+# The messages whose elements are other messages: the type of the elements, and the field with the
+# stride from one to the next.
+_ELEMENTS = {
+    "SchedulerStatus": (NodeMetrics, "node_bytes"),
+    "JointStateArray": (Joint, "joint_bytes"),
+}
 
 # The codes of element types, by their numpy names.
 _CODES = {
@@ -21,8 +28,23 @@ _CODES = {
 _NAMES = {**{code: name for name, code in _CODES.items()}, 10: "u2"}
 
 
-def describe(cloud, dtype, shape):
-    """Sets the header of a point cloud from the type and shape of a structured array."""
+def describe(message, dtype, shape):
+    """Sets the header of a message from the type and shape of a structured array."""
+    name = type(message).__name__
+    if name not in _ELEMENTS:
+        _describe_points(message, dtype, shape)
+        return
+    element, stride = _ELEMENTS[name]
+    if dtype != element.__horus_dtype__ or len(shape) != 1:
+        raise TypeError(
+            f"an array of the shape {shape} and the type {dtype} cannot be the data of a {name}: "
+            f"use one dimension and the type horus.{element.__name__}.__horus_dtype__"
+        )
+    message.count = shape[0]
+    setattr(message, stride, dtype.itemsize)
+
+
+def _describe_points(cloud, dtype, shape):
     fields = []
     for name in dtype.names:
         element, offset = dtype.fields[name][:2]
@@ -50,9 +72,9 @@ def structure(message):
     """Returns the element type and, for each dimension, the element count and stride in bytes."""
     import numpy
 
-    if type(message).__name__ == "SchedulerStatus":
-        dtype = NodeMetrics.__horus_dtype__
-        return dtype, [(message.count, message.node_bytes)]
+    if type(message).__name__ in _ELEMENTS:
+        element, stride = _ELEMENTS[type(message).__name__]
+        return element.__horus_dtype__, [(message.count, getattr(message, stride))]
     order = ">" if message.is_bigendian else "<"
     fields = message.fields[: message.field_count]
     formats = [order + _NAMES[field.dtype] for field in fields]

@@ -37,12 +37,15 @@ __all__ = [
     "Image",
     "ImpedanceParameters",
     "Imu",
+    "Joint",
     "JointCommand",
     "JointState",
+    "JointStateArray",
     "JoystickInput",
     "KeyboardInput",
     "Landmark",
     "LaserScan",
+    "LidarScan",
     "MagneticField",
     "MapMetaData",
     "MotorCommand",
@@ -508,6 +511,7 @@ class Imu(Message):
 @final
 class LaserScan(Message):
     """One sweep of a planar range finder, like `sensor_msgs/LaserScan` without intensities.
+    `LidarScan` has any number of rays.
 
     Angles are about z of the sensor, counter-clockwise, 0 along its x. After REP-117 a range of
     +∞ means that nothing was seen, −∞ that an object is too close, and NaN that the measurement
@@ -596,6 +600,7 @@ class RangeSensor(Message):
 @final
 class JointState(Message):
     """Measured state of up to 16 joints, like `sensor_msgs/JointState`.
+    `JointStateArray` has any number of joints.
 
     Element *i* of every array belongs to joint *i*. The units are those of a revolute joint.
     For a prismatic joint, radians become metres and newton-metres become newtons. The names are
@@ -3052,6 +3057,131 @@ class SchedulerStatus(Framed):
     """Stride from one node to the next, which is the size of a `NodeMetrics`: bytes."""
     state: int
     """One of the `STATE_` constants: no unit."""
+    @property
+    def _reserved(self) -> npt.NDArray[np.uint8]:
+        """Reserved, 0: no unit."""
+    @_reserved.setter
+    def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
+
+@final
+class LidarScan(Framed):
+    """The header of a `LidarScan`, after `sensor_msgs/LaserScan`: the distances in order of
+    their angles, then, if they were measured, the intensities in the same order.
+
+    Angles are about z of the sensor, counter-clockwise, 0 along its x. After REP-117 a range of
+    +∞ means that nothing was seen, −∞ that an object is too close, and NaN that the measurement
+    failed. The unit of the intensities depends on the device.
+    """
+    def __new__(
+        cls,
+        data: npt.ArrayLike | None = None,
+        /,
+        *,
+        timestamp_ns: int = ...,
+        frame_id: str | builtins.bytes = ...,
+        angle_min: float = ...,
+        angle_max: float = ...,
+        angle_increment: float = ...,
+        time_increment: float = ...,
+        scan_time: float = ...,
+        range_min: float = ...,
+        range_max: float = ...,
+        count: int = ...,
+        has_intensities: int = ...,
+        _reserved0: Iterable[int] | npt.NDArray[np.uint8] = ...,
+        _reserved1: Iterable[int] | npt.NDArray[np.uint64] = ...,
+    ) -> Self: ...
+    timestamp_ns: int
+    """Time of the first ray, by CLOCK_REALTIME: nanoseconds."""
+    @property
+    def frame_id(self) -> str:
+        """Frame of the sensor: text."""
+    @frame_id.setter
+    def frame_id(self, value: str | builtins.bytes) -> None: ...
+    angle_min: float
+    """Angle of the first ray: radians."""
+    angle_max: float
+    """Angle of the last ray: radians."""
+    angle_increment: float
+    """Angle from one ray to the next: radians."""
+    time_increment: float
+    """Time from one ray to the next: seconds."""
+    scan_time: float
+    """Time from one sweep to the next: seconds."""
+    range_min: float
+    """Shortest valid range: metres."""
+    range_max: float
+    """Longest valid range: metres."""
+    count: int
+    """Number of rays: count."""
+    has_intensities: int
+    """1 if as many intensities follow the ranges, else 0: no unit."""
+    @property
+    def _reserved0(self) -> npt.NDArray[np.uint8]:
+        """Reserved, 0: no unit."""
+    @_reserved0.setter
+    def _reserved0(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
+    @property
+    def _reserved1(self) -> npt.NDArray[np.uint64]:
+        """Reserved, 0: no unit."""
+    @_reserved1.setter
+    def _reserved1(self, value: Iterable[int] | npt.NDArray[np.uint64]) -> None: ...
+
+@final
+class Joint(Message):
+    """Measured state of one joint. It has no timestamp: it is for use in a `JointStateArray`.
+
+    The units are those of a revolute joint. For a prismatic joint, radians become metres and
+    newton-metres become newtons. NaN marks a value that is not measured. Its size is one cache
+    line.
+    """
+    def __new__(
+        cls,
+        *,
+        name: str | builtins.bytes = ...,
+        position: float = ...,
+        velocity: float = ...,
+        effort: float = ...,
+    ) -> Self: ...
+    @property
+    def name(self) -> str:
+        """Name of the joint, such as `left_wrist_roll`: text."""
+    @name.setter
+    def name(self, value: str | builtins.bytes) -> None: ...
+    position: float
+    """Position: radians."""
+    velocity: float
+    """Velocity: radians per second."""
+    effort: float
+    """Torque: N·m."""
+
+@final
+class JointStateArray(Framed):
+    """The header of a `JointStateArray`, after `sensor_msgs/JointState`: a `Joint` for each
+    joint.
+    """
+    def __new__(
+        cls,
+        data: npt.ArrayLike | None = None,
+        /,
+        *,
+        timestamp_ns: int = ...,
+        frame_id: str | builtins.bytes = ...,
+        count: int = ...,
+        joint_bytes: int = ...,
+        _reserved: Iterable[int] | npt.NDArray[np.uint8] = ...,
+    ) -> Self: ...
+    timestamp_ns: int
+    """Time of the measurement, by CLOCK_REALTIME: nanoseconds."""
+    @property
+    def frame_id(self) -> str:
+        """Frame of the state, usually empty: text."""
+    @frame_id.setter
+    def frame_id(self, value: str | builtins.bytes) -> None: ...
+    count: int
+    """Number of joints that follow: count."""
+    joint_bytes: int
+    """Stride from one joint to the next, which is the size of a `Joint`: bytes."""
     @property
     def _reserved(self) -> npt.NDArray[np.uint8]:
         """Reserved, 0: no unit."""

@@ -2,9 +2,9 @@
 
 use super::{
     ArrayLayout, AudioFrameHeader, BytesHeader, CompressedImageHeader, CostMapHeader,
-    DepthImageHeader, Framed, Header, HeaderError, ImageHeader, OccupancyGridHeader,
-    PointCloudHeader, SchedulerStatusHeader, SegmentationMaskHeader, TensorHeader,
-    checked_data_bytes,
+    DepthImageHeader, Framed, Header, HeaderError, ImageHeader, JointStateArrayHeader,
+    LidarScanHeader, OccupancyGridHeader, PointCloudHeader, SchedulerStatusHeader,
+    SegmentationMaskHeader, TensorHeader, checked_data_bytes,
 };
 use crate::message::{DType, Schema};
 use crate::topic::DynamicType;
@@ -134,4 +134,6 @@ pub const FRAMED_KINDS: &[FramedKind] = &[
     FramedKind::new::<AudioFrameHeader>(),
     FramedKind::new::<BytesHeader>(),
     FramedKind::new::<SchedulerStatusHeader>(),
+    FramedKind::new::<LidarScanHeader>(),
+    FramedKind::new::<JointStateArrayHeader>(),
 ];

@@ -15,7 +15,8 @@ pub(crate) mod transform;
 
 use super::{
     AudioFrame, AudioFrameHeader, Bytes, BytesHeader, CompressedImage, CompressedImageHeader,
-    CostMap, CostMapHeader, DepthImage, DepthImageHeader, Image, ImageHeader, MapMetaData, Message,
+    CostMap, CostMapHeader, DepthImage, DepthImageHeader, Image, ImageHeader, Joint,
+    JointStateArray, JointStateArrayHeader, LidarScan, LidarScanHeader, MapMetaData, Message,
     OccupancyGrid, OccupancyGridHeader, PointCloud, PointCloudHeader, PointField, SchedulerStatus,
     SchedulerStatusHeader, Schema, SegmentationMask, SegmentationMaskHeader, Tensor, TensorHeader,
 };
@@ -133,7 +134,8 @@ fn framed_default(name: &str) -> Option<Box<[u8]>> {
     defaults! {
         ImageHeader DepthImageHeader CompressedImageHeader SegmentationMaskHeader PointField
         PointCloudHeader TensorHeader MapMetaData OccupancyGridHeader CostMapHeader
-        AudioFrameHeader BytesHeader SchedulerStatusHeader
+        AudioFrameHeader BytesHeader SchedulerStatusHeader LidarScanHeader Joint
+        JointStateArrayHeader
     }
 }
 
@@ -155,5 +157,8 @@ const VARIABLE_LENGTH: Domain = Domain {
         &AudioFrame::SCHEMA,
         &Bytes::SCHEMA,
         &SchedulerStatus::SCHEMA,
+        &LidarScan::SCHEMA,
+        &Joint::SCHEMA,
+        &JointStateArray::SCHEMA,
     ],
 };

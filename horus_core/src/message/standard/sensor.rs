@@ -86,6 +86,7 @@ pub const LASER_RANGES_MAX: usize = 360;
 
 crate::message! {
     /// One sweep of a planar range finder, like `sensor_msgs/LaserScan` without intensities.
+    /// [`LidarScan`](crate::message::LidarScan) has any number of rays.
     ///
     /// Angles are about z of the sensor, counter-clockwise, 0 along its x. After REP-117 a range of
     /// +∞ means that nothing was seen, −∞ that an object is too close, and NaN that the measurement
@@ -196,6 +197,7 @@ impl RangeSensor {
 
 crate::message! {
     /// Measured state of up to 16 joints, like `sensor_msgs/JointState`.
+    /// [`JointStateArray`](crate::message::JointStateArray) has any number of joints.
     ///
     /// Element *i* of every array belongs to joint *i*. The units are those of a revolute joint.
     /// For a prismatic joint, radians become metres and newton-metres become newtons. The names are

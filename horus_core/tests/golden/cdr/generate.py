@@ -72,6 +72,18 @@ JOINTS = {
     "velocity": ramp(2, 3),
     "effort": ramp(3, 3),
 }
+# A scanner of 270 degrees in steps of half a degree.
+SCAN_541 = SCAN | {
+    "ranges": ramp(0.5, 541, 0.03125),
+    "intensities": ramp(100, 541, 0.5),
+}
+JOINTS_29 = {
+    "header": header("pelvis"),
+    "name": [f"left_hand_thumb_proximal_joint_{index}" for index in range(29)],
+    "position": ramp(1, 29),
+    "velocity": ramp(2, 29),
+    "effort": ramp(3, 29),
+}
 BATTERY = {
     "header": header("battery"),
     "voltage": 25.5,
@@ -246,6 +258,8 @@ SPECIAL = {
         "angular": {"x": 0.0, "y": 0.0, "z": -0.25},
     }),
     "intensities": ("sensor_msgs/msg/LaserScan", {**SCAN, "intensities": ramp(1, 5)}),
+    "541_beams": ("sensor_msgs/msg/LaserScan", SCAN_541),
+    "29_joints": ("sensor_msgs/msg/JointState", JOINTS_29),
     "positions_only": ("sensor_msgs/msg/JointState", {**JOINTS, "velocity": [], "effort": []}),
     "nameless": ("sensor_msgs/msg/JointState", {**JOINTS, "name": [], "velocity": []}),
     "empty": ("sensor_msgs/msg/JointState", {

@@ -13,6 +13,7 @@ use crate::buffer::{BufferView, dtype_from_format};
 use crate::call::guard_attached;
 use crate::message::field;
 use crate::message::framed::data::{data_of, framed_of, promised_bytes, with_own_data};
+use crate::message::framed::view::has_structured_elements;
 use crate::message::instance;
 use crate::message::kind::{self, Kind};
 use crate::numpy::numpy;
@@ -114,7 +115,7 @@ pub(crate) fn describe_as(
         .module
         .bind(py)
         .call_method1("dtype", (dtype,))?;
-    if try_describe_cloud_points(draft, &dtype, shape)? {
+    if try_describe_structures(draft, &dtype, shape)? {
         return Ok(());
     }
     let letter = dtype.getattr("char")?;
@@ -133,15 +134,14 @@ pub(crate) fn describe_as(
     reshape(draft, known.ok_or_else(wanted)?, shape)
 }
 
-/// Makes the header of a point cloud describe points of a structured numpy type. Returns false if
-/// the message is no point cloud or the type is not structured.
-fn try_describe_cloud_points(
+/// Makes the header of a message whose elements are structures describe elements of a structured
+/// numpy type. Returns false if the elements are numbers, or the type is not structured.
+fn try_describe_structures(
     draft: &Bound<'_, PyAny>,
     dtype: &Bound<'_, PyAny>,
     shape: &[u64],
 ) -> PyResult<bool> {
-    let is_cloud = instance::kind_of(draft).schema.name == "PointCloud";
-    if !is_cloud || dtype.getattr("names")?.is_none() {
+    if !has_structured_elements(instance::kind_of(draft)) || dtype.getattr("names")?.is_none() {
         return Ok(false);
     }
     let helper = draft.py().import("horus._framed")?;
@@ -163,7 +163,7 @@ fn describe_array(
 ) -> PyResult<()> {
     let shape: Vec<_> = view.shape().iter().map(|count| *count as u64).collect();
     if let Ok(dtype) = array.getattr("dtype")
-        && try_describe_cloud_points(draft, &dtype, &shape)?
+        && try_describe_structures(draft, &dtype, &shape)?
     {
         return Ok(());
     }

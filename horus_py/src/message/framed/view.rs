@@ -10,6 +10,7 @@ use crate::call::guard;
 use crate::message::framed::data::{address, check_size, data_of, layout, with_own_data};
 use crate::message::framed::loan::{live_view, record_view};
 use crate::message::instance;
+use crate::message::kind::Kind;
 use crate::numpy::{ArrayMemory, DIMENSIONS_MAX, Numpy, numpy};
 
 /// Returns the data as a numpy array, without a copy.
@@ -72,6 +73,14 @@ pub(crate) fn array_view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
     record_view(object, array, is_writeable)
 }
 
+/// Returns true if the elements of these messages are structures.
+pub(super) fn has_structured_elements(kind: &Kind) -> bool {
+    matches!(
+        kind.schema.name,
+        "PointCloud" | "SchedulerStatus" | "JointStateArray"
+    )
+}
+
 type Dimensions = Vec<(isize, isize)>;
 
 /// Returns the numpy type of structured elements, and the count and stride in bytes of each
@@ -82,7 +91,7 @@ fn structured_layout<'py>(
 ) -> PyResult<Option<(Bound<'py, PyAny>, Dimensions)>> {
     let py = object.py();
     let kind = instance::kind_of(object);
-    if !matches!(kind.schema.name, "PointCloud" | "SchedulerStatus") {
+    if !has_structured_elements(kind) {
         return Ok(None);
     }
     check_size(object)?;

@@ -1,0 +1,178 @@
+//! Describes messages of `sensor_msgs` whose sequences are the data of one message here.
+
+use super::wire::{self, Wire};
+use super::{CdrError, CdrReader, CdrWriteError, CdrWriter, FromCdr, RosMessage};
+use crate::message::{Framed, Joint, JointStateArrayHeader, LidarScanHeader, Zeroable};
+
+impl<D: AsRef<[u8]>> RosMessage for Framed<LidarScanHeader, D> {
+    const TYPE: &'static str = "sensor_msgs/msg/LaserScan";
+    type Frames = ();
+
+    fn write_cdr(&self, (): &(), out: &mut CdrWriter<'_>) -> Result<(), CdrWriteError> {
+        self.check_length()?;
+        let message = self.header();
+        ros_message!(@ [write message frames data out]
+            Header header;
+            float32 angle_min;
+            float32 angle_max;
+            float32 angle_increment;
+            float32 time_increment;
+            float32 scan_time;
+            float32 range_min;
+            float32 range_max;
+        );
+        let ranges_bytes = message.count as usize * size_of::<f32>();
+        let (ranges, intensities) = self.data().split_at(ranges_bytes);
+        for numbers in [ranges, intensities] {
+            out.count(numbers.len() / size_of::<f32>())?;
+            out.bytes(numbers);
+        }
+        Ok(())
+    }
+}
+
+impl FromCdr for Framed<LidarScanHeader> {
+    fn read_cdr(from: &mut CdrReader<'_>) -> Result<(Self, ()), CdrError> {
+        let mut message = LidarScanHeader::zeroed();
+        ros_message!(@ [read message frames data from]
+            Header header;
+            float32 angle_min;
+            float32 angle_max;
+            float32 angle_increment;
+            float32 time_increment;
+            float32 scan_time;
+            float32 range_min;
+            float32 range_max;
+        );
+        let mut ranges = from.clone();
+        let wanted = skip_floats(from)?;
+        let at = from.at_length();
+        let mut intensities = from.clone();
+        let found = skip_floats(from)?;
+        if found != 0 && found != wanted {
+            return Err(CdrError::LengthMismatch {
+                at,
+                field: "intensities",
+                found,
+                wanted,
+            });
+        }
+        message.count = wanted as u32;
+        message.has_intensities = u8::from(found != 0);
+        let mut scan = Framed::zeroed(message)?;
+        read_floats(scan.ranges_mut().expect(OWN_MEMORY), &mut ranges)?;
+        read_floats(scan.intensities_mut().expect(OWN_MEMORY), &mut intensities)?;
+        Ok((scan, ()))
+    }
+}
+
+/// WHY it is aligned: the message was allocated here.
+const OWN_MEMORY: &str = "an owned buffer is aligned";
+
+/// Skips a sequence of `float32`, and returns the number of its elements.
+fn skip_floats(from: &mut CdrReader<'_>) -> Result<usize, CdrError> {
+    let size = size_of::<f32>();
+    let count = from.count(size)?;
+    from.bytes(count * size)?;
+    Ok(count)
+}
+
+/// Reads a sequence of `float32` that has at least as many elements as `numbers`.
+fn read_floats(numbers: &mut [f32], from: &mut CdrReader<'_>) -> Result<(), CdrError> {
+    from.count(size_of::<f32>())?;
+    numbers.iter_mut().try_for_each(|number| {
+        *number = from.f32()?;
+        Ok(())
+    })
+}
+
+/// The arrays of numbers of a `JointState`, with the fields of [`Joint`] that hold them.
+const NUMBERS: [(&str, fn(&mut Joint) -> &mut f64); 3] = [
+    ("position", |joint| &mut joint.position),
+    ("velocity", |joint| &mut joint.velocity),
+    ("effort", |joint| &mut joint.effort),
+];
+
+impl<D: AsRef<[u8]>> RosMessage for Framed<JointStateArrayHeader, D> {
+    const TYPE: &'static str = "sensor_msgs/msg/JointState";
+    type Frames = ();
+
+    fn write_cdr(&self, (): &(), out: &mut CdrWriter<'_>) -> Result<(), CdrWriteError> {
+        self.check_length()?;
+        let message = self.header();
+        ros_message!(@ [write message frames data out] Header header;);
+        let data = self.data();
+        out.count(joints_in(data).len())?;
+        joints_in(data).try_for_each(|joint| wire::string::write(&joint.name, "name", out))?;
+        for (_, number) in NUMBERS {
+            let numbers = || joints_in(data).map(|mut joint| *number(&mut joint));
+            let is_measured = !numbers().all(f64::is_nan);
+            out.count(if is_measured { numbers().len() } else { 0 })?;
+            if is_measured {
+                numbers().for_each(|number| out.f64(number));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FromCdr for Framed<JointStateArrayHeader> {
+    fn read_cdr(from: &mut CdrReader<'_>) -> Result<(Self, ()), CdrError> {
+        let mut message = JointStateArrayHeader::new(0);
+        ros_message!(@ [read message frames data from] Header header;);
+        let mut state = Self::zeroed(message)?;
+        // The minimum is the length of an empty string.
+        read_column(&mut state, "name", 4, from, |joint, from| {
+            wire::string::read(&mut joint.name, "name", from)
+        })?;
+        for (field, number) in NUMBERS {
+            read_column(&mut state, field, size_of::<f64>(), from, |joint, from| {
+                *number(joint) = from.f64()?;
+                Ok(())
+            })?;
+        }
+        Ok((state, ()))
+    }
+}
+
+/// Returns the joints in these bytes. WHY copies: the bytes may lie anywhere.
+fn joints_in(data: &[u8]) -> impl ExactSizeIterator<Item = Joint> {
+    data.chunks_exact(size_of::<Joint>())
+        .map(bytemuck::pod_read_unaligned)
+}
+
+/// Reads one of the parallel sequences, which is empty or has an element for each joint. If the
+/// state has no joints yet, it gets as many as the sequence has elements.
+fn read_column(
+    state: &mut Framed<JointStateArrayHeader>,
+    field: &'static str,
+    element_bytes: usize,
+    from: &mut CdrReader<'_>,
+    read: impl Fn(&mut Joint, &mut CdrReader<'_>) -> Result<(), CdrError>,
+) -> Result<(), CdrError> {
+    let at = from.at_length();
+    let found = from.count(element_bytes)?;
+    match (found, state.count as usize) {
+        (0, _) => return Ok(()),
+        (_, 0) => {
+            let mut header = *state.header();
+            header.count = found as u32;
+            *state = Framed::zeroed(header)?;
+            state
+                .joints_mut()
+                .expect(OWN_MEMORY)
+                .fill(Joint::UNMEASURED);
+        }
+        (_, wanted) if wanted == found => {}
+        (_, wanted) => {
+            return Err(CdrError::LengthMismatch {
+                at,
+                field,
+                found,
+                wanted,
+            });
+        }
+    }
+    let joints = state.joints_mut().expect(OWN_MEMORY);
+    joints.iter_mut().try_for_each(|joint| read(joint, from))
+}
