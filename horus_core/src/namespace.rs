@@ -1,9 +1,11 @@
 //! Namespaces: separate sets of topics, each with its own directory for the topics' files.
 //!
 //! Processes share topics if they have the same values of `HORUS_SHM_DIR` and `HORUS_NAMESPACE`.
-//! Without these variables, all processes of one user share topics. Open a namespace explicitly to
-//! isolate a test, a demo or a second robot, to remove a namespace, or to delete the files of
-//! killed processes with [`sweep`].
+//! Without these variables, all processes of one user share topics. `HORUS_SHM_GROUP`, or
+//! [`NamespaceConfig::with_group`], shares a namespace among the users of a group.
+//!
+//! Open a namespace explicitly to isolate a test, a demo or a second robot, to remove a namespace,
+//! or to delete the files of killed processes with [`sweep`].
 //!
 //! ```
 //! # let dir = tempfile::tempdir_in("/dev/shm").unwrap();

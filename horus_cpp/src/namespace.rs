@@ -3,7 +3,9 @@
 use std::ffi::c_char;
 use std::sync::Arc;
 
-use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName, remove_topic, sweep};
+use horus_core::namespace::{
+    NameError, Namespace, NamespaceConfig, NamespaceError, NamespaceName, remove_topic, sweep,
+};
 
 use crate::ffi::{self, NAME_BYTES_MAX, Out, guard, write_if_not_null};
 use crate::handle::Slab;
@@ -45,28 +47,58 @@ pub unsafe extern "C" fn horus_namespace_open(
     name: *const c_char,
     out: *mut HorusNamespace,
 ) -> i32 {
+    // SAFETY: the caller's contract, which is the same; a null group is allowed.
+    unsafe { horus_namespace_open_group(directory, name, std::ptr::null(), out) }
+}
+
+/// The C function `horus_namespace_open_group`: see `horus.h`.
+///
+/// # Safety
+///
+/// The arguments are as `horus.h` requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_namespace_open_group(
+    directory: *const c_char,
+    name: *const c_char,
+    group: *const c_char,
+    out: *mut HorusNamespace,
+) -> i32 {
     guard(|| {
         let out = Out::new(out, "out")?;
         // SAFETY: the caller's contract: `directory` is null or a terminated text.
         let directory = unsafe { ffi::optional_text(directory, "directory", NAME_BYTES_MAX) }?;
         // SAFETY: the caller's contract: `name` is null or a terminated text.
         let name = unsafe { ffi::optional_text(name, "name", NAME_BYTES_MAX) }?;
-        let no_name =
-            |error: horus_core::namespace::NameError| Failure::new(HORUS_E_NAME, error.to_string());
+        // SAFETY: the caller's contract: `group` is null or a terminated text.
+        let group = unsafe { ffi::optional_text(group, "group", NAME_BYTES_MAX) }?;
+        let no_name = |error: NameError| Failure::new(HORUS_E_NAME, error.to_string());
         let name = name.map(NamespaceName::new).transpose().map_err(no_name)?;
-        let config = match (directory, name) {
-            (Some(directory), Some(name)) => NamespaceConfig::new(directory, name),
-            (directory, name) => {
-                let found = NamespaceConfig::from_env().map_err(no_name)?;
-                let directory = directory.map_or_else(|| found.dir().to_owned(), Into::into);
-                NamespaceConfig::new(directory, name.unwrap_or_else(|| found.name().clone()))
-            }
-        };
+        let config = configure(directory, name, group)?;
         let id = NAMESPACES.open(Namespace::open(&config)?)?;
         // SAFETY: the caller's contract: `out` is valid for writes.
         unsafe { out.write(HorusNamespace { id }) };
         Ok(HORUS_OK)
     })
+}
+
+/// Returns the configuration of the arguments. The environment replaces a missing name, and a
+/// missing directory together with its group.
+fn configure(
+    directory: Option<&str>,
+    name: Option<NamespaceName>,
+    group: Option<&str>,
+) -> Result<NamespaceConfig, NamespaceError> {
+    let from_env = NamespaceConfig::from_env;
+    let config = match (directory, name) {
+        (Some(directory), Some(name)) => NamespaceConfig::new(directory, name),
+        (Some(directory), None) => NamespaceConfig::new(directory, from_env()?.name().clone()),
+        (None, Some(name)) => from_env()?.with_name(name),
+        (None, None) => from_env()?,
+    };
+    match group {
+        Some(group) => config.with_group(group),
+        None => Ok(config),
+    }
 }
 
 /// The C function `horus_namespace_close`: see `horus.h`.

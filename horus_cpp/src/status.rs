@@ -248,7 +248,9 @@ failures! {
 fn namespace_status(error: &NamespaceError) -> i32 {
     match error {
         NamespaceError::Name(_) => HORUS_E_NAME,
-        NamespaceError::BadDirectory { .. } => HORUS_E_ARGUMENT,
+        NamespaceError::BadDirectory { .. } | NamespaceError::UnknownGroup { .. } => {
+            HORUS_E_ARGUMENT
+        }
         NamespaceError::Io { source, .. }
         | NamespaceError::Registry(RegistryError::Io { source, .. }) => system_status(source),
         NamespaceError::Registry(
@@ -256,9 +258,12 @@ fn namespace_status(error: &NamespaceError) -> i32 {
         ) => HORUS_E_LIMIT,
         NamespaceError::NotADirectory { .. }
         | NamespaceError::Refused { .. }
+        | NamespaceError::OfGroup { .. }
+        | NamespaceError::NotOfGroup { .. }
         | NamespaceError::Registry(
             RegistryError::NotAFile { .. }
             | RegistryError::Refused { .. }
+            | RegistryError::NotOfGroup { .. }
             | RegistryError::Damaged { .. },
         ) => HORUS_E_DAMAGED,
         _ => HORUS_E_SYSTEM,
@@ -297,6 +302,7 @@ fn open_status(error: &OpenError) -> i32 {
         OpenError::NotATopic { .. }
         | OpenError::Damaged { .. }
         | OpenError::LayoutVersion { .. }
+        | OpenError::StaleOfOther { .. }
         | OpenError::RegistryReplaced { .. } => HORUS_E_DAMAGED,
         _ => HORUS_E_SYSTEM,
     }

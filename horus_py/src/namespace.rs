@@ -24,8 +24,13 @@ fn namespace_error(error: impl std::fmt::Display) -> PyErr {
 #[pymethods]
 impl PyNamespace {
     #[new]
-    fn new(py: Python<'_>, dir: PathBuf, name: &str) -> PyResult<Self> {
-        let config = NamespaceConfig::new(&dir, NamespaceName::new(name).map_err(namespace_error)?);
+    #[pyo3(signature = (dir, name, *, group=None))]
+    fn new(py: Python<'_>, dir: PathBuf, name: &str, group: Option<&str>) -> PyResult<Self> {
+        let mut config =
+            NamespaceConfig::new(&dir, NamespaceName::new(name).map_err(namespace_error)?);
+        if let Some(group) = group {
+            config = config.with_group(group).map_err(namespace_error)?;
+        }
         let inner = py
             .detach(|| Namespace::open(&config))
             .map_err(namespace_error)?;

@@ -61,6 +61,7 @@ pub use file::segment::Segment;
 pub use file::session::Session;
 pub use file::sweep::{SweepReport, remove_topic, sweep, topic_names};
 pub use file::topic_type::{Reliability, TypeInfo};
+pub use os::access::AccessRule;
 pub use os::region::Access;
 pub use os::{clock, rt};
 pub use process::fork::fork_epoch;

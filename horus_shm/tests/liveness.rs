@@ -14,7 +14,7 @@ use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use common::{Child, eventually, fork, join_fork, park, private_dir, say};
-use horus_shm::{Owner, Registry, RegistryError, RegistryFault, fork_epoch};
+use horus_shm::{AccessRule, Owner, Registry, RegistryError, RegistryFault, fork_epoch};
 use tempfile::TempDir;
 
 const ENTRIES: u64 = 1024;
@@ -51,7 +51,7 @@ impl Place {
 }
 
 fn join(path: &Path) -> Result<Registry, RegistryError> {
-    Registry::join(File::open(path).unwrap().as_fd(), path, 0o600)
+    Registry::join(File::open(path).unwrap().as_fd(), path, AccessRule::User)
 }
 
 /// Locks bytes of `file` for as long as it is open, as another process would.
@@ -517,7 +517,7 @@ fn joining_in_a_removed_directory_is_an_error() {
     let place = Place::new();
     let dir = File::open(place.path()).unwrap();
     fs::remove_dir(place.path()).unwrap();
-    let error = Registry::join(dir.as_fd(), place.path(), 0o600).unwrap_err();
+    let error = Registry::join(dir.as_fd(), place.path(), AccessRule::User).unwrap_err();
     assert!(matches!(error, RegistryError::Gone { .. }), "{error}");
 }
 

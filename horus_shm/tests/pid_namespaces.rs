@@ -38,20 +38,30 @@ const KINDS: [Kind; 4] = [Kind::Spsc, Kind::Mpsc, Kind::Reliable, Kind::Fanout];
 struct Border {
     name: &'static str,
     flags: i32,
+    /// The user's number behind the border; `None` if it stays the same.
+    user: Option<u32>,
 }
 
-const BORDERS: [Border; 3] = [
+const BORDERS: [Border; 4] = [
     Border {
         name: "pid",
         flags: libc::CLONE_NEWPID,
+        user: None,
     },
     Border {
         name: "pid-ipc-mount-host",
         flags: libc::CLONE_NEWPID | OTHERS,
+        user: None,
     },
     Border {
         name: "pid-user",
         flags: libc::CLONE_NEWPID | libc::CLONE_NEWUSER,
+        user: None,
+    },
+    Border {
+        name: "pid-ipc-mount-host-user-mapped",
+        flags: libc::CLONE_NEWPID | OTHERS | libc::CLONE_NEWUSER,
+        user: Some(54_321),
     },
 ];
 
@@ -76,7 +86,7 @@ fn child_role() {
     // WHY: only a process of one thread can enter a user namespace, and a forked child is one.
     let gate_keeper = fork(|| {
         spawn::die_with_parent();
-        if let Err(error) = spawn::unshare(border.flags) {
+        if let Err(error) = spawn::unshare_as(border.flags, border.user) {
             say(format_args!("SKIP {error}"));
             return spawn::is_refusal(&error);
         }
@@ -336,6 +346,11 @@ fn a_death_behind_ipc_mount_and_host_namespaces_is_found_as_well() {
 #[test]
 fn a_death_in_a_user_namespace_of_the_same_user_is_found_as_well() {
     kill_behind(Border::named("pid-user"));
+}
+
+#[test]
+fn a_death_in_a_user_namespace_that_gives_the_user_another_number_is_found_as_well() {
+    kill_behind(Border::named("pid-ipc-mount-host-user-mapped"));
 }
 
 /// Both processes are number 1, each in a namespace of its own, and this process is in neither.

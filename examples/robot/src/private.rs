@@ -27,7 +27,7 @@ impl PrivateNamespace {
         let name = NamespaceName::new(&format!("robot_demo_{}", std::process::id()))?;
         let config = NamespaceConfig::from_env()?;
         let made = (!config.dir().exists()).then(|| config.dir().to_owned());
-        let namespace = Namespace::open(&NamespaceConfig::new(config.dir(), name))?;
+        let namespace = Namespace::open(&config.with_name(name))?;
         Ok(Self { namespace, made })
     }
 

@@ -119,6 +119,17 @@ typedef struct horus_namespace {
 horus_status_t horus_namespace_open(const char *directory, const char *name,
                                     horus_namespace_t *out);
 
+/*
+ * Like horus_namespace_open, for a namespace that the members of `group` share: the name of a
+ * group, or its number in decimal digits. With a null `group`, the environment variable
+ * HORUS_SHM_GROUP selects it if `directory` is null, too; otherwise the namespace belongs to one
+ * user. horus_namespace_open does the same.
+ *
+ * Errors: those of horus_namespace_open; HORUS_E_ARGUMENT if there is no such group.
+ */
+horus_status_t horus_namespace_open_group(const char *directory, const char *name,
+                                          const char *group, horus_namespace_t *out);
+
 /* Closes the handle. Publishers and subscribers that were opened with it stay open. */
 horus_status_t horus_namespace_close(horus_namespace_t name_space);
 

@@ -183,6 +183,17 @@ class Namespace {
         }
         return std::nullopt;
     }
+    /// Opens a namespace that the members of `group` share: a name, or a number in decimal digits.
+    static std::optional<Namespace> open_group(Name directory, Name name, Name group,
+                                               std::error_code &error) noexcept {
+        horus_namespace_t raw{};
+        if (detail::done(horus_namespace_open_group(directory.c_str(), name.c_str(), group.c_str(),
+                                                    &raw),
+                         error)) {
+            return Namespace(raw);
+        }
+        return std::nullopt;
+    }
     /// Removes the topics of killed processes; returns the number of removed topics.
     std::size_t sweep(std::error_code &error) noexcept {
         std::size_t removed = 0;
@@ -202,6 +213,12 @@ class Namespace {
     Namespace(Name directory, Name name) {
         horus_namespace_t raw{};
         (void)detail::done(horus_namespace_open(directory.c_str(), name.c_str(), &raw));
+        handle_ = Handle(raw);
+    }
+    Namespace(Name directory, Name name, Name group) {
+        horus_namespace_t raw{};
+        (void)detail::done(horus_namespace_open_group(directory.c_str(), name.c_str(),
+                                                      group.c_str(), &raw));
         handle_ = Handle(raw);
     }
     std::size_t sweep() {

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void sends_and_receives(void) {
@@ -306,6 +307,27 @@ static void waits(void) {
     EXPECT(HORUS_OK, horus_publisher_close(publisher));
 }
 
+/* The members of a group share a namespace; one user's is not theirs. */
+static void has_groups(const char *directory) {
+    horus_namespace_t space;
+    char group[32], shared[512];
+    (void)snprintf(group, sizeof group, "%u", (unsigned)getegid());
+    (void)snprintf(shared, sizeof shared, "%s-group", directory);
+    EXPECT(HORUS_E_ARGUMENT, horus_namespace_open_group(shared, "one", "no such group", &space));
+    EXPECT(HORUS_OK, horus_namespace_open_group(shared, "one", group, &space));
+    struct stat found;
+    CHECK(stat(shared, &found) == 0 && (found.st_mode & 07777) == 02770);
+    CHECK(found.st_gid == getegid());
+    EXPECT(HORUS_OK, horus_namespace_remove(space));
+    EXPECT(HORUS_E_DAMAGED, horus_namespace_open_group(directory, "one", group, &space));
+    CHECK(strstr(horus_last_error_message(), directory) != NULL);
+    EXPECT(HORUS_E_DAMAGED, horus_namespace_open(shared, "one", &space));
+    CHECK(strstr(horus_last_error_message(), "HORUS_SHM_GROUP") != NULL);
+    EXPECT(HORUS_OK, horus_namespace_open_group(directory, "one", NULL, &space));
+    EXPECT(HORUS_OK, horus_namespace_remove(space));
+    CHECK(rmdir(shared) == 0);
+}
+
 static void has_namespaces(const char *directory) {
     horus_namespace_t one, two;
     EXPECT(HORUS_E_NAME, horus_namespace_open(directory, "not a name", &one));
@@ -332,6 +354,7 @@ static void has_namespaces(const char *directory) {
     EXPECT(HORUS_OK, horus_publisher_send(publisher, &(pair_t){1, 2}, sizeof(pair_t)));
     EXPECT(HORUS_OK, horus_publisher_close(publisher));
     EXPECT(HORUS_OK, horus_namespace_close(two));
+    has_groups(directory);
 }
 
 int main(void) {

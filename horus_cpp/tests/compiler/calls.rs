@@ -15,11 +15,14 @@ const KINDS: [&str; 6] = [
 ];
 
 /// Pointers that may be null: the function, or any if empty, and the parameter.
-const MAY_BE_NULL: [(&str, &str); 5] = [
+const MAY_BE_NULL: [(&str, &str); 8] = [
     ("", "options"),
     ("", "out_bytes"),
     ("horus_namespace_open", "directory"),
     ("horus_namespace_open", "name"),
+    ("horus_namespace_open_group", "directory"),
+    ("horus_namespace_open_group", "name"),
+    ("horus_namespace_open_group", "group"),
     ("horus_namespace_sweep", "out_removed"),
 ];
 

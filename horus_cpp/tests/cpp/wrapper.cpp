@@ -5,6 +5,8 @@
 #include <thread>
 #include <utility>
 
+#include <unistd.h>
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -178,6 +180,16 @@ void namespaces_are_apart() {
     std::move(other).remove();
     CHECK(thrown([] { horus::Namespace(std::getenv("HORUS_SHM_DIR"), "../up"); }) ==
           horus::Errc::name);
+    const std::string shared = std::string(directory) + "-group";
+    CHECK(thrown([&] { horus::Namespace(shared, "other", "no such group"); }) ==
+          horus::Errc::argument);
+    const std::string group = std::to_string(getegid());
+    horus::Namespace of_group(shared, "other", group);
+    CHECK(thrown([&] { horus::Namespace(shared, "other"); }) == horus::Errc::damaged);
+    std::error_code error;
+    CHECK(horus::Namespace::open_group(shared, "other", group, error).has_value() && !error);
+    std::move(of_group).remove();
+    CHECK(rmdir(shared.c_str()) == 0);
 }
 
 void errors_say_what_is_wrong() {

@@ -121,9 +121,9 @@ class Framed:
 
 @final
 class Namespace:
-    """A namespace: the topics of `name` in the directory `dir`, separate from all others."""
+    """The topics of `name` in the directory `dir`, for one user, or for the members of `group`."""
 
-    def __new__(cls, dir: str | PathLike[str], name: str) -> Self: ...
+    def __new__(cls, dir: str | PathLike[str], name: str, *, group: str | None = None) -> Self: ...
     @staticmethod
     def current() -> Namespace:
         """Returns the namespace that the environment variables select."""

@@ -94,6 +94,21 @@ pub enum OpenError {
         /// The path of the file.
         path: PathBuf,
     },
+    /// The file is stale and belongs to another user of the namespace's group. Only a process of
+    /// its owner, or of root, can find out whether it is still in use. Retry after one of them ran.
+    #[error(
+        "{} is {stale}, and belongs to user {uid}: start a program of user {uid} or of root in \
+         this namespace, which removes the file if it is not in use",
+        path.display()
+    )]
+    StaleOfOther {
+        /// The path of the file.
+        path: PathBuf,
+        /// The owner of the file.
+        uid: u32,
+        /// A description of the file.
+        stale: String,
+    },
     /// The topic carries another type.
     #[error(
         "{} carries '{}' ({} bytes), but '{}' ({} bytes) was requested: use the same schema",

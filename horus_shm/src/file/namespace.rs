@@ -1,19 +1,20 @@
-//! Namespaces: private directories, each with a registry of live processes and the topic files.
+//! Namespaces: directories of one user or group, each with a registry of live processes and the
+//! topic files.
 //!
 //! ```text
-//! <dir>/                      $HORUS_SHM_DIR, else /dev/shm/horus-<uid>
+//! <dir>/                      $HORUS_SHM_DIR, else /dev/shm/horus-<uid>, or horus-g<gid>
 //!   <namespace>/              $HORUS_NAMESPACE, else default
 //!     registry
 //!     topics/<encoded name>
 //! ```
 
+mod config;
 mod directory;
 pub(crate) mod error;
 mod opening;
 mod removal;
 
-use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
@@ -23,16 +24,15 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+pub use config::NamespaceConfig;
 pub(crate) use error::NamespaceError;
 
-use crate::file::name::{NameError, NamespaceName};
+use crate::os::access::AccessRule;
 use crate::os::descriptor::CheckedFd;
 use crate::os::{self, Stat};
 use crate::process::fork::ForkLocal;
 use crate::process::liveness::{ProcessInfo, Registry, RegistryError};
 
-const DIR_VARIABLE: &str = "HORUS_SHM_DIR";
-const NAMESPACE_VARIABLE: &str = "HORUS_NAMESPACE";
 const TOPICS: &str = "topics";
 
 /// Maximum number of attempts to open a namespace while other processes remove it, and the pause
@@ -42,73 +42,6 @@ const OPEN_PAUSE: Duration = Duration::from_millis(1);
 
 /// The namespaces that this process has open.
 static OPEN_NAMESPACES: ForkLocal<Mutex<Vec<Weak<Namespace>>>> = ForkLocal::new();
-
-/// Permission bits: the modes of new files and directories, and the widest modes that are accepted
-/// of existing ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct AccessModes {
-    pub(crate) file_mode: u32,
-    pub(crate) dir_mode: u32,
-}
-
-impl AccessModes {
-    /// Access for processes of the same user only.
-    pub(crate) const PRIVATE: Self = Self {
-        file_mode: 0o600,
-        dir_mode: 0o700,
-    };
-}
-
-/// The directory and name of a namespace to open.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NamespaceConfig {
-    dir: PathBuf,
-    name: NamespaceName,
-    access: AccessModes,
-}
-
-impl NamespaceConfig {
-    /// Selects the namespace `name` in `dir`. Both directories are made when the namespace is
-    /// opened; the parent of `dir` must exist.
-    pub fn new(dir: impl Into<PathBuf>, name: NamespaceName) -> Self {
-        Self {
-            dir: dir.into(),
-            name,
-            access: AccessModes::PRIVATE,
-        }
-    }
-
-    /// Selects the namespace that the environment names: `$HORUS_NAMESPACE` in the directory
-    /// `$HORUS_SHM_DIR`. If a variable is unset or empty, its default is used: `default` and
-    /// `/dev/shm/horus-<uid>`. So two terminals of one user share a namespace.
-    ///
-    /// # Errors
-    ///
-    /// [`NameError`] if `$HORUS_NAMESPACE` is not a valid name.
-    pub fn from_env() -> Result<Self, NameError> {
-        let set = |variable| env::var_os(variable).filter(|value: &OsString| !value.is_empty());
-        let dir = set(DIR_VARIABLE).map_or_else(
-            || PathBuf::from(format!("/dev/shm/horus-{}", os::effective_uid())),
-            PathBuf::from,
-        );
-        let name = match set(NAMESPACE_VARIABLE) {
-            // WHY lossy: a name that is not UTF-8 gets a character that no valid name has.
-            Some(name) => NamespaceName::new(&name.to_string_lossy())?,
-            None => NamespaceName::default(),
-        };
-        Ok(Self::new(dir, name))
-    }
-
-    /// Returns the directory that contains the namespace's directory.
-    pub fn dir(&self) -> &Path {
-        &self.dir
-    }
-
-    /// Returns the namespace's name.
-    pub fn name(&self) -> &NamespaceName {
-        &self.name
-    }
-}
 
 /// The reason why a namespace could not be removed.
 #[derive(Debug, Error)]
@@ -127,6 +60,19 @@ pub enum NamespaceRemoveError {
     Replaced {
         /// The namespace.
         path: PathBuf,
+    },
+    /// The namespace holds a topic of another user of its group. Only its owner or root can find
+    /// out whether a process uses the topic. Nothing was removed.
+    #[error(
+        "cannot remove the namespace {}: it holds a topic of user {uid}, and only that user or \
+         root can find out whether it is in use: run this as one of them",
+        path.display()
+    )]
+    OtherOwner {
+        /// The namespace.
+        path: PathBuf,
+        /// The owner of the topic.
+        uid: u32,
     },
     /// A system call failed. A part of the namespace may have been removed. Open the namespace
     /// again to remove the rest.
@@ -188,11 +134,11 @@ impl Namespace {
         config: &NamespaceConfig,
         known: &mut Vec<Weak<Self>>,
     ) -> Result<JoinedNamespace, NamespaceError> {
-        let access = config.access;
-        let (place, name) = directory::open_parent(&config.dir)?;
-        let parent = directory::open(place.as_fd(), name, &config.dir, access)?;
-        let name = OsStr::new(config.name.as_str());
-        let path = config.dir.join(name);
+        let access = config.access();
+        let (place, name) = directory::open_parent(config.dir())?;
+        let parent = directory::open(place.as_fd(), name, config.dir(), access)?;
+        let name = OsStr::new(config.name().as_str());
+        let path = config.dir().join(name);
         let dir = directory::open(parent.as_fd(), name, &path, access)?;
         let stat = os::fstat(dir.as_fd()).map_err(directory::io_error("examine", &path))?;
 
@@ -213,7 +159,7 @@ impl Namespace {
             }
         }
 
-        let registry = Registry::join(dir.as_fd(), &path, access.file_mode)?;
+        let registry = Registry::join(dir.as_fd(), &path, access)?;
         let topics_path = path.join(TOPICS);
         let topics = directory::open(dir.as_fd(), OsStr::new(TOPICS), &topics_path, access)?;
         let topics_stat =
@@ -280,9 +226,9 @@ impl Namespace {
         &self.config
     }
 
-    /// Returns the permission bits of the namespace's files and directories.
-    pub(crate) fn access(&self) -> AccessModes {
-        self.config.access
+    /// Returns the users that share the namespace's files.
+    pub(crate) fn access(&self) -> AccessRule {
+        self.config.access()
     }
 
     /// Returns true if the registry and the directory of topics are still the ones on disk. If not,
@@ -329,7 +275,7 @@ impl Namespace {
         let parent = self.parent.get().map_err(self.io("examine"))?;
         let dir = self.dir.get().map_err(self.io("examine"))?;
         let topics = self.topics_dir().map_err(self.io("examine"))?;
-        let name = self.config.name.as_str();
+        let name = self.config.name().as_str();
         let is_same = os::is_name_of(parent, name, &self.stat)
             .and_then(|is_same| Ok(is_same && self.is_linked()?));
         if !is_same.map_err(self.io("examine"))? {

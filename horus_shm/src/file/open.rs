@@ -344,6 +344,7 @@ impl TopicPath<'_> {
             Some(libc::ELOOP) => "a symbolic link",
             Some(libc::EISDIR) => "a directory",
             Some(libc::ENXIO) => "a socket or a device",
+            Some(libc::EACCES) => return self.refused_error(error),
             _ => return self.io("opening")(error),
         };
         OpenError::NotATopic {
@@ -352,16 +353,26 @@ impl TopicPath<'_> {
         }
     }
 
+    /// Converts the error of an open without permission. In a namespace of a group, the file is not
+    /// one that the group shares.
+    fn refused_error(&self, error: io::Error) -> OpenError {
+        let found = self
+            .namespace
+            .topics_dir()
+            .and_then(|dir| os::fstatat(dir, self.name.file_name()));
+        match found.map(|stat| self.check_kind(&stat)) {
+            Ok(Err(refused)) if self.namespace.config().gid().is_some() => refused,
+            _ => self.io("opening")(error),
+        }
+    }
+
     pub(crate) fn check_kind(&self, stat: &Stat) -> Result<(), OpenError> {
-        let me = os::effective_uid();
         let found = if !stat.is_file() {
             "not a regular file".to_owned()
-        } else if stat.uid != me {
-            format!("owned by user {} (you are {me})", stat.uid)
+        } else if let Err(refusal) = self.namespace.access().check_file(stat) {
+            refusal
         } else if stat.links != 1 {
             format!("a file with {} names", stat.links)
-        } else if stat.permissions() & !self.namespace.access().file_mode != 0 {
-            format!("open to others (mode {:04o})", stat.permissions())
         } else {
             return Ok(());
         };
@@ -406,10 +417,8 @@ impl TopicPath<'_> {
             },
             HeaderError::Registry => OpenError::RegistryReplaced { path },
         };
-        // WHY: the presence lock covers only processes of this registry. The kernel grants a write
-        // lease only on a file that no other process has open or mapped.
         let fd = file.fd.get().map_err(self.io("taking a lease on"))?;
-        if !lock::try_write_lease(fd).map_err(self.io("taking a lease on"))? {
+        if !self.lease_stale(fd, &attended)? {
             return Ok(OpenAttempt::InUse(Box::new(attended)));
         }
         let removed = presence::retire(file).map_err(self.io("removing the stale"));
@@ -419,6 +428,33 @@ impl TopicPath<'_> {
         } else {
             OpenAttempt::InUse(Box::new(attended))
         })
+    }
+
+    /// Takes a lease on a stale file; returns false if a process has the file open. `attended` is
+    /// the error for that case. WHY: the presence lock covers only processes of this registry. The
+    /// kernel grants a write lease only on a file that no other process has open or mapped.
+    fn lease_stale(&self, fd: BorrowedFd<'_>, attended: &OpenError) -> Result<bool, OpenError> {
+        let refused = match lock::try_write_lease(fd) {
+            // The kernel grants a lease only to the owner of the file and to root.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => error,
+            granted => return granted.map_err(self.io("taking a lease on")),
+        };
+        let uid = os::fstat(fd).map_err(self.io("looking at"))?.uid;
+        let stale = match attended {
+            _ if uid == os::effective_uid() => {
+                return Err(self.io("taking a lease on")(refused));
+            }
+            OpenError::LayoutVersion { found, .. } => {
+                format!("of layout version {found}, this library has {LAYOUT_VERSION}")
+            }
+            OpenError::RegistryReplaced { .. } => "of a registry that was removed".to_owned(),
+            // WHY true: it is of another boot. No process outlives its boot, and in this boot none
+            // could open the file, so the presence lock suffices.
+            OpenError::NotATopic { .. } => return Ok(true),
+            _ => return Err(self.io("taking a lease on")(refused)),
+        };
+        let path = self.path();
+        Err(OpenError::StaleOfOther { path, uid, stale })
     }
 
     /// Creates the file without a name, and gives it the name when it is complete. Returns `None`
@@ -444,8 +480,10 @@ impl TopicPath<'_> {
             .map_or(0, |d| d.as_nanos() as u64);
         let bytes = header::encode(&contract, self.name.as_str(), self.provenance()?, now_ns);
         os::write_at(fd.as_fd(), &bytes, 0).map_err(self.io("writing the header of"))?;
-        let mode = self.namespace.access().file_mode;
-        os::fchmod(fd.as_fd(), mode).map_err(self.io("setting the mode of"))?;
+        self.namespace
+            .access()
+            .apply_to_file(fd.as_fd())
+            .map_err(self.io("setting the mode of"))?;
         let stat = os::fstat(fd.as_fd()).map_err(self.io("looking at"))?;
         let file = self.file(fd, FileId::from_stat(&stat));
         // WHY present before the file has a name: otherwise a sweep could find it without

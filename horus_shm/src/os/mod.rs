@@ -9,11 +9,13 @@ use std::os::unix::ffi::OsStrExt;
 
 use libc::{c_char, c_int, mode_t, off_t, ssize_t};
 
+pub(crate) mod access;
 pub(crate) mod cancel;
 pub mod clock;
 pub(crate) mod descriptor;
 pub(crate) mod fault;
 pub(crate) mod futex;
+pub(crate) mod group;
 pub(crate) mod lock;
 pub(crate) mod region;
 pub mod rt;
@@ -34,6 +36,7 @@ pub(crate) struct Stat {
     /// File type and permission bits.
     pub(crate) mode: u32,
     pub(crate) uid: u32,
+    pub(crate) gid: u32,
     pub(crate) links: u64,
     pub(crate) size_bytes: u64,
 }
@@ -52,6 +55,12 @@ impl Stat {
         self.mode & 0o777
     }
 
+    /// Returns the lower twelve bits of the mode: the permissions, and the set-user-id,
+    /// set-group-id and sticky bits.
+    pub(crate) fn mode_bits(&self) -> u32 {
+        self.mode & 0o7777
+    }
+
     pub(crate) fn is_same_file(&self, other: &Stat) -> bool {
         (self.dev, self.ino) == (other.dev, other.ino)
     }
@@ -66,6 +75,7 @@ impl Stat {
             ino: raw.st_ino as u64,
             mode: raw.st_mode as u32,
             uid: raw.st_uid as u32,
+            gid: raw.st_gid as u32,
             links: raw.st_nlink as u64,
             size_bytes: raw.st_size.max(0) as u64,
         }
@@ -261,6 +271,30 @@ pub(crate) fn chmod_o_path(place: BorrowedFd<'_>, mode: u32) -> io::Result<()> {
     let path = c_path(OsStr::new(&proc_path(place)))?;
     // SAFETY: `path` is a C string that outlives the call.
     retry(|| unsafe { libc::chmod(path.as_ptr(), mode) as ssize_t })?;
+    Ok(())
+}
+
+/// Gives an open file, also one from [`open_dir_o_path`], to the group `gid`; `EPERM` if this
+/// process is not a member of that group, `EINVAL` if its user namespace does not have the group.
+pub(crate) fn set_group(file: BorrowedFd<'_>, gid: u32) -> io::Result<()> {
+    let (fd, same_owner, itself) = (file.as_raw_fd(), u32::MAX, libc::AT_EMPTY_PATH);
+    let path = c"".as_ptr();
+    // SAFETY: the path is a C string that outlives the call.
+    retry(|| unsafe { libc::fchownat(fd, path, same_owner, gid, itself) as ssize_t })?;
+    Ok(())
+}
+
+/// Renames `from` in `dir` to `to`; `EEXIST` if that name is taken.
+pub(crate) fn rename_to_free_name(
+    dir: BorrowedFd<'_>,
+    from: impl AsRef<OsStr>,
+    to: impl AsRef<OsStr>,
+) -> io::Result<()> {
+    let (from, to) = (c_path(from.as_ref())?, c_path(to.as_ref())?);
+    let (from, to, fd) = (from.as_ptr(), to.as_ptr(), dir.as_raw_fd());
+    let call = libc::SYS_renameat2;
+    // SAFETY: both paths are C strings that outlive the call.
+    retry(|| unsafe { libc::syscall(call, fd, from, fd, to, libc::RENAME_NOREPLACE) as ssize_t })?;
     Ok(())
 }
 

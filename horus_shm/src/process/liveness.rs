@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::os::access::AccessRule;
 use crate::os::lock::{LockKind, LockRange, find_conflicting_lock, try_lock, unlock};
 use crate::os::{self, Stat};
 use crate::process::fork::LockFd;
@@ -139,6 +140,27 @@ pub enum RegistryError {
         /// The widest permissions that are accepted.
         wanted_mode: u32,
     },
+    /// The file is not one that the members of the selected group share. Permanent until it is
+    /// removed.
+    #[error(
+        "the registry {} belongs to uid {uid} and gid {gid} with mode {mode:04o} and {links} \
+         links, wanted gid {wanted_gid}, mode 0660 and 1 link: remove it, or set another directory",
+        path.display()
+    )]
+    NotOfGroup {
+        /// The path of the registry file.
+        path: PathBuf,
+        /// The user id of the owner of the registry file.
+        uid: u32,
+        /// The group id of the registry file.
+        gid: u32,
+        /// The permissions of the registry file.
+        mode: u32,
+        /// Number of its names.
+        links: u64,
+        /// The group that shares the namespace.
+        wanted_gid: u32,
+    },
     /// The file is unusable, but processes hold locks on it. Retry after those processes ended.
     #[error(
         "the registry {} cannot be used: {fault}; processes still hold it: end them, and it will \
@@ -197,8 +219,8 @@ pub struct Registry {
 
 impl Registry {
     /// Joins the registry in `dir`, and creates one if there is none. `path` is the path of that
-    /// directory, for messages. A new file gets `file_mode`; an existing file with more permissions
-    /// is refused.
+    /// directory, for messages. The users of `access` share the file; an existing file to which
+    /// others have access is refused.
     ///
     /// Costs some twenty system calls. Does not block, except for at most a second while another
     /// process replaces the registry.
@@ -206,12 +228,12 @@ impl Registry {
     /// # Errors
     ///
     /// [`RegistryError`]. The call leaves nothing behind.
-    pub fn join(dir: BorrowedFd<'_>, path: &Path, file_mode: u32) -> Result<Self, RegistryError> {
-        let place = RegistryPath {
-            dir,
-            path,
-            file_mode,
-        };
+    pub fn join(
+        dir: BorrowedFd<'_>,
+        path: &Path,
+        access: AccessRule,
+    ) -> Result<Self, RegistryError> {
+        let place = RegistryPath { dir, path, access };
         for _ in 0..JOIN_ATTEMPTS {
             match Self::try_join(place)? {
                 Attempt::Done(registry) => return Ok(registry),

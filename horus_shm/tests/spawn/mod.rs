@@ -48,6 +48,11 @@ pub fn inherited_namespace() -> Arc<Namespace> {
 
 /// Moves this process into new namespaces; in a user namespace it keeps its user and group.
 pub fn unshare(flags: i32) -> io::Result<()> {
+    unshare_as(flags, None)
+}
+
+/// Like [`unshare`]; in a user namespace the user has the number `user`, if one is given.
+pub fn unshare_as(flags: i32, user: Option<u32>) -> io::Result<()> {
     // SAFETY: the call takes nothing and cannot fail.
     let uid = unsafe { libc::geteuid() };
     // SAFETY: the call takes nothing and cannot fail.
@@ -59,7 +64,10 @@ pub fn unshare(flags: i32) -> io::Result<()> {
     if flags & libc::CLONE_NEWUSER != 0 {
         // Without rights outside, groups can only be mapped after `setgroups` was given up.
         std::fs::write("/proc/self/setgroups", "deny")?;
-        std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
+        std::fs::write(
+            "/proc/self/uid_map",
+            format!("{} {uid} 1", user.unwrap_or(uid)),
+        )?;
         // WHY: a file system in the namespace makes no file of a group without a number there.
         std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))?;
     }
@@ -103,6 +111,42 @@ pub fn is_refusal(error: &io::Error) -> bool {
     error
         .raw_os_error()
         .is_some_and(|errno| refusals.contains(&errno))
+}
+
+/// Gives up the rights of root for those of the user `uid`, whose first group is `gid`, and who is
+/// in `groups`.
+pub fn become_user(uid: u32, gid: u32, groups: &[u32]) {
+    // SAFETY: `groups` is readable for its length.
+    let set = unsafe { libc::setgroups(groups.len(), groups.as_ptr()) };
+    assert_eq!(set, 0, "{}", io::Error::last_os_error());
+    // SAFETY: the call takes no pointer.
+    assert_eq!(unsafe { libc::setgid(gid) }, 0);
+    // SAFETY: the call takes no pointer.
+    assert_eq!(unsafe { libc::setuid(uid) }, 0);
+    // WHY: the kernel gives the files in /proc/self to root when a process changes its user.
+    // SAFETY: the call takes no pointer.
+    let set = unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 1, 0, 0, 0) };
+    assert_eq!(set, 0);
+}
+
+/// Returns true, and records the skip, if the calling test cannot start processes of other users,
+/// like that of `uid`.
+pub fn skips_without_users(uid: u32) -> bool {
+    // SAFETY: the call takes nothing and cannot fail.
+    if unsafe { libc::geteuid() } != 0 {
+        skip_as_this_user("this test starts processes of other users: run it as root");
+        return true;
+    }
+    match std::os::unix::fs::chown(shm_dir().path(), Some(uid), Some(uid)) {
+        Ok(()) => false,
+        Err(error) if is_refusal(&error) => {
+            skip_as_this_user(format_args!(
+                "no file can be given to user {uid}: {error}; run it as root of the machine"
+            ));
+            true
+        }
+        Err(error) => panic!("{error}"),
+    }
 }
 
 /// Records that the calling test cannot run as this user. In a run as [`STRANGER`] that is no skip:

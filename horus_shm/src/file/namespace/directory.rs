@@ -6,8 +6,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use super::{AccessModes, NamespaceError};
-use crate::os::{self, Stat};
+use super::NamespaceError;
+use crate::os::access::AccessRule;
+use crate::os::{self, Stat, group};
 
 /// Maximum number of attempts to open a directory while other processes make and remove it.
 const ATTEMPTS: u32 = 8;
@@ -33,7 +34,7 @@ pub(super) fn open(
     parent: BorrowedFd<'_>,
     name: &OsStr,
     path: &Path,
-    access: AccessModes,
+    access: AccessRule,
 ) -> Result<OwnedFd, NamespaceError> {
     for _ in 0..ATTEMPTS {
         let refused = match os::open_dir(parent, name) {
@@ -53,14 +54,12 @@ pub(super) fn open(
             Some(refused) if os::remove_dir(parent, name).is_err() => return Err(refused),
             _ => {}
         }
-        let made = os::make_dir(parent, name, access.dir_mode)
-            .and_then(|()| undo_umask(parent, name, access));
-        match made {
+        match make(parent, name, access) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             // The new directory was removed again, or its parent was.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(io_error("make", path)(error)),
+            Err(error) => return Err(member_or_io_error("make", path, access, error)),
         }
     }
     Err(NamespaceError::Gone { path: path.into() })
@@ -97,19 +96,65 @@ fn is_half_made(refused: &NamespaceError) -> bool {
             wanted_mode,
             ..
         } => uid == wanted_uid && mode & !wanted_mode == 0,
+        NamespaceError::NotOfGroup {
+            uid,
+            gid,
+            mode,
+            wanted_gid,
+            ..
+        } => {
+            let is_ours = *uid == os::effective_uid() || gid == wanted_gid;
+            is_ours && mode & !AccessRule::Group(*wanted_gid).dir_mode() == 0
+        }
         _ => false,
     }
 }
 
+/// Makes the directory `name` in `parent`, with the permission bits of the rule.
+fn make(parent: BorrowedFd<'_>, name: &OsStr, access: AccessRule) -> io::Result<()> {
+    match access {
+        AccessRule::Group(gid) if !access.permits_dir(&os::fstat(parent)?) => {
+            make_under_other_name(parent, name, gid)
+        }
+        // In a directory of the group, a new directory belongs to the group at once. Until it has
+        // all permission bits, any member may remove it.
+        _ => {
+            os::make_dir(parent, name, access.dir_mode())?;
+            undo_umask(parent, name, access)
+        }
+    }
+}
+
+/// Makes a directory of the group `gid` under another name, and gives it its name when it is
+/// complete. WHY: if this process dies in between, the other members may have no right to remove
+/// the directory from `parent`. They would be locked out until the user of this process returns.
+fn make_under_other_name(parent: BorrowedFd<'_>, name: &OsStr, gid: u32) -> io::Result<()> {
+    let random = u128::from_ne_bytes(os::random_bytes()?);
+    let mut other_name = OsStr::new(".").to_owned();
+    other_name.push(name);
+    other_name.push(format!(".{random:032x}"));
+    os::make_dir(parent, &other_name, 0o700)?;
+    let named = os::open_dir_o_path(parent, &other_name).and_then(|dir| {
+        os::set_group(dir.as_fd(), gid)?;
+        os::chmod_o_path(dir.as_fd(), AccessRule::Group(gid).dir_mode())?;
+        os::rename_to_free_name(parent, &other_name, name)
+    });
+    if named.is_err() {
+        // WHY ignored: the first error is reported.
+        let _ = os::remove_dir(parent, &other_name);
+    }
+    named
+}
+
 /// Restores the permission bits that the umask cleared in a new directory.
-fn undo_umask(parent: BorrowedFd<'_>, name: &OsStr, access: AccessModes) -> io::Result<()> {
+fn undo_umask(parent: BorrowedFd<'_>, name: &OsStr, access: AccessRule) -> io::Result<()> {
     let place = os::open_dir_o_path(parent, name)?;
     let stat = os::fstat(place.as_fd())?;
     // WHY: another user's file must never be changed. A directory that this process made belongs to
     // its user, and has no permission bit too many.
-    let is_ours = stat.uid == os::effective_uid() && stat.permissions() & !access.dir_mode == 0;
-    if is_ours && stat.permissions() != access.dir_mode & 0o777 {
-        os::chmod_o_path(place.as_fd(), access.dir_mode)?;
+    let is_ours = stat.uid == os::effective_uid() && access.is_closed(&stat, access.dir_mode());
+    if is_ours && !access.permits_dir(&stat) {
+        os::chmod_o_path(place.as_fd(), access.dir_mode())?;
     }
     Ok(())
 }
@@ -117,7 +162,7 @@ fn undo_umask(parent: BorrowedFd<'_>, name: &OsStr, access: AccessModes) -> io::
 fn check_directory(
     dir: BorrowedFd<'_>,
     path: &Path,
-    access: AccessModes,
+    access: AccessRule,
 ) -> Result<(), NamespaceError> {
     let stat = os::fstat(dir).map_err(io_error("examine", path))?;
     refuse_if_foreign(&stat, path, access)?;
@@ -137,21 +182,37 @@ fn check_directory(
 pub(super) fn refuse_if_foreign(
     stat: &Stat,
     path: &Path,
-    access: AccessModes,
+    access: AccessRule,
 ) -> Result<(), NamespaceError> {
-    let wanted_uid = os::effective_uid();
-    let mode = stat.permissions();
-    let is_closed = mode & !access.dir_mode == 0;
-    let is_usable = mode & 0o700 == 0o700;
-    if stat.uid == wanted_uid && is_closed && is_usable {
+    if access.permits_dir(stat) {
         return Ok(());
     }
-    Err(NamespaceError::Refused {
-        path: path.into(),
-        uid: stat.uid,
-        mode,
-        wanted_uid,
-        wanted_mode: access.dir_mode,
+    let path = path.to_path_buf();
+    let &Stat { uid, gid, .. } = stat;
+    let wanted_uid = os::effective_uid();
+    Err(match access {
+        AccessRule::Group(wanted_gid) => NamespaceError::NotOfGroup {
+            path,
+            uid,
+            gid,
+            mode: stat.mode_bits(),
+            wanted_gid,
+        },
+        AccessRule::User if stat.mode_bits() == AccessRule::Group(gid).dir_mode() => {
+            NamespaceError::OfGroup {
+                path,
+                uid,
+                gid,
+                wanted_uid,
+            }
+        }
+        AccessRule::User => NamespaceError::Refused {
+            path,
+            uid,
+            mode: stat.permissions(),
+            wanted_uid,
+            wanted_mode: access.dir_mode(),
+        },
     })
 }
 
@@ -159,15 +220,40 @@ pub(super) fn refuse_if_foreign(
 fn refused_entry_error(
     found: Option<Stat>,
     path: &Path,
-    access: AccessModes,
+    access: AccessRule,
     error: io::Error,
 ) -> NamespaceError {
     match found {
         Some(stat) if !stat.is_dir() => NamespaceError::NotADirectory { path: path.into() },
         Some(stat) => match refuse_if_foreign(&stat, path, access) {
             Err(refused) => refused,
-            Ok(()) => io_error("open", path)(error),
+            Ok(()) => member_or_io_error("open", path, access, error),
         },
         None => io_error("open", path)(error),
+    }
+}
+
+/// Returns the error of a system call, or that this process is not a member of the group, if that
+/// is the reason.
+fn member_or_io_error(
+    doing: &'static str,
+    path: &Path,
+    access: AccessRule,
+    error: io::Error,
+) -> NamespaceError {
+    match access {
+        // EPERM or EACCES.
+        AccessRule::Group(gid)
+            if error.kind() == io::ErrorKind::PermissionDenied
+                && !group::is_member(gid).unwrap_or(true) =>
+        {
+            NamespaceError::NotAMember {
+                doing,
+                path: path.into(),
+                gid,
+                uid: os::effective_uid(),
+            }
+        }
+        _ => io_error(doing, path)(error),
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use crate::file::name::NameError;
+use crate::os::group;
 use crate::process::liveness::RegistryError;
 
 /// The reason why a namespace could not be opened.
@@ -49,6 +50,78 @@ pub enum NamespaceError {
         /// The widest permissions that are accepted.
         wanted_mode: u32,
     },
+    /// The directory is not one that the selected group shares: it belongs to another group, or its
+    /// mode is another. It was made without the group perhaps. The directory is left unchanged. (An
+    /// empty one that only lacks permissions is made again.)
+    #[error(
+        "the directory {} belongs to uid {uid} and gid {gid} with mode {mode:04o}, wanted gid \
+         {wanted_gid} and mode 2770 for the group {}: unset HORUS_SHM_GROUP to open it without the \
+         group, or remove it, or set HORUS_SHM_DIR to another",
+        path.display(), group_name(*wanted_gid)
+    )]
+    NotOfGroup {
+        /// The directory.
+        path: PathBuf,
+        /// User id of the directory's owner.
+        uid: u32,
+        /// Group id of the directory.
+        gid: u32,
+        /// Permission bits of the directory.
+        mode: u32,
+        /// Group id of the selected group.
+        wanted_gid: u32,
+    },
+    /// The members of a group share the directory, but no group was selected.
+    #[error(
+        "the directory {} belongs to uid {uid} and gid {gid} with mode 2770, wanted uid \
+         {wanted_uid} and mode 0700 because no group is selected: set HORUS_SHM_GROUP={} to share \
+         it, or set HORUS_SHM_DIR to another",
+        path.display(), group_name(*gid)
+    )]
+    OfGroup {
+        /// The directory.
+        path: PathBuf,
+        /// User id of the directory's owner.
+        uid: u32,
+        /// Group id of the directory.
+        gid: u32,
+        /// User id of this process.
+        wanted_uid: u32,
+    },
+    /// This process is not a member of the group that shares the namespace. Permanent for this
+    /// process: a user's new groups count from the next login on.
+    #[error(
+        "cannot {doing} the directory {} of the group {} (gid {gid}): user {uid} is not a member \
+         of it: run 'usermod -aG {} $USER' as root, and log in again",
+        path.display(), group_name(*gid), group_name(*gid)
+    )]
+    NotAMember {
+        /// The operation that failed.
+        doing: &'static str,
+        /// The directory.
+        path: PathBuf,
+        /// Group id of the selected group.
+        gid: u32,
+        /// User id of this process.
+        uid: u32,
+    },
+    /// There is no such group. In a container, its own list of groups counts.
+    #[error(
+        "there is no group '{group}' here: make it ('groupadd {group}'), or set HORUS_SHM_GROUP to \
+         the number of a group"
+    )]
+    UnknownGroup {
+        /// The name or number that was selected.
+        group: String,
+    },
+    /// The system's database of groups cannot be read.
+    #[error("cannot look up the group '{group}': {source}: set HORUS_SHM_GROUP to its number")]
+    GroupLookup {
+        /// The name of the group.
+        group: String,
+        /// The error of the system.
+        source: io::Error,
+    },
     /// The directory is on a network file system or similar. Permanent.
     #[error("the directory {} is on {name}: set HORUS_SHM_DIR to one in memory", path.display())]
     FileSystem {
@@ -76,4 +149,9 @@ pub enum NamespaceError {
     /// This process could not join the registry.
     #[error(transparent)]
     Registry(#[from] RegistryError),
+}
+
+/// Returns the name of a group, or its number if it has none, as `usermod` takes either.
+fn group_name(gid: u32) -> String {
+    group::find_name(gid).unwrap_or_else(|| gid.to_string())
 }

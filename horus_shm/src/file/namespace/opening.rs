@@ -16,12 +16,9 @@ impl Namespace {
     ///
     /// [`NamespaceError`].
     pub fn open(config: &NamespaceConfig) -> Result<Arc<Self>, NamespaceError> {
-        let dir =
-            std::path::absolute(&config.dir).map_err(directory::io_error("find", &config.dir))?;
-        let config = NamespaceConfig {
-            dir,
-            ..config.clone()
-        };
+        let config = config
+            .to_absolute()
+            .map_err(directory::io_error("find", config.dir()))?;
         let opened = Self::join(&config)?;
         if opened.is_new {
             // WHY: every process that joins removes the remains of dead ones. A directory that

@@ -7,10 +7,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use super::{
-    AccessModes, Namespace, NamespaceConfig, NamespaceRemoveError, TOPICS, directory,
-    lock_open_namespaces,
+    Namespace, NamespaceConfig, NamespaceRemoveError, TOPICS, directory, lock_open_namespaces,
 };
-use crate::os::{self, OpenMode, lock};
+use crate::os::access::AccessRule;
+use crate::os::{self, OpenMode, Stat, lock};
 use crate::process::liveness::{self, ProcessInfo};
 
 impl Namespace {
@@ -26,7 +26,10 @@ impl Namespace {
         // WHY: another thread that opens the namespace meanwhile finds all of it, or none.
         let _known = lock_open_namespaces();
         let path = config.dir().join(config.name().as_str());
-        let removal = NamespaceRemoval { path };
+        let removal = NamespaceRemoval {
+            path,
+            access: config.access(),
+        };
         let found = removal.open_parent(config.dir())?;
         let Some(parent) = found else { return Ok(()) };
         removal.remove(parent.as_fd(), OsStr::new(config.name().as_str()))
@@ -36,6 +39,7 @@ impl Namespace {
 /// A removal of the namespace at `path`; the path is only for messages.
 struct NamespaceRemoval {
     path: PathBuf,
+    access: AccessRule,
 }
 
 impl NamespaceRemoval {
@@ -87,9 +91,9 @@ impl NamespaceRemoval {
             return Ok(());
         };
         let dir = dir.as_fd();
-        // WHY: a directory that is open to other users is not a namespace, whatever is in it.
+        // WHY: a directory that is open to other users is not this namespace, whatever is in it.
         let stat = os::fstat(dir).map_err(self.io("examine"))?;
-        directory::refuse_if_foreign(&stat, &self.path, AccessModes::PRIVATE)
+        directory::refuse_if_foreign(&stat, &self.path, self.access)
             .map_err(|refused| self.io("remove")(io::Error::other(refused)))?;
         // WHY held until the end: no process can join meanwhile.
         let _lock = match liveness::lock_out(dir).map_err(self.io("lock the registry of"))? {
@@ -121,22 +125,42 @@ impl NamespaceRemoval {
             use io::ErrorKind::{NotFound, PermissionDenied, WouldBlock};
             let fd = match os::open_file(topics, name, OpenMode::ReadWrite) {
                 Ok(fd) => fd,
-                // WHY: a file that its owner may not open is not in use either.
-                Err(error) if matches!(error.kind(), NotFound | PermissionDenied) => continue,
+                Err(error) if error.kind() == NotFound => continue,
+                Err(error) if error.kind() == PermissionDenied => {
+                    // WHY: a file that its owner may not open is not in use either.
+                    self.expect_owner(&stat)?;
+                    continue;
+                }
                 // WHY: another process has a lease on it, because it removes or replaces the file.
                 Err(error) if error.kind() == WouldBlock => {
                     return Err(self.attended(liveness::find_user(&stat)));
                 }
                 Err(error) => return Err(self.io("open a topic of")(error)),
             };
-            if !lock::try_write_lease(fd.as_fd()).map_err(self.io("lease a topic of"))? {
-                return Err(self.attended(liveness::find_user(&stat)));
+            match lock::try_write_lease(fd.as_fd()) {
+                Ok(true) => leases.push(fd),
+                Ok(false) => return Err(self.attended(liveness::find_user(&stat))),
+                Err(error) => {
+                    self.expect_owner(&stat)?;
+                    return Err(self.io("lease a topic of")(error));
+                }
             }
-            leases.push(fd);
         }
         names
             .iter()
             .try_for_each(|name| self.remove_entry(topics, name))
+    }
+
+    /// Returns an error if the file belongs to another user, whose processes only that user or root
+    /// can find.
+    fn expect_owner(&self, stat: &Stat) -> Result<(), NamespaceRemoveError> {
+        if stat.uid == os::effective_uid() {
+            return Ok(());
+        }
+        Err(NamespaceRemoveError::OtherOwner {
+            path: self.path.clone(),
+            uid: stat.uid,
+        })
     }
 
     fn remove_rest(

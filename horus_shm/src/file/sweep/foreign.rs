@@ -55,7 +55,7 @@ fn remove_excluded(place: &TopicPath<'_>, stat: &Stat) -> Result<bool, OpenError
             Err(error) => Err(place.io("removing")(error)),
         };
     }
-    if stat.is_file() && has_users(place)? {
+    if stat.is_file() && has_users(place, stat)? {
         let user = liveness::find_user(stat);
         let user = user.map_or_else(|| "the processes".to_owned(), |user| user.to_string());
         let cure = format!("end {user} that have it open");
@@ -67,20 +67,36 @@ fn remove_excluded(place: &TopicPath<'_>, stat: &Stat) -> Result<bool, OpenError
 
 /// Returns true if another process has the file open. WHY the presence lock is not enough: only
 /// processes that could use the file take it.
-fn has_users(place: &TopicPath<'_>) -> Result<bool, OpenError> {
+///
+/// # Errors
+///
+/// [`OpenError::NotRemoved`] if the file belongs to another user of the group, who alone can find
+/// out.
+fn has_users(place: &TopicPath<'_>, stat: &Stat) -> Result<bool, OpenError> {
     let dir = place.namespace.topics_dir().map_err(place.io("opening"))?;
+    let is_of_other = place.namespace.config().gid().is_some() && stat.uid != os::effective_uid();
+    let no_access = || {
+        let cure = format!("remove it as user {} or as root", stat.uid);
+        place.not_removed("a file of another user", &cure)
+    };
     match os::open_file(dir, place.name.file_name(), OpenMode::ReadWrite) {
-        Ok(fd) => {
-            let alone = lock::try_write_lease(fd.as_fd());
-            alone
-                .map(|alone| !alone)
-                .map_err(place.io("taking a lease on"))
-        }
+        Ok(fd) => match lock::try_write_lease(fd.as_fd()) {
+            Ok(alone) => Ok(!alone),
+            Err(error) if is_of_other && error.kind() == io::ErrorKind::PermissionDenied => {
+                Err(no_access())
+            }
+            Err(error) => Err(place.io("taking a lease on")(error)),
+        },
         // WHY: another process holds a lease on it.
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),
-        // WHY false: without the permission to open the file there is no way to find out, and its
-        // owner may remove it.
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            if is_of_other {
+                return Err(no_access());
+            }
+            // WHY false: without the permission to open the file there is no way to find out, and
+            // its owner may remove it.
+            Ok(false)
+        }
         Err(error) => Err(place.io("opening")(error)),
     }
 }

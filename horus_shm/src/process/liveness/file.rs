@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::record::{Entry, Header, REGISTRY_BYTES, all_entries_lock, entry_of_lock, removal_lock};
 use super::{ProcessInfo, RegistryError};
+use crate::os::access::AccessRule;
 use crate::os::lock::{LockKind, LockRange, find_conflicting_lock, try_lock};
 use crate::os::{self, OpenMode, Stat};
 use crate::process::fork::{LOCK_FD_LIMIT, LockFd, LockFdError};
@@ -14,13 +15,13 @@ use crate::process::fork::{LOCK_FD_LIMIT, LockFd, LockFdError};
 /// Name of the registry file in the directory of its namespace.
 pub(crate) const FILE_NAME: &str = "registry";
 
-/// The directory of a registry, and the mode of a new registry file.
+/// The directory of a registry, and the users that share the registry.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RegistryPath<'a> {
     pub(super) dir: BorrowedFd<'a>,
     /// The path of the directory that holds the registry, for error texts.
     pub(super) path: &'a Path,
-    pub(super) file_mode: u32,
+    pub(super) access: AccessRule,
 }
 
 impl RegistryPath<'_> {
@@ -145,7 +146,10 @@ fn create_file(place: RegistryPath<'_>) -> Result<(), RegistryError> {
     // WHY reserved now: a later process must not find the file system full when it joins.
     os::fallocate(fd, 0, REGISTRY_BYTES).map_err(place.io("reserve room for"))?;
     os::write_at(fd, bytemuck::bytes_of(&header), 0).map_err(place.io("write"))?;
-    os::fchmod(fd, place.file_mode).map_err(place.io("set the mode of"))?;
+    place
+        .access
+        .apply_to_file(fd)
+        .map_err(place.io("set the mode of"))?;
     match os::link_unnamed(fd, place.dir, FILE_NAME) {
         Ok(()) => Ok(()),
         // WHY success: another process was first, and its file serves as well.
@@ -190,19 +194,29 @@ fn check_ownership(place: RegistryPath<'_>, stat: &Stat) -> Result<(), RegistryE
             path: place.file_path(),
         });
     }
-    let wanted_uid = os::effective_uid();
-    let excess = stat.permissions() & !place.file_mode;
-    if stat.uid != wanted_uid || excess != 0 || stat.links != 1 {
-        return Err(RegistryError::Refused {
-            path: place.file_path(),
-            uid: stat.uid,
-            mode: stat.permissions(),
-            links: stat.links,
-            wanted_uid,
-            wanted_mode: place.file_mode,
-        });
+    if place.access.permits_file(stat) && stat.links == 1 {
+        return Ok(());
     }
-    Ok(())
+    let path = place.file_path();
+    let &Stat { uid, links, .. } = stat;
+    Err(match place.access {
+        AccessRule::User => RegistryError::Refused {
+            path,
+            uid,
+            mode: stat.permissions(),
+            links,
+            wanted_uid: os::effective_uid(),
+            wanted_mode: place.access.file_mode(),
+        },
+        AccessRule::Group(wanted_gid) => RegistryError::NotOfGroup {
+            path,
+            uid,
+            gid: stat.gid,
+            mode: stat.mode_bits(),
+            links,
+            wanted_gid,
+        },
+    })
 }
 
 fn lock_fd_error(place: RegistryPath<'_>, error: LockFdError) -> RegistryError {
@@ -219,6 +233,13 @@ fn lock_fd_error(place: RegistryPath<'_>, error: LockFdError) -> RegistryError {
             Ok(stat) if !stat.is_file() => RegistryError::NotAFile {
                 path: place.file_path(),
             },
+            // WHY: a file that this process may not open is not one that its group shares.
+            Ok(stat) if error.kind() == io::ErrorKind::PermissionDenied => {
+                match check_ownership(place, &stat) {
+                    Err(refused) => refused,
+                    Ok(()) => place.io("open")(error),
+                }
+            }
             _ => place.io("open")(error),
         },
     }

@@ -1,0 +1,101 @@
+//! Groups of users: their numbers, their names, and whether this process is a member.
+
+use std::ffi::{CStr, CString};
+use std::io;
+use std::mem::MaybeUninit;
+use std::ptr::null_mut;
+
+use libc::{c_char, c_int, gid_t};
+
+use super::retry;
+
+/// Length of the first buffer for the entry of a group, and the length from which on an entry is
+/// refused: a group may list many members.
+const ENTRY_BYTES_MIN: usize = 1 << 10;
+const ENTRY_BYTES_MAX: usize = 1 << 20;
+
+/// Returns the number of the group `name` in the system's database of groups, if it has that group.
+pub(crate) fn find_gid(name: &str) -> io::Result<Option<u32>> {
+    let name = CString::new(name)?;
+    find_entry(
+        // SAFETY: the name is a C string that outlives the call; `find_entry` passes valid memory.
+        |entry, buffer, bytes, found| unsafe {
+            libc::getgrnam_r(name.as_ptr(), entry, buffer, bytes, found)
+        },
+        |entry| entry.gr_gid,
+    )
+}
+
+/// Returns the name of the group `gid`, if it has one. Only for messages.
+pub(crate) fn find_name(gid: u32) -> Option<String> {
+    let found = find_entry(
+        // SAFETY: `find_entry` passes valid memory.
+        |entry, buffer, bytes, found| unsafe { libc::getgrgid_r(gid, entry, buffer, bytes, found) },
+        |entry| {
+            // SAFETY: the name of a found entry is a C string in the buffer, which still exists.
+            let name = unsafe { CStr::from_ptr(entry.gr_name) };
+            name.to_string_lossy().into_owned()
+        },
+    );
+    found.ok().flatten()
+}
+
+/// Calls `call` with buffers of growing length until the entry fits, and returns what `read` takes
+/// from the entry that was found.
+fn find_entry<T>(
+    mut call: impl FnMut(*mut libc::group, *mut c_char, usize, *mut *mut libc::group) -> c_int,
+    read: impl FnOnce(&libc::group) -> T,
+) -> io::Result<Option<T>> {
+    let mut buffer = vec![0 as c_char; ENTRY_BYTES_MIN];
+    loop {
+        let mut entry = MaybeUninit::<libc::group>::uninit();
+        let mut found = null_mut();
+        let (at, bytes) = (buffer.as_mut_ptr(), buffer.len());
+        match call(entry.as_mut_ptr(), at, bytes, &raw mut found) {
+            0 if found.is_null() => return Ok(None),
+            // SAFETY: the call succeeded and found the group, so it filled `entry`.
+            0 => return Ok(Some(read(unsafe { entry.assume_init_ref() }))),
+            libc::EINTR => {}
+            libc::ERANGE if bytes < ENTRY_BYTES_MAX => buffer.resize(bytes * 2, 0),
+            // WHY not an error: databases return these for a group that they do not have.
+            libc::ENOENT | libc::ESRCH => return Ok(None),
+            error => return Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+}
+
+/// Returns true if the kernel treats this process as a member of the group.
+pub(crate) fn is_member(gid: u32) -> io::Result<bool> {
+    // SAFETY: the call takes nothing and cannot fail.
+    if unsafe { libc::getegid() } == gid {
+        return Ok(true);
+    }
+    // SAFETY: with length 0 the call only counts, and writes nothing.
+    let count = retry(|| unsafe { libc::getgroups(0, null_mut()) as isize })?;
+    let mut groups: Vec<gid_t> = vec![0; count];
+    let to = groups.as_mut_ptr();
+    // SAFETY: `to` is valid for writes of `count` numbers.
+    let count = retry(|| unsafe { libc::getgroups(count as c_int, to) as isize })?;
+    Ok(groups.iter().take(count).any(|&group| group == gid))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_is_found_by_its_name_and_by_its_number() {
+        assert_eq!(find_gid("root").unwrap(), Some(0));
+        assert_eq!(find_name(0).as_deref(), Some("root"));
+        assert_eq!(find_gid("no-such-group-of-robots").unwrap(), None);
+        assert_eq!(find_name(0xfff0_1234), None);
+        assert!(find_gid("with\0zero").is_err());
+    }
+
+    #[test]
+    fn a_process_is_a_member_of_its_own_group() {
+        // SAFETY: the call takes nothing and cannot fail.
+        assert!(is_member(unsafe { libc::getegid() }).unwrap());
+        assert!(!is_member(0xfff0_1234).unwrap());
+    }
+}
