@@ -109,6 +109,17 @@ fn environment(dir: &Path) {
         from_env(),
         config(Path::new(&format!("/dev/shm/horus-{uid}")))
     );
+    let of_group = config(Path::new("/dev/shm/horus-g1234"));
+    let of_group = of_group.with_group("1234").unwrap();
+    assert_eq!(from_env().with_group("1234").unwrap(), of_group);
+    set("HORUS_SHM_GROUP", "1234");
+    assert_eq!(from_env(), of_group);
+    set("HORUS_SHM_GROUP", "no such group");
+    assert!(matches!(
+        NamespaceConfig::from_env(),
+        Err(NamespaceError::UnknownGroup { .. })
+    ));
+    set("HORUS_SHM_GROUP", "");
 
     std::env::set_current_dir(dir.parent().unwrap()).unwrap();
     set("HORUS_SHM_DIR", dir.file_name().unwrap().to_str().unwrap());
