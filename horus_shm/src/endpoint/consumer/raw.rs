@@ -197,6 +197,8 @@ impl RawConsumer {
         if let Some(place) = &this.place {
             place.announce_join();
         }
+        // WHY again: the announcement may have gone to private zero pages.
+        this.segment.expect_usable()?;
         Ok(this)
     }
 
