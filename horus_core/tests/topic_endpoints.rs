@@ -3,12 +3,14 @@
 use horus_testing as _;
 
 mod actors;
+mod forked;
 mod private;
 
 use std::thread;
 use std::time::{Duration, Instant};
 
 use actors::{Child, hear, namespace_in, role, say};
+use forked::fork;
 use horus_core::message::CmdVel;
 use horus_core::topic::{
     DynamicPublisher, DynamicSubscriber, EndpointKind, Publisher, Qos, Subscriber, Topic,
@@ -49,21 +51,6 @@ fn too_many(kind: EndpointKind, wanted: usize, limit: usize) -> EndpointWaitErro
         wanted,
         limit,
     }
-}
-
-/// Runs `child` in a forked child, and returns its answer.
-fn fork(child: impl FnOnce() -> bool) -> bool {
-    // SAFETY: the child is a copy whose other threads are gone; `child` takes no lock of theirs.
-    let pid = unsafe { libc::fork() };
-    if pid == 0 {
-        let is_well = std::panic::catch_unwind(std::panic::AssertUnwindSafe(child));
-        // SAFETY: ends the child without running what the parent registered.
-        unsafe { libc::_exit(i32::from(!is_well.unwrap_or(false))) };
-    }
-    let mut status = 0;
-    // SAFETY: `status` is valid for the write.
-    assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
-    status == 0
 }
 
 #[test]

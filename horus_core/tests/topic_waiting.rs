@@ -2,11 +2,13 @@
 
 use horus_testing as _;
 
+mod forked;
 mod private;
 
 use std::thread;
 use std::time::{Duration, Instant};
 
+use forked::fork;
 use horus_core::message::CmdVel;
 use horus_core::topic::{Qos, Ready, Reason, Subscriber, WaitSet};
 use horus_core::{RecvError, RecvTimeoutError, SendError, TopicLabel, WaitError};
@@ -32,21 +34,6 @@ fn subscriber(private: &Private, topic: &str) -> Subscriber<CmdVel> {
 /// Returns the label of the topic `name`.
 fn label(name: &str) -> TopicLabel {
     TopicLabel::new(&TopicName::new(name).unwrap())
-}
-
-/// Runs `child` in a forked child, and returns its answer.
-fn fork(child: impl FnOnce() -> bool) -> bool {
-    // SAFETY: the child is a copy whose other threads are gone; `child` takes no lock of theirs.
-    let pid = unsafe { libc::fork() };
-    if pid == 0 {
-        let is_well = std::panic::catch_unwind(std::panic::AssertUnwindSafe(child));
-        // SAFETY: ends the child without running what the parent registered.
-        unsafe { libc::_exit(i32::from(!is_well.unwrap_or(false))) };
-    }
-    let mut status = 0;
-    // SAFETY: `status` is valid for the write.
-    assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
-    status == 0
 }
 
 #[test]

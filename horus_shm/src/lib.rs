@@ -58,7 +58,6 @@ pub use file::name::{NameError, NameKind, NamespaceName, TopicName};
 pub use file::namespace::error::NamespaceError;
 pub use file::namespace::{Namespace, NamespaceConfig, NamespaceRemoveError};
 pub use file::segment::Segment;
-pub use file::session::Session;
 pub use file::sweep::{SweepReport, remove_topic, sweep, topic_names};
 pub use file::topic_type::{Reliability, TypeInfo};
 pub use os::access::AccessRule;

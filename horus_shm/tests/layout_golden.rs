@@ -1,4 +1,4 @@
-//! Layout version 2, byte by byte, as another version of this library finds it in a topic file.
+//! Layout version 3, byte by byte, as another version of this library finds it in a topic file.
 //!
 //! `golden/*.hex` hold whole files: an offset and sixteen bytes a line, without lines of zeros.
 //! Bytes that differ from run to run are masked. A file that no longer matches has another layout,
@@ -304,8 +304,8 @@ fn parts(request: ShapeRequest) -> (u64, Parts) {
 }
 
 #[test]
-fn the_parts_of_a_default_topic_lie_where_version_2_says() {
-    assert_eq!(LAYOUT_VERSION, 2);
+fn the_parts_of_a_default_topic_lie_where_version_3_says() {
+    assert_eq!(LAYOUT_VERSION, 3);
     let request = ShapeRequest {
         payload_bytes: 48,
         payload_align: 8,
@@ -329,7 +329,7 @@ fn the_parts_of_a_default_topic_lie_where_version_2_says() {
 }
 
 #[test]
-fn the_parts_of_a_reliable_topic_of_sized_pinnable_images_lie_where_version_2_says() {
+fn the_parts_of_a_reliable_topic_of_sized_pinnable_images_lie_where_version_3_says() {
     let request = ShapeRequest {
         payload_bytes: 100_001,
         payload_align: 64,

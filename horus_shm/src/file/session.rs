@@ -18,11 +18,11 @@ use crate::protocol::sync::{Word, edge};
 /// | is there, or was there when its process died | its process | the same value |
 /// | died, and another process freed the slot | 0 | its process |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Session {
+pub(crate) struct Session {
     /// The owner word of the process that has the lane or reader slot; 0 when free.
-    pub owner: u64,
+    owner: u64,
     /// The owner word of the last endpoint that joined; 0 after it left.
-    pub joined: u64,
+    joined: u64,
 }
 
 impl Session {
@@ -36,8 +36,7 @@ impl Session {
     }
 
     /// Returns the owner word of the endpoint that is there; its process may be dead.
-    #[must_use]
-    pub fn endpoint(self) -> Option<u64> {
+    fn endpoint(self) -> Option<u64> {
         (self.owner != 0 && self.owner == self.joined).then_some(self.owner)
     }
 }
@@ -45,7 +44,7 @@ impl Session {
 impl Segment {
     /// Returns the session of each lane, in the order of the lanes; of no lane if their area cannot
     /// be mapped.
-    pub fn lane_sessions(&self) -> impl Iterator<Item = Session> {
+    fn lane_sessions(&self) -> impl Iterator<Item = Session> {
         let lanes = 0..self.shape().request().lane_limit;
         lanes.filter_map(|lane| {
             let block = self.lane_block(lane, Access::Read).ok()?;
@@ -55,7 +54,7 @@ impl Segment {
 
     /// Returns the session of each reader slot, in the order of the slots; of no slot if their area
     /// cannot be mapped.
-    pub fn reader_sessions(&self) -> impl Iterator<Item = Session> {
+    fn reader_sessions(&self) -> impl Iterator<Item = Session> {
         let readers = 0..self.shape().request().reader_limit;
         readers.filter_map(|reader| {
             let block = self.reader_block(reader, Access::Read).ok()?;
@@ -84,8 +83,7 @@ impl Segment {
 
     /// Returns the process that an owner word names, alive or dead. Its description is missing if
     /// another process has taken its entry in the registry since.
-    #[must_use]
-    pub fn process_of(&self, owner: u64) -> Participant {
+    pub(crate) fn process_of(&self, owner: u64) -> Participant {
         let registry = self.file().map(|file| file.namespace.registry());
         let process = registry.and_then(|registry| registry.process(Owner::from_bits(owner)));
         Participant { process }

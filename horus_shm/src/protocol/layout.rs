@@ -20,7 +20,7 @@ use bytemuck::{Pod, Zeroable};
 /// First bytes of every topic file.
 pub const MAGIC: [u8; 8] = *b"HORUStpc";
 /// The layout's own version, independent of the crate's version.
-pub const LAYOUT_VERSION: u32 = 2;
+pub const LAYOUT_VERSION: u32 = 3;
 /// As stored by a little-endian machine; another value means another byte order.
 pub const ENDIANNESS: u32 = 0x0102_0304;
 /// Distance that keeps two writers on different cache lines (adjacent-line prefetch included).
