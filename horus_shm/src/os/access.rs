@@ -17,7 +17,7 @@ pub enum AccessRule {
 }
 
 impl AccessRule {
-    /// The permission bits of new files, and the widest that are accepted of existing ones.
+    /// Returns the permission bits of new files, which are the widest that existing ones may have.
     pub(crate) fn file_mode(self) -> u32 {
         match self {
             Self::User => 0o600,
@@ -25,9 +25,9 @@ impl AccessRule {
         }
     }
 
-    /// The permission bits of new directories, and the widest that are accepted of existing ones.
-    /// A group's directory has the set-group-id bit, so that what is made in it belongs to the
-    /// group.
+    /// Returns the permission bits of new directories, which are the widest that existing ones may
+    /// have. A group's directory has the set-group-id bit, so that what is made in it belongs to
+    /// the group.
     pub(crate) fn dir_mode(self) -> u32 {
         match self {
             Self::User => 0o700,
