@@ -26,8 +26,12 @@
 //! # Ok::<(), horus_core::Error>(())
 //! ```
 
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 pub use horus_shm::internals::telemetry::Latencies;
 pub use horus_shm::{LaneCounters, Participant, ReaderCounters};
@@ -46,6 +50,21 @@ pub fn topics(namespace: &Namespace) -> Result<Vec<String>, OpenError> {
     let mut names: Vec<_> = names.iter().map(|name| name.as_str().to_owned()).collect();
     names.sort();
     Ok(names)
+}
+
+/// The unit in which the system counts the memory of a file, in bytes.
+const BLOCK_BYTES: u64 = 512;
+
+/// The size and age of a topic's file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TopicFile {
+    /// Length of the file, in bytes.
+    pub bytes: u64,
+    /// Memory that the file occupies, in bytes: slots that were never used occupy none.
+    pub allocated_bytes: u64,
+    /// The time at which the file was created; `None` if the file system does not store it.
+    pub created: Option<SystemTime>,
 }
 
 /// A read-only view of one topic of any message type.
@@ -92,6 +111,74 @@ impl Inspector {
     #[must_use]
     pub fn message_bytes(&self) -> u64 {
         self.segment.contract().type_info.bytes
+    }
+
+    /// Returns the hash of the schema text, by which publishers and subscribers compare it.
+    #[must_use]
+    pub fn schema_hash(&self) -> u128 {
+        u128::from_be_bytes(self.segment.contract().type_info.hash)
+    }
+
+    /// Returns true if each message has its own length.
+    #[must_use]
+    pub fn is_sized(&self) -> bool {
+        self.segment.contract().type_info.sized
+    }
+
+    /// Returns the number of messages from before it joined that a new subscriber still gets.
+    #[must_use]
+    pub fn history(&self) -> u32 {
+        self.segment.contract().history
+    }
+
+    /// Returns true if the topic and its history stay when no process uses it.
+    #[must_use]
+    pub fn persists(&self) -> bool {
+        self.segment.contract().persists
+    }
+
+    /// Returns the largest number of publishers that the topic can have at a time.
+    #[must_use]
+    pub fn publishers_max(&self) -> u32 {
+        self.segment.shape().request().lane_limit
+    }
+
+    /// Returns the largest number of subscribers that the topic can have at a time.
+    #[must_use]
+    pub fn subscribers_max(&self) -> u32 {
+        self.segment.shape().request().reader_limit
+    }
+
+    /// Returns the size and age of the topic's file. Makes two system calls.
+    ///
+    /// # Errors
+    ///
+    /// The error of the system, for instance if `/proc` is not mounted.
+    pub fn file(&self) -> io::Result<TopicFile> {
+        let metadata = self.metadata()?;
+        Ok(TopicFile {
+            bytes: metadata.len(),
+            allocated_bytes: metadata.blocks() * BLOCK_BYTES,
+            created: metadata.created().ok(),
+        })
+    }
+
+    /// Returns true if the topic was removed, or removed and created anew. Then this inspector
+    /// shows the old one, and has to be opened again. Makes a few system calls; an error of the
+    /// system counts as removed.
+    #[must_use]
+    pub fn is_retired(&self) -> bool {
+        let identity = |file: Metadata| (file.dev(), file.ino());
+        let named = fs::metadata(self.segment.path()).map(identity);
+        !matches!((self.metadata().map(identity), named), (Ok(own), Ok(named)) if own == named)
+    }
+
+    /// Returns the metadata of the open file, even if it has no name any more.
+    fn metadata(&self) -> io::Result<Metadata> {
+        let fd = self.segment.fd().ok_or(io::ErrorKind::NotFound)?;
+        // WHY not a copy of the descriptor: this opens and closes nothing, so it cannot affect a
+        // lock of the file.
+        fs::metadata(format!("/proc/self/fd/{}", fd.as_raw_fd()))
     }
 
     /// Returns the number of messages for which each publisher's lane has slots.

@@ -90,7 +90,41 @@ fn a_topic_describes_itself() {
         "{}",
         inspector.schema()
     );
+    assert_eq!(inspector.schema_hash(), LaserScan::SCHEMA.hash());
+    assert!(!inspector.is_sized() && !inspector.persists());
+    assert_eq!(
+        (inspector.history(), inspector.publishers_max()),
+        (0, 16),
+        "the defaults"
+    );
+    assert_eq!(inspector.subscribers_max(), 64);
+    let file = inspector.file().unwrap();
+    assert!(0 < file.allocated_bytes && file.allocated_bytes <= file.bytes);
     assert!(Inspector::open_in(&namespace, "nothing").is_err());
+}
+
+#[test]
+fn an_inspector_notices_that_its_topic_was_replaced() {
+    let (_dir, namespace) = namespace();
+    let topic = || {
+        let qos = Qos::latched();
+        let builder = Topic::<CmdVel>::builder("cmd").namespace(&namespace);
+        builder.qos(qos).publisher().unwrap()
+    };
+    drop(topic());
+    let inspector = Inspector::open_in(&namespace, "cmd").unwrap();
+    assert!(inspector.persists() && inspector.history() == 1);
+    assert!(!inspector.is_retired());
+    let path = namespace.topics_path().join("cmd");
+    std::fs::remove_file(&path).unwrap();
+    assert!(inspector.is_retired(), "it was removed");
+    let _new = topic();
+    assert!(inspector.is_retired(), "another file has its name");
+    assert!(!Inspector::open_in(&namespace, "cmd").unwrap().is_retired());
+    assert!(
+        inspector.file().is_ok(),
+        "the old file is still there without a name"
+    );
 }
 
 #[test]
