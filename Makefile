@@ -20,7 +20,7 @@ export HORUS_TEST_SKIPS := $(CURDIR)/target/skipped-tests.txt
 OLDEST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
 # The packages that have to compile alone, with only the features of dependencies that they request.
-CRATES := horus_shm horus_core horus_cpp horus_py horus_benchmarks robot
+CRATES := horus_shm horus_core horus_cpp horus_py horus_benchmarks horus_cli robot
 
 # The library that generates the bindings of the peer iceoryx2.
 HAS_LIBCLANG = test -n "$$LIBCLANG_PATH" || PATH="$$PATH:/sbin" ldconfig -p | grep -q 'libclang[-.0-9]*\.so'

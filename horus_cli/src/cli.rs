@@ -1,0 +1,103 @@
+//! The arguments of `horus`: the global options, and the commands.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::{external, topic};
+
+/// Shows the topics, nodes and schedulers of a robot, and acts on them.
+#[derive(Debug, Parser)]
+#[command(name = "horus", version, max_term_width = 80, propagate_version = true)]
+#[command(arg_required_else_help = true, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: GlobalOptions,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The options that every command has.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct GlobalOptions {
+    /// Namespace to look at [default: $HORUS_NAMESPACE, or default]
+    #[arg(short, long, global = true, value_name = "NAME")]
+    pub(crate) namespace: Option<String>,
+    /// Directory of the namespaces [default: $HORUS_SHM_DIR, or one per user]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) shm_dir: Option<PathBuf>,
+    /// Print JSON: one object, or one on each line of a stream
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Colour: auto, always or never
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_possible_values = true
+    )]
+    pub(crate) color: ColorChoice,
+    /// Print errors only on stderr
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// Print on stderr which files and settings are used
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+    /// Give up after this many seconds, with exit code 124
+    #[arg(long, global = true, value_name = "S", value_parser = seconds)]
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// The times at which text is coloured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List, measure, print, feed and remove topics
+    #[command(subcommand)]
+    Topic(topic::Command),
+    /// Any other word: the program `horus-WORD`
+    #[command(external_subcommand)]
+    External(Vec<OsString>),
+}
+
+impl Command {
+    /// Executes the command.
+    pub(crate) fn run(self, context: &mut Context) -> Result<(), Failure> {
+        match self {
+            Self::Topic(command) => command.run(context),
+            Self::External(words) => Err(external::execute(&words, context)),
+        }
+    }
+}
+
+/// Parses a number of seconds.
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds")?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}
+
+/// Parses a positive rate in hertz.
+pub(crate) fn hertz(text: &str) -> Result<f64, String> {
+    let hertz: f64 = text.parse().map_err(|_| "not a number of hertz")?;
+    if hertz.is_finite() && hertz > 0.0 {
+        Ok(hertz)
+    } else {
+        Err("a rate is a positive number of hertz".to_owned())
+    }
+}

@@ -1,0 +1,180 @@
+//! The surroundings of a command: its options, its namespace, its output, and its end.
+
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use horus_core::OpenError;
+use horus_core::TopicError;
+use horus_core::introspect::{self, Inspector};
+use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceError, NamespaceName};
+
+use crate::cli::GlobalOptions;
+use crate::failure::{Failure, chain};
+use crate::output::{Output, nearest};
+use crate::stop::{Deadline, StopSignal};
+
+/// The surroundings of a command.
+#[derive(Debug)]
+pub(crate) struct Context {
+    options: GlobalOptions,
+    /// The command's answers, for stdout.
+    pub(crate) out: Output,
+    /// The signals that end the command.
+    pub(crate) stop: StopSignal,
+}
+
+impl Context {
+    /// Prepares the output and the signal handlers.
+    pub(crate) fn new(options: GlobalOptions) -> Result<Self, Failure> {
+        let stop = StopSignal::install()
+            .map_err(|error| Failure::system(format_args!("cannot handle signals: {error}")))?;
+        Ok(Self {
+            out: Output::new(options.color),
+            options,
+            stop,
+        })
+    }
+
+    /// Returns true if the output is JSON.
+    pub(crate) const fn is_json(&self) -> bool {
+        self.options.json
+    }
+
+    /// Returns the time at which the command gives up, counted from now.
+    pub(crate) fn deadline(&self) -> Deadline {
+        Deadline::after(self.options.timeout)
+    }
+
+    /// Prints a note to stderr, unless `--quiet` was given.
+    pub(crate) fn note(&self, text: impl Display) {
+        if !self.options.quiet {
+            // WHY the error is ignored: notes are for people, and nobody reads them.
+            let _ = writeln!(io::stderr(), "{text}");
+        }
+    }
+
+    /// Prints to stderr if `--verbose` was given.
+    pub(crate) fn explain(&self, text: impl Display) {
+        if self.options.verbose {
+            let _ = writeln!(io::stderr(), "horus: {text}");
+        }
+    }
+
+    /// Returns the global options as environment variables of another program.
+    pub(crate) fn environment(&self) -> Vec<(&'static str, OsString)> {
+        let GlobalOptions {
+            namespace,
+            shm_dir,
+            json,
+            ..
+        } = &self.options;
+        let namespace = namespace
+            .as_ref()
+            .map(|name| ("HORUS_NAMESPACE", name.into()));
+        let dir = shm_dir.as_ref().map(|dir| ("HORUS_SHM_DIR", dir.into()));
+        let json = json.then(|| ("HORUS_JSON", "1".into()));
+        namespace.into_iter().chain(dir).chain(json).collect()
+    }
+
+    /// Returns the namespace that the options and the environment select.
+    pub(crate) fn config(&self) -> Result<NamespaceConfig, Failure> {
+        let mut config = NamespaceConfig::from_env().map_err(|error| of_namespace(&error))?;
+        let name = match &self.options.namespace {
+            Some(name) => NamespaceName::new(name).map_err(Failure::usage)?,
+            None => config.name().clone(),
+        };
+        if let Some(dir) = &self.options.shm_dir {
+            let gid = config.gid();
+            config = NamespaceConfig::new(dir, name.clone());
+            if let Some(gid) = gid {
+                let shared = config.with_group(&gid.to_string());
+                config = shared.map_err(|error| of_namespace(&error))?;
+            }
+        }
+        Ok(config.with_name(name))
+    }
+
+    /// Opens the namespace, which is created if it does not exist.
+    pub(crate) fn namespace(&self) -> Result<Arc<Namespace>, Failure> {
+        let config = self.config()?;
+        let path = path_of(&config);
+        self.explain(format_args!("namespace {}", path.display()));
+        Namespace::open(&config).map_err(|error| of_namespace(&error))
+    }
+
+    /// Opens the namespace if it exists. A command that only looks creates none.
+    pub(crate) fn existing_namespace(&self) -> Result<Option<Arc<Namespace>>, Failure> {
+        let config = self.config()?;
+        let path = path_of(&config);
+        if path.is_dir() {
+            return self.namespace().map(Some);
+        }
+        self.note(format_args!(
+            "no namespace '{}': {} does not exist",
+            config.name(),
+            path.display()
+        ));
+        Ok(None)
+    }
+
+    /// Opens the namespace of the topic `name`, which must exist.
+    pub(crate) fn namespace_of(&self, name: &str) -> Result<Arc<Namespace>, Failure> {
+        let config = self.config()?;
+        let path = path_of(&config);
+        if path.is_dir() {
+            return self.namespace();
+        }
+        Err(Failure::not_found(format_args!(
+            "no topic '{name}': the namespace '{}' does not exist in {}",
+            config.name(),
+            config.dir().display()
+        )))
+    }
+
+    /// Opens an inspector of the topic `name`.
+    pub(crate) fn inspect(
+        &self,
+        namespace: &Arc<Namespace>,
+        name: &str,
+    ) -> Result<Inspector, Failure> {
+        Inspector::open_in(namespace, name)
+            .map_err(|error| self.topic_failure(namespace, name, &error))
+    }
+
+    /// Converts an error of opening the topic `name`. If there is no such topic, the failure names
+    /// those with similar names.
+    pub(crate) fn topic_failure(
+        &self,
+        namespace: &Arc<Namespace>,
+        name: &str,
+        error: &TopicError,
+    ) -> Failure {
+        if !matches!(error.as_open_error(), Some(OpenError::NotFound { .. })) {
+            return Failure::of_topic(error);
+        }
+        let topics = introspect::topics(namespace).unwrap_or_default();
+        let near = nearest::suggestion(name.trim_start_matches('/'), &topics);
+        Failure::not_found(format_args!(
+            "no topic '{name}' in namespace '{}'.{near}",
+            namespace.config().name()
+        ))
+    }
+}
+
+/// Returns the directory of a namespace.
+pub(crate) fn path_of(config: &NamespaceConfig) -> PathBuf {
+    config.dir().join(config.name().as_str())
+}
+
+/// Converts an error of opening a namespace.
+pub(crate) fn of_namespace(error: &NamespaceError) -> Failure {
+    match error {
+        NamespaceError::Name(_) | NamespaceError::UnknownGroup { .. } => {
+            Failure::usage(chain(error))
+        }
+        _ => Failure::system(chain(error)),
+    }
+}

@@ -1,0 +1,72 @@
+//! Commands that are programs of their own: `horus foxglove` executes `horus-foxglove`.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::Command;
+
+use clap::CommandFactory as _;
+
+use crate::cli::Cli;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::nearest;
+
+/// Programs of this repository that are built apart, and the package of each.
+const KNOWN: [(&str, &str); 2] = [("foxglove", "horus_foxglove"), ("bridge", "horus_bridge")];
+
+/// Replaces this process by the program for `words`. Returns only if that fails.
+///
+/// Two words are tried before one, so that `horus bridge zenoh` finds `horus-bridge-zenoh`. The
+/// program gets the global options as environment variables.
+pub(crate) fn execute(words: &[OsString], context: &Context) -> Failure {
+    for count in (1..=words.len().min(2)).rev() {
+        let name = words[..count].join(OsStr::new("-"));
+        let mut program = OsString::from("horus-");
+        program.push(&name);
+        let Some(path) = find(&program) else { continue };
+        context.explain(format_args!("executing {}", path.display()));
+        let mut command = Command::new(&path);
+        command.args(&words[count..]);
+        command.envs(context.environment());
+        let error = command.exec();
+        return Failure::system(format_args!("cannot execute {}: {error}", path.display()));
+    }
+    unknown(&words[0].to_string_lossy())
+}
+
+/// Finds a program beside this one, or in `PATH`.
+fn find(program: &OsStr) -> Option<PathBuf> {
+    // WHY not a path: `horus ../x` must not leave the searched directories.
+    if program.to_string_lossy().contains('/') {
+        return None;
+    }
+    let beside = env::current_exe()
+        .ok()
+        .and_then(|path| path.parent().map(PathBuf::from));
+    let path = env::var_os("PATH").unwrap_or_default();
+    let mut folders = beside.into_iter().chain(env::split_paths(&path));
+    folders.find_map(|folder| {
+        let path = folder.join(program);
+        path.is_file().then_some(path)
+    })
+}
+
+/// Explains that there is no such command.
+fn unknown(word: &str) -> Failure {
+    if let Some((_, package)) = KNOWN.iter().find(|(known, _)| *known == word) {
+        return Failure::usage(format_args!(
+            "'{word}' is a program of its own, horus-{word}, and it is neither beside this one nor \
+             in PATH. To build it: cargo build --release -p {package}"
+        ));
+    }
+    let commands: Vec<String> = Cli::command()
+        .get_subcommands()
+        .map(|command| command.get_name().to_owned())
+        .collect();
+    let near = nearest::suggestion(word, &commands);
+    Failure::usage(format_args!(
+        "no command '{word}', and no program horus-{word}.{near} See: horus --help"
+    ))
+}

@@ -1,0 +1,162 @@
+//! Failures of commands, and the exit codes that stand for them.
+
+use std::error::Error;
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use horus_core::OpenError;
+use horus_core::TopicError;
+
+/// The answer of a check is no.
+const NO: u8 = 1;
+/// The arguments are wrong.
+const USAGE: u8 = 2;
+/// There is no such topic, node, scheduler, namespace or file.
+const NOT_FOUND: u8 = 3;
+/// A topic, node or scheduler refused the request.
+const REFUSED: u8 = 4;
+/// The system refused: rights, space, a broken file.
+const SYSTEM: u8 = 5;
+/// The time of `--timeout` is over.
+const TIMEOUT: u8 = 124;
+/// A signal came before the answer.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// The end of a command that does not exit with 0, or exits without its last words.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    code: u8,
+    /// The text for stderr; `None` if everything was said.
+    message: Option<String>,
+}
+
+impl Failure {
+    /// The answer is no, for this reason.
+    pub(crate) fn no_because(message: impl Display) -> Self {
+        Self::with(NO, message)
+    }
+
+    /// The arguments are wrong.
+    pub(crate) fn usage(message: impl Display) -> Self {
+        Self::with(USAGE, message)
+    }
+
+    /// There is nothing of the given name.
+    pub(crate) fn not_found(message: impl Display) -> Self {
+        Self::with(NOT_FOUND, message)
+    }
+
+    /// A participant or a contract refused the request.
+    pub(crate) fn refused(message: impl Display) -> Self {
+        Self::with(REFUSED, message)
+    }
+
+    /// The system refused.
+    pub(crate) fn system(message: impl Display) -> Self {
+        Self::with(SYSTEM, message)
+    }
+
+    /// The time of `--timeout` is over before `what`.
+    pub(crate) fn timeout(what: impl Display) -> Self {
+        Self::with(TIMEOUT, format_args!("timeout: {what}"))
+    }
+
+    /// A signal came before the answer.
+    pub(crate) const fn interrupted() -> Self {
+        Self {
+            code: INTERRUPTED,
+            message: None,
+        }
+    }
+
+    /// Prints the message of clap, which is the help text or an error in the arguments.
+    pub(crate) fn of_arguments(error: &clap::Error) -> Self {
+        // WHY the error is ignored: the reader of the help text has closed the pipe.
+        let _ = error.print();
+        Self {
+            code: if error.use_stderr() { USAGE } else { 0 },
+            message: None,
+        }
+    }
+
+    /// Returns the exit code of an error of opening or removing a topic.
+    pub(crate) fn of_topic(error: &TopicError) -> Self {
+        let Some(cause) = error.as_open_error() else {
+            return Self::refused(chain(error));
+        };
+        Self::with(code_of(cause), chain(error))
+    }
+
+    /// Returns the exit code of an error of the topics' directory.
+    pub(crate) fn of_open(error: &OpenError) -> Self {
+        Self::with(code_of(error), chain(error))
+    }
+
+    /// Returns true if there is nothing of the given name.
+    pub(crate) const fn is_not_found(&self) -> bool {
+        self.code == NOT_FOUND
+    }
+
+    /// Prints the message to stderr, and returns the exit code.
+    pub(crate) fn report(&self) -> ExitCode {
+        if let Some(message) = &self.message {
+            // WHY the error is ignored: there is nobody left to tell.
+            let _ = writeln!(io::stderr(), "horus: {message}");
+        }
+        ExitCode::from(self.code)
+    }
+
+    fn with(code: u8, message: impl Display) -> Self {
+        Self {
+            code,
+            message: Some(message.to_string()),
+        }
+    }
+}
+
+fn code_of(error: &OpenError) -> u8 {
+    match error {
+        OpenError::Name(_) => USAGE,
+        OpenError::NotFound { .. } => NOT_FOUND,
+        OpenError::SchemaMismatch { .. }
+        | OpenError::QosMismatch { .. }
+        | OpenError::IncompatibleQos { .. }
+        | OpenError::GatedOnly { .. }
+        | OpenError::TooManyPublishers { .. }
+        | OpenError::TooManySubscribers { .. }
+        | OpenError::TooManyReliableSubscribers { .. }
+        | OpenError::Shape(_)
+        | OpenError::TypeTooLong { .. }
+        | OpenError::Retiring { .. } => REFUSED,
+        _ => SYSTEM,
+    }
+}
+
+/// Returns the texts of an error and of its causes that the texts before do not contain.
+pub(crate) fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+impl From<io::Error> for Failure {
+    /// Converts an error of writing to stdout. If the reader has gone, the command ends without a
+    /// word and with exit code 0.
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self {
+                code: 0,
+                message: None,
+            };
+        }
+        Self::system(format_args!("cannot write to stdout: {error}"))
+    }
+}

@@ -1,0 +1,36 @@
+//! The command `horus`: shows the topics, nodes and schedulers of a robot, and acts on them.
+
+#[cfg(test)]
+use horus_testing as _;
+
+mod cli;
+mod context;
+mod external;
+mod failure;
+mod output;
+mod panics;
+mod stop;
+mod topic;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use cli::Cli;
+use context::Context;
+use failure::Failure;
+
+fn main() -> ExitCode {
+    panics::report_as_one_line();
+    let failure = match Cli::try_parse() {
+        Ok(cli) => run(cli).err(),
+        Err(error) => Some(Failure::of_arguments(&error)),
+    };
+    failure.map_or(ExitCode::SUCCESS, |failure| failure.report())
+}
+
+fn run(cli: Cli) -> Result<(), Failure> {
+    let mut context = Context::new(cli.global)?;
+    cli.command.run(&mut context)?;
+    context.out.flush()
+}

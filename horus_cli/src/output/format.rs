@@ -1,0 +1,141 @@
+//! Numbers, times and names as text for people.
+
+use std::time::Duration;
+
+use horus_core::introspect::Participant;
+
+/// Returns a number with a comma after each thousand: `1,244,910`.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Returns a duration in a suitable unit with two or three digits: `186 ns`, `7.1 µs`, `12 ms`.
+pub(crate) fn duration(time: Duration) -> String {
+    let ns = time.as_nanos() as f64;
+    let units = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
+    let larger = units.iter().rev().find(|(_, unit_ns)| ns >= *unit_ns);
+    let (unit, unit_ns) = larger.unwrap_or(&units[0]);
+    let value = ns / unit_ns;
+    if value < 10.0 && *unit != "ns" {
+        format!("{value:.1} {unit}")
+    } else {
+        format!("{value:.0} {unit}")
+    }
+}
+
+/// Returns a duration as hours, minutes and seconds: `00:12:44`.
+pub(crate) fn clock(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
+    format!("{hours:02}:{minutes:02}:{:02}", seconds % 60)
+}
+
+/// Returns a number of bytes in a suitable binary unit: `91 KiB`.
+pub(crate) fn bytes(bytes: u64) -> String {
+    let units = [("GiB", 1_u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    let Some((unit, size)) = units.iter().find(|(_, size)| bytes >= *size) else {
+        return format!("{bytes} bytes");
+    };
+    let value = bytes as f64 / *size as f64;
+    if value < 10.0 {
+        format!("{value:.1} {unit}")
+    } else {
+        format!("{value:.0} {unit}")
+    }
+}
+
+/// Returns a rate with one decimal: `1000.1 Hz`; small rates with three.
+pub(crate) fn rate(hertz: f64) -> String {
+    if hertz > 0.0 && hertz < 1.0 {
+        format!("{hertz:.3} Hz")
+    } else {
+        format!("{hertz:.1} Hz")
+    }
+}
+
+/// Returns a participant as `process 4711 (imu_driver)`.
+pub(crate) fn participant(participant: Option<&Participant>) -> String {
+    match participant {
+        Some(Participant {
+            process: Some(process),
+            ..
+        }) => format!("process {} ({})", process.pid, visible(&process.name)),
+        Some(_) => "an unknown process".to_owned(),
+        None => "gone".to_owned(),
+    }
+}
+
+/// Escapes the characters of a text of unknown origin that a terminal would act on.
+pub(crate) fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_visible(c) {
+            shown.push(c);
+        } else {
+            shown.extend(c.escape_default());
+        }
+    }
+    shown
+}
+
+/// Returns false for control characters, and for those that change the direction of text.
+pub(crate) fn is_visible(c: char) -> bool {
+    !c.is_control()
+        && !matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_commas() {
+        let table = [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1,000"),
+            (1_244_910, "1,244,910"),
+        ];
+        for (number, text) in table {
+            assert_eq!(count(number), text);
+        }
+    }
+
+    #[test]
+    fn times_have_a_suitable_unit() {
+        let table = [
+            (0, "0 ns"),
+            (186, "186 ns"),
+            (7_100, "7.1 µs"),
+            (61_000, "61 µs"),
+            (12_000_000, "12 ms"),
+            (1_500_000_000, "1.5 s"),
+        ];
+        for (ns, text) in table {
+            assert_eq!(duration(Duration::from_nanos(ns)), text);
+        }
+        assert_eq!(clock(Duration::from_secs(764)), "00:12:44");
+    }
+
+    #[test]
+    fn sizes_and_rates_are_short() {
+        assert_eq!(bytes(304), "304 bytes");
+        assert_eq!(bytes(93_184), "91 KiB");
+        assert_eq!(bytes(1_310_720), "1.2 MiB");
+        assert_eq!(rate(1000.12), "1000.1 Hz");
+        assert_eq!(rate(0.2), "0.200 Hz");
+    }
+
+    #[test]
+    fn a_terminal_acts_on_nothing() {
+        assert_eq!(visible("a\x1b[31mb\u{202e}c"), "a\\u{1b}[31mb\\u{202e}c");
+    }
+}

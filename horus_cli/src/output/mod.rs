@@ -1,0 +1,95 @@
+//! The output of commands: lines, tables and JSON on stdout.
+//!
+//! Only this module writes to stdout.
+
+pub(crate) mod format;
+pub(crate) mod nearest;
+mod style;
+mod table;
+
+use std::fmt::Display;
+use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write as _};
+
+use serde::Serialize;
+
+pub(crate) use style::Tone;
+pub(crate) use table::{Cell, Column, Table};
+
+use crate::cli::ColorChoice;
+use crate::failure::Failure;
+use style::Style;
+
+/// The version of the JSON output. A key is never renamed within a version.
+const FORMAT_VERSION: u32 = 1;
+
+/// Stdout, as text or as JSON.
+#[derive(Debug)]
+pub(crate) struct Output {
+    stdout: BufWriter<Stdout>,
+    style: Style,
+    /// The width of the terminal in columns; `None` if stdout is not a terminal.
+    width: Option<usize>,
+}
+
+/// A JSON object with the version of the format in front.
+#[derive(Serialize)]
+struct Versioned<T> {
+    horus: u32,
+    #[serde(flatten)]
+    body: T,
+}
+
+impl Output {
+    pub(crate) fn new(color: ColorChoice) -> Self {
+        let stdout = io::stdout();
+        let is_terminal = stdout.is_terminal();
+        let width = terminal_size::terminal_size().filter(|_| is_terminal);
+        Self {
+            style: Style::choose(color, is_terminal),
+            width: width.map(|(width, _)| width.0.into()),
+            stdout: BufWriter::new(stdout),
+        }
+    }
+
+    /// Returns true if stdout is a terminal.
+    pub(crate) const fn is_terminal(&self) -> bool {
+        self.width.is_some()
+    }
+
+    /// Writes a line of text.
+    pub(crate) fn line(&mut self, text: impl Display) -> Result<(), Failure> {
+        Ok(writeln!(self.stdout, "{text}")?)
+    }
+
+    /// Writes bytes as they are.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        Ok(self.stdout.write_all(bytes)?)
+    }
+
+    /// Writes a table.
+    pub(crate) fn table(&mut self, table: &Table) -> Result<(), Failure> {
+        Ok(table.write(&mut self.stdout, self.style, self.width)?)
+    }
+
+    /// Writes an object as one line of JSON, and flushes it.
+    pub(crate) fn json(&mut self, body: impl Serialize) -> Result<(), Failure> {
+        let object = Versioned {
+            horus: FORMAT_VERSION,
+            body,
+        };
+        serde_json::to_writer(&mut self.stdout, &object).map_err(io::Error::from)?;
+        self.line("")?;
+        // WHY: without it, a program at the other end of a pipe would see nothing for minutes.
+        self.flush()
+    }
+
+    /// Returns `text` in the colour of `tone`, if the output is coloured.
+    pub(crate) fn paint(&self, tone: Tone, text: &str) -> String {
+        self.style.paint(tone, text)
+    }
+
+    /// Flushes what was written.
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+        Ok(self.stdout.flush()?)
+    }
+}

@@ -1,0 +1,37 @@
+//! Similar names, for errors about names that do not exist.
+
+/// The most names that are suggested.
+const SUGGESTIONS_MAX: usize = 3;
+
+/// Returns up to three of `names`, those with the smallest edit distance to `wanted` first.
+fn nearest<'a>(wanted: &str, names: &'a [String]) -> Vec<&'a str> {
+    let distance = |name: &str| strsim::damerau_levenshtein(wanted, name);
+    let mut near: Vec<_> = names
+        .iter()
+        .map(|name| (distance(name), name.as_str()))
+        .collect();
+    near.sort_unstable();
+    near.truncate(SUGGESTIONS_MAX);
+    near.into_iter().map(|(_, name)| name).collect()
+}
+
+/// Returns the end of an error text that suggests similar names, such as ` Near: odom, imu`. It is
+/// empty if there are no names.
+pub(crate) fn suggestion(wanted: &str, names: &[String]) -> String {
+    match nearest(wanted, names).as_slice() {
+        [] => String::new(),
+        near => format!(" Near: {}", near.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_names_come_first() {
+        let names = ["cmd_vel", "odom", "imu", "camera/rgb"].map(str::to_owned);
+        assert_eq!(suggestion("odm", &names), " Near: odom, imu, cmd_vel");
+        assert_eq!(suggestion("odm", &[]), "");
+    }
+}

@@ -1,0 +1,49 @@
+//! Colours: only for states that a reader must not overlook, and never the only sign of one.
+
+use std::env;
+
+use crate::cli::ColorChoice;
+
+/// The meaning of a colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tone {
+    /// Nothing special.
+    Plain,
+    /// Lost, dead or refused: red.
+    Bad,
+    /// Waiting or late: yellow.
+    Waiting,
+}
+
+/// The colours of an output, or none.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Style {
+    is_colored: bool,
+}
+
+impl Style {
+    /// Decides by the option, and then by the variables `NO_COLOR` and `CLICOLOR_FORCE`, of which
+    /// other programs have made a convention.
+    pub(crate) fn choose(color: ColorChoice, is_terminal: bool) -> Self {
+        let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
+        let is_forced = env::var_os("CLICOLOR_FORCE").is_some_and(|value| value != "0");
+        let is_dumb = env::var_os("TERM").is_some_and(|value| value == "dumb");
+        let is_colored = match color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto if is_set("NO_COLOR") => false,
+            ColorChoice::Auto => is_forced || (is_terminal && !is_dumb),
+        };
+        Self { is_colored }
+    }
+
+    /// Returns `text` in the colour of `tone`.
+    pub(crate) fn paint(self, tone: Tone, text: &str) -> String {
+        let code = match tone {
+            Tone::Bad if self.is_colored => "31",
+            Tone::Waiting if self.is_colored => "33",
+            _ => return text.to_owned(),
+        };
+        format!("\x1b[{code}m{text}\x1b[0m")
+    }
+}

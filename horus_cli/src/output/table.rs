@@ -1,0 +1,224 @@
+//! Tables of text. On a terminal, names are shortened in the middle until a row fits.
+
+use std::io::{self, Write};
+
+use super::style::{Style, Tone};
+
+/// The space between two columns.
+const GAP: &str = "  ";
+
+/// The shortest form of a name, in characters.
+const NAME_MIN: usize = 12;
+
+/// The title of a column, and how its cells are written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Column {
+    title: &'static str,
+    is_number: bool,
+    may_shrink: bool,
+}
+
+impl Column {
+    /// A column of names, which may be shortened on a terminal.
+    pub(crate) const fn name(title: &'static str) -> Self {
+        Self {
+            title,
+            is_number: false,
+            may_shrink: true,
+        }
+    }
+
+    /// A column of words.
+    pub(crate) const fn text(title: &'static str) -> Self {
+        Self {
+            title,
+            is_number: false,
+            may_shrink: false,
+        }
+    }
+
+    /// A column of numbers, at its right edge.
+    pub(crate) const fn number(title: &'static str) -> Self {
+        Self {
+            title,
+            is_number: true,
+            may_shrink: false,
+        }
+    }
+}
+
+/// A cell: its text and its colour.
+#[derive(Debug, Clone)]
+pub(crate) struct Cell {
+    text: String,
+    tone: Tone,
+}
+
+impl Cell {
+    /// A cell in the colour of `tone`.
+    pub(crate) fn toned(tone: Tone, text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self { text, tone }
+    }
+}
+
+impl<T: Into<String>> From<T> for Cell {
+    fn from(text: T) -> Self {
+        Self::toned(Tone::Plain, text)
+    }
+}
+
+/// A table with a title above each column.
+#[derive(Debug)]
+pub(crate) struct Table {
+    columns: Vec<Column>,
+    rows: Vec<Vec<Cell>>,
+    indent: usize,
+}
+
+impl Table {
+    pub(crate) fn new(columns: impl Into<Vec<Column>>) -> Self {
+        Self {
+            columns: columns.into(),
+            rows: Vec::new(),
+            indent: 0,
+        }
+    }
+
+    /// Moves the table to the right by this many spaces.
+    pub(crate) const fn indented(mut self, spaces: usize) -> Self {
+        self.indent = spaces;
+        self
+    }
+
+    /// Adds a row, which must have a cell for each column.
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
+        let cells: Vec<Cell> = cells.into_iter().collect();
+        debug_assert_eq!(cells.len(), self.columns.len());
+        self.rows.push(cells);
+    }
+
+    /// Writes the table, so that it fits `width` columns if one is given and that is possible.
+    pub(super) fn write(
+        &self,
+        to: &mut impl Write,
+        style: Style,
+        width: Option<usize>,
+    ) -> io::Result<()> {
+        let widths = self.widths(width);
+        let titles: Vec<Cell> = self
+            .columns
+            .iter()
+            .map(|column| column.title.into())
+            .collect();
+        for row in std::iter::once(&titles).chain(&self.rows) {
+            let mut line = " ".repeat(self.indent);
+            for ((column, cell), width) in self.columns.iter().zip(row).zip(&widths) {
+                let text = shorten(&cell.text, *width);
+                let padding = " ".repeat(width - text.chars().count());
+                let painted = style.paint(cell.tone, &text);
+                line += &if column.is_number {
+                    format!("{padding}{painted}{GAP}")
+                } else {
+                    format!("{painted}{padding}{GAP}")
+                };
+            }
+            writeln!(to, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+
+    /// Returns the width of each column in characters.
+    fn widths(&self, limit: Option<usize>) -> Vec<usize> {
+        let columns = self.columns.iter().enumerate();
+        let mut widths: Vec<usize> = columns
+            .map(|(index, column)| {
+                let cells = self.rows.iter().map(|row| row[index].text.chars().count());
+                cells.chain([column.title.len()]).max().unwrap_or(0)
+            })
+            .collect();
+        let Some(limit) = limit else { return widths };
+        let gaps = GAP.len() * widths.len().saturating_sub(1) + self.indent;
+        let mut excess = (widths.iter().sum::<usize>() + gaps).saturating_sub(limit);
+        while excess > 0 {
+            let names = (0..widths.len()).filter(|index| self.columns[*index].may_shrink);
+            let widest = names.max_by_key(|index| widths[*index]);
+            let Some(widest) = widest.filter(|index| widths[*index] > NAME_MIN) else {
+                break;
+            };
+            widths[widest] -= 1;
+            excess -= 1;
+        }
+        widths
+    }
+}
+
+/// Returns `text` in at most `width` characters, with the middle left out.
+fn shorten(text: &str, width: usize) -> String {
+    let count = text.chars().count();
+    if count <= width {
+        return text.to_owned();
+    }
+    let kept = width.saturating_sub(1);
+    let (front, back) = (kept - kept / 2, kept / 2);
+    let front: String = text.chars().take(front).collect();
+    let back: String = text.chars().skip(count - back).collect();
+    format!("{front}…{back}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::ColorChoice;
+
+    fn written(width: Option<usize>, color: ColorChoice) -> String {
+        let columns = [
+            Column::name("TOPIC"),
+            Column::text("TYPE"),
+            Column::number("LOST"),
+        ];
+        let mut table = Table::new(columns);
+        table.row([
+            "horus/schedulers/arm/status".into(),
+            "Imu".into(),
+            "0".into(),
+        ]);
+        let lost = Cell::toned(Tone::Bad, "12");
+        table.row(["imu".into(), "CmdVel".into(), lost]);
+        let mut text = Vec::new();
+        table
+            .write(&mut text, Style::choose(color, false), width)
+            .unwrap();
+        String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn a_table_has_two_spaces_between_columns() {
+        let expected = "TOPIC                        TYPE    LOST\n\
+                        horus/schedulers/arm/status  Imu        0\n\
+                        imu                          CmdVel    12\n";
+        assert_eq!(written(None, ColorChoice::Never), expected);
+        assert_eq!(written(Some(80), ColorChoice::Never), expected);
+    }
+
+    #[test]
+    fn names_are_cut_in_the_middle_and_numbers_never() {
+        let expected = "TOPIC             TYPE    LOST\n\
+                        horus/sc…/status  Imu        0\n\
+                        imu               CmdVel    12\n";
+        assert_eq!(written(Some(30), ColorChoice::Never), expected);
+        let narrowest = written(Some(3), ColorChoice::Never);
+        assert!(
+            narrowest.contains("horus/…tatus  Imu        0\n"),
+            "{narrowest}"
+        );
+    }
+
+    #[test]
+    fn colour_does_not_move_columns() {
+        let colored = written(None, ColorChoice::Always);
+        let plain = colored.replace("\x1b[31m", "").replace("\x1b[0m", "");
+        assert_ne!(colored, plain);
+        assert_eq!(plain, written(None, ColorChoice::Never));
+    }
+}

@@ -1,0 +1,22 @@
+//! Panics: mistakes of this program, reported in one line.
+
+use std::io::{self, Write};
+use std::panic;
+
+/// Makes a panic print one line in place of the usual report.
+pub(crate) fn report_as_one_line() {
+    panic::set_hook(Box::new(|panic| {
+        let payload = panic.payload();
+        let text = payload
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| payload.downcast_ref::<&str>().copied());
+        let text = text.unwrap_or("no message").replace('\n', " ");
+        let at = panic.location().map(ToString::to_string);
+        let at = at.unwrap_or_else(|| "an unknown place".to_owned());
+        let _ = writeln!(
+            io::stderr(),
+            "horus: internal error at {at}: {text}; this is a bug, please report it"
+        );
+    }));
+}

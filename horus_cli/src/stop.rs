@@ -1,0 +1,88 @@
+//! Stops: Ctrl-C and SIGTERM, and the time of `--timeout`.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+
+use crate::failure::INTERRUPTED;
+
+/// The longest time until a sleeping command notices a signal.
+const PERIOD: Duration = Duration::from_millis(10);
+
+/// The signals that end a command.
+///
+/// A command that answers once ends at the first signal, with exit code 130. A stream finishes its
+/// output at the first signal, and ends at once at the second.
+#[derive(Debug)]
+pub(crate) struct StopSignal {
+    came: Arc<AtomicBool>,
+    /// True if the next signal ends the process at once.
+    is_final: Arc<AtomicBool>,
+}
+
+impl StopSignal {
+    /// Installs the handlers. The first signal ends the process, until [`Self::begin_stream`].
+    pub(crate) fn install() -> io::Result<Self> {
+        let came = Arc::new(AtomicBool::new(false));
+        let is_final = Arc::new(AtomicBool::new(true));
+        for signal in [SIGINT, SIGTERM] {
+            // WHY this order: the handlers run in it, so the first signal of a stream only sets
+            // the flags, and the second finds them set.
+            flag::register_conditional_shutdown(signal, INTERRUPTED.into(), Arc::clone(&is_final))?;
+            flag::register(signal, Arc::clone(&is_final))?;
+            flag::register(signal, Arc::clone(&came))?;
+        }
+        Ok(Self { came, is_final })
+    }
+
+    /// Makes the next signal only end the stream, so that it can print its summary.
+    pub(crate) fn begin_stream(&self) {
+        // Relaxed: the flag stands alone.
+        self.is_final.store(false, Ordering::Relaxed);
+    }
+
+    /// Returns true if a signal came.
+    pub(crate) fn came(&self) -> bool {
+        // Relaxed: as above.
+        self.came.load(Ordering::Relaxed)
+    }
+
+    /// Sleeps until `due`, or until a signal comes. Returns true if no signal came.
+    pub(crate) fn sleep_until(&self, due: Instant) -> bool {
+        while !self.came() {
+            let left = due.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return true;
+            }
+            thread::sleep(left.min(PERIOD));
+        }
+        false
+    }
+}
+
+/// The time at which a command gives up, if there is one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Deadline(Option<Instant>);
+
+impl Deadline {
+    /// Returns the time that is `timeout` from now.
+    pub(crate) fn after(timeout: Option<Duration>) -> Self {
+        // WHY none on overflow: that time never comes.
+        Self(timeout.and_then(|timeout| Instant::now().checked_add(timeout)))
+    }
+
+    /// Returns true if the time is over.
+    pub(crate) fn is_over(self) -> bool {
+        self.0.is_some_and(|due| Instant::now() >= due)
+    }
+
+    /// Returns the earlier of this time and `other`.
+    pub(crate) fn or_earlier(self, other: Instant) -> Instant {
+        self.0.map_or(other, |due| due.min(other))
+    }
+}

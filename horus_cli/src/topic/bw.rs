@@ -1,0 +1,205 @@
+//! `horus topic bw`: the bytes that a topic carries per second.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use horus_core::namespace::Namespace;
+use horus_core::topic::DynamicSubscriber;
+use serde::Serialize;
+
+use super::hz::Span;
+use super::meter::{Meter, Reading};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::format::count;
+
+/// Time between two looks at the messages of a topic whose messages have lengths of their own.
+const PERIOD: Duration = Duration::from_millis(1);
+
+/// Measure the bytes of messages per second
+///
+/// Counts messages as `hz` does. If messages have lengths of their own, it
+/// also reads them to learn their lengths, and takes no part.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    span: Span,
+}
+
+/// The lengths of the messages of a topic.
+#[derive(Debug)]
+enum Lengths {
+    /// All messages have this many bytes.
+    Fixed(u64),
+    /// Each message has its own length, which an observer sees while the topic exists.
+    Observed(Option<Box<DynamicSubscriber>>, Observed),
+}
+
+/// The lengths of the messages that were seen in a window, in bytes.
+#[derive(Debug, Clone, Copy, Default)]
+struct Observed {
+    messages: u64,
+    bytes: u64,
+    min: u64,
+    max: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Bandwidth<'a> {
+    topic: &'a str,
+    bytes_per_second: f64,
+    messages: u64,
+    /// Number of messages whose length was seen.
+    measured: u64,
+    mean_bytes: f64,
+    min_bytes: u64,
+    max_bytes: u64,
+    window_ns: u64,
+}
+
+impl Lengths {
+    fn of(namespace: &Arc<Namespace>, meter: &Meter) -> Self {
+        match meter.inspector() {
+            Some(topic) if !topic.is_sized() => Self::Fixed(topic.message_bytes()),
+            _ => {
+                let mut lengths = Self::Observed(None, Observed::default());
+                lengths.follow(namespace, meter);
+                lengths
+            }
+        }
+    }
+
+    /// Closes the observer if the meter has closed the topic, and opens it again.
+    fn follow(&mut self, namespace: &Arc<Namespace>, meter: &Meter) {
+        let Self::Observed(observer, _) = self else {
+            return;
+        };
+        if meter.inspector().is_none() {
+            *observer = None;
+        } else if observer.is_none() {
+            let opened = DynamicSubscriber::observe(namespace, meter.name());
+            *observer = opened.ok().map(Box::new);
+        }
+    }
+
+    /// Notes the lengths of new messages.
+    fn look(&mut self) {
+        let Self::Observed(Some(observer), seen) = self else {
+            return;
+        };
+        while let Some(message) = observer.recv_bytes() {
+            seen.note(message.len() as u64);
+        }
+    }
+
+    /// Returns the lengths of the messages in the window that has ended.
+    fn take(&mut self, reading: &Reading) -> Observed {
+        match self {
+            Self::Fixed(bytes) => Observed {
+                messages: reading.sent,
+                bytes: reading.sent * *bytes,
+                min: *bytes,
+                max: *bytes,
+            },
+            Self::Observed(_, seen) => std::mem::take(seen),
+        }
+    }
+}
+
+impl Observed {
+    fn note(&mut self, bytes: u64) {
+        self.min = if self.messages == 0 {
+            bytes
+        } else {
+            self.min.min(bytes)
+        };
+        self.max = self.max.max(bytes);
+        self.messages += 1;
+        self.bytes += bytes;
+    }
+
+    fn mean(self) -> f64 {
+        match self.messages {
+            0 => 0.0,
+            messages => self.bytes as f64 / messages as f64,
+        }
+    }
+}
+
+pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
+    let (namespace, mut meters) = arguments.span.open(context)?;
+    let lengths = meters.iter().map(|meter| Lengths::of(&namespace, meter));
+    // WHY: both closures below need the lengths, and neither runs inside the other.
+    let lengths = RefCell::new(lengths.collect::<Vec<_>>());
+    let observes = lengths
+        .borrow()
+        .iter()
+        .any(|lengths| matches!(lengths, Lengths::Observed(..)));
+    let wait = |context: &Context, due: Instant| {
+        while observes && !context.stop.came() && Instant::now() < due {
+            lengths.borrow_mut().iter_mut().for_each(Lengths::look);
+            thread::sleep(PERIOD);
+        }
+        context.stop.sleep_until(due)
+    };
+    arguments.span.each_window(context, wait, |context| {
+        for (meter, lengths) in meters.iter_mut().zip(lengths.borrow_mut().iter_mut()) {
+            lengths.look();
+            let reading = meter.read();
+            let seen = lengths.take(&reading);
+            meter.release_unused();
+            lengths.follow(&namespace, meter);
+            print(meter.name(), &reading, seen, context)?;
+        }
+        Ok(())
+    })
+}
+
+fn print(
+    topic: &str,
+    reading: &Reading,
+    seen: Observed,
+    context: &mut Context,
+) -> Result<(), Failure> {
+    // WHY the mean times the rate: the counters see all messages, an observer only those that it
+    // was fast enough to read.
+    let bytes_per_second = reading.rate_hz() * seen.mean();
+    if context.is_json() {
+        return context.out.json(Bandwidth {
+            topic,
+            bytes_per_second,
+            messages: reading.sent,
+            measured: seen.messages,
+            mean_bytes: seen.mean(),
+            min_bytes: seen.min,
+            max_bytes: seen.max,
+            window_ns: reading.took.as_nanos() as u64,
+        });
+    }
+    let (messages, seconds) = (count(reading.sent), reading.took.as_secs_f64());
+    let lengths = if seen.min == seen.max {
+        format!("{} bytes", count(seen.max))
+    } else {
+        format!("{} to {} bytes", count(seen.min), count(seen.max))
+    };
+    let measured = match seen.messages {
+        measured if measured == reading.sent => String::new(),
+        measured => format!("; {} of them measured", count(measured)),
+    };
+    context.out.line(format_args!(
+        "{topic}  {}/s  ({messages} messages of {lengths} in {seconds:.3} s{measured})",
+        decimal_bytes(bytes_per_second)
+    ))
+}
+
+/// Returns a number of bytes in a decimal unit, as rates of data are given: `27.6 MB`.
+fn decimal_bytes(bytes: f64) -> String {
+    let units = [("GB", 1e9), ("MB", 1e6), ("kB", 1e3)];
+    match units.iter().find(|(_, size)| bytes >= *size) {
+        Some((unit, size)) => format!("{:.1} {unit}", bytes / size),
+        None => format!("{bytes:.0} B"),
+    }
+}

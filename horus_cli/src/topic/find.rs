@@ -1,0 +1,34 @@
+//! `horus topic find`: the topics of one message type.
+
+use clap::Args;
+use horus_core::introspect::{Inspector, topics};
+
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Print the topics that carry a message type
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Name of the type, such as Imu
+    #[arg(value_name = "TYPE")]
+    message_type: String,
+}
+
+pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
+    let mut found = Vec::new();
+    if let Some(namespace) = context.existing_namespace()? {
+        for name in topics(&namespace).map_err(|error| Failure::of_open(&error))? {
+            // A topic that cannot be opened was removed meanwhile, or its type is unknown.
+            let topic = Inspector::open_in(&namespace, &name);
+            if topic.is_ok_and(|topic| topic.message_type() == arguments.message_type) {
+                found.push(name);
+            }
+        }
+    }
+    if context.is_json() {
+        let message_type = &arguments.message_type;
+        let object = serde_json::json!({ "message_type": message_type, "topics": found });
+        return context.out.json(object);
+    }
+    found.iter().try_for_each(|name| context.out.line(name))
+}

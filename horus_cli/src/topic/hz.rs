@@ -1,0 +1,226 @@
+//! `horus topic hz`: the exact rate of all messages.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use horus_core::namespace::Namespace;
+use serde::Serialize;
+
+use super::info::Process;
+use super::meter::{Meter, Reading, per_second};
+use super::select::select;
+use crate::cli::{hertz, seconds};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::Tone;
+use crate::output::format::{count, participant, rate};
+
+/// The time for which messages are counted before a line is printed.
+pub(super) const WINDOW: Duration = Duration::from_secs(1);
+
+/// Measure the rate of messages, exactly and at any rate
+///
+/// Reads the counters that publishers keep, so it takes no part, misses nothing,
+/// and costs them nothing. Ends with Ctrl-C, or after --for.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    span: Span,
+    /// Exit with 1 if the rate of a topic was lower in all
+    #[arg(long, value_name = "HZ", value_parser = hertz)]
+    min: Option<f64>,
+    /// Exit with 1 if the rate of a topic was higher in all
+    #[arg(long, value_name = "HZ", value_parser = hertz)]
+    max: Option<f64>,
+}
+
+/// The topics that a stream of measurements is about, and its length.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Span {
+    /// Names or patterns of topics
+    #[arg(required = true)]
+    topics: Vec<String>,
+    /// Seconds between two lines [default: 1, or those of --for]
+    #[arg(short, long, value_name = "S", value_parser = seconds)]
+    window: Option<Duration>,
+    /// End after S seconds
+    #[arg(long = "for", value_name = "S", value_parser = seconds)]
+    duration: Option<Duration>,
+}
+
+#[derive(Debug, Serialize)]
+struct RateLine<'a> {
+    topic: &'a str,
+    rate_hz: f64,
+    messages: u64,
+    window_ns: u64,
+    refused: u64,
+    lost: u64,
+    lanes: Vec<LaneLine>,
+}
+
+#[derive(Debug, Serialize)]
+struct LaneLine {
+    lane: u32,
+    publisher: Option<Process>,
+    rate_hz: f64,
+    messages: u64,
+}
+
+impl Span {
+    /// Opens a meter for each topic. From here on, a signal ends the stream.
+    pub(super) fn open(&self, context: &Context) -> Result<(Arc<Namespace>, Vec<Meter>), Failure> {
+        let (namespace, names) = select(context, &self.topics)?;
+        let meters = names.iter().map(|name| {
+            Meter::open(&namespace, name)
+                .map_err(|error| context.topic_failure(&namespace, name, &error))
+        });
+        let meters = meters.collect::<Result<_, _>>()?;
+        context.stop.begin_stream();
+        Ok((namespace, meters))
+    }
+
+    /// Calls `window` at the end of each window, until the time is over or a signal comes. `wait`
+    /// waits until the given time, or until a signal comes; then it returns false.
+    ///
+    /// The last window of an interrupted stream is left out.
+    pub(super) fn each_window(
+        &self,
+        context: &mut Context,
+        mut wait: impl FnMut(&Context, Instant) -> bool,
+        mut window: impl FnMut(&mut Context) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let length = self.window.or(self.duration).unwrap_or(WINDOW);
+        let length = length.max(Duration::from_millis(1));
+        let begin = Instant::now();
+        let deadline = context.deadline();
+        let end = self
+            .duration
+            .and_then(|duration| begin.checked_add(duration));
+        let mut due = begin;
+        loop {
+            due += length;
+            let next = end.map_or(due, |end| end.min(due));
+            if !wait(context, deadline.or_earlier(next)) {
+                return Ok(());
+            }
+            window(context)?;
+            context.out.flush()?;
+            if deadline.is_over() || end.is_some_and(|end| next >= end) {
+                return Ok(());
+            }
+        }
+    }
+}
+
+pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
+    let (_namespace, mut meters) = arguments.span.open(context)?;
+    let mut totals: Vec<Option<Reading>> = meters.iter().map(|_| None).collect();
+    let wait = |context: &Context, due| context.stop.sleep_until(due);
+    arguments.span.each_window(context, wait, |context| {
+        for (meter, total) in meters.iter_mut().zip(&mut totals) {
+            let reading = meter.read();
+            meter.release_unused();
+            print(meter.name(), &reading, context)?;
+            match total {
+                Some(total) => total.add(&reading),
+                None => *total = Some(reading),
+            }
+        }
+        Ok(())
+    })?;
+    conclude(arguments, context, &meters, &totals)
+}
+
+fn print(topic: &str, reading: &Reading, context: &mut Context) -> Result<(), Failure> {
+    if context.is_json() {
+        let lanes = reading.lanes.iter().map(|lane| LaneLine {
+            lane: lane.lane,
+            publisher: Process::of(lane.publisher.as_ref()),
+            rate_hz: per_second(lane.sent, reading.took),
+            messages: lane.sent,
+        });
+        return context.out.json(RateLine {
+            topic,
+            rate_hz: reading.rate_hz(),
+            messages: reading.sent,
+            window_ns: reading.took.as_nanos() as u64,
+            refused: reading.refused,
+            lost: reading.lost,
+            lanes: lanes.collect(),
+        });
+    }
+    let messages = count(reading.sent);
+    let seconds = reading.took.as_secs_f64();
+    let publishers = publishers(reading);
+    let refused = alarming("refused", reading.refused, context);
+    let lost = alarming("lost by subscribers", reading.lost, context);
+    let rate = rate(reading.rate_hz());
+    context.out.line(format_args!(
+        "{topic}  {rate}  ({messages} messages in {seconds:.3} s; {publishers})  {refused}  {lost}"
+    ))
+}
+
+/// Returns a number with its meaning, in red unless it is 0.
+fn alarming(what: &str, number: u64, context: &Context) -> String {
+    let tone = if number > 0 { Tone::Bad } else { Tone::Plain };
+    context
+        .out
+        .paint(tone, &format!("{what} {}", count(number)))
+}
+
+/// Returns the publishers, with their rates if there are several.
+fn publishers(reading: &Reading) -> String {
+    let lanes = reading.lanes.iter().map(|lane| {
+        let publisher = participant(lane.publisher.as_ref());
+        if reading.lanes.len() == 1 {
+            return format!("lane {}: {publisher}", lane.lane);
+        }
+        let hertz = rate(per_second(lane.sent, reading.took));
+        format!("lane {}: {publisher} {hertz}", lane.lane)
+    });
+    match lanes.collect::<Vec<_>>() {
+        lanes if lanes.is_empty() => "no publisher".to_owned(),
+        lanes => lanes.join(", "),
+    }
+}
+
+/// Prints the summary, and checks the limits.
+fn conclude(
+    arguments: &Arguments,
+    context: &Context,
+    meters: &[Meter],
+    totals: &[Option<Reading>],
+) -> Result<(), Failure> {
+    let mut faults = Vec::new();
+    for (meter, total) in meters.iter().zip(totals) {
+        let Some(total) = total else { continue };
+        let (name, hertz) = (meter.name(), total.rate_hz());
+        context.note(format_args!(
+            "{name}: {} messages in {:.3} s, {}",
+            count(total.sent),
+            total.took.as_secs_f64(),
+            rate(hertz)
+        ));
+        if let Some(min) = arguments.min.filter(|min| hertz < *min) {
+            faults.push(format!(
+                "{name} has {}, less than {}",
+                rate(hertz),
+                rate(min)
+            ));
+        }
+        if let Some(max) = arguments.max.filter(|max| hertz > *max) {
+            faults.push(format!(
+                "{name} has {}, more than {}",
+                rate(hertz),
+                rate(max)
+            ));
+        }
+    }
+    if faults.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::no_because(faults.join("; ")))
+    }
+}

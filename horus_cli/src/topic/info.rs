@@ -1,0 +1,282 @@
+//! `horus topic info`: everything about one topic.
+
+use std::time::{Duration, SystemTime};
+
+use clap::Args;
+use horus_core::introspect::{Inspector, LaneCounters, Participant, ReaderCounters};
+use serde::Serialize;
+
+use super::latency::Percentiles;
+use super::select::bare;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::format::{bytes, clock, count, duration, visible};
+use crate::output::{Cell, Column, Table, Tone};
+
+/// Show all about a topic: settings, publishers and subscribers
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Name of the topic
+    topic: String,
+    /// Print the schema text of the messages only
+    #[arg(long)]
+    schema: bool,
+}
+
+/// A process that publishes or subscribes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Process {
+    pid: u32,
+    name: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Info<'a> {
+    topic: &'a str,
+    message_type: &'a str,
+    schema_hash: String,
+    message_bytes: u64,
+    is_sized: bool,
+    reliability: String,
+    capacity: u64,
+    history: u32,
+    persists: bool,
+    publishers_max: u32,
+    subscribers_max: u32,
+    backend: String,
+    file_bytes: Option<u64>,
+    allocated_bytes: Option<u64>,
+    age_ns: Option<u64>,
+    publishers: Vec<Publisher>,
+    subscribers: Vec<Subscriber>,
+}
+
+#[derive(Debug, Serialize)]
+struct Publisher {
+    process: Option<Process>,
+    lane: u32,
+    sent: u64,
+    refused: u64,
+    wakes: u64,
+    skips: u64,
+    claims: u64,
+    aborted: u64,
+    corrupt_resyncs: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Subscriber {
+    process: Option<Process>,
+    slot: u32,
+    received: u64,
+    lost: u64,
+    skipped: u64,
+    busy: u64,
+    borrowed: u32,
+    asleep: bool,
+    #[serde(flatten)]
+    latency: Percentiles,
+}
+
+pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
+    let name = bare(&arguments.topic);
+    let namespace = context.namespace_of(name)?;
+    let topic = context.inspect(&namespace, name)?;
+    if arguments.schema {
+        return print_schema(name, &topic, context);
+    }
+    let info = Info::new(name, &topic);
+    if context.is_json() {
+        context.out.json(info)
+    } else {
+        print(&info, context)
+    }
+}
+
+fn print_schema(name: &str, topic: &Inspector, context: &mut Context) -> Result<(), Failure> {
+    if context.is_json() {
+        let (message_type, schema) = (topic.message_type(), topic.schema());
+        let schema_hash = format!("{:032x}", topic.schema_hash());
+        return context.out.json(serde_json::json!({
+            "topic": name, "message_type": message_type, "schema_hash": schema_hash,
+            "schema": schema,
+        }));
+    }
+    context.out.bytes(topic.schema().as_bytes())
+}
+
+impl Process {
+    pub(super) fn of(participant: Option<&Participant>) -> Option<Self> {
+        let process = participant?.process.as_ref()?;
+        Some(Self {
+            pid: process.pid,
+            name: process.name.clone(),
+        })
+    }
+
+    /// Returns it as `process 4711 (imu_driver)`.
+    fn shown(process: Option<&Self>) -> String {
+        process.map_or_else(
+            || "gone".to_owned(),
+            |process| format!("process {} ({})", process.pid, visible(&process.name)),
+        )
+    }
+}
+
+impl<'a> Info<'a> {
+    fn new(name: &'a str, topic: &'a Inspector) -> Self {
+        let file = topic.file().ok();
+        let created = file.and_then(|file| file.created);
+        let age = created.and_then(|created| SystemTime::now().duration_since(created).ok());
+        Self {
+            topic: name,
+            message_type: topic.message_type(),
+            schema_hash: format!("{:032x}", topic.schema_hash()),
+            message_bytes: topic.message_bytes(),
+            is_sized: topic.is_sized(),
+            reliability: topic.reliability().to_string(),
+            capacity: topic.capacity(),
+            history: topic.history(),
+            persists: topic.persists(),
+            publishers_max: topic.publishers_max(),
+            subscribers_max: topic.subscribers_max(),
+            backend: topic.backend().to_string(),
+            file_bytes: file.map(|file| file.bytes),
+            allocated_bytes: file.map(|file| file.allocated_bytes),
+            age_ns: age.map(|age| age.as_nanos() as u64),
+            publishers: topic.publishers().iter().map(Publisher::new).collect(),
+            subscribers: topic.subscribers().iter().map(Subscriber::new).collect(),
+        }
+    }
+}
+
+impl Publisher {
+    fn new(lane: &LaneCounters) -> Self {
+        Self {
+            process: Process::of(lane.publisher.as_ref()),
+            lane: lane.lane,
+            sent: lane.sent,
+            refused: lane.refused,
+            wakes: lane.wakes,
+            skips: lane.skips,
+            claims: lane.claims,
+            aborted: lane.aborted,
+            corrupt_resyncs: lane.corrupt_resyncs,
+        }
+    }
+}
+
+impl Subscriber {
+    fn new(reader: &ReaderCounters) -> Self {
+        Self {
+            process: Process::of(Some(&reader.subscriber)),
+            slot: reader.slot,
+            received: reader.received,
+            lost: reader.lost,
+            skipped: reader.skipped,
+            busy: reader.busy,
+            borrowed: reader.borrowed,
+            asleep: reader.asleep,
+            latency: Percentiles::of(&reader.latencies),
+        }
+    }
+}
+
+fn print(info: &Info<'_>, context: &mut Context) -> Result<(), Failure> {
+    let out = &mut context.out;
+    let hash = &info.schema_hash;
+    out.line(format_args!(
+        "{}: {}, {}{} bytes, schema {}…{}",
+        info.topic,
+        visible(info.message_type),
+        if info.is_sized { "up to " } else { "" },
+        count(info.message_bytes),
+        &hash[..4],
+        &hash[hash.len() - 4..],
+    ))?;
+    let history = match (info.history, info.persists) {
+        (0, _) => "no history".to_owned(),
+        (history, false) => format!("history of {history}"),
+        (history, true) => format!("history of {history}, kept after exit"),
+    };
+    out.line(format_args!(
+        "  {}, {} slots for each of up to {} publishers, {history}; ring: {}",
+        info.reliability,
+        count(info.capacity),
+        info.publishers_max,
+        info.backend,
+    ))?;
+    if let (Some(file), Some(allocated)) = (info.file_bytes, info.allocated_bytes) {
+        let age = info.age_ns.map(|ns| clock(Duration::from_nanos(ns)));
+        let age = age
+            .map(|age| format!(", made {age} ago"))
+            .unwrap_or_default();
+        out.line(format_args!(
+            "  file {} bytes ({} reserved){age}",
+            count(file),
+            bytes(allocated)
+        ))?;
+    }
+    out.table(&publishers(&info.publishers))?;
+    out.table(&subscribers(&info.subscribers))
+}
+
+fn loss(number: u64) -> Cell {
+    let tone = if number > 0 { Tone::Bad } else { Tone::Plain };
+    Cell::toned(tone, count(number))
+}
+
+fn publishers(publishers: &[Publisher]) -> Table {
+    let mut table = Table::new([
+        Column::name("PUBLISHER"),
+        Column::number("LANE"),
+        Column::number("SENT"),
+        Column::number("REFUSED"),
+        Column::number("WAKES"),
+    ])
+    .indented(2);
+    for publisher in publishers {
+        let tone = match publisher.process {
+            Some(_) => Tone::Plain,
+            None => Tone::Bad,
+        };
+        table.row([
+            Cell::toned(tone, Process::shown(publisher.process.as_ref())),
+            publisher.lane.to_string().into(),
+            count(publisher.sent).into(),
+            loss(publisher.refused),
+            count(publisher.wakes).into(),
+        ]);
+    }
+    table
+}
+
+fn subscribers(subscribers: &[Subscriber]) -> Table {
+    let mut table = Table::new([
+        Column::name("SUBSCRIBER"),
+        Column::number("PLACE"),
+        Column::number("RECEIVED"),
+        Column::number("LOST"),
+        Column::number("SKIPPED"),
+        Column::number("p50"),
+        Column::number("p99"),
+        Column::text("ASLEEP"),
+    ])
+    .indented(2);
+    for subscriber in subscribers {
+        let time = |ns: Option<u64>| {
+            ns.map_or_else(|| "-".to_owned(), |ns| duration(Duration::from_nanos(ns)))
+        };
+        table.row([
+            Process::shown(subscriber.process.as_ref()).into(),
+            subscriber.slot.to_string().into(),
+            count(subscriber.received).into(),
+            loss(subscriber.lost),
+            count(subscriber.skipped).into(),
+            time(subscriber.latency.p50_ns).into(),
+            time(subscriber.latency.p99_ns).into(),
+            if subscriber.asleep { "yes" } else { "no" }.into(),
+        ]);
+    }
+    table
+}

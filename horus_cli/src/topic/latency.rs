@@ -1,0 +1,164 @@
+//! `horus topic latency`: the time from `send` to `recv` of the subscribers that exist.
+
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use horus_core::introspect::{Latencies, ReaderCounters};
+use serde::Serialize;
+
+use super::info::Process;
+use super::select::bare;
+use crate::cli::seconds;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::format::{count, duration, participant};
+use crate::output::{Column, Table};
+
+/// Show the latency of each subscriber, from send to receive
+///
+/// The subscribers time every 256th message themselves, so this measures their
+/// real latencies and takes no part. Values are upper bounds, to a factor of two.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Name of the topic
+    topic: String,
+    /// Only the messages of the next S seconds [default: all since they joined]
+    #[arg(long = "for", value_name = "S", value_parser = seconds)]
+    duration: Option<Duration>,
+}
+
+/// Percentiles of a histogram. Each value is an upper bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(super) struct Percentiles {
+    /// Number of timed messages.
+    pub(super) samples: u64,
+    pub(super) p50_ns: Option<u64>,
+    pub(super) p99_ns: Option<u64>,
+    pub(super) max_ns: Option<u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Latency<'a> {
+    topic: &'a str,
+    subscriber: Option<Process>,
+    slot: u32,
+    #[serde(flatten)]
+    latency: Percentiles,
+}
+
+impl Percentiles {
+    /// Returns the percentiles of all samples.
+    pub(super) fn of(latencies: &Latencies) -> Self {
+        Self::of_buckets(latencies.buckets())
+    }
+
+    /// Returns the percentiles of the samples that `later` has more than `earlier`.
+    fn between(earlier: &Latencies, later: &Latencies) -> Self {
+        let pairs = || earlier.buckets().zip(later.buckets());
+        // WHY: when a count is full the reader halves all of them, so the difference says nothing.
+        if pairs().any(|((before, _), (after, _))| after < before) {
+            return Self::of(later);
+        }
+        Self::of_buckets(pairs().map(|((before, _), (after, bound))| (after - before, bound)))
+    }
+
+    fn of_buckets(buckets: impl Iterator<Item = (u16, Duration)>) -> Self {
+        let buckets: Vec<_> = buckets.collect();
+        let samples = buckets.iter().map(|(number, _)| u64::from(*number)).sum();
+        let bound = |share: f64| {
+            let wanted = (share * samples as f64).ceil().max(1.0) as u64;
+            let mut seen = 0;
+            let found = buckets.iter().find(|(number, _)| {
+                seen += u64::from(*number);
+                seen >= wanted
+            });
+            found.map(|(_, bound)| bound.as_nanos() as u64)
+        };
+        Self {
+            samples,
+            p50_ns: bound(0.5),
+            p99_ns: bound(0.99),
+            max_ns: bound(1.0),
+        }
+    }
+}
+
+pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
+    let name = bare(&arguments.topic);
+    let namespace = context.namespace_of(name)?;
+    let topic = context.inspect(&namespace, name)?;
+    let before = arguments.duration.map(|_| topic.subscribers());
+    if let Some(duration) = arguments.duration {
+        context.stop.sleep_until(Instant::now() + duration);
+    }
+    let subscribers = topic.subscribers();
+    if subscribers.is_empty() {
+        context.note(format_args!("{name} has no subscribers"));
+    }
+    let mut table = Table::new([
+        Column::name("SUBSCRIBER"),
+        Column::number("SAMPLES"),
+        Column::number("p50"),
+        Column::number("p99"),
+        Column::number("MAX"),
+    ]);
+    for reader in &subscribers {
+        let latency = percentiles(reader, before.as_deref());
+        if context.is_json() {
+            context.out.json(Latency {
+                topic: name,
+                subscriber: Process::of(Some(&reader.subscriber)),
+                slot: reader.slot,
+                latency,
+            })?;
+            continue;
+        }
+        let bound = |ns: Option<u64>| {
+            ns.map_or_else(|| "-".to_owned(), |ns| duration(Duration::from_nanos(ns)))
+        };
+        table.row([
+            participant(Some(&reader.subscriber)).into(),
+            count(latency.samples).into(),
+            bound(latency.p50_ns).into(),
+            bound(latency.p99_ns).into(),
+            bound(latency.max_ns).into(),
+        ]);
+    }
+    if context.is_json() {
+        return Ok(());
+    }
+    context.out.table(&table)
+}
+
+/// Returns the percentiles of a subscriber, since `before` if that is given and has the subscriber.
+fn percentiles(reader: &ReaderCounters, before: Option<&[ReaderCounters]>) -> Percentiles {
+    let is_same = |earlier: &&ReaderCounters| {
+        (earlier.slot, &earlier.subscriber) == (reader.slot, &reader.subscriber)
+    };
+    let earlier = before.and_then(|before| before.iter().find(is_same));
+    match earlier {
+        Some(earlier) => Percentiles::between(&earlier.latencies, &reader.latencies),
+        None => Percentiles::of(&reader.latencies),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_bounds_of_buckets() {
+        let bound = |exponent: u32| Duration::from_nanos(1 << exponent);
+        let buckets = [(50, bound(5)), (48, bound(6)), (0, bound(7)), (2, bound(8))];
+        let found = Percentiles::of_buckets(buckets.into_iter());
+        let expected = Percentiles {
+            samples: 100,
+            p50_ns: Some(32),
+            p99_ns: Some(256),
+            max_ns: Some(256),
+        };
+        assert_eq!(found, expected);
+        let empty = Percentiles::of_buckets([(0, bound(5))].into_iter());
+        assert_eq!((empty.samples, empty.p50_ns), (0, None));
+    }
+}

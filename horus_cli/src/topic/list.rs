@@ -1,0 +1,272 @@
+//! `horus topic list`: the topics with their types, participants, rates and losses.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use horus_core::introspect::{Inspector, topics};
+use horus_core::namespace::Namespace;
+use serde::Serialize;
+
+use super::meter::{Meter, Reading};
+use super::pattern::matches;
+use super::select::{bare, is_internal};
+use crate::cli::seconds;
+use crate::context::Context;
+use crate::failure::{Failure, chain};
+use crate::output::format::{count, rate, visible};
+use crate::output::{Cell, Column, Table, Tone};
+
+/// Time for which rates are measured, in seconds.
+const WINDOW: &str = "1";
+
+/// List topics
+///
+/// Rates are counted for a second, which is exact for any rate. With `-w 0` there
+/// are none, and the answer comes at once.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Only topics that match: `camera/*`, `**/status`
+    pattern: Option<String>,
+    /// Also show sizes, slots and settings
+    #[arg(short, long)]
+    long: bool,
+    /// Also list the library's own topics, horus/…
+    #[arg(short, long)]
+    all: bool,
+    /// List again and again, until Ctrl-C
+    #[arg(long)]
+    watch: bool,
+    /// Seconds for which rates are measured
+    #[arg(short, long, value_name = "S", default_value = WINDOW, value_parser = seconds)]
+    window: Duration,
+}
+
+/// A topic as the list shows it.
+#[derive(Debug, Serialize)]
+struct Row {
+    #[serde(rename = "topic")]
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    details: Option<Details>,
+}
+
+#[derive(Debug, Serialize)]
+struct Details {
+    message_type: String,
+    publishers: usize,
+    subscribers: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate_hz: Option<f64>,
+    sent: u64,
+    refused: u64,
+    lost: u64,
+    latched: bool,
+    message_bytes: u64,
+    is_sized: bool,
+    capacity: u64,
+    reliability: String,
+    backend: String,
+}
+
+/// The output of one round.
+#[derive(Debug, Serialize)]
+struct List<'a> {
+    namespace: &'a str,
+    topics: &'a [Row],
+}
+
+pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
+    let Some(namespace) = context.existing_namespace()? else {
+        return print(arguments, &[], context);
+    };
+    if arguments.watch {
+        context.stop.begin_stream();
+    }
+    let deadline = context.deadline();
+    loop {
+        let rows = measure(arguments, context, &namespace)?;
+        if arguments.watch && context.stop.came() {
+            return Ok(());
+        }
+        if arguments.watch && context.out.is_terminal() && !context.is_json() {
+            // Moves to the first line and clears the screen.
+            context.out.bytes(b"\x1b[H\x1b[2J")?;
+        }
+        print(arguments, &rows, context)?;
+        context.out.flush()?;
+        if !arguments.watch || deadline.is_over() {
+            return Ok(());
+        }
+    }
+}
+
+/// Opens all topics, waits, and reads their counters.
+fn measure(
+    arguments: &Arguments,
+    context: &Context,
+    namespace: &Arc<Namespace>,
+) -> Result<Vec<Row>, Failure> {
+    let names = topics(namespace).map_err(|error| Failure::of_open(&error))?;
+    let pattern = arguments.pattern.as_deref().map(bare);
+    let is_wanted = |name: &String| match pattern {
+        Some(pattern) => matches(pattern, name),
+        None => arguments.all || !is_internal(name),
+    };
+    let names: Vec<String> = names.into_iter().filter(is_wanted).collect();
+    let mut meters: Vec<_> = names
+        .iter()
+        .map(|name| Meter::open(namespace, name))
+        .collect();
+    if !meters.is_empty() || arguments.watch {
+        let window = if arguments.watch {
+            arguments.window.max(Duration::from_millis(10))
+        } else {
+            arguments.window
+        };
+        context.stop.sleep_until(Instant::now() + window);
+    }
+    let rows = names
+        .into_iter()
+        .zip(&mut meters)
+        .filter_map(|(name, meter)| {
+            let meter = match meter {
+                Ok(meter) => meter,
+                Err(error) => {
+                    let error = Some(chain(error));
+                    let details = None;
+                    return Some(Row {
+                        name,
+                        error,
+                        details,
+                    });
+                }
+            };
+            let reading = meter.read();
+            let details = Some(Details::new(
+                meter.inspector()?,
+                (!arguments.window.is_zero()).then_some(&reading),
+            ));
+            let error = None;
+            Some(Row {
+                name,
+                error,
+                details,
+            })
+        });
+    Ok(rows.collect())
+}
+
+impl Details {
+    fn new(topic: &Inspector, reading: Option<&Reading>) -> Self {
+        let lanes = topic.publishers();
+        let readers = topic.subscribers();
+        Self {
+            message_type: topic.message_type().to_owned(),
+            publishers: lanes.iter().filter(|lane| lane.publisher.is_some()).count(),
+            subscribers: readers.len(),
+            rate_hz: reading.map(Reading::rate_hz),
+            sent: lanes.iter().map(|lane| lane.sent).sum(),
+            refused: lanes.iter().map(|lane| lane.refused).sum(),
+            lost: readers.iter().map(|reader| reader.lost).sum(),
+            latched: topic.persists() && topic.history() > 0,
+            message_bytes: topic.message_bytes(),
+            is_sized: topic.is_sized(),
+            capacity: topic.capacity(),
+            reliability: topic.reliability().to_string(),
+            backend: topic.backend().to_string(),
+        }
+    }
+
+    /// Returns the rate; `latched` for a topic that keeps a message of a publisher that has left.
+    fn rate(&self) -> String {
+        match self.rate_hz {
+            _ if self.latched && self.publishers == 0 && self.sent > 0 => "latched".to_owned(),
+            Some(hertz) => rate(hertz),
+            None => "-".to_owned(),
+        }
+    }
+}
+
+fn print(arguments: &Arguments, rows: &[Row], context: &mut Context) -> Result<(), Failure> {
+    if context.is_json() {
+        let config = context.config()?;
+        return context.out.json(List {
+            namespace: config.name().as_str(),
+            topics: rows,
+        });
+    }
+    let mut columns = vec![
+        Column::name("TOPIC"),
+        Column::text("TYPE"),
+        Column::number("PUBS"),
+        Column::number("SUBS"),
+        Column::number("RATE"),
+        Column::number("LOST"),
+    ];
+    if arguments.long {
+        columns.extend([
+            Column::number("REFUSED"),
+            Column::number("BYTES"),
+            Column::number("SLOTS"),
+            Column::text("RELIABILITY"),
+            Column::text("RING"),
+        ]);
+    }
+    let width = columns.len();
+    let mut table = Table::new(columns);
+    for row in rows {
+        match (&row.details, &row.error) {
+            (Some(details), _) => table.row(cells(&row.name, details, arguments.long)),
+            (None, error) => {
+                let unreadable = Cell::toned(Tone::Bad, "unreadable");
+                let dashes = std::iter::repeat_n("-".into(), width - 2);
+                table.row(
+                    [row.name.as_str().into(), unreadable]
+                        .into_iter()
+                        .chain(dashes),
+                );
+                context.note(format_args!(
+                    "{}: {}",
+                    row.name,
+                    error.as_deref().unwrap_or_default()
+                ));
+            }
+        }
+    }
+    context.out.table(&table)
+}
+
+fn cells(name: &str, details: &Details, long: bool) -> Vec<Cell> {
+    let loss = |number: u64| {
+        let tone = if number > 0 { Tone::Bad } else { Tone::Plain };
+        Cell::toned(tone, count(number))
+    };
+    let is_waiting = details.publishers == 0 && details.subscribers > 0 && !details.latched;
+    let tone = if is_waiting {
+        Tone::Waiting
+    } else {
+        Tone::Plain
+    };
+    let mut cells = vec![
+        name.into(),
+        visible(&details.message_type).into(),
+        Cell::toned(tone, details.publishers.to_string()),
+        details.subscribers.to_string().into(),
+        details.rate().into(),
+        loss(details.lost),
+    ];
+    if long {
+        let up_to = if details.is_sized { "≤ " } else { "" };
+        cells.extend([
+            loss(details.refused),
+            format!("{up_to}{}", count(details.message_bytes)).into(),
+            count(details.capacity).into(),
+            details.reliability.as_str().into(),
+            details.backend.as_str().into(),
+        ]);
+    }
+    cells
+}

@@ -1,0 +1,180 @@
+//! Meters: count the messages of a topic between two moments, across the end of the topic.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use horus_core::TopicError;
+use horus_core::introspect::{Inspector, LaneCounters, Participant};
+use horus_core::namespace::Namespace;
+
+/// Counts the messages of a topic.
+///
+/// It opens the topic once and reads only counters, so it costs the topic's processes nothing, at
+/// any rate. If the topic is removed and created anew, it continues with the new one.
+#[derive(Debug)]
+pub(super) struct Meter {
+    namespace: Arc<Namespace>,
+    name: String,
+    inspector: Option<Inspector>,
+    before: Counters,
+}
+
+/// The counters of a topic at one moment.
+#[derive(Debug)]
+struct Counters {
+    at: Instant,
+    lanes: Vec<LaneCounters>,
+    refused: u64,
+    lost: u64,
+}
+
+/// The messages of a topic between two moments.
+#[derive(Debug)]
+pub(super) struct Reading {
+    pub(super) took: Duration,
+    /// Number of messages sent.
+    pub(super) sent: u64,
+    /// Number of sends that were refused.
+    pub(super) refused: u64,
+    /// Number of messages that subscribers lost.
+    pub(super) lost: u64,
+    /// The lanes that have a publisher, or in which messages were sent.
+    pub(super) lanes: Vec<LaneReading>,
+}
+
+/// The messages of one lane between two moments.
+#[derive(Debug)]
+pub(super) struct LaneReading {
+    pub(super) lane: u32,
+    pub(super) publisher: Option<Participant>,
+    pub(super) sent: u64,
+}
+
+impl Counters {
+    /// The counters of a topic before it was created.
+    fn none(at: Instant) -> Self {
+        Self {
+            at,
+            lanes: Vec::new(),
+            refused: 0,
+            lost: 0,
+        }
+    }
+
+    fn read(inspector: &Inspector) -> Self {
+        let lanes = inspector.publishers();
+        Self {
+            at: Instant::now(),
+            refused: lanes.iter().map(|lane| lane.refused).sum(),
+            lost: inspector
+                .subscribers()
+                .iter()
+                .map(|reader| reader.lost)
+                .sum(),
+            lanes,
+        }
+    }
+
+    fn sent_in(&self, lane: u32) -> u64 {
+        let lane = self.lanes.iter().find(|counters| counters.lane == lane);
+        lane.map_or(0, |counters| counters.sent)
+    }
+
+    fn until(&self, later: &Self) -> Reading {
+        let lanes = later.lanes.iter().map(|counters| LaneReading {
+            lane: counters.lane,
+            publisher: counters.publisher.clone(),
+            sent: counters.sent.saturating_sub(self.sent_in(counters.lane)),
+        });
+        let lanes: Vec<_> = lanes
+            .filter(|lane| lane.publisher.is_some() || lane.sent > 0)
+            .collect();
+        Reading {
+            took: later.at.saturating_duration_since(self.at),
+            sent: lanes.iter().map(|lane| lane.sent).sum(),
+            refused: later.refused.saturating_sub(self.refused),
+            lost: later.lost.saturating_sub(self.lost),
+            lanes,
+        }
+    }
+}
+
+impl Meter {
+    /// Opens the topic `name`, which must exist, and begins to count.
+    pub(super) fn open(namespace: &Arc<Namespace>, name: &str) -> Result<Self, TopicError> {
+        let inspector = Inspector::open_in(namespace, name)?;
+        Ok(Self {
+            namespace: Arc::clone(namespace),
+            name: name.to_owned(),
+            before: Counters::read(&inspector),
+            inspector: Some(inspector),
+        })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the topic, unless it does not exist at the moment.
+    pub(super) const fn inspector(&self) -> Option<&Inspector> {
+        self.inspector.as_ref()
+    }
+
+    /// Returns the messages since the last call, or since the meter was opened.
+    pub(super) fn read(&mut self) -> Reading {
+        if self.inspector.as_ref().is_none_or(Inspector::is_retired) {
+            self.inspector = Inspector::open_in(&self.namespace, &self.name).ok();
+            // A new topic begins to count at 0.
+            self.before = Counters::none(self.before.at);
+        }
+        let now = self
+            .inspector
+            .as_ref()
+            .map_or_else(|| Counters::none(Instant::now()), Counters::read);
+        let reading = self.before.until(&now);
+        self.before = now;
+        reading
+    }
+
+    /// Closes a topic that no process uses. WHY: a topic exists as long as it is open anywhere, and
+    /// a program that only looks must not keep it.
+    pub(super) fn release_unused(&mut self) {
+        let is_used = |inspector: &Inspector| {
+            inspector.persists()
+                || self
+                    .before
+                    .lanes
+                    .iter()
+                    .any(|lane| lane.publisher.is_some())
+                || !inspector.subscribers().is_empty()
+        };
+        if !self.inspector.as_ref().is_some_and(is_used) {
+            self.inspector = None;
+        }
+    }
+}
+
+impl Reading {
+    /// Returns the number of messages per second.
+    pub(super) fn rate_hz(&self) -> f64 {
+        per_second(self.sent, self.took)
+    }
+
+    /// Adds the counts of a later reading of the same topic.
+    pub(super) fn add(&mut self, later: &Self) {
+        self.took += later.took;
+        self.sent += later.sent;
+        self.refused += later.refused;
+        self.lost += later.lost;
+    }
+}
+
+/// Returns `count` per second of `time`.
+pub(super) fn per_second(count: u64, time: Duration) -> f64 {
+    let seconds = time.as_secs_f64();
+    if seconds > 0.0 {
+        count as f64 / seconds
+    } else {
+        0.0
+    }
+}

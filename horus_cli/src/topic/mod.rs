@@ -1,0 +1,50 @@
+//! `horus topic`: lists, measures, prints, feeds and removes topics.
+
+mod bw;
+mod find;
+mod hz;
+mod info;
+mod latency;
+mod list;
+mod meter;
+mod pattern;
+mod rm;
+mod schema_type;
+mod select;
+mod wait;
+
+use clap::Subcommand;
+
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// The commands of `horus topic`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    List(list::Arguments),
+    Info(info::Arguments),
+    Hz(hz::Arguments),
+    Bw(bw::Arguments),
+    Latency(latency::Arguments),
+    Wait(wait::Arguments),
+    Rm(rm::Arguments),
+    Type(schema_type::Arguments),
+    Find(find::Arguments),
+}
+
+impl Command {
+    /// Executes the command.
+    pub(crate) fn run(self, context: &mut Context) -> Result<(), Failure> {
+        match self {
+            Self::List(arguments) => list::run(&arguments, context),
+            Self::Info(arguments) => info::run(&arguments, context),
+            Self::Hz(arguments) => hz::run(&arguments, context),
+            Self::Bw(arguments) => bw::run(&arguments, context),
+            Self::Latency(arguments) => latency::run(&arguments, context),
+            Self::Wait(arguments) => wait::run(&arguments, context),
+            Self::Rm(arguments) => rm::run(&arguments, context),
+            Self::Type(arguments) => schema_type::run(&arguments, context),
+            Self::Find(arguments) => find::run(&arguments, context),
+        }
+    }
+}

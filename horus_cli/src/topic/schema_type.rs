@@ -1,0 +1,27 @@
+//! `horus topic type`: the name of a topic's message type.
+
+use clap::Args;
+
+use super::select::bare;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::format::visible;
+
+/// Print the message type of a topic
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Name of the topic
+    topic: String,
+}
+
+pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
+    let name = bare(&arguments.topic);
+    let namespace = context.namespace_of(name)?;
+    let topic = context.inspect(&namespace, name)?;
+    let message_type = topic.message_type();
+    if context.is_json() {
+        let object = serde_json::json!({ "topic": name, "message_type": message_type });
+        return context.out.json(object);
+    }
+    context.out.line(visible(message_type))
+}

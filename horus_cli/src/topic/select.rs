@@ -1,0 +1,65 @@
+//! Selection of topics by names and patterns.
+
+use std::sync::Arc;
+
+use horus_core::introspect::topics;
+use horus_core::namespace::Namespace;
+
+use super::pattern::{is_pattern, matches};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::nearest;
+
+/// The beginning of the names of this library's own topics.
+const INTERNAL: &str = "horus/";
+
+/// Returns true if this is one of the library's own topics, such as the status of a scheduler.
+pub(super) fn is_internal(name: &str) -> bool {
+    name.starts_with(INTERNAL)
+}
+
+/// Returns a name without the leading slash, as ROS users type it.
+pub(super) fn bare(name: &str) -> &str {
+    name.strip_prefix('/').unwrap_or(name)
+}
+
+/// Opens the namespace and returns it with the topics that `wanted` names, each once, in the order
+/// of the arguments. A pattern stands for all topics that it matches.
+///
+/// Whether a name exists is not checked, because opening the topic does that.
+pub(super) fn select(
+    context: &Context,
+    wanted: &[String],
+) -> Result<(Arc<Namespace>, Vec<String>), Failure> {
+    let first = wanted.first().map_or("*", String::as_str);
+    let namespace = context.namespace_of(bare(first))?;
+    let mut names: Vec<String> = Vec::new();
+    for wanted in wanted.iter().map(|wanted| bare(wanted)) {
+        let found = if is_pattern(wanted) {
+            matching(&namespace, wanted)?
+        } else {
+            vec![wanted.to_owned()]
+        };
+        for name in found {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    Ok((namespace, names))
+}
+
+/// Returns the topics that a pattern matches, of which there is at least one.
+fn matching(namespace: &Arc<Namespace>, pattern: &str) -> Result<Vec<String>, Failure> {
+    let all = topics(namespace).map_err(|error| Failure::of_open(&error))?;
+    let (found, others): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|name| matches(pattern, name));
+    if found.is_empty() {
+        let near = nearest::suggestion(pattern, &others);
+        return Err(Failure::not_found(format_args!(
+            "no topic matches '{pattern}' in namespace '{}'.{near}",
+            namespace.config().name()
+        )));
+    }
+    Ok(found)
+}

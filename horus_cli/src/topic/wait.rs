@@ -1,0 +1,101 @@
+//! `horus topic wait`: waits for a topic, its participants or a message.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use horus_core::OpenError;
+use horus_core::introspect::Inspector;
+use horus_core::namespace::Namespace;
+
+use super::select::bare;
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Time between two looks.
+const PERIOD: Duration = Duration::from_millis(10);
+
+/// Wait until a topic exists, has publishers or subscribers, or a message
+///
+/// Prints nothing. The exit code is 0 when it is so, and 124 after --timeout.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Name of the topic
+    topic: String,
+    /// Wait for the next message
+    #[arg(long)]
+    message: bool,
+    /// Wait for at least N publishers
+    #[arg(long, value_name = "N")]
+    pubs: Option<usize>,
+    /// Wait for at least N subscribers
+    #[arg(long, value_name = "N")]
+    subs: Option<usize>,
+}
+
+pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
+    let name = bare(&arguments.topic);
+    let namespace = context.namespace()?;
+    let deadline = context.deadline();
+    // The number of messages at the first look, or 0 if there was no topic.
+    let mut sent_at_begin = None;
+    let mut is_first = true;
+    loop {
+        let missing = look(arguments, &namespace, name, &mut sent_at_begin, is_first)?;
+        is_first = false;
+        let Some(missing) = missing else {
+            return Ok(());
+        };
+        if deadline.is_over() {
+            return Err(Failure::timeout(format_args!("{name}: {missing}")));
+        }
+        let due = deadline.or_earlier(Instant::now() + PERIOD);
+        if !context.stop.sleep_until(due) {
+            return Err(Failure::interrupted());
+        }
+    }
+}
+
+/// Returns what is still missing; `None` if nothing is.
+///
+/// WHY the topic is opened anew each time: if it stayed open, it would continue to exist after its
+/// processes have ended.
+fn look(
+    arguments: &Arguments,
+    namespace: &Arc<Namespace>,
+    name: &str,
+    sent_at_begin: &mut Option<u64>,
+    is_first: bool,
+) -> Result<Option<String>, Failure> {
+    let topic = match Inspector::open_in(namespace, name) {
+        Ok(topic) => topic,
+        Err(error) => {
+            return match error.as_open_error() {
+                Some(OpenError::NotFound { .. }) => {
+                    if is_first {
+                        *sent_at_begin = Some(0);
+                    }
+                    Ok(Some("no such topic".to_owned()))
+                }
+                _ => Err(Failure::of_topic(&error)),
+            };
+        }
+    };
+    let sent = topic.snapshot().sent;
+    let before = *sent_at_begin.get_or_insert(sent);
+    if sent < before {
+        // The topic was created anew.
+        *sent_at_begin = Some(0);
+    }
+    let lanes = topic.publishers();
+    let publishers = lanes.iter().filter(|lane| lane.publisher.is_some()).count();
+    let subscribers = topic.subscribers().len();
+    let lacks = |kind: &str, found: usize, wanted: Option<usize>| {
+        let wanted = wanted.filter(|wanted| found < *wanted)?;
+        Some(format!("{found} of {wanted} {kind}"))
+    };
+    let no_message = arguments.message && sent == before;
+    Ok(lacks("publishers", publishers, arguments.pubs)
+        .or_else(|| lacks("subscribers", subscribers, arguments.subs))
+        .or_else(|| no_message.then(|| "no message".to_owned())))
+}

@@ -1,0 +1,23 @@
+//! The command `horus`, executed in processes of its own among programs that take part.
+
+use horus_testing as _;
+
+#[path = "commands/arguments.rs"]
+mod arguments;
+mod common;
+#[path = "common/golden.rs"]
+mod golden;
+#[path = "commands/program.rs"]
+mod program;
+#[path = "commands/streams.rs"]
+mod streams;
+#[path = "commands/topics.rs"]
+mod topics;
+
+/// Not a test: entry point of the re-executed child process; does nothing without a role.
+#[test]
+fn child_role() {
+    if std::env::var_os(program::ROLE).is_some() {
+        program::run();
+    }
+}

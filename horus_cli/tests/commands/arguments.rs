@@ -1,0 +1,187 @@
+//! Arguments: help texts, wrong names, wrong values, and what the environment sets.
+
+use crate::common::Robot;
+
+/// Returns the commands of a help text.
+fn commands_of(help: &str) -> Vec<String> {
+    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let lines = lines.take_while(|line| !line.is_empty());
+    let lines = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    lines
+        .map(|line| line.split_whitespace().next().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn help_fits_a_terminal() {
+    let robot = Robot::new();
+    let mut waiting = vec![String::new()];
+    let mut seen = 0;
+    while let Some(command) = waiting.pop() {
+        seen += 1;
+        for option in ["--help", "-h"] {
+            let help = robot.answer(&format!("{command} {option}"));
+            for line in help.lines() {
+                assert!(line.chars().count() <= 80, "{command} {option}: {line}");
+            }
+            assert!(help.contains("Usage: horus"), "{help}");
+        }
+        let help = robot.answer(&format!("{command} --help"));
+        waiting.extend(
+            commands_of(&help)
+                .iter()
+                .map(|name| format!("{command} {name}")),
+        );
+    }
+    assert!(seen > 10, "{seen}");
+}
+
+#[test]
+fn wrong_names_are_answered_with_near_ones() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    for topic in ["odom", "cmd_vel", "camera/rgb", "imu"] {
+        program.tell(&format!("publish cmd_vel {topic}"));
+    }
+    let error = "no topic 'odm' in namespace 'default'. Near: odom, ";
+    for command in ["info", "hz", "bw", "latency", "type", "rm"] {
+        robot
+            .run(&format!("topic {command} odm"))
+            .failed(3, &[error]);
+    }
+    let ran = robot.run_with(&["topic", "hz", "camera2/*"]);
+    ran.failed(3, &["no topic matches 'camera2/*'", "Near: camera/rgb"]);
+    robot
+        .run("topc list")
+        .failed(2, &["no command 'topc'", "Near: topic"]);
+    robot
+        .run("bridge zenoh")
+        .failed(2, &["cargo build --release -p horus_bridge"]);
+    let elsewhere = robot.run("topic info imu -n elsewhere");
+    elsewhere.failed(
+        3,
+        &["no topic 'imu': the namespace 'elsewhere' does not exist"],
+    );
+    assert!(
+        !robot.dir().join("elsewhere").exists(),
+        "looking creates nothing"
+    );
+    robot.run("topic info a//b").failed(2, &["a//b"]);
+    robot.run("topic list -n a/b").failed(2, &["a/b"]);
+}
+
+#[test]
+fn wrong_arguments_are_usage_errors() {
+    let robot = Robot::new();
+    let table = [
+        "topic hz",
+        "topic hz imu --for x",
+        "topic hz imu --min 0",
+        "topic list --colour",
+        "topic list --color sometimes",
+        "topic list --timeout -1",
+        "topic",
+        "",
+    ];
+    for arguments in table {
+        let ran = robot.run(arguments);
+        assert_eq!(
+            (ran.code, ran.stdout.as_str()),
+            (2, ""),
+            "{arguments}: {ran:?}"
+        );
+        assert!(!ran.stderr.is_empty(), "{arguments}");
+    }
+}
+
+#[test]
+fn a_namespace_is_chosen_by_options_and_environment() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish cmd_vel cmd_vel");
+    let mut command = robot.command("topic type cmd_vel");
+    command
+        .env_remove("HORUS_SHM_DIR")
+        .env("HORUS_NAMESPACE", "other");
+    command
+        .arg("--shm-dir")
+        .arg(robot.dir())
+        .args(["-n", "default"]);
+    let output = command.output().unwrap();
+    assert_eq!(output.stdout, b"CmdVel\n");
+    let verbose = robot.run("topic type cmd_vel -v");
+    let path = robot.dir().join("default");
+    assert!(
+        verbose.stderr.contains(&path.display().to_string()),
+        "{verbose:?}"
+    );
+    let none = robot.run("topic list -n other");
+    assert_eq!(none.code, 0, "{none:?}");
+    assert!(none.stderr.contains("no namespace 'other'"), "{none:?}");
+    assert_eq!(robot.run("topic list -n other -q").stderr, "");
+}
+
+#[test]
+fn colour_is_for_terminals_and_who_asks_for_it() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("subscribe best_effort cmd_vel");
+    let colored = |arguments: &str, variable: Option<(&str, &str)>| {
+        let mut command = robot.command(arguments);
+        command.envs(variable);
+        let output = command.output().unwrap();
+        output.stdout.contains(&0x1b)
+    };
+    let table = [
+        ("topic list -w 0", None, false),
+        ("topic list -w 0 --color always", None, true),
+        (
+            "topic list -w 0 --color never",
+            Some(("CLICOLOR_FORCE", "1")),
+            false,
+        ),
+        ("topic list -w 0", Some(("CLICOLOR_FORCE", "1")), true),
+        ("topic list -w 0", Some(("CLICOLOR_FORCE", "0")), false),
+        (
+            "topic list -w 0 --color always",
+            Some(("NO_COLOR", "1")),
+            true,
+        ),
+        ("topic list -w 0 --json --color always", None, false),
+    ];
+    for (arguments, variable, expected) in table {
+        assert_eq!(
+            colored(arguments, variable),
+            expected,
+            "{arguments} {variable:?}"
+        );
+    }
+}
+
+#[test]
+fn external_commands_are_programs_beside_this_one_or_in_path() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let robot = Robot::new();
+    let script = |name: &str, says: &str| {
+        let path = robot.dir().join(name);
+        let text = format!("#!/bin/sh\necho {says} \"$@\" $HORUS_NAMESPACE $HORUS_JSON\n");
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    };
+    script("horus-weather", "weather");
+    script("horus-weather-map", "map");
+    let run = |arguments: &[&str]| {
+        let mut command = robot.command_with(arguments);
+        let path = std::env::var("PATH").unwrap();
+        command.env("PATH", format!("{}:{path}", robot.dir().display()));
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    assert_eq!(run(&["weather", "today"]), "weather today default\n");
+    assert_eq!(
+        run(&["-n", "x", "--json", "weather", "map", "-z"]),
+        "map -z x 1\n"
+    );
+    assert_eq!(run(&["weather", "--json"]), "weather --json default\n");
+    robot.run("../weather").failed(2, &["no command"]);
+}

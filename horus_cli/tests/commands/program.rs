@@ -1,0 +1,123 @@
+//! A program that takes part in a namespace, as its lines of input tell it.
+
+use std::collections::BTreeMap;
+use std::io::BufRead;
+use std::time::{Duration, Instant};
+
+use horus_core::message::{CmdVel, Encoding, Image, ImageHeader, Imu};
+use horus_core::topic::{Publisher, Qos, Subscriber, Topic};
+
+/// The environment variable that gives this role to the test binary.
+pub(crate) const ROLE: &str = "HORUS_CLI_TEST_PROGRAM";
+
+/// The endpoints that the program has.
+#[derive(Default)]
+struct Endpoints {
+    imu: BTreeMap<String, Publisher<Imu>>,
+    cmd_vel: BTreeMap<String, Publisher<CmdVel>>,
+    images: BTreeMap<String, Publisher<Image>>,
+    readers: BTreeMap<String, Subscriber<CmdVel>>,
+}
+
+/// Executes the lines of stdin, and replies to each by a line that begins with `@`. Dies with its
+/// parent.
+pub(crate) fn run() {
+    // SAFETY: the call takes no pointer.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    let mut endpoints = Endpoints::default();
+    for line in std::io::stdin().lock().lines() {
+        let line = line.unwrap();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let reply = endpoints.execute(&words);
+        // WHY an empty line: the harness may be in the middle of one.
+        println!("\n@{reply}");
+    }
+}
+
+fn cmd_vel_qos(kind: &str) -> Qos {
+    match kind {
+        "latched" => Qos::latched(),
+        "reliable" => Qos::reliable().capacity(8),
+        _ => Qos::new(),
+    }
+}
+
+impl Endpoints {
+    fn execute(&mut self, words: &[&str]) -> String {
+        match *words {
+            ["publish", "imu", topic] => {
+                let publisher = Publisher::new(topic).unwrap();
+                self.imu.insert(topic.to_owned(), publisher);
+            }
+            ["publish", "image", topic] => {
+                let publisher = Publisher::new(topic).unwrap();
+                self.images.insert(topic.to_owned(), publisher);
+            }
+            ["publish", kind, topic] => {
+                let publisher = Publisher::with_qos(topic, cmd_vel_qos(kind)).unwrap();
+                self.cmd_vel.insert(topic.to_owned(), publisher);
+            }
+            ["subscribe", kind, topic] => {
+                let builder = Topic::builder(topic).qos(cmd_vel_qos(kind));
+                let subscriber = builder.subscriber().unwrap();
+                self.readers.insert(topic.to_owned(), subscriber);
+            }
+            ["send", topic, count] => return self.send(topic, count.parse().unwrap()),
+            ["recv", topic] => {
+                let reader = self.readers.get_mut(topic).unwrap();
+                return reader.try_iter().count().to_string();
+            }
+            ["take", topic] => {
+                let reader = self.readers.get_mut(topic).unwrap();
+                let wait = Duration::from_secs(100);
+                return format!("{:?}", reader.recv_timeout(wait).unwrap());
+            }
+            ["stream", topic, hertz, seconds] => {
+                self.stream(topic, hertz.parse().unwrap(), seconds.parse().unwrap());
+            }
+            ["close", topic] => {
+                self.imu.remove(topic);
+                self.cmd_vel.remove(topic);
+                self.images.remove(topic);
+                self.readers.remove(topic);
+            }
+            _ => panic!("unknown line: {words:?}"),
+        }
+        "done".to_owned()
+    }
+
+    /// Sends messages, and returns how many were not refused.
+    fn send(&mut self, topic: &str, count: u64) -> String {
+        let mut sent = 0;
+        for index in 0..count {
+            let is_sent = if let Some(publisher) = self.cmd_vel.get_mut(topic) {
+                let (linear, angular) = (index as f32, 0.25);
+                let message = CmdVel {
+                    timestamp_ns: 1_763_899_200_123_456_789,
+                    linear,
+                    angular,
+                };
+                publisher.send(message).is_ok()
+            } else if let Some(publisher) = self.imu.get_mut(topic) {
+                publisher.send(Imu::default()).is_ok()
+            } else {
+                let publisher = self.images.get_mut(topic).unwrap();
+                let header = ImageHeader::new(4, 2 + index as u32, Encoding::MONO8);
+                publisher.loan(header).unwrap().publish().is_ok()
+            };
+            sent += u64::from(is_sent);
+        }
+        sent.to_string()
+    }
+
+    /// Sends at a rate for some seconds.
+    fn stream(&mut self, topic: &str, hertz: f64, seconds: f64) {
+        let begin = Instant::now();
+        let mut next = begin;
+        while begin.elapsed().as_secs_f64() < seconds {
+            self.send(topic, 1);
+            next += Duration::from_secs_f64(1.0 / hertz);
+            std::thread::sleep(next.saturating_duration_since(Instant::now()));
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! The commands of `horus topic` on topics of other processes.
+
+use crate::common::{Robot, until};
+use crate::golden::{check_json, check_text};
+
+/// Returns a number of a JSON object in one line.
+fn number(json: &str, key: &str) -> f64 {
+    let (_, rest) = json.split_once(&format!("\"{key}\":")).unwrap();
+    let end = rest.find([',', '}']).unwrap();
+    rest[..end].parse().unwrap()
+}
+
+#[test]
+fn a_list_shows_types_participants_and_losses() {
+    let robot = Robot::new();
+    let (mut one, mut other) = (robot.program(), robot.program());
+    one.tell("publish cmd_vel arm/cmd_vel");
+    other.tell("subscribe best_effort arm/cmd_vel");
+    one.tell("publish imu imu");
+    one.tell("publish image camera/rgb");
+    one.tell("publish latched map");
+    one.tell("send map 3");
+    one.tell("send imu 5");
+    one.tell("close map");
+    check_text("topic_list", &robot.answer("topic list -w 0"), &[]);
+    check_text(
+        "topic_list_long",
+        &robot.answer("topic list -w 0 --long"),
+        &[],
+    );
+    check_json("topic_list", &robot.answer("topic list -w 0 --json"));
+    let table = [
+        ("*", "imu map"),
+        ("**", "arm/cmd_vel camera/rgb imu map"),
+        ("arm/*", "arm/cmd_vel"),
+        ("/imu", "imu"),
+        ("nothing", ""),
+    ];
+    for (pattern, expected) in table {
+        let listed = robot
+            .run_with(&["topic", "list", "-w", "0", pattern])
+            .succeeded();
+        let names = listed
+            .lines()
+            .skip(1)
+            .map(|line| line.split(' ').next().unwrap());
+        assert_eq!(names.collect::<Vec<_>>().join(" "), expected, "{pattern}");
+    }
+    let listed = robot.answer("topic list -w 0.2");
+    assert!(
+        listed.contains("0.0 Hz") && listed.contains("latched"),
+        "{listed}"
+    );
+}
+
+#[test]
+fn info_shows_both_sides() {
+    let robot = Robot::new();
+    let (mut one, mut other) = (robot.program(), robot.program());
+    one.tell("publish reliable cmd_vel");
+    other.tell("subscribe reliable cmd_vel");
+    assert_eq!(one.tell("send cmd_vel 20"), "8", "8 slots");
+    assert_eq!(other.tell("recv cmd_vel"), "8");
+    let info = robot.answer("topic info cmd_vel");
+    let (process, reader) = (one.id().to_string(), other.id().to_string());
+    let (process_name, reader_name) = (one.name(), other.name());
+    // Of the line about the file, and of the latencies.
+    let file = info.lines().find(|line| line.contains("  file ")).unwrap();
+    let reader_line = info.lines().last().unwrap();
+    let times: Vec<&str> = reader_line.split("  ").map(str::trim).collect();
+    let times: Vec<&str> = times
+        .into_iter()
+        .filter(|cell| cell.ends_with(" ns") || cell.ends_with(" µs") || cell.ends_with("ms"))
+        .collect();
+    let mut varying = vec![
+        file,
+        process_name.as_str(),
+        reader_name.as_str(),
+        process.as_str(),
+        reader.as_str(),
+    ];
+    varying.extend(times);
+    check_text("topic_info", &info, &varying);
+    check_json("topic_info", &robot.answer("topic info /cmd_vel --json"));
+    let schema = robot.answer("topic info cmd_vel --schema");
+    assert!(
+        schema.starts_with("horus schema 1\nmessage CmdVel\n"),
+        "{schema}"
+    );
+    one.kill();
+    let info = robot.until("topic info cmd_vel", |info| info.contains("gone"));
+    assert!(info.contains("gone"), "{info}");
+}
+
+#[test]
+fn types_are_found() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish cmd_vel a");
+    program.tell("publish cmd_vel b/c");
+    program.tell("publish imu d");
+    assert_eq!(robot.answer("topic type a"), "CmdVel\n");
+    assert_eq!(robot.answer("topic find CmdVel"), "a\nb/c\n");
+    assert_eq!(robot.answer("topic find Image"), "");
+    check_json("topic_type", &robot.answer("topic type a --json"));
+    check_json("topic_find", &robot.answer("topic find CmdVel --json"));
+}
+
+#[test]
+fn every_message_counts_in_a_rate() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish cmd_vel cmd_vel");
+    program.tell("publish imu imu");
+    let stream = robot.stream("topic hz cmd_vel imu -w 0.5 --for 1.5 --json");
+    // The counters are read before the first window begins.
+    let first = stream.line();
+    program.tell("send cmd_vel 100000");
+    let mut lines = vec![first];
+    lines.extend((0..5).map(|_| stream.line()));
+    let ran = stream.wait();
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let of = |topic: &str| {
+        let lines = lines.iter().filter(|line| line.contains(topic));
+        lines.map(|line| number(line, "messages")).sum::<f64>()
+    };
+    assert_eq!(of("\"topic\":\"cmd_vel\""), 100_000.0, "{lines:#?}");
+    assert_eq!(of("\"topic\":\"imu\""), 0.0);
+    assert!(
+        ran.stderr.contains("cmd_vel: 100,000 messages in 1.5"),
+        "{ran:?}"
+    );
+    check_json("topic_hz", &lines[0]);
+    let line = robot.answer("topic hz cmd_vel --for 0.2");
+    let parts = [
+        "cmd_vel  0.0 Hz  (0 messages in 0.2",
+        "lane 0: process ",
+        "refused 0",
+    ];
+    assert!(parts.iter().all(|part| line.contains(part)), "{line}");
+}
+
+#[test]
+fn a_rate_has_limits() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish cmd_vel cmd_vel");
+    let ran = robot.run("topic hz cmd_vel --for 0.1 --min 10 -q");
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(
+        ran.stderr.contains("cmd_vel has 0.0 Hz, less than 10.0 Hz"),
+        "{ran:?}"
+    );
+    robot.answer("topic hz cmd_vel --for 0.1 --max 10");
+    program.begin("stream cmd_vel 200 1");
+    let ran = robot.run("topic hz cmd_vel --for 0.5 --max 10");
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert_eq!(program.reply(), "done");
+}
+
+#[test]
+fn bandwidth_is_that_of_the_messages() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish cmd_vel cmd_vel");
+    program.tell("publish image camera");
+    let stream = robot.stream("topic bw cmd_vel camera -w 1 --for 2 --json");
+    stream.line();
+    stream.line();
+    program.tell("send cmd_vel 1000");
+    program.tell("send camera 10");
+    let (cmd_vel, camera) = (stream.line(), stream.line());
+    assert_eq!(number(&cmd_vel, "messages"), 1000.0);
+    assert_eq!(number(&cmd_vel, "mean_bytes"), 16.0);
+    assert_eq!(number(&camera, "measured"), 10.0, "{camera}");
+    // Headers, and 4 × 2 to 4 × 11 pixels.
+    let header = number(&camera, "min_bytes") - 8.0;
+    assert_eq!(number(&camera, "max_bytes"), header + 44.0, "{camera}");
+    assert_eq!(number(&camera, "mean_bytes"), header + 26.0, "{camera}");
+    assert_eq!(stream.wait().code, 0);
+    check_json("topic_bw", &cmd_vel);
+}
+
+#[test]
+fn latency_is_that_of_the_subscribers() {
+    let robot = Robot::new();
+    let (mut one, mut other) = (robot.program(), robot.program());
+    one.tell("publish cmd_vel cmd_vel");
+    let none = robot.run("topic latency cmd_vel --json");
+    assert!(
+        none.stderr.contains("no subscribers") && none.stdout.is_empty(),
+        "{none:?}"
+    );
+    other.tell("subscribe best_effort cmd_vel");
+    for _ in 0..20 {
+        one.tell("send cmd_vel 256");
+        other.tell("recv cmd_vel");
+    }
+    let line = robot.answer("topic latency cmd_vel --json");
+    assert_eq!(number(&line, "samples"), 20.0, "{line}");
+    assert!(number(&line, "p50_ns") <= number(&line, "max_ns"));
+    check_json("topic_latency", &line);
+    let stream = robot.stream("topic latency cmd_vel --for 0.2 --json");
+    let line = stream.line();
+    assert_eq!(number(&line, "samples"), 0.0, "{line}");
+}
+
+#[test]
+fn a_topic_is_removed_unless_it_is_used() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish latched map");
+    let ran = robot.run("topic rm map");
+    ran.failed(4, &["map is in use", "process", &program.id().to_string()]);
+    program.tell("close map");
+    check_json("topic_rm", &robot.answer("topic rm map --json"));
+    robot.run("topic rm map").failed(3, &["no topic 'map'"]);
+    assert_eq!(robot.answer("topic list -w 0").lines().count(), 1);
+}
+
+#[test]
+fn a_wait_ends_when_it_is_so() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    robot
+        .run("topic wait imu --timeout 0.05")
+        .failed(124, &["imu: no such topic"]);
+    let topic = robot.stream("topic wait imu");
+    let two = robot.stream("topic wait imu --pubs 2");
+    let subscriber = robot.stream("topic wait cmd_vel --subs 1");
+    program.tell("publish imu imu");
+    assert_eq!(topic.wait().code, 0);
+    let missing = robot.run("topic wait imu --pubs 2 --timeout 0.05");
+    missing.failed(124, &["imu: 1 of 2 publishers"]);
+    robot
+        .run("topic wait imu --message --timeout 0.05")
+        .failed(124, &["imu: no message"]);
+    let mut other = robot.program();
+    other.tell("publish imu imu");
+    assert_eq!(two.wait().code, 0);
+    program.tell("subscribe best_effort cmd_vel");
+    assert_eq!(subscriber.wait().code, 0);
+    let message = robot.stream("topic wait imu --message");
+    program.begin("stream imu 100 1");
+    assert_eq!(message.wait().code, 0);
+    assert_eq!(program.reply(), "done");
+}
+
+#[test]
+fn looking_keeps_no_topic_alive() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish cmd_vel shared");
+    let stream = robot.stream("topic hz shared -w 0.05 --json");
+    stream.line();
+    program.tell("close shared");
+    let file = robot.namespace().topics_path().join("shared");
+    until("the topic is gone", || !file.exists());
+    // Another type, which the first topic would refuse.
+    program.tell("publish imu shared");
+    program.tell("send shared 5");
+    let line = stream.line_with("\"messages\":5");
+    assert!(line.contains("\"rate_hz\""), "{line}");
+}

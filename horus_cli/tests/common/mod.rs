@@ -1,0 +1,322 @@
+//! A robot for a test: a namespace of its own, programs that take part in it, and the command.
+
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each module of tests uses a part"
+)]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
+use tempfile::TempDir;
+
+/// The limit for events that must happen; generous, because a slow machine is not a failure.
+const TIME_LIMIT: Duration = Duration::from_secs(120);
+
+/// Waits until a condition holds.
+#[track_caller]
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < TIME_LIMIT, "not true: {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A namespace of its own.
+pub struct Robot {
+    // Declared before the directory: fields are dropped in this order.
+    namespace: Arc<Namespace>,
+    dir: TempDir,
+}
+
+/// The result of a command.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Robot {
+    pub fn new() -> Self {
+        let dir = tempfile::Builder::new()
+            .permissions(PermissionsExt::from_mode(0o700))
+            .tempdir_in("/dev/shm")
+            .unwrap();
+        let config = NamespaceConfig::new(dir.path(), NamespaceName::default());
+        let namespace = Namespace::open(&config).unwrap();
+        Self { namespace, dir }
+    }
+
+    pub fn namespace(&self) -> &Arc<Namespace> {
+        &self.namespace
+    }
+
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Returns the command with these arguments, which are separated by spaces, in this namespace.
+    pub fn command(&self, arguments: &str) -> Command {
+        self.command_with(&arguments.split_whitespace().collect::<Vec<_>>())
+    }
+
+    pub fn command_with(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_horus"));
+        command.args(arguments);
+        self.surround(&mut command);
+        command
+    }
+
+    fn surround(&self, command: &mut Command) {
+        for variable in [
+            "NO_COLOR",
+            "CLICOLOR_FORCE",
+            "HORUS_SHM_GROUP",
+            "HORUS_JSON",
+        ] {
+            command.env_remove(variable);
+        }
+        command.env("HORUS_SHM_DIR", self.dir.path());
+        command.env("HORUS_NAMESPACE", "default");
+    }
+
+    /// Runs the command to its end.
+    pub fn run(&self, arguments: &str) -> Ran {
+        finish(&mut self.command(arguments))
+    }
+
+    pub fn run_with(&self, arguments: &[&str]) -> Ran {
+        finish(&mut self.command_with(arguments))
+    }
+
+    /// Runs a command that must succeed, and returns what it prints to stdout.
+    #[track_caller]
+    pub fn answer(&self, arguments: &str) -> String {
+        self.run(arguments).succeeded()
+    }
+
+    /// Starts a command whose output is read line by line.
+    pub fn stream(&self, arguments: &str) -> Stream {
+        Stream::spawn(&mut self.command(arguments))
+    }
+
+    /// Starts a program that takes part in this namespace: this test binary in another process.
+    pub fn program(&self) -> Program {
+        Program::spawn(self)
+    }
+
+    /// Runs the command until its output is as wanted.
+    pub fn until(&self, arguments: &str, is_so: impl Fn(&str) -> bool) -> String {
+        let begin = Instant::now();
+        loop {
+            let ran = self.run(arguments);
+            if is_so(&ran.stdout) {
+                return ran.stdout;
+            }
+            assert!(begin.elapsed() < TIME_LIMIT, "{arguments}: {ran:?}");
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+fn finish(command: &mut Command) -> Ran {
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    Ran::of(output.status, output.stdout, output.stderr)
+}
+
+impl Ran {
+    fn of(status: ExitStatus, stdout: Vec<u8>, stderr: Vec<u8>) -> Self {
+        let code = status.code();
+        let code = code.unwrap_or_else(|| -status.signal().expect("it ended by a signal"));
+        let stdout = String::from_utf8(stdout).unwrap();
+        let stderr = String::from_utf8(stderr).unwrap();
+        Self {
+            code,
+            stdout,
+            stderr,
+        }
+    }
+
+    #[track_caller]
+    pub fn succeeded(self) -> String {
+        assert_eq!(self.code, 0, "{}", self.stderr);
+        self.stdout
+    }
+
+    /// Checks that the command failed with this exit code, printed nothing to stdout, and one line
+    /// with all of these parts to stderr.
+    #[track_caller]
+    pub fn failed(&self, code: i32, parts: &[&str]) {
+        assert_eq!(self.code, code, "{self:?}");
+        assert_eq!(self.stdout, "", "{self:?}");
+        assert_eq!(self.stderr.lines().count(), 1, "{self:?}");
+        assert!(self.stderr.starts_with("horus: "), "{self:?}");
+        for part in parts {
+            assert!(self.stderr.contains(part), "no '{part}' in {self:?}");
+        }
+    }
+}
+
+/// A running command.
+pub struct Stream {
+    process: Child,
+    lines: Receiver<String>,
+}
+
+impl Stream {
+    pub fn spawn(command: &mut Command) -> Self {
+        let mut process = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = lines_of(process.stdout.take().unwrap());
+        Self { process, lines }
+    }
+
+    /// Returns the next line; panics if there is none any more.
+    #[track_caller]
+    pub fn line(&self) -> String {
+        self.lines.recv_timeout(TIME_LIMIT).expect("a line")
+    }
+
+    /// Returns the next line that is as wanted.
+    #[track_caller]
+    pub fn line_with(&self, part: &str) -> String {
+        let begin = Instant::now();
+        loop {
+            let line = self.line();
+            if line.contains(part) {
+                return line;
+            }
+            assert!(begin.elapsed() < TIME_LIMIT, "no line with '{part}'");
+        }
+    }
+
+    pub fn signal(&self, signal: i32) {
+        send_signal(&self.process, signal);
+    }
+
+    /// Waits until the command has ended. Its stdout is what no other call has returned.
+    pub fn wait(mut self) -> Ran {
+        let mut stderr = Vec::new();
+        let mut pipe = self.process.stderr.take().unwrap();
+        pipe.read_to_end(&mut stderr).unwrap();
+        let status = self.process.wait().unwrap();
+        let stdout: Vec<String> = self.lines.iter().collect();
+        Ran::of(status, stdout.join("\n").into_bytes(), stderr)
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn lines_of(pipe: impl Read + Send + 'static) -> Receiver<String> {
+    let (sender, lines) = channel();
+    // WHY a thread: a full pipe must never block a child.
+    thread::spawn(move || {
+        for line in BufReader::new(pipe).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    lines
+}
+
+fn send_signal(process: &Child, signal: i32) {
+    // SAFETY: the call takes no pointer, and the child has not been waited for.
+    assert_eq!(unsafe { libc::kill(process.id() as i32, signal) }, 0);
+}
+
+/// A program that takes part: this test binary in the role `program`. It executes the lines that
+/// it is told, see `program.rs`. Killed when dropped.
+pub struct Program {
+    process: Child,
+    stdin: ChildStdin,
+    replies: Receiver<String>,
+}
+
+impl Program {
+    fn spawn(robot: &Robot) -> Self {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        robot.surround(&mut command);
+        let mut process = command
+            .args(["child_role", "--exact", "--nocapture", "--test-threads=1"])
+            .env(super::program::ROLE, "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdin = process.stdin.take().unwrap();
+        let replies = lines_of(process.stdout.take().unwrap());
+        Self {
+            process,
+            stdin,
+            replies,
+        }
+    }
+
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Returns the name of the process, as other processes see it.
+    pub fn name(&self) -> String {
+        let name = std::fs::read_to_string(format!("/proc/{}/comm", self.id())).unwrap();
+        name.trim_end().to_owned()
+    }
+
+    /// Executes a line, and returns its reply.
+    #[track_caller]
+    pub fn tell(&mut self, line: &str) -> String {
+        self.begin(line);
+        self.reply()
+    }
+
+    /// Begins to execute a line that replies later.
+    pub fn begin(&mut self, line: &str) {
+        self.stdin
+            .write_all(format!("{line}\n").as_bytes())
+            .unwrap();
+    }
+
+    /// Waits for the reply to a line.
+    #[track_caller]
+    pub fn reply(&mut self) -> String {
+        loop {
+            let line = self.replies.recv_timeout(TIME_LIMIT).expect("a reply");
+            if let Some(reply) = line.strip_prefix('@') {
+                return reply.to_owned();
+            }
+        }
+    }
+
+    pub fn kill(mut self) {
+        send_signal(&self.process, libc::SIGKILL);
+        self.process.wait().unwrap();
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
