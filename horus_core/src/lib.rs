@@ -68,3 +68,8 @@ pub mod prelude {
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;
+
+/// Compiles the code examples about messages of the user's own.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/own-messages.md")]
+struct OwnMessages;

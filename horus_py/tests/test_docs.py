@@ -5,7 +5,7 @@ import re
 import pytest
 from conftest import ROOT
 
-DOCUMENTS = ["docs/python.md", "horus_py/README.md"]
+DOCUMENTS = ["docs/own-messages.md", "docs/python.md", "horus_py/README.md"]
 
 
 def programs():

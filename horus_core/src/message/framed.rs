@@ -176,6 +176,17 @@ impl<H: Header> Framed<H> {
     }
 }
 
+impl<H: Header> Framed<H> {
+    /// Makes a message of a header and a copy of these numbers, or plain structs of numbers.
+    ///
+    /// # Errors
+    ///
+    /// As for [`new`](Self::new).
+    pub fn from_elements<T: bytemuck::Pod>(header: H, elements: &[T]) -> Result<Self, HeaderError> {
+        Self::new(header, bytemuck::cast_slice(elements))
+    }
+}
+
 impl<H: Header, D: AsRef<[u8]>> Framed<H, D> {
     /// Returns the header.
     pub const fn header(&self) -> &H {

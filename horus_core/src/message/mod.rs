@@ -17,7 +17,7 @@
 //!   and velocities are 0. Constructors stamp the current time.
 //!
 //! [`STANDARD`] lists the standard messages, and [`export`] writes their layouts for other
-//! languages.
+//! languages. [`import`] reads messages from the `.msg` files of ROS.
 //!
 //! [`message!`]: crate::message!
 
@@ -31,6 +31,7 @@ mod doc;
 mod dtype;
 pub mod export;
 mod framed;
+pub mod import;
 mod schema;
 mod text;
 

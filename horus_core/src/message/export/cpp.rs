@@ -1,5 +1,6 @@
 //! Generates C++ structs with layout assertions.
 
+use super::super::import::{Declaration, Literal};
 use super::super::{Constant, Field, FieldKind, Primitive, Schema, Tail, standard_default};
 use super::number::{SpecialFloat, number_literals, type_name};
 use super::{append, array_suffix, doc_lines, replace_links, struct_name};
@@ -33,12 +34,78 @@ const COLUMNS_MAX: usize = 100;
 pub fn cpp(messages: &[&Schema]) -> String {
     let mut out = String::from(HEAD);
     for schema in messages {
-        write_message(&mut out, schema);
+        let default = standard_default(&struct_name(schema));
+        // WHY only numbers: nested messages have initialisers of their own.
+        let numbers = |_, field: &Field| number_literals(field, default.as_deref()?, limit_literal);
+        write_message(&mut out, schema, "", &numbers);
     }
     out + "\n}  // namespace horus\n\n#endif  // HORUS_MSG_HPP\n"
 }
 
-fn write_message(out: &mut String, schema: &Schema) {
+/// Generates a C++17 header with a struct for each imported message, as [`cpp`] does.
+pub(in crate::message) fn cpp_in_namespace(messages: &[Declaration], namespace: &str) -> String {
+    let hash = messages
+        .iter()
+        .fold(0, |hash, message| hash ^ message.schema.hash());
+    let guard = format!("HORUS_IMPORTED_{hash:032X}_HPP");
+    let mut out = format!(
+        "// @generated from .msg files. C++17.\n#ifndef {guard}\n#define {guard}\n\n#include \
+         <cstddef>\n#include <cstdint>\n#include <type_traits>\n\n#include \
+         <horus/schema.hpp>\n\nnamespace {namespace} {{\n"
+    );
+    for message in messages {
+        let values = |index, field: &Field| imported_literals(message.values_of(index), field);
+        write_message(&mut out, message.schema, "::horus::", &values);
+    }
+    append(
+        &mut out,
+        format_args!("\n}}  // namespace {namespace}\n\n#endif  // {guard}\n"),
+    );
+    out
+}
+
+/// Returns the literals of the default values of a field, as [`write_member`] takes them.
+fn imported_literals(values: &[Literal], field: &Field) -> Option<Vec<String>> {
+    let literal = |value: &Literal| match (value, field.kind) {
+        (Literal::Integer(value), _) => integer_literal(*value),
+        (Literal::Float(value), FieldKind::Primitive(Primitive::F32)) => {
+            format!("{:?}F", *value as f32)
+        }
+        (Literal::Float(value), _) => format!("{value:?}"),
+        (Literal::Text(text), _) => {
+            let letters: Vec<_> = text.bytes().map(char_literal).collect();
+            format!("{{{}}}", letters.join(", "))
+        }
+    };
+    (!values.is_empty()).then(|| values.iter().map(literal).collect())
+}
+
+/// Returns an integer in C++, which has no negative literals and no decimal ones beyond 63 bits
+/// without a suffix.
+fn integer_literal(value: i128) -> String {
+    match value {
+        _ if value == i64::MIN.into() => format!("({} - 1)", value + 1),
+        _ if value > i64::MAX.into() => format!("{value}u"),
+        _ => value.to_string(),
+    }
+}
+
+fn char_literal(byte: u8) -> String {
+    match byte {
+        b'\'' | b'\\' => format!("'\\{}'", char::from(byte)),
+        b' '..=b'~' => format!("'{}'", char::from(byte)),
+        _ => format!("'\\x{byte:02x}'"),
+    }
+}
+
+/// Writes the struct of a message. `from` qualifies names of the namespace `horus`, and `values`
+/// returns the literals of the default of a field, by its index.
+fn write_message(
+    out: &mut String,
+    schema: &Schema,
+    from: &str,
+    values: &dyn Fn(usize, &Field) -> Option<Vec<String>>,
+) {
     let (
         Schema {
             size, align, tail, ..
@@ -56,8 +123,7 @@ fn write_message(out: &mut String, schema: &Schema) {
         );
     }
     append(out, format_args!("struct alignas({align}) {name} {{\n"));
-    let default = standard_default(&name);
-    for field in schema.fields {
+    for (index, field) in schema.fields.iter().enumerate() {
         write_comment(out, "    ", &doc_lines(field.doc).join("\n"));
         let declared = format!(
             "    {} {}{}",
@@ -65,11 +131,7 @@ fn write_message(out: &mut String, schema: &Schema) {
             field.name,
             array_suffix(field)
         );
-        // WHY only numbers: nested messages have initialisers of their own.
-        let numbers = default
-            .as_deref()
-            .and_then(|default| number_literals(field, default, limit_literal));
-        write_member(out, &declared, field, numbers.as_deref());
+        write_member(out, &declared, field, values(index, field).as_deref());
     }
     for Constant {
         name,
@@ -80,13 +142,14 @@ fn write_message(out: &mut String, schema: &Schema) {
     {
         write_comment(out, "    ", &doc_lines(doc).join("\n"));
         let kind = cpp_type(*kind);
+        let value = integer_literal(*value);
         append(
             out,
             format_args!("    static constexpr {kind} {name} = {value};\n"),
         );
     }
     if tail.is_none() {
-        write_hash(out, schema);
+        write_hash(out, schema, from);
     }
     out.push_str("};\n");
     append(
@@ -121,9 +184,9 @@ fn write_message(out: &mut String, schema: &Schema) {
         let primitive = cpp_type(tail.primitive);
         append(
             out,
-            format_args!("struct {whole} : Framed<{name}, {primitive}> {{\n"),
+            format_args!("struct {whole} : {from}Framed<{name}, {primitive}> {{\n"),
         );
-        write_hash(out, schema);
+        write_hash(out, schema, from);
         append(
             out,
             format_args!("}};\nHORUS_FRAMED({whole}, {});\n", tail.name),
@@ -155,7 +218,7 @@ fn limit_literal(primitive: Primitive, limit: SpecialFloat) -> String {
     format!("std::numeric_limits<{}>::{function}()", cpp_type(primitive))
 }
 
-fn write_hash(out: &mut String, schema: &Schema) {
+fn write_hash(out: &mut String, schema: &Schema, from: &str) {
     let hash = schema.hash();
     let high = (hash >> 64) as u64;
     let low = hash as u64;
@@ -163,7 +226,7 @@ fn write_hash(out: &mut String, schema: &Schema) {
     append(
         out,
         format_args!(
-            "    static constexpr SchemaHash schema_hash{{0x{high:016x}u, 0x{low:016x}u}};\n"
+            "    static constexpr {from}SchemaHash schema_hash{{0x{high:016x}u, 0x{low:016x}u}};\n"
         ),
     );
 }

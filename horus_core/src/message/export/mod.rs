@@ -10,6 +10,8 @@ mod markdown;
 mod number;
 mod numpy;
 mod python;
+mod python_classes;
+mod rust;
 
 use std::fmt::{self, Write};
 
@@ -17,9 +19,12 @@ use super::{Field, FieldKind, Schema};
 
 pub use c::c;
 pub use cpp::cpp;
+pub(super) use cpp::cpp_in_namespace;
 pub use markdown::markdown;
 pub use numpy::numpy;
 pub use python::python;
+pub(super) use python_classes::python_classes;
+pub(super) use rust::rust;
 
 /// Generates one line for each message: `<name> <size> <hash in 32 hexadecimal digits>`. The line
 /// changes if the layout of the message does.

@@ -1,0 +1,118 @@
+//! Generates Python declarations of imported messages.
+
+use super::super::import::{Declaration, Literal};
+use super::super::{Field, FieldKind, Schema, Tail};
+use super::{append, doc_lines};
+
+const HEAD: &str = "\
+# @generated from .msg files.
+\"\"\"Messages, declared equally in Rust and C++.\"\"\"
+
+import horus
+";
+
+/// Generates a module with an `@horus.message` class for each message.
+pub(in crate::message) fn python_classes(messages: &[Declaration]) -> String {
+    let mut out = String::from(HEAD);
+    for message in messages {
+        write_class(&mut out, message);
+    }
+    out
+}
+
+fn write_class(out: &mut String, message: &Declaration) {
+    let schema = message.schema;
+    let base = match schema.tail {
+        Some(_) => "Framed",
+        None => "Message",
+    };
+    append(
+        out,
+        format_args!("\n\n@horus.message\nclass {}(horus.{base}):\n", schema.name),
+    );
+    write_docstring(out, schema);
+    for constant in schema.constants {
+        write_comment(out, constant.doc);
+        append(
+            out,
+            format_args!("    {} = {}\n", constant.name, constant.value),
+        );
+    }
+    for (index, field) in schema.fields.iter().enumerate() {
+        write_comment(out, field.doc);
+        append(
+            out,
+            format_args!("    {}: {}", field.name, annotation(field)),
+        );
+        match message.values_of(index) {
+            [] => {}
+            [value] if field.count == 1 => append(out, format_args!(" = {}", literal(value))),
+            values => {
+                let all: Vec<_> = values.iter().map(literal).collect();
+                append(out, format_args!(" = [{}]", all.join(", ")));
+                if values.len() < field.count {
+                    append(out, format_args!(" + [0] * {}", field.count - values.len()));
+                }
+            }
+        }
+        out.push('\n');
+    }
+    if let Some(Tail { name, primitive }) = schema.tail {
+        append(
+            out,
+            format_args!(
+                "    {name}: horus.Tail[horus.{}, \"{name}_count\"]\n",
+                primitive.name()
+            ),
+        );
+    }
+}
+
+fn annotation(field: &Field) -> String {
+    let element = match field.kind {
+        FieldKind::Primitive(primitive) => format!("horus.{}", primitive.name()),
+        FieldKind::Text(bytes) => format!("horus.Text[{bytes}]"),
+        FieldKind::Message(inner) => inner.name.to_owned(),
+    };
+    match field.count {
+        1 => element,
+        count => format!("horus.Array[{element}, {count}]"),
+    }
+}
+
+fn literal(value: &Literal) -> String {
+    match value {
+        Literal::Integer(value) => value.to_string(),
+        Literal::Float(value) => format!("{value:?}"),
+        Literal::Text(text) => format!("\"{}\"", text.chars().map(escaped).collect::<String>()),
+    }
+}
+
+fn escaped(letter: char) -> String {
+    match letter {
+        '"' | '\\' => format!("\\{letter}"),
+        ' '..='~' => letter.to_string(),
+        _ => format!("\\U{:08x}", letter as u32),
+    }
+}
+
+fn write_docstring(out: &mut String, schema: &Schema) {
+    let text = schema.doc_text();
+    let text = text.trim().replace('\\', "\\\\").replace('"', "\\\"");
+    if text.is_empty() {
+        append(out, format_args!("    \"\"\"{}.\"\"\"\n\n", schema.name));
+        return;
+    }
+    let end = if text.contains('\n') { "\n    " } else { "" };
+    let text = text.replace('\n', "\n    ").replace("\n    \n", "\n\n");
+    append(out, format_args!("    \"\"\"{text}{end}\"\"\"\n\n"));
+}
+
+fn write_comment(out: &mut String, doc: &str) {
+    for line in doc_lines(doc) {
+        append(
+            out,
+            format_args!("{}\n", format!("    # {line}").trim_end()),
+        );
+    }
+}

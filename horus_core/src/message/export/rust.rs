@@ -1,0 +1,207 @@
+//! Generates Rust declarations of imported messages.
+
+use super::super::import::{Declaration, Literal};
+use super::super::{Constant, Field, FieldKind, Primitive, Schema, Tail};
+use super::{append, struct_name};
+
+const HEAD: &str = "\
+// @generated from .msg files. Include it in a module of its own:
+//
+// mod messages {
+//     include!(\"messages.rs\");
+// }
+";
+
+/// The longest data of a message on a topic whose creator sets no other limit, in bytes.
+const DATA_BYTES_MAX: usize = 64 * 1024;
+
+/// Words that are no names of fields without `r#`, except those that C++ or Python reserve, too.
+const KEYWORDS: &[&str] = &[
+    "abstract", "async", "await", "become", "box", "dyn", "final", "fn", "gen", "impl", "let",
+    "loop", "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "trait",
+    "type", "unsafe", "unsized", "use", "where",
+];
+
+/// Generates a `message!` for each message, with its `Default`, and what a tail takes.
+pub(in crate::message) fn rust(messages: &[Declaration]) -> String {
+    let mut out = String::from(HEAD);
+    for message in messages {
+        write_struct(&mut out, message.schema);
+        write_default(&mut out, message);
+        if let Some(tail) = message.schema.tail {
+            write_header(&mut out, message.schema, tail);
+        }
+    }
+    out
+}
+
+fn write_struct(out: &mut String, schema: &Schema) {
+    out.push_str("\n::horus_core::message! {\n");
+    write_doc(out, "    ", schema.doc);
+    // WHY: the names and the comments are those of the file.
+    out.push_str("    #[allow(non_snake_case, non_camel_case_types, clippy::all)]\n");
+    out.push_str("    #[allow(rustdoc::all)]\n");
+    append(
+        out,
+        format_args!("    pub struct {} {{\n", struct_name(schema)),
+    );
+    for field in schema.fields {
+        write_doc(out, "        ", field.doc);
+        append(
+            out,
+            format_args!("        pub {}: {},\n", name_of(field), type_of(field)),
+        );
+    }
+    out.push_str("    }\n");
+    for Constant {
+        name,
+        kind,
+        value,
+        doc,
+    } in schema.constants
+    {
+        out.push('\n');
+        write_doc(out, "    ", doc);
+        out.push_str("    #[allow(non_upper_case_globals)]\n");
+        let name = escaped(name);
+        append(
+            out,
+            format_args!("    pub const {name}: {} = {value};\n", kind.name()),
+        );
+    }
+    out.push_str("}\n");
+}
+
+/// Writes `Default`: the default values of the file, those of nested messages, and 0.
+fn write_default(out: &mut String, message: &Declaration) {
+    let schema = message.schema;
+    let name = struct_name(schema);
+    append(
+        out,
+        format_args!(
+            "\n#[allow(clippy::all)]\nimpl ::core::default::Default for {name} {{\n    \
+             fn default() -> Self {{\n        Self {{\n"
+        ),
+    );
+    for (index, field) in schema.fields.iter().enumerate() {
+        let values = message.values_of(index);
+        let value = default_of(field, values);
+        append(
+            out,
+            format_args!("            {}: {value},\n", name_of(field)),
+        );
+    }
+    out.push_str("        }\n    }\n}\n");
+}
+
+fn default_of(field: &Field, values: &[Literal]) -> String {
+    let zero = match field.kind {
+        FieldKind::Primitive(Primitive::F32 | Primitive::F64) => "0.0".to_owned(),
+        FieldKind::Primitive(_) => "0".to_owned(),
+        FieldKind::Text(_) => "::horus_core::message::Text::EMPTY".to_owned(),
+        FieldKind::Message(inner) => {
+            format!("<{} as ::core::default::Default>::default()", inner.name)
+        }
+    };
+    let literal = |value: &Literal| match (value, field.kind) {
+        (Literal::Integer(value), _) => value.to_string(),
+        (Literal::Float(value), FieldKind::Primitive(Primitive::F32)) => {
+            format!("{:?}", *value as f32)
+        }
+        (Literal::Float(value), _) => format!("{value:?}"),
+        (Literal::Text(text), _) => format!("::horus_core::message::Text::literal({text:?})"),
+    };
+    match (field.count, values) {
+        (1, []) => zero,
+        (count, []) => format!("[{zero}; {count}]"),
+        (1, [value, ..]) => literal(value),
+        (count, values) if count == values.len() => {
+            let all: Vec<_> = values.iter().map(literal).collect();
+            format!("[{}]", all.join(", "))
+        }
+        (count, values) => {
+            let mut out = format!("{{\n                let mut all = [{zero}; {count}];\n");
+            for (index, value) in values.iter().enumerate() {
+                let value = literal(value);
+                append(
+                    &mut out,
+                    format_args!("                all[{index}] = {value};\n"),
+                );
+            }
+            out + "                all\n            }"
+        }
+    }
+}
+
+fn write_header(out: &mut String, schema: &Schema, tail: Tail) {
+    let Schema { name, .. } = schema;
+    let bytes_max = schema
+        .size
+        .next_multiple_of(DATA_BYTES_MAX)
+        .max(DATA_BYTES_MAX);
+    let Tail {
+        name: data,
+        primitive,
+    } = tail;
+    let size = primitive.size();
+    append(
+        out,
+        format_args!(
+            "
+#[allow(clippy::all)]
+impl ::horus_core::message::Header for {name}Header {{
+    const NAME: &'static str = \"{name}\";
+    const TRAILING_DATA: ::horus_core::message::Tail = ::horus_core::message::Tail {{
+        name: \"{data}\",
+        primitive: ::horus_core::message::Primitive::{primitive:?},
+    }};
+    const MAX_MESSAGE_BYTES: u64 = {bytes_max};
+
+    fn data_bytes(&self) -> u64 {{
+        self.{data}_count as u64 * {size}
+    }}
+}}
+
+"
+        ),
+    );
+    write_doc(out, "", schema.doc);
+    append(
+        out,
+        format_args!(
+            "#[allow(dead_code, unreachable_pub)]\npub type {name}<D = \
+             ::horus_core::message::Buffer> =\n    \
+             ::horus_core::message::Framed<{name}Header, D>;\n"
+        ),
+    );
+}
+
+fn type_of(field: &Field) -> String {
+    let element = match field.kind {
+        FieldKind::Primitive(primitive) => primitive.name().to_owned(),
+        FieldKind::Text(bytes) => format!("::horus_core::message::Text<{bytes}>"),
+        FieldKind::Message(inner) => inner.name.to_owned(),
+    };
+    match field.count {
+        1 => element,
+        count => format!("[{element}; {count}]"),
+    }
+}
+
+fn name_of(field: &Field) -> String {
+    escaped(field.name)
+}
+
+fn escaped(name: &str) -> String {
+    if KEYWORDS.contains(&name) {
+        format!("r#{name}")
+    } else {
+        name.to_owned()
+    }
+}
+
+fn write_doc(out: &mut String, indent: &str, doc: &str) {
+    for line in doc.lines() {
+        append(out, format_args!("{indent}///{line}\n"));
+    }
+}

@@ -1,0 +1,89 @@
+//! Reasons why a `.msg` file is not imported.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The reason why a `.msg` file is not imported. Its text says what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImportError {
+    /// A file could not be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The error of the system, or that the content is no UTF-8.
+        source: io::Error,
+    },
+    /// A file could not be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// A field or constant cannot be represented, or its line is not part of the language.
+    #[error("{}:{line}: '{field}': {reason}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Number of the line, from 1.
+        line: usize,
+        /// The name of the field or constant, or the whole line if it has none.
+        field: String,
+        /// A description of what was found, what is wanted, and what to do.
+        reason: String,
+    },
+    /// A whole message cannot be represented.
+    #[error("{}: message '{message}': {reason}", path.display())]
+    Message {
+        /// The file.
+        path: PathBuf,
+        /// The name of the message.
+        message: String,
+        /// A description of what was found, what is wanted, and what to do.
+        reason: String,
+    },
+    /// A bound was given for a field that does not exist, or that does not need one.
+    #[error(
+        "the bound of '{field}' was not used: no imported message has an array or a string without \
+         a bound there; write it as Message.field"
+    )]
+    UnusedBound {
+        /// The field, as given.
+        field: String,
+    },
+}
+
+impl ImportError {
+    pub(super) fn line(path: &Path, line: usize, field: &str, reason: impl Into<String>) -> Self {
+        Self::Line {
+            path: path.to_owned(),
+            line,
+            field: excerpt(field),
+            reason: reason.into(),
+        }
+    }
+
+    pub(super) fn message(path: &Path, message: &str, reason: impl Into<String>) -> Self {
+        Self::Message {
+            path: path.to_owned(),
+            message: excerpt(message),
+            reason: reason.into(),
+        }
+    }
+}
+
+const EXCERPT_CHARACTERS_MAX: usize = 80;
+
+/// Returns the text without control characters, cut to the length of an error text.
+pub(super) fn excerpt(text: &str) -> String {
+    let visible = text.chars().filter(|character| !character.is_control());
+    let mut cut: String = visible.take(EXCERPT_CHARACTERS_MAX + 1).collect();
+    if let Some((end, _)) = cut.char_indices().nth(EXCERPT_CHARACTERS_MAX) {
+        cut.truncate(end);
+        cut.push('…');
+    }
+    cut
+}

@@ -1,0 +1,167 @@
+//! Lays out the fields of a `.msg` file as a message without padding, with a tail if one array has
+//! no bound.
+
+use std::cmp::Reverse;
+
+use horus_shm::internals::layout::STRIDE_MAX;
+
+use super::value::Literal;
+use crate::message::schema::{ARRAY_NESTING_MAX, SCHEMA_TEXT_BYTES_MAX};
+use crate::message::{Constant, Field, FieldKind, Primitive, Schema, Tail};
+
+/// The size of a header is a multiple of this, so that the data begin on a cache line.
+const HEADER_ALIGN: usize = 64;
+
+/// The largest number of fields that `HORUS_MESSAGE` takes in C++.
+const FIELDS_MAX: usize = 64;
+
+/// A field that has no offset yet.
+#[derive(Debug)]
+pub(super) struct Planned {
+    pub(super) name: String,
+    pub(super) kind: FieldKind,
+    pub(super) count: usize,
+    pub(super) doc: String,
+    /// The defaults of its first elements.
+    pub(super) values: Vec<Literal>,
+}
+
+/// The parts of a message that has no layout yet.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    pub(super) fields: Vec<Planned>,
+    pub(super) tail: Option<(String, Primitive)>,
+    pub(super) constants: Vec<Constant>,
+    pub(super) doc: String,
+}
+
+/// A schema with the default values of its fields.
+#[derive(Debug, Clone)]
+pub(in crate::message) struct Declaration {
+    pub(in crate::message) schema: &'static Schema,
+    /// The defaults of the first elements of each field that has one, by the index of the field.
+    pub(in crate::message) values: Vec<(usize, Vec<Literal>)>,
+}
+
+impl Declaration {
+    /// Returns the defaults of the first elements of a field.
+    pub(in crate::message) fn values_of(&self, index: usize) -> &[Literal] {
+        let found = self.values.iter().find(|(field, _)| *field == index);
+        found.map_or(&[], |(_, values)| values)
+    }
+}
+
+impl Plan {
+    /// Lays out the message: larger alignments first, in the order of the file among equals.
+    ///
+    /// It leaks the schema, whose parts are `'static`.
+    pub(super) fn lay_out(mut self, name: &str) -> Result<Declaration, String> {
+        self.fields.sort_by_key(|field| Reverse(field.kind.align()));
+        let align = self.fields.first().map_or(1, |field| field.kind.align());
+        let end = self.fields_end()?;
+        let multiple = match self.tail {
+            Some(_) => HEADER_ALIGN,
+            None => align,
+        };
+        let size = end.next_multiple_of(multiple).max(1);
+        if size > end {
+            self.fields.push(reserved(size - end));
+        }
+        if self.fields.len() > FIELDS_MAX {
+            return Err(format!(
+                "it has {} fields with counts and padding, and at most {FIELDS_MAX} are possible: \
+                 group them in messages",
+                self.fields.len()
+            ));
+        }
+        self.finish(name, size, align)
+    }
+
+    /// Returns the end of the last field, in bytes.
+    fn fields_end(&self) -> Result<usize, String> {
+        let bytes = |field: &Planned| field.kind.size().checked_mul(field.count);
+        let sum = |sum: usize, field: &Planned| sum.checked_add(bytes(field)?);
+        let limit = STRIDE_MAX as usize - HEADER_ALIGN;
+        let end = self
+            .fields
+            .iter()
+            .try_fold(0, sum)
+            .filter(|end| *end < limit);
+        end.ok_or_else(|| {
+            format!("it is longer than {STRIDE_MAX} bytes: shorten its arrays and strings")
+        })
+    }
+
+    fn finish(self, name: &str, size: usize, align: usize) -> Result<Declaration, String> {
+        let mut fields = Vec::new();
+        let mut values = Vec::new();
+        let mut offset = 0;
+        for (index, planned) in self.fields.into_iter().enumerate() {
+            let field = Field {
+                name: leak(planned.name),
+                kind: planned.kind,
+                offset,
+                count: planned.count,
+                doc: leak(planned.doc),
+            };
+            offset += field.kind.size() * field.count;
+            if !planned.values.is_empty() {
+                values.push((index, planned.values));
+            }
+            fields.push(field);
+        }
+        let tail = self.tail.map(|(name, primitive)| Tail {
+            name: leak(name),
+            primitive,
+        });
+        let schema = Schema {
+            name: leak(name.to_owned()),
+            size,
+            align,
+            fields: Vec::leak(fields),
+            tail,
+            doc: leak(self.doc),
+            constants: Vec::leak(self.constants),
+        };
+        // WHY first: the text of too many nested arrays panics.
+        if nested_arrays(&schema) > ARRAY_NESTING_MAX {
+            return Err(format!(
+                "more than {ARRAY_NESTING_MAX} arrays of messages and strings are nested in it: \
+                 flatten them"
+            ));
+        }
+        let bytes = schema.text_bytes();
+        if bytes > SCHEMA_TEXT_BYTES_MAX {
+            return Err(format!(
+                "its schema text has {bytes} bytes, and at most {SCHEMA_TEXT_BYTES_MAX} are \
+                 possible: it has too many fields, or too long names"
+            ));
+        }
+        let schema = Box::leak(Box::new(schema));
+        Ok(Declaration { schema, values })
+    }
+}
+
+fn reserved(bytes: usize) -> Planned {
+    Planned {
+        name: "_reserved".to_owned(),
+        kind: FieldKind::Primitive(Primitive::U8),
+        count: bytes,
+        doc: " Reserved, 0: no unit.\n".to_owned(),
+        values: Vec::new(),
+    }
+}
+
+/// Returns the largest number of arrays of messages and texts around a number.
+fn nested_arrays(schema: &Schema) -> usize {
+    let around = |field: &Field| match field.kind {
+        FieldKind::Primitive(_) => 0,
+        FieldKind::Text(_) => usize::from(field.count > 1),
+        FieldKind::Message(inner) => usize::from(field.count > 1) + nested_arrays(inner),
+    };
+    schema.fields.iter().map(around).max().unwrap_or(0)
+}
+
+pub(super) fn leak(text: String) -> &'static str {
+    Box::leak(text.into_boxed_str())
+}

@@ -1,0 +1,219 @@
+//! Imports `.msg` files of ROS 1 and ROS 2: one file declares a message in Rust, C++ and Python.
+//!
+//! | in the file | in the message |
+//! |---|---|
+//! | `int8` to `int64`, `uint8` to `uint64`, `float32`, `float64` | the same number |
+//! | `bool`, `byte`, `char` | `u8` |
+//! | `string<=N` | a text of N bytes |
+//! | `string` | a text of [`Importer::text_bytes`] or [`Importer::bound`] |
+//! | `T[N]` | an array |
+//! | `T[<=N] name` | an array of N, and a count `name_count: u32` |
+//! | `T[] name`, once | the tail: any number of elements, counted by `name_count: u32` |
+//! | `time name`, `builtin_interfaces/Time name` | `name_ns: u64` by CLOCK_REALTIME |
+//! | `duration name` | `name_ns: i64` |
+//! | `Header header` | `timestamp_ns: u64` and `frame_id`, a text of 32 bytes |
+//! | another message | a message, from the file beside it or below [`Importer::directory`] |
+//! | `int32 x 5` | the default value |
+//! | `uint8 NAME=1` | a constant; those of floats and strings become part of the comment |
+//! | comments | doc comments; a unit in brackets, as `[rad]`, ends the first paragraph |
+//!
+//! Messages have no padding: the fields with the largest alignment come first, otherwise in the
+//! order of the file, and `_reserved` fills the end. A header before a tail is a multiple of 64
+//! bytes. A name that a language reserves gets an underscore.
+//!
+//! These functions are for tools and build scripts. They leak the schemas that they make, which are
+//! `'static`, and accept any text: what cannot be a message is an [`ImportError`].
+
+mod comment;
+mod error;
+mod layout;
+mod names;
+mod parse;
+mod reading;
+mod session;
+mod value;
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+use super::{Schema, export};
+pub use error::ImportError;
+pub(in crate::message) use layout::Declaration;
+use session::Session;
+pub(in crate::message) use value::Literal;
+
+/// Reads `.msg` files with these settings.
+///
+/// ```
+/// use horus_core::message::import::Importer;
+///
+/// let text = "# State of a leg.\nfloat64 angle  # of the hip [rad]\nuint8 STANCE=1\n";
+/// let leg = Importer::new().parse("Leg", text)?;
+/// assert_eq!(leg.schemas()[0].fields[0].unit(), "radians");
+/// assert!(leg.rust().contains("pub angle: f64,"));
+/// assert!(leg.cpp("robot").contains("double angle;"));
+/// assert!(leg.python().contains("    angle: horus.f64\n"));
+/// # Ok::<(), horus_core::message::import::ImportError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Importer {
+    text_bytes: usize,
+    directories: Vec<PathBuf>,
+    bounds: BTreeMap<String, usize>,
+}
+
+impl Importer {
+    /// The length of a string without a bound, in bytes, unless another one is set.
+    pub const DEFAULT_TEXT_BYTES: usize = 64;
+
+    /// Returns an importer that looks for messages only beside the given files.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            text_bytes: Self::DEFAULT_TEXT_BYTES,
+            directories: Vec::new(),
+            bounds: BTreeMap::new(),
+        }
+    }
+
+    /// Sets the length of strings without a bound, in bytes.
+    #[must_use]
+    pub fn text_bytes(mut self, bytes: usize) -> Self {
+        self.text_bytes = bytes.max(1);
+        self
+    }
+
+    /// Adds a directory with `package/msg/Message.msg`, `package/Message.msg` or `Message.msg`, as
+    /// `/opt/ros/jazzy/share`.
+    #[must_use]
+    pub fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.directories.push(directory.into());
+        self
+    }
+
+    /// Gives a bound to an array or string without one: `bound("LaserScan.intensities", 1081)`. It
+    /// counts elements of an array, and bytes of a string.
+    #[must_use]
+    pub fn bound(mut self, field: &str, bound: usize) -> Self {
+        self.bounds.insert(field.to_owned(), bound.max(1));
+        self
+    }
+
+    /// Reads these files, and those of the messages inside their messages.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError`] names the file, the line and the field that cannot be represented.
+    pub fn read<P: AsRef<Path>>(&self, files: &[P]) -> Result<Imported, ImportError> {
+        let mut session = Session::new(self);
+        for file in files {
+            session.file(file.as_ref())?;
+        }
+        session.check_bounds()?;
+        Ok(Imported {
+            files: session.files.into_keys().collect(),
+            declarations: session.declarations,
+        })
+    }
+
+    /// Reads the text of a file that would be called `Name.msg` in the working directory.
+    ///
+    /// # Errors
+    ///
+    /// As for [`read`](Self::read).
+    pub fn parse(&self, name: &str, text: &str) -> Result<Imported, ImportError> {
+        let mut session = Session::new(self);
+        session.text(Path::new(&format!("{name}.msg")), name, text)?;
+        session.check_bounds()?;
+        Ok(Imported {
+            files: session.files.into_keys().collect(),
+            declarations: session.declarations,
+        })
+    }
+
+    /// Writes the Rust declarations to `messages.rs` in the directory `OUT_DIR`, and returns its
+    /// path. It prints `cargo::rerun-if-changed` for each file, as a build script must.
+    ///
+    /// ```no_run
+    /// // build.rs, with horus_core in [build-dependencies]
+    /// fn main() -> Result<(), horus_core::message::import::ImportError> {
+    ///     horus_core::message::import::Importer::new().build(&["msg/Leg.msg"])?;
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// ```text
+    /// mod messages {
+    ///     include!(concat!(env!("OUT_DIR"), "/messages.rs"));
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`read`](Self::read); [`ImportError::Write`] if `OUT_DIR` is not set or cannot be
+    /// written.
+    pub fn build<P: AsRef<Path>>(&self, files: &[P]) -> Result<PathBuf, ImportError> {
+        let imported = self.read(files)?;
+        for file in imported.files() {
+            println!("cargo::rerun-if-changed={}", file.display());
+        }
+        let unset = || ImportError::Write {
+            path: PathBuf::from("messages.rs"),
+            source: io::Error::other("OUT_DIR is not set: call this from a build script"),
+        };
+        let directory = env::var_os("OUT_DIR").ok_or_else(unset)?;
+        let path = Path::new(OsStr::new(&directory)).join("messages.rs");
+        match fs::write(&path, imported.rust()) {
+            Ok(()) => Ok(path),
+            Err(source) => Err(ImportError::Write { path, source }),
+        }
+    }
+}
+
+impl Default for Importer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Imported messages, and their declarations in each language. All of them have the same schemas.
+#[derive(Debug)]
+pub struct Imported {
+    files: Vec<PathBuf>,
+    declarations: Vec<Declaration>,
+}
+
+impl Imported {
+    /// Returns the schemas. A message that is nested in others comes before them.
+    #[must_use]
+    pub fn schemas(&self) -> Vec<&'static Schema> {
+        self.declarations.iter().map(|one| one.schema).collect()
+    }
+
+    /// Returns the files that were read, as absolute paths.
+    #[must_use]
+    pub fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
+    /// Generates Rust: a `message!` for each message, with its `Default`. A message with a tail
+    /// `Name` has a header `NameHeader` and a type alias `Name`.
+    #[must_use]
+    pub fn rust(&self) -> String {
+        export::rust(&self.declarations)
+    }
+
+    /// Generates a C++17 header with the messages in this namespace, as `robot` or `robot::msg`.
+    #[must_use]
+    pub fn cpp(&self, namespace: &str) -> String {
+        export::cpp_in_namespace(&self.declarations, namespace)
+    }
+
+    /// Generates a Python module with a class for each message.
+    #[must_use]
+    pub fn python(&self) -> String {
+        export::python_classes(&self.declarations)
+    }
+}

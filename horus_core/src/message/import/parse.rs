@@ -1,0 +1,295 @@
+//! Parses the text of a `.msg` file of ROS 1 or ROS 2: fields, constants and comments.
+
+use std::path::Path;
+
+use super::comment::{Comments, with_unit};
+use super::error::ImportError;
+use crate::message::Primitive;
+
+/// The fields and constants of a message, in the order of the file.
+#[derive(Debug)]
+pub(super) struct Definition {
+    /// The comment of the message.
+    pub(super) doc: String,
+    pub(super) items: Vec<Item>,
+}
+
+/// A field or a constant.
+#[derive(Debug)]
+pub(super) struct Item {
+    /// Number of its line, from 1.
+    pub(super) line: usize,
+    pub(super) name: String,
+    pub(super) element: Element,
+    pub(super) role: Role,
+    /// Its comments, with the unit at the end of the first paragraph.
+    pub(super) doc: String,
+}
+
+#[derive(Debug)]
+pub(super) enum Role {
+    Field {
+        length: Length,
+        default: Option<String>,
+    },
+    Constant {
+        value: String,
+    },
+}
+
+/// The type of one element of a field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Element {
+    Number(Primitive),
+    /// A string, with its bound in bytes.
+    Text(Option<usize>),
+    Time,
+    Duration,
+    Header,
+    Message {
+        package: Option<String>,
+        name: String,
+    },
+}
+
+/// The number of elements of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Length {
+    One,
+    Fixed(usize),
+    Bounded(usize),
+    Unbounded,
+}
+
+/// Parses the text of the file at `path`.
+pub(super) fn parse(path: &Path, text: &str) -> Result<Definition, ImportError> {
+    let mut parser = Parser::default();
+    for (index, line) in text.lines().enumerate() {
+        parser.line(path, index + 1, line)?;
+    }
+    Ok(parser.finish())
+}
+
+#[derive(Debug, Default)]
+struct Parser {
+    /// The comment of the message.
+    doc: Comments,
+    /// Comment lines whose item has not been found yet.
+    pending: Comments,
+    items: Vec<(Item, Comments)>,
+    /// Indented comment lines continue the comment beside the last item.
+    continues: bool,
+}
+
+impl Parser {
+    fn line(&mut self, path: &Path, number: usize, line: &str) -> Result<(), ImportError> {
+        let (code, comment) = split_comment(line);
+        match (code.trim(), comment) {
+            ("", None) => self.blank(),
+            ("", Some(comment)) => self.comment(comment, line.starts_with([' ', '\t'])),
+            (code, comment) => {
+                let item = parse_item(path, number, code)?;
+                self.item(item, comment);
+            }
+        }
+        Ok(())
+    }
+
+    fn blank(&mut self) {
+        self.continues = false;
+        let pending = std::mem::take(&mut self.pending);
+        // WHY dropped otherwise: a comment between blank lines is a title of several fields.
+        if self.items.is_empty() {
+            self.doc.append(pending);
+            self.doc.push("");
+        }
+    }
+
+    fn comment(&mut self, text: &str, is_indented: bool) {
+        match self.items.last_mut() {
+            Some((_, comments)) if self.continues && is_indented => comments.push(text),
+            _ => {
+                self.continues = false;
+                self.pending.push(text);
+            }
+        }
+    }
+
+    fn item(&mut self, item: Item, beside: Option<&str>) {
+        let mut comments = std::mem::take(&mut self.pending);
+        // WHY: the first comment describes the message, even if no blank line follows it.
+        if self.items.is_empty() && self.doc.is_empty() {
+            self.doc.append(comments);
+            comments = Comments::default();
+        }
+        self.continues = beside.is_some();
+        if let Some(text) = beside {
+            comments.push(text);
+        }
+        self.items.push((item, comments));
+    }
+
+    fn finish(mut self) -> Definition {
+        if self.items.is_empty() {
+            self.doc.append(self.pending);
+        }
+        let documented = |(item, comments): (Item, Comments)| Item {
+            doc: with_unit(&comments.text()),
+            ..item
+        };
+        Definition {
+            doc: self.doc.text(),
+            items: self.items.into_iter().map(documented).collect(),
+        }
+    }
+}
+
+/// Splits a line at the first `#` that is not in quotes.
+fn split_comment(line: &str) -> (&str, Option<&str>) {
+    let mut quote = None;
+    let mut is_escaped = false;
+    for (index, letter) in line.char_indices() {
+        match (quote, letter) {
+            _ if is_escaped => is_escaped = false,
+            (Some(_), '\\') => is_escaped = true,
+            (Some(open), _) if letter == open => quote = None,
+            (None, '"' | '\'') => quote = Some(letter),
+            (None, '#') => return (&line[..index], Some(&line[index + 1..])),
+            _ => {}
+        }
+    }
+    (line, None)
+}
+
+/// Parses `type name`, `type name default` or `type NAME=value`.
+fn parse_item(path: &Path, line: usize, code: &str) -> Result<Item, ImportError> {
+    let wanted = "a line is `type name`, `type name default` or `type NAME=value`: correct it, or \
+                  put a # before text";
+    let malformed = || ImportError::line(path, line, code, wanted);
+    let (kind, rest) = code.split_once(char::is_whitespace).ok_or_else(malformed)?;
+    let rest = rest.trim_start();
+    let end = rest.find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
+    let (name, rest) = rest.split_at(end.unwrap_or(rest.len()));
+    let refuse = |reason: String| ImportError::line(path, line, name, reason);
+    if !name.starts_with(|letter: char| letter.is_ascii_alphabetic()) {
+        return Err(malformed());
+    }
+    let (element, length) = parse_type(kind).map_err(refuse)?;
+    let value = rest.trim_start();
+    let role = match value.strip_prefix('=') {
+        Some(_) if length != Length::One => {
+            return Err(refuse(
+                "an array cannot be a constant: make it a field".to_owned(),
+            ));
+        }
+        Some(value) => Role::Constant {
+            value: value.trim().to_owned(),
+        },
+        None if !value.is_empty() && value.len() == rest.len() => return Err(malformed()),
+        None => Role::Field {
+            length,
+            default: (!value.is_empty()).then(|| value.to_owned()),
+        },
+    };
+    Ok(Item {
+        line,
+        name: name.to_owned(),
+        element,
+        role,
+        doc: String::new(),
+    })
+}
+
+/// Parses a type, such as `float32`, `string<=16[4]` or `geometry_msgs/Point[]`.
+fn parse_type(text: &str) -> Result<(Element, Length), String> {
+    let Some((element, length)) = text.split_once('[') else {
+        return Ok((parse_element(text)?, Length::One));
+    };
+    let malformed = || {
+        let text = super::error::excerpt(text);
+        format!("the length of {text} is not [], [N] or [<=N] with a number N of at least 1")
+    };
+    let length = length.strip_suffix(']').ok_or_else(malformed)?;
+    let length = match length.strip_prefix("<=") {
+        Some(bound) => Length::Bounded(positive(bound).ok_or_else(malformed)?),
+        None if length.is_empty() => Length::Unbounded,
+        None => Length::Fixed(positive(length).ok_or_else(malformed)?),
+    };
+    Ok((parse_element(element)?, length))
+}
+
+fn positive(text: &str) -> Option<usize> {
+    text.parse().ok().filter(|number| *number > 0)
+}
+
+fn parse_element(text: &str) -> Result<Element, String> {
+    let (name, bound) = match text.split_once("<=") {
+        Some((name, bound)) => (name, Some(positive(bound))),
+        None => (text, None),
+    };
+    let number = |primitive| match bound {
+        None => Ok(Element::Number(primitive)),
+        Some(_) => Err(format!(
+            "{name} has no bound: only strings and arrays have one"
+        )),
+    };
+    match name {
+        "bool" | "byte" | "char" | "uint8" => number(Primitive::U8),
+        "uint16" => number(Primitive::U16),
+        "uint32" => number(Primitive::U32),
+        "uint64" => number(Primitive::U64),
+        "int8" => number(Primitive::I8),
+        "int16" => number(Primitive::I16),
+        "int32" => number(Primitive::I32),
+        "int64" => number(Primitive::I64),
+        "float32" => number(Primitive::F32),
+        "float64" => number(Primitive::F64),
+        "string" => match bound {
+            Some(None) => Err("the bound of a string is a number of at least 1".to_owned()),
+            Some(bound) => Ok(Element::Text(bound)),
+            None => Ok(Element::Text(None)),
+        },
+        "wstring" => Err(
+            "a wstring is UTF-16, which messages cannot hold: use string<=N, which is UTF-8"
+                .to_owned(),
+        ),
+        _ => parse_message(text),
+    }
+}
+
+fn parse_message(text: &str) -> Result<Element, String> {
+    let parts: Vec<_> = text.split('/').collect();
+    let (package, name) = match parts.as_slice() {
+        [name] => (None, *name),
+        [package, name] | [package, "msg", name] => (Some(*package), *name),
+        _ => return Err(unknown(text)),
+    };
+    let is_builtin = matches!((package, name), (None, "time" | "duration"));
+    let is_capital = name.starts_with(|letter: char| letter.is_ascii_uppercase());
+    if !package.into_iter().chain([name]).all(is_name) || !(is_builtin || is_capital) {
+        return Err(unknown(text));
+    }
+    Ok(match (package, name) {
+        (None, "time") | (Some("builtin_interfaces"), "Time") => Element::Time,
+        (None, "duration") | (Some("builtin_interfaces"), "Duration") => Element::Duration,
+        (None | Some("std_msgs" | "roslib"), "Header") => Element::Header,
+        _ => Element::Message {
+            package: package.map(str::to_owned),
+            name: name.to_owned(),
+        },
+    })
+}
+
+fn unknown(text: &str) -> String {
+    format!(
+        "{} is no type: use bool, int8 to int64, uint8 to uint64, float32, float64, string, a \
+         message, or an array of these",
+        super::error::excerpt(text)
+    )
+}
+
+/// Returns true for an ASCII identifier that begins with a letter.
+pub(super) fn is_name(text: &str) -> bool {
+    let rest = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    text.starts_with(|letter: char| letter.is_ascii_alphabetic()) && text.chars().all(rest)
+}

@@ -1,0 +1,221 @@
+//! The message that is being read: adds the fields that the items of its file become.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::comment::doc;
+use super::error::ImportError;
+use super::layout::{Plan, Planned, leak};
+use super::names::free_name;
+use super::parse::{Element, Item, Length};
+use super::value::{Literal, parse_defaults, parse_integer};
+use crate::message::{Constant, FRAME_ID_BYTES, FieldKind, Primitive};
+
+const COUNT: FieldKind = FieldKind::Primitive(Primitive::U32);
+const TIME: FieldKind = FieldKind::Primitive(Primitive::U64);
+
+#[derive(Debug)]
+pub(super) struct Reading<'p> {
+    pub(super) path: &'p Path,
+    pub(super) message: &'p str,
+    pub(super) plan: Plan,
+    /// The names of its fields and constants.
+    names: BTreeSet<String>,
+}
+
+/// The type of a field, once its strings and messages are known.
+#[derive(Debug)]
+pub(super) struct Shape {
+    pub(super) kind: FieldKind,
+    pub(super) length: Length,
+}
+
+impl<'p> Reading<'p> {
+    pub(super) fn new(path: &'p Path, message: &'p str, about: &str) -> Self {
+        let plan = Plan {
+            doc: doc(about),
+            ..Plan::default()
+        };
+        Self {
+            path,
+            message,
+            plan,
+            names: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn refuse(&self, item: &Item, reason: impl Into<String>) -> ImportError {
+        ImportError::line(self.path, item.line, &item.name, reason)
+    }
+
+    /// Adds the time and the frame of a `Header`.
+    pub(super) fn add_header(&mut self, item: &Item) -> Result<(), ImportError> {
+        let prefix = match item.name.as_str() {
+            "header" => String::new(),
+            name => format!("{name}_"),
+        };
+        let time = "Time of the data, by CLOCK_REALTIME: nanoseconds.";
+        let time = format!("{time}\n\n{}", item.doc);
+        self.push(item, planned(format!("{prefix}timestamp_ns"), TIME, &time))?;
+        let frame = FieldKind::Text(FRAME_ID_BYTES);
+        let about = "Frame of the data: text.";
+        self.push(item, planned(format!("{prefix}frame_id"), frame, about))
+    }
+
+    /// Adds a field, the count of an array with a bound, or the tail.
+    pub(super) fn add(
+        &mut self,
+        item: &Item,
+        Shape { kind, length }: Shape,
+        default: Option<&str>,
+    ) -> Result<(), ImportError> {
+        let refuse = |reason| self.refuse(item, reason);
+        let values = match default {
+            Some(text) => parse_defaults(kind, length != Length::One, text).map_err(refuse)?,
+            None => Vec::new(),
+        };
+        let given = values.len();
+        let wrong_count = || {
+            let reason = format!("its default has {given} elements: give as many as it has");
+            self.refuse(item, reason)
+        };
+        let name = name_of(item);
+        let mut field = planned(name.clone(), kind, &about(item));
+        field.values = values;
+        match length {
+            Length::One => self.push(item, field),
+            Length::Fixed(count) => {
+                if default.is_some() && given != count {
+                    return Err(wrong_count());
+                }
+                field.count = count;
+                self.push(item, field)
+            }
+            Length::Bounded(count) => {
+                if given > count || u32::try_from(count).is_err() {
+                    return Err(wrong_count());
+                }
+                field.count = count;
+                self.push(item, field)?;
+                let about = format!("Elements of `{name}` in use, from the first: count.");
+                let mut used = planned(format!("{name}_count"), COUNT, &about);
+                if given > 0 {
+                    used.values.push(Literal::Integer(given as i128));
+                }
+                self.push(item, used)
+            }
+            Length::Unbounded if given > 0 => {
+                Err(self.refuse(item, "an array without a bound has no default: remove it"))
+            }
+            Length::Unbounded => self.add_tail(item, name, kind),
+        }
+    }
+
+    fn add_tail(&mut self, item: &Item, name: String, kind: FieldKind) -> Result<(), ImportError> {
+        let bound = format!(
+            "give it a bound, as [<=16], in the file, or as the bound of {}.{} of the import",
+            self.message, item.name
+        );
+        let FieldKind::Primitive(primitive) = kind else {
+            let reason = format!("only an array of numbers can have any length: {bound}");
+            return Err(self.refuse(item, reason));
+        };
+        if let Some((other, _)) = &self.plan.tail {
+            let reason = format!("one array can have any length, and '{other}' has: {bound}");
+            return Err(self.refuse(item, reason));
+        }
+        let text = format!("Number of `{name}` that follow: count.\n\n{}", item.doc);
+        self.push(item, planned(format!("{name}_count"), COUNT, &text))?;
+        self.take_name(item, &name)?;
+        self.plan.tail = Some((name, primitive));
+        Ok(())
+    }
+
+    /// Adds an integer constant. Others become text of the doc comment.
+    pub(super) fn add_constant(&mut self, item: &Item, value: &str) -> Result<(), ImportError> {
+        match item.element {
+            Element::Number(Primitive::F32 | Primitive::F64) | Element::Text(_) => {
+                let text = format!("The constant `{}` is {value}. {}", item.name, item.doc);
+                let mut lines = super::comment::Comments::default();
+                text.lines().for_each(|line| lines.push(line));
+                self.plan.doc += "\n";
+                self.plan.doc += &doc(&lines.text());
+                Ok(())
+            }
+            Element::Number(kind) => {
+                let name = free_name(&item.name);
+                self.take_name(item, &name)?;
+                let value = parse_integer(kind, value);
+                self.plan.constants.push(Constant {
+                    name: leak(name),
+                    kind,
+                    value: value.map_err(|reason| self.refuse(item, reason))?,
+                    doc: leak(doc(&item.doc)),
+                });
+                Ok(())
+            }
+            _ => Err(self.refuse(item, "a constant is a number or a string: make it a field")),
+        }
+    }
+
+    /// Checks that no field or constant is called like a type, which C++ refuses.
+    pub(super) fn check_type_names(&self) -> Result<(), ImportError> {
+        let types = self
+            .plan
+            .fields
+            .iter()
+            .filter_map(|field| match field.kind {
+                FieldKind::Message(inner) => Some(inner.name),
+                _ => None,
+            });
+        let mut types = types.chain([self.message]);
+        match types.find(|name| self.names.contains(*name)) {
+            None => Ok(()),
+            Some(name) => Err(ImportError::message(
+                self.path,
+                self.message,
+                format!("'{name}' is both a type and a field or constant of it: rename one"),
+            )),
+        }
+    }
+
+    fn push(&mut self, item: &Item, field: Planned) -> Result<(), ImportError> {
+        self.take_name(item, &field.name)?;
+        self.plan.fields.push(field);
+        Ok(())
+    }
+
+    fn take_name(&mut self, item: &Item, name: &str) -> Result<(), ImportError> {
+        if self.names.insert(name.to_owned()) {
+            return Ok(());
+        }
+        let reason = format!("the message has another field or constant '{name}': rename one");
+        Err(self.refuse(item, reason))
+    }
+}
+
+/// Returns the name of the field that an item becomes: with its unit for a time.
+fn name_of(item: &Item) -> String {
+    match item.element {
+        Element::Time | Element::Duration => format!("{}_ns", item.name),
+        _ => free_name(&item.name),
+    }
+}
+
+fn about(item: &Item) -> String {
+    match item.element {
+        Element::Time => format!("Time by CLOCK_REALTIME: nanoseconds.\n\n{}", item.doc),
+        Element::Duration => format!("Duration: nanoseconds.\n\n{}", item.doc),
+        _ => item.doc.clone(),
+    }
+}
+
+fn planned(name: String, kind: FieldKind, about: &str) -> Planned {
+    Planned {
+        name,
+        kind,
+        count: 1,
+        doc: doc(about.trim_end()),
+        values: Vec::new(),
+    }
+}

@@ -1,0 +1,251 @@
+//! Reads `.msg` files and the messages that they contain, each once and before those that contain
+//! it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use super::Importer;
+use super::error::ImportError;
+use super::layout::Declaration;
+use super::parse::{self, Element, Item, Length, Role};
+use super::reading::{Reading, Shape};
+use crate::message::{FieldKind, Primitive};
+
+/// The longest `.msg` file in bytes.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// The largest number of messages inside each other.
+const DEPTH_MAX: usize = 32;
+
+/// One run of an [`Importer`].
+#[derive(Debug)]
+pub(super) struct Session<'a> {
+    importer: &'a Importer,
+    pub(super) declarations: Vec<Declaration>,
+    /// The files that were read, and the index of the declaration of each.
+    pub(super) files: BTreeMap<PathBuf, usize>,
+    /// The files of the messages that are being read, outermost first.
+    around: Vec<PathBuf>,
+    used_bounds: BTreeSet<String>,
+}
+
+impl<'a> Session<'a> {
+    pub(super) const fn new(importer: &'a Importer) -> Self {
+        Self {
+            importer,
+            declarations: Vec::new(),
+            files: BTreeMap::new(),
+            around: Vec::new(),
+            used_bounds: BTreeSet::new(),
+        }
+    }
+
+    /// Reads the file, unless it was read before, and returns the index of its declaration.
+    pub(super) fn file(&mut self, path: &Path) -> Result<usize, ImportError> {
+        let read_error = |source| ImportError::Read {
+            path: path.to_owned(),
+            source,
+        };
+        // WHY: the same file may be found by several paths.
+        let canonical = path.canonicalize().map_err(read_error)?;
+        if let Some(index) = self.files.get(&canonical) {
+            return Ok(*index);
+        }
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        if self.around.contains(&canonical) {
+            let reason = "it contains itself: remove one of the fields";
+            return Err(ImportError::message(path, &name, reason));
+        }
+        if self.around.len() >= DEPTH_MAX {
+            let reason = format!("more than {DEPTH_MAX} messages are nested: flatten them");
+            return Err(ImportError::message(path, &name, reason));
+        }
+        let text = read_text(path).map_err(read_error)?;
+        self.around.push(canonical.clone());
+        let index = self.text(path, &name, &text)?;
+        self.around.pop();
+        self.files.insert(canonical, index);
+        Ok(index)
+    }
+
+    /// Reads the text of a file, and returns the index of its declaration.
+    pub(super) fn text(
+        &mut self,
+        path: &Path,
+        name: &str,
+        text: &str,
+    ) -> Result<usize, ImportError> {
+        check_message_name(path, name)?;
+        let definition = parse::parse(path, text)?;
+        let mut reading = Reading::new(path, name, &definition.doc);
+        for item in &definition.items {
+            match &item.role {
+                Role::Constant { value } => reading.add_constant(item, value)?,
+                Role::Field { length, default } => {
+                    self.field(&mut reading, item, *length, default.as_deref())?;
+                }
+            }
+        }
+        reading.check_type_names()?;
+        let declaration = reading.plan.lay_out(name);
+        let declaration = declaration.map_err(|reason| ImportError::message(path, name, reason))?;
+        self.check_is_new(path, name)?;
+        if declaration.schema.tail.is_some() {
+            self.check_is_new(path, &format!("{name}Header"))?;
+        }
+        self.declarations.push(declaration);
+        Ok(self.declarations.len() - 1)
+    }
+
+    /// Checks that every given bound was used.
+    pub(super) fn check_bounds(&self) -> Result<(), ImportError> {
+        let mut bounds = self.importer.bounds.keys();
+        match bounds.find(|field| !self.used_bounds.contains(*field)) {
+            None => Ok(()),
+            Some(field) => Err(ImportError::UnusedBound {
+                field: field.clone(),
+            }),
+        }
+    }
+
+    /// Checks that no other message declares a type of this name.
+    fn check_is_new(&self, path: &Path, name: &str) -> Result<(), ImportError> {
+        let is_taken = self.declarations.iter().any(|other| {
+            let header = name.strip_suffix("Header");
+            let has_header = other.schema.tail.is_some() && header == Some(other.schema.name);
+            other.schema.name == name || has_header
+        });
+        if is_taken {
+            let reason = "another imported message declares a type of this name: import them \
+                          separately, or rename one of them";
+            return Err(ImportError::message(path, name, reason));
+        }
+        Ok(())
+    }
+
+    fn field(
+        &mut self,
+        reading: &mut Reading<'_>,
+        item: &Item,
+        length: Length,
+        default: Option<&str>,
+    ) -> Result<(), ImportError> {
+        if item.element == Element::Header {
+            return match (length, default) {
+                (Length::One, None) => reading.add_header(item),
+                _ => Err(reading.refuse(item, "a Header is one field without a default")),
+            };
+        }
+        let shape = self.shape(reading, item, length)?;
+        reading.add(item, shape, default)
+    }
+
+    /// Returns the type and number of elements of a field, with the bounds of the importer.
+    fn shape(
+        &mut self,
+        reading: &Reading<'_>,
+        item: &Item,
+        length: Length,
+    ) -> Result<Shape, ImportError> {
+        let mut bound = || {
+            let field = format!("{}.{}", reading.message, item.name);
+            let bound = self.importer.bounds.get(&field).copied()?;
+            self.used_bounds.insert(field);
+            Some(bound)
+        };
+        let text_bytes = self.importer.text_bytes;
+        let length = match length {
+            Length::Unbounded => bound().map_or(length, Length::Bounded),
+            length => length,
+        };
+        let kind = match &item.element {
+            Element::Number(primitive) => FieldKind::Primitive(*primitive),
+            Element::Time => FieldKind::Primitive(Primitive::U64),
+            Element::Duration => FieldKind::Primitive(Primitive::I64),
+            Element::Text(Some(bytes)) => FieldKind::Text(*bytes),
+            Element::Text(None) if length == Length::One => {
+                FieldKind::Text(bound().unwrap_or(text_bytes))
+            }
+            Element::Text(None) => FieldKind::Text(text_bytes),
+            Element::Header => return Err(reading.refuse(item, "a Header is one field")),
+            Element::Message { package, name } => {
+                self.nested(reading, item, package.as_deref(), name)?
+            }
+        };
+        Ok(Shape { kind, length })
+    }
+
+    /// Reads the file of a message inside a message.
+    fn nested(
+        &mut self,
+        reading: &Reading<'_>,
+        item: &Item,
+        package: Option<&str>,
+        name: &str,
+    ) -> Result<FieldKind, ImportError> {
+        let Some(path) = self.find(reading.path, package, name) else {
+            let folder = package.map_or(String::new(), |package| format!("{package}/"));
+            let reason = format!(
+                "there is no {folder}{name}.msg beside {}, or in the directories of the import: \
+                 add the directory that has it",
+                reading.path.display()
+            );
+            return Err(reading.refuse(item, reason));
+        };
+        let index = self.file(&path)?;
+        let schema = self.declarations[index].schema;
+        if let Some(tail) = schema.tail {
+            let reason = format!(
+                "a {name} has any length, because '{}' has no bound, and so cannot be a field: \
+                 give that array a bound",
+                tail.name
+            );
+            return Err(reading.refuse(item, reason));
+        }
+        Ok(FieldKind::Message(schema))
+    }
+
+    /// Returns the path of the file of a message. It is beside `from`, or in the package's folder
+    /// beside that of `from`, or in the directories of the importer.
+    fn find(&self, from: &Path, package: Option<&str>, name: &str) -> Option<PathBuf> {
+        let file = format!("{name}.msg");
+        let beside = from.parent().unwrap_or(Path::new(""));
+        let given = self.importer.directories.iter().cloned();
+        let mut candidates = Vec::new();
+        if let Some(package) = package {
+            let above = [beside.join(".."), beside.join("../..")];
+            for root in above.into_iter().chain(given.clone()) {
+                candidates.push(root.join(package).join("msg").join(&file));
+                candidates.push(root.join(package).join(&file));
+            }
+        }
+        candidates.push(beside.join(&file));
+        candidates.extend(given.map(|root| root.join(&file)));
+        candidates.into_iter().find(|path| path.is_file())
+    }
+}
+
+fn check_message_name(path: &Path, name: &str) -> Result<(), ImportError> {
+    let is_reserved = ["None", "Self", "True", "False"].contains(&name);
+    let is_capital = name.starts_with(|letter: char| letter.is_ascii_uppercase());
+    if parse::is_name(name) && is_capital && !is_reserved {
+        return Ok(());
+    }
+    let reason = "the name of the file is that of the message: use letters and digits, and begin \
+                  with a capital letter";
+    Err(ImportError::message(path, name, reason))
+}
+
+fn read_text(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    let bytes = File::open(path)?
+        .take(FILE_BYTES_MAX + 1)
+        .read_to_string(&mut text)?;
+    if bytes as u64 > FILE_BYTES_MAX {
+        let reason = format!("it has more than {FILE_BYTES_MAX} bytes, which no .msg file has");
+        return Err(io::Error::other(reason));
+    }
+    Ok(text)
+}

@@ -1,0 +1,734 @@
+// @generated from .msg files. C++17.
+#ifndef HORUS_IMPORTED_A3A49D1243945C4E6A245B28C6F74B96_HPP
+#define HORUS_IMPORTED_A3A49D1243945C4E6A245B28C6F74B96_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <horus/schema.hpp>
+
+namespace robot::msg {
+
+/// Time and frame of data.
+struct alignas(8) Header {
+    /// Time by CLOCK_REALTIME: nanoseconds.
+    ///
+    /// Two-integer timestamp that is expressed as seconds and nanoseconds.
+    std::uint64_t stamp_ns;
+    /// Transform frame with which this data is associated.
+    char frame_id[64];
+    /// Of the canonical schema text.
+    static constexpr ::horus::SchemaHash schema_hash{0x931bc0a6dbc02277u, 0xb9f84c6e58f85c91u};
+};
+static_assert(sizeof(Header) == 72, "size of Header");
+static_assert(alignof(Header) == 8, "alignment of Header");
+static_assert(std::is_trivially_copyable_v<Header> && std::is_standard_layout_v<Header>);
+static_assert(offsetof(Header, stamp_ns) == 0);
+static_assert(offsetof(Header, frame_id) == 8);
+HORUS_MESSAGE(Header, stamp_ns, frame_id);
+
+struct alignas(4) ColorRGBA {
+    float r;
+    float g;
+    float b;
+    float a;
+    /// Of the canonical schema text.
+    static constexpr ::horus::SchemaHash schema_hash{0x9b7644bb80122f5cu, 0x2d0e62d2c4d5addcu};
+};
+static_assert(sizeof(ColorRGBA) == 16, "size of ColorRGBA");
+static_assert(alignof(ColorRGBA) == 4, "alignment of ColorRGBA");
+static_assert(std::is_trivially_copyable_v<ColorRGBA> && std::is_standard_layout_v<ColorRGBA>);
+static_assert(offsetof(ColorRGBA, r) == 0);
+static_assert(offsetof(ColorRGBA, g) == 4);
+static_assert(offsetof(ColorRGBA, b) == 8);
+static_assert(offsetof(ColorRGBA, a) == 12);
+HORUS_MESSAGE(ColorRGBA, r, g, b, a);
+
+struct alignas(1) Empty {
+    /// Reserved, 0: no unit.
+    std::uint8_t _reserved;
+    /// Of the canonical schema text.
+    static constexpr ::horus::SchemaHash schema_hash{0xc5c7997e2db13230u, 0x4622469fb65b6a11u};
+};
+static_assert(sizeof(Empty) == 1, "size of Empty");
+static_assert(alignof(Empty) == 1, "alignment of Empty");
+static_assert(std::is_trivially_copyable_v<Empty> && std::is_standard_layout_v<Empty>);
+static_assert(offsetof(Empty, _reserved) == 0);
+HORUS_MESSAGE(Empty, _reserved);
+
+/// This contains the position of a point in free space
+struct alignas(8) Point {
+    double x;
+    double y;
+    double z;
+    /// Of the canonical schema text.
+    static constexpr ::horus::SchemaHash schema_hash{0xc43d2dc840c25981u, 0xe61d1fc4592e800cu};
+};
+static_assert(sizeof(Point) == 24, "size of Point");
+static_assert(alignof(Point) == 8, "alignment of Point");
+static_assert(std::is_trivially_copyable_v<Point> && std::is_standard_layout_v<Point>);
+static_assert(offsetof(Point, x) == 0);
+static_assert(offsetof(Point, y) == 8);
+static_assert(offsetof(Point, z) == 16);
+HORUS_MESSAGE(Point, x, y, z);
+
+/// This represents an orientation in free space in quaternion form.
+struct alignas(8) Quaternion {
+    double x = 0.0;
+    double y = 0.0;
+    double z = 0.0;
+    double w = 1.0;
+    /// Of the canonical schema text.
+    static constexpr ::horus::SchemaHash schema_hash{0xf280916dd2e78ee0u, 0x446e784fbb8121a9u};
+};
+static_assert(sizeof(Quaternion) == 32, "size of Quaternion");
+static_assert(alignof(Quaternion) == 8, "alignment of Quaternion");
+static_assert(std::is_trivially_copyable_v<Quaternion> && std::is_standard_layout_v<Quaternion>);
+static_assert(offsetof(Quaternion, x) == 0);
+static_assert(offsetof(Quaternion, y) == 8);
+static_assert(offsetof(Quaternion, z) == 16);
+static_assert(offsetof(Quaternion, w) == 24);
+HORUS_MESSAGE(Quaternion, x, y, z, w);
+
+/// A representation of pose in free space, composed of position and orientation.
+struct alignas(8) Pose {
+    Point position;
+    Quaternion orientation;
+    /// Of the canonical schema text.
+    static constexpr ::horus::SchemaHash schema_hash{0xf8a69532517e025du, 0x47161595c510d770u};
+};
+static_assert(sizeof(Pose) == 56, "size of Pose");
+static_assert(alignof(Pose) == 8, "alignment of Pose");
+static_assert(std::is_trivially_copyable_v<Pose> && std::is_standard_layout_v<Pose>);
+static_assert(offsetof(Pose, position) == 0);
+static_assert(offsetof(Pose, orientation) == 24);
+HORUS_MESSAGE(Pose, position, orientation);
+
+/// This represents a pose in free space with uncertainty.
+struct alignas(8) PoseWithCovariance {
+    Pose pose;
+    /// Row-major representation of the 6x6 covariance matrix
+    /// The orientation parameters use a fixed-axis representation.
+    double covariance[36];
+    /// Of the canonical schema text.
+    static constexpr ::horus::SchemaHash schema_hash{0x51b1716d80f91099u, 0x04749863997c737bu};
+};
+static_assert(sizeof(PoseWithCovariance) == 344, "size of PoseWithCovariance");
+static_assert(alignof(PoseWithCovariance) == 8, "alignment of PoseWithCovariance");
+static_assert(std::is_trivially_copyable_v<PoseWithCovariance> && std::is_standard_layout_v<PoseWithCovariance>);
+static_assert(offsetof(PoseWithCovariance, pose) == 0);
+static_assert(offsetof(PoseWithCovariance, covariance) == 56);
+HORUS_MESSAGE(PoseWithCovariance, pose, covariance);
+
+/// This represents a vector in free space.
+///
+/// This is semantically different than a point.
+struct alignas(8) Vector3 {
+    double x;
+    double y;
+    double z;
+    /// Of the canonical schema text.
+    static constexpr ::horus::SchemaHash schema_hash{0x70ab4246b67c63afu, 0x3f456aacae8ecbd6u};
+};
+static_assert(sizeof(Vector3) == 24, "size of Vector3");
+static_assert(alignof(Vector3) == 8, "alignment of Vector3");
+static_assert(std::is_trivially_copyable_v<Vector3> && std::is_standard_layout_v<Vector3>);
+static_assert(offsetof(Vector3, x) == 0);
+static_assert(offsetof(Vector3, y) == 8);
+static_assert(offsetof(Vector3, z) == 16);
+HORUS_MESSAGE(Vector3, x, y, z);
+
+/// This expresses velocity in free space broken into its linear and angular parts.
+struct alignas(8) Twist {
+    Vector3 linear;
+    Vector3 angular;
+    /// Of the canonical schema text.
+    static constexpr ::horus::SchemaHash schema_hash{0xb052a8f712050202u, 0x3032430edbe10e8bu};
+};
+static_assert(sizeof(Twist) == 48, "size of Twist");
+static_assert(alignof(Twist) == 8, "alignment of Twist");
+static_assert(std::is_trivially_copyable_v<Twist> && std::is_standard_layout_v<Twist>);
+static_assert(offsetof(Twist, linear) == 0);
+static_assert(offsetof(Twist, angular) == 24);
+HORUS_MESSAGE(Twist, linear, angular);
+
+/// This expresses velocity in free space with uncertainty.
+struct alignas(8) TwistWithCovariance {
+    Twist twist;
+    /// Row-major representation of the 6x6 covariance matrix
+    double covariance[36];
+    /// Of the canonical schema text.
+    static constexpr ::horus::SchemaHash schema_hash{0x693ba12d7befa1dcu, 0x08005167c2b8f59cu};
+};
+static_assert(sizeof(TwistWithCovariance) == 336, "size of TwistWithCovariance");
+static_assert(alignof(TwistWithCovariance) == 8, "alignment of TwistWithCovariance");
+static_assert(std::is_trivially_copyable_v<TwistWithCovariance> && std::is_standard_layout_v<TwistWithCovariance>);
+static_assert(offsetof(TwistWithCovariance, twist) == 0);
+static_assert(offsetof(TwistWithCovariance, covariance) == 48);
+HORUS_MESSAGE(TwistWithCovariance, twist, covariance);
+
+/// This represents an estimate of a position and velocity in free space.
+struct alignas(8) Odometry {
+    /// Time of the data, by CLOCK_REALTIME: nanoseconds.
+    ///
+    /// Includes the frame id of the pose parent.
+    std::uint64_t timestamp_ns;
+    /// Estimated pose that is typically relative to a fixed world frame.
+    PoseWithCovariance pose;
+    /// Estimated linear and angular velocity relative to child_frame_id.
+    TwistWithCovariance twist;
+    /// Frame of the data: text.
+    char frame_id[32];
+    /// Frame id the pose points to. The twist is in this coordinate frame.
+    char child_frame_id[64];
+    /// Of the canonical schema text.
+    static constexpr ::horus::SchemaHash schema_hash{0xaa5fb720311a446eu, 0x065878b5cac80e6eu};
+};
+static_assert(sizeof(Odometry) == 784, "size of Odometry");
+static_assert(alignof(Odometry) == 8, "alignment of Odometry");
+static_assert(std::is_trivially_copyable_v<Odometry> && std::is_standard_layout_v<Odometry>);
+static_assert(offsetof(Odometry, timestamp_ns) == 0);
+static_assert(offsetof(Odometry, pose) == 8);
+static_assert(offsetof(Odometry, twist) == 352);
+static_assert(offsetof(Odometry, frame_id) == 688);
+static_assert(offsetof(Odometry, child_frame_id) == 720);
+HORUS_MESSAGE(Odometry, timestamp_ns, pose, twist, frame_id, child_frame_id);
+
+/// This is a message to hold data from an IMU (Inertial Measurement Unit)
+///
+/// Accelerations should be in m/s^2 (not in g's), and rotational velocity should be in rad/sec
+struct alignas(8) Imu {
+    /// Time of the data, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    Quaternion orientation;
+    /// Row major about x, y, z axes
+    double orientation_covariance[9];
+    Vector3 angular_velocity;
+    /// Row major about x, y, z axes
+    double angular_velocity_covariance[9];
+    Vector3 linear_acceleration;
+    /// Row major x, y z
+    double linear_acceleration_covariance[9];
+    /// Frame of the data: text.
+    char frame_id[32];
+    /// Of the canonical schema text.
+    static constexpr ::horus::SchemaHash schema_hash{0x7a1c73711caa51b9u, 0x1e44121c97ec70ecu};
+};
+static_assert(sizeof(Imu) == 336, "size of Imu");
+static_assert(alignof(Imu) == 8, "alignment of Imu");
+static_assert(std::is_trivially_copyable_v<Imu> && std::is_standard_layout_v<Imu>);
+static_assert(offsetof(Imu, timestamp_ns) == 0);
+static_assert(offsetof(Imu, orientation) == 8);
+static_assert(offsetof(Imu, orientation_covariance) == 40);
+static_assert(offsetof(Imu, angular_velocity) == 112);
+static_assert(offsetof(Imu, angular_velocity_covariance) == 136);
+static_assert(offsetof(Imu, linear_acceleration) == 208);
+static_assert(offsetof(Imu, linear_acceleration_covariance) == 232);
+static_assert(offsetof(Imu, frame_id) == 304);
+HORUS_MESSAGE(Imu, timestamp_ns, orientation, orientation_covariance, angular_velocity,
+    angular_velocity_covariance, linear_acceleration, linear_acceleration_covariance, frame_id);
+
+/// Single scan from a planar laser range-finder
+///
+/// If you have another ranging device with different behavior (e.g. a sonar
+/// array), please find or create a different message
+///
+/// Followed by `float ranges[]`, to the message's end.
+struct alignas(8) LaserScanHeader {
+    /// Time of the data, by CLOCK_REALTIME: nanoseconds.
+    ///
+    /// Timestamp in the header is the acquisition time of
+    /// the first ray in the scan.
+    std::uint64_t timestamp_ns;
+    /// Start angle of the scan: radians.
+    float angle_min;
+    /// End angle of the scan: radians.
+    float angle_max;
+    /// Angular distance between measurements: radians.
+    float angle_increment;
+    /// Time between measurements: seconds.
+    ///
+    /// If your scanner
+    /// is moving, this will be used in interpolating position
+    /// of 3d points
+    float time_increment;
+    /// Time between scans: seconds.
+    float scan_time;
+    /// Minimum range value: metres.
+    float range_min;
+    /// Maximum range value: metres.
+    float range_max;
+    /// Number of `ranges` that follow: count.
+    ///
+    /// Range data: metres.
+    ///
+    /// (Note: values < range_min or > range_max should be discarded)
+    std::uint32_t ranges_count;
+    /// Intensity data [device-specific units].  If your
+    /// device does not provide intensities, please leave
+    /// the array empty.
+    float intensities[1081];
+    /// Elements of `intensities` in use, from the first: count.
+    std::uint32_t intensities_count;
+    /// Frame of the data: text.
+    char frame_id[32];
+    /// Reserved, 0: no unit.
+    std::uint8_t _reserved[16];
+};
+static_assert(sizeof(LaserScanHeader) == 4416, "size of LaserScanHeader");
+static_assert(alignof(LaserScanHeader) == 8, "alignment of LaserScanHeader");
+static_assert(std::is_trivially_copyable_v<LaserScanHeader> && std::is_standard_layout_v<LaserScanHeader>);
+static_assert(offsetof(LaserScanHeader, timestamp_ns) == 0);
+static_assert(offsetof(LaserScanHeader, angle_min) == 8);
+static_assert(offsetof(LaserScanHeader, angle_max) == 12);
+static_assert(offsetof(LaserScanHeader, angle_increment) == 16);
+static_assert(offsetof(LaserScanHeader, time_increment) == 20);
+static_assert(offsetof(LaserScanHeader, scan_time) == 24);
+static_assert(offsetof(LaserScanHeader, range_min) == 28);
+static_assert(offsetof(LaserScanHeader, range_max) == 32);
+static_assert(offsetof(LaserScanHeader, ranges_count) == 36);
+static_assert(offsetof(LaserScanHeader, intensities) == 40);
+static_assert(offsetof(LaserScanHeader, intensities_count) == 4364);
+static_assert(offsetof(LaserScanHeader, frame_id) == 4368);
+static_assert(offsetof(LaserScanHeader, _reserved) == 4400);
+HORUS_MESSAGE(LaserScanHeader, timestamp_ns, angle_min, angle_max, angle_increment, time_increment,
+    scan_time, range_min, range_max, ranges_count, intensities, intensities_count, frame_id,
+    _reserved);
+struct LaserScan : ::horus::Framed<LaserScanHeader, float> {
+    /// Of the canonical schema text.
+    static constexpr ::horus::SchemaHash schema_hash{0x5d28e876f563f934u, 0xabf432824b609168u};
+};
+HORUS_FRAMED(LaserScan, ranges);
+
+/// This is a message that holds data to describe the state of a set of torque controlled joints.
+///
+/// Followed by `double position[]`, to the message's end.
+struct alignas(8) JointStateHeader {
+    /// Time of the data, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    double velocity[32];
+    double effort[32];
+    /// Elements of `name` in use, from the first: count.
+    std::uint32_t name_count;
+    /// Number of `position` that follow: count.
+    std::uint32_t position_count;
+    /// Elements of `velocity` in use, from the first: count.
+    std::uint32_t velocity_count;
+    /// Elements of `effort` in use, from the first: count.
+    std::uint32_t effort_count;
+    /// Frame of the data: text.
+    char frame_id[32];
+    char name[32][64];
+    /// Reserved, 0: no unit.
+    std::uint8_t _reserved[8];
+};
+static_assert(sizeof(JointStateHeader) == 2624, "size of JointStateHeader");
+static_assert(alignof(JointStateHeader) == 8, "alignment of JointStateHeader");
+static_assert(std::is_trivially_copyable_v<JointStateHeader> && std::is_standard_layout_v<JointStateHeader>);
+static_assert(offsetof(JointStateHeader, timestamp_ns) == 0);
+static_assert(offsetof(JointStateHeader, velocity) == 8);
+static_assert(offsetof(JointStateHeader, effort) == 264);
+static_assert(offsetof(JointStateHeader, name_count) == 520);
+static_assert(offsetof(JointStateHeader, position_count) == 524);
+static_assert(offsetof(JointStateHeader, velocity_count) == 528);
+static_assert(offsetof(JointStateHeader, effort_count) == 532);
+static_assert(offsetof(JointStateHeader, frame_id) == 536);
+static_assert(offsetof(JointStateHeader, name) == 568);
+static_assert(offsetof(JointStateHeader, _reserved) == 2616);
+HORUS_MESSAGE(JointStateHeader, timestamp_ns, velocity, effort, name_count, position_count,
+    velocity_count, effort_count, frame_id, name, _reserved);
+struct JointState : ::horus::Framed<JointStateHeader, double> {
+    /// Of the canonical schema text.
+    static constexpr ::horus::SchemaHash schema_hash{0x9df07478fdc27797u, 0xf19a58eccd917220u};
+};
+HORUS_FRAMED(JointState, position);
+
+/// This message is used to specify a region of interest within an image.
+struct alignas(4) RegionOfInterest {
+    /// Leftmost pixel of the ROI
+    /// (0 if the ROI includes the left edge of the image)
+    std::uint32_t x_offset;
+    /// Topmost pixel of the ROI
+    /// (0 if the ROI includes the top edge of the image)
+    std::uint32_t y_offset;
+    /// Height of ROI
+    std::uint32_t height;
+    /// Width of ROI
+    std::uint32_t width;
+    /// True if a distinct rectified ROI should be calculated from the "raw" ROI in this message.
+    std::uint8_t do_rectify;
+    /// Reserved, 0: no unit.
+    std::uint8_t _reserved[3];
+    /// Of the canonical schema text.
+    static constexpr ::horus::SchemaHash schema_hash{0xda9f8c89735a63ebu, 0x23bf136a92b3349du};
+};
+static_assert(sizeof(RegionOfInterest) == 20, "size of RegionOfInterest");
+static_assert(alignof(RegionOfInterest) == 4, "alignment of RegionOfInterest");
+static_assert(std::is_trivially_copyable_v<RegionOfInterest> && std::is_standard_layout_v<RegionOfInterest>);
+static_assert(offsetof(RegionOfInterest, x_offset) == 0);
+static_assert(offsetof(RegionOfInterest, y_offset) == 4);
+static_assert(offsetof(RegionOfInterest, height) == 8);
+static_assert(offsetof(RegionOfInterest, width) == 12);
+static_assert(offsetof(RegionOfInterest, do_rectify) == 16);
+static_assert(offsetof(RegionOfInterest, _reserved) == 17);
+HORUS_MESSAGE(RegionOfInterest, x_offset, y_offset, height, width, do_rectify, _reserved);
+
+/// This message defines meta information for a camera.
+///
+/// Image acquisition info
+///
+/// Followed by `double d[]`, to the message's end.
+struct alignas(8) CameraInfoHeader {
+    /// Time of the data, by CLOCK_REALTIME: nanoseconds.
+    ///
+    /// Time of image acquisition, camera coordinate frame ID
+    /// Header timestamp should be acquisition time of image
+    /// Header frame_id should be optical frame of camera
+    std::uint64_t timestamp_ns;
+    /// Intrinsic camera matrix for the raw (distorted) images.
+    /// 3x3 row-major matrix
+    double k[9];
+    /// 3x3 row-major matrix
+    double r[9];
+    /// 3x4 row-major matrix
+    double p[12];
+    /// The image dimensions with which the camera was calibrated.
+    std::uint32_t height;
+    std::uint32_t width;
+    /// Number of `d` that follow: count.
+    ///
+    /// The distortion parameters, size depending on the distortion model.
+    std::uint32_t d_count;
+    std::uint32_t binning_x;
+    std::uint32_t binning_y;
+    RegionOfInterest roi;
+    /// Frame of the data: text.
+    char frame_id[32];
+    /// The distortion model used.
+    char distortion_model[64];
+};
+static_assert(sizeof(CameraInfoHeader) == 384, "size of CameraInfoHeader");
+static_assert(alignof(CameraInfoHeader) == 8, "alignment of CameraInfoHeader");
+static_assert(std::is_trivially_copyable_v<CameraInfoHeader> && std::is_standard_layout_v<CameraInfoHeader>);
+static_assert(offsetof(CameraInfoHeader, timestamp_ns) == 0);
+static_assert(offsetof(CameraInfoHeader, k) == 8);
+static_assert(offsetof(CameraInfoHeader, r) == 80);
+static_assert(offsetof(CameraInfoHeader, p) == 152);
+static_assert(offsetof(CameraInfoHeader, height) == 248);
+static_assert(offsetof(CameraInfoHeader, width) == 252);
+static_assert(offsetof(CameraInfoHeader, d_count) == 256);
+static_assert(offsetof(CameraInfoHeader, binning_x) == 260);
+static_assert(offsetof(CameraInfoHeader, binning_y) == 264);
+static_assert(offsetof(CameraInfoHeader, roi) == 268);
+static_assert(offsetof(CameraInfoHeader, frame_id) == 288);
+static_assert(offsetof(CameraInfoHeader, distortion_model) == 320);
+HORUS_MESSAGE(CameraInfoHeader, timestamp_ns, k, r, p, height, width, d_count, binning_x,
+    binning_y, roi, frame_id, distortion_model);
+struct CameraInfo : ::horus::Framed<CameraInfoHeader, double> {
+    /// Of the canonical schema text.
+    static constexpr ::horus::SchemaHash schema_hash{0x165df557e0d8f2e8u, 0x28bb9786a8ddd2cau};
+};
+HORUS_FRAMED(CameraInfo, d);
+
+/// Constants are chosen to match the enums in the linux kernel
+/// defined in include/linux/power_supply.h as of version 3.7
+///
+/// Followed by `float cell_voltage[]`, to the message's end.
+struct alignas(8) BatteryStateHeader {
+    /// Time of the data, by CLOCK_REALTIME: nanoseconds.
+    ///
+    /// The battery is described with the following fields
+    std::uint64_t timestamp_ns;
+    /// Voltage in Volts (Mandatory)
+    float voltage;
+    /// Temperature in Degrees Celsius (If unmeasured NaN)
+    float temperature;
+    /// Negative when discharging: amperes.
+    ///
+    /// (If unmeasured NaN)
+    float current;
+    /// Current charge in Ah  (If unmeasured NaN)
+    float charge;
+    /// Charge percentage on 0 to 1 range  (If unmeasured NaN)
+    float percentage;
+    /// Number of `cell_voltage` that follow: count.
+    ///
+    /// An array of individual cell voltages for each cell in the pack
+    std::uint32_t cell_voltage_count;
+    /// Frame of the data: text.
+    char frame_id[32];
+    /// The charging status as reported. Values defined above
+    std::uint8_t power_supply_status;
+    /// True if the battery is present
+    std::uint8_t present;
+    /// The location into which the battery is inserted. (slot number or plug)
+    char location[64];
+    /// The best approximation of the battery serial number
+    char serial_number[64];
+    /// Reserved, 0: no unit.
+    std::uint8_t _reserved[62];
+    /// Power supply status constants
+    static constexpr std::uint8_t POWER_SUPPLY_STATUS_UNKNOWN = 0;
+    static constexpr std::uint8_t POWER_SUPPLY_STATUS_CHARGING = 1;
+    static constexpr std::uint8_t POWER_SUPPLY_STATUS_DISCHARGING = 2;
+};
+static_assert(sizeof(BatteryStateHeader) == 256, "size of BatteryStateHeader");
+static_assert(alignof(BatteryStateHeader) == 8, "alignment of BatteryStateHeader");
+static_assert(std::is_trivially_copyable_v<BatteryStateHeader> && std::is_standard_layout_v<BatteryStateHeader>);
+static_assert(offsetof(BatteryStateHeader, timestamp_ns) == 0);
+static_assert(offsetof(BatteryStateHeader, voltage) == 8);
+static_assert(offsetof(BatteryStateHeader, temperature) == 12);
+static_assert(offsetof(BatteryStateHeader, current) == 16);
+static_assert(offsetof(BatteryStateHeader, charge) == 20);
+static_assert(offsetof(BatteryStateHeader, percentage) == 24);
+static_assert(offsetof(BatteryStateHeader, cell_voltage_count) == 28);
+static_assert(offsetof(BatteryStateHeader, frame_id) == 32);
+static_assert(offsetof(BatteryStateHeader, power_supply_status) == 64);
+static_assert(offsetof(BatteryStateHeader, present) == 65);
+static_assert(offsetof(BatteryStateHeader, location) == 66);
+static_assert(offsetof(BatteryStateHeader, serial_number) == 130);
+static_assert(offsetof(BatteryStateHeader, _reserved) == 194);
+HORUS_MESSAGE(BatteryStateHeader, timestamp_ns, voltage, temperature, current, charge, percentage,
+    cell_voltage_count, frame_id, power_supply_status, present, location, serial_number, _reserved);
+struct BatteryState : ::horus::Framed<BatteryStateHeader, float> {
+    /// Of the canonical schema text.
+    static constexpr ::horus::SchemaHash schema_hash{0x71f18f1f359ffc7fu, 0x1b18e3914e926e1fu};
+};
+HORUS_FRAMED(BatteryState, cell_voltage);
+
+/// This message holds the description of one point entry in the PointCloud2 message format.
+struct alignas(4) PointField {
+    /// Offset from start of point struct
+    std::uint32_t offset;
+    /// How many elements in the field
+    std::uint32_t count;
+    /// Common PointField names are x, y, z, intensity, rgb, rgba
+    /// Name of field
+    char name[16];
+    /// Datatype enumeration, see above
+    std::uint8_t datatype;
+    /// Reserved, 0: no unit.
+    std::uint8_t _reserved[3];
+    static constexpr std::uint8_t INT8 = 1;
+    static constexpr std::uint8_t UINT8 = 2;
+    static constexpr std::uint8_t FLOAT32 = 7;
+    static constexpr std::uint8_t FLOAT64 = 8;
+    /// Of the canonical schema text.
+    static constexpr ::horus::SchemaHash schema_hash{0x0d0758f18544274au, 0x656954de7b94f94fu};
+};
+static_assert(sizeof(PointField) == 28, "size of PointField");
+static_assert(alignof(PointField) == 4, "alignment of PointField");
+static_assert(std::is_trivially_copyable_v<PointField> && std::is_standard_layout_v<PointField>);
+static_assert(offsetof(PointField, offset) == 0);
+static_assert(offsetof(PointField, count) == 4);
+static_assert(offsetof(PointField, name) == 8);
+static_assert(offsetof(PointField, datatype) == 24);
+static_assert(offsetof(PointField, _reserved) == 25);
+HORUS_MESSAGE(PointField, offset, count, name, datatype, _reserved);
+
+/// This message holds a collection of N-dimensional points
+///
+/// Followed by `std::uint8_t data[]`, to the message's end.
+struct alignas(8) PointCloud2Header {
+    /// Time of the data, by CLOCK_REALTIME: nanoseconds.
+    ///
+    /// Time of sensor data acquisition, and the coordinate frame ID (for 3d points).
+    std::uint64_t timestamp_ns;
+    /// 2D structure of the point cloud.
+    std::uint32_t height;
+    std::uint32_t width;
+    /// Describes the channels and their layout in the binary data blob.
+    PointField fields[16];
+    /// Elements of `fields` in use, from the first: count.
+    std::uint32_t fields_count;
+    /// Length of a point in bytes
+    std::uint32_t point_step;
+    /// Length of a row in bytes
+    std::uint32_t row_step;
+    /// Number of `data` that follow: count.
+    ///
+    /// Actual point data, size is (row_step*height)
+    std::uint32_t data_count;
+    /// Frame of the data: text.
+    char frame_id[32];
+    /// Is this data bigendian?
+    std::uint8_t is_bigendian;
+    /// True if there are no invalid points
+    std::uint8_t is_dense;
+    /// Reserved, 0: no unit.
+    std::uint8_t _reserved[62];
+};
+static_assert(sizeof(PointCloud2Header) == 576, "size of PointCloud2Header");
+static_assert(alignof(PointCloud2Header) == 8, "alignment of PointCloud2Header");
+static_assert(std::is_trivially_copyable_v<PointCloud2Header> && std::is_standard_layout_v<PointCloud2Header>);
+static_assert(offsetof(PointCloud2Header, timestamp_ns) == 0);
+static_assert(offsetof(PointCloud2Header, height) == 8);
+static_assert(offsetof(PointCloud2Header, width) == 12);
+static_assert(offsetof(PointCloud2Header, fields) == 16);
+static_assert(offsetof(PointCloud2Header, fields_count) == 464);
+static_assert(offsetof(PointCloud2Header, point_step) == 468);
+static_assert(offsetof(PointCloud2Header, row_step) == 472);
+static_assert(offsetof(PointCloud2Header, data_count) == 476);
+static_assert(offsetof(PointCloud2Header, frame_id) == 480);
+static_assert(offsetof(PointCloud2Header, is_bigendian) == 512);
+static_assert(offsetof(PointCloud2Header, is_dense) == 513);
+static_assert(offsetof(PointCloud2Header, _reserved) == 514);
+HORUS_MESSAGE(PointCloud2Header, timestamp_ns, height, width, fields, fields_count, point_step,
+    row_step, data_count, frame_id, is_bigendian, is_dense, _reserved);
+struct PointCloud2 : ::horus::Framed<PointCloud2Header, std::uint8_t> {
+    /// Of the canonical schema text.
+    static constexpr ::horus::SchemaHash schema_hash{0xb1d6b017f6f09262u, 0x5b2785f00fe30e6au};
+};
+HORUS_FRAMED(PointCloud2, data);
+
+/// Reports the state of a joystick's axes and buttons.
+///
+/// Followed by `float axes[]`, to the message's end.
+struct alignas(8) JoyHeader {
+    /// Time of the data, by CLOCK_REALTIME: nanoseconds.
+    ///
+    /// The timestamp is the time at which data is received from the joystick.
+    std::uint64_t timestamp_ns;
+    /// Number of `axes` that follow: count.
+    ///
+    /// The axes measurements from a joystick.
+    std::uint32_t axes_count;
+    /// The buttons measurements from a joystick.
+    std::int32_t buttons[16];
+    /// Elements of `buttons` in use, from the first: count.
+    std::uint32_t buttons_count;
+    /// Frame of the data: text.
+    char frame_id[32];
+    /// Reserved, 0: no unit.
+    std::uint8_t _reserved[16];
+};
+static_assert(sizeof(JoyHeader) == 128, "size of JoyHeader");
+static_assert(alignof(JoyHeader) == 8, "alignment of JoyHeader");
+static_assert(std::is_trivially_copyable_v<JoyHeader> && std::is_standard_layout_v<JoyHeader>);
+static_assert(offsetof(JoyHeader, timestamp_ns) == 0);
+static_assert(offsetof(JoyHeader, axes_count) == 8);
+static_assert(offsetof(JoyHeader, buttons) == 12);
+static_assert(offsetof(JoyHeader, buttons_count) == 76);
+static_assert(offsetof(JoyHeader, frame_id) == 80);
+static_assert(offsetof(JoyHeader, _reserved) == 112);
+HORUS_MESSAGE(JoyHeader, timestamp_ns, axes_count, buttons, buttons_count, frame_id, _reserved);
+struct Joy : ::horus::Framed<JoyHeader, float> {
+    /// Of the canonical schema text.
+    static constexpr ::horus::SchemaHash schema_hash{0x7bf3a473798be0bbu, 0x868f3016158d24f9u};
+};
+HORUS_FRAMED(Joy, axes);
+
+/// State of one leg, with every kind of field.
+///
+/// \"Quotes\", `code`, * / and a backslash at the end
+///
+/// The constant `RATE` is 0.5. Of the gait: hertz.
+///
+/// The constant `PREFIX` is leg.
+struct alignas(8) Leg {
+    /// Time of the data, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Time by CLOCK_REALTIME: nanoseconds.
+    ///
+    /// Of the last contact
+    std::uint64_t contact_time_ns;
+    /// Duration: nanoseconds.
+    ///
+    /// Stance and swing
+    std::int64_t phases_ns[2];
+    Point foot;
+    Quaternion joints[2];
+    std::int64_t lowest = (-9223372036854775807 - 1);
+    std::uint64_t highest = 18446744073709551615u;
+    double axis[3] = {0.0, 0.0, 1.0};
+    float gain = 1.5F;
+    /// At the foot: newtons.
+    float forces[8] = {1.5F, 2.0F};
+    /// Elements of `forces` in use, from the first: count.
+    std::uint32_t forces_count = 2;
+    /// Elements of `notes` in use, from the first: count.
+    std::uint32_t notes_count;
+    std::int16_t steps = 127;
+    /// Frame of the data: text.
+    char frame_id[32];
+    /// As on the label
+    char name[12] = {'l', 'e', 'f', 't', ' ', '#', '1'};
+    /// A word that C++ and Python reserve
+    std::uint8_t class_ = 1;
+    /// And one that Rust does
+    std::uint8_t type;
+    std::uint8_t letter = 65;
+    std::int8_t trim = -128;
+    char notes[2][5];
+    static constexpr std::int8_t SWING = -1;
+    static constexpr std::uint64_t MASK = 18446744073709551615u;
+    static constexpr std::int64_t LOWEST = (-9223372036854775807 - 1);
+    /// Of the canonical schema text.
+    static constexpr ::horus::SchemaHash schema_hash{0x468b205574e2dbc3u, 0xf251d3aa7b4cd509u};
+};
+static_assert(sizeof(Leg) == 264, "size of Leg");
+static_assert(alignof(Leg) == 8, "alignment of Leg");
+static_assert(std::is_trivially_copyable_v<Leg> && std::is_standard_layout_v<Leg>);
+static_assert(offsetof(Leg, timestamp_ns) == 0);
+static_assert(offsetof(Leg, contact_time_ns) == 8);
+static_assert(offsetof(Leg, phases_ns) == 16);
+static_assert(offsetof(Leg, foot) == 32);
+static_assert(offsetof(Leg, joints) == 56);
+static_assert(offsetof(Leg, lowest) == 120);
+static_assert(offsetof(Leg, highest) == 128);
+static_assert(offsetof(Leg, axis) == 136);
+static_assert(offsetof(Leg, gain) == 160);
+static_assert(offsetof(Leg, forces) == 164);
+static_assert(offsetof(Leg, forces_count) == 196);
+static_assert(offsetof(Leg, notes_count) == 200);
+static_assert(offsetof(Leg, steps) == 204);
+static_assert(offsetof(Leg, frame_id) == 206);
+static_assert(offsetof(Leg, name) == 238);
+static_assert(offsetof(Leg, class_) == 250);
+static_assert(offsetof(Leg, type) == 251);
+static_assert(offsetof(Leg, letter) == 252);
+static_assert(offsetof(Leg, trim) == 253);
+static_assert(offsetof(Leg, notes) == 254);
+HORUS_MESSAGE(Leg, timestamp_ns, contact_time_ns, phases_ns, foot, joints, lowest, highest, axis,
+    gain, forces, forces_count, notes_count, steps, frame_id, name, class_, type, letter, trim,
+    notes);
+
+/// Echoes of one ping.
+///
+/// Followed by `std::uint16_t strengths[]`, to the message's end.
+struct alignas(8) SonarHeader {
+    /// Time of the data, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Of the ping
+    Point origin;
+    /// Number of `strengths` that follow: count.
+    ///
+    /// Strength of each echo
+    std::uint32_t strengths_count;
+    /// Of sound: metres per second.
+    float speed = 343.0F;
+    /// Frame of the data: text.
+    char frame_id[32];
+    /// Reserved, 0: no unit.
+    std::uint8_t _reserved[56];
+};
+static_assert(sizeof(SonarHeader) == 128, "size of SonarHeader");
+static_assert(alignof(SonarHeader) == 8, "alignment of SonarHeader");
+static_assert(std::is_trivially_copyable_v<SonarHeader> && std::is_standard_layout_v<SonarHeader>);
+static_assert(offsetof(SonarHeader, timestamp_ns) == 0);
+static_assert(offsetof(SonarHeader, origin) == 8);
+static_assert(offsetof(SonarHeader, strengths_count) == 32);
+static_assert(offsetof(SonarHeader, speed) == 36);
+static_assert(offsetof(SonarHeader, frame_id) == 40);
+static_assert(offsetof(SonarHeader, _reserved) == 72);
+HORUS_MESSAGE(SonarHeader, timestamp_ns, origin, strengths_count, speed, frame_id, _reserved);
+struct Sonar : ::horus::Framed<SonarHeader, std::uint16_t> {
+    /// Of the canonical schema text.
+    static constexpr ::horus::SchemaHash schema_hash{0x7467514954121ed9u, 0x4668f49b500af6f2u};
+};
+HORUS_FRAMED(Sonar, strengths);
+
+}  // namespace robot::msg
+
+#endif  // HORUS_IMPORTED_A3A49D1243945C4E6A245B28C6F74B96_HPP
