@@ -26,8 +26,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod base64;
 mod convert;
 mod error;
+pub mod json;
 mod msgpack;
 pub(crate) mod path;
 mod payload;

@@ -1,0 +1,350 @@
+//! Values as JSON and back, without loss.
+//!
+//! JSON has no bytes, no typed arrays, no NaN and no infinity, and its objects have only text keys.
+//! [`to_json`] replaces those by what JSON has, and lists the original types in one more pair of
+//! the outermost object, `"$types"`. [`from_json`] needs that list, and other programs can ignore
+//! it.
+//!
+//! | value | in JSON | in `"$types"` |
+//! |---|---|---|
+//! | bytes | base64 | `bytes` |
+//! | typed array | array of numbers, row-major | `f32[2,3]` |
+//! | NaN, infinity | `"NaN"`, `"NaN:7fc00001"`, `"-Infinity"` | `f64`, or that of the array |
+//! | extension | base64 | `ext(5)` |
+//! | map with other keys than texts, or with equal keys | array of pairs | `map` |
+//!
+//! The keys of the list are paths, such as `legs[2].x`; a backslash in front of a dot, a bracket or
+//! a backslash means the character itself. If the value is not a map of texts to values, the
+//! outermost object has it under the key `value`, and the list has the empty path.
+//!
+//! ```
+//! use horus_core::value::json::{from_json, to_json};
+//! use horus_core::value::{TypedArray, Value};
+//!
+//! let state = Value::from([
+//!     ("joints", Value::from(TypedArray::from_slice(&[0.1_f32, f32::NAN]))),
+//!     ("raw", Value::from(&b"ok"[..])),
+//! ]);
+//! let json = to_json(&state);
+//! assert_eq!(
+//!     json.to_string(),
+//!     r#"{"joints": [0.1, "NaN"], "raw": "b2s=", "#.to_owned()
+//!         + r#""$types": {"joints": "f32[2]", "raw": "bytes"}}"#,
+//! );
+//! assert_eq!(from_json(&json)?, state);
+//! # Ok::<(), horus_core::value::json::JsonError>(())
+//! ```
+
+mod number;
+
+use std::collections::{HashMap, HashSet};
+
+use super::{TypedArray, Value, base64};
+use crate::message::DType;
+use number::{element_from_json, element_to_json};
+
+/// The key of the list of types in the outermost object.
+pub const TYPES_KEY: &str = "$types";
+
+/// The key of a value that is not an object itself.
+const VALUE_KEY: &str = "value";
+
+/// The type of a value that JSON has, in the list.
+const PLAIN: &str = "json";
+
+const BYTES: &str = "bytes";
+const MAP: &str = "map";
+
+/// The reason why JSON is not what [`to_json`] returns.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{path}' is not {wanted}")]
+pub struct JsonError {
+    /// The path of the value.
+    pub path: String,
+    /// The form that its type requires.
+    pub wanted: String,
+}
+
+impl JsonError {
+    fn new(path: &str, wanted: impl Into<String>) -> Self {
+        Self {
+            path: path.to_owned(),
+            wanted: wanted.into(),
+        }
+    }
+}
+
+/// Returns the value as an object that JSON can express: its maps have different texts as keys, and
+/// there are only nil, booleans, integers, finite floats, texts, arrays and maps in it.
+///
+/// The cost is proportional to the size of the value, and the recursion is as deep as its nesting.
+#[must_use]
+pub fn to_json(value: &Value) -> Value {
+    let mut types = Types::default();
+    let is_object = object_pairs(value)
+        .is_some_and(|pairs| pairs.iter().all(|(key, _)| key.as_str() != Some(TYPES_KEY)));
+    let mut pairs = if is_object {
+        match types.convert(value) {
+            Value::Map(pairs) => pairs,
+            other => vec![(VALUE_KEY.into(), other)],
+        }
+    } else {
+        types.note(PLAIN);
+        let converted = types.convert(value);
+        vec![(VALUE_KEY.into(), converted)]
+    };
+    if !types.found.is_empty() {
+        pairs.push((TYPES_KEY.into(), Value::Map(types.found)));
+    }
+    Value::Map(pairs)
+}
+
+/// Returns the pairs of a map that can be an object: all keys are texts, and differ.
+fn object_pairs(value: &Value) -> Option<&[(Value, Value)]> {
+    let pairs = value.as_map()?;
+    let mut names = HashSet::new();
+    let is_name = |(key, _): &(Value, Value)| match key {
+        Value::String(name) => names.insert(name.clone()),
+        _ => false,
+    };
+    pairs.iter().all(is_name).then_some(pairs)
+}
+
+/// The types of the values that JSON does not have.
+#[derive(Default)]
+struct Types {
+    found: Vec<(Value, Value)>,
+    /// The path of the present value.
+    path: String,
+}
+
+impl Types {
+    /// Notes the type of the present value, in place of an earlier note about it.
+    fn note(&mut self, kind: impl Into<String>) {
+        let kind = Value::String(kind.into());
+        match self.found.last_mut() {
+            Some((path, noted)) if path.as_str() == Some(&self.path) => *noted = kind,
+            _ => self.found.push((Value::String(self.path.clone()), kind)),
+        }
+    }
+
+    fn convert(&mut self, value: &Value) -> Value {
+        match value {
+            Value::Float(number) if !number.is_finite() => {
+                self.note(DType::F64.name());
+                element_to_json(DType::F64, &number.to_le_bytes())
+            }
+            Value::Bytes(bytes) => {
+                self.note(BYTES);
+                base64::encode(bytes).into()
+            }
+            Value::Ext(number, bytes) => {
+                self.note(format!("ext({number})"));
+                base64::encode(bytes).into()
+            }
+            Value::Typed(array) => {
+                self.note(type_of(array));
+                let elements = array.bytes().chunks_exact(array.dtype().size());
+                let elements = elements.map(|bytes| element_to_json(array.dtype(), bytes));
+                Value::Array(elements.collect())
+            }
+            Value::Array(values) => self.convert_all(values),
+            Value::Map(pairs) => match object_pairs(value) {
+                Some(pairs) => self.convert_object(pairs),
+                None => self.convert_pairs(pairs),
+            },
+            plain => plain.clone(),
+        }
+    }
+
+    fn convert_all(&mut self, values: &[Value]) -> Value {
+        let converted = values
+            .iter()
+            .enumerate()
+            .map(|(index, value)| self.within(&step_into(index), |this| this.convert(value)));
+        Value::Array(converted.collect())
+    }
+
+    fn convert_object(&mut self, pairs: &[(Value, Value)]) -> Value {
+        let mut converted = Vec::with_capacity(pairs.len());
+        for (key, value) in pairs {
+            let name = key.as_str().unwrap_or_default();
+            let step = step_to(&self.path, name);
+            let value = self.within(&step, |this| this.convert(value));
+            converted.push((key.clone(), value));
+        }
+        Value::Map(converted)
+    }
+
+    fn convert_pairs(&mut self, pairs: &[(Value, Value)]) -> Value {
+        self.note(MAP);
+        let mut converted = Vec::with_capacity(pairs.len());
+        for (index, (key, value)) in pairs.iter().enumerate() {
+            let pair = |this: &mut Self| {
+                let key = this.within(&step_into(0), |this| this.convert(key));
+                let value = this.within(&step_into(1), |this| this.convert(value));
+                Value::Array(vec![key, value])
+            };
+            converted.push(self.within(&step_into(index), pair));
+        }
+        Value::Array(converted)
+    }
+
+    /// Calls `convert` one step further down.
+    fn within(&mut self, step: &str, convert: impl FnOnce(&mut Self) -> Value) -> Value {
+        let length = self.path.len();
+        self.path.push_str(step);
+        let converted = convert(self);
+        self.path.truncate(length);
+        converted
+    }
+}
+
+/// Returns the type of an array as `f32[2,3]`.
+fn type_of(array: &TypedArray) -> String {
+    let shape = array.shape().iter().map(ToString::to_string);
+    format!("{}[{}]", array.dtype(), shape.collect::<Vec<_>>().join(","))
+}
+
+fn step_into(index: usize) -> String {
+    format!("[{index}]")
+}
+
+/// Returns the step from `path` to the value called `name`.
+fn step_to(path: &str, name: &str) -> String {
+    let mut step = String::new();
+    if !path.is_empty() {
+        step.push('.');
+    }
+    for letter in name.chars() {
+        if matches!(letter, '.' | '[' | '\\') {
+            step.push('\\');
+        }
+        step.push(letter);
+    }
+    // WHY: the empty path is the whole value.
+    if step.is_empty() {
+        step.push('\\');
+    }
+    step
+}
+
+/// Returns the value of which `json` is the result of [`to_json`]. Any other object is a value,
+/// too, if it has no list of types or if that fits.
+///
+/// # Errors
+///
+/// [`JsonError`] if `json` is no object, or if a value does not have the form of its type.
+pub fn from_json(json: &Value) -> Result<Value, JsonError> {
+    let pairs = json
+        .as_map()
+        .ok_or_else(|| JsonError::new("", "an object"))?;
+    let Some(types) = json.get(TYPES_KEY) else {
+        return Ok(json.clone());
+    };
+    let noted = types
+        .as_map()
+        .ok_or_else(|| JsonError::new(TYPES_KEY, "an object"))?;
+    let mut types = HashMap::with_capacity(noted.len());
+    for (path, kind) in noted {
+        let (Some(path), Some(kind)) = (path.as_str(), kind.as_str()) else {
+            return Err(JsonError::new(TYPES_KEY, "an object of paths and types"));
+        };
+        types.insert(path, kind);
+    }
+    let reader = Reader { types };
+    if reader.types.contains_key("") {
+        let value = json.get(VALUE_KEY);
+        let value = value.ok_or_else(|| JsonError::new(VALUE_KEY, "there"))?;
+        return reader.read(value, "");
+    }
+    let is_data = |(key, _): &&(Value, Value)| key.as_str() != Some(TYPES_KEY);
+    reader.read_object(pairs.iter().filter(is_data), "")
+}
+
+struct Reader<'a> {
+    types: HashMap<&'a str, &'a str>,
+}
+
+impl Reader<'_> {
+    fn read(&self, json: &Value, path: &str) -> Result<Value, JsonError> {
+        let kind = self.types.get(path).copied();
+        match (kind, json) {
+            (None | Some(PLAIN), Value::Map(pairs)) => self.read_object(pairs.iter(), path),
+            (None | Some(PLAIN), Value::Array(values)) => {
+                let values = values.iter().enumerate();
+                let read = values
+                    .map(|(index, value)| self.read(value, &format!("{path}{}", step_into(index))));
+                Ok(Value::Array(read.collect::<Result<_, _>>()?))
+            }
+            (None | Some(PLAIN), plain) => Ok(plain.clone()),
+            (Some(MAP), pairs) => self.read_pairs(pairs, path),
+            (Some(kind), json) => read_typed(kind, json)
+                .ok_or_else(|| JsonError::new(path, format!("{kind} as JSON"))),
+        }
+    }
+
+    fn read_object<'b>(
+        &self,
+        pairs: impl Iterator<Item = &'b (Value, Value)>,
+        path: &str,
+    ) -> Result<Value, JsonError> {
+        let read = pairs.map(|(key, value)| {
+            let name = key.as_str();
+            let name = name.ok_or_else(|| JsonError::new(path, "an object with text keys"))?;
+            let value = self.read(value, &format!("{path}{}", step_to(path, name)))?;
+            Ok((key.clone(), value))
+        });
+        Ok(Value::Map(read.collect::<Result<_, _>>()?))
+    }
+
+    fn read_pairs(&self, json: &Value, path: &str) -> Result<Value, JsonError> {
+        let wrong = || JsonError::new(path, "an array of pairs");
+        let pairs = json.as_array().ok_or_else(wrong)?.iter().enumerate();
+        let read = pairs.map(|(index, pair)| {
+            let Some([key, value]) = pair.as_array() else {
+                return Err(wrong());
+            };
+            let path = format!("{path}{}", step_into(index));
+            let key = self.read(key, &format!("{path}{}", step_into(0)))?;
+            let value = self.read(value, &format!("{path}{}", step_into(1)))?;
+            Ok((key, value))
+        });
+        Ok(Value::Map(read.collect::<Result<_, _>>()?))
+    }
+}
+
+/// Reads a value of a type that JSON does not have.
+fn read_typed(kind: &str, json: &Value) -> Option<Value> {
+    if kind == BYTES {
+        return Some(Value::Bytes(base64::decode(json.as_str()?)?));
+    }
+    if kind == DType::F64.name() {
+        let mut bytes = Vec::new();
+        element_from_json(DType::F64, json, &mut bytes)?;
+        return Some(Value::Float(f64::from_le_bytes(bytes.try_into().ok()?)));
+    }
+    if let Some(number) = kind
+        .strip_prefix("ext(")
+        .and_then(|rest| rest.strip_suffix(')'))
+    {
+        return Some(Value::Ext(
+            number.parse().ok()?,
+            base64::decode(json.as_str()?)?,
+        ));
+    }
+    let (dtype, shape) = kind.strip_suffix(']')?.split_once('[')?;
+    let dtype = *DType::ALL.iter().find(|known| known.name() == dtype)?;
+    let shape = match shape {
+        "" => Vec::new(),
+        shape => shape
+            .split(',')
+            .map(|count| count.parse().ok())
+            .collect::<Option<_>>()?,
+    };
+    let mut bytes = Vec::new();
+    for element in json.as_array()? {
+        element_from_json(dtype, element, &mut bytes)?;
+    }
+    Some(TypedArray::new(dtype, shape, bytes).ok()?.into())
+}

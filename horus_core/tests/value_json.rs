@@ -1,0 +1,162 @@
+//! Every value survives JSON: as a value, and as text that other programs read.
+
+use horus_testing as _;
+
+mod noise;
+mod values;
+
+use fastrand::Rng;
+use horus_core::message::{DType, STANDARD, Schema};
+use horus_core::topic::DynamicType;
+use horus_core::value::json::{from_json, to_json};
+use horus_core::value::{TypedArray, Value};
+use noise::{Case, rounds, seeds};
+
+/// Compares bit by bit: a NaN is equal to the same NaN only.
+fn is_same(one: &Value, other: &Value) -> bool {
+    one.to_msgpack().unwrap() == other.to_msgpack().unwrap()
+}
+
+/// Returns true if JSON can express the value.
+fn is_plain(value: &Value) -> bool {
+    match value {
+        Value::Float(number) => number.is_finite(),
+        Value::Array(values) => values.iter().all(is_plain),
+        Value::Map(pairs) => pairs
+            .iter()
+            .all(|(key, value)| key.as_str().is_some() && is_plain(value)),
+        Value::Bytes(_) | Value::Typed(_) | Value::Ext(..) => false,
+        _ => true,
+    }
+}
+
+#[test]
+fn every_value_comes_back() {
+    for seed in seeds(rounds(5_000, 200_000)) {
+        let _case = Case(seed);
+        let value = values::value(&mut Rng::with_seed(seed), 4);
+        let json = to_json(&value);
+        assert!(is_plain(&json), "{value}: {json}");
+        let read = from_json(&json).unwrap();
+        assert!(is_same(&read, &value), "{value}: {json}: {read}");
+    }
+}
+
+#[cfg(feature = "serde")]
+#[test]
+fn every_value_comes_back_from_text() {
+    for seed in seeds(rounds(5_000, 200_000)) {
+        let _case = Case(seed);
+        let value = values::value(&mut Rng::with_seed(seed), 3);
+        let text = serde_json::to_string(&to_json(&value)).unwrap();
+        let json: Value = serde_json::from_str(&text).unwrap();
+        let read = from_json(&json).unwrap();
+        assert!(is_same(&read, &value), "{value}: {text}: {read}");
+    }
+}
+
+#[test]
+fn names_that_look_like_paths_are_no_paths() {
+    let bytes = || Value::from(&b"x"[..]);
+    let table = [
+        Value::from([
+            ("a.b", bytes()),
+            ("a", Value::from([("b", Value::from(1))])),
+        ]),
+        Value::from([("a[0]", bytes()), ("a", Value::Array(vec![Value::from(1)]))]),
+        Value::from([("", bytes()), ("\\", Value::from("x"))]),
+        Value::from([("$types", bytes())]),
+        Value::from([("value", bytes())]),
+        Value::from([("a", Value::from([("", bytes()), ("\\", Value::Nil)]))]),
+        bytes(),
+        Value::Nil,
+        Value::Map(Vec::new()),
+        Value::Map(vec![("a".into(), bytes()), ("a".into(), Value::Nil)]),
+        Value::Map(vec![(Value::from(1), bytes())]),
+        TypedArray::new(DType::Bool, vec![3], vec![0, 1, 2])
+            .unwrap()
+            .into(),
+        TypedArray::new(DType::U8, vec![0, 7], vec![])
+            .unwrap()
+            .into(),
+        TypedArray::new(DType::F64, vec![], vec![0; 8])
+            .unwrap()
+            .into(),
+    ];
+    for value in table {
+        let json = to_json(&value);
+        assert!(is_plain(&json), "{json}");
+        let read = from_json(&json);
+        assert!(is_same(&read.clone().unwrap(), &value), "{json}: {read:?}");
+    }
+}
+
+#[test]
+fn every_single_has_few_digits() {
+    let mut rng = Rng::with_seed(7);
+    for _ in 0..rounds(20_000, 2_000_000) {
+        let bits = rng.u32(..);
+        let array = TypedArray::new(DType::F32, vec![1], bits.to_le_bytes().to_vec());
+        let value = Value::from(array.unwrap());
+        let json = to_json(&value);
+        assert!(is_same(&from_json(&json).unwrap(), &value), "{json}");
+    }
+    let tenth = TypedArray::from_slice(&[0.1_f32]).into();
+    assert!(to_json(&tenth).to_string().contains("[0.1]"));
+}
+
+#[test]
+fn every_standard_message_comes_back() {
+    let mut rng = Rng::with_seed(11);
+    for schema in STANDARD {
+        let message_type = DynamicType::parse(&schema.text()).unwrap();
+        for round in 0..20 {
+            let tail = schema.tail.map_or(0, |tail| 3 * tail.primitive.size());
+            let mut message = vec![0; schema.size + tail];
+            if round > 0 {
+                rng.fill(&mut message);
+            }
+            let value = message_type.decode(&message).unwrap();
+            let read = from_json(&to_json(&value)).unwrap();
+            assert!(is_same(&read, &value), "{}", schema.name);
+            assert_eq!(
+                message_type.encode(&read).unwrap(),
+                message,
+                "{}",
+                schema.name
+            );
+        }
+    }
+    assert!(STANDARD.len() >= 62);
+    assert!(Schema::parse("").is_err());
+}
+
+#[test]
+fn wrong_forms_are_named() {
+    let json = |kind: &str, value: Value| {
+        Value::from([
+            ("a", value),
+            ("$types", Value::from([("a", Value::from(kind))])),
+        ])
+    };
+    let table = [
+        json("bytes", Value::from("?")),
+        json("bytes", Value::from(1)),
+        json("f32[2]", Value::Array(vec![Value::from(1.0)])),
+        json("u8[1]", Value::Array(vec![Value::from(256)])),
+        json("i8[1]", Value::Array(vec![Value::from(-129)])),
+        json("u64[1]", Value::Array(vec![Value::from(-1)])),
+        json("f64", Value::from("nan")),
+        json("f64", Value::from("NaN:12")),
+        json("ext(300)", Value::from("")),
+        json("map", Value::Array(vec![Value::Nil])),
+        json("blob", Value::Nil),
+    ];
+    for json in table {
+        let error = from_json(&json).unwrap_err();
+        assert_eq!(error.path, "a", "{json}: {error}");
+    }
+    assert!(from_json(&Value::Nil).is_err());
+    let plain = Value::from([("a", 1)]);
+    assert_eq!(from_json(&plain).unwrap(), plain);
+}
