@@ -26,7 +26,8 @@ pub(crate) struct Cli {
 #[command(next_help_heading = "Global options")]
 pub(crate) struct GlobalOptions {
     /// Namespace to look at [default: $HORUS_NAMESPACE, or default]
-    #[arg(short, long, global = true, value_name = "NAME")]
+    // WHY not -n: that is the number of messages, as in other tools.
+    #[arg(short = 'N', long, global = true, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
     /// Directory of the namespaces [default: $HORUS_SHM_DIR, or one per user]
     #[arg(long, global = true, value_name = "DIR")]

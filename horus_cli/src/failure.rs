@@ -93,6 +93,12 @@ impl Failure {
         Self::with(code_of(error), chain(error))
     }
 
+    /// Appends what the user can do.
+    pub(crate) fn with_advice(mut self, advice: &str) -> Self {
+        self.message = self.message.map(|message| format!("{message}. {advice}"));
+        self
+    }
+
     /// Returns true if there is nothing of the given name.
     pub(crate) const fn is_not_found(&self) -> bool {
         self.code == NOT_FOUND

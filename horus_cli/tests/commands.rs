@@ -7,6 +7,8 @@ mod arguments;
 mod common;
 #[path = "common/golden.rs"]
 mod golden;
+#[path = "commands/messages.rs"]
+mod messages;
 #[path = "commands/program.rs"]
 mod program;
 #[path = "commands/streams.rs"]

@@ -6,6 +6,7 @@ pub(crate) mod format;
 pub(crate) mod nearest;
 mod style;
 mod table;
+pub(crate) mod value;
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write as _};

@@ -1,16 +1,24 @@
 //! `horus topic`: lists, measures, prints, feeds and removes topics.
 
 mod bw;
+mod condition;
+mod csv;
+mod delay;
+mod echo;
+mod field;
 mod find;
 mod hz;
 mod info;
 mod latency;
 mod list;
 mod meter;
+mod observer;
 mod pattern;
+mod publish;
 mod rm;
 mod schema_type;
 mod select;
+mod type_fields;
 mod wait;
 
 use clap::Subcommand;
@@ -23,9 +31,13 @@ use crate::failure::Failure;
 pub(crate) enum Command {
     List(list::Arguments),
     Info(info::Arguments),
+    Echo(echo::Arguments),
     Hz(hz::Arguments),
     Bw(bw::Arguments),
     Latency(latency::Arguments),
+    Delay(delay::Arguments),
+    #[command(name = "pub")]
+    Publish(publish::Arguments),
     Wait(wait::Arguments),
     Rm(rm::Arguments),
     Type(schema_type::Arguments),
@@ -38,6 +50,9 @@ impl Command {
         match self {
             Self::List(arguments) => list::run(&arguments, context),
             Self::Info(arguments) => info::run(&arguments, context),
+            Self::Echo(arguments) => echo::run(&arguments, context),
+            Self::Delay(arguments) => delay::run(&arguments, context),
+            Self::Publish(arguments) => publish::run(&arguments, context),
             Self::Hz(arguments) => hz::run(&arguments, context),
             Self::Bw(arguments) => bw::run(&arguments, context),
             Self::Latency(arguments) => latency::run(&arguments, context),

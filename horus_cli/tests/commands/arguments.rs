@@ -44,7 +44,7 @@ fn wrong_names_are_answered_with_near_ones() {
         program.tell(&format!("publish cmd_vel {topic}"));
     }
     let error = "no topic 'odm' in namespace 'default'. Near: odom, ";
-    for command in ["info", "hz", "bw", "latency", "type", "rm"] {
+    for command in ["info", "echo", "hz", "bw", "latency", "delay", "type", "rm"] {
         robot
             .run(&format!("topic {command} odm"))
             .failed(3, &[error]);
@@ -57,7 +57,7 @@ fn wrong_names_are_answered_with_near_ones() {
     robot
         .run("bridge zenoh")
         .failed(2, &["cargo build --release -p horus_bridge"]);
-    let elsewhere = robot.run("topic info imu -n elsewhere");
+    let elsewhere = robot.run("topic info imu -N elsewhere");
     elsewhere.failed(
         3,
         &["no topic 'imu': the namespace 'elsewhere' does not exist"],
@@ -67,7 +67,7 @@ fn wrong_names_are_answered_with_near_ones() {
         "looking creates nothing"
     );
     robot.run("topic info a//b").failed(2, &["a//b"]);
-    robot.run("topic list -n a/b").failed(2, &["a/b"]);
+    robot.run("topic list -N a/b").failed(2, &["a/b"]);
 }
 
 #[test]
@@ -77,6 +77,11 @@ fn wrong_arguments_are_usage_errors() {
         "topic hz",
         "topic hz imu --for x",
         "topic hz imu --min 0",
+        "topic echo imu a..b",
+        "topic echo imu --where linear",
+        "topic echo imu --csv --json",
+        "topic pub imu",
+        "topic pub imu {x",
         "topic list --colour",
         "topic list --color sometimes",
         "topic list --timeout -1",
@@ -106,7 +111,7 @@ fn a_namespace_is_chosen_by_options_and_environment() {
     command
         .arg("--shm-dir")
         .arg(robot.dir())
-        .args(["-n", "default"]);
+        .args(["-N", "default"]);
     let output = command.output().unwrap();
     assert_eq!(output.stdout, b"CmdVel\n");
     let verbose = robot.run("topic type cmd_vel -v");
@@ -115,10 +120,10 @@ fn a_namespace_is_chosen_by_options_and_environment() {
         verbose.stderr.contains(&path.display().to_string()),
         "{verbose:?}"
     );
-    let none = robot.run("topic list -n other");
+    let none = robot.run("topic list -N other");
     assert_eq!(none.code, 0, "{none:?}");
     assert!(none.stderr.contains("no namespace 'other'"), "{none:?}");
-    assert_eq!(robot.run("topic list -n other -q").stderr, "");
+    assert_eq!(robot.run("topic list -N other -q").stderr, "");
 }
 
 #[test]
@@ -179,7 +184,7 @@ fn external_commands_are_programs_beside_this_one_or_in_path() {
     };
     assert_eq!(run(&["weather", "today"]), "weather today default\n");
     assert_eq!(
-        run(&["-n", "x", "--json", "weather", "map", "-z"]),
+        run(&["-N", "x", "--json", "weather", "map", "-z"]),
         "map -z x 1\n"
     );
     assert_eq!(run(&["weather", "--json"]), "weather --json default\n");

@@ -39,6 +39,8 @@ fn a_closed_pipe_is_a_quiet_end() {
     let robot = Robot::new();
     let mut program = robot.program();
     program.tell("publish cmd_vel cmd_vel");
+    program.tell("publish latched latched");
+    program.tell("send latched 1");
     let commands = [
         "--help",
         "--version",
@@ -48,9 +50,12 @@ fn a_closed_pipe_is_a_quiet_end() {
         "topic hz cmd_vel -w 0.01",
         "topic hz cmd_vel -w 0.01 --json",
         "topic list --watch -w 0.01",
+        "topic echo latched",
+        "topic echo latched --json",
+        "topic echo latched --csv",
     ];
     for arguments in commands {
-        for _ in 0..5 {
+        for _ in 0..10 {
             let mut command = robot.command(arguments);
             command.stdin(Stdio::null());
             let mut process = command

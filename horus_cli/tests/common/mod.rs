@@ -12,7 +12,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -190,6 +190,16 @@ impl Stream {
     #[track_caller]
     pub fn line(&self) -> String {
         self.lines.recv_timeout(TIME_LIMIT).expect("a line")
+    }
+
+    /// Returns the next line if it comes soon; panics if there is none any more.
+    #[track_caller]
+    pub fn try_line(&self) -> Option<String> {
+        match self.lines.recv_timeout(Duration::from_millis(50)) {
+            Ok(line) => Some(line),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => panic!("the command has ended"),
+        }
     }
 
     /// Returns the next line that is as wanted.

@@ -1,0 +1,199 @@
+//! Values as text for people: like JSON5, on one line, with long arrays shortened.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
+use horus_core::message::{DType, ParsedSchema, Primitive};
+use horus_core::value::{TypedArray, Value};
+
+use super::format::{count, is_visible};
+
+/// The longest array that is written in full, and the numbers of elements that are left of a longer
+/// one.
+const ELEMENTS_MAX: usize = 16;
+const ELEMENTS_FRONT: usize = 8;
+const ELEMENTS_BACK: usize = 2;
+
+/// Returns a value as text; all elements of long arrays if `full`.
+pub(crate) fn text(value: &Value, full: bool) -> String {
+    let mut writer = Writer {
+        text: String::new(),
+        full,
+    };
+    writer.value(value);
+    writer.text
+}
+
+struct Writer {
+    text: String,
+    full: bool,
+}
+
+impl Writer {
+    fn value(&mut self, value: &Value) {
+        match value {
+            Value::String(text) => self.quoted(text),
+            Value::Bytes(bytes) => self.bytes(bytes),
+            Value::Array(values) => self.list(values.len(), |this, index| {
+                this.value(&values[index]);
+            }),
+            Value::Typed(array) => self.typed(array),
+            Value::Map(pairs) => {
+                self.text.push('{');
+                for (index, (key, value)) in pairs.iter().enumerate() {
+                    self.text.push_str(if index == 0 { "" } else { ", " });
+                    self.key(key);
+                    self.text.push_str(": ");
+                    self.value(value);
+                }
+                self.text.push('}');
+            }
+            // Numbers, booleans and nil have no text that a terminal could act on.
+            other => self.text.push_str(&other.to_string()),
+        }
+    }
+
+    fn key(&mut self, key: &Value) {
+        let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
+        let starts = |text: &str| text.starts_with(|c: char| is_letter(c) && !c.is_ascii_digit());
+        match key {
+            Value::String(name) if starts(name) && name.chars().all(is_letter) => {
+                self.text.push_str(name);
+            }
+            other => self.value(other),
+        }
+    }
+
+    fn quoted(&mut self, text: &str) {
+        self.text.push('"');
+        for letter in text.chars() {
+            match letter {
+                '"' | '\\' => self.text.extend(['\\', letter]),
+                '\n' => self.text.push_str("\\n"),
+                '\t' => self.text.push_str("\\t"),
+                letter if is_visible(letter) => self.text.push(letter),
+                letter => {
+                    // Writing to a string does not fail.
+                    let _ = write!(self.text, "\\u{:04x}", u32::from(letter));
+                }
+            }
+        }
+        self.text.push('"');
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        let _ = if self.full || bytes.len() <= ELEMENTS_MAX {
+            write!(self.text, "b\"{}\"", bytes.escape_ascii())
+        } else {
+            write!(self.text, "<{} bytes>", count(bytes.len() as u64))
+        };
+    }
+
+    fn typed(&mut self, array: &TypedArray) {
+        if array.shape().len() != 1 {
+            let shape: Vec<_> = array.shape().iter().map(ToString::to_string).collect();
+            let _ = write!(self.text, "{}({})", array.dtype(), shape.join(", "));
+        }
+        let is_single = matches!(array.dtype(), DType::F32 | DType::F16 | DType::BF16);
+        self.list(array.len(), |this, index| {
+            let mut element = array.get(index).unwrap_or_default();
+            if is_single {
+                shorten_single(&mut element);
+            }
+            this.value(&element);
+        });
+    }
+
+    fn list(&mut self, length: usize, mut write: impl FnMut(&mut Self, usize)) {
+        let is_cut = !self.full && length > ELEMENTS_MAX;
+        self.text.push('[');
+        for index in 0..length {
+            if is_cut && (ELEMENTS_FRONT..length - ELEMENTS_BACK).contains(&index) {
+                if index == ELEMENTS_FRONT {
+                    let left_out = length - ELEMENTS_FRONT - ELEMENTS_BACK;
+                    let _ = write!(self.text, ", … {} more …", count(left_out as u64));
+                }
+                continue;
+            }
+            self.text.push_str(if index == 0 { "" } else { ", " });
+            write(self, index);
+        }
+        self.text.push(']');
+    }
+}
+
+/// Replaces the numbers of a message that have single precision by the doubles with the fewest
+/// digits that are rounded to them: 0.1 and not 0.10000000149011612.
+///
+/// The same message is encoded from the result.
+pub(crate) fn shorten_singles(value: &mut Value, schema: &ParsedSchema) {
+    let singles = schema
+        .fields
+        .iter()
+        .filter(|field| field.shape.primitive == Primitive::F32);
+    let singles: HashSet<&str> = singles.map(|field| field.path.as_str()).collect();
+    if !singles.is_empty() {
+        shorten_within(value, "", &singles);
+    }
+}
+
+fn shorten_within(value: &mut Value, path: &str, singles: &HashSet<&str>) {
+    match value {
+        Value::Map(pairs) => {
+            for (key, value) in pairs {
+                let name = key.as_str().unwrap_or_default();
+                let path = if path.is_empty() {
+                    name.to_owned()
+                } else {
+                    format!("{path}.{name}")
+                };
+                shorten_within(value, &path, singles);
+            }
+        }
+        Value::Array(values) => {
+            for value in values {
+                shorten_within(value, path, singles);
+            }
+        }
+        Value::Float(_) if singles.contains(path) => shorten_single(value),
+        _ => {}
+    }
+}
+
+fn shorten_single(value: &mut Value) {
+    let Value::Float(number) = value else { return };
+    let single = *number as f32;
+    let short = format!("{single:?}").parse::<f64>();
+    if let Some(short) = short.ok().filter(|short| *short as f32 == single) {
+        *number = short;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_look_like_json5() {
+        let long: Vec<f32> = (0..360).map(|index| index as f32).collect();
+        let value = Value::from([
+            ("t", Value::from(7)),
+            ("a b", Value::from("x\"\x1b\u{202e}\n")),
+            (
+                "f",
+                TypedArray::from_slice(&[0.1_f32, f32::NAN, f32::INFINITY]).into(),
+            ),
+            ("long", TypedArray::from_slice(&long).into()),
+            ("bytes", Value::Bytes(b"ok\0".to_vec())),
+            ("image", Value::Bytes(vec![0; 1 << 20])),
+            ("list", Value::Array(vec![Value::Nil, Value::Bool(true)])),
+        ]);
+        assert_eq!(
+            text(&value, false),
+            "{t: 7, \"a b\": \"x\\\"\\u001b\\u202e\\n\", f: [0.1, NaN, Infinity], \
+             long: [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, … 350 more …, 358.0, 359.0], \
+             bytes: b\"ok\\x00\", image: <1,048,576 bytes>, list: [null, true]}"
+        );
+        assert!(text(&value, true).contains("8.0, 9.0, 10.0"));
+    }
+}

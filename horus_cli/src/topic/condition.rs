@@ -1,0 +1,170 @@
+//! Conditions on messages: `linear > 0.5 && frame == "map"`.
+
+use std::cmp::Ordering;
+
+use horus_core::value::Value;
+
+use super::field::FieldPath;
+
+/// Comparisons of fields with values, joined by `&&` and `||`; `&&` binds tighter.
+#[derive(Debug, Clone)]
+pub(super) struct Condition {
+    any: Vec<Vec<Comparison>>,
+}
+
+#[derive(Debug, Clone)]
+struct Comparison {
+    path: FieldPath,
+    operator: Operator,
+    value: Value,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operator {
+    Equal,
+    NotEqual,
+    LessOrEqual,
+    GreaterOrEqual,
+    Less,
+    Greater,
+}
+
+/// The operators as they are typed; longer ones come before those that they begin with.
+const OPERATORS: [(&str, Operator); 6] = [
+    ("==", Operator::Equal),
+    ("!=", Operator::NotEqual),
+    ("<=", Operator::LessOrEqual),
+    (">=", Operator::GreaterOrEqual),
+    ("<", Operator::Less),
+    (">", Operator::Greater),
+];
+
+impl Condition {
+    /// Parses a condition.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that says what is wrong.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let all = |text: &str| text.split("&&").map(Comparison::parse).collect();
+        let any = text.split("||").map(all).collect::<Result<_, _>>()?;
+        Ok(Self { any })
+    }
+
+    /// Returns true if the message fulfils the condition. A field that the message does not have
+    /// differs from every value.
+    pub(super) fn holds(&self, message: &Value) -> bool {
+        let holds = |all: &Vec<Comparison>| all.iter().all(|one| one.holds(message));
+        self.any.iter().any(holds)
+    }
+
+    /// Returns the paths of all fields.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &FieldPath> {
+        self.any.iter().flatten().map(|one| &one.path)
+    }
+}
+
+impl Comparison {
+    fn parse(text: &str) -> Result<Self, String> {
+        let found = OPERATORS.iter().filter_map(|(typed, operator)| {
+            let at = text.find(typed)?;
+            Some((at, typed.len(), *operator))
+        });
+        let first = found.min_by_key(|(at, length, _)| (*at, usize::MAX - length));
+        let (at, length, operator) = first.ok_or_else(|| {
+            format!(
+                "'{}' is no comparison: write it as linear > 0.5",
+                text.trim()
+            )
+        })?;
+        let value = text[at + length..].trim();
+        let value = json5::from_str(value)
+            .map_err(|error| format!("'{value}' is no value to compare with: {error}"))?;
+        let path = FieldPath::parse(text[..at].trim())?;
+        Ok(Self {
+            path,
+            operator,
+            value,
+        })
+    }
+
+    fn holds(&self, message: &Value) -> bool {
+        let found = self.path.get(message);
+        let order = found.as_ref().and_then(|found| compare(found, &self.value));
+        match self.operator {
+            Operator::Equal => order == Some(Ordering::Equal),
+            Operator::NotEqual => order != Some(Ordering::Equal),
+            Operator::Less => order == Some(Ordering::Less),
+            Operator::Greater => order == Some(Ordering::Greater),
+            Operator::LessOrEqual => matches!(order, Some(Ordering::Less | Ordering::Equal)),
+            Operator::GreaterOrEqual => matches!(order, Some(Ordering::Greater | Ordering::Equal)),
+        }
+    }
+}
+
+/// Compares numbers as numbers, and texts as texts. `None` if they cannot be ordered.
+fn compare(one: &Value, other: &Value) -> Option<Ordering> {
+    let integer = |value: &Value| match value {
+        Value::Int(number) => Some(i128::from(*number)),
+        Value::UInt(number) => Some(i128::from(*number)),
+        _ => None,
+    };
+    if let (Some(one), Some(other)) = (integer(one), integer(other)) {
+        return Some(one.cmp(&other));
+    }
+    if let (Some(one), Some(other)) = (one.as_f64(), other.as_f64()) {
+        return one.partial_cmp(&other);
+    }
+    if let (Some(one), Some(other)) = (one.as_str(), other.as_str()) {
+        return Some(one.cmp(other));
+    }
+    (one == other).then_some(Ordering::Equal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_compare_fields() {
+        let message = Value::from([
+            ("linear", Value::from(0.5)),
+            ("count", Value::from(u64::MAX)),
+            ("frame", Value::from("map")),
+            ("ok", Value::from(true)),
+        ]);
+        let table = [
+            ("linear > 0.4", true),
+            ("linear>0.5", false),
+            ("linear >= 0.5", true),
+            ("linear == 0.5 && frame == 'map'", true),
+            ("linear < 0 || frame != \"odom\"", true),
+            ("linear < 0 || frame == 'odom' && ok == true", false),
+            ("count == 18446744073709551615", true),
+            ("count == 18446744073709551614", false),
+            ("ok == true", true),
+            ("ok == 1", false),
+            ("none == 1", false),
+            ("none != 1", true),
+            ("frame < 'n'", true),
+            ("linear != NaN", true),
+        ];
+        for (text, expected) in table {
+            assert_eq!(
+                Condition::parse(text).unwrap().holds(&message),
+                expected,
+                "{text}"
+            );
+        }
+        for wrong in [
+            "",
+            "linear",
+            "linear = 1",
+            "linear >",
+            "> 1",
+            "linear > 1 &&",
+        ] {
+            assert!(Condition::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Messages as lines of comma-separated values.
+
+use horus_core::value::Value;
+
+/// The longest array of which every element is a column, unless all are wanted.
+const ELEMENTS_MAX: usize = 16;
+
+/// The columns of a message: names and texts of all numbers and texts in it, and the names of
+/// arrays that were left out.
+#[derive(Debug, Default)]
+pub(super) struct Columns {
+    pub(super) names: Vec<String>,
+    pub(super) cells: Vec<String>,
+    pub(super) left_out: Vec<String>,
+}
+
+impl Columns {
+    /// Returns the columns of `message`; also those of long arrays if `full`.
+    pub(super) fn of(message: &Value, full: bool) -> Self {
+        let mut columns = Self::default();
+        columns.add(String::new(), message, full);
+        columns
+    }
+
+    fn add(&mut self, path: String, value: &Value, full: bool) {
+        match value {
+            Value::Map(pairs) => {
+                for (key, value) in pairs {
+                    let key = key.as_str().map_or_else(|| key.to_string(), str::to_owned);
+                    let path = if path.is_empty() {
+                        key
+                    } else {
+                        format!("{path}.{key}")
+                    };
+                    self.add(path, value, full);
+                }
+            }
+            Value::Array(values) if full || values.len() <= ELEMENTS_MAX => {
+                for (index, value) in values.iter().enumerate() {
+                    self.add(format!("{path}[{index}]"), value, full);
+                }
+            }
+            Value::Typed(array) if full || array.len() <= ELEMENTS_MAX => {
+                for (index, value) in array.iter().enumerate() {
+                    self.add(format!("{path}[{index}]"), &value, full);
+                }
+            }
+            Value::Bytes(bytes) if full || bytes.len() <= ELEMENTS_MAX => {
+                for (index, byte) in bytes.iter().enumerate() {
+                    self.add(format!("{path}[{index}]"), &(*byte).into(), full);
+                }
+            }
+            Value::Array(_) | Value::Typed(_) | Value::Bytes(_) => self.left_out.push(path),
+            Value::String(text) => self.cell(path, quoted(text)),
+            other => self.cell(path, other.to_string()),
+        }
+    }
+
+    fn cell(&mut self, path: String, text: String) {
+        self.names.push(quoted(&path));
+        self.cells.push(text);
+    }
+}
+
+/// Returns a text as a cell, in quotes if it needs them.
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_a_line() {
+        let message = Value::from([
+            ("t", Value::from(7)),
+            ("pose", Value::from([("x", Value::from(1.5))])),
+            ("name", Value::from("a,\"b\"")),
+            ("data", Value::Bytes(vec![1, 2])),
+            ("image", Value::Bytes(vec![0; 17])),
+        ]);
+        let columns = Columns::of(&message, false);
+        assert_eq!(columns.names.join(","), "t,pose.x,name,data[0],data[1]");
+        assert_eq!(columns.cells.join(","), "7,1.5,\"a,\"\"b\"\"\",1,2");
+        assert_eq!(columns.left_out, ["image"]);
+        assert_eq!(Columns::of(&message, true).cells.len(), 5 + 17);
+    }
+}

@@ -1,0 +1,200 @@
+//! `horus topic delay`: the age of messages on arrival.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use horus_core::RecvTimeoutError;
+use horus_core::topic::{DynamicSchema, DynamicSubscriber, DynamicType};
+use horus_core::value::Value;
+use serde::Serialize;
+
+use super::hz::WINDOW;
+use super::observer::{Observer, PERIOD};
+use super::select::bare;
+use crate::cli::seconds;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::format::{count, duration};
+
+/// The field with the time of a message.
+const TIME: &str = "timestamp_ns";
+
+/// Measure the age of messages when they arrive
+///
+/// The age is the time since the timestamp_ns in the message, which its sender
+/// set by the system's clock. Looks each millisecond, so an age may be that much
+/// too large. With --exact, it takes a subscriber's place, and is woken at once.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Name of the topic
+    topic: String,
+    /// Take a subscriber's place, to be woken when a message comes
+    #[arg(long)]
+    exact: bool,
+    /// Seconds between two lines
+    #[arg(short, long, value_name = "S", default_value = "1", value_parser = seconds)]
+    window: Duration,
+    /// End after S seconds
+    #[arg(long = "for", value_name = "S", value_parser = seconds)]
+    duration: Option<Duration>,
+}
+
+#[derive(Debug, Serialize)]
+struct Ages<'a> {
+    topic: &'a str,
+    messages: usize,
+    min_ns: Option<i64>,
+    p50_ns: Option<i64>,
+    p99_ns: Option<i64>,
+    max_ns: Option<i64>,
+}
+
+/// The reader of the messages.
+enum Reader {
+    Observer(Box<Observer>),
+    Subscriber(Box<DynamicSubscriber>),
+}
+
+pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
+    let name = bare(&arguments.topic);
+    let namespace = context.namespace_of(name)?;
+    let mut reader = if arguments.exact {
+        let subscriber = DynamicSubscriber::open(&namespace, name);
+        let subscriber =
+            subscriber.map_err(|error| context.topic_failure(&namespace, name, &error))?;
+        expect_time(name, subscriber.message_type())?;
+        Reader::Subscriber(Box::new(subscriber))
+    } else {
+        let mut observer = Observer::open(context, &namespace, name)?;
+        if let Some(subscriber) = observer.subscriber() {
+            expect_time(name, subscriber.message_type())?;
+        }
+        Reader::Observer(Box::new(observer))
+    };
+    context.stop.begin_stream();
+    let deadline = context.deadline();
+    let window = arguments
+        .window
+        .max(PERIOD)
+        .min(arguments.duration.unwrap_or(Duration::MAX));
+    let end = arguments
+        .duration
+        .and_then(|time| Instant::now().checked_add(time));
+    loop {
+        let due = Instant::now() + if window.is_zero() { WINDOW } else { window };
+        let due = end.map_or(due, |end| end.min(due));
+        let due = deadline.or_earlier(due);
+        let mut ages = Vec::new();
+        while !context.stop.came() && Instant::now() < due {
+            reader.read(due, &mut ages)?;
+        }
+        if context.stop.came() {
+            return Ok(());
+        }
+        print(name, &mut ages, context)?;
+        context.out.flush()?;
+        if deadline.is_over() || end.is_some_and(|end| Instant::now() >= end) {
+            return Ok(());
+        }
+    }
+}
+
+/// Fails if messages of this type have no time.
+fn expect_time(topic: &str, kind: &DynamicType) -> Result<(), Failure> {
+    let has_time = match kind.schema() {
+        DynamicSchema::Plain { schema, .. } => schema.fields.iter().any(|field| field.path == TIME),
+        DynamicSchema::MessagePack => true,
+        _ => false,
+    };
+    if has_time {
+        return Ok(());
+    }
+    Err(Failure::refused(format_args!(
+        "{topic} carries {}, which has no {TIME}: no age can be measured",
+        kind.name()
+    )))
+}
+
+impl Reader {
+    /// Adds the ages of the messages that have come. Waits for some milliseconds if there is none.
+    fn read(&mut self, due: Instant, ages: &mut Vec<i64>) -> Result<(), Failure> {
+        match self {
+            Self::Observer(observer) => {
+                let mut subscriber = observer.subscriber();
+                while let Some(message) = subscriber.as_mut().and_then(|one| one.recv()) {
+                    ages.extend(age_ns(&message));
+                }
+                std::thread::sleep(PERIOD);
+            }
+            Self::Subscriber(subscriber) => {
+                let left = due.saturating_duration_since(Instant::now());
+                let kind = subscriber.message_type().clone();
+                // WHY a limit: a signal must be noticed soon.
+                match subscriber.recv_bytes_timeout(left.min(10 * PERIOD)) {
+                    Ok(message) => {
+                        let now_ns = now_ns();
+                        let message = kind.decode(message);
+                        ages.extend(message.and_then(|message| age_at(&message, now_ns)));
+                    }
+                    Err(RecvTimeoutError::Timeout { .. }) => {}
+                    Err(error) => return Err(Failure::system(error)),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn now_ns() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_nanos() as u64)
+}
+
+fn age_ns(message: &Value) -> Option<i64> {
+    age_at(message, now_ns())
+}
+
+/// Returns the age of a message, which is negative if its sender's clock is ahead; `None` if the
+/// message has no time.
+fn age_at(message: &Value, now_ns: u64) -> Option<i64> {
+    let sent_ns = message.get(TIME)?.as_u64().filter(|time| *time > 0)?;
+    Some(now_ns.wrapping_sub(sent_ns).cast_signed())
+}
+
+fn print(topic: &str, ages: &mut [i64], context: &mut Context) -> Result<(), Failure> {
+    ages.sort_unstable();
+    let at = |share: f64| {
+        let index = (share * ages.len() as f64).ceil() as usize;
+        ages.get(index.max(1) - 1).copied()
+    };
+    let messages = ages.len();
+    let (min_ns, p50_ns, p99_ns, max_ns) = (at(0.0), at(0.5), at(0.99), at(1.0));
+    if context.is_json() {
+        return context.out.json(Ages {
+            topic,
+            messages,
+            min_ns,
+            p50_ns,
+            p99_ns,
+            max_ns,
+        });
+    }
+    let shown = |ns: Option<i64>| match ns {
+        None => "-".to_owned(),
+        Some(ns) => {
+            let sign = if ns < 0 { "-" } else { "" };
+            format!(
+                "{sign}{}",
+                duration(Duration::from_nanos(ns.unsigned_abs()))
+            )
+        }
+    };
+    context.out.line(format_args!(
+        "{topic}  p50 {}  p99 {}  max {}  min {}  ({} messages)",
+        shown(p50_ns),
+        shown(p99_ns),
+        shown(max_ns),
+        shown(min_ns),
+        count(messages as u64)
+    ))
+}

@@ -1,0 +1,243 @@
+//! `horus topic echo`: prints the messages of a topic.
+
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use horus_core::topic::{DynamicSchema, DynamicSubscriber, DynamicType};
+use horus_core::value::Value;
+use horus_core::value::json::to_json;
+use serde::Serialize;
+
+use super::condition::Condition;
+use super::csv::Columns;
+use super::field::FieldPath;
+use super::observer::{Observer, PERIOD};
+use super::select::bare;
+use super::type_fields::expect_field;
+use crate::cli::hertz;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::format::count;
+use crate::output::value::{shorten_singles, text};
+
+/// Time between two notes about lost messages.
+const NOTE_PERIOD: Duration = Duration::from_secs(1);
+
+/// Print the messages of a topic
+///
+/// Looks for messages each millisecond, and takes no part: if messages come
+/// faster than they are printed, some are lost here and nowhere else, and counted.
+/// Ends with Ctrl-C, or after -n messages.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Name of the topic
+    topic: String,
+    /// Only this part: pose.x, ranges[3], ranges[0:8]
+    #[arg(value_parser = FieldPath::parse)]
+    path: Option<FieldPath>,
+    /// End after N messages
+    #[arg(short = 'n', value_name = "N")]
+    number: Option<u64>,
+    /// End after one message, as -n 1
+    #[arg(long, conflicts_with = "number")]
+    once: bool,
+    /// Print at most this many messages per second, always the newest
+    #[arg(long, value_name = "HZ", value_parser = hertz)]
+    rate: Option<f64>,
+    /// Skip all but the newest message each time
+    #[arg(long)]
+    latest: bool,
+    /// Only messages that fulfil it: 'linear > 0.5 && frame == "map"'
+    #[arg(long = "where", value_name = "EXPR", value_parser = Condition::parse)]
+    condition: Option<Condition>,
+    /// Print comma-separated values, with a line of names first
+    #[arg(long, conflicts_with_all = ["raw", "json"])]
+    csv: bool,
+    /// Write the bytes of the messages as they are
+    #[arg(long, conflicts_with = "json")]
+    raw: bool,
+    /// Print all elements of long arrays
+    #[arg(long)]
+    full: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Line<'a> {
+    topic: &'a str,
+    number: u64,
+    message: &'a Value,
+}
+
+/// The progress of a stream of messages.
+struct Progress {
+    printed: u64,
+    lost: u64,
+    next_note: Instant,
+    has_header: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
+    let name = bare(&arguments.topic);
+    let namespace = context.namespace_of(name)?;
+    let mut observer = Observer::open(context, &namespace, name)?;
+    if let Some(subscriber) = observer.subscriber() {
+        check_paths(arguments, name, subscriber.message_type())?;
+    }
+    context.stop.begin_stream();
+    let deadline = context.deadline();
+    let wanted = arguments.number.or(arguments.once.then_some(1));
+    let mut progress = Progress {
+        printed: 0,
+        lost: observer.lost(),
+        next_note: Instant::now(),
+        has_header: false,
+    };
+    let mut next_print = Instant::now();
+    while wanted.is_none_or(|wanted| progress.printed < wanted) && !context.stop.came() {
+        let mut is_printed = false;
+        if Instant::now() >= next_print
+            && let Some(subscriber) = observer.subscriber()
+        {
+            is_printed = step(arguments, name, subscriber, &mut progress, context)?;
+        }
+        progress.note_losses(name, observer.lost(), context);
+        if is_printed {
+            if let Some(hertz) = arguments.rate {
+                next_print = Instant::now() + Duration::from_secs_f64(1.0 / hertz);
+            }
+            continue;
+        }
+        context.out.flush()?;
+        if deadline.is_over() {
+            return conclude_early(name, wanted, &progress);
+        }
+        context
+            .stop
+            .sleep_until(deadline.or_earlier(Instant::now() + PERIOD));
+    }
+    context.out.flush()?;
+    if wanted.is_none() {
+        let (printed, lost) = (count(progress.printed), count(observer.lost()));
+        context.note(format_args!("{name}: {printed} messages, {lost} lost here"));
+    }
+    Ok(())
+}
+
+/// Ends at `--timeout`: that is a failure only if messages are missing.
+fn conclude_early(name: &str, wanted: Option<u64>, progress: &Progress) -> Result<(), Failure> {
+    match wanted {
+        None => Ok(()),
+        Some(wanted) => Err(Failure::timeout(format_args!(
+            "{name}: {} of {wanted} messages",
+            progress.printed
+        ))),
+    }
+}
+
+/// Checks that messages of this type have the wanted fields.
+fn check_paths(arguments: &Arguments, topic: &str, kind: &DynamicType) -> Result<(), Failure> {
+    let conditions = arguments.condition.iter().flat_map(Condition::paths);
+    for path in arguments.path.iter().chain(conditions) {
+        let name = path.first_name().unwrap_or_default();
+        expect_field(topic, kind, name)?;
+    }
+    Ok(())
+}
+
+/// Prints the next message. Returns false if there is none right now.
+fn step(
+    arguments: &Arguments,
+    topic: &str,
+    subscriber: &mut DynamicSubscriber,
+    progress: &mut Progress,
+    context: &mut Context,
+) -> Result<bool, Failure> {
+    let kind = subscriber.message_type().clone();
+    let message = if arguments.latest || arguments.rate.is_some() {
+        subscriber.latest_bytes()
+    } else {
+        subscriber.recv_bytes()
+    };
+    let Some(message) = message else {
+        return Ok(false);
+    };
+    let Some(mut value) = kind.decode(message) else {
+        subscriber.refuse();
+        context.note(format_args!("{topic}: bytes that are no {}", kind.name()));
+        return Ok(true);
+    };
+    if let DynamicSchema::Plain { schema, .. } = kind.schema() {
+        shorten_singles(&mut value, schema);
+    }
+    if arguments
+        .condition
+        .as_ref()
+        .is_some_and(|condition| !condition.holds(&value))
+    {
+        return Ok(true);
+    }
+    if arguments.raw {
+        context.out.bytes(message)?;
+        progress.printed += 1;
+        return Ok(true);
+    }
+    let number = subscriber.sequence();
+    if let Some(path) = &arguments.path {
+        let Some(found) = path.get(&value) else {
+            return Ok(true);
+        };
+        value = if context.is_json() {
+            Value::Map(vec![(path.text().into(), found)])
+        } else {
+            found
+        };
+    }
+    print(arguments, (topic, number), &value, progress, context)?;
+    progress.printed += 1;
+    Ok(true)
+}
+
+fn print(
+    arguments: &Arguments,
+    (topic, number): (&str, u64),
+    value: &Value,
+    progress: &mut Progress,
+    context: &mut Context,
+) -> Result<(), Failure> {
+    if context.is_json() {
+        let message = &to_json(value);
+        return context.out.json(Line {
+            topic,
+            number,
+            message,
+        });
+    }
+    if !arguments.csv {
+        let text = text(value, arguments.full);
+        return context.out.line(format_args!("[#{number}] {text}"));
+    }
+    let columns = Columns::of(value, arguments.full);
+    if !progress.has_header {
+        progress.has_header = true;
+        context.out.line(columns.names.join(","))?;
+        if !columns.left_out.is_empty() {
+            let names = columns.left_out.join(", ");
+            context.note(format_args!("{topic}: left out without --full: {names}"));
+        }
+    }
+    context.out.line(columns.cells.join(","))
+}
+
+impl Progress {
+    /// Prints a note about lost messages, at most once a second.
+    fn note_losses(&mut self, topic: &str, lost: u64, context: &Context) {
+        if lost > self.lost && Instant::now() >= self.next_note {
+            let more = count(lost - self.lost);
+            context.note(format_args!(
+                "{topic}: {more} messages lost here, it is too fast"
+            ));
+            self.lost = lost;
+            self.next_note = Instant::now() + NOTE_PERIOD;
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Fields of messages by path: `pose.x`, `ranges[3]`, `ranges[0:8]`.
+
+use horus_core::value::{TypedArray, Value};
+
+/// A path to a part of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FieldPath {
+    text: String,
+    steps: Vec<Step>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Step {
+    Name(String),
+    Index(usize),
+    /// The elements from the first number on, up to but not including the second.
+    Slice(usize, Option<usize>),
+}
+
+impl FieldPath {
+    /// Parses a path.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that says what a path is.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let mut steps = Vec::new();
+        let mut rest = text;
+        while !rest.is_empty() {
+            let step = if let Some(inside) = rest.strip_prefix('[') {
+                let (range, after) = inside.split_once(']').ok_or_else(|| wrong(text))?;
+                rest = after;
+                parse_range(range)
+            } else {
+                let name = match (steps.is_empty(), rest.strip_prefix('.')) {
+                    (true, None) => rest,
+                    (false, Some(name)) => name,
+                    _ => return Err(wrong(text)),
+                };
+                let end = name.find(['.', '[']).unwrap_or(name.len());
+                rest = &name[end..];
+                (end > 0).then(|| Step::Name(name[..end].to_owned()))
+            };
+            steps.push(step.ok_or_else(|| wrong(text))?);
+        }
+        if steps.is_empty() {
+            return Err(wrong(text));
+        }
+        let text = text.to_owned();
+        Ok(Self { text, steps })
+    }
+
+    /// Returns the path as it was typed.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the first name of the path.
+    pub(super) fn first_name(&self) -> Option<&str> {
+        match self.steps.first() {
+            Some(Step::Name(name)) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Returns the part of `value`, if it has that.
+    pub(super) fn get(&self, value: &Value) -> Option<Value> {
+        let mut found = value.clone();
+        for step in &self.steps {
+            found = step.get(&found)?;
+        }
+        Some(found)
+    }
+}
+
+fn wrong(text: &str) -> String {
+    format!("'{text}' is not a path: write it as legs[2].feet[1].x or ranges[0:8]")
+}
+
+fn parse_range(text: &str) -> Option<Step> {
+    let number = |text: &str| {
+        let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        is_number.then(|| text.parse::<usize>().ok()).flatten()
+    };
+    match text.split_once(':') {
+        None => number(text).map(Step::Index),
+        Some((first, end)) => {
+            let first = if first.is_empty() { 0 } else { number(first)? };
+            let end = if end.is_empty() {
+                None
+            } else {
+                Some(number(end)?)
+            };
+            Some(Step::Slice(first, end))
+        }
+    }
+}
+
+impl Step {
+    fn get(&self, value: &Value) -> Option<Value> {
+        match (self, value) {
+            (Self::Name(name), value) => value.get(name).cloned(),
+            (Self::Index(index), Value::Array(values)) => values.get(*index).cloned(),
+            (Self::Index(index), Value::Typed(array)) => array.get(*index),
+            (Self::Index(index), Value::Bytes(bytes)) => {
+                bytes.get(*index).map(|byte| (*byte).into())
+            }
+            (Self::Slice(first, end), Value::Array(values)) => {
+                let (first, end) = bounds(*first, *end, values.len());
+                Some(Value::Array(values[first..end].to_vec()))
+            }
+            (Self::Slice(first, end), Value::Bytes(bytes)) => {
+                let (first, end) = bounds(*first, *end, bytes.len());
+                Some(Value::Bytes(bytes[first..end].to_vec()))
+            }
+            (Self::Slice(first, end), Value::Typed(array)) => {
+                let (first, end) = bounds(*first, *end, array.len());
+                let size = array.dtype().size();
+                let bytes = array.bytes()[first * size..end * size].to_vec();
+                let shape = vec![(end - first) as u32];
+                Some(TypedArray::new(array.dtype(), shape, bytes).ok()?.into())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Returns the bounds of a slice, which may be longer than the array.
+fn bounds(first: usize, end: Option<usize>, length: usize) -> (usize, usize) {
+    let end = end.unwrap_or(length).min(length);
+    (first.min(end), end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lead_to_parts() {
+        let value = Value::from([
+            ("pose", Value::from([("x", Value::from(1.5))])),
+            ("ranges", TypedArray::from_slice(&[1_u8, 2, 3, 4]).into()),
+            ("list", Value::Array(vec![Value::from(7), Value::from("b")])),
+        ]);
+        let table = [
+            ("pose.x", Some("1.5")),
+            ("ranges[2]", Some("3")),
+            ("ranges[1:3]", Some("u8[2, 3]")),
+            ("ranges[2:]", Some("u8[3, 4]")),
+            ("ranges[:9]", Some("u8[1, 2, 3, 4]")),
+            ("ranges[9:1]", Some("u8[]")),
+            ("list[1]", Some("\"b\"")),
+            ("list[5]", None),
+            ("pose.y", None),
+            ("pose[0]", None),
+        ];
+        for (path, expected) in table {
+            let found = FieldPath::parse(path).unwrap().get(&value);
+            assert_eq!(
+                found.map(|value| value.to_string()).as_deref(),
+                expected,
+                "{path}"
+            );
+        }
+        for wrong in [
+            "", ".", "a.", "a..b", "a[", "a[x]", "a[-1]", ".a", "a[1]b", "a[+1]",
+        ] {
+            assert!(FieldPath::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

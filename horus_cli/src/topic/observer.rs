@@ -1,0 +1,92 @@
+//! Observers: read the messages of a topic without a part in it, across the end of the topic.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use horus_core::introspect::Inspector;
+use horus_core::namespace::Namespace;
+use horus_core::topic::DynamicSubscriber;
+
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Time between two checks whether the topic is still in use.
+const CHECK_PERIOD: Duration = Duration::from_millis(100);
+
+/// Time between two looks for messages.
+pub(super) const PERIOD: Duration = Duration::from_millis(1);
+
+/// Reads the messages of a topic.
+///
+/// It maps the topic read-only, never slows a publisher and is not counted. If all processes have
+/// left the topic, it closes it, and opens it again when it is there again.
+#[derive(Debug)]
+pub(super) struct Observer {
+    namespace: Arc<Namespace>,
+    name: String,
+    open: Option<(Inspector, DynamicSubscriber)>,
+    next_check: Instant,
+    /// Number of messages lost in topics that were closed.
+    lost_before: u64,
+}
+
+impl Observer {
+    /// Opens the topic `name`, which must exist.
+    pub(super) fn open(
+        context: &Context,
+        namespace: &Arc<Namespace>,
+        name: &str,
+    ) -> Result<Self, Failure> {
+        let inspector = context.inspect(namespace, name)?;
+        let subscriber = DynamicSubscriber::observe(namespace, name)
+            .map_err(|error| context.topic_failure(namespace, name, &error))?;
+        Ok(Self {
+            namespace: Arc::clone(namespace),
+            name: name.to_owned(),
+            open: Some((inspector, subscriber)),
+            next_check: Instant::now() + CHECK_PERIOD,
+            lost_before: 0,
+        })
+    }
+
+    /// Returns the subscriber, unless no process uses the topic at the moment.
+    pub(super) fn subscriber(&mut self) -> Option<&mut DynamicSubscriber> {
+        if Instant::now() >= self.next_check {
+            self.next_check = Instant::now() + CHECK_PERIOD;
+            self.check();
+        }
+        self.open.as_mut().map(|(_, subscriber)| subscriber)
+    }
+
+    /// Returns the number of messages that were overwritten before they were read.
+    pub(super) fn lost(&self) -> u64 {
+        let now = self
+            .open
+            .as_ref()
+            .map_or(0, |(_, subscriber)| subscriber.lost());
+        self.lost_before + now
+    }
+
+    /// Closes a topic that no process uses, and opens one that is there again.
+    ///
+    /// WHY: a topic exists as long as it is open anywhere, and a program that only looks must not
+    /// keep it.
+    fn check(&mut self) {
+        let is_used = |(inspector, subscriber): &(Inspector, DynamicSubscriber)| {
+            let is_attended = inspector.persists()
+                || subscriber.publisher_count() > 0
+                || subscriber.subscriber_count() > 0;
+            // What was sent before the publisher left is read first.
+            (is_attended || subscriber.stats().waiting > 0) && !inspector.is_retired()
+        };
+        if self.open.as_ref().is_some_and(is_used) {
+            return;
+        }
+        self.lost_before = self.lost();
+        // Closed first, so that it can be removed.
+        self.open = None;
+        let inspector = Inspector::open_in(&self.namespace, &self.name).ok();
+        let subscriber = DynamicSubscriber::observe(&self.namespace, &self.name).ok();
+        self.open = inspector.zip(subscriber);
+    }
+}

@@ -1,0 +1,343 @@
+//! `horus topic pub`: publishes messages.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use clap::{Args, ValueEnum};
+use horus_core::OpenError;
+use horus_core::SendError;
+use horus_core::message::{FieldError, STANDARD, standard_default};
+use horus_core::namespace::Namespace;
+use horus_core::topic::{DynamicBuilder, DynamicPublisher, DynamicSchema, DynamicType, Qos};
+use horus_core::value::Value;
+use horus_core::value::json::{TYPES_KEY, from_json};
+
+use super::select::bare;
+use super::type_fields::{fields_within, no_field};
+use crate::cli::hertz;
+use crate::context::Context;
+use crate::failure::{Failure, chain};
+use crate::output::format::{count, participant};
+use crate::output::nearest;
+
+/// The rate of messages of which several are wanted.
+const DEFAULT_HZ: f64 = 1.0;
+
+/// Time between two looks for subscribers.
+const PERIOD: Duration = Duration::from_millis(10);
+
+/// Publish one message, or messages at a rate
+///
+/// VALUE is JSON5, such as '{linear: 0.5, angular: 0.1}'; @FILE reads a file, and
+/// `-` reads stdin. Fields that it does not name have their defaults. TYPE is
+/// needed if the topic does not exist: Imu, CmdVel, …, or `value` for messages
+/// of any shape.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Name of the topic
+    topic: String,
+    /// Type of the messages, if the topic does not exist; and the message
+    #[arg(value_names = ["TYPE", "VALUE"], num_args = 1..=2, required = true)]
+    words: Vec<String>,
+    /// Publish this many times per second, until Ctrl-C
+    #[arg(short, long, value_name = "HZ", value_parser = hertz)]
+    rate: Option<f64>,
+    /// Publish N messages, once a second unless --rate is given
+    #[arg(short = 'n', value_name = "N")]
+    number: Option<u64>,
+    /// Publish one message; that is the default without --rate
+    #[arg(long, conflicts_with_all = ["number", "rate"])]
+    once: bool,
+    /// Wait for N subscribers first
+    #[arg(long, value_name = "N")]
+    wait_subs: Option<usize>,
+    /// Field that gets the time of each message, unless VALUE names it
+    #[arg(long, value_name = "FIELD", default_value = "timestamp_ns")]
+    now: String,
+    /// Settings of a topic that does not exist
+    #[arg(
+        long,
+        value_name = "PRESET",
+        default_value = "default",
+        hide_possible_values = true
+    )]
+    qos: Preset,
+}
+
+/// The presets of quality of service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Preset {
+    Default,
+    #[value(name = "sensor_data")]
+    SensorData,
+    Reliable,
+    Command,
+    Latched,
+}
+
+impl Preset {
+    fn qos(self) -> Qos {
+        match self {
+            Self::Default => Qos::new(),
+            Self::SensorData => Qos::sensor_data(),
+            Self::Reliable => Qos::reliable(),
+            Self::Command => Qos::command(),
+            Self::Latched => Qos::latched(),
+        }
+    }
+}
+
+/// Messages to be sent: the same again and again, with another time.
+struct Source {
+    kind: DynamicType,
+    value: Value,
+    /// True if the field of `--now` gets the time.
+    is_stamped: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
+    let topic = bare(&arguments.topic);
+    let (type_name, value) = match arguments.words.as_slice() {
+        [type_name, value] => (Some(type_name.as_str()), value),
+        words => (None, &words[0]),
+    };
+    let value = parse_value(value)?;
+    let namespace = context.namespace()?;
+    let publisher = open(arguments, context, &namespace, type_name)?;
+    let source = Source::new(arguments, publisher.message_type(), value);
+    // Checked before the first is sent.
+    source.message(topic, arguments)?;
+    await_subscribers(arguments, &publisher, context)?;
+    let number = match (arguments.number, arguments.rate) {
+        (None, None) => Some(1),
+        (number, _) => number,
+    };
+    let mut sender = Sender {
+        arguments,
+        source,
+        publisher,
+        sent: 0,
+        refused: 0,
+    };
+    let outcome = sender.send_all(number, context);
+    let (sent, refused) = (sender.sent, sender.refused);
+    if context.is_json() {
+        let counts = serde_json::json!({ "topic": topic, "sent": sent, "refused": refused });
+        context.out.json(counts)?;
+    } else {
+        let (sent, refused) = (count(sent), count(refused));
+        context.note(format_args!("{topic}: sent {sent}, refused {refused}"));
+    }
+    outcome
+}
+
+/// Parses a value as it is typed: JSON5, a file, or stdin.
+fn parse_value(typed: &str) -> Result<Value, Failure> {
+    let (text, origin) = match typed.strip_prefix('@') {
+        Some(path) => {
+            let text = fs::read_to_string(path)
+                .map_err(|error| Failure::not_found(format_args!("cannot read {path}: {error}")))?;
+            (text, path)
+        }
+        None if typed == "-" => {
+            let mut text = String::new();
+            io::stdin()
+                .read_to_string(&mut text)
+                .map_err(|error| Failure::system(format_args!("cannot read stdin: {error}")))?;
+            (text, "stdin")
+        }
+        None => (typed.to_owned(), typed),
+    };
+    let value: Value = json5::from_str(&text)
+        .map_err(|error| Failure::usage(format_args!("{origin} is no value of JSON5: {error}")))?;
+    if value.get(TYPES_KEY).is_none() {
+        return Ok(value);
+    }
+    from_json(&value).map_err(|error| Failure::usage(format_args!("{origin}: {error}")))
+}
+
+/// Opens the publisher, and creates the topic if it does not exist and the type is known.
+fn open(
+    arguments: &Arguments,
+    context: &Context,
+    namespace: &Arc<Namespace>,
+    type_name: Option<&str>,
+) -> Result<DynamicPublisher, Failure> {
+    let topic = bare(&arguments.topic);
+    let builder = match type_name {
+        Some(name) => type_called(name)?.builder(topic),
+        None => DynamicBuilder::adopt(topic),
+    };
+    let opened = builder
+        .namespace(namespace)
+        .qos(arguments.qos.qos())
+        .publisher();
+    opened.map_err(|error| {
+        let is_absent = matches!(error.as_open_error(), Some(OpenError::NotFound { .. }));
+        if !is_absent {
+            return Failure::of_topic(&error);
+        }
+        let failure = context.topic_failure(namespace, topic, &error);
+        failure.with_advice("To create it, name the type before the value")
+    })
+}
+
+/// Returns the type of this name.
+fn type_called(name: &str) -> Result<DynamicType, Failure> {
+    if name.eq_ignore_ascii_case("value") {
+        return Ok(DynamicType::of::<Value>());
+    }
+    if let Some(schema) = STANDARD.iter().find(|schema| schema.name == name) {
+        return DynamicType::parse(&schema.text()).map_err(Failure::system);
+    }
+    let names: Vec<String> = STANDARD
+        .iter()
+        .map(|schema| schema.name.to_owned())
+        .collect();
+    let near = nearest::suggestion(name, &names);
+    Err(Failure::not_found(format_args!(
+        "no message type '{name}'.{near}"
+    )))
+}
+
+impl Source {
+    fn new(arguments: &Arguments, kind: &DynamicType, value: Value) -> Self {
+        let has_field = match kind.schema() {
+            DynamicSchema::Plain { schema, .. } => schema
+                .fields
+                .iter()
+                .any(|field| field.path == arguments.now),
+            _ => false,
+        };
+        Self {
+            is_stamped: has_field && value.get(&arguments.now).is_none(),
+            kind: kind.clone(),
+            value,
+        }
+    }
+
+    /// Returns the next message.
+    fn message(&self, topic: &str, arguments: &Arguments) -> Result<Vec<u8>, Failure> {
+        let DynamicSchema::Plain { schema, layout } = self.kind.schema() else {
+            let message = self.kind.encode(&self.value);
+            return message.map_err(|error| {
+                Failure::refused(format_args!(
+                    "{topic} carries {}: {error}",
+                    self.kind.name()
+                ))
+            });
+        };
+        let refuse = |error: FieldError| match error {
+            FieldError::NoSuchField { path, name } => {
+                let outer = path.rsplit_once('.').map_or("", |(outer, _)| outer);
+                no_field(topic, &self.kind, &name, &fields_within(schema, outer))
+            }
+            error => Failure::refused(format_args!(
+                "{topic} carries {}: {error}",
+                self.kind.name()
+            )),
+        };
+        let default = standard_default(&schema.name)
+            .filter(|default| default.len() == schema.size && schema.tail.is_none());
+        let mut message = match default {
+            Some(default) => {
+                let mut message = default.into_vec();
+                let set = layout.set(&mut message, "", &self.value);
+                set.map_err(refuse)?;
+                message
+            }
+            None => layout.encode(&self.value).map_err(refuse)?,
+        };
+        if self.is_stamped {
+            let since = SystemTime::now().duration_since(UNIX_EPOCH);
+            let now_ns = since.map_or(0, |since| since.as_nanos() as u64);
+            // Cannot fail, as the field is there; one of another type keeps its value.
+            let _ = layout.set(&mut message, &arguments.now, &now_ns.into());
+        }
+        Ok(message)
+    }
+}
+
+/// Waits until there are as many subscribers as wanted.
+fn await_subscribers(
+    arguments: &Arguments,
+    publisher: &DynamicPublisher,
+    context: &Context,
+) -> Result<(), Failure> {
+    let topic = publisher.name();
+    let Some(wanted) = arguments.wait_subs else {
+        if publisher.subscriber_count() == 0 {
+            context.note(format_args!("{topic} has no subscribers"));
+        }
+        return Ok(());
+    };
+    let deadline = context.deadline();
+    loop {
+        let found = publisher.subscriber_count();
+        if found >= wanted {
+            return Ok(());
+        }
+        if deadline.is_over() {
+            return Err(Failure::timeout(format_args!(
+                "{topic}: {found} of {wanted} subscribers"
+            )));
+        }
+        if !context
+            .stop
+            .sleep_until(deadline.or_earlier(Instant::now() + PERIOD))
+        {
+            return Err(Failure::interrupted());
+        }
+    }
+}
+
+/// A publisher, and the counts of its messages.
+struct Sender<'a> {
+    arguments: &'a Arguments,
+    source: Source,
+    publisher: DynamicPublisher,
+    sent: u64,
+    refused: u64,
+}
+
+impl Sender<'_> {
+    /// Sends `number` messages, or without end.
+    fn send_all(&mut self, number: Option<u64>, context: &Context) -> Result<(), Failure> {
+        if number != Some(1) {
+            context.stop.begin_stream();
+        }
+        let deadline = context.deadline();
+        let period = Duration::from_secs_f64(1.0 / self.arguments.rate.unwrap_or(DEFAULT_HZ));
+        let mut due = Instant::now();
+        let is_done = |this: &Self| number.is_some_and(|all| this.sent + this.refused >= all);
+        while !is_done(self) {
+            self.send()?;
+            due += period;
+            let waits = !is_done(self) && !deadline.is_over();
+            if !waits || !context.stop.sleep_until(deadline.or_earlier(due)) {
+                break;
+            }
+        }
+        if self.sent > 0 || self.refused == 0 {
+            return Ok(());
+        }
+        let slowest = participant(self.publisher.slowest_reader().as_ref());
+        Err(Failure::refused(format_args!(
+            "{} is full, because a reliable subscriber is too far behind: {slowest}",
+            self.publisher.name()
+        )))
+    }
+
+    fn send(&mut self) -> Result<(), Failure> {
+        let topic = bare(&self.arguments.topic);
+        let message = self.source.message(topic, self.arguments)?;
+        match self.publisher.send_bytes(&message) {
+            Ok(()) => self.sent += 1,
+            Err(SendError::Full { .. }) => self.refused += 1,
+            Err(error) => return Err(Failure::refused(chain(&error))),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,46 @@
+//! The fields of message types, for errors about fields that do not exist.
+
+use horus_core::message::ParsedSchema;
+use horus_core::topic::{DynamicSchema, DynamicType};
+
+use crate::failure::Failure;
+
+/// Fails if messages of this type have no field `name`. Messages that describe themselves may have
+/// any.
+pub(super) fn expect_field(topic: &str, kind: &DynamicType, name: &str) -> Result<(), Failure> {
+    let DynamicSchema::Plain { schema, .. } = kind.schema() else {
+        return Ok(());
+    };
+    let fields = fields_within(schema, "");
+    if fields.contains(&name) {
+        return Ok(());
+    }
+    Err(no_field(topic, kind, name, &fields))
+}
+
+/// Returns the failure that messages of a topic have no field `name`, but these.
+pub(super) fn no_field(topic: &str, kind: &DynamicType, name: &str, fields: &[&str]) -> Failure {
+    Failure::refused(format_args!(
+        "{topic} carries {}, which has no field '{name}': {}",
+        kind.name(),
+        fields.join(", ")
+    ))
+}
+
+/// Returns the names of the fields of a message, or of the message at `path` inside it.
+pub(super) fn fields_within<'a>(schema: &'a ParsedSchema, path: &str) -> Vec<&'a str> {
+    let tail = schema.tail.iter().map(|tail| tail.name.as_str());
+    let paths = schema.fields.iter().map(|field| field.path.as_str());
+    let mut names: Vec<&str> = Vec::new();
+    for found in paths.chain(tail) {
+        let rest = match path {
+            "" => Some(found),
+            path => found
+                .strip_prefix(path)
+                .and_then(|rest| rest.strip_prefix('.')),
+        };
+        let name = rest.and_then(|rest| rest.split('.').next());
+        names.extend(name.filter(|name| !names.contains(name)));
+    }
+    names
+}

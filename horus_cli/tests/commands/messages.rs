@@ -1,0 +1,271 @@
+//! Messages as text and JSON: `topic echo`, `topic pub` and `topic delay`.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use fastrand::Rng;
+use horus_core::message::STANDARD;
+use horus_core::topic::{DynamicSubscriber, DynamicType};
+use horus_core::value::Value;
+use horus_core::value::json::from_json;
+
+use crate::common::Robot;
+use crate::golden::{check_json, check_text};
+
+#[test]
+fn echo_prints_messages_in_four_forms() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish latched cmd_vel");
+    program.tell("send cmd_vel 3");
+    let echo = |options: &str| robot.answer(&format!("topic echo cmd_vel -n 1 {options}"));
+    check_text("topic_echo", &echo(""), &[]);
+    check_json("topic_echo", &echo("--json"));
+    check_json("topic_echo_path", &echo("linear --json"));
+    assert_eq!(
+        echo("--csv"),
+        "timestamp_ns,linear,angular\n1763899200123456789,2.0,0.25\n"
+    );
+    assert_eq!(echo("angular"), "[#3] 0.25\n");
+    let output = robot
+        .command("topic echo cmd_vel --once --raw")
+        .output()
+        .unwrap();
+    assert_eq!(output.stdout.len(), 16);
+    assert_eq!(output.stdout[8..12], 2.0_f32.to_le_bytes());
+    let ran = robot.run("topic echo cmd_vel speed");
+    ran.failed(
+        4,
+        &[
+            "cmd_vel carries CmdVel, which has no field 'speed'",
+            "linear, angular",
+        ],
+    );
+    let mut command = robot.command("topic echo cmd_vel -n 1 --timeout 0.05 --where");
+    command.arg("linear > 5");
+    let ran = command.output().unwrap();
+    assert_eq!(ran.status.code(), Some(124), "{ran:?}");
+}
+
+#[test]
+fn echo_is_a_stream_with_a_summary() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish cmd_vel cmd_vel");
+    let stream = robot.stream("topic echo cmd_vel --json");
+    let fast = robot.stream("topic echo cmd_vel --rate 20 --json");
+    let mut chosen = robot.command("topic echo cmd_vel linear --where");
+    chosen.arg("linear == 7 || linear == 9");
+    let chosen = crate::common::Stream::spawn(&mut chosen);
+    // Until all of them look.
+    for stream in [&stream, &fast] {
+        program.tell("send cmd_vel 10");
+        while stream.try_line().is_none() {
+            program.tell("send cmd_vel 10");
+        }
+    }
+    while chosen.try_line().is_none() {
+        program.tell("send cmd_vel 10");
+    }
+    program.tell("send cmd_vel 1000");
+    stream.line_with("\"linear\":999.0");
+    fast.line_with("\"linear\":999.0");
+    assert!(["7.0", "9.0"].contains(&chosen.line().split_once("] ").unwrap().1));
+    for stream in [stream, fast, chosen] {
+        stream.signal(libc::SIGINT);
+        let ran = stream.wait();
+        assert_eq!(ran.code, 0, "{ran:?}");
+        assert!(ran.stderr.contains(" messages, "), "{ran:?}");
+    }
+}
+
+#[test]
+fn every_standard_message_is_read_back_from_json_bit_by_bit() {
+    let robot = Robot::new();
+    let mut rng = Rng::with_seed(3);
+    let mut checked = 0;
+    for schema in STANDARD {
+        let kind = DynamicType::parse(&schema.text()).unwrap();
+        let topic = format!("topic_{}", schema.name);
+        let qos = horus_core::topic::Qos::latched();
+        let builder = kind.builder(&topic).namespace(robot.namespace()).qos(qos);
+        let mut publisher = builder.publisher().unwrap();
+        let tail = schema.tail.map_or(0, |tail| 5 * tail.primitive.size());
+        let mut message = vec![0; schema.size + tail];
+        rng.fill(&mut message);
+        publisher.send_bytes(&message).unwrap();
+        let line = robot.answer(&format!("topic echo {topic} --once --json"));
+        let object: Value = serde_json::from_str(&line).unwrap();
+        let read = from_json(object.get("message").unwrap()).unwrap();
+        assert_eq!(
+            kind.encode(&read).unwrap(),
+            message,
+            "{}: {line}",
+            schema.name
+        );
+        checked += 1;
+    }
+    assert!(checked >= 62, "{checked}");
+}
+
+/// Returns a reader of the topic, which exists.
+fn reader(robot: &Robot, topic: &str) -> DynamicSubscriber {
+    DynamicSubscriber::open(robot.namespace(), topic).unwrap()
+}
+
+#[test]
+fn what_is_typed_is_published() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("subscribe best_effort cmd_vel");
+    let publish = |words: &[&str]| robot.run_with(&[&["topic", "pub", "cmd_vel"], words].concat());
+    let table = [
+        ("{linear: 0.5, angular: 0.1}", "linear: 0.5, angular: 0.1 }"),
+        ("{\"linear\": 0x10,}", "linear: 16.0, angular: 0.0 }"),
+        (
+            "{linear: -Infinity, timestamp_ns: 7}",
+            "timestamp_ns: 7, linear: -inf, angular: 0.0 }",
+        ),
+        ("{}", "linear: 0.0, angular: 0.0 }"),
+    ];
+    for (value, expected) in table {
+        publish(&[value]).succeeded();
+        let message = program.tell("take cmd_vel");
+        assert!(message.ends_with(expected), "{value}: {message}");
+        let is_stamped = value.contains("timestamp_ns") || !message.contains("timestamp_ns: 0,");
+        assert!(is_stamped, "{message}");
+    }
+    check_json("topic_pub", &publish(&["{}", "--json"]).succeeded());
+    let file = robot.dir().join("value.json5");
+    std::fs::write(&file, "// Slow.\n{linear: 0.25}").unwrap();
+    publish(&[&format!("@{}", file.display())]).succeeded();
+    let mut command = robot.command("topic pub cmd_vel CmdVel -");
+    let mut process = command
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    process
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(b"{linear: 0.75}")
+        .unwrap();
+    assert!(process.wait().unwrap().success());
+    program.tell("take cmd_vel");
+    assert!(program.tell("take cmd_vel").contains("linear: 0.25"));
+    assert!(program.tell("take cmd_vel").contains("linear: 0.75"));
+    let ran = publish(&["{speed: 1}"]);
+    let error = "cmd_vel carries CmdVel, which has no field 'speed': timestamp_ns, linear, angular";
+    ran.failed(4, &[error]);
+    publish(&["{linear: 'fast'}"]).failed(4, &["'linear' is an f32, not string"]);
+    publish(&["Imu", "{}"]).failed(4, &["cmd_vel"]);
+    publish(&["CmdVol", "{}"]).failed(3, &["no message type 'CmdVol'. Near: CmdVel"]);
+    publish(&["@/nothing"]).failed(3, &["/nothing"]);
+    let ran = robot.run_with(&["topic", "pub", "cmd_val", "{}"]);
+    ran.failed(3, &["no topic 'cmd_val'", "Near: cmd_vel", "name the type"]);
+}
+
+#[test]
+fn topics_are_created_with_a_type() {
+    let robot = Robot::new();
+    let publish = |words: &[&str]| robot.run_with(&[&["topic", "pub"], words].concat());
+    publish(&[
+        "pose",
+        "PoseStamped",
+        "{position: [1.5, 0, 0]}",
+        "--qos",
+        "latched",
+    ])
+    .succeeded();
+    let echo = robot.answer("topic echo pose --once");
+    let expected = "position: [1.5, 0.0, 0.0], orientation: [0.0, 0.0, 0.0, 1.0]";
+    assert!(echo.contains(expected), "{echo}");
+    let ran = publish(&["pose", "{u: 1}"]);
+    ran.failed(
+        4,
+        &["no field 'u': timestamp_ns, frame_id, position, orientation"],
+    );
+    publish(&[
+        "state",
+        "value",
+        "{a: [1, 2.5, 'x'], b: {c: null}}",
+        "--qos",
+        "latched",
+    ])
+    .succeeded();
+    let echo = robot.answer("topic echo state --once");
+    assert_eq!(echo, "[#1] {a: [1, 2.5, \"x\"], b: {c: null}}\n");
+    assert_eq!(robot.answer("topic echo state b.c --once"), "[#1] null\n");
+    publish(&["state", "{t: '/wA=', $types: {t: 'bytes'}}"]).succeeded();
+    assert_eq!(
+        robot.answer("topic echo state --once"),
+        "[#2] {t: b\"\\xff\\x00\"}\n"
+    );
+}
+
+#[test]
+fn messages_are_published_at_a_rate() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish cmd_vel cmd_vel");
+    let mut messages = reader(&robot, "cmd_vel");
+    let ran = robot.run_with(&["topic", "pub", "cmd_vel", "{}", "-r", "200", "-n", "20"]);
+    assert!(
+        ran.stderr.contains("cmd_vel: sent 20, refused 0"),
+        "{ran:?}"
+    );
+    let received = std::iter::from_fn(|| messages.recv());
+    assert_eq!(received.count(), 20);
+    let stream = robot.command_with(&["topic", "pub", "cmd_vel", "{}", "-r", "100", "--json"]);
+    let mut stream = stream;
+    let stream = crate::common::Stream::spawn(&mut stream);
+    crate::common::until("messages come", || messages.recv().is_some());
+    stream.signal(libc::SIGTERM);
+    let ran = stream.wait();
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stdout.starts_with("{\"horus\":1,"), "{ran:?}");
+}
+
+#[test]
+fn a_full_topic_refuses() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("subscribe reliable cmd_vel");
+    let fill = ["topic", "pub", "cmd_vel", "{}", "-r", "1000", "-n", "9"];
+    let ran = robot.run_with(&fill);
+    assert!(ran.stderr.contains("sent 8, refused 1"), "{ran:?}");
+    assert_eq!(ran.code, 0);
+    assert_eq!(program.tell("recv cmd_vel"), "8");
+    let waiting = robot.run("topic pub cmd_vel {} --wait-subs 2 --timeout 0.05");
+    waiting.failed(124, &["cmd_vel: 1 of 2 subscribers"]);
+}
+
+#[test]
+fn delays_are_ages() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish cmd_vel cmd_vel");
+    for options in ["", "--exact"] {
+        let arguments = format!("topic delay cmd_vel -w 0.1 --for 100 --json {options}");
+        let stream = robot.stream(&arguments);
+        stream.line_with("\"messages\":0");
+        program.begin("stream cmd_vel 100 1");
+        let line = loop {
+            let line = stream.line();
+            if !line.contains("\"messages\":0") {
+                break line;
+            }
+        };
+        check_json(
+            "topic_delay",
+            &line.replace(|c: char| c.is_ascii_digit(), "#"),
+        );
+        stream.signal(libc::SIGINT);
+        assert_eq!(stream.wait().code, 0);
+        assert_eq!(program.reply(), "done");
+    }
+    program.tell("publish image camera");
+    robot.run("topic pub state value {} --qos latched");
+    robot.answer("topic delay state --for 0.05");
+}
