@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::{external, topic};
+use crate::{blackbox, estop, external, node, scheduler, topic};
 
 /// Shows the topics, nodes and schedulers of a robot, and acts on them.
 #[derive(Debug, Parser)]
@@ -72,6 +72,16 @@ pub(crate) enum Command {
     /// List, measure, print, feed and remove topics
     #[command(subcommand)]
     Topic(topic::Command),
+    /// List, pause, resume and stop nodes, and change their rates
+    #[command(subcommand)]
+    Node(node::Command),
+    /// List and stop schedulers, and forget those that have ended
+    #[command(subcommand)]
+    Scheduler(scheduler::Command),
+    Blackbox(blackbox::Arguments),
+    /// Engage, release or show the emergency stop
+    #[command(subcommand)]
+    Estop(estop::Command),
     /// Any other word: the program `horus-WORD`
     #[command(external_subcommand)]
     External(Vec<OsString>),
@@ -82,6 +92,10 @@ impl Command {
     pub(crate) fn run(self, context: &mut Context) -> Result<(), Failure> {
         match self {
             Self::Topic(command) => command.run(context),
+            Self::Node(command) => command.run(context),
+            Self::Scheduler(command) => command.run(context),
+            Self::Blackbox(arguments) => blackbox::run(&arguments, context),
+            Self::Estop(command) => command.run(context),
             Self::External(words) => Err(external::execute(&words, context)),
         }
     }

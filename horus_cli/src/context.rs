@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use horus_core::OpenError;
 use horus_core::TopicError;
@@ -41,6 +42,11 @@ impl Context {
     /// Returns true if the output is JSON.
     pub(crate) const fn is_json(&self) -> bool {
         self.options.json
+    }
+
+    /// Returns the time limit of `--timeout`.
+    pub(crate) const fn timeout(&self) -> Option<Duration> {
+        self.options.timeout
     }
 
     /// Returns the time at which the command gives up, counted from now.

@@ -32,6 +32,14 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
+    /// The answer is no, and the output says why.
+    pub(crate) const fn no() -> Self {
+        Self {
+            code: NO,
+            message: None,
+        }
+    }
+
     /// The answer is no, for this reason.
     pub(crate) fn no_because(message: impl Display) -> Self {
         Self::with(NO, message)

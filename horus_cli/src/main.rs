@@ -3,12 +3,16 @@
 #[cfg(test)]
 use horus_testing as _;
 
+mod blackbox;
 mod cli;
 mod context;
+mod estop;
 mod external;
 mod failure;
+mod node;
 mod output;
 mod panics;
+mod scheduler;
 mod stop;
 mod topic;
 

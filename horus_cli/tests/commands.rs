@@ -9,6 +9,8 @@ mod common;
 mod golden;
 #[path = "commands/messages.rs"]
 mod messages;
+#[path = "commands/nodes.rs"]
+mod nodes;
 #[path = "commands/program.rs"]
 mod program;
 #[path = "commands/streams.rs"]

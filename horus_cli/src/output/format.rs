@@ -38,6 +38,28 @@ pub(crate) fn clock(time: Duration) -> String {
     format!("{hours:02}:{minutes:02}:{:02}", seconds % 60)
 }
 
+/// Returns nanoseconds since 1970 as `2025-11-23T12:00:00.123Z`.
+pub(crate) fn date_time(timestamp_ns: u64) -> String {
+    let seconds = timestamp_ns / 1_000_000_000;
+    let (days, seconds_of_day) = (seconds / 86_400, seconds % 86_400);
+    // Of the proleptic Gregorian calendar with years that begin in March, so that a leap day is
+    // the last day of a year: 400 years have 146 097 days.
+    let day = days + 719_468;
+    let (era, day_of_era) = (day / 146_097, day % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day_of_month = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = (month_from_march + 2) % 12 + 1;
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    let (hour, minute) = (seconds_of_day / 3600, seconds_of_day / 60 % 60);
+    let (second, millisecond) = (seconds_of_day % 60, timestamp_ns / 1_000_000 % 1000);
+    format!(
+        "{year:04}-{month:02}-{day_of_month:02}T{hour:02}:{minute:02}:{second:02}.{millisecond:03}Z"
+    )
+}
+
 /// Returns a number of bytes in a suitable binary unit: `91 KiB`.
 pub(crate) fn bytes(bytes: u64) -> String {
     let units = [("GiB", 1_u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
@@ -123,6 +145,21 @@ mod tests {
             assert_eq!(duration(Duration::from_nanos(ns)), text);
         }
         assert_eq!(clock(Duration::from_secs(764)), "00:12:44");
+    }
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        let table = [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_399, "2000-02-28T23:59:59.000Z"),
+            (951_782_400, "2000-02-29T00:00:00.000Z"),
+            (1_763_899_200, "2025-11-23T12:00:00.000Z"),
+            (4_107_542_399, "2100-02-28T23:59:59.000Z"),
+            (4_107_542_400, "2100-03-01T00:00:00.000Z"),
+        ];
+        for (seconds, text) in table {
+            assert_eq!(date_time(seconds * 1_000_000_000), text);
+        }
     }
 
     #[test]

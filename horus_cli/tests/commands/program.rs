@@ -5,6 +5,7 @@ use std::io::BufRead;
 use std::time::{Duration, Instant};
 
 use horus_core::message::{CmdVel, Encoding, Image, ImageHeader, Imu};
+use horus_core::scheduler::{Context, FailurePolicy, Hertz, Scheduler};
 use horus_core::topic::{Publisher, Qos, Subscriber, Topic};
 
 /// The environment variable that gives this role to the test binary.
@@ -75,6 +76,7 @@ impl Endpoints {
             ["stream", topic, hertz, seconds] => {
                 self.stream(topic, hertz.parse().unwrap(), seconds.parse().unwrap());
             }
+            ["schedule", name] => schedule(name),
             ["close", topic] => {
                 self.imu.remove(topic);
                 self.cmd_vel.remove(topic);
@@ -120,4 +122,36 @@ impl Endpoints {
             std::thread::sleep(next.saturating_duration_since(Instant::now()));
         }
     }
+}
+
+/// Runs a scheduler with three nodes in a thread of its own.
+fn schedule(name: &str) {
+    let name = name.to_owned();
+    std::thread::spawn(move || {
+        let mut scheduler = Scheduler::new();
+        scheduler.name(&name);
+        scheduler.on_event(|_| {});
+        let quiet = |_: &mut Context<'_>| {};
+        scheduler
+            .node("controller")
+            .rate(200.hz())
+            .build(quiet)
+            .unwrap();
+        scheduler
+            .node("planner")
+            .rate(50.hz())
+            .build(quiet)
+            .unwrap();
+        let fails = |context: &mut Context<'_>| match context.tick() {
+            3 => Err(std::io::Error::other("no such port")),
+            _ => Ok(()),
+        };
+        let policy = FailurePolicy::Ignore;
+        let node = scheduler
+            .node("driver")
+            .rate(100.hz())
+            .failure_policy(policy);
+        node.build(fails).unwrap();
+        scheduler.run().unwrap();
+    });
 }

@@ -154,6 +154,12 @@ impl Ran {
         self.stdout
     }
 
+    /// Checks that the arguments were wrong.
+    #[track_caller]
+    pub fn failed_with_usage(&self) {
+        assert_eq!((self.code, self.stdout.as_str()), (2, ""), "{self:?}");
+    }
+
     /// Checks that the command failed with this exit code, printed nothing to stdout, and one line
     /// with all of these parts to stderr.
     #[track_caller]

@@ -1,0 +1,224 @@
+//! `horus blackbox`: the events of a scheduler, also after it has died.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use horus_core::message::{DiagnosticStatus, NodeEvent, timestamp_now_ns};
+use horus_core::namespace::Namespace;
+use horus_core::scheduler::{black_box, schedulers};
+use serde::Serialize;
+
+use crate::cli::seconds;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::Tone;
+use crate::output::format::{date_time, visible};
+use crate::scheduler::no_scheduler;
+
+/// Time between two looks for new events.
+const PERIOD: Duration = Duration::from_millis(50);
+
+/// The names of the kinds of events, as `--kind` takes them.
+const KINDS: [(u8, &str); 26] = [
+    (NodeEvent::STARTED, "started"),
+    (NodeEvent::FINISHED, "finished"),
+    (NodeEvent::FAILED, "failed"),
+    (NodeEvent::PANICKED, "panicked"),
+    (NodeEvent::MISSED, "missed"),
+    (NodeEvent::STUCK, "stuck"),
+    (NodeEvent::RECOVERED, "recovered"),
+    (NodeEvent::SAFE_STATE_ENTERED, "safe_state_entered"),
+    (NodeEvent::SAFE_STATE_LEFT, "safe_state_left"),
+    (NodeEvent::PAUSED, "paused"),
+    (NodeEvent::RESUMED, "resumed"),
+    (NodeEvent::STOPPED, "stopped"),
+    (NodeEvent::RATE_CHANGED, "rate_changed"),
+    (NodeEvent::SWAPPED, "swapped"),
+    (NodeEvent::SWAP_FAILED, "swap_failed"),
+    (NodeEvent::STALE_INPUT, "stale_input"),
+    (NodeEvent::FRESH_INPUT, "fresh_input"),
+    (NodeEvent::CHECKPOINT, "checkpoint"),
+    (NodeEvent::EMERGENCY_STOP, "emergency_stop"),
+    (NodeEvent::EMERGENCY_OVER, "emergency_over"),
+    (NodeEvent::REFUSED, "refused"),
+    (NodeEvent::COMMAND, "command"),
+    (NodeEvent::SCHEDULER_STARTED, "scheduler_started"),
+    (NodeEvent::SCHEDULER_STOPPED, "scheduler_stopped"),
+    (NodeEvent::LANE_NOT_MAPPED, "lane_not_mapped"),
+    (NodeEvent::LANE_MAPPED, "lane_mapped"),
+];
+
+/// Show the events of a scheduler, also after it has died
+///
+/// Prints the events of its last run, oldest first: starts, failures, missed
+/// deadlines, commands. They are kept in shared memory, even after kill -9.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Name of the scheduler
+    scheduler: String,
+    /// Continue with new events, until Ctrl-C
+    #[arg(short, long)]
+    follow: bool,
+    /// Only events of the last S seconds
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    since: Option<Duration>,
+    /// Only events of this node
+    #[arg(long, value_name = "NODE")]
+    node: Option<String>,
+    /// Only events of this kind, such as missed or failed
+    #[arg(long, value_name = "KIND", value_parser = kind)]
+    kind: Option<u8>,
+    /// Also events of earlier runs
+    #[arg(long)]
+    all_runs: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Event<'a> {
+    timestamp_ns: u64,
+    monotonic_ns: u64,
+    process_id: u32,
+    node: &'a str,
+    kind: &'a str,
+    level: &'static str,
+    tick: u64,
+    value_ns: u64,
+    text: &'a str,
+}
+
+/// Parses the name of a kind.
+fn kind(name: &str) -> Result<u8, String> {
+    let found = KINDS.iter().find(|(_, known)| *known == name);
+    found.map(|(kind, _)| *kind).ok_or_else(|| {
+        let names = KINDS.map(|(_, name)| name).join(", ");
+        format!("the kinds are: {names}")
+    })
+}
+
+pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
+    let name = &arguments.scheduler;
+    let namespace = context
+        .existing_namespace()?
+        .ok_or_else(|| no_scheduler(name, &[]))?;
+    if arguments.follow {
+        context.stop.begin_stream();
+    }
+    let deadline = context.deadline();
+    let mut printed = Printed::default();
+    loop {
+        let mut events = read(&namespace, name)?;
+        if !arguments.all_runs && !printed.has_begun {
+            let is_start = |event: &NodeEvent| event.kind == NodeEvent::SCHEDULER_STARTED;
+            let begin = events.iter().rposition(is_start).unwrap_or(0);
+            printed.events.extend(events.drain(..begin));
+        }
+        // WHY not at the first look: all events are new, and there may be thousands.
+        if printed.has_begun {
+            events.retain(|event| printed.is_new(event));
+        }
+        printed.has_begun = true;
+        for event in events.iter().filter(|event| is_wanted(arguments, event)) {
+            print(event, context)?;
+        }
+        printed.note(&events);
+        context.out.flush()?;
+        let due = deadline.or_earlier(Instant::now() + PERIOD);
+        if !arguments.follow || deadline.is_over() || !context.stop.sleep_until(due) {
+            return Ok(());
+        }
+    }
+}
+
+/// Returns the events in the black box.
+///
+/// WHY it is opened anew for each look: if it stayed open, the scheduler could not be forgotten.
+fn read(namespace: &Arc<Namespace>, name: &str) -> Result<Vec<NodeEvent>, Failure> {
+    black_box(namespace, name).map_err(|error| {
+        let failure = Failure::of_topic(&error);
+        if failure.is_not_found() {
+            return no_scheduler(name, &schedulers(namespace).unwrap_or_default());
+        }
+        failure
+    })
+}
+
+/// The events that were printed or skipped, as long as they are in the black box.
+#[derive(Debug, Default)]
+struct Printed {
+    has_begun: bool,
+    events: VecDeque<NodeEvent>,
+}
+
+impl Printed {
+    /// Returns true if the event was not seen before.
+    fn is_new(&self, event: &NodeEvent) -> bool {
+        let is_same = |known: &NodeEvent| {
+            (known.monotonic_ns, known.process_id, known.kind)
+                == (event.monotonic_ns, event.process_id, event.kind)
+                && known.node == event.node
+                && known.text == event.text
+        };
+        // WHY from the back: most events are known, and the last ones are looked for first.
+        !self.events.iter().rev().any(is_same)
+    }
+
+    /// Adds new events, and drops those that are too old to be still in a black box.
+    fn note(&mut self, events: &[NodeEvent]) {
+        /// The most events that a black box can have.
+        const EVENTS_MAX: usize = 1 << 14;
+
+        self.events.extend(events);
+        let excess = self.events.len().saturating_sub(EVENTS_MAX);
+        self.events.drain(..excess);
+    }
+}
+
+fn is_wanted(arguments: &Arguments, event: &NodeEvent) -> bool {
+    let oldest_ns = arguments
+        .since
+        .map(|since| timestamp_now_ns().saturating_sub(since.as_nanos() as u64));
+    arguments
+        .node
+        .as_ref()
+        .is_none_or(|node| event.node == **node)
+        && arguments.kind.is_none_or(|kind| event.kind == kind)
+        && oldest_ns.is_none_or(|oldest_ns| event.timestamp_ns >= oldest_ns)
+}
+
+fn print(event: &NodeEvent, context: &mut Context) -> Result<(), Failure> {
+    if context.is_json() {
+        let kind = KINDS.iter().find(|(kind, _)| *kind == event.kind);
+        return context.out.json(Event {
+            timestamp_ns: event.timestamp_ns,
+            monotonic_ns: event.monotonic_ns,
+            process_id: event.process_id,
+            node: event.node.as_str(),
+            kind: kind.map_or("unknown", |(_, name)| name),
+            level: level_name(event.level),
+            tick: event.tick,
+            value_ns: event.value_ns,
+            text: event.text.as_str(),
+        });
+    }
+    let tone = match event.level {
+        DiagnosticStatus::OK => Tone::Plain,
+        DiagnosticStatus::ERROR => Tone::Bad,
+        _ => Tone::Waiting,
+    };
+    let text = context.out.paint(tone, &visible(&event.to_string()));
+    context
+        .out
+        .line(format_args!("{} {text}", date_time(event.timestamp_ns)))
+}
+
+const fn level_name(level: u8) -> &'static str {
+    match level {
+        DiagnosticStatus::OK => "ok",
+        DiagnosticStatus::WARN => "warn",
+        DiagnosticStatus::ERROR => "error",
+        DiagnosticStatus::STALE => "stale",
+        _ => "unknown",
+    }
+}

@@ -1,0 +1,122 @@
+//! `horus estop`: the emergency stop of all schedulers in the namespace.
+
+use std::sync::Arc;
+
+use clap::{Args, Subcommand};
+use horus_core::OpenError;
+use horus_core::message::EmergencyStop;
+use horus_core::namespace::Namespace;
+use horus_core::scheduler::{EMERGENCY_STOP_TOPIC, emergency_stop};
+use horus_core::topic::Topic;
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::failure::{Failure, chain};
+use crate::output::Tone;
+use crate::output::format::{date_time, visible};
+
+/// The source of stops that this command sends.
+const SOURCE: &str = "horus estop";
+
+/// The commands of `horus estop`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Stop all schedulers: nothing may move until it is released
+    Engage(Reason),
+    /// Release the emergency stop
+    Release(Reason),
+    /// Show whether the emergency stop is engaged, by whom and why
+    ///
+    /// The exit code is 1 if it is engaged.
+    Status,
+}
+
+/// The reason for people.
+#[derive(Debug, Args)]
+pub(crate) struct Reason {
+    /// Reason, for people
+    #[arg(long, default_value = "", hide_default_value = true)]
+    reason: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Status {
+    engaged: bool,
+    timestamp_ns: Option<u64>,
+    source: Option<String>,
+    reason: Option<String>,
+}
+
+impl Command {
+    /// Executes the command.
+    pub(crate) fn run(self, context: &mut Context) -> Result<(), Failure> {
+        match self {
+            Self::Engage(Reason { reason }) => {
+                send(EmergencyStop::engage(SOURCE, &reason), context)
+            }
+            Self::Release(Reason { reason }) => {
+                send(EmergencyStop::release(SOURCE, &reason), context)
+            }
+            Self::Status => status(context),
+        }
+    }
+}
+
+fn send(stop: EmergencyStop, context: &mut Context) -> Result<(), Failure> {
+    let namespace = context.namespace()?;
+    let mut publisher = emergency_stop(&namespace).map_err(|error| Failure::of_topic(&error))?;
+    let sent = publisher.send(stop);
+    sent.map_err(|error| Failure::refused(chain(&error.with(()))))?;
+    let receivers = publisher.subscriber_count();
+    if receivers == 0 {
+        context.note("no scheduler runs that could receive it");
+    }
+    print(Some(&stop), context)
+}
+
+fn status(context: &mut Context) -> Result<(), Failure> {
+    let last = match context.existing_namespace()? {
+        Some(namespace) => last(&namespace)?,
+        None => None,
+    };
+    print(last.as_ref(), context)?;
+    if last.is_some_and(|stop| stop.is_engaged()) {
+        context.out.flush()?;
+        return Err(Failure::no());
+    }
+    Ok(())
+}
+
+/// Returns the last emergency stop or release.
+fn last(namespace: &Arc<Namespace>) -> Result<Option<EmergencyStop>, Failure> {
+    let topic = Topic::<EmergencyStop>::builder(EMERGENCY_STOP_TOPIC).namespace(namespace);
+    match topic.observer() {
+        Ok(mut observer) => Ok(observer.latest()),
+        Err(error) => match error.as_open_error() {
+            Some(OpenError::NotFound { .. }) => Ok(None),
+            _ => Err(Failure::of_topic(&error)),
+        },
+    }
+}
+
+fn print(stop: Option<&EmergencyStop>, context: &mut Context) -> Result<(), Failure> {
+    if context.is_json() {
+        return context.out.json(Status {
+            engaged: stop.is_some_and(EmergencyStop::is_engaged),
+            timestamp_ns: stop.map(|stop| stop.timestamp_ns),
+            source: stop.map(|stop| stop.source.to_string()),
+            reason: stop.map(|stop| stop.reason.to_string()),
+        });
+    }
+    match stop {
+        None => context.out.line("never engaged"),
+        Some(stop) => {
+            let is_engaged = stop.is_engaged();
+            let tone = if is_engaged { Tone::Bad } else { Tone::Plain };
+            let text = context.out.paint(tone, &visible(&stop.to_string()));
+            context
+                .out
+                .line(format_args!("{} {text}", date_time(stop.timestamp_ns)))
+        }
+    }
+}

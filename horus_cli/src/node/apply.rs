@@ -1,0 +1,96 @@
+//! Sends a command to a node, and waits until the status of its scheduler shows the effect.
+
+use std::time::{Duration, Instant};
+
+use horus_core::message::NodeMetrics;
+use horus_core::scheduler::{RemoteError, RemoteScheduler};
+use serde::Serialize;
+
+use super::lookup::find;
+use super::metrics::Metrics;
+use crate::context::Context;
+use crate::failure::{Failure, chain};
+use crate::stop::Deadline;
+
+/// The time after which a command has failed, unless `--timeout` sets another.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Time between two looks at the status.
+const PERIOD: Duration = Duration::from_millis(10);
+
+#[derive(Debug, Serialize)]
+struct Applied<'a> {
+    scheduler: &'a str,
+    node: &'a str,
+    state: &'static str,
+    rate_hz: Option<f64>,
+}
+
+/// Finds the node `wanted`, calls `send` with its scheduler and its name, and waits until
+/// `is_applied` is true of its metrics.
+pub(super) fn apply(
+    wanted: &str,
+    context: &mut Context,
+    send: impl FnOnce(&mut RemoteScheduler, &str) -> Result<(), RemoteError>,
+    is_applied: impl Fn(&NodeMetrics) -> bool,
+) -> Result<(), Failure> {
+    let found = find(context, wanted)?;
+    let (name, scheduler) = (found.name(), found.scheduler.name.as_str());
+    let mut remote = RemoteScheduler::open(&found.namespace, scheduler).map_err(of_remote)?;
+    let deadline = Deadline::after(context.timeout().or(Some(TIMEOUT)));
+    send(&mut remote, &name).map_err(of_remote)?;
+    loop {
+        let info = remote.info().map_err(of_remote)?;
+        let metrics = info.nodes.iter().find(|node| node.name == *name);
+        if let Some(metrics) = metrics.filter(|metrics| is_applied(metrics)) {
+            let metrics = Metrics::new(scheduler, info.is_alive, metrics);
+            return report(&metrics, context);
+        }
+        if !info.is_alive {
+            return Err(Failure::refused(format_args!(
+                "scheduler '{scheduler}' ended before node '{name}' had applied the command"
+            )));
+        }
+        if deadline.is_over() {
+            return Err(Failure::timeout(format_args!(
+                "node '{name}' of scheduler '{scheduler}' has not applied the command"
+            )));
+        }
+        if !context
+            .stop
+            .sleep_until(deadline.or_earlier(Instant::now() + PERIOD))
+        {
+            return Err(Failure::interrupted());
+        }
+    }
+}
+
+fn report(metrics: &Metrics, context: &mut Context) -> Result<(), Failure> {
+    let (scheduler, node) = (metrics.scheduler.as_str(), metrics.node.as_str());
+    if context.is_json() {
+        return context.out.json(Applied {
+            scheduler,
+            node,
+            state: metrics.state,
+            rate_hz: metrics.rate_hz,
+        });
+    }
+    context.note(format_args!(
+        "{scheduler}/{node}: {}, {}",
+        metrics.state,
+        metrics.rate()
+    ));
+    Ok(())
+}
+
+/// Converts an error of commanding a scheduler.
+pub(crate) fn of_remote(error: RemoteError) -> Failure {
+    match error {
+        RemoteError::NotRunning { .. } | RemoteError::NoSuchNode { .. } => {
+            Failure::not_found(error)
+        }
+        RemoteError::NodeName(_) | RemoteError::Rate(_) => Failure::usage(error),
+        RemoteError::Topic(error) => Failure::of_topic(&error),
+        error => Failure::refused(chain(&error)),
+    }
+}

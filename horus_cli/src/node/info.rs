@@ -1,0 +1,100 @@
+//! `horus node info`: everything about one node.
+
+use std::time::Duration;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::lookup::find;
+use super::metrics::{Metrics, time};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::format::{count, duration, visible};
+use crate::output::{Column, Output, Table};
+
+/// Show all about a node: state, ticks, and histograms of their times
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Name of the node, or SCHEDULER/NODE
+    node: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Info<'a> {
+    #[serde(flatten)]
+    metrics: &'a Metrics,
+    process_id: Option<u32>,
+    /// Element i counts the ticks that took less than 2^i nanoseconds.
+    durations: &'a [u64],
+    /// The same for the delays between due time and start.
+    lateness: &'a [u64],
+}
+
+pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
+    let found = find(context, &arguments.node)?;
+    let scheduler = &found.scheduler;
+    let metrics = &Metrics::new(&scheduler.name, scheduler.is_alive, &found.metrics);
+    let (durations, lateness) = (&found.metrics.durations, &found.metrics.lateness);
+    if context.is_json() {
+        return context.out.json(Info {
+            metrics,
+            process_id: scheduler.process_id,
+            durations,
+            lateness,
+        });
+    }
+    let process = scheduler
+        .process_id
+        .map(|id| format!(", process {id}"))
+        .unwrap_or_default();
+    let out = &mut context.out;
+    let state = out.paint(metrics.tone(), metrics.state);
+    out.line(format_args!(
+        "{}: {state}, {} at {}, scheduler {}{process}",
+        visible(&metrics.node),
+        metrics.class,
+        metrics.rate(),
+        visible(&metrics.scheduler),
+    ))?;
+    out.line(format_args!(
+        "  {} ticks, {} missed, {} skipped, {} failed, {} panicked",
+        count(metrics.ticks),
+        count(metrics.misses),
+        count(metrics.skipped_ticks),
+        count(metrics.failures),
+        count(metrics.panics),
+    ))?;
+    out.line(format_args!(
+        "  tick p50 {}, p99 {}, max {}, last {}; late p50 {}, p99 {}",
+        time(metrics.p50_ns),
+        time(metrics.p99_ns),
+        time(Some(metrics.max_ns)),
+        time(Some(metrics.last_ns)),
+        time(metrics.lateness_p50_ns),
+        time(metrics.lateness_p99_ns),
+    ))?;
+    if !metrics.last_error.is_empty() {
+        out.line(format_args!(
+            "  last error: {}",
+            visible(&metrics.last_error)
+        ))?;
+    }
+    histogram(durations, lateness, out)
+}
+
+/// Writes the buckets that are not empty.
+fn histogram(durations: &[u64], lateness: &[u64], out: &mut Output) -> Result<(), Failure> {
+    let mut table = Table::new([
+        Column::number("BELOW"),
+        Column::number("TICKS"),
+        Column::number("LATE"),
+    ])
+    .indented(2);
+    for (index, (ticks, late)) in durations.iter().zip(lateness).enumerate() {
+        if *ticks > 0 || *late > 0 {
+            let bound = duration(Duration::from_nanos(1 << index));
+            table.row([bound.into(), count(*ticks).into(), count(*late).into()]);
+        }
+    }
+    out.table(&table)
+}

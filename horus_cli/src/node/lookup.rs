@@ -1,0 +1,75 @@
+//! Finds nodes by the names that are typed: `controller`, or `arm/controller`.
+
+use std::sync::Arc;
+
+use horus_core::message::NodeMetrics;
+use horus_core::namespace::Namespace;
+use horus_core::scheduler::{SchedulerInfo, schedulers};
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::nearest;
+
+/// A node, and the scheduler that runs it.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) namespace: Arc<Namespace>,
+    pub(super) scheduler: SchedulerInfo,
+    pub(super) metrics: NodeMetrics,
+}
+
+impl Found {
+    pub(super) fn name(&self) -> String {
+        self.metrics.name.to_string()
+    }
+}
+
+/// Finds the node. If several schedulers have such a node, one that is alive is found; if several
+/// of them are alive, the name must begin with that of the scheduler.
+pub(super) fn find(context: &Context, wanted: &str) -> Result<Found, Failure> {
+    let namespace = context.existing_namespace()?;
+    let namespace =
+        namespace.ok_or_else(|| Failure::not_found(format_args!("no node '{wanted}'")))?;
+    let all = schedulers(&namespace).map_err(|error| Failure::of_open(&error))?;
+    let is_named = |scheduler: &SchedulerInfo, node: &NodeMetrics| {
+        let qualified = wanted.strip_prefix(&scheduler.name);
+        let qualified = qualified.and_then(|rest| rest.strip_prefix('/'));
+        node.name == *wanted || qualified.is_some_and(|rest| node.name == *rest)
+    };
+    let pairs = all.iter().flat_map(|scheduler| {
+        let named = scheduler
+            .nodes
+            .iter()
+            .filter(|node| is_named(scheduler, node));
+        named.map(move |node| (scheduler, *node))
+    });
+    let mut found: Vec<_> = pairs.collect();
+    if found.iter().any(|(scheduler, _)| scheduler.is_alive) {
+        found.retain(|(scheduler, _)| scheduler.is_alive);
+    }
+    match found.as_slice() {
+        [(scheduler, metrics)] => Ok(Found {
+            scheduler: (*scheduler).clone(),
+            metrics: *metrics,
+            namespace,
+        }),
+        [] => {
+            let nodes = all.iter().flat_map(|scheduler| &scheduler.nodes);
+            let names: Vec<String> = nodes.map(|node| node.name.to_string()).collect();
+            let near = nearest::suggestion(wanted, &names);
+            Err(Failure::not_found(format_args!(
+                "no node '{wanted}' in namespace '{}'.{near}",
+                namespace.config().name()
+            )))
+        }
+        several => {
+            let names = several
+                .iter()
+                .map(|(scheduler, _)| format!("{}/{wanted}", scheduler.name));
+            let names = names.collect::<Vec<_>>().join(", ");
+            Err(Failure::usage(format_args!(
+                "several nodes are called '{wanted}': {names}"
+            )))
+        }
+    }
+}

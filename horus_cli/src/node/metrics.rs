@@ -1,0 +1,132 @@
+//! The metrics of nodes as tables and JSON show them.
+
+use std::time::Duration;
+
+use horus_core::message::NodeMetrics;
+use serde::Serialize;
+
+use crate::output::Tone;
+use crate::output::format::{duration, rate};
+
+/// The metrics of a node.
+#[derive(Debug, Serialize)]
+pub(crate) struct Metrics {
+    pub(crate) scheduler: String,
+    pub(crate) node: String,
+    pub(crate) class: &'static str,
+    pub(crate) rate_hz: Option<f64>,
+    pub(crate) state: &'static str,
+    pub(crate) ticks: u64,
+    pub(crate) misses: u64,
+    pub(crate) skipped_ticks: u64,
+    pub(crate) failures: u64,
+    pub(crate) panics: u64,
+    pub(crate) last_ns: u64,
+    pub(crate) p50_ns: Option<u64>,
+    pub(crate) p99_ns: Option<u64>,
+    pub(crate) max_ns: u64,
+    pub(crate) lateness_p50_ns: Option<u64>,
+    pub(crate) lateness_p99_ns: Option<u64>,
+    pub(crate) last_error: String,
+}
+
+impl Metrics {
+    /// Returns the metrics of a node of `scheduler`, which is alive or not.
+    pub(crate) fn new(scheduler: &str, is_alive: bool, node: &NodeMetrics) -> Self {
+        Self {
+            scheduler: scheduler.to_owned(),
+            node: node.name.to_string(),
+            class: class_name(node.node_class),
+            rate_hz: (node.period_ns > 0).then(|| 1e9 / node.period_ns as f64),
+            state: if is_alive {
+                state_name(node.state)
+            } else {
+                "dead"
+            },
+            ticks: node.ticks,
+            misses: node.misses,
+            skipped_ticks: node.skipped_ticks,
+            failures: node.failures,
+            panics: node.panics,
+            last_ns: node.last_ns,
+            p50_ns: percentile(&node.durations, 0.5),
+            p99_ns: percentile(&node.durations, 0.99),
+            max_ns: node.max_ns,
+            lateness_p50_ns: percentile(&node.lateness, 0.5),
+            lateness_p99_ns: percentile(&node.lateness, 0.99),
+            last_error: node.last_error.to_string(),
+        }
+    }
+
+    /// Returns the rate as text.
+    pub(crate) fn rate(&self) -> String {
+        self.rate_hz.map_or_else(|| "-".to_owned(), rate)
+    }
+
+    /// Returns the colour of the state.
+    pub(crate) fn tone(&self) -> Tone {
+        match self.state {
+            "active" => Tone::Plain,
+            "paused" | "resting" => Tone::Waiting,
+            _ => Tone::Bad,
+        }
+    }
+}
+
+/// Returns a time as text.
+pub(crate) fn time(ns: Option<u64>) -> String {
+    ns.map_or_else(|| "-".to_owned(), |ns| duration(Duration::from_nanos(ns)))
+}
+
+const fn class_name(class: u8) -> &'static str {
+    match class {
+        NodeMetrics::CLASS_REAL_TIME => "real_time",
+        NodeMetrics::CLASS_COMPUTE => "compute",
+        NodeMetrics::CLASS_EVENT => "event",
+        NodeMetrics::CLASS_ASYNC_IO => "async_io",
+        NodeMetrics::CLASS_BEST_EFFORT => "best_effort",
+        _ => "unknown",
+    }
+}
+
+const fn state_name(state: u8) -> &'static str {
+    match state {
+        NodeMetrics::STATE_ACTIVE => "active",
+        NodeMetrics::STATE_PAUSED => "paused",
+        NodeMetrics::STATE_RESTING => "resting",
+        NodeMetrics::STATE_SAFE => "safe_state",
+        NodeMetrics::STATE_STOPPED => "stopped",
+        NodeMetrics::STATE_STUCK => "stuck",
+        _ => "unknown",
+    }
+}
+
+/// Returns an upper bound in nanoseconds of a share of the ticks in a histogram, of which element i
+/// counts the ticks below 2^i nanoseconds. `None` if there are no ticks.
+pub(super) fn percentile(histogram: &[u64], share: f64) -> Option<u64> {
+    let total = histogram
+        .iter()
+        .fold(0_u64, |sum, count| sum.saturating_add(*count));
+    let wanted = (share * total as f64).ceil().max(1.0) as u64;
+    let mut seen = 0_u64;
+    let reached = histogram.iter().position(|count| {
+        seen = seen.saturating_add(*count);
+        seen >= wanted
+    });
+    reached.map(|index| 1 << index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_bounds() {
+        let mut histogram = [0; 40];
+        assert_eq!(percentile(&histogram, 0.5), None);
+        histogram[10] = 98;
+        histogram[20] = 2;
+        assert_eq!(percentile(&histogram, 0.5), Some(1 << 10));
+        assert_eq!(percentile(&histogram, 0.99), Some(1 << 20));
+    }
+}

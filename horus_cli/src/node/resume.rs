@@ -1,0 +1,28 @@
+//! `horus node resume`: resumes a paused node.
+
+use clap::Args;
+use horus_core::message::NodeMetrics;
+
+use super::apply::apply;
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Resume a paused node
+///
+/// Returns when the status of the scheduler shows it. Gives up after 5 seconds,
+/// or after --timeout, with exit code 124.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Name of the node, or SCHEDULER/NODE
+    node: String,
+}
+
+pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
+    let is_applied = |node: &NodeMetrics| node.state != NodeMetrics::STATE_PAUSED;
+    apply(
+        &arguments.node,
+        context,
+        |scheduler, node| scheduler.resume(node),
+        is_applied,
+    )
+}

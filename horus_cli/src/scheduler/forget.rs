@@ -1,0 +1,39 @@
+//! `horus scheduler forget`: removes what a scheduler that has ended left behind.
+
+use clap::Args;
+use horus_core::scheduler::{forget, schedulers};
+
+use super::no_scheduler;
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Remove the status and the black box of a scheduler that has ended
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Name of the scheduler
+    scheduler: String,
+}
+
+pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
+    let name = &arguments.scheduler;
+    let namespace = context
+        .existing_namespace()?
+        .ok_or_else(|| no_scheduler(name, &[]))?;
+    let all = schedulers(&namespace).map_err(|error| Failure::of_open(&error))?;
+    if !all.iter().any(|info| info.name == *name) {
+        return Err(no_scheduler(name, &all));
+    }
+    let is_gone = forget(&namespace, name).map_err(|error| Failure::of_topic(&error))?;
+    if !is_gone {
+        return Err(Failure::refused(format_args!(
+            "scheduler '{name}' is in use: stop it first, and end programs that watch it"
+        )));
+    }
+    if context.is_json() {
+        return context
+            .out
+            .json(serde_json::json!({ "scheduler": name, "forgotten": true }));
+    }
+    context.note(format_args!("forgot scheduler '{name}'"));
+    Ok(())
+}

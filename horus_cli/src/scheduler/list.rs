@@ -1,0 +1,95 @@
+//! `horus scheduler list`: the schedulers that are alive, and those that have ended.
+
+use std::time::Duration;
+
+use clap::Args;
+use horus_core::message::SchedulerStatusHeader;
+use horus_core::scheduler::{SchedulerInfo, schedulers};
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::format::{clock, visible};
+use crate::output::{Cell, Column, Table, Tone};
+
+/// List the schedulers, also those that have ended
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {}
+
+#[derive(Debug, Serialize)]
+struct List {
+    schedulers: Vec<Row>,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    scheduler: String,
+    process_id: Option<u32>,
+    is_alive: bool,
+    state: &'static str,
+    nodes: usize,
+    uptime_ns: Option<u64>,
+}
+
+impl Row {
+    fn new(info: &SchedulerInfo) -> Self {
+        Self {
+            scheduler: info.name.clone(),
+            process_id: info.process_id,
+            is_alive: info.is_alive,
+            state: state_name(info),
+            nodes: info.nodes.len(),
+            uptime_ns: info.status.map(|status| status.uptime_ns),
+        }
+    }
+}
+
+/// Returns the state: of a scheduler that is not alive, whether it has ended in order.
+fn state_name(info: &SchedulerInfo) -> &'static str {
+    match info.status.map(|status| status.state) {
+        Some(SchedulerStatusHeader::STATE_STOPPED) => "stopped",
+        _ if !info.is_alive => "dead",
+        Some(SchedulerStatusHeader::STATE_STARTING) => "starting",
+        Some(SchedulerStatusHeader::STATE_RUNNING) => "running",
+        Some(SchedulerStatusHeader::STATE_EMERGENCY_STOP) => "emergency_stop",
+        Some(SchedulerStatusHeader::STATE_STOPPING) => "stopping",
+        _ => "unknown",
+    }
+}
+
+pub(crate) fn run(_: &Arguments, context: &mut Context) -> Result<(), Failure> {
+    let found = match context.existing_namespace()? {
+        Some(namespace) => schedulers(&namespace).map_err(|error| Failure::of_open(&error))?,
+        None => Vec::new(),
+    };
+    let schedulers: Vec<Row> = found.iter().map(Row::new).collect();
+    if context.is_json() {
+        return context.out.json(List { schedulers });
+    }
+    let mut table = Table::new([
+        Column::name("SCHEDULER"),
+        Column::number("PROCESS"),
+        Column::text("STATE"),
+        Column::number("NODES"),
+        Column::number("UPTIME"),
+    ]);
+    for row in &schedulers {
+        let process = row
+            .process_id
+            .map_or_else(|| "-".to_owned(), |id| id.to_string());
+        let uptime = row.uptime_ns.map(|ns| clock(Duration::from_nanos(ns)));
+        let tone = match row.state {
+            "running" | "stopped" => Tone::Plain,
+            "starting" | "stopping" => Tone::Waiting,
+            _ => Tone::Bad,
+        };
+        table.row([
+            visible(&row.scheduler).into(),
+            process.into(),
+            Cell::toned(tone, row.state),
+            row.nodes.to_string().into(),
+            uptime.unwrap_or_else(|| "-".to_owned()).into(),
+        ]);
+    }
+    context.out.table(&table)
+}

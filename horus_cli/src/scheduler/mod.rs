@@ -1,0 +1,38 @@
+//! `horus scheduler`: shows the schedulers, stops them, and forgets those that have ended.
+
+mod forget;
+mod list;
+mod stop;
+
+use clap::Subcommand;
+use horus_core::scheduler::SchedulerInfo;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::nearest;
+
+/// The commands of `horus scheduler`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    List(list::Arguments),
+    Stop(stop::Arguments),
+    Forget(forget::Arguments),
+}
+
+impl Command {
+    /// Executes the command.
+    pub(crate) fn run(self, context: &mut Context) -> Result<(), Failure> {
+        match self {
+            Self::List(arguments) => list::run(&arguments, context),
+            Self::Stop(arguments) => stop::run(&arguments, context),
+            Self::Forget(arguments) => forget::run(&arguments, context),
+        }
+    }
+}
+
+/// Returns the failure that there is no scheduler `name`, but these.
+pub(crate) fn no_scheduler(name: &str, schedulers: &[SchedulerInfo]) -> Failure {
+    let names: Vec<String> = schedulers.iter().map(|info| info.name.clone()).collect();
+    let near = nearest::suggestion(name, &names);
+    Failure::not_found(format_args!("no scheduler '{name}'.{near}"))
+}

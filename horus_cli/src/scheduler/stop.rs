@@ -1,0 +1,58 @@
+//! `horus scheduler stop`: ends a scheduler in order.
+
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use horus_core::scheduler::RemoteScheduler;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::node::of_remote;
+use crate::stop::Deadline;
+
+/// The time after which the command has failed, unless `--timeout` sets another.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Time between two looks at the scheduler.
+const PERIOD: Duration = Duration::from_millis(10);
+
+/// Stop a scheduler: all of its nodes are shut down
+///
+/// Returns when it has ended. Gives up after 5 seconds, or after --timeout, with
+/// exit code 124.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Name of the scheduler
+    scheduler: String,
+}
+
+pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
+    let name = &arguments.scheduler;
+    let namespace = context.existing_namespace()?;
+    let namespace =
+        namespace.ok_or_else(|| Failure::not_found(format_args!("no scheduler '{name}'")))?;
+    let mut remote = RemoteScheduler::open(&namespace, name).map_err(of_remote)?;
+    let deadline = Deadline::after(context.timeout().or(Some(TIMEOUT)));
+    remote.stop().map_err(of_remote)?;
+    // WHY an error counts as ended: another command may have removed its topics.
+    while remote.info().is_ok_and(|info| info.is_alive) {
+        if deadline.is_over() {
+            return Err(Failure::timeout(format_args!(
+                "scheduler '{name}' has not ended"
+            )));
+        }
+        if !context
+            .stop
+            .sleep_until(deadline.or_earlier(Instant::now() + PERIOD))
+        {
+            return Err(Failure::interrupted());
+        }
+    }
+    if context.is_json() {
+        return context
+            .out
+            .json(serde_json::json!({ "scheduler": name, "stopped": true }));
+    }
+    context.note(format_args!("scheduler '{name}' has ended"));
+    Ok(())
+}

@@ -1,0 +1,185 @@
+//! Nodes and schedulers of other processes: `node`, `scheduler`, `blackbox` and `estop`.
+
+use crate::common::{Program, Robot};
+use crate::golden::check_json;
+
+/// Starts a program with the scheduler `arm`, and waits until its nodes run.
+fn arm(robot: &Robot) -> Program {
+    let mut program = robot.program();
+    program.tell("schedule arm");
+    robot.until("node list --json", |list| {
+        list.matches("\"state\":\"active\"").count() == 3 && !list.contains("\"ticks\":0,")
+    });
+    program
+}
+
+/// Returns the line of a table that begins with this word, with one space between its cells.
+fn row(table: &str, name: &str) -> String {
+    let line = table.lines().find(|line| line.starts_with(name)).unwrap();
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn nodes_are_listed_with_their_metrics() {
+    let robot = Robot::new();
+    let _program = arm(&robot);
+    let list = robot.answer("node list");
+    assert!(row(&list, "NODE").starts_with("NODE SCHEDULER CLASS RATE STATE MISSES p99"));
+    let controller = row(&list, "controller");
+    assert!(
+        controller.starts_with("controller arm real_time 200.0 Hz active "),
+        "{list}"
+    );
+    let long = robot.until("node list -l", |list| list.contains("no such port"));
+    assert!(long.contains("LAST ERROR"), "{long}");
+    let json = robot.answer("node list --json");
+    assert!(
+        json.starts_with("{\"horus\":1,\"nodes\":[{\"scheduler\":\"arm\","),
+        "{json}"
+    );
+    let info = robot.answer("node info driver --json");
+    assert!(info.contains("\"failures\":1"), "{info}");
+    let text = robot.answer("node info arm/driver");
+    for part in [
+        "driver: active, real_time at 100.0 Hz, scheduler arm",
+        "1 failed",
+        "BELOW",
+    ] {
+        assert!(text.contains(part), "no '{part}' in {text}");
+    }
+    robot
+        .run("node info drivr")
+        .failed(3, &["no node 'drivr'", "Near: driver"]);
+    let table = robot.answer("scheduler list");
+    assert!(row(&table, "arm").contains(" running 3 "), "{table}");
+    check_json(
+        "scheduler_list",
+        &robot
+            .answer("scheduler list --json")
+            .replace("process_id", "pid"),
+    );
+}
+
+#[test]
+fn commands_return_when_they_are_applied() {
+    let robot = Robot::new();
+    let _program = arm(&robot);
+    let state = |node: &str| {
+        let info = robot.answer(&format!("node info {node} --json"));
+        let (_, rest) = info.split_once("\"state\":\"").unwrap();
+        rest.split('"').next().unwrap().to_owned()
+    };
+    check_json("node_pause", &robot.answer("node pause planner --json"));
+    assert_eq!(state("planner"), "paused");
+    robot.answer("node resume planner");
+    assert_eq!(state("planner"), "active");
+    robot.answer("node rate planner 20");
+    assert!(row(&robot.answer("node list"), "planner").contains(" 20.0 Hz "));
+    robot.answer("node stop arm/planner");
+    assert_eq!(state("planner"), "stopped");
+    robot.run("node rate planner 0").failed_with_usage();
+    robot.run("node pause plannr").failed(3, &["Near: planner"]);
+    // Another scheduler with nodes of the same names.
+    let mut other = robot.program();
+    other.tell("schedule leg");
+    robot.until("scheduler list", |list| {
+        list.matches("running").count() == 2
+    });
+    let ran = robot.run("node pause controller");
+    ran.failed(2, &["several nodes", "arm/controller", "leg/controller"]);
+    robot.answer("node pause leg/controller");
+    robot.answer("scheduler stop leg");
+    let table = robot.answer("scheduler list");
+    assert!(row(&table, "leg").contains(" stopped "), "{table}");
+    robot.answer("scheduler forget leg");
+    robot
+        .run("scheduler forget leg")
+        .failed(3, &["no scheduler 'leg'"]);
+    robot
+        .run("scheduler forget arm")
+        .failed(4, &["scheduler 'arm' is in use"]);
+    robot.run("scheduler stop log").failed(3, &["log", "arm"]);
+}
+
+#[test]
+fn a_black_box_outlives_its_scheduler() {
+    let robot = Robot::new();
+    let program = arm(&robot);
+    let process = program.id();
+    robot.until("blackbox arm --kind failed", |events| {
+        events.contains("no such port")
+    });
+    let follow = robot.stream("blackbox arm -f --kind paused --json");
+    robot.answer("node pause planner");
+    let line = follow.line();
+    assert!(
+        line.contains("\"node\":\"planner\",\"kind\":\"paused\""),
+        "{line}"
+    );
+    program.kill();
+    robot.until("scheduler list", |list| list.contains("dead"));
+    let events = robot.answer("blackbox arm");
+    assert!(
+        events.lines().next().unwrap().contains("scheduler started"),
+        "{events}"
+    );
+    assert!(events.contains("driver: failed in tick "), "{events}");
+    let mut later = arm(&robot);
+    let _ = later.id();
+    let last = robot.answer("blackbox arm --json");
+    assert!(
+        !last.contains(&format!("\"process_id\":{process}")),
+        "{last}"
+    );
+    let all = robot.answer("blackbox arm --all-runs --json");
+    assert!(all.contains(&format!("\"process_id\":{process}")), "{all}");
+    assert_eq!(robot.answer("blackbox arm --since 0"), "");
+    let of_driver = robot.answer("blackbox arm --all-runs --node driver");
+    assert!(
+        of_driver.lines().all(|line| line.contains("Z driver: ")),
+        "{of_driver}"
+    );
+    robot
+        .run("blackbox leg")
+        .failed(3, &["no scheduler 'leg'", "Near: arm"]);
+    assert_eq!(robot.run("blackbox arm --kind late").code, 2);
+    robot.answer("node pause controller");
+    assert!(follow.line().contains("\"node\":\"controller\""));
+    follow.signal(libc::SIGINT);
+    assert_eq!(follow.wait().code, 0);
+    later.tell("publish cmd_vel cmd_vel");
+}
+
+#[test]
+fn an_emergency_stop_reaches_all_schedulers() {
+    let robot = Robot::new();
+    assert_eq!(robot.answer("estop status"), "never engaged\n");
+    let _program = arm(&robot);
+    let said = robot
+        .command_with(&["estop", "engage", "--reason", "front hit"])
+        .output()
+        .unwrap();
+    assert!(said.status.success());
+    robot.until("scheduler list", |list| list.contains("emergency_stop"));
+    let status = robot.run("estop status");
+    assert_eq!(status.code, 1, "{status:?}");
+    assert!(
+        status
+            .stdout
+            .contains("EMERGENCY STOP by horus estop: front hit"),
+        "{status:?}"
+    );
+    check_json(
+        "estop_status",
+        &mask_time(&robot.run("estop status --json").stdout),
+    );
+    robot.answer("estop release");
+    robot.until("scheduler list", |list| list.contains("running"));
+    assert_eq!(robot.run("estop status").code, 0);
+}
+
+fn mask_time(json: &str) -> String {
+    let (before, after) = json.split_once("\"timestamp_ns\":").unwrap();
+    let after = after.trim_start_matches(|c: char| c.is_ascii_digit());
+    format!("{before}\"timestamp_ns\":N{after}")
+}
