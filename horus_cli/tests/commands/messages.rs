@@ -257,10 +257,9 @@ fn delays_are_ages() {
                 break line;
             }
         };
-        check_json(
-            "topic_delay",
-            &line.replace(|c: char| c.is_ascii_digit(), "#"),
-        );
+        let (before, after) = line.split_once("\"messages\":").unwrap();
+        let after = after.trim_start_matches(|c: char| c.is_ascii_digit());
+        check_json("topic_delay", &format!("{before}\"messages\":N{after}"));
         stream.signal(libc::SIGINT);
         assert_eq!(stream.wait().code, 0);
         assert_eq!(program.reply(), "done");
