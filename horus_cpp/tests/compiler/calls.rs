@@ -78,13 +78,17 @@ pub fn every_call() -> String {
             }
         }
         let call = format!("{name}({})", arguments.join(", "));
-        let call = match result {
-            "horus_status_t" => format!("return {call};"),
+        let call = match (result, undo(&name, arguments.len())) {
+            ("horus_status_t", Some(undo)) => format!(
+                "const horus_status_t status = {call};\n    \
+                 if (status == HORUS_OK) EXPECT(HORUS_OK, {undo});\n    return status;"
+            ),
+            ("horus_status_t", None) => format!("return {call};"),
             // Their only error is 0.
-            "uint64_t" | "double" => format!("return {call} == 0 ? HORUS_E_NULL : HORUS_OK;"),
-            "uint32_t" => format!("(void){call}; return HORUS_OK;"),
-            "const char *" => format!("CHECK({call} != NULL); return HORUS_OK;"),
-            other => panic!("{name}: say what to do with a result of {other}"),
+            ("uint64_t" | "double", _) => format!("return {call} == 0 ? HORUS_E_NULL : HORUS_OK;"),
+            ("uint32_t", _) => format!("(void){call}; return HORUS_OK;"),
+            ("const char *", _) => format!("CHECK({call} != NULL); return HORUS_OK;"),
+            (other, _) => panic!("{name}: say what to do with a result of {other}"),
         };
         let zero = i32::from(ZERO_IS_A_NAMESPACE.contains(&name.as_str()));
         writeln!(
@@ -100,6 +104,18 @@ pub fn every_call() -> String {
         .unwrap();
     }
     calls + &table + "};\n"
+}
+
+/// Returns the call that gives back what the function opened or borrowed; its last argument says
+/// where that is. WHY: a topic has few places, and a closed subscriber keeps its own while a sample
+/// of it is held.
+fn undo(name: &str, arguments: usize) -> Option<String> {
+    let out = || format!("place_{}", arguments - 1);
+    if name.contains("_borrow") {
+        return Some(format!("horus_sample_release({}.id)", out()));
+    }
+    let (kind, _) = name.split_once("_open")?;
+    Some(format!("{kind}_close({})", out()))
 }
 
 fn is_handle(known: &str, kind: &str, parameter: &str) -> bool {
