@@ -168,8 +168,11 @@ fn endpoints_of_a_type_known_at_run_time_wait_too() {
     let second = DynamicPublisher::open(private.namespace(), "t").unwrap();
     assert_eq!(second.wait_for_subscribers(1, Duration::ZERO), Ok(1));
     assert_eq!(tool.wait_for_publishers(2, Duration::ZERO), Ok(2));
-    drop((publisher, tool));
+    // As both endpoints of one handle, they wait for those of others.
+    assert_eq!(tool.wait_for_other_publishers(1, Duration::ZERO), Ok(1));
     let none = Err(timeout(EndpointKind::Subscriber, 0, 1));
+    assert_eq!(second.wait_for_other_subscribers(1, SHORT), none);
+    drop((publisher, tool));
     assert_eq!(second.wait_for_subscribers(1, SHORT), none);
 }
 

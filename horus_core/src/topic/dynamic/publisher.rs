@@ -257,6 +257,21 @@ impl DynamicPublisher {
         Wanted::subscribers(count).wait(self.raw.segment(), timeout)
     }
 
+    /// [`Self::wait_for_subscribers`], without one subscriber, which belongs to the caller's
+    /// handle: for a topic that has both endpoints.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn wait_for_other_subscribers(
+        &self,
+        count: usize,
+        timeout: Duration,
+    ) -> Result<usize, EndpointWaitError> {
+        let wanted = Wanted::subscribers(count).beside_own();
+        wanted.wait(self.raw.segment(), timeout)
+    }
+
     /// Returns the kind of ring that the topic is with its present participants.
     #[must_use]
     pub fn backend(&self) -> Backend {

@@ -343,6 +343,21 @@ impl DynamicSubscriber {
         Wanted::publishers(count).wait(self.inbox.raw.segment(), timeout)
     }
 
+    /// [`Self::wait_for_publishers`], without one publisher, which belongs to the caller's handle:
+    /// for a topic that has both endpoints.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn wait_for_other_publishers(
+        &self,
+        count: usize,
+        timeout: Duration,
+    ) -> Result<usize, EndpointWaitError> {
+        let wanted = Wanted::publishers(count).beside_own();
+        wanted.wait(self.inbox.raw.segment(), timeout)
+    }
+
     /// Returns the kind of ring that the topic is with its present participants.
     #[must_use]
     pub fn backend(&self) -> Backend {
