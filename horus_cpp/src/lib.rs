@@ -8,6 +8,7 @@ use horus_testing as _;
 
 mod callback;
 mod context;
+mod endpoint_wait;
 mod event;
 mod ffi;
 mod handle;

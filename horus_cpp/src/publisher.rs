@@ -5,6 +5,7 @@ use std::ffi::{c_char, c_void};
 use horus_core::SendError;
 use horus_core::topic::DynamicPublisher;
 
+use crate::endpoint_wait::wait_for_endpoints;
 use crate::ffi::{
     Out, SizedStruct, StatusResult, guard, guard_cancellable, input_slice, wait_in_slices,
 };
@@ -239,6 +240,30 @@ pub unsafe extern "C" fn horus_publisher_discard(publisher: HorusPublisher) -> i
                 true => Ok(HORUS_OK),
                 false => Err(horus_core::LoanError::Ended { topic }.into()),
             }
+        })
+    })
+}
+
+/// The C function `horus_publisher_wait_for_subscribers`: see `horus.h`.
+///
+/// # Safety
+///
+/// The arguments are as `horus.h` requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_publisher_wait_for_subscribers(
+    publisher: HorusPublisher,
+    count: usize,
+    timeout_ns: i64,
+    out_count: *mut usize,
+) -> i32 {
+    guard(|| {
+        // SAFETY: the caller's contract: no other thread is in a call with the handle.
+        let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
+        with_topic_name(publisher, |publisher| {
+            let wait =
+                |publisher: &Publisher, slice| publisher.end.wait_for_subscribers(count, slice);
+            // SAFETY: the caller's contract: `out_count` is null or valid for writes.
+            unsafe { wait_for_endpoints(publisher, timeout_ns, out_count, wait) }
         })
     })
 }

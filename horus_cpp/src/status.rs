@@ -10,8 +10,8 @@ use horus_core::message::SchemaTextError;
 use horus_core::namespace::{NamespaceError, NamespaceRemoveError, RegistryError};
 use horus_core::scheduler::{CommandError, PlanError, StartError};
 use horus_core::{
-    BorrowError, LoanError, OpenError, PublishLentError, RecvError, RecvTimeoutError, SendError,
-    TopicError, WaitError, WaitSetFull,
+    BorrowError, EndpointError, EndpointWaitError, LoanError, OpenError, PublishLentError,
+    RecvError, RecvTimeoutError, SendError, TopicError, WaitError, WaitSetFull,
 };
 
 macro_rules! statuses {
@@ -218,6 +218,12 @@ failures! {
         RecvTimeoutError::Timeout { .. } => HORUS_TIMEOUT,
         RecvTimeoutError::RegionLost { .. } => HORUS_E_REGION_LOST,
         RecvTimeoutError::LaneNotMapped { .. } => HORUS_E_NO_MEMORY,
+        _ => HORUS_E_FORKED,
+    };
+    EndpointWaitError: |error| match error {
+        EndpointWaitError::Timeout { .. } => HORUS_TIMEOUT,
+        EndpointWaitError::TooMany { .. } => HORUS_E_ARGUMENT,
+        EndpointWaitError::Endpoint(EndpointError::RegionLost { .. }) => HORUS_E_REGION_LOST,
         _ => HORUS_E_FORKED,
     };
     LoanError: |error| match error {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use horus_core::topic::{DynamicSubscriber, RawSample};
 use horus_core::{BorrowError, RecvError, RecvTimeoutError};
 
+use crate::endpoint_wait::wait_for_endpoints;
 use crate::ffi::{
     Out, SizedStruct, StatusResult, guard, guard_cancellable, invalid_argument, output_slice,
     wait_in_slices, write_if_not_null,
@@ -299,6 +300,31 @@ pub extern "C" fn horus_sample_release(sample_id: u64) -> i32 {
     guard_cancellable(|| {
         drop(SAMPLES.take(sample_id)?);
         Ok(HORUS_OK)
+    })
+}
+
+/// The C function `horus_subscriber_wait_for_publishers`: see `horus.h`.
+///
+/// # Safety
+///
+/// The arguments are as `horus.h` requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_subscriber_wait_for_publishers(
+    subscriber: HorusSubscriber,
+    count: usize,
+    timeout_ns: i64,
+    out_count: *mut usize,
+) -> i32 {
+    guard(|| {
+        // SAFETY: the caller's contract: no other thread is in a call with the handle.
+        let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
+        with_topic_name(subscriber, |subscriber| {
+            let wait = |subscriber: &DynamicSubscriber, slice| {
+                subscriber.wait_for_publishers(count, slice)
+            };
+            // SAFETY: the caller's contract: `out_count` is null or valid for writes.
+            unsafe { wait_for_endpoints(subscriber, timeout_ns, out_count, wait) }
+        })
     })
 }
 

@@ -528,10 +528,8 @@ fn the_document_names_the_defaults_that_are_not_zero() {
     assert!(named >= 10, "{named}");
 }
 
-/// Compiles the code of `docs/cpp.md`, with the declarations that it omits. An ignored send result
-/// is a warning.
 #[test]
-fn a_send_whose_result_is_ignored_is_a_warning() {
+fn a_send_or_wait_whose_result_is_ignored_is_a_warning() {
     let program = |call: &str| {
         format!(
             "#include <horus/horus.hpp>\n#include <horus/msg.hpp>\n\
@@ -540,14 +538,20 @@ fn a_send_whose_result_is_ignored_is_a_warning() {
         )
     };
     let flags = ["-std=c++17"];
-    assert_eq!(
-        cpp_refusal(&program("(void)publisher.send({})"), &flags),
-        None
-    );
-    let refusal = cpp_refusal(&program("publisher.send({})"), &flags).unwrap_or_default();
-    assert!(refusal.contains("nodiscard"), "{refusal}");
+    for call in [
+        "publisher.send({})",
+        "publisher.wait_for_subscribers(1, horus::forever)",
+    ] {
+        assert_eq!(
+            cpp_refusal(&program(&format!("(void){call}")), &flags),
+            None
+        );
+        let refusal = cpp_refusal(&program(call), &flags).unwrap_or_default();
+        assert!(refusal.contains("nodiscard"), "{refusal}");
+    }
 }
 
+/// Compiles the code of `docs/cpp.md`, with the declarations that it omits.
 #[test]
 fn the_document_s_code_compiles() {
     let text = compiler::root().parent().unwrap().join("docs/cpp.md");

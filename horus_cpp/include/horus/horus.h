@@ -17,9 +17,10 @@
  *           `checked`, it is HORUS_E_BUSY. One exception: a handle may be closed at any time. The
  *           close waits for calls that use the handle, blocking calls return within 50 ms, and
  *           later calls return HORUS_E_HANDLE.
- * Blocking  Only functions whose names end in _timeout or _wait block, and _close as described
- *           above. Functions that open or close make system calls and take 10 to 500 us. After the
- *           first message, the other functions make no system call and allocate nothing.
+ * Blocking  Only functions whose names end in _timeout or _wait, or contain _wait_for_, block, and
+ *           _close as described above. Functions that open or close make system calls and take 10
+ *           to 500 us. After the first message, the other functions make no system call and
+ *           allocate nothing.
  * Strings   are UTF-8 and end in a 0. They are read during the call and not kept. Names have up to
  *           4096 bytes, schema texts up to 64 KiB.
  * Structs   with a member `struct_bytes` may grow at their end in later versions. Set the member to
@@ -285,6 +286,18 @@ horus_status_t horus_publisher_publish(horus_publisher_t publisher, size_t bytes
 /* Ends the loan without publishing it. Errors: HORUS_E_LOAN if there is none. */
 horus_status_t horus_publisher_discard(horus_publisher_t publisher);
 
+/*
+ * Waits up to `timeout_ns` until `count` subscribers of the topic are there, in all processes, and
+ * gets their number, which may be more. `out_count` may be null. Messages that are sent afterwards
+ * reach them. Subscribers of killed processes do not count. Blocks: counts at once, which takes
+ * 0.2 us for each subscriber, and again after pauses of 1 ms that grow to 10 ms.
+ *
+ * Outcomes: HORUS_TIMEOUT; the error text says how many were found. Errors: HORUS_E_ARGUMENT if the
+ * topic has no room for so many, HORUS_E_FORKED, HORUS_E_REGION_LOST.
+ */
+horus_status_t horus_publisher_wait_for_subscribers(horus_publisher_t publisher, size_t count,
+                                                    int64_t timeout_ns, size_t *out_count);
+
 /* Gets information. Takes 0.2 us for each endpoint of the topic. Errors: HORUS_E_FORKED. */
 horus_status_t horus_publisher_info(horus_publisher_t publisher, horus_topic_info_t *out);
 
@@ -378,6 +391,11 @@ horus_status_t horus_subscriber_borrow_latest(horus_subscriber_t subscriber, hor
  * Never blocks. Errors: HORUS_E_HANDLE, also for a second release.
  */
 horus_status_t horus_sample_release(uint64_t sample_id);
+
+/* Waits until `count` publishers of the topic are there. Everything else is as for
+ * horus_publisher_wait_for_subscribers. */
+horus_status_t horus_subscriber_wait_for_publishers(horus_subscriber_t subscriber, size_t count,
+                                                    int64_t timeout_ns, size_t *out_count);
 
 /*
  * Returns HORUS_OK while the subscriber can receive. Use it if no messages arrive. Takes a few

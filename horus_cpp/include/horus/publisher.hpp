@@ -151,6 +151,17 @@ class Publisher {
         }
         return std::nullopt;
     }
+    /// Waits up to `timeout` until `count` subscribers of the topic are there, in all processes, and
+    /// returns their number, which may be more: messages that are sent afterwards reach them.
+    /// Returns nothing after the timeout, and after an error: horus::Errc::argument if the topic
+    /// has no room for so many. Counts at once, and again after pauses of 1 ms that grow to 10 ms.
+    [[nodiscard]] std::optional<std::size_t>
+    wait_for_subscribers(std::size_t count, std::chrono::nanoseconds timeout,
+                         std::error_code &error) const noexcept {
+        std::size_t found = 0;
+        const bool is_met = detail::done(wait_raw(count, timeout, found), error);
+        return is_met ? std::optional<std::size_t>(found) : std::nullopt;
+    }
     /// Returns information. Takes 0.2 us for each endpoint of the topic.
     Info info(std::error_code &error) const noexcept {
         Info info = empty_info();
@@ -175,6 +186,12 @@ class Publisher {
             return Loan<T>(detail::Slot(raw(), data, bytes));
         }
         return std::nullopt;
+    }
+    [[nodiscard]] std::optional<std::size_t>
+    wait_for_subscribers(std::size_t count, std::chrono::nanoseconds timeout) const {
+        std::size_t found = 0;
+        const bool is_met = detail::done(wait_raw(count, timeout, found));
+        return is_met ? std::optional<std::size_t>(found) : std::nullopt;
     }
     Info info() const {
         Info info = empty_info();
@@ -203,6 +220,11 @@ class Publisher {
         static_assert(!is_framed_v<T>, "horus: send a header with data by loan()");
         const std::int64_t timeout_ns = detail::timeout_ns(timeout);
         return horus_publisher_send_timeout(raw(), &message, sizeof message, timeout_ns);
+    }
+    horus_status_t wait_raw(std::size_t count, std::chrono::nanoseconds timeout,
+                            std::size_t &found) const noexcept {
+        const std::int64_t timeout_ns = detail::timeout_ns(timeout);
+        return horus_publisher_wait_for_subscribers(raw(), count, timeout_ns, &found);
     }
     static Info empty_info() noexcept {
         Info info{};

@@ -122,6 +122,15 @@ class Subscriber {
         const horus_status_t status = horus_subscriber_borrow_latest(raw(), &sample);
         return borrowed(detail::done(status, error), sample);
     }
+    /// Waits up to `timeout` until `count` publishers of the topic are there, in all processes, and
+    /// returns their number, as Publisher::wait_for_subscribers does.
+    [[nodiscard]] std::optional<std::size_t>
+    wait_for_publishers(std::size_t count, std::chrono::nanoseconds timeout,
+                        std::error_code &error) const noexcept {
+        std::size_t found = 0;
+        const bool is_met = detail::done(wait_raw(count, timeout, found), error);
+        return is_met ? std::optional<std::size_t>(found) : std::nullopt;
+    }
     /// Reports an error if it cannot receive any more. Takes a few nanoseconds.
     void check(std::error_code &error) const noexcept {
         (void)detail::done(horus_subscriber_check(raw()), error);
@@ -185,6 +194,12 @@ class Subscriber {
         horus_sample_t sample{};
         return borrowed(detail::done(horus_subscriber_borrow_latest(raw(), &sample)), sample);
     }
+    [[nodiscard]] std::optional<std::size_t>
+    wait_for_publishers(std::size_t count, std::chrono::nanoseconds timeout) const {
+        std::size_t found = 0;
+        const bool is_met = detail::done(wait_raw(count, timeout, found));
+        return is_met ? std::optional<std::size_t>(found) : std::nullopt;
+    }
     void check() const { (void)detail::done(horus_subscriber_check(raw())); }
     void set_spin(std::chrono::nanoseconds spin) {
         (void)detail::done(horus_subscriber_set_spin(raw(), detail::period_ns(spin)));
@@ -225,6 +240,11 @@ class Subscriber {
     horus_status_t latest_raw(T &out) noexcept {
         static_assert(!is_framed_v<T>, "horus: receive a header with data by borrow_latest()");
         return horus_subscriber_latest(raw(), &out, sizeof out, nullptr);
+    }
+    horus_status_t wait_raw(std::size_t count, std::chrono::nanoseconds timeout,
+                            std::size_t &found) const noexcept {
+        const std::int64_t timeout_ns = detail::timeout_ns(timeout);
+        return horus_subscriber_wait_for_publishers(raw(), count, timeout_ns, &found);
     }
     static std::optional<Borrow<T>> borrowed(bool is, const horus_sample_t &sample) noexcept {
         return is ? std::optional<Borrow<T>>(detail::Sample(sample)) : std::nullopt;

@@ -28,6 +28,33 @@ class Topic : public Publisher<T>, public Subscriber<T> {
         : Publisher<T>(topic, options), Subscriber<T>(topic, options) {}
 #endif
 
+    /// Waits for subscribers as Publisher does. Its own subscriber does not count, except in the text
+    /// of an error.
+    [[nodiscard]] std::optional<std::size_t>
+    wait_for_subscribers(std::size_t count, std::chrono::nanoseconds timeout,
+                         std::error_code &error) const noexcept {
+        const Publisher<T> &publisher = *this;
+        return others(publisher.wait_for_subscribers(with_own(count), timeout, error));
+    }
+    /// Waits for publishers as Subscriber does. Its own publisher does not count, except in the text
+    /// of an error.
+    [[nodiscard]] std::optional<std::size_t>
+    wait_for_publishers(std::size_t count, std::chrono::nanoseconds timeout,
+                        std::error_code &error) const noexcept {
+        return others(subscriber().wait_for_publishers(with_own(count), timeout, error));
+    }
+#if HORUS_EXCEPTIONS
+    [[nodiscard]] std::optional<std::size_t>
+    wait_for_subscribers(std::size_t count, std::chrono::nanoseconds timeout) const {
+        const Publisher<T> &publisher = *this;
+        return others(publisher.wait_for_subscribers(with_own(count), timeout));
+    }
+    [[nodiscard]] std::optional<std::size_t>
+    wait_for_publishers(std::size_t count, std::chrono::nanoseconds timeout) const {
+        return others(subscriber().wait_for_publishers(with_own(count), timeout));
+    }
+#endif
+
     /// Returns the information of its subscriber.
     using Subscriber<T>::info;
 
@@ -41,6 +68,14 @@ class Topic : public Publisher<T>, public Subscriber<T> {
   private:
     Topic(Publisher<T> &&publisher, Subscriber<T> &&subscriber) noexcept
         : Publisher<T>(std::move(publisher)), Subscriber<T>(std::move(subscriber)) {}
+
+    // WHY not beyond the maximum: no topic has so many, and 0 would be there at once.
+    static std::size_t with_own(std::size_t count) noexcept {
+        return count == SIZE_MAX ? count : count + 1;
+    }
+    static std::optional<std::size_t> others(std::optional<std::size_t> found) noexcept {
+        return found ? std::optional<std::size_t>(*found - 1) : std::nullopt;
+    }
 };
 
 }  // namespace horus

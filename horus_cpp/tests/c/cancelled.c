@@ -48,6 +48,9 @@ static void exchange(horus_namespace_t space) {
     EXPECT(HORUS_OK, horus_publisher_open("pairs", &options, &publisher));
     EXPECT(HORUS_OK, horus_subscriber_open("pairs", &options, &subscriber));
     EXPECT(HORUS_TIMEOUT, horus_subscriber_recv_timeout(subscriber, &pair, sizeof pair, 1000, NULL));
+    EXPECT(HORUS_OK, horus_publisher_wait_for_subscribers(publisher, 1, -1, &count));
+    EXPECT(HORUS_TIMEOUT, horus_publisher_wait_for_subscribers(publisher, 2, 60000000, &count));
+    EXPECT(HORUS_TIMEOUT, horus_subscriber_wait_for_publishers(subscriber, 2, 1000, &count));
     /* The first message of a publisher, the one that is refused, and a wait for a free slot. */
     do {
         status = horus_publisher_send(publisher, &pair, sizeof pair);

@@ -65,6 +65,10 @@ int main(void) {
         EXPECT_OF("forked", HORUS_E_FORKED, horus_subscriber_stats(subscriber, &stats));
         EXPECT_OF("forked", HORUS_E_FORKED, horus_subscriber_info(subscriber, &info));
         EXPECT_OF("forked", HORUS_E_FORKED, horus_publisher_info(publisher, &info));
+        EXPECT_OF("forked", HORUS_E_FORKED,
+                  horus_publisher_wait_for_subscribers(publisher, 1, -1, NULL));
+        EXPECT_OF("forked", HORUS_E_FORKED,
+                  horus_subscriber_wait_for_publishers(subscriber, 9, -1, NULL));
         /* The child may write the lent slot; no process sees it. */
         memcpy(lent, &(pair_t){666, 666}, sizeof pair);
         EXPECT_OF("forked", HORUS_E_FORKED, horus_publisher_publish(lender, sizeof pair));

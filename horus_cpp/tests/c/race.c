@@ -54,6 +54,15 @@ static horus_status_t waits(void) {
     return horus_wait_set_wait((horus_wait_set_t){subject}, -1, ready, 4, &count);
 }
 
+/* The topic never has so many. */
+static horus_status_t waits_for_subscribers(void) {
+    return horus_publisher_wait_for_subscribers((horus_publisher_t){subject}, 64, -1, NULL);
+}
+
+static horus_status_t waits_for_publishers(void) {
+    return horus_subscriber_wait_for_publishers((horus_subscriber_t){subject}, 16, -1, NULL);
+}
+
 static void *use_until_closed(void *use) {
     /* C does not convert function pointers to void *, so this points to a function pointer. */
     const use_t *uses = use;
@@ -154,6 +163,8 @@ int main(int argc, char **argv) {
     race(SUBSCRIBER, borrows, rounds);
     race(SUBSCRIBER, receives_or_waits, rounds / 4);
     race(WAIT_SET, waits, rounds / 4);
+    race(PUBLISHER, waits_for_subscribers, rounds / 4);
+    race(SUBSCRIBER, waits_for_publishers, rounds / 4);
     close_race(rounds);
     if (argc > 2 && strcmp(argv[2], "checked") == 0) {
         share();

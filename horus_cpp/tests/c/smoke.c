@@ -102,6 +102,44 @@ static void sends_and_receives(void) {
     EXPECT(HORUS_OK, horus_topic_remove((horus_namespace_t){0}, "pairs"));
 }
 
+/* Each end waits until the other is there. */
+static void waits_for_ends(void) {
+    horus_qos_t qos = HORUS_QOS_INIT;
+    qos.subscribers_max = 2;
+    qos.publishers_max = 3;
+    horus_topic_options_t options = pair_options(&qos);
+    horus_publisher_t publisher;
+    horus_subscriber_t subscriber, second;
+    size_t found = 9;
+    EXPECT(HORUS_OK, horus_publisher_open("met", &options, &publisher));
+    EXPECT(HORUS_OK, horus_publisher_wait_for_subscribers(publisher, 0, -1, &found));
+    CHECK(found == 0);
+    EXPECT_OF("met", HORUS_TIMEOUT, horus_publisher_wait_for_subscribers(publisher, 1, 0, &found));
+    CHECK(strstr(horus_last_error_message(), "found 0, wanted 1") && found == 0);
+    EXPECT(HORUS_OK, horus_subscriber_open("met", NULL, &subscriber));
+    EXPECT(HORUS_OK, horus_subscriber_open("met", NULL, &second));
+    EXPECT(HORUS_OK, horus_publisher_wait_for_subscribers(publisher, 1, -1, &found));
+    CHECK(found == 2);
+    EXPECT(HORUS_OK, horus_publisher_wait_for_subscribers(publisher, 2, 0, NULL));
+    EXPECT(HORUS_OK, horus_subscriber_wait_for_publishers(subscriber, 1, 0, &found));
+    CHECK(found == 1);
+    /* Longer than the interval in which a wait looks for a close of its handle. */
+    EXPECT_OF("met", HORUS_TIMEOUT,
+              horus_subscriber_wait_for_publishers(subscriber, 2, 60000000, &found));
+    CHECK(strstr(horus_last_error_message(), "not enough publishers") && found == 1);
+    CHECK(strstr(horus_last_error_message(), "found 1, wanted 2"));
+    EXPECT_OF("met", HORUS_E_ARGUMENT,
+              horus_publisher_wait_for_subscribers(publisher, 3, -1, &found));
+    CHECK(strstr(horus_last_error_message(), "the topic has room for 2"));
+    EXPECT_OF("met", HORUS_E_ARGUMENT,
+              horus_subscriber_wait_for_publishers(subscriber, SIZE_MAX, -1, &found));
+    CHECK(strstr(horus_last_error_message(), "the topic has room for 3"));
+    EXPECT(HORUS_OK, horus_publisher_close(publisher));
+    EXPECT(HORUS_TIMEOUT, horus_subscriber_wait_for_publishers(subscriber, 1, 0, NULL));
+    EXPECT(HORUS_OK, horus_subscriber_close(subscriber));
+    EXPECT(HORUS_OK, horus_subscriber_close(second));
+}
+
 /* A tool sees a topic's type, its participants, and the messages refused and lost. */
 static void is_inspected(void) {
     const horus_namespace_t here = {0};
@@ -364,6 +402,7 @@ int main(void) {
     CHECK(strcmp(horus_status_name(HORUS_E_NULL), "HORUS_E_NULL") == 0);
     CHECK(strcmp(horus_status_name(12345), "unknown") == 0);
     sends_and_receives();
+    waits_for_ends();
     is_inspected();
     is_reliable();
     lends_and_borrows();

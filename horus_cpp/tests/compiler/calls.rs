@@ -15,7 +15,7 @@ const KINDS: [&str; 6] = [
 ];
 
 /// Pointers that may be null: the function, or any if empty, and the parameter.
-const MAY_BE_NULL: [(&str, &str); 8] = [
+const MAY_BE_NULL: [(&str, &str); 10] = [
     ("", "options"),
     ("", "out_bytes"),
     ("horus_namespace_open", "directory"),
@@ -24,6 +24,8 @@ const MAY_BE_NULL: [(&str, &str); 8] = [
     ("horus_namespace_open_group", "name"),
     ("horus_namespace_open_group", "group"),
     ("horus_namespace_sweep", "out_removed"),
+    ("horus_publisher_wait_for_subscribers", "out_count"),
+    ("horus_subscriber_wait_for_publishers", "out_count"),
 ];
 
 /// Functions that take the namespace 0 for that of the environment.

@@ -7,7 +7,7 @@ pub mod header;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
 use tempfile::TempDir;
 
@@ -213,12 +213,17 @@ impl Spawned {
         self.0.id()
     }
 
+    /// Returns its output, once.
+    pub fn take_stdout(&mut self) -> ChildStdout {
+        self.0.stdout.take().unwrap()
+    }
+
     /// Returns its exit status, if it has ended.
     pub fn try_wait(&mut self) -> Option<ExitStatus> {
         self.0.try_wait().unwrap()
     }
 
-    /// Waits until it has ended.
+    /// Closes its input, and waits until it has ended.
     pub fn wait(&mut self) -> ExitStatus {
         self.0.wait().unwrap()
     }

@@ -21,6 +21,11 @@ int main() {
     CHECK(subscriber->latest(pair, error) && pair.second == 4);
     CHECK(!subscriber->recv_timeout(pair, 1ms, error) && !error);
 
+    CHECK(publisher->wait_for_subscribers(1, horus::forever, error) == std::size_t{1} && !error);
+    CHECK(!publisher->wait_for_subscribers(2, 1ms, error) && !error);
+    CHECK(subscriber->wait_for_publishers(1, 0ns, error) == std::size_t{1} && !error);
+    CHECK(!subscriber->wait_for_publishers(99, 0ns, error) && error == horus::Errc::argument);
+
     auto loan = publisher->loan(error);
     CHECK(loan && !error);
     CHECK(!publisher->loan(error) && error == horus::Errc::loan);

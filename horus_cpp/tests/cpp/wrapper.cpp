@@ -66,6 +66,35 @@ void sends_and_receives() {
     CHECK(subscriber.info().max_message_bytes == sizeof(robot::Pair));
 }
 
+void the_ends_wait_for_each_other() {
+    horus::Publisher<robot::Pair> publisher("met", horus::Qos().publishers_max(3));
+    CHECK(publisher.wait_for_subscribers(0, horus::forever) == std::size_t{0});
+    CHECK(!publisher.wait_for_subscribers(1, 1ms));
+    CHECK(!publisher.wait_for_subscribers(1, -1s));
+    horus::Subscriber<robot::Pair> subscriber("met");
+    CHECK(publisher.wait_for_subscribers(1, horus::forever) == std::size_t{1});
+    CHECK(subscriber.wait_for_publishers(1, horus::forever) == std::size_t{1});
+    CHECK(!subscriber.wait_for_publishers(2, 60ms));
+    CHECK(thrown([&] { (void)publisher.wait_for_subscribers(65, 1s); }) == horus::Errc::argument);
+    {
+        // One who publishes and subscribes waits for others.
+        horus::Topic<robot::Pair> both("met");
+        CHECK(both.wait_for_subscribers(1, 0ns) == std::size_t{1});
+        CHECK(both.wait_for_publishers(1, 0ns) == std::size_t{1});
+        CHECK(subscriber.wait_for_publishers(2, 0ns) == std::size_t{2});
+        CHECK(both.wait_for_publishers(0, 0ns) == std::size_t{1});
+        CHECK(!both.wait_for_subscribers(2, 1ms) && !both.wait_for_publishers(2, 1ms));
+        CHECK(thrown([&] { (void)both.wait_for_publishers(3, 1s); }) == horus::Errc::argument);
+        CHECK(thrown([&] { (void)both.wait_for_publishers(SIZE_MAX, 1s); }) ==
+              horus::Errc::argument);
+        std::error_code error;
+        CHECK(both.wait_for_subscribers(1, 0ns, error) == std::size_t{1} && !error);
+        CHECK(!both.wait_for_subscribers(2, 0ns, error) && !error);
+        CHECK(!both.wait_for_subscribers(64, 0ns, error) && error == horus::Errc::argument);
+    }
+    CHECK(!subscriber.wait_for_publishers(2, 0ns));
+}
+
 void a_moved_end_goes_on() {
     horus::Topic<robot::Pair> topic("moved", horus::Qos::reliable().capacity(2));
     CHECK(topic.send({1, 1}) && topic.send({2, 2}) && !topic.send({3, 3}));
@@ -232,6 +261,7 @@ void a_tool_sees_who_takes_part() {
 
 int main() {
     sends_and_receives();
+    the_ends_wait_for_each_other();
     a_moved_end_goes_on();
     a_loan_is_the_slot_that_is_borrowed();
     data_follow_a_header();
