@@ -2,10 +2,11 @@
 
 use horus_core::topic::DynamicPublisher;
 use horus_core::{
-    BorrowError, LoanError, OpenError, PublishLentError, RecvError, SendError, TopicError,
+    BorrowError, EndpointError, EndpointWaitError, LoanError, OpenError, PublishLentError,
+    RecvError, SendError, TopicError,
 };
 use pyo3::create_exception;
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::{PyException, PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
 
 create_exception!(horus, Error, PyException, "Every error of horus itself.");
@@ -178,6 +179,20 @@ pub(crate) fn from_recv_error(error: RecvError) -> PyErr {
     match error {
         RecvError::RegionLost { .. } => RegionLostError::new_err(text),
         RecvError::LaneNotMapped { .. } => LaneNotMappedError::new_err(text),
+        _ => ForkedError::new_err(text),
+    }
+}
+
+/// Converts the error of a wait for publishers or subscribers.
+#[cold]
+pub(crate) fn from_endpoint_wait_error(error: &EndpointWaitError) -> PyErr {
+    let text = error.to_string();
+    match error {
+        EndpointWaitError::Timeout { .. } => PyTimeoutError::new_err(text),
+        EndpointWaitError::TooMany { .. } => PyValueError::new_err(text),
+        EndpointWaitError::Endpoint(EndpointError::RegionLost { .. }) => {
+            RegionLostError::new_err(text)
+        }
         _ => ForkedError::new_err(text),
     }
 }

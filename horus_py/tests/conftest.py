@@ -17,6 +17,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 MEMORY = pathlib.Path("/dev/shm")
 # The prefix of the test directories. The process id follows it.
 PREFIX = "horus-pytest-"
+# The time limit in seconds of waits that must succeed, on a slow machine.
+PATIENCE = 60
 
 
 def pytest_configure():
@@ -61,6 +63,28 @@ def children():
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             found.update(map(int, (task / "children").read_text().split()))
     return found
+
+
+class Program:
+    """A script in a process of its own. Each script here ends when its input does."""
+
+    def __init__(self, script, **options):
+        pipe = subprocess.PIPE
+        command = [sys.executable, "-c", script]
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, **options)
+
+    def line(self):
+        """Returns its next line; an empty one if it has ended."""
+        return self.process.stdout.readline().strip()
+
+    def end(self):
+        self.process.stdin.close()
+        assert self.process.wait(PATIENCE) == 0
+        self.process.stdout.close()
+
+    def kill(self):
+        self.process.kill()
+        self.process.communicate()
 
 
 @pytest.fixture(autouse=True)

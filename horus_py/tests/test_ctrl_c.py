@@ -55,6 +55,14 @@ def waiting_for_many(topic):
     return lambda: waits.wait(timeout=PATIENCE)
 
 
+def waiting_for_subscribers(topic):
+    return lambda: topic.wait_for_subscribers(1)
+
+
+def waiting_for_publishers(topic):
+    return lambda: topic.wait_for_publishers(1, timeout=PATIENCE)
+
+
 def waiting_for_a_swap(topic):
     scheduler = horus.Scheduler("idle")
     scheduler.add(horus.Node("node", tick=lambda context: None))
@@ -73,7 +81,16 @@ def running(topic):
 
 @pytest.mark.parametrize(
     "prepare",
-    [receiving, iterating, waiting_for_room, waiting_for_many, waiting_for_a_swap, running],
+    [
+        receiving,
+        iterating,
+        waiting_for_room,
+        waiting_for_many,
+        waiting_for_subscribers,
+        waiting_for_publishers,
+        waiting_for_a_swap,
+        running,
+    ],
 )
 def test_a_signal_is_noticed_within_50_ms(directory, alarm, prepare):
     wait = prepare(horus.Topic("quiet", horus.CmdVel, ignore_own=True))

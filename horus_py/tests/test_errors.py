@@ -32,6 +32,8 @@ CALLS = {
     "subscriber_count": lambda end: end.subscriber_count(),
     "publisher_count": lambda end: end.publisher_count(),
     "backend": lambda end: end.backend,
+    "wait_for_subscribers": lambda end: end.wait_for_subscribers(9),
+    "wait_for_publishers": lambda end: end.wait_for_publishers(9),
 }
 
 

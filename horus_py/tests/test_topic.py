@@ -411,7 +411,15 @@ print("done")
     assert python(script) == "done\n"
 
 
-@pytest.mark.parametrize("wait", ["topic.recv(timeout=1e9)", "next(topic)", "topic.recv(0.001)"])
+@pytest.mark.parametrize(
+    "wait",
+    [
+        "topic.recv(timeout=1e9)",
+        "next(topic)",
+        "topic.recv(0.001)",
+        "topic.wait_for_subscribers(1)",
+    ],
+)
 def test_the_interpreter_ends_while_daemons_wait(python, wait):
     script = OPEN + f"""
 topics = [horus.Topic(f"topic{{n}}", horus.CmdVel) for n in range(8)]

@@ -202,6 +202,11 @@ class Publisher(Generic[_M]):
         """
     def send(self, message: _M, timeout: float | None = None) -> None:
         """Publishes a message. Never blocks, unless `timeout` is given, in seconds."""
+    def wait_for_subscribers(self, count: int, timeout: float | None = None) -> int:
+        """Waits until `count` subscribers are there, in all processes; returns their number.
+
+        Messages sent afterwards reach them. Raises `TimeoutError` after `timeout` seconds.
+        """
 
 @final
 class Subscriber(Generic[_M]):
@@ -256,6 +261,8 @@ class Subscriber(Generic[_M]):
     def __anext__(self) -> Awaitable[_M]: ...
     def recv_async(self) -> Awaitable[_M]:
         """Returns an asyncio awaitable of the next message."""
+    def wait_for_publishers(self, count: int, timeout: float | None = None) -> int:
+        """Waits until `count` publishers are there, as `Publisher.wait_for_subscribers` does."""
     def _poll(self, wakeups: _Wakeups, token: int) -> _M | None: ...
     def _polled(self) -> None: ...
 
@@ -297,10 +304,7 @@ class Topic(Generic[_M]):
         /,
         **fields: Any,
     ) -> _M:
-        """Returns a message in shared memory, to be filled in place (zero-copy).
-
-        Its size follows from the shape and type of the array, or from the fields.
-        """
+        """Returns a message in shared memory, as `Publisher.loan` does."""
     def send(self, message: _M, timeout: float | None = None) -> None:
         """Publishes a message. Never blocks, unless `timeout` is given, in seconds."""
     def recv(self, timeout: float | None = None) -> _M | None:
@@ -323,6 +327,10 @@ class Topic(Generic[_M]):
     def __anext__(self) -> Awaitable[_M]: ...
     def recv_async(self) -> Awaitable[_M]:
         """Returns an asyncio awaitable of the next message."""
+    def wait_for_subscribers(self, count: int, timeout: float | None = None) -> int:
+        """Waits until `count` subscribers are there; its own does not count."""
+    def wait_for_publishers(self, count: int, timeout: float | None = None) -> int:
+        """Waits until `count` publishers are there; its own does not count."""
     def _poll(self, wakeups: _Wakeups, token: int) -> _M | None: ...
     def _polled(self) -> None: ...
 
@@ -364,10 +372,7 @@ class Stats:
     def busy(self) -> int: ...
     @property
     def unmapped(self) -> int:
-        """The number of publishers whose messages cannot be mapped for lack of memory.
-
-        Their messages count as waiting.
-        """
+        """The number of publishers whose messages wait, as there is no memory to map them."""
 
 @final
 class Ready:
@@ -501,8 +506,7 @@ class Scheduler:
     def tick_once(self) -> bool:
         """Ticks every node that has neither a rate nor a topic once, on this thread.
 
-        Returns False if the run should stop. Raises `NodeFailedError` if a node failed and its
-        failure ended the run.
+        Returns False if the run should stop. Raises the same errors as `run`.
         """
     def run(self, *, check: bool = True) -> Report:
         """Runs until a node, a handle, a command or a signal stops it.
@@ -635,10 +639,7 @@ class Metrics:
     def health(self) -> Literal["active", "paused", "resting", "safe", "stopped"]:
         """The state of the node."""
     def duration(self, share: float) -> float:
-        """Returns an upper bound of the duration of `share` (0 to 1) of the ticks.
-
-        It is at most twice the exact value.
-        """
+        """Returns an upper bound of the duration of `share` (0 to 1) of the ticks, within 2 x."""
     def lateness(self, share: float) -> float:
         """Returns an upper bound of the lateness of `share` (0 to 1) of the ticks, within 2 x."""
 
@@ -775,10 +776,7 @@ def introspect(name: str, namespace: Namespace | None = None) -> TopicInfo:
     """Returns a topic and its current counters. Only reads: no process is disturbed."""
 
 def remove_topic(name: str, namespace: Namespace | None = None) -> bool:
-    """Removes a topic that no process has open, even a persistent one.
-
-    Returns True if the topic does not exist afterwards, and False if a process has it open.
-    """
+    """Removes a topic, even a persistent one. Returns True if it is gone, False if it is in use."""
 
 def sweep(namespace: Namespace | None = None) -> SweepReport:
     """Removes the topics of a namespace whose processes have all died, never one in use."""

@@ -11,6 +11,7 @@ use pyo3::types::{PyDict, PyType};
 
 use crate::error;
 use crate::topic::codec::Codec;
+use crate::topic::endpoint_wait::Wanted;
 use crate::topic::inbox::Inbox;
 use crate::topic::outbox::Outbox;
 use crate::topic::qos::Keywords;
@@ -307,6 +308,20 @@ impl PyPublisher {
         })
     }
 
+    /// Waits until `count` subscribers are there, in all processes; returns their number. What is
+    /// sent afterwards reaches them. Raises `TimeoutError` after `timeout` seconds.
+    #[pyo3(signature = (count, timeout = None))]
+    fn wait_for_subscribers(
+        &self,
+        py: Python<'_>,
+        count: &Bound<'_, PyAny>,
+        timeout: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<usize> {
+        let wanted = Wanted::read(count, timeout)?;
+        let wait = DynamicPublisher::wait_for_subscribers;
+        self.outbox.wait_for_subscribers(py, wanted, wait)
+    }
+
     /// Number of messages that this publisher's lane has carried since the topic was created.
     #[getter]
     fn sequence(&self, py: Python<'_>) -> PyResult<u64> {
@@ -338,6 +353,20 @@ impl PySubscriber {
             name,
         })
     }
+
+    /// Waits until `count` publishers are there, in all processes; returns their number. Raises
+    /// `TimeoutError` after `timeout` seconds.
+    #[pyo3(signature = (count, timeout = None))]
+    fn wait_for_publishers(
+        &self,
+        py: Python<'_>,
+        count: &Bound<'_, PyAny>,
+        timeout: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<usize> {
+        let wanted = Wanted::read(count, timeout)?;
+        let wait = DynamicSubscriber::wait_for_publishers;
+        self.inbox.wait_for_publishers(py, wanted, wait)
+    }
 }
 
 #[pymethods]
@@ -368,5 +397,31 @@ impl PyTopic {
             kind: kind_of(py, r#type),
             name,
         })
+    }
+
+    /// Waits until `count` subscribers are there, without its own; see `Publisher`.
+    #[pyo3(signature = (count, timeout = None))]
+    fn wait_for_subscribers(
+        &self,
+        py: Python<'_>,
+        count: &Bound<'_, PyAny>,
+        timeout: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<usize> {
+        let wanted = Wanted::read(count, timeout)?;
+        let wait = DynamicPublisher::wait_for_other_subscribers;
+        self.outbox.wait_for_subscribers(py, wanted, wait)
+    }
+
+    /// Waits until `count` publishers are there, without its own; see `Subscriber`.
+    #[pyo3(signature = (count, timeout = None))]
+    fn wait_for_publishers(
+        &self,
+        py: Python<'_>,
+        count: &Bound<'_, PyAny>,
+        timeout: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<usize> {
+        let wanted = Wanted::read(count, timeout)?;
+        let wait = DynamicSubscriber::wait_for_other_publishers;
+        self.inbox.wait_for_publishers(py, wanted, wait)
     }
 }

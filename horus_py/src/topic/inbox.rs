@@ -18,6 +18,7 @@ use crate::msgpack::result::UnpackError;
 use crate::msgpack::unpack::unpack;
 use crate::topic::codec::Codec;
 use crate::topic::endpoint::End;
+use crate::topic::endpoint_wait::{EndpointWait, Wanted};
 use crate::wait::timeout::WaitPolicy;
 use crate::wait::wakeups::Wakeups;
 
@@ -335,6 +336,23 @@ impl Inbox {
         self.end.close(py);
         let waker = self.awaiting().take();
         waker.into_iter().for_each(Waker::wake);
+    }
+
+    /// Waits with `wait` until enough publishers are there, and returns their number.
+    ///
+    /// # Errors
+    ///
+    /// Those of every other call, also in a forked child.
+    pub(crate) fn wait_for_publishers(
+        &self,
+        py: Python<'_>,
+        wanted: Wanted,
+        wait: EndpointWait<DynamicSubscriber>,
+    ) -> PyResult<usize> {
+        self.end.expect_own()?;
+        let mut entered = self.end.enter(py)?;
+        let end = &mut entered.get().end;
+        wanted.wait(py, end, wait, || self.end.expect_open())
     }
 
     fn awaiting(&self) -> MutexGuard<'_, Option<Waker>> {

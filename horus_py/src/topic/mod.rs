@@ -6,6 +6,7 @@
 
 pub(crate) mod codec;
 pub(crate) mod endpoint;
+pub(crate) mod endpoint_wait;
 pub(crate) mod handles;
 pub(crate) mod inbox;
 pub(crate) mod introspect;

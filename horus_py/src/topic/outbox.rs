@@ -17,6 +17,7 @@ use crate::message::kind::Kind;
 use crate::msgpack::pack::{PackError, pack};
 use crate::topic::codec::Codec;
 use crate::topic::endpoint::{End, Entered};
+use crate::topic::endpoint_wait::{EndpointWait, Wanted};
 use crate::wait::timeout::WaitPolicy;
 
 /// A publishing endpoint, and the codec of its messages.
@@ -207,6 +208,24 @@ impl Outbox {
         let wait_policy = WaitPolicy::from_timeout(timeout)?;
         let room = wait_policy.wait(py, room, || self.end.expect_open())?;
         room.ok_or_else(|| error::full_error(end))
+    }
+
+    /// Waits with `wait` until enough subscribers are there, and returns their number.
+    ///
+    /// # Errors
+    ///
+    /// Those of every other call, also in a forked child; an error if a slot is on loan.
+    pub(crate) fn wait_for_subscribers(
+        &self,
+        py: Python<'_>,
+        wanted: Wanted,
+        wait: EndpointWait<DynamicPublisher>,
+    ) -> PyResult<usize> {
+        self.end.expect_own()?;
+        // WHY not with a slot on loan: a close in the meantime would have to wait until Python code
+        // can no longer write the slot, and the end of this call would not.
+        let mut end = self.enter(py)?;
+        wanted.wait(py, end.get(), wait, || self.end.expect_open())
     }
 
     /// Closes the endpoint: at once, or, if Python code can write a message on loan, as soon as it

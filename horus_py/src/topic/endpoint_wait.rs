@@ -1,0 +1,57 @@
+//! Waiting until other endpoints of a topic are there.
+
+use std::time::Duration;
+
+use horus_core::EndpointWaitError;
+use pyo3::prelude::*;
+
+use crate::error;
+use crate::wait::timeout::WaitPolicy;
+
+/// A function of `horus_core` that waits until so many endpoints are there, for a limited time, and
+/// returns their number.
+pub(crate) type EndpointWait<T> = fn(&T, usize, Duration) -> Result<usize, EndpointWaitError>;
+
+/// The arguments of a wait.
+pub(crate) struct Wanted {
+    count: usize,
+    wait_policy: WaitPolicy,
+}
+
+impl Wanted {
+    /// Reads the arguments `count` and `timeout`, in seconds. Without a timeout the wait has no
+    /// limit.
+    pub(crate) fn read(
+        count: &Bound<'_, PyAny>,
+        timeout: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let extracted = count.extract();
+        Ok(Self {
+            count: extracted.map_err(|error| error::with_context(count.py(), "count", &error))?,
+            wait_policy: timeout.map_or(Ok(WaitPolicy::unlimited()), WaitPolicy::from_timeout)?,
+        })
+    }
+
+    /// Calls `wait` with the endpoint, without the GIL and for a slice of the time after the other,
+    /// until enough endpoints are there; returns their number. Errors of `check` end the wait.
+    pub(crate) fn wait<T: Send>(
+        self,
+        py: Python<'_>,
+        end: &mut T,
+        wait: EndpointWait<T>,
+        check: impl FnMut() -> PyResult<()>,
+    ) -> PyResult<usize> {
+        let Self { count, wait_policy } = self;
+        // WHY exclusive: an endpoint is for one thread at a time, so a shared reference is not for
+        // another thread.
+        let exclusive = &mut *end;
+        let within = move |slice| match wait(exclusive, count, slice) {
+            Err(EndpointWaitError::Timeout { .. }) => None,
+            result => Some(result),
+        };
+        let result = wait_policy.wait(py, within, check)?;
+        // WHY again after the timeout: the error of this call says how many were found.
+        let result = result.unwrap_or_else(|| wait(end, count, Duration::ZERO));
+        result.map_err(|error| error::from_endpoint_wait_error(&error))
+    }
+}
