@@ -8,7 +8,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::{blackbox, estop, external, node, scheduler, topic};
+use crate::{
+    blackbox, clean, completion, doctor, estop, external, man, msg, namespace, node, scheduler,
+    topic,
+};
 
 /// Shows the topics, nodes and schedulers of a robot, and acts on them.
 #[derive(Debug, Parser)]
@@ -82,6 +85,18 @@ pub(crate) enum Command {
     /// Engage, release or show the emergency stop
     #[command(subcommand)]
     Estop(estop::Command),
+    /// List, show and compare message types
+    #[command(subcommand)]
+    Msg(msg::Command),
+    /// List and remove namespaces
+    #[command(subcommand)]
+    Namespace(namespace::Command),
+    Clean(clean::Arguments),
+    Doctor(doctor::Arguments),
+    Completion(completion::Arguments),
+    Man(man::Arguments),
+    #[command(name = "__complete", hide = true)]
+    Complete(completion::Names),
     /// Any other word: the program `horus-WORD`
     #[command(external_subcommand)]
     External(Vec<OsString>),
@@ -96,6 +111,13 @@ impl Command {
             Self::Scheduler(command) => command.run(context),
             Self::Blackbox(arguments) => blackbox::run(&arguments, context),
             Self::Estop(command) => command.run(context),
+            Self::Msg(command) => command.run(context),
+            Self::Namespace(command) => command.run(context),
+            Self::Clean(arguments) => clean::run(&arguments, context),
+            Self::Doctor(arguments) => doctor::run(&arguments, context),
+            Self::Completion(arguments) => completion::run(&arguments, context),
+            Self::Man(arguments) => man::run(&arguments, context),
+            Self::Complete(arguments) => completion::print_names(&arguments, context),
             Self::External(words) => Err(external::execute(&words, context)),
         }
     }

@@ -4,11 +4,17 @@
 use horus_testing as _;
 
 mod blackbox;
+mod clean;
 mod cli;
+mod completion;
 mod context;
+mod doctor;
 mod estop;
 mod external;
 mod failure;
+mod man;
+mod msg;
+mod namespace;
 mod node;
 mod output;
 mod panics;

@@ -15,6 +15,8 @@ mod nodes;
 mod program;
 #[path = "commands/streams.rs"]
 mod streams;
+#[path = "commands/tools.rs"]
+mod tools;
 #[path = "commands/topics.rs"]
 mod topics;
 

@@ -1,0 +1,104 @@
+//! `horus clean`: removes the topics that no process uses any more.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use clap::Args;
+use horus_core::introspect::topics;
+use horus_core::namespace::{remove_topic, sweep};
+use serde::Serialize;
+
+use crate::context::{Context, path_of};
+use crate::failure::Failure;
+use crate::output::format::visible;
+
+/// The directory of the topics' files in that of a namespace.
+const TOPICS: &str = "topics";
+
+/// Remove the topics that killed processes left behind
+///
+/// Never removes a topic that a process uses. The exit code is 1 if files are
+/// left that are no topics.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Also remove topics that are kept after exit, such as maps and black boxes
+    #[arg(long)]
+    all: bool,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct Report {
+    removed: Vec<String>,
+    /// Topics that a process uses.
+    attended: Vec<String>,
+    /// Topics that are kept after exit.
+    kept: Vec<String>,
+    /// Names of files that are no topics of this version.
+    foreign: Vec<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
+    let before = names(&path_of(&context.config()?).join(TOPICS));
+    let Some(namespace) = context.existing_namespace()? else {
+        return print(&Report::default(), context);
+    };
+    // WHY the names of before: opening a namespace removes such topics, too.
+    let report = sweep(&namespace).map_err(|error| Failure::of_open(&error))?;
+    let mut kept: Vec<String> = report.kept.iter().map(ToString::to_string).collect();
+    if arguments.all {
+        let mut is_left = Vec::new();
+        for name in kept {
+            let is_gone = remove_topic(&namespace, &name);
+            if !is_gone.map_err(|error| Failure::of_topic(&error))? {
+                is_left.push(name);
+            }
+        }
+        kept = is_left;
+    }
+    let now = topics(&namespace).map_err(|error| Failure::of_open(&error))?;
+    let is_gone = |name: &&String| !now.contains(name) && !report.foreign.contains(name);
+    let removed = before.iter().filter(is_gone).cloned();
+    print(
+        &Report {
+            removed: removed.collect(),
+            attended: report.attended.iter().map(ToString::to_string).collect(),
+            kept,
+            foreign: report.foreign.clone(),
+        },
+        context,
+    )
+}
+
+/// Returns the names of the topics that have files in a directory.
+fn names(dir: &Path) -> BTreeSet<String> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    // The file of a topic has a plus for each slash of the name.
+    names.map(|name| name.replace('+', "/")).collect()
+}
+
+fn print(report: &Report, context: &mut Context) -> Result<(), Failure> {
+    if context.is_json() {
+        context.out.json(report)?;
+    } else {
+        let groups = [
+            ("removed", &report.removed),
+            ("in use", &report.attended),
+            ("kept", &report.kept),
+            ("no topic", &report.foreign),
+        ];
+        for (word, names) in groups {
+            for name in names {
+                context
+                    .out
+                    .line(format_args!("{word}: {}", visible(name)))?;
+            }
+        }
+        context.out.flush()?;
+    }
+    if report.foreign.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::no())
+}

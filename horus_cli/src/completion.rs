@@ -1,0 +1,112 @@
+//! `horus completion`: completions for shells. Names of topics and nodes are completed live, by
+//! the hidden command `horus __complete`.
+
+use clap::{Args, CommandFactory as _, ValueEnum};
+use clap_complete::Shell;
+use horus_core::introspect::topics;
+use horus_core::message::STANDARD;
+use horus_core::scheduler::schedulers;
+
+use crate::cli::Cli;
+use crate::context::{Context, path_of};
+use crate::failure::Failure;
+
+/// Completes names of topics and nodes in bash, on top of the generated function.
+const BASH: &str = include_str!("completion/live.bash");
+
+/// The same for zsh and fish.
+const ZSH: &str = include_str!("completion/live.zsh");
+const FISH: &str = include_str!("completion/live.fish");
+
+/// Print completions for a shell
+///
+/// For bash: source <(horus completion bash). Names of topics, nodes and message
+/// types are completed as they are at the moment.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Shell: bash, zsh, fish, elvish or powershell
+    #[arg(hide_possible_values = true)]
+    shell: Shell,
+}
+
+/// Print the names that begin with a prefix
+#[derive(Debug, Args)]
+pub(crate) struct Names {
+    /// The kind of names
+    kind: Kind,
+    /// The beginning of the names
+    #[arg(default_value = "")]
+    prefix: String,
+}
+
+/// The kinds of names that are completed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    Topics,
+    Nodes,
+    Schedulers,
+    Types,
+}
+
+pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut Cli::command(), "horus", &mut script);
+    let script = String::from_utf8_lossy(&script);
+    let script = match arguments.shell {
+        Shell::Bash => script.into_owned() + BASH,
+        Shell::Fish => script.into_owned() + FISH,
+        Shell::Zsh => live_zsh(&script),
+        _ => script.into_owned(),
+    };
+    context.out.bytes(script.as_bytes())
+}
+
+/// Makes the arguments for topics and nodes of a script for zsh complete live names.
+fn live_zsh(script: &str) -> String {
+    let lines = script.lines().map(|line| {
+        for (argument, function) in [("topic", "_horus_topics"), ("node", "_horus_nodes")] {
+            let is_argument = line.contains(&format!(":{argument} -- "))
+                || line.contains(&format!(":{argument}s -- "));
+            if is_argument {
+                return line.replace(":_default'", &format!(":{function}'")) + "\n";
+            }
+        }
+        line.to_owned() + "\n"
+    });
+    // WHY behind the first line: that one names the command for which the script is loaded.
+    let script: String = lines.collect();
+    let (first, rest) = script.split_once('\n').unwrap_or_default();
+    format!("{first}\n{ZSH}{rest}")
+}
+
+/// Prints names, one on each line. Never fails, because a shell would show that in its prompt.
+pub(crate) fn print_names(arguments: &Names, context: &mut Context) -> Result<(), Failure> {
+    let names = match arguments.kind {
+        Kind::Types => STANDARD
+            .iter()
+            .map(|schema| schema.name.to_owned())
+            .collect(),
+        kind => live_names(kind, context).unwrap_or_default(),
+    };
+    let mut names: Vec<String> = names;
+    names.retain(|name| name.starts_with(&arguments.prefix));
+    names.sort();
+    names.dedup();
+    names.iter().try_for_each(|name| context.out.line(name))
+}
+
+fn live_names(kind: Kind, context: &Context) -> Option<Vec<String>> {
+    if !path_of(&context.config().ok()?).is_dir() {
+        return None;
+    }
+    let namespace = context.namespace().ok()?;
+    if kind == Kind::Topics {
+        return topics(&namespace).ok();
+    }
+    let schedulers = schedulers(&namespace).ok()?;
+    if kind == Kind::Schedulers {
+        return Some(schedulers.into_iter().map(|info| info.name).collect());
+    }
+    let nodes = schedulers.iter().flat_map(|info| &info.nodes);
+    Some(nodes.map(|node| node.name.to_string()).collect())
+}

@@ -1,0 +1,113 @@
+//! Checks of the machine: limits of processes, clocks, and the speed of the processors.
+
+use std::fs;
+
+use super::Finding;
+
+pub(super) fn check() -> Vec<Finding> {
+    let checks = [
+        locked_memory(),
+        priority(),
+        open_files(),
+        core_dumps(),
+        clock_source(),
+        governor(),
+        hyper_threads(),
+    ];
+    checks.into_iter().flatten().collect()
+}
+
+/// Returns the soft limit of this process, as the kernel names it.
+fn limit(name: &str) -> Option<String> {
+    let limits = fs::read_to_string("/proc/self/limits").ok()?;
+    let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_whitespace().next().map(str::to_owned)
+}
+
+fn read(path: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    Some(text.trim().to_owned())
+}
+
+fn locked_memory() -> Option<Finding> {
+    const CHECK: &str = "locked memory";
+    /// Less does not hold the memory of a real-time program, in bytes.
+    const LOW: u64 = 64 << 20;
+    let found = limit("Max locked memory")?;
+    if found.parse::<u64>().is_ok_and(|bytes| bytes < LOW) {
+        let advice = "real-time nodes cannot lock their memory: ulimit -l unlimited, or memlock \
+                      in /etc/security/limits.conf";
+        return Some(Finding::note(CHECK, format!("{found} bytes"), advice));
+    }
+    Some(Finding::ok(CHECK, found))
+}
+
+fn priority() -> Option<Finding> {
+    const CHECK: &str = "real-time priority";
+    /// The bit of CAP_SYS_NICE in the effective capabilities.
+    const SYS_NICE: u64 = 1 << 23;
+    let found = limit("Max realtime priority")?;
+    let status = read("/proc/self/status")?;
+    let capabilities = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let capabilities = capabilities.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());
+    if capabilities.is_some_and(|bits| bits & SYS_NICE != 0) {
+        return Some(Finding::ok(CHECK, "allowed"));
+    }
+    if found == "0" {
+        let advice = "real-time nodes run without priority: ulimit -r 90, or rtprio in \
+                      /etc/security/limits.conf";
+        return Some(Finding::note(CHECK, "not allowed", advice));
+    }
+    Some(Finding::ok(CHECK, found))
+}
+
+fn open_files() -> Option<Finding> {
+    const CHECK: &str = "open files";
+    /// Fewer are too few for a program with some hundred topics.
+    const LOW: u64 = 1024;
+    let found = limit("Max open files")?;
+    if found.parse::<u64>().is_ok_and(|files| files < LOW) {
+        let advice = "a program opens a file for each topic: ulimit -n 4096";
+        return Some(Finding::note(CHECK, found, advice));
+    }
+    Some(Finding::ok(CHECK, found))
+}
+
+fn core_dumps() -> Option<Finding> {
+    const CHECK: &str = "core dumps";
+    let found = limit("Max core file size")?;
+    if found == "0" {
+        return Some(Finding::ok(CHECK, "off"));
+    }
+    let advice = "a crashed program counts as alive until its core dump is written: ulimit -c 0";
+    Some(Finding::note(CHECK, found, advice))
+}
+
+fn clock_source() -> Option<Finding> {
+    const CHECK: &str = "clock source";
+    let found = read("/sys/devices/system/clocksource/clocksource0/current_clocksource")?;
+    if ["tsc", "kvm-clock", "arch_sys_counter"].contains(&found.as_str()) {
+        return Some(Finding::ok(CHECK, found));
+    }
+    let advice = "reading the clock is slow: boot with clocksource=tsc if the processor has it";
+    Some(Finding::note(CHECK, found, advice))
+}
+
+fn governor() -> Option<Finding> {
+    const CHECK: &str = "frequency governor";
+    let found = read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")?;
+    if found == "performance" {
+        return Some(Finding::ok(CHECK, found));
+    }
+    let advice = "latencies vary with the frequency: cpupower frequency-set -g performance";
+    Some(Finding::note(CHECK, found, advice))
+}
+
+fn hyper_threads() -> Option<Finding> {
+    const CHECK: &str = "simultaneous multithreading";
+    if read("/sys/devices/system/cpu/smt/active")? != "1" {
+        return Some(Finding::ok(CHECK, "off"));
+    }
+    let advice = "two threads share a core: pin real-time nodes to different cores";
+    Some(Finding::note(CHECK, "on", advice))
+}

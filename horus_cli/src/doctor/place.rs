@@ -1,0 +1,115 @@
+//! Checks of the directory of the namespaces: its space, its owner, and the settings that select
+//! it.
+
+use std::env;
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::Path;
+use std::process::Command;
+
+use horus_core::namespace::NamespaceConfig;
+
+use super::Finding;
+use crate::context::{Context, path_of};
+use crate::failure::Failure;
+use crate::namespace::list::Row;
+use crate::namespace::names;
+use crate::output::format::bytes;
+
+/// Free space that is too little for a robot with cameras, in bytes.
+const FREE_LOW: u64 = 64 << 20;
+
+/// The variables that select a namespace.
+const VARIABLES: [&str; 3] = ["HORUS_SHM_DIR", "HORUS_NAMESPACE", "HORUS_SHM_GROUP"];
+
+pub(super) fn check(context: &Context) -> Result<Vec<Finding>, Failure> {
+    let config = context.config()?;
+    let mut findings = vec![settings(&config)];
+    findings.extend(space(config.dir()));
+    findings.push(owner(&config));
+    findings.push(others(&config)?);
+    findings.extend(container());
+    Ok(findings)
+}
+
+fn settings(config: &NamespaceConfig) -> Finding {
+    let path = path_of(config);
+    let set = VARIABLES.iter().filter_map(|name| {
+        let value = env::var(name).ok().filter(|value| !value.is_empty())?;
+        Some(format!("{name}={value}"))
+    });
+    let set = set.collect::<Vec<_>>().join(", ");
+    let set = if set.is_empty() {
+        "no HORUS_ variable is set".to_owned()
+    } else {
+        set
+    };
+    Finding::ok("namespace", format!("{} ({set})", path.display()))
+}
+
+/// Checks the file system with the command `df`, which asks the kernel.
+fn space(dir: &Path) -> Option<Finding> {
+    const CHECK: &str = "memory for topics";
+    let existing = dir.ancestors().find(|path| path.is_dir())?;
+    let output = Command::new("df").arg("-Pk").arg(existing).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    let cells: Vec<&str> = text.lines().nth(1)?.split_whitespace().collect();
+    let kilobytes = |index: usize| cells.get(index)?.parse::<u64>().ok();
+    let (size, free) = (kilobytes(1)? << 10, kilobytes(3)? << 10);
+    let found = format!("{} of {} free", bytes(free), bytes(size));
+    if free >= FREE_LOW {
+        return Some(Finding::ok(CHECK, found));
+    }
+    let advice = "enlarge it (mount -o remount,size=1G /dev/shm; docker run --shm-size), or \
+                  remove what is no longer used: horus clean --all";
+    Some(Finding::fault(CHECK, found, advice))
+}
+
+fn owner(config: &NamespaceConfig) -> Finding {
+    const CHECK: &str = "directory";
+    let dir = config.dir().display();
+    let Ok(metadata) = fs::metadata(config.dir()) else {
+        return Finding::ok(CHECK, format!("{dir} does not exist yet"));
+    };
+    let mode = metadata.permissions().mode() & 0o7777;
+    let found = format!("{dir}, mode {mode:04o}, user {}", metadata.uid());
+    let own = fs::metadata("/proc/self").map_or(metadata.uid(), |own| own.uid());
+    let is_shared = config.gid().is_some();
+    if metadata.uid() != own && !is_shared {
+        let advice = "it belongs to another user: run as that user, or share a namespace with \
+                      HORUS_SHM_GROUP";
+        return Finding::fault(CHECK, found, advice);
+    }
+    if mode & 0o022 != 0 && !is_shared {
+        let advice = format!("others may write to it: chmod 700 {dir}");
+        return Finding::fault(CHECK, found, advice);
+    }
+    Finding::ok(CHECK, found)
+}
+
+/// Looks for other namespaces that are in use: the usual reason why programs do not see each other.
+fn others(config: &NamespaceConfig) -> Result<Finding, Failure> {
+    const CHECK: &str = "other namespaces";
+    let own = config.name().as_str();
+    let mut alive = Vec::new();
+    for name in names(config.dir()).iter().filter(|name| *name != own) {
+        let row = Row::read(config, name)?;
+        if !row.processes.is_empty() {
+            alive.push(format!("{name} ({} processes)", row.processes.len()));
+        }
+    }
+    if alive.is_empty() {
+        return Ok(Finding::ok(CHECK, "none is in use"));
+    }
+    let advice = "programs in different namespaces do not see each other: give them the same \
+                  HORUS_NAMESPACE";
+    Ok(Finding::note(CHECK, alive.join(", "), advice))
+}
+
+/// Looks for signs of a container, in which other processes may not be visible.
+fn container() -> Option<Finding> {
+    let marks = ["/.dockerenv", "/run/.containerenv"];
+    let mark = marks.iter().find(|path| Path::new(path).exists())?;
+    let advice = "to share topics with other containers, share /dev/shm: docs/containers.md";
+    Some(Finding::note("container", format!("{mark} exists"), advice))
+}

@@ -1,0 +1,27 @@
+//! `horus msg hash`: the hash by which programs compare message types.
+
+use clap::Args;
+use horus_core::message::fnv1a_128;
+
+use super::source::Found;
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Print the hash by which programs compare a message type
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Name of a standard message, of a topic, or of a file
+    #[arg(value_name = "TYPE")]
+    message_type: String,
+}
+
+pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
+    let text = Found::find(&arguments.message_type, context)?.text();
+    let hash = format!("{:032x}", fnv1a_128(text.as_bytes()));
+    if context.is_json() {
+        let message_type = &arguments.message_type;
+        let object = serde_json::json!({ "message_type": message_type, "schema_hash": hash });
+        return context.out.json(object);
+    }
+    context.out.line(hash)
+}

@@ -1,0 +1,105 @@
+//! `horus msg show`: a message type as text or in a language.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use horus_core::message::{FieldKind, Schema, export};
+
+use super::source::Found;
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// The namespace of imported messages in C++.
+const CPP_NAMESPACE: &str = "messages";
+
+/// Show a message type: its fields, or its declaration in a language
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Name of a standard message, of a topic, or of a file
+    #[arg(
+        value_name = "TYPE",
+        required_unless_present = "file",
+        conflicts_with = "file"
+    )]
+    message_type: Option<String>,
+    /// Language: c, cpp, python, rust, or the text that topics carry
+    #[arg(
+        long = "as",
+        value_name = "LANGUAGE",
+        default_value = "text",
+        hide_possible_values = true
+    )]
+    language: Language,
+    /// File with a schema text, or a .msg file of ROS
+    #[arg(long, value_name = "F")]
+    file: Option<PathBuf>,
+}
+
+/// The forms of a message type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Language {
+    Text,
+    C,
+    Cpp,
+    Python,
+    Rust,
+}
+
+pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
+    let found = match (&arguments.file, &arguments.message_type) {
+        (Some(file), _) => Found::read(file)?,
+        (None, wanted) => Found::find(wanted.as_deref().unwrap_or_default(), context)?,
+    };
+    let text = declaration(&found, arguments.language)?;
+    if context.is_json() {
+        let schema = found.text();
+        let name = Schema::parse(&schema)
+            .map(|schema| schema.name)
+            .unwrap_or_default();
+        return context.out.json(serde_json::json!({
+            "message_type": name, "schema": schema, "declaration": text,
+        }));
+    }
+    context.out.bytes(text.as_bytes())
+}
+
+fn declaration(found: &Found, language: Language) -> Result<String, Failure> {
+    if language == Language::Text {
+        return Ok(found.text());
+    }
+    let cannot = |what: &str| {
+        Failure::usage(format_args!(
+            "{what} cannot be shown in this language: only standard messages and .msg files can"
+        ))
+    };
+    match (found, language) {
+        (Found::Standard(schema), Language::C) => Ok(export::c(&with_nested(schema))),
+        (Found::Standard(schema), Language::Cpp) => Ok(export::cpp(&with_nested(schema))),
+        (Found::Standard(schema), Language::Python) => Ok(export::python(&with_nested(schema))),
+        (Found::Standard(schema), _) => Err(Failure::usage(format_args!(
+            "horus_core::message::{} is declared in the library: use it from there",
+            schema.name
+        ))),
+        (Found::Imported(imported), Language::C) => Ok(export::c(&imported.schemas())),
+        (Found::Imported(imported), Language::Cpp) => Ok(imported.cpp(CPP_NAMESPACE)),
+        (Found::Imported(imported), Language::Python) => Ok(imported.python()),
+        (Found::Imported(imported), _) => Ok(imported.rust()),
+        (Found::Text(_), _) => Err(cannot("a schema text")),
+    }
+}
+
+/// Returns the message after those that are nested in it.
+fn with_nested(schema: &'static Schema) -> Vec<&'static Schema> {
+    let mut all: Vec<&'static Schema> = Vec::new();
+    for field in schema.fields {
+        if let FieldKind::Message(inner) = field.kind {
+            for one in with_nested(inner) {
+                if !all.iter().any(|known| known.name == one.name) {
+                    all.push(one);
+                }
+            }
+        }
+    }
+    all.push(schema);
+    all
+}

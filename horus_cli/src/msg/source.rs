@@ -1,0 +1,83 @@
+//! The places where message types are found: the standard messages, topics, and files.
+
+use std::fs;
+use std::path::Path;
+
+use horus_core::introspect::Inspector;
+use horus_core::message::import::{Imported, Importer};
+use horus_core::message::{STANDARD, Schema};
+
+use crate::context::Context;
+use crate::failure::{Failure, chain};
+use crate::output::nearest;
+
+/// The ending of a file of ROS.
+const ROS_ENDING: &str = "msg";
+
+/// A message type, and the place where it was found.
+pub(super) enum Found {
+    /// A standard message.
+    Standard(&'static Schema),
+    /// The type of a topic, or of a file with a schema text.
+    Text(String),
+    /// A file of ROS, and the messages inside its message.
+    Imported(Imported),
+}
+
+impl Found {
+    /// Finds `wanted`: a file if there is a dot or a slash in it and such a file exists, else a
+    /// standard message, else a topic.
+    pub(super) fn find(wanted: &str, context: &Context) -> Result<Self, Failure> {
+        let path = Path::new(wanted);
+        if wanted.contains(['.', '/']) && path.is_file() {
+            return Self::read(path);
+        }
+        if let Some(schema) = STANDARD.iter().find(|schema| schema.name == wanted) {
+            return Ok(Self::Standard(schema));
+        }
+        let path = crate::context::path_of(&context.config()?);
+        if path.is_dir()
+            && let Ok(topic) = Inspector::open_in(&context.namespace()?, wanted)
+        {
+            return Ok(Self::Text(topic.schema().to_owned()));
+        }
+        let names: Vec<String> = STANDARD
+            .iter()
+            .map(|schema| schema.name.to_owned())
+            .collect();
+        let near = nearest::suggestion(wanted, &names);
+        Err(Failure::not_found(format_args!(
+            "no standard message, topic or file is called '{wanted}'.{near}"
+        )))
+    }
+
+    /// Reads a schema text, or a file of ROS.
+    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
+        if path.extension().is_some_and(|ending| ending == ROS_ENDING) {
+            let imported = Importer::new().read(&[path]);
+            return imported
+                .map(Self::Imported)
+                .map_err(|error| Failure::usage(chain(&error)));
+        }
+        let text = fs::read_to_string(path).map_err(|error| {
+            Failure::not_found(format_args!("cannot read {}: {error}", path.display()))
+        })?;
+        Schema::parse(&text)
+            .map_err(|error| Failure::usage(format_args!("{}: {error}", path.display())))?;
+        Ok(Self::Text(text))
+    }
+
+    /// Returns the schema text.
+    pub(super) fn text(&self) -> String {
+        match self {
+            Self::Standard(schema) => schema.text(),
+            Self::Text(text) => text.clone(),
+            // The last one is the message of the file; those before are nested in it.
+            Self::Imported(imported) => imported
+                .schemas()
+                .last()
+                .map(|schema| schema.text())
+                .unwrap_or_default(),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! `horus namespace list`: the namespaces of the directory, their topics and processes.
+
+use std::collections::BTreeSet;
+
+use clap::Args;
+use horus_core::introspect::{Inspector, topics};
+use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
+use serde::Serialize;
+
+use super::names;
+use crate::context::{Context, of_namespace};
+use crate::failure::Failure;
+use crate::output::format::bytes;
+use crate::output::{Column, Table};
+
+/// List the namespaces, with the processes that publish or subscribe
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {}
+
+#[derive(Debug, Serialize)]
+struct List {
+    shm_dir: String,
+    namespaces: Vec<Row>,
+}
+
+/// A namespace, and what is in it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Row {
+    pub(crate) namespace: String,
+    pub(crate) topics: usize,
+    /// The processes that publish or subscribe.
+    pub(crate) processes: BTreeSet<u32>,
+    allocated_bytes: u64,
+}
+
+impl Row {
+    /// Opens the namespace `name`, and looks at its topics.
+    pub(crate) fn read(config: &NamespaceConfig, name: &str) -> Result<Self, Failure> {
+        let name = NamespaceName::new(name).map_err(Failure::usage)?;
+        let config = config.clone().with_name(name.clone());
+        let namespace = Namespace::open(&config).map_err(|error| of_namespace(&error))?;
+        let names = topics(&namespace).map_err(|error| Failure::of_open(&error))?;
+        let mut row = Self {
+            namespace: name.to_string(),
+            topics: names.len(),
+            processes: BTreeSet::new(),
+            allocated_bytes: 0,
+        };
+        // A topic that cannot be opened was removed meanwhile, or is not one of this version.
+        let open = |name: &String| Inspector::open_in(&namespace, name).ok();
+        for topic in names.iter().filter_map(open) {
+            let publishers = topic
+                .publishers()
+                .into_iter()
+                .filter_map(|lane| lane.publisher);
+            let subscribers = topic
+                .subscribers()
+                .into_iter()
+                .map(|reader| reader.subscriber);
+            let processes = publishers
+                .chain(subscribers)
+                .filter_map(|user| user.process);
+            row.processes.extend(processes.map(|process| process.pid));
+            row.allocated_bytes += topic.file().map_or(0, |file| file.allocated_bytes);
+        }
+        Ok(row)
+    }
+}
+
+pub(crate) fn run(_: &Arguments, context: &mut Context) -> Result<(), Failure> {
+    let config = context.config()?;
+    let names = names(config.dir());
+    let rows = names.iter().map(|name| Row::read(&config, name));
+    let namespaces = rows.collect::<Result<Vec<_>, _>>()?;
+    if context.is_json() {
+        return context.out.json(List {
+            shm_dir: config.dir().display().to_string(),
+            namespaces,
+        });
+    }
+    let mut table = Table::new([
+        Column::name("NAMESPACE"),
+        Column::number("TOPICS"),
+        Column::number("PROCESSES"),
+        Column::number("MEMORY"),
+    ]);
+    for row in &namespaces {
+        table.row([
+            row.namespace.as_str().into(),
+            row.topics.to_string().into(),
+            row.processes.len().to_string().into(),
+            bytes(row.allocated_bytes).into(),
+        ]);
+    }
+    context.out.table(&table)
+}

@@ -1,0 +1,45 @@
+//! `horus namespace`: lists and removes namespaces.
+
+pub(crate) mod list;
+mod rm;
+
+use std::fs;
+use std::path::Path;
+
+use clap::Subcommand;
+
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// The file that every namespace has.
+const REGISTRY: &str = "registry";
+
+/// The commands of `horus namespace`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    List(list::Arguments),
+    Rm(rm::Arguments),
+}
+
+impl Command {
+    /// Executes the command.
+    pub(crate) fn run(self, context: &mut Context) -> Result<(), Failure> {
+        match self {
+            Self::List(arguments) => list::run(&arguments, context),
+            Self::Rm(arguments) => rm::run(&arguments, context),
+        }
+    }
+}
+
+/// Returns the sorted names of the namespaces in a directory, which need not exist.
+///
+/// WHY only directories with a registry: opening any other one would make a namespace of it.
+pub(crate) fn names(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let namespaces = entries.filter(|entry| entry.path().join(REGISTRY).is_file());
+    let mut names: Vec<String> = namespaces
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    names
+}

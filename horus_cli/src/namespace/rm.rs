@@ -1,0 +1,41 @@
+//! `horus namespace rm`: removes a namespace that no process uses.
+
+use clap::Args;
+use horus_core::namespace::{Namespace, NamespaceName, NamespaceRemoveError};
+
+use super::names;
+use crate::context::{Context, of_namespace};
+use crate::failure::Failure;
+use crate::output::nearest;
+
+/// Remove a namespace that no process uses, with all of its topics
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Name of the namespace
+    name: String,
+}
+
+pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
+    let config = context.config()?;
+    let names = names(config.dir());
+    let name = NamespaceName::new(&arguments.name).map_err(Failure::usage)?;
+    if !names.iter().any(|known| known == name.as_str()) {
+        let near = nearest::suggestion(name.as_str(), &names);
+        return Err(Failure::not_found(format_args!(
+            "no namespace '{name}' in {}.{near}",
+            config.dir().display()
+        )));
+    }
+    let namespace = Namespace::open(&config.with_name(name.clone()));
+    let namespace = namespace.map_err(|error| of_namespace(&error))?;
+    namespace.remove().map_err(|error| match error {
+        NamespaceRemoveError::Attended { .. } => Failure::refused(error),
+        error => Failure::system(error),
+    })?;
+    if context.is_json() {
+        let object = serde_json::json!({ "namespace": name.as_str(), "removed": true });
+        return context.out.json(object);
+    }
+    context.note(format_args!("removed namespace '{name}'"));
+    Ok(())
+}

@@ -1,0 +1,281 @@
+//! Message types, namespaces, cleaning, the doctor, completions and manual pages.
+
+use std::process::{Command, Stdio};
+
+use horus_core::message::STANDARD;
+use horus_testing::skip;
+
+use crate::common::{Robot, until};
+use crate::golden::{check_json, check_text};
+
+#[test]
+fn message_types_are_shown_in_languages() {
+    let robot = Robot::new();
+    let list = robot.answer("msg list");
+    assert_eq!(list.lines().count(), 1 + STANDARD.len(), "{list}");
+    assert!(list.contains("CmdVel"), "{list}");
+    let text = robot.answer("msg show CmdVel");
+    assert!(
+        text.starts_with("horus schema 1\nmessage CmdVel\n"),
+        "{text}"
+    );
+    let table = [
+        ("cpp", "struct alignas(8) CmdVel"),
+        ("c", "horus_cmd_vel_t"),
+        ("python", "class CmdVel"),
+    ];
+    for (language, part) in table {
+        let shown = robot.answer(&format!("msg show CmdVel --as {language}"));
+        assert!(shown.contains(part), "no '{part}' in {shown}");
+    }
+    // Messages inside come first.
+    let nested = robot.answer("msg show OccupancyGrid --as cpp");
+    let inner = nested.find("sizeof(MapMetaData)").unwrap();
+    assert!(inner < nested.find("sizeof(OccupancyGridHeader)").unwrap());
+    robot
+        .run("msg show CmdVel --as rust")
+        .failed(2, &["horus_core::message::CmdVel"]);
+    robot.run("msg show CmdVal").failed(3, &["Near: CmdVel"]);
+    check_json("msg_show", &robot.answer("msg show CmdVel --json"));
+
+    let file = robot.dir().join("Leg.msg");
+    std::fs::write(&file, "float64 angle\nuint8 STANCE=1\n").unwrap();
+    let file = file.display();
+    for (language, part) in [
+        ("rust", "pub angle: f64,"),
+        ("cpp", "double angle"),
+        ("text", "message Leg\n"),
+    ] {
+        let shown = robot.answer(&format!("msg show --file {file} --as {language}"));
+        assert!(shown.contains(part), "no '{part}' in {shown}");
+    }
+}
+
+#[test]
+fn message_types_are_compared() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish cmd_vel steering");
+    let hash = robot.answer("msg hash CmdVel");
+    assert_eq!(hash.trim().len(), 32);
+    assert_eq!(robot.answer("msg hash steering"), hash);
+    let same = robot.run("msg diff CmdVel steering");
+    assert_eq!((same.code, same.stdout.as_str()), (0, ""), "{same:?}");
+    let differ = robot.run("msg diff CmdVel Imu");
+    assert_eq!(differ.code, 1);
+    check_text("msg_diff", &differ.stdout, &[]);
+    check_json("msg_diff", &robot.run("msg diff CmdVel Imu --json").stdout);
+    let changed = robot.dir().join("cmd_vel.txt");
+    let text = robot
+        .answer("msg show CmdVel")
+        .replace("angular", "steering");
+    std::fs::write(&changed, text).unwrap();
+    let differ = robot.run(&format!("msg diff CmdVel {}", changed.display()));
+    assert!(
+        differ.stdout.contains("field 'angular' here is 'steering'"),
+        "{differ:?}"
+    );
+}
+
+#[test]
+fn namespaces_are_listed_and_removed() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish cmd_vel cmd_vel");
+    assert_eq!(
+        robot
+            .run("topic pub x CmdVel {} --qos latched -N second")
+            .code,
+        0
+    );
+    std::fs::create_dir(robot.dir().join("stranger")).unwrap();
+    let list = robot.answer("namespace list");
+    let lines: Vec<Vec<&str>> = list
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert_eq!(lines[1][..3], ["default", "1", "1"], "{list}");
+    assert_eq!(lines[2][..3], ["second", "1", "0"], "{list}");
+    assert_eq!(lines.len(), 3, "{list}");
+    let json = robot.answer("namespace list --json");
+    assert!(
+        json.contains("\"namespace\":\"second\",\"topics\":1,\"processes\":[]"),
+        "{json}"
+    );
+    robot
+        .run("namespace rm default")
+        .failed(4, &["in use by process"]);
+    robot
+        .run("namespace rm secnd")
+        .failed(3, &["no namespace 'secnd'", "Near: second"]);
+    check_json("namespace_rm", &robot.answer("namespace rm second --json"));
+    assert!(!robot.dir().join("second").exists());
+}
+
+#[test]
+fn clean_removes_what_nobody_uses() {
+    let robot = Robot::new();
+    let (mut one, mut other) = (robot.program(), robot.program());
+    one.tell("publish cmd_vel used");
+    other.tell("publish cmd_vel left/behind");
+    other.tell("publish latched map");
+    other.kill();
+    let mut removed = String::new();
+    until("the dead process is gone", || {
+        removed = robot.answer("clean");
+        !robot.namespace().topics_path().join("left+behind").exists()
+    });
+    assert!(removed.contains("removed: left/behind\n"), "{removed}");
+    assert!(
+        removed.contains("in use: used\n") && removed.contains("kept: map\n"),
+        "{removed}"
+    );
+    check_json("clean", &robot.answer("clean --all --json"));
+    std::fs::write(robot.namespace().topics_path().join("stranger"), "x").unwrap();
+    let left = robot.run("clean");
+    assert_eq!(left.code, 1, "{left:?}");
+    assert!(left.stdout.contains("no topic: stranger\n"), "{left:?}");
+}
+
+#[test]
+fn the_doctor_finds_faults_and_says_what_to_do() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("subscribe best_effort cmd_vel");
+    let healthy = robot.run("doctor");
+    assert_eq!(healthy.code, 0, "{healthy:?}");
+    for part in [
+        "ok     namespace: ",
+        "memory for topics",
+        "note   silent topic: cmd_vel: 1 sub",
+    ] {
+        assert!(
+            healthy.stdout.contains(part),
+            "no '{part}' in {}",
+            healthy.stdout
+        );
+    }
+    let mut other = robot
+        .command("topic wait nothing -N other")
+        .spawn()
+        .unwrap();
+    std::fs::write(robot.namespace().topics_path().join("stranger"), "x").unwrap();
+    let ill = robot.run("doctor");
+    assert_eq!(ill.code, 1, "{ill:?}");
+    assert!(ill.stdout.contains("FAULT  unreadable topic: "), "{ill:?}");
+    assert!(ill.stdout.contains("→ horus topic rm stranger"), "{ill:?}");
+    robot.answer("topic rm stranger");
+    let json = robot.answer("doctor --json");
+    assert!(
+        json.contains("{\"check\":\"silent topic\",\"verdict\":\"note\","),
+        "{json}"
+    );
+    other.kill().unwrap();
+    other.wait().unwrap();
+}
+
+/// Runs a shell with a script on stdin; `None` if there is no such shell.
+fn shell(name: &str, arguments: &[&str], script: &str) -> Option<String> {
+    use std::io::Write;
+
+    let mut command = Command::new(name);
+    let bin = std::path::Path::new(env!("CARGO_BIN_EXE_horus"))
+        .parent()
+        .unwrap();
+    let path = std::env::var("PATH").unwrap();
+    command
+        .args(arguments)
+        .env("PATH", format!("{}:{path}", bin.display()));
+    let spawned = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let Ok(mut process) = spawned else {
+        skip(format_args!("no {name}: apt-get install {name}"));
+        return None;
+    };
+    process
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(script.as_bytes())
+        .unwrap();
+    let output = process.wait_with_output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && printed.is_empty(),
+        "{name}: {printed}"
+    );
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn bash_completes_live_names() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish cmd_vel camera/rgb");
+    program.tell("publish cmd_vel imu");
+    let table = [
+        ("horus topic echo ''", "camera/rgb imu"),
+        ("horus topic echo cam", "camera/rgb"),
+        ("horus topic ec", "echo"),
+        ("horus msg show CmdV", "CmdVel"),
+        ("horus scheduler st", "stop"),
+    ];
+    for (line, expected) in table {
+        let words = line.split(' ').count();
+        let script = format!(
+            "export HORUS_SHM_DIR={} HORUS_NAMESPACE=default\n{}\n\
+             COMP_WORDS=({line}); COMP_CWORD={}\n\
+             _horus_live horus \"${{COMP_WORDS[COMP_CWORD]}}\" \"${{COMP_WORDS[COMP_CWORD-1]}}\"\n\
+             echo ${{COMPREPLY[@]}}\n",
+            robot.dir().display(),
+            robot.answer("completion bash"),
+            words - 1
+        );
+        let Some(found) = shell("bash", &["--norc", "-s"], &script) else {
+            return;
+        };
+        assert_eq!(found.trim(), expected, "{line}");
+    }
+}
+
+#[test]
+fn completions_load() {
+    let robot = Robot::new();
+    for (name, arguments) in [("zsh", &["-f", "-s"][..]), ("fish", &["--no-config"][..])] {
+        let script = robot.answer(&format!("completion {name}"));
+        assert!(script.contains("__complete topics"), "{name}");
+        let script = match name {
+            "zsh" => format!("autoload -U compinit; compinit -D -u\n{script}"),
+            _ => script,
+        };
+        shell(name, arguments, &script);
+    }
+    let zsh = robot.answer("completion zsh");
+    assert!(zsh.starts_with("#compdef horus\n"), "{zsh}");
+    assert!(
+        zsh.contains(":_horus_topics'") && zsh.contains(":_horus_nodes'"),
+        "{zsh}"
+    );
+    let names = robot.answer("__complete types Img");
+    assert_eq!(names, "");
+    assert_eq!(robot.answer("__complete types Imu"), "Imu\n");
+    assert_eq!(robot.answer("__complete topics x -N nothing"), "");
+}
+
+#[test]
+fn there_is_a_manual_page_for_each_command() {
+    let robot = Robot::new();
+    let page = robot.answer("man");
+    assert!(page.contains(".TH horus 1"), "{page}");
+    let dir = robot.dir().join("man1");
+    robot.answer(&format!("man {}", dir.display()));
+    for page in ["horus.1", "horus-topic-hz.1", "horus-node-pause.1"] {
+        assert!(dir.join(page).is_file(), "{page}");
+    }
+    robot
+        .run("man /proc/nothing")
+        .failed(5, &["cannot write to /proc/nothing"]);
+}
