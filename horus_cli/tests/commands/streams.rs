@@ -39,8 +39,10 @@ fn a_closed_pipe_is_a_quiet_end() {
     let robot = Robot::new();
     let mut program = robot.program();
     program.tell("publish cmd_vel cmd_vel");
-    program.tell("publish latched latched");
-    program.tell("send latched 1");
+    // WHY a stream: `echo` notices that the pipe is closed when it prints the next message.
+    let mut sender = robot.program();
+    sender.tell("publish cmd_vel stream");
+    sender.begin("stream stream 100 1000");
     let commands = [
         "--help",
         "--version",
@@ -50,9 +52,9 @@ fn a_closed_pipe_is_a_quiet_end() {
         "topic hz cmd_vel -w 0.01",
         "topic hz cmd_vel -w 0.01 --json",
         "topic list --watch -w 0.01",
-        "topic echo latched",
-        "topic echo latched --json",
-        "topic echo latched --csv",
+        "topic echo stream",
+        "topic echo stream --json",
+        "topic echo stream --csv",
     ];
     for arguments in commands {
         for _ in 0..10 {
