@@ -9,8 +9,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::{
-    blackbox, clean, completion, doctor, estop, external, man, msg, namespace, node, scheduler,
-    topic,
+    blackbox, clean, completion, doctor, estop, external, graph, man, msg, namespace, node,
+    scheduler, topic,
 };
 
 /// Shows the topics, nodes and schedulers of a robot, and acts on them.
@@ -85,6 +85,7 @@ pub(crate) enum Command {
     /// Engage, release or show the emergency stop
     #[command(subcommand)]
     Estop(estop::Command),
+    Graph(graph::Arguments),
     /// List, show and compare message types
     #[command(subcommand)]
     Msg(msg::Command),
@@ -111,6 +112,7 @@ impl Command {
             Self::Scheduler(command) => command.run(context),
             Self::Blackbox(arguments) => blackbox::run(&arguments, context),
             Self::Estop(command) => command.run(context),
+            Self::Graph(arguments) => graph::run(&arguments, context),
             Self::Msg(command) => command.run(context),
             Self::Namespace(command) => command.run(context),
             Self::Clean(arguments) => clean::run(&arguments, context),

@@ -12,6 +12,7 @@ mod doctor;
 mod estop;
 mod external;
 mod failure;
+mod graph;
 mod man;
 mod msg;
 mod namespace;

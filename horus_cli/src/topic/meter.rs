@@ -12,7 +12,7 @@ use horus_core::namespace::Namespace;
 /// It opens the topic once and reads only counters, so it costs the topic's processes nothing, at
 /// any rate. If the topic is removed and created anew, it continues with the new one.
 #[derive(Debug)]
-pub(super) struct Meter {
+pub(crate) struct Meter {
     namespace: Arc<Namespace>,
     name: String,
     inspector: Option<Inspector>,
@@ -30,24 +30,24 @@ struct Counters {
 
 /// The messages of a topic between two moments.
 #[derive(Debug)]
-pub(super) struct Reading {
-    pub(super) took: Duration,
+pub(crate) struct Reading {
+    pub(crate) took: Duration,
     /// Number of messages sent.
-    pub(super) sent: u64,
+    pub(crate) sent: u64,
     /// Number of sends that were refused.
-    pub(super) refused: u64,
+    pub(crate) refused: u64,
     /// Number of messages that subscribers lost.
-    pub(super) lost: u64,
+    pub(crate) lost: u64,
     /// The lanes that have a publisher, or in which messages were sent.
-    pub(super) lanes: Vec<LaneReading>,
+    pub(crate) lanes: Vec<LaneReading>,
 }
 
 /// The messages of one lane between two moments.
 #[derive(Debug)]
-pub(super) struct LaneReading {
-    pub(super) lane: u32,
-    pub(super) publisher: Option<Participant>,
-    pub(super) sent: u64,
+pub(crate) struct LaneReading {
+    pub(crate) lane: u32,
+    pub(crate) publisher: Option<Participant>,
+    pub(crate) sent: u64,
 }
 
 impl Counters {
@@ -101,7 +101,7 @@ impl Counters {
 
 impl Meter {
     /// Opens the topic `name`, which must exist, and begins to count.
-    pub(super) fn open(namespace: &Arc<Namespace>, name: &str) -> Result<Self, TopicError> {
+    pub(crate) fn open(namespace: &Arc<Namespace>, name: &str) -> Result<Self, TopicError> {
         let inspector = Inspector::open_in(namespace, name)?;
         Ok(Self {
             namespace: Arc::clone(namespace),
@@ -111,17 +111,17 @@ impl Meter {
         })
     }
 
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
     /// Returns the topic, unless it does not exist at the moment.
-    pub(super) const fn inspector(&self) -> Option<&Inspector> {
+    pub(crate) const fn inspector(&self) -> Option<&Inspector> {
         self.inspector.as_ref()
     }
 
     /// Returns the messages since the last call, or since the meter was opened.
-    pub(super) fn read(&mut self) -> Reading {
+    pub(crate) fn read(&mut self) -> Reading {
         if self.inspector.as_ref().is_none_or(Inspector::is_retired) {
             self.inspector = Inspector::open_in(&self.namespace, &self.name).ok();
             // A new topic begins to count at 0.
@@ -138,7 +138,7 @@ impl Meter {
 
     /// Closes a topic that no process uses. WHY: a topic exists as long as it is open anywhere, and
     /// a program that only looks must not keep it.
-    pub(super) fn release_unused(&mut self) {
+    pub(crate) fn release_unused(&mut self) {
         let is_used = |inspector: &Inspector| {
             inspector.persists()
                 || self
@@ -156,12 +156,12 @@ impl Meter {
 
 impl Reading {
     /// Returns the number of messages per second.
-    pub(super) fn rate_hz(&self) -> f64 {
+    pub(crate) fn rate_hz(&self) -> f64 {
         per_second(self.sent, self.took)
     }
 
     /// Adds the counts of a later reading of the same topic.
-    pub(super) fn add(&mut self, later: &Self) {
+    pub(crate) fn add(&mut self, later: &Self) {
         self.took += later.took;
         self.sent += later.sent;
         self.refused += later.refused;
@@ -170,7 +170,7 @@ impl Reading {
 }
 
 /// Returns `count` per second of `time`.
-pub(super) fn per_second(count: u64, time: Duration) -> f64 {
+pub(crate) fn per_second(count: u64, time: Duration) -> f64 {
     let seconds = time.as_secs_f64();
     if seconds > 0.0 {
         count as f64 / seconds

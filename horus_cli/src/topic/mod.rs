@@ -11,13 +11,13 @@ mod hz;
 mod info;
 mod latency;
 mod list;
-mod meter;
+pub(crate) mod meter;
 mod observer;
 mod pattern;
 mod publish;
 mod rm;
 mod schema_type;
-mod select;
+pub(crate) mod select;
 mod type_fields;
 mod wait;
 

@@ -14,12 +14,12 @@ use crate::output::nearest;
 const INTERNAL: &str = "horus/";
 
 /// Returns true if this is one of the library's own topics, such as the status of a scheduler.
-pub(super) fn is_internal(name: &str) -> bool {
+pub(crate) fn is_internal(name: &str) -> bool {
     name.starts_with(INTERNAL)
 }
 
 /// Returns a name without the leading slash, as ROS users type it.
-pub(super) fn bare(name: &str) -> &str {
+pub(crate) fn bare(name: &str) -> &str {
     name.strip_prefix('/').unwrap_or(name)
 }
 
@@ -27,7 +27,7 @@ pub(super) fn bare(name: &str) -> &str {
 /// of the arguments. A pattern stands for all topics that it matches.
 ///
 /// Whether a name exists is not checked, because opening the topic does that.
-pub(super) fn select(
+pub(crate) fn select(
     context: &Context,
     wanted: &[String],
 ) -> Result<(Arc<Namespace>, Vec<String>), Failure> {

@@ -262,3 +262,32 @@ fn looking_keeps_no_topic_alive() {
     let line = stream.line_with("\"messages\":5");
     assert!(line.contains("\"rate_hz\""), "{line}");
 }
+
+#[test]
+fn a_graph_shows_who_sends_to_whom() {
+    let robot = Robot::new();
+    let (mut one, mut other) = (robot.program(), robot.program());
+    one.tell("publish cmd_vel cmd_vel");
+    other.tell("subscribe best_effort cmd_vel");
+    other.tell("subscribe best_effort lonely");
+    let (sender, reader) = (one.id().to_string(), other.id().to_string());
+    let (sender_name, reader_name) = (one.name(), other.name());
+    let varying = [
+        sender_name.as_str(),
+        reader_name.as_str(),
+        sender.as_str(),
+        reader.as_str(),
+    ];
+    check_text("graph", &robot.answer("graph -w 0.05"), &varying);
+    check_text("graph_dot", &robot.answer("graph -w 0 --dot"), &varying);
+    check_text(
+        "graph_mermaid",
+        &robot.answer("graph -w 0 --mermaid"),
+        &varying,
+    );
+    let json = robot.answer("graph -w 0 --json");
+    let process = format!("\"{sender}\":\"{sender_name}\"");
+    assert!(json.contains(&process), "{json}");
+    let publisher = format!("\"publishers\":[{{\"pid\":{sender},\"lane\":0,\"rate_hz\":0.0}}]");
+    assert!(json.contains(&publisher), "{json}");
+}
