@@ -26,7 +26,7 @@ CRATES := horus_shm horus_core horus_cpp horus_py horus_benchmarks horus_cli rob
 HAS_LIBCLANG = test -n "$$LIBCLANG_PATH" || PATH="$$PATH:/sbin" ldconfig -p | grep -q 'libclang[-.0-9]*\.so'
 NO_LIBCLANG = no libclang (apt-get install libclang-dev)
 
-.PHONY: help demo quick test test-python bench-python bench-peers install-python torture mutants lint \
+.PHONY: help demo install quick test test-python bench-python bench-peers install-python torture mutants lint \
 	oldest bench page readme tools test-tools lint-tools
 
 help: ## lists the targets
@@ -34,6 +34,9 @@ help: ## lists the targets
 
 demo: tools ## runs the robot of examples/robot: five processes, one of which is killed
 	$(CARGO) run --release --locked -p robot
+
+install: tools ## installs the command horus into ~/.cargo/bin
+	$(CARGO) install --locked --path horus_cli
 
 # Features that all tests are built with at once.
 FEATURES = horus_core/async-io$(shell $(HAS_LIBCLANG) && echo ,horus_benchmarks/iceoryx2)
