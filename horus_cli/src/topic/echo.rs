@@ -32,8 +32,8 @@ const NOTE_PERIOD: Duration = Duration::from_secs(1);
 pub(crate) struct Arguments {
     /// Name of the topic
     topic: String,
-    /// Only this part: pose.x, ranges[3], ranges[0:8]
-    #[arg(value_parser = FieldPath::parse)]
+    // WHY no doc comment: rustdoc would take the brackets for links.
+    #[arg(value_parser = FieldPath::parse, help = "Only this part: pose.x, ranges[3], ranges[0:8]")]
     path: Option<FieldPath>,
     /// End after N messages
     #[arg(short = 'n', value_name = "N")]
