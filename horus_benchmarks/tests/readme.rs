@@ -170,7 +170,7 @@ fn a_table_shows_one_record_and_the_span_of_all_of_its_cpu() {
         "of the 3 records of this CPU",
         "| 1:1, topic, 16 B | 120 ns | 110 ns – 190 ns | 120 ns | 120 ns | 120 ns | 1.20 | \
          1.20 – 1.90 |",
-        "| gated-only, 16 B | 120 | 120 – 190 | 0 |",
+        "| gated ring, 16 B | 120 | 120 – 190 | 0 |",
         "| `all_paths_latency` | `a` | < 1 ns | 2 ns | missed; why |",
     ] {
         assert!(made.contains(wanted), "no {wanted} in\n{made}");

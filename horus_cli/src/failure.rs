@@ -136,10 +136,8 @@ fn code_of(error: &OpenError) -> u8 {
         OpenError::SchemaMismatch { .. }
         | OpenError::QosMismatch { .. }
         | OpenError::IncompatibleQos { .. }
-        | OpenError::GatedOnly { .. }
         | OpenError::TooManyPublishers { .. }
         | OpenError::TooManySubscribers { .. }
-        | OpenError::TooManyReliableSubscribers { .. }
         | OpenError::Shape(_)
         | OpenError::TypeTooLong { .. }
         | OpenError::Retiring { .. } => REFUSED,

@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 
 use horus_core::message::{CmdVel, JointCommand, Message};
-use horus_core::topic::{Backend, Publisher, Qos, Reliability, Stats, Subscriber, Topic};
+use horus_core::topic::{Backend, Publisher, Qos, Stats, Subscriber, Topic};
 use horus_shm::OpenError;
 use private::Private;
 
@@ -204,9 +204,9 @@ fn one_subscriber_too_many_gets_the_limit_in_its_error() {
 #[test]
 fn one_reliable_subscriber_too_many_gets_the_limit_in_its_error() {
     let private = Private::new();
-    let qos = Qos::reliable().capacity(8);
+    let qos = Qos::reliable().capacity(8).subscribers_max(4);
     let mut subscribers: Vec<Subscriber<CmdVel>> =
-        (0..16).map(|_| private.subscriber("t", qos)).collect();
+        (0..4).map(|_| private.subscriber("t", qos)).collect();
     for refused in [
         private.builder::<CmdVel>("t").subscriber().unwrap_err(),
         subscribers[0].try_clone().unwrap_err(),
@@ -214,21 +214,18 @@ fn one_reliable_subscriber_too_many_gets_the_limit_in_its_error() {
     ] {
         let limit = refused.as_open_error();
         assert!(
-            matches!(
-                limit,
-                Some(OpenError::TooManyReliableSubscribers { limit: 16, .. })
-            ),
+            matches!(limit, Some(OpenError::TooManySubscribers { limit: 4, .. })),
             "{refused}"
         );
         assert!(
             refused
                 .to_string()
-                .starts_with("topic 't': all 16 places of reliable readers")
+                .starts_with("topic 't': all 4 places of readers")
         );
     }
     assert_eq!(
         subscribers[0].subscriber_count(),
-        16,
+        4,
         "the refused ones gave their places back"
     );
     assert_eq!(
@@ -236,18 +233,22 @@ fn one_reliable_subscriber_too_many_gets_the_limit_in_its_error() {
         0,
         "the refused handle left nothing behind"
     );
-    // A best-effort subscriber needs no gate, so it can still join.
-    private.subscriber::<CmdVel>("t", Qos::new().reliability(Reliability::BestEffort));
     subscribers.pop();
     private.subscriber::<CmdVel>("t", qos);
-    // The creator may set the limit.
-    let _two = [(); 2]
-        .map(|()| private.subscriber::<CmdVel>("few", Qos::reliable().reliable_subscribers_max(2)));
-    let refused = private.builder::<CmdVel>("few").subscriber().unwrap_err();
+}
+
+#[test]
+fn every_subscriber_of_a_topic_may_be_reliable() {
+    let private = Private::new();
+    let qos = Qos::reliable().capacity(8);
+    let subscribers: Vec<Subscriber<CmdVel>> =
+        (0..64).map(|_| private.subscriber("t", qos)).collect();
+    assert_eq!(subscribers[0].subscriber_count(), 64);
+    let refused = private.builder::<CmdVel>("t").subscriber().unwrap_err();
     assert!(
         refused
             .to_string()
-            .starts_with("topic 'few': all 2 places of reliable readers")
+            .starts_with("topic 't': all 64 places of readers")
     );
 }
 

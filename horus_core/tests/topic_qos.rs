@@ -67,13 +67,11 @@ fn a_preset_makes_the_topic_it_describes() {
         );
         assert_eq!(contract.wake_edge, edge, "{topic}");
         let request = contract.shape.request();
-        let gates = if reliability == reliable { 16 } else { 0 };
         assert_eq!(
             (request.lane_limit, request.reader_limit),
             (16, 64),
             "{topic}"
         );
-        assert_eq!(request.gate_limit, gates, "{topic}");
     }
 }
 
@@ -194,10 +192,6 @@ fn sizes_that_no_topic_can_have_are_refused_and_leave_nothing_behind() {
         (Qos::new().publishers_max(0), "publishers_max is 0,"),
         (Qos::new().publishers_max(65), "publishers_max is 65,"),
         (Qos::new().subscribers_max(65), "subscribers_max is 65,"),
-        (
-            Qos::reliable().reliable_subscribers_max(65),
-            "reliable_subscribers_max is 65,",
-        ),
     ];
     for (qos, part) in table {
         let error = error_of(private.builder::<CmdVel>("t").qos(qos).publisher());

@@ -50,7 +50,7 @@ pub struct HorusQos {
     pub pinnable: i32,
     pub publishers_max: u32,
     pub subscribers_max: u32,
-    pub reliable_subscribers_max: u32,
+    pub reserved: u32,
     pub detach_after_ns: u64,
 }
 
@@ -100,8 +100,6 @@ impl HorusQos {
         };
         qos = set(self.publishers_max).map_or(qos, |max| qos.publishers_max(max));
         qos = set(self.subscribers_max).map_or(qos, |max| qos.subscribers_max(max));
-        let readers = set(self.reliable_subscribers_max);
-        qos = readers.map_or(qos, |max| qos.reliable_subscribers_max(max));
         Ok(match self.detach_after_ns {
             0 => qos,
             ns => qos.on_stalled(OnStalled::Detach {

@@ -293,12 +293,8 @@ fn open_status(error: &OpenError) -> i32 {
         OpenError::Io { source, .. } => system_status(source),
         OpenError::NotFound { .. } => HORUS_E_NOT_FOUND,
         OpenError::SchemaMismatch { .. } => HORUS_E_TYPE,
-        OpenError::QosMismatch { .. }
-        | OpenError::IncompatibleQos { .. }
-        | OpenError::GatedOnly { .. } => HORUS_E_QOS,
-        OpenError::TooManyPublishers { .. }
-        | OpenError::TooManySubscribers { .. }
-        | OpenError::TooManyReliableSubscribers { .. } => HORUS_E_LIMIT,
+        OpenError::QosMismatch { .. } | OpenError::IncompatibleQos { .. } => HORUS_E_QOS,
+        OpenError::TooManyPublishers { .. } | OpenError::TooManySubscribers { .. } => HORUS_E_LIMIT,
         OpenError::Shape(_) | OpenError::TypeTooLong { .. } => HORUS_E_ARGUMENT,
         OpenError::Forked => HORUS_E_FORKED,
         OpenError::RegionLost { .. } => HORUS_E_REGION_LOST,

@@ -187,7 +187,7 @@ def test_killed_subscribers_of_a_reliable_topic_hold_nobody_up(crew, size):
         until(lambda: time.monotonic() >= end, step)
         victim.kill()
         until(lambda: victim.is_dead, step)
-        # More than the topic holds: the gate of the dead subscriber is found and freed.
+        # More than the topic holds: the place of the dead subscriber is found and freed.
         for _ in range(17):
             step()
         assert crew.count(index) <= sent

@@ -51,7 +51,7 @@ struct Holdings {
     lanes: u64,
     /// Owner words that are not 0.
     lane_owners: usize,
-    gate_owners: usize,
+    gated: u32,
     reader_owners: usize,
     files: Vec<String>,
     descriptors: usize,
@@ -66,12 +66,12 @@ impl Holdings {
         let request = *segment.shape().request();
         let owned = |word: &AtomicU64| word.load(Relaxed) != 0;
         let lane = |&lane: &u32| owned(&segment.lane_block(lane, Access::Read).unwrap().owner);
-        let gate = |&gate: &u32| owned(&segment.gate_block(gate, Access::Read).unwrap().owner);
+        let gated = &segment.wait_block(Access::Read).unwrap().gated;
         let reader = |&at: &u32| owned(&segment.reader_block(at, Access::Read).unwrap().owner);
         Self {
             lanes: segment.control(Access::Read).unwrap().ready.load(Relaxed),
             lane_owners: (0..request.lane_limit).filter(lane).count(),
-            gate_owners: (0..request.gate_limit).filter(gate).count(),
+            gated: gated.load(Relaxed).count_ones(),
             reader_owners: (0..request.reader_limit).filter(reader).count(),
             files: files(crew.namespace.path()),
             descriptors: spawn::open_descriptors(crew.dir.path()),
@@ -145,13 +145,13 @@ impl Watch {
         let Holdings {
             lanes,
             lane_owners,
-            gate_owners,
+            gated,
             reader_owners,
             ..
         } = holdings;
         show(format_args!(
             "crash_loop {what}: {} deaths; constant: lanes {lanes:#b}, owners of {lane_owners} \
-             lanes, {gate_owners} gates, {reader_owners} reader places, {} files, {} descriptors, \
+             lanes, {reader_owners} reader places, {gated} gated, {} files, {} descriptors, \
              {} mappings, registry entry {}; the survivor grew by {} KiB",
             self.round,
             holdings.files.len(),

@@ -213,7 +213,7 @@ fn a_child_that_drops_everything_removes_no_file_and_frees_no_gate() {
     assert_eq!(
         sent.count(),
         CAPACITY as usize,
-        "the parent's gate still holds the sender back"
+        "the parent still holds the sender back"
     );
     drop((all, sender));
     assert_eq!(topic_files(&namespace), [""; 0]);

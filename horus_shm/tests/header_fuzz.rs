@@ -55,18 +55,14 @@ fn random_contract(rng: &mut Rng, scene: &Scene) -> Image {
     request.capacity = Some(1 << (1 + rng.u64(..12)));
     request.lane_limit = Some(1 + rng.u64(..64) as u32);
     request.reader_limit = Some(1 + rng.u64(..64) as u32);
-    request.gate_limit = Some(rng.u64(..65) as u32);
     request.reliability = *rng.choice(&[None, Some(Reliability::Reliable)]).unwrap();
-    request.gated_only = rng.u64(..4) == 0;
-    request.history = (!request.gated_only).then_some(rng.u64(..) as u32);
-    if !request.gated_only {
-        request.type_info.sized = rng.u64(..4) == 0;
-        request.pinnable = request
-            .type_info
-            .sized
-            .then_some(true)
-            .or(*rng.choice(&[None, Some(false), Some(true)]).unwrap());
-    }
+    request.history = Some(rng.u64(..) as u32);
+    request.type_info.sized = rng.u64(..4) == 0;
+    request.pinnable = request
+        .type_info
+        .sized
+        .then_some(true)
+        .or(*rng.choice(&[None, Some(false), Some(true)]).unwrap());
     let magnitude = rng.u64(..20);
     request.type_info.bytes = 1 + rng.u64(..1 << magnitude);
     request.type_info.align = 1 << rng.u64(..7);
@@ -138,10 +134,7 @@ fn first_fault(image: &Image, scene: &Scene) -> Option<&'static str> {
             "size of whole parts",
         ),
         (!header.capacity.is_power_of_two(), "capacity"),
-        (
-            header.lane_limit > 64 || header.gate_limit > 64 || header.reader_limit > 64,
-            "limits",
-        ),
+        (header.lane_limit > 64 || header.reader_limit > 64, "limits"),
         (
             header.payload_bytes.saturating_add(8) > header.stride,
             "stride",
@@ -167,17 +160,8 @@ fn check_health(segment: &Arc<Segment>) {
         (segment.publisher_count(), segment.subscriber_count()),
         (0, 0)
     );
-    let reading = if segment.contract().gated_only {
-        Reading::Gated
-    } else {
-        Reading::Observer
-    };
-    match RawConsumer::new(Arc::clone(segment), reading) {
-        Ok(consumer) => assert_eq!(consumer.stats().received, 0),
-        // A gated-only file without a gate.
-        Err(OpenError::TooManyReliableSubscribers { limit: 0 }) => {}
-        Err(error) => panic!("{error:?}"),
-    }
+    let consumer = RawConsumer::new(Arc::clone(segment), Reading::Observer).unwrap();
+    assert_eq!(consumer.stats().received, 0);
 }
 
 /// Plants `image`, opens it, and compares the result with the oracle. Returns true if the image was
@@ -204,11 +188,7 @@ fn attempt(scene: &Scene, image: &Image, tool: bool, seed: u64) -> bool {
             expect_actionable(&error, &scene.path(), &what);
             false
         }
-        Err(
-            OpenError::SchemaMismatch { .. }
-            | OpenError::GatedOnly { .. }
-            | OpenError::QosMismatch { .. },
-        ) if !tool => true,
+        Err(OpenError::SchemaMismatch { .. } | OpenError::QosMismatch { .. }) if !tool => true,
         Err(error) => panic!("{what}: {error:?}"),
     };
     scene.clear();

@@ -48,7 +48,7 @@ const UNREAD: u32 = 2;
 enum Call {
     /// A send whose cached limit shows room.
     Send,
-    /// A send that has to read the gates, once a lap.
+    /// A send that has to read the cursors of gated readers, once a lap.
     SendAndLook,
     /// A send that finds no room, because of a dead reader.
     SendAndReap,
@@ -246,7 +246,7 @@ impl Sweep {
     /// Returns the number of a victim's messages that the consumers have not received when its call
     /// begins.
     fn unread(self) -> u32 {
-        // A victim that has to read the gates must not find more room than a lap.
+        // A victim that has to read the cursors must not find more room than a lap.
         match self.call {
             Call::SendAndLook | Call::RecvUntil => 0,
             Call::SendUntil => self.call.warm(),
@@ -640,7 +640,7 @@ fn a_kill_or_stop_at_any_instruction_of_draining_is_survived() {
     assert_eq!(small + large, 0);
 }
 
-/// Two processes die: a reader first, then the sender that was about to free its gate.
+/// Two processes die: a reader first, then the sender that was about to free its place.
 #[test]
 fn gated_rings_go_on_after_a_kill_at_any_instruction_of_freeing_a_dead_gate() {
     for kind in [Kind::Spsc, Kind::Mpsc, Kind::Reliable] {

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use horus_shm::internals::Blocks as _;
-use horus_shm::internals::layout::{GateBlock, POSITION_MAX, SKIP, published};
+use horus_shm::internals::layout::{POSITION_MAX, ReaderBlock, SKIP, published};
 use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{Access, Consumer, Namespace, OnStalled, Producer, RawConsumer, Reading, Segment};
 
@@ -328,14 +328,11 @@ fn a_successor_of_a_dead_reader_is_not_stuck_behind_a_damaged_slot() {
     let start = segment.shape().reader_area().start as usize;
     let second_stamp = (shape.lane(0).start + 2 * shape.stride() - 8) as usize;
     // Its owner words name no live process, as after its death.
-    for (offset, value) in [
-        (start + shape.reader_block_offset(0), 7),
-        (start + shape.gates_offset(), 7),
-        (second_stamp, 0),
-    ] {
+    for (offset, value) in [(start + shape.reader_block_offset(0), 7), (second_stamp, 0)] {
         scribbler.word(offset).store(value, Ordering::Relaxed);
     }
-    let mut successor = consumer(&segment, Reading::Gated).unwrap();
+    let successor = RawConsumer::successor(Arc::clone(&segment)).unwrap();
+    let mut successor = Consumer::new(successor);
     assert!(
         gets_through(&mut producer, &mut successor),
         "stuck with {:?}",
@@ -416,12 +413,12 @@ fn a_waiting_reader_repairs_its_damaged_cursor() {
         assert_eq!(consumer.recv(), Some(message));
     }
     let shape = segment.shape();
-    let gate = shape.reader_area().start as usize + shape.gates_offset();
-    let cursor = scribbler.word(gate + size_of::<GateBlock<AtomicU64>>());
+    let reader = shape.reader_area().start as usize + shape.reader_block_offset(0);
+    let cursor = scribbler.word(reader + size_of::<ReaderBlock<AtomicU64>>());
     assert_eq!(
         cursor.load(Ordering::Relaxed),
         9,
-        "the words of a gate begin with another one"
+        "the cursors of a reader begin elsewhere"
     );
     cursor.store(1, Ordering::Relaxed);
     producer.send(8).unwrap_err();

@@ -54,7 +54,8 @@ models! {
         a_gated_reader_may_skip_to_the_latest,
         a_gate_killed_while_joining_holds_the_writer_for_the_next,
         a_gate_killed_while_reading_is_resumed,
-        a_dead_gate_is_adopted_or_reaped;
+        a_dead_gate_is_adopted_or_reaped,
+        a_dead_reader_is_cleared_by_one_process_at_a_time;
     crate::loom_models::takeover:
         a_successor_goes_on_where_its_predecessor_was_killed,
         the_head_of_a_takeover_covers_all_published_messages,

@@ -20,7 +20,7 @@ use fastrand::Rng;
 use horus_shm::internals::Blocks as _;
 use horus_shm::internals::layout::published;
 use horus_shm::{
-    Access, Consumer, FanoutShm, MpscShm, OnStalled, OpenError, Pod, PodShm, Producer, RawConsumer,
+    Access, Consumer, FanoutShm, MpscShm, OnStalled, Pod, PodShm, Producer, RawConsumer,
     RawProducer, ReadStats, Reading, Request, RingOptions, Segment, SendError, SpscShm, TopicName,
     TypeInfo, Zeroable,
 };
@@ -202,7 +202,8 @@ impl<R: Ring> World<R> {
     }
 
     fn join_producer(&mut self, rng: &mut Rng) {
-        let detaches = self.oracle.rules.reliable && rng.u64(..3) == 0;
+        let rules = &self.oracle.rules;
+        let detaches = rules.reliable && !rules.one_gated && rng.u64(..3) == 0;
         let on_stalled = if detaches {
             OnStalled::Detach {
                 after: Duration::ZERO,
@@ -400,9 +401,8 @@ fn reliable_topic() -> Topic<u64> {
         capacity: 8,
         lanes: 1,
         readers: 4,
-        gates: 2,
-        gated_only: false,
         reliable: true,
+        one_gated: false,
         history: 0,
         persists: false,
         pinnable: false,
@@ -469,7 +469,7 @@ fn a_reader_stalls_from_the_first_refusal_in_a_row_on() {
 }
 
 #[test]
-fn a_reader_behind_a_gate_that_was_given_up_begins_undetached() {
+fn a_reader_in_the_place_of_one_that_was_given_up_begins_undetached() {
     let topic = reliable_topic();
     let mut producer = topic
         .producer(OnStalled::Detach {
@@ -486,16 +486,13 @@ fn a_reader_behind_a_gate_that_was_given_up_begins_undetached() {
 }
 
 #[test]
-fn a_gated_only_ring_refuses_readers_that_have_no_gate() {
+fn a_ring_with_one_consumer_can_be_observed() {
     let ring = SpscShm::<u64>::heap(&RingOptions::default()).unwrap();
-    // WHY: a producer omits the odd stamp here, so readers without a gate could get torn messages.
-    for reading in [Reading::KeepLast, Reading::Observer] {
-        let reader = RawConsumer::new(Arc::clone(ring.segment()), reading);
-        assert!(
-            matches!(reader, Err(OpenError::GatedOnly { found: true, .. })),
-            "{reading:?}"
-        );
-    }
+    let mut producer = ring.producer().unwrap();
+    let raw = RawConsumer::new(Arc::clone(ring.segment()), Reading::Observer).unwrap();
+    let mut observer = Consumer::<u64>::new(raw);
+    producer.send(7).unwrap();
+    assert_eq!(observer.recv(), Some(7));
 }
 
 #[cfg(not(miri))]

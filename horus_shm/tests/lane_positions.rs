@@ -12,17 +12,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use fastrand::Rng;
 use horus_shm::internals::gate;
-use horus_shm::internals::lane::{LaneReader, LaneWriter, Polled, UNGATED};
-use horus_shm::internals::layout::{LaneBlock, POSITION_MAX, published};
-use horus_shm::internals::memory::{LaneMemory, RawLane, RawLaneParts};
+use horus_shm::internals::lane::{LaneReader, LaneWriter, Polled};
+use horus_shm::internals::layout::{LaneBlock, POSITION_MAX, WaitBlock, published};
+use horus_shm::internals::memory::{LaneMemory, RawLane, RawLaneParts, Readers};
+use horus_shm::internals::shape::reader_bytes;
 use horus_shm::internals::takeover::take_over;
 
 use hostile::rounds;
 
 const SLOTS: u64 = 8;
-/// The distance of a gate's cursors.
-const GATE_BYTES: usize = 128;
-const GATES: u32 = 2;
+const READERS: u32 = 2;
+/// The distance of the blocks of two readers.
+const READER_BYTES: usize = reader_bytes(1);
 const STEPS: u64 = 200;
 /// More than any script sends.
 const SENT_MAX: u64 = STEPS * 2 * SLOTS;
@@ -34,11 +35,16 @@ const ME: u64 = 7;
 #[derive(Clone, Copy)]
 struct Slot([u8; 64]);
 
+/// A reader's block and cursor.
+#[repr(C, align(128))]
+struct Reader([AtomicU64; READER_BYTES / 8]);
+
 /// A lane on the heap whose last lap ended at some position.
 struct Memory {
     slots: Vec<Slot>,
     block: Box<LaneBlock<AtomicU64>>,
-    cursors: Vec<[AtomicU64; GATE_BYTES / 8]>,
+    wait: Box<WaitBlock<AtomicU64>>,
+    readers: Vec<Reader>,
 }
 
 impl Memory {
@@ -51,28 +57,28 @@ impl Memory {
         let memory = Self {
             slots,
             block: Box::default(),
-            cursors: (0..GATES).map(|_| Default::default()).collect(),
+            wait: Box::default(),
+            readers: (0..READERS)
+                .map(|_| Reader(std::array::from_fn(|_| AtomicU64::new(0))))
+                .collect(),
         };
         memory.block.head.store(head, Ordering::Relaxed);
         memory
     }
 
     fn lane(&mut self) -> RawLane {
+        let blocks = self.readers.as_ptr().cast();
+        // SAFETY: the blocks exist, are aligned, and outlive the lane in each of these tests.
+        let readers = unsafe { Readers::new(&raw const *self.wait, blocks, READER_BYTES, READERS) };
         let parts = RawLaneParts {
             slots: self.slots.as_mut_ptr().cast(),
             stride: size_of::<Slot>(),
             capacity: SLOTS,
             block: &raw const *self.block,
-            cursors: self.cursors.as_ptr().cast(),
-            gate_bytes: GATE_BYTES,
-            gate_limit: GATES,
-            // No reader of these lanes waits or pins.
             lane: 0,
-            wait: std::ptr::null(),
-            readers: std::ptr::null(),
-            reader_limit: 1,
+            readers,
         };
-        // SAFETY: all parts exist, are aligned, and outlive the lane in each of these tests.
+        // SAFETY: as above.
         unsafe { RawLane::new(parts) }
     }
 }
@@ -104,20 +110,18 @@ fn script(start: u64, seed: u64, kind: Script) -> Vec<Event> {
     let mut rng = Rng::with_seed(seed);
     let mut memory = Memory::at(start);
     let lane = memory.lane();
-    let gated = kind != Script::Open;
-    let exclusive = kind == Script::Exclusive;
-    let mut writer = LaneWriter::new(lane, start, gated, exclusive);
-    let gates = if gated { [0, 1] } else { [UNGATED; 2] };
-    let reader = |gate| {
-        let head = lane.block().head.load(Ordering::Relaxed);
-        let first = if gate == UNGATED {
-            head
+    let gated = kind == Script::Gated;
+    let mut writer = LaneWriter::new(lane, start, gated);
+    let reader = |reader| {
+        let first = if gated {
+            gate::announce(lane.gated(), reader);
+            gate::join(&lane, reader, u64::MAX)
         } else {
-            gate::join(&lane, gate, u64::MAX)
+            lane.block().head.load(Ordering::Relaxed)
         };
-        LaneReader::new(lane, first, gate, exclusive)
+        LaneReader::new(lane, first, reader)
     };
-    let mut readers = gates.map(reader);
+    let mut readers = [0, 1].map(reader);
     let mut number = 0;
     let mut events = Vec::new();
     for _ in 0..STEPS {
@@ -133,9 +137,9 @@ fn script(start: u64, seed: u64, kind: Script) -> Vec<Event> {
             }
             50..88 => (polled, message) = recv(&mut readers[index], false),
             88..94 => (polled, message) = recv(&mut readers[index], true),
-            94..97 => readers[index] = reader(gates[index]),
+            94..97 => readers[index] = reader(index as u32),
             _ if start < BELIEVED_MAX - SENT_MAX => {
-                writer = LaneWriter::new(lane, take_over(&lane, ME), gated, exclusive);
+                writer = LaneWriter::new(lane, take_over(&lane, ME), gated);
             }
             _ => {}
         }
@@ -165,12 +169,11 @@ fn script(start: u64, seed: u64, kind: Script) -> Vec<Event> {
 enum Script {
     Open,
     Gated,
-    Exclusive,
 }
 
 /// Compares the events of the same script at `near` and at each of `starts`.
 fn behaves_the_same(near: u64, starts: &[u64]) {
-    for kind in [Script::Open, Script::Gated, Script::Exclusive] {
+    for kind in [Script::Open, Script::Gated] {
         for seed in 0..rounds(100, 10_000) {
             let wanted = script(near, seed, kind);
             for &start in starts {
@@ -211,8 +214,8 @@ fn a_reader_that_keeps_up_gets_every_message_past_the_largest_position() {
     let start = POSITION_MAX - 10;
     let mut memory = Memory::at(start);
     let lane = memory.lane();
-    let mut writer = LaneWriter::new(lane, start, false, false);
-    let mut reader = LaneReader::new(lane, start, UNGATED, false);
+    let mut writer = LaneWriter::new(lane, start, false);
+    let mut reader = LaneReader::new(lane, start, 0);
     for number in 0..1000 {
         assert!(send(&mut writer, number));
         assert_eq!(recv(&mut reader, false), (Polled::Message, Some(number)));
@@ -227,8 +230,8 @@ fn a_lapped_reader_past_the_largest_position_keeps_an_exact_ledger() {
     let start = POSITION_MAX + 1;
     let mut memory = Memory::at(start);
     let lane = memory.lane();
-    let mut writer = LaneWriter::new(lane, start, false, false);
-    let mut reader = LaneReader::new(lane, start, UNGATED, false);
+    let mut writer = LaneWriter::new(lane, start, false);
+    let mut reader = LaneReader::new(lane, start, 0);
     let mut received = 0;
     let mut last = None;
     let sent = 10 * SLOTS;
@@ -261,12 +264,12 @@ fn a_takeover_past_the_accepted_positions_begins_anew_and_counts_a_resync() {
     for (head, wanted, resyncs) in believed {
         let mut memory = Memory::at(head);
         let lane = memory.lane();
-        let mut ahead = LaneReader::new(lane, head, UNGATED, false);
+        let mut ahead = LaneReader::new(lane, head, 0);
         let found = take_over(&lane, ME);
         let counted = lane.block().corrupt_resync.load(Ordering::Relaxed);
         assert_eq!((found, counted), (wanted, resyncs), "from {head:#x}");
-        let mut writer = LaneWriter::new(lane, found, false, false);
-        let mut reader = LaneReader::new(lane, found, UNGATED, false);
+        let mut writer = LaneWriter::new(lane, found, false);
+        let mut reader = LaneReader::new(lane, found, 1);
         for number in 0..3 * SLOTS {
             assert!(send(&mut writer, number));
             assert_eq!(

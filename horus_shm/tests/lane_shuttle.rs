@@ -18,7 +18,6 @@ mod spawn;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-use horus_shm::internals::gate;
 use horus_shm::internals::lane::{NoRoom, Polled};
 use horus_shm::internals::memory::LaneMemory;
 use horus_shm::internals::presence::{self, Attendance};
@@ -171,19 +170,14 @@ impl Topic {
         file.inspect(Attendance::release);
     }
 
-    /// Frees the slowest gate if its owner is dead, as a full producer does.
+    /// Frees the place of the slowest gated reader if that is dead, as a full producer does.
     fn reap(&self, producer: &Producer, lane: &LoomLane, me: u64) {
-        let Some((gate, _)) = producer.writer.slowest_gate() else {
+        let Some((reader, _)) = producer.writer.slowest_reader() else {
             return;
         };
-        let owner = lane.gate_block(gate).owner.get();
+        let owner = lane.reader_owners().nth(reader as usize).unwrap().get();
         if owner == 0 || self.is_dead(owner) {
-            gate::free(
-                lane.gate_block(gate),
-                [lane.cursor(gate)].into_iter(),
-                owner,
-                me,
-            );
+            lane.free_reader(reader, owner, me);
         }
     }
 
@@ -244,8 +238,12 @@ impl Topic {
             }
             self.account_for(lane, &mut consumer, me);
             if gated {
-                assert_eq!(consumer.reader.lost(), 0, "a gate has let a writer pass");
-                assert!(lane.free_gate(me, me));
+                assert_eq!(
+                    consumer.reader.lost(),
+                    0,
+                    "a writer has passed a gated reader"
+                );
+                assert!(lane.free_reader(0, me, me));
             }
         }
         file.leave();
@@ -273,7 +271,7 @@ impl Topic {
             for _ in 0..=SLOTS {
                 if heir.send() == Err(NoRoom) {
                     self.reap(&heir, lane, HEIR);
-                    heir.send().expect("no room, because of a dead gate");
+                    heir.send().expect("no room, because of a dead reader");
                 }
             }
             late.finish(heir.writer.position());
@@ -336,7 +334,7 @@ survives! {
     a_reliable_topic_is_shared: Racing, true, Nobody;
     a_reliable_topic_survives_its_publisher: Racing, true, Publisher;
     a_reliable_topic_survives_its_subscriber: Racing, true, Subscriber;
-    a_gated_only_ring_is_shared: Exclusive, true, Nobody;
-    a_gated_only_ring_survives_its_publisher: Exclusive, true, Publisher;
-    a_gated_only_ring_survives_its_subscriber: Exclusive, true, Subscriber;
+    an_exclusive_lane_is_shared: Exclusive, true, Nobody;
+    an_exclusive_lane_survives_its_publisher: Exclusive, true, Publisher;
+    an_exclusive_lane_survives_its_subscriber: Exclusive, true, Subscriber;
 }

@@ -570,7 +570,7 @@ fn readers_that_come_and_go_keep_exact_ledgers_and_hold_no_writer_back_for_good(
                     } else {
                         seen.next[0] - seen.received
                     };
-                    assert_eq!(seen.gaps, first, "a gate has let the producer pass");
+                    assert_eq!(seen.gaps, first, "the producer has passed a gated reader");
                     assert_eq!(consumer.stats().received, seen.received);
                     assert_eq!(consumer.stats().lost, 0);
                 }

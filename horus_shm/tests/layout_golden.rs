@@ -106,7 +106,7 @@ fn mask_times(segment: &Segment, bytes: &mut [u8]) {
 /// Checks the checksum by its definition: CRC-32 of the header up to itself, then of the schema
 /// text.
 fn check_checksum(file: &[u8]) {
-    let schema_bytes = u32::from_le_bytes(file[156..160].try_into().unwrap()) as usize;
+    let schema_bytes = u32::from_le_bytes(file[148..152].try_into().unwrap()) as usize;
     let schema = &file[SCHEMA_OFFSET..SCHEMA_OFFSET + schema_bytes];
     let mut crc = u32::MAX;
     for byte in file[..516].iter().chain(schema) {
@@ -155,7 +155,6 @@ fn an_open_topic_has_the_golden_bytes() {
     let mut request = Request::new(type_info());
     request.capacity = Some(8);
     request.lane_limit = Some(2);
-    request.gate_limit = Some(2);
     request.reader_limit = Some(3);
     request.reliability = Some(Reliability::Reliable);
     request.history = Some(5);
@@ -173,7 +172,7 @@ fn an_open_topic_has_the_golden_bytes() {
 }
 
 #[test]
-fn a_gated_only_ring_has_the_golden_bytes() {
+fn a_ring_with_one_gated_reader_has_the_golden_bytes() {
     let dir = shm_dir();
     let namespace = namespace(dir.path());
     let options = RingOptions {
@@ -185,7 +184,7 @@ fn a_gated_only_ring_has_the_golden_bytes() {
     let mut consumer = ring.consumer().unwrap();
     send_three(&mut producer, &mut consumer);
     let file = masked_file(ring.segment(), "golden/spsc");
-    assert_golden(&file, include_str!("golden/gated_only.hex"));
+    assert_golden(&file, include_str!("golden/one_gated.hex"));
 }
 
 #[test]
@@ -242,9 +241,9 @@ fn a_slot_its_lane_block_and_its_cursor_show_the_sent_and_received_messages() {
     );
     let reader = shape.reader_area().start + 256;
     assert_eq!(word(reader), owner);
-    assert_eq!(word(reader + 64), 1, "received");
-    assert_eq!(word(reader + 256), owner, "owner of the gate");
-    assert_eq!(word(reader + 256 + 128), 2, "cursor: position 1 is next");
+    assert_eq!(word(reader + 64), 0, "positions without a message for it");
+    assert_eq!(word(reader + 256), 2, "cursor: position 1 is next");
+    assert_eq!(word(shape.reader_area().start + 24), 1, "gated readers");
     assert_eq!(
         segment
             .lane_block(0, Access::Read)
@@ -277,7 +276,7 @@ fn a_pinnable_topic_has_the_golden_bytes() {
     assert_golden(&file, include_str!("golden/pinnable.hex"));
 }
 
-/// The parts of a file: lane area, reader area, first gate in it, distance of gates, first two
+/// The parts of a file: lane area, reader area, first reader in it, distance of readers, first two
 /// lanes, size of the file.
 type Parts = (
     Range<u64>,
@@ -294,8 +293,8 @@ fn parts(request: ShapeRequest) -> (u64, Parts) {
     let parts = (
         shape.lane_area(),
         shape.reader_area(),
-        shape.gates_offset(),
-        shape.gate_bytes(),
+        shape.reader_block_offset(0),
+        shape.reader_bytes(),
         shape.lane(0),
         shape.lane(1),
         shape.file_bytes(),
@@ -304,23 +303,22 @@ fn parts(request: ShapeRequest) -> (u64, Parts) {
 }
 
 #[test]
-fn the_parts_of_a_default_topic_lie_where_version_3_says() {
-    assert_eq!(LAYOUT_VERSION, 3);
+fn the_parts_of_a_default_topic_lie_where_version_4_says() {
+    assert_eq!(LAYOUT_VERSION, 4);
     let request = ShapeRequest {
         payload_bytes: 48,
         payload_align: 8,
         capacity: 1024,
         lane_limit: 16,
-        gate_limit: 0,
         reader_limit: 64,
         sized: false,
         pinnable: false,
     };
     let golden = (
         0x1_0000..0x1_0880,
-        0x2_0000..0x2_4100,
-        0x4100,
+        0x2_0000..0x2_6100,
         0x100,
+        0x180,
         0x3_0000..0x4_0000,
         0x4_0000..0x5_0000,
         0x13_0000,
@@ -329,22 +327,21 @@ fn the_parts_of_a_default_topic_lie_where_version_3_says() {
 }
 
 #[test]
-fn the_parts_of_a_reliable_topic_of_sized_pinnable_images_lie_where_version_3_says() {
+fn the_parts_of_a_reliable_topic_of_sized_pinnable_images_lie_where_version_4_says() {
     let request = ShapeRequest {
         payload_bytes: 100_001,
         payload_align: 64,
         capacity: 32,
         lane_limit: 3,
-        gate_limit: 5,
         reader_limit: 7,
         sized: true,
         pinnable: true,
     };
     let golden = (
         0x1_0000..0x1_0200,
-        0x2_0000..0x2_0d00,
-        0x800,
+        0x2_0000..0x2_0b80,
         0x100,
+        0x180,
         0x3_0000..0x33_d800,
         0x34_0000..0x64_d800,
         0x96_0000,

@@ -42,8 +42,8 @@ impl End {
     /// Returns the number of places of a topic with default settings.
     const fn limit(self) -> u32 {
         match self {
-            Self::Publisher | Self::Reliable => 16,
-            Self::Subscriber => 64,
+            Self::Publisher => 16,
+            Self::Subscriber | Self::Reliable => 64,
         }
     }
 
@@ -51,8 +51,7 @@ impl End {
     const fn refusal(self) -> &'static str {
         match self {
             Self::Publisher => "all 16 places of publishers are taken",
-            Self::Subscriber => "all 64 places of readers are taken",
-            Self::Reliable => "all 16 places of reliable readers are taken",
+            Self::Subscriber | Self::Reliable => "all 64 places of readers are taken",
         }
     }
 
@@ -91,13 +90,12 @@ impl End {
                 .to_string()
                 .contains("allow more where the topic is created")
         );
-        let kind_and_limit = match refused {
-            OpenError::TooManyPublishers { limit } => (Self::Publisher, limit),
-            OpenError::TooManySubscribers { limit } => (Self::Subscriber, limit),
-            OpenError::TooManyReliableSubscribers { limit } => (Self::Reliable, limit),
-            other => panic!("{other}"),
+        let limit = match (self, refused) {
+            (Self::Publisher, OpenError::TooManyPublishers { limit }) => limit,
+            (Self::Subscriber | Self::Reliable, OpenError::TooManySubscribers { limit }) => limit,
+            (_, other) => panic!("{other}"),
         };
-        assert_eq!(kind_and_limit, (self, self.limit()));
+        assert_eq!(limit, self.limit());
         assert_eq!(counts(), before, "{self:?}");
     }
 }
@@ -189,7 +187,7 @@ impl Crowd {
         expect_served(&self.segment, &mut ends);
     }
 
-    /// Receives all messages, so that none of this process's gates blocks a sender.
+    /// Receives all messages, so that no reader of this process blocks a sender.
     fn take_what_is_there(&mut self) {
         for end in &mut self.mine {
             if let Open::Consumer(consumer) = end {

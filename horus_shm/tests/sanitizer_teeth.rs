@@ -78,7 +78,8 @@ mod address {
     use horus_shm::internals::Blocks as _;
     use horus_shm::internals::lane::LaneWriter;
     use horus_shm::internals::layout::LaneBlock;
-    use horus_shm::internals::memory::{RawLane, RawLaneParts};
+    use horus_shm::internals::layout::WaitBlock;
+    use horus_shm::internals::memory::{RawLane, RawLaneParts, Readers};
     use horus_shm::{Access, Request, Segment, TypeInfo};
 
     #[repr(C, align(64))]
@@ -89,21 +90,19 @@ mod address {
     pub(crate) fn write_a_lap(slots: usize) {
         let mut slots = vec![Slot([0; 64]); slots];
         let block = LaneBlock::<AtomicU64>::default();
+        let wait = WaitBlock::<AtomicU64>::default();
+        // SAFETY: there is a wait block, and no reader.
+        let readers = unsafe { Readers::new(&raw const wait, std::ptr::null(), 0, 0) };
         let parts = RawLaneParts {
             slots: slots.as_mut_ptr().cast(),
             stride: 64,
             capacity: 4,
             block: &raw const block,
-            cursors: std::ptr::null(),
-            gate_bytes: 0,
-            gate_limit: 0,
             lane: 0,
-            wait: std::ptr::null(),
-            readers: std::ptr::null(),
-            reader_limit: 0,
+            readers,
         };
         // SAFETY: sound with four slots; with fewer it is the bug to be found.
-        let mut writer = LaneWriter::new(unsafe { RawLane::new(parts) }, 0, true, true);
+        let mut writer = LaneWriter::new(unsafe { RawLane::new(parts) }, 0, true);
         let message = [7_u64; 4];
         for _ in 0..4 {
             // SAFETY: the message has 32 bytes, and this is the only writer.
@@ -145,7 +144,7 @@ mod thread {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use horus_shm::internals::copy::{self, Intent};
-    use horus_shm::internals::lane::{LaneReader, LaneWriter, Polled, UNGATED};
+    use horus_shm::internals::lane::{LaneReader, LaneWriter, Polled};
     use horus_shm::internals::layout::LaneBlock;
     use horus_shm::internals::memory::LaneMemory;
     use horus_shm::internals::sync::Edge;
@@ -161,6 +160,8 @@ mod thread {
     #[derive(Debug, Default)]
     struct Parts {
         block: LaneBlock<AtomicU64>,
+        gated: AtomicU64,
+        cursor: AtomicU64,
         slots: [Slot; 2],
     }
 
@@ -193,12 +194,16 @@ mod thread {
             &self.0.slots[index as usize].stamp
         }
 
-        fn gate_limit(&self) -> u32 {
-            0
+        fn reader_limit(&self) -> u32 {
+            1
         }
 
-        fn cursor(&self, _gate: u32) -> &AtomicU64 {
-            unreachable!("a lane without gates")
+        fn gated(&self) -> &AtomicU64 {
+            &self.0.gated
+        }
+
+        fn cursor(&self, _reader: u32) -> &AtomicU64 {
+            &self.0.cursor
         }
 
         unsafe fn store_racing(&self, index: u64, src: *const u8, bytes: usize) {
@@ -243,11 +248,11 @@ mod thread {
     /// before.
     pub(crate) fn stream<const WORDS: bool>() {
         let lane = Lane::<WORDS>::default();
-        let mut reader = LaneReader::new(lane.clone(), 0, UNGATED, false);
+        let mut reader = LaneReader::new(lane.clone(), 0, 0);
         let read = &AtomicU64::new(0);
         std::thread::scope(|scope| {
             let writing = scope.spawn(move || {
-                let mut writer = LaneWriter::new(lane, 0, false, false);
+                let mut writer = LaneWriter::new(lane, 0, false);
                 for number in 0..MESSAGES {
                     // WHY Relaxed: this load must order nothing.
                     while number >= read.load(Ordering::Relaxed) + 2 {

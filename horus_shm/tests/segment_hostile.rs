@@ -56,11 +56,7 @@ impl Verdict {
             Err(OpenError::NotFound { .. }) if !scene.path().exists() => Replaced,
             Err(OpenError::NotATopic { .. }) => NotATopic,
             Err(OpenError::Damaged { .. }) => Damaged,
-            Err(
-                OpenError::SchemaMismatch { .. }
-                | OpenError::QosMismatch { .. }
-                | OpenError::GatedOnly { .. },
-            ) => Mismatch,
+            Err(OpenError::SchemaMismatch { .. } | OpenError::QosMismatch { .. }) => Mismatch,
             Err(other) => panic!("{other:?}: {other}"),
         }
     }
@@ -454,7 +450,7 @@ fn sizes_that_overflow_or_are_out_of_range_are_damage() {
             expect_verdict(&mut scene, &image, &[Damaged], &format!("{name} = {value}"));
         }
     }
-    for name in ["payload_align", "lane_limit", "gate_limit", "reader_limit"] {
+    for name in ["payload_align", "lane_limit", "reader_limit"] {
         for value in [65, 127, 1 << 16, i32::MAX as u32, 1 << 31, u32::MAX] {
             let mut image = scene.image();
             image.set(name, value.into());
@@ -485,9 +481,8 @@ fn verdicts_of_flip(field: Field) -> &'static [Verdict] {
         "layout_version" | "boot_id" | "registry_id" => &[Replaced],
         "schema_hash" => &[Mismatch],
         "payload_bytes" | "payload_align" | "sized" => &[Damaged, Mismatch],
-        "gated_only" => &[Damaged, Mismatch],
         "created_ns" | "history" | "reserved" | "reserved_tail" => &[Accepted],
-        "reader_limit" | "gate_limit" | "reliability" | "persists" | "wake_edge" | "pinnable" => {
+        "reader_limit" | "reliability" | "persists" | "wake_edge" | "pinnable" => {
             &[Damaged, Accepted]
         }
         "type_name_bytes" | "type_name" | "schema_bytes" | "topic_name" => &[Damaged, Accepted],
@@ -625,9 +620,7 @@ fn a_mismatch_says_which_topic_and_leaves_it_alone() {
     let mut other_hash = request();
     other_hash.type_info.hash[0] ^= 1;
     let mut other_size = request();
-    let mut gated = request();
     other_size.type_info = TypeInfo::opaque::<[u64; 3]>();
-    gated.gated_only = true;
     let mut capacity = request();
     let mut reliable = request();
     let mut history = request();
@@ -635,10 +628,9 @@ fn a_mismatch_says_which_topic_and_leaves_it_alone() {
     reliable.reliability = Some(Reliability::Reliable);
     history.history = Some(3);
     let mut untold = Vec::new();
-    let requests: [(&str, &Request); 6] = [
+    let requests: [(&str, &Request); 5] = [
         ("hash", &other_hash),
         ("size", &other_size),
-        ("gated_only", &gated),
         ("capacity", &capacity),
         ("reliability", &reliable),
         ("history", &history),
@@ -652,7 +644,7 @@ fn a_mismatch_says_which_topic_and_leaves_it_alone() {
     }
     expect_usable(&owner, "after the mismatches");
     let spsc = SpscShm::<u64>::open(&scene.namespace, TOPIC, &RingOptions::default());
-    assert!(matches!(spsc, Err(OpenError::GatedOnly { .. })));
+    assert!(matches!(spsc, Err(OpenError::QosMismatch { .. })));
     assert!(untold.is_empty(), "no path in: {untold:#?}");
 }
 

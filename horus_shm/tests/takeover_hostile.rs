@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 use fastrand::Rng;
 use horus_shm::internals::gate;
 use horus_shm::internals::lane::{
-    InPlace, LaneReader, LaneWriter, UNGATED, count, count_all, number_at, unpin,
+    InPlace, LaneReader, LaneWriter, count, count_all, number_at, unpin,
 };
 use horus_shm::internals::layout::{POSITION_MAX, SKIP, Skips, published, writing};
 use horus_shm::internals::memory::LaneMemory;
@@ -175,13 +175,14 @@ fn a_takeover_goes_on_far_below_the_largest_position() {
 fn expect_in_step(lane: &Lane, gated: bool) -> Result<(), String> {
     let capacity = lane.capacity();
     let pos = take_over(lane, ME);
-    let mut writer = LaneWriter::new(lane.clone(), pos, gated, gated);
-    let (start, gate) = if gated {
-        (gate::join(lane, 0, u64::MAX), 0)
+    let mut writer = LaneWriter::new(lane.clone(), pos, gated);
+    let start = if gated {
+        gate::announce(lane.gated(), 0);
+        gate::join(lane, 0, u64::MAX)
     } else {
-        (pos, UNGATED)
+        pos
     };
-    let mut reader = LaneReader::new(lane.clone(), start, gate, gated);
+    let mut reader = LaneReader::new(lane.clone(), start, 0);
     let mut last = None;
     let mut in_step = 0;
     for message in 0..40 * capacity {
@@ -236,8 +237,8 @@ fn after_a_takeover_of_a_lane_with_a_wild_head_readers_get_in_step_and_survive_a
         let capacity = lane.capacity();
         expect_in_step(lane, false)?;
         let next = take_over(lane, ME);
-        let mut writer = LaneWriter::new(lane.clone(), next, false, false);
-        let mut reader = LaneReader::new(lane.clone(), next.min(POSITION_MAX), UNGATED, false);
+        let mut writer = LaneWriter::new(lane.clone(), next, false);
+        let mut reader = LaneReader::new(lane.clone(), next.min(POSITION_MAX), 0);
         let sent = 100 * capacity;
         (0..sent).for_each(|message| assert!(send(&mut writer, message)));
         let received = (0..2 * capacity)
@@ -261,10 +262,8 @@ fn a_reader_of_any_lane_does_bounded_work_without_a_panic() {
         let near = stamps_near(head, capacity);
         let stamps: Vec<_> = (0..capacity).map(|_| *rng.choice(&near).unwrap()).collect();
         let start = (*rng.choice(&HEADS).unwrap()).min(POSITION_MAX);
-        let gated = rng.u64(..2) == 0;
         faults.check(head, &stamps, |lane| {
-            let gate = if gated { 0 } else { UNGATED };
-            let mut reader = LaneReader::new(lane.clone(), start, gate, gated);
+            let mut reader = LaneReader::new(lane.clone(), start, 0);
             for _ in 0..32 {
                 let before = lane.0.looks.load(Ordering::Relaxed);
                 let mut message = 0_u64;
@@ -301,12 +300,12 @@ fn a_writer_of_any_lane_does_bounded_work_without_a_panic() {
         let gated = rng.u64(..2) == 0;
         faults.check(head, &stamps, |lane| {
             let pos = take_over(lane, ME);
-            let mut writer = LaneWriter::new(lane.clone(), pos, gated, gated);
+            let mut writer = LaneWriter::new(lane.clone(), pos, gated);
             for message in 0..32 {
                 if !send(&mut writer, message)
-                    && let Some((gate, cursor)) = writer.slowest_gate()
+                    && let Some((reader, cursor)) = writer.slowest_reader()
                 {
-                    writer.give_up(gate, cursor);
+                    writer.give_up(reader, cursor);
                 }
                 scribble(&mut rng, lane, &near);
             }
@@ -319,9 +318,11 @@ fn a_writer_of_any_lane_does_bounded_work_without_a_panic() {
 fn scribble(rng: &mut Rng, lane: &Lane, values: &[u64]) {
     let value = (*rng.choice(values).unwrap()).wrapping_add(rng.u64(..3));
     let index = rng.u64(..lane.capacity()) as usize;
+    let reader = rng.u64(..u64::from(READERS)) as usize;
     let words = [
         &lane.0.block.head,
-        &lane.0.cursor,
+        &lane.0.gated,
+        &lane.0.cursors[reader],
         &lane.0.stamps[index],
         &lane.0.stamps[0],
     ];
@@ -363,18 +364,17 @@ fn loans_and_borrows_on_any_lane_do_bounded_work_without_a_panic() {
         faults.check(head, &stamps, |lane| {
             scribble_on_pins(&mut rng, lane, &near);
             let pos = take_over(lane, ME);
-            let mut writer = LaneWriter::new(lane.clone(), pos, gated, false).numbering();
+            let mut writer = LaneWriter::new(lane.clone(), pos, gated).numbering();
             let (number, position) = count(&lane.0.block);
             let promised = (rng.u64(..2) == 0).then_some(number);
-            let gate = if gated { 0 } else { UNGATED };
-            let reader = LaneReader::new(lane.clone(), position, gate, false);
+            let reader = LaneReader::new(lane.clone(), position, 0);
             let mut reader = reader.numbering(promised);
             for message in 0..32 {
                 let before = lane.0.looks.load(Ordering::Relaxed);
                 if !lend(&mut writer, message)
-                    && let Some((gate, cursor)) = writer.slowest_gate()
+                    && let Some((reader, cursor)) = writer.slowest_reader()
                 {
-                    writer.give_up(gate, cursor);
+                    writer.give_up(reader, cursor);
                 }
                 scribble_on_pins(&mut rng, lane, &near);
                 let _ = borrow(&mut reader, &mut rng);
@@ -411,8 +411,8 @@ fn after_a_takeover_of_any_pinnable_lane_loans_arrive_and_are_counted() {
         if pos >= WILD {
             return Ok(());
         }
-        let mut writer = LaneWriter::new(lane.clone(), pos, false, false).numbering();
-        let mut reader = LaneReader::new(lane.clone(), pos, UNGATED, false).numbering(None);
+        let mut writer = LaneWriter::new(lane.clone(), pos, false).numbering();
+        let mut reader = LaneReader::new(lane.clone(), pos, 0).numbering(None);
         let mut last = None;
         let mut in_step = 0;
         let messages = 40 * lane.capacity();
@@ -442,7 +442,7 @@ fn after_a_takeover_of_any_pinnable_lane_loans_arrive_and_are_counted() {
 /// Makes a lane with two messages, a skip at position 2 and a third message, and its writer.
 fn lane_with_a_skip() -> (Lane, LaneWriter<Lane>) {
     let lane = Lane::new(0, &[0; 8]);
-    let mut writer = LaneWriter::new(lane.clone(), 0, false, false).numbering();
+    let mut writer = LaneWriter::new(lane.clone(), 0, false).numbering();
     assert!(lend(&mut writer, 0) && lend(&mut writer, 1));
     writer.skip();
     assert!(lend(&mut writer, 2));
@@ -497,10 +497,7 @@ fn each_takeover_is_an_epoch_and_counts_the_skip_of_its_predecessor_once() {
         // As if it had died before it stored the head.
         block.head.store(2, Ordering::Relaxed);
     }
-    assert_eq!(
-        LaneWriter::new(lane, 3, false, false).numbering().number(),
-        2
-    );
+    assert_eq!(LaneWriter::new(lane, 3, false).numbering().number(), 2);
 }
 
 #[test]

@@ -36,7 +36,7 @@ const ROWS: [(&str, &str); 8] = [
         "floor/cross_process/two_lines/8B",
     ),
     (
-        "1:1, gated-only, 16 B",
+        "1:1, gated ring, 16 B",
         "one_way/cross_process/spsc_shm/16B",
     ),
     ("1:1, topic, 16 B", "one_way/cross_process/topic/16B"),
@@ -54,9 +54,9 @@ const ROWS: [(&str, &str); 8] = [
 ];
 
 const STREAMS: [(&str, &str); 4] = [
-    ("gated-only, 16 B", "throughput/cross_process/spsc_shm/16B"),
+    ("gated ring, 16 B", "throughput/cross_process/spsc_shm/16B"),
     (
-        "gated-only, 304 B",
+        "gated ring, 304 B",
         "throughput/cross_process/spsc_shm/304B",
     ),
     (
@@ -76,7 +76,7 @@ const LAYERS: [(&str, &str); 9] = [
         "floor/cross_process/two_lines/8B",
     ),
     (
-        "lane, gated-only, 16 B",
+        "lane, gated ring, 16 B",
         "one_way/cross_process/spsc_shm/16B",
     ),
     ("lane, open, 16 B", "one_way/cross_process/fanout_shm/16B"),

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!              near                                       far
-//! spsc_shm     1 producer  ── there (gated-only) ──▶      1 consumer     and the same back
-//! mpsc_shm     2 producers ── there (gated-only) ──▶      1 consumer     in turn
+//! spsc_shm     1 producer  ── there (gated) ──▶           1 consumer     and the same back
+//! mpsc_shm     2 producers ── there (gated) ──▶           1 consumer     in turn
 //! spmc_shm     1 producer  ── there (open) ──▶            2 consumers    both, then the echo
 //! fanout_shm   1 producer  ── there (open) ──▶            1 consumer
 //! …_2p2s       2 producers ── there (open) ──▶            2 consumers    in turn; both
@@ -51,8 +51,8 @@ pub enum Carrier {
     /// A best-effort topic with one publisher, one subscriber and the default number of slots.
     TopicDefault,
     TopicLoan,
-    /// One N:N ring on which each side publishes and subscribes. Its lanes are open: a reader need
-    /// not have a gate.
+    /// One N:N ring on which each side publishes and subscribes. Its lanes are open: no reader
+    /// is gated.
     FanoutShmDuplex,
     /// One best-effort topic on which each side publishes and subscribes.
     TopicDuplex,
@@ -259,8 +259,8 @@ impl Carrier {
     /// Returns the name in ids, and the report's description of endpoints and calls.
     const fn texts(self) -> (&'static str, &'static str) {
         match self {
-            Carrier::SpscShm => ("spsc_shm", "1:1, gated-only"),
-            Carrier::MpscShm => ("mpsc_shm", "2:1, gated-only, producers in turn"),
+            Carrier::SpscShm => ("spsc_shm", "1:1, gated ring"),
+            Carrier::MpscShm => ("mpsc_shm", "2:1, gated ring, producers in turn"),
             Carrier::SpmcShm => ("spmc_shm", "1:2, open lane, both receive"),
             Carrier::FanoutShm => ("fanout_shm", "1:1, open lane"),
             Carrier::FanoutShm2p2s => (

@@ -60,7 +60,7 @@ pub type Receiver<T> = ends::Receiver<T, Fanout>;
 pub fn channel<T: Clone>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     let lanes = Lanes::new(SENDERS_MAX, RECEIVERS_MAX, capacity);
     let writer = lanes.writer().expect("the lanes are new");
-    let reader = lanes.fan_reader().expect("the gates are new");
+    let reader = lanes.fan_reader().expect("there is no reader yet");
     ends::pair(writer, reader)
 }
 

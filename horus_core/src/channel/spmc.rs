@@ -65,7 +65,7 @@ pub type Receiver<T> = ends::Receiver<T, Spmc>;
 pub fn channel<T: Clone>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     let lanes = Lanes::new(1, RECEIVERS_MAX, capacity);
     let writer = lanes.writer().expect("the lane is new");
-    let reader = lanes.reader().expect("the gates are new");
+    let reader = lanes.reader().expect("there is no reader yet");
     ends::pair(writer, reader)
 }
 

@@ -313,7 +313,6 @@ fn setting(field: &'static str) -> &'static str {
     match field {
         "lane_limit" => "publishers_max",
         "reader_limit" => "subscribers_max",
-        "gate_limit" => "reliable_subscribers_max",
         "persists" => "persist_after_exit",
         field => field,
     }

@@ -27,7 +27,6 @@ pub struct Qos {
     pinnable: Option<bool>,
     publishers_max: Option<u32>,
     subscribers_max: Option<u32>,
-    reliable_subscribers_max: Option<u32>,
     on_stalled: OnStalled,
 }
 
@@ -43,7 +42,6 @@ impl Qos {
             pinnable: None,
             publishers_max: None,
             subscribers_max: None,
-            reliable_subscribers_max: None,
             on_stalled: OnStalled::Full,
         }
     }
@@ -135,12 +133,6 @@ impl Qos {
         self
     }
 
-    /// Sets the most reliable subscribers at a time, up to 64. Default 16 on a reliable topic.
-    pub const fn reliable_subscribers_max(mut self, subscribers: u32) -> Self {
-        self.reliable_subscribers_max = Some(subscribers);
-        self
-    }
-
     /// Sets what this publisher does about a reliable subscriber that stops reading.
     pub const fn on_stalled(mut self, on_stalled: OnStalled) -> Self {
         self.on_stalled = on_stalled;
@@ -169,7 +161,6 @@ impl Qos {
         request.pinnable = self.pinnable;
         request.lane_limit = self.publishers_max;
         request.reader_limit = self.subscribers_max;
-        request.gate_limit = self.reliable_subscribers_max;
         request
     }
 }

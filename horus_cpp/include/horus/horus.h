@@ -180,17 +180,17 @@ enum {
  */
 typedef struct horus_qos {
     uint32_t struct_bytes;
-    int32_t preset;                    /* HORUS_QOS_*; the members below change it */
-    int32_t reliability;               /* HORUS_BEST_EFFORT or HORUS_RELIABLE */
-    uint32_t history;                  /* messages for a late joiner, or HORUS_HISTORY_NONE */
-    uint64_t capacity;                 /* slots of each publisher, rounded up to a power of two */
-    int32_t persist_after_exit;        /* HORUS_YES: the topic outlives its processes */
-    int32_t wake_edge;                 /* HORUS_WAKE_*: the side that pays for a wake */
-    int32_t pinnable;                  /* HORUS_YES: loans and borrows below 4 KiB, too */
-    uint32_t publishers_max;           /* at most 64 */
-    uint32_t subscribers_max;          /* at most 64 */
-    uint32_t reliable_subscribers_max; /* at most 64 */
-    uint64_t detach_after_ns;          /* continue without a subscriber stalled for so long */
+    int32_t preset;             /* HORUS_QOS_*; the members below change it */
+    int32_t reliability;        /* HORUS_BEST_EFFORT or HORUS_RELIABLE */
+    uint32_t history;           /* messages for a late joiner, or HORUS_HISTORY_NONE */
+    uint64_t capacity;          /* slots of each publisher, rounded up to a power of two */
+    int32_t persist_after_exit; /* HORUS_YES: the topic outlives its processes */
+    int32_t wake_edge;          /* HORUS_WAKE_*: the side that pays for a wake */
+    int32_t pinnable;           /* HORUS_YES: loans and borrows below 4 KiB, too */
+    uint32_t publishers_max;    /* at most 64 */
+    uint32_t subscribers_max;   /* at most 64 */
+    uint32_t reserved;          /* zero */
+    uint64_t detach_after_ns;   /* continue without a subscriber stalled for so long */
 } horus_qos_t;
 
 #define HORUS_QOS_INIT {.struct_bytes = (uint32_t)sizeof(horus_qos_t)}

@@ -202,7 +202,7 @@ static void is_reliable(void) {
     qos.preset = HORUS_QOS_RELIABLE;
     qos.capacity = 2;
     qos.pinnable = HORUS_YES;
-    qos.reliable_subscribers_max = 1;
+    qos.subscribers_max = 1;
     qos.publishers_max = 1;
     horus_topic_options_t options = pair_options(&qos);
     horus_publisher_t publisher;

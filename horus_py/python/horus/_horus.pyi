@@ -144,7 +144,6 @@ class _Qos(TypedDict, total=False):
     pinnable: bool | None
     publishers_max: int | None
     subscribers_max: int | None
-    reliable_subscribers_max: int | None
     detach_stalled_after: float | None
     max_message_bytes: int | None
     namespace: Namespace | None

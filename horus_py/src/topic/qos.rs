@@ -64,9 +64,6 @@ impl Keywords {
             "pinnable" => qos.pinnable(value.extract().map_err(about)?),
             "publishers_max" => qos.publishers_max(value.extract().map_err(about)?),
             "subscribers_max" => qos.subscribers_max(value.extract().map_err(about)?),
-            "reliable_subscribers_max" => {
-                qos.reliable_subscribers_max(value.extract().map_err(about)?)
-            }
             "detach_stalled_after" => qos.on_stalled(OnStalled::Detach {
                 after: value
                     .extract()

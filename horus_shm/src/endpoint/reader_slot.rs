@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::file::error::OpenError;
 use crate::file::segment::{Blocks as _, Segment};
 use crate::os::region::Access;
+use crate::protocol::gate;
 use crate::protocol::lane::unpin;
 use crate::protocol::layout::PINS_PER_READER;
 use crate::protocol::owner;
@@ -46,6 +47,15 @@ pub(crate) struct ReaderSlot {
     segment: Arc<Segment>,
 }
 
+/// A reader slot that was just claimed.
+#[derive(Debug)]
+pub(crate) struct Claimed {
+    pub(crate) slot: ReaderSlot,
+    /// True if the slot is that of a gated reader that died, and its cursors still hold the writers
+    /// back.
+    pub(crate) resumed: bool,
+}
+
 /// The pin under which messages are copied.
 pub(crate) const COPY_PIN: u32 = PINS_PER_READER as u32 - 1;
 
@@ -53,12 +63,13 @@ pub(crate) const COPY_PIN: u32 = PINS_PER_READER as u32 - 1;
 pub const BORROWS_MAX: u32 = COPY_PIN;
 
 impl ReaderSlot {
-    /// Claims the first slot that is free or whose reader is dead.
+    /// Claims the first slot that is free or whose reader is dead. `resumes`: leaves the cursors of
+    /// a gated reader that died as they are.
     ///
     /// # Errors
     ///
     /// [`OpenError::TooManySubscribers`] or [`OpenError::Io`].
-    pub(crate) fn claim(segment: &Arc<Segment>) -> Result<Self, OpenError> {
+    pub(crate) fn claim(segment: &Arc<Segment>, resumes: bool) -> Result<Claimed, OpenError> {
         let limit = segment.shape().request().reader_limit;
         let blocks: Vec<_> = (0..limit)
             .map(|reader| segment.reader_block(reader, Access::Write))
@@ -70,25 +81,34 @@ impl ReaderSlot {
             |owner| segment.is_dead(owner),
             pauses(segment.file().is_some()),
         );
-        let (index, _) = claimed.ok_or(OpenError::TooManySubscribers { limit })?;
+        let (index, predecessor) = claimed.ok_or(OpenError::TooManySubscribers { limit })?;
         let held = AtomicU64::new(0);
         let sleepers = Mutex::new(0);
-        let this = Self {
+        let slot = Self {
             index,
             held,
             sleepers,
             segment: Arc::clone(segment),
         };
-        clear(&this.segment, index);
-        if let Ok(block) = this.segment.reader_block(index, Access::Write) {
-            let counters = [&block.received, &block.lost, &block.skipped, &block.busy];
+        // Relaxed: the claim ordered it.
+        let gated = segment.wait_block(Access::Write)?.gated.get() & 1 << index != 0;
+        let resumed = resumes && gated && predecessor != 0;
+        if resumed {
+            clear(segment, index);
+        } else {
+            clear_all(segment, index);
+        }
+        if let Ok(block) = segment.reader_block(index, Access::Write) {
+            let losses = [&block.passed, &block.lost, &block.skipped];
+            let others = [&block.busy, &block.detached];
             // Relaxed: the counters of this reader, not of its predecessor.
-            counters
+            losses
                 .into_iter()
+                .chain(others)
                 .chain(&block.latency)
                 .for_each(|word| word.set(0));
         }
-        Ok(this)
+        Ok(Claimed { slot, resumed })
     }
 
     /// Announces that this reader has its start in every lane. To be called last of all when it
@@ -199,14 +219,29 @@ impl Drop for ReaderSlot {
         if self.segment.is_forked() {
             return;
         }
-        clear(&self.segment, self.index);
         if let Ok(block) = self.segment.reader_block(self.index, Access::Write) {
-            owner::release(&block.owner);
+            let me = self.segment.me();
+            owner::free(&block.owner, me, me, || {
+                clear_all(&self.segment, self.index);
+            });
         }
     }
 }
 
-/// Withdraws what the owner of a reader slot had announced. Only its owner may call it.
+/// Withdraws all that the owner of a reader slot, or its predecessor, had announced. Only the owner
+/// may call it.
+fn clear_all(segment: &Segment, index: u32) {
+    if let Ok(wait) = segment.wait_block(Access::Write) {
+        gate::withdraw(&wait.gated, index);
+    }
+    if let Ok(cursors) = segment.cursors(index, Access::Write) {
+        cursors.iter().for_each(gate::leave);
+    }
+    clear(segment, index);
+}
+
+/// Withdraws what the owner of a reader slot had announced, except that it holds back writers. Only
+/// the owner may call it.
 fn clear(segment: &Segment, index: u32) {
     if let Ok(block) = segment.reader_block(index, Access::Write) {
         block.pin_limit.set(0);
@@ -222,27 +257,45 @@ fn clear(segment: &Segment, index: u32) {
 /// live.
 pub(crate) const FRUITLESS_MAX: u32 = 8;
 
-/// Frees the reader slot `index` if its reader is dead or the slot is free. No thread waits there;
-/// announcements at a free slot are damage, and are cleared likewise.
+/// Withdraws what a dead reader had announced in slot `index`, and frees the slot. Returns false if
+/// the reader lives, or another process was faster. No thread waits there; announcements at a free
+/// slot are damage, and are cleared likewise.
+///
+/// The slot of a gated reader stays as it is otherwise, because a successor may go on at its
+/// cursors: only [`reap_gated`] frees it.
 pub(crate) fn reap(segment: &Segment, index: u32) -> bool {
-    let Ok(block) = segment.reader_block(index, Access::Write) else {
+    let Some((word, owner)) = dead_owner(segment, index) else {
         return false;
     };
+    let Ok(wait) = segment.wait_block(Access::Write) else {
+        return false;
+    };
+    // Relaxed: the death of the owner ordered it.
+    let is_gated = wait.gated.get() & 1 << index != 0;
+    let me = segment.me();
+    if owner != 0 && is_gated {
+        owner::clear_dead(word, owner, me, || clear(segment, index))
+    } else {
+        owner::free(word, owner, me, || clear_all(segment, index))
+    }
+}
+
+/// Frees the slot of a gated reader, if that is dead: from now on it holds back no writer. Returns
+/// false if the reader lives, or another process was faster.
+pub(crate) fn reap_gated(segment: &Segment, index: u32) -> bool {
+    // WHY this is enough: a probe by system call came before, and the dead reader's last loads
+    // before its lock was released; the exchange excludes a second reaper.
+    dead_owner(segment, index).is_some_and(|(word, owner)| {
+        owner::free(word, owner, segment.me(), || clear_all(segment, index))
+    })
+}
+
+/// Returns the owner word of a reader slot, and its value, if that is 0 or names a dead process.
+fn dead_owner(segment: &Segment, index: u32) -> Option<(&AtomicU64, u64)> {
+    let word = &segment.reader_block(index, Access::Write).ok()?.owner;
     // Relaxed: the exchange decides.
-    let owner = block.owner.get();
-    if owner != 0 && !segment.is_dead(owner) {
-        return false;
-    }
-    // ORDERING(owner): pairs with the release in `owner::release`.
-    if !block
-        .owner
-        .compare_exchange_at(owner, segment.me(), edge::OWNER_CLAIM)
-    {
-        return false;
-    }
-    clear(segment, index);
-    owner::release(&block.owner);
-    true
+    let owner = word.get();
+    (owner == 0 || segment.is_dead(owner)).then_some((word, owner))
 }
 
 /// Frees the reader slots of dead readers that are announced as asleep.

@@ -27,9 +27,6 @@ pub struct Contract {
     /// True if the history stays after its publishers have left, and the file stays when no process
     /// uses it.
     pub persists: bool,
-    /// True if every reader must have a gate. Writers then need not mark a slot before they
-    /// overwrite it.
-    pub gated_only: bool,
     /// The side that pays for the order between a message's publication and the check for sleeping
     /// readers.
     pub wake_edge: WakeEdge,
@@ -49,9 +46,6 @@ pub struct Request {
     pub reader: bool,
     /// Number of lanes: the maximum number of publishers at a time. Default 16.
     pub lane_limit: Option<u32>,
-    /// Number of gates: the maximum number of reliable readers at a time. Default 16, or 0 on a
-    /// best-effort topic.
-    pub gate_limit: Option<u32>,
     /// Maximum number of announced readers at a time. Default 64.
     pub reader_limit: Option<u32>,
     /// The effect of a full lane. Default best effort.
@@ -70,9 +64,6 @@ pub struct Request {
     /// A reader accepts any length, and a publisher a longer one than it requested. Default: the
     /// length in `type_info`.
     pub max_message_bytes: Option<u64>,
-    /// True for a gated-only file. This is a kind of ring, not a setting: a gated-only and an open
-    /// endpoint cannot share a file.
-    pub gated_only: bool,
 }
 
 impl Request {
@@ -84,7 +75,6 @@ impl Request {
             capacity: None,
             reader: false,
             lane_limit: None,
-            gate_limit: None,
             reader_limit: None,
             reliability: None,
             history: None,
@@ -92,7 +82,6 @@ impl Request {
             wake_edge: None,
             pinnable: None,
             max_message_bytes: None,
-            gated_only: false,
         }
     }
 
@@ -111,26 +100,7 @@ impl Request {
                 return Err(OpenError::TypeTooLong { field, bytes, max });
             }
         }
-        let history = self.history.unwrap_or(0);
-        if self.gated_only && history > 0 {
-            // WHY: readers of such a file may not read a slot that a writer may overwrite, and no
-            // gate protects messages from before it was registered.
-            let field = "history";
-            let found = u64::from(history);
-            return Err(ShapeError {
-                field,
-                found,
-                wanted: "0 in a gated-only file",
-            }
-            .into());
-        }
         let pinnable = self.is_created_pinnable()?;
-        let reliability = self.reliability.unwrap_or_default();
-        let gates = if reliability == Reliability::Reliable {
-            16
-        } else {
-            0
-        };
         let stride = stride_for(info.bytes.min(1 << 30), info.sized, pinnable);
         let shape = Shape::new(ShapeRequest {
             payload_bytes: info.bytes,
@@ -139,7 +109,6 @@ impl Request {
                 .capacity
                 .map_or_else(|| default_capacity(stride), rounded_capacity),
             lane_limit: self.lane_limit.unwrap_or(16),
-            gate_limit: self.gate_limit.unwrap_or(gates),
             reader_limit: self.reader_limit.unwrap_or(64),
             sized: info.sized,
             pinnable,
@@ -148,10 +117,9 @@ impl Request {
         Ok(Contract {
             type_info: info.clone(),
             shape,
-            reliability,
-            history,
+            reliability: self.reliability.unwrap_or_default(),
+            history: self.history.unwrap_or(0),
             persists: self.persists.unwrap_or(false),
-            gated_only: self.gated_only,
             wake_edge: self.wake_edge.unwrap_or_default(),
         })
     }
@@ -184,22 +152,12 @@ impl Request {
     /// Returns true if the slots of a new file can be pinned.
     fn is_created_pinnable(&self) -> Result<bool, ShapeError> {
         let in_place = self.type_info.sized || self.type_info.bytes >= PINNABLE_BYTES;
-        let pinnable = self.pinnable.unwrap_or(in_place && !self.gated_only);
-        let field = "pinnable";
-        let found = u64::from(pinnable);
-        if pinnable && self.gated_only {
-            return Err(ShapeError {
-                field,
-                found,
-                wanted: "0 in a gated-only file",
-            });
-        }
+        let pinnable = self.pinnable.unwrap_or(in_place);
         if self.type_info.sized && !pinnable {
-            let wanted = "1 where messages have lengths of their own";
             return Err(ShapeError {
-                field,
-                found,
-                wanted,
+                field: "pinnable",
+                found: 0,
+                wanted: "1 where messages have lengths of their own",
             });
         }
         Ok(pinnable)
@@ -209,8 +167,8 @@ impl Request {
     ///
     /// # Errors
     ///
-    /// [`OpenError::SchemaMismatch`], [`OpenError::GatedOnly`] or [`OpenError::QosMismatch`] with
-    /// the first field that differs.
+    /// [`OpenError::SchemaMismatch`] or [`OpenError::QosMismatch`] with the first field that
+    /// differs.
     pub fn check(&self, contract: &Contract, path: &Path) -> Result<(), OpenError> {
         let wanted = &self.type_info;
         let found = &contract.type_info;
@@ -221,12 +179,6 @@ impl Request {
                 path: path.to_owned(),
                 wanted: Box::new(wanted.clone()),
                 found: Box::new(found.clone()),
-            });
-        }
-        if self.gated_only != contract.gated_only {
-            return Err(OpenError::GatedOnly {
-                path: path.to_owned(),
-                found: contract.gated_only,
             });
         }
         let setting = SettingCheck { path };
@@ -252,7 +204,6 @@ impl Request {
         }
         setting.check("pinnable", &shape.pinnable, self.pinnable.as_ref())?;
         setting.check("lane_limit", &shape.lane_limit, self.lane_limit.as_ref())?;
-        setting.check("gate_limit", &shape.gate_limit, self.gate_limit.as_ref())?;
         setting.check(
             "reader_limit",
             &shape.reader_limit,

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicU64;
 use crate::file::segment::{Blocks as _, Segment};
 use crate::os::region::Access;
 use crate::process::liveness::ProcessInfo;
+use crate::protocol::gate::JOINING;
 use crate::protocol::lane::count;
 use crate::protocol::layout::ReaderBlock;
 use crate::protocol::sync::Word;
@@ -43,13 +44,13 @@ pub struct ReaderCounters {
     pub subscriber: Participant,
     /// Number of messages delivered to the subscriber.
     pub received: u64,
-    /// Number of messages that were overwritten before the subscriber read them. The subscriber
-    /// publishes this number only now and then: it may be 256 messages old.
+    /// Number of messages that were overwritten before the subscriber read them, as far as it has
+    /// noticed.
     pub lost: u64,
-    /// Number of messages that the subscriber skipped. May be as old as `lost`.
+    /// Number of messages that the subscriber skipped.
     pub skipped: u64,
     /// Number of calls that gave up because publishers kept overwriting what the subscriber tried
-    /// to read. May be as old as `lost`.
+    /// to read. The subscriber publishes this number only now and then: it may be 256 messages old.
     pub busy: u64,
     /// Number of messages that the subscriber has borrowed now.
     pub borrowed: u32,
@@ -106,8 +107,14 @@ impl Segment {
         let readers = 0..self.shape().request().reader_limit;
         let counters = readers.filter_map(|slot| {
             let block = self.reader_block(slot, Access::Read).ok()?;
+            let cursors = self.cursors(slot, Access::Read).ok()?;
             let subscriber = self.participant(block.owner.get())?;
-            Some(counters_of_reader(slot, block, subscriber, waiters))
+            Some(counters_of_reader(
+                slot,
+                (block, cursors),
+                subscriber,
+                waiters,
+            ))
         });
         counters.collect()
     }
@@ -119,16 +126,35 @@ impl Segment {
     }
 }
 
+/// Returns the number of messages that the reader with this block and these cursors has received.
+fn received(block: &ReaderBlock<AtomicU64>, cursors: &[AtomicU64]) -> u64 {
+    // WHY: the numbers of a reader that is joining do not fit together yet.
+    if block.joined.get() != block.owner.get() {
+        return 0;
+    }
+    let passed = block.passed.get();
+    let positions = cursors
+        .iter()
+        .filter_map(|cursor| (cursor.get() & !JOINING).checked_sub(1));
+    // WHY not below 0: the reader may be between its stores of the two.
+    let received = positions.fold(0, u64::wrapping_add).wrapping_sub(passed);
+    if received > i64::MAX as u64 {
+        0
+    } else {
+        received
+    }
+}
+
 fn counters_of_reader(
     slot: u32,
-    block: &ReaderBlock<AtomicU64>,
+    (block, cursors): (&ReaderBlock<AtomicU64>, &[AtomicU64]),
     subscriber: Participant,
     waiters: u64,
 ) -> ReaderCounters {
     ReaderCounters {
         slot,
         subscriber,
-        received: block.received.get(),
+        received: received(block, cursors),
         lost: block.lost.get(),
         skipped: block.skipped.get(),
         busy: block.busy.get(),

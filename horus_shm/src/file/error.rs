@@ -147,18 +147,6 @@ pub enum OpenError {
         /// The reader's reliability.
         requested: Reliability,
     },
-    /// A gated-only endpoint was requested in a ring that is not gated-only, or the reverse.
-    #[error(
-        "{} is {} ring, but an endpoint of the other kind was requested: open it as what it is",
-        path.display(),
-        if *found { "a gated-only" } else { "an open" }
-    )]
-    GatedOnly {
-        /// The ring.
-        path: PathBuf,
-        /// True if the file is gated-only.
-        found: bool,
-    },
     /// Every lane has a live publisher.
     #[error("all {limit} places of publishers are taken: allow more where the topic is created")]
     TooManyPublishers {
@@ -169,14 +157,6 @@ pub enum OpenError {
     #[error("all {limit} places of readers are taken: allow more where the topic is created")]
     TooManySubscribers {
         /// Number of reader slots.
-        limit: u32,
-    },
-    /// Every gate has a live reader.
-    #[error(
-        "all {limit} places of reliable readers are taken: allow more where the topic is created"
-    )]
-    TooManyReliableSubscribers {
-        /// Number of gates.
         limit: u32,
     },
     /// The file system in memory is full.

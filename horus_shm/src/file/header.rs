@@ -64,12 +64,10 @@ pub fn encode(contract: &Contract, topic: &str, provenance: Provenance, now_ns: 
         created_ns: now_ns,
         payload_align: request.payload_align,
         lane_limit: request.lane_limit,
-        gate_limit: request.gate_limit,
         reader_limit: request.reader_limit,
         reliability: u32::from(contract.reliability == Reliability::Reliable),
         history: contract.history,
         persists: contract.persists.into(),
-        gated_only: contract.gated_only.into(),
         pinnable: request.pinnable.into(),
         sized: request.sized.into(),
         wake_edge: u32::from(contract.wake_edge == WakeEdge::Fence),
@@ -188,7 +186,6 @@ fn decode_shape(header: &Header, file_bytes: u64) -> Result<Shape, HeaderError> 
         payload_align: header.payload_align,
         capacity: header.capacity,
         lane_limit: header.lane_limit,
-        gate_limit: header.gate_limit,
         reader_limit: header.reader_limit,
         sized: decode_flag("sized", header.sized)?,
         pinnable: decode_flag("pinnable", header.pinnable)?,
@@ -213,19 +210,12 @@ fn decode_shape(header: &Header, file_bytes: u64) -> Result<Shape, HeaderError> 
 fn decode_contract(header: &Header, schema: &[u8], shape: Shape) -> Result<Contract, HeaderError> {
     let schema = str::from_utf8(schema).map_err(|_| damaged("schema text", "not UTF-8", "text"))?;
     let request = shape.request();
-    let gated_only = decode_flag("gated_only", header.gated_only)?;
-    if gated_only && header.history > 0 {
-        return Err(damaged("history", header.history, "0 in a gated-only file"));
-    }
     if request.sized && !request.pinnable {
         return Err(damaged(
             "pinnable",
             0,
             "1 where messages have lengths of their own",
         ));
-    }
-    if request.pinnable && gated_only {
-        return Err(damaged("pinnable", 1, "0 in a gated-only file"));
     }
     Ok(Contract {
         type_info: TypeInfo {
@@ -244,7 +234,6 @@ fn decode_contract(header: &Header, schema: &[u8], shape: Shape) -> Result<Contr
         },
         history: header.history,
         persists: decode_flag("persists", header.persists)?,
-        gated_only,
         wake_edge: if decode_flag("wake_edge", header.wake_edge)? {
             WakeEdge::Fence
         } else {

@@ -20,8 +20,8 @@ use crate::os::{self, Stat};
 use crate::process::fork::fork_epoch;
 use crate::process::liveness::Owner;
 use crate::protocol::copy;
-use crate::protocol::layout::{GateBlock, LaneBlock};
-use crate::protocol::memory::{RawLane, RawLaneParts};
+use crate::protocol::layout::LaneBlock;
+use crate::protocol::memory::{RawLane, RawLaneParts, Readers};
 use crate::protocol::presence::{self, Attendance};
 use crate::protocol::shape::Shape;
 
@@ -513,34 +513,23 @@ impl Segment {
         unsafe { &*block.cast() }
     }
 
-    /// Returns the cursors of gate `gate`, one word for each lane.
+    /// Returns the blocks of all readers.
     ///
     /// # Errors
     ///
     /// [`OpenError::Io`] if the reader area cannot be mapped.
-    pub(crate) fn cursors(&self, gate: u32, access: Access) -> Result<&[AtomicU64], OpenError> {
-        let (area, offset) = self.gate_address(gate, access)?;
-        let lanes = self.shape().request().lane_limit as usize;
-        // SAFETY: the cursors follow the block, within the reader area.
-        let cursors = unsafe { area.add(offset + size_of::<GateBlock<AtomicU64>>()) };
-        // SAFETY: there is one word for each lane, all of them in the reader area.
-        Ok(unsafe { std::slice::from_raw_parts(cursors.cast(), lanes) })
-    }
-
-    /// Returns the address of the reader area, and the offset of gate `gate` in it.
-    fn gate_address(&self, gate: u32, access: Access) -> Result<(*mut u8, usize), OpenError> {
-        assert!(
-            gate < self.shape().request().gate_limit,
-            "gate {gate} is past the limit"
-        );
+    pub(crate) fn readers(&self, access: Access) -> Result<Readers, OpenError> {
         let area = self.reader_area(access)?;
-        Ok((
-            area,
-            self.shape().gates_offset() + gate as usize * self.shape().gate_bytes(),
-        ))
+        let limit = self.shape().request().reader_limit;
+        let offset = self.shape().reader_block_offset(0);
+        // SAFETY: block and cursors of each reader are in the reader area.
+        let blocks = unsafe { area.add(offset) };
+        // SAFETY: the area begins with the wait block. It is mapped for as long as this segment
+        // lives, which every endpoint keeps, with the access that the caller requests for its use.
+        Ok(unsafe { Readers::new(area.cast(), blocks, self.shape().reader_bytes(), limit) })
     }
 
-    /// Returns lane `lane` without its slots: that is enough to register a gate.
+    /// Returns lane `lane` without its slots: that is enough to join it.
     ///
     /// # Errors
     ///
@@ -549,28 +538,17 @@ impl Segment {
         &self,
         lane: u32,
         lane_area: Access,
-        reader_area: Access,
+        readers: Readers,
     ) -> Result<RawLaneParts, OpenError> {
         let request = self.shape().request();
         let block: *const LaneBlock<AtomicU64> = self.lane_block(lane, lane_area)?;
-        let area = self.reader_area(reader_area)?;
-        let first_cursor = self.shape().gates_offset()
-            + size_of::<GateBlock<AtomicU64>>()
-            + lane as usize * size_of::<u64>();
         Ok(RawLaneParts {
             slots: std::ptr::null_mut(),
             stride: self.shape().stride() as usize,
             capacity: request.capacity,
             block,
-            cursors: area.wrapping_add(first_cursor),
-            gate_bytes: self.shape().gate_bytes(),
-            gate_limit: request.gate_limit,
             lane,
-            wait: area.cast(),
-            readers: area
-                .wrapping_add(self.shape().reader_block_offset(0))
-                .cast(),
-            reader_limit: request.reader_limit,
+            readers,
         })
     }
 
@@ -583,12 +561,12 @@ impl Segment {
         &self,
         lane: u32,
         slots: Access,
-        reader_area: Access,
+        readers: Readers,
     ) -> Result<RawLane, OpenError> {
-        let mut parts = self.lane_without_slots(lane, slots, reader_area)?;
+        let mut parts = self.lane_without_slots(lane, slots, readers)?;
         parts.slots = self.slots(lane, slots)?;
-        // SAFETY: slots, block and cursors are mapped for as long as this segment lives, with the
-        // access that the caller requests for its use; every endpoint keeps the segment.
+        // SAFETY: slots and block are mapped for as long as this segment lives, with the access
+        // that the caller requests for its use; every endpoint keeps the segment, and its readers.
         Ok(unsafe { RawLane::new(parts) })
     }
 

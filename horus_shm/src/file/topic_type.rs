@@ -48,7 +48,7 @@ pub enum Reliability {
     /// The send overwrites the oldest message. A slow reader loses messages, and counts them.
     #[default]
     BestEffort,
-    /// Readers may register gates. A send that would overwrite a message that such a reader has not
+    /// Readers may be gated. A send that would overwrite a message that such a reader has not
     /// read is refused.
     Reliable,
 }

@@ -99,10 +99,11 @@ pub(super) struct ValueLane<T, H> {
     slots: Row<T, true>,
     room: u64,
     block: *const LaneBlock<AtomicU64>,
+    gated: *const AtomicU64,
     cursors: *const AtomicU64,
-    /// Distance between the cursors of two gates, in words.
-    gate_words: usize,
-    gate_limit: u32,
+    /// Distance between the cursors of two readers, in words.
+    reader_words: usize,
+    reader_limit: u32,
     handling: PhantomData<H>,
 }
 
@@ -112,10 +113,12 @@ pub(super) struct ValueLaneParts<'a, T> {
     pub(super) slots: Row<T, true>,
     pub(super) room: u64,
     pub(super) block: &'a LaneBlock<AtomicU64>,
-    /// The cursors of all gates, from this lane's cursor in the first gate on.
+    /// The mask of gated readers.
+    pub(super) gated: &'a AtomicU64,
+    /// The cursors of all readers, from the first reader's cursor in this lane on.
     pub(super) cursors: &'a [AtomicU64],
-    pub(super) gate_words: usize,
-    pub(super) gate_limit: u32,
+    pub(super) reader_words: usize,
+    pub(super) reader_limit: u32,
 }
 
 impl<T, H: Handling<T>> ValueLane<T, H> {
@@ -132,19 +135,21 @@ impl<T, H: Handling<T>> ValueLane<T, H> {
             slots,
             room,
             block,
+            gated,
             cursors,
-            gate_words,
-            gate_limit,
+            reader_words,
+            reader_limit,
         } = parts;
         debug_assert!(slots.len() == 0 || slots.len().is_power_of_two());
-        debug_assert!(cursors.len() > gate_words * (gate_limit as usize - 1));
+        debug_assert!(cursors.len() > reader_words * (reader_limit as usize - 1));
         Self {
             slots,
             room,
             block,
+            gated,
             cursors: cursors.as_ptr(),
-            gate_words,
-            gate_limit,
+            reader_words,
+            reader_limit,
             handling: PhantomData,
         }
     }
@@ -153,10 +158,10 @@ impl<T, H: Handling<T>> ValueLane<T, H> {
     ///
     /// # Safety
     ///
-    /// The reader saw by the stamp that there is a value, and its gate keeps the writer out.
+    /// The reader saw by the stamp that there is a value, and its cursor keeps the writer out.
     #[inline(always)]
     pub(super) unsafe fn load(&self, index: u64) -> T {
-        // SAFETY: the slot holds a value, and the gate keeps the writer out, by the contract.
+        // SAFETY: the slot holds a value, and the cursor keeps the writer out, by the contract.
         unsafe { H::load(self.slot(index).value()) }
     }
 
@@ -171,7 +176,7 @@ impl<T, H: Handling<T>> ValueLane<T, H> {
         let value = self.slot(index).value();
         // SAFETY: there is a value and no thread writes it, by the contract.
         each(unsafe { &*value });
-        // SAFETY: the slot holds a value, and the gate keeps the writer out, by the contract.
+        // SAFETY: the slot holds a value, and the cursor keeps the writer out, by the contract.
         unsafe { H::rest(value) }
     }
 
@@ -209,8 +214,6 @@ unsafe impl<T: Send + Sync> Send for ValueLane<T, Share> {}
 impl<T, H: Handling<T>> LaneMemory for ValueLane<T, H> {
     type Word = AtomicU64;
 
-    const EXCLUSIVE: bool = true;
-
     /// WHY false: the hardware detects that slots are read in order, and prefetches them itself.
     /// The other work for each message would keep software from prefetching as far ahead: 64 B 65
     /// -> 81 million a second, 8 and 16 B a tenth more, 256 B and 1 KiB the same.
@@ -219,6 +222,11 @@ impl<T, H: Handling<T>> LaneMemory for ValueLane<T, H> {
     #[inline(always)]
     fn capacity(&self) -> u64 {
         self.slots.len()
+    }
+
+    #[inline(always)]
+    fn is_exclusive(&self) -> bool {
+        true
     }
 
     #[inline(always)]
@@ -242,15 +250,21 @@ impl<T, H: Handling<T>> LaneMemory for ValueLane<T, H> {
     }
 
     #[inline(always)]
-    fn gate_limit(&self) -> u32 {
-        self.gate_limit
+    fn reader_limit(&self) -> u32 {
+        self.reader_limit
     }
 
     #[inline(always)]
-    fn cursor(&self, gate: u32) -> &AtomicU64 {
-        debug_assert!(gate < self.gate_limit);
-        // SAFETY: `gate` is below the limit, so the word is one of the cursors.
-        let cursor = unsafe { self.cursors.add(gate as usize * self.gate_words) };
+    fn gated(&self) -> &AtomicU64 {
+        // SAFETY: alive by the contract of `new`.
+        unsafe { &*self.gated }
+    }
+
+    #[inline(always)]
+    fn cursor(&self, reader: u32) -> &AtomicU64 {
+        debug_assert!(reader < self.reader_limit);
+        // SAFETY: `reader` is below the limit, so the word is one of the cursors.
+        let cursor = unsafe { self.cursors.add(reader as usize * self.reader_words) };
         // SAFETY: alive by the contract of `new`.
         unsafe { &*cursor }
     }
@@ -273,11 +287,11 @@ impl<T, H: Handling<T>> LaneMemory for ValueLane<T, H> {
         let slot = self.slot(index);
         // Relaxed: only the writers of this lane store it, one after another.
         let keeps = const { H::KEEPS && needs_drop::<T>() } && slot.stamp.get() != 0;
-        // SAFETY: a slot that keeps values holds one from its first stamp on, and no gate is in it.
-        // It is overwritten below before anything can panic.
+        // SAFETY: a slot that keeps values holds one from its first stamp on, and no reader is in
+        // it. It is overwritten below before anything can panic.
         let old = keeps.then(|| unsafe { slot.value().read() });
-        // SAFETY: `src` is a `T` of which the caller gives up the ownership, and no gate is in the
-        // slot.
+        // SAFETY: `src` is a `T` of which the caller gives up the ownership, and no reader is in
+        // the slot.
         unsafe { slot.put(src.cast()) };
         drop(old);
     }
@@ -285,7 +299,7 @@ impl<T, H: Handling<T>> LaneMemory for ValueLane<T, H> {
     #[inline(always)]
     unsafe fn load_exclusive(&self, index: u64, dst: *mut u8, bytes: usize) {
         debug_assert_eq!(bytes, size_of::<T>());
-        // SAFETY: the slot holds a value, and the gate keeps the writer out, by the contract.
+        // SAFETY: the slot holds a value, and the cursor keeps the writer out, by the contract.
         let value = unsafe { self.load(index) };
         // SAFETY: `dst` is writable for a `T`, by the contract.
         unsafe { dst.cast::<T>().write(value) };

@@ -1,4 +1,4 @@
-//! The memory of a channel that is made of lanes: its owner, claims of lanes and gates, and the
+//! The memory of a channel that is made of lanes: its owner, claims of lanes and readers, and the
 //! drop of values that were not received.
 
 use core::fmt;
@@ -11,43 +11,46 @@ use super::slot::{Row, Slots};
 use super::writer::ValueWriter;
 use crate::protocol::gate;
 use crate::protocol::lane::LaneReader;
-use crate::protocol::layout::{ControlBlock, GateBlock, LaneBlock, SEPARATION_BYTES};
+use crate::protocol::layout::{ControlBlock, LaneBlock, SEPARATION_BYTES};
 use crate::protocol::owner;
 use crate::protocol::sync::{Word, edge};
 
-/// Maximum number of lanes, and of gates, of one channel: masks have one bit for each.
+/// Maximum number of lanes, and of readers, of one channel: masks have one bit for each.
 ///
-/// WHY fewer under miri: a channel has a cursor for each lane and gate, and the interpreter takes a
-/// second to initialise 4,096 of them.
+/// WHY fewer under miri: a channel has a cursor for each lane and reader, and the interpreter takes
+/// a second to initialise 4,096 of them.
 pub const LANES_MAX: usize = if cfg!(miri) { 8 } else { 64 };
 
-/// The owner word of a claimed lane or gate. WHY the same for all owners: threads of a process die
-/// together, so no owner is ever checked.
+/// The owner word of a claimed lane or reader. WHY the same for all owners: threads of a process
+/// die together, so no owner is ever checked.
 const CLAIMED: u64 = 1;
 
-/// The only gate of lanes whose values are moved out.
-const ONLY_GATE: u32 = 0;
+/// The only reader of lanes whose values are moved out.
+const ONLY_READER: u32 = 0;
 
 /// The cursor of a reader that has not read anything: cursors are positions plus 1.
 const FIRST_CURSOR: u64 = 1;
 
 const WORDS_PER_LINE: usize = SEPARATION_BYTES / size_of::<AtomicU64>();
 
-/// Some of the cursors of one gate, on cache lines that they share with no other gate.
+/// Some of the cursors of one reader, on cache lines that they share with no other reader.
 #[repr(align(128))]
 #[derive(Debug, Default)]
 struct Cursors([AtomicU64; WORDS_PER_LINE]);
 
-/// Lanes of values of type `T`, and gates for their readers.
+/// Lanes of values of type `T`, and their readers, which are all gated.
 ///
-/// If values are moved out, the only gate exists from the beginning. Values that are written before
-/// there is a reader wait for it, and nothing is overwritten. All endpoints keep this value alive;
-/// its drop drops the values that were not received.
+/// If values are moved out, the only reader is gated from the beginning. Values that are written
+/// before there is a reader wait for it, and nothing is overwritten. All endpoints keep this value
+/// alive; its drop drops the values that were not received.
 pub struct Lanes<T, H: Handling<T>> {
     control: ControlBlock<AtomicU64>,
     blocks: Box<[LaneBlock<AtomicU64>]>,
-    gates: Box<[GateBlock<AtomicU64>]>,
-    /// The cursors, ordered by gate, then by lane.
+    /// The owner words of the readers.
+    readers: Box<[AtomicU64]>,
+    /// Bit i: reader i is gated.
+    gated: AtomicU64,
+    /// The cursors, ordered by reader, then by lane.
     cursors: Box<[Cursors]>,
     /// The slots of each lane, allocated when the lane is first claimed.
     slots: Box<[OnceLock<Slots<T, true>>]>,
@@ -62,25 +65,26 @@ unsafe impl<T: Send> Sync for Lanes<T, Move> {}
 unsafe impl<T: Clone + Send + Sync> Sync for Lanes<T, Share> {}
 
 impl<T, H: Handling<T>> Lanes<T, H> {
-    /// Creates at most `lane_limit` lanes of `capacity` values each, and `gate_limit` gates.
-    /// Nothing is claimed, and no lane has memory yet.
+    /// Creates at most `lane_limit` lanes of `capacity` values each, for at most `reader_limit`
+    /// readers. Nothing is claimed, and no lane has memory yet.
     ///
     /// # Panics
     ///
-    /// If a limit is 0 or above [`LANES_MAX`], if there is more than one gate but values are moved
+    /// If a limit is 0 or above [`LANES_MAX`], if there can be several readers but values are moved
     /// out, or if `capacity` is 0 or needs more memory than there can be.
     #[must_use]
-    pub fn new(lane_limit: usize, gate_limit: usize, capacity: usize) -> Arc<Self> {
+    pub fn new(lane_limit: usize, reader_limit: usize, capacity: usize) -> Arc<Self> {
         let limits = 1..=LANES_MAX;
-        assert!(limits.contains(&lane_limit) && limits.contains(&gate_limit));
-        assert!(H::KEEPS || gate_limit == 1, "a value is moved out once");
+        assert!(limits.contains(&lane_limit) && limits.contains(&reader_limit));
+        assert!(H::KEEPS || reader_limit == 1, "a value is moved out once");
         assert!(capacity > 0, "a channel holds at least one message");
-        let gate_lines = lane_limit.div_ceil(WORDS_PER_LINE);
+        let reader_lines = lane_limit.div_ceil(WORDS_PER_LINE);
         let lanes = Self {
             control: ControlBlock::default(),
             blocks: (0..lane_limit).map(|_| LaneBlock::default()).collect(),
-            gates: (0..gate_limit).map(|_| GateBlock::default()).collect(),
-            cursors: (0..gate_limit * gate_lines)
+            readers: (0..reader_limit).map(|_| AtomicU64::default()).collect(),
+            gated: AtomicU64::default(),
+            cursors: (0..reader_limit * reader_lines)
                 .map(|_| Cursors::default())
                 .collect(),
             slots: (0..lane_limit).map(|_| OnceLock::new()).collect(),
@@ -88,9 +92,10 @@ impl<T, H: Handling<T>> Lanes<T, H> {
             handling: core::marker::PhantomData,
         };
         if !H::KEEPS {
+            gate::announce(&lanes.gated, ONLY_READER);
             for lane in 0..lane_limit as u32 {
                 // Relaxed: no other thread knows the value yet.
-                lanes.cursor(lane, ONLY_GATE).set(FIRST_CURSOR);
+                lanes.cursor(lane, ONLY_READER).set(FIRST_CURSOR);
             }
         }
         Arc::new(lanes)
@@ -110,47 +115,48 @@ impl<T, H: Handling<T>> Lanes<T, H> {
         Some(ValueWriter::new(Arc::clone(self), lane))
     }
 
-    /// Claims a gate, and reads the first lane from its present head on. If values are moved out,
-    /// the reader begins at the first value, and there can only ever be one reader. Returns `None`
-    /// if all gates are taken.
+    /// Makes a reader of the first lane from its present head on. If values are moved out, the
+    /// reader begins at the first value, and there can only ever be one reader. Returns `None` if
+    /// there are as many readers as there can be.
     ///
     /// # Panics
     ///
     /// If the first lane was never claimed.
     #[must_use]
     pub fn reader(self: &Arc<Self>) -> Option<ValueReader<T, H>> {
-        let gate = self.claim_gate()?;
-        Some(ValueReader::new(Arc::clone(self), gate))
+        let index = self.claim_reader()?;
+        Some(ValueReader::new(Arc::clone(self), index))
     }
 
     /// Like [`Self::reader`], for a reader of all lanes, including those that have no writer yet.
     #[must_use]
     pub fn fan_reader(self: &Arc<Self>) -> Option<FanReader<T, H>> {
-        let gate = self.claim_gate()?;
-        Some(FanReader::new(Arc::clone(self), gate))
+        let index = self.claim_reader()?;
+        Some(FanReader::new(Arc::clone(self), index))
     }
 
-    fn claim_gate(&self) -> Option<u32> {
-        let owners = self.gates.iter().map(|gate| &gate.owner);
-        let (gate, _) = owner::claim_first(owners, CLAIMED, |_| false)?;
+    fn claim_reader(&self) -> Option<u32> {
+        let (reader, _) = owner::claim_first(self.readers.iter(), CLAIMED, |_| false)?;
         if H::KEEPS {
+            gate::announce(&self.gated, reader);
             for lane in 0..self.blocks.len() as u32 {
-                gate::join(&self.lane(lane, Row::EMPTY), gate, u64::MAX);
+                gate::join(&self.lane(lane, Row::EMPTY), reader, u64::MAX);
             }
         }
-        Some(gate)
+        Some(reader)
     }
 
-    /// Creates the reader of `lane` behind `gate`, which continues at the position of its cursor.
+    /// Creates the reader of `lane` with number `reader`, which continues at the position of its
+    /// cursor.
     ///
     /// # Safety
     ///
-    /// `gate` was claimed by the caller, which has no other reader of this lane behind it.
-    pub(super) unsafe fn lane_reader(&self, lane: u32, gate: u32) -> LaneReader<ValueLane<T, H>> {
+    /// `reader` was claimed by the caller, which has no other reader of this lane.
+    pub(super) unsafe fn lane_reader(&self, lane: u32, reader: u32) -> LaneReader<ValueLane<T, H>> {
         let memory = self.claimed_lane(lane);
         // Relaxed: the caller's own cursor.
-        let start = self.cursor(lane, gate).get() - FIRST_CURSOR;
-        LaneReader::new(memory, start, gate, true)
+        let start = self.cursor(lane, reader).get() - FIRST_CURSOR;
+        LaneReader::new(memory, start, reader)
     }
 
     /// Returns lane `lane` with its slots. The lane must have been claimed before.
@@ -171,19 +177,20 @@ impl<T, H: Handling<T>> Lanes<T, H> {
             slots,
             room: self.capacity,
             block: &self.blocks[lane as usize],
+            gated: &self.gated,
             cursors: &cursors[lane as usize..],
-            gate_words: words / self.gates.len(),
-            gate_limit: self.gates.len() as u32,
+            reader_words: words / self.readers.len(),
+            reader_limit: self.readers.len() as u32,
         };
-        // SAFETY: the parts are in boxes that this value keeps, and every user of the lane keeps
-        // this value. A lane has one writer, which claimed it, and readers behind claimed gates:
-        // only one unless values stay in their slots.
+        // SAFETY: the parts are in this value, which is in an `Arc`, or in its boxes, and every
+        // user of the lane keeps this value. A lane has one writer, which claimed it, and claimed
+        // readers: only one unless values stay in their slots.
         unsafe { ValueLane::new(parts) }
     }
 
-    fn cursor(&self, lane: u32, gate: u32) -> &AtomicU64 {
-        let lines = self.cursors.len() / self.gates.len();
-        let line = gate as usize * lines + lane as usize / WORDS_PER_LINE;
+    fn cursor(&self, lane: u32, reader: u32) -> &AtomicU64 {
+        let lines = self.cursors.len() / self.readers.len();
+        let line = reader as usize * lines + lane as usize / WORDS_PER_LINE;
         &self.cursors[line].0[lane as usize % WORDS_PER_LINE]
     }
 
@@ -194,11 +201,11 @@ impl<T, H: Handling<T>> Lanes<T, H> {
         Word::load(&self.control.ready, edge::READY_SEE)
     }
 
-    /// Returns the number of values in `lane` that the reader behind `gate` has not read.
-    pub(super) fn waiting(&self, lane: u32, gate: u32) -> u64 {
+    /// Returns the number of values in `lane` that reader `reader` has not read.
+    pub(super) fn waiting(&self, lane: u32, reader: u32) -> u64 {
         // Relaxed: counters.
         let head = self.blocks[lane as usize].head.get();
-        (head + 1).saturating_sub(self.cursor(lane, gate).get())
+        (head + 1).saturating_sub(self.cursor(lane, reader).get())
     }
 
     /// Returns the maximum number of lanes.
@@ -217,12 +224,15 @@ impl<T, H: Handling<T>> Lanes<T, H> {
         owner::release(&self.blocks[lane as usize].owner);
     }
 
-    /// Frees a gate for another reader. A gate of lanes whose values are moved out stays taken,
-    /// because its cursor tells which values have to be dropped.
-    pub(super) fn release_gate(&self, gate: u32) {
+    /// Frees the place of a reader for another one. That of the reader that moves values out stays
+    /// taken, because its cursor tells which values have to be dropped.
+    pub(super) fn release_reader(&self, reader: u32) {
         if H::KEEPS {
-            let cursors = (0..self.blocks.len() as u32).map(|lane| self.cursor(lane, gate));
-            gate::free(&self.gates[gate as usize], cursors, CLAIMED, CLAIMED);
+            gate::withdraw(&self.gated, reader);
+            for lane in 0..self.blocks.len() as u32 {
+                gate::leave(self.cursor(lane, reader));
+            }
+            owner::release(&self.readers[reader as usize]);
         }
     }
 }
@@ -232,7 +242,7 @@ impl<T, H: Handling<T>> Drop for Lanes<T, H> {
         for lane in 0..self.blocks.len() {
             // Relaxed: the last owner of an `Arc` comes after all others.
             let head = self.blocks[lane].head.get();
-            let cursor = self.cursor(lane as u32, ONLY_GATE).get();
+            let cursor = self.cursor(lane as u32, ONLY_READER).get();
             let Some(slots) = self.slots[lane].get_mut() else {
                 continue;
             };

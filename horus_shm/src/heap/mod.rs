@@ -2,7 +2,7 @@
 //!
 //! The lanes use the algorithms of lanes in files,
 //! [`LaneWriter`](crate::protocol::lane::LaneWriter) and
-//! [`LaneReader`](crate::protocol::lane::LaneReader), with every reader behind a gate. Only the
+//! [`LaneReader`](crate::protocol::lane::LaneReader), with every reader gated. Only the
 //! memory differs: a slot holds a value of any type, which is moved in, then either moved out
 //! ([`Move`]) or cloned by each reader ([`Share`]), and dropped exactly once.
 //!

@@ -11,21 +11,21 @@ use crate::protocol::lane::{LaneReader, Polled};
 /// the writer should be able to write meanwhile.
 pub(super) const DRAIN_STEPS: u64 = 8;
 
-/// A reader of the first lane, behind a gate. Its drop frees the gate.
+/// A reader of the first lane. Its drop frees its place.
 pub struct ValueReader<T, H: Handling<T>> {
     reader: LaneReader<ValueLane<T, H>>,
-    gate: u32,
+    index: u32,
     lanes: Arc<Lanes<T, H>>,
 }
 
 impl<T, H: Handling<T>> ValueReader<T, H> {
-    /// Creates the reader behind `gate`, which the caller has claimed.
-    pub(super) fn new(lanes: Arc<Lanes<T, H>>, gate: u32) -> Self {
-        // SAFETY: the gate is the caller's, and this is its only reader.
-        let reader = unsafe { lanes.lane_reader(0, gate) };
+    /// Creates the reader with number `index`, which the caller has claimed.
+    pub(super) fn new(lanes: Arc<Lanes<T, H>>, index: u32) -> Self {
+        // SAFETY: the number is the caller's, and this is its only reader of the lane.
+        let reader = unsafe { lanes.lane_reader(0, index) };
         Self {
             reader,
-            gate,
+            index,
             lanes,
         }
     }
@@ -87,7 +87,7 @@ impl<T, H: Handling<T>> ValueReader<T, H> {
     /// Returns the number of values that this reader has not read.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.lanes.waiting(0, self.gate) as usize
+        self.lanes.waiting(0, self.index) as usize
     }
 
     /// Returns the memory of the channel.
@@ -105,7 +105,7 @@ impl<T, H: Handling<T>> ValueReader<T, H> {
 
 #[inline(always)]
 fn find<T, H: Handling<T>>(reader: &mut LaneReader<ValueLane<T, H>>) -> Option<impl FnOnce() -> T> {
-    // WHY no other case: a reader behind a gate is never lapped.
+    // WHY no other case: a gated reader is never lapped.
     if reader.find() != Polled::Message {
         reader.prefetch_slot(1);
         return None;
@@ -147,39 +147,39 @@ fn show<T, H: Handling<T>>(
 
 impl<T, H: Handling<T>> Drop for ValueReader<T, H> {
     fn drop(&mut self) {
-        self.lanes.release_gate(self.gate);
+        self.lanes.release_reader(self.index);
     }
 }
 
 impl<T, H: Handling<T>> fmt::Debug for ValueReader<T, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ValueReader")
-            .field("gate", &self.gate)
+            .field("index", &self.index)
             .finish_non_exhaustive()
     }
 }
 
-/// A reader that reads all lanes in turn, behind one gate. Its drop frees the gate.
+/// A reader that reads all lanes in turn. Its drop frees its place.
 pub struct FanReader<T, H: Handling<T>> {
     /// Readers of the lanes that have slots, in the order in which they were discovered.
     readers: Vec<LaneReader<ValueLane<T, H>>>,
     next: usize,
     /// Mask of the lanes that have a reader.
     known: u64,
-    gate: u32,
+    index: u32,
     lanes: Arc<Lanes<T, H>>,
 }
 
 impl<T, H: Handling<T>> FanReader<T, H> {
-    /// Creates the reader behind `gate`, which the caller has claimed.
-    pub(super) fn new(lanes: Arc<Lanes<T, H>>, gate: u32) -> Self {
+    /// Creates the reader with number `index`, which the caller has claimed.
+    pub(super) fn new(lanes: Arc<Lanes<T, H>>, index: u32) -> Self {
         // WHY allocated for all lanes: no later call allocates.
         let readers = Vec::with_capacity(lanes.lane_limit());
         Self {
             readers,
             next: 0,
             known: 0,
-            gate,
+            index,
             lanes,
         }
     }
@@ -249,9 +249,9 @@ impl<T, H: Handling<T>> FanReader<T, H> {
     fn discover(&mut self, ready: u64) {
         for lane in 0..u64::BITS {
             if ready & !self.known & (1 << lane) != 0 {
-                // SAFETY: the gate is this reader's, and the lane had no reader yet.
+                // SAFETY: the number is this reader's, which had no reader of the lane yet.
                 self.readers
-                    .push(unsafe { self.lanes.lane_reader(lane, self.gate) });
+                    .push(unsafe { self.lanes.lane_reader(lane, self.index) });
             }
         }
         self.known = ready;
@@ -262,7 +262,7 @@ impl<T, H: Handling<T>> FanReader<T, H> {
     pub fn waiting(&self) -> usize {
         let lanes = 0..self.lanes.lane_limit() as u32;
         lanes
-            .map(|lane| self.lanes.waiting(lane, self.gate) as usize)
+            .map(|lane| self.lanes.waiting(lane, self.index) as usize)
             .sum()
     }
 
@@ -281,14 +281,14 @@ impl<T, H: Handling<T>> FanReader<T, H> {
 
 impl<T, H: Handling<T>> Drop for FanReader<T, H> {
     fn drop(&mut self) {
-        self.lanes.release_gate(self.gate);
+        self.lanes.release_reader(self.index);
     }
 }
 
 impl<T, H: Handling<T>> fmt::Debug for FanReader<T, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FanReader")
-            .field("gate", &self.gate)
+            .field("index", &self.index)
             .finish_non_exhaustive()
     }
 }

@@ -25,7 +25,7 @@ impl<T, H: Handling<T>> ValueWriter<T, H> {
         // Relaxed: the claim ordered it behind the last writer.
         let pos = memory.block().head.get();
         Self {
-            writer: LaneWriter::new(memory, pos, true, true),
+            writer: LaneWriter::new(memory, pos, true),
             lane,
             lanes,
         }
@@ -63,7 +63,7 @@ impl<T, H: Handling<T>> ValueWriter<T, H> {
     #[must_use]
     pub fn waiting(&self) -> usize {
         let pos = self.writer.position();
-        let slowest = self.writer.slowest_gate();
+        let slowest = self.writer.slowest_reader();
         slowest.map_or(0, |(_, cursor)| (pos + 1).saturating_sub(cursor)) as usize
     }
 

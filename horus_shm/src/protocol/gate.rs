@@ -1,26 +1,37 @@
-//! Gates: the cursors that a reliable reader publishes, and that hold writers back.
+//! Gates: readers whose cursors hold writers back.
+//!
+//! Every reader publishes its cursor in each lane. It is gated while its bit is set in
+//! `WaitBlock::gated`: then no writer goes further than a lane past its cursor.
 
-use crate::protocol::layout::{GateBlock, POSITION_MAX};
+use crate::protocol::layout::POSITION_MAX;
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
 
-/// Bit of a cursor whose reader is still registering. The cursor holds writers back, but a writer
-/// may have passed it unseen, so no successor may start there.
+/// Bit of a cursor whose reader is still joining the lane. The cursor holds writers back, but a
+/// writer may have passed it unseen, so no successor may start there.
 pub const JOINING: u64 = 1 << 63;
 
-/// Registers `gate` with a lane and returns the position from which it holds the writer back: the
-/// head, or `back_to` if that is lower.
+/// Marks `reader` as gated. Its cursors must be 0: it holds back the writer of each lane that it
+/// joins from now on.
+pub fn announce<W: Word>(gated: &W, reader: u32) {
+    // Relaxed: the fence in `join` orders it before the load of the head. That it is a
+    // read-modify-write keeps the release of a reader that withdrew before.
+    gated.fetch_or_relaxed(1 << reader);
+}
+
+/// Makes the cursor of `reader`, which is gated, hold back the writer of a lane. Returns the
+/// position from which it does so: the head, or `back_to` if that is lower.
 ///
-/// The writer may overwrite positions before the head until it reads the gates next. On an
+/// The writer may overwrite positions before the head until it reads the cursors next. On an
 /// exclusive lane `back_to` must therefore not be below the head.
-pub fn join<M: LaneMemory>(memory: &M, gate: u32, back_to: u64) -> u64 {
+pub fn join<M: LaneMemory>(memory: &M, reader: u32, back_to: u64) -> u64 {
     let head = &memory.block().head;
-    let cursor = memory.cursor(gate);
+    let cursor = memory.cursor(reader);
     // WHY: a first guess that is never too high. Between the two loads of the head the writer may
     // go on; messages that it publishes meanwhile are not owed to this reader.
     let guess = (head.get().min(POSITION_MAX) + 1) | JOINING;
-    // ORDERING(cursor): as `LaneReader::advance`; it also hands on what the gate's previous owner
-    // read, which the claim of the gate ordered before this store.
+    // ORDERING(cursor): as `LaneReader::advance`; it also hands on what the previous owner of the
+    // slot read, which the claim of the slot ordered before this store.
     cursor.store(guess, edge::CURSOR_ADVANCE);
     // ORDERING(gate): pairs with the fence in `LaneWriter::find_room`.
     memory.fence(edge::GATE_JOIN);
@@ -32,42 +43,27 @@ pub fn join<M: LaneMemory>(memory: &M, gate: u32, back_to: u64) -> u64 {
     start
 }
 
-/// Returns the position at which the dead owner of `gate` stopped in a lane, if its cursor held the
+/// Returns the position at which the dead owner of a slot stopped in a lane, if its cursor held the
 /// writer back until now: then nothing from there on was overwritten.
 ///
-/// The caller has claimed the gate from a dead owner.
-pub fn resume<M: LaneMemory>(memory: &M, gate: u32) -> Option<u64> {
+/// The caller has claimed the slot `reader` from a dead owner, whose bit is still set.
+pub fn resume<M: LaneMemory>(memory: &M, reader: u32) -> Option<u64> {
     // Relaxed: the death of the owner ordered the cursor, and the stamps order the payloads.
-    let cursor = memory.cursor(gate).get();
+    let cursor = memory.cursor(reader).get();
     let head = memory.block().head.get().min(POSITION_MAX);
     (cursor != 0 && cursor & JOINING == 0 && cursor - 1 <= head).then(|| cursor - 1)
 }
 
-/// Frees a gate whose owner died or leaves: clears its cursors, then its owner word.
-///
-/// `owner` is the present owner, `me` the process that frees the gate. Returns false if another
-/// process was faster. A process that dies in this function leaves the gate owned by `me`, which is
-/// dead, so that another process frees it.
-pub fn free<'a, W: Word + 'a>(
-    block: &GateBlock<W>,
-    cursors: impl Iterator<Item = &'a W>,
-    owner: u64,
-    me: u64,
-) -> bool {
-    // ORDERING(owner): pairs with the release below.
-    if owner != me
-        && !block
-            .owner
-            .compare_exchange_at(owner, me, edge::OWNER_CLAIM)
-    {
-        return false;
-    }
-    for cursor in cursors {
-        // ORDERING(cursor): pairs with the load in `LaneWriter::find_room`: the last reads behind
-        // this gate happen before the slots are written again.
-        cursor.store(0, edge::CURSOR_ADVANCE);
-    }
-    // ORDERING(owner): pairs with the claim in `owner::claim_first`.
-    block.owner.store(0, edge::OWNER_RELEASE);
-    true
+/// Stops `reader` from holding back any writer, before its slot is given up.
+pub fn withdraw<W: Word>(gated: &W, reader: u32) {
+    // ORDERING(gated): pairs with the load in `LaneWriter::find_room`: the last reads of a slot
+    // happen before it is written again.
+    gated.fetch_and_not_at(1 << reader, edge::GATED_WITHDRAW);
+}
+
+/// Leaves a lane: `cursor` is that of the leaving reader.
+pub fn leave<W: Word>(cursor: &W) {
+    // ORDERING(cursor): pairs with the load in `LaneWriter::find_room`, as the store in
+    // `LaneReader::advance`.
+    cursor.store(0, edge::CURSOR_ADVANCE);
 }

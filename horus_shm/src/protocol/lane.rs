@@ -1,9 +1,9 @@
 //! Lanes: one writer, any number of readers, a stamp in every slot.
 //!
-//! A writer publishes position `p` by one store of the even stamp into slot `p mod capacity`. On an
-//! *open* lane it first stores the odd stamp, which invalidates the slot, so that a reader notices
-//! that its copy was overwritten. Where every reader is gated (a *gated-only* file), no reader can
-//! be in the slot, and the writer omits the odd stamp.
+//! A writer publishes position `p` by one store of the even stamp into slot `p mod capacity`. It
+//! first stores the odd stamp, which invalidates the slot, so that a reader notices that its copy
+//! was overwritten. On an *exclusive* lane (a channel between threads) every reader is gated, so
+//! that none can be in the slot, and the writer omits the odd stamp.
 
 mod in_place;
 mod reader;
@@ -18,7 +18,7 @@ use crate::protocol::sync::{Word, edge};
 pub use in_place::{
     Blocked, Copying, InPlace, Pinned, count, count_all, let_go, number_at, take_pin, unpin,
 };
-pub use reader::{LaneReader, UNGATED};
+pub use reader::LaneReader;
 pub use writer::LaneWriter;
 
 /// Number of times that a reader may be lapped within one call before it gives up until the next.
@@ -65,8 +65,6 @@ struct Spot<M> {
     pos: u64,
     index: u64,
     mask: u64,
-    /// True if copies cannot race.
-    exclusive: bool,
 }
 
 impl<M: LaneMemory> Spot<M> {
@@ -76,15 +74,12 @@ impl<M: LaneMemory> Spot<M> {
     where
         M: Clone,
     {
-        let Self {
-            mask, exclusive, ..
-        } = *self;
+        let mask = self.mask;
         Self {
             memory: self.memory.clone(),
             pos,
             index: pos & mask,
             mask,
-            exclusive,
         }
     }
 
@@ -95,18 +90,13 @@ impl<M: LaneMemory> Spot<M> {
         M: Clone,
     {
         let Self {
-            pos,
-            index,
-            mask,
-            exclusive,
-            ..
+            pos, index, mask, ..
         } = *self;
         Self {
             memory: self.memory.clone(),
             pos: pos + slots,
             index: index + slots,
             mask,
-            exclusive,
         }
     }
 
@@ -118,7 +108,7 @@ impl<M: LaneMemory> Spot<M> {
     /// Returns true if the slot was not written since it was seen published.
     #[inline(always)]
     fn is_still(&self) -> bool {
-        if self.exclusive {
+        if self.memory.is_exclusive() {
             return true;
         }
         // ORDERING(overwrite): pairs with the fence in `LaneWriter::write`.

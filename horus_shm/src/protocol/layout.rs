@@ -1,9 +1,9 @@
-//! The byte contract of a topic file: header, lane blocks, reader blocks, gates, slots.
+//! The byte contract of a topic file: header, lane blocks, reader blocks, slots.
 //!
 //! ```text
 //!         0  header area    immutable except `retired`; never mapped, read by `pread`
 //!    64 KiB  lane area      ControlBlock, then one LaneBlock a lane        (publishers write)
-//!       ...  reader area    WaitBlock, ReaderBlocks, then the gates        (readers write)
+//!       ...  reader area    WaitBlock, then a ReaderBlock and cursors a reader (readers write)
 //!       ...  lane 0         capacity × stride bytes, reserved when claimed (its owner writes)
 //!       ...  lane 1 ...
 //! ```
@@ -20,7 +20,7 @@ use bytemuck::{Pod, Zeroable};
 /// First bytes of every topic file.
 pub const MAGIC: [u8; 8] = *b"HORUStpc";
 /// The layout's own version, independent of the crate's version.
-pub const LAYOUT_VERSION: u32 = 3;
+pub const LAYOUT_VERSION: u32 = 4;
 /// As stored by a little-endian machine; another value means another byte order.
 pub const ENDIANNESS: u32 = 0x0102_0304;
 /// Distance that keeps two writers on different cache lines (adjacent-line prefetch included).
@@ -48,7 +48,7 @@ pub const CAPACITY_MIN: u64 = 2;
 pub const STRIDE_MAX: u64 = 64 << 20;
 /// Maximum size of a file, in bytes.
 pub const FILE_BYTES_MAX: u64 = 1 << 40;
-/// Maximum number of lanes, gates or announced readers of a topic: one bit each in a mask.
+/// Maximum number of lanes or announced readers of a topic: one bit each in a mask.
 pub const PARTICIPANTS_MAX: u32 = 64;
 /// Number of pins of one reader.
 pub const PINS_PER_READER: usize = 8;
@@ -102,8 +102,6 @@ pub struct Header {
     pub payload_align: u32,
     /// Number of lanes.
     pub lane_limit: u32,
-    /// Number of gates.
-    pub gate_limit: u32,
     /// Number of blocks for announced readers.
     pub reader_limit: u32,
     /// 0 best effort, 1 reliable.
@@ -112,8 +110,6 @@ pub struct Header {
     pub history: u32,
     /// 1: history outlives its publishers, and the file outlives its processes.
     pub persists: u32,
-    /// 1: every reader is gated, and writers omit the odd stamp.
-    pub gated_only: u32,
     /// 1: slots carry a message number, and readers may pin them.
     pub pinnable: u32,
     /// 1: messages have lengths of their own, up to `payload_bytes`.
@@ -127,7 +123,7 @@ pub struct Header {
     /// Number of bytes used by the schema text at [`SCHEMA_OFFSET`].
     pub schema_bytes: u32,
     /// Zero.
-    pub reserved: [u32; 4],
+    pub reserved: [u32; 6],
     /// The name as given, to check that the file is the requested one.
     pub topic_name: [u8; 208],
     /// The message type's name.
@@ -269,8 +265,10 @@ pub struct WaitBlock<W> {
     pub waiters: W,
     /// Bit i: announced reader i has pinned a slot at some time.
     pub pinners: W,
+    /// Bit i: announced reader i is gated: writers do not pass its cursors.
+    pub gated: W,
     /// Zero.
-    pub reserved: [W; 13],
+    pub reserved: [W; 12],
     /// Bit i: the owner of lane i waits for room.
     pub room_waiters: W,
     /// Futex word on which those owners sleep, likewise.
@@ -281,7 +279,9 @@ pub struct WaitBlock<W> {
     pub reserved_tail: [W; 14],
 }
 
-/// The block of one announced reader.
+/// The block of one announced reader; its cursors, one word a lane, follow in cache lines of their
+/// own. A cursor is the position that the reader reads next, plus one; 0 if it does not read that
+/// lane.
 #[repr(C, align(128))]
 #[derive(Debug, Default)]
 pub struct ReaderBlock<W> {
@@ -294,32 +294,23 @@ pub struct ReaderBlock<W> {
     pub joined: W,
     /// Zero.
     pub reserved: [W; 5],
-    /// Number of messages delivered to it.
-    pub received: W,
+    /// Number of positions before its cursors at which it received no message: those before it
+    /// joined, lost or skipped ones, and those that held none.
+    pub passed: W,
     /// Number of messages overwritten before it read them.
     pub lost: W,
     /// Number of messages that it skipped.
     pub skipped: W,
     /// Number of calls in which the writers were faster.
     pub busy: W,
+    /// The number of times that a writer stopped waiting for it.
+    pub detached: W,
     /// Zero.
-    pub reserved_counters: [W; 4],
+    pub reserved_counters: [W; 3],
     /// Slots that must not be overwritten: `lane << 56 | index + 1`, or 0.
     pub pins: [W; PINS_PER_READER],
     /// Histogram of the latencies of sampled messages; see `telemetry.rs`.
     pub latency: [W; 8],
-}
-
-/// The block of one gated reader; its cursors, one word a lane, follow in cache lines of their own.
-#[repr(C, align(128))]
-#[derive(Debug, Default)]
-pub struct GateBlock<W> {
-    /// The process that reads behind the gate; 0 when free.
-    pub owner: W,
-    /// The number of times that a writer stopped waiting for this gate.
-    pub detached: W,
-    /// Zero.
-    pub reserved: [W; 14],
 }
 
 const _: () = {
@@ -335,9 +326,9 @@ const _: () = {
     assert!(offset_of!(LaneBlock<AtomicU64>, head) == 64);
     assert!(size_of::<WaitBlock<AtomicU64>>() == 256);
     assert!(offset_of!(WaitBlock<AtomicU64>, waiters) == 8);
+    assert!(offset_of!(WaitBlock<AtomicU64>, gated) == 24);
     assert!(offset_of!(WaitBlock<AtomicU64>, room_waiters) == 128);
     assert!(offset_of!(WaitBlock<AtomicU64>, room) == 136);
     assert!(size_of::<ReaderBlock<AtomicU64>>() == 256);
     assert!(offset_of!(ReaderBlock<AtomicU64>, pins) == 128);
-    assert!(size_of::<GateBlock<AtomicU64>>() == 128);
 };

@@ -13,14 +13,10 @@ use crate::protocol::sync::{self, Edge, Word};
 /// Maximum number of lines of one slot that are prefetched: more would evict each other.
 const PREFETCH_LINES_MAX: usize = 64;
 
-/// The memory of one lane: its block, its slots, and its cursor in every gate.
+/// The memory of one lane: its block, its slots, and the cursor of every reader in it.
 pub trait LaneMemory {
     /// The shared words.
     type Word: Word;
-
-    /// True if all readers are gated, so that copies cannot race. WHY besides the argument
-    /// `exclusive` of the constructors: a constant is not tested for each message.
-    const EXCLUSIVE: bool = false;
 
     /// True if a reader that drains the lane prefetches slots.
     const DRAINS_AHEAD: bool = true;
@@ -28,7 +24,14 @@ pub trait LaneMemory {
     /// Returns the number of slots: a power of two.
     fn capacity(&self) -> u64;
 
-    /// Returns how many positions a writer may be ahead of a gate: the number of slots, or fewer.
+    /// Returns true if all readers are gated, so that copies cannot race.
+    #[inline(always)]
+    fn is_exclusive(&self) -> bool {
+        false
+    }
+
+    /// Returns how many positions a writer may be ahead of a gated reader: the number of slots, or
+    /// fewer.
     fn room(&self) -> u64 {
         self.capacity()
     }
@@ -45,12 +48,19 @@ pub trait LaneMemory {
     /// Returns the stamp of slot `index`, which is below the capacity.
     fn stamp(&self, index: u64) -> &Self::Word;
 
-    /// Returns the number of gates of the topic.
-    fn gate_limit(&self) -> u32;
+    /// Returns the number of readers that the topic has blocks for, at most 64.
+    fn reader_limit(&self) -> u32;
 
-    /// Returns this lane's cursor in gate `gate`, which is below the gate limit: the next unread
-    /// position plus one, or 0 while the gate is free.
-    fn cursor(&self, gate: u32) -> &Self::Word;
+    /// Returns the mask with a bit for each gated reader.
+    fn gated(&self) -> &Self::Word;
+
+    /// Returns the cursor of reader `reader`, which is below the reader limit, in this lane: the
+    /// next unread position plus one, or 0 while it does not read the lane.
+    fn cursor(&self, reader: u32) -> &Self::Word;
+
+    /// Adds to what reader `reader` publishes of positions at which it received no message. Only
+    /// that reader calls it.
+    fn note_passed(&self, _reader: u32, _passed: Passed) {}
 
     /// Copies a message into slot `index` while readers may read the slot.
     ///
@@ -69,14 +79,14 @@ pub trait LaneMemory {
     /// * `dst` is writable for `bytes` bytes.
     unsafe fn load_racing(&self, index: u64, dst: *mut u8, bytes: usize);
 
-    /// Copies a message into slot `index`, while the gates keep all readers out of the slot.
+    /// Copies a message into slot `index`, while the cursors keep all readers out of the slot.
     ///
     /// # Safety
     ///
     /// As [`Self::store_racing`], and no reader may be in the slot.
     unsafe fn store_exclusive(&self, index: u64, src: *const u8, bytes: usize);
 
-    /// Copies a message out of slot `index`, while a gate keeps the writer out of the slot.
+    /// Copies a message out of slot `index`, while a cursor keeps the writer out of the slot.
     ///
     /// # Safety
     ///
@@ -90,6 +100,87 @@ pub trait LaneMemory {
     fn prefetch(&self, index: u64, intent: Intent);
 }
 
+/// The counts of what a reader passes without receiving it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// Number of positions.
+    pub positions: u64,
+    /// Number of messages that it lost.
+    pub lost: u64,
+    /// Number of messages that it skipped.
+    pub skipped: u64,
+}
+
+/// The addresses of the blocks of all readers of a topic.
+#[derive(Debug, Clone, Copy)]
+pub struct Readers {
+    wait: *const WaitBlock<AtomicU64>,
+    blocks: *const u8,
+    /// Distance of two readers' blocks.
+    bytes: usize,
+    limit: u32,
+}
+
+// SAFETY: all that is behind the addresses is atomic.
+unsafe impl Send for Readers {}
+// SAFETY: as above.
+unsafe impl Sync for Readers {}
+
+impl Readers {
+    /// Creates the view of `limit` readers' blocks that are `bytes` bytes apart, from `blocks` on.
+    ///
+    /// # Safety
+    ///
+    /// For as long as the value or a copy of it is used, `wait` is valid for one block, and at each
+    /// of `limit` multiples of `bytes` from `blocks` on lie a [`ReaderBlock`] and, behind it, a
+    /// cursor for each lane, all of them aligned. They are mapped writable if a reader uses them.
+    #[must_use]
+    pub const unsafe fn new(
+        wait: *const WaitBlock<AtomicU64>,
+        blocks: *const u8,
+        bytes: usize,
+        limit: u32,
+    ) -> Self {
+        Self {
+            wait,
+            blocks,
+            bytes,
+            limit,
+        }
+    }
+
+    /// Returns the block that all readers share.
+    #[inline(always)]
+    fn wait(&self) -> &WaitBlock<AtomicU64> {
+        // SAFETY: valid by the contract of `new`; it contains only atomics.
+        unsafe { &*self.wait }
+    }
+
+    /// Returns the block of reader `reader`, which is below the limit.
+    #[inline(always)]
+    pub(crate) fn block(&self, reader: u32) -> &ReaderBlock<AtomicU64> {
+        debug_assert!(reader < self.limit);
+        // SAFETY: `reader` is below the limit, so its block lies in the reader area.
+        let block = unsafe { self.blocks.add(reader as usize * self.bytes) };
+        // SAFETY: valid and aligned by the contract of `new`; it contains only atomics.
+        unsafe { &*block.cast() }
+    }
+
+    /// Returns the cursor of reader `reader`, which is below the limit, in lane `lane`.
+    #[inline(always)]
+    pub(crate) fn cursor(&self, reader: u32, lane: u32) -> &AtomicU64 {
+        debug_assert!(reader < self.limit);
+        let offset = reader as usize * self.bytes + CURSORS_OFFSET + lane as usize * 8;
+        // SAFETY: `reader` is below the limit, and a cursor for each lane follows its block.
+        let cursor = unsafe { self.blocks.add(offset) };
+        // SAFETY: aligned, in bounds, and accessed only atomically.
+        unsafe { AtomicU64::from_ptr(cursor.cast_mut().cast()) }
+    }
+}
+
+/// The offset of a reader's first cursor from its block.
+const CURSORS_OFFSET: usize = size_of::<ReaderBlock<AtomicU64>>();
+
 /// Addresses of one lane in a heap or mapped region.
 #[derive(Debug, Clone, Copy)]
 pub struct RawLane {
@@ -99,13 +190,8 @@ pub struct RawLane {
     lines_ahead: usize,
     capacity: u64,
     block: *const LaneBlock<AtomicU64>,
-    cursors: *const u8,
-    gate_bytes: usize,
-    gate_limit: u32,
     lane: u32,
-    wait: *const WaitBlock<AtomicU64>,
-    readers: *const ReaderBlock<AtomicU64>,
-    reader_limit: u32,
+    readers: Readers,
 }
 
 // SAFETY: every access through the addresses is atomic or guarded by the lane protocol, whose
@@ -123,20 +209,10 @@ pub struct RawLaneParts {
     pub capacity: u64,
     /// The lane's block.
     pub block: *const LaneBlock<AtomicU64>,
-    /// The lane's cursor in the first gate.
-    pub cursors: *const u8,
-    /// Distance of two gates, in bytes.
-    pub gate_bytes: usize,
-    /// Number of gates.
-    pub gate_limit: u32,
     /// The lane's index.
     pub lane: u32,
-    /// The block that all readers share.
-    pub wait: *const WaitBlock<AtomicU64>,
-    /// The block of the first announced reader; the others follow.
-    pub readers: *const ReaderBlock<AtomicU64>,
-    /// Number of blocks for announced readers.
-    pub reader_limit: u32,
+    /// The blocks of the topic's readers.
+    pub readers: Readers,
 }
 
 impl RawLane {
@@ -145,12 +221,9 @@ impl RawLane {
     /// # Safety
     ///
     /// For as long as the value or a copy of it is used:
-    /// * `slots` is valid for `stride × capacity` bytes, `block` and `wait` for one block,
-    ///   `readers` for `reader_limit` blocks, and `cursors` for one word at each of `gate_limit`
-    ///   multiples of `gate_bytes`, all of them aligned;
-    /// * they are mapped writable if a writer (slots, block), a gated reader (cursors) or a reader
-    ///   that
-    ///   pins (wait, readers) uses them;
+    /// * `slots` is valid for `stride × capacity` bytes, and `block` for one block, both aligned;
+    /// * they are mapped writable if a writer uses them;
+    /// * `readers` has a cursor for this lane;
     /// * the stride has room for a trailer of 24 bytes if the topic is pinnable, and only then is
     ///   the lane used as [`InPlace`].
     pub unsafe fn new(parts: RawLaneParts) -> Self {
@@ -160,17 +233,8 @@ impl RawLane {
             stride,
             capacity,
             block,
-            cursors,
-            ..
-        } = parts;
-        let RawLaneParts {
-            gate_bytes,
-            gate_limit,
             lane,
-            wait,
             readers,
-            reader_limit,
-            ..
         } = parts;
         let lines_ahead = (stride / CACHE_LINE_BYTES).min(PREFETCH_LINES_MAX);
         Self {
@@ -179,13 +243,8 @@ impl RawLane {
             lines_ahead,
             capacity,
             block,
-            cursors,
-            gate_bytes,
-            gate_limit,
             lane,
-            wait,
             readers,
-            reader_limit,
         }
     }
 
@@ -233,18 +292,27 @@ impl LaneMemory for RawLane {
         self.trailer(index, 1)
     }
 
-    #[inline(always)]
-    fn gate_limit(&self) -> u32 {
-        self.gate_limit
+    fn reader_limit(&self) -> u32 {
+        self.readers.limit
+    }
+
+    fn gated(&self) -> &AtomicU64 {
+        &self.readers.wait().gated
     }
 
     #[inline(always)]
-    fn cursor(&self, gate: u32) -> &AtomicU64 {
-        debug_assert!(gate < self.gate_limit);
-        // SAFETY: `gate` is below the limit, so the word lies in the reader area.
-        let cursor = unsafe { self.cursors.add(gate as usize * self.gate_bytes) };
-        // SAFETY: aligned, in bounds, and accessed only atomically.
-        unsafe { AtomicU64::from_ptr(cursor.cast_mut().cast()) }
+    fn cursor(&self, reader: u32) -> &AtomicU64 {
+        self.readers.cursor(reader, self.lane)
+    }
+
+    #[cold]
+    fn note_passed(&self, reader: u32, passed: Passed) {
+        let block = self.readers.block(reader);
+        // Relaxed: counters, which only this reader writes.
+        let add = |word: &AtomicU64, count| word.set(word.get().wrapping_add(count));
+        add(&block.passed, passed.positions);
+        add(&block.lost, passed.lost);
+        add(&block.skipped, passed.skipped);
     }
 
     #[inline(always)]
@@ -262,7 +330,7 @@ impl LaneMemory for RawLane {
     }
 
     // WHY: exclusive copies use the racing ones, too: these cost the same, and a hostile peer that
-    // breaks the gate rule can then spoil data but not cause a data race.
+    // ignores a cursor can then spoil data but not cause a data race.
     #[inline(always)]
     unsafe fn store_exclusive(&self, index: u64, src: *const u8, bytes: usize) {
         // SAFETY: the contract includes that of `store_racing`.
@@ -310,21 +378,12 @@ impl InPlace for RawLane {
         }
     }
 
-    fn reader_limit(&self) -> u32 {
-        self.reader_limit
-    }
-
     fn pinners(&self) -> &AtomicU64 {
-        // SAFETY: valid by the contract of `new`; it contains only atomics.
-        unsafe { &(*self.wait).pinners }
+        &self.readers.wait().pinners
     }
 
     fn pin(&self, reader: u32, pin: u32) -> &AtomicU64 {
-        debug_assert!(reader < self.reader_limit);
-        // SAFETY: `reader` is below the limit, so its block lies in the reader area.
-        let block = unsafe { self.readers.add(reader as usize) };
-        // SAFETY: valid by the contract of `new`; it contains only atomics.
-        let block = unsafe { &*block };
+        let block = self.readers.block(reader);
         &block.pins[pin as usize % block.pins.len()]
     }
 }

@@ -1,4 +1,4 @@
-//! The protocol: bytes of a topic file, lanes, gates, takeover, presence.
+//! The protocol: bytes of a topic file, lanes, gated readers, takeover, presence.
 //!
 //! Everything here is generic over its memory, so that the loom models run the same code. Nothing
 //! here calls the kernel or imports another room.

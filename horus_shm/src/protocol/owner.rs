@@ -1,4 +1,4 @@
-//! Owner words, by which a process claims a lane, a gate or a reader block.
+//! Owner words, by which a process claims a lane or a reader's slot.
 
 use crate::protocol::sync::{Word, edge};
 
@@ -14,7 +14,7 @@ pub fn claim_first<'a, W: Word + 'a>(
     for (index, word) in owners.enumerate() {
         // Relaxed: the exchange below decides.
         let owner = word.get();
-        // ORDERING(owner): pairs with the release in `release` and `gate::free`.
+        // ORDERING(owner): pairs with the release in `release` and `free`.
         if (owner == 0 || is_dead(owner)) && word.compare_exchange_at(owner, me, edge::OWNER_CLAIM)
         {
             return Some((index as u32, owner));
@@ -41,6 +41,33 @@ pub fn claim_patiently<'a, W: Word + 'a>(
     }
 }
 
+/// Frees an entry of `owner`, which died or is `me`: `clear` withdraws what it announced.
+///
+/// Returns false if another process was faster. A process that dies in this function leaves the
+/// entry owned by `me`, which is dead, so that another process frees it.
+pub fn free<W: Word>(word: &W, owner: u64, me: u64, clear: impl FnOnce()) -> bool {
+    // ORDERING(owner): pairs with the release below.
+    if owner != me && !word.compare_exchange_at(owner, me, edge::OWNER_CLAIM) {
+        return false;
+    }
+    clear();
+    release(word);
+    true
+}
+
+/// Calls `clear` for an entry of `owner`, which is dead, and leaves the entry to a successor, who
+/// finds it owned by a dead process. Returns false if another process was faster.
+pub fn clear_dead<W: Word>(word: &W, owner: u64, me: u64, clear: impl FnOnce()) -> bool {
+    // ORDERING(owner): pairs with the release below.
+    if !word.compare_exchange_at(owner, me, edge::OWNER_CLAIM) {
+        return false;
+    }
+    clear();
+    // ORDERING(owner): pairs with the claim in `claim_first`.
+    word.store(owner, edge::OWNER_RELEASE);
+    true
+}
+
 /// Frees an entry that the caller's process had claimed.
 pub fn release<W: Word>(word: &W) {
     // ORDERING(owner): pairs with the claim in `claim_first`.
@@ -53,8 +80,7 @@ mod tests {
 
     use super::*;
 
-    /// The gate or slot of a dead reader belongs to the live process that frees it for a few
-    /// stores.
+    /// The slot of a dead reader belongs to the live process that frees it for a few stores.
     #[test]
     fn an_entry_that_is_being_freed_is_awaited_and_claimed() {
         const REAPER: u64 = 7;

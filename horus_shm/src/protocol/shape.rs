@@ -5,8 +5,8 @@ use core::ops::Range;
 use core::sync::atomic::AtomicU64;
 
 use crate::protocol::layout::{
-    CAPACITY_MAX, CAPACITY_MIN, ControlBlock, FILE_BYTES_MAX, GateBlock, HEADER_BYTES, LaneBlock,
-    PART_ALIGN, PARTICIPANTS_MAX, ReaderBlock, SEPARATION_BYTES, STRIDE_MAX, WaitBlock,
+    CAPACITY_MAX, CAPACITY_MIN, ControlBlock, FILE_BYTES_MAX, HEADER_BYTES, LaneBlock, PART_ALIGN,
+    PARTICIPANTS_MAX, ReaderBlock, SEPARATION_BYTES, STRIDE_MAX, WaitBlock,
 };
 
 /// Slots start on multiples of this value; also the largest alignment of a message.
@@ -27,8 +27,6 @@ pub struct ShapeRequest {
     pub capacity: u64,
     /// Number of lanes, 1 to 64.
     pub lane_limit: u32,
-    /// Number of gates, 0 to 64.
-    pub gate_limit: u32,
     /// Number of blocks for announced readers, 1 to 64.
     pub reader_limit: u32,
     /// True if messages have lengths of their own.
@@ -119,12 +117,6 @@ impl Shape {
             "1 to 64",
         )?;
         check(
-            r.gate_limit <= PARTICIPANTS_MAX,
-            "gate_limit",
-            r.gate_limit.into(),
-            "0 to 64",
-        )?;
-        check(
             limits.contains(&r.reader_limit),
             "reader_limit",
             r.reader_limit.into(),
@@ -169,12 +161,11 @@ impl Shape {
         start..start + (size_of::<ControlBlock<AtomicU64>>() + blocks) as u64
     }
 
-    /// Returns the range of the wait block, the reader blocks and the gates.
+    /// Returns the range of the wait block, and of the readers' blocks and cursors.
     #[must_use]
     pub const fn reader_area(&self) -> Range<u64> {
         let start = self.lane_area().end.next_multiple_of(PART_ALIGN);
-        let gates = self.request.gate_limit as usize * self.gate_bytes();
-        start..start + (self.gates_offset() + gates) as u64
+        start..start + self.reader_block_offset(self.request.reader_limit) as u64
     }
 
     /// Returns the range of the slots of lane `lane`, which must be below the lane limit.
@@ -201,22 +192,22 @@ impl Shape {
     /// Returns the offset of a reader's block in the reader area.
     #[must_use]
     pub const fn reader_block_offset(&self, reader: u32) -> usize {
-        size_of::<WaitBlock<AtomicU64>>() + reader as usize * size_of::<ReaderBlock<AtomicU64>>()
+        size_of::<WaitBlock<AtomicU64>>() + reader as usize * self.reader_bytes()
     }
 
-    /// Returns the offset of the first gate in the reader area.
+    /// Returns the distance of two readers' blocks: the block, then one cursor a lane, in cache
+    /// lines of their own.
     #[must_use]
-    pub const fn gates_offset(&self) -> usize {
-        self.reader_block_offset(self.request.reader_limit)
+    pub const fn reader_bytes(&self) -> usize {
+        reader_bytes(self.request.lane_limit)
     }
+}
 
-    /// Returns the distance of two gates: the block, then one cursor a lane, in cache lines of
-    /// their own.
-    #[must_use]
-    pub const fn gate_bytes(&self) -> usize {
-        let cursors = self.request.lane_limit as usize * size_of::<u64>();
-        size_of::<GateBlock<AtomicU64>>() + cursors.next_multiple_of(SEPARATION_BYTES)
-    }
+/// Returns the size of a reader's block and of its cursors in `lanes` lanes, in bytes.
+#[must_use]
+pub const fn reader_bytes(lanes: u32) -> usize {
+    let cursors = lanes as usize * size_of::<u64>();
+    size_of::<ReaderBlock<AtomicU64>>() + cursors.next_multiple_of(SEPARATION_BYTES)
 }
 
 #[cfg(test)]
@@ -229,7 +220,6 @@ mod tests {
             payload_align: 8,
             capacity: 1024,
             lane_limit: 16,
-            gate_limit: 16,
             reader_limit: 64,
             sized: false,
             pinnable: false,
@@ -274,7 +264,6 @@ mod tests {
         assert_eq!(name(|r| r.capacity = 3), "capacity");
         assert_eq!(name(|r| r.capacity = 1 << 63), "capacity");
         assert_eq!(name(|r| r.lane_limit = 65), "lane_limit");
-        assert_eq!(name(|r| r.gate_limit = 65), "gate_limit");
         assert_eq!(name(|r| r.reader_limit = 0), "reader_limit");
     }
 

@@ -45,24 +45,32 @@ pub mod edge {
     /// ORDERING(head): Acquire load of the head. Pairs with [`HEAD_PUBLISH`].
     pub const HEAD_SEE: Edge = Edge::new("head/see", Ordering::Acquire);
 
-    /// ORDERING(cursor): Release store of a gate's cursor. Pairs with [`CURSOR_SEE`]: the reader's
-    /// loads of a slot happen before the writer's next stores to it.
+    /// ORDERING(cursor): Release store of a reader's cursor. Pairs with [`CURSOR_SEE`]: the
+    /// reader's loads of a slot happen before the writer's next stores to it.
     pub const CURSOR_ADVANCE: Edge = Edge::new("cursor/advance", Ordering::Release);
-    /// ORDERING(cursor): Acquire load of a gate's cursor. Pairs with [`CURSOR_ADVANCE`].
+    /// ORDERING(cursor): Acquire load of a gated reader's cursor. Pairs with [`CURSOR_ADVANCE`].
     pub const CURSOR_SEE: Edge = Edge::new("cursor/see", Ordering::Acquire);
 
-    /// ORDERING(gate): SeqCst fence of a registering reader, between its first cursor and its load
-    /// of the head. Pairs with [`GATE_SCAN`], as in Dekker's algorithm: either the writer's scan
-    /// sees the cursor, or the reader sees a head at or past the position of that scan.
+    /// ORDERING(gate): SeqCst fence of a joining reader, between its bit and first cursor and its
+    /// load of the head. Pairs with [`GATE_SCAN`], as in Dekker's algorithm: either the writer's
+    /// scan sees bit and cursor, or the reader sees a head at or past the position of that scan.
     pub const GATE_JOIN: Edge = Edge::new("gate/join", Ordering::SeqCst);
-    /// ORDERING(gate): SeqCst fence of the writer before it reads the gates. Pairs with
+    /// ORDERING(gate): SeqCst fence of the writer before it reads bits and cursors. Pairs with
     /// [`GATE_JOIN`].
     pub const GATE_SCAN: Edge = Edge::new("gate/scan", Ordering::SeqCst);
 
-    /// ORDERING(owner): Acquire of the exchange that claims a lane or gate. Pairs with
+    /// ORDERING(gated): Release of the bit of a gated reader that leaves or died. Pairs with
+    /// [`GATED_SEE`]: the reader's last loads of a slot happen before the writer's next stores to
+    /// it.
+    pub const GATED_WITHDRAW: Edge = Edge::new("gated/withdraw", Ordering::Release);
+    /// ORDERING(gated): Acquire load of the bits of gated readers. Pairs with [`GATED_WITHDRAW`].
+    pub const GATED_SEE: Edge = Edge::new("gated/see", Ordering::Acquire);
+
+    /// ORDERING(owner): Acquire of the exchange that claims a lane or a reader's slot. Pairs with
     /// [`OWNER_RELEASE`]: the successor sees all that the predecessor left.
     pub const OWNER_CLAIM: Edge = Edge::new("owner/claim", Ordering::Acquire);
-    /// ORDERING(owner): Release store that frees a lane or gate. Pairs with [`OWNER_CLAIM`].
+    /// ORDERING(owner): Release store that frees a lane or a reader's slot. Pairs with
+    /// [`OWNER_CLAIM`].
     pub const OWNER_RELEASE: Edge = Edge::new("owner/release", Ordering::Release);
 
     /// ORDERING(owner): Acquire load of a lane's owner by a late joiner. Pairs with
@@ -115,7 +123,7 @@ pub mod edge {
     pub const PIN_REUSE: Edge = Edge::new("reuse/take", Ordering::Acquire);
 
     /// Every edge above, for the mutation gate and the table in the docs.
-    pub const ALL: [Edge; 24] = [
+    pub const ALL: [Edge; 26] = [
         SLOT_PUBLISH,
         SLOT_SEE,
         OVERWRITE_BEGIN,
@@ -126,6 +134,8 @@ pub mod edge {
         CURSOR_SEE,
         GATE_JOIN,
         GATE_SCAN,
+        GATED_WITHDRAW,
+        GATED_SEE,
         OWNER_CLAIM,
         OWNER_RELEASE,
         OWNER_SEE,

@@ -137,7 +137,7 @@ impl<M: Tagged> Sink<M> {
         }
         let missed = stats.lost + stats.skipped + self.account.gaps;
         if self.kind.is_gated() && missed != 0 {
-            return Err(format!("{missed} lost behind a gate: {stats:?}"));
+            return Err(format!("{missed} lost by a gated reader: {stats:?}"));
         }
         Ok(stats)
     }
@@ -315,11 +315,7 @@ impl Mate {
 fn unless_taken<E>(end: Result<E, OpenError>) -> Option<E> {
     match end {
         Ok(end) => Some(end),
-        Err(
-            OpenError::TooManyPublishers { .. }
-            | OpenError::TooManySubscribers { .. }
-            | OpenError::TooManyReliableSubscribers { .. },
-        ) => None,
+        Err(OpenError::TooManyPublishers { .. } | OpenError::TooManySubscribers { .. }) => None,
         Err(error) => panic!("{error}"),
     }
 }

@@ -64,9 +64,9 @@ macro_rules! fields {
 fields! {
     magic: 8, layout_version: 4, endianness: 4, boot_id: 16, registry_id: 16, schema_hash: 16,
     file_bytes: 8, payload_bytes: 8, stride: 8, capacity: 8, created_ns: 8, payload_align: 4,
-    lane_limit: 4, gate_limit: 4, reader_limit: 4, reliability: 4, history: 4, persists: 4,
-    gated_only: 4, pinnable: 4, sized: 4, wake_edge: 4, topic_name_bytes: 4, type_name_bytes: 4,
-    schema_bytes: 4, reserved: 16, topic_name: 208, type_name: 128, reserved_tail: 4, crc: 4,
+    lane_limit: 4, reader_limit: 4, reliability: 4, history: 4, persists: 4,
+    pinnable: 4, sized: 4, wake_edge: 4, topic_name_bytes: 4, type_name_bytes: 4,
+    schema_bytes: 4, reserved: 24, topic_name: 208, type_name: 128, reserved_tail: 4, crc: 4,
 }
 
 const _: () = assert!(offset_of!(Header, crc) + 4 == size_of::<Header>());
@@ -274,12 +274,7 @@ pub fn consumer(segment: &Arc<Segment>, reading: Reading) -> Result<Consumer<u64
 /// Expects a topic of `u64` to carry messages, whatever the rest of its contract is.
 #[track_caller]
 pub fn expect_usable(segment: &Arc<Segment>, what: &str) {
-    let reading = if segment.contract().gated_only {
-        Reading::Gated
-    } else {
-        Reading::KeepLast
-    };
-    let mut consumer = consumer(segment, reading).unwrap();
+    let mut consumer = consumer(segment, Reading::KeepLast).unwrap();
     let mut producer = producer(segment).unwrap();
     while consumer.recv().is_some() {}
     for message in 0..MESSAGES {

@@ -56,9 +56,7 @@ pub(crate) fn guard<T>(step: impl FnOnce() -> T) -> Option<T> {
 pub(crate) fn expect_typed(error: &OpenError) {
     let is_typed = matches!(
         error,
-        OpenError::TooManyPublishers { .. }
-            | OpenError::TooManySubscribers { .. }
-            | OpenError::TooManyReliableSubscribers { .. }
+        OpenError::TooManyPublishers { .. } | OpenError::TooManySubscribers { .. }
     );
     assert!(is_typed, "{error:?}");
 }

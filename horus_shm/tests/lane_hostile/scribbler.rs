@@ -26,7 +26,7 @@ pub(crate) struct Kind {
 impl Kind {
     pub(crate) fn new(name: &'static str, readings: &'static [Reading]) -> Self {
         let mut request = Request::new(TypeInfo::opaque::<u64>());
-        (request.capacity, request.gate_limit) = (Some(8), Some(2));
+        request.capacity = Some(8);
         Self {
             name,
             request,
@@ -38,15 +38,15 @@ impl Kind {
 
     pub(crate) fn spsc() -> Self {
         let mut kind = Self::new("spsc", &[Reading::Gated]);
-        kind.request.gated_only = true;
-        (kind.request.lane_limit, kind.request.gate_limit) = (Some(1), Some(1));
+        kind.request.reliability = Some(Reliability::Reliable);
+        (kind.request.lane_limit, kind.request.reader_limit) = (Some(1), Some(1));
         kind
     }
 
     pub(crate) fn mpsc() -> Self {
         let mut kind = Self::new("mpsc", &[Reading::Gated]);
-        kind.request.gated_only = true;
-        kind.request.gate_limit = Some(1);
+        kind.request.reliability = Some(Reliability::Reliable);
+        kind.request.reader_limit = Some(1);
         kind.producers = 2;
         kind
     }

@@ -16,9 +16,9 @@ pub struct Rules {
     pub capacity: u64,
     pub lanes: u32,
     pub readers: u32,
-    pub gates: u32,
-    pub gated_only: bool,
     pub reliable: bool,
+    /// Its only reader is gated, and no producer gives it up.
+    pub one_gated: bool,
     pub history: u32,
     pub persists: bool,
     pub pinnable: bool,
@@ -42,19 +42,19 @@ impl Rules {
             capacity: asked.map_or(default, u64::next_power_of_two),
             lanes,
             readers,
-            gates: 0,
-            gated_only: false,
             reliable: false,
+            one_gated: false,
             history: 0,
             persists: false,
             pinnable: false,
         }
     }
 
-    pub fn gated_only(self) -> Self {
+    /// Returns the rules of a ring with one reader, which is gated.
+    pub fn one_gated(self) -> Self {
         Self {
-            gated_only: true,
-            gates: 1,
+            reliable: true,
+            one_gated: true,
             readers: 1,
             ..self
         }
@@ -88,7 +88,7 @@ pub struct ModelLane {
     /// A producer has claimed it at least once.
     pub ready: bool,
     pub epoch_start: usize,
-    /// The producer does not read the gates before this position.
+    /// The producer does not read the cursors of gated readers before this position.
     pub limit: usize,
 }
 
@@ -127,7 +127,6 @@ pub struct Oracle {
 pub enum Refusal {
     Publishers,
     Subscribers,
-    ReliableSubscribers,
     Qos,
 }
 
@@ -135,7 +134,6 @@ pub fn refusal<E>(result: Result<E, OpenError>) -> Result<E, Refusal> {
     result.map_err(|error| match error {
         OpenError::TooManyPublishers { .. } => Refusal::Publishers,
         OpenError::TooManySubscribers { .. } => Refusal::Subscribers,
-        OpenError::TooManyReliableSubscribers { .. } => Refusal::ReliableSubscribers,
         OpenError::IncompatibleQos { .. } => Refusal::Qos,
         other => panic!("{other}"),
     })
@@ -187,16 +185,11 @@ impl Oracle {
                 .filter(|reader| kind(reader.reading))
                 .count() as u32
         };
-        if reading == Reading::Gated && !self.rules.reliable && !self.rules.gated_only {
+        if reading == Reading::Gated && !self.rules.reliable {
             return Some(Refusal::Qos);
         }
-        if reading != Reading::Observer
-            && count(|kind| kind != Reading::Observer) == self.rules.readers
-        {
-            return Some(Refusal::Subscribers);
-        }
-        let is_full = count(|kind| kind == Reading::Gated) == self.rules.gates;
-        (reading == Reading::Gated && is_full).then_some(Refusal::ReliableSubscribers)
+        let is_full = count(|kind| kind != Reading::Observer) == self.rules.readers;
+        (reading != Reading::Observer && is_full).then_some(Refusal::Subscribers)
     }
 
     pub fn join_reader(&mut self, reading: Reading) -> Result<(), Refusal> {
@@ -243,11 +236,11 @@ impl Oracle {
         let capacity = self.rules.capacity as usize;
         let lane = &mut self.lanes[index];
         let head = lane.log.len();
-        let gates = self
+        let gated = self
             .readers
             .iter_mut()
             .filter(|reader| reader.reading == Reading::Gated);
-        let mut counted: Vec<_> = gates
+        let mut counted: Vec<_> = gated
             .filter(|reader| reader.holds_back(index, head))
             .collect();
         let is_behind = |reader: &&mut ModelReader| reader.pending[index].len() >= capacity;
@@ -290,10 +283,7 @@ impl Oracle {
             let queue = &mut reader.pending[lane];
             reader.next = (reader.next + 1) % reader.order.len();
             if queue.len() > self.rules.capacity as usize {
-                assert!(
-                    !self.rules.gated_only,
-                    "a gated-only ring overruns its reader"
-                );
+                assert!(!self.rules.one_gated, "a ring overruns its only reader");
                 reader.stats.lost += (queue.len() - kept) as u64;
                 queue.drain(..queue.len() - kept);
             }

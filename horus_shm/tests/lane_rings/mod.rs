@@ -93,10 +93,10 @@ macro_rules! ring {
 }
 
 ring!(SpscShm, Reading::Gated, |rng| Rules::random::<T>(rng, 1, 1)
-    .gated_only());
+    .one_gated());
 ring!(MpscShm, Reading::Gated, |rng| {
     let lanes = 1 + rng.u64(..4) as u32;
-    Rules::random::<T>(rng, lanes, 1).gated_only()
+    Rules::random::<T>(rng, lanes, 1).one_gated()
 });
 ring!(FanoutShm, Reading::KeepLast, |rng| {
     let lanes = 1 + rng.u64(..4) as u32;
@@ -127,7 +127,6 @@ impl<T> Topic<T> {
         let mut request = Request::new(TypeInfo::opaque::<T>());
         request.capacity = rules.asked;
         request.lane_limit = Some(rules.lanes);
-        request.gate_limit = Some(rules.gates);
         request.reader_limit = Some(rules.readers);
         request.history = Some(rules.history);
         request.persists = Some(rules.persists);
@@ -152,11 +151,6 @@ impl<T: Pod> Ring for Topic<T> {
         let readers = 2 + rng.u64(..4) as u32;
         let mut rules = Rules::random::<T>(rng, lanes, readers);
         rules.reliable = rng.u64(..4) != 0;
-        rules.gates = if rules.reliable {
-            1 + rng.u64(..3) as u32
-        } else {
-            0
-        };
         if rng.u64(..2) == 0 {
             rules.history = rng.u64(..rules.capacity + 3) as u32;
             rules.persists = rng.u64(..2) == 0;

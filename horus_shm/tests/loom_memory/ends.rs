@@ -2,12 +2,13 @@
 
 use std::ops::Range;
 
-use horus_shm::internals::lane::{LaneReader, LaneWriter, NoRoom, Polled, UNGATED};
+use horus_shm::internals::lane::{LaneReader, LaneWriter, NoRoom, Polled};
 use horus_shm::internals::memory::LaneMemory;
+use horus_shm::internals::sync::Word;
 use horus_shm::internals::{gate, owner, takeover};
 
 use super::mutation::flawed;
-use super::{Copying, LoomLane, MESSAGE_BYTES};
+use super::{Copying, LoomLane, MESSAGE_BYTES, UNGATED};
 
 /// An owner word that no process has.
 pub(crate) const NOBODY: u64 = u64::MAX;
@@ -35,10 +36,8 @@ impl Producer {
     }
 
     fn from(lane: &LoomLane, me: u64, pos: u64) -> Self {
-        let gated = lane.gate_limit() > 0;
-        let exclusive = lane.copying() == Copying::Exclusive;
         Self {
-            writer: LaneWriter::new(lane.clone(), pos, gated, exclusive),
+            writer: LaneWriter::new(lane.clone(), pos, lane.has_gated_readers()),
             me,
         }
     }
@@ -122,10 +121,9 @@ impl Consumer {
         Self::gated(lane, UNGATED, start)
     }
 
-    /// Makes a reader behind a gate that it has joined.
-    pub(crate) fn gated(lane: &LoomLane, gate: u32, start: u64) -> Self {
-        let exclusive = lane.copying() == Copying::Exclusive;
-        let reader = LaneReader::new(lane.clone(), start, gate, exclusive);
+    /// Makes reader `reader`, which has joined the lane.
+    pub(crate) fn gated(lane: &LoomLane, reader: u32, start: u64) -> Self {
+        let reader = LaneReader::new(lane.clone(), start, reader);
         Self {
             reader,
             start,
@@ -133,13 +131,14 @@ impl Consumer {
         }
     }
 
-    /// Makes a reader behind a gate that it joins here, at the head.
-    pub(crate) fn join(lane: &LoomLane, gate: u32) -> Self {
-        Self::gated(lane, gate, gate::join(lane, gate, u64::MAX))
+    /// Makes gated reader `reader`, which joins the lane here, at the head.
+    pub(crate) fn join(lane: &LoomLane, reader: u32) -> Self {
+        gate::announce(lane.gated(), reader);
+        Self::gated(lane, reader, gate::join(lane, reader, u64::MAX))
     }
 
-    /// Makes a reader behind a gate that it claims, free or of `dead`, as a `RawConsumer` without
-    /// history.
+    /// Makes a gated reader in a place that it claims, free or of `dead`, as a `RawConsumer`
+    /// without history, that of an `SpscShm`.
     pub(crate) fn adopt(lane: &LoomLane, me: u64, dead: u64) -> Option<Self> {
         Self::adopt_from(lane, me, |owner| owner == dead)
     }
@@ -150,20 +149,22 @@ impl Consumer {
         me: u64,
         is_dead: impl Fn(u64) -> bool,
     ) -> Option<Self> {
-        let (gate, predecessor) = owner::claim_first(lane.gate_owners(), me, is_dead)?;
-        let adopted = predecessor != 0 && lane.copying() == Copying::Exclusive;
-        let resumed = if adopted {
-            gate::resume(lane, gate)
+        let (reader, predecessor) = owner::claim_first(lane.reader_owners(), me, is_dead)?;
+        let resumes = predecessor != 0 && lane.gated().get() & 1 << reader != 0;
+        let resumed = if resumes {
+            gate::resume(lane, reader)
         } else {
+            lane.ungate(reader);
+            gate::announce(lane.gated(), reader);
             None
         };
-        let start = resumed.unwrap_or_else(|| gate::join(lane, gate, u64::MAX));
-        Some(Self::gated(lane, gate, start))
+        let start = resumed.unwrap_or_else(|| gate::join(lane, reader, u64::MAX));
+        Some(Self::gated(lane, reader, start))
     }
 
-    /// Makes a reader with the history that it requests, behind `gate` or [`UNGATED`], as a
+    /// Makes a reader with the history that it requests, gated as `reader` or [`UNGATED`], as a
     /// `RawConsumer`.
-    pub(crate) fn late(lane: &LoomLane, gate: u32, asked: History) -> Self {
+    pub(crate) fn late(lane: &LoomLane, reader: u32, asked: History) -> Self {
         let (mut head, session) = takeover::session(lane.block(), |owner| owner == asked.dead);
         if session.is_none_or(|start| start > head) && !flawed("session/pass over") {
             head = takeover::pass_over(lane, head);
@@ -175,7 +176,7 @@ impl Consumer {
         };
         let history = asked.messages.min(lane.capacity() * 7 / 8);
         let back_to = floor.map(|floor| head.saturating_sub(history).max(floor));
-        if gate == UNGATED {
+        if reader == UNGATED {
             return Self::ungated(lane, back_to.unwrap_or(head));
         }
         let least = if flawed("session/least") {
@@ -184,7 +185,8 @@ impl Consumer {
             back_to.unwrap_or(head)
         };
         let back_to = back_to.filter(|_| history > 0).unwrap_or(u64::MAX);
-        Self::gated(lane, gate, gate::join(lane, gate, back_to).max(least))
+        gate::announce(lane.gated(), reader);
+        Self::gated(lane, reader, gate::join(lane, reader, back_to).max(least))
     }
 
     pub(crate) fn poll(&mut self) -> Polled {
@@ -200,7 +202,7 @@ impl Consumer {
             match lane.copying() {
                 // SAFETY: the message is writable for its size.
                 Copying::Racing => unsafe { lane.load_racing(index, dst, MESSAGE_BYTES) },
-                // SAFETY: as above, and the reader is behind a gate.
+                // SAFETY: as above, and the reader is gated.
                 Copying::Exclusive => unsafe { lane.load_exclusive(index, dst, MESSAGE_BYTES) },
             }
             Some(bytes)

@@ -1,14 +1,13 @@
 //! The endpoints of a modelled lane whose messages are written and read in place.
 
 use horus_shm::internals::lane::{
-    self, Blocked, InPlace, LaneReader, LaneWriter, Pinned, Polled, UNGATED, count, let_go,
-    take_pin, unpin,
+    self, Blocked, InPlace, LaneReader, LaneWriter, Pinned, Polled, count, let_go, take_pin, unpin,
 };
 use horus_shm::internals::memory::LaneMemory;
 use horus_shm::internals::sync::Word;
 use horus_shm::internals::{owner, takeover};
 
-use super::{Copying, LoomLane, LoomWord, MESSAGE_BYTES};
+use super::{Copying, LoomLane, LoomWord, MESSAGE_BYTES, UNGATED};
 use crate::checker::Shared;
 
 /// Returns the content of the message with number `number`, from 0 on.
@@ -21,7 +20,7 @@ pub(crate) struct Lender(LaneWriter<LoomLane>);
 
 impl Lender {
     pub(crate) fn first(lane: &LoomLane) -> Self {
-        Self(LaneWriter::new(lane.clone(), 0, false, false).numbering())
+        Self(LaneWriter::new(lane.clone(), 0, false).numbering())
     }
 
     /// Takes over the lane of `dead`.
@@ -29,7 +28,7 @@ impl Lender {
         let owners = [&lane.block().owner];
         owner::claim_first(owners.into_iter(), me, |owner| owner == dead).unwrap();
         let pos = takeover::take_over(lane, me);
-        Self(LaneWriter::new(lane.clone(), pos, false, false).numbering())
+        Self(LaneWriter::new(lane.clone(), pos, false).numbering())
     }
 
     /// Sends the next message, stepping over pinned slots; returns false if all slots are pinned.
@@ -41,7 +40,7 @@ impl Lender {
                     return true;
                 }
                 Err(Blocked::Pinned { .. }) => self.0.skip(),
-                Err(Blocked::NoRoom) => panic!("there is no gate"),
+                Err(Blocked::NoRoom) => panic!("no reader is gated"),
             }
         }
         false
@@ -87,7 +86,7 @@ impl Borrower {
     pub(crate) fn join(lane: &LoomLane, me: u32) -> Self {
         lane.pinners().fetch_or_relaxed(1 << me);
         let (promised, position) = count(lane.block());
-        let reader = LaneReader::new(lane.clone(), position, UNGATED, false);
+        let reader = LaneReader::new(lane.clone(), position, UNGATED);
         let reader = reader.numbering(Some(promised));
         let held = Shared::new(LoomWord::new(0));
         Self {

@@ -13,14 +13,14 @@ pub(crate) mod sleepers;
 pub(crate) mod tickets;
 
 use std::cell::Cell;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{self as core_atomic, Ordering};
 
 use horus_shm::internals::copy::Intent;
-use horus_shm::internals::gate;
 use horus_shm::internals::lane::InPlace;
-use horus_shm::internals::layout::{GateBlock, LaneBlock};
+use horus_shm::internals::layout::LaneBlock;
 use horus_shm::internals::memory::LaneMemory;
 use horus_shm::internals::sync::{Edge, Word};
+use horus_shm::internals::{gate, owner};
 
 use crate::checker::Shared;
 use crate::checker::cell::UnsafeCell;
@@ -73,21 +73,33 @@ fn may_store() -> bool {
 
 /// A shared word. One made by `default` is unused by the models.
 #[derive(Debug, Default)]
-pub(crate) struct LoomWord(Option<AtomicU64>);
+pub(crate) enum LoomWord {
+    #[default]
+    Unused,
+    Shared(AtomicU64),
+    /// A word that one thread alone accesses: the checker need not see it.
+    Private(core_atomic::AtomicU64),
+}
 
 impl LoomWord {
     pub(crate) fn new(value: u64) -> Self {
-        Self(Some(AtomicU64::new(value)))
+        Self::Shared(AtomicU64::new(value))
     }
 
     fn atomic(&self) -> &AtomicU64 {
-        self.0.as_ref().expect("a word outside the model")
+        match self {
+            Self::Shared(word) => word,
+            _ => panic!("a word outside the model"),
+        }
     }
 }
 
 impl Word for LoomWord {
     fn get(&self) -> u64 {
-        self.atomic().load(Ordering::Relaxed)
+        match self {
+            Self::Private(word) => word.load(Ordering::Relaxed),
+            _ => self.atomic().load(Ordering::Relaxed),
+        }
     }
 
     fn set(&self, value: u64) {
@@ -104,8 +116,10 @@ impl Word for LoomWord {
     #[track_caller]
     fn store(&self, value: u64, edge: Edge) {
         let ordering = mutation::ordering(edge);
-        if may_store() {
-            self.atomic().store(value, ordering);
+        match self {
+            Self::Private(word) => word.store(value, Ordering::Relaxed),
+            _ if may_store() => self.atomic().store(value, ordering),
+            _ => {}
         }
     }
 
@@ -182,7 +196,7 @@ impl Word for LoomWord {
 pub(crate) enum Copying {
     /// An open lane.
     Racing,
-    /// A lane of a gated-only file.
+    /// A lane of a channel between threads.
     Exclusive,
 }
 
@@ -203,9 +217,13 @@ struct Slot {
 /// The number of pins of a modelled reader.
 pub(crate) const PINS: u32 = 2;
 
+/// The number of a modelled reader that is not gated and whose cursor no other thread reads. All of
+/// them share the word, which is not modelled.
+pub(crate) const UNGATED: u32 = u32::MAX;
+
 #[derive(Debug)]
-struct Gate {
-    block: GateBlock<LoomWord>,
+struct Reader {
+    owner: LoomWord,
     cursor: LoomWord,
 }
 
@@ -213,7 +231,9 @@ struct Gate {
 struct Parts {
     block: LaneBlock<LoomWord>,
     slots: Box<[Slot]>,
-    gates: Box<[Gate]>,
+    gated: LoomWord,
+    readers: Box<[Reader]>,
+    unread: LoomWord,
     copying: Copying,
     pinners: LoomWord,
     pins: Box<[[LoomWord; PINS as usize]]>,
@@ -224,31 +244,29 @@ struct Parts {
 pub(crate) struct LoomLane(Shared<Parts>);
 
 impl LoomLane {
-    /// Makes a lane that was never written, is owned by `owner`, and has free gates.
-    pub(crate) fn new(capacity: usize, gates: usize, copying: Copying, owner: u64) -> Self {
-        Self::pinnable((capacity, gates), 0, copying, owner)
+    /// Makes a lane that was never written, is owned by `owner`, and has places for `gated`
+    /// readers.
+    pub(crate) fn new(capacity: usize, gated: usize, copying: Copying, owner: u64) -> Self {
+        Self::pinnable((capacity, gated), 0, copying, owner)
     }
 
-    /// As [`Self::new`], with `readers` that can pin slots.
+    /// As [`Self::new`], with `pinning` readers that can pin slots.
     pub(crate) fn pinnable(
-        (capacity, gates): (usize, usize),
-        readers: usize,
+        (capacity, gated): (usize, usize),
+        pinning: usize,
         copying: Copying,
         owner: u64,
     ) -> Self {
-        let word = |_| LoomWord::new(0);
+        let word = |()| LoomWord::new(0);
         let slot = |_| Slot {
             stamp: LoomWord::new(0),
             payload: Payload::new(copying),
             number: LoomWord::new(0),
             length: LoomWord::new(0),
         };
-        let gate = |_| Gate {
-            block: GateBlock {
-                owner: LoomWord::new(0),
-                ..GateBlock::default()
-            },
-            cursor: LoomWord::new(0),
+        let reader = |_| Reader {
+            owner: word(()),
+            cursor: word(()),
         };
         let block = LaneBlock {
             owner: LoomWord::new(owner),
@@ -262,14 +280,17 @@ impl LoomLane {
             ..LaneBlock::default()
         };
         let slots = (0..capacity).map(slot).collect();
-        let gates = (0..gates).map(gate).collect();
-        let pins = (0..readers).map(|_| std::array::from_fn(word)).collect();
+        let readers = (0..gated).map(reader).collect();
+        let pin = |_| std::array::from_fn(|_| word(()));
+        let pins = (0..pinning).map(pin).collect();
         Self(Shared::new(Parts {
             block,
             slots,
-            gates,
+            gated: word(()),
+            readers,
+            unread: LoomWord::Private(core_atomic::AtomicU64::new(0)),
             copying,
-            pinners: word(0),
+            pinners: word(()),
             pins,
         }))
     }
@@ -278,17 +299,27 @@ impl LoomLane {
         self.0.copying
     }
 
-    pub(crate) fn gate_block(&self, gate: u32) -> &GateBlock<LoomWord> {
-        &self.0.gates[gate as usize].block
+    /// Returns the owner words of the places for gated readers.
+    pub(crate) fn reader_owners(&self) -> impl Iterator<Item = &LoomWord> {
+        self.0.readers.iter().map(|reader| &reader.owner)
     }
 
-    /// Frees gate 0, which is `owner`'s; returns false if another thread was faster than `me`.
-    pub(crate) fn free_gate(&self, owner: u64, me: u64) -> bool {
-        gate::free(self.gate_block(0), [self.cursor(0)].into_iter(), owner, me)
+    /// Returns true if readers may be gated.
+    pub(crate) fn has_gated_readers(&self) -> bool {
+        !self.0.readers.is_empty()
     }
 
-    pub(crate) fn gate_owners(&self) -> impl Iterator<Item = &LoomWord> {
-        self.0.gates.iter().map(|gate| &gate.block.owner)
+    /// Frees place `reader`, which is `owner`'s; returns false if another thread was faster than
+    /// `me`.
+    pub(crate) fn free_reader(&self, reader: u32, owner: u64, me: u64) -> bool {
+        let word = &self.0.readers[reader as usize].owner;
+        owner::free(word, owner, me, || self.ungate(reader))
+    }
+
+    /// Clears what the owner of place `reader`, or its predecessor, left.
+    pub(crate) fn ungate(&self, reader: u32) {
+        gate::withdraw(self.gated(), reader);
+        gate::leave(self.cursor(reader));
     }
 }
 
@@ -319,12 +350,23 @@ impl LaneMemory for LoomLane {
         &self.0.slots[index as usize].stamp
     }
 
-    fn gate_limit(&self) -> u32 {
-        self.0.gates.len() as u32
+    fn is_exclusive(&self) -> bool {
+        self.0.copying == Copying::Exclusive && self.0.pins.is_empty()
     }
 
-    fn cursor(&self, gate: u32) -> &LoomWord {
-        &self.0.gates[gate as usize].cursor
+    fn reader_limit(&self) -> u32 {
+        self.0.readers.len().max(self.0.pins.len()) as u32
+    }
+
+    fn gated(&self) -> &LoomWord {
+        &self.0.gated
+    }
+
+    fn cursor(&self, reader: u32) -> &LoomWord {
+        if reader == UNGATED || !self.has_gated_readers() {
+            return &self.0.unread;
+        }
+        &self.0.readers[reader as usize].cursor
     }
 
     unsafe fn store_racing(&self, index: u64, src: *const u8, bytes: usize) {
@@ -403,10 +445,6 @@ impl InPlace for LoomLane {
 
     fn length(&self, index: u64) -> &LoomWord {
         &self.0.slots[index as usize].length
-    }
-
-    fn reader_limit(&self) -> u32 {
-        self.0.pins.len() as u32
     }
 
     fn pinners(&self) -> &LoomWord {

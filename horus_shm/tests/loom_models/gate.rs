@@ -1,9 +1,12 @@
-//! The gate: readers that hold the writer back, and readers that take over their gates.
+//! Gates: readers that hold the writer back, and readers that take over their places.
+
+use std::rc::Rc;
 
 use horus_shm::internals::lane::{NoRoom, Polled};
 use horus_shm::internals::memory::LaneMemory;
+use horus_shm::internals::owner;
 use horus_shm::internals::sync::Word;
-use horus_shm::internals::{gate, owner};
+use loom::cell::UnsafeCell;
 use loom::thread;
 
 use crate::loom_memory::ends::{Consumer, History, NOBODY, Producer, messages};
@@ -12,7 +15,7 @@ use crate::loom_memory::{Copying, LoomLane, killed_after};
 
 const EACH_COPYING: [Copying; 2] = [Copying::Racing, Copying::Exclusive];
 
-/// Behind a gate every message arrives, and the writer is never in a slot that is being read.
+/// A gated reader gets every message, and the writer is never in a slot that is being read.
 pub(crate) fn a_gated_reader_gets_every_message() {
     for copying in EACH_COPYING {
         explore(3, move || {
@@ -60,11 +63,11 @@ pub(crate) fn a_drained_lane_gives_every_message() {
     }
 }
 
-/// The slowest of several gates holds the writer back, and so the other readers too.
+/// The slowest of several gated readers holds the writer back, and so the other readers too.
 pub(crate) fn two_gated_readers_both_get_every_message() {
     explore(2, || {
         let lane = LoomLane::new(2, 2, Copying::Exclusive, 1);
-        let consumers = [0, 1].map(|gate| Consumer::join(&lane, gate));
+        let consumers = [0, 1].map(|reader| Consumer::join(&lane, reader));
         let mut producer = Producer::first(&lane, 1);
         producer.send_all(2);
         let reading = consumers.map(|consumer| thread::spawn(move || consumer.polls(2)));
@@ -119,14 +122,14 @@ pub(crate) fn a_gate_that_leaves_has_read_its_last_message() {
     explore(3, || {
         let lane = LoomLane::new(1, 1, Copying::Exclusive, 1);
         let reader = 7;
-        owner::claim_first(lane.gate_owners(), reader, |_| false).unwrap();
+        owner::claim_first(lane.reader_owners(), reader, |_| false).unwrap();
         let mut consumer = Consumer::join(&lane, 0);
         let mut producer = Producer::first(&lane, 1);
         producer.send_all(1);
         let theirs = lane.clone();
         let reading = thread::spawn(move || {
             assert_eq!(consumer.poll(), Polled::Message);
-            assert!(theirs.free_gate(reader, reader));
+            assert!(theirs.free_reader(0, reader, reader));
         });
         let _ = producer.send();
         reading.join().unwrap();
@@ -134,12 +137,12 @@ pub(crate) fn a_gate_that_leaves_has_read_its_last_message() {
     });
 }
 
-/// The slot in which a reader died is written only after its gate was reaped.
+/// The slot in which a gated reader died is written only after its place was freed.
 pub(crate) fn a_gate_that_died_has_read_its_last_message() {
     explore(3, || {
         let lane = LoomLane::new(1, 1, Copying::Exclusive, 1);
         let [reader, reaper] = [7, 8];
-        owner::claim_first(lane.gate_owners(), reader, |_| false).unwrap();
+        owner::claim_first(lane.reader_owners(), reader, |_| false).unwrap();
         let mut consumer = Consumer::join(&lane, 0);
         let mut producer = Producer::first(&lane, 1);
         producer.send_all(1);
@@ -149,7 +152,7 @@ pub(crate) fn a_gate_that_died_has_read_its_last_message() {
         let theirs = lane.clone();
         let reaping = thread::spawn(move || {
             dying.join().unwrap();
-            assert!(theirs.free_gate(reader, reaper));
+            assert!(theirs.free_reader(0, reader, reaper));
         });
         let _ = producer.send();
         reaping.join().unwrap();
@@ -157,20 +160,20 @@ pub(crate) fn a_gate_that_died_has_read_its_last_message() {
     });
 }
 
-/// The slots that the previous reader of a gate read are not overwritten because of the next one's
+/// The slots that the previous reader in a place read are not overwritten because of the next one's
 /// cursor.
 pub(crate) fn a_gate_handed_on_carries_its_last_reads_along() {
     explore(2, || {
         let lane = LoomLane::new(1, 1, Copying::Exclusive, 1);
         let [before, after] = [7, 8];
-        owner::claim_first(lane.gate_owners(), before, |_| false).unwrap();
+        owner::claim_first(lane.reader_owners(), before, |_| false).unwrap();
         let mut consumer = Consumer::join(&lane, 0);
         let mut producer = Producer::first(&lane, 1);
         producer.send_all(1);
         let theirs = lane.clone();
         let leaving = thread::spawn(move || {
             assert_eq!(consumer.poll(), Polled::Message);
-            assert!(theirs.free_gate(before, before));
+            assert!(theirs.free_reader(0, before, before));
         });
         let theirs = lane.clone();
         let joining = thread::spawn(move || Consumer::adopt(&theirs, after, NOBODY));
@@ -186,24 +189,25 @@ pub(crate) fn a_gate_handed_on_carries_its_last_reads_along() {
     });
 }
 
-/// A writer that frees a gate which its reader just left passes the last reads on to other writers.
+/// A writer that frees a place which its reader just left passes the last reads on to other
+/// writers.
 pub(crate) fn a_gate_left_and_freed_again_has_read_its_last_message() {
     explore(3, || {
         let lane = LoomLane::new(1, 1, Copying::Exclusive, 1);
         let [reader, other_writer] = [7, 2];
-        owner::claim_first(lane.gate_owners(), reader, |_| false).unwrap();
+        owner::claim_first(lane.reader_owners(), reader, |_| false).unwrap();
         let mut consumer = Consumer::join(&lane, 0);
         let mut producer = Producer::first(&lane, 1);
         producer.send_all(1);
         let theirs = lane.clone();
         let leaving = thread::spawn(move || {
             assert_eq!(consumer.poll(), Polled::Message);
-            theirs.free_gate(reader, reader)
+            theirs.free_reader(0, reader, reader)
         });
         let theirs = lane.clone();
-        // WHY: the reader gated another lane of the same topic, too. That lane is not modelled; its
-        // writer frees all cursors of the gate.
-        let freeing = thread::spawn(move || theirs.free_gate(0, other_writer));
+        // WHY: the reader held back the writer of another lane of the same topic, too. That lane is
+        // not modelled; its writer clears all cursors of the reader.
+        let freeing = thread::spawn(move || theirs.free_reader(0, 0, other_writer));
         let _ = producer.send();
         assert!(leaving.join().unwrap());
         freeing.join().unwrap();
@@ -211,22 +215,22 @@ pub(crate) fn a_gate_left_and_freed_again_has_read_its_last_message() {
     });
 }
 
-/// A dead gate is freed by one of its reapers, and the others do not free its next reader's gate.
+/// The place of a dead reader is freed once, and nobody else clears the cursor of its next reader.
 pub(crate) fn a_dead_gate_is_reaped_once() {
     explore(3, || {
         let lane = LoomLane::new(1, 1, Copying::Racing, 1);
         let [dead, after] = [7, 8];
-        owner::claim_first(lane.gate_owners(), dead, |_| false).unwrap();
-        gate::join(&lane, 0, u64::MAX);
+        owner::claim_first(lane.reader_owners(), dead, |_| false).unwrap();
+        Consumer::join(&lane, 0);
         let theirs = lane.clone();
-        let other = thread::spawn(move || theirs.free_gate(dead, 10));
-        let mine = lane.free_gate(dead, 9);
-        let claimed = owner::claim_first(lane.gate_owners(), after, |_| false);
-        let start = claimed.map(|_| gate::join(&lane, 0, u64::MAX));
+        let other = thread::spawn(move || theirs.free_reader(0, dead, 10));
+        let mine = lane.free_reader(0, dead, 9);
+        let claimed = owner::claim_first(lane.reader_owners(), after, |_| false);
+        let start = claimed.map(|_| Consumer::join(&lane, 0).start);
         assert!(other.join().unwrap() != mine);
         if let Some(start) = start {
-            assert_eq!(lane.gate_block(0).owner.get(), after);
-            assert_eq!(lane.cursor(0).get(), start + 1);
+            assert_eq!(lane.reader_owners().next().unwrap().get(), after);
+            assert_eq!((lane.gated().get(), lane.cursor(0).get()), (1, start + 1));
         }
     });
 }
@@ -240,8 +244,8 @@ pub(crate) fn a_detached_reader_counts_exactly_what_it_lost() {
         producer.send_all(2);
         let reading = thread::spawn(move || consumer.polls(1));
         if producer.send() == Err(NoRoom) {
-            let (gate, cursor) = producer.writer.slowest_gate().unwrap();
-            producer.writer.give_up(gate, cursor);
+            let (reader, cursor) = producer.writer.slowest_reader().unwrap();
+            producer.writer.give_up(reader, cursor);
             producer.send_all(1);
         }
         let _ = producer.send();
@@ -272,13 +276,13 @@ pub(crate) fn a_gated_reader_may_skip_to_the_latest() {
     }
 }
 
-/// Wherever a joining reader is killed, its successor at the gate starts where the writer waits.
+/// Wherever a joining reader is killed, its successor starts where the writer waits.
 pub(crate) fn a_gate_killed_while_joining_holds_the_writer_for_the_next() {
     for copying in EACH_COPYING {
-        for killed in 0..=2 {
-            // WHY: a reader that stored nothing did not join, an easier case with as much to
+        for killed in 0..=3 {
+            // WHY: a reader that stored no cursor did not join, an easier case with as much to
             // explore. A passed cursor needs two switches.
-            let preemptions = if killed == 0 { 1 } else { 2 };
+            let preemptions = if killed < 2 { 1 } else { 2 };
             explore(preemptions, move || adopt_after_join(copying, killed));
         }
     }
@@ -287,11 +291,11 @@ pub(crate) fn a_gate_killed_while_joining_holds_the_writer_for_the_next() {
 fn adopt_after_join(copying: Copying, killed: u32) {
     let lane = LoomLane::new(1, 1, copying, 1);
     let [dead, after] = [7, 8];
-    owner::claim_first(lane.gate_owners(), dead, |_| false).unwrap();
+    owner::claim_first(lane.reader_owners(), dead, |_| false).unwrap();
     let mut producer = Producer::first(&lane, 1);
     let theirs = lane.clone();
     let adopting = thread::spawn(move || {
-        killed_after(killed, || gate::join(&theirs, 0, u64::MAX));
+        killed_after(killed, || Consumer::join(&theirs, 0));
         Consumer::adopt(&theirs, after, dead).unwrap().polls(1)
     });
     for _ in 0..3 {
@@ -303,7 +307,7 @@ fn adopt_after_join(copying: Copying, killed: u32) {
     assert_eq!(consumer.finish(end), messages(1, start..end));
 }
 
-/// A reader that takes the gate of a killed reader continues where that one stopped.
+/// A reader that takes the place of a killed reader continues where that one stopped.
 pub(crate) fn a_gate_killed_while_reading_is_resumed() {
     for killed in [0, 1] {
         explore(3, move || {
@@ -329,7 +333,8 @@ pub(crate) fn a_gate_killed_while_reading_is_resumed() {
     }
 }
 
-/// A dead gate goes to a reader that takes its place or to the writer that frees it, not to both.
+/// The place of a dead reader goes to a reader that takes it or to the writer that frees it, not to
+/// both.
 pub(crate) fn a_dead_gate_is_adopted_or_reaped() {
     explore(3, || {
         let lane = LoomLane::new(1, 1, Copying::Exclusive, 1);
@@ -341,7 +346,7 @@ pub(crate) fn a_dead_gate_is_adopted_or_reaped() {
         let adopting = thread::spawn(move || {
             Consumer::adopt(&theirs, after, dead).map(|consumer| consumer.polls(1))
         });
-        if producer.send() == Err(NoRoom) && lane.free_gate(dead, me) {
+        if producer.send() == Err(NoRoom) && lane.free_reader(0, dead, me) {
             let _ = producer.send();
         }
         let _ = producer.send();
@@ -350,5 +355,35 @@ pub(crate) fn a_dead_gate_is_adopted_or_reaped() {
             let end = producer.writer.position();
             assert_eq!(consumer.finish(end), messages(me, start..end));
         }
+    });
+}
+
+/// Processes that clear what a dead reader announced are never in its block at once, or with its
+/// successor.
+pub(crate) fn a_dead_reader_is_cleared_by_one_process_at_a_time() {
+    explore(3, || {
+        let lane = LoomLane::new(1, 1, Copying::Racing, 1);
+        let [dead, after] = [7, 8];
+        owner::claim_first(lane.reader_owners(), dead, |_| false).unwrap();
+        let announced = Rc::new(UnsafeCell::new(true));
+        let clear = |announced: &UnsafeCell<bool>| {
+            // SAFETY: the cell is alive, and loom fails the model if another thread is in it.
+            announced.with_mut(|announced| unsafe { announced.write(false) });
+        };
+        let clearing = [9, 10].map(|me| {
+            let (lane, announced) = (lane.clone(), Rc::clone(&announced));
+            thread::spawn(move || {
+                let word = lane.reader_owners().next().unwrap();
+                owner::clear_dead(word, dead, me, || clear(&announced))
+            })
+        });
+        let word = lane.reader_owners().next().unwrap();
+        if owner::claim_first([word].into_iter(), after, |owner| owner == dead).is_some() {
+            clear(&announced);
+        }
+        for clearing in clearing {
+            clearing.join().unwrap();
+        }
+        assert!([dead, after].contains(&word.get()));
     });
 }

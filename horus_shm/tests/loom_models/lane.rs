@@ -71,7 +71,7 @@ pub(crate) fn a_lapped_reader_goes_on_at_a_published_slot() {
     });
 }
 
-/// Readers without a gate share only the lane.
+/// Readers that are not gated share only the lane.
 pub(crate) fn two_readers_do_not_disturb_each_other() {
     // WHY one switch: they only load, and two switches cost eight times the executions.
     explore(1, || {

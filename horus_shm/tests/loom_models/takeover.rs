@@ -1,6 +1,6 @@
 //! The sessions of a lane: its owner, its first position, and the history for late joiners.
 
-use horus_shm::internals::lane::{Polled, UNGATED};
+use horus_shm::internals::lane::Polled;
 use horus_shm::internals::memory::LaneMemory;
 use horus_shm::internals::sync::Word;
 use horus_shm::internals::takeover;
@@ -8,7 +8,7 @@ use loom::thread;
 
 use crate::loom_memory::ends::{Consumer, History, NOBODY, Producer, message, messages};
 use crate::loom_memory::mutation::explore;
-use crate::loom_memory::{Copying, LoomLane, killed_after};
+use crate::loom_memory::{Copying, LoomLane, UNGATED, killed_after};
 
 /// Wherever a producer is killed, its successor loses nothing, repeats nothing, tears nothing.
 pub(crate) fn a_successor_goes_on_where_its_predecessor_was_killed() {
@@ -58,7 +58,7 @@ fn succeed(copying: Copying, killed: u32) {
 
 /// A late joiner that sees the head of a successor finds the last message of the predecessor.
 pub(crate) fn the_head_of_a_takeover_covers_all_published_messages() {
-    for gate in [UNGATED, 0] {
+    for reader in [UNGATED, 0] {
         explore(3, move || {
             let lane = LoomLane::new(2, 1, Copying::Racing, 1);
             let mut victim = Producer::first(&lane, 1);
@@ -66,7 +66,7 @@ pub(crate) fn the_head_of_a_takeover_covers_all_published_messages() {
             let theirs = lane.clone();
             let reading = thread::spawn(move || {
                 if takeover::session(theirs.block(), |_| false).0 > 0 {
-                    let mut consumer = Consumer::late(&theirs, gate, History::of_all(1));
+                    let mut consumer = Consumer::late(&theirs, reader, History::of_all(1));
                     assert_eq!(consumer.poll(), Polled::Message);
                 }
             });
@@ -155,7 +155,7 @@ pub(crate) fn a_lane_handed_on_continues_its_positions() {
 /// A reader that joins after a publisher died gets none of its messages, whichever process takes
 /// its lane: not even the message that was published, but not yet under the head.
 pub(crate) fn a_dead_session_is_no_history() {
-    for (gate, died_at, history) in [
+    for (reader, died_at, history) in [
         (UNGATED, 5, 2),
         (0, 5, 2),
         (UNGATED, 4, 2),
@@ -170,7 +170,7 @@ pub(crate) fn a_dead_session_is_no_history() {
             killed_after(died_at, || victim.send()).unwrap();
             let asked = History::of_the_living(history, 1);
             let theirs = lane.clone();
-            let joining = thread::spawn(move || Consumer::late(&theirs, gate, asked).polls(1));
+            let joining = thread::spawn(move || Consumer::late(&theirs, reader, asked).polls(1));
             let mut successor = Producer::claim(&lane, 2, 1).unwrap();
             successor.send_all(1);
             let mut consumer = joining.join().unwrap();
@@ -187,24 +187,24 @@ pub(crate) fn a_dead_session_is_no_history() {
 /// the messages of all senders.
 pub(crate) fn messages_of_a_dead_publisher_are_history_on_request() {
     explore(0, || {
-        for (died_at, gate) in [(3, UNGATED), (4, UNGATED), (5, UNGATED), (4, 0), (5, 0)] {
+        for (died_at, reader) in [(3, UNGATED), (4, UNGATED), (5, UNGATED), (4, 0), (5, 0)] {
             let lane = LoomLane::new(4, 1, Copying::Racing, 1);
             let mut victim = Producer::first(&lane, 1);
             victim.send_all(1);
             killed_after(died_at, || victim.send()).unwrap();
             let published = 1 + u64::from(died_at >= 4);
             for history in 0..=2 {
-                let living = Consumer::late(&lane, gate, History::of_the_living(history, 1));
+                let living = Consumer::late(&lane, reader, History::of_the_living(history, 1));
                 assert_eq!(living.start, published, "of a dead session");
                 let all = History {
                     dead: 1,
                     ..History::of_all(history)
                 };
-                let asked = Consumer::late(&lane, gate, all);
+                let asked = Consumer::late(&lane, reader, all);
                 assert_eq!(
                     asked.start,
                     published - history.min(published),
-                    "{died_at} {gate} {history}"
+                    "{died_at} {reader} {history}"
                 );
             }
         }
@@ -215,7 +215,7 @@ pub(crate) fn messages_of_a_dead_publisher_are_history_on_request() {
 /// between the two gets no message of the first, and no reader treats messages of the second as
 /// history of the first.
 pub(crate) fn an_ended_session_is_no_history() {
-    for gate in [UNGATED, 0] {
+    for reader in [UNGATED, 0] {
         explore(2, move || {
             let lane = LoomLane::new(4, 1, Copying::Racing, 1);
             let mut producer = Producer::first(&lane, 1);
@@ -225,7 +225,7 @@ pub(crate) fn an_ended_session_is_no_history() {
             let joining = thread::spawn(move || {
                 // WHY Relaxed: the code that counts publishers does the same.
                 let ended = theirs.block().owner.get() == 0;
-                (ended, Consumer::late(&theirs, gate, asked).polls(1))
+                (ended, Consumer::late(&theirs, reader, asked).polls(1))
             });
             producer.leave();
             assert_eq!(takeover::session(lane.block(), |_| false), (2, None));

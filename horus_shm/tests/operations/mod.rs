@@ -122,7 +122,7 @@ pub fn request() -> Request {
 
 pub fn reliable() -> Request {
     let mut request = request();
-    (request.reliability, request.gate_limit) = (Some(Reliability::Reliable), Some(1));
+    request.reliability = Some(Reliability::Reliable);
     request
 }
 
@@ -276,7 +276,7 @@ impl World {
         // An owner that the registry never had.
         let dead = Owner::from_bits(1000 << 48 | 7);
         assert!(self.namespace().registry().is_dead(dead));
-        let block = self.segment().gate_block(0, Access::Write).unwrap();
+        let block = self.segment().reader_block(0, Access::Write).unwrap();
         block.owner.store(dead.to_bits(), Ordering::Relaxed);
     }
 

@@ -21,7 +21,9 @@ pub(crate) struct Words {
     pub(crate) block: LaneBlock<AtomicU64>,
     pub(crate) stamps: Box<[AtomicU64]>,
     pub(crate) payloads: Box<[AtomicU64]>,
-    pub(crate) cursor: AtomicU64,
+    pub(crate) gated: AtomicU64,
+    /// By reader.
+    pub(crate) cursors: Box<[AtomicU64]>,
     pub(crate) numbers: Box<[AtomicU64]>,
     pub(crate) lengths: Box<[AtomicU64]>,
     pub(crate) pinners: AtomicU64,
@@ -37,7 +39,8 @@ impl Lane {
             block,
             stamps: stamps.iter().map(|&stamp| AtomicU64::new(stamp)).collect(),
             payloads: stamps.iter().map(|_| AtomicU64::new(u64::MAX)).collect(),
-            cursor: AtomicU64::new(0),
+            gated: AtomicU64::new(0),
+            cursors: (0..READERS).map(|_| AtomicU64::new(0)).collect(),
             numbers: stamps.iter().map(|_| AtomicU64::new(u64::MAX)).collect(),
             lengths: stamps.iter().map(|_| AtomicU64::new(u64::MAX)).collect(),
             pinners: AtomicU64::new(0),
@@ -69,13 +72,16 @@ impl LaneMemory for Lane {
         &self.0.stamps[index as usize]
     }
 
-    fn gate_limit(&self) -> u32 {
-        1
+    fn reader_limit(&self) -> u32 {
+        READERS
     }
 
-    fn cursor(&self, gate: u32) -> &AtomicU64 {
-        assert_eq!(gate, 0);
-        &self.0.cursor
+    fn gated(&self) -> &AtomicU64 {
+        &self.0.gated
+    }
+
+    fn cursor(&self, reader: u32) -> &AtomicU64 {
+        &self.0.cursors[reader as usize]
     }
 
     unsafe fn store_racing(&self, index: u64, src: *const u8, bytes: usize) {
@@ -120,10 +126,6 @@ impl InPlace for Lane {
 
     fn length(&self, index: u64) -> &AtomicU64 {
         &self.0.lengths[index as usize]
-    }
-
-    fn reader_limit(&self) -> u32 {
-        READERS
     }
 
     fn pinners(&self) -> &AtomicU64 {

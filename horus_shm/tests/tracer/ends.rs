@@ -17,7 +17,7 @@ use crate::stream::Tagged;
 
 /// The slots of a lane in the sweeps.
 pub const CAPACITY: u64 = 8;
-/// The lanes, readers or gates of a ring that has more than one: none is spare.
+/// The lanes or readers of a ring that has more than one: none is spare.
 pub const PLACES: u32 = 2;
 
 /// The rings that are swept.
@@ -31,7 +31,7 @@ pub enum Kind {
     Reliable,
     /// An open topic whose messages can be lent and borrowed.
     Pinnable,
-    /// The same, with gates.
+    /// The same, with gated readers.
     PinnableReliable,
     /// The ring that is wrong on purpose.
     Ticket,
@@ -225,7 +225,6 @@ fn request<M>(kind: Kind) -> Request {
     request.lane_limit = Some(PLACES);
     if kind.is_gated() {
         request.reliability = Some(Reliability::Reliable);
-        request.gate_limit = Some(PLACES);
     }
     request.reader_limit = Some(PLACES);
     request

@@ -326,7 +326,7 @@ impl<M: Tagged> Survivors<M> {
     }
 
     /// Checks the ring after the death of a sender that was freeing, or about to free, a dead
-    /// reader's gate.
+    /// reader's place.
     pub fn bury_reaper(&mut self, order: Order) -> Check {
         if order == Order::OthersFirst {
             self.add_source(NEXT)?;

@@ -27,7 +27,6 @@ pub use bytes::Key;
 pub use ledger::ReadStats;
 
 use join::Start;
-use ledger::Counters;
 use waits::Room;
 
 /// Number of messages in a row that make a burst.
@@ -41,9 +40,9 @@ const DRAIN_STEPS: u64 = 8;
 /// The way in which a reader takes part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
-    /// Keeps private cursors; never delays a writer; loses messages when it is slow.
+    /// Never delays a writer; loses messages when it is slow.
     KeepLast,
-    /// Registers a gate: writers do not overwrite unread messages.
+    /// Is gated: writers do not overwrite unread messages.
     Gated,
     /// Maps everything read-only and is not announced: for tools.
     Observer,
@@ -54,27 +53,6 @@ pub enum Reading {
 struct Followed {
     lane: u32,
     reader: LaneReader<RawLane>,
-}
-
-impl Followed {
-    /// Returns the reader's position.
-    #[inline(always)]
-    const fn reached(&self) -> Reached {
-        Reached {
-            lane: self.lane,
-            position: self.reader.position(),
-        }
-    }
-}
-
-/// The position of a reader in a lane.
-///
-/// WHY a copy: each access to the list of lanes costs loads, and `recv` has too many already.
-#[derive(Debug, Clone, Copy)]
-struct Reached {
-    lane: u32,
-    /// Position of the next message.
-    position: u64,
 }
 
 /// The metadata of a received message.
@@ -115,16 +93,13 @@ pub struct RawConsumer {
     /// True if slots can be pinned, and are read in place.
     in_place: bool,
     place: Option<Arc<ReaderSlot>>,
-    /// This reader's own block, if it has one.
-    counters: Option<Counters>,
-    gate: Option<u32>,
     /// Of a gated reader: the eventcount at which publishers wait for room.
     room: Option<Room>,
     progress: Arc<Progress>,
     segment: Arc<Segment>,
 }
 
-// SAFETY: `ready`, `room` and `counters` point into the segment, which this consumer keeps and
+// SAFETY: `ready` and `room` point into the segment, which this consumer keeps and
 // which is `Sync`; all else is `Send`.
 unsafe impl Send for RawConsumer {}
 
@@ -133,29 +108,35 @@ impl RawConsumer {
     ///
     /// # Errors
     ///
-    /// [`OpenError::IncompatibleQos`], [`OpenError::GatedOnly`], [`OpenError::TooManySubscribers`],
-    /// [`OpenError::TooManyReliableSubscribers`], [`OpenError::Forked`],
+    /// [`OpenError::IncompatibleQos`], [`OpenError::TooManySubscribers`], [`OpenError::Forked`],
     /// [`OpenError::RegionLost`], [`OpenError::LaneNotMapped`] or [`OpenError::Io`].
     pub fn new(segment: Arc<Segment>, reading: Reading) -> Result<Self, OpenError> {
+        Self::open(segment, reading, false)
+    }
+
+    /// Joins as [`Self::new`] does, as a gated reader, but goes on at the cursors of a gated reader
+    /// that died, if its slot was not freed since then: messages are not lost by its death. A
+    /// message that it was reading may come twice.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::new`].
+    pub fn successor(segment: Arc<Segment>) -> Result<Self, OpenError> {
+        Self::open(segment, Reading::Gated, true)
+    }
+
+    fn open(segment: Arc<Segment>, reading: Reading, resumes: bool) -> Result<Self, OpenError> {
         let seen_epoch = segment.expect_usable()?;
         let contract = segment.contract();
-        let gatable = contract.gated_only || contract.reliability == Reliability::Reliable;
-        // WHY: without the odd stamp, only a gate keeps a copy from being torn. So neither a
-        // keep-last reader nor an observer is possible.
-        if contract.gated_only && reading != Reading::Gated {
-            return Err(OpenError::GatedOnly {
-                path: segment.path(),
-                found: true,
-            });
-        }
-        if reading == Reading::Gated && !gatable {
+        if reading == Reading::Gated && contract.reliability != Reliability::Reliable {
             return Err(OpenError::IncompatibleQos {
                 offered: contract.reliability,
                 requested: Reliability::Reliable,
             });
         }
         let ready: *const _ = &segment.control(Access::Read)?.ready;
-        let lanes = contract.shape.request().lane_limit as usize;
+        let limit = contract.shape.request().lane_limit;
+        let lanes = limit as usize;
         let mut this = Self {
             lanes: Vec::with_capacity(lanes),
             next: 0,
@@ -176,16 +157,12 @@ impl RawConsumer {
             reading,
             in_place: contract.shape.request().pinnable,
             place: None,
-            counters: None,
-            gate: None,
             room: None,
-            progress: Arc::new(Progress::new([])),
+            progress: Arc::new(Progress::unannounced(limit)),
             segment,
         };
         // WHY: from here on, drop gives back all that was claimed.
-        this.join()?;
-        let starts = this.starts.iter().map(|start| start.position);
-        this.progress = Arc::new(Progress::new(starts));
+        this.join(resumes)?;
         this.look_for_lanes();
         this.segment.expect_usable()?;
         if let Err(RecvError::LaneNotMapped { cause, .. }) = this.expect_mapped() {
@@ -228,23 +205,16 @@ impl RawConsumer {
                     let followed = &mut self.lanes[lane];
                     // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
                     let polled = unsafe { followed.reader.read(dst, bytes) };
-                    let reached = followed.reached();
+                    let number = followed.reader.position();
                     match polled {
                         Polled::Message => {
-                            self.take(
-                                lane,
-                                reached,
-                                Arrival {
-                                    number: reached.position,
-                                    bytes,
-                                },
-                            );
+                            self.take_at(lane, number, Arrival { number, bytes });
                             return self.confirmed();
                         }
                         Polled::Busy => nothing = Polled::Busy,
                         Polled::Empty => {}
                     }
-                    self.note(reached);
+                    self.wake_publishers_that_sleep();
                 }
             }
             if self.received.wrapping_sub(self.rested) < BURST_MIN {
@@ -254,7 +224,7 @@ impl RawConsumer {
             }
             if backed_off {
                 self.rested = self.received;
-                self.count_losses();
+                self.publish_counters();
                 return nothing;
             }
             self.back_off();
@@ -320,15 +290,8 @@ impl RawConsumer {
             // WHY: all are counted already, so that none is missing if `each` panics; `take` counts
             // one.
             self.received -= 1;
-            let reached = self.lanes[lane].reached();
-            self.take(
-                lane,
-                reached,
-                Arrival {
-                    number: reached.position,
-                    bytes,
-                },
-            );
+            let number = self.lanes[lane].reader.position();
+            self.take_at(lane, number, Arrival { number, bytes });
         }
         run
     }
@@ -464,7 +427,7 @@ impl RawConsumer {
                 bytes,
             })
         };
-        self.note(self.lanes[lane].reached());
+        self.wake_publishers_that_sleep();
         found
     }
 
@@ -500,17 +463,24 @@ impl RawConsumer {
             std::hint::spin_loop();
             return None;
         };
-        self.take(lane, self.lanes[lane].reached(), arrival);
+        self.take(lane, arrival);
         best.filter(|_| self.confirmed() == Polled::Message)
     }
 
     /// Counts the message that was just read from a lane as received.
     #[inline(always)]
-    fn take(&mut self, lane: usize, reached: Reached, arrival: Arrival) {
+    fn take(&mut self, lane: usize, arrival: Arrival) {
+        self.take_at(lane, self.lanes[lane].reader.position(), arrival);
+    }
+
+    /// Does the same for a reader that is now at `position`. WHY that is passed: each access to the
+    /// list of lanes costs loads, and `recv` has too many already.
+    #[inline(always)]
+    fn take_at(&mut self, lane: usize, position: u64, arrival: Arrival) {
         self.received += 1;
         self.last = arrival;
-        self.count(lane, reached);
-        self.note(reached);
+        self.count(lane, position);
+        self.wake_publishers_that_sleep();
     }
 
     /// Counts the message that [`Self::latest_of`] just read from a lane as skipped.
@@ -541,10 +511,7 @@ impl RawConsumer {
     /// topics).
     #[must_use]
     pub fn detached(&self) -> u64 {
-        let block = self
-            .gate
-            .and_then(|gate| self.segment.gate_block(gate, Access::Read).ok());
-        block.map_or(0, |block| block.detached.get())
+        self.progress.block().detached.get()
     }
 
     /// Returns the way in which this reader takes part.
@@ -573,14 +540,11 @@ impl Drop for RawConsumer {
         if self.reading == Reading::Observer {
             self.segment.unobserve();
         }
-        let me = self.segment.me();
-        if let Some(gate) = self.gate
-            && let (Ok(block), Ok(cursors)) = (
-                self.segment.gate_block(gate, Access::Write),
-                self.segment.cursors(gate, Access::Write),
-            )
+        if self.reading == Reading::Gated
+            && let (Some(place), Ok(wait)) = (&self.place, self.segment.wait_block(Access::Write))
         {
-            gate::free(block, cursors.iter(), me, me);
+            // WHY now: borrowed messages may keep the slot, but hold back no writer.
+            gate::withdraw(&wait.gated, place.index());
             // WHY: no other code wakes the publishers that this reader held back.
             self.wake_publishers_that_sleep();
         }

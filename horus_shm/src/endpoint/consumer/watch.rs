@@ -6,59 +6,100 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::alarm;
 use crate::endpoint::reader_slot::ReaderSlot;
-use crate::file::error::LaneNotMapped;
+use crate::file::error::{LaneNotMapped, OpenError};
 use crate::file::segment::{Blocks as _, Segment};
 use crate::os::region::Access;
-use crate::protocol::layout::{PARTICIPANTS_MAX, POSITION_MAX};
+use crate::os::region::Region;
+use crate::protocol::gate::JOINING;
+use crate::protocol::layout::{POSITION_MAX, ReaderBlock, WaitBlock};
+use crate::protocol::memory::Readers;
+use crate::protocol::shape::reader_bytes;
 use crate::protocol::sync::{Word, edge};
 use crate::wait::{
     EVENTS_MAX, Event, Eventcount, POLL_INTERVAL, SLEEP_MAX, WaitPolicy, wait_in_slices, wake,
 };
 
-/// The position of a consumer in each lane, for threads that wait on its behalf.
+/// The block and the cursors of a consumer, also for threads that wait on its behalf.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    /// By lane: the position that is read next. WHY inline, not in an allocation of its own: every
-    /// received message writes it.
-    positions: [AtomicU64; PARTICIPANTS_MAX as usize],
-    lanes: usize,
-    /// A bit for each lane that is not read at all.
-    ignored: AtomicU64,
+    /// The blocks of the topic's readers, or only this one's.
+    readers: Readers,
+    /// The consumer's index among them.
+    reader: u32,
+    lanes: u32,
     /// Not 0 once the consumer is dropped.
     closed: AtomicU64,
     /// Not 0 once a task waited for the consumer.
     alarmed: AtomicU64,
     /// A lane whose messages the consumer misses because it cannot be mapped.
     unmapped: Mutex<Option<LaneNotMapped>>,
+    #[expect(dead_code, reason = "held for the memory behind `readers`")]
+    memory: Memory,
+}
+
+/// The owner of the memory of a reader's block.
+#[derive(Debug)]
+enum Memory {
+    /// The reader is not announced: the block is its own.
+    Own(#[expect(dead_code, reason = "held for its memory")] Region),
+    Topic(#[expect(dead_code, reason = "held for its memory")] Arc<Segment>),
 }
 
 impl Progress {
-    pub(crate) fn new(starts: impl IntoIterator<Item = u64>) -> Self {
-        let positions = [const { AtomicU64::new(0) }; PARTICIPANTS_MAX as usize];
-        let starts = starts.into_iter().zip(&positions);
-        let lanes = starts.map(|(start, position)| position.set(start)).count();
-        let (ignored, closed, alarmed, unmapped) = Default::default();
+    /// Creates the progress of a reader of `lanes` lanes that is not announced.
+    pub(super) fn unannounced(lanes: u32) -> Self {
+        let wait_bytes = size_of::<WaitBlock<AtomicU64>>();
+        let bytes = reader_bytes(lanes);
+        let region = Region::heap(wait_bytes + bytes);
+        let wait = region.address();
+        // SAFETY: the region has this size.
+        let block = unsafe { wait.add(wait_bytes) };
+        // SAFETY: the region, which `memory` keeps, holds a wait block, and one reader's block and
+        // cursors; zeroed memory is valid for them.
+        let readers = unsafe { Readers::new(wait.cast(), block, bytes, 1) };
+        Self::new(readers, 0, lanes, Memory::Own(region))
+    }
+
+    /// Creates the progress of the announced reader at index `reader`.
+    pub(super) fn announced(segment: &Arc<Segment>, reader: u32) -> Result<Self, OpenError> {
+        let readers = segment.readers(Access::Write)?;
+        let lanes = segment.shape().request().lane_limit;
+        let memory = Memory::Topic(Arc::clone(segment));
+        Ok(Self::new(readers, reader, lanes, memory))
+    }
+
+    fn new(readers: Readers, reader: u32, lanes: u32, memory: Memory) -> Self {
+        let (closed, alarmed, unmapped) = Default::default();
         Self {
-            positions,
+            readers,
+            reader,
             lanes,
-            ignored,
             closed,
             alarmed,
             unmapped,
+            memory,
         }
     }
 
-    /// Stores the position of a lane. Relaxed, all of it: a watch that sees it late looks again
-    /// after the next message.
-    #[inline(always)]
-    pub(crate) fn set(&self, lane: u32, position: u64) {
-        if let Some(known) = self.positions.get(lane as usize) {
-            known.set(position);
-        }
+    /// Returns the blocks among which the consumer's is.
+    pub(super) const fn readers(&self) -> Readers {
+        self.readers
     }
 
-    pub(crate) fn set_ignored(&self, lanes: u64) {
-        self.ignored.set(lanes);
+    /// Returns the index of the consumer among [`Self::readers`].
+    pub(super) const fn reader(&self) -> u32 {
+        self.reader
+    }
+
+    /// Returns the consumer's block.
+    pub(super) fn block(&self) -> &ReaderBlock<AtomicU64> {
+        self.readers.block(self.reader)
+    }
+
+    /// Returns the consumer's cursor in a lane, which is below the lane limit.
+    pub(super) fn cursor(&self, lane: u32) -> &AtomicU64 {
+        debug_assert!(lane < self.lanes);
+        self.readers.cursor(self.reader, lane)
     }
 
     /// Stores the error of a lane that cannot be mapped, or `None` if there is none any more.
@@ -157,16 +198,18 @@ impl Watch {
     ///
     /// Relaxed, all of it: no payload is read because of it, and a sleeper has a fence before.
     fn lanes(&self) -> impl Iterator<Item = (u64, u64)> {
-        let ignored = self.progress.ignored.get();
-        let lanes = self.progress.positions[..self.progress.lanes]
-            .iter()
-            .enumerate();
-        lanes
-            .filter(move |(lane, _)| ignored & 1 << lane == 0)
-            .map(|(lane, position)| {
-                let block = self.segment.lane_block(lane as u32, Access::Read);
-                (block.map_or(0, |block| block.head.get()), position.get())
-            })
+        // WHY none of a closed consumer: its cursors may be those of another one by now.
+        let lanes = if self.is_closed() {
+            0
+        } else {
+            self.progress.lanes
+        };
+        (0..lanes).filter_map(|lane| {
+            let cursor = self.progress.cursor(lane).get() & !JOINING;
+            let position = cursor.checked_sub(1)?;
+            let block = self.segment.lane_block(lane, Access::Read);
+            Some((block.map_or(0, |block| block.head.get()), position))
+        })
     }
 
     /// Polls `look` until it returns a value, or until `wait_policy` ends. Sleeps between two polls

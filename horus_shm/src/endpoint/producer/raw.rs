@@ -39,7 +39,6 @@ pub struct RawProducer {
     /// Last observed fault epoch.
     seen_epoch: u64,
     lane: u32,
-    me: u64,
     on_stalled: OnStalled,
     refused: Option<Refused>,
     wait: *const WaitBlock<AtomicU64>,
@@ -67,9 +66,8 @@ impl RawProducer {
     pub fn new(segment: Arc<Segment>, on_stalled: OnStalled) -> Result<Self, OpenError> {
         let seen_epoch = segment.expect_usable()?;
         let contract = segment.contract();
-        let gated_only = contract.gated_only;
         let limit = contract.shape.request().lane_limit;
-        let gated = gated_only || contract.reliability == Reliability::Reliable;
+        let gated = contract.reliability == Reliability::Reliable;
         let wait: *const _ = segment.wait_block(Access::Write)?;
         // WHY: before a lane is claimed, as `docs/memory-ordering.md` argues.
         let order = WakeOrder::of_sender(contract.wake_edge);
@@ -96,7 +94,7 @@ impl RawProducer {
         };
         let pos = take_over(&raw, me);
         let in_place = contract.shape.request().pinnable;
-        let mut writer = LaneWriter::new(raw, pos, gated, gated_only);
+        let mut writer = LaneWriter::new(raw, pos, gated);
         if in_place {
             writer = writer.numbering();
         }
@@ -108,7 +106,6 @@ impl RawProducer {
             writer,
             seen_epoch,
             lane,
-            me,
             on_stalled,
             refused,
             wait,
@@ -128,7 +125,8 @@ impl RawProducer {
     fn open_lane(segment: &Segment, lane: u32) -> Result<RawLane, OpenError> {
         let block = segment.lane_block(lane, Access::Write)?;
         segment.reserve_lane(lane)?;
-        let raw = segment.lane(lane, Access::Write, Access::Write)?;
+        let readers = segment.readers(Access::Write)?;
+        let raw = segment.lane(lane, Access::Write, readers)?;
         block.ready.set(1);
         // ORDERING(ready): pairs with the load in `RawConsumer::look_for_lanes`.
         segment
@@ -298,8 +296,8 @@ impl RawProducer {
     /// [`SendError::Full`]. Some system calls.
     #[must_use]
     pub fn slowest_reader(&self) -> Option<Participant> {
-        let (gate, _) = self.writer.slowest_gate()?;
-        let block = self.segment.gate_block(gate, Access::Read).ok()?;
+        let (reader, _) = self.writer.slowest_reader()?;
+        let block = self.segment.reader_block(reader, Access::Read).ok()?;
         // Relaxed: for people.
         self.segment.participant(block.owner.get())
     }

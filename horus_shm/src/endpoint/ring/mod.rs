@@ -26,7 +26,7 @@ use crate::file::error::OpenError;
 use crate::file::name::TopicName;
 use crate::file::namespace::Namespace;
 use crate::file::segment::Segment;
-use crate::file::topic_type::TypeInfo;
+use crate::file::topic_type::{Reliability, TypeInfo};
 
 /// The options of the creator of a ring. To open a ring, leave an option `None` to adopt it.
 #[derive(Debug, Clone, Default)]
@@ -40,7 +40,7 @@ pub struct RingOptions {
     /// Number of readers at a time, where the ring has more than one. Default 64.
     pub consumers: Option<u32>,
     /// True if messages can be written and read in their slots. Default: true for those of 4 KiB
-    /// and more, in rings whose readers are not all gated.
+    /// and more, in rings whose readers are not gated.
     pub pinnable: Option<bool>,
     /// The message's schema. Default: plain bytes of the type's size.
     pub type_info: Option<TypeInfo>,
@@ -88,6 +88,15 @@ impl Origin<'_> {
             Self::Heap => Segment::heap(request),
         }
     }
+}
+
+/// Fixes what the rings with one gated reader have in common.
+fn fix_gated(request: &mut Request, origin: Origin<'_>) {
+    request.reliability = Some(Reliability::Reliable);
+    request.reader_limit = Some(1);
+    // WHY not in place by default: a slot that is read in place is pinned, and costs a fence.
+    let default = (!matches!(origin, Origin::Open(..))).then_some(false);
+    request.pinnable = request.pinnable.or(default);
 }
 
 /// Defines the constructors that every kind of ring has.

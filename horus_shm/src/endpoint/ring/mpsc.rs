@@ -1,12 +1,12 @@
-//! Many producers, one consumer, nothing lost: one lane for each producer, and one gate.
+//! Many producers, one consumer, nothing lost: one lane for each producer, and one gated reader.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use bytemuck::Pod;
 
-use super::{Origin, RingOptions, constructors};
-use crate::endpoint::consumer::{Consumer, RawConsumer, Reading};
+use super::{Origin, RingOptions, constructors, fix_gated};
+use crate::endpoint::consumer::{Consumer, RawConsumer};
 use crate::endpoint::producer::{OnStalled, Producer, RawProducer};
 use crate::file::error::OpenError;
 use crate::file::segment::Segment;
@@ -36,10 +36,7 @@ impl<T: Pod> MpscShm<T> {
     constructors!();
 
     fn make(origin: Origin<'_>, options: &RingOptions) -> Result<Self, OpenError> {
-        let request = options.request::<T>(|request| {
-            request.gated_only = true;
-            (request.gate_limit, request.reader_limit) = (Some(1), Some(1));
-        });
+        let request = options.request::<T>(|request| fix_gated(request, origin));
         Ok(Self {
             segment: origin.segment(&request)?,
             marker: PhantomData,
@@ -58,16 +55,16 @@ impl<T: Pod> MpscShm<T> {
         )?))
     }
 
-    /// Creates the consumer: from now on the producers wait for it. If a consumer died behind its
-    /// gate, the new one goes on at its cursors (a message it was reading may come twice).
+    /// Creates the consumer: from now on the producers wait for it. If a consumer died and the
+    /// producers still wait for it, the new one goes on at its cursors (a message it was reading
+    /// may come twice).
     ///
     /// # Errors
     ///
     /// [`OpenError::TooManySubscribers`] while another consumer lives.
     pub fn consumer(&self) -> Result<Consumer<T>, OpenError> {
-        Ok(Consumer::new(RawConsumer::new(
-            Arc::clone(&self.segment),
-            Reading::Gated,
-        )?))
+        Ok(Consumer::new(RawConsumer::successor(Arc::clone(
+            &self.segment,
+        ))?))
     }
 }

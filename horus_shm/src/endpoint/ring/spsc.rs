@@ -1,12 +1,12 @@
-//! One producer, one consumer, nothing lost: a lane and a gate.
+//! One producer, one consumer, nothing lost: a lane, and one gated reader.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use bytemuck::Pod;
 
-use super::{Origin, RingOptions, constructors};
-use crate::endpoint::consumer::{Consumer, RawConsumer, Reading};
+use super::{Origin, RingOptions, constructors, fix_gated};
+use crate::endpoint::consumer::{Consumer, RawConsumer};
 use crate::endpoint::producer::{OnStalled, Producer, RawProducer};
 use crate::file::error::OpenError;
 use crate::file::segment::Segment;
@@ -35,9 +35,8 @@ impl<T: Pod> SpscShm<T> {
 
     fn make(origin: Origin<'_>, options: &RingOptions) -> Result<Self, OpenError> {
         let request = options.request::<T>(|request| {
-            request.gated_only = true;
-            (request.lane_limit, request.gate_limit) = (Some(1), Some(1));
-            request.reader_limit = Some(1);
+            fix_gated(request, origin);
+            request.lane_limit = Some(1);
         });
         Ok(Self {
             segment: origin.segment(&request)?,
@@ -58,16 +57,15 @@ impl<T: Pod> SpscShm<T> {
     }
 
     /// Creates the consumer: from now on the producer waits for it. Messages sent before are not
-    /// received, unless a consumer died behind its gate: then the new one goes on at its cursor
-    /// (the message it was reading may come twice).
+    /// received, unless a consumer died and the producer still waits for it: then the new one goes
+    /// on at its cursor (the message it was reading may come twice).
     ///
     /// # Errors
     ///
     /// [`OpenError::TooManySubscribers`] while another consumer lives.
     pub fn consumer(&self) -> Result<Consumer<T>, OpenError> {
-        Ok(Consumer::new(RawConsumer::new(
-            Arc::clone(&self.segment),
-            Reading::Gated,
-        )?))
+        Ok(Consumer::new(RawConsumer::successor(Arc::clone(
+            &self.segment,
+        ))?))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use crate::file::error::OpenError;
 use crate::file::segment::Segment;
 use crate::os::region::Access;
-use crate::protocol::layout::{ControlBlock, GateBlock, LaneBlock, ReaderBlock, WaitBlock};
+use crate::protocol::layout::{ControlBlock, LaneBlock, ReaderBlock, WaitBlock};
 
 /// The blocks of a segment.
 ///
@@ -37,8 +37,8 @@ pub trait Blocks {
         access: Access,
     ) -> Result<&ReaderBlock<AtomicU64>, OpenError>;
 
-    /// Returns the block of gate `gate`.
-    fn gate_block(&self, gate: u32, access: Access) -> Result<&GateBlock<AtomicU64>, OpenError>;
+    /// Returns the cursors of the announced reader at index `reader`, one word a lane.
+    fn cursors(&self, reader: u32, access: Access) -> Result<&[AtomicU64], OpenError>;
 }
 
 impl Blocks for Segment {
@@ -78,9 +78,18 @@ impl Blocks for Segment {
         Ok(unsafe { self.block(area, self.shape().reader_block_offset(reader)) })
     }
 
-    fn gate_block(&self, gate: u32, access: Access) -> Result<&GateBlock<AtomicU64>, OpenError> {
-        let (area, offset) = self.gate_address(gate, access)?;
-        // SAFETY: this is the offset of the block of a gate below the limit, in the reader area.
-        Ok(unsafe { self.block(area, offset) })
+    fn cursors(&self, reader: u32, access: Access) -> Result<&[AtomicU64], OpenError> {
+        let request = self.shape().request();
+        assert!(
+            reader < request.reader_limit,
+            "reader {reader} is past the limit"
+        );
+        let block = self.shape().reader_block_offset(reader);
+        let offset = block + size_of::<ReaderBlock<AtomicU64>>();
+        // SAFETY: the cursors follow the reader's block, within the reader area.
+        let cursors = unsafe { self.reader_area(access)?.add(offset) };
+        let lanes = request.lane_limit as usize;
+        // SAFETY: there is one word for each lane, all of them in the reader area.
+        Ok(unsafe { std::slice::from_raw_parts(cursors.cast(), lanes) })
     }
 }

@@ -10,7 +10,7 @@ use crate::protocol::copy::Intent;
 use crate::protocol::layout::{
     LaneBlock, PINS_PER_READER, POSITION_MAX, SKIP, Skips, published, writing,
 };
-use crate::protocol::memory::LaneMemory;
+use crate::protocol::memory::{LaneMemory, Passed};
 use crate::protocol::sync::{Word, edge};
 
 /// A lane of a pinnable topic.
@@ -23,9 +23,6 @@ pub trait InPlace: LaneMemory {
 
     /// Returns the length of the message in slot `index`, in bytes.
     fn length(&self, index: u64) -> &Self::Word;
-
-    /// Returns the number of announced readers that the topic has blocks for, 1 to 64.
-    fn reader_limit(&self) -> u32;
 
     /// Returns the mask with a bit for each announced reader that pins slots.
     fn pinners(&self) -> &Self::Word;
@@ -53,7 +50,7 @@ const fn tag(lane: u32, index: u64) -> u64 {
 /// The reason why a writer cannot have the next slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blocked {
-    /// A gate is a whole lane behind.
+    /// A gated reader is a whole lane behind.
     NoRoom,
     /// This reader has pinned it. The writer has to find out whether the reader lives, or skip the
     /// position.
@@ -283,7 +280,9 @@ impl<M: InPlace + Clone> LaneReader<M> {
                 // Relaxed: the stamp is loaded again below.
                 self.memory.stamp(pos & self.mask).get() == published(pos)
             });
-            self.advance(newest.unwrap_or(self.pos));
+            if let Some(newest) = newest {
+                self.pass_to(newest, 0, 0);
+            }
             let want = published(self.pos);
             // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
             let stamp = self.memory.stamp(self.pos & self.mask).load(edge::SLOT_SEE);
@@ -293,7 +292,7 @@ impl<M: InPlace + Clone> LaneReader<M> {
                 return Ok(found);
             }
             if stamp == want | SKIP {
-                self.advance(self.pos + 1);
+                self.pass_to(self.pos + 1, 0, 0);
             }
         }
         self.busy += 1;
@@ -340,10 +339,13 @@ impl<M: InPlace + Clone> LaneReader<M> {
             .map_or(0, |next| number.saturating_sub(next));
         // WHY: a damaged number must not make the counters implausible.
         let gap = if gap < POSITION_MAX { gap } else { 0 };
-        if by_choice {
-            self.skipped += gap;
-        } else {
-            self.lost += gap;
+        if gap > 0 {
+            let (lost, skipped) = if by_choice { (0, gap) } else { (gap, 0) };
+            self.count_passed(Passed {
+                positions: 0,
+                lost,
+                skipped,
+            });
         }
         self.first_number = self.first_number.or(Some(number));
         self.next_number = Some(number.wrapping_add(1));

@@ -3,7 +3,7 @@
 use super::{Polled, RESYNC_MAX, Spot, prefetch_distance};
 use crate::protocol::copy::{Intent, is_worth_awaiting};
 use crate::protocol::layout::{POSITION_MAX, SKIP, published};
-use crate::protocol::memory::LaneMemory;
+use crate::protocol::memory::{LaneMemory, Passed};
 use crate::protocol::sync::{Word, edge};
 
 /// Number of empty polls after which a reader checks whether something is damaged.
@@ -12,17 +12,14 @@ const IDLE_LOOKS: u64 = 256;
 /// Number of messages in a row after which a reader checks how many more there are.
 const RUN_MIN: u64 = 16;
 
-/// The gate number of a reader without a gate, for which writers never wait.
-pub const UNGATED: u32 = u32::MAX;
-
 /// A reader of a lane, with its own position.
 #[derive(Debug)]
 pub struct LaneReader<M> {
     pub(super) memory: M,
     pub(super) mask: u64,
     pub(super) pos: u64,
-    pub(super) gate: u32,
-    pub(super) exclusive: bool,
+    /// The number of the reader, whose cursor is published.
+    pub(super) reader: u32,
     pub(super) lost: u64,
     pub(super) skipped: u64,
     pub(super) busy: u64,
@@ -41,10 +38,8 @@ pub struct LaneReader<M> {
 }
 
 impl<M: LaneMemory + Clone> LaneReader<M> {
-    /// Creates a reader from position `pos` on, behind `gate` unless that is [`UNGATED`].
-    ///
-    /// `exclusive`: the file is gated-only, so copies cannot race.
-    pub fn new(memory: M, pos: u64, gate: u32, exclusive: bool) -> Self {
+    /// Creates a reader from position `pos` on, which publishes its cursor as reader `reader`.
+    pub fn new(memory: M, pos: u64, reader: u32) -> Self {
         let mask = memory.capacity() - 1;
         let lost = 0;
         let skipped = 0;
@@ -60,8 +55,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             memory,
             mask,
             pos,
-            gate,
-            exclusive,
+            reader,
             lost,
             skipped,
             busy,
@@ -85,7 +79,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// `dst` is writable for `bytes` bytes, which are at most the slot's payload.
     #[inline(always)]
     pub unsafe fn read(&mut self, dst: *mut u8, bytes: usize) -> Polled {
-        if self.exclusive {
+        if self.memory.is_exclusive() {
             let found = self.find();
             if found == Polled::Message {
                 // SAFETY: `dst` is valid for `bytes` by the contract; the cursor keeps the writer
@@ -116,12 +110,12 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         unsafe { self.read_on(dst, bytes) }
     }
 
-    /// Finds the next message of an exclusive lane, one whose readers all have gates; passes over
+    /// Finds the next message of an exclusive lane, one whose readers are all gated; passes over
     /// skipped positions. The message stays in its slot, whose index is [`Self::found`], and the
     /// writer stays out of that slot until [`Self::step`]. Never blocks.
     #[inline(always)]
     pub fn find(&mut self) -> Polled {
-        debug_assert!(self.exclusive);
+        debug_assert!(self.memory.is_exclusive());
         let want = published(self.pos);
         // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
         let stamp = self.memory.stamp(self.pos & self.mask).load(edge::SLOT_SEE);
@@ -215,19 +209,12 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// Returns the position of the next message, and its slot.
     #[inline(always)]
     pub(super) fn spot(&self) -> Spot<M> {
-        let Self {
-            pos,
-            mask,
-            exclusive,
-            ..
-        } = *self;
-        let exclusive = exclusive || M::EXCLUSIVE;
+        let Self { pos, mask, .. } = *self;
         Spot {
             memory: self.memory.clone(),
             pos,
             index: pos & mask,
             mask,
-            exclusive,
         }
     }
 
@@ -242,7 +229,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         let Spot {
             memory, pos, index, ..
         } = spot;
-        if spot.exclusive {
+        if memory.is_exclusive() {
             // SAFETY: `dst` is valid for `bytes` by the contract; the cursor keeps the writer out
             // of the slot.
             unsafe { memory.load_exclusive(*index, dst, bytes) };
@@ -293,7 +280,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             }
             if stamp == want | SKIP && skips < self.memory.capacity() {
                 skips += 1;
-                self.advance(self.pos + 1);
+                self.pass_to(self.pos + 1, 0, 0);
                 continue;
             }
             if resyncs == RESYNC_MAX {
@@ -357,7 +344,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// correct, or a cursor that holds the writer back at a message that was read long ago.
     #[cold]
     fn repair(&mut self) {
-        if self.gate != UNGATED && self.memory.cursor(self.gate).get() != self.pos + 1 {
+        if self.memory.cursor(self.reader).get() != self.pos + 1 {
             self.advance(self.pos);
         }
         // ORDERING(head): pairs with the store in `LaneWriter::publish`: a head past this position
@@ -369,8 +356,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             if head <= self.pos || head > POSITION_MAX || stamp >= published(self.pos) {
                 break;
             }
-            self.lost += u64::from(!self.numbered);
-            self.advance(self.pos + 1);
+            self.pass_to(self.pos + 1, u64::from(!self.numbered), 0);
         }
     }
 
@@ -391,8 +377,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             let head = self.memory.block().head.load(edge::HEAD_SEE);
             let newest = head.wrapping_sub(1);
             if head <= POSITION_MAX && head > 0 && newest > self.pos {
-                self.skipped += newest - self.pos;
-                self.advance(newest);
+                self.pass_to(newest, 0, newest - self.pos);
             }
             let spot = self.spot();
             let want = published(spot.pos);
@@ -403,7 +388,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
                 return Polled::Message;
             }
             if stamp == want | SKIP {
-                self.advance(self.pos + 1);
+                self.pass_to(self.pos + 1, 0, 0);
             }
         }
         self.busy += 1;
@@ -426,21 +411,36 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             after
         };
         let target = target.max(after);
-        if !self.numbered {
-            self.lost = self.lost.wrapping_add(target - self.pos);
-        }
-        self.advance(target);
+        let lost = if self.numbered { 0 } else { target - self.pos };
+        self.pass_to(target, lost, 0);
     }
 
+    /// Goes on at `pos`, without a message from before it. `lost` and `skipped` are added to those
+    /// counters.
+    pub(super) fn pass_to(&mut self, pos: u64, lost: u64, skipped: u64) {
+        self.count_passed(Passed {
+            positions: pos - self.pos,
+            lost,
+            skipped,
+        });
+        self.advance(pos);
+    }
+
+    /// Adds `passed` to this reader's counters, and to those that it publishes.
+    pub(super) fn count_passed(&mut self, passed: Passed) {
+        self.lost = self.lost.wrapping_add(passed.lost);
+        self.skipped = self.skipped.wrapping_add(passed.skipped);
+        self.memory.note_passed(self.reader, passed);
+    }
+
+    /// Goes on at `pos`, and publishes that in the cursor.
     #[inline(always)]
     pub(super) fn advance(&mut self, pos: u64) {
         self.pos = pos;
-        if self.gate != UNGATED {
-            // ORDERING(cursor): pairs with the load in `LaneWriter::find_room`.
-            self.memory
-                .cursor(self.gate)
-                .store(pos + 1, edge::CURSOR_ADVANCE);
-        }
+        // ORDERING(cursor): pairs with the load in `LaneWriter::find_room`.
+        self.memory
+            .cursor(self.reader)
+            .store(pos + 1, edge::CURSOR_ADVANCE);
     }
 
     /// Returns true if the next message is there already.
@@ -471,8 +471,12 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     }
 
     /// Counts a message as skipped although it was read.
-    pub const fn count_skipped(&mut self) {
-        self.skipped += 1;
+    pub fn count_skipped(&mut self) {
+        self.count_passed(Passed {
+            positions: 1,
+            lost: 0,
+            skipped: 1,
+        });
     }
 
     /// Returns the number of published messages that this reader has not passed, according to the

@@ -13,40 +13,38 @@ pub struct LaneWriter<M> {
     pub(super) memory: M,
     pub(super) mask: u64,
     pub(super) pos: u64,
-    /// First position for which the gates must be read again.
+    /// First position for which the cursors of gated readers must be read again.
     pub(super) limit: u64,
     /// Number of slots ahead of the next position that are prefetched; see [`prefetch_distance`].
     pub(super) ahead: u64,
-    pub(super) exclusive: bool,
     /// Number of all positions ever skipped.
     pub(super) skips: u64,
-    /// By gate: the cursor at which the writer gave the gate up; 0 for a gate that counts.
+    /// By reader: the cursor at which the writer gave the reader up; 0 for one that counts.
     pub(super) given_up: Box<[u64]>,
 }
 
 impl<M: LaneMemory + Clone> LaneWriter<M> {
     /// Creates the writer of a lane that was just claimed, from position `pos` on.
     ///
-    /// `gated`: readers may register gates. `exclusive`: all readers do, so copies cannot race.
-    pub fn new(memory: M, pos: u64, gated: bool, exclusive: bool) -> Self {
+    /// `gated`: readers may be gated.
+    pub fn new(memory: M, pos: u64, gated: bool) -> Self {
         let mask = memory.capacity() - 1;
-        // WHY: with `pos` as the limit the first write reads the gates.
+        // WHY: with `pos` as the limit the first write reads the cursors.
         let limit = if gated { pos } else { u64::MAX };
-        let gates = if gated {
-            memory.gate_limit() as usize
+        let readers = if gated {
+            memory.reader_limit() as usize
         } else {
             0
         };
         let ahead = prefetch_distance(memory.slot_lines(), memory.capacity());
         let skips = 0;
-        let given_up = vec![0; gates].into();
+        let given_up = vec![0; readers].into();
         Self {
             memory,
             mask,
             pos,
             limit,
             ahead,
-            exclusive,
             skips,
             given_up,
         }
@@ -56,7 +54,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     ///
     /// # Errors
     ///
-    /// [`NoRoom`] if a gate is a whole lane behind.
+    /// [`NoRoom`] if a gated reader is a whole lane behind.
     ///
     /// # Safety
     ///
@@ -70,8 +68,8 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         }
         let spot = self.spot();
         let Spot { memory, index, .. } = &spot;
-        if spot.exclusive {
-            // SAFETY: `src` is valid for `bytes`, this is the only writer, and the gates keep
+        if memory.is_exclusive() {
+            // SAFETY: `src` is valid for `bytes`, this is the only writer, and the cursors keep
             // readers out.
             unsafe { memory.store_exclusive(*index, src, bytes) };
         } else {
@@ -93,19 +91,12 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     /// Returns the position of the next message, and its slot.
     #[inline(always)]
     pub(super) fn spot(&self) -> Spot<M> {
-        let Self {
-            pos,
-            mask,
-            exclusive,
-            ..
-        } = *self;
-        let exclusive = exclusive || M::EXCLUSIVE;
+        let Self { pos, mask, .. } = *self;
         Spot {
             memory: self.memory.clone(),
             pos,
             index: pos & mask,
             mask,
-            exclusive,
         }
     }
 
@@ -130,15 +121,17 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         self.pos = next;
     }
 
-    /// Reads the gates again; returns true if the next position may be written.
+    /// Reads the cursors of gated readers again; returns true if the next position may be written.
     #[cold]
     pub(super) fn find_room(&mut self) -> bool {
         // ORDERING(gate): pairs with the fence in `gate::join`.
         self.memory.fence(edge::GATE_SCAN);
+        // ORDERING(gated): pairs with the clear in `gate::withdraw`.
+        let gated = self.memory.gated().load(edge::GATED_SEE);
         let mut least = self.pos;
-        for (gate, &given_up) in self.given_up.iter().enumerate() {
+        for (reader, given_up) in self.those_of(gated) {
             // ORDERING(cursor): pairs with the store in `LaneReader::advance`.
-            let cursor = self.memory.cursor(gate as u32).load(edge::CURSOR_SEE) & !JOINING;
+            let cursor = self.memory.cursor(reader).load(edge::CURSOR_SEE) & !JOINING;
             if cursor != 0 && cursor != given_up {
                 least = least.min(cursor - 1);
             }
@@ -147,23 +140,27 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         self.pos < self.limit
     }
 
-    /// Returns the gate that is furthest behind and its cursor, if any gate counts.
-    pub fn slowest_gate(&self) -> Option<(u32, u64)> {
-        let cursors = self
-            .given_up
-            .iter()
-            .enumerate()
-            .filter_map(|(gate, &given_up)| {
-                // Relaxed: it only selects the reader to probe; `find_room` decides.
-                let cursor = self.memory.cursor(gate as u32).get() & !JOINING;
-                (cursor != 0 && cursor != given_up).then_some((gate as u32, cursor))
-            });
+    /// Returns the readers whose bits are set in `gated`, each with the cursor at which it was
+    /// given up. WHY only those below the limit: another process may set any bit.
+    fn those_of(&self, gated: u64) -> impl Iterator<Item = (u32, u64)> + use<'_, M> {
+        let readers = (0..).zip(self.given_up.iter().copied());
+        readers.filter(move |(reader, _)| gated >> reader & 1 != 0)
+    }
+
+    /// Returns the gated reader that is furthest behind and its cursor, if any reader counts.
+    pub fn slowest_reader(&self) -> Option<(u32, u64)> {
+        // Relaxed, both: it only selects the reader to probe; `find_room` decides.
+        let gated = self.memory.gated().get();
+        let cursors = self.those_of(gated).filter_map(|(reader, given_up)| {
+            let cursor = self.memory.cursor(reader).get() & !JOINING;
+            (cursor != 0 && cursor != given_up).then_some((reader, cursor))
+        });
         cursors.min_by_key(|&(_, cursor)| cursor)
     }
 
-    /// Stops waiting for `gate` until its cursor moves on from `cursor`.
-    pub fn give_up(&mut self, gate: u32, cursor: u64) {
-        self.given_up[gate as usize] = cursor;
+    /// Stops waiting for `reader` until its cursor moves on from `cursor`.
+    pub fn give_up(&mut self, reader: u32, cursor: u64) {
+        self.given_up[reader as usize] = cursor;
     }
 
     /// Returns the position of the next write: the number of positions written so far.

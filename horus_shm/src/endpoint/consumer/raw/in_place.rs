@@ -31,13 +31,13 @@ impl RawConsumer {
             let lane = self.next_lane();
             match attempt(self, lane) {
                 Ok((arrival, found)) => {
-                    self.take(lane, self.lanes[lane].reached(), arrival);
+                    self.take(lane, arrival);
                     return Ok(found);
                 }
                 Err(Polled::Busy) => nothing = Polled::Busy,
                 Err(_) => {}
             }
-            self.note(self.lanes[lane].reached());
+            self.wake_publishers_that_sleep();
         }
         Err(nothing)
     }
@@ -145,7 +145,7 @@ impl RawConsumer {
     ) -> Result<Option<(Arrival, RawSample)>, BorrowError> {
         let (place, pin) = self.free_pin()?;
         let pinned = self.lanes[lane].reader.hold_latest(place.index(), pin);
-        self.note(self.lanes[lane].reached());
+        self.wake_publishers_that_sleep();
         let Ok(pinned) = pinned else {
             give_back(&place, pin);
             return Ok(None);

@@ -1,23 +1,21 @@
-//! Joining a topic: reader slots, gates, the start in each lane, and lanes that appear later.
+//! Joining a topic: reader slots, the start in each lane, and lanes that appear later.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
-use super::ledger::Counters;
 use super::waits::Room;
 use super::{Followed, RawConsumer, Reading};
-use crate::endpoint::reader_slot;
+use crate::endpoint::consumer::watch::Progress;
 use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::error::{LaneNotMapped, OpenError, RecvError};
-use crate::file::segment::{Blocks as _, Segment};
+use crate::file::segment::Blocks as _;
 use crate::os::cancel::NoCancelGuard;
 use crate::os::region::Access;
 use crate::protocol::gate;
-use crate::protocol::lane::{self, LaneReader, UNGATED};
+use crate::protocol::lane::{self, LaneReader};
 use crate::protocol::layout::POSITION_MAX;
 use crate::protocol::memory::{LaneMemory, RawLane};
-use crate::protocol::owner;
 use crate::protocol::sync::{Word, edge};
 use crate::protocol::takeover;
 
@@ -45,37 +43,53 @@ pub(super) struct Failed {
 }
 
 impl RawConsumer {
-    pub(super) fn join(&mut self) -> Result<(), OpenError> {
+    /// Claims a reader slot, and joins every lane. `resumes`: at the cursors of a gated reader that
+    /// died, if possible.
+    pub(super) fn join(&mut self, resumes: bool) -> Result<(), OpenError> {
         let segment = Arc::clone(&self.segment);
-        let mut adopted = false;
+        let mut resumed = false;
         if self.reading == Reading::Observer {
             segment.observe();
         } else {
-            let place = ReaderSlot::claim(&segment)?;
-            self.counters = Some(Counters::new(
-                segment.reader_block(place.index(), Access::Write)?,
-            ));
+            let claimed = ReaderSlot::claim(&segment, resumes)?;
+            let place = self.place.insert(Arc::new(claimed.slot));
+            resumed = claimed.resumed;
+            self.progress = Arc::new(Progress::announced(&segment, place.index())?);
             if self.in_place {
                 place.announce_pins();
             }
-            self.place = Some(Arc::new(place));
         }
         if self.reading == Reading::Gated {
             // WHY before the first cursor: a process that wakes others must be registered with the
             // kernel.
             self.room = Some(Room::of(&segment)?);
-            let (gate, predecessor) = claim_gate(&segment)?;
-            self.gate = Some(gate);
-            adopted = predecessor != 0 && segment.contract().gated_only;
+            if !resumed {
+                let wait = segment.wait_block(Access::Write)?;
+                gate::announce(&wait.gated, self.progress.reader());
+            }
         }
-        for lane in 0..self.starts.len() {
-            self.starts[lane] = self.start(lane as u32, adopted)?;
+        for lane in 0..self.starts.len() as u32 {
+            self.starts[lane as usize] = self.start(lane, resumed)?;
+            self.publish_start(lane);
         }
+        self.publish_counters();
         Ok(())
     }
 
-    /// Returns the start in a lane; registers the gate there.
-    fn start(&self, lane: u32, adopted: bool) -> Result<Start, OpenError> {
+    /// Publishes the start in a lane as the reader's cursor. That of a gated reader already holds
+    /// the writer back, at this position or before it.
+    fn publish_start(&self, lane: u32) {
+        let position = self.starts[lane as usize].position;
+        // ORDERING(cursor): pairs with the load in `LaneWriter::find_room`.
+        Word::store(
+            self.progress.cursor(lane),
+            position + 1,
+            edge::CURSOR_ADVANCE,
+        );
+    }
+
+    /// Returns the start in a lane; a gated reader joins it.
+    fn start(&self, lane: u32, resumed: bool) -> Result<Start, OpenError> {
         let contract = self.segment.contract();
         let block = self.segment.lane_block(lane, Access::Read)?;
         let (mut head, session) = takeover::session(block, |owner| self.segment.is_dead(owner));
@@ -93,22 +107,18 @@ impl RawConsumer {
         // WHY: as far back as a lapped reader would go, no further.
         let history = u64::from(contract.history).min(contract.shape.capacity() * 7 / 8);
         let back_to = floor.map(|floor| head.saturating_sub(history).max(floor));
-        let position = match self.gate {
-            None => back_to.unwrap_or(head),
-            Some(gate) => {
-                let memory = self.lane_without_slots(lane)?;
-                let resumed = if adopted {
-                    gate::resume(&memory, gate)
-                } else {
-                    None
-                };
-                // WHY: the head at which the gate joins may be before the positions just passed.
-                // Its cursor is then too low until the first message, which is harmless.
-                let least = back_to.unwrap_or(head);
-                let back_to = back_to.filter(|_| history > 0).unwrap_or(u64::MAX);
-                resumed.unwrap_or_else(|| gate::join(&memory, gate, back_to).max(least))
+        let mut position = back_to.unwrap_or(head);
+        if self.reading == Reading::Gated {
+            let memory = self.lane_without_slots(lane)?;
+            let reader = self.progress.reader();
+            if let Some(position) = gate::resume(&memory, reader).filter(|_| resumed) {
+                let number = lane::number_at(block, position);
+                return Ok(Start { position, number });
             }
-        };
+            let back_to = back_to.filter(|_| history > 0).unwrap_or(u64::MAX);
+            // WHY: the head at which the reader joins may be before the positions just passed.
+            position = gate::join(&memory, reader, back_to).max(position);
+        }
         if !self.in_place {
             return Ok(Start {
                 position,
@@ -132,12 +142,6 @@ impl RawConsumer {
             Some(memory) => lane::count_all(memory),
             None => lane::count(self.segment.lane_block(lane, Access::Read)?),
         };
-        if let Some(gate) = self.gate {
-            // WHY: the gate already holds the writer back, from a position before this one.
-            let cursors = self.segment.cursors(gate, Access::Write)?;
-            // ORDERING(cursor): pairs with the load in `LaneWriter::find_room`.
-            Word::store(&cursors[lane as usize], position + 1, edge::CURSOR_ADVANCE);
-        }
         Ok(Start {
             position,
             number: Some(number),
@@ -151,22 +155,19 @@ impl RawConsumer {
 
     /// Maps a lane whose ready bit is set.
     fn map(&self, lane: u32) -> Result<RawLane, OpenError> {
-        let area = if self.reading == Reading::Observer {
-            Access::Read
-        } else {
-            Access::Write
-        };
         // WHY: with a wrong bit this process would read a hole, which on a full file system raises
         // SIGBUS. Reserving what is reserved costs one system call.
         self.segment.reserve_lane(lane)?;
-        self.segment.lane(lane, Access::Read, area)
+        let readers = self.progress.readers();
+        self.segment.lane(lane, Access::Read, readers)
     }
 
     /// Returns block and cursors of a lane, without its slots.
     fn lane_without_slots(&self, lane: u32) -> Result<RawLane, OpenError> {
+        let readers = self.progress.readers();
         let parts = self
             .segment
-            .lane_without_slots(lane, Access::Read, Access::Write)?;
+            .lane_without_slots(lane, Access::Read, readers)?;
         // SAFETY: block and cursors are mapped by the segment; no slot is accessed.
         Ok(unsafe { RawLane::new(parts) })
     }
@@ -220,10 +221,8 @@ impl RawConsumer {
                     continue;
                 }
             };
-            let gate = self.gate.unwrap_or(UNGATED);
-            let exclusive = self.is_exclusive();
             let Start { position, number } = self.starts[lane as usize];
-            let mut reader = LaneReader::new(raw, position, gate, exclusive);
+            let mut reader = LaneReader::new(raw, position, self.progress.reader());
             if self.in_place {
                 reader = reader.numbering(number);
             }
@@ -280,10 +279,6 @@ impl RawConsumer {
         self.failed.as_ref().map_or(0, |failed| failed.lanes)
     }
 
-    fn is_exclusive(&self) -> bool {
-        self.segment.contract().gated_only
-    }
-
     /// Returns the bit of a lane in masks, if the topic can have that lane.
     fn lane_bit(&self, lane: u32) -> Option<u64> {
         ((lane as usize) < self.starts.len()).then(|| 1 << lane)
@@ -298,7 +293,6 @@ impl RawConsumer {
             return;
         };
         self.ignored |= bit;
-        self.progress.set_ignored(self.ignored);
         self.mapped |= bit;
         if let Some(at) = self.lanes.iter().position(|followed| followed.lane == lane) {
             let reader = self.lanes.remove(at).reader;
@@ -313,12 +307,8 @@ impl RawConsumer {
             self.rested = self.received;
             self.next = 0;
         }
-        if let Some(gate) = self.gate
-            && let Ok(cursors) = self.segment.cursors(gate, Access::Write)
-        {
-            // ORDERING(cursor): pairs with the load in `LaneWriter::find_room`.
-            Word::store(&cursors[lane as usize], 0, edge::CURSOR_ADVANCE);
-        }
+        gate::leave(self.progress.cursor(lane));
+        self.publish_counters();
     }
 
     /// Receives from lane `lane` again, from now on, after [`Self::ignore`]: its next owner may be
@@ -332,10 +322,10 @@ impl RawConsumer {
             return Ok(());
         };
         let memory = self.lane_without_slots(lane)?;
-        let position = match self.gate {
-            Some(gate) => gate::join(&memory, gate, u64::MAX),
+        let position = match self.reading {
+            Reading::Gated => gate::join(&memory, self.progress.reader(), u64::MAX),
             // ORDERING(head): pairs with the store in `LaneWriter::publish`.
-            None => Word::load(&memory.block().head, edge::HEAD_SEE).min(POSITION_MAX),
+            _ => Word::load(&memory.block().head, edge::HEAD_SEE).min(POSITION_MAX),
         };
         let plain = Start {
             position,
@@ -347,33 +337,13 @@ impl RawConsumer {
             plain
         };
         self.starts[lane as usize] = start;
-        self.progress.set(lane, start.position);
+        self.publish_start(lane);
         self.ignored &= !bit;
-        self.progress.set_ignored(self.ignored);
+        self.publish_counters();
         self.mapped &= !bit;
         // WHY: the next call then looks for lanes.
         self.known = 0;
         self.note_failed(None);
         Ok(())
     }
-}
-
-/// Claims a gate; also returns the predecessor's owner word, 0 for a free gate.
-fn claim_gate(segment: &Segment) -> Result<(u32, u64), OpenError> {
-    let limit = segment.shape().request().gate_limit;
-    let blocks: Vec<_> = (0..limit)
-        .map(|gate| segment.gate_block(gate, Access::Write))
-        .collect::<Result<_, _>>()?;
-    let owners = blocks.iter().map(|block| &block.owner);
-    let claimed = owner::claim_patiently(
-        owners,
-        segment.me(),
-        |owner| segment.is_dead(owner),
-        reader_slot::pauses(segment.file().is_some()),
-    );
-    if let Some((gate, _)) = claimed {
-        // Relaxed: a counter of this reader, not of its predecessor.
-        blocks[gate as usize].detached.set(0);
-    }
-    claimed.ok_or(OpenError::TooManyReliableSubscribers { limit })
 }

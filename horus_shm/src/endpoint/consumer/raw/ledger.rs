@@ -1,14 +1,11 @@
 //! The ledger of a reader: for its owner, and as counters for other processes.
 
-use std::ptr::NonNull;
-use std::sync::atomic::AtomicU64;
-
-use super::{RawConsumer, Reached};
+use super::RawConsumer;
 use crate::file::segment::Blocks as _;
 use crate::os::futex::monotonic;
 use crate::os::region::Access;
 use crate::protocol::lane::{self, LaneReader};
-use crate::protocol::layout::{POSITION_MAX, ReaderBlock};
+use crate::protocol::layout::POSITION_MAX;
 use crate::protocol::memory::{LaneMemory, RawLane};
 use crate::protocol::sync::Word;
 use crate::protocol::telemetry;
@@ -34,64 +31,46 @@ pub struct ReadStats {
     pub unmapped: u64,
 }
 
-/// A reader's own block, which holds its counters for other processes.
-#[derive(Debug)]
-pub(super) struct Counters(NonNull<ReaderBlock<AtomicU64>>);
-
-impl Counters {
-    pub(super) const fn new(block: &ReaderBlock<AtomicU64>) -> Self {
-        Self(NonNull::from_ref(block))
-    }
-
-    #[inline(always)]
-    fn block(&self) -> &ReaderBlock<AtomicU64> {
-        // SAFETY: it points into the segment, which the consumer keeps; it contains only atomics.
-        unsafe { self.0.as_ref() }
-    }
-}
-
 impl RawConsumer {
-    /// Counts the message just read from a lane in the shared counters.
+    /// Notes the latency of the message just read from a lane, before `position`, if it is sampled.
     #[inline(always)]
-    pub(super) fn count(&self, lane: usize, reached: Reached) {
-        let Some(counters) = &self.counters else {
-            return;
-        };
-        // Relaxed, here and below: counters.
-        counters.block().received.set(self.received);
-        let pos = reached.position - 1;
+    pub(super) fn count(&self, lane: usize, position: u64) {
+        let pos = position - 1;
         if telemetry::is_sampled(pos) {
             let block = self.lanes[lane].reader.memory().block();
-            telemetry::note_received(block, pos, monotonic, counters.block());
-            self.count_losses();
+            telemetry::note_received(block, pos, monotonic, self.progress.block());
+            self.publish_counters();
         }
     }
 
-    /// Updates the counters that rarely change.
+    /// Stores all counters that this reader publishes. Those of losses are published when they
+    /// change; this call corrects them, too, if another process damaged them.
     #[cold]
-    pub(super) fn count_losses(&self) {
-        let Some(counters) = &self.counters else {
-            return;
+    pub(super) fn publish_counters(&self) {
+        let sum = |count: fn(&LaneReader<RawLane>) -> u64| {
+            let readers = self.lanes.iter().map(|followed| &followed.reader);
+            readers.map(count).fold(0, u64::wrapping_add)
         };
-        let readers = || self.lanes.iter().map(|followed| &followed.reader);
-        let block = counters.block();
-        block
-            .lost
-            .set(readers().map(LaneReader::lost).fold(0, u64::wrapping_add));
-        block.skipped.set(
-            readers()
-                .map(LaneReader::skipped)
-                .fold(0, u64::wrapping_add),
-        );
-        block
-            .busy
-            .set(readers().map(LaneReader::busy).fold(0, u64::wrapping_add));
+        let positions = (0..self.starts.len() as u32)
+            .filter(|lane| self.ignored & 1 << lane == 0)
+            .map(|lane| {
+                let reader = self.lanes.iter().find(|followed| followed.lane == lane);
+                let start = self.starts[lane as usize].position;
+                reader.map_or(start, |followed| followed.reader.position())
+            });
+        let positions = positions.fold(0, u64::wrapping_add);
+        // Relaxed, here and below: counters.
+        let block = self.progress.block();
+        block.passed.set(positions.wrapping_sub(self.received));
+        block.lost.set(sum(LaneReader::lost));
+        block.skipped.set(sum(LaneReader::skipped));
+        block.busy.set(sum(LaneReader::busy));
     }
 
     /// Returns the ledger since this reader joined. Loads every lane's head.
     #[must_use]
     pub fn stats(&self) -> ReadStats {
-        self.count_losses();
+        self.publish_counters();
         let mut stats = ReadStats {
             received: self.received,
             unmapped: self.unmapped(),

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 
-use super::{RawConsumer, Reached};
+use super::RawConsumer;
 use crate::endpoint::consumer::watch::Watch;
 use crate::endpoint::reader_slot::{self, FRUITLESS_MAX};
 use crate::file::error::OpenError;
@@ -42,14 +42,6 @@ impl Room {
 }
 
 impl RawConsumer {
-    /// Publishes the position of a lane's reader: to its watches, and to publishers that wait for
-    /// room.
-    #[inline(always)]
-    pub(super) fn note(&mut self, reached: Reached) {
-        self.progress.set(reached.lane, reached.position);
-        self.wake_publishers_that_sleep();
-    }
-
     /// Wakes the publishers that wait for room, after this reader's cursors changed.
     #[inline(always)]
     pub(super) fn wake_publishers_that_sleep(&mut self) {

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use super::RawProducer;
 use crate::endpoint::producer::SendError;
+use crate::endpoint::reader_slot;
 use crate::file::segment::Blocks as _;
 use crate::os::cancel::NoCancelGuard;
 use crate::os::region::Access;
-use crate::protocol::gate;
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::Word;
 use crate::wait::{
@@ -132,10 +132,10 @@ impl RawProducer {
         } else {
             self.refused
         };
-        // It may be necessary for every gate, one after the other.
+        // It may be necessary for every gated reader, one after the other.
         if let Some(run) = refused
-            && tries < self.segment.shape().request().gate_limit
-            && self.clear_slowest_gate(run.probed - run.since)
+            && tries < self.segment.shape().request().reader_limit
+            && self.pass_slowest_reader(run.probed - run.since)
         {
             return Ok(tries + 1);
         }
@@ -162,35 +162,25 @@ impl RawProducer {
         self.refused
     }
 
-    /// Frees the slowest gate if its owner is dead, or gives it up if it stalled for too long.
-    fn clear_slowest_gate(&mut self, stalled: Duration) -> bool {
-        let Some((gate, cursor)) = self.writer.slowest_gate() else {
+    /// Frees the slot of the slowest gated reader if that is dead, or gives the reader up if it
+    /// stalled for too long.
+    fn pass_slowest_reader(&mut self, stalled: Duration) -> bool {
+        let Some((reader, cursor)) = self.writer.slowest_reader() else {
             return true;
         };
-        let Ok(block) = self.segment.gate_block(gate, Access::Write) else {
+        if reader_slot::reap_gated(&self.segment, reader) {
+            return true;
+        }
+        let Ok(block) = self.segment.reader_block(reader, Access::Write) else {
             return false;
         };
-        // Relaxed: the exchange in `gate::free` decides.
-        let owner = block.owner.get();
-        if owner == 0 || self.segment.is_dead(owner) {
-            let Ok(cursors) = self.segment.cursors(gate, Access::Write) else {
-                return false;
-            };
-            // WHY: a probe by system call came before, and the dead reader's last loads before its
-            // lock was released; the exchange excludes a second reaper.
-            return gate::free(block, cursors.iter(), owner, self.me);
-        }
         match self.on_stalled {
-            OnStalled::Detach { after } if stalled >= after && !self.is_exclusive() => {
-                self.writer.give_up(gate, cursor);
+            OnStalled::Detach { after } if stalled >= after => {
+                self.writer.give_up(reader, cursor);
                 block.detached.fetch_add_one();
                 true
             }
             _ => false,
         }
-    }
-
-    fn is_exclusive(&self) -> bool {
-        self.segment.contract().gated_only
     }
 }
