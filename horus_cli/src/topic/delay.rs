@@ -1,6 +1,6 @@
 //! `horus topic delay`: the age of messages on arrival.
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use horus_core::RecvTimeoutError;
@@ -8,6 +8,7 @@ use horus_core::topic::{DynamicSchema, DynamicSubscriber, DynamicType};
 use horus_core::value::Value;
 use serde::Serialize;
 
+use super::gaps::{TIME, now_ns};
 use super::hz::WINDOW;
 use super::observer::{Observer, PERIOD};
 use super::select::bare;
@@ -15,9 +16,6 @@ use crate::cli::seconds;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::{count, duration};
-
-/// The field with the time of a message.
-const TIME: &str = "timestamp_ns";
 
 /// Measure the age of messages when they arrive
 ///
@@ -143,11 +141,6 @@ impl Reader {
         }
         Ok(())
     }
-}
-
-fn now_ns() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| since.as_nanos() as u64)
 }
 
 fn age_ns(message: &Value) -> Option<i64> {

@@ -1,14 +1,18 @@
 //! `horus topic hz`: the exact rate of all messages.
 
+use std::cell::RefCell;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use horus_core::namespace::Namespace;
 use serde::Serialize;
 
+use super::gaps::{GapMeter, Gaps};
 use super::info::Process;
 use super::meter::{Meter, Reading, per_second};
+use super::observer::PERIOD;
 use super::select::select;
 use crate::cli::{hertz, seconds};
 use crate::context::Context;
@@ -27,6 +31,12 @@ pub(super) const WINDOW: Duration = Duration::from_secs(1);
 pub(crate) struct Arguments {
     #[command(flatten)]
     span: Span,
+    /// Also show the gaps between messages, by their timestamp_ns
+    ///
+    /// This observes the messages. Those without a timestamp_ns count when they
+    /// are seen, which is up to a millisecond late.
+    #[arg(long)]
+    jitter: bool,
     /// Exit with 1 if the rate of a topic was lower in all
     #[arg(long, value_name = "HZ", value_parser = hertz)]
     min: Option<f64>,
@@ -58,6 +68,8 @@ struct RateLine<'a> {
     refused: u64,
     lost: u64,
     lanes: Vec<LaneLine>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gaps: Option<Gaps>,
 }
 
 #[derive(Debug, Serialize)]
@@ -115,14 +127,26 @@ impl Span {
 }
 
 pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let (_namespace, mut meters) = arguments.span.open(context)?;
+    let (namespace, mut meters) = arguments.span.open(context)?;
+    let observed = meters.iter().filter(|_| arguments.jitter);
+    let gaps = observed.map(|meter| GapMeter::open(context, &namespace, meter.name()));
+    // WHY: both closures below need the observers, and neither runs inside the other.
+    let gaps = RefCell::new(gaps.collect::<Result<Vec<_>, _>>()?);
     let mut totals: Vec<Option<Reading>> = meters.iter().map(|_| None).collect();
-    let wait = |context: &Context, due| context.stop.sleep_until(due);
+    let wait = |context: &Context, due: Instant| {
+        while arguments.jitter && !context.stop.came() && Instant::now() < due {
+            gaps.borrow_mut().iter_mut().for_each(GapMeter::look);
+            thread::sleep(PERIOD);
+        }
+        context.stop.sleep_until(due)
+    };
     arguments.span.each_window(context, wait, |context| {
-        for (meter, total) in meters.iter_mut().zip(&mut totals) {
+        let mut gaps = gaps.borrow_mut();
+        for (index, (meter, total)) in meters.iter_mut().zip(&mut totals).enumerate() {
             let reading = meter.read();
             meter.release_unused();
-            print(meter.name(), &reading, context)?;
+            let gaps = gaps.get_mut(index).map(GapMeter::take);
+            print(meter.name(), &reading, gaps, context)?;
             match total {
                 Some(total) => total.add(&reading),
                 None => *total = Some(reading),
@@ -133,7 +157,12 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     conclude(arguments, context, &meters, &totals)
 }
 
-fn print(topic: &str, reading: &Reading, context: &mut Context) -> Result<(), Failure> {
+fn print(
+    topic: &str,
+    reading: &Reading,
+    gaps: Option<Gaps>,
+    context: &mut Context,
+) -> Result<(), Failure> {
     if context.is_json() {
         let lanes = reading.lanes.iter().map(|lane| LaneLine {
             lane: lane.lane,
@@ -149,6 +178,7 @@ fn print(topic: &str, reading: &Reading, context: &mut Context) -> Result<(), Fa
             refused: reading.refused,
             lost: reading.lost,
             lanes: lanes.collect(),
+            gaps,
         });
     }
     let messages = count(reading.sent);
@@ -157,8 +187,11 @@ fn print(topic: &str, reading: &Reading, context: &mut Context) -> Result<(), Fa
     let refused = alarming("refused", reading.refused, context);
     let lost = alarming("lost by subscribers", reading.lost, context);
     let rate = rate(reading.rate_hz());
+    let gaps = gaps.map(|gaps| format!("  {}", gaps.text()));
+    let gaps = gaps.unwrap_or_default();
+    let sent = format!("{messages} messages in {seconds:.3} s; {publishers}");
     context.out.line(format_args!(
-        "{topic}  {rate}  ({messages} messages in {seconds:.3} s; {publishers})  {refused}  {lost}"
+        "{topic}  {rate}  ({sent})  {refused}  {lost}{gaps}"
     ))
 }
 

@@ -7,6 +7,7 @@ mod delay;
 mod echo;
 mod field;
 mod find;
+mod gaps;
 mod hz;
 mod info;
 mod latency;

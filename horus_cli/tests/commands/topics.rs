@@ -141,6 +141,29 @@ fn every_message_counts_in_a_rate() {
 }
 
 #[test]
+fn gaps_lie_between_observed_messages() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish imu imu");
+    let stream = robot.stream("topic hz imu --jitter -w 0.2 --for 100 --json");
+    check_json("topic_hz_jitter", &stream.line());
+    program.begin("stream imu 100 3");
+    let line = loop {
+        let line = stream.line();
+        if number(&line, "gaps\":{\"gaps") > 2.0 {
+            break line;
+        }
+    };
+    assert!(number(&line, "min_ns") <= number(&line, "max_ns"), "{line}");
+    assert!(
+        number(&line, "max_ns") > 5e6,
+        "10 ms are between two: {line}"
+    );
+    let text = robot.answer("topic hz imu --jitter --for 0.3");
+    assert!(text.contains(" gaps: min "), "{text}");
+}
+
+#[test]
 fn a_rate_has_limits() {
     let robot = Robot::new();
     let mut program = robot.program();
