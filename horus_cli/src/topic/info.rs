@@ -254,7 +254,7 @@ fn publishers(publishers: &[Publisher]) -> Table {
 fn subscribers(subscribers: &[Subscriber]) -> Table {
     let mut table = Table::new([
         Column::name("SUBSCRIBER"),
-        Column::number("PLACE"),
+        Column::number("SLOT"),
         Column::number("RECEIVED"),
         Column::number("LOST"),
         Column::number("SKIPPED"),

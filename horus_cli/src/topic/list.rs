@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use horus_core::introspect::{Inspector, topics};
 use horus_core::namespace::Namespace;
+use horus_core::{OpenError, TopicError};
 use serde::Serialize;
 
 use super::meter::{Meter, Reading};
@@ -19,6 +20,9 @@ use crate::output::{Cell, Column, Table, Tone};
 
 /// Time for which rates are measured, in seconds.
 const WINDOW: &str = "1";
+
+/// The shortest time between two lists.
+const SHORTEST: Duration = Duration::from_millis(10);
 
 /// List topics
 ///
@@ -116,47 +120,52 @@ fn measure(
         None => arguments.all || !is_internal(name),
     };
     let names: Vec<String> = names.into_iter().filter(is_wanted).collect();
-    let mut meters: Vec<_> = names
+    if arguments.window.is_zero() {
+        if arguments.watch {
+            context.stop.sleep_until(Instant::now() + SHORTEST);
+        }
+        let rows = names.into_iter().filter_map(|name| {
+            let topic = Inspector::open_in(namespace, &name);
+            Row::new(name, topic.map(|topic| Details::new(&topic, None)))
+        });
+        return Ok(rows.collect());
+    }
+    let meters: Vec<_> = names
         .iter()
         .map(|name| Meter::open(namespace, name))
         .collect();
     if !meters.is_empty() || arguments.watch {
-        let window = if arguments.watch {
-            arguments.window.max(Duration::from_millis(10))
-        } else {
-            arguments.window
-        };
+        let window = arguments.window.max(SHORTEST);
         context.stop.sleep_until(Instant::now() + window);
     }
-    let rows = names
-        .into_iter()
-        .zip(&mut meters)
-        .filter_map(|(name, meter)| {
-            let meter = match meter {
-                Ok(meter) => meter,
-                Err(error) => {
-                    let error = Some(chain(error));
-                    let details = None;
-                    return Some(Row {
-                        name,
-                        error,
-                        details,
-                    });
-                }
-            };
-            let reading = meter.read();
-            let details = Some(Details::new(
-                meter.inspector()?,
-                (!arguments.window.is_zero()).then_some(&reading),
-            ));
-            let error = None;
-            Some(Row {
-                name,
-                error,
-                details,
-            })
-        });
+    let rows = names.into_iter().zip(meters).filter_map(|(name, meter)| {
+        let mut meter = match meter {
+            Ok(meter) => meter,
+            Err(error) => return Row::new(name, Err(error)),
+        };
+        let reading = meter.read();
+        let details = Details::new(meter.inspector()?, Some(&reading));
+        Row::new(name, Ok(details))
+    });
     Ok(rows.collect())
+}
+
+impl Row {
+    /// Returns the row of a topic, unless it was removed meanwhile.
+    fn new(name: String, details: Result<Details, TopicError>) -> Option<Self> {
+        let (details, error) = match details {
+            Ok(details) => (Some(details), None),
+            Err(error) if matches!(error.as_open_error(), Some(OpenError::NotFound { .. })) => {
+                return None;
+            }
+            Err(error) => (None, Some(chain(&error))),
+        };
+        Some(Self {
+            name,
+            error,
+            details,
+        })
+    }
 }
 
 impl Details {
