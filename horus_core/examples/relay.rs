@@ -4,7 +4,7 @@
 //! prints `ready` when it has subscribed. With the argument `values`, it first publishes bytes that
 //! are not a value on `values_back`, then echoes there what comes on `values`, until nil comes.
 //! With `framed`, it echoes one of each message type that ends in data, and with `lists` only a
-//! scan and a state of joints.
+//! scan and a state of joints. With `imported`, it echoes two messages that `.msg` files declare.
 
 use std::time::Duration;
 
@@ -15,6 +15,12 @@ use horus_core::message::{
 };
 use horus_core::prelude::*;
 use horus_core::topic::DynamicType;
+
+/// Messages that the tests of the importer declare.
+#[expect(dead_code, reason = "only two of them are used")]
+mod imported {
+    include!("../tests/golden/imported/messages.inc");
+}
 
 /// The most time to wait for a message.
 const RECEIVE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -68,6 +74,10 @@ fn main() -> Result<()> {
     let relays = match std::env::args().nth(1).as_deref() {
         None => horus_core::standard_messages!(relays),
         Some("values") => return relay_values(),
+        Some("imported") => vec![
+            relay::<imported::Leg>()?,
+            relay_framed::<imported::SonarHeader>()?,
+        ],
         Some("lists") => vec![
             relay_framed::<LidarScanHeader>()?,
             relay_framed::<JointStateArrayHeader>()?,

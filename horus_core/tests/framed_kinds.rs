@@ -3,8 +3,8 @@
 use horus_testing as _;
 
 use horus_core::message::{
-    ArrayLayout, DType, Encoding, FRAMED_KINDS, FramedKind, Header, Image, ImageHeader,
-    PointCloudHeader, STANDARD, Tensor, TensorHeader,
+    ArrayLayout, BytesHeader, DType, Encoding, FRAMED_KINDS, Framed, FramedKind, Header, Image,
+    ImageHeader, LidarScanHeader, PointCloudHeader, STANDARD, Tensor, TensorHeader,
 };
 use horus_core::topic::DynamicType;
 
@@ -176,4 +176,73 @@ fn arrays_show_padding_and_strides_as_they_are() {
     assert_eq!(array.extent_bytes(), 48);
     let huge = ArrayLayout::new(DType::U8, &[(u64::MAX, u64::MAX), (2, u64::MAX)]);
     assert_eq!(huge.extent_bytes(), u64::MAX);
+}
+
+/// Compares a type that is known by its schema only with the type of this crate.
+#[test]
+fn a_counted_kind_equals_the_typed_one() {
+    let typed = kind("LidarScan");
+    let counted = FramedKind::counted(typed.schema(), "count").unwrap();
+    assert!(counted.is_counted() && !typed.is_counted());
+    assert_eq!(counted.payload(), typed.payload());
+    let mut header = counted.default_header();
+    assert_eq!(header, typed.default_header());
+    counted.reshape(&mut header, DType::F32, &[1081]).unwrap();
+    assert_eq!(counted.data_bytes(&header), Ok(4 * 1081));
+    assert_eq!(typed.data_bytes(&header), Ok(4 * 1081));
+    let bytes = 4 * 1081;
+    assert_eq!(
+        counted.array_layout(&header, bytes),
+        typed.array_layout(&header, bytes)
+    );
+    assert_eq!(counted.array_layout(&header, bytes - 1), None);
+    let before = header.clone();
+    for (dtype, shape) in [
+        (DType::F64, &[3][..]),
+        (DType::F32, &[2, 3]),
+        (DType::F32, &[1 << 32]),
+    ] {
+        let refused = counted.reshape(&mut header, dtype, shape).unwrap_err();
+        assert!(
+            refused.contains("f32 in a row, as many as a u32 can count"),
+            "{refused}"
+        );
+        assert_eq!(header, before);
+    }
+}
+
+#[test]
+fn any_count_is_a_length_or_an_error() {
+    let counted = FramedKind::counted(&Framed::<BytesHeader>::SCHEMA, "bytes").unwrap();
+    for (count, fits) in [
+        (0, true),
+        (64 << 20, true),
+        ((64 << 20) + 1, false),
+        (u64::MAX, false),
+    ] {
+        let header = BytesHeader::new(count);
+        let found = counted.data_bytes(bytemuck::bytes_of(&header));
+        assert_eq!(found.ok(), fits.then_some(count as usize));
+        assert_eq!(
+            counted
+                .array_layout(bytemuck::bytes_of(&header), 0)
+                .is_some(),
+            count == 0
+        );
+    }
+}
+
+#[test]
+fn a_count_is_an_unsigned_field_of_the_header() {
+    let scan = &Framed::<LidarScanHeader>::SCHEMA;
+    for count in ["rays", "angle_min", "frame_id", "_reserved1", ""] {
+        let refused = FramedKind::counted(scan, count).unwrap_err();
+        let wanted = format!("LidarScan.data is counted by '{count}', which is no field");
+        assert!(refused.starts_with(&wanted), "{refused}");
+    }
+    let no_tail = FramedKind::counted(STANDARD[0], "x").unwrap_err();
+    assert!(
+        no_tail.contains("has no data after its fields"),
+        "{no_tail}"
+    );
 }

@@ -551,6 +551,27 @@ fn a_send_or_wait_whose_result_is_ignored_is_a_warning() {
     }
 }
 
+/// Runs the programs of `docs/own-messages.md`.
+#[test]
+fn the_programs_about_own_messages_run() {
+    let text = compiler::root()
+        .parent()
+        .unwrap()
+        .join("docs/own-messages.md");
+    let text = std::fs::read_to_string(text).unwrap();
+    let programs = text.split("```cpp\n").skip(1);
+    let programs: Vec<&str> = programs
+        .map(|block| block.split("```").next().unwrap())
+        .collect();
+    assert!(programs.len() >= 2, "{} programs", programs.len());
+    let dir = tempfile::tempdir().unwrap();
+    for (number, program) in programs.iter().enumerate() {
+        let source = dir.path().join(format!("own{number}.cpp"));
+        std::fs::write(&source, program).unwrap();
+        Program::cpp(source.to_str().unwrap(), &["-std=c++17"]).run(&[]);
+    }
+}
+
 /// Compiles the code of `docs/cpp.md`, with the declarations that it omits.
 #[test]
 fn the_document_s_code_compiles() {

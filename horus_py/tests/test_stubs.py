@@ -71,6 +71,14 @@ class Gripper(horus.Message):
         return float(self.force.sum())
 
 
+@horus.message
+class Sonar(horus.Framed):
+    timestamp_ns: horus.u64 = 0
+    echoes: horus.u32 = 0
+    _reserved: horus.Array[horus.u8, Literal[4]] = horus.default
+    strengths: horus.Tail[horus.f32, Literal["echoes"]] = horus.default
+
+
 def main() -> None:
     gripper = Gripper(force=[1, 2, 3], label="left", names=["a", "b"], at=[Point(x=1), Point(x=2)])
     assert gripper.strength() == 6
@@ -86,6 +94,11 @@ def main() -> None:
         assert message.strength() == 7 and message.label == "left"
     assert Gripper.now(label="now").timestamp_ns > 0
     horus.Publisher("point", Point).send(Point(x=1.0, y=2.0))
+    sonar = Sonar(strengths=[1.0, 2.0])
+    sonar.strengths = [*sonar.strengths, 3.0]
+    echoes: int = sonar.echoes
+    assert echoes == 3 and sonar.strengths.max() == 3
+    horus.Publisher("sonar", Sonar).send(sonar.copy())
 
 
 main()
@@ -113,7 +126,7 @@ horus\._horus\.Message\.__buffer__
 # mypy does not follow `+=` with names of another module.
 horus\.__all__
 # For mypy, these descriptors read and assign the fields.
-horus\.(_declare\.)?(Array|Text)\.__[gs]et__
+horus\.(_declare\.)?(Array|Tail|Text)\.__[gs]et__
 # For mypy these are `int` and `float`; at run time they have a width.
 horus\.(_declare\.)?[uif](8|16|32|64)(\..*)?
 """

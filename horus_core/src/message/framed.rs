@@ -5,6 +5,7 @@ mod audio_frame;
 mod buffer;
 mod bytes;
 mod compressed_image;
+mod counted_tail;
 mod depth_image;
 mod encoding;
 mod grid;

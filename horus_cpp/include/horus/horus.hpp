@@ -14,6 +14,7 @@
 #include "scheduler.hpp"
 #include "schema.hpp"
 #include "subscriber.hpp"
+#include "text.hpp"
 #include "topic.hpp"
 #include "wait_set.hpp"
 

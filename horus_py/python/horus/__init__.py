@@ -11,6 +11,7 @@ import atexit
 from . import _horus, _messages
 from ._declare import (
     Array,
+    Tail,
     Text,
     default,
     f32,
@@ -119,6 +120,7 @@ __all__ = [
     "SubscriberInfo",
     "Swap",
     "SweepReport",
+    "Tail",
     "Text",
     "Topic",
     "TopicInfo",

@@ -64,6 +64,35 @@ class Text:
         return cls(_length(size))
 
 
+class Tail:
+    """`Tail[f32, "count"]`, as the last field, is any number of numbers, counted by `count`."""
+
+    def __init__(self, element, count):
+        self.element, self.count = element, count
+
+    def __class_getitem__(cls, arguments):
+        element, count = arguments
+        if typing.get_origin(count) is typing.Literal:
+            (count,) = typing.get_args(count)
+        if not isinstance(count, str):
+            raise TypeError(f"{count!r} is no name of a field: write Tail[f32, 'count']")
+        return cls(element, count)
+
+
+def _split_tail(name, annotations):
+    """Takes the tail out of the annotations, as the native module expects it; None without one."""
+    tails = [field for field, annotation in annotations.items() if isinstance(annotation, Tail)]
+    if not tails:
+        return None
+    if tails != list(annotations)[-1:]:
+        raise TypeError(f"{name}.{tails[0]} is a Tail: put one, and behind all other fields")
+    tail = annotations.pop(tails[0])
+    element, count = _element(f"{name}.{tails[0]}", tail.element)
+    if count != 1 or not isinstance(element, str) or element.startswith("text:"):
+        raise TypeError(f"{name}.{tails[0]}: the elements of a Tail are numbers, as horus.f32")
+    return tails[0], element, tail.count
+
+
 def _element(name, annotation):
     """Returns the type of a field, as the native module expects it, and the number of elements."""
     if isinstance(annotation, Array):
@@ -78,7 +107,7 @@ def _element(name, annotation):
         return annotation, 1
     raise TypeError(
         f"{name}: {annotation!r} cannot be a field of a message: use horus.u8 to u64, i8 to i64, "
-        "f32, f64, Text[bytes], Array[type, count] or another message"
+        "f32, f64, Text[bytes], Array[type, count] or another message of a fixed size"
     )
 
 
@@ -88,11 +117,15 @@ def message(cls):
     Fields are laid out in the order of their declaration, without gaps. A field may have a default
     value; otherwise the default is 0, or that of the nested message. For type checkers, a field
     without a default is required; `horus.default` gives it the usual default. Methods are kept.
+
+    The last field may be a `Tail`. The size of the fields before it should be a multiple of 64.
     """
-    if cls.__mro__[1:] not in ((object,), (_horus.Message, object)):
-        text = f"{cls.__name__} has a base class, but a message can only derive from horus.Message"
-        raise TypeError(f"{text}: put all fields into the class itself")
     annotations = inspect.get_annotations(cls, eval_str=True)
+    tail = _split_tail(cls.__name__, annotations)
+    base = _horus.Message if tail is None else _horus.Framed
+    if cls.__mro__[1:] not in ((object,), (base, object)):
+        text = f"{cls.__name__} has a base class, but can only derive from horus.{base.__name__}"
+        raise TypeError(f"{text}: put all fields into the class itself")
     fields = [
         (name, *_element(f"{cls.__name__}.{name}", annotation))
         for name, annotation in annotations.items()
@@ -100,8 +133,10 @@ def message(cls):
     given = {name: vars(cls)[name] for name in annotations if name in vars(cls)}
     defaults = {name: value for name, value in given.items() if value is not default}
     names = (cls.__module__, cls.__name__, cls.__doc__ or "")
-    made = _horus._declare(names, fields, defaults)
+    if tail is not None and vars(cls).get(tail[0], default) is not default:
+        raise TypeError(f"{cls.__name__}.{tail[0]} is a Tail, which has no default: remove it")
+    made = _horus._declare(names, fields, tail, defaults)
     for name, value in vars(cls).items():
-        if name not in _TAKEN and name not in annotations:
+        if name not in (*_TAKEN, *annotations, *(tail or ())[:1]):
             setattr(made, name, value)
     return made

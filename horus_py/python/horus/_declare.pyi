@@ -65,10 +65,28 @@ class Text(Generic[_N]):
     def __get__(self, message: object, owner: type[Any]) -> str: ...
     def __set__(self, message: object, value: str | bytes) -> None: ...
 
+class Tail(Generic[_T, _N]):
+    """`Tail[f32, Literal["count"]]`, as the last field, is any number of numbers.
+
+    The unsigned field called `count` says how many. They are a numpy array that is a view of the
+    message. Setting them copies any sequence, and sets `count`.
+    """
+
+    element: Any
+    count: str
+    def __init__(self, element: Any, count: str) -> None: ...
+    def __class_getitem__(cls, arguments: Any) -> Any: ...
+    @overload
+    def __get__(self, message: None, owner: type[Any]) -> Self: ...
+    @overload
+    def __get__(self, message: object, owner: type[Any]) -> npt.NDArray[Any]: ...
+    def __set__(self, message: object, value: Iterable[_T] | npt.NDArray[Any]) -> None: ...
+
 @dataclass_transform(kw_only_default=True)
 def message(cls: _C) -> _C:
     """Makes a message type of an annotated class; it can be declared equally in Rust and C++.
 
-    For type checkers, a class that derives from `horus.Message` has the members of messages. A
-    field with a default may be omitted; `horus.default` is a default for all types.
+    For type checkers, a class that derives from `horus.Message`, or with a `Tail` from
+    `horus.Framed`, has the members of messages. A field with a default may be omitted;
+    `horus.default` is a default for all types.
     """

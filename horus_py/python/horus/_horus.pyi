@@ -427,6 +427,7 @@ def _restore(class_: type[_M], hash: int, bytes: bytes, /) -> _M: ...
 def _declare(
     names: tuple[str, str, str],
     fields: list[tuple[str, Any, int]],
+    tail: tuple[str, str, str] | None,
     defaults: dict[str, Any],
 ) -> type[Any]: ...
 

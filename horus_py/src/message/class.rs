@@ -42,6 +42,16 @@ pub(crate) fn make_class<'py>(
             closure: std::ptr::from_ref(field).cast_mut().cast(),
         });
     }
+    if let Some(tail) = kind.counted_tail() {
+        getset.push(ffi::PyGetSetDef {
+            name: text(tail.name)?.into_raw(),
+            get: Some(framed::tail::get_tail),
+            set: Some(framed::tail::set_tail),
+            doc: c"The numbers after the fields, as an array that is a view of the message."
+                .as_ptr(),
+            closure: std::ptr::null_mut(),
+        });
+    }
     // SAFETY: an entry of zeros marks the end of the table.
     getset.push(unsafe { std::mem::zeroed() });
     let name = text(&format!("{module}.{}", kind.schema.name))?.into_raw();

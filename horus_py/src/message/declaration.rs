@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use horus_core::message::{Field, FieldKind, Primitive, Schema};
+use horus_core::message::{Field, FieldKind, FramedKind, Primitive, Schema, Tail};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -14,20 +14,45 @@ use crate::message::kind::{self, Kind};
 /// Makes the class of a message. `names` are its module, its name and its docstring.
 ///
 /// A field consists of its name, its type (`"f64"`, `"text:16"`, or a message class) and its number
-/// of elements.
+/// of elements. A tail consists of its name, its type and the name of the field that counts it.
 #[pyfunction]
 pub(crate) fn _declare<'py>(
     py: Python<'py>,
     names: (String, String, String),
     fields: Vec<(String, Bound<'py, PyAny>, usize)>,
+    tail: Option<(String, String, String)>,
     defaults: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (module, name, doc) = names;
+    let (schema, default) = declared_schema(&name, &fields)?;
+    let kind = match tail {
+        None => Kind::new(Box::leak(Box::new(schema)), default.into())?,
+        Some((tail, number, count)) => {
+            let framed = declared_tail(schema, (&tail, &number), &count)?;
+            Kind::framed(framed, default.into())
+        }
+    };
+    let kind = Box::leak(Box::new(kind));
+    let mut default = kind.default.to_vec();
+    for (field, value) in defaults {
+        field::set_default(kind, &mut default, field.cast::<PyString>()?, &value)?;
+    }
+    // WHY it may change here: no class of the kind exists yet.
+    kind.default = default.into();
+    make_class(py, kind, &module, &doc)
+}
+
+/// Makes the table of the fields of a message, and the bytes of its default without the defaults of
+/// single fields.
+fn declared_schema(
+    name: &str,
+    fields: &[(String, Bound<'_, PyAny>, usize)],
+) -> PyResult<(Schema, Vec<u8>)> {
     let mut table = Vec::new();
     let mut default = Vec::new();
     let mut align = 1;
-    for (field, element, count) in &fields {
-        let (kind, element_default) = element_kind(&name, field, element)?;
+    for (field, element, count) in fields {
+        let (kind, element_default) = element_kind(name, field, element)?;
         let wanted = alignment(kind);
         if !default.len().is_multiple_of(wanted) {
             let at = default.len();
@@ -73,7 +98,7 @@ pub(crate) fn _declare<'py>(
     if table.is_empty() {
         return Err(PyTypeError::new_err(format!("{name} has no fields")));
     }
-    let name = leak_text(&name);
+    let name = leak_text(name);
     let bytes = default.len();
     let table = Vec::leak(table);
     let schema = catch_unwind(AssertUnwindSafe(|| {
@@ -84,17 +109,39 @@ pub(crate) fn _declare<'py>(
             "{name} has a name that is not ASCII, or too many fields"
         ))
     })?;
-    let kind = Box::leak(Box::new(Kind::new(
-        Box::leak(Box::new(schema)),
-        default.into(),
-    )?));
-    let mut default = kind.default.to_vec();
-    for (field, value) in defaults {
-        field::set_default(kind, &mut default, field.cast::<PyString>()?, &value)?;
+    Ok((schema, default))
+}
+
+/// Makes the type of a message whose fields are those of `schema` and that ends in any number of
+/// numbers, which the field `count` counts.
+fn declared_tail(
+    schema: Schema,
+    (tail, number): (&str, &str),
+    count: &str,
+) -> PyResult<&'static FramedKind> {
+    let message = schema.name;
+    let primitive = Primitive::ALL.iter().find(|other| other.name() == number);
+    let wanted = || PyTypeError::new_err(format!("{message}.{tail}: {number} is no number"));
+    let primitive = *primitive.ok_or_else(wanted)?;
+    let size = primitive.size();
+    if !schema.size.is_multiple_of(size) {
+        let text = format!(
+            "{message}.{tail} would begin at byte {}, which is no multiple of {size}: add fields \
+             named _reserved of u8 before it",
+            schema.size
+        );
+        return Err(PyTypeError::new_err(text));
     }
-    // WHY it may change here: no class of the kind exists yet.
-    kind.default = default.into();
-    make_class(py, kind, &module, &doc)
+    let name = leak_text(tail);
+    let tail = Tail { name, primitive };
+    let framed = catch_unwind(AssertUnwindSafe(|| schema.framed(message, tail)));
+    let framed = framed.map_err(|_| {
+        PyTypeError::new_err(format!(
+            "{message}.{name} has a name that is not ASCII, or that of a field before it"
+        ))
+    })?;
+    let kind = FramedKind::counted(Box::leak(Box::new(framed)), count);
+    Ok(Box::leak(Box::new(kind.map_err(PyTypeError::new_err)?)))
 }
 
 /// Maximum size of a declared message, in bytes.

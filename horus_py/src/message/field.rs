@@ -74,7 +74,7 @@ fn text(bytes: &[u8]) -> &str {
 macro_rules! number {
     ($($variant:ident $type:ident $code:literal $letter:literal),+) => {
         #[inline]
-        fn number<'py>(
+        pub(crate) fn number<'py>(
             py: Python<'py>,
             primitive: Primitive,
             bytes: &[u8],
@@ -89,7 +89,7 @@ macro_rules! number {
         }
 
         /// Writes the bytes of a Python number to `out`.
-        fn write_number(
+        pub(crate) fn write_number(
             primitive: Primitive,
             value: &Bound<'_, PyAny>,
             out: &mut [u8],

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use horus_core::message::{DType, FieldKind, FramedKind, Primitive, STANDARD, Schema};
+use horus_core::message::{DType, FieldKind, FramedKind, Primitive, STANDARD, Schema, Tail};
 use horus_core::topic::DynamicType;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi;
@@ -91,13 +91,16 @@ impl Kind {
     }
 
     /// Makes a kind whose messages are followed by data, such as images.
-    pub(crate) fn framed(framed: &'static FramedKind) -> Self {
-        Self::with(
-            framed.schema(),
-            framed.default_header(),
-            framed.payload(),
-            Some(framed),
-        )
+    pub(crate) fn framed(framed: &'static FramedKind, default: Box<[u8]>) -> Self {
+        Self::with(framed.schema(), default, framed.payload(), Some(framed))
+    }
+
+    /// Returns the data at the end, if the class has an attribute for them: those that a field
+    /// counts.
+    pub(crate) fn counted_tail(&self) -> Option<Tail> {
+        self.schema
+            .tail
+            .filter(|_| self.framed.is_some_and(FramedKind::is_counted))
     }
 
     fn with(

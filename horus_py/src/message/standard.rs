@@ -18,7 +18,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
             .iter()
             .find(|kind| kind.schema().name == schema.name);
         let kind = match (framed, standard_default(schema.name)) {
-            (Some(framed), _) => Kind::framed(framed),
+            (Some(framed), _) => Kind::framed(framed, framed.default_header()),
             (None, Some(default)) => Kind::new(schema, default)?,
             (None, None) => continue,
         };

@@ -1,5 +1,6 @@
 //! A table of the messages of variable length, for bindings that know their types only at run time.
 
+use super::counted_tail::CountedTail;
 use super::{
     ArrayLayout, AudioFrameHeader, BytesHeader, CompressedImageHeader, CostMapHeader,
     DepthImageHeader, Framed, Header, HeaderError, ImageHeader, JointStateArrayHeader,
@@ -26,6 +27,20 @@ use crate::topic::DynamicType;
 #[derive(Debug, Clone, Copy)]
 pub struct FramedKind {
     schema: &'static Schema,
+    form: Form,
+}
+
+/// The source of what a header says.
+#[derive(Debug, Clone, Copy)]
+enum Form {
+    /// A type of this crate.
+    Typed(HeaderFunctions),
+    /// The schema, and the field that counts the numbers.
+    Counted(CountedTail),
+}
+
+#[derive(Debug, Clone, Copy)]
+struct HeaderFunctions {
     payload: fn() -> DynamicType,
     default_header: fn() -> Box<[u8]>,
     data_bytes: fn(&[u8]) -> Result<usize, HeaderError>,
@@ -38,20 +53,51 @@ impl FramedKind {
     const fn new<H: Header + Default>() -> Self {
         Self {
             schema: &Framed::<H>::SCHEMA,
-            payload: DynamicType::of::<Framed<H>>,
-            default_header: || bytemuck::bytes_of(&H::default()).into(),
-            data_bytes: |header| checked_data_bytes(&header_from_bytes::<H>(header)),
-            array_layout: |header| header_from_bytes::<H>(header).array_layout(),
-            complete: |header| {
-                let _ = update_header::<H>(header, |header| {
-                    header.complete();
-                    Ok(())
-                });
-            },
-            reshape: |header, dtype, shape| {
-                update_header::<H>(header, |header| header.reshape(dtype, shape))
-            },
+            form: Form::Typed(HeaderFunctions {
+                payload: DynamicType::of::<Framed<H>>,
+                default_header: || bytemuck::bytes_of(&H::default()).into(),
+                data_bytes: |header| checked_data_bytes(&header_from_bytes::<H>(header)),
+                array_layout: |header| header_from_bytes::<H>(header).array_layout(),
+                complete: |header| {
+                    let _ = update_header::<H>(header, |header| {
+                        header.complete();
+                        Ok(())
+                    });
+                },
+                reshape: |header, dtype, shape| {
+                    update_header::<H>(header, |header| header.reshape(dtype, shape))
+                },
+            }),
         }
+    }
+
+    /// Returns the type of the messages of a schema that is known only at run time: numbers after a
+    /// header, whose field `count` is their number.
+    ///
+    /// ```
+    /// use horus_core::message::{Framed, FramedKind, Header, LidarScanHeader};
+    ///
+    /// let scan = FramedKind::counted(&Framed::<LidarScanHeader>::SCHEMA, "count")?;
+    /// let header = bytemuck::bytes_of(&LidarScanHeader::new(3)).to_vec();
+    /// assert_eq!(scan.data_bytes(&header), Ok(12));
+    /// # Ok::<(), String>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// A description of the reason: the schema has no tail, or `count` is no unsigned integer of
+    /// the header.
+    pub fn counted(schema: &'static Schema, count: &str) -> Result<Self, String> {
+        Ok(Self {
+            schema,
+            form: Form::Counted(CountedTail::new(schema, count)?),
+        })
+    }
+
+    /// Returns true if [`counted`](Self::counted) made it.
+    #[must_use]
+    pub const fn is_counted(&self) -> bool {
+        matches!(self.form, Form::Counted(_))
     }
 
     /// Returns the schema of the whole message: the header's fields, then the data.
@@ -63,13 +109,22 @@ impl FramedKind {
     /// Returns the payload type of a topic of these messages.
     #[must_use]
     pub fn payload(&self) -> DynamicType {
-        (self.payload)()
+        match self.form {
+            Form::Typed(header) => (header.payload)(),
+            Form::Counted(_) => {
+                DynamicType::parse(&self.schema.text()).expect("the text of a schema is canonical")
+            }
+        }
     }
 
-    /// Returns the header with its default values, which announces no data.
+    /// Returns the header with its default values, which announces no data. It is zeros for a
+    /// [`counted`](Self::counted) type.
     #[must_use]
     pub fn default_header(&self) -> Box<[u8]> {
-        (self.default_header)()
+        match self.form {
+            Form::Typed(header) => (header.default_header)(),
+            Form::Counted(_) => vec![0; self.schema.size].into(),
+        }
     }
 
     /// Returns the number of data bytes that an untrusted header announces.
@@ -82,19 +137,29 @@ impl FramedKind {
     ///
     /// This method and those below panic if the header has the wrong number of bytes.
     pub fn data_bytes(&self, header: &[u8]) -> Result<usize, HeaderError> {
-        (self.data_bytes)(header)
+        match self.form {
+            Form::Typed(functions) => (functions.data_bytes)(header),
+            Form::Counted(tail) => tail.data_bytes(self.schema.name, header),
+        }
     }
 
     /// Returns the array layout of `data_bytes` bytes behind this header. It is `None` if they are
     /// not an array, or too few.
     #[must_use]
     pub fn array_layout(&self, header: &[u8], data_bytes: usize) -> Option<ArrayLayout> {
-        (self.array_layout)(header).filter(|array| array.extent_bytes() <= data_bytes as u64)
+        let layout = match self.form {
+            Form::Typed(functions) => (functions.array_layout)(header),
+            Form::Counted(tail) => Some(tail.array_layout(header)),
+        };
+        layout.filter(|array| array.extent_bytes() <= data_bytes as u64)
     }
 
     /// Calls [`Header::complete`].
     pub fn complete(&self, header: &mut [u8]) {
-        (self.complete)(header);
+        match self.form {
+            Form::Typed(functions) => (functions.complete)(header),
+            Form::Counted(_) => {}
+        }
     }
 
     /// Calls [`Header::reshape`].
@@ -103,7 +168,10 @@ impl FramedKind {
     ///
     /// As for [`Header::reshape`]. The header is unchanged then.
     pub fn reshape(&self, header: &mut [u8], dtype: DType, shape: &[u64]) -> Result<(), String> {
-        (self.reshape)(header, dtype, shape)
+        match self.form {
+            Form::Typed(functions) => (functions.reshape)(header, dtype, shape),
+            Form::Counted(tail) => tail.reshape(self.schema.name, header, (dtype, shape)),
+        }
     }
 }
 

@@ -134,7 +134,8 @@ impl Framed {
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
         let mut text = String::new();
-        field::write_message(&mut text, "horus", slf)?;
+        let module = slf.get_type().module()?;
+        field::write_message(&mut text, &module.to_string_lossy(), slf)?;
         let bytes = data::parts(slf).1.len();
         text.pop();
         Ok(format!("<{text}) with {bytes} bytes>"))

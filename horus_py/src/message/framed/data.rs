@@ -99,7 +99,13 @@ pub(super) fn with_own_data<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut buffer = Buffer::zeroed(bytes);
     let address = buffer.as_mut().as_mut_ptr();
-    with_data(py, kind, header, (address, bytes), Memory::Own(buffer))
+    with_data(
+        py,
+        kind,
+        header,
+        (address, bytes),
+        Memory::Own(buffer.into()),
+    )
 }
 
 /// Makes the message in a received slot, without a copy of its data; `None` if the slot holds no
@@ -114,8 +120,15 @@ pub(crate) fn from_sample<'py>(
         return Ok(None);
     };
     // WHY a copy of the header: it is checked once, and must not change after that.
-    let mut copy = [0; HEADER_BYTES_MAX];
-    let copy = &mut copy[..header.len()];
+    let mut small = [0; SMALL_HEADER_BYTES];
+    let mut large = Vec::new();
+    let copy = match small.get_mut(..header.len()) {
+        Some(copy) => copy,
+        None => {
+            large.resize(header.len(), 0);
+            large.as_mut_slice()
+        }
+    };
     copy.copy_from_slice(header);
     let Some(bytes) = valid_data_bytes(kind, copy, data.len()) else {
         return Ok(None);
@@ -124,8 +137,9 @@ pub(crate) fn from_sample<'py>(
     with_data(py, kind, copy, (address, bytes), Memory::Sample(sample)).map(Some)
 }
 
-/// Maximum size of a header, in bytes.
-const HEADER_BYTES_MAX: usize = 1024;
+/// The size up to which a header is copied without an allocation, in bytes. Those of the standard
+/// messages are smaller.
+const SMALL_HEADER_BYTES: usize = 1024;
 
 /// Makes a message of the first `bytes` bytes of `buffer`, which it keeps; `None` if they are no
 /// valid message.
@@ -141,7 +155,14 @@ pub(crate) fn from_buffer<'py>(
     };
     let header = header.to_vec();
     let address = buffer.as_mut()[kind.bytes..].as_mut_ptr();
-    with_data(py, kind, &header, (address, data), Memory::Own(buffer)).map(Some)
+    with_data(
+        py,
+        kind,
+        &header,
+        (address, data),
+        Memory::Own(buffer.into()),
+    )
+    .map(Some)
 }
 
 /// Splits an untrusted message into its header and the number of data bytes that follow it; `None`
@@ -186,6 +207,28 @@ pub(crate) fn ensure_writeable(object: &Bound<'_, PyAny>) -> PyResult<()> {
     Err(PyAttributeError::new_err(
         "what was received or published is read-only: change a copy()",
     ))
+}
+
+/// Replaces the data by `bytes`, which may have another length unless the message is on loan.
+///
+/// Arrays that were made of the data before keep their memory.
+pub(super) fn replace_data(object: &Bound<'_, PyAny>, bytes: &[u8]) {
+    // SAFETY: no other reference is used before this returns.
+    let data = unsafe { data_mut(object) };
+    if bytes.len() != data.bytes
+        && let Memory::Own(buffers) = &mut data.memory
+    {
+        let mut buffer = Buffer::zeroed(bytes.len());
+        data.address = buffer.as_mut().as_mut_ptr();
+        data.bytes = bytes.len();
+        buffers.replace(buffer);
+    }
+    assert!(
+        bytes.len() <= data.bytes,
+        "more than the data have room for"
+    );
+    // SAFETY: the data have so many bytes, and `bytes` lie elsewhere.
+    unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), data.address, bytes.len()) };
 }
 
 pub(crate) fn is_writeable(object: &Bound<'_, PyAny>) -> bool {

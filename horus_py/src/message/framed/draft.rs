@@ -12,7 +12,8 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 use crate::buffer::{BufferView, dtype_from_format};
 use crate::call::guard_attached;
 use crate::message::field;
-use crate::message::framed::data::{data_of, framed_of, promised_bytes, with_own_data};
+use crate::message::framed::data::{data_of, framed_of, promised_bytes, with_own_data, write_data};
+use crate::message::framed::tail::{element_of, encode, take_tail};
 use crate::message::framed::view::has_structured_elements;
 use crate::message::instance;
 use crate::message::kind::{self, Kind};
@@ -54,10 +55,19 @@ pub(super) fn construct<'py>(
     data: Option<&Bound<'py, PyAny>>,
     fields: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let tail = fields.map_or(Ok(None), |fields| take_tail(kind, fields))?;
     let draft = new_draft(py, kind, fields)?;
-    let Some(data) = data.filter(|data| !data.is_none()) else {
+    let data = data.filter(|data| !data.is_none());
+    if tail.is_some() && data.is_some() {
+        let text = format!("{}() takes its array once", kind.schema.name);
+        return Err(PyTypeError::new_err(text));
+    }
+    let Some(data) = data.or(tail.as_ref()) else {
         return with_own_data(py, kind, instance::bytes(&draft), complete_header(&draft)?);
     };
+    if kind.counted_tail().is_some() {
+        return with_numbers(&draft, kind, &encode(kind, data)?);
+    }
     let view = BufferView::of(data)?;
     describe_array(&draft, data, &view)?;
     let object = with_own_data(py, kind, instance::bytes(&draft), complete_header(&draft)?)?;
@@ -65,6 +75,24 @@ pub(super) fn construct<'py>(
     // SAFETY: memory of its own, of so many bytes, which nobody else knows.
     let place = unsafe { std::slice::from_raw_parts_mut(place.address, place.bytes) };
     view.copy_to(py, place)?;
+    Ok(object)
+}
+
+/// Makes a message of these numbers, with the fields of a draft.
+fn with_numbers<'py>(
+    draft: &Bound<'py, PyAny>,
+    kind: &'static Kind,
+    numbers: &[u8],
+) -> PyResult<Bound<'py, PyAny>> {
+    let dtype = element_of(kind);
+    reshape(draft, dtype, &[(numbers.len() / dtype.size()) as u64])?;
+    let object = with_own_data(
+        draft.py(),
+        kind,
+        instance::bytes(draft),
+        promised_bytes(draft)?,
+    )?;
+    write_data(&object, numbers);
     Ok(object)
 }
 
@@ -99,7 +127,8 @@ pub(crate) fn complete_header(draft: &Bound<'_, PyAny>) -> PyResult<usize> {
 }
 
 /// Makes the header of a draft describe an array of this shape and numpy type (anything that
-/// `numpy.dtype` accepts). Without a type, the elements are bytes.
+/// `numpy.dtype` accepts). Without a type, the elements are those of the tail that the program
+/// declared, or bytes.
 pub(crate) fn describe_as(
     draft: &Bound<'_, PyAny>,
     shape: &[u64],
@@ -107,7 +136,9 @@ pub(crate) fn describe_as(
 ) -> PyResult<()> {
     let py = draft.py();
     let Some(dtype) = dtype.filter(|dtype| !dtype.is_none()) else {
-        return reshape(draft, DType::U8, shape);
+        let kind = instance::kind_of(draft);
+        let dtype = kind.counted_tail().map_or(DType::U8, |_| element_of(kind));
+        return reshape(draft, dtype, shape);
     };
     let missing = || PyImportError::new_err("this needs numpy: pip install numpy");
     let dtype = numpy(py)

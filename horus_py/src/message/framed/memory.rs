@@ -13,10 +13,37 @@ use crate::call::guard_attached;
 
 /// The owner of the memory that holds a message's data.
 pub(crate) enum Memory {
-    Own(#[expect(dead_code, reason = "kept alive")] Buffer),
+    Own(OwnBuffers),
     /// A received slot. No process writes it while the sample lives.
     Sample(#[expect(dead_code, reason = "holds the pin")] RawSample),
     Loan(Loan),
+}
+
+/// The buffer of a message's data, and those that it had before.
+///
+/// WHY those: arrays of the message may still use them, and keep only the message alive.
+pub(crate) struct OwnBuffers {
+    current: Buffer,
+    earlier: Vec<Buffer>,
+}
+
+impl OwnBuffers {
+    /// Sets the present buffer.
+    pub(super) fn replace(&mut self, buffer: Buffer) {
+        let before = std::mem::replace(&mut self.current, buffer);
+        if !before.as_ref().is_empty() {
+            self.earlier.push(before);
+        }
+    }
+}
+
+impl From<Buffer> for OwnBuffers {
+    fn from(current: Buffer) -> Self {
+        Self {
+            current,
+            earlier: Vec::new(),
+        }
+    }
 }
 
 /// A slot that is or was on loan.

@@ -7,6 +7,7 @@ pub(crate) mod draft;
 pub(crate) mod keepalive;
 pub(crate) mod loan;
 pub(crate) mod memory;
+pub(crate) mod tail;
 pub(crate) mod view;
 
 pub(crate) use data::{check_size, from_buffer, from_sample, parts};

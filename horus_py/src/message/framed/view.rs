@@ -75,10 +75,13 @@ pub(crate) fn array_view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
 
 /// Returns true if the elements of these messages are structures.
 pub(super) fn has_structured_elements(kind: &Kind) -> bool {
-    matches!(
-        kind.schema.name,
-        "PointCloud" | "SchedulerStatus" | "JointStateArray"
-    )
+    // WHY: a program may declare a message of the same name.
+    let is_standard = kind.counted_tail().is_none();
+    is_standard
+        && matches!(
+            kind.schema.name,
+            "PointCloud" | "SchedulerStatus" | "JointStateArray"
+        )
 }
 
 type Dimensions = Vec<(isize, isize)>;
