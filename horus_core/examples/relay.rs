@@ -17,7 +17,6 @@ use horus_core::prelude::*;
 use horus_core::topic::DynamicType;
 
 /// Messages that the tests of the importer declare.
-#[expect(dead_code, reason = "only two of them are used")]
 mod imported {
     include!("../tests/golden/imported/messages.inc");
 }
