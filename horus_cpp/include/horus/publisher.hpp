@@ -89,7 +89,7 @@ class Loan<T, true> {
     explicit Loan(detail::Slot slot) noexcept : slot_(std::move(slot)) {}
 
     Header &header() const noexcept { return *static_cast<Header *>(slot_.data()); }
-    /// Returns all elements that fit into the slot.
+    /// Returns all elements that fit into the slot: at least those that the loan was requested for.
     Span<Element> data() const noexcept {
         auto *first = static_cast<unsigned char *>(slot_.data()) + sizeof(Header);
         return {reinterpret_cast<Element *>(first),
@@ -105,12 +105,13 @@ class Loan<T, true> {
     void publish(std::size_t elements) { (void)detail::done(slot_.publish(bytes_of(elements))); }
 #endif
 
-  private:
+    /// Returns the length of a message with so many elements, in bytes.
     static std::size_t bytes_of(std::size_t elements) noexcept {
         constexpr std::size_t max = (SIZE_MAX - sizeof(Header)) / sizeof(Element);
         return elements > max ? SIZE_MAX : sizeof(Header) + elements * sizeof(Element);
     }
 
+  private:
     detail::Slot slot_;
 };
 
@@ -142,7 +143,9 @@ class Publisher {
     }
     /// Lends the next slot in shared memory. Returns nothing if a reliable subscriber is a whole
     /// lane behind, and after an error: horus::Errc::not_pinnable for messages below 4 KiB without
-    /// Qos::pinnable. One loan at a time. Never blocks; the cost does not depend on the size.
+    /// Qos::pinnable. One loan at a time. Never blocks; the cost does not depend on the size. For a
+    /// message of a variable length, say the number of elements: without it the slot has the length
+    /// of the longest message so far, or of what was reserved.
     std::optional<Loan<T>> loan(std::error_code &error) noexcept {
         void *data = nullptr;
         std::size_t bytes = 0;

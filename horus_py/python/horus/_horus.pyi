@@ -44,6 +44,9 @@ class RegionLostError(Error):
 class LaneNotMappedError(Error):
     """The memory for mapping a publisher's messages is missing. Each call tries again."""
 
+class IncompatibleError(Error):
+    """No live publisher offers the reliability that this subscriber requests."""
+
 class ClosedError(Error):
     """The handle was closed."""
 
@@ -135,6 +138,12 @@ class Namespace:
         """Removes its files. Raises an error while a process uses one of its topics."""
 
 class _Qos(TypedDict, total=False):
+    """What a publisher offers, and a subscriber requests. No setting belongs to the topic.
+
+    Of a subscriber only the reliability and `subscribers_max` count. With `"reliable"`, publishers
+    that are reliable wait for it, and it receives nothing from others.
+    """
+
     qos: Literal["default", "sensor_data", "reliable", "command", "latched"] | None
     reliability: Literal["reliable", "best_effort"] | None
     capacity: int | None
@@ -188,6 +197,11 @@ class Publisher(Generic[_M]):
     @property
     def sequence(self) -> int:
         """The number of messages that this publisher's lane has carried since the topic exists."""
+    def reserve(self, bytes: int) -> None:
+        """Makes sure that messages of so many bytes fit the slots: about 0.1 ms per MiB if not.
+
+        Raises `SendFailedError` if there is no memory, or if this publisher may not send them.
+        """
     def loan(
         self,
         shape: int | Sequence[int] | None = None,
@@ -296,6 +310,11 @@ class Topic(Generic[_M]):
         """Returns the number of live subscribers of the topic, in all processes."""
     def __enter__(self) -> Self: ...
     def __exit__(self, *_exception: object) -> None: ...
+    def reserve(self, bytes: int) -> None:
+        """Makes sure that messages of so many bytes fit the slots: about 0.1 ms per MiB if not.
+
+        Raises `SendFailedError` if there is no memory, or if this publisher may not send them.
+        """
     def loan(
         self,
         shape: int | Sequence[int] | None = None,

@@ -1,10 +1,11 @@
 //! Reader slots: a reader's block in the file, with its bit among the sleepers.
 
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::file::error::OpenError;
+use crate::file::extent::Extent;
 use crate::file::segment::{Blocks as _, Segment};
 use crate::os::region::Access;
 use crate::protocol::gate;
@@ -44,6 +45,10 @@ pub(crate) struct ReaderSlot {
     held: AtomicU64,
     /// Number of threads of this process that sleep under the slot's bit.
     sleepers: Mutex<u32>,
+    /// True if every publisher makes a fence in each send.
+    fences: AtomicBool,
+    /// Extents that the reader has left, but in which messages may be borrowed.
+    left: Mutex<Vec<Arc<Extent>>>,
     segment: Arc<Segment>,
 }
 
@@ -70,7 +75,11 @@ impl ReaderSlot {
     ///
     /// [`OpenError::TooManySubscribers`] or [`OpenError::Io`].
     pub(crate) fn claim(segment: &Arc<Segment>, resumes: bool) -> Result<Claimed, OpenError> {
-        let limit = segment.shape().request().reader_limit;
+        let limits = segment.shape().reader_limit();
+        let limit = segment
+            .request()
+            .reader_limit
+            .map_or(limits, |own| own.min(limits));
         let blocks: Vec<_> = (0..limit)
             .map(|reader| segment.reader_block(reader, Access::Write))
             .collect::<Result<_, _>>()?;
@@ -83,11 +92,13 @@ impl ReaderSlot {
         );
         let (index, predecessor) = claimed.ok_or(OpenError::TooManySubscribers { limit })?;
         let held = AtomicU64::new(0);
-        let sleepers = Mutex::new(0);
+        let (sleepers, fences, left) = Default::default();
         let slot = Self {
             index,
             held,
             sleepers,
+            fences,
+            left,
             segment: Arc::clone(segment),
         };
         // Relaxed: the claim ordered it.
@@ -137,13 +148,14 @@ impl ReaderSlot {
         }
     }
 
-    /// Reserves pins so that this reader can borrow `borrows` messages at a time. The pins of all
-    /// readers together are at most half a lane, so that a send always finds a slot.
+    /// Reserves pins so that this reader can borrow `borrows` messages at a time, of a lane with
+    /// `capacity` slots. The pins of all readers together are at most half of them, or three of
+    /// four, so that a send always finds a slot.
     ///
     /// # Errors
     ///
     /// The number of pins that this reader can have.
-    pub(crate) fn reserve_pins(&self, borrows: u32) -> Result<(), u64> {
+    pub(crate) fn reserve_pins(&self, borrows: u32, capacity: u64) -> Result<(), u64> {
         let Ok(block) = self.segment.reader_block(self.index, Access::Write) else {
             return Err(0);
         };
@@ -153,14 +165,14 @@ impl ReaderSlot {
         // ORDERING(pin): of two readers that reserve at once, at least one sees the other. Pairs
         // with itself.
         sync::fence(edge::PIN_HOLD);
-        let request = self.segment.shape().request();
-        let of_others: u64 = (0..request.reader_limit)
+        let of_others: u64 = (0..self.segment.shape().reader_limit())
             .filter(|&reader| reader != self.index)
             .filter_map(|reader| self.segment.reader_block(reader, Access::Read).ok())
             .filter(|block| block.owner.get() != 0 && !self.segment.is_dead(block.owner.get()))
             .map(|block| block.pin_limit.get().min(BORROWS_MAX.into()))
             .sum();
-        let free = (request.capacity / 2)
+        let free = (capacity / 2)
+            .max(capacity.min(4) - 1)
             .saturating_sub(of_others)
             .min(BORROWS_MAX.into());
         if u64::from(borrows) <= free {
@@ -202,10 +214,39 @@ impl ReaderSlot {
         self.index
     }
 
+    /// Keeps an extent that this reader has left for as long as a message in it may be borrowed.
+    pub(crate) fn keep(&self, extent: Arc<Extent>) {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        // ORDERING(reuse): pairs with the store in `let_go`.
+        if Word::load(&self.held, edge::PIN_REUSE) == 0 {
+            left.clear();
+        } else {
+            left.push(extent);
+        }
+    }
+
+    /// Returns true if every publisher makes a fence in each send, so that a sleeper needs no
+    /// barrier.
+    pub(crate) fn fences(&self) -> bool {
+        // Relaxed: it belongs to the thread that reads; a watch that sees an older value looks again
+        // after a slice.
+        self.fences.load(Ordering::Relaxed)
+    }
+
+    /// Sets the value of [`Self::fences`].
+    pub(crate) fn set_fences(&self, fences: bool) {
+        // Relaxed: as above.
+        self.fences.store(fences, Ordering::Relaxed);
+    }
+
     /// Returns the eventcount at which this reader sleeps; `None` if this is a copy in a forked
     /// child.
     pub(crate) fn event(&self) -> Option<Event<'_>> {
-        let order = WakeOrder::of_waiter(self.segment.contract().wake_edge);
+        let order = if self.fences() {
+            WakeOrder::Fences
+        } else {
+            WakeOrder::Barrier
+        };
         let block = self.segment.wait_block(Access::Write);
         let block = block.ok().filter(|_| !self.segment.is_forked())?;
         let event = Event::of_messages(block, Sleeper::Bit(self.index), order);
@@ -304,7 +345,7 @@ pub(crate) fn reap_sleepers(segment: &Segment) {
     let Ok(wait) = segment.wait_block(Access::Write) else {
         return;
     };
-    for reader in bits(&wait.waiters, segment.shape().request().reader_limit) {
+    for reader in bits(&wait.waiters, segment.shape().reader_limit()) {
         reap(segment, reader);
     }
 }
@@ -315,7 +356,7 @@ pub(crate) fn reap_publishers(segment: &Segment) {
     let Ok(wait) = segment.wait_block(Access::Write) else {
         return;
     };
-    for lane in bits(&wait.room_waiters, segment.shape().request().lane_limit) {
+    for lane in bits(&wait.room_waiters, segment.shape().lane_limit()) {
         let Ok(block) = segment.lane_block(lane, Access::Read) else {
             continue;
         };

@@ -30,14 +30,6 @@ impl WakeOrder {
             _ => Self::Fences,
         }
     }
-
-    /// Returns the order that a waiter uses at a topic with `wake_edge`.
-    pub(crate) const fn of_waiter(wake_edge: WakeEdge) -> Self {
-        match wake_edge {
-            WakeEdge::Membarrier => Self::Barrier,
-            WakeEdge::Fence => Self::Fences,
-        }
-    }
 }
 
 /// Results of the registrations of this process for barriers, by scope.

@@ -20,7 +20,7 @@ use horus_shm::{
 
 use crate::common::eventually;
 use crate::hostile::{FILE_NAME, Image, consumer, producer, topic};
-use crate::spawn::{open_descriptors, topic_files};
+use crate::spawn::{open_descriptors, topic_files, topic_files_in};
 
 /// A topic that the tracer attends, with a reliable reader that never reads.
 pub const HELD: &str = "held";
@@ -441,10 +441,8 @@ impl World {
             let _ = fs::remove_file(topics.join(FOREIGN));
         }
         let is_left = || {
-            let names = fs::read_dir(&topics).into_iter().flatten();
-            names
-                .filter_map(Result::ok)
-                .any(|entry| entry.file_name() != HELD)
+            let names = topics.exists().then(|| topic_files_in(&topics));
+            names.into_iter().flatten().any(|name| name != HELD)
         };
         let swept = is_left();
         if operation == Remove {

@@ -136,7 +136,10 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
                 least = least.min(cursor - 1);
             }
         }
-        self.limit = least.saturating_add(self.memory.room());
+        // WHY the maximum: positions before the base are in other extents.
+        self.limit = least
+            .max(self.memory.base())
+            .saturating_add(self.memory.room());
         self.pos < self.limit
     }
 
@@ -156,6 +159,24 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
             (cursor != 0 && cursor != given_up).then_some((reader, cursor))
         });
         cursors.min_by_key(|&(_, cursor)| cursor)
+    }
+
+    /// Returns the least position that a gated reader has not read, if any reader counts.
+    pub fn least_cursor(&self) -> Option<u64> {
+        self.slowest_reader().map(|(_, cursor)| cursor - 1)
+    }
+
+    /// Goes on in another extent of the lane, which begins at the next position.
+    pub fn move_to(&mut self, memory: M) {
+        self.mask = memory.capacity() - 1;
+        self.ahead = prefetch_distance(memory.slot_lines(), memory.capacity());
+        // WHY: the next write then reads the cursors, and allows for the new number of slots.
+        self.limit = if self.given_up.is_empty() {
+            u64::MAX
+        } else {
+            self.pos
+        };
+        self.memory = memory;
     }
 
     /// Stops waiting for `reader` until its cursor moves on from `cursor`.

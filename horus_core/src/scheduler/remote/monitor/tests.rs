@@ -406,9 +406,7 @@ fn a_dead_scheduler_is_forgotten_and_a_living_one_is_not() {
         assert!(forget(&home.namespace, name).unwrap(), "{name}");
     }
     assert!(schedulers(&home.namespace).unwrap().is_empty());
-    let left: Vec<_> = std::fs::read_dir(home.namespace.topics_path())
-        .unwrap()
-        .collect();
+    let left = horus_shm::topic_names(&home.namespace).unwrap();
     assert_eq!(
         left.len(),
         1,

@@ -83,6 +83,9 @@ impl RawConsumer {
                 continue;
             }
             let reader = self.lanes.iter().find(|followed| followed.lane == lane);
+            if reader.is_none() && self.is_lane_unmatched(lane) {
+                continue;
+            }
             let reader = reader.map(|followed| &followed.reader);
             let (first, next, end) = self.extent(lane, reader);
             add(&mut stats.sent, end.wrapping_sub(first));
@@ -103,14 +106,11 @@ impl RawConsumer {
         };
         // WHY the maximum, in both cases: a publisher that died between stamp and head leaves a
         // message that was received and is past the head.
-        if !self.in_place {
-            let next = reader.map_or(start.position, LaneReader::position);
+        if let Some(reader) = reader.filter(|reader| !reader.is_numbered()) {
+            let next = reader.position();
             // Relaxed: a counter.
-            return (
-                start.position,
-                next,
-                block.head.get().min(POSITION_MAX).max(next),
-            );
+            let end = block.head.get().min(POSITION_MAX);
+            return (start.position, next, end.max(next));
         }
         let (end, _) = lane::count(block);
         let numbers = reader.and_then(LaneReader::numbers);
