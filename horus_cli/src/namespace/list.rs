@@ -12,6 +12,7 @@ use crate::context::{Context, of_namespace};
 use crate::failure::Failure;
 use crate::output::format::bytes;
 use crate::output::{Column, Table};
+use crate::topic::participants::participants;
 
 /// List the namespaces, with the processes that publish or subscribe
 #[derive(Debug, Args)]
@@ -49,17 +50,7 @@ impl Row {
         // A topic that cannot be opened was removed meanwhile, or is not one of this version.
         let open = |name: &String| Inspector::open_in(&namespace, name).ok();
         for topic in names.iter().filter_map(open) {
-            let publishers = topic
-                .publishers()
-                .into_iter()
-                .filter_map(|lane| lane.publisher);
-            let subscribers = topic
-                .subscribers()
-                .into_iter()
-                .map(|reader| reader.subscriber);
-            let processes = publishers
-                .chain(subscribers)
-                .filter_map(|user| user.process);
+            let processes = participants(&topic).filter_map(|user| user.process);
             row.processes.extend(processes.map(|process| process.pid));
             row.allocated_bytes += topic.file().map_or(0, |file| file.allocated_bytes);
         }

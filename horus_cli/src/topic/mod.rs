@@ -14,6 +14,7 @@ mod latency;
 mod list;
 pub(crate) mod meter;
 mod observer;
+pub(crate) mod participants;
 mod pattern;
 mod publish;
 mod rm;

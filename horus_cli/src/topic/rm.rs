@@ -3,6 +3,7 @@
 use clap::Args;
 use horus_core::namespace::remove_topic;
 
+use super::participants::participants;
 use super::select::select;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -46,16 +47,8 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
 
 /// Returns the processes that publish or subscribe.
 fn users(topic: &horus_core::introspect::Inspector) -> Vec<String> {
-    let publishers = topic
-        .publishers()
-        .into_iter()
-        .filter_map(|lane| lane.publisher);
-    let subscribers = topic
-        .subscribers()
-        .into_iter()
-        .map(|reader| reader.subscriber);
-    let users = publishers.chain(subscribers);
-    let mut users: Vec<_> = users.map(|user| participant(Some(&user))).collect();
+    let users = participants(topic).map(|user| participant(Some(&user)));
+    let mut users: Vec<_> = users.collect();
     users.sort();
     users.dedup();
     if users.is_empty() {

@@ -26,7 +26,7 @@ pub(crate) fn bare(name: &str) -> &str {
 /// Opens the namespace and returns it with the topics that `wanted` names, each once, in the order
 /// of the arguments. A pattern stands for all topics that it matches.
 ///
-/// Whether a name exists is not checked, because opening the topic does that.
+/// It does not check whether a name exists, because opening the topic does that.
 pub(crate) fn select(
     context: &Context,
     wanted: &[String],
