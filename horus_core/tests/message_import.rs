@@ -157,26 +157,28 @@ tail strengths u16
 #[test]
 fn comments_become_doc_comments_with_units() {
     let imported = imported();
-    let scan = schema(&imported, "LaserScan");
-    let field = |name: &str| scan.fields.iter().find(|field| field.name == name).unwrap();
-    assert_eq!(
-        scan.doc_text().lines().next(),
-        Some("Single scan from a planar laser range-finder")
-    );
-    assert_eq!(field("angle_min").meaning(), "Start angle of the scan");
-    assert_eq!(field("angle_min").unit(), "radians");
-    assert_eq!(field("time_increment").unit(), "seconds");
-    assert_eq!(field("ranges_count").unit(), "count");
+    let sonar = schema(&imported, "Sonar");
+    let field = |name: &str| {
+        sonar
+            .fields
+            .iter()
+            .find(|field| field.name == name)
+            .unwrap()
+    };
+    assert_eq!(sonar.doc_text().lines().next(), Some("Echoes of one ping."));
+    assert_eq!(field("speed").meaning(), "Speed of sound in the air");
+    assert_eq!(field("speed").unit(), "metres per second");
+    assert_eq!(field("strengths_count").unit(), "count");
     assert!(
-        field("ranges_count")
+        field("strengths_count")
             .doc
-            .contains("\n Range data: metres.\n")
+            .contains("\n Sound pressure of each echo: pascals.\n")
     );
     assert_eq!(field("timestamp_ns").unit(), "nanoseconds");
-    let battery = schema(&imported, "BatteryState");
-    assert_eq!(battery.constants[1].name, "POWER_SUPPLY_STATUS_CHARGING");
-    assert_eq!(battery.constants[0].doc, " Power supply status constants\n");
-    let leg = schema(&imported, "Leg").doc_text();
+    let leg = schema(&imported, "Leg");
+    assert_eq!(leg.constants[0].name, "SWING");
+    assert_eq!(leg.constants[0].doc, " Phase of the step\n");
+    let leg = leg.doc_text();
     assert!(
         leg.contains("The constant `RATE` is 0.5. Of the gait: hertz."),
         "{leg}"

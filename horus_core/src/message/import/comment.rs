@@ -105,8 +105,8 @@ pub(super) fn doc(text: &str) -> String {
     text.lines().map(line).collect()
 }
 
-/// Returns the text with its unit at the end of the first paragraph: `Start angle: radians.` for
-/// `start angle [rad]`. Text without a unit in brackets is unchanged, except for its first letter.
+/// Returns the text with its unit at the end of the first paragraph: `Hip angle: radians.` for
+/// `hip angle [rad]`. Text without a unit in brackets is unchanged, except for its first letter.
 pub(super) fn with_unit(text: &str) -> String {
     let text = capitalised(text);
     let Some((before, unit, after)) = split_unit(&text) else {
@@ -158,10 +158,11 @@ mod tests {
     #[test]
     fn units_in_brackets_end_the_first_paragraph() {
         let table = [
-            ("start angle [rad]", "Start angle: radians."),
+            ("hip angle [rad]", "Hip angle: radians."),
+            ("time of a step [seconds]", "Time of a step: seconds."),
             (
-                "range data [m]\n(Note: NaN is no data)",
-                "Range data: metres.\n\n(Note: NaN is no data)",
+                "water depth [m]\n(Note: NaN is no data)",
+                "Water depth: metres.\n\n(Note: NaN is no data)",
             ),
             (
                 "Charge (Ah). NaN if unknown",

@@ -10,13 +10,9 @@
 
 namespace robot::msg {
 
-/// Time and frame of data.
 struct alignas(8) Header {
     /// Time by CLOCK_REALTIME: nanoseconds.
-    ///
-    /// Two-integer timestamp that is expressed as seconds and nanoseconds.
     std::uint64_t stamp_ns;
-    /// Transform frame with which this data is associated.
     char frame_id[64];
     /// Of the canonical schema text.
     static constexpr ::horus::SchemaHash schema_hash{0x931bc0a6dbc02277u, 0xb9f84c6e58f85c91u};
@@ -57,7 +53,6 @@ static_assert(std::is_trivially_copyable_v<Empty> && std::is_standard_layout_v<E
 static_assert(offsetof(Empty, _reserved) == 0);
 HORUS_MESSAGE(Empty, _reserved);
 
-/// This contains the position of a point in free space
 struct alignas(8) Point {
     double x;
     double y;
@@ -73,7 +68,6 @@ static_assert(offsetof(Point, y) == 8);
 static_assert(offsetof(Point, z) == 16);
 HORUS_MESSAGE(Point, x, y, z);
 
-/// This represents an orientation in free space in quaternion form.
 struct alignas(8) Quaternion {
     double x = 0.0;
     double y = 0.0;
@@ -91,7 +85,6 @@ static_assert(offsetof(Quaternion, z) == 16);
 static_assert(offsetof(Quaternion, w) == 24);
 HORUS_MESSAGE(Quaternion, x, y, z, w);
 
-/// A representation of pose in free space, composed of position and orientation.
 struct alignas(8) Pose {
     Point position;
     Quaternion orientation;
@@ -105,11 +98,9 @@ static_assert(offsetof(Pose, position) == 0);
 static_assert(offsetof(Pose, orientation) == 24);
 HORUS_MESSAGE(Pose, position, orientation);
 
-/// This represents a pose in free space with uncertainty.
 struct alignas(8) PoseWithCovariance {
     Pose pose;
-    /// Row-major representation of the 6x6 covariance matrix
-    /// The orientation parameters use a fixed-axis representation.
+    /// 6 x 6: position, then rotation
     double covariance[36];
     /// Of the canonical schema text.
     static constexpr ::horus::SchemaHash schema_hash{0x51b1716d80f91099u, 0x04749863997c737bu};
@@ -121,9 +112,6 @@ static_assert(offsetof(PoseWithCovariance, pose) == 0);
 static_assert(offsetof(PoseWithCovariance, covariance) == 56);
 HORUS_MESSAGE(PoseWithCovariance, pose, covariance);
 
-/// This represents a vector in free space.
-///
-/// This is semantically different than a point.
 struct alignas(8) Vector3 {
     double x;
     double y;
@@ -139,7 +127,6 @@ static_assert(offsetof(Vector3, y) == 8);
 static_assert(offsetof(Vector3, z) == 16);
 HORUS_MESSAGE(Vector3, x, y, z);
 
-/// This expresses velocity in free space broken into its linear and angular parts.
 struct alignas(8) Twist {
     Vector3 linear;
     Vector3 angular;
@@ -153,10 +140,9 @@ static_assert(offsetof(Twist, linear) == 0);
 static_assert(offsetof(Twist, angular) == 24);
 HORUS_MESSAGE(Twist, linear, angular);
 
-/// This expresses velocity in free space with uncertainty.
 struct alignas(8) TwistWithCovariance {
     Twist twist;
-    /// Row-major representation of the 6x6 covariance matrix
+    /// 6 x 6: linear, then angular
     double covariance[36];
     /// Of the canonical schema text.
     static constexpr ::horus::SchemaHash schema_hash{0x693ba12d7befa1dcu, 0x08005167c2b8f59cu};
@@ -168,19 +154,15 @@ static_assert(offsetof(TwistWithCovariance, twist) == 0);
 static_assert(offsetof(TwistWithCovariance, covariance) == 48);
 HORUS_MESSAGE(TwistWithCovariance, twist, covariance);
 
-/// This represents an estimate of a position and velocity in free space.
+/// Pose in the frame of the header, and velocity in the frame of the body.
 struct alignas(8) Odometry {
     /// Time of the data, by CLOCK_REALTIME: nanoseconds.
-    ///
-    /// Includes the frame id of the pose parent.
     std::uint64_t timestamp_ns;
-    /// Estimated pose that is typically relative to a fixed world frame.
     PoseWithCovariance pose;
-    /// Estimated linear and angular velocity relative to child_frame_id.
     TwistWithCovariance twist;
     /// Frame of the data: text.
     char frame_id[32];
-    /// Frame id the pose points to. The twist is in this coordinate frame.
+    /// Frame of the body
     char child_frame_id[64];
     /// Of the canonical schema text.
     static constexpr ::horus::SchemaHash schema_hash{0xaa5fb720311a446eu, 0x065878b5cac80e6eu};
@@ -195,20 +177,15 @@ static_assert(offsetof(Odometry, frame_id) == 688);
 static_assert(offsetof(Odometry, child_frame_id) == 720);
 HORUS_MESSAGE(Odometry, timestamp_ns, pose, twist, frame_id, child_frame_id);
 
-/// This is a message to hold data from an IMU (Inertial Measurement Unit)
-///
-/// Accelerations should be in m/s^2 (not in g's), and rotational velocity should be in rad/sec
+/// Units are rad/s and m/s^2. Each covariance is 3 x 3, one row after the other.
 struct alignas(8) Imu {
     /// Time of the data, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
     Quaternion orientation;
-    /// Row major about x, y, z axes
     double orientation_covariance[9];
     Vector3 angular_velocity;
-    /// Row major about x, y, z axes
     double angular_velocity_covariance[9];
     Vector3 linear_acceleration;
-    /// Row major x, y z
     double linear_acceleration_covariance[9];
     /// Frame of the data: text.
     char frame_id[32];
@@ -229,45 +206,33 @@ static_assert(offsetof(Imu, frame_id) == 304);
 HORUS_MESSAGE(Imu, timestamp_ns, orientation, orientation_covariance, angular_velocity,
     angular_velocity_covariance, linear_acceleration, linear_acceleration_covariance, frame_id);
 
-/// Single scan from a planar laser range-finder
-///
-/// If you have another ranging device with different behavior (e.g. a sonar
-/// array), please find or create a different message
+/// One sweep of a planar range finder.
 ///
 /// Followed by `float ranges[]`, to the message's end.
 struct alignas(8) LaserScanHeader {
     /// Time of the data, by CLOCK_REALTIME: nanoseconds.
     ///
-    /// Timestamp in the header is the acquisition time of
-    /// the first ray in the scan.
+    /// Its time is that of ray 0
     std::uint64_t timestamp_ns;
-    /// Start angle of the scan: radians.
+    /// Of ray 0: radians.
     float angle_min;
-    /// End angle of the scan: radians.
+    /// Of the last ray: radians.
     float angle_max;
-    /// Angular distance between measurements: radians.
+    /// From ray to ray: radians.
     float angle_increment;
-    /// Time between measurements: seconds.
-    ///
-    /// If your scanner
-    /// is moving, this will be used in interpolating position
-    /// of 3d points
+    /// From ray to ray: seconds.
     float time_increment;
-    /// Time between scans: seconds.
+    /// From sweep to sweep: seconds.
     float scan_time;
-    /// Minimum range value: metres.
+    /// Shortest valid range: metres.
     float range_min;
-    /// Maximum range value: metres.
+    /// Longest valid range: metres.
     float range_max;
     /// Number of `ranges` that follow: count.
     ///
-    /// Range data: metres.
-    ///
-    /// (Note: values < range_min or > range_max should be discarded)
+    /// Metres.
     std::uint32_t ranges_count;
-    /// Intensity data [device-specific units].  If your
-    /// device does not provide intensities, please leave
-    /// the array empty.
+    /// Each device has its own unit
     float intensities[1081];
     /// Elements of `intensities` in use, from the first: count.
     std::uint32_t intensities_count;
@@ -301,7 +266,7 @@ struct LaserScan : ::horus::Framed<LaserScanHeader, float> {
 };
 HORUS_FRAMED(LaserScan, ranges);
 
-/// This is a message that holds data to describe the state of a set of torque controlled joints.
+/// Units are rad, rad/s and N*m, or m, m/s and N for a prismatic joint.
 ///
 /// Followed by `double position[]`, to the message's end.
 struct alignas(8) JointStateHeader {
@@ -344,19 +309,12 @@ struct JointState : ::horus::Framed<JointStateHeader, double> {
 };
 HORUS_FRAMED(JointState, position);
 
-/// This message is used to specify a region of interest within an image.
+/// A rectangle in an image: pixels.
 struct alignas(4) RegionOfInterest {
-    /// Leftmost pixel of the ROI
-    /// (0 if the ROI includes the left edge of the image)
     std::uint32_t x_offset;
-    /// Topmost pixel of the ROI
-    /// (0 if the ROI includes the top edge of the image)
     std::uint32_t y_offset;
-    /// Height of ROI
     std::uint32_t height;
-    /// Width of ROI
     std::uint32_t width;
-    /// True if a distinct rectified ROI should be calculated from the "raw" ROI in this message.
     std::uint8_t do_rectify;
     /// Reserved, 0: no unit.
     std::uint8_t _reserved[3];
@@ -374,38 +332,34 @@ static_assert(offsetof(RegionOfInterest, do_rectify) == 16);
 static_assert(offsetof(RegionOfInterest, _reserved) == 17);
 HORUS_MESSAGE(RegionOfInterest, x_offset, y_offset, height, width, do_rectify, _reserved);
 
-/// This message defines meta information for a camera.
-///
-/// Image acquisition info
+/// Calibration of a camera. Matrices hold one row after the other.
 ///
 /// Followed by `double d[]`, to the message's end.
 struct alignas(8) CameraInfoHeader {
     /// Time of the data, by CLOCK_REALTIME: nanoseconds.
     ///
-    /// Time of image acquisition, camera coordinate frame ID
-    /// Header timestamp should be acquisition time of image
-    /// Header frame_id should be optical frame of camera
+    /// Its frame is the optical one
     std::uint64_t timestamp_ns;
-    /// Intrinsic camera matrix for the raw (distorted) images.
-    /// 3x3 row-major matrix
+    /// 3 x 3
     double k[9];
-    /// 3x3 row-major matrix
+    /// 3 x 3
     double r[9];
-    /// 3x4 row-major matrix
+    /// 3 x 4
     double p[12];
-    /// The image dimensions with which the camera was calibrated.
+    /// Pixels
     std::uint32_t height;
+    /// Pixels
     std::uint32_t width;
     /// Number of `d` that follow: count.
     ///
-    /// The distortion parameters, size depending on the distortion model.
+    /// Coefficients of distortion_model
     std::uint32_t d_count;
     std::uint32_t binning_x;
     std::uint32_t binning_y;
     RegionOfInterest roi;
     /// Frame of the data: text.
     char frame_id[32];
-    /// The distortion model used.
+    /// Such as plumb_bob
     char distortion_model[64];
 };
 static_assert(sizeof(CameraInfoHeader) == 384, "size of CameraInfoHeader");
@@ -431,44 +385,34 @@ struct CameraInfo : ::horus::Framed<CameraInfoHeader, double> {
 };
 HORUS_FRAMED(CameraInfo, d);
 
-/// Constants are chosen to match the enums in the linux kernel
-/// defined in include/linux/power_supply.h as of version 3.7
+/// A number that was not measured is NaN.
 ///
 /// Followed by `float cell_voltage[]`, to the message's end.
 struct alignas(8) BatteryStateHeader {
     /// Time of the data, by CLOCK_REALTIME: nanoseconds.
-    ///
-    /// The battery is described with the following fields
     std::uint64_t timestamp_ns;
-    /// Voltage in Volts (Mandatory)
+    /// Volts.
     float voltage;
-    /// Temperature in Degrees Celsius (If unmeasured NaN)
+    /// Degrees Celsius.
     float temperature;
-    /// Negative when discharging: amperes.
-    ///
-    /// (If unmeasured NaN)
+    /// Below 0 while it supplies the robot: amperes.
     float current;
-    /// Current charge in Ah  (If unmeasured NaN)
+    /// Ampere hours.
     float charge;
-    /// Charge percentage on 0 to 1 range  (If unmeasured NaN)
+    /// 0 to 1
     float percentage;
     /// Number of `cell_voltage` that follow: count.
     ///
-    /// An array of individual cell voltages for each cell in the pack
+    /// One number a cell: volts.
     std::uint32_t cell_voltage_count;
     /// Frame of the data: text.
     char frame_id[32];
-    /// The charging status as reported. Values defined above
     std::uint8_t power_supply_status;
-    /// True if the battery is present
     std::uint8_t present;
-    /// The location into which the battery is inserted. (slot number or plug)
     char location[64];
-    /// The best approximation of the battery serial number
     char serial_number[64];
     /// Reserved, 0: no unit.
     std::uint8_t _reserved[62];
-    /// Power supply status constants
     static constexpr std::uint8_t POWER_SUPPLY_STATUS_UNKNOWN = 0;
     static constexpr std::uint8_t POWER_SUPPLY_STATUS_CHARGING = 1;
     static constexpr std::uint8_t POWER_SUPPLY_STATUS_DISCHARGING = 2;
@@ -497,16 +441,13 @@ struct BatteryState : ::horus::Framed<BatteryStateHeader, float> {
 };
 HORUS_FRAMED(BatteryState, cell_voltage);
 
-/// This message holds the description of one point entry in the PointCloud2 message format.
+/// One channel of the points.
 struct alignas(4) PointField {
-    /// Offset from start of point struct
+    /// Its first byte in a point
     std::uint32_t offset;
-    /// How many elements in the field
     std::uint32_t count;
-    /// Common PointField names are x, y, z, intensity, rgb, rgba
-    /// Name of field
     char name[16];
-    /// Datatype enumeration, see above
+    /// FLOAT32, for example
     std::uint8_t datatype;
     /// Reserved, 0: no unit.
     std::uint8_t _reserved[3];
@@ -527,34 +468,28 @@ static_assert(offsetof(PointField, datatype) == 24);
 static_assert(offsetof(PointField, _reserved) == 25);
 HORUS_MESSAGE(PointField, offset, count, name, datatype, _reserved);
 
-/// This message holds a collection of N-dimensional points
 ///
 /// Followed by `std::uint8_t data[]`, to the message's end.
 struct alignas(8) PointCloud2Header {
     /// Time of the data, by CLOCK_REALTIME: nanoseconds.
-    ///
-    /// Time of sensor data acquisition, and the coordinate frame ID (for 3d points).
     std::uint64_t timestamp_ns;
-    /// 2D structure of the point cloud.
+    /// Rows of points
     std::uint32_t height;
+    /// Points of each row
     std::uint32_t width;
-    /// Describes the channels and their layout in the binary data blob.
     PointField fields[16];
     /// Elements of `fields` in use, from the first: count.
     std::uint32_t fields_count;
-    /// Length of a point in bytes
+    /// Bytes from point to point
     std::uint32_t point_step;
-    /// Length of a row in bytes
+    /// Bytes from row to row
     std::uint32_t row_step;
     /// Number of `data` that follow: count.
-    ///
-    /// Actual point data, size is (row_step*height)
     std::uint32_t data_count;
     /// Frame of the data: text.
     char frame_id[32];
-    /// Is this data bigendian?
     std::uint8_t is_bigendian;
-    /// True if there are no invalid points
+    /// No coordinate is NaN
     std::uint8_t is_dense;
     /// Reserved, 0: no unit.
     std::uint8_t _reserved[62];
@@ -582,19 +517,13 @@ struct PointCloud2 : ::horus::Framed<PointCloud2Header, std::uint8_t> {
 };
 HORUS_FRAMED(PointCloud2, data);
 
-/// Reports the state of a joystick's axes and buttons.
 ///
 /// Followed by `float axes[]`, to the message's end.
 struct alignas(8) JoyHeader {
     /// Time of the data, by CLOCK_REALTIME: nanoseconds.
-    ///
-    /// The timestamp is the time at which data is received from the joystick.
     std::uint64_t timestamp_ns;
     /// Number of `axes` that follow: count.
-    ///
-    /// The axes measurements from a joystick.
     std::uint32_t axes_count;
-    /// The buttons measurements from a joystick.
     std::int32_t buttons[16];
     /// Elements of `buttons` in use, from the first: count.
     std::uint32_t buttons_count;
@@ -661,6 +590,7 @@ struct alignas(8) Leg {
     std::uint8_t letter = 65;
     std::int8_t trim = -128;
     char notes[2][5];
+    /// Phase of the step
     static constexpr std::int8_t SWING = -1;
     static constexpr std::uint64_t MASK = 18446744073709551615u;
     static constexpr std::int64_t LOWEST = (-9223372036854775807 - 1);
@@ -699,14 +629,19 @@ HORUS_MESSAGE(Leg, timestamp_ns, contact_time_ns, phases_ns, foot, joints, lowes
 /// Followed by `std::uint16_t strengths[]`, to the message's end.
 struct alignas(8) SonarHeader {
     /// Time of the data, by CLOCK_REALTIME: nanoseconds.
+    ///
+    /// Its time is that of the ping,
+    /// and its frame that of the microphone
     std::uint64_t timestamp_ns;
     /// Of the ping
     Point origin;
     /// Number of `strengths` that follow: count.
     ///
-    /// Strength of each echo
+    /// Sound pressure of each echo: pascals.
+    ///
+    /// (an echo that was lost has none)
     std::uint32_t strengths_count;
-    /// Of sound: metres per second.
+    /// Speed of sound in the air: metres per second.
     float speed = 343.0F;
     /// Frame of the data: text.
     char frame_id[32];

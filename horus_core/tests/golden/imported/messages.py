@@ -6,13 +6,10 @@ import horus
 
 @horus.message
 class Header(horus.Message):
-    """Time and frame of data."""
+    """Header."""
 
     # Time by CLOCK_REALTIME: nanoseconds.
-    #
-    # Two-integer timestamp that is expressed as seconds and nanoseconds.
     stamp_ns: horus.u64
-    # Transform frame with which this data is associated.
     frame_id: horus.Text[64]
 
 
@@ -36,7 +33,7 @@ class Empty(horus.Message):
 
 @horus.message
 class Point(horus.Message):
-    """This contains the position of a point in free space"""
+    """Point."""
 
     x: horus.f64
     y: horus.f64
@@ -45,7 +42,7 @@ class Point(horus.Message):
 
 @horus.message
 class Quaternion(horus.Message):
-    """This represents an orientation in free space in quaternion form."""
+    """Quaternion."""
 
     x: horus.f64 = 0.0
     y: horus.f64 = 0.0
@@ -55,7 +52,7 @@ class Quaternion(horus.Message):
 
 @horus.message
 class Pose(horus.Message):
-    """A representation of pose in free space, composed of position and orientation."""
+    """Pose."""
 
     position: Point
     orientation: Quaternion
@@ -63,20 +60,16 @@ class Pose(horus.Message):
 
 @horus.message
 class PoseWithCovariance(horus.Message):
-    """This represents a pose in free space with uncertainty."""
+    """PoseWithCovariance."""
 
     pose: Pose
-    # Row-major representation of the 6x6 covariance matrix
-    # The orientation parameters use a fixed-axis representation.
+    # 6 x 6: position, then rotation
     covariance: horus.Array[horus.f64, 36]
 
 
 @horus.message
 class Vector3(horus.Message):
-    """This represents a vector in free space.
-
-    This is semantically different than a point.
-    """
+    """Vector3."""
 
     x: horus.f64
     y: horus.f64
@@ -85,7 +78,7 @@ class Vector3(horus.Message):
 
 @horus.message
 class Twist(horus.Message):
-    """This expresses velocity in free space broken into its linear and angular parts."""
+    """Twist."""
 
     linear: Vector3
     angular: Vector3
@@ -93,48 +86,38 @@ class Twist(horus.Message):
 
 @horus.message
 class TwistWithCovariance(horus.Message):
-    """This expresses velocity in free space with uncertainty."""
+    """TwistWithCovariance."""
 
     twist: Twist
-    # Row-major representation of the 6x6 covariance matrix
+    # 6 x 6: linear, then angular
     covariance: horus.Array[horus.f64, 36]
 
 
 @horus.message
 class Odometry(horus.Message):
-    """This represents an estimate of a position and velocity in free space."""
+    """Pose in the frame of the header, and velocity in the frame of the body."""
 
     # Time of the data, by CLOCK_REALTIME: nanoseconds.
-    #
-    # Includes the frame id of the pose parent.
     timestamp_ns: horus.u64
-    # Estimated pose that is typically relative to a fixed world frame.
     pose: PoseWithCovariance
-    # Estimated linear and angular velocity relative to child_frame_id.
     twist: TwistWithCovariance
     # Frame of the data: text.
     frame_id: horus.Text[32]
-    # Frame id the pose points to. The twist is in this coordinate frame.
+    # Frame of the body
     child_frame_id: horus.Text[64]
 
 
 @horus.message
 class Imu(horus.Message):
-    """This is a message to hold data from an IMU (Inertial Measurement Unit)
-
-    Accelerations should be in m/s^2 (not in g's), and rotational velocity should be in rad/sec
-    """
+    """Units are rad/s and m/s^2. Each covariance is 3 x 3, one row after the other."""
 
     # Time of the data, by CLOCK_REALTIME: nanoseconds.
     timestamp_ns: horus.u64
     orientation: Quaternion
-    # Row major about x, y, z axes
     orientation_covariance: horus.Array[horus.f64, 9]
     angular_velocity: Vector3
-    # Row major about x, y, z axes
     angular_velocity_covariance: horus.Array[horus.f64, 9]
     linear_acceleration: Vector3
-    # Row major x, y z
     linear_acceleration_covariance: horus.Array[horus.f64, 9]
     # Frame of the data: text.
     frame_id: horus.Text[32]
@@ -142,44 +125,31 @@ class Imu(horus.Message):
 
 @horus.message
 class LaserScan(horus.Framed):
-    """Single scan from a planar laser range-finder
-
-    If you have another ranging device with different behavior (e.g. a sonar
-    array), please find or create a different message
-    """
+    """One sweep of a planar range finder."""
 
     # Time of the data, by CLOCK_REALTIME: nanoseconds.
     #
-    # Timestamp in the header is the acquisition time of
-    # the first ray in the scan.
+    # Its time is that of ray 0
     timestamp_ns: horus.u64
-    # Start angle of the scan: radians.
+    # Of ray 0: radians.
     angle_min: horus.f32
-    # End angle of the scan: radians.
+    # Of the last ray: radians.
     angle_max: horus.f32
-    # Angular distance between measurements: radians.
+    # From ray to ray: radians.
     angle_increment: horus.f32
-    # Time between measurements: seconds.
-    #
-    # If your scanner
-    # is moving, this will be used in interpolating position
-    # of 3d points
+    # From ray to ray: seconds.
     time_increment: horus.f32
-    # Time between scans: seconds.
+    # From sweep to sweep: seconds.
     scan_time: horus.f32
-    # Minimum range value: metres.
+    # Shortest valid range: metres.
     range_min: horus.f32
-    # Maximum range value: metres.
+    # Longest valid range: metres.
     range_max: horus.f32
     # Number of `ranges` that follow: count.
     #
-    # Range data: metres.
-    #
-    # (Note: values < range_min or > range_max should be discarded)
+    # Metres.
     ranges_count: horus.u32
-    # Intensity data [device-specific units].  If your
-    # device does not provide intensities, please leave
-    # the array empty.
+    # Each device has its own unit
     intensities: horus.Array[horus.f32, 1081]
     # Elements of `intensities` in use, from the first: count.
     intensities_count: horus.u32
@@ -192,7 +162,7 @@ class LaserScan(horus.Framed):
 
 @horus.message
 class JointState(horus.Framed):
-    """This is a message that holds data to describe the state of a set of torque controlled joints."""
+    """Units are rad, rad/s and N*m, or m, m/s and N for a prismatic joint."""
 
     # Time of the data, by CLOCK_REALTIME: nanoseconds.
     timestamp_ns: horus.u64
@@ -216,19 +186,12 @@ class JointState(horus.Framed):
 
 @horus.message
 class RegionOfInterest(horus.Message):
-    """This message is used to specify a region of interest within an image."""
+    """A rectangle in an image: pixels."""
 
-    # Leftmost pixel of the ROI
-    # (0 if the ROI includes the left edge of the image)
     x_offset: horus.u32
-    # Topmost pixel of the ROI
-    # (0 if the ROI includes the top edge of the image)
     y_offset: horus.u32
-    # Height of ROI
     height: horus.u32
-    # Width of ROI
     width: horus.u32
-    # True if a distinct rectified ROI should be calculated from the "raw" ROI in this message.
     do_rectify: horus.u8
     # Reserved, 0: no unit.
     _reserved: horus.Array[horus.u8, 3]
@@ -236,80 +199,64 @@ class RegionOfInterest(horus.Message):
 
 @horus.message
 class CameraInfo(horus.Framed):
-    """This message defines meta information for a camera.
-
-    Image acquisition info
-    """
+    """Calibration of a camera. Matrices hold one row after the other."""
 
     # Time of the data, by CLOCK_REALTIME: nanoseconds.
     #
-    # Time of image acquisition, camera coordinate frame ID
-    # Header timestamp should be acquisition time of image
-    # Header frame_id should be optical frame of camera
+    # Its frame is the optical one
     timestamp_ns: horus.u64
-    # Intrinsic camera matrix for the raw (distorted) images.
-    # 3x3 row-major matrix
+    # 3 x 3
     k: horus.Array[horus.f64, 9]
-    # 3x3 row-major matrix
+    # 3 x 3
     r: horus.Array[horus.f64, 9]
-    # 3x4 row-major matrix
+    # 3 x 4
     p: horus.Array[horus.f64, 12]
-    # The image dimensions with which the camera was calibrated.
+    # Pixels
     height: horus.u32
+    # Pixels
     width: horus.u32
     # Number of `d` that follow: count.
     #
-    # The distortion parameters, size depending on the distortion model.
+    # Coefficients of distortion_model
     d_count: horus.u32
     binning_x: horus.u32
     binning_y: horus.u32
     roi: RegionOfInterest
     # Frame of the data: text.
     frame_id: horus.Text[32]
-    # The distortion model used.
+    # Such as plumb_bob
     distortion_model: horus.Text[64]
     d: horus.Tail[horus.f64, "d_count"]
 
 
 @horus.message
 class BatteryState(horus.Framed):
-    """Constants are chosen to match the enums in the linux kernel
-    defined in include/linux/power_supply.h as of version 3.7
-    """
+    """A number that was not measured is NaN."""
 
-    # Power supply status constants
     POWER_SUPPLY_STATUS_UNKNOWN = 0
     POWER_SUPPLY_STATUS_CHARGING = 1
     POWER_SUPPLY_STATUS_DISCHARGING = 2
     # Time of the data, by CLOCK_REALTIME: nanoseconds.
-    #
-    # The battery is described with the following fields
     timestamp_ns: horus.u64
-    # Voltage in Volts (Mandatory)
+    # Volts.
     voltage: horus.f32
-    # Temperature in Degrees Celsius (If unmeasured NaN)
+    # Degrees Celsius.
     temperature: horus.f32
-    # Negative when discharging: amperes.
-    #
-    # (If unmeasured NaN)
+    # Below 0 while it supplies the robot: amperes.
     current: horus.f32
-    # Current charge in Ah  (If unmeasured NaN)
+    # Ampere hours.
     charge: horus.f32
-    # Charge percentage on 0 to 1 range  (If unmeasured NaN)
+    # 0 to 1
     percentage: horus.f32
     # Number of `cell_voltage` that follow: count.
     #
-    # An array of individual cell voltages for each cell in the pack
+    # One number a cell: volts.
     cell_voltage_count: horus.u32
     # Frame of the data: text.
     frame_id: horus.Text[32]
-    # The charging status as reported. Values defined above
     power_supply_status: horus.u8
-    # True if the battery is present
     present: horus.u8
-    # The location into which the battery is inserted. (slot number or plug)
     location: horus.Text[64]
-    # The best approximation of the battery serial number
     serial_number: horus.Text[64]
     # Reserved, 0: no unit.
     _reserved: horus.Array[horus.u8, 62]
@@ -318,20 +265,17 @@ class BatteryState(horus.Framed):
 
 @horus.message
 class PointField(horus.Message):
-    """This message holds the description of one point entry in the PointCloud2 message format."""
+    """One channel of the points."""
 
     INT8 = 1
     UINT8 = 2
     FLOAT32 = 7
     FLOAT64 = 8
-    # Offset from start of point struct
+    # Its first byte in a point
     offset: horus.u32
-    # How many elements in the field
     count: horus.u32
-    # Common PointField names are x, y, z, intensity, rgb, rgba
-    # Name of field
     name: horus.Text[16]
-    # Datatype enumeration, see above
+    # FLOAT32, for example
     datatype: horus.u8
     # Reserved, 0: no unit.
     _reserved: horus.Array[horus.u8, 3]
@@ -339,32 +283,27 @@ class PointField(horus.Message):
 
 @horus.message
 class PointCloud2(horus.Framed):
-    """This message holds a collection of N-dimensional points"""
+    """PointCloud2."""
 
     # Time of the data, by CLOCK_REALTIME: nanoseconds.
-    #
-    # Time of sensor data acquisition, and the coordinate frame ID (for 3d points).
     timestamp_ns: horus.u64
-    # 2D structure of the point cloud.
+    # Rows of points
     height: horus.u32
+    # Points of each row
     width: horus.u32
-    # Describes the channels and their layout in the binary data blob.
     fields: horus.Array[PointField, 16]
     # Elements of `fields` in use, from the first: count.
     fields_count: horus.u32
-    # Length of a point in bytes
+    # Bytes from point to point
     point_step: horus.u32
-    # Length of a row in bytes
+    # Bytes from row to row
     row_step: horus.u32
     # Number of `data` that follow: count.
-    #
-    # Actual point data, size is (row_step*height)
     data_count: horus.u32
     # Frame of the data: text.
     frame_id: horus.Text[32]
-    # Is this data bigendian?
     is_bigendian: horus.u8
-    # True if there are no invalid points
+    # No coordinate is NaN
     is_dense: horus.u8
     # Reserved, 0: no unit.
     _reserved: horus.Array[horus.u8, 62]
@@ -373,17 +312,12 @@ class PointCloud2(horus.Framed):
 
 @horus.message
 class Joy(horus.Framed):
-    """Reports the state of a joystick's axes and buttons."""
+    """Joy."""
 
     # Time of the data, by CLOCK_REALTIME: nanoseconds.
-    #
-    # The timestamp is the time at which data is received from the joystick.
     timestamp_ns: horus.u64
     # Number of `axes` that follow: count.
-    #
-    # The axes measurements from a joystick.
     axes_count: horus.u32
-    # The buttons measurements from a joystick.
     buttons: horus.Array[horus.i32, 16]
     # Elements of `buttons` in use, from the first: count.
     buttons_count: horus.u32
@@ -405,6 +339,7 @@ class Leg(horus.Message):
     The constant `PREFIX` is leg.
     """
 
+    # Phase of the step
     SWING = -1
     MASK = 18446744073709551615
     LOWEST = -9223372036854775808
@@ -449,14 +384,19 @@ class Sonar(horus.Framed):
     """Echoes of one ping."""
 
     # Time of the data, by CLOCK_REALTIME: nanoseconds.
+    #
+    # Its time is that of the ping,
+    # and its frame that of the microphone
     timestamp_ns: horus.u64
     # Of the ping
     origin: Point
     # Number of `strengths` that follow: count.
     #
-    # Strength of each echo
+    # Sound pressure of each echo: pascals.
+    #
+    # (an echo that was lost has none)
     strengths_count: horus.u32
-    # Of sound: metres per second.
+    # Speed of sound in the air: metres per second.
     speed: horus.f32 = 343.0
     # Frame of the data: text.
     frame_id: horus.Text[32]
