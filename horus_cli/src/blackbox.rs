@@ -1,11 +1,11 @@
 //! `horus blackbox`: the events of a scheduler, also after it has died.
 
-use std::collections::VecDeque;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use horus_core::message::{DiagnosticStatus, NodeEvent, timestamp_now_ns};
+use horus_core::message::{DiagnosticStatus, NodeEvent, Text, timestamp_now_ns};
 use horus_core::namespace::Namespace;
 use horus_core::scheduler::{black_box, schedulers};
 use serde::Serialize;
@@ -75,17 +75,34 @@ pub(crate) struct Arguments {
     all_runs: bool,
 }
 
-#[derive(Debug, Serialize)]
-struct Event<'a> {
-    timestamp_ns: u64,
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Event {
+    pub(crate) timestamp_ns: u64,
     monotonic_ns: u64,
     process_id: u32,
-    node: &'a str,
-    kind: &'a str,
+    node: String,
+    kind: &'static str,
     level: &'static str,
     tick: u64,
     value_ns: u64,
-    text: &'a str,
+    text: String,
+}
+
+impl Event {
+    pub(crate) fn new(event: &NodeEvent) -> Self {
+        let kind = KINDS.iter().find(|(kind, _)| *kind == event.kind);
+        Self {
+            timestamp_ns: event.timestamp_ns,
+            monotonic_ns: event.monotonic_ns,
+            process_id: event.process_id,
+            node: event.node.to_string(),
+            kind: kind.map_or("unknown", |(_, name)| name),
+            level: level_name(event.level),
+            tick: event.tick,
+            value_ns: event.value_ns,
+            text: event.text.to_string(),
+        }
+    }
 }
 
 /// Parses the name of a kind.
@@ -106,23 +123,18 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         context.stop.begin_stream();
     }
     let deadline = context.deadline();
-    let mut printed = Printed::default();
+    let mut news = EventNews::default();
+    let mut skips_earlier_runs = !arguments.all_runs;
     loop {
-        let mut events = read(&namespace, name)?;
-        if !arguments.all_runs && !printed.has_begun {
+        let mut events = news.take(read(&namespace, name)?);
+        if std::mem::take(&mut skips_earlier_runs) {
             let is_start = |event: &NodeEvent| event.kind == NodeEvent::SCHEDULER_STARTED;
             let begin = events.iter().rposition(is_start).unwrap_or(0);
-            printed.events.extend(events.drain(..begin));
+            events.drain(..begin);
         }
-        // WHY not at the first look: all events are new, and there may be thousands.
-        if printed.has_begun {
-            events.retain(|event| printed.is_new(event));
-        }
-        printed.has_begun = true;
         for event in events.iter().filter(|event| is_wanted(arguments, event)) {
             print(event, context)?;
         }
-        printed.note(&events);
         context.out.flush()?;
         let due = deadline.or_earlier(Instant::now() + PERIOD);
         if !arguments.follow || deadline.is_over() || !context.stop.sleep_until(due) {
@@ -144,34 +156,30 @@ fn read(namespace: &Arc<Namespace>, name: &str) -> Result<Vec<NodeEvent>, Failur
     })
 }
 
-/// The events that were printed or skipped, as long as they are in the black box.
+/// Finds the events that were not in a black box when it was read before.
 #[derive(Debug, Default)]
-struct Printed {
-    has_begun: bool,
-    events: VecDeque<NodeEvent>,
+pub(crate) struct EventNews {
+    known: HashSet<(u64, u32, u8, Text<64>, Text<128>)>,
 }
 
-impl Printed {
-    /// Returns true if the event was not seen before.
-    fn is_new(&self, event: &NodeEvent) -> bool {
-        let is_same = |known: &NodeEvent| {
-            (known.monotonic_ns, known.process_id, known.kind)
-                == (event.monotonic_ns, event.process_id, event.kind)
-                && known.node == event.node
-                && known.text == event.text
+impl EventNews {
+    /// Returns the new ones of the events that are in the black box now.
+    pub(crate) fn take(&mut self, mut events: Vec<NodeEvent>) -> Vec<NodeEvent> {
+        let key = |event: &NodeEvent| {
+            let NodeEvent {
+                monotonic_ns,
+                process_id,
+                kind,
+                node,
+                text,
+                ..
+            } = *event;
+            (monotonic_ns, process_id, kind, node, text)
         };
-        // WHY from the back: most events are known, and the last ones are looked for first.
-        !self.events.iter().rev().any(is_same)
-    }
-
-    /// Adds new events, and drops those that are too old to be still in a black box.
-    fn note(&mut self, events: &[NodeEvent]) {
-        /// The most events that a black box can have.
-        const EVENTS_MAX: usize = 1 << 14;
-
-        self.events.extend(events);
-        let excess = self.events.len().saturating_sub(EVENTS_MAX);
-        self.events.drain(..excess);
+        let now = events.iter().map(key).collect();
+        events.retain(|event| !self.known.contains(&key(event)));
+        self.known = now;
+        events
     }
 }
 
@@ -189,28 +197,21 @@ fn is_wanted(arguments: &Arguments, event: &NodeEvent) -> bool {
 
 fn print(event: &NodeEvent, context: &mut Context) -> Result<(), Failure> {
     if context.is_json() {
-        let kind = KINDS.iter().find(|(kind, _)| *kind == event.kind);
-        return context.out.json(Event {
-            timestamp_ns: event.timestamp_ns,
-            monotonic_ns: event.monotonic_ns,
-            process_id: event.process_id,
-            node: event.node.as_str(),
-            kind: kind.map_or("unknown", |(_, name)| name),
-            level: level_name(event.level),
-            tick: event.tick,
-            value_ns: event.value_ns,
-            text: event.text.as_str(),
-        });
+        return context.out.json(Event::new(event));
     }
-    let tone = match event.level {
-        DiagnosticStatus::OK => Tone::Plain,
-        DiagnosticStatus::ERROR => Tone::Bad,
-        _ => Tone::Waiting,
-    };
-    let text = context.out.paint(tone, &visible(&event.to_string()));
+    let text = context.out.paint(tone(event), &visible(&event.to_string()));
     context
         .out
         .line(format_args!("{} {text}", date_time(event.timestamp_ns)))
+}
+
+/// Returns the colour of an event.
+pub(crate) const fn tone(event: &NodeEvent) -> Tone {
+    match event.level {
+        DiagnosticStatus::OK => Tone::Plain,
+        DiagnosticStatus::ERROR => Tone::Bad,
+        _ => Tone::Waiting,
+    }
 }
 
 const fn level_name(level: u8) -> &'static str {

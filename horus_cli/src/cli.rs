@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::{
     blackbox, clean, completion, doctor, estop, external, graph, man, msg, namespace, node,
-    scheduler, topic,
+    scheduler, top, topic,
 };
 
 /// Shows the topics, nodes and schedulers of a robot, and acts on them.
@@ -86,6 +86,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Estop(estop::Command),
     Graph(graph::Arguments),
+    Top(top::Arguments),
     /// List, show and compare message types
     #[command(subcommand)]
     Msg(msg::Command),
@@ -113,6 +114,7 @@ impl Command {
             Self::Blackbox(arguments) => blackbox::run(&arguments, context),
             Self::Estop(command) => command.run(context),
             Self::Graph(arguments) => graph::run(&arguments, context),
+            Self::Top(arguments) => top::run(&arguments, context),
             Self::Msg(command) => command.run(context),
             Self::Namespace(command) => command.run(context),
             Self::Clean(arguments) => clean::run(&arguments, context),

@@ -107,6 +107,11 @@ impl Failure {
         self
     }
 
+    /// Returns the message, without the exit code.
+    pub(crate) fn text(&self) -> &str {
+        self.message.as_deref().unwrap_or_default()
+    }
+
     /// Returns true if there is nothing of the given name.
     pub(crate) const fn is_not_found(&self) -> bool {
         self.code == NOT_FOUND

@@ -21,6 +21,7 @@ mod output;
 mod panics;
 mod scheduler;
 mod stop;
+mod top;
 mod topic;
 
 use std::process::ExitCode;

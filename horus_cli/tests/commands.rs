@@ -17,6 +17,8 @@ mod program;
 mod streams;
 #[path = "commands/tools.rs"]
 mod tools;
+#[path = "commands/top.rs"]
+mod top;
 #[path = "commands/topics.rs"]
 mod topics;
 

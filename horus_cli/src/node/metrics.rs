@@ -9,7 +9,7 @@ use crate::output::Tone;
 use crate::output::format::{duration, rate};
 
 /// The metrics of a node.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub(crate) struct Metrics {
     pub(crate) scheduler: String,
     pub(crate) node: String,

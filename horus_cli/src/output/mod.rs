@@ -1,6 +1,6 @@
 //! The output of commands: lines, tables and JSON on stdout.
 //!
-//! Only this module writes to stdout.
+//! Only this module writes to stdout, except `top` on a terminal.
 
 pub(crate) mod format;
 pub(crate) mod nearest;
@@ -14,7 +14,7 @@ use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write as _};
 use serde::Serialize;
 
 pub(crate) use style::Tone;
-pub(crate) use table::{Cell, Column, Table};
+pub(crate) use table::{Cell, Column, GAP, Table};
 
 use crate::cli::ColorChoice;
 use crate::failure::Failure;
@@ -38,6 +38,14 @@ struct Versioned<T> {
     horus: u32,
     #[serde(flatten)]
     body: T,
+}
+
+/// Returns an object with the version of the format in front.
+pub(crate) const fn versioned(body: impl Serialize) -> impl Serialize {
+    Versioned {
+        horus: FORMAT_VERSION,
+        body,
+    }
 }
 
 impl Output {
@@ -74,11 +82,7 @@ impl Output {
 
     /// Writes an object as one line of JSON, and flushes it.
     pub(crate) fn json(&mut self, body: impl Serialize) -> Result<(), Failure> {
-        let object = Versioned {
-            horus: FORMAT_VERSION,
-            body,
-        };
-        serde_json::to_writer(&mut self.stdout, &object).map_err(io::Error::from)?;
+        serde_json::to_writer(&mut self.stdout, &versioned(body)).map_err(io::Error::from)?;
         self.line("")?;
         // WHY: without it, a program at the other end of a pipe would see nothing for minutes.
         self.flush()

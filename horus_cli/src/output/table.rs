@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::style::{Style, Tone};
 
 /// The space between two columns.
-const GAP: &str = "  ";
+pub(crate) const GAP: &str = "  ";
 
 /// The shortest form of a name, in characters.
 const NAME_MIN: usize = 12;
@@ -60,6 +60,14 @@ impl Cell {
         let text = text.into();
         Self { text, tone }
     }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) const fn tone(&self) -> Tone {
+        self.tone
+    }
 }
 
 impl<T: Into<String>> From<T> for Cell {
@@ -98,6 +106,21 @@ impl Table {
         self.rows.push(cells);
     }
 
+    /// Drops columns at the right until the table can fit `width` columns.
+    pub(crate) fn drop_columns_beyond(&mut self, width: usize) {
+        let widths = self.widths(Some(0));
+        let mut end = self.indent;
+        let kept = widths.iter().take_while(|column| {
+            end += **column;
+            let fits = end <= width;
+            end += GAP.len();
+            fits
+        });
+        let kept = kept.count();
+        self.columns.truncate(kept);
+        self.rows.iter_mut().for_each(|row| row.truncate(kept));
+    }
+
     /// Writes the table, so that it fits `width` columns if one is given and that is possible.
     pub(super) fn write(
         &self,
@@ -105,27 +128,42 @@ impl Table {
         style: Style,
         width: Option<usize>,
     ) -> io::Result<()> {
-        let widths = self.widths(width);
-        let titles: Vec<Cell> = self
-            .columns
-            .iter()
-            .map(|column| column.title.into())
-            .collect();
-        for row in std::iter::once(&titles).chain(&self.rows) {
+        for row in self.fitted(width) {
             let mut line = " ".repeat(self.indent);
-            for ((column, cell), width) in self.columns.iter().zip(row).zip(&widths) {
-                let text = shorten(&cell.text, *width);
-                let padding = " ".repeat(width - text.chars().count());
-                let painted = style.paint(cell.tone, &text);
-                line += &if column.is_number {
-                    format!("{padding}{painted}{GAP}")
-                } else {
-                    format!("{painted}{padding}{GAP}")
-                };
+            for Cell { text, tone } in row {
+                // WHY not the padding, too: a colour must not reach beyond its text.
+                let (front, rest) = text.split_at(text.len() - text.trim_start().len());
+                let (text, back) = rest.split_at(rest.trim_end().len());
+                line += &format!("{front}{}{back}{GAP}", style.paint(tone, text));
             }
             writeln!(to, "{}", line.trim_end())?;
         }
         Ok(())
+    }
+
+    /// Returns the titles and then the rows. The cells of a column have the same width; a row with
+    /// gaps between its cells fits `width` columns if one is given and that is possible.
+    pub(crate) fn fitted(&self, width: Option<usize>) -> Vec<Vec<Cell>> {
+        let widths = self.widths(width);
+        let titles = self.columns.iter().map(|column| column.title.into());
+        let titles: Vec<Cell> = titles.collect();
+        let fit = |row: &Vec<Cell>| {
+            let cells = self.columns.iter().zip(row).zip(&widths);
+            let cells = cells.map(|((column, cell), width)| {
+                let text = shorten(&cell.text, *width);
+                let text = if column.is_number {
+                    format!("{text:>width$}")
+                } else {
+                    format!("{text:<width$}")
+                };
+                Cell::toned(cell.tone, text)
+            });
+            cells.collect()
+        };
+        std::iter::once(&titles)
+            .chain(&self.rows)
+            .map(fit)
+            .collect()
     }
 
     /// Returns the width of each column in characters.

@@ -196,7 +196,7 @@ fn print(
 }
 
 /// Returns a number of bytes in a decimal unit, as rates of data are given: `27.6 MB`.
-fn decimal_bytes(bytes: f64) -> String {
+pub(crate) fn decimal_bytes(bytes: f64) -> String {
     let units = [("GB", 1e9), ("MB", 1e6), ("kB", 1e3)];
     match units.iter().find(|(_, size)| bytes >= *size) {
         Some((unit, size)) => format!("{:.1} {unit}", bytes / size),

@@ -161,14 +161,11 @@ fn step(
     let Some(message) = message else {
         return Ok(false);
     };
-    let Some(mut value) = kind.decode(message) else {
+    let Some(mut value) = decode(&kind, message) else {
         subscriber.refuse();
         context.note(format_args!("{topic}: bytes that are no {}", kind.name()));
         return Ok(true);
     };
-    if let DynamicSchema::Plain { schema, .. } = kind.schema() {
-        shorten_singles(&mut value, schema);
-    }
     if arguments
         .condition
         .as_ref()
@@ -195,6 +192,15 @@ fn step(
     print(arguments, (topic, number), &value, progress, context)?;
     progress.printed += 1;
     Ok(true)
+}
+
+/// Returns a message as people read it; `None` if the bytes are no message of this type.
+pub(crate) fn decode(kind: &DynamicType, message: &[u8]) -> Option<Value> {
+    let mut value = kind.decode(message)?;
+    if let DynamicSchema::Plain { schema, .. } = kind.schema() {
+        shorten_singles(&mut value, schema);
+    }
+    Some(value)
 }
 
 fn print(

@@ -24,10 +24,10 @@ pub(crate) struct Arguments {
 }
 
 /// A process that publishes or subscribes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Process {
-    pid: u32,
-    name: String,
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(crate) struct Process {
+    pub(crate) pid: u32,
+    pub(crate) name: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -106,7 +106,7 @@ fn print_schema(name: &str, topic: &Inspector, context: &mut Context) -> Result<
 }
 
 impl Process {
-    pub(super) fn of(participant: Option<&Participant>) -> Option<Self> {
+    pub(crate) fn of(participant: Option<&Participant>) -> Option<Self> {
         let process = participant?.process.as_ref()?;
         Some(Self {
             pid: process.pid,
@@ -183,42 +183,65 @@ impl Subscriber {
 }
 
 fn print(info: &Info<'_>, context: &mut Context) -> Result<(), Failure> {
-    let out = &mut context.out;
-    let hash = &info.schema_hash;
-    out.line(format_args!(
-        "{}: {}, {}{} bytes, schema {}…{}",
-        info.topic,
-        visible(info.message_type),
-        if info.is_sized { "up to " } else { "" },
-        count(info.message_bytes),
-        &hash[..4],
-        &hash[hash.len() - 4..],
-    ))?;
-    let history = match (info.history, info.persists) {
-        (0, _) => "no history".to_owned(),
-        (history, false) => format!("history of {history}"),
-        (history, true) => format!("history of {history}, kept after exit"),
-    };
-    out.line(format_args!(
-        "  {}, {} slots for each of up to {} publishers, {history}; ring: {}",
-        info.reliability,
-        count(info.capacity),
-        info.publishers_max,
-        info.backend,
-    ))?;
-    if let (Some(file), Some(allocated)) = (info.file_bytes, info.allocated_bytes) {
-        let age = info.age_ns.map(|ns| clock(Duration::from_nanos(ns)));
-        let age = age
-            .map(|age| format!(", made {age} ago"))
-            .unwrap_or_default();
-        out.line(format_args!(
-            "  file {} bytes ({} reserved){age}",
-            count(file),
-            bytes(allocated)
-        ))?;
+    let Description { lines, tables } = info.describe();
+    for line in lines {
+        context.out.line(line)?;
     }
-    out.table(&publishers(&info.publishers))?;
-    out.table(&subscribers(&info.subscribers))
+    tables.iter().try_for_each(|table| context.out.table(table))
+}
+
+/// All about a topic, as text.
+#[derive(Debug)]
+pub(crate) struct Description {
+    /// The settings.
+    pub(crate) lines: Vec<String>,
+    /// The publishers, and the subscribers.
+    pub(crate) tables: [Table; 2],
+}
+
+impl Description {
+    pub(crate) fn of(name: &str, topic: &Inspector) -> Self {
+        Info::new(name, topic).describe()
+    }
+}
+
+impl Info<'_> {
+    fn describe(&self) -> Description {
+        let hash = &self.schema_hash;
+        let up_to = if self.is_sized { "up to " } else { "" };
+        let mut lines = vec![format!(
+            "{}: {}, {up_to}{} bytes, schema {}…{}",
+            self.topic,
+            visible(self.message_type),
+            count(self.message_bytes),
+            &hash[..4],
+            &hash[hash.len() - 4..],
+        )];
+        let history = match (self.history, self.persists) {
+            (0, _) => "no history".to_owned(),
+            (history, false) => format!("history of {history}"),
+            (history, true) => format!("history of {history}, kept after exit"),
+        };
+        lines.push(format!(
+            "  {}, {} slots for each of up to {} publishers, {history}; ring: {}",
+            self.reliability,
+            count(self.capacity),
+            self.publishers_max,
+            self.backend,
+        ));
+        if let (Some(file), Some(allocated)) = (self.file_bytes, self.allocated_bytes) {
+            let age = self.age_ns.map(|ns| clock(Duration::from_nanos(ns)));
+            let age = age.map(|age| format!(", made {age} ago"));
+            lines.push(format!(
+                "  file {} bytes ({} reserved){}",
+                count(file),
+                bytes(allocated),
+                age.unwrap_or_default(),
+            ));
+        }
+        let tables = [publishers(&self.publishers), subscribers(&self.subscribers)];
+        Description { lines, tables }
+    }
 }
 
 fn loss(number: u64) -> Cell {

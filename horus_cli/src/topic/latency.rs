@@ -29,12 +29,12 @@ pub(crate) struct Arguments {
 
 /// Percentiles of a histogram. Each value is an upper bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(super) struct Percentiles {
+pub(crate) struct Percentiles {
     /// Number of timed messages.
-    pub(super) samples: u64,
-    pub(super) p50_ns: Option<u64>,
-    pub(super) p99_ns: Option<u64>,
-    pub(super) max_ns: Option<u64>,
+    pub(crate) samples: u64,
+    pub(crate) p50_ns: Option<u64>,
+    pub(crate) p99_ns: Option<u64>,
+    pub(crate) max_ns: Option<u64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -48,7 +48,7 @@ struct Latency<'a> {
 
 impl Percentiles {
     /// Returns the percentiles of all samples.
-    pub(super) fn of(latencies: &Latencies) -> Self {
+    pub(crate) fn of(latencies: &Latencies) -> Self {
         Self::of_buckets(latencies.buckets())
     }
 

@@ -57,22 +57,23 @@ struct Row {
     details: Option<Details>,
 }
 
-#[derive(Debug, Serialize)]
-struct Details {
-    message_type: String,
-    publishers: usize,
-    subscribers: usize,
+/// The settings and counters of a topic.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Details {
+    pub(crate) message_type: String,
+    pub(crate) publishers: usize,
+    pub(crate) subscribers: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
-    rate_hz: Option<f64>,
-    sent: u64,
-    refused: u64,
-    lost: u64,
-    latched: bool,
-    message_bytes: u64,
-    is_sized: bool,
-    capacity: u64,
-    reliability: String,
-    backend: String,
+    pub(crate) rate_hz: Option<f64>,
+    pub(crate) sent: u64,
+    pub(crate) refused: u64,
+    pub(crate) lost: u64,
+    pub(crate) latched: bool,
+    pub(crate) message_bytes: u64,
+    pub(crate) is_sized: bool,
+    pub(crate) capacity: u64,
+    pub(crate) reliability: String,
+    pub(crate) backend: String,
 }
 
 /// The output of one round.
@@ -169,7 +170,7 @@ impl Row {
 }
 
 impl Details {
-    fn new(topic: &Inspector, reading: Option<&Reading>) -> Self {
+    pub(crate) fn new(topic: &Inspector, reading: Option<&Reading>) -> Self {
         let lanes = topic.publishers();
         let readers = topic.subscribers();
         Self {
@@ -190,7 +191,7 @@ impl Details {
     }
 
     /// Returns the rate; `latched` for a topic that keeps a message of a publisher that has left.
-    fn rate(&self) -> String {
+    pub(crate) fn rate(&self) -> String {
         match self.rate_hz {
             _ if self.latched && self.publishers == 0 && self.sent > 0 => "latched".to_owned(),
             Some(hertz) => rate(hertz),

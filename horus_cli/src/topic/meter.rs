@@ -1,7 +1,7 @@
 //! Meters: count the messages of a topic between two moments, across the end of the topic.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use horus_core::TopicError;
 use horus_core::introspect::{Inspector, LaneCounters, Participant};
@@ -16,6 +16,8 @@ pub(crate) struct Meter {
     namespace: Arc<Namespace>,
     name: String,
     inspector: Option<Inspector>,
+    /// The age of the topic that `before` is about.
+    created: Option<SystemTime>,
     before: Counters,
 }
 
@@ -29,7 +31,7 @@ struct Counters {
 }
 
 /// The messages of a topic between two moments.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Reading {
     pub(crate) took: Duration,
     /// Number of messages sent.
@@ -106,6 +108,7 @@ impl Meter {
         Ok(Self {
             namespace: Arc::clone(namespace),
             name: name.to_owned(),
+            created: created(&inspector),
             before: Counters::read(&inspector),
             inspector: Some(inspector),
         })
@@ -124,8 +127,13 @@ impl Meter {
     pub(crate) fn read(&mut self) -> Reading {
         if self.inspector.as_ref().is_none_or(Inspector::is_retired) {
             self.inspector = Inspector::open_in(&self.namespace, &self.name).ok();
-            // A new topic begins to count at 0.
-            self.before = Counters::none(self.before.at);
+            let created = self.inspector.as_ref().and_then(created);
+            // WHY not if it is the same one: it was only closed while no process used it.
+            if created.is_none() || created != self.created {
+                // A new topic begins to count at 0.
+                self.before = Counters::none(self.before.at);
+            }
+            self.created = created;
         }
         let now = self
             .inspector
@@ -167,6 +175,10 @@ impl Reading {
         self.refused += later.refused;
         self.lost += later.lost;
     }
+}
+
+fn created(topic: &Inspector) -> Option<SystemTime> {
+    topic.file().ok()?.created
 }
 
 /// Returns `count` per second of `time`.

@@ -1,19 +1,19 @@
 //! `horus topic`: lists, measures, prints, feeds and removes topics.
 
-mod bw;
+pub(crate) mod bw;
 mod condition;
 mod csv;
 mod delay;
-mod echo;
+pub(crate) mod echo;
 mod field;
 mod find;
 mod gaps;
 mod hz;
-mod info;
-mod latency;
-mod list;
+pub(crate) mod info;
+pub(crate) mod latency;
+pub(crate) mod list;
 pub(crate) mod meter;
-mod observer;
+pub(crate) mod observer;
 pub(crate) mod participants;
 mod pattern;
 mod publish;

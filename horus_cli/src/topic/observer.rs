@@ -21,7 +21,7 @@ pub(super) const PERIOD: Duration = Duration::from_millis(1);
 /// It maps the topic read-only, never slows a publisher and is not counted. If all processes have
 /// left the topic, it closes it, and opens it again when it is there again.
 #[derive(Debug)]
-pub(super) struct Observer {
+pub(crate) struct Observer {
     namespace: Arc<Namespace>,
     name: String,
     open: Option<(Inspector, DynamicSubscriber)>,
@@ -32,7 +32,7 @@ pub(super) struct Observer {
 
 impl Observer {
     /// Opens the topic `name`, which must exist.
-    pub(super) fn open(
+    pub(crate) fn open(
         context: &Context,
         namespace: &Arc<Namespace>,
         name: &str,
@@ -50,7 +50,7 @@ impl Observer {
     }
 
     /// Returns the subscriber, unless no process uses the topic at the moment.
-    pub(super) fn subscriber(&mut self) -> Option<&mut DynamicSubscriber> {
+    pub(crate) fn subscriber(&mut self) -> Option<&mut DynamicSubscriber> {
         if Instant::now() >= self.next_check {
             self.next_check = Instant::now() + CHECK_PERIOD;
             self.check();
@@ -59,7 +59,7 @@ impl Observer {
     }
 
     /// Returns the number of messages that were overwritten before they were read.
-    pub(super) fn lost(&self) -> u64 {
+    pub(crate) fn lost(&self) -> u64 {
         let now = self
             .open
             .as_ref()

@@ -53,7 +53,7 @@ fn wrong_names_are_answered_with_near_ones() {
     ran.failed(3, &["no topic matches 'camera2/*'", "Near: camera/rgb"]);
     robot
         .run("topc list")
-        .failed(2, &["no command 'topc'", "Near: topic"]);
+        .failed(2, &["no command 'topc'", "Near: top, topic"]);
     robot
         .run("bridge zenoh")
         .failed(2, &["cargo build --release -p horus_bridge"]);

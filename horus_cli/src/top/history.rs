@@ -1,0 +1,73 @@
+//! The rates of a topic in the last minute, as a line of bars.
+
+use std::collections::VecDeque;
+
+/// Number of seconds that are kept.
+pub(super) const SECONDS: usize = 60;
+
+/// Bars of eight heights.
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// The rate of a topic in each of the last seconds.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    rates: VecDeque<f64>,
+    /// The second of the newest rate, since 1970.
+    second: u64,
+}
+
+impl History {
+    /// Notes the present rate. Of several in one second, the last one counts.
+    pub(super) fn note(&mut self, timestamp_ns: u64, rate_hz: f64) {
+        let second = timestamp_ns / 1_000_000_000;
+        if second == self.second {
+            self.rates.pop_back();
+        }
+        self.second = second;
+        self.rates.push_back(rate_hz);
+        if self.rates.len() > SECONDS {
+            self.rates.pop_front();
+        }
+    }
+
+    /// Returns `width` bars, the newest at the right. Each shows the highest rate of its seconds,
+    /// relative to the highest of all; a space is a rate of 0.
+    pub(super) fn bars(&self, width: usize) -> String {
+        let highest = self.rates.iter().copied().fold(0.0, f64::max);
+        let missing = SECONDS - self.rates.len();
+        let bar = |index: usize| {
+            let seconds = index * SECONDS / width..(index + 1) * SECONDS / width;
+            let rates = seconds.filter_map(|second| self.rates.get(second.checked_sub(missing)?));
+            let rate = rates.copied().fold(0.0, f64::max);
+            if rate <= 0.0 {
+                return ' ';
+            }
+            let height = (rate / highest * BARS.len() as f64).ceil() as usize;
+            BARS[height.clamp(1, BARS.len()) - 1]
+        };
+        (0..width).map(bar).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_rate_is_at_the_right() {
+        let mut history = History::default();
+        assert_eq!(history.bars(4), "    ");
+        for second in 0..30_u64 {
+            history.note(second * 1_000_000_000, 50.0);
+            history.note(second * 1_000_000_000 + 1, 100.0);
+        }
+        assert_eq!(history.bars(4), "  ██");
+        for second in 30..60_u64 {
+            history.note(second * 1_000_000_000, 25.0);
+        }
+        assert_eq!(history.bars(4), "██▂▂");
+        history.note(60_000_000_000, 0.0);
+        assert_eq!(history.bars(60).chars().count(), 60);
+        assert!(history.bars(60).ends_with("▂ "));
+    }
+}

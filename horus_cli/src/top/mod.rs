@@ -1,0 +1,124 @@
+//! `horus top`: topics, nodes and events, measured again and again.
+//!
+//! `sample` reads the system, `state` holds what is shown and reacts to keys, `view` draws it, and
+//! `screen` connects them with a terminal.
+
+mod history;
+mod sample;
+mod screen;
+mod state;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod view;
+
+use std::time::{Duration, Instant};
+
+use clap::Args;
+
+use crate::cli::seconds;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::format::{clock, count};
+use sample::{Sample, Sampler};
+
+/// Time between two looks, on a terminal and elsewhere.
+const SCREEN_PERIOD: Duration = Duration::from_millis(250);
+const BATCH_PERIOD: Duration = Duration::from_secs(1);
+
+/// The shortest time between two looks.
+const SHORTEST: Duration = Duration::from_millis(10);
+
+/// Show topics, nodes and events live
+///
+/// Takes no part: it reads what the participants count anyway. The key ? lists the
+/// keys. With --json, or if stdout is not a terminal, it prints what it sees once
+/// per interval, until Ctrl-C.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Seconds between two looks [default: 0.25, and 1 without a terminal]
+    #[arg(short, long, value_name = "S", value_parser = seconds)]
+    interval: Option<Duration>,
+    /// End after N looks, with --json or without a terminal
+    #[arg(short = 'n', value_name = "N")]
+    number: Option<u64>,
+    /// Also show the library's own topics, horus/…
+    #[arg(short, long)]
+    all: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
+    context.stop.begin_stream();
+    let is_batch = context.is_json() || !context.out.is_terminal();
+    let default = if is_batch {
+        BATCH_PERIOD
+    } else {
+        SCREEN_PERIOD
+    };
+    let period = arguments.interval.unwrap_or(default).max(SHORTEST);
+    if is_batch {
+        return print_samples(arguments, period, context);
+    }
+    // WHY at least a second: a slow topic sends less than one message in a shorter time.
+    let window = period.max(Duration::from_secs(1));
+    let sampler = Sampler::new(arguments.all, window);
+    screen::run(sampler, period, context)
+}
+
+/// Prints a sample at the end of each period.
+fn print_samples(
+    arguments: &Arguments,
+    period: Duration,
+    context: &mut Context,
+) -> Result<(), Failure> {
+    let mut sampler = Sampler::new(arguments.all, period);
+    let deadline = context.deadline();
+    let mut due = Instant::now();
+    let mut events = sampler.sample(context)?.events;
+    let mut printed = 0;
+    while arguments.number.is_none_or(|number| printed < number) && !deadline.is_over() {
+        due += period;
+        if !context.stop.sleep_until(deadline.or_earlier(due)) {
+            return Ok(());
+        }
+        let mut sample = sampler.sample(context)?;
+        events.append(&mut sample.events);
+        sample.events = std::mem::take(&mut events);
+        print(&sample, context)?;
+        context.out.flush()?;
+        printed += 1;
+    }
+    Ok(())
+}
+
+fn print(sample: &Sample, context: &mut Context) -> Result<(), Failure> {
+    if context.is_json() {
+        return context.out.json(sample);
+    }
+    context.out.line(headline(sample))?;
+    context.out.table(&tables::nodes(&sample.nodes))?;
+    context.out.table(&tables::topics(&sample.topics, None))?;
+    for event in &sample.events {
+        context.out.line(tables::event(event))?;
+    }
+    context.out.line("")
+}
+
+/// Returns the sums of a sample.
+fn headline(sample: &Sample) -> String {
+    let sum = |value: fn(&sample::Topic) -> f64| {
+        let sum: f64 = sample.topics.iter().map(value).sum();
+        count(sum.ceil() as u64)
+    };
+    let day = Duration::from_secs(sample.timestamp_ns / 1_000_000_000 % 86_400);
+    format!(
+        "{}: {} processes  {} schedulers  {} topics  lost/s {}  refused/s {}  {} UTC",
+        sample.namespace,
+        sample.processes.len(),
+        sample.live_schedulers,
+        sample.topics.len(),
+        sum(|topic| topic.lost_per_second),
+        sum(|topic| topic.refused_per_second),
+        clock(day),
+    )
+}

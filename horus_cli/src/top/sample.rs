@@ -1,0 +1,305 @@
+//! Samples: the topics, nodes and events of a namespace at one moment.
+//!
+//! All that `top` knows of the system is read here.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use horus_core::introspect::{Inspector, topics};
+use horus_core::message::{NODE_METRICS_BUCKETS, NodeEvent, timestamp_now_ns};
+use horus_core::namespace::Namespace;
+use horus_core::scheduler::{black_box, schedulers};
+use serde::Serialize;
+
+use crate::blackbox::{Event, EventNews, tone};
+use crate::context::{Context, path_of};
+use crate::failure::Failure;
+use crate::node::metrics::Metrics;
+use crate::output::Tone;
+use crate::topic::info::Process;
+use crate::topic::latency::Percentiles;
+use crate::topic::list::Details;
+use crate::topic::meter::{Meter, Reading, per_second};
+use crate::topic::participants::participants;
+use crate::topic::select::is_internal;
+
+/// Time between two looks into the black boxes, of which each costs up to some milliseconds.
+const EVENTS_PERIOD: Duration = Duration::from_secs(1);
+
+/// The largest number of events in a sample.
+const EVENTS_MAX: usize = 200;
+
+/// The state of a namespace at one moment.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Sample {
+    pub(super) namespace: String,
+    pub(super) timestamp_ns: u64,
+    pub(super) processes: BTreeSet<Process>,
+    pub(super) live_schedulers: usize,
+    pub(super) topics: Vec<Topic>,
+    pub(super) nodes: Vec<Node>,
+    /// The events since the last sample; in the first sample, the last ones.
+    pub(super) events: Vec<SchedulerEvent>,
+}
+
+/// A topic at one moment. Its rates are those of the time before.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Topic {
+    #[serde(rename = "topic")]
+    pub(super) name: String,
+    #[serde(flatten)]
+    pub(super) details: Details,
+    pub(super) window_ns: u64,
+    pub(super) refused_per_second: f64,
+    pub(super) lost_per_second: f64,
+    /// `None` if each message has its own length.
+    pub(super) bytes_per_second: Option<f64>,
+    /// The latency of the slowest subscriber.
+    pub(super) latency: Option<Percentiles>,
+    /// The processes that publish.
+    pub(super) publisher_pids: Vec<u32>,
+    /// The processes that subscribe.
+    pub(super) subscriber_pids: Vec<u32>,
+}
+
+/// A node at one moment.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Node {
+    #[serde(flatten)]
+    pub(super) metrics: Metrics,
+    pub(super) process_id: Option<u32>,
+    #[serde(skip)]
+    pub(super) durations: [u64; NODE_METRICS_BUCKETS],
+    #[serde(skip)]
+    pub(super) lateness: [u64; NODE_METRICS_BUCKETS],
+}
+
+/// An event in the black box of a scheduler.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct SchedulerEvent {
+    pub(super) scheduler: String,
+    #[serde(flatten)]
+    pub(super) event: Event,
+    #[serde(skip)]
+    pub(super) text: String,
+    #[serde(skip)]
+    pub(super) tone: Tone,
+}
+
+/// Takes samples. It opens each topic once, and closes those that no process uses.
+#[derive(Debug)]
+pub(super) struct Sampler {
+    shows_internal: bool,
+    /// The time for which rates are measured, at least.
+    window: Duration,
+    namespace: Option<Arc<Namespace>>,
+    topics: BTreeMap<String, Option<WatchedTopic>>,
+    black_boxes: BTreeMap<String, EventNews>,
+    next_events: Instant,
+}
+
+/// A topic that is measured.
+#[derive(Debug)]
+struct WatchedTopic {
+    meter: Meter,
+    /// The readings of the last window, oldest first.
+    readings: VecDeque<Reading>,
+}
+
+impl Sampler {
+    pub(super) fn new(shows_internal: bool, window: Duration) -> Self {
+        Self {
+            shows_internal,
+            window,
+            namespace: None,
+            topics: BTreeMap::new(),
+            black_boxes: BTreeMap::new(),
+            next_events: Instant::now(),
+        }
+    }
+
+    /// Returns the namespace, unless it does not exist yet.
+    pub(super) const fn namespace(&self) -> Option<&Arc<Namespace>> {
+        self.namespace.as_ref()
+    }
+
+    /// Reads the present state. If the namespace does not exist, it is empty.
+    pub(super) fn sample(&mut self, context: &Context) -> Result<Sample, Failure> {
+        let config = context.config()?;
+        let mut sample = Sample {
+            namespace: config.name().to_string(),
+            timestamp_ns: timestamp_now_ns(),
+            ..Sample::default()
+        };
+        if !path_of(&config).is_dir() {
+            self.namespace = None;
+            self.topics.clear();
+            return Ok(sample);
+        }
+        let namespace = match &self.namespace {
+            Some(namespace) => Arc::clone(namespace),
+            None => context.namespace()?,
+        };
+        self.namespace = Some(Arc::clone(&namespace));
+        self.read_topics(&namespace, &mut sample)?;
+        self.read_schedulers(&namespace, &mut sample)?;
+        Ok(sample)
+    }
+
+    fn read_topics(
+        &mut self,
+        namespace: &Arc<Namespace>,
+        sample: &mut Sample,
+    ) -> Result<(), Failure> {
+        let names = topics(namespace).map_err(|error| Failure::of_open(&error))?;
+        self.topics.retain(|name, _| names.contains(name));
+        for name in names {
+            let watched = self.topics.entry(name.clone());
+            // An unreadable topic has no meter: `topic list` says why.
+            let watched = watched.or_insert_with(|| WatchedTopic::open(namespace, &name));
+            let Some(watched) = watched else { continue };
+            let reading = watched.read(self.window);
+            if let Some(topic) = watched.meter.inspector() {
+                let ends = participants(topic);
+                let processes = ends.filter_map(|end| Process::of(Some(&end)));
+                sample.processes.extend(processes);
+                if self.shows_internal || !is_internal(&name) {
+                    sample.topics.push(Topic::new(name, topic, &reading));
+                }
+            }
+            watched.meter.release_unused();
+        }
+        Ok(())
+    }
+
+    fn read_schedulers(
+        &mut self,
+        namespace: &Arc<Namespace>,
+        sample: &mut Sample,
+    ) -> Result<(), Failure> {
+        let all = schedulers(namespace).map_err(|error| Failure::of_open(&error))?;
+        sample.live_schedulers = all.iter().filter(|one| one.is_alive).count();
+        for scheduler in &all {
+            let nodes = scheduler.nodes.iter().map(|node| Node {
+                metrics: Metrics::new(&scheduler.name, scheduler.is_alive, node),
+                process_id: scheduler.process_id,
+                durations: node.durations,
+                lateness: node.lateness,
+            });
+            sample.nodes.extend(nodes);
+        }
+        if Instant::now() >= self.next_events {
+            self.next_events = Instant::now() + EVENTS_PERIOD;
+            let names = all.iter().map(|scheduler| scheduler.name.as_str());
+            sample.events = self.read_events(namespace, names);
+        }
+        Ok(())
+    }
+
+    /// Returns the new events of all schedulers, oldest first.
+    fn read_events<'a>(
+        &mut self,
+        namespace: &Arc<Namespace>,
+        schedulers: impl Iterator<Item = &'a str>,
+    ) -> Vec<SchedulerEvent> {
+        let mut events = Vec::new();
+        for name in schedulers {
+            // A black box that cannot be read was removed meanwhile.
+            let Ok(all) = black_box(namespace, name) else {
+                continue;
+            };
+            let news = self.black_boxes.entry(name.to_owned()).or_default();
+            let new = news.take(all);
+            events.extend(new.into_iter().map(|event| (name.to_owned(), event)));
+        }
+        events.sort_by_key(|(_, event)| event.timestamp_ns);
+        let excess = events.len().saturating_sub(EVENTS_MAX);
+        let kept = events.into_iter().skip(excess);
+        kept.map(|(scheduler, event)| SchedulerEvent::new(scheduler, &event))
+            .collect()
+    }
+}
+
+impl WatchedTopic {
+    fn open(namespace: &Arc<Namespace>, name: &str) -> Option<Self> {
+        let meter = Meter::open(namespace, name).ok()?;
+        Some(Self {
+            meter,
+            readings: VecDeque::new(),
+        })
+    }
+
+    /// Returns the messages of the last window.
+    fn read(&mut self, window: Duration) -> Reading {
+        self.readings.push_back(self.meter.read());
+        let mut took: Duration = self.readings.iter().map(|reading| reading.took).sum();
+        while let Some(oldest) = self.readings.front()
+            && took - oldest.took >= window
+            && self.readings.len() > 1
+        {
+            took -= oldest.took;
+            self.readings.pop_front();
+        }
+        let mut total = Reading::default();
+        self.readings.iter().for_each(|reading| total.add(reading));
+        total
+    }
+}
+
+impl Topic {
+    fn new(name: String, topic: &Inspector, reading: &Reading) -> Self {
+        let details = Details::new(topic, Some(reading));
+        let readers = topic.subscribers();
+        let latencies = readers
+            .iter()
+            .map(|reader| Percentiles::of(&reader.latencies));
+        let pids = |ends: Vec<Option<Process>>| {
+            let pids = ends.into_iter().flatten().map(|process| process.pid);
+            pids.collect::<BTreeSet<u32>>().into_iter().collect()
+        };
+        let publishers = topic.publishers();
+        let publishers = publishers
+            .iter()
+            .map(|lane| Process::of(lane.publisher.as_ref()));
+        let subscribers = readers
+            .iter()
+            .map(|reader| Process::of(Some(&reader.subscriber)));
+        Self {
+            name,
+            window_ns: reading.took.as_nanos() as u64,
+            refused_per_second: per_second(reading.refused, reading.took),
+            lost_per_second: per_second(reading.lost, reading.took),
+            bytes_per_second: (!details.is_sized)
+                .then(|| reading.rate_hz() * details.message_bytes as f64),
+            latency: latencies
+                .filter(|latency| latency.samples > 0)
+                .max_by_key(|latency| latency.p99_ns),
+            publisher_pids: pids(publishers.collect()),
+            subscriber_pids: pids(subscribers.collect()),
+            details,
+        }
+    }
+
+    pub(super) fn rate_hz(&self) -> f64 {
+        self.details.rate_hz.unwrap_or(0.0)
+    }
+}
+
+impl Node {
+    /// Returns the name with that of the scheduler: `arm/controller`.
+    pub(super) fn path(&self) -> String {
+        format!("{}/{}", self.metrics.scheduler, self.metrics.node)
+    }
+}
+
+impl SchedulerEvent {
+    pub(super) fn new(scheduler: String, event: &NodeEvent) -> Self {
+        Self {
+            scheduler,
+            text: event.to_string(),
+            tone: tone(event),
+            event: Event::new(event),
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! The terminal of `top`: shows the state, and passes keys to it.
+
+use std::fs;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use horus_core::introspect::Inspector;
+use horus_core::message::timestamp_now_ns;
+use horus_core::scheduler::RemoteScheduler;
+use ratatui::DefaultTerminal;
+use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use signal_hook::consts::{SIGCONT, SIGTSTP};
+use signal_hook::{flag, low_level};
+
+use super::sample::Sampler;
+use super::state::{NodeAction, Request, Top, Verb};
+use super::view;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::node::of_remote;
+use crate::output::format::date_time;
+use crate::output::value::text;
+use crate::output::{Cell, versioned};
+use crate::topic::echo::decode;
+use crate::topic::info::Description;
+use crate::topic::observer::Observer;
+
+/// The longest time until a signal is noticed.
+const SIGNAL_PERIOD: Duration = Duration::from_millis(50);
+
+/// A terminal that shows `top`. The terminal is as before when this is dropped.
+struct Screen {
+    terminal: DefaultTerminal,
+    /// SIGTSTP came, or the key for it.
+    stops: Arc<AtomicBool>,
+    /// SIGCONT came: the terminal may show anything.
+    continues: Arc<AtomicBool>,
+}
+
+/// The messages of one topic.
+type Echo = (String, Observer);
+
+/// Shows samples until a signal comes, or the user quits.
+pub(super) fn run(
+    mut sampler: Sampler,
+    period: Duration,
+    context: &Context,
+) -> Result<(), Failure> {
+    let mut top = Top::new(1.0 / period.as_secs_f64());
+    // WHY before the screen: a failure is reported on a terminal that shows it.
+    top.update(sampler.sample(context)?);
+    let mut screen = Screen::open().map_err(of_terminal)?;
+    let mut echo = None;
+    let mut due = Instant::now() + period;
+    let mut is_outdated = true;
+    while !context.stop.came() {
+        if Instant::now() >= due {
+            top.update(sampler.sample(context)?);
+            // WHY not `due + period`: after a stop, all that was missed would come at once.
+            due = Instant::now() + period;
+            is_outdated = true;
+        }
+        // WHY not each time: waiting for signals ends often.
+        if std::mem::take(&mut is_outdated) {
+            read_details(&mut top, &sampler, &mut echo, context);
+            screen.show(&mut top).map_err(of_terminal)?;
+        }
+        let Some(request) = screen.next_request(&mut top, due).map_err(of_terminal)? else {
+            continue;
+        };
+        is_outdated = true;
+        match request {
+            Request::Quit => break,
+            Request::Send(action) => top.message = Some(send(&action, &sampler)),
+            Request::Save => top.message = Some(save(&top)),
+            Request::Suspend => screen.suspend().map_err(of_terminal)?,
+            Request::Nothing => {}
+        }
+    }
+    Ok(())
+}
+
+impl Screen {
+    fn open() -> io::Result<Self> {
+        let stops = Arc::new(AtomicBool::new(false));
+        let continues = Arc::new(AtomicBool::new(false));
+        flag::register(SIGTSTP, Arc::clone(&stops))?;
+        flag::register(SIGCONT, Arc::clone(&continues))?;
+        Ok(Self {
+            terminal: ratatui::try_init()?,
+            stops,
+            continues,
+        })
+    }
+
+    fn show(&mut self, top: &mut Top) -> io::Result<()> {
+        self.terminal.draw(|frame| view::draw(frame, top))?;
+        Ok(())
+    }
+
+    /// Waits for an event of the terminal, for `due`, or for a signal. Returns `None` if nothing
+    /// has happened that changes the screen.
+    fn next_request(&mut self, top: &mut Top, due: Instant) -> io::Result<Option<Request>> {
+        // Relaxed: each flag stands alone.
+        if self.stops.swap(false, Ordering::Relaxed) {
+            return Ok(Some(Request::Suspend));
+        }
+        if self.continues.swap(false, Ordering::Relaxed) {
+            self.terminal.clear()?;
+            return Ok(Some(Request::Nothing));
+        }
+        let left = due.saturating_duration_since(Instant::now());
+        if !event::poll(left.min(SIGNAL_PERIOD))? {
+            return Ok(None);
+        }
+        Ok(Some(match event::read()? {
+            Event::Key(key) if key.kind == KeyEventKind::Press => top.press(key),
+            _ => Request::Nothing,
+        }))
+    }
+
+    /// Gives the terminal back, and stops this process until it is continued.
+    fn suspend(&mut self) -> io::Result<()> {
+        ratatui::try_restore()?;
+        low_level::emulate_default_handler(SIGTSTP)?;
+        self.terminal = ratatui::try_init()?;
+        Ok(())
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        // WHY the error is ignored: a terminal that is gone needs nothing.
+        let _ = ratatui::try_restore();
+    }
+}
+
+fn of_terminal(error: io::Error) -> Failure {
+    Failure::system(format_args!("cannot use the terminal: {error}"))
+}
+
+/// Reads the participants and the newest message of the topic whose details are shown.
+fn read_details(top: &mut Top, sampler: &Sampler, echo: &mut Option<Echo>, context: &Context) {
+    let (Some(details), Some(namespace)) = (top.topic_details(), sampler.namespace()) else {
+        *echo = None;
+        return;
+    };
+    let name = details.name.clone();
+    let topic = Inspector::open_in(namespace, &name);
+    details.description = topic.map_or_else(
+        |_| vec![vec![Cell::from("it is gone")]],
+        |topic| lines(Description::of(&name, &topic)),
+    );
+    if echo.as_ref().is_none_or(|(of, _)| *of != name) {
+        let observer = Observer::open(context, namespace, &name).ok();
+        *echo = observer.map(|observer| (name, observer));
+    }
+    let newest = echo.as_mut().and_then(|(_, observer)| newest(observer));
+    top.echo(newest);
+}
+
+/// Returns the rows of a description.
+fn lines(description: Description) -> Vec<Vec<Cell>> {
+    let settings = description.lines.into_iter().map(|line| vec![line.into()]);
+    let tables = description.tables.iter();
+    settings
+        .chain(tables.flat_map(|table| table.fitted(None)))
+        .collect()
+}
+
+/// Returns the newest message of a topic as text, unless it was returned before.
+fn newest(observer: &mut Observer) -> Option<String> {
+    let subscriber = observer.subscriber()?;
+    let kind = subscriber.message_type().clone();
+    let message = subscriber.latest_bytes()?;
+    let value = decode(&kind, message)?;
+    Some(format!(
+        "[#{}] {}",
+        subscriber.sequence(),
+        text(&value, false)
+    ))
+}
+
+/// Sends a command to a node, and returns the result as text.
+fn send(action: &NodeAction, sampler: &Sampler) -> String {
+    let NodeAction {
+        verb,
+        scheduler,
+        node,
+    } = action;
+    let Some(namespace) = sampler.namespace() else {
+        return "the namespace is gone".to_owned();
+    };
+    let sent = RemoteScheduler::open(namespace, scheduler).and_then(|mut remote| match verb {
+        Verb::Pause => remote.pause(node),
+        Verb::Resume => remote.resume(node),
+    });
+    match sent.map_err(of_remote) {
+        Ok(()) => format!("sent to {scheduler}/{node}"),
+        Err(failure) => failure.text().to_owned(),
+    }
+}
+
+/// Writes the sample into a file in the current directory, and returns the result as text.
+fn save(top: &Top) -> String {
+    let time = date_time(timestamp_now_ns()).replace(':', "");
+    let path = format!("horus-top-{time}.json");
+    let written = serde_json::to_vec_pretty(&versioned(&top.sample))
+        .map_err(io::Error::from)
+        .and_then(|json| fs::write(&path, json));
+    match written {
+        Ok(()) => format!("written into {path}"),
+        Err(error) => format!("cannot write {path}: {error}"),
+    }
+}

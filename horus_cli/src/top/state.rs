@@ -1,0 +1,394 @@
+//! The state of `top`, and its reactions to keys. This module reads nothing and draws nothing.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, VecDeque};
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::widgets::ListState;
+
+use super::history::History;
+use super::sample::{Node, Sample, SchedulerEvent, Topic};
+use crate::output::Cell;
+
+/// The largest number of events, and of messages, that are kept.
+const LINES_MAX: usize = 200;
+
+/// The number of rows that the keys for pages move.
+const PAGE: isize = 10;
+
+/// A part of the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pane {
+    Nodes,
+    Topics,
+}
+
+/// The purpose of the keys.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    Browse,
+    /// The filter is being typed.
+    Filter,
+    /// A command waits for `y`.
+    Confirm(NodeAction),
+    Help,
+}
+
+/// A command for a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct NodeAction {
+    pub(super) verb: Verb,
+    pub(super) scheduler: String,
+    pub(super) node: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verb {
+    Pause,
+    Resume,
+}
+
+/// A task for the program after a key.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Request {
+    Nothing,
+    Quit,
+    /// Stops the process, as Ctrl-Z does.
+    Suspend,
+    Send(NodeAction),
+    /// Writes the sample into a file.
+    Save,
+}
+
+/// The details of one node or topic, in place of the panes.
+#[derive(Debug)]
+pub(super) enum Details {
+    Node(String),
+    Topic(TopicDetails),
+}
+
+/// A topic, with its participants unless `echoes_only`, and its last messages.
+#[derive(Debug)]
+pub(super) struct TopicDetails {
+    pub(super) name: String,
+    pub(super) echoes_only: bool,
+    pub(super) description: Vec<Vec<Cell>>,
+    pub(super) messages: VecDeque<String>,
+}
+
+/// The rows of a pane: which one is selected, and by what they are sorted.
+#[derive(Debug, Default)]
+pub(super) struct Rows {
+    /// The selected row, and the first one that is visible.
+    pub(super) list: ListState,
+    /// The name of the selected row, so that it stays selected when rows move.
+    name: Option<String>,
+    order: usize,
+}
+
+/// An order of rows, with its name.
+type Order<T> = (&'static str, fn(&T, &T) -> Ordering);
+
+const NODE_ORDERS: [Order<Node>; 5] = [
+    ("name", |_, _| Ordering::Equal),
+    ("p99", |a, b| b.metrics.p99_ns.cmp(&a.metrics.p99_ns)),
+    ("lateness", |a, b| {
+        b.metrics.lateness_p99_ns.cmp(&a.metrics.lateness_p99_ns)
+    }),
+    ("misses", |a, b| b.metrics.misses.cmp(&a.metrics.misses)),
+    ("rate", |a, b| {
+        descending(a.metrics.rate_hz, b.metrics.rate_hz)
+    }),
+];
+
+const TOPIC_ORDERS: [Order<Topic>; 5] = [
+    ("name", |_, _| Ordering::Equal),
+    ("rate", |a, b| {
+        descending(Some(a.rate_hz()), Some(b.rate_hz()))
+    }),
+    ("bytes", |a, b| {
+        descending(a.bytes_per_second, b.bytes_per_second)
+    }),
+    ("loss", |a, b| {
+        descending(Some(a.lost_per_second), Some(b.lost_per_second))
+    }),
+    ("p99", |a, b| {
+        let p99 = |topic: &Topic| topic.latency.and_then(|latency| latency.p99_ns);
+        p99(b).cmp(&p99(a))
+    }),
+];
+
+fn descending(a: Option<f64>, b: Option<f64>) -> Ordering {
+    let rank = |value: Option<f64>| value.unwrap_or(-1.0);
+    rank(b).total_cmp(&rank(a))
+}
+
+/// The state.
+#[derive(Debug)]
+pub(super) struct Top {
+    pub(super) sample: Sample,
+    pub(super) events: VecDeque<SchedulerEvent>,
+    pub(super) pane: Pane,
+    pub(super) nodes: Rows,
+    pub(super) topics: Rows,
+    pub(super) filter: String,
+    pub(super) mode: Mode,
+    pub(super) details: Option<Details>,
+    /// The result of the last request.
+    pub(super) message: Option<String>,
+    /// Looks per second.
+    pub(super) hertz: f64,
+    histories: BTreeMap<String, History>,
+}
+
+impl Top {
+    pub(super) fn new(hertz: f64) -> Self {
+        Self {
+            sample: Sample::default(),
+            events: VecDeque::new(),
+            pane: Pane::Topics,
+            nodes: Rows::default(),
+            topics: Rows::default(),
+            filter: String::new(),
+            mode: Mode::Browse,
+            details: None,
+            message: None,
+            hertz,
+            histories: BTreeMap::new(),
+        }
+    }
+
+    /// Shows a new sample.
+    pub(super) fn update(&mut self, mut sample: Sample) {
+        self.events.extend(sample.events.drain(..));
+        trim(&mut self.events);
+        let is_there = |name: &String| sample.topics.iter().any(|topic| topic.name == *name);
+        self.histories.retain(|name, _| is_there(name));
+        for topic in &sample.topics {
+            let history = self.histories.entry(topic.name.clone()).or_default();
+            history.note(sample.timestamp_ns, topic.rate_hz());
+        }
+        self.sample = sample;
+        self.follow_selection();
+    }
+
+    /// Adds messages of the topic whose details are shown.
+    pub(super) fn echo(&mut self, messages: impl IntoIterator<Item = String>) {
+        if let Some(Details::Topic(details)) = &mut self.details {
+            details.messages.extend(messages);
+            trim(&mut details.messages);
+        }
+    }
+
+    /// Returns the topic whose details are shown.
+    pub(super) fn topic_details(&mut self) -> Option<&mut TopicDetails> {
+        match &mut self.details {
+            Some(Details::Topic(details)) => Some(details),
+            _ => None,
+        }
+    }
+
+    /// Returns the rates of a topic in the last minute, as bars.
+    pub(super) fn bars(&self, topic: &str, width: usize) -> String {
+        let history = self.histories.get(topic);
+        history.map_or_else(String::new, |history| history.bars(width))
+    }
+
+    /// Returns the nodes that the filter leaves, in order.
+    pub(super) fn shown_nodes(&self) -> Vec<&Node> {
+        let compare = NODE_ORDERS[self.nodes.order].1;
+        let nodes = self.sample.nodes.iter();
+        let mut nodes: Vec<_> = nodes.filter(|node| self.is_wanted(&node.path())).collect();
+        nodes.sort_by(|a, b| compare(a, b).then_with(|| a.path().cmp(&b.path())));
+        nodes
+    }
+
+    /// Returns the topics that the filter leaves, in order.
+    pub(super) fn shown_topics(&self) -> Vec<&Topic> {
+        let compare = TOPIC_ORDERS[self.topics.order].1;
+        let is_wanted = |topic: &&Topic| {
+            self.is_wanted(&topic.name) || self.is_wanted(&topic.details.message_type)
+        };
+        let mut topics: Vec<_> = self.sample.topics.iter().filter(is_wanted).collect();
+        topics.sort_by(|a, b| compare(a, b).then_with(|| a.name.cmp(&b.name)));
+        topics
+    }
+
+    /// Returns the name of the order of a pane.
+    pub(super) fn order(&self, pane: Pane) -> &'static str {
+        match pane {
+            Pane::Nodes => NODE_ORDERS[self.nodes.order].0,
+            Pane::Topics => TOPIC_ORDERS[self.topics.order].0,
+        }
+    }
+
+    /// Reacts to a key.
+    pub(super) fn press(&mut self, key: KeyEvent) -> Request {
+        if key.modifiers.contains(KeyModifiers::CONTROL) {
+            return match key.code {
+                KeyCode::Char('c') => Request::Quit,
+                KeyCode::Char('z') => Request::Suspend,
+                _ => Request::Nothing,
+            };
+        }
+        match std::mem::replace(&mut self.mode, Mode::Browse) {
+            Mode::Browse => {
+                self.message = None;
+                self.browse(key.code)
+            }
+            Mode::Filter => {
+                self.edit_filter(key.code);
+                Request::Nothing
+            }
+            Mode::Confirm(action) if key.code == KeyCode::Char('y') => Request::Send(action),
+            Mode::Confirm(_) | Mode::Help => Request::Nothing,
+        }
+    }
+
+    fn browse(&mut self, key: KeyCode) -> Request {
+        match key {
+            KeyCode::Char('q') => return Request::Quit,
+            KeyCode::Char('w') => return Request::Save,
+            KeyCode::Char('?') => self.mode = Mode::Help,
+            KeyCode::Esc | KeyCode::Backspace if self.details.is_some() => self.details = None,
+            KeyCode::Esc => self.set_filter(String::new()),
+            _ if self.details.is_some() => {}
+            KeyCode::Char('/') => self.mode = Mode::Filter,
+            KeyCode::Tab | KeyCode::BackTab => {
+                self.pane = match self.pane {
+                    Pane::Nodes => Pane::Topics,
+                    Pane::Topics => Pane::Nodes,
+                };
+            }
+            KeyCode::Up | KeyCode::Char('k') => self.move_selection(-1),
+            KeyCode::Down | KeyCode::Char('j') => self.move_selection(1),
+            KeyCode::PageUp => self.move_selection(-PAGE),
+            KeyCode::PageDown => self.move_selection(PAGE),
+            KeyCode::Home => self.move_selection(isize::MIN),
+            KeyCode::End => self.move_selection(isize::MAX),
+            KeyCode::Char('s') => self.change_order(),
+            KeyCode::Enter => self.open_details(false),
+            KeyCode::Char('e') => self.open_details(true),
+            KeyCode::Char('p') => self.propose(Verb::Pause),
+            KeyCode::Char('r') => self.propose(Verb::Resume),
+            _ => {}
+        }
+        Request::Nothing
+    }
+
+    fn edit_filter(&mut self, key: KeyCode) {
+        let mut filter = std::mem::take(&mut self.filter);
+        self.mode = Mode::Filter;
+        match key {
+            KeyCode::Enter => self.mode = Mode::Browse,
+            KeyCode::Esc => {
+                filter.clear();
+                self.mode = Mode::Browse;
+            }
+            KeyCode::Backspace => drop(filter.pop()),
+            KeyCode::Char(c) => filter.push(c),
+            _ => {}
+        }
+        self.set_filter(filter);
+    }
+
+    fn set_filter(&mut self, filter: String) {
+        self.filter = filter;
+        self.follow_selection();
+    }
+
+    fn change_order(&mut self) {
+        match self.pane {
+            Pane::Nodes => self.nodes.order = (self.nodes.order + 1) % NODE_ORDERS.len(),
+            Pane::Topics => self.topics.order = (self.topics.order + 1) % TOPIC_ORDERS.len(),
+        }
+        self.follow_selection();
+    }
+
+    fn open_details(&mut self, echoes_only: bool) {
+        let topic = self.topics.name.clone();
+        self.details = match self.pane {
+            Pane::Nodes if echoes_only => None,
+            Pane::Nodes => self.nodes.name.clone().map(Details::Node),
+            Pane::Topics => topic.map(|name| {
+                Details::Topic(TopicDetails {
+                    name,
+                    echoes_only,
+                    description: Vec::new(),
+                    messages: VecDeque::new(),
+                })
+            }),
+        };
+    }
+
+    /// Asks before it commands the selected node.
+    fn propose(&mut self, verb: Verb) {
+        let name = self.nodes.name.as_ref();
+        let nodes = self.sample.nodes.iter();
+        let selected = nodes.filter(|_| self.pane == Pane::Nodes);
+        let selected = selected.map(|node| (node.path(), &node.metrics));
+        let found = selected.into_iter().find(|(path, _)| Some(path) == name);
+        if let Some((_, metrics)) = found {
+            self.mode = Mode::Confirm(NodeAction {
+                verb,
+                scheduler: metrics.scheduler.clone(),
+                node: metrics.node.clone(),
+            });
+        }
+    }
+
+    fn is_wanted(&self, name: &str) -> bool {
+        name.contains(&self.filter)
+    }
+
+    fn names(&self, pane: Pane) -> Vec<String> {
+        match pane {
+            Pane::Nodes => self.shown_nodes().iter().map(|node| node.path()).collect(),
+            Pane::Topics => {
+                let topics = self.shown_topics();
+                topics.iter().map(|topic| topic.name.clone()).collect()
+            }
+        }
+    }
+
+    const fn rows(&mut self, pane: Pane) -> &mut Rows {
+        match pane {
+            Pane::Nodes => &mut self.nodes,
+            Pane::Topics => &mut self.topics,
+        }
+    }
+
+    fn move_selection(&mut self, by: isize) {
+        let pane = self.pane;
+        let names = self.names(pane);
+        let rows = self.rows(pane);
+        let index = rows.list.selected().unwrap_or(0);
+        rows.select(index.saturating_add_signed(by), &names);
+    }
+
+    /// Keeps the selected rows selected, wherever they are now.
+    fn follow_selection(&mut self) {
+        for pane in [Pane::Nodes, Pane::Topics] {
+            let names = self.names(pane);
+            let rows = self.rows(pane);
+            let same = rows.name.as_ref();
+            let same = same.and_then(|name| names.iter().position(|other| other == name));
+            let index = same.or(rows.list.selected()).unwrap_or(0);
+            rows.select(index, &names);
+        }
+    }
+}
+
+impl Rows {
+    /// Selects the row at `index`, or the last one.
+    fn select(&mut self, index: usize, names: &[String]) {
+        let index = (!names.is_empty()).then(|| index.min(names.len().saturating_sub(1)));
+        self.name = index.map(|index| names[index].clone());
+        self.list.select(index);
+    }
+}
+
+fn trim<T>(lines: &mut VecDeque<T>) {
+    let excess = lines.len().saturating_sub(LINES_MAX);
+    lines.drain(..excess);
+}

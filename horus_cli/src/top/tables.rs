@@ -1,0 +1,111 @@
+//! The tables of `top`: on a screen, columns at the right are left out if they do not fit.
+
+use std::time::Duration;
+
+use super::sample::{Node, SchedulerEvent, Topic};
+use crate::node::metrics::time;
+use crate::output::format::{clock, count, visible};
+use crate::output::{Cell, Column, Table, Tone};
+use crate::topic::bw::decimal_bytes;
+
+/// Returns the lines of text for topics, by their names.
+pub(super) type Bars<'a> = &'a dyn Fn(&str) -> String;
+
+/// Returns the table of topics, with `bars` for the last minute if they are given.
+pub(super) fn topics<'a>(
+    topics: impl IntoIterator<Item = &'a Topic>,
+    bars: Option<Bars<'_>>,
+) -> Table {
+    let mut columns = vec![
+        Column::name("TOPIC"),
+        Column::name("TYPE"),
+        Column::number("RATE"),
+        Column::text("P×S"),
+        Column::number("LOST/s"),
+        Column::number("p99"),
+        Column::number("BYTES/s"),
+        Column::number("REFUSED/s"),
+        Column::text("RING"),
+    ];
+    if bars.is_some() {
+        columns.insert(3, Column::text("LAST MINUTE"));
+    }
+    let mut table = Table::new(columns);
+    for topic in topics {
+        let mut cells = topic_cells(topic);
+        if let Some(bars) = bars {
+            cells.insert(3, bars(&topic.name).into());
+        }
+        table.row(cells);
+    }
+    table
+}
+
+fn topic_cells(topic: &Topic) -> Vec<Cell> {
+    let details = &topic.details;
+    let per_second = |rate: f64| loss(rate.ceil() as u64);
+    let bytes = topic.bytes_per_second.map(decimal_bytes);
+    vec![
+        visible(&topic.name).into(),
+        visible(&details.message_type).into(),
+        details.rate().into(),
+        format!("{}×{}", details.publishers, details.subscribers).into(),
+        per_second(topic.lost_per_second),
+        time(topic.latency.and_then(|latency| latency.p99_ns)).into(),
+        bytes.unwrap_or_else(|| "-".to_owned()).into(),
+        per_second(topic.refused_per_second),
+        details.backend.as_str().into(),
+    ]
+}
+
+/// Returns the table of nodes.
+pub(super) fn nodes<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Table {
+    let mut table = Table::new([
+        Column::name("NODE"),
+        Column::text("STATE"),
+        Column::number("RATE"),
+        Column::number("p50"),
+        Column::number("p99"),
+        Column::number("LATE p50"),
+        Column::number("LATE p99"),
+        Column::number("MISSES"),
+        Column::text("CLASS"),
+        Column::number("MAX"),
+        Column::name("LAST ERROR"),
+    ]);
+    for node in nodes {
+        let metrics = &node.metrics;
+        table.row([
+            visible(&node.path()).into(),
+            Cell::toned(metrics.tone(), metrics.state),
+            metrics.rate().into(),
+            time(metrics.p50_ns).into(),
+            time(metrics.p99_ns).into(),
+            time(metrics.lateness_p50_ns).into(),
+            time(metrics.lateness_p99_ns).into(),
+            loss(metrics.misses),
+            metrics.class.into(),
+            time(Some(metrics.max_ns)).into(),
+            visible(&metrics.last_error).into(),
+        ]);
+    }
+    table
+}
+
+/// Returns an event as a line of text.
+pub(super) fn event(event: &SchedulerEvent) -> String {
+    let since_1970 = Duration::from_nanos(event.event.timestamp_ns);
+    let day = Duration::from_secs(since_1970.as_secs() % 86_400);
+    format!(
+        "{}.{:03} {}: {}",
+        clock(day),
+        since_1970.subsec_millis(),
+        visible(&event.scheduler),
+        visible(&event.text)
+    )
+}
+
+fn loss(number: u64) -> Cell {
+    let tone = if number > 0 { Tone::Bad } else { Tone::Plain };
+    Cell::toned(tone, count(number))
+}

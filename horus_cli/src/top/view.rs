@@ -1,0 +1,291 @@
+//! Draws the state of `top`.
+
+use std::time::Duration;
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span, Text};
+use ratatui::widgets::{Block, Clear, List, Paragraph};
+
+use super::sample::Node;
+use super::state::{Details, Mode, Pane, Top, TopicDetails, Verb};
+use super::{headline, tables};
+use crate::output::format::{count, duration, visible};
+use crate::output::{Cell, GAP, Table, Tone};
+
+/// The smallest screen: columns and rows.
+const SMALLEST: (u16, u16) = (60, 15);
+
+/// Marks the selected row.
+const MARK: &str = "▶";
+
+/// The number of events on the screen, if it has at least this height.
+const EVENTS: u16 = 4;
+const HEIGHT_FOR_EVENTS: u16 = 20;
+
+/// The width of the widest bar of a histogram, and of the bars of a topic's last minute.
+const BAR_WIDTH: f64 = 40.0;
+const MINUTE_WIDTH: usize = 12;
+
+const KEYS: &str = "tab pane  / filter  s sort  enter details  e echo  p pause  ? help  q quit";
+
+const HELP: [&str; 12] = [
+    "tab         the other pane: nodes or topics",
+    "arrows, j k select a row; also page up, page down, home, end",
+    "/           show only names and types with these letters; esc shows all",
+    "s           sort by the next column",
+    "enter       details of the selected topic or node; esc goes back",
+    "e           the messages of the selected topic",
+    "p, r        pause or resume the selected node, after y",
+    "w           write what is shown into a file, as JSON",
+    "ctrl-z      stop this program; fg continues it",
+    "q, ctrl-c   quit",
+    "",
+    "p50, p99: half, 99 % of the ticks or messages took less, to a factor of two",
+];
+
+/// Draws the whole screen.
+pub(super) fn draw(frame: &mut Frame<'_>, top: &mut Top) {
+    let area = frame.area();
+    if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
+        let (width, height) = SMALLEST;
+        let text = format!(
+            "too small: {}×{} of {width}×{height}",
+            area.width, area.height
+        );
+        frame.render_widget(Paragraph::new(text), area);
+        return;
+    }
+    let [head, body, foot] = Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Fill(1),
+        Constraint::Length(1),
+    ])
+    .areas(area);
+    let title = format!("horus top  {}  {:.3} Hz", headline(&top.sample), top.hertz);
+    frame.render_widget(Paragraph::new(title).style(bold()), head);
+    match &top.details {
+        None => panes(frame, top, body),
+        Some(Details::Topic(details)) => topic(frame, details, body),
+        Some(Details::Node(path)) => node(frame, top, path, body),
+    }
+    frame.render_widget(Paragraph::new(footer(top)), foot);
+    if top.mode == Mode::Help {
+        help(frame, body);
+    }
+}
+
+fn footer(top: &Top) -> String {
+    match &top.mode {
+        Mode::Filter => format!("filter: {}_   enter keeps it, esc shows all", top.filter),
+        Mode::Confirm(action) => {
+            let verb = match action.verb {
+                Verb::Pause => "pause",
+                Verb::Resume => "resume",
+            };
+            format!("{verb} {}/{}? y/N", action.scheduler, action.node)
+        }
+        _ => match &top.message {
+            Some(message) => message.clone(),
+            None if top.details.is_some() => "esc back  w save  ? help  q quit".to_owned(),
+            None => KEYS.to_owned(),
+        },
+    }
+}
+
+/// Draws the nodes, the topics and the events, one above the other.
+fn panes(frame: &mut Frame<'_>, top: &mut Top, area: Rect) {
+    let rows = |number: usize| u16::try_from(number).unwrap_or(u16::MAX);
+    // The borders and the titles of the columns take three lines.
+    let nodes = rows(top.shown_nodes().len()).saturating_add(3);
+    let nodes = nodes.clamp(4, (area.height / 2).saturating_sub(2).max(4));
+    let has_events = area.height >= HEIGHT_FOR_EVENTS;
+    let events = if has_events { EVENTS + 2 } else { 0 };
+    let [nodes, topics, events] = Layout::vertical([
+        Constraint::Length(nodes),
+        Constraint::Fill(1),
+        Constraint::Length(events),
+    ])
+    .areas(area);
+    let table = tables::nodes(top.shown_nodes());
+    pane(frame, top, Pane::Nodes, table, nodes);
+    let bars = |topic: &str| top.bars(topic, MINUTE_WIDTH);
+    let table = tables::topics(top.shown_topics(), Some(&bars));
+    pane(frame, top, Pane::Topics, table, topics);
+    draw_events(frame, top, events);
+}
+
+/// Draws a table in which a row is selected.
+fn pane(frame: &mut Frame<'_>, top: &mut Top, pane: Pane, mut table: Table, area: Rect) {
+    let (name, all, order) = match pane {
+        Pane::Nodes => ("Nodes", top.sample.nodes.len(), top.order(pane)),
+        Pane::Topics => ("Topics", top.sample.topics.len(), top.order(pane)),
+    };
+    let is_active = top.pane == pane;
+    let list = match pane {
+        Pane::Nodes => &mut top.nodes.list,
+        Pane::Topics => &mut top.topics.list,
+    };
+    // The two borders, and the mark of the selected row.
+    let width = usize::from(area.width).saturating_sub(3);
+    table.drop_columns_beyond(width);
+    let mut lines = table.fitted(Some(width)).into_iter();
+    let titles = lines.next().unwrap_or_default();
+    let lines: Vec<Line<'_>> = lines.map(|cells| line(&cells)).collect();
+    let filter = match top.filter.as_str() {
+        "" => String::new(),
+        filter => format!(" with '{filter}'"),
+    };
+    let shown = lines.len();
+    let title = format!(" {name}: {shown} of {all}{filter}, by {order} ");
+    let block = Block::bordered().title(title);
+    let inner = block.inner(area);
+    frame.render_widget(block.border_style(border(is_active)), area);
+    let [head, body] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
+    let mut titles = line(&titles);
+    titles.spans.insert(0, Span::raw(" "));
+    frame.render_widget(titles.style(Modifier::DIM), head);
+    let mark = if is_active { MARK } else { " " };
+    let highlight = if is_active { bold() } else { Style::new() };
+    let widget = List::new(lines)
+        .highlight_symbol(mark)
+        .highlight_style(highlight);
+    frame.render_stateful_widget(widget, body, list);
+}
+
+fn draw_events(frame: &mut Frame<'_>, top: &Top, area: Rect) {
+    let block = Block::bordered().title(" Events (black boxes) ");
+    let height = usize::from(block.inner(area).height);
+    let skipped = top.events.len().saturating_sub(height);
+    let lines = top.events.iter().skip(skipped);
+    let lines = lines.map(|event| Line::styled(tables::event(event), color(event.tone)));
+    let text = Text::from_iter(lines);
+    frame.render_widget(Paragraph::new(text).block(block), area);
+}
+
+/// Draws the participants of a topic, and its last messages.
+fn topic(frame: &mut Frame<'_>, details: &TopicDetails, area: Rect) {
+    let block = Block::bordered().title(format!(" Topic {} ", details.name));
+    let inner = block.inner(area);
+    let height = usize::from(inner.height);
+    let mut lines = Vec::new();
+    if !details.echoes_only {
+        lines.extend(details.description.iter().map(|cells| line(cells)));
+        // WHY: the messages keep some lines, however many participants there are.
+        lines.truncate(height / 2);
+        lines.push(Line::default());
+    }
+    let room = height.saturating_sub(lines.len() + 1);
+    let messages = match details.messages.len() {
+        0 => "no message yet".to_owned(),
+        _ => "the newest message of each look:".to_owned(),
+    };
+    lines.push(Line::styled(messages, Modifier::DIM));
+    let skipped = details.messages.len().saturating_sub(room);
+    let messages = details.messages.iter().skip(skipped);
+    lines.extend(messages.map(|message| Line::raw(message.as_str())));
+    frame.render_widget(Paragraph::new(lines).block(block), area);
+}
+
+/// Draws the metrics of a node, its topics, and the histograms of its times.
+fn node(frame: &mut Frame<'_>, top: &Top, path: &str, area: Rect) {
+    let block = Block::bordered().title(format!(" Node {} ", visible(path)));
+    let found = top.sample.nodes.iter().find(|node| node.path() == path);
+    let lines = match found {
+        Some(node) => describe(node, top),
+        None => vec![Line::styled("it is gone", color(Tone::Bad))],
+    };
+    frame.render_widget(Paragraph::new(lines).block(block), area);
+}
+
+fn describe<'a>(node: &Node, top: &Top) -> Vec<Line<'a>> {
+    let metrics = &node.metrics;
+    let process = node.process_id;
+    let topics = |role: &str, has: &dyn Fn(&super::sample::Topic) -> bool| {
+        let topics = top.sample.topics.iter().filter(|topic| has(topic));
+        let names: Vec<&str> = topics.map(|topic| topic.name.as_str()).collect();
+        Line::raw(format!("its process {role}: {}", names.join(", ")))
+    };
+    let has = |pids: &[u32]| process.is_some_and(|pid| pids.contains(&pid));
+    let mut lines = vec![
+        Line::from(vec![
+            Span::styled(metrics.state, color(metrics.tone())),
+            Span::raw(format!(", {} at {}", metrics.class, metrics.rate())),
+        ]),
+        Line::raw(format!(
+            "{} ticks, {} missed, {} skipped, {} failed, {} panicked",
+            count(metrics.ticks),
+            count(metrics.misses),
+            count(metrics.skipped_ticks),
+            count(metrics.failures),
+            count(metrics.panics),
+        )),
+        topics("publishes", &|topic| has(&topic.publisher_pids)),
+        topics("subscribes to", &|topic| has(&topic.subscriber_pids)),
+    ];
+    if !metrics.last_error.is_empty() {
+        let error = format!("last error: {}", visible(&metrics.last_error));
+        lines.push(Line::styled(error, color(Tone::Bad)));
+    }
+    lines.push(Line::default());
+    lines.extend(histogram("duration of ticks", &node.durations));
+    lines.push(Line::default());
+    lines.extend(histogram("lateness of ticks", &node.lateness));
+    lines
+}
+
+/// Returns the buckets of a histogram between the first and the last that are not empty.
+fn histogram<'a>(title: &'a str, buckets: &[u64]) -> Vec<Line<'a>> {
+    let mut lines = vec![Line::styled(title, Modifier::DIM)];
+    let highest = buckets.iter().copied().max().unwrap_or(0).max(1);
+    let first = buckets.iter().position(|count| *count > 0);
+    let last = buckets.iter().rposition(|count| *count > 0);
+    let (Some(first), Some(last)) = (first, last) else {
+        return lines;
+    };
+    for (index, ticks) in buckets.iter().enumerate().take(last + 1).skip(first) {
+        let width = (*ticks as f64 / highest as f64 * BAR_WIDTH).ceil();
+        let below = duration(Duration::from_nanos(1 << index));
+        let bar = "█".repeat(width as usize);
+        let ticks = count(*ticks);
+        lines.push(Line::raw(format!("< {below:>7}  {ticks:>12}  {bar}")));
+    }
+    lines
+}
+
+fn help(frame: &mut Frame<'_>, area: Rect) {
+    let block = Block::bordered().title(" Keys ").border_style(border(true));
+    frame.render_widget(Clear, area);
+    let lines = HELP.map(Line::raw).to_vec();
+    frame.render_widget(Paragraph::new(lines).block(block), area);
+}
+
+/// Returns the cells of a row with gaps between them.
+fn line<'a>(cells: &[Cell]) -> Line<'a> {
+    let spans = cells.iter().flat_map(|cell| {
+        let text = Span::styled(cell.text().to_owned(), color(cell.tone()));
+        [text, Span::raw(GAP)]
+    });
+    Line::from_iter(spans)
+}
+
+const fn bold() -> Style {
+    Style::new().add_modifier(Modifier::BOLD)
+}
+
+const fn border(is_active: bool) -> Style {
+    if is_active {
+        Style::new()
+    } else {
+        Style::new().add_modifier(Modifier::DIM)
+    }
+}
+
+const fn color(tone: Tone) -> Style {
+    match tone {
+        Tone::Plain => Style::new(),
+        Tone::Bad => Style::new().fg(Color::Red),
+        Tone::Waiting => Style::new().fg(Color::Yellow),
+    }
+}
