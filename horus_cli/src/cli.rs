@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::{
-    blackbox, clean, completion, doctor, estop, external, graph, man, msg, namespace, node,
+    blackbox, clean, completion, doctor, estop, external, graph, launch, man, msg, namespace, node,
     scheduler, top, topic,
 };
 
@@ -87,6 +87,7 @@ pub(crate) enum Command {
     Estop(estop::Command),
     Graph(graph::Arguments),
     Top(top::Arguments),
+    Launch(launch::Arguments),
     /// List, show and compare message types
     #[command(subcommand)]
     Msg(msg::Command),
@@ -99,6 +100,8 @@ pub(crate) enum Command {
     Man(man::Arguments),
     #[command(name = "__complete", hide = true)]
     Complete(completion::Names),
+    #[command(name = launch::guard::COMMAND, hide = true)]
+    Guard,
     /// Any other word: the program `horus-WORD`
     #[command(external_subcommand)]
     External(Vec<OsString>),
@@ -115,12 +118,17 @@ impl Command {
             Self::Estop(command) => command.run(context),
             Self::Graph(arguments) => graph::run(&arguments, context),
             Self::Top(arguments) => top::run(&arguments, context),
+            Self::Launch(arguments) => launch::run(&arguments, context),
             Self::Msg(command) => command.run(context),
             Self::Namespace(command) => command.run(context),
             Self::Clean(arguments) => clean::run(&arguments, context),
             Self::Doctor(arguments) => doctor::run(&arguments, context),
             Self::Completion(arguments) => completion::run(&arguments, context),
             Self::Man(arguments) => man::run(&arguments, context),
+            Self::Guard => {
+                launch::guard::run();
+                Ok(())
+            }
             Self::Complete(arguments) => completion::print_names(&arguments, context),
             Self::External(words) => Err(external::execute(&words, context)),
         }

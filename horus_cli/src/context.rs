@@ -87,8 +87,13 @@ impl Context {
 
     /// Returns the namespace that the options and the environment select.
     pub(crate) fn config(&self) -> Result<NamespaceConfig, Failure> {
+        self.config_or(None)
+    }
+
+    /// Like [`Self::config`]. `name` is preferred to the environment, but not to the options.
+    pub(crate) fn config_or(&self, name: Option<&str>) -> Result<NamespaceConfig, Failure> {
         let mut config = NamespaceConfig::from_env().map_err(|error| of_namespace(&error))?;
-        let name = match &self.options.namespace {
+        let name = match self.options.namespace.as_deref().or(name) {
             Some(name) => NamespaceName::new(name).map_err(Failure::usage)?,
             None => config.name().clone(),
         };

@@ -13,6 +13,7 @@ mod estop;
 mod external;
 mod failure;
 mod graph;
+mod launch;
 mod man;
 mod msg;
 mod namespace;

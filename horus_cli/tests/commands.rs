@@ -7,6 +7,8 @@ mod arguments;
 mod common;
 #[path = "common/golden.rs"]
 mod golden;
+#[path = "commands/launch.rs"]
+mod launch;
 #[path = "commands/messages.rs"]
 mod messages;
 #[path = "commands/nodes.rs"]

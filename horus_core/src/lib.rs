@@ -28,10 +28,10 @@ use horus_testing as _;
 
 pub mod channel;
 mod error;
-/// For the language bindings in this workspace; not for users.
+/// For the language bindings and the tools in this workspace; not for users.
 #[doc(hidden)]
 pub use horus_shm::internals::{
-    above_standard, barrier_in_process, can_barrier_in_process, set_child_hook,
+    above_standard, barrier_in_process, can_barrier_in_process, child, set_child_hook,
 };
 pub mod introspect;
 pub mod message;

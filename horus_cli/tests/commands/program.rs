@@ -11,6 +11,9 @@ use horus_core::topic::{Publisher, Qos, Subscriber, Topic};
 /// The environment variable that gives this role to the test binary.
 pub(crate) const ROLE: &str = "HORUS_CLI_TEST_PROGRAM";
 
+/// The environment variable with lines to execute, separated by semicolons, in place of stdin.
+pub(crate) const SCRIPT: &str = "HORUS_CLI_TEST_SCRIPT";
+
 /// The endpoints that the program has.
 #[derive(Default)]
 struct Endpoints {
@@ -26,6 +29,14 @@ pub(crate) fn run() {
     // SAFETY: the call takes no pointer.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
     let mut endpoints = Endpoints::default();
+    if let Ok(script) = std::env::var(SCRIPT) {
+        for line in script.split(';') {
+            endpoints.execute(&line.split_whitespace().collect::<Vec<_>>());
+        }
+        loop {
+            std::thread::park();
+        }
+    }
     for line in std::io::stdin().lock().lines() {
         let line = line.unwrap();
         let words: Vec<&str> = line.split_whitespace().collect();

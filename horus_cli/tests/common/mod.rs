@@ -221,6 +221,10 @@ impl Stream {
         }
     }
 
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     pub fn signal(&self, signal: i32) {
         send_signal(&self.process, signal);
     }

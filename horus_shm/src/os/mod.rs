@@ -11,6 +11,7 @@ use libc::{c_char, c_int, mode_t, off_t, ssize_t};
 
 pub(crate) mod access;
 pub(crate) mod cancel;
+pub mod child;
 pub mod clock;
 pub(crate) mod descriptor;
 pub(crate) mod fault;

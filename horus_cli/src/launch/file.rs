@@ -1,0 +1,241 @@
+//! Launch files: the programs of a robot, in JSON5.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::restart::Policy;
+use crate::failure::Failure;
+use crate::output::nearest;
+
+/// A launch file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LaunchFile {
+    /// The namespace of all programs, unless the command line selects one.
+    pub(super) namespace: Option<String>,
+    /// True if the namespace is for this run only: its name gets the id of the launcher's process,
+    /// and it is removed at the end.
+    #[serde(default)]
+    pub(super) private: bool,
+    /// Environment variables of all programs.
+    #[serde(default)]
+    pub(super) env: BTreeMap<String, String>,
+    pub(super) programs: BTreeMap<String, ProgramSpec>,
+    /// The directory of the file.
+    #[serde(skip)]
+    pub(super) dir: PathBuf,
+}
+
+/// The settings of one program.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ProgramSpec {
+    /// The program and its arguments. A path is relative to `dir`.
+    pub(super) command: Vec<String>,
+    /// The working directory, relative to that of the file, which is the default.
+    #[serde(default)]
+    pub(super) dir: PathBuf,
+    #[serde(default)]
+    pub(super) env: BTreeMap<String, String>,
+    /// The programs that have to be ready before this one starts. They are stopped after it.
+    #[serde(default)]
+    pub(super) after: Vec<String>,
+    #[serde(default)]
+    pub(super) ready: Ready,
+    /// The longest time from start to readiness.
+    #[serde(default = "Seconds::ten")]
+    pub(super) ready_timeout: Seconds,
+    #[serde(flatten)]
+    pub(super) policy: Policy,
+    /// True if all others are stopped when this program has ended and is not restarted.
+    #[serde(default)]
+    pub(super) required: bool,
+    /// The longest time from SIGTERM to the end; then SIGKILL follows.
+    #[serde(default = "Seconds::five")]
+    pub(super) stop_timeout: Seconds,
+}
+
+/// The topics that make a program ready. Without any, it is ready at once.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Ready {
+    #[serde(default)]
+    pub(super) publishes: Vec<String>,
+    #[serde(default)]
+    pub(super) subscribes: Vec<String>,
+}
+
+/// A number of seconds, such as 0.5.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "f64")]
+pub(super) struct Seconds(pub(super) Duration);
+
+impl TryFrom<f64> for Seconds {
+    type Error = std::time::TryFromFloatSecsError;
+
+    fn try_from(seconds: f64) -> Result<Self, Self::Error> {
+        Duration::try_from_secs_f64(seconds).map(Self)
+    }
+}
+
+impl Seconds {
+    const fn five() -> Self {
+        Self(Duration::from_secs(5))
+    }
+
+    const fn ten() -> Self {
+        Self(Duration::from_secs(10))
+    }
+}
+
+impl LaunchFile {
+    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
+        let shown = path.display();
+        let text = fs::read_to_string(path)
+            .map_err(|error| Failure::not_found(format_args!("cannot read {shown}: {error}")))?;
+        let mut file =
+            Self::parse(&text).map_err(|error| Failure::usage(format_args!("{shown}: {error}")))?;
+        let dir = path.canonicalize().ok();
+        let dir = dir.and_then(|path| path.parent().map(Path::to_owned));
+        file.dir = dir.unwrap_or_default();
+        Ok(file)
+    }
+
+    /// Parses a text, with the variables in it replaced.
+    fn parse(text: &str) -> Result<Self, String> {
+        let mut file: Self = json5::from_str(text).map_err(|error| error.to_string())?;
+        for value in file.env.values_mut() {
+            *value = expand(value)?;
+        }
+        for (name, program) in &mut file.programs {
+            if program.command.first().is_none_or(String::is_empty) {
+                return Err(format!("{name}: 'command' names no program"));
+            }
+            for word in program.command.iter_mut().chain(program.env.values_mut()) {
+                *word = expand(word).map_err(|error| format!("{name}: {error}"))?;
+            }
+        }
+        Ok(file)
+    }
+
+    /// Returns the programs so that each comes after those that it needs.
+    pub(super) fn order(&self) -> Result<Vec<&str>, Failure> {
+        let mut order: Vec<&str> = Vec::new();
+        let mut left: Vec<&str> = self.programs.keys().map(String::as_str).collect();
+        for (name, program) in &self.programs {
+            let mut needed = program.after.iter();
+            if let Some(unknown) = needed.find(|needed| !self.programs.contains_key(*needed)) {
+                let names: Vec<String> = self.programs.keys().cloned().collect();
+                let near = nearest::suggestion(unknown, &names);
+                return Err(Failure::usage(format_args!(
+                    "{name}: 'after' names '{unknown}', which is no program.{near}"
+                )));
+            }
+        }
+        while !left.is_empty() {
+            let is_next = |name: &&str| {
+                let mut needed = self.programs[*name].after.iter();
+                needed.all(|needed| order.contains(&needed.as_str()))
+            };
+            let (next, others): (Vec<_>, Vec<_>) = left.into_iter().partition(is_next);
+            if next.is_empty() {
+                let names = others.join(", ");
+                return Err(Failure::usage(format_args!(
+                    "these programs wait for each other by 'after': {names}"
+                )));
+            }
+            order.extend(next);
+            left = others;
+        }
+        Ok(order)
+    }
+}
+
+/// Replaces `${NAME}` by the environment variable, and `${NAME:-default}` by the default if that
+/// is not set or empty.
+fn expand(text: &str) -> Result<String, String> {
+    let mut expanded = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        let (name, after) = after
+            .split_once('}')
+            .ok_or_else(|| format!("'{text}': ${{ without }}"))?;
+        let (name, default) = match name.split_once(":-") {
+            Some((name, default)) => (name, Some(default)),
+            None => (name, None),
+        };
+        let value = env::var(name).ok().filter(|value| !value.is_empty());
+        let value = value.or(default.map(str::to_owned));
+        let value = value.ok_or_else(|| format!("'{text}': {name} is not set"))?;
+        expanded = expanded + before + &value;
+        rest = after;
+    }
+    Ok(expanded + rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::restart::Restart;
+    use super::*;
+
+    fn order(programs: &str) -> Result<String, String> {
+        let file = LaunchFile::parse(&format!("{{programs: {{{programs}}}}}"))?;
+        let order = file.order().map_err(|failure| failure.text().to_owned())?;
+        Ok(order.join(" "))
+    }
+
+    #[test]
+    fn programs_come_after_those_that_they_need() {
+        let order = order(
+            "a: {command: ['x'], after: ['c']}, b: {command: ['x']}, \
+             c: {command: ['x'], after: ['b']}, d: {command: ['x'], after: ['b', 'a']}",
+        );
+        assert_eq!(order.as_deref(), Ok("b c a d"));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let table = [
+            (
+                "a: {command: ['x'], after: ['a']}",
+                "wait for each other by 'after': a",
+            ),
+            (
+                "a: {command: ['x'], after: ['bb']}, b: {command: ['x']}",
+                "Near: b",
+            ),
+            ("a: {command: []}", "a: 'command' names no program"),
+            ("a: {}", "missing field"),
+            ("a: {command: ['x'], restrt: 'never'}", "restrt"),
+            ("a: {command: ['x'], restart: 'sometimes'}", "sometimes"),
+            ("a: {command: ['x'], stop_timeout: -1}", "negative"),
+            (
+                "a: {command: ['${HORUS_NO_SUCH_VARIABLE}']}",
+                "HORUS_NO_SUCH_VARIABLE is not set",
+            ),
+            ("a: {command: ['${HOME']}", "${ without }"),
+        ];
+        for (programs, error) in table {
+            let found = order(programs).unwrap_err();
+            assert!(found.contains(error), "{programs}: {found}");
+        }
+    }
+
+    #[test]
+    fn settings_have_defaults() {
+        let text = "{programs: {a: {command: ['${HORUS_NO_SUCH_VARIABLE:-x}', 'y'], // comment
+                     restart_delay: 0.5, env: {A: 'b'}}}}";
+        let file = LaunchFile::parse(text).unwrap();
+        let program = &file.programs["a"];
+        assert_eq!(program.command, ["x", "y"]);
+        assert_eq!(program.policy.restart, Restart::OnFailure);
+        assert_eq!(program.policy.restart_delay.0, Duration::from_millis(500));
+        assert_eq!(program.ready_timeout.0, Duration::from_secs(10));
+        assert!(!program.required && !file.private);
+    }
+}

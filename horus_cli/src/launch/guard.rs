@@ -1,0 +1,72 @@
+//! The guard: a process that kills what a dead launcher has left.
+//!
+//! The kernel kills the programs with their launcher, but not what they started in turn. The guard
+//! knows the process groups of all programs, and kills them when its standard input is closed.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::io::{self, BufRead as _, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+
+use horus_core::child::signal_group;
+use signal_hook::consts::SIGKILL;
+
+/// The hidden command that is the guard.
+pub(crate) const COMMAND: &str = "__guard";
+
+/// A running guard. It ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct Guard(Child);
+
+impl Guard {
+    pub(super) fn start() -> io::Result<Self> {
+        let mut command = Command::new(env::current_exe()?);
+        // WHY a group of its own: Ctrl-C on a terminal must not end it.
+        command.arg(COMMAND).process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::null());
+        command.spawn().map(Self)
+    }
+
+    /// Notes a group that must not outlive the launcher.
+    pub(super) fn add(&mut self, group: u32) {
+        self.send(format!("+{group}\n"));
+    }
+
+    /// Forgets a group that has ended.
+    pub(super) fn remove(&mut self, group: u32) {
+        self.send(format!("-{group}\n"));
+    }
+
+    fn send(&mut self, line: String) {
+        if let Some(stdin) = &mut self.0.stdin {
+            // WHY the error is ignored: without a guard, the kernel still kills the programs.
+            let _ = stdin.write_all(line.as_bytes());
+        }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.0.stdin.take();
+        let _ = self.0.wait();
+    }
+}
+
+/// Reads the groups from stdin until it is closed, and kills those that are left.
+pub(crate) fn run() {
+    let mut groups: BTreeSet<u32> = BTreeSet::new();
+    for line in io::stdin().lock().lines().map_while(Result::ok) {
+        let (sign, group) = line.split_at(line.len().min(1));
+        let Ok(group) = group.parse() else { continue };
+        if sign == "+" {
+            groups.insert(group);
+        } else {
+            groups.remove(&group);
+        }
+    }
+    for group in groups {
+        // It fails if the whole group has ended.
+        let _ = signal_group(group, SIGKILL);
+    }
+}

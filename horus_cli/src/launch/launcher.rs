@@ -1,0 +1,291 @@
+//! The launcher: starts programs in order, restarts them, and stops them in reverse.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Command, ExitStatus};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName, NamespaceRemoveError};
+
+use super::file::LaunchFile;
+use super::guard::Guard;
+use super::log::LogLine;
+use super::program::{Process, Program, State};
+use super::readiness::missing;
+use super::report::{Event, print};
+use crate::context::{Context, of_namespace};
+use crate::failure::Failure;
+
+/// Time between two looks at the programs, unless one of them prints something.
+const PERIOD: Duration = Duration::from_millis(20);
+
+/// The longest time for the last lines of programs that have ended.
+const LAST_LINES: Duration = Duration::from_secs(1);
+
+/// Starts, restarts and stops the programs of a launch file.
+pub(super) struct Launcher<'a> {
+    file: &'a LaunchFile,
+    /// In the order of their start.
+    programs: Vec<Program<'a>>,
+    namespace: Arc<Namespace>,
+    lines: Receiver<LogLine>,
+    sender: Sender<LogLine>,
+    /// `None` if programs may outlive the launcher.
+    guard: Option<Guard>,
+    is_stopping: bool,
+    context: &'a mut Context,
+}
+
+impl<'a> Launcher<'a> {
+    /// Opens the namespace; starts nothing yet. Unless `keeps`, the programs end with the launcher.
+    pub(super) fn new(
+        file: &'a LaunchFile,
+        order: &[&'a str],
+        mut config: NamespaceConfig,
+        keeps: bool,
+        context: &'a mut Context,
+    ) -> Result<Self, Failure> {
+        if file.private {
+            let name = format!("{}_{}", config.name(), std::process::id());
+            config = config.with_name(NamespaceName::new(&name).map_err(Failure::usage)?);
+        }
+        let namespace = Namespace::open(&config).map_err(|error| of_namespace(&error))?;
+        let guard = (!keeps).then(Guard::start).transpose();
+        let guard = guard
+            .map_err(|error| Failure::system(format_args!("cannot start the guard: {error}")))?;
+        let (sender, lines) = channel();
+        let programs = order.iter().map(|name| {
+            let spec = &file.programs[*name];
+            Program::new(name, spec)
+        });
+        Ok(Self {
+            file,
+            programs: programs.collect(),
+            namespace,
+            lines,
+            sender,
+            guard,
+            is_stopping: false,
+            context,
+        })
+    }
+
+    /// Returns when all programs have ended. Fails if the last end of one was a failure.
+    pub(super) fn run(mut self) -> Result<(), Failure> {
+        let deadline = self.context.deadline();
+        while self.is_active() {
+            if self.context.stop.came() || deadline.is_over() {
+                self.is_stopping = true;
+            }
+            for index in 0..self.programs.len() {
+                self.look_at(index)?;
+            }
+            match self.lines.recv_timeout(PERIOD) {
+                Ok(line) => self.print_line(&line)?,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => unreachable!("`sender` is kept"),
+            }
+            while let Ok(line) = self.lines.try_recv() {
+                self.print_line(&line)?;
+            }
+        }
+        self.conclude()
+    }
+
+    /// Returns true while a program runs or will run.
+    fn is_active(&self) -> bool {
+        let is_active = |program: &Program<'_>| match program.state {
+            State::Running(_) => true,
+            State::Waiting(_) => !self.is_stopping,
+            State::Ended => false,
+        };
+        self.programs.iter().any(is_active)
+    }
+
+    /// Does what is due for a program.
+    fn look_at(&mut self, index: usize) -> Result<(), Failure> {
+        match &mut self.programs[index].state {
+            State::Ended => Ok(()),
+            State::Waiting(due) => {
+                let is_due = Instant::now() >= *due && !self.is_stopping;
+                if is_due && self.may_start(index) {
+                    return self.start(index);
+                }
+                Ok(())
+            }
+            State::Running(process) => {
+                let ended = process.take_end(&mut self.guard).map_err(|error| {
+                    Failure::system(format_args!("cannot wait for a program: {error}"))
+                })?;
+                match ended {
+                    Some(status) => self.end(index, status),
+                    None => self.look_at_running(index),
+                }
+            }
+        }
+    }
+
+    /// Returns true if all programs before this one are ready.
+    fn may_start(&self, index: usize) -> bool {
+        let after = &self.programs[index].spec.after;
+        let needed = self.programs.iter();
+        let mut needed = needed.filter(|other| after.iter().any(|name| name == other.name));
+        needed.all(Program::is_ready)
+    }
+
+    /// Returns true if all programs after this one have ended.
+    fn may_stop(&self, index: usize) -> bool {
+        let name = self.programs[index].name;
+        let mut dependents = self.programs.iter().filter(|other| {
+            let mut after = other.spec.after.iter();
+            after.any(|needed| needed == name)
+        });
+        dependents.all(|other| !matches!(other.state, State::Running(_)))
+    }
+
+    fn start(&mut self, index: usize) -> Result<(), Failure> {
+        let program = &self.programs[index];
+        let command = self.command(program);
+        match Process::start(command, index, &self.sender, &mut self.guard) {
+            Ok(process) => {
+                let pid = process.id();
+                self.programs[index].state = State::Running(process);
+                self.report(index, Event::Started { pid })
+            }
+            Err(error) => {
+                let error = format!("{}: {error}", program.spec.command[0]);
+                self.report(index, Event::NotStarted { error: &error })?;
+                self.restart_or_give_up(index, true, Duration::ZERO)
+            }
+        }
+    }
+
+    fn command(&self, program: &Program<'_>) -> Command {
+        let mut command = Command::new(&program.spec.command[0]);
+        command.args(&program.spec.command[1..]);
+        command.current_dir(self.file.dir.join(&program.spec.dir));
+        let config = self.namespace.config();
+        command.env("HORUS_SHM_DIR", config.dir());
+        command.env("HORUS_NAMESPACE", config.name().as_str());
+        command.envs(&self.file.env).envs(&program.spec.env);
+        command
+    }
+
+    /// Notices readiness, and stops a program that has to stop.
+    fn look_at_running(&mut self, index: usize) -> Result<(), Failure> {
+        let may_stop = self.is_stopping && self.may_stop(index);
+        let namespace = Arc::clone(&self.namespace);
+        let program = &mut self.programs[index];
+        let spec = program.spec;
+        let Some(process) = program.process() else {
+            return Ok(());
+        };
+        let pid = process.id();
+        if process.is_overdue(spec.stop_timeout.0) {
+            process.kill();
+            return self.report(index, Event::Killed { pid });
+        }
+        if may_stop && process.stopped.is_none() {
+            process.stop();
+            return self.report(index, Event::Stopping { pid });
+        }
+        if process.is_ready || process.is_killed {
+            return Ok(());
+        }
+        let after = process.started.elapsed();
+        match missing(&namespace, &spec.ready, pid) {
+            None => {
+                process.is_ready = true;
+                let after_ns = after.as_nanos() as u64;
+                self.report(index, Event::Ready { after_ns })
+            }
+            Some(missing) if after > spec.ready_timeout.0 => {
+                process.kill();
+                self.report(index, Event::NotReady { missing: &missing })
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn end(&mut self, index: usize, status: ExitStatus) -> Result<(), Failure> {
+        let Some(process) = self.programs[index].process() else {
+            return Ok(());
+        };
+        let (pid, is_failure) = (process.id(), process.is_failure(status));
+        let ran = process.started.elapsed();
+        let (code, signal) = (status.code(), status.signal());
+        self.report(index, Event::Ended { pid, code, signal })?;
+        self.restart_or_give_up(index, is_failure, ran)
+    }
+
+    fn restart_or_give_up(
+        &mut self,
+        index: usize,
+        is_failure: bool,
+        ran: Duration,
+    ) -> Result<(), Failure> {
+        let program = &mut self.programs[index];
+        program.has_failed = is_failure;
+        program.state = State::Ended;
+        if self.is_stopping {
+            return Ok(());
+        }
+        if let Some(delay) = program.restarts.next(&program.spec.policy, is_failure, ran) {
+            program.state = State::Waiting(Instant::now() + delay);
+            let delay_ns = delay.as_nanos() as u64;
+            return self.report(index, Event::Restarting { delay_ns });
+        }
+        self.is_stopping |= program.spec.required;
+        // WHY: programs that wait for this one would wait for ever.
+        let name = program.name;
+        let mut others = self.programs.iter();
+        let is_awaited = others.any(|other| {
+            let is_waiting = matches!(other.state, State::Waiting(_));
+            is_waiting && other.spec.after.iter().any(|needed| needed == name)
+        });
+        self.is_stopping |= is_failure && is_awaited;
+        if is_failure {
+            return self.report(index, Event::GivenUp);
+        }
+        Ok(())
+    }
+
+    fn report(&mut self, index: usize, event: Event<'_>) -> Result<(), Failure> {
+        print(self.programs[index].name, event, self.context)
+    }
+
+    fn print_line(&mut self, line: &LogLine) -> Result<(), Failure> {
+        let stream = if line.is_error { "stderr" } else { "stdout" };
+        let text = &line.text;
+        self.report(line.program, Event::Line { stream, text })
+    }
+
+    /// Prints the last lines, removes a private namespace, and returns the result.
+    fn conclude(mut self) -> Result<(), Failure> {
+        // WHY: the threads that read have the other senders; when they end, no line is missing.
+        self.sender = channel().0;
+        let deadline = Instant::now() + LAST_LINES;
+        while let Ok(line) = {
+            let left = deadline.saturating_duration_since(Instant::now());
+            self.lines.recv_timeout(left)
+        } {
+            self.print_line(&line)?;
+        }
+        if self.file.private {
+            self.namespace.remove().map_err(|error| match error {
+                NamespaceRemoveError::Attended { .. } => Failure::refused(error),
+                error => Failure::system(error),
+            })?;
+        }
+        let failed = self.programs.iter().filter(|program| program.has_failed);
+        let failed: Vec<&str> = failed.map(|program| program.name).collect();
+        if failed.is_empty() {
+            return Ok(());
+        }
+        Err(Failure::no_because(format_args!(
+            "failed: {}",
+            failed.join(", ")
+        )))
+    }
+}

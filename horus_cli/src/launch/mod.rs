@@ -1,0 +1,51 @@
+//! `horus launch`: starts the programs of a robot, restarts and stops them.
+//!
+//! `file` reads the launch file, `restart` decides on restarts, `program` is one program,
+//! `readiness` looks for its topics, `log` reads its output, `report` prints what happens, `guard`
+//! kills what a dead launcher left, and `launcher` brings them together.
+
+mod file;
+pub(crate) mod guard;
+mod launcher;
+mod log;
+mod program;
+mod readiness;
+mod report;
+mod restart;
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use file::LaunchFile;
+use launcher::Launcher;
+
+/// Start the programs of a robot, restart and stop them
+///
+/// FILE is JSON5; docs/tools.md explains it. A program starts when those before it
+/// are ready: when their topics are there. Ctrl-C stops all, last ones first. If
+/// this command dies, the programs die with it.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The launch file
+    file: PathBuf,
+    /// Only check the file, and print the programs in the order of their start
+    #[arg(long)]
+    check: bool,
+    /// Let the programs run on if this command dies
+    #[arg(long)]
+    keep: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
+    let file = LaunchFile::read(&arguments.file)?;
+    let order = file.order()?;
+    if arguments.check {
+        return report::print_order(&order, context);
+    }
+    context.stop.begin_stream();
+    let config = context.config_or(file.namespace.as_deref())?;
+    Launcher::new(&file, &order, config, arguments.keep, context)?.run()
+}

@@ -1,0 +1,165 @@
+//! One program: its process, and its way from start to end.
+
+use std::io;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+use horus_core::child::{has_ended, kill_with_parent, signal_group};
+use signal_hook::consts::{SIGKILL, SIGTERM};
+
+use super::file::ProgramSpec;
+use super::guard::Guard;
+use super::log::{self, LogLine};
+use super::restart::Restarts;
+
+/// A program, running or not.
+#[derive(Debug)]
+pub(super) struct Program<'a> {
+    pub(super) name: &'a str,
+    pub(super) spec: &'a ProgramSpec,
+    pub(super) state: State,
+    pub(super) restarts: Restarts,
+    /// True if the last end was a failure.
+    pub(super) has_failed: bool,
+}
+
+/// The state of a program.
+#[derive(Debug)]
+pub(super) enum State {
+    /// It waits until this time, and for the programs before it.
+    Waiting(Instant),
+    Running(Process),
+    /// It has ended, and is not restarted.
+    Ended,
+}
+
+/// A running process with its group.
+#[derive(Debug)]
+pub(super) struct Process {
+    child: Child,
+    pub(super) started: Instant,
+    pub(super) is_ready: bool,
+    /// The time of SIGTERM, if it was sent.
+    pub(super) stopped: Option<Instant>,
+    pub(super) is_killed: bool,
+}
+
+impl<'a> Program<'a> {
+    pub(super) fn new(name: &'a str, spec: &'a ProgramSpec) -> Self {
+        Self {
+            name,
+            spec,
+            state: State::Waiting(Instant::now()),
+            restarts: Restarts::default(),
+            has_failed: false,
+        }
+    }
+
+    pub(super) const fn process(&mut self) -> Option<&mut Process> {
+        match &mut self.state {
+            State::Running(process) => Some(process),
+            _ => None,
+        }
+    }
+
+    /// Returns true if programs after this one may start: it is ready, or has done its work.
+    pub(super) const fn is_ready(&self) -> bool {
+        match &self.state {
+            State::Running(process) => process.is_ready,
+            State::Ended => !self.has_failed,
+            State::Waiting(_) => false,
+        }
+    }
+}
+
+impl Process {
+    /// Starts the process in a group of its own: Ctrl-C on a terminal reaches only the launcher,
+    /// which then stops the programs in order. `index` marks the lines of its output. If there is a
+    /// guard, the process does not outlive the launcher.
+    pub(super) fn start(
+        mut command: Command,
+        index: usize,
+        lines: &Sender<LogLine>,
+        guard: &mut Option<Guard>,
+    ) -> io::Result<Self> {
+        if guard.is_some() {
+            kill_with_parent(&mut command);
+        }
+        command.process_group(0).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn()?;
+        if let Some(guard) = guard {
+            guard.add(child.id());
+        }
+        if let Some(pipe) = child.stdout.take() {
+            log::read(index, false, pipe, lines.clone());
+        }
+        if let Some(pipe) = child.stderr.take() {
+            log::read(index, true, pipe, lines.clone());
+        }
+        Ok(Self {
+            child,
+            started: Instant::now(),
+            is_ready: false,
+            stopped: None,
+            is_killed: false,
+        })
+    }
+
+    /// Returns the id of the process, and of its group.
+    pub(super) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Asks the processes of the group to end.
+    pub(super) fn stop(&mut self) {
+        self.stopped = Some(Instant::now());
+        // It fails only if all of them have ended.
+        let _ = signal_group(self.child.id(), SIGTERM);
+    }
+
+    /// Kills the processes of the group.
+    pub(super) fn kill(&mut self) {
+        self.is_killed = true;
+        let _ = signal_group(self.child.id(), SIGKILL);
+    }
+
+    /// Returns true if SIGTERM was sent longer than `timeout` ago, and nothing since.
+    pub(super) fn is_overdue(&self, timeout: Duration) -> bool {
+        !self.is_killed
+            && self
+                .stopped
+                .is_some_and(|stopped| stopped.elapsed() > timeout)
+    }
+
+    /// Returns the status if the process has ended; kills what is left of its group.
+    pub(super) fn take_end(&mut self, guard: &mut Option<Guard>) -> io::Result<Option<ExitStatus>> {
+        if !has_ended(&self.child)? {
+            return Ok(None);
+        }
+        // WHY before the wait: until then, no other group can have this id.
+        let _ = signal_group(self.child.id(), SIGKILL);
+        if let Some(guard) = guard {
+            guard.remove(self.child.id());
+        }
+        self.child.wait().map(Some)
+    }
+
+    /// Returns true if this end is a failure. An end by the SIGTERM of a stop is none.
+    pub(super) fn is_failure(&self, status: ExitStatus) -> bool {
+        let is_stopped = self.stopped.is_some() && status.signal() == Some(SIGTERM);
+        !status.success() && !is_stopped
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // The group has ended, unless the launcher fails: then nothing may be left.
+        if self.child.try_wait().is_ok_and(|status| status.is_none()) {
+            self.kill();
+            let _ = self.child.wait();
+        }
+    }
+}

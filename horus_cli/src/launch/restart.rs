@@ -1,0 +1,134 @@
+//! Restarts: which ends of a program lead to one, and when it comes.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::file::Seconds;
+
+/// The rule by which a program is restarted.
+// WHY no `deny_unknown_fields`: the settings of a program contain these, and refuse others.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Policy {
+    #[serde(default)]
+    pub(super) restart: Restart,
+    /// The delay of the first restart. It doubles with each end soon after a restart.
+    #[serde(default = "first_delay")]
+    pub(super) restart_delay: Seconds,
+    #[serde(default = "longest_delay")]
+    pub(super) restart_delay_max: Seconds,
+    /// The largest number of restarts in a row; without it there is no limit.
+    #[serde(default)]
+    pub(super) restarts_max: Option<u32>,
+}
+
+/// The ends that lead to a restart.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Restart {
+    Never,
+    /// An exit code other than 0, and a signal.
+    #[default]
+    OnFailure,
+    Always,
+}
+
+const fn first_delay() -> Seconds {
+    Seconds(Duration::from_millis(100))
+}
+
+const fn longest_delay() -> Seconds {
+    Seconds(Duration::from_secs(10))
+}
+
+/// The restarts of one program so far.
+#[derive(Debug, Default)]
+pub(super) struct Restarts {
+    /// Number of restarts in a row: each soon after the one before.
+    in_a_row: u32,
+}
+
+impl Restarts {
+    /// Returns the delay of the next restart after an end; `None` if there is none. `ran` is the
+    /// time since the last start.
+    pub(super) fn next(
+        &mut self,
+        policy: &Policy,
+        is_failure: bool,
+        ran: Duration,
+    ) -> Option<Duration> {
+        let is_wanted = match policy.restart {
+            Restart::Never => false,
+            Restart::OnFailure => is_failure,
+            Restart::Always => true,
+        };
+        // WHY the longest delay: a program that runs longer than that is not in a loop of ends.
+        if ran > policy.restart_delay_max.0 {
+            self.in_a_row = 0;
+        }
+        if !is_wanted || policy.restarts_max.is_some_and(|max| self.in_a_row >= max) {
+            return None;
+        }
+        let factor = 2_u32.saturating_pow(self.in_a_row);
+        self.in_a_row += 1;
+        let delay = policy.restart_delay.0.saturating_mul(factor);
+        Some(delay.min(policy.restart_delay_max.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy(restart: Restart, restarts_max: Option<u32>) -> Policy {
+        Policy {
+            restart,
+            restart_delay: Seconds(Duration::from_millis(100)),
+            restart_delay_max: Seconds(Duration::from_secs(1)),
+            restarts_max,
+        }
+    }
+
+    #[test]
+    fn delays_double_until_a_program_runs_long_enough() {
+        let policy = policy(Restart::OnFailure, None);
+        let mut restarts = Restarts::default();
+        let mut delay_ms = |ran_ms| {
+            let ran = Duration::from_millis(ran_ms);
+            restarts.next(&policy, true, ran).unwrap().as_millis()
+        };
+        let delays = [5, 5, 1000, 5, 5, 5].map(&mut delay_ms);
+        assert_eq!(delays, [100, 200, 400, 800, 1000, 1000]);
+        assert_eq!([1001, 5].map(delay_ms), [100, 200]);
+        for _ in 0..100 {
+            restarts.next(&policy, true, Duration::ZERO);
+        }
+    }
+
+    #[test]
+    fn the_policy_decides() {
+        let next = |restart, is_failure| {
+            let policy = policy(restart, None);
+            let next = Restarts::default().next(&policy, is_failure, Duration::ZERO);
+            next.is_some()
+        };
+        assert!(!next(Restart::Never, true));
+        assert!(next(Restart::OnFailure, true) && !next(Restart::OnFailure, false));
+        assert!(next(Restart::Always, true) && next(Restart::Always, false));
+    }
+
+    #[test]
+    fn restarts_in_a_row_are_limited() {
+        let policy = policy(Restart::Always, Some(2));
+        let mut restarts = Restarts::default();
+        let mut next = |ran| {
+            restarts
+                .next(&policy, true, Duration::from_secs(ran))
+                .is_some()
+        };
+        assert_eq!(
+            [0, 0, 0, 2, 0, 0].map(&mut next),
+            [true, true, false, true, true, false]
+        );
+    }
+}

@@ -1,0 +1,292 @@
+//! `launch`: order, readiness, restarts, stops, and launchers that are killed.
+
+use std::path::PathBuf;
+
+use crate::common::{Robot, Stream, until};
+use crate::golden::check_json;
+use crate::program::{ROLE, SCRIPT};
+
+/// Writes a launch file.
+fn file(robot: &Robot, name: &str, text: &str) -> PathBuf {
+    let path = robot.dir().join(name);
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// Starts `horus launch` with the programs of a launch file.
+fn launch(robot: &Robot, programs: &str, options: &str) -> Stream {
+    let path = file(
+        robot,
+        "robot.json5",
+        &format!("{{programs: {{{programs}}}}}"),
+    );
+    robot.stream(&format!("launch {} {options}", path.display()))
+}
+
+/// Returns a command that takes part as the lines say. `before` is what its shell executes first.
+fn participant(before: &str, lines: &str) -> String {
+    let test = std::env::current_exe().unwrap().display().to_string();
+    let shell = format!("{before} {test} child_role --exact --nocapture");
+    format!("command: ['sh', '-c', '{shell}'], env: {{{ROLE}: '1', {SCRIPT}: '{lines}'}}")
+}
+
+/// Returns the number after `"key":` in a line of JSON.
+fn number(line: &str, key: &str) -> i64 {
+    let (_, rest) = line.split_once(&format!("\"{key}\":")).expect(line);
+    let end = rest.find([',', '}']).unwrap();
+    rest[..end].parse().expect(line)
+}
+
+fn event(program: &str, event: &str) -> String {
+    format!("{{\"horus\":1,\"program\":\"{program}\",\"event\":\"{event}\"")
+}
+
+/// Returns the process id that a program prints.
+fn printed_pid(stream: &Stream, program: &str) -> i64 {
+    let line = stream.line_with(&event(program, "line"));
+    let (_, text) = line.split_once("\"text\":\"").unwrap();
+    text.trim_end_matches("\"}").parse().unwrap()
+}
+
+fn is_alive(pid: i64) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    // A zombie has ended; the process that adopts orphans waits for it.
+    stat.is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+fn kill(pid: i64) {
+    // SAFETY: the call takes no pointer.
+    let killed = unsafe { libc::kill(pid as i32, libc::SIGKILL) };
+    assert_eq!(killed, 0);
+}
+
+#[test]
+fn programs_start_when_those_before_them_have_their_topics() {
+    let robot = Robot::new();
+    let programs = format!(
+        "source: {{{}, after: ['sink'], ready: {{publishes: ['cmd_vel']}}}},
+         sink: {{{}, ready: {{subscribes: ['cmd_vel'], publishes: ['imu']}}}},
+         last: {{command: ['sleep', '1000'], after: ['source']}}",
+        participant("exec", "publish best_effort cmd_vel"),
+        // WHY not `exec`: a process that the program started has the topics.
+        participant(
+            "sleep 0.3; echo late;",
+            "publish imu imu;subscribe best_effort cmd_vel"
+        ),
+    );
+    let stream = launch(&robot, &programs, "--json");
+    for expected in [
+        event("sink", "started"),
+        event("sink", "line") + ",\"stream\":\"stdout\",\"text\":\"late\"",
+        event("sink", "ready"),
+        event("source", "started"),
+        event("source", "ready"),
+        event("last", "started"),
+        event("last", "ready"),
+    ] {
+        let mut line = stream.line();
+        // The harness of the participants prints lines, too.
+        while line.contains("\"line\"") && !line.contains("late") {
+            line = stream.line();
+        }
+        assert!(line.starts_with(&expected), "{line}\n{expected}");
+    }
+    stream.signal(libc::SIGINT);
+    let names = ["last", "source", "sink"];
+    for (program, word) in names
+        .iter()
+        .flat_map(|name| [(name, "stopping"), (name, "ended")])
+    {
+        let line = stream.line_with("\"event\":\"");
+        assert!(line.starts_with(&event(program, word)), "{line}");
+    }
+    let ran = stream.wait();
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    assert_eq!(robot.answer("topic list -w 0").lines().count(), 1);
+}
+
+#[test]
+fn the_policy_decides_on_restarts() {
+    let robot = Robot::new();
+    let stream = launch(
+        &robot,
+        "a: {command: ['sh', '-c', 'exit 3'], restart_delay: 0.01, restarts_max: 3},
+         b: {command: ['sh', '-c', 'exit 4'], restart: 'never'},
+         c: {command: ['true'], restart: 'on-failure'},
+         d: {command: ['true'], restart: 'always', restarts_max: 1, restart_delay: 0},
+         e: {command: ['./no-such-program'], restart: 'never'}",
+        "--json",
+    );
+    let mut lines = Vec::new();
+    while !lines
+        .iter()
+        .any(|line: &String| line.starts_with(&event("a", "given_up")))
+    {
+        lines.push(stream.line());
+    }
+    let ran = stream.wait();
+    lines.extend(ran.stdout.lines().map(str::to_owned));
+    let of = |program: &str, word: &str| {
+        let begin = event(program, word);
+        let found = lines.iter().filter(|line| line.starts_with(&begin));
+        found.cloned().collect::<Vec<String>>()
+    };
+    let delays = of("a", "restarting");
+    let delays: Vec<i64> = delays.iter().map(|line| number(line, "delay_ns")).collect();
+    assert_eq!(delays, [10_000_000, 20_000_000, 40_000_000]);
+    assert_eq!(of("a", "started").len(), 4);
+    assert!(
+        of("a", "ended")
+            .iter()
+            .all(|line| number(line, "code") == 3)
+    );
+    assert_eq!(
+        (of("b", "started").len(), of("b", "given_up").len()),
+        (1, 1)
+    );
+    assert_eq!(
+        (of("c", "started").len(), of("c", "given_up").len()),
+        (1, 0)
+    );
+    assert_eq!(
+        (of("d", "started").len(), of("d", "given_up").len()),
+        (2, 0)
+    );
+    assert!(of("e", "not_started")[0].contains("No such file"));
+    assert_eq!(ran.code, 1);
+    assert_eq!(ran.stderr, "horus: failed: a, b, e\n");
+}
+
+#[test]
+fn a_killed_program_is_restarted_and_leaves_nothing() {
+    let robot = Robot::new();
+    let programs = "a: {command: ['sh', '-c', 'sleep 1000 & echo $!; wait'], restart_delay: 0.01}";
+    let stream = launch(&robot, programs, "--json");
+    for _ in 0..5 {
+        let pid = number(&stream.line_with(&event("a", "started")), "pid");
+        let grandchild = printed_pid(&stream, "a");
+        assert!(is_alive(grandchild));
+        kill(pid);
+        let line = stream.line_with(&event("a", "ended"));
+        assert_eq!((number(&line, "pid"), number(&line, "signal")), (pid, 9));
+        until("its child is gone", || !is_alive(grandchild));
+    }
+    stream.line_with(&event("a", "started"));
+    stream.signal(libc::SIGTERM);
+    assert_eq!(stream.wait().code, 0);
+}
+
+#[test]
+fn a_program_that_does_not_stop_is_killed() {
+    let robot = Robot::new();
+    let programs =
+        "a: {command: ['sh', '-c', 'trap \"\" TERM; echo up; while :; do sleep 0.1; done'],
+                        stop_timeout: 0.1}";
+    let stream = launch(&robot, programs, "--json");
+    stream.line_with("\"text\":\"up\"");
+    stream.signal(libc::SIGINT);
+    stream.line_with(&event("a", "stopping"));
+    stream.line_with(&event("a", "killed"));
+    let ended = stream.line_with(&event("a", "ended"));
+    assert_eq!(number(&ended, "signal"), 9);
+    let ran = stream.wait();
+    assert_eq!((ran.code, ran.stderr.as_str()), (1, "horus: failed: a\n"));
+}
+
+#[test]
+fn a_killed_launcher_leaves_no_program_unless_asked() {
+    let robot = Robot::new();
+    let programs = "a: {command: ['sleep', '1000']},
+                    b: {command: ['sh', '-c', 'sleep 1000 & echo $!; wait'], after: ['a']}";
+    for options in ["--json", "--json --keep"] {
+        let stream = launch(&robot, programs, options);
+        let mut pids = Vec::new();
+        for name in ["a", "b"] {
+            let line = stream.line_with(&event(name, "started"));
+            pids.push(number(&line, "pid"));
+        }
+        pids.push(printed_pid(&stream, "b"));
+        stream.signal(libc::SIGKILL);
+        assert_eq!(stream.wait().code, -9);
+        if options.contains("keep") {
+            assert!(pids.iter().all(|pid| is_alive(*pid)));
+            pids.iter().for_each(|pid| kill(*pid));
+        }
+        until("all are gone", || !pids.iter().any(|pid| is_alive(*pid)));
+    }
+}
+
+#[test]
+fn a_program_that_is_not_ready_in_time_holds_the_others() {
+    let robot = Robot::new();
+    let stream = launch(
+        &robot,
+        "a: {command: ['sleep', '1000'], ready: {publishes: ['imu']}, ready_timeout: 0.05,
+             restart_delay: 0.01, restarts_max: 1},
+         b: {command: ['true'], after: ['a']}",
+        "--json",
+    );
+    for _ in 0..2 {
+        let line = stream.line_with(&event("a", "not_ready"));
+        assert!(line.contains("it does not publish imu"), "{line}");
+    }
+    let ran = stream.wait();
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(!ran.stdout.contains("\"program\":\"b\""), "{ran:?}");
+}
+
+#[test]
+fn the_end_of_a_required_program_stops_all() {
+    let robot = Robot::new();
+    let path = file(
+        &robot,
+        "robot.json5",
+        "{namespace: 'demo', private: true, env: {WORD: 'from all'}, programs: {
+            a: {command: ['sleep', '1000']},
+            b: {command: ['sh', '-c', 'echo $HORUS_NAMESPACE $WORD; echo bad >&2; printf end'],
+                required: true, after: ['a']}}}",
+    );
+    let mut command = robot.command(&format!("launch {}", path.display()));
+    command.env_remove("HORUS_NAMESPACE");
+    let stream = Stream::spawn(&mut command);
+    let id = stream.id();
+    let ran = stream.wait();
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(ran.stdout, format!("[b] demo_{id} from all\n[b] end"));
+    for part in [
+        "[a] started (process ",
+        "[b] bad\n",
+        "[b] ended with exit code 0",
+        "[a] stopping",
+    ] {
+        assert!(ran.stderr.contains(part), "no '{part}' in {}", ran.stderr);
+    }
+    // The namespace of the run is gone.
+    let left = std::fs::read_dir(robot.dir()).unwrap().flatten();
+    let left = left.filter(|entry| entry.file_name().to_string_lossy().starts_with("demo"));
+    assert_eq!(left.count(), 0);
+}
+
+#[test]
+fn a_file_can_be_checked() {
+    let robot = Robot::new();
+    let good = file(
+        &robot,
+        "good.json5",
+        "{programs: {a: {command: ['x'], after: ['b']}, b: {command: ['y']}}}",
+    );
+    let good = good.display();
+    assert_eq!(robot.answer(&format!("launch {good} --check")), "b\na\n");
+    let json = robot.answer(&format!("launch {good} --check --json"));
+    check_json("launch_check", &json);
+    let bad = file(
+        &robot,
+        "bad.json5",
+        "{programs: {a: {command: ['x'], aftr: []}}}",
+    );
+    let ran = robot.run(&format!("launch {} --check", bad.display()));
+    ran.failed(2, &["bad.json5", "aftr"]);
+    robot
+        .run("launch /no/such/file")
+        .failed(3, &["cannot read /no/such/file"]);
+}
