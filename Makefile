@@ -33,7 +33,9 @@ help: ## lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
 
 demo: tools ## runs the robot of examples/robot: five processes, one of which is killed
-	$(CARGO) run --release --locked -p robot
+	$(CARGO) build --release --locked -p robot -p horus_cli
+	export ROBOT="$(abspath $(or $(CARGO_TARGET_DIR),target))/release/robot"; \
+	ROBOT_CONTROLLER="$${ROBOT_CONTROLLER:-$$ROBOT}" "$${ROBOT%robot}horus" launch examples/robot/robot.json5
 
 install: tools ## installs the command horus into ~/.cargo/bin
 	$(CARGO) install --locked --path horus_cli

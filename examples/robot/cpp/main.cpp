@@ -1,9 +1,7 @@
 // The controller of the robot in C++: two nodes in separate files, which tick in turn 500 times a
-// second. `robot --controller <this program>` starts it beside the Rust processes.
+// second. `ROBOT_CONTROLLER=<this program> horus launch robot.json5` starts it beside the Rust processes.
 #include <chrono>
 #include <cstdio>
-#include <thread>
-#include <unistd.h>
 
 #include "state.hpp"
 
@@ -16,8 +14,9 @@ int main() try {
     std::uint64_t sent = 0;
     horus::SchedulerOptions options;
     options.name = "controller";
-    // Prints no events: the launcher shows the black boxes at the end.
+    // Prints no events: they are in the black box, see `horus blackbox`.
     options.on_event = [](const horus::Event &) {};
+    options.stop_on_signals = true;
     horus::Scheduler scheduler(options);
     const auto add = [&](const char *name, std::unique_ptr<horus::Node> node) {
         // The watchdog limit is longer than any tick: only a busy machine delays a tick here.
@@ -26,23 +25,19 @@ int main() try {
     };
     add("senses", make_senses(state));
     add("steering", make_steering(state, sent));
-    // The leash: the program ends when standard input is closed, by the launcher or by its death.
-    std::thread leash([&] {
-        char bytes[64];
-        while (read(STDIN_FILENO, bytes, sizeof bytes) > 0) {
-        }
-        scheduler.stop();
-    });
     std::error_code error;
     scheduler.run(error);
-    std::printf("{\"Published\":{\"topic\":\"cmd_vel\",\"sent\":%llu}}\n",
+    std::printf(reports_are_json() ? "{\"Published\":{\"topic\":\"cmd_vel\",\"sent\":%llu}}\n"
+                                   : "cmd_vel: %llu messages sent\n",
                 static_cast<unsigned long long>(sent));
     if (error) {
         std::fprintf(stderr, "controller: %s\n", horus::last_error_message());
-        // Exits without destructors, since the leash thread still reads.
-        std::_Exit(1);
+        return 1;
     }
-    leash.join();
+    if (!state.adds_up) {
+        std::fprintf(stderr, "controller: a ledger does not add up\n");
+        return 1;
+    }
     return 0;
 } catch (const horus::Error &error) {
     std::fprintf(stderr, "controller: %s\n", error.what());

@@ -37,11 +37,17 @@ class Ear {
     bool is_silent(std::chrono::nanoseconds now) const {
         return !heard_ || now - *heard_ > silence_max;
     }
-    void report() const {
+    /// Prints the ledger, and returns true if it accounts for every message.
+    bool report() const {
         const horus::Stats stats = subscriber_.stats();
-        std::printf("{\"Received\":{\"reader\":\"controller\",\"topic\":\"%s\",\"received\":%llu,"
-                    "\"lost\":%llu,\"skipped\":%llu,\"torn\":%llu,\"latency\":null}}\n",
-                    topic_, count(received_), count(stats.lost), count(stats.skipped), count(torn_));
+        std::printf(reports_are_json()
+                        ? "{\"Received\":{\"reader\":\"controller\",\"topic\":\"%s\",\"sent\":%llu,"
+                          "\"received\":%llu,\"lost\":%llu,\"skipped\":%llu,\"torn\":%llu,"
+                          "\"latency\":null}}\n"
+                        : "%s: sent %llu, received %llu, lost %llu, skipped %llu, torn %llu\n",
+                    topic_, count(stats.sent), count(received_), count(stats.lost),
+                    count(stats.skipped), count(torn_));
+        return received_ + stats.lost + stats.skipped == stats.sent && torn_ == 0;
     }
 
   private:
@@ -64,8 +70,8 @@ class Senses : public horus::Node {
     /// Receives the messages sent after the last turn.
     void shutdown() override {
         hear({});
-        imu_.report();
-        scan_.report();
+        const bool imu_adds_up = imu_.report();
+        state_.adds_up = scan_.report() && imu_adds_up;
     }
 
   private:

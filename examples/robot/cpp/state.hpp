@@ -1,6 +1,8 @@
 // The state that the controller's nodes share; they tick in turn on one thread.
 #pragma once
 
+#include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <optional>
 
@@ -14,7 +16,15 @@ struct State {
     std::optional<float> nearest_m;
     /// A sensor has been silent for too long.
     bool is_blind = true;
+    /// The ledgers account for every message.
+    bool adds_up = true;
 };
+
+/// Returns true if reports are JSON, for programs, and not text.
+inline bool reports_are_json() {
+    const char *reports = std::getenv("ROBOT_REPORTS");
+    return reports != nullptr && std::strcmp(reports, "json") == 0;
+}
 
 /// Makes the node that receives the sensors: senses.cpp.
 std::unique_ptr<horus::Node> make_senses(State &state);

@@ -44,13 +44,8 @@ horus_core::node! {
         Ok(())
     }
 
-    fn init(&mut self, _: &mut Context<'_>) -> NodeResult {
-        Report::Ready { sequence: self.commands.sequence() }.send();
-        Ok(())
-    }
-
     fn shutdown(&mut self) -> NodeResult {
-        // Receives the last messages sent before the leash was cut.
+        // Receives the last messages of the sensors, which were stopped before.
         self.hear();
         let imu = self.imu.subscriber().stats();
         let scan = self.scan.subscriber().stats();

@@ -4,7 +4,6 @@ use horus_core::message::timestamp_now_ns;
 use horus_core::prelude::*;
 
 use crate::check;
-use crate::report::Report;
 use crate::turns;
 
 pub(crate) const TOPIC: &str = "imu";
@@ -24,11 +23,6 @@ horus_core::node! {
     fn tick(&mut self, context) -> horus_core::Result<()> {
         Ok(self.samples.send(sample(context.tick()))?)
     }
-
-    fn init(&mut self, _: &mut Context<'_>) -> NodeResult {
-        Report::Ready { sequence: self.samples.sequence() }.send();
-        Ok(())
-    }
 }
 
 pub(crate) fn run() -> crate::Result<()> {
@@ -40,8 +34,9 @@ pub(crate) fn sample(tick: u64) -> Imu {
     let phase = std::f64::consts::TAU * tick as f64 / YAW_PERIOD_TICKS;
     let shake = (phase * 97.0).sin();
     let mut sample = Imu::default();
-    // The unit provides no orientation, so this field can carry the process id.
+    // The unit provides no orientation, so this field can carry the process id and the tick.
     sample.orientation_covariance[1] = f64::from(std::process::id());
+    sample.orientation_covariance[2] = tick as f64;
     sample.angular_velocity = [
         0.01 * shake,
         -0.01 * shake,

@@ -8,7 +8,6 @@ use horus_core::prelude::*;
 use horus_core::scheduler::Rate;
 
 use crate::check;
-use crate::report::Report;
 use crate::turns;
 
 pub(crate) const TOPIC: &str = "scan";
@@ -27,11 +26,6 @@ horus_core::node! {
 
     fn tick(&mut self, context) -> horus_core::Result<()> {
         Ok(self.scans.send(scan(context.tick()))?)
-    }
-
-    fn init(&mut self, _: &mut Context<'_>) -> NodeResult {
-        Report::Ready { sequence: self.scans.sequence() }.send();
-        Ok(())
     }
 }
 

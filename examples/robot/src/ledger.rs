@@ -25,6 +25,7 @@ impl Tally {
         Ledger {
             reader: reader.into(),
             topic: topic.into(),
+            sent: stats.sent,
             received: self.received,
             lost: stats.lost,
             skipped: stats.skipped,
@@ -39,6 +40,8 @@ impl Tally {
 pub(crate) struct Ledger {
     pub(crate) reader: String,
     pub(crate) topic: String,
+    /// Number of messages that all publishers have sent since the subscriber joined.
+    pub(crate) sent: u64,
     pub(crate) received: u64,
     /// Number of messages that were overwritten before the subscriber read them.
     pub(crate) lost: u64,
@@ -53,17 +56,17 @@ impl Ledger {
     pub(crate) const HEADER: &str = "topic    reader          sent  received   lost  skipped   torn\
                                      \x20   p50 us    p99 us    max us";
 
-    /// Returns true if every one of the `sent` messages is accounted for, and none was torn.
-    pub(crate) fn holds(&self, sent: u64) -> bool {
-        self.received + self.lost + self.skipped == sent && self.torn == 0
+    /// Returns true if every message is accounted for, and none was torn.
+    pub(crate) fn holds(&self) -> bool {
+        self.received + self.lost + self.skipped == self.sent && self.torn == 0
     }
 
-    /// Formats the ledger as a line under [`Self::HEADER`]. `sent` is the number of messages that
-    /// the publishers sent.
-    pub(crate) fn row(&self, sent: u64) -> String {
+    /// Formats the ledger as a line under [`Self::HEADER`].
+    pub(crate) fn row(&self) -> String {
         let Self {
             reader,
             topic,
+            sent,
             received,
             lost,
             skipped,
@@ -71,7 +74,7 @@ impl Ledger {
             latency,
         } = self;
         let latency = latency.as_ref().map(Latency::columns).unwrap_or_default();
-        let verdict = if self.holds(sent) {
+        let verdict = if self.holds() {
             "ok"
         } else {
             "DOES NOT ADD UP"
@@ -125,18 +128,19 @@ mod tests {
         let stats = Stats {
             lost: 2,
             skipped: 1,
+            sent: 10,
             ..Stats::default()
         };
         let ledger = tally.ledger("monitor", "imu", &stats);
-        assert!(ledger.holds(10));
-        assert!(!ledger.holds(9) && !ledger.holds(11));
-        assert!(
-            !Ledger {
-                torn: 1,
+        assert!(ledger.holds() && ledger.row().ends_with("ok"));
+        let wrong = [(9, 0), (11, 0), (10, 1)];
+        for (sent, torn) in wrong {
+            let ledger = Ledger {
+                sent,
+                torn,
                 ..ledger.clone()
-            }
-            .holds(10)
-        );
-        assert!(ledger.row(10).ends_with("ok") && !ledger.row(11).ends_with("ok"));
+            };
+            assert!(!ledger.holds() && !ledger.row().ends_with("ok"));
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! A robot in five processes: an IMU, a laser scanner, a controller, a monitor, and the launcher.
+//! The programs of a robot: an IMU, a laser scanner, a controller, a monitor, and a fault.
 //!
 //! ```text
 //! imu    1 kHz ──┐
@@ -6,25 +6,22 @@
 //! scan   40 Hz ──┘
 //! ```
 //!
-//! `robot` alone starts the other four, kills the IMU half-way, starts a new one, and at the end
-//! compares the messages sent with those received. Start reading at [`imu`], the simplest node;
-//! then [`controller`], [`monitor`] and [`launcher`].
+//! `horus launch examples/robot/robot.json5` starts all of them. The fault kills the IMU half-way,
+//! which is started again. At the end, the subscribers compare the messages sent with those
+//! received. Start reading at [`imu`], the simplest program; then [`controller`] and [`monitor`].
 
 #[cfg(test)]
 use horus_testing as _;
 
 mod check;
-mod child;
 mod clock;
 mod controller;
+mod fault;
 mod imu;
 mod laser;
-mod launcher;
-mod leash;
 mod ledger;
 mod monitor;
 mod options;
-mod private;
 mod report;
 mod turns;
 mod watch;
@@ -52,7 +49,6 @@ fn main() -> ExitCode {
             println!("{}", options::USAGE);
             Ok(ExitCode::SUCCESS)
         }
-        Command::Launch => launcher::run(&options),
         Command::Node(role) => role.run(&options).map(|()| ExitCode::SUCCESS),
     };
     outcome.unwrap_or_else(|error| {

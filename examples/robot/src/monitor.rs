@@ -1,33 +1,39 @@
 //! The monitor: receives every topic, and prints a table of the traffic every second.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use horus_core::prelude::*;
+use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::clock::{ClockWatch, Ticker};
-use crate::leash::Leash;
 use crate::ledger::Latency;
-use crate::report::Report;
+use crate::report::{Report, verdict};
 use crate::watch::Watch;
 use crate::{Result, controller, imu, laser};
 
 /// The time between two polls of the topics. It causes most of the measured latencies.
-pub(crate) const LOOK_PERIOD: Duration = Duration::from_micros(100);
+const LOOK_PERIOD: Duration = Duration::from_micros(100);
 const REPORT_PERIOD: Duration = Duration::from_secs(1);
 /// Maximum change of the clock that the time service may cause during a demo.
 const CLOCK_MOVED_MAX: Duration = Duration::from_millis(5);
 
 pub(crate) fn run(spin: bool) -> Result<()> {
+    let is_stopped = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&is_stopped))?;
+    }
     let mut monitor = Monitor::new()?;
-    let leash = Leash::hold();
-    Report::Ready { sequence: 0 }.send();
+    Report::Text(introduction(spin)).send();
 
     let mut due = Ticker::every(REPORT_PERIOD);
     loop {
-        // WHY first: the last poll then receives everything that was sent before the leash was cut.
-        let is_last = leash.is_cut();
+        // WHY first: the last poll then receives all that was sent before the signal. Relaxed:
+        // the flag stands alone.
+        let is_last = is_stopped.load(Ordering::Relaxed);
         monitor.look()?;
         if is_last {
             break;
@@ -42,7 +48,22 @@ pub(crate) fn run(spin: bool) -> Result<()> {
         }
     }
     monitor.finish();
-    Ok(())
+    verdict()
+}
+
+fn introduction(spin: bool) -> String {
+    let polls = if spin {
+        "The monitor polls without pause.".to_owned()
+    } else {
+        format!(
+            "The monitor sleeps {LOOK_PERIOD:?} between two polls: most of it is that sleep, and\n\
+             little is transport. For that, see the benchmarks."
+        )
+    };
+    format!(
+        "latency: from the timestamp in a message (CLOCK_REALTIME) to its arrival in the\n\
+         monitor, over all messages. {polls}"
+    )
 }
 
 struct Monitor {
@@ -81,22 +102,17 @@ impl Monitor {
             .record((now - self.last_look).as_nanos() as u64)?;
         self.last_look = now;
         let last_sample = &mut self.last_sample;
-        self.imu.drain(|sample, received_ns| {
+        self.imu.drain(|sample| {
             let process = imu::process(sample);
             let first_ns = sample.timestamp_ns;
             if let Some((last_process, last_ns)) = last_sample.replace((process, first_ns))
                 && process != last_process
             {
-                Report::Restarted {
-                    last_ns,
-                    first_ns,
-                    received_ns,
-                }
-                .send();
+                Report::Restarted { last_ns, first_ns }.send();
             }
         })?;
-        self.scan.drain(|_, _| ())?;
-        self.cmd_vel.drain(|_, _| ())
+        self.scan.drain(|_| ())?;
+        self.cmd_vel.drain(|_| ())
     }
 
     fn table(&mut self) -> String {

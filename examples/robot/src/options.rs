@@ -1,37 +1,35 @@
 //! The command line: the role of this process and its settings.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::{Result, controller, imu, laser, monitor};
+use crate::{Result, controller, fault, imu, laser, monitor};
 
 pub(crate) const USAGE: &str = "\
-A robot in five processes over shared memory.
+One program of a robot over shared memory. `horus launch examples/robot/robot.json5` starts all.
 
-Usage: robot [launch] [--seconds N] [--spin] [--controller PROGRAM]
+Usage: robot imu|laser|controller|monitor|fault [--seconds N] [--spin]
 
 Options:
-  --seconds N   how long the robot runs (default 6, at least 1)
-  --spin        the monitor never sleeps: its latencies are those of the transport, if it has a
+  --seconds N   fault: the IMU is killed after half of them, and the demo ends after all (default
+                6, at least 1)
+  --spin        monitor: it never sleeps, so its latencies are those of the transport, if it has a
                 core to itself
-  --controller PROGRAM
-                the controller is this program, as the one in C++ of examples/robot/cpp
   --help        this text
 
-The launcher starts the others as `robot imu|laser|controller|monitor`. Each ends when its standard
-input does.";
+Each runs until SIGINT or SIGTERM.";
 
 /// Allowed duration of the demo, in seconds. A shorter run would end before the nodes have started.
 const SECONDS: std::ops::RangeInclusive<f64> = 1.0..=86_400.0;
 
-/// One of the four processes that the launcher starts.
+/// One of the programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Imu,
     Laser,
     Controller,
     Monitor,
+    Fault,
 }
 
 impl Role {
@@ -42,6 +40,7 @@ impl Role {
             Self::Laser => "laser",
             Self::Controller => "controller",
             Self::Monitor => "monitor",
+            Self::Fault => "fault",
         }
     }
 
@@ -51,13 +50,13 @@ impl Role {
             Self::Laser => laser::run(),
             Self::Controller => controller::run(),
             Self::Monitor => monitor::run(options.spin),
+            Self::Fault => fault::run(options.duration),
         }
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Command {
-    Launch,
     Node(Role),
     Help,
 }
@@ -65,7 +64,6 @@ pub(crate) enum Command {
 impl fmt::Display for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Launch => "launch",
             Self::Node(role) => role.name(),
             Self::Help => "help",
         })
@@ -77,8 +75,6 @@ pub(crate) struct Options {
     pub(crate) command: Command,
     pub(crate) duration: Duration,
     pub(crate) spin: bool,
-    /// The program to start as the controller instead of this one.
-    pub(crate) controller: Option<PathBuf>,
 }
 
 impl Options {
@@ -95,29 +91,31 @@ impl Options {
             .next_if(|argument| !argument.starts_with('-'))
             .as_deref()
         {
-            None | Some("launch") => Command::Launch,
             Some("imu") => Command::Node(Role::Imu),
             Some("laser") => Command::Node(Role::Laser),
             Some("controller") => Command::Node(Role::Controller),
             Some("monitor") => Command::Node(Role::Monitor),
+            Some("fault") => Command::Node(Role::Fault),
             Some(other) => return Err(format!("unknown role '{other}'")),
+            None if rest
+                .peek()
+                .is_some_and(|word| word == "--help" || word == "-h") =>
+            {
+                Command::Help
+            }
+            None => return Err("no role is given".to_owned()),
         };
         let duration = Duration::from_secs(6);
         let mut options = Self {
             command,
             duration,
             spin: false,
-            controller: None,
         };
         while let Some(argument) = rest.next() {
             match argument.as_str() {
                 "--help" | "-h" => options.command = Command::Help,
                 "--spin" => options.spin = true,
                 "--seconds" => options.duration = seconds(rest.next())?,
-                "--controller" => {
-                    let program = rest.next().ok_or("--controller needs a program")?;
-                    options.controller = Some(program.into());
-                }
                 other => return Err(format!("unknown argument '{other}'")),
             }
         }

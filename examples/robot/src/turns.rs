@@ -5,13 +5,12 @@ use std::time::Duration;
 use horus_core::prelude::*;
 use horus_core::scheduler::{NodeBuilder, Rate, RunError};
 
-use crate::leash::Leash;
 use crate::report::Report;
 
 /// Maximum duration of a tick. A real tick is much shorter; only a busy machine makes one long.
 const TICK_MAX: Duration = Duration::from_secs(1);
 
-/// Runs a node at rate `rate` until the leash is cut, then reports the number of messages sent on
+/// Runs a node at rate `rate` until SIGTERM or SIGINT, then reports the number of messages sent on
 /// `topic`.
 pub(crate) fn take(
     name: &str,
@@ -21,11 +20,10 @@ pub(crate) fn take(
 ) -> crate::Result<()> {
     let mut scheduler = Scheduler::new();
     scheduler.name(name);
-    // Prints no events: the launcher shows the black boxes at the end.
+    // Prints no events: they are in the black box, see `horus blackbox`.
     scheduler.on_event(|_| {});
+    scheduler.stop_on_signals();
     build(scheduler.node(name).rate(rate).watchdog(TICK_MAX))?;
-    let handle = scheduler.handle();
-    let _leash = Leash::hold_until(move || handle.stop());
     // The count is reported after a failure too.
     let report = scheduler.run().or_else(RunError::into_report)?;
     let sent = report.nodes.iter().map(|node| node.metrics.ticks).sum();
@@ -35,5 +33,5 @@ pub(crate) fn take(
     }
     .send();
     report.into_result()?;
-    Ok(())
+    crate::report::verdict()
 }

@@ -35,8 +35,8 @@ impl<M: Checked> Watch<M> {
         })
     }
 
-    /// Receives all available messages; passes each, with its time of arrival, to `look`.
-    pub(crate) fn drain(&mut self, mut look: impl FnMut(&M, u64)) -> Result<()> {
+    /// Receives all available messages, and passes each to `look`.
+    pub(crate) fn drain(&mut self, mut look: impl FnMut(&M)) -> Result<()> {
         while let Some(message) = self.subscriber.recv() {
             let received_ns = timestamp_now_ns();
             // Negative only if the clock was set, which `ClockWatch` reports.
@@ -44,7 +44,7 @@ impl<M: Checked> Watch<M> {
             self.total_ns.record(latency_ns)?;
             self.recent_ns.record(latency_ns)?;
             self.tally.count(&message);
-            look(&message, received_ns);
+            look(&message);
         }
         Ok(())
     }
