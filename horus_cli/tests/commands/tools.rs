@@ -6,7 +6,7 @@ use horus_core::message::STANDARD;
 use horus_testing::skip;
 
 use crate::common::{Robot, until};
-use crate::golden::{check_json, check_text};
+use crate::golden::{check_json, check_json_except, check_text};
 
 #[test]
 fn message_types_are_shown_in_languages() {
@@ -37,6 +37,10 @@ fn message_types_are_shown_in_languages() {
         .failed(2, &["horus_core::message::CmdVel"]);
     robot.run("msg show CmdVal").failed(3, &["Near: CmdVel"]);
     check_json("msg_show", &robot.answer("msg show CmdVel --json"));
+    check_json("msg_hash", &robot.answer("msg hash CmdVel --json"));
+    let list = robot.answer("msg list --json");
+    let (first, _) = list.split_once("},").unwrap();
+    check_json("msg_list", first);
 
     let file = robot.dir().join("Leg.msg");
     std::fs::write(&file, "float64 angle\nuint8 STANCE=1\n").unwrap();
@@ -102,6 +106,7 @@ fn namespaces_are_listed_and_removed() {
         json.contains("\"namespace\":\"second\",\"topics\":1,\"processes\":[]"),
         "{json}"
     );
+    check_json_except("namespace_list", &json, &["shm_dir", "processes"]);
     robot
         .run("namespace rm default")
         .failed(4, &["in use by process"]);
@@ -164,6 +169,9 @@ fn the_doctor_finds_faults_and_says_what_to_do() {
     assert_eq!(ill.code, 1, "{ill:?}");
     assert!(ill.stdout.contains("FAULT  unreadable topic: "), "{ill:?}");
     assert!(ill.stdout.contains("→ horus topic rm stranger"), "{ill:?}");
+    let first = robot.run("doctor --json").stdout;
+    let (first, _) = first.split_once("},").unwrap();
+    check_json_except("doctor", first, &["found"]);
     robot.answer("topic rm stranger");
     let json = robot.answer("doctor --json");
     assert!(

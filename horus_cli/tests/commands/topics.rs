@@ -313,4 +313,7 @@ fn a_graph_shows_who_sends_to_whom() {
     assert!(json.contains(&process), "{json}");
     let publisher = format!("\"publishers\":[{{\"pid\":{sender},\"lane\":0,\"rate_hz\":0.0}}]");
     assert!(json.contains(&publisher), "{json}");
+    // WHY not the processes: their ids are keys.
+    let (_, topics) = json.split_once("},\"topics\":").unwrap();
+    check_json("graph", topics);
 }
