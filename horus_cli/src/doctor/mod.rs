@@ -2,11 +2,15 @@
 
 mod machine;
 mod place;
+mod real_time;
 mod traffic;
+
+use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
 
+use crate::cli::seconds;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::Tone;
@@ -15,7 +19,18 @@ use crate::output::Tone;
 ///
 /// The exit code is 1 if anything is a fault.
 #[derive(Debug, Args)]
-pub(crate) struct Arguments {}
+pub(crate) struct Arguments {
+    /// Also measure how late real-time nodes start, for 5 seconds or S, on all CPUs
+    #[arg(
+        long,
+        value_name = "S",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "5",
+        value_parser = seconds
+    )]
+    rt: Option<Duration>,
+}
 
 /// The weight of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -72,10 +87,13 @@ struct Findings<'a> {
     findings: &'a [Finding],
 }
 
-pub(crate) fn run(_: &Arguments, context: &mut Context) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let mut findings = place::check(context)?;
     findings.extend(traffic::check(context)?);
     findings.extend(machine::check());
+    if let Some(time) = arguments.rt {
+        findings.extend(real_time::check(time, context)?);
+    }
     if context.is_json() {
         let findings = &findings;
         context.out.json(Findings { findings })?;

@@ -182,6 +182,35 @@ fn the_doctor_finds_faults_and_says_what_to_do() {
     other.wait().unwrap();
 }
 
+#[test]
+fn the_doctor_measures_how_late_nodes_start() {
+    let robot = Robot::new();
+    let ran = robot.run("doctor --rt=0.3");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stderr.contains("measuring for 0.3 s"), "{ran:?}");
+    let cores = std::thread::available_parallelism().unwrap().get();
+    let lines = ran.stdout.matches("  wake-up latency: cpu ");
+    assert_eq!(lines.count(), cores, "{ran:?}");
+    for part in ["  kernel: ", "  real-time settings: ", " at 1000 Hz: p50 "] {
+        assert!(ran.stdout.contains(part), "no '{part}' in {ran:?}");
+    }
+    let json = robot.answer("doctor --rt=0.1 -q --json");
+    assert!(json.contains("{\"check\":\"wake-up latency\","), "{json}");
+    // An interrupted measurement leaves nothing, too.
+    let stream = robot.stream("doctor --rt");
+    let name = format!("horus_doctor_{}", stream.id());
+    until("the nodes run", || {
+        let topics = format!("{name}/topics");
+        robot.dir().join(topics).is_dir()
+    });
+    stream.signal(libc::SIGINT);
+    let ran = stream.wait();
+    assert_eq!(ran.code, 130, "{ran:?}");
+    let left = std::fs::read_dir(robot.dir()).unwrap().flatten();
+    let left = left.filter(|entry| entry.file_name().to_string_lossy().starts_with("horus_"));
+    assert_eq!(left.count(), 0);
+}
+
 /// Runs a shell with a script on stdin; `None` if there is no such shell.
 fn shell(name: &str, arguments: &[&str], script: &str) -> Option<String> {
     use std::io::Write;

@@ -1,0 +1,127 @@
+//! Checks of what the machine can promise to real-time nodes: runs one on each CPU for a while.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use horus_core::message::NodeEvent;
+use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
+use horus_core::scheduler::{Context as NodeContext, Hertz as _, NodeReport, Report, Scheduler};
+
+use super::Finding;
+use crate::context::{Context, of_namespace};
+use crate::failure::{Failure, chain};
+use crate::output::format::{count, duration};
+
+/// The SCHED_FIFO priority of the nodes: above the kernel's threads for interrupts.
+const PRIORITY: u8 = 80;
+
+/// The rate of the nodes, in hertz.
+const RATE_HZ: u32 = 1000;
+
+/// A delay that control loops at such a rate can bear.
+const LATE_MAX: Duration = Duration::from_micros(100);
+
+/// Measures for `time`.
+pub(super) fn check(time: Duration, context: &Context) -> Result<Vec<Finding>, Failure> {
+    let seconds = time.as_secs_f64();
+    context.note(format_args!("measuring for {seconds} s on all CPUs"));
+    let report = measure(time, context)?;
+    let mut findings = vec![kernel()];
+    findings.extend(isolated());
+    findings.extend(refused(&report));
+    findings.extend(report.nodes.iter().map(lateness));
+    Ok(findings)
+}
+
+fn kernel() -> Finding {
+    const CHECK: &str = "kernel";
+    let version = fs::read_to_string("/proc/version").unwrap_or_default();
+    if version.contains("PREEMPT_RT") {
+        return Finding::ok(CHECK, "PREEMPT_RT");
+    }
+    let advice = "only a kernel with PREEMPT_RT limits the time until a thread wakes: on Debian, \
+                  apt-get install linux-image-rt-amd64";
+    Finding::note(CHECK, "without PREEMPT_RT", advice)
+}
+
+fn isolated() -> Option<Finding> {
+    const CHECK: &str = "isolated CPUs";
+    let found = fs::read_to_string("/sys/devices/system/cpu/isolated").ok()?;
+    let found = found.trim();
+    if !found.is_empty() {
+        return Some(Finding::ok(CHECK, found));
+    }
+    let advice = "other programs run on all CPUs: boot with isolcpus=N nohz_full=N, and give CPU N \
+                  to a node by core(N)";
+    Some(Finding::note(CHECK, "none", advice))
+}
+
+/// Runs a node on each CPU, in a namespace of its own.
+fn measure(time: Duration, context: &Context) -> Result<Report, Failure> {
+    // WHY: an interrupted measurement removes its namespace, too.
+    context.stop.begin_stream();
+    let config: NamespaceConfig = context.config()?;
+    let name = format!("horus_doctor_{}", std::process::id());
+    let name = NamespaceName::new(&name).map_err(Failure::usage)?;
+    let namespace = Namespace::open(&config.with_name(name));
+    let namespace = namespace.map_err(|error| of_namespace(&error))?;
+    let mut scheduler = Scheduler::new();
+    scheduler.namespace(&namespace);
+    scheduler.on_event(|_: &NodeEvent| {});
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    for core in 0..cores {
+        let node = scheduler.node(&format!("cpu {core}")).rate(RATE_HZ.hz());
+        let node = node.core(core).priority(PRIORITY);
+        let built = node.build(|_: &mut NodeContext<'_>| {});
+        built.map_err(|error| Failure::system(chain(&error)))?;
+    }
+    let running = scheduler.start();
+    let is_whole = context.stop.sleep_until(Instant::now() + time);
+    let report = running.map(|running| running.finish());
+    // An error means that a process looks at it; then `horus clean` removes it later.
+    let _ = namespace.remove();
+    if !is_whole {
+        return Err(Failure::interrupted());
+    }
+    let report = report.map_err(|error| Failure::system(chain(&error)))?;
+    report.map_err(|error| Failure::system(chain(&error)))
+}
+
+/// Returns the settings that the system refused to all nodes alike.
+fn refused(report: &Report) -> Option<Finding> {
+    const CHECK: &str = "real-time settings";
+    let refused = report.nodes.first()?.refused.join("; ");
+    if refused.is_empty() {
+        return Some(Finding::ok(
+            CHECK,
+            "priority, CPU and locked memory are allowed",
+        ));
+    }
+    let advice = "run as root, or allow it in /etc/security/limits.conf: rtprio 90, memlock \
+                  unlimited; in a container: --ulimit rtprio=90 --ulimit memlock=-1";
+    Some(Finding::note(CHECK, refused, advice))
+}
+
+/// Returns how late the ticks of a node began.
+fn lateness(node: &NodeReport) -> Finding {
+    const CHECK: &str = "wake-up latency";
+    let metrics = &node.metrics;
+    let late = |share| duration(metrics.lateness.quantile(share));
+    let found = format!(
+        "{} at {RATE_HZ} Hz: p50 {}, p99 {}, p99.9 {}, max {}; {} ticks, {} skipped",
+        node.name,
+        late(0.5),
+        late(0.99),
+        late(0.999),
+        late(1.0),
+        count(metrics.ticks),
+        count(metrics.skipped_ticks),
+    );
+    if metrics.lateness.quantile(1.0) <= LATE_MAX && metrics.skipped_ticks == 0 {
+        return Finding::ok(CHECK, found);
+    }
+    let advice = "a node starts late by as much: give it a priority and a CPU of its own, and the \
+                  machine the governor performance; virtual machines promise nothing";
+    Finding::note(CHECK, found, advice)
+}
