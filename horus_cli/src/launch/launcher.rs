@@ -34,6 +34,8 @@ pub(super) struct Launcher<'a> {
     /// `None` if programs may outlive the launcher.
     guard: Option<Guard>,
     is_stopping: bool,
+    /// The failure of the output, which stops the programs.
+    failure: Option<Failure>,
     context: &'a mut Context,
 }
 
@@ -67,6 +69,7 @@ impl<'a> Launcher<'a> {
             sender,
             guard,
             is_stopping: false,
+            failure: None,
             context,
         })
     }
@@ -82,12 +85,12 @@ impl<'a> Launcher<'a> {
                 self.look_at(index)?;
             }
             match self.lines.recv_timeout(PERIOD) {
-                Ok(line) => self.print_line(&line)?,
+                Ok(line) => self.print_line(&line),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => unreachable!("`sender` is kept"),
             }
             while let Ok(line) = self.lines.try_recv() {
-                self.print_line(&line)?;
+                self.print_line(&line);
             }
         }
         self.conclude()
@@ -106,13 +109,12 @@ impl<'a> Launcher<'a> {
     /// Does what is due for a program.
     fn look_at(&mut self, index: usize) -> Result<(), Failure> {
         match &mut self.programs[index].state {
-            State::Ended => Ok(()),
+            State::Ended => {}
             State::Waiting(due) => {
                 let is_due = Instant::now() >= *due && !self.is_stopping;
                 if is_due && self.may_start(index) {
-                    return self.start(index);
+                    self.start(index);
                 }
-                Ok(())
             }
             State::Running(process) => {
                 let ended = process.take_end(&mut self.guard).map_err(|error| {
@@ -124,6 +126,7 @@ impl<'a> Launcher<'a> {
                 }
             }
         }
+        Ok(())
     }
 
     /// Returns true if all programs before this one are ready.
@@ -144,19 +147,19 @@ impl<'a> Launcher<'a> {
         dependents.all(|other| !matches!(other.state, State::Running(_)))
     }
 
-    fn start(&mut self, index: usize) -> Result<(), Failure> {
+    fn start(&mut self, index: usize) {
         let program = &self.programs[index];
         let command = self.command(program);
         match Process::start(command, index, &self.sender, &mut self.guard) {
             Ok(process) => {
                 let pid = process.id();
                 self.programs[index].state = State::Running(process);
-                self.report(index, Event::Started { pid })
+                self.report(index, Event::Started { pid });
             }
             Err(error) => {
                 let error = format!("{}: {error}", program.spec.command[0]);
-                self.report(index, Event::NotStarted { error: &error })?;
-                self.restart_or_give_up(index, true, Duration::ZERO)
+                self.report(index, Event::NotStarted { error: &error });
+                self.restart_or_give_up(index, true, Duration::ZERO);
             }
         }
     }
@@ -173,13 +176,13 @@ impl<'a> Launcher<'a> {
     }
 
     /// Notices readiness, and stops a program that has to stop.
-    fn look_at_running(&mut self, index: usize) -> Result<(), Failure> {
+    fn look_at_running(&mut self, index: usize) {
         let may_stop = self.is_stopping && self.may_stop(index);
         let namespace = Arc::clone(&self.namespace);
         let program = &mut self.programs[index];
         let spec = program.spec;
         let Some(process) = program.process() else {
-            return Ok(());
+            return;
         };
         let pid = process.id();
         if process.is_overdue(spec.stop_timeout.0) {
@@ -191,45 +194,40 @@ impl<'a> Launcher<'a> {
             return self.report(index, Event::Stopping { pid });
         }
         if process.is_ready || process.is_killed {
-            return Ok(());
+            return;
         }
         let after = process.started.elapsed();
         match missing(&namespace, &spec.ready, pid) {
             None => {
                 process.is_ready = true;
                 let after_ns = after.as_nanos() as u64;
-                self.report(index, Event::Ready { after_ns })
+                self.report(index, Event::Ready { after_ns });
             }
             Some(missing) if after > spec.ready_timeout.0 => {
                 process.kill();
-                self.report(index, Event::NotReady { missing: &missing })
+                self.report(index, Event::NotReady { missing: &missing });
             }
-            Some(_) => Ok(()),
+            Some(_) => {}
         }
     }
 
-    fn end(&mut self, index: usize, status: ExitStatus) -> Result<(), Failure> {
+    fn end(&mut self, index: usize, status: ExitStatus) {
         let Some(process) = self.programs[index].process() else {
-            return Ok(());
+            return;
         };
         let (pid, is_failure) = (process.id(), process.is_failure(status));
         let ran = process.started.elapsed();
         let (code, signal) = (status.code(), status.signal());
-        self.report(index, Event::Ended { pid, code, signal })?;
-        self.restart_or_give_up(index, is_failure, ran)
+        self.report(index, Event::Ended { pid, code, signal });
+        self.restart_or_give_up(index, is_failure, ran);
     }
 
-    fn restart_or_give_up(
-        &mut self,
-        index: usize,
-        is_failure: bool,
-        ran: Duration,
-    ) -> Result<(), Failure> {
+    fn restart_or_give_up(&mut self, index: usize, is_failure: bool, ran: Duration) {
         let program = &mut self.programs[index];
         program.has_failed = is_failure;
         program.state = State::Ended;
         if self.is_stopping {
-            return Ok(());
+            return;
         }
         if let Some(delay) = program.restarts.next(&program.spec.policy, is_failure, ran) {
             program.state = State::Waiting(Instant::now() + delay);
@@ -246,19 +244,24 @@ impl<'a> Launcher<'a> {
         });
         self.is_stopping |= is_failure && is_awaited;
         if is_failure {
-            return self.report(index, Event::GivenUp);
+            self.report(index, Event::GivenUp);
         }
-        Ok(())
     }
 
-    fn report(&mut self, index: usize, event: Event<'_>) -> Result<(), Failure> {
-        print(self.programs[index].name, event, self.context)
+    /// Prints an event. If that fails, because nobody reads, all programs are stopped in order.
+    fn report(&mut self, index: usize, event: Event<'_>) {
+        if self.failure.is_none()
+            && let Err(failure) = print(self.programs[index].name, event, self.context)
+        {
+            self.failure = Some(failure);
+            self.is_stopping = true;
+        }
     }
 
-    fn print_line(&mut self, line: &LogLine) -> Result<(), Failure> {
+    fn print_line(&mut self, line: &LogLine) {
         let stream = if line.is_error { "stderr" } else { "stdout" };
         let text = &line.text;
-        self.report(line.program, Event::Line { stream, text })
+        self.report(line.program, Event::Line { stream, text });
     }
 
     /// Prints the last lines, removes a private namespace, and returns the result.
@@ -270,13 +273,16 @@ impl<'a> Launcher<'a> {
             let left = deadline.saturating_duration_since(Instant::now());
             self.lines.recv_timeout(left)
         } {
-            self.print_line(&line)?;
+            self.print_line(&line);
         }
         if self.file.private {
             self.namespace.remove().map_err(|error| match error {
                 NamespaceRemoveError::Attended { .. } => Failure::refused(error),
                 error => Failure::system(error),
             })?;
+        }
+        if let Some(failure) = self.failure {
+            return Err(failure);
         }
         let failed = self.programs.iter().filter(|program| program.has_failed);
         let failed: Vec<&str> = failed.map(|program| program.name).collect();

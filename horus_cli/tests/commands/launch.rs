@@ -1,6 +1,7 @@
 //! `launch`: order, readiness, restarts, stops, and launchers that are killed.
 
 use std::path::PathBuf;
+use std::process::Stdio;
 
 use crate::common::{Robot, Stream, until};
 use crate::golden::check_json;
@@ -233,6 +234,26 @@ fn a_program_that_is_not_ready_in_time_holds_the_others() {
     let ran = stream.wait();
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(!ran.stdout.contains("\"program\":\"b\""), "{ran:?}");
+}
+
+#[test]
+fn programs_are_stopped_in_order_when_nobody_reads() {
+    let robot = Robot::new();
+    let script = "trap 'echo b >> stopped; exit' TERM; while :; do echo x; sleep 0.01; done";
+    file(&robot, "script", script);
+    let programs = "{programs: {a: {command: ['sh', 'script']}}}";
+    let path = file(&robot, "robot.json5", programs);
+    let mut command = robot.command(&format!("launch {}", path.display()));
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut process = command.spawn().unwrap();
+    drop(process.stdout.take());
+    let output = process.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    // Its trap was executed: it was not killed at once.
+    assert_eq!(
+        std::fs::read_to_string(robot.dir().join("stopped")).unwrap(),
+        "b\n"
+    );
 }
 
 #[test]
