@@ -5,6 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use horus_shm::internals::Blocks as _;
 use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{
     Consumer, FanoutShm, MpscShm, Namespace, OnStalled, OpenError, PodShm, Producer, RawConsumer,
@@ -204,12 +205,13 @@ impl<M: Tagged> Ring<M> {
         };
         let shape = segment.shape();
         let file = std::fs::File::from(segment.fd().unwrap().as_fd().try_clone_to_owned().unwrap());
-        let lanes = (0..shape.request().lane_limit).map(|lane| shape.lane(lane));
-        let parts = [shape.lane_area(), shape.reader_area()]
-            .into_iter()
-            .chain(lanes);
+        let areas = [shape.lane_area(), shape.reader_area()];
+        let areas = areas.map(|area| (file.try_clone().unwrap(), area));
+        let slots = segment.request().offer().unwrap().shape.slots();
+        let lane = |lane| Some((segment.lane_file(lane).ok()?, slots.clone()));
+        let lanes = (0..shape.lane_limit()).filter_map(lane);
         let mut bytes = Vec::new();
-        for part in parts {
+        for (file, part) in areas.into_iter().chain(lanes) {
             let at = bytes.len();
             bytes.resize(at + (part.end - part.start) as usize, 0);
             file.read_exact_at(&mut bytes[at..], part.start).unwrap();
