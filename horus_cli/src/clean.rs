@@ -70,10 +70,12 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     )
 }
 
-/// Returns the names of the topics that have files in a directory.
+/// Returns the names of the topics that have files in a directory; those of lane files begin with a
+/// dot.
 fn names(dir: &Path) -> BTreeSet<String> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let names = names.filter(|name| !name.starts_with('.'));
     // The file of a topic has a plus for each slash of the name.
     names.map(|name| name.replace('+', "/")).collect()
 }

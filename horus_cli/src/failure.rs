@@ -139,8 +139,6 @@ fn code_of(error: &OpenError) -> u8 {
         OpenError::Name(_) => USAGE,
         OpenError::NotFound { .. } => NOT_FOUND,
         OpenError::SchemaMismatch { .. }
-        | OpenError::QosMismatch { .. }
-        | OpenError::IncompatibleQos { .. }
         | OpenError::TooManyPublishers { .. }
         | OpenError::TooManySubscribers { .. }
         | OpenError::Shape(_)

@@ -34,7 +34,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 pub use horus_shm::internals::telemetry::Latencies;
-pub use horus_shm::{LaneCounters, Participant, ReaderCounters};
+pub use horus_shm::{LaneCounters, Offer, Participant, ReaderCounters};
 use horus_shm::{Namespace, OpenError, Reliability, Segment, TopicName, topic_names};
 
 use crate::topic::Backend;
@@ -55,13 +55,13 @@ pub fn topics(namespace: &Namespace) -> Result<Vec<String>, OpenError> {
 /// The unit in which the system counts the memory of a file, in bytes.
 const BLOCK_BYTES: u64 = 512;
 
-/// The size and age of a topic's file.
+/// The size and age of a topic's file, together with its lane files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TopicFile {
-    /// Length of the file, in bytes.
+    /// Length of the files, in bytes.
     pub bytes: u64,
-    /// Memory that the file occupies, in bytes: slots that were never used occupy none.
+    /// Memory that the files occupy, in bytes: lanes that were never used occupy none.
     pub allocated_bytes: u64,
     /// The time at which the file was created; `None` if the file system does not store it.
     pub created: Option<SystemTime>,
@@ -98,67 +98,83 @@ impl Inspector {
     /// Returns the name of the message type.
     #[must_use]
     pub fn message_type(&self) -> &str {
-        &self.segment.contract().type_info.name
+        &self.segment.type_info().name
     }
 
     /// Returns the schema text of the message type, with a line for each field.
     #[must_use]
     pub fn schema(&self) -> &str {
-        &self.segment.contract().type_info.schema
+        &self.segment.type_info().schema
     }
 
-    /// Returns the size of a message in bytes; the largest allowed size if sizes differ.
+    /// Returns the size of a message in bytes. If sizes differ, returns the size of the longest one
+    /// that a publisher can send now.
     #[must_use]
     pub fn message_bytes(&self) -> u64 {
-        self.segment.contract().type_info.bytes
+        let offers = self.segment.offers();
+        let longest = offers.iter().map(|(_, offer)| offer.type_info.bytes);
+        longest.max().unwrap_or(self.segment.type_info().bytes)
     }
 
     /// Returns the hash of the schema text, by which publishers and subscribers compare it.
     #[must_use]
     pub fn schema_hash(&self) -> u128 {
-        u128::from_be_bytes(self.segment.contract().type_info.hash)
+        u128::from_be_bytes(self.segment.type_info().hash)
     }
 
     /// Returns true if each message has its own length.
     #[must_use]
     pub fn is_sized(&self) -> bool {
-        self.segment.contract().type_info.sized
+        self.segment.type_info().sized
     }
 
-    /// Returns the number of messages from before it joined that a new subscriber still gets.
+    /// Returns the largest number of messages that a publisher keeps for subscribers that join
+    /// later.
     #[must_use]
     pub fn history(&self) -> u32 {
-        self.segment.contract().history
+        let offers = self.segment.offers();
+        offers
+            .iter()
+            .map(|(_, offer)| offer.history)
+            .max()
+            .unwrap_or(0)
     }
 
-    /// Returns true if the topic and its history stay when no process uses it.
+    /// Returns true if the history of a publisher stays after it has left, and the topic with it.
     #[must_use]
     pub fn persists(&self) -> bool {
-        self.segment.contract().persists
+        self.segment
+            .offers()
+            .iter()
+            .any(|(_, offer)| offer.persists)
     }
 
     /// Returns the largest number of publishers that the topic can have at a time.
     #[must_use]
     pub fn publishers_max(&self) -> u32 {
-        self.segment.shape().request().lane_limit
+        self.segment.shape().lane_limit()
     }
 
     /// Returns the largest number of subscribers that the topic can have at a time.
     #[must_use]
     pub fn subscribers_max(&self) -> u32 {
-        self.segment.shape().request().reader_limit
+        self.segment.shape().reader_limit()
     }
 
-    /// Returns the size and age of the topic's file. Makes two system calls.
+    /// Returns the size and age of the topic's file and its lane files. Makes two system calls, and
+    /// one for each lane file.
     ///
     /// # Errors
     ///
     /// The error of the system, for instance if `/proc` is not mounted.
     pub fn file(&self) -> io::Result<TopicFile> {
         let metadata = self.metadata()?;
+        let lanes = self.segment.lane_paths().map_err(io::Error::other)?;
+        let lanes: Vec<_> = lanes.iter().flat_map(fs::metadata).collect();
+        let files = || lanes.iter().chain([&metadata]);
         Ok(TopicFile {
-            bytes: metadata.len(),
-            allocated_bytes: metadata.blocks() * BLOCK_BYTES,
+            bytes: files().map(Metadata::len).sum(),
+            allocated_bytes: files().map(|file| file.blocks() * BLOCK_BYTES).sum(),
             created: metadata.created().ok(),
         })
     }
@@ -181,16 +197,31 @@ impl Inspector {
         fs::metadata(format!("/proc/self/fd/{}", fd.as_raw_fd()))
     }
 
-    /// Returns the number of messages for which each publisher's lane has slots.
+    /// Returns the number of slots of the longest lane; 0 while no publisher has come.
     #[must_use]
     pub fn capacity(&self) -> u64 {
-        self.segment.shape().capacity()
+        let offers = self.segment.offers();
+        let capacities = offers.iter().map(|(_, offer)| offer.shape.capacity());
+        capacities.max().unwrap_or(0)
     }
 
-    /// Returns what a publisher does when its lane is full: overwrite or refuse.
+    /// Returns [`Reliability::Reliable`] if a publisher offers that.
     #[must_use]
     pub fn reliability(&self) -> Reliability {
-        self.segment.contract().reliability
+        let offers = self.segment.offers();
+        let is_reliable = |(_, offer): &(u32, Offer)| offer.reliability == Reliability::Reliable;
+        if offers.iter().any(is_reliable) {
+            Reliability::Reliable
+        } else {
+            Reliability::BestEffort
+        }
+    }
+
+    /// Returns what each publisher offers, by the index of its lane: its slots, its reliability and
+    /// its history. Of a publisher that has left, its last offer. Makes some system calls for each.
+    #[must_use]
+    pub fn offers(&self) -> Vec<(u32, Offer)> {
+        self.segment.offers()
     }
 
     /// Returns the kind of ring buffer that the topic uses with its present participants.

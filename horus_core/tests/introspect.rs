@@ -94,7 +94,7 @@ fn a_topic_describes_itself() {
     assert!(!inspector.is_sized() && !inspector.persists());
     assert_eq!(
         (inspector.history(), inspector.publishers_max()),
-        (0, 16),
+        (0, 64),
         "the defaults"
     );
     assert_eq!(inspector.subscribers_max(), 64);
@@ -109,7 +109,9 @@ fn an_inspector_notices_that_its_topic_was_replaced() {
     let topic = || {
         let qos = Qos::latched();
         let builder = Topic::<CmdVel>::builder("cmd").namespace(&namespace);
-        builder.qos(qos).publisher().unwrap()
+        let mut publisher = builder.qos(qos).publisher().unwrap();
+        publisher.send(CmdVel::default()).unwrap();
+        publisher
     };
     drop(topic());
     let inspector = Inspector::open_in(&namespace, "cmd").unwrap();

@@ -7,6 +7,7 @@ mod private;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use horus_core::introspect::Inspector;
 use horus_core::node;
 use horus_core::prelude::*;
 use horus_core::scheduler::{Class, PlanError, Reason};
@@ -170,14 +171,17 @@ fn the_topics_of_a_node_have_the_declared_quality_of_service() {
     let private = Private::new();
     let mut scheduler = private.scheduler();
     Careful::build(scheduler.node("careful")).unwrap();
-    let is_reliable = |topic: &str| {
-        private
-            .builder::<CmdVel>(topic)
-            .qos(Qos::reliable())
-            .publisher()
-            .is_ok()
+    // A subscriber that requests reliable messages does not match a publisher that offers less.
+    let requests_reliable = |topic: &str| {
+        let _publisher = private.publisher::<CmdVel>(topic, Qos::new());
+        let inspector = Inspector::open_in(private.namespace(), topic).unwrap();
+        let subscribers = inspector.subscribers();
+        assert_eq!(subscribers.len(), 1, "{topic}");
+        subscribers[0].is_reliable
     };
-    assert!(is_reliable("orders") && is_reliable("calls") && !is_reliable("mode"));
+    assert!(requests_reliable("orders") && requests_reliable("calls"));
+    let mode = Inspector::open_in(private.namespace(), "mode").unwrap();
+    assert!(mode.persists() && mode.history() == 1);
     private
         .publisher::<CmdVel>("calls", Qos::reliable())
         .send(CmdVel::default())

@@ -147,6 +147,8 @@ fn left(dir: &Path) -> Vec<String> {
     let names = std::fs::read_dir(namespace_in(dir).topics_path()).unwrap();
     let mut names: Vec<_> = names
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        // Lane files go with their topic.
+        .filter(|name| !name.starts_with('.'))
         .collect();
     names.sort();
     names

@@ -67,7 +67,7 @@ fn a_lent_slot_stays_mapped_and_is_published_once() {
             .namespace(private.namespace())
     };
     let (mut publisher, mut subscriber) = builder().ends().unwrap();
-    let max = publisher.max_message_bytes();
+    let max = publisher.slot_bytes();
     let lent = publisher.lend().unwrap();
     let _memory = publisher.lent_memory();
     assert_eq!(lent.len(), max);

@@ -112,7 +112,7 @@ fn the_backend_is_what_the_participants_make_it() {
 fn a_clone_is_a_participant_of_its_own() {
     let private = Private::new();
     let mut publisher: Publisher<CmdVel> = private.publisher("t", Qos::reliable().capacity(4));
-    let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::reliable());
     publisher.send(numbered(1)).unwrap();
     let mut second_publisher = publisher.try_clone().unwrap();
     let mut second = subscriber.try_clone().unwrap();
@@ -138,7 +138,7 @@ fn a_clone_is_a_participant_of_its_own() {
 #[test]
 fn one_publisher_too_many_gets_the_limit_in_its_error() {
     let private = Private::new();
-    let mut publishers: Vec<Publisher<CmdVel>> = (0..16)
+    let mut publishers: Vec<Publisher<CmdVel>> = (0..64)
         .map(|_| private.publisher("t", Qos::new()))
         .collect();
     for refused in [
@@ -148,17 +148,18 @@ fn one_publisher_too_many_gets_the_limit_in_its_error() {
     ] {
         let limit = refused.as_open_error();
         assert!(
-            matches!(limit, Some(OpenError::TooManyPublishers { limit: 16, .. })),
+            matches!(limit, Some(OpenError::TooManyPublishers { limit: 64, .. })),
             "{refused}"
         );
         assert!(
-            refused
-                .to_string()
-                .contains("all 16 places of publishers are taken"),
+            refused.to_string().contains(
+                "all 64 places of publishers are taken: close one of them, because no topic has \
+                 more"
+            ),
             "{refused}"
         );
     }
-    assert_eq!(publishers[0].publisher_count(), 16);
+    assert_eq!(publishers[0].publisher_count(), 64);
     assert_eq!(
         publishers[0].subscriber_count(),
         0,
@@ -166,6 +167,34 @@ fn one_publisher_too_many_gets_the_limit_in_its_error() {
     );
     publishers.pop();
     private.publisher::<CmdVel>("t", Qos::new());
+}
+
+/// A publisher's own limit concerns only that publisher.
+#[test]
+fn a_publisher_may_be_the_only_one_of_its_kind() {
+    let private = Private::new();
+    let only = || {
+        private
+            .builder::<CmdVel>("t")
+            .qos(Qos::new().publishers_max(1))
+            .publisher()
+    };
+    let first = only().unwrap();
+    let refused = only().unwrap_err();
+    let limit = refused.as_open_error();
+    assert!(
+        matches!(limit, Some(OpenError::TooManyPublishers { limit: 1, .. })),
+        "{refused}"
+    );
+    assert_eq!(
+        refused.to_string(),
+        "topic 't': all 1 places of publishers are taken: close one of them, or allow this one \
+         more of the 64 of the topic"
+    );
+    let other: Publisher<CmdVel> = private.publisher("t", Qos::new());
+    assert_eq!(other.publisher_count(), 2);
+    drop(first);
+    only().unwrap();
 }
 
 #[test]
@@ -185,9 +214,9 @@ fn one_subscriber_too_many_gets_the_limit_in_its_error() {
             "{refused}"
         );
         assert!(
-            refused
-                .to_string()
-                .contains("all 64 places of readers are taken"),
+            refused.to_string().contains(
+                "all 64 places of readers are taken: close one of them, because no topic has more"
+            ),
             "{refused}"
         );
     }
@@ -208,19 +237,23 @@ fn one_reliable_subscriber_too_many_gets_the_limit_in_its_error() {
     let mut subscribers: Vec<Subscriber<CmdVel>> =
         (0..4).map(|_| private.subscriber("t", qos)).collect();
     for refused in [
-        private.builder::<CmdVel>("t").subscriber().unwrap_err(),
+        private
+            .builder::<CmdVel>("t")
+            .qos(qos)
+            .subscriber()
+            .unwrap_err(),
         subscribers[0].try_clone().unwrap_err(),
-        private.builder::<CmdVel>("t").topic().unwrap_err(),
+        private.builder::<CmdVel>("t").qos(qos).topic().unwrap_err(),
     ] {
         let limit = refused.as_open_error();
         assert!(
             matches!(limit, Some(OpenError::TooManySubscribers { limit: 4, .. })),
             "{refused}"
         );
-        assert!(
-            refused
-                .to_string()
-                .starts_with("topic 't': all 4 places of readers")
+        assert_eq!(
+            refused.to_string(),
+            "topic 't': all 4 places of readers are taken: close one of them, or allow this one \
+             more of the 64 of the topic"
         );
     }
     assert_eq!(
@@ -233,6 +266,8 @@ fn one_reliable_subscriber_too_many_gets_the_limit_in_its_error() {
         0,
         "the refused handle left nothing behind"
     );
+    // The limit is theirs alone.
+    private.subscriber::<CmdVel>("t", Qos::reliable());
     subscribers.pop();
     private.subscriber::<CmdVel>("t", qos);
 }
@@ -357,7 +392,7 @@ fn latest_frees_slots_of_a_reliable_publisher() {
     let private = Private::new();
     let mut publisher: Publisher<JointCommand> =
         private.publisher("t", Qos::reliable().capacity(4));
-    let mut subscriber: Subscriber<JointCommand> = private.subscriber("t", Qos::new());
+    let mut subscriber: Subscriber<JointCommand> = private.subscriber("t", Qos::reliable());
     for turn in 0..10_u64 {
         for number in 1..=4 {
             let command = JointCommand {

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use horus_core::message::{CmdVel, Pose2D};
-use horus_core::topic::{OnStalled, Publisher, Qos, Reliability, Subscriber, Topic};
+use horus_core::topic::{OnStalled, Publisher, Qos, Subscriber, Topic};
 use horus_core::{RecvError, SendError};
 use horus_shm::{NameError, OpenError};
 use private::Private;
@@ -215,7 +215,7 @@ fn a_split_handle_works_on_two_threads() {
 fn a_full_reliable_topic_gives_the_message_back() {
     let private = Private::new();
     let mut publisher: Publisher<CmdVel> = private.publisher("t", Qos::reliable().capacity(4));
-    let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::reliable());
     send_all(&mut publisher, 1..=4);
     let error = publisher.send(numbered(5)).unwrap_err();
     assert!(matches!(error, SendError::Full { .. }) && error.is_full());
@@ -331,7 +331,7 @@ fn send_timeout_waits_at_most_its_timeout() {
     const TIMEOUT: Duration = Duration::from_millis(20);
     let private = Private::new();
     let mut publisher: Publisher<CmdVel> = private.publisher("t", Qos::reliable().capacity(4));
-    let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::reliable());
     send_all(&mut publisher, 1..=4);
     let start = Instant::now();
     let error = publisher.send_timeout(numbered(5), TIMEOUT).unwrap_err();
@@ -472,11 +472,11 @@ fn topics_of_two_namespaces_are_separate() {
     assert_eq!((there.recv(), here.recv()), (None, Some(numbered(1))));
     assert_eq!(there.publisher().publisher_count(), 1);
     drop(there);
-    let reliable = Qos::new().reliability(Reliability::Reliable);
-    let refused = private.builder::<CmdVel>("t").qos(reliable).subscriber();
+    let mut reliable: Subscriber<CmdVel> = private.subscriber("t", Qos::reliable());
+    assert_eq!(reliable.recv(), None);
     assert!(
-        refused.is_err(),
-        "the other namespace's choices are no business of ours"
+        matches!(reliable.check(), Err(RecvError::Incompatible { .. })),
+        "the other namespace's publishers are no business of ours"
     );
     second.remove().unwrap();
     here.send(numbered(2)).unwrap();

@@ -11,7 +11,7 @@ use std::time::Duration;
 use horus_core::Error;
 use horus_core::message::{Encoding, Image, ImageHeader};
 use horus_core::prelude::*;
-use horus_core::topic::{DynamicPublisher, DynamicSubscriber, DynamicType};
+use horus_core::topic::{DynamicBuilder, DynamicPublisher, DynamicSubscriber, DynamicType};
 use private::Private;
 
 /// The topic of each test. Its file has another name: `arm+joint.cmd`.
@@ -77,12 +77,17 @@ fn bytes_publisher(private: &Private) -> DynamicPublisher {
     builder.publisher().unwrap()
 }
 
+/// Returns the builder of endpoints that take the type of the topic.
+fn adopting(private: &Private) -> DynamicBuilder {
+    DynamicBuilder::adopt(NAME).namespace(private.namespace())
+}
+
 #[test]
 fn a_full_topic_is_named_by_every_way_to_send() {
     let private = Private::new();
     let qos = Qos::reliable().capacity(4).pinnable(true);
     let mut publisher: Publisher<CmdVel> = private.publisher(NAME, qos);
-    let mut untyped = DynamicPublisher::open(private.namespace(), NAME).unwrap();
+    let mut untyped = adopting(&private).qos(qos).publisher().unwrap();
     let _subscriber: Subscriber<CmdVel> = private.subscriber(NAME, qos);
     let message = CmdVel::default();
     let timeout = Duration::from_millis(2);
@@ -109,8 +114,13 @@ fn a_message_that_does_not_fit_names_the_topic() {
         .max_message_bytes(64)
         .publisher()
         .unwrap();
-    let mut bytes = bytes_publisher(&private);
-    let mut untyped = DynamicPublisher::open(private.namespace(), NAME).unwrap();
+    let builder = DynamicType::of::<Value>().builder(NAME);
+    let builder = builder.namespace(private.namespace()).max_message_bytes(64);
+    let mut bytes = builder.publisher().unwrap();
+    let mut untyped = adopting(&private)
+        .max_message_bytes(64)
+        .publisher()
+        .unwrap();
     let long = Value::from("x".repeat(100));
     bytes.lend().unwrap();
     untyped.lend().unwrap();
@@ -128,7 +138,7 @@ fn a_message_that_does_not_fit_names_the_topic() {
     ];
     expect(
         &texts,
-        &["bytes, and the topic was created for 64 at most"; 6],
+        &["bytes, and this publisher may send 64 at most"; 6],
     );
 }
 
@@ -146,7 +156,7 @@ fn a_frame_that_does_not_fit_names_the_topic() {
         text(frames.loan(header).unwrap_err()),
         text(frames.send(&image).unwrap_err()),
     ];
-    expect(&texts, &["and the topic was created for 1024 at most"; 2]);
+    expect(&texts, &["and this publisher may send 1024 at most"; 2]);
 }
 
 #[test]

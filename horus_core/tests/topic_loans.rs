@@ -95,7 +95,7 @@ fn frames_can_be_kept_and_handed_on() {
 }
 
 #[test]
-fn a_small_message_is_lent_where_the_topic_was_made_for_it() {
+fn a_small_message_is_lent_where_its_publisher_was_made_for_it() {
     let (_dir, namespace) = namespace();
     let plain = || Topic::<CmdVel>::builder("plain").namespace(&namespace);
     let mut topic = plain().topic().unwrap();
@@ -114,6 +114,14 @@ fn a_small_message_is_lent_where_the_topic_was_made_for_it() {
     *command = CmdVel::new(0.5, 0.1);
     command.publish().unwrap();
     assert_eq!(topic.borrow().unwrap().unwrap().linear, 0.5);
-    let refused = plain().qos(qos).topic().unwrap_err().to_string();
-    assert!(refused.contains("pinnable"), "{refused}");
+    // A publisher beside one that copies, on the same topic.
+    let mut beside = plain().qos(qos).topic().unwrap();
+    let mut command = beside.loan().unwrap();
+    *command = CmdVel::new(0.25, 0.0);
+    command.publish().unwrap();
+    assert_eq!(beside.recv().unwrap().linear, 0.25);
+    assert!(matches!(
+        plain().topic().unwrap().loan(),
+        Err(LoanError::NotPinnable { .. })
+    ));
 }

@@ -206,8 +206,8 @@ fn a_message_that_is_too_long_is_returned_with_the_sizes() {
     assert_eq!(topic.publisher().max_message_bytes(), 100);
     let long = Value::from("x".repeat(200));
     let error = topic.send(long.clone()).unwrap_err();
-    let text = "topic 'short': a message of 202 bytes, and the topic was created for 100 at most: \
-                create it with a larger max_message_bytes";
+    let text = "topic 'short': a message of 202 bytes, and this publisher may send 100 at most: \
+                open it with a larger max_message_bytes";
     assert_eq!(error.to_string(), text);
     assert_eq!(error.into_inner(), long);
     // A refused message leaves no trace.
@@ -215,17 +215,19 @@ fn a_message_that_is_too_long_is_returned_with_the_sizes() {
     assert_eq!(topic.recv().unwrap().as_str(), Some("short"));
     assert_eq!((topic.stats().sent, topic.publisher().sequence()), (1, 1));
 
-    let longer = builder()
-        .max_message_bytes(101)
-        .publisher()
-        .unwrap_err()
-        .to_string();
-    assert!(longer.contains("max_message_bytes"), "{longer}");
-    assert!(builder().max_message_bytes(101).subscriber().is_ok());
+    // The limit is that of one publisher, and the subscriber has none.
+    let mut longer = builder().max_message_bytes(202).publisher().unwrap();
+    longer.send(&long).unwrap();
+    assert_eq!(topic.recv(), Some(long));
+    let longest = Value::from("x".repeat(100_000));
+    let error = longer.send(&longest).unwrap_err();
     assert!(
-        private.builder::<Value>("short").publisher().is_ok(),
-        "adopted"
+        matches!(error, SendError::TooLong { max: 202, .. }),
+        "{error}"
     );
+    let mut free: Publisher<Value> = private.publisher("short", Qos::new());
+    free.send(&longest).unwrap();
+    assert_eq!(topic.recv(), Some(longest));
 }
 
 #[test]
@@ -280,7 +282,12 @@ fn a_header_and_its_data_are_written_and_read_in_place() {
         );
     }
     assert!(distances.iter().all(|&distance| distance == distances[0]));
-    let too_long = pings.loan(SonarHeader::new(1009)).unwrap_err();
+    let mut limited = private
+        .builder::<Sonar>("sonar")
+        .max_message_bytes(4096)
+        .publisher()
+        .unwrap();
+    let too_long = limited.loan(SonarHeader::new(1009)).unwrap_err();
     let topic = too_long.topic();
     assert_eq!(
         too_long,
@@ -291,6 +298,11 @@ fn a_header_and_its_data_are_written_and_read_in_place() {
         }
     );
     assert_eq!(topic.name(), Some("sonar"));
+    // A publisher without a limit of its own makes its slots longer.
+    assert_eq!(
+        pings.loan(SonarHeader::new(1009)).unwrap().data().len(),
+        4036
+    );
 }
 
 #[test]

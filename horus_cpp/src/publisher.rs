@@ -169,6 +169,23 @@ pub unsafe extern "C" fn horus_publisher_send_timeout(
     })
 }
 
+/// The C function `horus_publisher_reserve`: see `horus.h`.
+///
+/// # Safety
+///
+/// The arguments are as `horus.h` requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_publisher_reserve(publisher: HorusPublisher, bytes: usize) -> i32 {
+    guard_cancellable(|| {
+        // SAFETY: the caller's contract: no other thread is in a call with the handle.
+        let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
+        with_topic_name(publisher, |publisher| {
+            publisher.expect_no_loan()?;
+            send_status(publisher.end.reserve(bytes))
+        })
+    })
+}
+
 /// The C function `horus_publisher_loan`: see `horus.h`.
 ///
 /// # Safety

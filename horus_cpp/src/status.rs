@@ -65,7 +65,7 @@ statuses! {
     HORUS_E_NOT_FOUND = -8;
     /// The topic carries another message.
     HORUS_E_TYPE = -9;
-    /// The topic has another quality of service.
+    /// No live publisher offers the quality of service that the subscriber requests.
     HORUS_E_QOS = -10;
     /// The text is not a valid schema.
     HORUS_E_SCHEMA = -11;
@@ -79,7 +79,7 @@ statuses! {
     HORUS_E_NOT_PINNABLE = -15;
     /// A slot is lent and must not be, or none is lent.
     HORUS_E_LOAN = -16;
-    /// There is no space left for the topic.
+    /// There is no space left for the topic, or for longer messages.
     HORUS_E_NO_SPACE = -17;
     /// The operating system refused.
     HORUS_E_SYSTEM = -18;
@@ -96,6 +96,7 @@ statuses! {
 }
 
 /// Error numbers of `errno`. WHY here: this crate does not use libc.
+const ENOMEM: i32 = 12;
 const ENFILE: i32 = 23;
 const EMFILE: i32 = 24;
 
@@ -218,6 +219,7 @@ failures! {
         RecvTimeoutError::Timeout { .. } => HORUS_TIMEOUT,
         RecvTimeoutError::RegionLost { .. } => HORUS_E_REGION_LOST,
         RecvTimeoutError::LaneNotMapped { .. } => HORUS_E_NO_MEMORY,
+        RecvTimeoutError::Incompatible { .. } => HORUS_E_QOS,
         _ => HORUS_E_FORKED,
     };
     EndpointWaitError: |error| match error {
@@ -231,6 +233,7 @@ failures! {
         LoanError::NotPinnable { .. } => HORUS_E_NOT_PINNABLE,
         LoanError::RegionLost { .. } => HORUS_E_REGION_LOST,
         LoanError::TooLong { .. } => HORUS_E_MESSAGE,
+        LoanError::NoSpace { errno, .. } => growth_status(errno),
         LoanError::Ended { .. } => HORUS_E_LOAN,
         _ => HORUS_E_FORKED,
     };
@@ -238,11 +241,13 @@ failures! {
         SendError::Full { .. } => HORUS_FULL,
         SendError::RegionLost { .. } => HORUS_E_REGION_LOST,
         SendError::TooLong { .. } | SendError::Unencodable { .. } => HORUS_E_MESSAGE,
+        SendError::NoSpace { errno, .. } => growth_status(errno),
         _ => HORUS_E_FORKED,
     };
     RecvError: |error| match error {
         RecvError::RegionLost { .. } => HORUS_E_REGION_LOST,
         RecvError::LaneNotMapped { .. } => HORUS_E_NO_MEMORY,
+        RecvError::Incompatible { .. } => HORUS_E_QOS,
         _ => HORUS_E_FORKED,
     };
     BorrowError: |error| match error {
@@ -286,6 +291,15 @@ fn system_status(error: &io::Error) -> i32 {
     }
 }
 
+/// Returns the status for slots that could not be made longer.
+fn growth_status(errno: i32) -> i32 {
+    match system_status(&io::Error::from_raw_os_error(errno)) {
+        // WHY: the file system has space, but this process may not map more.
+        HORUS_E_SYSTEM if errno == ENOMEM => HORUS_E_NO_MEMORY,
+        status => status,
+    }
+}
+
 fn open_status(error: &OpenError) -> i32 {
     match error {
         OpenError::Name(_) => HORUS_E_NAME,
@@ -293,7 +307,6 @@ fn open_status(error: &OpenError) -> i32 {
         OpenError::Io { source, .. } => system_status(source),
         OpenError::NotFound { .. } => HORUS_E_NOT_FOUND,
         OpenError::SchemaMismatch { .. } => HORUS_E_TYPE,
-        OpenError::QosMismatch { .. } | OpenError::IncompatibleQos { .. } => HORUS_E_QOS,
         OpenError::TooManyPublishers { .. } | OpenError::TooManySubscribers { .. } => HORUS_E_LIMIT,
         OpenError::Shape(_) | OpenError::TypeTooLong { .. } => HORUS_E_ARGUMENT,
         OpenError::Forked => HORUS_E_FORKED,
@@ -362,6 +375,19 @@ mod tests {
             HORUS_E_LIMIT
         );
         assert_eq!(Failure::from(io(13)).status, HORUS_E_SYSTEM);
+    }
+
+    #[test]
+    fn slots_that_cannot_grow_name_the_exhausted_resource() {
+        let wanted = [
+            (28, HORUS_E_NO_SPACE),
+            (ENOMEM, HORUS_E_NO_MEMORY),
+            (EMFILE, HORUS_E_LIMIT),
+            (13, HORUS_E_SYSTEM),
+        ];
+        for (errno, status) in wanted {
+            assert_eq!(growth_status(errno), status, "{errno}");
+        }
     }
 
     #[test]

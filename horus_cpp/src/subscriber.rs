@@ -1,7 +1,7 @@
 //! The C functions for subscribers.
 
 use std::ffi::{c_char, c_void};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use horus_core::topic::{DynamicSubscriber, RawSample};
 use horus_core::{BorrowError, RecvError, RecvTimeoutError};
@@ -55,7 +55,7 @@ fn no_message(subscriber: &DynamicSubscriber) -> StatusResult {
     Ok(HORUS_EMPTY)
 }
 
-/// Returns true if every message of the topic fits into `room` bytes. Returns an error if none
+/// Returns true if every message that can come now fits into `room` bytes. Returns an error if none
 /// does.
 #[inline(always)]
 fn fits_all(subscriber: &DynamicSubscriber, room: usize) -> Result<bool, Failure> {
@@ -92,6 +92,36 @@ unsafe fn copy_truncated(message: &[u8], buffer: &mut [u8], out_bytes: *mut usiz
     }
 }
 
+/// Copies the next message, as [`copy_truncated`] does, and waits up to `timeout` for it.
+///
+/// # Safety
+///
+/// `out_bytes` is null or valid for writes.
+unsafe fn recv_within(
+    subscriber: &mut DynamicSubscriber,
+    timeout: Duration,
+    buffer: &mut [u8],
+    out_bytes: *mut usize,
+) -> Result<Result<i32, RecvTimeoutError>, Failure> {
+    let began = Instant::now();
+    if fits_all(subscriber, buffer.len())? {
+        let received = subscriber.recv_into_timeout(buffer, timeout).map(|bytes| {
+            // SAFETY: `out_bytes` is null or valid for writes, by the contract.
+            unsafe { write_if_not_null(out_bytes, bytes) };
+            HORUS_OK
+        });
+        if received.is_ok() || fits_all(subscriber, buffer.len())? {
+            return Ok(received);
+        }
+    }
+    // WHY less: a publisher that began to send longer messages may have ended the first wait.
+    let left = timeout.saturating_sub(began.elapsed());
+    Ok(subscriber.recv_bytes_timeout(left).map(|message| {
+        // SAFETY: `out_bytes` is null or valid for writes, by the contract.
+        unsafe { copy_truncated(message, buffer, out_bytes) }
+    }))
+}
+
 /// The C function `horus_subscriber_open`: see `horus.h`.
 ///
 /// # Safety
@@ -107,7 +137,9 @@ pub unsafe extern "C" fn horus_subscriber_open(
         let out = Out::new(out, "out")?;
         // SAFETY: the caller's contract: `topic` and `options` are as the header says of this
         // function.
-        let end = unsafe { endpoint_builder(topic, options) }?.subscriber()?;
+        let mut end = unsafe { endpoint_builder(topic, options) }?.subscriber()?;
+        // WHY: publishers may begin to send longer messages between `fits_all` and the copy.
+        end.keep_whole();
         let id = SUBSCRIBERS.open(end)?;
         // SAFETY: the caller's contract: `out` is valid for writes.
         unsafe { out.write(HorusSubscriber { id }) };
@@ -142,19 +174,21 @@ pub unsafe extern "C" fn horus_subscriber_recv(
         with_topic_name(subscriber, |subscriber| {
             // SAFETY: the caller's contract: `out` is null or writable for `room` bytes.
             let buffer = unsafe { output_slice(out, room) }?;
-            if !fits_all(subscriber, room)? {
-                return match subscriber.recv_bytes() {
+            if fits_all(subscriber, room)? {
+                if let Some(bytes) = subscriber.recv_into(buffer) {
                     // SAFETY: `out_bytes` is null or valid for writes, by the contract.
-                    Some(message) => Ok(unsafe { copy_truncated(message, buffer, out_bytes) }),
-                    None => no_message(subscriber),
-                };
+                    unsafe { write_if_not_null(out_bytes, bytes) };
+                    return Ok(HORUS_OK);
+                }
+                if fits_all(subscriber, room)? {
+                    return no_message(subscriber);
+                }
             }
-            let Some(bytes) = subscriber.recv_into(buffer) else {
-                return no_message(subscriber);
-            };
-            // SAFETY: `out_bytes` is null or valid for writes, by the contract.
-            unsafe { write_if_not_null(out_bytes, bytes) };
-            Ok(HORUS_OK)
+            match subscriber.recv_bytes() {
+                // SAFETY: `out_bytes` is null or valid for writes, by the contract.
+                Some(message) => Ok(unsafe { copy_truncated(message, buffer, out_bytes) }),
+                None => no_message(subscriber),
+            }
         })
     })
 }
@@ -178,24 +212,14 @@ pub unsafe extern "C" fn horus_subscriber_recv_timeout(
         with_topic_name(subscriber, |subscriber| {
             // SAFETY: the caller's contract: `out` is null or writable for `room` bytes.
             let buffer = unsafe { output_slice(out, room) }?;
-            let fits_all = fits_all(subscriber, room)?;
             wait_in_slices(
                 timeout_ns,
                 HORUS_TIMEOUT,
                 subscriber,
                 |subscriber, slice| {
-                    let received = match fits_all {
-                        true => subscriber.recv_into_timeout(buffer, slice).map(|bytes| {
-                            // SAFETY: `out_bytes` is null or valid for writes, by the contract.
-                            unsafe { write_if_not_null(out_bytes, bytes) };
-                            HORUS_OK
-                        }),
-                        false => subscriber.recv_bytes_timeout(slice).map(|message| {
-                            // SAFETY: `out_bytes` is null or valid for writes, by the contract.
-                            unsafe { copy_truncated(message, buffer, out_bytes) }
-                        }),
-                    };
-                    match received {
+                    // SAFETY: `out_bytes` is null or valid for writes, by the contract.
+                    let received = unsafe { recv_within(subscriber, slice, buffer, out_bytes) };
+                    match received? {
                         Err(RecvTimeoutError::Timeout { .. }) => Ok(HORUS_TIMEOUT),
                         received => Ok(received?),
                     }

@@ -48,6 +48,12 @@ create_exception!(
     Error,
     "There is no memory to map a publisher's messages. Each call tries again."
 );
+create_exception!(
+    horus,
+    IncompatibleError,
+    Error,
+    "No live publisher offers the reliability that the subscriber requests."
+);
 create_exception!(horus, ClosedError, Error, "The handle was closed.");
 create_exception!(
     horus,
@@ -74,6 +80,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ForkedError", py.get_type::<ForkedError>())?;
     module.add("RegionLostError", py.get_type::<RegionLostError>())?;
     module.add("LaneNotMappedError", py.get_type::<LaneNotMappedError>())?;
+    module.add("IncompatibleError", py.get_type::<IncompatibleError>())?;
     module.add("ClosedError", py.get_type::<ClosedError>())?;
     module.add("NoPinsError", py.get_type::<NoPinsError>())?;
     module.add("BusyError", py.get_type::<BusyError>())
@@ -179,6 +186,7 @@ pub(crate) fn from_recv_error(error: RecvError) -> PyErr {
     match error {
         RecvError::RegionLost { .. } => RegionLostError::new_err(text),
         RecvError::LaneNotMapped { .. } => LaneNotMappedError::new_err(text),
+        RecvError::Incompatible { .. } => IncompatibleError::new_err(text),
         _ => ForkedError::new_err(text),
     }
 }

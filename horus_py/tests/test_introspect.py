@@ -49,7 +49,9 @@ def test_a_topic_that_is_not_there_is_named():
 
 
 def test_a_topic_in_use_is_not_removed(namespace):
-    with horus.Topic("map", horus.CmdVel, persist_after_exit=True):
+    with horus.Topic("map", horus.CmdVel, persist_after_exit=True) as topic:
+        # What persists is what was sent.
+        topic.send(horus.CmdVel())
         assert horus.remove_topic("map") is False
     assert horus.topics() == ["map"]
     assert horus.remove_topic("map", namespace) is True
@@ -59,6 +61,7 @@ def test_a_topic_in_use_is_not_removed(namespace):
 
 def test_a_sweep_removes_what_the_dead_left(directory):
     with horus.Topic("alive"), horus.Topic("kept", persist_after_exit=True) as kept:
+        kept.send("kept")
         kept.close()
         killed = subprocess.run([sys.executable, "-c", LEFT_BEHIND], check=False, timeout=120)
         assert killed.returncode == -signal.SIGKILL

@@ -131,7 +131,7 @@ class Account:
 )
 def test_killed_publishers_are_replaced_and_all_is_accounted_for(crew, role, size, qos):
     kills = KILLS[size]
-    subscriber = horus.Subscriber("stream", KINDS[size], qos=qos, capacity=64)
+    subscriber = horus.Subscriber("stream", KINDS[size], qos=qos)
     account = Account(subscriber)
     bystander = kills
     crew.hire(role, "stream", size, bystander)
@@ -162,7 +162,7 @@ def test_killed_publishers_are_replaced_and_all_is_accounted_for(crew, role, siz
     tail = sum(max(count - account.due[index], 0) for index, count in enumerate(counted))
     assert account.missing <= stats.lost <= account.missing + tail + kills + 1
     assert subscriber.publisher_count() == 0
-    heir = horus.Publisher("stream", KINDS[size])
+    heir = horus.Publisher("stream", KINDS[size], qos=qos)
     heir.send(made(KINDS[size], bystander + 1, 0))
     assert checked(subscriber.recv()) == (bystander + 1, 0)
 
@@ -171,7 +171,7 @@ def test_killed_publishers_are_replaced_and_all_is_accounted_for(crew, role, siz
 def test_killed_subscribers_of_a_reliable_topic_hold_nobody_up(crew, size):
     kind, sender = KINDS[size], 1000
     publisher = horus.Publisher("stream", kind, qos="reliable", capacity=16)
-    survivor = Account(horus.Subscriber("stream", kind))
+    survivor = Account(horus.Subscriber("stream", kind, qos="reliable"))
     sent = 0
 
     def step():

@@ -199,8 +199,10 @@ def test_mistakes_are_named(namespace):
         horus.Publisher("x", horus.Imu, namespace=namespace, depth=3)
     with pytest.raises(ValueError, match="qos is 'fast', and must be 'default'"):
         horus.Publisher("x", horus.Imu, namespace=namespace, qos="fast")
+    # No setting belongs to the topic, but not every setting is possible.
+    horus.Publisher("cmd_vel", horus.CmdVel, namespace=namespace, capacity=4096).close()
     with pytest.raises(horus.OpenTopicError, match="capacity"):
-        horus.Publisher("cmd_vel", horus.CmdVel, namespace=namespace, capacity=4096)
+        horus.Publisher("cmd_vel", horus.CmdVel, namespace=namespace, capacity=1 << 21)
     with pytest.raises(horus.OpenTopicError):
         horus.Subscriber("nothing", horus.CmdVel, namespace=namespace, observe=True)
     with pytest.raises(ValueError, match="'observe' means nothing here"):

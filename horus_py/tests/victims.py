@@ -94,9 +94,9 @@ class Ledger:
 
 
 def publish(topic, size, counts, index):
-    """Sends numbered messages forever; waits for room on a reliable topic."""
+    """Sends numbered messages forever; waits for room where a subscriber is reliable."""
     kind = KINDS[size]
-    publisher = horus.Publisher(topic, kind)
+    publisher = horus.Publisher(topic, kind, qos="reliable", capacity=64)
     number = 0
     while True:
         publisher.send(made(kind, index, number), timeout=PATIENCE)
@@ -134,7 +134,7 @@ def hold(topic, size, counts, index):
 
 def receive(topic, size, counts, index):
     """Receives forever; fails if a message is missing."""
-    subscriber = horus.Subscriber(topic, KINDS[size])
+    subscriber = horus.Subscriber(topic, KINDS[size], qos="reliable")
     numbers = {}
     while True:
         message = subscriber.recv(timeout=PATIENCE)

@@ -48,7 +48,7 @@ fn child_role() {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Holdings {
     /// Lanes that were ever claimed.
-    lanes: u64,
+    extents: u64,
     /// Owner words that are not 0.
     lane_owners: usize,
     gated: u32,
@@ -63,16 +63,17 @@ struct Holdings {
 impl Holdings {
     fn of(crew: &Crew<Message>, owner: u64) -> Self {
         let segment = crew.ring.segment().unwrap();
-        let request = *segment.shape().request();
         let owned = |word: &AtomicU64| word.load(Relaxed) != 0;
         let lane = |&lane: &u32| owned(&segment.lane_block(lane, Access::Read).unwrap().owner);
+        let generation = |lane| &segment.lane_block(lane, Access::Read).unwrap().generation;
+        let extents = |lane| generation(lane).load(Relaxed);
         let gated = &segment.wait_block(Access::Read).unwrap().gated;
         let reader = |&at: &u32| owned(&segment.reader_block(at, Access::Read).unwrap().owner);
         Self {
-            lanes: segment.control(Access::Read).unwrap().ready.load(Relaxed),
-            lane_owners: (0..request.lane_limit).filter(lane).count(),
+            extents: (0..segment.shape().lane_limit()).map(extents).sum(),
+            lane_owners: (0..segment.shape().lane_limit()).filter(lane).count(),
             gated: gated.load(Relaxed).count_ones(),
-            reader_owners: (0..request.reader_limit).filter(reader).count(),
+            reader_owners: (0..segment.shape().reader_limit()).filter(reader).count(),
             files: files(crew.namespace.path()),
             descriptors: spawn::open_descriptors(crew.dir.path()),
             mappings: mappings(crew.dir.path()),
@@ -143,14 +144,14 @@ impl Watch {
         let (holdings, resident) = self.before.as_ref().unwrap();
         let growth = resident_bytes().saturating_sub(*resident);
         let Holdings {
-            lanes,
+            extents,
             lane_owners,
             gated,
             reader_owners,
             ..
         } = holdings;
         show(format_args!(
-            "crash_loop {what}: {} deaths; constant: lanes {lanes:#b}, owners of {lane_owners} \
+            "crash_loop {what}: {} deaths; constant: {extents} lane files, owners of {lane_owners} \
              lanes, {reader_owners} reader places, {gated} gated, {} files, {} descriptors, \
              {} mappings, registry entry {}; the survivor grew by {} KiB",
             self.round,

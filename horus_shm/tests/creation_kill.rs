@@ -271,8 +271,8 @@ impl Point {
         self.dir.path().join("default")
     }
 
-    /// Checks that the only files are the registry and the topics, and that the only topic is the
-    /// expected one.
+    /// Checks that the only files are the registry and the topics, that the only topic is the
+    /// expected one, and that all lane files are of that topic.
     fn check_files(&self) -> Check {
         let names = |path: &Path| -> BTreeSet<String> {
             let entries = fs::read_dir(path).into_iter().flatten();
@@ -290,7 +290,9 @@ impl Point {
             }
         };
         known(names(&self.namespace_path()), &["registry", "topics"])?;
-        known(names(&self.namespace_path().join("topics")), &[TOPIC])
+        let topics = self.namespace_path().join("topics");
+        let topics = topics.exists().then(|| spawn::topic_files_in(&topics));
+        known(topics.into_iter().flatten().collect(), &[TOPIC])
     }
 
     /// Returns the bytes of the topic file as it was left, if it has a name.

@@ -73,6 +73,14 @@ fn topic_path(base: &Path) -> PathBuf {
     base.join("default/topics").join(FILE_NAME)
 }
 
+/// Returns the path of the only lane file.
+fn lane_path(base: &Path) -> PathBuf {
+    let files = fs::read_dir(base.join("default/topics")).unwrap();
+    let mut paths = files.map(|file| file.unwrap().path());
+    let is_lane_file = |path: &PathBuf| path.file_name().unwrap().as_encoded_bytes()[0] == b'.';
+    paths.find(is_lane_file).unwrap()
+}
+
 /// Starts a process of the user `uid` that plays `part`, with the group's namespace in `base` as
 /// that of its environment. Every user except [`OUTSIDER`] is in the group.
 fn start(uid: u32, part: &str, base: &Path) -> Child {
@@ -246,7 +254,8 @@ fn modes_and_groups_are_exact_under_any_umask_for_every_member() {
                 let found = rights(&dir);
                 assert_eq!(found, (uid, GROUP, 0o2770), "{umask}: {}", dir.display());
             }
-            for file in [base.join("default/registry"), topic_path(&base)] {
+            let lane_file = lane_path(&base);
+            for file in [base.join("default/registry"), topic_path(&base), lane_file] {
                 let found = rights(&file);
                 assert_eq!(found, (uid, GROUP, 0o660), "{umask}: {}", file.display());
             }
@@ -531,9 +540,10 @@ fn every_member_removes_what_a_dead_one_left() {
             assert!(topic_path(base).exists());
         };
         killed(&base);
+        let lane_file = lane_path(&base);
         // A process that enters sweeps.
         assert_ne!(answer(heir, "enter", &base), "");
-        assert!(!topic_path(&base).exists());
+        assert!(!topic_path(&base).exists() && !lane_file.exists());
         killed(&base);
         assert_eq!(answer(heir, "remove topic", &base), "true");
         killed(&base);

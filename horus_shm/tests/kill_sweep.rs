@@ -306,23 +306,24 @@ impl Sweep {
             mut victim,
             mut survivors,
         } = self.scene::<M>(place, "scout");
-        let mut seen = survivors.ring().visible_bytes();
+        let visible = survivors.ring().visible();
+        let mut seen = visible.bytes();
         let mut points = BTreeSet::new();
-        let mut look = |survivors: &Survivors<M>, done: u64| {
-            let now = survivors.ring().visible_bytes();
+        let mut look = |done: u64| {
+            let now = visible.bytes();
             if now != seen {
                 points.extend([done - 1, done, done + 1]);
                 seen = now;
             }
         };
         let first = Route::record(&mut victim, |done| {
-            look(&survivors, done);
+            look(done);
             !(self.call.waits() && survivors.has_waiter())
         });
         let rest = self.call.waits().then(|| {
             self.relieve(&mut survivors);
             Route::record(&mut victim, |done| {
-                look(&survivors, first.instructions() + done);
+                look(first.instructions() + done);
                 true
             })
         });

@@ -17,11 +17,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use fastrand::Rng;
 use horus_shm::internals::Blocks as _;
 use horus_shm::internals::layout::{POSITION_MAX, ReaderBlock, SKIP, published};
 use horus_shm::internals::wait::WaitPolicy;
-use horus_shm::{Access, Consumer, Namespace, OnStalled, Producer, RawConsumer, Reading, Segment};
+use horus_shm::{
+    Access, Consumer, Namespace, OnStalled, Producer, RawConsumer, Reading, Segment, sweep,
+};
 
 use hostile::{rounds, topic};
 use peer::{
@@ -138,10 +139,9 @@ fn expect_survival(kind: &Kind, storm: Storm, storms: u64, rounds: u64) -> Resul
     let dir = spawn::shm_dir();
     let namespace = spawn::namespace(dir.path());
     let segment = Segment::create(&namespace, &topic(), &kind.request).unwrap();
-    let mut scribbler = Scribbler::new(&segment, 1);
     let mut faults = BTreeMap::<String, u64>::new();
     for seed in 0..storms {
-        scribbler.rng = Rng::with_seed(seed);
+        let mut scribbler = Scribbler::new(&segment, seed);
         storm(kind, &segment, &mut scribbler, rounds / storms);
         scribbler.scribble_on_all();
         let check = |steps: &[AtomicU64]| check_recovery(kind, &namespace, &steps[0]);
@@ -154,6 +154,8 @@ fn expect_survival(kind: &Kind, storm: Storm, storms: u64, rounds: u64) -> Resul
     faults.extend(std::mem::take(&mut *PANICS.lock().unwrap()));
     // A topic that persists is removed by its creator.
     let _ = std::fs::remove_file(namespace.topics_path().join(hostile::FILE_NAME));
+    // A damaged generation hides lane files from those that remove the topic, but not from a sweep.
+    sweep(&namespace).unwrap();
     assert_eq!(spawn::topic_files(&namespace), Vec::<String>::new());
     let told = faults
         .iter()
@@ -173,11 +175,21 @@ fn check_recovery(
 ) -> Result<(), String> {
     let segment = Segment::open(namespace, &topic(), &kind.request).unwrap();
     let no_end = |what: &str| format!("no {what} after the storm");
+    // A lane whose generation is damaged gets a new file from its next publisher.
+    let mut request = kind.request.clone();
+    request.lane_limit = None;
+    let all = Segment::open(namespace, &topic(), &request).unwrap();
+    let lanes = 0..all.shape().lane_limit();
+    drop(
+        lanes
+            .map_while(|_| raw_producer(&all, kind.on_stalled))
+            .collect::<Vec<_>>(),
+    );
     let producer = raw_producer(&segment, kind.on_stalled).ok_or_else(|| no_end("producer"));
     let consumer = raw_consumer(&segment, kind.readings[0]).ok_or_else(|| no_end("consumer"));
     let mut producer = producer?;
     let mut consumer = consumer?;
-    let capacity = segment.shape().capacity();
+    let capacity = segment.request().offer().unwrap().shape.capacity();
     let mut last = 0;
     let mut in_step = 0;
     let mut sent = 0;
@@ -280,11 +292,13 @@ fn the_ledger_of_a_reader_survives_wild_losses_in_all_lanes() {
         .collect();
     let mut consumer = consumer(&segment, Reading::KeepLast).unwrap();
     let mut latest = self::consumer(&segment, Reading::KeepLast).unwrap();
-    let shape = segment.shape();
     for (lane, &head) in scribbler.heads.iter().enumerate() {
         scribbler.word(head).store(POSITION_MAX, Ordering::Relaxed);
-        for slot in shape.lane(lane as u32).step_by(shape.stride() as usize) {
-            let stamp = (slot + shape.stride() - 8) as usize;
+        for slot in scribbler
+            .slots(lane as u32)
+            .step_by(scribbler.slots.stride() as usize)
+        {
+            let stamp = (slot + scribbler.slots.stride() - 8) as usize;
             scribbler
                 .word(stamp)
                 .store(published(POSITION_MAX - 8), Ordering::Relaxed);
@@ -326,7 +340,7 @@ fn a_successor_of_a_dead_reader_is_not_stuck_behind_a_damaged_slot() {
     (0..4).for_each(|message| producer.send(message).unwrap());
     let shape = segment.shape();
     let start = segment.shape().reader_area().start as usize;
-    let second_stamp = (shape.lane(0).start + 2 * shape.stride() - 8) as usize;
+    let second_stamp = (scribbler.slots(0).start + 2 * scribbler.slots.stride() - 8) as usize;
     // Its owner words name no live process, as after its death.
     for (offset, value) in [(start + shape.reader_block_offset(0), 7), (second_stamp, 0)] {
         scribbler.word(offset).store(value, Ordering::Relaxed);
@@ -352,8 +366,7 @@ fn a_late_joiner_with_history_is_not_stuck_behind_a_damaged_slot() {
     let scribbler = Scribbler::new(&segment, 1);
     let mut producer = producer(&segment, OnStalled::Full).unwrap();
     (0..8).for_each(|message| producer.send(message).unwrap());
-    let shape = segment.shape();
-    let fourth_stamp = (shape.lane(0).start + 4 * shape.stride() - 8) as usize;
+    let fourth_stamp = (scribbler.slots(0).start + 4 * scribbler.slots.stride() - 8) as usize;
     scribbler.word(fourth_stamp).store(0, Ordering::Relaxed);
     let mut late = consumer(&segment, Reading::Gated).unwrap();
     assert!(
@@ -381,8 +394,7 @@ fn a_message_whose_stamp_is_damaged_is_one_loss_in_the_ledger() {
         let mut consumer = consumer(&segment, reading).unwrap();
         let mut producer = producer(&segment, OnStalled::Full).unwrap();
         (0..8).for_each(|message| producer.send(message).unwrap());
-        let shape = segment.shape();
-        let fourth_stamp = (shape.lane(0).start + 4 * shape.stride() - 8) as usize;
+        let fourth_stamp = (scribbler.slots(0).start + 4 * scribbler.slots.stride() - 8) as usize;
         scribbler.word(fourth_stamp).store(0, Ordering::Relaxed);
         // The reader checks for damage after a number of empty polls; this makes twice as many.
         let received: Vec<_> = (0..1000).filter_map(|_| consumer.recv()).collect();
@@ -485,7 +497,7 @@ fn a_message_of_one_size_is_copied_whole_whatever_its_length_says() {
     let mut consumers =
         [Reading::KeepLast, Reading::Observer].map(|reading| consumer(&segment, reading).unwrap());
     producer.send(42).unwrap();
-    let length = (segment.shape().lane(0).start + segment.shape().stride() - 24) as usize;
+    let length = (scribbler.slots(0).start + scribbler.slots.stride() - 24) as usize;
     scribbler.word(length).store(3, Ordering::Relaxed);
     for consumer in &mut consumers {
         let mut message = u64::MAX;
@@ -514,8 +526,8 @@ fn a_message_of_one_size_is_never_shortened() {
     ] = [0; 5].map(|_| raw(Reading::KeepLast));
     for (position, damaged) in [0, 3, 9, u64::MAX].into_iter().enumerate() {
         producer.send(u64::from_le_bytes(*b"8 bytes.")).unwrap();
-        let slot = segment.shape().lane(0).start + position as u64 * segment.shape().stride();
-        let length = (slot + segment.shape().stride() - 24) as usize;
+        let slot = scribbler.slots(0).start + position as u64 * scribbler.slots.stride();
+        let length = (slot + scribbler.slots.stride() - 24) as usize;
         assert_eq!(scribbler.word(length).swap(damaged, Ordering::Relaxed), 8);
         let mut buffers = [[0; 8]; 2];
         let [buffer, other] = &mut buffers;

@@ -38,6 +38,7 @@ models! {
         a_lapped_reader_goes_on_at_a_published_slot,
         two_readers_do_not_disturb_each_other,
         the_latest_value_is_as_new_as_any_sent_before_the_call,
+        a_reader_that_sees_a_change_sees_the_generation,
         a_lane_that_is_ready_was_reserved;
     crate::loom_models::gate:
         a_gated_reader_gets_every_message,
@@ -56,6 +57,10 @@ models! {
         a_gate_killed_while_reading_is_resumed,
         a_dead_gate_is_adopted_or_reaped,
         a_dead_reader_is_cleared_by_one_process_at_a_time;
+    crate::loom_models::growth:
+        a_reader_accounts_for_all_messages_across_growth,
+        a_lapped_reader_stays_before_the_growth,
+        a_gated_reader_gets_every_message_across_growth;
     crate::loom_models::takeover:
         a_successor_goes_on_where_its_predecessor_was_killed,
         the_head_of_a_takeover_covers_all_published_messages,

@@ -10,7 +10,6 @@ mod lane_oracle;
 mod lane_rings;
 mod spawn;
 
-use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -84,7 +83,10 @@ impl<R: Ring> World<R> {
     fn new(memory: &Memory, rng: &mut Rng, origin: Option<u64>) -> Self {
         let rules = R::rules(rng);
         let ring = R::make(memory, &rules);
-        assert_eq!(ring.segment().shape().capacity(), rules.capacity);
+        assert_eq!(
+            ring.segment().request().offer().unwrap().shape.capacity(),
+            rules.capacity
+        );
         let mut oracle = Oracle::new(&rules);
         if let Some(origin) = origin {
             oracle.begin_at(origin);
@@ -196,7 +198,15 @@ impl<R: Ring> World<R> {
         let index = rng.usize(..self.consumers.len());
         let mut drained = Vec::new();
         let count = self.consumers[index].drain(|message| drained.push(tag_of(&message)));
-        let in_place = self.ring.segment().shape().request().pinnable;
+        let in_place = self
+            .ring
+            .segment()
+            .request()
+            .offer()
+            .unwrap()
+            .shape
+            .request()
+            .pinnable;
         assert_eq!(drained, self.oracle.drain(index, !in_place));
         assert_eq!(count, drained.len());
     }
@@ -222,7 +232,11 @@ impl<R: Ring> World<R> {
     }
 
     fn join_reader(&mut self, rng: &mut Rng) {
-        let reading = R::READINGS[rng.usize(..R::READINGS.len())];
+        let reading = match R::READINGS[rng.usize(..R::READINGS.len())] {
+            // A publisher that offers best effort is not matched with a gated reader.
+            Reading::Gated if !self.oracle.rules.reliable => Reading::KeepLast,
+            reading => reading,
+        };
         // WHY seldom: in a file a refusal takes about 10 ms, since the place of a dead reader may
         // be about to be freed.
         let is_file = self.ring.segment().fd().is_some();
@@ -245,13 +259,14 @@ impl<R: Ring> World<R> {
     }
 }
 
-/// Writes the oracle's log into the file of a ring whose lanes have no owner yet.
+/// Writes the oracle's log into the files of a ring whose lanes have no owner yet.
 fn plant<T: Pod>(segment: &Segment, oracle: &Oracle) {
-    let shape = segment.shape();
-    let file = File::from(segment.fd().unwrap().try_clone_to_owned().unwrap());
+    let offer = segment.request().offer().unwrap();
+    let shape = offer.shape;
     for (index, lane) in (0..).zip(&oracle.lanes) {
+        let file = segment.add_lane_file(index, offer.clone()).unwrap();
         for (pos, &tag) in (oracle.origin..).zip(&lane.log) {
-            let slot = shape.lane(index).start + pos % shape.capacity() * shape.stride();
+            let slot = shape.slots().start + pos % shape.capacity() * shape.stride();
             let message: T = message(tag);
             file.write_all_at(bytemuck::bytes_of(&message), slot)
                 .unwrap();
@@ -261,12 +276,11 @@ fn plant<T: Pod>(segment: &Segment, oracle: &Oracle) {
         }
         let block = segment.lane_block(index, Access::Write).unwrap();
         block.epoch.store(1, Ordering::Relaxed);
-        block.ready.store(1, Ordering::Relaxed);
+        let latched = if offer.persists { offer.history } else { 0 };
+        block.latched.store(latched.into(), Ordering::Relaxed);
         block
             .head
             .store(oracle.position(index as usize), Ordering::Relaxed);
-        let control = segment.control(Access::Write).unwrap();
-        control.ready.fetch_or(1 << index, Ordering::Relaxed);
     }
 }
 

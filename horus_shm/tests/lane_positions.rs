@@ -71,6 +71,8 @@ impl Memory {
         // SAFETY: the blocks exist, are aligned, and outlive the lane in each of these tests.
         let readers = unsafe { Readers::new(&raw const *self.wait, blocks, READER_BYTES, READERS) };
         let parts = RawLaneParts {
+            base: 0,
+            generation: 0,
             slots: self.slots.as_mut_ptr().cast(),
             stride: size_of::<Slot>(),
             capacity: SLOTS,

@@ -1,4 +1,5 @@
-//! Layout version 3, byte by byte, as another version of this library finds it in a topic file.
+//! Layout version 5, byte by byte, as another version of this library finds it in the files of a
+//! topic.
 //!
 //! `golden/*.hex` hold whole files: an offset and sixteen bytes a line, without lines of zeros.
 //! Bytes that differ from run to run are masked. A file that no longer matches has another layout,
@@ -20,12 +21,12 @@ use horus_shm::internals::Blocks as _;
 use horus_shm::internals::layout::{
     HEADER_BYTES, LAYOUT_VERSION, LaneBlock, ReaderBlock, SCHEMA_OFFSET,
 };
-use horus_shm::internals::shape::{Shape, ShapeRequest};
+use horus_shm::internals::shape::{LaneShape, ShapeRequest, TopicShape};
 use horus_shm::{
     Access, Consumer, FanoutShm, OnStalled, Producer, RawConsumer, RawProducer, Reading,
     Reliability, Request, RingOptions, Segment, SpscShm, TopicName, TypeInfo, WakeEdge,
 };
-use spawn::{namespace, shm_dir};
+use spawn::{lane_files, namespace, shm_dir};
 
 /// Makes a message whose bytes say where they are.
 const fn message(number: u8) -> [u8; 24] {
@@ -57,17 +58,18 @@ fn send_three(producer: &mut Producer<[u8; 24]>, consumer: &mut Consumer<[u8; 24
     assert_eq!(consumer.recv(), Some(message(1)));
 }
 
-/// Returns the file under `segment`, which names `topic`, with the bytes that vary masked.
-fn masked_file(segment: &Segment, topic: &str) -> Vec<u8> {
-    let file = File::from(segment.fd().unwrap().try_clone_to_owned().unwrap());
+/// Returns the content of a file with the varying bytes of its header masked: those that all files
+/// have, and those in `varying`.
+fn masked_header(file: &File, varying: &[Range<usize>], topic: &str) -> Vec<u8> {
     let mut bytes = vec![0; file.metadata().unwrap().len() as usize];
     file.read_exact_at(&mut bytes, 0).unwrap();
     check_checksum(&bytes);
     let boot_id = 16..32;
     let registry_id = 32..48;
-    let created_ns = 96..104;
-    let checksum = 516..520;
-    for varies in [boot_id, registry_id, created_ns, checksum] {
+    let topic_id = 152..168;
+    let checksum = 540..544;
+    let common = [boot_id, registry_id, topic_id, checksum];
+    for varies in common.iter().chain(varying).cloned() {
         assert_ne!(
             &bytes[varies.clone()],
             &[0; 16][..varies.len()],
@@ -75,6 +77,20 @@ fn masked_file(segment: &Segment, topic: &str) -> Vec<u8> {
         );
         bytes[varies].fill(0xee);
     }
+    bytes
+}
+
+/// Returns the content of the file of lane 0, with the bytes that vary masked.
+fn masked_lane_file(segment: &Segment) -> Vec<u8> {
+    let topic_inode = 528..536;
+    masked_header(&segment.lane_file(0).unwrap(), &[topic_inode], "lane 0")
+}
+
+/// Returns the file under `segment`, which names `topic`, with the bytes that vary masked.
+fn masked_file(segment: &Segment, topic: &str) -> Vec<u8> {
+    let file = File::from(segment.fd().unwrap().try_clone_to_owned().unwrap());
+    let created_ns = 96..104;
+    let mut bytes = masked_header(&file, &[created_ns], topic);
     let me = segment.me().to_le_bytes();
     for word in bytes[HEADER_BYTES..]
         .chunks_exact_mut(8)
@@ -106,10 +122,10 @@ fn mask_times(segment: &Segment, bytes: &mut [u8]) {
 /// Checks the checksum by its definition: CRC-32 of the header up to itself, then of the schema
 /// text.
 fn check_checksum(file: &[u8]) {
-    let schema_bytes = u32::from_le_bytes(file[148..152].try_into().unwrap()) as usize;
+    let schema_bytes = u32::from_le_bytes(file[140..144].try_into().unwrap()) as usize;
     let schema = &file[SCHEMA_OFFSET..SCHEMA_OFFSET + schema_bytes];
     let mut crc = u32::MAX;
-    for byte in file[..516].iter().chain(schema) {
+    for byte in file[..540].iter().chain(schema) {
         crc ^= u32::from(*byte);
         for _ in 0..8 {
             crc = if crc & 1 == 1 {
@@ -119,7 +135,7 @@ fn check_checksum(file: &[u8]) {
             };
         }
     }
-    assert_eq!(file[516..520], (!crc).to_le_bytes(), "checksum");
+    assert_eq!(file[540..544], (!crc).to_le_bytes(), "checksum");
 }
 
 /// Formats offsets and bytes as the golden files have them.
@@ -169,6 +185,10 @@ fn an_open_topic_has_the_golden_bytes() {
         &masked_file(&segment, name.as_str()),
         include_str!("golden/open_topic.hex"),
     );
+    assert_golden(
+        &masked_lane_file(&segment),
+        include_str!("golden/open_lane.hex"),
+    );
 }
 
 #[test]
@@ -185,6 +205,8 @@ fn a_ring_with_one_gated_reader_has_the_golden_bytes() {
     send_three(&mut producer, &mut consumer);
     let file = masked_file(ring.segment(), "golden/spsc");
     assert_golden(&file, include_str!("golden/one_gated.hex"));
+    let lane = masked_lane_file(ring.segment());
+    assert_golden(&lane, include_str!("golden/one_gated_lane.hex"));
 }
 
 #[test]
@@ -198,12 +220,16 @@ fn a_slot_its_lane_block_and_its_cursor_show_the_sent_and_received_messages() {
     let segment = ring.segment();
     let me = ring.segment().me();
     let file = masked_file(segment, "golden/words");
-    let word = |at: u64| u64::from_le_bytes(file[at as usize..][..8].try_into().unwrap());
+    let lane_file = masked_lane_file(segment);
+    let word_of =
+        |file: &[u8], at: u64| u64::from_le_bytes(file[at as usize..][..8].try_into().unwrap());
+    let word = |at| word_of(&file, at);
     let masked_owner = u64::from_le_bytes([0xaa; 8]);
     let shape = segment.shape();
+    let slots = segment.request().offer().unwrap().shape.slots();
     for position in 0..4 {
-        let slot = shape.lane(0).start + position * 64;
-        let payload = &file[slot as usize..][..24];
+        let slot = slots.start + position * 64;
+        let payload = &lane_file[slot as usize..][..24];
         let sent = if position < 3 {
             message(position as u8 + 1)
         } else {
@@ -211,9 +237,9 @@ fn a_slot_its_lane_block_and_its_cursor_show_the_sent_and_received_messages() {
         };
         assert_eq!(payload, sent);
         let stamp = if position < 3 { 2 * (position + 1) } else { 0 };
-        assert_eq!(word(slot + 56), stamp, "stamp of {position}");
+        assert_eq!(word_of(&lane_file, slot + 56), stamp, "stamp of {position}");
     }
-    assert_eq!(word(shape.lane_area().start), 1, "ready bits");
+    assert_eq!(word(shape.lane_area().start), 1, "count of changes");
     let lane = shape.lane_area().start + 128;
     let words: Vec<_> = (0..16).map(|index| word(lane + index * 8)).collect();
     let owner = masked_owner;
@@ -228,7 +254,7 @@ fn a_slot_its_lane_block_and_its_cursor_show_the_sent_and_received_messages() {
             0,
             0,
             owner,
-            0,
+            1,
             3,
             0,
             masked_time,
@@ -274,79 +300,50 @@ fn a_pinnable_topic_has_the_golden_bytes() {
     (4..=6).for_each(|number| producer.send(message(number)).unwrap());
     let file = masked_file(ring.segment(), "golden/pinnable");
     assert_golden(&file, include_str!("golden/pinnable.hex"));
-}
-
-/// The parts of a file: lane area, reader area, first reader in it, distance of readers, first two
-/// lanes, size of the file.
-type Parts = (
-    Range<u64>,
-    Range<u64>,
-    usize,
-    usize,
-    Range<u64>,
-    Range<u64>,
-    u64,
-);
-
-fn parts(request: ShapeRequest) -> (u64, Parts) {
-    let shape = Shape::new(request).unwrap();
-    let parts = (
-        shape.lane_area(),
-        shape.reader_area(),
-        shape.reader_block_offset(0),
-        shape.reader_bytes(),
-        shape.lane(0),
-        shape.lane(1),
-        shape.file_bytes(),
-    );
-    (shape.stride(), parts)
+    let lane = masked_lane_file(ring.segment());
+    assert_golden(&lane, include_str!("golden/pinnable_lane.hex"));
 }
 
 #[test]
-fn the_parts_of_a_default_topic_lie_where_version_4_says() {
-    assert_eq!(LAYOUT_VERSION, 4);
+fn the_parts_of_a_topic_lie_where_version_5_says() {
+    assert_eq!(LAYOUT_VERSION, 5);
+    let shape = TopicShape::FILE;
+    assert_eq!((shape.lane_limit(), shape.reader_limit()), (64, 64));
+    assert_eq!(shape.lane_area(), 0x1_0000..0x1_2080);
+    assert_eq!(shape.reader_area(), 0x2_0000..0x2_c100);
+    assert_eq!(shape.reader_block_offset(0), 0x100);
+    assert_eq!(shape.reader_bytes(), 0x300);
+    assert_eq!(shape.file_bytes(), 0x3_0000);
+}
+
+#[test]
+fn the_slots_of_a_lane_lie_where_version_5_says() {
     let request = ShapeRequest {
         payload_bytes: 48,
         payload_align: 8,
         capacity: 1024,
-        lane_limit: 16,
-        reader_limit: 64,
         sized: false,
         pinnable: false,
     };
-    let golden = (
-        0x1_0000..0x1_0880,
-        0x2_0000..0x2_6100,
-        0x100,
-        0x180,
-        0x3_0000..0x4_0000,
-        0x4_0000..0x5_0000,
-        0x13_0000,
-    );
-    assert_eq!(parts(request), (64, golden));
+    let shape = LaneShape::new(request).unwrap();
+    assert_eq!(shape.stride(), 64);
+    assert_eq!(shape.slots(), 0x1_0000..0x2_0000);
+    assert_eq!(shape.file_bytes(), 0x2_0000);
 }
 
 #[test]
-fn the_parts_of_a_reliable_topic_of_sized_pinnable_images_lie_where_version_4_says() {
+fn the_slots_of_a_lane_of_sized_pinnable_images_lie_where_version_5_says() {
     let request = ShapeRequest {
         payload_bytes: 100_001,
         payload_align: 64,
         capacity: 32,
-        lane_limit: 3,
-        reader_limit: 7,
         sized: true,
         pinnable: true,
     };
-    let golden = (
-        0x1_0000..0x1_0200,
-        0x2_0000..0x2_0b80,
-        0x100,
-        0x180,
-        0x3_0000..0x33_d800,
-        0x34_0000..0x64_d800,
-        0x96_0000,
-    );
-    assert_eq!(parts(request), (100_032, golden));
+    let shape = LaneShape::new(request).unwrap();
+    assert_eq!(shape.stride(), 100_032);
+    assert_eq!(shape.slots(), 0x1_0000..0x31_d800);
+    assert_eq!(shape.file_bytes(), 0x32_0000);
 }
 
 /// The kernel compares 32 bits, so the counter has 32 bits.
@@ -379,6 +376,7 @@ fn wakes_are_counted_in_four_bytes() {
     );
 }
 
+/// Of a lane file, the beginning of the header, the schema text and the slots take memory.
 #[test]
 fn an_unclaimed_lane_takes_no_memory() {
     let dir = shm_dir();
@@ -392,15 +390,21 @@ fn an_unclaimed_lane_takes_no_memory() {
     producer.send(message(1)).unwrap();
     assert_eq!(consumer.recv(), Some(message(1)));
     assert_eq!(consumer.stats().received, 1);
-    let file = File::from(segment.fd().unwrap().try_clone_to_owned().unwrap());
-    let metadata = file.metadata().unwrap();
+    assert_eq!(lane_files(&namespace).len(), 1);
     let shape = segment.shape();
-    let used = [
+    let topic = [
         0..HEADER_BYTES as u64,
         shape.lane_area(),
         shape.reader_area(),
-        shape.lane(0),
     ];
-    let pages = |part: &Range<u64>| (part.end - part.start).next_multiple_of(metadata.blksize());
-    assert_eq!(metadata.blocks() * 512, used.iter().map(pages).sum::<u64>());
+    let header = 0..SCHEMA_OFFSET as u64 + type_info().schema.len() as u64;
+    let lane = [header, segment.request().offer().unwrap().shape.slots()];
+    let topic_file = File::from(segment.fd().unwrap().try_clone_to_owned().unwrap());
+    let lane_file = segment.lane_file(0).unwrap();
+    for (file, used) in [(topic_file, &topic[..]), (lane_file, &lane[..])] {
+        let metadata = file.metadata().unwrap();
+        let page_bytes = metadata.blksize();
+        let pages = |part: &Range<u64>| (part.end - part.start).next_multiple_of(page_bytes);
+        assert_eq!(metadata.blocks() * 512, used.iter().map(pages).sum::<u64>());
+    }
 }

@@ -42,15 +42,14 @@ impl End {
     /// Returns the number of places of a topic with default settings.
     const fn limit(self) -> u32 {
         match self {
-            Self::Publisher => 16,
-            Self::Subscriber | Self::Reliable => 64,
+            Self::Publisher | Self::Subscriber | Self::Reliable => 64,
         }
     }
 
     /// Returns the error text for an endpoint that finds no place.
     const fn refusal(self) -> &'static str {
         match self {
-            Self::Publisher => "all 16 places of publishers are taken",
+            Self::Publisher => "all 64 places of publishers are taken",
             Self::Subscriber | Self::Reliable => "all 64 places of readers are taken",
         }
     }
@@ -88,7 +87,7 @@ impl End {
         assert!(
             refused
                 .to_string()
-                .contains("allow more where the topic is created")
+                .contains("close one of them, because no topic has more")
         );
         let limit = match (self, refused) {
             (Self::Publisher, OpenError::TooManyPublishers { limit }) => limit,

@@ -12,8 +12,8 @@ use horus_shm::internals::Blocks as _;
 use horus_shm::internals::layout::Skips;
 use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{
-    Access, BorrowError, Consumer, FanoutShm, LoanError, Namespace, OnStalled, OpenError, PodShm,
-    RawConsumer, RawProducer, Reading, Request, RingOptions, Sample, Segment, TopicName, TypeInfo,
+    Access, BorrowError, Consumer, FanoutShm, LoanError, Namespace, OnStalled, PodShm, RawConsumer,
+    RawProducer, Reading, Request, RingOptions, Sample, Segment, SendError, TopicName, TypeInfo,
 };
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -298,9 +298,9 @@ fn a_loan_is_apart_from_slots_that_are_being_copied() {
     while consumer.recv().is_some() {}
     let slots = || {
         let segment = ring.segment();
-        let range = segment.shape().lane(0);
+        let range = segment.request().offer().unwrap().shape.slots();
         let mut bytes = vec![0; (range.end - range.start) as usize];
-        let file = std::fs::File::from(segment.fd().unwrap().try_clone_to_owned().unwrap());
+        let file = segment.lane_file(0).unwrap();
         std::os::unix::fs::FileExt::read_exact_at(&file, &mut bytes, range.start).unwrap();
         bytes
     };
@@ -311,7 +311,12 @@ fn a_loan_is_apart_from_slots_that_are_being_copied() {
                 .segment()
                 .reader_block(1 + slot, Access::Write)
                 .unwrap();
-            let tag = if is_pinned { u64::from(slot) + 1 } else { 0 };
+            // The slot of the first extent of lane 0.
+            let tag = if is_pinned {
+                1 << 24 | (u64::from(slot) + 1)
+            } else {
+                0
+            };
             block
                 .pins
                 .last()
@@ -485,29 +490,41 @@ fn a_reader_that_died_holds_nothing_any_more() {
     assert_eq!(producer.position(), 21);
 }
 
+/// Each publisher has its own longest message, and a topic has none.
 #[test]
-fn sized_files_agree_on_the_longest_message() {
+fn the_longest_message_is_the_publishers_own() {
     let dir = spawn::shm_dir();
     let namespace = spawn::namespace(dir.path());
     let name = TopicName::new("text").unwrap();
-    let _first = Segment::create(&namespace, &name, &Request::new(sized(1000))).unwrap();
-    let open = |bytes: Option<u64>, reader| {
-        let mut request = Request::new(sized(2000));
-        (request.max_message_bytes, request.reader) = (bytes, reader);
-        Segment::open(&namespace, &name, &request)
+    let open = |bytes: Option<u64>| {
+        let mut request = Request::new(sized(1000));
+        request.max_message_bytes = bytes;
+        Segment::open_or_create(&namespace, &name, &request).unwrap()
     };
-    for (bytes, reader) in [(Some(500), false), (Some(1000), false), (None, false)] {
-        assert!(open(bytes, reader).is_ok());
-    }
-    assert!(open(Some(2000), true).is_ok());
-    let longer = open(Some(2000), false).unwrap_err();
-    assert!(matches!(
-        longer,
-        OpenError::QosMismatch {
-            field: "max_message_bytes",
-            ..
+    let mut consumer = RawConsumer::new(open(None), Reading::KeepLast).unwrap();
+    for bytes in [Some(500), Some(1000), None, Some(2000)] {
+        let mut producer = RawProducer::new(open(bytes), OnStalled::Full).unwrap();
+        let slot = bytes.unwrap_or(1000);
+        assert_eq!(producer.slot_bytes(), slot);
+        let longest = producer.segment().request().longest_bytes();
+        assert_eq!(longest, bytes.unwrap_or((64 << 20) - 64));
+        producer.send_bytes(&vec![7; slot as usize]).unwrap();
+        let mut buffer = vec![0; consumer.whole_bytes()];
+        assert_eq!(consumer.recv_bytes(&mut buffer), Some(slot as usize));
+        let outcome = producer.reserve(slot + 1);
+        match bytes {
+            Some(max) => assert_eq!(
+                outcome,
+                Err(SendError::TooLong {
+                    topic: producer.segment().label(),
+                    message: (),
+                    bytes: max + 1,
+                    max,
+                })
+            ),
+            None => assert_eq!(outcome, Ok(())),
         }
-    ));
+    }
 }
 
 /// The safe calls do the same as those with pointers, and truncate to the size of the buffer.

@@ -12,12 +12,15 @@ mod spawn;
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::mem::offset_of;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use horus_shm::internals::Blocks as _;
+use horus_shm::internals::layout::LaneBlock;
 use horus_shm::{
     Access, FanoutShm, MpscShm, Namespace, NamespaceError, OpenError, Reading, RegistryError,
     Request, RingOptions, Segment, TypeInfo,
@@ -73,7 +76,7 @@ fn child_role() {
         "stream" => on_small("size=1m,mode=0700", stream_while_full),
         "join" => on_small("size=1m,mode=0700", join_when_full),
         "inodes" => on_small("size=1m,nr_inodes=8,mode=0700", run_out_of_inodes),
-        "ready bit" => on_small("size=1m,mode=0700", follow_a_lying_ready_bit),
+        "generation" => on_small("size=1m,mode=0700", follow_a_lying_generation),
         "descriptors" => run_out_of_descriptors(&dir),
         "go on" => go_on_without_descriptors(&dir),
         "addresses" => run_out_of_addresses(&dir),
@@ -154,7 +157,8 @@ impl Drop for Ballast {
     }
 }
 
-/// Returns the request of a topic that is small beside the file system: a lane of it has 16 pages.
+/// Returns the request of a topic that is small beside the file system: a lane of it has 16 pages,
+/// and one for its header.
 fn request() -> Request {
     let mut request = Request::new(TypeInfo::opaque::<u64>());
     (request.capacity, request.lane_limit, request.reader_limit) = (Some(1024), Some(4), Some(2));
@@ -255,7 +259,7 @@ fn fill_and_claim(dir: &Path) {
         match claim {
             Ok(second) => {
                 assert_eq!(
-                    (second.raw().lane(), free_bytes(dir) + 16 * PAGE_BYTES),
+                    (second.raw().lane(), free_bytes(dir) + 17 * PAGE_BYTES),
                     (1, free)
                 );
                 return true;
@@ -268,6 +272,7 @@ fn fill_and_claim(dir: &Path) {
             "{what}: an owner stayed"
         );
         assert_eq!(segment.publisher_count(), 1, "{what}");
+        assert_eq!(spawn::lane_files(&namespace).len(), 1, "{what}");
         false
     });
     for message in 0..100 {
@@ -417,6 +422,10 @@ fn run_out_of_inodes(dir: &Path) {
         "{error}"
     );
     assert_eq!(spawn::topic_files(&namespace).len(), held.len());
+    let error = producer(&held[0]).unwrap_err();
+    assert!(error.to_string().contains("no inode left"), "{error}");
+    assert_eq!(held[0].publisher_count(), 0);
+    assert_eq!(spawn::lane_files(&namespace), [""; 0]);
     held.pop();
     let free = free_bytes(dir);
     drop(create(&namespace).unwrap());
@@ -428,8 +437,8 @@ fn a_file_system_without_inodes_is_an_error() {
     play("inodes");
 }
 
-/// A hole of a file can be mapped, but not touched when there is no room for it.
-fn follow_a_lying_ready_bit(dir: &Path) {
+/// The lanes other than that of the publisher have no file.
+fn follow_a_lying_generation(dir: &Path) {
     let namespace = Namespace::current().unwrap();
     let segment = create(&namespace).unwrap();
     let mut live = producer(&segment).unwrap();
@@ -437,8 +446,14 @@ fn follow_a_lying_ready_bit(dir: &Path) {
     let ballast = Ballast::new(dir);
     ballast.leave(dir, 0);
     let file = OpenOptions::new().write(true).open(segment.path()).unwrap();
-    let ready = segment.shape().lane_area().start;
-    file.write_all_at(&u64::MAX.to_le_bytes(), ready).unwrap();
+    let shape = segment.shape();
+    let changes = shape.lane_area().start;
+    for lane in 1..4 {
+        let block = changes + shape.lane_block_offset(lane) as u64;
+        let generation = block + offset_of!(LaneBlock<AtomicU64>, generation) as u64;
+        file.write_all_at(&1_u64.to_le_bytes(), generation).unwrap();
+    }
+    file.write_all_at(&u64::MAX.to_le_bytes(), changes).unwrap();
     for message in 0..100 {
         live.send(message).unwrap();
         let mut received = (0..4).filter_map(|_| reader.recv());
@@ -448,8 +463,8 @@ fn follow_a_lying_ready_bit(dir: &Path) {
 }
 
 #[test]
-fn a_ready_bit_of_an_unreserved_lane_does_not_kill_a_reader_in_a_full_file_system() {
-    play("ready bit");
+fn a_generation_of_a_lane_without_a_file_does_not_kill_a_reader_in_a_full_file_system() {
+    play("generation");
 }
 
 #[test]

@@ -194,11 +194,10 @@ fn wait_for_death(namespace: &Namespace, owner: Owner) {
 /// Returns the owners of all places of a topic.
 fn owners(segment: &Segment) -> Vec<Owner> {
     use std::sync::atomic::Ordering::Relaxed;
-    let request = segment.shape().request();
     let read = horus_shm::Access::Read;
-    let lanes = (0..request.lane_limit)
+    let lanes = (0..segment.shape().lane_limit())
         .map(|lane| segment.lane_block(lane, read).unwrap().owner.load(Relaxed));
-    let readers = (0..request.reader_limit).map(|reader| {
+    let readers = (0..segment.shape().reader_limit()).map(|reader| {
         segment
             .reader_block(reader, read)
             .unwrap()
@@ -252,9 +251,8 @@ fn kill_the_writer(border: Border, kind: Kind) -> Option<()> {
     child.kill();
     wait_for_death(&namespace, writer);
     expect_counts(&segment, border, kind, dir.path(), "0 1");
-    let mut successors: Vec<_> = (0..segment.shape().request().lane_limit)
-        .map(|_| ring.sender().unwrap())
-        .collect();
+    let limit = segment.request().lane_limit.unwrap_or(64);
+    let mut successors: Vec<_> = (0..limit).map(|_| ring.sender().unwrap()).collect();
     while let Some(message) = receiver.recv() {
         account.take(&message);
     }

@@ -62,7 +62,7 @@ fn producer(segment: &Arc<Segment>) -> Producer<Message> {
 }
 
 fn reading(segment: &Segment) -> Reading {
-    match segment.contract().reliability {
+    match segment.request().reliability.unwrap_or_default() {
         Reliability::BestEffort => Reading::KeepLast,
         Reliability::Reliable => Reading::Gated,
     }
@@ -290,7 +290,7 @@ fn expect_few_skips(segment: &Segment, messages: u64) -> u64 {
         let block = segment.lane_block(lane, Access::Read).unwrap();
         Skips::from_word(block.skips.load(Ordering::Relaxed)).count
     };
-    let skips: u64 = (0..segment.shape().request().lane_limit).map(skips).sum();
+    let skips: u64 = (0..segment.shape().lane_limit()).map(skips).sum();
     // WHY 15: in a lap half of the slots can be borrowed, and each of 8 readers can be copying.
     assert!(
         skips <= 15 * messages + CAPACITY,
@@ -598,7 +598,7 @@ fn expect_vacant(segment: &Segment, cycle: u64) {
     for bits in [&wait.waiters, &wait.pinners, &wait.room_waiters] {
         assert_eq!(bits.load(Ordering::Relaxed), 0, "cycle {cycle}");
     }
-    for reader in 0..segment.shape().request().reader_limit {
+    for reader in 0..segment.shape().reader_limit() {
         let block = segment.reader_block(reader, Access::Read).unwrap();
         let words = block.pins.iter().chain([&block.owner, &block.pin_limit]);
         assert!(

@@ -360,7 +360,9 @@ fn a_crash_loop_costs_no_lane_no_descriptor_and_no_file() {
     let mut receiver = ring.receiver().unwrap();
     let mut account = Account::default();
     let segment = Arc::clone(ring.segment().unwrap());
-    let ready = || segment.control(Access::Read).unwrap().ready.load(Relaxed);
+    let generation = |lane| &segment.lane_block(lane, Access::Read).unwrap().generation;
+    let lanes = || 0..segment.shape().lane_limit();
+    let extents = || -> u64 { lanes().map(|lane| generation(lane).load(Relaxed)).sum() };
     let mut before = None;
     for round in 0..CRASHES {
         let mut child = Child::spawn(&format!("send Fanout {} 0", 2 + round), dir.path());
@@ -369,14 +371,14 @@ fn a_crash_loop_costs_no_lane_no_descriptor_and_no_file() {
         child.kill();
         drop(child);
         let descriptors = spawn::open_descriptors(dir.path());
-        let now = (ready(), descriptors, topic_files(&namespace));
+        let now = (extents(), descriptors, topic_files(&namespace));
         assert_eq!(
             before.get_or_insert_with(|| now.clone()),
             &now,
             "round {round}"
         );
     }
-    assert_eq!(ready(), 1, "every producer had the same lane");
+    assert_eq!(extents(), 1, "every producer had the same lane file");
     let epoch = segment
         .lane_block(0, Access::Read)
         .unwrap()

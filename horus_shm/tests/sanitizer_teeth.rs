@@ -98,6 +98,8 @@ mod address {
             stride: 64,
             capacity: 4,
             block: &raw const block,
+            base: 0,
+            generation: 0,
             lane: 0,
             readers,
         };

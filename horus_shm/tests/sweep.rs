@@ -14,7 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use horus_shm::{
-    FanoutShm, Namespace, OpenError, RingOptions, Segment, TopicName, remove_topic, sweep,
+    FanoutShm, Namespace, OnStalled, OpenError, RawProducer, RingOptions, Segment, TopicName,
+    remove_topic, sweep,
 };
 
 use common::Child;
@@ -79,8 +80,15 @@ fn child_role() {
 
 fn open_or_create(namespace: &Arc<Namespace>, topic: &str) -> Result<Arc<Segment>, OpenError> {
     let mut request = request();
-    request.persists = Some(topic.starts_with("kept"));
-    Segment::open_or_create(namespace, &name(topic), &request)
+    let persists = topic.starts_with("kept");
+    (request.persists, request.history) = (Some(persists), Some(1));
+    let segment = Segment::open_or_create(namespace, &name(topic), &request)?;
+    if persists {
+        // A topic persists for its history.
+        let mut producer = RawProducer::new(Arc::clone(&segment), OnStalled::Full)?;
+        producer.send_bytes(&[1; 8]).unwrap();
+    }
+    Ok(segment)
 }
 
 /// Opens a topic again and again; the one that it holds must be the one under the name.

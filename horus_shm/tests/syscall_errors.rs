@@ -497,7 +497,8 @@ fn a_reservation_that_signals_interrupt_all_the_time_is_made_in_pieces() {
     }
     assert_eq!(end_round(&mut victim, &mut here), usual);
     assert_eq!(
-        interrupted, 2,
-        "the 16 KiB of a header, and the first half of them"
+        interrupted, 8,
+        "each part of the topic file is halved until it is short enough: the 16 KiB of the header \
+         and the first 8 of them, 2 halves of the 8 KiB of lanes, 4 of the 48 KiB of readers"
     );
 }

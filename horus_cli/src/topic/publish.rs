@@ -8,9 +8,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use clap::{Args, ValueEnum};
 use horus_core::OpenError;
 use horus_core::SendError;
+use horus_core::introspect::Inspector;
 use horus_core::message::{FieldError, STANDARD, standard_default};
 use horus_core::namespace::Namespace;
-use horus_core::topic::{DynamicBuilder, DynamicPublisher, DynamicSchema, DynamicType, Qos};
+use horus_core::topic::{
+    DynamicBuilder, DynamicPublisher, DynamicSchema, DynamicType, Qos, Reliability,
+};
 use horus_core::value::Value;
 use horus_core::value::json::{TYPES_KEY, from_json};
 
@@ -56,14 +59,9 @@ pub(crate) struct Arguments {
     /// Field that gets the time of each message, unless VALUE names it
     #[arg(long, value_name = "FIELD", default_value = "timestamp_ns")]
     now: String,
-    /// Settings of a topic that does not exist
-    #[arg(
-        long,
-        value_name = "PRESET",
-        default_value = "default",
-        hide_possible_values = true
-    )]
-    qos: Preset,
+    /// Settings to offer [default: reliable, or latched if the topic keeps messages]
+    #[arg(long, value_name = "PRESET", hide_possible_values = true)]
+    qos: Option<Preset>,
 }
 
 /// The presets of quality of service.
@@ -158,6 +156,20 @@ fn parse_value(typed: &str) -> Result<Value, Failure> {
     from_json(&value).map_err(|error| Failure::usage(format_args!("{origin}: {error}")))
 }
 
+/// Returns the settings to offer. WHY reliable by default: subscribers that request it get nothing
+/// from others, and no other subscriber is waited for.
+fn offer(arguments: &Arguments, namespace: &Arc<Namespace>) -> Qos {
+    let keeps_messages = || {
+        let topic = Inspector::open_in(namespace, bare(&arguments.topic));
+        topic.is_ok_and(|topic| topic.persists())
+    };
+    match arguments.qos {
+        Some(preset) => preset.qos(),
+        None if keeps_messages() => Qos::latched(),
+        None => Qos::new().reliability(Reliability::Reliable),
+    }
+}
+
 /// Opens the publisher, and creates the topic if it does not exist and the type is known.
 fn open(
     arguments: &Arguments,
@@ -172,7 +184,7 @@ fn open(
     };
     let opened = builder
         .namespace(namespace)
-        .qos(arguments.qos.qos())
+        .qos(offer(arguments, namespace))
         .publisher();
     opened.map_err(|error| {
         let is_absent = matches!(error.as_open_error(), Some(OpenError::NotFound { .. }));

@@ -232,11 +232,12 @@ fn a_full_topic_refuses() {
     let robot = Robot::new();
     let mut program = robot.program();
     program.tell("subscribe reliable cmd_vel");
-    let fill = ["topic", "pub", "cmd_vel", "{}", "-r", "1000", "-n", "9"];
+    // The slots are the publisher's: 1024 by default.
+    let fill = ["topic", "pub", "cmd_vel", "{}", "-r", "10000", "-n", "1030"];
     let ran = robot.run_with(&fill);
-    assert!(ran.stderr.contains("sent 8, refused 1"), "{ran:?}");
+    assert!(ran.stderr.contains("sent 1,024, refused 6"), "{ran:?}");
     assert_eq!(ran.code, 0);
-    assert_eq!(program.tell("recv cmd_vel"), "8");
+    assert_eq!(program.tell("recv cmd_vel"), "1024");
     let waiting = robot.run("topic pub cmd_vel {} --wait-subs 2 --timeout 0.05");
     waiting.failed(124, &["cmd_vel: 1 of 2 subscribers"]);
 }

@@ -62,7 +62,7 @@ impl Endpoints {
                 self.imu.insert(topic.to_owned(), publisher);
             }
             ["publish", "image", topic] => {
-                let publisher = Publisher::new(topic).unwrap();
+                let publisher = Publisher::with_qos(topic, Qos::new().capacity(16)).unwrap();
                 self.images.insert(topic.to_owned(), publisher);
             }
             ["publish", kind, topic] => {

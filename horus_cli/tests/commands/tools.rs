@@ -124,6 +124,7 @@ fn clean_removes_what_nobody_uses() {
     one.tell("publish cmd_vel used");
     other.tell("publish cmd_vel left/behind");
     other.tell("publish latched map");
+    other.tell("send map 1");
     other.kill();
     let mut removed = String::new();
     until("the dead process is gone", || {

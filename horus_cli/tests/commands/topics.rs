@@ -233,6 +233,7 @@ fn a_topic_is_removed_unless_it_is_used() {
     let robot = Robot::new();
     let mut program = robot.program();
     program.tell("publish latched map");
+    program.tell("send map 1");
     let ran = robot.run("topic rm map");
     ran.failed(4, &["map is in use", "process", &program.id().to_string()]);
     program.tell("close map");

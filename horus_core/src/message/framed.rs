@@ -79,7 +79,7 @@ pub trait Header: Message + fmt::Debug + PartialEq {
     const NAME: &'static str;
     /// The name of the data after the header, and the type of one number of it.
     const TRAILING_DATA: Tail;
-    /// The size of the longest message on a topic whose creator sets no other limit, in bytes.
+    /// The size of the longest message for which a publisher has slots at first, in bytes.
     const MAX_MESSAGE_BYTES: u64;
 
     /// Returns the number of data bytes that this header announces; `u64::MAX` on overflow.

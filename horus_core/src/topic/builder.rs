@@ -32,7 +32,7 @@ pub struct TopicBuilder<T> {
 }
 
 impl<T> TopicBuilder<T> {
-    /// Sets the quality of service. Default: everything open, adopted from an existing topic.
+    /// Sets the quality of service. Default: [`Qos::new`].
     pub fn qos(mut self, qos: Qos) -> Self {
         self.opening.qos = qos;
         self
@@ -66,17 +66,17 @@ impl<T: Payload> TopicBuilder<T> {
     ///
     /// [`TopicError`].
     pub fn publisher(self) -> Result<Publisher<T>, TopicError> {
-        self.publisher_of(&self.opening.segment(false)?)
+        self.publisher_of(&self.opening.segment()?)
     }
 
-    /// Opens a subscriber; creates the topic if it does not exist. It reads as reliably as the
-    /// topic is, unless [`Qos::reliability`] was set.
+    /// Opens a subscriber; creates the topic if it does not exist. It is never waited for,
+    /// unless [`Qos::reliability`] requests that.
     ///
     /// # Errors
     ///
     /// [`TopicError`].
     pub fn subscriber(self) -> Result<Subscriber<T>, TopicError> {
-        self.subscriber_of(&self.opening.segment(true)?)
+        self.subscriber_of(&self.opening.segment()?)
     }
 
     /// Opens a subscriber for tools: it maps everything read-only, never slows a publisher and is
@@ -98,7 +98,7 @@ impl<T: Payload> TopicBuilder<T> {
     ///
     /// [`TopicError`].
     pub fn topic(self) -> Result<Topic<T>, TopicError> {
-        let segment = self.opening.segment(false)?;
+        let segment = self.opening.segment()?;
         Ok(Topic::from_ends(
             self.publisher_of(&segment)?,
             self.subscriber_of(&segment)?,
@@ -123,9 +123,9 @@ impl<T: Payload> TopicBuilder<T> {
 }
 
 impl<T: Payload + Encoded> TopicBuilder<T> {
-    /// Sets the length of the longest message in bytes, up to a few bytes less than 64 MiB. A topic
-    /// that this call creates has slots of that size. An existing topic must have slots of at least
-    /// that size for a publisher.
+    /// Sets the length of the longest message that this publisher may send, in bytes, up to a few
+    /// bytes less than 64 MiB. Its slots have this size from the start. Without it, they grow when
+    /// a longer message is sent. No effect on a subscriber.
     pub fn max_message_bytes(mut self, bytes: u64) -> Self {
         self.opening.max_message_bytes = Some(bytes);
         self

@@ -64,14 +64,20 @@ impl Encoder {
         wait_policy: Option<WaitPolicy>,
         message: &T,
     ) -> Result<(), SendError<()>> {
-        let mut loan = match wait_policy {
-            Some(wait_policy) => self.0.loan_until(wait_policy)?,
-            None => self.0.loan()?,
-        };
-        let max = loan.capacity_bytes();
-        match message.encode(loan.bytes_mut()) {
-            Ok(bytes) => loan.publish(bytes),
-            Err(error) => Err(error.refuses(loan.label(), max)),
+        loop {
+            let mut loan = match wait_policy {
+                Some(wait_policy) => self.0.loan_until(wait_policy)?,
+                None => self.0.loan()?,
+            };
+            let max = loan.capacity_bytes();
+            match message.encode(loan.bytes_mut()) {
+                Ok(bytes) => return loan.publish(bytes),
+                // The slots grow, or that is an error.
+                Err(WriteError::TooLong { bytes }) if bytes > max as u64 => {
+                    self.0.reserve(bytes)?;
+                }
+                Err(error) => return Err(error.refuses(loan.label(), max)),
+            }
         }
     }
 }
@@ -83,6 +89,10 @@ impl<T: Encoded> Outbox<T> for Encoder {
 
     fn raw(&self) -> &RawProducer {
         &self.0
+    }
+
+    fn reserve(&mut self, bytes: u64) -> Result<(), SendError<()>> {
+        self.0.reserve(bytes)
     }
 
     fn send(&mut self, message: &T) -> Result<(), SendError<()>> {
@@ -119,11 +129,18 @@ impl Decoder {
     /// Copies a message to the first buffer and returns its length.
     pub(super) fn copy_next(
         &mut self,
-        recv: impl FnOnce(&mut RawConsumer, &mut [u8]) -> Option<usize>,
+        mut recv: impl FnMut(&mut RawConsumer, &mut [u8]) -> Option<usize>,
     ) -> Option<usize> {
-        let buffer = &mut self.buffers[0];
-        buffer.set_length(self.raw.max_bytes());
-        recv(&mut self.raw, buffer.as_mut())
+        loop {
+            let whole = self.raw.whole_bytes();
+            let buffer = &mut self.buffers[0];
+            buffer.set_length(whole);
+            let received = recv(&mut self.raw, buffer.as_mut());
+            // WHY again: a publisher began to send longer messages meanwhile.
+            if received.is_some() || self.raw.max_bytes() <= whole {
+                return received;
+            }
+        }
     }
 
     /// Copies the newest message to one of the buffers and returns its index and the length.
@@ -131,11 +148,18 @@ impl Decoder {
         &mut self,
         published_ns: &dyn Fn(&[u8]) -> u64,
     ) -> Option<(usize, usize)> {
-        let [first, second] = &mut self.buffers;
-        first.set_length(self.raw.max_bytes());
-        second.set_length(self.raw.max_bytes());
-        self.raw
-            .latest_bytes([first.as_mut(), second.as_mut()], published_ns)
+        loop {
+            let whole = self.raw.whole_bytes();
+            let [first, second] = &mut self.buffers;
+            first.set_length(whole);
+            second.set_length(whole);
+            let buffers = [first.as_mut(), second.as_mut()];
+            let received = self.raw.latest_bytes(buffers, published_ns);
+            // WHY again: as in `copy_next`.
+            if received.is_some() || self.raw.max_bytes() <= whole {
+                return received;
+            }
+        }
     }
 
     /// Calls `recv` until a message can be decoded.
@@ -177,7 +201,8 @@ impl<T: Encoded> Inbox<T> for Decoder {
     }
 
     fn drain(&mut self, each: impl FnMut(T)) -> usize {
-        let lap = self.raw.segment().shape().capacity() as usize;
+        self.raw.whole_bytes();
+        let lap = self.raw.lap() as usize;
         std::iter::from_fn(|| self.recv())
             .take(lap)
             .map(each)

@@ -83,10 +83,9 @@ impl Wanted {
 
     /// Returns an error if the topic cannot have so many endpoints.
     fn expect_possible(self, segment: &Segment) -> Result<(), EndpointWaitError> {
-        let request = segment.shape().request();
         let limit = match self.kind {
-            EndpointKind::Publisher => request.lane_limit,
-            EndpointKind::Subscriber => request.reader_limit,
+            EndpointKind::Publisher => segment.shape().lane_limit(),
+            EndpointKind::Subscriber => segment.shape().reader_limit(),
         };
         let limit = limit as usize - self.own;
         if self.count <= limit {

@@ -41,23 +41,6 @@ impl TopicError {
                     difference: Box::new(difference),
                 }
             }
-            OpenError::QosMismatch {
-                path,
-                field,
-                found,
-                wanted,
-            } => {
-                let cause = OpenError::QosMismatch {
-                    path,
-                    field: setting(field),
-                    found,
-                    wanted,
-                };
-                Self::Open {
-                    topic,
-                    cause: Box::new(cause),
-                }
-            }
             OpenError::Shape(mut error) => {
                 error.field = setting(error.field);
                 Self::Open {
@@ -187,6 +170,15 @@ pub enum RecvTimeoutError {
         /// The lane, and the reason why it is not mapped.
         cause: LaneNotMapped,
     },
+    /// No live publisher offers what this subscriber requests. Transient: a publisher that does may
+    /// come.
+    #[error("{}", RecvError::Incompatible { topic: *topic, lane: *lane })]
+    Incompatible {
+        /// The topic.
+        topic: TopicLabel,
+        /// Index of the lane of one of these publishers.
+        lane: u32,
+    },
 }
 
 impl RecvTimeoutError {
@@ -197,7 +189,8 @@ impl RecvTimeoutError {
             Self::Timeout { topic }
             | Self::Forked { topic }
             | Self::RegionLost { topic }
-            | Self::LaneNotMapped { topic, .. } => *topic,
+            | Self::LaneNotMapped { topic, .. }
+            | Self::Incompatible { topic, .. } => *topic,
         }
     }
 }
@@ -208,6 +201,7 @@ impl From<RecvError> for RecvTimeoutError {
         match error {
             RecvError::RegionLost { .. } => Self::RegionLost { topic },
             RecvError::LaneNotMapped { cause, .. } => Self::LaneNotMapped { topic, cause },
+            RecvError::Incompatible { lane, .. } => Self::Incompatible { topic, lane },
             _ => Self::Forked { topic },
         }
     }
@@ -313,7 +307,6 @@ fn setting(field: &'static str) -> &'static str {
     match field {
         "lane_limit" => "publishers_max",
         "reader_limit" => "subscribers_max",
-        "persists" => "persist_after_exit",
         field => field,
     }
 }

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use horus_shm::{
-    Namespace, OpenError, RawConsumer, RawProducer, Reading, Reliability, Request, Segment,
-    TopicName, TypeInfo,
+    Namespace, OpenError, RawConsumer, RawProducer, Reading, Request, Segment, TopicName, TypeInfo,
 };
 
 use super::Qos;
@@ -36,16 +35,15 @@ impl Opening {
     }
 
     /// Opens the topic, and creates it if its type is known and it does not exist.
-    pub(super) fn segment(&self, reader: bool) -> Result<Arc<Segment>, TopicError> {
+    pub(super) fn segment(&self) -> Result<Arc<Segment>, TopicError> {
         match self.info {
-            Some(_) => self.open(reader, self.qos, Segment::open_or_create),
-            None => self.open(reader, self.qos, Segment::open),
+            Some(_) => self.open(self.qos, Segment::open_or_create),
+            None => self.open(self.qos, Segment::open),
         }
     }
 
     fn open(
         &self,
-        reader: bool,
         qos: Qos,
         open: impl FnOnce(&Arc<Namespace>, &TopicName, &Request) -> Result<Arc<Segment>, OpenError>,
     ) -> Result<Arc<Segment>, TopicError> {
@@ -57,12 +55,9 @@ impl Opening {
             };
             let info = match &self.info {
                 Some(info) => info.clone(),
-                None => Segment::inspect(&namespace, &name)?
-                    .contract()
-                    .type_info
-                    .clone(),
+                None => Segment::inspect(&namespace, &name)?.type_info().clone(),
             };
-            let mut request = qos.request(info, reader);
+            let mut request = qos.request(info);
             request.max_message_bytes = self.max_message_bytes;
             open(&namespace, &name, &request)
         };
@@ -75,10 +70,10 @@ impl Opening {
     }
 
     pub(super) fn consumer(&self, segment: &Arc<Segment>) -> Result<RawConsumer, TopicError> {
-        let topic_is_reliable = segment.contract().reliability == Reliability::Reliable;
-        let reading = match self.qos.reads_reliably().unwrap_or(topic_is_reliable) {
-            true => Reading::Gated,
-            false => Reading::KeepLast,
+        let reading = if self.qos.reads_reliably() {
+            Reading::Gated
+        } else {
+            Reading::KeepLast
         };
         let raw = RawConsumer::new(Arc::clone(segment), reading);
         raw.map_err(|error| self.error(error))
@@ -86,7 +81,7 @@ impl Opening {
 
     /// Opens a reader that maps everything read-only; the topic must exist.
     pub(super) fn observer(&self) -> Result<RawConsumer, TopicError> {
-        let segment = self.open(true, Qos::new(), Segment::open)?;
+        let segment = self.open(Qos::new(), Segment::open)?;
         RawConsumer::new(segment, Reading::Observer).map_err(|error| self.error(error))
     }
 

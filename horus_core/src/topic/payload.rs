@@ -36,6 +36,8 @@ pub trait Payload: Sized + 'static {
 pub trait Outbox<T>: Debug + Send + Unpin {
     fn new(raw: RawProducer) -> Self;
     fn raw(&self) -> &RawProducer;
+    /// Makes sure that messages of `bytes` bytes fit the slots.
+    fn reserve(&mut self, bytes: u64) -> Result<(), SendError<()>>;
     fn send(&mut self, message: &T) -> Result<(), SendError<()>>;
     fn send_until(&mut self, wait_policy: WaitPolicy, message: &T) -> Result<(), SendError<()>>;
 }
@@ -78,6 +80,10 @@ impl<T: Message> Outbox<T> for Producer<T> {
 
     fn raw(&self) -> &RawProducer {
         self.raw()
+    }
+
+    fn reserve(&mut self, _bytes: u64) -> Result<(), SendError<()>> {
+        Ok(())
     }
 
     #[inline(always)]

@@ -1,17 +1,19 @@
-//! Quality of service: the settings that a topic's creator fixes and that a joiner may require.
+//! Quality of service: what a publisher offers, and what a subscriber requests.
 
 use horus_shm::{OnStalled, Reliability, Request, TypeInfo, WakeEdge};
 
-/// Quality of service. Start from a preset, then change the settings that matter.
+/// Quality of service: what a publisher offers, and what a subscriber requests. Start from a
+/// preset, then change the settings that matter.
 ///
-/// The process that creates the topic fixes its sizes and service. A setting left open is adopted
-/// from the topic. A setting that differs from the topic's is an error of the constructor, with two
-/// exceptions for subscribers: a larger capacity of the topic is accepted, and their reliability
-/// sets only how *they* read.
+/// No setting belongs to the topic, so the order in which programs start does not matter. Each
+/// publisher has its own number of slots, its own history and its own reliability. Of a subscriber
+/// only the reliability counts: if it requests [`Reliability::Reliable`], publishers that offer
+/// that wait for it. It gets nothing from a publisher that offers less than it requests; its
+/// `check` returns an error then.
 ///
 /// | preset | reliability | capacity | late joiners get | wake edge |
 /// |---|---|---|---|---|
-/// | [`Qos::new`] | best effort | by size, 16 to 1024 | nothing old | membarrier |
+/// | [`Qos::new`] | best effort | by size, 16 to 1024 (4 above 1 MiB) | nothing old | membarrier |
 /// | [`Qos::sensor_data`] | best effort | 8 | nothing old | membarrier |
 /// | [`Qos::reliable`] | reliable | 1024 | nothing old | membarrier |
 /// | [`Qos::command`] | best effort | 16 | nothing old | fence |
@@ -31,7 +33,7 @@ pub struct Qos {
 }
 
 impl Qos {
-    /// Leaves everything open: adopts the topic's settings, or creates the topic with the defaults.
+    /// Returns the defaults.
     pub const fn new() -> Self {
         Self {
             reliability: None,
@@ -83,7 +85,8 @@ impl Qos {
         qos.persist_after_exit(true)
     }
 
-    /// Sets what a publisher does when its lane is full; for a subscriber, sets how it reads.
+    /// Sets what a publisher does when its lane is full, and whether publishers wait for a
+    /// subscriber. Default: [`Reliability::BestEffort`].
     pub const fn reliability(mut self, reliability: Reliability) -> Self {
         self.reliability = Some(reliability);
         self
@@ -96,19 +99,19 @@ impl Qos {
         self
     }
 
-    /// Sets how many of the last messages of each live publisher a late joiner still gets.
+    /// Sets how many of its last messages a publisher keeps for subscribers that join later.
     pub const fn history(mut self, messages: u32) -> Self {
         self.history = Some(messages);
         self
     }
 
-    /// Keeps the topic and its history when all its processes are gone.
+    /// Keeps the history of a publisher after it has left, and the topic with it.
     pub const fn persist_after_exit(mut self, persist: bool) -> Self {
         self.persists = Some(persist);
         self
     }
 
-    /// Sets which side pays the cost of waking a sleeping reader.
+    /// Sets which side pays the cost of waking a sleeping subscriber of this publisher.
     pub const fn wake_edge(mut self, edge: WakeEdge) -> Self {
         self.wake_edge = Some(edge);
         self
@@ -121,13 +124,15 @@ impl Qos {
         self
     }
 
-    /// Sets the most publishers at a time, up to 64. Default 16.
+    /// Sets how many of the topic's 64 places this publisher may take: it takes one of the first.
+    /// So at most this number of publishers with this setting are open at a time. Default 64.
     pub const fn publishers_max(mut self, publishers: u32) -> Self {
         self.publishers_max = Some(publishers);
         self
     }
 
-    /// Sets the most subscribers at a time, up to 64. Default 64.
+    /// Sets how many of the topic's 64 places this subscriber may take: it takes one of the first.
+    /// So at most this number of subscribers with this setting are open at a time. Default 64.
     pub const fn subscribers_max(mut self, subscribers: u32) -> Self {
         self.subscribers_max = Some(subscribers);
         self
@@ -143,16 +148,12 @@ impl Qos {
         self.on_stalled
     }
 
-    pub(crate) const fn reads_reliably(&self) -> Option<bool> {
-        match self.reliability {
-            Some(reliability) => Some(matches!(reliability, Reliability::Reliable)),
-            None => None,
-        }
+    pub(crate) const fn reads_reliably(&self) -> bool {
+        matches!(self.reliability, Some(Reliability::Reliable))
     }
 
-    pub(crate) fn request(&self, type_info: TypeInfo, reader: bool) -> Request {
+    pub(crate) fn request(&self, type_info: TypeInfo) -> Request {
         let mut request = Request::new(type_info);
-        request.reader = reader;
         request.capacity = self.capacity;
         request.reliability = self.reliability;
         request.history = self.history;

@@ -47,7 +47,8 @@ impl<T: Payload> Subscriber<T> {
     ///
     /// # Errors
     ///
-    /// As [`Self::new`], and a setting that differs from the topic's.
+    /// As [`Self::new`], and a limit that no topic can have. That no publisher offers what this
+    /// subscriber requests is no error of this call: see [`Self::check`].
     pub fn with_qos(name: &str, qos: Qos) -> Result<Self, TopicError> {
         Topic::builder(name).qos(qos).subscriber()
     }
@@ -87,7 +88,7 @@ impl<T: Payload> Subscriber<T> {
     /// returns their number. Never blocks.
     ///
     /// This is the fastest way to receive a stream: the fixed costs of a receive are paid once for
-    /// several messages. The read cursor is published in steps, so publishers of a reliable topic
+    /// several messages. The read cursor is published in steps, so reliable publishers
     /// may find it full up to an eighth of its capacity too early while this runs. If `each`
     /// panics, the messages passed to it count as received, and all others remain unread.
     ///
@@ -131,6 +132,8 @@ impl<T: Payload> Subscriber<T> {
     ///
     /// [`RecvError::Forked`] or [`RecvError::RegionLost`] if it never can again.
     /// [`RecvError::LaneNotMapped`] if the last receive could not read one publisher's lane.
+    /// [`RecvError::Incompatible`] if it found live publishers, but none that offers what this
+    /// subscriber requests.
     #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
         self.raw().check()
@@ -162,6 +165,7 @@ impl<T: Payload> Subscriber<T> {
     ///
     /// [`RecvError::Forked`] or [`RecvError::RegionLost`] if no message can come.
     /// [`RecvError::LaneNotMapped`] if the only messages are in memory that cannot be mapped.
+    /// [`RecvError::Incompatible`] while no live publisher offers what this subscriber requests.
     pub fn recv_blocking(&mut self) -> Result<T, RecvError> {
         loop {
             if let Some(message) = self.recv_until(WaitPolicy::endless()) {

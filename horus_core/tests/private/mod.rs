@@ -2,7 +2,7 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -71,8 +71,28 @@ impl Private {
         RawProducer::new(segment, OnStalled::Full).unwrap()
     }
 
-    /// Returns the files that topics have at the moment.
+    /// Returns the names of the files that topics have at the moment, without those of their lanes.
     pub fn topic_files(&self) -> Vec<String> {
+        let (lanes, topics): (Vec<_>, Vec<_>) = self
+            .files()
+            .into_iter()
+            .partition(|name| name.starts_with('.'));
+        if topics.is_empty() {
+            assert!(lanes.is_empty(), "without a topic: {lanes:?}");
+        }
+        topics
+    }
+
+    /// Returns the memory in bytes that the files of all topics take.
+    pub fn taken_bytes(&self) -> u64 {
+        let taken = |name| {
+            let file = self.namespace.topics_path().join(name);
+            std::fs::metadata(file).unwrap().blocks() * 512
+        };
+        self.files().into_iter().map(taken).sum()
+    }
+
+    fn files(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.namespace.topics_path()).unwrap();
         let mut names: Vec<_> = entries
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())

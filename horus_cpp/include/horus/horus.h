@@ -75,9 +75,9 @@ enum {
     HORUS_E_NAME = -7,          /* not a valid name of a topic or namespace */
     HORUS_E_NOT_FOUND = -8,     /* the topic does not exist yet: try again, or give its type */
     HORUS_E_TYPE = -9,          /* the topic has another message type: the text says where */
-    HORUS_E_QOS = -10,          /* the topic has another setting: the text says which */
+    HORUS_E_QOS = -10,          /* no publisher offers the reliability that was requested */
     HORUS_E_SCHEMA = -11,       /* the schema text is invalid: the error text says where */
-    HORUS_E_MESSAGE = -12,      /* messages of the topic have another length */
+    HORUS_E_MESSAGE = -12,      /* a message of a length that cannot be sent here */
     HORUS_E_FORKED = -13,       /* the handle belongs to the parent process: open a new one */
     HORUS_E_REGION_LOST = -14,  /* the topic's memory is lost: close all handles, open again */
     HORUS_E_NOT_PINNABLE = -15, /* the topic has no loans and borrows: use send and recv */
@@ -87,7 +87,7 @@ enum {
     HORUS_E_DAMAGED = -19,      /* a file is foreign, damaged, or of another version */
     HORUS_E_NODE = -20,         /* wrong settings of a node, or no node of that name */
     HORUS_E_STATE = -21,        /* the scheduler runs already, does not run yet, or has ended */
-    HORUS_E_NO_MEMORY = -22,    /* no memory to map a publisher's messages: retried automatically */
+    HORUS_E_NO_MEMORY = -22,    /* no memory to map messages; receiving calls try again */
     HORUS_E_FAILED = -23        /* a node failed and ended the run: see the text */
 };
 
@@ -166,7 +166,7 @@ enum { HORUS_WAKE_MEMBARRIER = 1, HORUS_WAKE_FENCE = 2 };
 #define HORUS_HISTORY_NONE UINT32_MAX
 
 enum {
-    HORUS_QOS_DEFAULT = 0,     /* all settings open: those of the topic, or the defaults */
+    HORUS_QOS_DEFAULT = 0,     /* the default of each setting */
     HORUS_QOS_SENSOR_DATA = 1, /* fresh data matter: 8 slots, best effort */
     HORUS_QOS_RELIABLE = 2,    /* no unread message is overwritten: 1024 slots, HORUS_FULL */
     HORUS_QOS_COMMAND = 3,     /* for actuators: 16 slots, HORUS_WAKE_FENCE */
@@ -174,21 +174,25 @@ enum {
 };
 
 /*
- * Quality of service. The creator of a topic fixes the settings, and a later opener must agree with
- * them. Unset members are adopted from the topic. Start from HORUS_QOS_INIT and a preset, and
- * change single members.
+ * Quality of service: what a publisher offers, and what a subscriber requests. No setting belongs
+ * to the topic, so the order in which programs start does not matter. Start from HORUS_QOS_INIT and
+ * a preset, and change single members.
+ *
+ * Of a subscriber only the reliability counts, and its own subscribers_max. With HORUS_RELIABLE,
+ * publishers that offer that wait for it, and it receives nothing from others: HORUS_E_QOS while
+ * none that lives offers it. Otherwise it receives from all publishers, and none waits for it.
  */
 typedef struct horus_qos {
     uint32_t struct_bytes;
     int32_t preset;             /* HORUS_QOS_*; the members below change it */
-    int32_t reliability;        /* HORUS_BEST_EFFORT or HORUS_RELIABLE */
+    int32_t reliability;        /* HORUS_BEST_EFFORT (default) or HORUS_RELIABLE */
     uint32_t history;           /* messages for a late joiner, or HORUS_HISTORY_NONE */
-    uint64_t capacity;          /* slots of each publisher, rounded up to a power of two */
-    int32_t persist_after_exit; /* HORUS_YES: the topic outlives its processes */
+    uint64_t capacity;          /* slots of this publisher, rounded up to a power of two */
+    int32_t persist_after_exit; /* HORUS_YES: topic and history outlive the publisher */
     int32_t wake_edge;          /* HORUS_WAKE_*: the side that pays for a wake */
     int32_t pinnable;           /* HORUS_YES: loans and borrows below 4 KiB, too */
-    uint32_t publishers_max;    /* at most 64 */
-    uint32_t subscribers_max;   /* at most 64 */
+    uint32_t publishers_max;    /* HORUS_E_LIMIT if it would be one more; at most 64 (default) */
+    uint32_t subscribers_max;   /* the same for a subscriber */
     uint32_t reserved;          /* zero */
     uint64_t detach_after_ns;   /* continue without a subscriber stalled for so long */
 } horus_qos_t;
@@ -201,12 +205,18 @@ enum {
     HORUS_TYPE_SCHEMA = 2 /* the type described by `schema`, in the canonical form of docs/cpp.md */
 };
 
-/* The options for opening a publisher or a subscriber. */
+/*
+ * The options for opening a publisher or a subscriber.
+ *
+ * With `max_message_bytes` a publisher sends no longer messages, up to nearly 64 MiB, and its slots
+ * have that size from the start. With 0 they grow when a longer message is sent, at the cost of
+ * horus_publisher_reserve. It has no effect on a subscriber.
+ */
 typedef struct horus_topic_options {
     uint32_t struct_bytes;
     int32_t message_type;       /* HORUS_TYPE_* */
     const char *schema;         /* for HORUS_TYPE_SCHEMA */
-    uint64_t max_message_bytes; /* longest message, if they have a variable length; 0: 64 KiB */
+    uint64_t max_message_bytes; /* of a publisher, for messages of a variable length: below */
     horus_namespace_t name_space;
     const horus_qos_t *qos; /* may be null */
 } horus_topic_options_t;
@@ -223,7 +233,9 @@ typedef struct horus_topic_options {
 typedef struct horus_topic_info {
     uint32_t struct_bytes;
     int32_t is_sized;           /* 1: messages have a variable length */
-    uint64_t max_message_bytes; /* of the longest message; of every message if not sized */
+    uint64_t max_message_bytes; /* if sized, the longest that this publisher may send, or that this
+                                   subscriber can be sent now: it grows with the publishers' slots.
+                                   Otherwise the length of every message */
     uint64_t sequence;          /* of the last message sent or received by this handle */
     uint32_t publishers;        /* live ones, in all processes */
     uint32_t subscribers;
@@ -239,9 +251,9 @@ typedef struct horus_publisher {
 
 /*
  * Opens the topic `topic` for publishing. Creates it if it does not exist, unless the type is to
- * be adopted. `options` may be null: the type is adopted, and all settings are open.
+ * be adopted. `options` may be null: the type is adopted, and all settings have their defaults.
  *
- * Errors: HORUS_E_NOT_FOUND, HORUS_E_TYPE, HORUS_E_QOS, HORUS_E_LIMIT, HORUS_E_NAME,
+ * Errors: HORUS_E_NOT_FOUND, HORUS_E_TYPE, HORUS_E_ARGUMENT, HORUS_E_LIMIT, HORUS_E_NAME,
  * HORUS_E_SCHEMA, HORUS_E_NO_SPACE, HORUS_E_DAMAGED, HORUS_E_SYSTEM. Nothing is left behind.
  */
 horus_status_t horus_publisher_open(const char *topic, const horus_topic_options_t *options,
@@ -251,10 +263,12 @@ horus_status_t horus_publisher_open(const char *topic, const horus_topic_options
 horus_status_t horus_publisher_close(horus_publisher_t publisher);
 
 /*
- * Publishes a copy of the `bytes` bytes at `data`. Never blocks; takes some 10 ns and the copy.
+ * Publishes a copy of the `bytes` bytes at `data`. Never blocks; takes some 10 ns and the copy. If
+ * messages have a variable length, and this one is longer than the slots, it first reserves longer
+ * ones, as horus_publisher_reserve does.
  *
- * Outcomes: HORUS_FULL on a reliable topic. Errors: HORUS_E_MESSAGE, HORUS_E_LOAN (a slot is on
- * loan), HORUS_E_FORKED, HORUS_E_REGION_LOST.
+ * Outcomes: HORUS_FULL if the publisher is reliable. Errors: HORUS_E_MESSAGE, HORUS_E_LOAN (a slot
+ * is on loan), HORUS_E_FORKED, HORUS_E_REGION_LOST; those of horus_publisher_reserve.
  */
 horus_status_t horus_publisher_send(horus_publisher_t publisher, const void *data, size_t bytes);
 
@@ -263,9 +277,23 @@ horus_status_t horus_publisher_send_timeout(horus_publisher_t publisher, const v
                                             size_t bytes, int64_t timeout_ns);
 
 /*
+ * Makes sure that messages of `bytes` bytes fit the slots of this publisher: later sends of that
+ * length make no system call, and later loans are that long. If they do not fit yet, reserves
+ * longer slots: some system calls, and about 0.1 ms per MiB. The former slots are freed when their
+ * messages would have been overwritten. Does nothing if messages of that length fit already.
+ *
+ * Outcomes: HORUS_FULL if reliable subscribers have yet to read too many former slots. Errors:
+ * HORUS_E_MESSAGE if this publisher may not send such messages; HORUS_E_NO_SPACE, HORUS_E_NO_MEMORY
+ * or HORUS_E_LIMIT if they cannot be had: shorter messages can still be sent; HORUS_E_LOAN,
+ * HORUS_E_FORKED, HORUS_E_REGION_LOST.
+ */
+horus_status_t horus_publisher_reserve(horus_publisher_t publisher, size_t bytes);
+
+/*
  * Lends the next slot in shared memory, to be filled in place: nothing is copied, and the cost
- * does not depend on the size. `out_data` is aligned to 64 bytes and holds an older message or
- * zeros; `out_bytes`, its length, may be null. The caller owns the slot until the loan ends by
+ * does not depend on the size. For a message of a variable length, reserve its length before.
+ * `out_data` is aligned to 64 bytes and holds an older message or zeros; `out_bytes`, the length of
+ * the slot, may be null. The caller owns the slot until the loan ends by
  * publish, discard or close, and must not access it afterwards. One loan at a time; during it, send
  * is HORUS_E_LOAN. Never blocks.
  *
@@ -278,7 +306,8 @@ horus_status_t horus_publisher_loan(horus_publisher_t publisher, void **out_data
 /*
  * Publishes the first `bytes` bytes of the slot on loan, and ends the loan. Never blocks.
  *
- * Errors: HORUS_E_MESSAGE for a length that the topic does not allow: the loan continues;
+ * Errors: HORUS_E_MESSAGE for a length that the topic does not allow, or longer than the slot: the
+ * loan continues;
  * HORUS_E_LOAN, HORUS_E_FORKED, HORUS_E_REGION_LOST.
  */
 horus_status_t horus_publisher_publish(horus_publisher_t publisher, size_t bytes);
@@ -349,11 +378,13 @@ horus_status_t horus_subscriber_close(horus_subscriber_t subscriber);
  * result is neither HORUS_OK nor HORUS_TRUNCATED, `out` holds unspecified bytes.
  *
  * Outcomes: HORUS_EMPTY; HORUS_TRUNCATED if messages have a variable length and this one does not
- * fit: it counts as received, and `out_bytes` is its full length. (If `room` is less than the
- * longest message, messages are copied twice.) Errors: HORUS_E_ARGUMENT if messages have one length
- * and `room` is less; HORUS_E_FORKED, HORUS_E_REGION_LOST; HORUS_E_NO_MEMORY if a publisher's
- * messages cannot be mapped and there is no other message (calls try again, at most ten times a
- * second).
+ * fit: it counts as received, and `out_bytes` is its full length. Publishers may begin to send
+ * longer messages at any time: read `out_bytes`, or use horus_subscriber_borrow, which cuts none.
+ * (If `room` is less than `max_message_bytes` of horus_subscriber_info, messages are copied twice.)
+ * Errors: HORUS_E_ARGUMENT if messages have one length and `room` is less; HORUS_E_FORKED,
+ * HORUS_E_REGION_LOST; if there is no other message, HORUS_E_NO_MEMORY if a publisher's messages
+ * cannot be mapped (calls try again, at most ten times a second), and HORUS_E_QOS if the subscriber
+ * is reliable, and no live publisher is.
  */
 horus_status_t horus_subscriber_recv(horus_subscriber_t subscriber, void *out, size_t room,
                                      size_t *out_bytes);
@@ -379,7 +410,7 @@ horus_status_t horus_subscriber_latest(horus_subscriber_t subscriber, void *out,
  * hold seven at a time, and all subscribers together half of the slots. Never blocks.
  *
  * Outcomes: HORUS_EMPTY. Errors: HORUS_E_NOT_PINNABLE, HORUS_E_LIMIT (release one),
- * HORUS_E_FORKED, HORUS_E_REGION_LOST, HORUS_E_NO_MEMORY.
+ * HORUS_E_FORKED, HORUS_E_REGION_LOST, HORUS_E_NO_MEMORY, HORUS_E_QOS.
  */
 horus_status_t horus_subscriber_borrow(horus_subscriber_t subscriber, horus_sample_t *out);
 
@@ -401,7 +432,8 @@ horus_status_t horus_subscriber_wait_for_publishers(horus_subscriber_t subscribe
  * Returns HORUS_OK while the subscriber can receive. Use it if no messages arrive. Takes a few
  * nanoseconds.
  *
- * Errors: HORUS_E_FORKED, HORUS_E_REGION_LOST, HORUS_E_NO_MEMORY.
+ * Errors: HORUS_E_FORKED, HORUS_E_REGION_LOST; HORUS_E_NO_MEMORY and HORUS_E_QOS, as
+ * horus_subscriber_recv, until it receives again.
  */
 horus_status_t horus_subscriber_check(horus_subscriber_t subscriber);
 
@@ -429,9 +461,9 @@ horus_status_t horus_subscriber_info(horus_subscriber_t subscriber, horus_topic_
 /* A topic, and the number of its participants. */
 typedef struct horus_topic_counters {
     uint32_t struct_bytes;
-    int32_t reliability;    /* HORUS_BEST_EFFORT or HORUS_RELIABLE */
-    uint64_t message_bytes; /* the length of a message, or of the longest one */
-    uint64_t capacity;      /* slots of each publisher's lane, in messages */
+    int32_t reliability;    /* HORUS_RELIABLE if a publisher offers that */
+    uint64_t message_bytes; /* the length of a message, or of the longest that fits a slot now */
+    uint64_t capacity;      /* slots of the longest lane, in messages; 0 without a publisher */
     uint32_t lanes;         /* lanes that were ever used */
     uint32_t subscribers;   /* live ones */
     char message_type[128]; /* the type name, truncated if it is longer */

@@ -106,15 +106,18 @@ class Handle {
 
 }  // namespace detail
 
-/// Quality of service. The creator of a topic fixes the settings, and a later opener must agree
-/// with them. Unset ones are adopted from the topic. `horus::Qos::reliable().capacity(64)`.
+/// Quality of service: what a publisher offers, and what a subscriber requests. No setting belongs
+/// to the topic. Of a subscriber only the reliability counts: without Qos::reliable() it receives
+/// from all publishers, and none waits for it. `horus::Qos::reliable().capacity(64)`.
 class Qos {
   public:
-    /// Leaves all settings open.
+    /// The default of each setting: best effort.
     constexpr Qos() noexcept : Qos(HORUS_QOS_DEFAULT) {}
     /// For fresh data: 8 slots, best effort.
     static constexpr Qos sensor_data() noexcept { return Qos(HORUS_QOS_SENSOR_DATA); }
-    /// No unread message is overwritten: 1024 slots, and `send` returns false if they are full.
+    /// No unread message is overwritten: 1024 slots, and `send` returns false if they are full. Of
+    /// a subscriber: publishers that are reliable, too, wait for it, and it receives nothing from
+    /// others (horus::Errc::qos while none that lives is reliable).
     static constexpr Qos reliable() noexcept { return Qos(HORUS_QOS_RELIABLE); }
     /// For actuators: 16 slots, and the sender pays for wakes (HORUS_WAKE_FENCE).
     static constexpr Qos command() noexcept { return Qos(HORUS_QOS_COMMAND); }
@@ -129,7 +132,7 @@ class Qos {
     constexpr Qos history(std::uint32_t messages) const noexcept {
         return with(&horus_qos_t::history, messages == 0 ? HORUS_HISTORY_NONE : messages);
     }
-    /// Keeps the topic when all of its processes have ended.
+    /// Keeps the history, and the topic, when its publisher has left.
     constexpr Qos persist_after_exit(bool persist = true) const noexcept {
         return with(&horus_qos_t::persist_after_exit, persist ? HORUS_YES : HORUS_NO);
     }
@@ -137,11 +140,11 @@ class Qos {
     constexpr Qos pinnable(bool pinnable = true) const noexcept {
         return with(&horus_qos_t::pinnable, pinnable ? HORUS_YES : HORUS_NO);
     }
-    /// The greatest number of publishers, at most 64.
+    /// The greatest number of publishers beside which this one opens, at most 64.
     constexpr Qos publishers_max(std::uint32_t max) const noexcept {
         return with(&horus_qos_t::publishers_max, max);
     }
-    /// The greatest number of subscribers, at most 64.
+    /// The greatest number of subscribers beside which this one opens, at most 64.
     constexpr Qos subscribers_max(std::uint32_t max) const noexcept {
         return with(&horus_qos_t::subscribers_max, max);
     }
@@ -257,7 +260,8 @@ class Options {
         changed.name_space_ = name_space.raw();
         return changed;
     }
-    /// Sets the longest message (header and data) of variable length. Default 64 KiB.
+    /// Sets the longest message (header and data) of variable length that a publisher may send. Its
+    /// slots have this size from the start. Without it, they grow with the messages.
     constexpr Options max_message_bytes(std::uint64_t bytes) const noexcept {
         Options changed = *this;
         changed.max_message_bytes_ = bytes;

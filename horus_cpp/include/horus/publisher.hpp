@@ -89,7 +89,7 @@ class Loan<T, true> {
     explicit Loan(detail::Slot slot) noexcept : slot_(std::move(slot)) {}
 
     Header &header() const noexcept { return *static_cast<Header *>(slot_.data()); }
-    /// Returns all elements that fit into the slot.
+    /// Returns all elements that fit into the slot: at least those that the loan was requested for.
     Span<Element> data() const noexcept {
         auto *first = static_cast<unsigned char *>(slot_.data()) + sizeof(Header);
         return {reinterpret_cast<Element *>(first),
@@ -105,12 +105,13 @@ class Loan<T, true> {
     void publish(std::size_t elements) { (void)detail::done(slot_.publish(bytes_of(elements))); }
 #endif
 
-  private:
+    /// Returns the length of a message with so many elements, in bytes.
     static std::size_t bytes_of(std::size_t elements) noexcept {
         constexpr std::size_t max = (SIZE_MAX - sizeof(Header)) / sizeof(Element);
         return elements > max ? SIZE_MAX : sizeof(Header) + elements * sizeof(Element);
     }
 
+  private:
     detail::Slot slot_;
 };
 
@@ -142,7 +143,9 @@ class Publisher {
     }
     /// Lends the next slot in shared memory. Returns nothing if a reliable subscriber is a whole
     /// lane behind, and after an error: horus::Errc::not_pinnable for messages below 4 KiB without
-    /// Qos::pinnable. One loan at a time. Never blocks; the cost does not depend on the size.
+    /// Qos::pinnable. One loan at a time. Never blocks; the cost does not depend on the size. For a
+    /// message of a variable length, say the number of elements: without it the slot has the length
+    /// of the longest message so far, or of what was reserved.
     std::optional<Loan<T>> loan(std::error_code &error) noexcept {
         void *data = nullptr;
         std::size_t bytes = 0;
@@ -161,6 +164,20 @@ class Publisher {
         std::size_t found = 0;
         const bool is_met = detail::done(wait_raw(count, timeout, found), error);
         return is_met ? std::optional<std::size_t>(found) : std::nullopt;
+    }
+    /// Lends a slot for a header and `elements` elements: reserves longer slots if they do not fit.
+    std::optional<Loan<T>> loan(std::size_t elements, std::error_code &error) noexcept {
+        if (detail::done(reserve_raw(Loan<T>::bytes_of(elements)), error)) {
+            return loan(error);
+        }
+        return std::nullopt;
+    }
+    /// Makes sure that messages of `bytes` bytes (header and data) fit the slots, at the cost that
+    /// horus_publisher_reserve says, so that later sends and loans do not have to. Returns false if
+    /// reliable subscribers have too much to read yet, and after an error: horus::Errc::no_space if
+    /// there is no memory.
+    [[nodiscard]] bool reserve(std::size_t bytes, std::error_code &error) noexcept {
+        return detail::done(reserve_raw(bytes), error);
     }
     /// Returns information. Takes 0.2 us for each endpoint of the topic.
     Info info(std::error_code &error) const noexcept {
@@ -193,6 +210,10 @@ class Publisher {
         const bool is_met = detail::done(wait_raw(count, timeout, found));
         return is_met ? std::optional<std::size_t>(found) : std::nullopt;
     }
+    std::optional<Loan<T>> loan(std::size_t elements) {
+        return detail::done(reserve_raw(Loan<T>::bytes_of(elements))) ? loan() : std::nullopt;
+    }
+    [[nodiscard]] bool reserve(std::size_t bytes) { return detail::done(reserve_raw(bytes)); }
     Info info() const {
         Info info = empty_info();
         (void)detail::done(horus_publisher_info(raw(), &info));
@@ -225,6 +246,9 @@ class Publisher {
                             std::size_t &found) const noexcept {
         const std::int64_t timeout_ns = detail::timeout_ns(timeout);
         return horus_publisher_wait_for_subscribers(raw(), count, timeout_ns, &found);
+    }
+    horus_status_t reserve_raw(std::size_t bytes) noexcept {
+        return horus_publisher_reserve(raw(), bytes);
     }
     static Info empty_info() noexcept {
         Info info{};

@@ -86,7 +86,9 @@ static void sends_and_receives(void) {
     horus_qos_t qos = HORUS_QOS_INIT;
     qos.preset = HORUS_QOS_RELIABLE;
     options.qos = &qos;
-    EXPECT_OF("pairs", HORUS_E_QOS, horus_publisher_open("pairs", &options, &other));
+    /* No setting belongs to the topic. */
+    EXPECT(HORUS_OK, horus_publisher_open("pairs", &options, &other));
+    EXPECT(HORUS_OK, horus_publisher_close(other));
     qos.preset = 99;
     EXPECT_OF("pairs", HORUS_E_ARGUMENT, horus_publisher_open("pairs", &options, &other));
     EXPECT_OF("pairs", HORUS_E_BUSY, horus_topic_remove((horus_namespace_t){0}, "pairs"));
@@ -228,10 +230,134 @@ static void is_reliable(void) {
     EXPECT(HORUS_OK, horus_subscriber_close(subscriber));
 }
 
+/* A subscriber that requests reliable receives only from publishers that offer it, and is told so
+ * while there is none. Any other receives from all, and holds none back. */
+static void matches(void) {
+    horus_qos_t qos = HORUS_QOS_INIT;
+    qos.preset = HORUS_QOS_RELIABLE;
+    qos.capacity = 2;
+    horus_topic_options_t careless = pair_options(NULL), careful = pair_options(&qos);
+    horus_subscriber_t easy, demanding;
+    horus_publisher_t best_effort, reliable;
+    pair_t pair = {1, 1}, got;
+    size_t bytes;
+    EXPECT(HORUS_OK, horus_subscriber_open("matched", &careless, &easy));
+    EXPECT(HORUS_OK, horus_subscriber_open("matched", &careful, &demanding));
+    EXPECT(HORUS_EMPTY, horus_subscriber_recv(demanding, &got, sizeof got, NULL));
+    EXPECT(HORUS_OK, horus_subscriber_check(demanding));
+
+    EXPECT(HORUS_OK, horus_publisher_open("matched", &careless, &best_effort));
+    EXPECT(HORUS_OK, horus_publisher_send(best_effort, &pair, sizeof pair));
+    EXPECT_OF("matched", HORUS_E_QOS, horus_subscriber_recv(demanding, &got, sizeof got, &bytes));
+    EXPECT_OF("matched", HORUS_E_QOS,
+              horus_subscriber_recv_timeout(demanding, &got, sizeof got, -1, &bytes));
+    EXPECT_OF("matched", HORUS_E_QOS, horus_subscriber_latest(demanding, &got, sizeof got, &bytes));
+    EXPECT_OF("matched", HORUS_E_QOS, horus_subscriber_check(demanding));
+    CHECK(strstr(horus_last_error_message(), "request best effort"));
+    EXPECT(HORUS_OK, horus_subscriber_recv(easy, &got, sizeof got, NULL));
+
+    EXPECT(HORUS_OK, horus_publisher_open("matched", &careful, &reliable));
+    pair.first = 2;
+    EXPECT(HORUS_OK, horus_publisher_send(reliable, &pair, sizeof pair));
+    EXPECT(HORUS_OK, horus_subscriber_recv_timeout(demanding, &got, sizeof got, -1, &bytes));
+    CHECK(got.first == 2 && bytes == sizeof got);
+    EXPECT(HORUS_OK, horus_subscriber_check(demanding));
+    EXPECT(HORUS_OK, horus_subscriber_recv(easy, &got, sizeof got, NULL));
+    CHECK(got.first == 2);
+    horus_stats_t stats = HORUS_STATS_INIT;
+    EXPECT(HORUS_OK, horus_subscriber_stats(demanding, &stats));
+    CHECK(stats.sent == 1 && stats.received == 1 && stats.waiting == 0);
+
+    /* It holds back only the publisher that it matches. */
+    for (int i = 0; i < 9; i++) {
+        EXPECT(HORUS_OK, horus_publisher_send(best_effort, &pair, sizeof pair));
+        EXPECT(i < 2 ? HORUS_OK : HORUS_FULL, horus_publisher_send(reliable, &pair, sizeof pair));
+    }
+    EXPECT(HORUS_OK, horus_subscriber_close(demanding));
+    for (int i = 0; i < 9; i++) {
+        EXPECT(HORUS_OK, horus_publisher_send(reliable, &pair, sizeof pair));
+    }
+    EXPECT(HORUS_OK, horus_publisher_close(best_effort));
+    EXPECT(HORUS_OK, horus_publisher_close(reliable));
+    EXPECT(HORUS_OK, horus_subscriber_close(easy));
+}
+
+/* Slots grow, and no message is cut unless the status says so. */
+static void grows(void) {
+    horus_topic_options_t options = bytes_options(0);
+    horus_publisher_t publisher, limited;
+    horus_subscriber_t subscriber;
+    EXPECT(HORUS_OK, horus_subscriber_open("growing", &options, &subscriber));
+    EXPECT(HORUS_OK, horus_publisher_open("growing", &options, &publisher));
+    horus_topic_info_t info = HORUS_TOPIC_INFO_INIT;
+    EXPECT(HORUS_OK, horus_subscriber_info(subscriber, &info));
+    const size_t room = (size_t)info.max_message_bytes, longer = 2 * room, longest = 8 * room;
+    unsigned char *sent = malloc(longest), *got = malloc(longest);
+    for (size_t at = 0; at < longest; at++) {
+        sent[at] = (unsigned char)(at * 31 % 251);
+    }
+
+    size_t bytes = 0;
+    EXPECT(HORUS_OK, horus_publisher_send(publisher, sent, longer));
+    EXPECT(HORUS_TRUNCATED, horus_subscriber_recv(subscriber, got, room, &bytes));
+    CHECK(bytes == longer && memcmp(got, sent, room) == 0);
+    EXPECT(HORUS_OK, horus_subscriber_info(subscriber, &info));
+    CHECK(info.max_message_bytes >= longer);
+    const size_t before = (size_t)info.max_message_bytes;
+    CHECK(before < longest);
+    EXPECT(HORUS_OK, horus_publisher_send(publisher, sent, longest));
+    EXPECT(HORUS_TRUNCATED,
+           horus_subscriber_recv_timeout(subscriber, got, before, 1000 * 1000, &bytes));
+    CHECK(bytes == longest && memcmp(got, sent, before) == 0);
+    EXPECT(HORUS_OK, horus_publisher_send(publisher, sent, longest));
+    EXPECT(HORUS_OK, horus_subscriber_recv(subscriber, got, longest + 4096, &bytes));
+    CHECK(bytes == longest && memcmp(got, sent, longest) == 0);
+    EXPECT(HORUS_TIMEOUT, horus_subscriber_recv_timeout(subscriber, got, room, 1000, &bytes));
+    EXPECT(HORUS_OK, horus_publisher_send(publisher, sent, room));
+    EXPECT(HORUS_OK, horus_subscriber_latest(subscriber, got, longest, &bytes));
+    CHECK(bytes == room && memcmp(got, sent, room) == 0);
+
+    void *slot = NULL;
+    EXPECT(HORUS_OK, horus_publisher_loan(publisher, &slot, &bytes));
+    EXPECT_OF("growing", HORUS_E_LOAN, horus_publisher_reserve(publisher, 2 * longest));
+    EXPECT_OF("growing", HORUS_E_MESSAGE, horus_publisher_publish(publisher, bytes + 1));
+    CHECK(strstr(horus_last_error_message(), "reserve more"));
+    EXPECT(HORUS_OK, horus_publisher_discard(publisher));
+    EXPECT(HORUS_OK, horus_publisher_reserve(publisher, 2 * longest));
+    EXPECT(HORUS_OK, horus_publisher_loan(publisher, &slot, &bytes));
+    CHECK(bytes >= 2 * longest);
+    memset(slot, 42, 2 * longest);
+    EXPECT(HORUS_OK, horus_publisher_publish(publisher, 2 * longest));
+    horus_sample_t sample;
+    EXPECT(HORUS_OK, horus_subscriber_borrow(subscriber, &sample));
+    CHECK(sample.bytes == 2 * longest && ((const unsigned char *)sample.data)[longest] == 42);
+    EXPECT(HORUS_OK, horus_sample_release(sample.id));
+    EXPECT_OF("growing", HORUS_E_MESSAGE, horus_publisher_reserve(publisher, (size_t)1 << 27));
+    EXPECT_OF("growing", HORUS_E_MESSAGE, horus_publisher_reserve(publisher, SIZE_MAX));
+    EXPECT(HORUS_E_HANDLE, horus_publisher_reserve((horus_publisher_t){0}, 1));
+
+    /* A limit concerns the publisher that has it, and nobody else. */
+    options.max_message_bytes = longer;
+    EXPECT(HORUS_OK, horus_publisher_open("growing", &options, &limited));
+    EXPECT(HORUS_OK, horus_publisher_send(limited, sent, longer));
+    EXPECT_OF("growing", HORUS_E_MESSAGE, horus_publisher_send(limited, sent, longer + 1));
+    EXPECT_OF("growing", HORUS_E_MESSAGE, horus_publisher_reserve(limited, longer + 1));
+    EXPECT(HORUS_OK, horus_publisher_send(publisher, sent, longest));
+    EXPECT(HORUS_OK, horus_publisher_close(limited));
+    EXPECT(HORUS_OK, horus_publisher_close(publisher));
+    EXPECT(HORUS_OK, horus_subscriber_close(subscriber));
+    free(sent);
+    free(got);
+}
+
 /* A mebibyte is written and read in place. */
 static void lends_and_borrows(void) {
     const size_t megabyte = 1 << 20;
     horus_topic_options_t options = bytes_options(megabyte);
+    /* Slots of more than a mebibyte are four by default. */
+    horus_qos_t qos = HORUS_QOS_INIT;
+    qos.capacity = 16;
+    options.qos = &qos;
     horus_publisher_t publisher;
     horus_subscriber_t subscriber;
     EXPECT(HORUS_OK, horus_publisher_open("images", &options, &publisher));
@@ -405,6 +531,8 @@ int main(void) {
     waits_for_ends();
     is_inspected();
     is_reliable();
+    matches();
+    grows();
     lends_and_borrows();
     waits();
     has_namespaces(getenv("HORUS_SHM_DIR"));

@@ -1,6 +1,7 @@
 // All functions of the C++ wrapper, with exceptions.
 #include "check.hpp"
 
+#include <cstring>
 #include <string>
 #include <thread>
 #include <utility>
@@ -67,7 +68,7 @@ void sends_and_receives() {
 }
 
 void the_ends_wait_for_each_other() {
-    horus::Publisher<robot::Pair> publisher("met", horus::Qos().publishers_max(3));
+    horus::Publisher<robot::Pair> publisher("met");
     CHECK(publisher.wait_for_subscribers(0, horus::forever) == std::size_t{0});
     CHECK(!publisher.wait_for_subscribers(1, 1ms));
     CHECK(!publisher.wait_for_subscribers(1, -1s));
@@ -84,7 +85,7 @@ void the_ends_wait_for_each_other() {
         CHECK(subscriber.wait_for_publishers(2, 0ns) == std::size_t{2});
         CHECK(both.wait_for_publishers(0, 0ns) == std::size_t{1});
         CHECK(!both.wait_for_subscribers(2, 1ms) && !both.wait_for_publishers(2, 1ms));
-        CHECK(thrown([&] { (void)both.wait_for_publishers(3, 1s); }) == horus::Errc::argument);
+        CHECK(thrown([&] { (void)both.wait_for_publishers(64, 1s); }) == horus::Errc::argument);
         CHECK(thrown([&] { (void)both.wait_for_publishers(SIZE_MAX, 1s); }) ==
               horus::Errc::argument);
         std::error_code error;
@@ -168,6 +169,51 @@ void data_follow_a_header() {
     CHECK(borrow->data()[2] == 2 && borrow->sequence() == 1);
 }
 
+void slots_grow_to_what_a_loan_needs() {
+    horus::Subscriber<horus::Image> subscriber("camera");
+    horus::Publisher<horus::Image> publisher("camera");
+    const std::size_t pixels = std::size_t{1920} * 1080 * 3;
+    std::error_code error;
+    CHECK(publisher.loan()->data().size() < pixels);
+    for (int shade = 1; shade < 3; ++shade) {
+        auto loan = shade == 1 ? publisher.loan(pixels) : publisher.loan(pixels, error);
+        CHECK(loan && !error && loan->data().size() >= pixels);
+        loan->header() = {};
+        loan->header().width = 1920;
+        std::memset(loan->data().data(), shade, pixels);
+        loan->publish(pixels);
+        const auto borrow = subscriber.borrow();
+        CHECK(borrow && borrow->header().width == 1920 && borrow->data().size() == pixels);
+        CHECK(borrow->data()[0] == shade && borrow->data()[pixels - 1] == shade);
+    }
+    CHECK(subscriber.info().max_message_bytes >= sizeof(horus::ImageHeader) + pixels);
+    CHECK(thrown([&] { (void)publisher.loan(SIZE_MAX); }) == horus::Errc::message);
+    CHECK(!publisher.loan(std::size_t{1} << 30, error) && error == horus::Errc::message);
+    CHECK(thrown([&] { (void)publisher.reserve(SIZE_MAX); }) == horus::Errc::message);
+    CHECK(publisher.reserve(std::size_t{9} << 20));
+    CHECK(publisher.reserve(1, error) && !error);
+    CHECK(publisher.loan()->data().size() + sizeof(horus::ImageHeader) >= std::size_t{9} << 20);
+    horus::Publisher<horus::Image> limited(
+        "camera", horus::Options().max_message_bytes(sizeof(horus::ImageHeader) + 1000));
+    CHECK(limited.loan(1000)->data().size() >= 1000);
+    CHECK(thrown([&] { (void)limited.loan(1001); }) == horus::Errc::message);
+}
+
+void who_requests_more_than_is_offered_is_told() {
+    horus::Subscriber<robot::Pair> plain("matched");
+    horus::Subscriber<robot::Pair> demanding("matched", horus::Qos::reliable());
+    CHECK(!demanding.recv());
+    horus::Publisher<robot::Pair> careless("matched", horus::Qos::command());
+    CHECK(careless.send({1, 1}) && plain.recv()->first == 1);
+    CHECK(thrown([&] { (void)demanding.recv(); }) == horus::Errc::qos);
+    CHECK(thrown([&] { (void)demanding.recv_blocking(); }) == horus::Errc::qos);
+    CHECK(thrown([&] { demanding.check(); }) == horus::Errc::qos);
+    horus::Publisher<robot::Pair> careful("matched", horus::Qos::reliable().capacity(2));
+    CHECK(careful.send({2, 2}) && demanding.recv_blocking().first == 2);
+    demanding.check();
+    CHECK(plain.recv()->first == 2 && demanding.stats().sent == 1);
+}
+
 void one_thread_waits_for_all() {
     horus::WaitSet set;
     horus::Topic<robot::Pair> pairs("waited");
@@ -243,7 +289,7 @@ void a_tool_sees_who_takes_part() {
     CHECK(!horus::inspect("seen.by.tools", error) && error == horus::Errc::not_found);
     const auto qos = horus::Qos::reliable().capacity(2);
     horus::Publisher<horus::CmdVel> publisher("seen.by.tools", qos);
-    horus::Subscriber<horus::CmdVel> subscriber("seen.by.tools");
+    horus::Subscriber<horus::CmdVel> subscriber("seen.by.tools", horus::Qos::reliable());
     CHECK(publisher.send({}) && publisher.send({}) && !publisher.send({}));
     const horus::Inspection seen = horus::inspect("seen.by.tools");
     CHECK(std::string(seen.topic.message_type) == "CmdVel" && seen.topic.capacity == 2);
@@ -265,6 +311,8 @@ int main() {
     a_moved_end_goes_on();
     a_loan_is_the_slot_that_is_borrowed();
     data_follow_a_header();
+    slots_grow_to_what_a_loan_needs();
+    who_requests_more_than_is_offered_is_told();
     one_thread_waits_for_all();
     namespaces_are_apart();
     errors_say_what_is_wrong();

@@ -44,6 +44,9 @@ class RegionLostError(Error):
 class LaneNotMappedError(Error):
     """The memory for mapping a publisher's messages is missing. Each call tries again."""
 
+class IncompatibleError(Error):
+    """No live publisher offers the reliability that this subscriber requests."""
+
 class ClosedError(Error):
     """The handle was closed."""
 
@@ -135,6 +138,8 @@ class Namespace:
         """Removes its files. Raises an error while a process uses one of its topics."""
 
 class _Qos(TypedDict, total=False):
+    """The offer of a publisher. Of a subscriber only reliability and `subscribers_max` count."""
+
     qos: Literal["default", "sensor_data", "reliable", "command", "latched"] | None
     reliability: Literal["reliable", "best_effort"] | None
     capacity: int | None
@@ -188,6 +193,8 @@ class Publisher(Generic[_M]):
     @property
     def sequence(self) -> int:
         """The number of messages that this publisher's lane has carried since the topic exists."""
+    def reserve(self, bytes: int) -> None:
+        """Makes the slots fit messages of so many bytes; `SendFailedError` if that cannot be."""
     def loan(
         self,
         shape: int | Sequence[int] | None = None,
@@ -195,17 +202,11 @@ class Publisher(Generic[_M]):
         /,
         **fields: Any,
     ) -> _M:
-        """Returns a message in shared memory, to be filled in place (zero-copy).
-
-        Its size follows from the shape and type of the array, or from the fields.
-        """
+        """Returns a message in shared memory of the size of that array, or of those fields."""
     def send(self, message: _M, timeout: float | None = None) -> None:
         """Publishes a message. Never blocks, unless `timeout` is given, in seconds."""
     def wait_for_subscribers(self, count: int, timeout: float | None = None) -> int:
-        """Waits until `count` subscribers are there, in all processes; returns their number.
-
-        Messages sent afterwards reach them. Raises `TimeoutError` after `timeout` seconds.
-        """
+        """Waits until `count` subscribers are there; messages sent then reach them."""
 
 @final
 class Subscriber(Generic[_M]):
@@ -296,6 +297,8 @@ class Topic(Generic[_M]):
         """Returns the number of live subscribers of the topic, in all processes."""
     def __enter__(self) -> Self: ...
     def __exit__(self, *_exception: object) -> None: ...
+    def reserve(self, bytes: int) -> None:
+        """Makes the slots fit messages of so many bytes; `SendFailedError` if that cannot be."""
     def loan(
         self,
         shape: int | Sequence[int] | None = None,

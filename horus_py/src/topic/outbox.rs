@@ -107,23 +107,19 @@ impl Outbox {
         if let Some(timeout) = timeout {
             self.wait_for_room(object.py(), end, timeout)?;
         }
-        let mut loan = end.loan().map_err(|error| error::from_loan_error(&error))?;
-        match pack(object, loan.bytes_mut()) {
-            Ok(bytes) => loan
-                .publish(bytes)
-                .map_err(|error| error::from_send_error(&error)),
-            Err(PackError::Python(error)) => {
-                Err(error::name_topic_in(object.py(), &self.topic, error))
-            }
-            Err(PackError::TooLong(bytes)) => {
-                let max = loan.capacity_bytes() as u64;
-                let topic = loan.label();
-                Err(error::from_send_error(&SendError::TooLong {
-                    topic,
-                    message: (),
-                    bytes,
-                    max,
-                }))
+        loop {
+            let mut loan = end.loan().map_err(|error| error::from_loan_error(&error))?;
+            match pack(object, loan.bytes_mut()) {
+                Ok(bytes) => {
+                    return loan
+                        .publish(bytes)
+                        .map_err(|error| error::from_send_error(&error));
+                }
+                Err(PackError::Python(error)) => {
+                    return Err(error::name_topic_in(object.py(), &self.topic, error));
+                }
+                // The slots grow, or that is an error.
+                Err(PackError::TooLong(bytes)) => reserve_in(end, bytes)?,
             }
         }
     }
@@ -144,25 +140,20 @@ impl Outbox {
         if let Some(timeout) = timeout {
             self.wait_for_room(message.py(), end, timeout)?;
         }
-        let mut loan = end.loan().map_err(|error| error::from_loan_error(&error))?;
         let (header, data) = framed::parts(message);
         let bytes = header.len() + data.len();
-        let max = loan.capacity_bytes();
-        let Some(slot) = loan.bytes_mut().get_mut(..bytes) else {
-            let topic = loan.label();
-            let bytes = bytes as u64;
-            let max = max as u64;
-            return Err(error::from_send_error(&SendError::TooLong {
-                topic,
-                message: (),
-                bytes,
-                max,
-            }));
-        };
+        reserve_in(end, bytes as u64)?;
+        let mut loan = end.loan().map_err(|error| error::from_loan_error(&error))?;
+        let slot = &mut loan.bytes_mut()[..bytes];
         slot[..header.len()].copy_from_slice(header);
         slot[header.len()..].copy_from_slice(data);
         loan.publish(bytes)
             .map_err(|error| error::from_send_error(&error))
+    }
+
+    /// Makes sure that messages of `bytes` bytes fit the slots.
+    pub(crate) fn reserve(&self, py: Python<'_>, bytes: u64) -> PyResult<()> {
+        reserve_in(self.enter(py)?.get(), bytes)
     }
 
     /// Takes the endpoint; an error if a slot of it is on loan.
@@ -273,4 +264,12 @@ impl Outbox {
         let name = kind.schema.name;
         PyTypeError::new_err(format!("topic '{topic}' carries {name}, not {found}"))
     }
+}
+
+/// Makes sure that messages of `bytes` bytes fit the slots of `end`.
+#[inline]
+pub(crate) fn reserve_in(end: &mut DynamicPublisher, bytes: u64) -> PyResult<()> {
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    end.reserve(bytes)
+        .map_err(|error| error::from_send_error(&error))
 }

@@ -40,15 +40,15 @@ impl<T: Pod> Consumer<T> {
     /// If the ring's messages do not have the size of `T`, or have lengths of their own.
     #[must_use]
     pub fn new(raw: RawConsumer) -> Self {
-        let request = raw.segment().shape().request();
-        let bytes = request.payload_bytes;
+        let type_info = &raw.segment().request().type_info;
+        let bytes = type_info.bytes;
         assert_eq!(
             bytes,
             size_of::<T>() as u64,
             "the ring's payload has another size"
         );
         assert!(
-            !request.sized,
+            !type_info.sized,
             "the ring's messages have lengths of their own"
         );
         Self {

@@ -46,18 +46,32 @@ pub enum LoanError {
         /// The topic.
         topic: TopicLabel,
     },
-    /// The message is longer than the topic allows. Permanent.
+    /// The message is longer than this publisher may send. Permanent.
     #[error(
-        "{topic}: a message of {bytes} bytes, and the topic was created for {max} at most: create \
-         it with a larger max_message_bytes"
+        "{topic}: a message of {bytes} bytes, and this publisher may send {max} at most: open it \
+         with a larger max_message_bytes"
     )]
     TooLong {
         /// The topic.
         topic: TopicLabel,
         /// The length of the message that was to be written.
         bytes: u64,
-        /// The length of the topic's longest message.
+        /// The length of this publisher's longest message.
         max: u64,
+    },
+    /// The memory for messages of this length cannot be had. Try again when there is memory.
+    #[error(
+        "{topic}: no memory for slots of {bytes} bytes: {}: free memory, raise the limits of this \
+         process, or lower the capacity",
+        std::io::Error::from_raw_os_error(*errno)
+    )]
+    NoSpace {
+        /// The topic.
+        topic: TopicLabel,
+        /// The length of the message that was to be written.
+        bytes: u64,
+        /// The number of the system's error, as in `errno`.
+        errno: i32,
     },
     /// No slot is on loan, or a message was sent since.
     #[error("{topic}: nothing is on loan, or a message was sent since: take another loan")]
@@ -77,6 +91,7 @@ impl LoanError {
             | Self::Forked { topic }
             | Self::RegionLost { topic }
             | Self::TooLong { topic, .. }
+            | Self::NoSpace { topic, .. }
             | Self::Ended { topic } => *topic,
         }
     }
@@ -91,6 +106,16 @@ impl From<SendError<()>> for LoanError {
             SendError::TooLong {
                 topic, bytes, max, ..
             } => Self::TooLong { topic, bytes, max },
+            SendError::NoSpace {
+                topic,
+                bytes,
+                errno,
+                ..
+            } => Self::NoSpace {
+                topic,
+                bytes,
+                errno,
+            },
             // WHY: only an encoder returns it, whose loan is over then.
             SendError::Unencodable { topic, .. } => Self::Ended { topic },
         }
@@ -111,6 +136,14 @@ impl From<LoanError> for SendError<()> {
                     message,
                     bytes,
                     max,
+                };
+            }
+            LoanError::NoSpace { bytes, errno, .. } => {
+                return Self::NoSpace {
+                    topic,
+                    message,
+                    bytes,
+                    errno,
                 };
             }
             // WHY not the error's own text: it would name the topic a second time.
@@ -150,7 +183,7 @@ impl<'a> RawLoan<'a> {
     /// Returns the length of the longest message that fits, in bytes.
     #[must_use]
     pub fn capacity_bytes(&self) -> usize {
-        self.producer.segment().shape().request().payload_bytes as usize
+        self.producer.slot_bytes() as usize
     }
 
     /// Returns the label of the topic, for errors.

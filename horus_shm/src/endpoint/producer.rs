@@ -35,7 +35,7 @@ impl<T: Pod> Producer<T> {
     /// If the ring's messages do not have the size of `T`.
     #[must_use]
     pub fn new(raw: RawProducer) -> Self {
-        let bytes = raw.segment().shape().request().payload_bytes;
+        let bytes = raw.segment().request().type_info.bytes;
         assert_eq!(
             bytes,
             size_of::<T>() as u64,

@@ -44,6 +44,8 @@ pub(crate) struct ReaderSlot {
     held: AtomicU64,
     /// Number of threads of this process that sleep under the slot's bit.
     sleepers: Mutex<u32>,
+    /// 1 if every publisher makes a fence in each send.
+    fences: AtomicU64,
     segment: Arc<Segment>,
 }
 
@@ -70,7 +72,11 @@ impl ReaderSlot {
     ///
     /// [`OpenError::TooManySubscribers`] or [`OpenError::Io`].
     pub(crate) fn claim(segment: &Arc<Segment>, resumes: bool) -> Result<Claimed, OpenError> {
-        let limit = segment.shape().request().reader_limit;
+        let limits = segment.shape().reader_limit();
+        let limit = segment
+            .request()
+            .reader_limit
+            .map_or(limits, |own| own.min(limits));
         let blocks: Vec<_> = (0..limit)
             .map(|reader| segment.reader_block(reader, Access::Write))
             .collect::<Result<_, _>>()?;
@@ -83,11 +89,12 @@ impl ReaderSlot {
         );
         let (index, predecessor) = claimed.ok_or(OpenError::TooManySubscribers { limit })?;
         let held = AtomicU64::new(0);
-        let sleepers = Mutex::new(0);
+        let (sleepers, fences) = Default::default();
         let slot = Self {
             index,
             held,
             sleepers,
+            fences,
             segment: Arc::clone(segment),
         };
         // Relaxed: the claim ordered it.
@@ -137,13 +144,14 @@ impl ReaderSlot {
         }
     }
 
-    /// Reserves pins so that this reader can borrow `borrows` messages at a time. The pins of all
-    /// readers together are at most half a lane, so that a send always finds a slot.
+    /// Reserves pins so that this reader can borrow `borrows` messages at a time, of a lane with
+    /// `capacity` slots. The pins of all readers together are at most half of them, or three of
+    /// four, so that a send always finds a slot.
     ///
     /// # Errors
     ///
     /// The number of pins that this reader can have.
-    pub(crate) fn reserve_pins(&self, borrows: u32) -> Result<(), u64> {
+    pub(crate) fn reserve_pins(&self, borrows: u32, capacity: u64) -> Result<(), u64> {
         let Ok(block) = self.segment.reader_block(self.index, Access::Write) else {
             return Err(0);
         };
@@ -153,14 +161,14 @@ impl ReaderSlot {
         // ORDERING(pin): of two readers that reserve at once, at least one sees the other. Pairs
         // with itself.
         sync::fence(edge::PIN_HOLD);
-        let request = self.segment.shape().request();
-        let of_others: u64 = (0..request.reader_limit)
+        let of_others: u64 = (0..self.segment.shape().reader_limit())
             .filter(|&reader| reader != self.index)
             .filter_map(|reader| self.segment.reader_block(reader, Access::Read).ok())
             .filter(|block| block.owner.get() != 0 && !self.segment.is_dead(block.owner.get()))
             .map(|block| block.pin_limit.get().min(BORROWS_MAX.into()))
             .sum();
-        let free = (request.capacity / 2)
+        let free = (capacity / 2)
+            .max(capacity.min(4) - 1)
             .saturating_sub(of_others)
             .min(BORROWS_MAX.into());
         if u64::from(borrows) <= free {
@@ -202,10 +210,28 @@ impl ReaderSlot {
         self.index
     }
 
+    /// Returns true if every publisher makes a fence in each send, so that a sleeper needs no
+    /// barrier.
+    pub(crate) fn fences(&self) -> bool {
+        // Relaxed: it belongs to the thread that reads; a watch that sees an older value looks
+        // again after a slice.
+        self.fences.get() != 0
+    }
+
+    /// Sets the value of [`Self::fences`].
+    pub(crate) fn set_fences(&self, fences: bool) {
+        // Relaxed: as above.
+        self.fences.set(fences.into());
+    }
+
     /// Returns the eventcount at which this reader sleeps; `None` if this is a copy in a forked
     /// child.
     pub(crate) fn event(&self) -> Option<Event<'_>> {
-        let order = WakeOrder::of_waiter(self.segment.contract().wake_edge);
+        let order = if self.fences() {
+            WakeOrder::Fences
+        } else {
+            WakeOrder::Barrier
+        };
         let block = self.segment.wait_block(Access::Write);
         let block = block.ok().filter(|_| !self.segment.is_forked())?;
         let event = Event::of_messages(block, Sleeper::Bit(self.index), order);
@@ -304,7 +330,7 @@ pub(crate) fn reap_sleepers(segment: &Segment) {
     let Ok(wait) = segment.wait_block(Access::Write) else {
         return;
     };
-    for reader in bits(&wait.waiters, segment.shape().request().reader_limit) {
+    for reader in bits(&wait.waiters, segment.shape().reader_limit()) {
         reap(segment, reader);
     }
 }
@@ -315,7 +341,7 @@ pub(crate) fn reap_publishers(segment: &Segment) {
     let Ok(wait) = segment.wait_block(Access::Write) else {
         return;
     };
-    for lane in bits(&wait.room_waiters, segment.shape().request().lane_limit) {
+    for lane in bits(&wait.room_waiters, segment.shape().lane_limit()) {
         let Ok(block) = segment.lane_block(lane, Access::Read) else {
             continue;
         };

@@ -9,6 +9,7 @@ use bytemuck::Pod;
 
 use crate::endpoint::consumer::{Consumer, Key};
 use crate::endpoint::reader_slot::ReaderSlot;
+use crate::file::extent::Extent;
 use crate::file::label::TopicLabel;
 use crate::protocol::lane::let_go;
 
@@ -66,6 +67,8 @@ pub struct RawSample {
     number: u64,
     pin: u32,
     place: Arc<ReaderSlot>,
+    /// WHY: the reader may leave the extent, or end, while the message is borrowed.
+    _extent: Arc<Extent>,
 }
 
 // SAFETY: the bytes are not written while they are pinned; pin and record are atomics.
@@ -89,13 +92,13 @@ impl RawSample {
     ///
     /// # Safety
     ///
-    /// The address is in the segment of `place`, which has that many bytes there, and they do not
-    /// change until the pin is taken back.
-    pub(crate) const unsafe fn new(
+    /// The address is in `extent`, which has that many bytes there, and they do not change until
+    /// the pin is taken back.
+    pub(crate) unsafe fn new(
         address: *const u8,
         (bytes, number): (usize, u64),
-        pin: u32,
-        place: Arc<ReaderSlot>,
+        (place, pin): (Arc<ReaderSlot>, u32),
+        extent: Arc<Extent>,
     ) -> Self {
         Self {
             address,
@@ -103,6 +106,7 @@ impl RawSample {
             number,
             pin,
             place,
+            _extent: extent,
         }
     }
 

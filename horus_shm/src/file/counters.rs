@@ -2,7 +2,9 @@
 
 use std::sync::atomic::AtomicU64;
 
-use crate::file::segment::{Blocks as _, Segment};
+use crate::file::header::ExtentId;
+use crate::file::offer::Offer;
+use crate::file::segment::{Blocks as _, TopicMemory};
 use crate::os::region::Access;
 use crate::process::liveness::ProcessInfo;
 use crate::protocol::gate::JOINING;
@@ -56,6 +58,8 @@ pub struct ReaderCounters {
     pub borrowed: u32,
     /// True if the subscriber sleeps until a message comes.
     pub asleep: bool,
+    /// True if the subscriber requests reliable messages: publishers that offer that wait for it.
+    pub is_reliable: bool,
     /// Histogram of the latencies of those messages to the subscriber that were sampled.
     pub latencies: Latencies,
 }
@@ -68,15 +72,30 @@ pub struct Participant {
     pub process: Option<ProcessInfo>,
 }
 
-impl Segment {
+impl TopicMemory {
     /// Returns the counters of all lanes that a publisher has ever claimed. Writes nothing; takes
     /// some 0.3 µs a lane.
     #[must_use]
     pub fn lane_counters(&self) -> Vec<LaneCounters> {
-        let lanes = 0..self.shape().request().lane_limit;
+        let lanes = 0..self.shape().lane_limit();
         lanes
             .filter_map(|lane| self.counters_of_lane(lane))
             .collect()
+    }
+
+    /// Returns what the publisher of each lane offers, or what the last one offered, by the index
+    /// of the lane. Lanes whose file cannot be read are left out. Makes some system calls for each.
+    #[must_use]
+    pub fn offers(&self) -> Vec<(u32, Offer)> {
+        let lanes = 0..self.shape().lane_limit();
+        let offer = |lane| {
+            let block = self.lane_block(lane, Access::Read).ok()?;
+            // Relaxed: system calls order the lane file.
+            let generation = block.generation.get();
+            let id = (generation != 0).then_some(ExtentId { lane, generation })?;
+            Some((lane, self.offer_of(id)?))
+        };
+        lanes.filter_map(offer).collect()
     }
 
     fn counters_of_lane(&self, lane: u32) -> Option<LaneCounters> {
@@ -101,10 +120,10 @@ impl Segment {
     /// 0.3 µs each.
     #[must_use]
     pub fn reader_counters(&self) -> Vec<ReaderCounters> {
-        let waiters = self
+        let words = self
             .wait_block(Access::Read)
-            .map_or(0, |wait| wait.waiters.get());
-        let readers = 0..self.shape().request().reader_limit;
+            .map_or((0, 0), |wait| (wait.waiters.get(), wait.gated.get()));
+        let readers = 0..self.shape().reader_limit();
         let counters = readers.filter_map(|slot| {
             let block = self.reader_block(slot, Access::Read).ok()?;
             let cursors = self.cursors(slot, Access::Read).ok()?;
@@ -113,7 +132,7 @@ impl Segment {
                 slot,
                 (block, cursors),
                 subscriber,
-                waiters,
+                words,
             ))
         });
         counters.collect()
@@ -149,7 +168,7 @@ fn counters_of_reader(
     slot: u32,
     (block, cursors): (&ReaderBlock<AtomicU64>, &[AtomicU64]),
     subscriber: Participant,
-    waiters: u64,
+    (waiters, gated): (u64, u64),
 ) -> ReaderCounters {
     ReaderCounters {
         slot,
@@ -160,6 +179,7 @@ fn counters_of_reader(
         busy: block.busy.get(),
         borrowed: block.pins.iter().filter(|pin| pin.get() != 0).count() as u32,
         asleep: waiters & 1 << slot != 0,
+        is_reliable: gated & 1 << slot != 0,
         latencies: Latencies::of(block),
     }
 }

@@ -6,9 +6,10 @@ use std::{fmt, io};
 use crate::file::label::TopicLabel;
 use crate::file::name::NameError;
 use crate::file::namespace::error::NamespaceError;
-use crate::file::topic_type::{Reliability, TypeInfo};
+use crate::file::topic_type::TypeInfo;
 use crate::os;
 use crate::process::liveness::Holder;
+use crate::protocol::layout::PARTICIPANTS_MAX;
 use crate::protocol::shape::ShapeError;
 
 /// The reason why a topic or one of its endpoints could not be opened. The failed call changed
@@ -122,41 +123,16 @@ pub enum OpenError {
         /// The topic's type.
         found: Box<TypeInfo>,
     },
-    /// A requested setting differs from that of the topic's creator.
-    #[error(
-        "{field} of {} is {found}, but {wanted} was requested: leave it unset to adopt it",
-        path.display()
-    )]
-    QosMismatch {
-        /// The topic.
-        path: PathBuf,
-        /// The setting.
-        field: &'static str,
-        /// The topic's value.
-        found: String,
-        /// The requested value.
-        wanted: String,
-    },
-    /// A reliable reader was requested on a topic whose publishers never wait.
-    #[error(
-        "the topic is {offered}, but a {requested} reader was requested: use a {offered} reader"
-    )]
-    IncompatibleQos {
-        /// The topic's reliability.
-        offered: Reliability,
-        /// The reader's reliability.
-        requested: Reliability,
-    },
-    /// Every lane has a live publisher.
-    #[error("all {limit} places of publishers are taken: allow more where the topic is created")]
+    /// Every lane that this publisher may take has a live publisher.
+    #[error("all {limit} places of publishers are taken: {}", describe_limit(*limit))]
     TooManyPublishers {
-        /// Number of lanes.
+        /// Number of lanes that it may take.
         limit: u32,
     },
-    /// Every reader block has a live reader.
-    #[error("all {limit} places of readers are taken: allow more where the topic is created")]
+    /// Every reader slot that this reader may take has a live reader.
+    #[error("all {limit} places of readers are taken: {}", describe_limit(*limit))]
     TooManySubscribers {
-        /// Number of reader slots.
+        /// Number of reader slots that it may take.
         limit: u32,
     },
     /// The file system in memory is full.
@@ -230,6 +206,15 @@ pub enum OpenError {
     },
 }
 
+/// Describes the remedy when all places are taken.
+fn describe_limit(limit: u32) -> String {
+    if limit < PARTICIPANTS_MAX {
+        format!("close one of them, or allow this one more of the {PARTICIPANTS_MAX} of the topic")
+    } else {
+        "close one of them, because no topic has more".to_owned()
+    }
+}
+
 /// Describes the resource that a file system lacks, and the remedy.
 fn describe_no_space(
     needed_bytes: u64,
@@ -264,7 +249,7 @@ fn describe_remover(holder: Option<&Holder>) -> String {
 }
 
 /// The reason why a handle does not receive, or does not receive from one of the publishers.
-/// Permanent, except for [`Self::LaneNotMapped`].
+/// Permanent, except for [`Self::LaneNotMapped`] and [`Self::Incompatible`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecvError {
@@ -294,6 +279,19 @@ pub enum RecvError {
         /// The lane, and the reason why it is not mapped.
         cause: LaneNotMapped,
     },
+    /// No live publisher offers what this subscriber requests, so none of their messages reach it.
+    /// Transient: a publisher that does may come.
+    // WHY without the lane: the text is the same in whichever order the endpoints were opened.
+    #[error(
+        "{topic}: this subscriber requests reliable, and all live publishers offer best effort: \
+         request best effort, or let a publisher offer reliable"
+    )]
+    Incompatible {
+        /// The topic.
+        topic: TopicLabel,
+        /// Index of the lane of one of these publishers.
+        lane: u32,
+    },
 }
 
 impl RecvError {
@@ -303,7 +301,19 @@ impl RecvError {
         match self {
             Self::Forked { topic }
             | Self::RegionLost { topic }
-            | Self::LaneNotMapped { topic, .. } => *topic,
+            | Self::LaneNotMapped { topic, .. }
+            | Self::Incompatible { topic, .. } => *topic,
+        }
+    }
+}
+
+impl OpenError {
+    /// Returns the number of the system's error, as in `errno`, or `other` if there is none.
+    pub(crate) fn errno_or(&self, other: i32) -> i32 {
+        match self {
+            Self::NoSpace { .. } => libc::ENOSPC,
+            Self::Io { source, .. } => source.raw_os_error().unwrap_or(other),
+            _ => other,
         }
     }
 }
@@ -332,22 +342,22 @@ pub struct LaneNotMapped {
     pub lane: u32,
     /// Number of bytes to be mapped.
     pub bytes: u64,
-    /// The number of the system's error, as in `errno`.
+    /// The number of the system's error, as in `errno`; `EUCLEAN` if the lane file is damaged or
+    /// missing.
     pub errno: i32,
     /// Name and value of the resource limit of this process that is the probable cause, if there is
     /// one.
     pub limit: Option<(&'static str, u64)>,
 }
 
+/// The number of the error of a lane file that is damaged or missing.
+const DAMAGED: i32 = libc::EUCLEAN;
+
 impl LaneNotMapped {
     pub(crate) fn new(lane: u32, bytes: u64, error: &OpenError) -> Self {
-        let errno = match error {
-            OpenError::NoSpace { .. } => libc::ENOSPC,
-            OpenError::Io { source, .. } => source.raw_os_error().unwrap_or(0),
-            _ => 0,
-        };
-        // WHY these: the kernel returns EAGAIN if memory cannot be locked, and ENOMEM if it cannot
-        // be mapped.
+        let errno = error.errno_or(DAMAGED);
+        // WHY these: the kernel returns EAGAIN if memory cannot be locked, ENOMEM if it cannot be
+        // mapped, and EMFILE if the lane file cannot be opened for that.
         let limit_of = |name, resource| match os::soft_limit(resource) {
             Ok(libc::RLIM_INFINITY) | Err(_) => None,
             Ok(limit) => Some((name, limit)),
@@ -355,6 +365,7 @@ impl LaneNotMapped {
         let limit = match errno {
             libc::EAGAIN => limit_of("RLIMIT_MEMLOCK", libc::RLIMIT_MEMLOCK),
             libc::ENOMEM => limit_of("RLIMIT_AS", libc::RLIMIT_AS),
+            libc::EMFILE => limit_of("RLIMIT_NOFILE", libc::RLIMIT_NOFILE),
             _ => None,
         };
         Self {
@@ -385,7 +396,14 @@ impl fmt::Display for LaneNotMapped {
                 ", as memory is locked (mlockall) and {name} is {at} bytes: raise it (ulimit -l), \
                  or lock less memory"
             )?,
+            Some((name @ "RLIMIT_NOFILE", at)) => {
+                write!(f, ", and {name} is {at}: raise it (ulimit -n)")?;
+            }
             Some((name, at)) => write!(f, ", and {name} is {at} bytes: raise it (ulimit -v)")?,
+            None if *errno == DAMAGED => write!(
+                f,
+                ", its lane file was removed, replaced or damaged: start its publisher again"
+            )?,
             None => write!(f, ": free memory, or raise the limits of this process")?,
         }
         f.write_str("; each call that receives tries again, ten times a second at most")

@@ -1,14 +1,16 @@
-//! Headers of topic files: encodes a contract to bytes, and decodes untrusted bytes to a contract.
+//! Headers of topic files and lane files: encodes a type or an offer to bytes, and decodes
+//! untrusted bytes.
 
 use bytemuck::Zeroable;
 
-use crate::file::contract::Contract;
+use crate::file::offer::Offer;
 use crate::file::topic_type::{Reliability, TypeInfo};
 use crate::protocol::layout::{
-    ENDIANNESS, HEADER_BYTES, Header, LAYOUT_VERSION, MAGIC, SCHEMA_BYTES_MAX, SCHEMA_OFFSET,
-    TOPIC_NAME_BYTES_MAX, TYPE_NAME_BYTES_MAX,
+    BELIEVED_MAX, CAPACITY_MIN, ENDIANNESS, HEADER_BYTES, Header, LANE_MAGIC, LAYOUT_VERSION,
+    MAGIC, PARTICIPANTS_MAX, SCHEMA_BYTES_MAX, SCHEMA_OFFSET, TOPIC_NAME_BYTES_MAX,
+    TYPE_NAME_BYTES_MAX,
 };
-use crate::protocol::shape::{Shape, ShapeRequest};
+use crate::protocol::shape::{LaneShape, ShapeRequest, TopicShape};
 use crate::wait::WakeEdge;
 
 /// The origin of a file: the boot and the process registry in which it was made. Both must match
@@ -43,46 +45,109 @@ pub enum HeaderError {
     },
 }
 
-/// Encodes the header area of a new file. `now_ns` is the time since 1970.
+/// The identity of an extent: the number of its lane, and of the extent in the lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExtentId {
+    /// The index of the lane.
+    pub lane: u32,
+    /// The number of the extent among those of its lane, from 1 on; never repeats.
+    pub generation: u64,
+}
+
+/// The position and the message number at which an extent begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ExtentBase {
+    /// Its first position in the lane.
+    pub position: u64,
+    /// The number of messages of the lane before it.
+    pub number: u64,
+}
+
+/// The part of a lane file's header that is not its offer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LaneHeader {
+    /// The random number of the topic file.
+    pub topic_id: [u8; 16],
+    /// The inode of the topic file.
+    pub topic_inode: u64,
+    /// The lane, and the generation.
+    pub id: ExtentId,
+    /// The position and the number at which it begins.
+    pub base: ExtentBase,
+}
+
+/// Encodes the header area of a new topic file. `now_ns` is the time since 1970.
 #[must_use]
-pub fn encode(contract: &Contract, topic: &str, provenance: Provenance, now_ns: u64) -> Vec<u8> {
-    let Contract {
-        type_info, shape, ..
-    } = contract;
-    let request = shape.request();
+pub fn encode(
+    type_info: &TypeInfo,
+    topic: &str,
+    topic_id: [u8; 16],
+    provenance: Provenance,
+    now_ns: u64,
+) -> Vec<u8> {
     let mut header = Header {
-        magic: MAGIC,
+        file_bytes: TopicShape::FILE.file_bytes(),
+        created_ns: now_ns,
+        topic_id,
+        topic_name_bytes: topic.len() as u32,
+        ..header_of(MAGIC, type_info, provenance)
+    };
+    header.topic_name[..topic.len()].copy_from_slice(topic.as_bytes());
+    let mut bytes = to_bytes(header, type_info);
+    bytes.resize(HEADER_BYTES, 0);
+    bytes
+}
+
+/// Encodes the header area of a new lane file, without the zeros at its end.
+#[must_use]
+pub fn encode_lane(offer: &Offer, lane: &LaneHeader, provenance: Provenance) -> Vec<u8> {
+    let request = offer.shape.request();
+    let header = Header {
+        file_bytes: offer.shape.file_bytes(),
+        stride: offer.shape.stride(),
+        capacity: request.capacity,
+        reliability: u32::from(offer.reliability == Reliability::Reliable),
+        history: offer.history,
+        persists: offer.persists.into(),
+        pinnable: request.pinnable.into(),
+        wake_edge: u32::from(offer.wake_edge == WakeEdge::Fence),
+        topic_id: lane.topic_id,
+        generation: lane.id.generation,
+        base_position: lane.base.position,
+        base_number: lane.base.number,
+        topic_inode: lane.topic_inode,
+        lane: lane.id.lane,
+        ..header_of(LANE_MAGIC, &offer.type_info, provenance)
+    };
+    to_bytes(header, &offer.type_info)
+}
+
+/// Returns the fields that topic files and lane files have in common.
+fn header_of(magic: [u8; 8], type_info: &TypeInfo, provenance: Provenance) -> Header {
+    let mut header = Header {
+        magic,
         layout_version: LAYOUT_VERSION,
         endianness: ENDIANNESS,
         boot_id: provenance.boot_id,
         registry_id: provenance.registry_id,
         schema_hash: type_info.hash,
-        file_bytes: shape.file_bytes(),
-        payload_bytes: request.payload_bytes,
-        stride: shape.stride(),
-        capacity: request.capacity,
-        created_ns: now_ns,
-        payload_align: request.payload_align,
-        lane_limit: request.lane_limit,
-        reader_limit: request.reader_limit,
-        reliability: u32::from(contract.reliability == Reliability::Reliable),
-        history: contract.history,
-        persists: contract.persists.into(),
-        pinnable: request.pinnable.into(),
-        sized: request.sized.into(),
-        wake_edge: u32::from(contract.wake_edge == WakeEdge::Fence),
-        topic_name_bytes: topic.len() as u32,
+        payload_bytes: type_info.bytes,
+        payload_align: type_info.align,
+        sized: type_info.sized.into(),
         type_name_bytes: type_info.name.len() as u32,
         schema_bytes: type_info.schema.len() as u32,
         ..Header::zeroed()
     };
-    header.topic_name[..topic.len()].copy_from_slice(topic.as_bytes());
     header.type_name[..type_info.name.len()].copy_from_slice(type_info.name.as_bytes());
+    header
+}
+
+/// Returns the header area up to the end of its schema text, with the checksum of the header.
+fn to_bytes(mut header: Header, type_info: &TypeInfo) -> Vec<u8> {
     header.crc = checksum(&header, type_info.schema.as_bytes());
-    let mut bytes = vec![0; HEADER_BYTES];
+    let mut bytes = vec![0; SCHEMA_OFFSET];
     bytes[..size_of::<Header>()].copy_from_slice(bytemuck::bytes_of(&header));
-    let end = SCHEMA_OFFSET + type_info.schema.len();
-    bytes[SCHEMA_OFFSET..end].copy_from_slice(type_info.schema.as_bytes());
+    bytes.extend_from_slice(type_info.schema.as_bytes());
     bytes
 }
 
@@ -102,10 +167,19 @@ fn damaged(field: &'static str, found: impl ToString, wanted: impl ToString) -> 
     }
 }
 
+/// The header of a topic file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TopicHeader {
+    /// The message type.
+    pub type_info: TypeInfo,
+    /// The random number of the file.
+    pub topic_id: [u8; 16],
+}
+
 /// Decodes `bytes`, a private copy of the header area of a file that has `file_bytes` bytes and
 /// should be that of `topic`.
 ///
-/// Any bytes give a contract or an error, in bounded time, without a read out of bounds.
+/// Any bytes give a header or an error, in bounded time, without a read out of bounds.
 ///
 /// # Errors
 ///
@@ -115,14 +189,76 @@ pub fn decode(
     file_bytes: u64,
     topic: &str,
     provenance: Provenance,
-) -> Result<Contract, HeaderError> {
+) -> Result<TopicHeader, HeaderError> {
+    let (header, type_info) = decode_checked(bytes, file_bytes, MAGIC, provenance)?;
+    check_file_bytes(&header, file_bytes, TopicShape::FILE.file_bytes())?;
+    let name = decode_text("topic name", &header.topic_name, header.topic_name_bytes)?;
+    if name != topic {
+        return Err(damaged(
+            "topic name",
+            format!("'{name}'"),
+            format!("'{topic}'"),
+        ));
+    }
+    Ok(TopicHeader {
+        type_info,
+        topic_id: header.topic_id,
+    })
+}
+
+/// Decodes `bytes`, a private copy of the header area of a lane file that has `file_bytes` bytes.
+///
+/// # Errors
+///
+/// As [`decode`].
+pub fn decode_lane(
+    bytes: &[u8],
+    file_bytes: u64,
+    provenance: Provenance,
+) -> Result<(Offer, LaneHeader), HeaderError> {
+    let (header, type_info) = decode_checked(bytes, file_bytes, LANE_MAGIC, provenance)?;
+    let offer = decode_offer(&header, type_info)?;
+    check_file_bytes(&header, file_bytes, offer.shape.file_bytes())?;
+    if header.lane >= PARTICIPANTS_MAX {
+        return Err(damaged("lane", header.lane, "0 to 63"));
+    }
+    let base = ExtentBase {
+        position: header.base_position,
+        number: header.base_number,
+    };
+    if base.position > BELIEVED_MAX || base.number > base.position {
+        return Err(damaged(
+            "base position",
+            base.position,
+            format!("{} to {BELIEVED_MAX}", base.number),
+        ));
+    }
+    let lane = LaneHeader {
+        topic_id: header.topic_id,
+        topic_inode: header.topic_inode,
+        id: ExtentId {
+            lane: header.lane,
+            generation: header.generation,
+        },
+        base,
+    };
+    Ok((offer, lane))
+}
+
+/// Decodes the fields that topic files and lane files have in common.
+fn decode_checked(
+    bytes: &[u8],
+    file_bytes: u64,
+    wanted_magic: [u8; 8],
+    provenance: Provenance,
+) -> Result<(Header, TypeInfo), HeaderError> {
     let Some(fixed) = bytes.get(..size_of::<Header>()) else {
-        let magic = bytes.len() >= MAGIC.len() && bytes[..MAGIC.len()] == MAGIC;
+        let magic = bytes.starts_with(&wanted_magic);
         let truncated = damaged("file size", bytes.len(), HEADER_BYTES);
         return Err(if magic { truncated } else { HeaderError::Magic });
     };
     let header: Header = bytemuck::pod_read_unaligned(fixed);
-    if header.magic != MAGIC {
+    if header.magic != wanted_magic {
         return Err(HeaderError::Magic);
     }
     if header.layout_version != LAYOUT_VERSION {
@@ -167,65 +303,62 @@ pub fn decode(
     if header.registry_id != provenance.registry_id {
         return Err(HeaderError::Registry);
     }
-    let shape = decode_shape(&header, file_bytes)?;
-    let contract = decode_contract(&header, schema, shape)?;
-    let name = decode_text("topic name", &header.topic_name, header.topic_name_bytes)?;
-    if name != topic {
-        return Err(damaged(
-            "topic name",
-            format!("'{name}'"),
-            format!("'{topic}'"),
-        ));
-    }
-    Ok(contract)
+    let type_info = decode_type(&header, schema)?;
+    Ok((header, type_info))
 }
 
-fn decode_shape(header: &Header, file_bytes: u64) -> Result<Shape, HeaderError> {
-    let shape = Shape::new(ShapeRequest {
+/// Checks the size of a file: as its header says, and as it is.
+fn check_file_bytes(header: &Header, found: u64, wanted: u64) -> Result<(), HeaderError> {
+    if header.file_bytes != wanted {
+        return Err(damaged("recorded file size", header.file_bytes, wanted));
+    }
+    if found != wanted {
+        return Err(damaged("file size", found, wanted));
+    }
+    Ok(())
+}
+
+fn decode_type(header: &Header, schema: &[u8]) -> Result<TypeInfo, HeaderError> {
+    let schema = str::from_utf8(schema).map_err(|_| damaged("schema text", "not UTF-8", "text"))?;
+    let sized = decode_flag("sized", header.sized)?;
+    // WHY: messages of this type must fit the shortest lane.
+    LaneShape::new(ShapeRequest {
+        payload_bytes: header.payload_bytes,
+        payload_align: header.payload_align,
+        capacity: CAPACITY_MIN,
+        sized,
+        pinnable: sized,
+    })
+    .map_err(|error| damaged(error.field, error.found, error.wanted))?;
+    Ok(TypeInfo {
+        name: decode_text("type name", &header.type_name, header.type_name_bytes)?.into(),
+        schema: schema.to_owned().into(),
+        hash: header.schema_hash,
+        bytes: header.payload_bytes,
+        align: header.payload_align,
+        sized,
+    })
+}
+
+fn decode_offer(header: &Header, type_info: TypeInfo) -> Result<Offer, HeaderError> {
+    let pinnable = decode_flag("pinnable", header.pinnable)?;
+    if type_info.sized && !pinnable {
+        let wanted = "1 where messages have lengths of their own";
+        return Err(damaged("pinnable", 0, wanted));
+    }
+    let shape = LaneShape::new(ShapeRequest {
         payload_bytes: header.payload_bytes,
         payload_align: header.payload_align,
         capacity: header.capacity,
-        lane_limit: header.lane_limit,
-        reader_limit: header.reader_limit,
-        sized: decode_flag("sized", header.sized)?,
-        pinnable: decode_flag("pinnable", header.pinnable)?,
+        sized: type_info.sized,
+        pinnable,
     })
     .map_err(|error| damaged(error.field, error.found, error.wanted))?;
     if header.stride != shape.stride() {
         return Err(damaged("stride", header.stride, shape.stride()));
     }
-    if header.file_bytes != shape.file_bytes() {
-        return Err(damaged(
-            "recorded file size",
-            header.file_bytes,
-            shape.file_bytes(),
-        ));
-    }
-    if file_bytes != shape.file_bytes() {
-        return Err(damaged("file size", file_bytes, shape.file_bytes()));
-    }
-    Ok(shape)
-}
-
-fn decode_contract(header: &Header, schema: &[u8], shape: Shape) -> Result<Contract, HeaderError> {
-    let schema = str::from_utf8(schema).map_err(|_| damaged("schema text", "not UTF-8", "text"))?;
-    let request = shape.request();
-    if request.sized && !request.pinnable {
-        return Err(damaged(
-            "pinnable",
-            0,
-            "1 where messages have lengths of their own",
-        ));
-    }
-    Ok(Contract {
-        type_info: TypeInfo {
-            name: decode_text("type name", &header.type_name, header.type_name_bytes)?.into(),
-            schema: schema.to_owned().into(),
-            hash: header.schema_hash,
-            bytes: request.payload_bytes,
-            align: request.payload_align,
-            sized: request.sized,
-        },
+    Ok(Offer {
+        type_info,
         shape,
         reliability: if decode_flag("reliability", header.reliability)? {
             Reliability::Reliable

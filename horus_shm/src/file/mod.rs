@@ -1,15 +1,17 @@
-//! Topic files: their names and directories, their creation, opening, mapping and removal.
+//! Topic files and lane files: their names and directories, their creation, opening, mapping and
+//! removal.
 //!
 //! The layout of a file's content belongs to `protocol`; sending and receiving belong to
 //! `endpoint`.
 
-pub(crate) mod contract;
 pub(crate) mod counters;
 pub(crate) mod error;
+pub(crate) mod extent;
 pub mod header;
 pub(crate) mod label;
 pub(crate) mod name;
 pub(crate) mod namespace;
+pub(crate) mod offer;
 pub(crate) mod open;
 pub(crate) mod segment;
 pub(crate) mod session;

@@ -191,7 +191,7 @@ impl Namespace {
         &self.registry
     }
 
-    /// Returns the directory of the topic files.
+    /// Returns the directory of the topic files and the lane files.
     ///
     /// # Errors
     ///

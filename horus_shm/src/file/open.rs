@@ -8,17 +8,19 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
-use crate::file::contract::{Contract, Request};
 use crate::file::error::OpenError;
 use crate::file::header::{self, HeaderError, Provenance};
 use crate::file::name::TopicName;
 use crate::file::namespace::Namespace;
-use crate::file::segment::{FileId, Segment, TopicFile};
+use crate::file::offer::Request;
+use crate::file::segment::{FileId, TopicFile, TopicMemory};
+use crate::file::topic_type::TypeInfo;
 use crate::os::{self, FreeSpace, OpenMode, Stat, lock};
 use crate::process::fork::ForkLocal;
 use crate::process::liveness::Holder;
 use crate::protocol::layout::{HEADER_BYTES, LAYOUT_VERSION};
 use crate::protocol::presence::{self, Attach, Attendance};
+use crate::protocol::shape::TopicShape;
 
 /// Maximum number of attempts to open a name that other processes keep creating and removing.
 const ATTEMPTS_MAX: u32 = 1000;
@@ -43,7 +45,7 @@ pub(crate) type AttendedFiles = HashMap<FileId, AttendedFile>;
 
 #[derive(Debug)]
 pub(crate) struct AttendedFile {
-    segment: Weak<Segment>,
+    segment: Weak<TopicMemory>,
     /// Number of segments of this file, including those whose drop has begun. The presence lock
     /// belongs to the whole process, so only the last segment may release it.
     segments: usize,
@@ -80,7 +82,7 @@ pub(crate) fn lock_table_unless_attended(id: FileId) -> Option<MutexGuard<'stati
 
 /// The outcome of one attempt to open the name.
 pub(crate) enum OpenAttempt {
-    Found(Arc<Segment>),
+    Found(Arc<TopicMemory>),
     /// The file does not exist, or no longer: create it, or try again.
     Gone,
     /// Another process is removing the file: try again a little later.
@@ -95,7 +97,8 @@ pub(crate) fn open(
     name: &TopicName,
     request: &Request,
     mode: Mode,
-) -> Result<Arc<Segment>, OpenError> {
+) -> Result<Arc<TopicMemory>, OpenError> {
+    request.expect_limits()?;
     let place = TopicPath { namespace, name };
     for attempt in 0..ATTEMPTS_MAX {
         match place.try_open()? {
@@ -103,7 +106,7 @@ pub(crate) fn open(
                 return Err(OpenError::AlreadyExists { path: place.path() });
             }
             OpenAttempt::Found(segment) => {
-                request.check(segment.contract(), &place.path())?;
+                request.check_type(segment.type_info(), &place.path())?;
                 return Ok(segment);
             }
             OpenAttempt::Gone if mode == Mode::Open => {
@@ -135,7 +138,7 @@ fn pause(attempt: u32) {
 pub(crate) fn inspect(
     namespace: &Arc<Namespace>,
     name: &TopicName,
-) -> Result<Arc<Segment>, OpenError> {
+) -> Result<Arc<TopicMemory>, OpenError> {
     let place = TopicPath { namespace, name };
     for attempt in 0..ATTEMPTS_MAX {
         match place.try_open()? {
@@ -165,7 +168,7 @@ pub(crate) fn reserve(
 }
 
 /// Converts an error of the system for a file that needs `needed_bytes` on the file system of `fd`.
-fn no_space_or(
+pub(crate) fn no_space_or(
     fd: BorrowedFd<'_>,
     operation: &'static str,
     path: PathBuf,
@@ -193,6 +196,23 @@ fn no_space_or(
             source,
         },
     }
+}
+
+/// Returns the boot and the registry that the files of `namespace` belong to; `path` is the path of
+/// the file, for messages.
+pub(crate) fn provenance(
+    namespace: &Namespace,
+    path: impl FnOnce() -> PathBuf,
+) -> Result<Provenance, OpenError> {
+    let boot_id = os::boot_id().map_err(|source| OpenError::Io {
+        operation: "reading the boot id for",
+        path: path(),
+        source,
+    })?;
+    Ok(Provenance {
+        boot_id,
+        registry_id: namespace.registry().id(),
+    })
 }
 
 /// The place of a topic file: its name in a namespace.
@@ -253,11 +273,7 @@ impl TopicPath<'_> {
     }
 
     pub(crate) fn provenance(&self) -> Result<Provenance, OpenError> {
-        let boot_id = os::boot_id().map_err(self.io("reading the boot id for"))?;
-        Ok(Provenance {
-            boot_id,
-            registry_id: self.namespace.registry().id(),
-        })
+        provenance(self.namespace, || self.path())
     }
 
     /// Tries once to open the file with the topic's name, without trusting its content.
@@ -299,14 +315,17 @@ impl TopicPath<'_> {
         }
         let mut bytes = vec![0; HEADER_BYTES.min(stat.size_bytes as usize)];
         os::read_at(fd.as_fd(), &mut bytes, 0).map_err(self.io("reading the header of"))?;
-        let contract = header::decode(
+        let decoded = header::decode(
             &bytes,
             stat.size_bytes,
             self.name.as_str(),
             self.provenance()?,
         );
-        match contract {
-            Ok(contract) => self.attach(&mut table, self.file(fd, id), contract),
+        match decoded {
+            Ok(header) => {
+                let file = self.file(fd, id).with_id(header.topic_id);
+                self.attach(&mut table, file, header.type_info)
+            }
             Err(error) => self.remove_stale(&self.file(fd, id), error),
         }
     }
@@ -315,11 +334,11 @@ impl TopicPath<'_> {
         &self,
         table: &mut AttendedFiles,
         file: TopicFile,
-        contract: Contract,
+        type_info: TypeInfo,
     ) -> Result<OpenAttempt, OpenError> {
         Ok(
             match presence::attach(&file).map_err(self.io("attending"))? {
-                Attach::Attached => OpenAttempt::Found(enter_segment(table, contract, file)),
+                Attach::Attached => OpenAttempt::Found(enter_segment(table, type_info, file)),
                 Attach::Gone => {
                     // WHY: the process that retired the file may have died before it removed the
                     // name, which would then stay taken for ever. Retiring again removes the name
@@ -459,9 +478,10 @@ impl TopicPath<'_> {
 
     /// Creates the file without a name, and gives it the name when it is complete. Returns `None`
     /// if another process was faster.
-    fn create_file(&self, request: &Request) -> Result<Option<Arc<Segment>>, OpenError> {
-        let contract = request.contract()?;
-        let shape = &contract.shape;
+    fn create_file(&self, request: &Request) -> Result<Option<Arc<TopicMemory>>, OpenError> {
+        request.expect_type()?;
+        let type_info = request.type_info.clone();
+        let shape = TopicShape::FILE;
         let dir = self.namespace.topics_dir().map_err(self.io("creating"))?;
         let no_space = |operation, source| {
             no_space_or(dir, operation, self.path(), shape.file_bytes(), source)
@@ -478,14 +498,16 @@ impl TopicPath<'_> {
         let now_ns = SystemTime::UNIX_EPOCH
             .elapsed()
             .map_or(0, |d| d.as_nanos() as u64);
-        let bytes = header::encode(&contract, self.name.as_str(), self.provenance()?, now_ns);
+        let topic_id = os::random_bytes().map_err(self.io("creating"))?;
+        let name = self.name.as_str();
+        let bytes = header::encode(&type_info, name, topic_id, self.provenance()?, now_ns);
         os::write_at(fd.as_fd(), &bytes, 0).map_err(self.io("writing the header of"))?;
         self.namespace
             .access()
             .apply_to_file(fd.as_fd())
             .map_err(self.io("setting the mode of"))?;
         let stat = os::fstat(fd.as_fd()).map_err(self.io("looking at"))?;
-        let file = self.file(fd, FileId::from_stat(&stat));
+        let file = self.file(fd, FileId::from_stat(&stat)).with_id(topic_id);
         // WHY present before the file has a name: otherwise a sweep could find it without
         // processes.
         if !file.share().map_err(self.io("attending"))? {
@@ -494,7 +516,7 @@ impl TopicPath<'_> {
         let mut table = lock_table();
         let fd = file.fd.get().map_err(self.io("naming"))?;
         match os::link_unnamed(fd, dir, self.name.file_name()) {
-            Ok(()) => Ok(Some(enter_segment(&mut table, contract, file))),
+            Ok(()) => Ok(Some(enter_segment(&mut table, type_info, file))),
             Err(error) => {
                 file.release();
                 match error.kind() {
@@ -507,9 +529,13 @@ impl TopicPath<'_> {
 }
 
 /// Creates a segment of the file, and enters it into the table.
-fn enter_segment(table: &mut AttendedFiles, contract: Contract, file: TopicFile) -> Arc<Segment> {
+fn enter_segment(
+    table: &mut AttendedFiles,
+    type_info: TypeInfo,
+    file: TopicFile,
+) -> Arc<TopicMemory> {
     let id = file.id;
-    let segment = Arc::new(Segment::from_file(contract, file));
+    let segment = Arc::new(TopicMemory::from_file(type_info, file));
     let attended = table.entry(id).or_insert(AttendedFile {
         segment: Weak::new(),
         segments: 0,

@@ -1,17 +1,22 @@
 //! Segments: the memory of one topic in this process. Its parts are mapped when they are needed.
 
 use std::io;
+use std::mem::offset_of;
+use std::ops::Deref;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::file::contract::{Contract, Request};
 use crate::file::error::{OpenError, UnusableReason};
+use crate::file::extent::{self, EXTENTS_MAX, Extent, remove_lane_files};
+use crate::file::header::{ExtentId, Provenance};
 use crate::file::label::TopicLabel;
 use crate::file::name::TopicName;
 use crate::file::namespace::Namespace;
+use crate::file::offer::Request;
 use crate::file::open;
+use crate::file::topic_type::TypeInfo;
 use crate::os::cancel::NoCancelGuard;
 use crate::os::descriptor::CheckedFd;
 use crate::os::fault;
@@ -19,19 +24,28 @@ use crate::os::region::{Access, Region};
 use crate::os::{self, Stat};
 use crate::process::fork::fork_epoch;
 use crate::process::liveness::Owner;
-use crate::protocol::copy;
-use crate::protocol::layout::LaneBlock;
+use crate::protocol::layout::{CAPACITY_MIN, LaneBlock, PARTICIPANTS_MAX};
 use crate::protocol::memory::{RawLane, RawLaneParts, Readers};
 use crate::protocol::presence::{self, Attendance};
-use crate::protocol::shape::Shape;
+use crate::protocol::shape::{SLOT_ALIGN, TopicShape, lane_block_offset};
+use crate::protocol::sync::Word as _;
 
 mod blocks;
+mod extents;
 
 pub use blocks::Blocks;
 
 /// The owner word of all parts of a heap segment. It always names this process, which the segment
 /// cannot outlive.
 const HEAP_OWNER: u64 = 1;
+
+/// A topic that this process has opened with a [`Request`], from which its endpoints get their
+/// settings. The memory under it belongs to all who opened the same topic in this process.
+#[derive(Debug)]
+pub struct Segment {
+    request: Request,
+    memory: Arc<TopicMemory>,
+}
 
 /// The memory of a topic in this process, shared by all of the topic's endpoints in it.
 ///
@@ -44,12 +58,15 @@ const HEAP_OWNER: u64 = 1;
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct Segment {
-    contract: Contract,
+pub struct TopicMemory {
+    type_info: TypeInfo,
+    shape: TopicShape,
     backing: Backing,
     /// The topic's label for errors.
     label: TopicLabel,
     epoch: u64,
+    /// The extents that this process has mapped, in no particular order.
+    extents: Mutex<Vec<Arc<Extent>>>,
     /// Number of readers of a heap segment that pin nothing: see [`Self::observe`].
     observers: Mutex<u32>,
     /// Set during drop. Declared last, so that it is dropped after the fields whose drop makes
@@ -71,6 +88,14 @@ pub(crate) struct FileId {
 }
 
 impl FileId {
+    pub(crate) const fn new(device: u64, inode: u64) -> Self {
+        Self { device, inode }
+    }
+
+    pub(crate) const fn inode(&self) -> u64 {
+        self.inode
+    }
+
     pub(crate) fn from_stat(stat: &Stat) -> Self {
         Self {
             device: stat.dev,
@@ -87,9 +112,22 @@ pub(crate) struct TopicFile {
     pub(crate) id: FileId,
     pub(crate) namespace: Arc<Namespace>,
     pub(crate) name: TopicName,
+    /// The random number of the file, by which its lane files are named; 0 if the file is unusable.
+    pub(crate) topic_id: [u8; 16],
     lane_area: Maps,
     reader_area: Maps,
-    lanes: Box<[Maps]>,
+}
+
+/// A copy of the blocks of all lanes of a topic file.
+pub(crate) struct LaneWords(Vec<u8>);
+
+impl LaneWords {
+    /// Returns the word at `offset` of the block of lane `lane`.
+    pub(crate) fn word(&self, lane: u32, offset: usize) -> u64 {
+        let at = lane_block_offset(lane) + offset;
+        let word = self.0.get(at..).and_then(|bytes| bytes.first_chunk());
+        word.copied().map_or(0, u64::from_le_bytes)
+    }
 }
 
 /// The mappings of one part of the file: a read-only one, a writable one, both, or none yet.
@@ -109,16 +147,85 @@ impl Maps {
 
 impl TopicFile {
     pub(crate) fn new(fd: OwnedFd, id: FileId, namespace: Arc<Namespace>, name: TopicName) -> Self {
-        let fd = CheckedFd::with_identity(fd, id.device, id.inode);
-        let (lane_area, reader_area, lanes) = Default::default();
         Self {
-            fd,
+            fd: CheckedFd::with_identity(fd, id.device, id.inode),
             id,
             namespace,
             name,
-            lane_area,
-            reader_area,
-            lanes,
+            topic_id: [0; 16],
+            lane_area: Maps::default(),
+            reader_area: Maps::default(),
+        }
+    }
+
+    /// Sets the random number that the header of the file has.
+    pub(crate) const fn with_id(mut self, topic_id: [u8; 16]) -> Self {
+        self.topic_id = topic_id;
+        self
+    }
+
+    /// Returns true if a lane has history that outlives its publisher. A truncated file has none.
+    ///
+    /// # Errors
+    ///
+    /// The error of a system call.
+    pub(crate) fn has_latched_history(&self) -> io::Result<bool> {
+        let blocks = self.read_lane_blocks()?;
+        let mut lanes = 0..TopicShape::FILE.lane_limit();
+        Ok(lanes.any(|lane| {
+            let word = |offset| blocks.word(lane, offset);
+            let latched = word(offset_of!(LaneBlock<AtomicU64>, latched));
+            let head = word(offset_of!(LaneBlock<AtomicU64>, head));
+            let generation = word(offset_of!(LaneBlock<AtomicU64>, generation));
+            latched != 0 && self.has_latched_extent(ExtentId { lane, generation }, head)
+        }))
+    }
+
+    /// Returns true if one of the newest extents of a lane, which ends at `head`, has messages of a
+    /// publisher whose history stays.
+    fn has_latched_extent(&self, newest: ExtentId, head: u64) -> bool {
+        let mut end = head;
+        for generation in (1..=newest.generation).rev().take(EXTENTS_MAX) {
+            // WHY true: what cannot be read now may be read later, and is removed by hand.
+            let read = Extent::read_offer(
+                self,
+                ExtentId {
+                    generation,
+                    ..newest
+                },
+            );
+            let Ok((base, offer)) = read else {
+                return true;
+            };
+            if offer.latched() == 0 || base.position < end {
+                return offer.latched() > 0;
+            }
+            end = base.position;
+        }
+        false
+    }
+
+    /// Returns the boot and the registry that files of this topic belong to.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Io`].
+    pub(crate) fn provenance(&self) -> Result<Provenance, OpenError> {
+        open::provenance(&self.namespace, || self.path())
+    }
+
+    /// Copies the blocks of all lanes, without mapping them. What a truncated file does not hold is
+    /// zero.
+    ///
+    /// # Errors
+    ///
+    /// The error of the system call.
+    pub(crate) fn read_lane_blocks(&self) -> io::Result<LaneWords> {
+        let area = TopicShape::FILE.lane_area();
+        let mut bytes = vec![0; (area.end - area.start) as usize];
+        match os::read_at(self.fd.get()?, &mut bytes, area.start) {
+            Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => Err(error),
+            _ => Ok(LaneWords(bytes)),
         }
     }
 
@@ -159,6 +266,10 @@ impl Attendance for TopicFile {
         )
     }
 
+    fn remove_parts(&self) {
+        remove_lane_files(self);
+    }
+
     fn is_linked(&self) -> io::Result<bool> {
         match os::fstatat(self.namespace.topics_dir()?, self.name.file_name()) {
             Ok(stat) => Ok(FileId::from_stat(&stat) == self.id && stat.links == 1),
@@ -179,20 +290,8 @@ impl Segment {
     ///
     /// [`OpenError::Shape`] or [`OpenError::TypeTooLong`].
     pub fn heap(request: &Request) -> Result<Arc<Self>, OpenError> {
-        let contract = request.contract()?;
-        let region = Region::heap(contract.shape.file_bytes() as usize);
-        let backing = Backing::Heap(region);
-        let label = TopicLabel::UNNAMED;
-        let epoch = fork_epoch();
-        let observers = Mutex::new(0);
-        Ok(Arc::new(Self {
-            contract,
-            backing,
-            label,
-            epoch,
-            observers,
-            uncancelled: None,
-        }))
+        let type_info = request.offer()?.type_info;
+        Ok(Self::new(request, TopicMemory::heap(type_info, request)))
     }
 
     /// Opens the topic `name`, and creates it if it does not exist.
@@ -205,7 +304,8 @@ impl Segment {
         name: &TopicName,
         request: &Request,
     ) -> Result<Arc<Self>, OpenError> {
-        open::open(namespace, name, request, open::Mode::OpenOrCreate)
+        let memory = open::open(namespace, name, request, open::Mode::OpenOrCreate)?;
+        Ok(Self::new(request, memory))
     }
 
     /// Opens the topic `name`, which must exist.
@@ -218,7 +318,8 @@ impl Segment {
         name: &TopicName,
         request: &Request,
     ) -> Result<Arc<Self>, OpenError> {
-        open::open(namespace, name, request, open::Mode::Open)
+        let memory = open::open(namespace, name, request, open::Mode::Open)?;
+        Ok(Self::new(request, memory))
     }
 
     /// Creates the topic `name`, which must not exist.
@@ -231,29 +332,76 @@ impl Segment {
         name: &TopicName,
         request: &Request,
     ) -> Result<Arc<Self>, OpenError> {
-        open::open(namespace, name, request, open::Mode::Create)
+        let memory = open::open(namespace, name, request, open::Mode::Create)?;
+        Ok(Self::new(request, memory))
     }
 
-    /// Opens the topic `name`, whatever its type and settings are. For tools.
+    /// Opens the topic `name`, whatever its type is. For tools.
     ///
     /// # Errors
     ///
-    /// The errors of [`Self::open`], except those about a type or setting that differs.
+    /// The errors of [`Self::open`], except the one about a type that differs.
     pub fn inspect(namespace: &Arc<Namespace>, name: &TopicName) -> Result<Arc<Self>, OpenError> {
-        open::inspect(namespace, name)
+        let memory = open::inspect(namespace, name)?;
+        Ok(Self::new(&Request::new(memory.type_info.clone()), memory))
     }
 
-    pub(crate) fn from_file(contract: Contract, mut file: TopicFile) -> Self {
-        let lanes = contract.shape.request().lane_limit;
-        file.lanes = (0..lanes).map(|_| Maps::default()).collect();
+    fn new(request: &Request, memory: Arc<TopicMemory>) -> Arc<Self> {
+        let request = request.clone();
+        Arc::new(Self { request, memory })
+    }
+
+    /// Returns the request with which the topic was opened.
+    #[must_use]
+    pub const fn request(&self) -> &Request {
+        &self.request
+    }
+}
+
+impl Deref for Segment {
+    type Target = TopicMemory;
+
+    fn deref(&self) -> &TopicMemory {
+        &self.memory
+    }
+}
+
+impl TopicMemory {
+    fn heap(type_info: TypeInfo, request: &Request) -> Arc<Self> {
+        let limit =
+            |limit: Option<u32>| limit.unwrap_or(PARTICIPANTS_MAX).clamp(1, PARTICIPANTS_MAX);
+        let shape = TopicShape::new(limit(request.lane_limit), limit(request.reader_limit));
+        let region = Region::heap(shape.file_bytes() as usize);
+        Arc::new(Self::new(
+            type_info,
+            shape,
+            Backing::Heap(region),
+            TopicLabel::UNNAMED,
+        ))
+    }
+
+    fn new(type_info: TypeInfo, shape: TopicShape, backing: Backing, label: TopicLabel) -> Self {
+        let (extents, observers) = Default::default();
         Self {
-            contract,
-            label: TopicLabel::new(&file.name),
-            backing: Backing::File(Box::new(file)),
+            type_info,
+            shape,
+            backing,
+            label,
             epoch: fork_epoch(),
-            observers: Mutex::new(0),
+            extents,
+            observers,
             uncancelled: None,
         }
+    }
+
+    pub(crate) fn from_file(type_info: TypeInfo, file: TopicFile) -> Self {
+        let label = TopicLabel::new(&file.name);
+        Self::new(
+            type_info,
+            TopicShape::FILE,
+            Backing::File(Box::new(file)),
+            label,
+        )
     }
 
     /// Announces a reader that reads slots without pinning them, until [`Self::unobserve`].
@@ -283,61 +431,16 @@ impl Segment {
         self.file().is_none() && *self.lock_observers() != 0
     }
 
-    /// Copies the first `bytes` bytes of a slot, for a reader that pins nothing; returns false if
-    /// that is not possible. The copy may be torn.
-    ///
-    /// WHY with a system call: a publisher may be filling that slot on loan, with ordinary stores,
-    /// and loads of this process that race with those would be undefined behaviour.
-    ///
-    /// # Safety
-    ///
-    /// `dst` is writable for `bytes` bytes, which are at most the payload.
-    pub(crate) unsafe fn load(&self, lane: u32, index: u64, dst: *mut u8, bytes: usize) -> bool {
-        let offset = self.shape().lane(lane).start + index * self.shape().stride();
-        match &self.backing {
-            Backing::Heap(region) => {
-                // SAFETY: the region holds the whole file, of which the slot is a part.
-                let slot = unsafe { region.address().add(offset as usize) };
-                // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
-                // While there is an observer, slots of a heap segment are written only by racing
-                // stores: `is_observed`.
-                unsafe { copy::load(dst, slot, bytes) };
-                true
-            }
-            Backing::File(file) => {
-                let _uncancelled = NoCancelGuard::new();
-                // SAFETY: `dst` is writable for `bytes` bytes by the contract.
-                let read = |fd| unsafe { os::read_raw_at(fd, dst, bytes, offset) };
-                match file.fd.get().map(read) {
-                    Ok(Ok(())) => return true,
-                    // WHY continue: if the file was truncated, the load below detects that it is
-                    // lost.
-                    Ok(Err(error)) if error.kind() != io::ErrorKind::UnexpectedEof => return false,
-                    // WHY continue: a program that closed the descriptor should still receive.
-                    Ok(Err(_)) | Err(_) => {}
-                }
-                let Ok(slots) = self.slots(lane, Access::Read) else {
-                    return false;
-                };
-                let slot = slots.wrapping_add(index as usize * self.shape().stride() as usize);
-                // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract; the
-                // slot is in the lane, which is mapped.
-                unsafe { copy::load(dst, slot, bytes) };
-                true
-            }
-        }
+    /// Returns the type of the topic's messages.
+    #[must_use]
+    pub const fn type_info(&self) -> &TypeInfo {
+        &self.type_info
     }
 
-    /// Returns the settings that the creator fixed.
+    /// Returns the sizes and offsets of the topic file's parts.
     #[must_use]
-    pub const fn contract(&self) -> &Contract {
-        &self.contract
-    }
-
-    /// Returns the sizes and offsets of the topic's parts.
-    #[must_use]
-    pub const fn shape(&self) -> &Shape {
-        &self.contract.shape
+    pub const fn shape(&self) -> &TopicShape {
+        &self.shape
     }
 
     /// Returns true in a child that inherited this segment through `fork`.
@@ -357,7 +460,10 @@ impl Segment {
         };
         let areas = [&file.lane_area, &file.reader_area];
         let is_evicted = file.namespace.registry().is_lost();
-        is_evicted || areas.into_iter().chain(&file.lanes).any(Maps::is_lost)
+        let is_lost = || self.lock_extents().iter().any(|extent| extent.is_lost());
+        // WHY not in a forked child: a thread that it does not have may have locked them.
+        let is_lost = || !self.is_forked() && is_lost();
+        is_evicted || areas.into_iter().any(Maps::is_lost) || is_lost()
     }
 
     /// Checks whether this segment is still usable, after the fault epoch has changed. Returns the
@@ -426,27 +532,6 @@ impl Segment {
         }
     }
 
-    /// Reserves the memory of a lane, so that an access to it cannot fail later.
-    ///
-    /// # Errors
-    ///
-    /// [`OpenError::NoSpace`] or [`OpenError::Io`].
-    pub(crate) fn reserve_lane(&self, lane: u32) -> Result<(), OpenError> {
-        match &self.backing {
-            Backing::Heap(_) => Ok(()),
-            Backing::File(file) => {
-                let path = || file.path();
-                let lane = self.shape().lane(lane);
-                let fd = file.fd.get().map_err(|source| OpenError::Io {
-                    operation: "reserving a lane of",
-                    path: path(),
-                    source,
-                })?;
-                open::reserve(fd, lane, path)
-            }
-        }
-    }
-
     /// Returns the address of a part of the segment. Maps the part first if it is not mapped with
     /// this access.
     fn part(
@@ -484,14 +569,6 @@ impl Segment {
         Ok(place.get_or_init(|| region).address())
     }
 
-    fn slots(&self, lane: u32, access: Access) -> Result<*mut u8, OpenError> {
-        self.part(
-            |file| &file.lanes[lane as usize],
-            self.shape().lane(lane),
-            access,
-        )
-    }
-
     fn lane_area(&self, access: Access) -> Result<*mut u8, OpenError> {
         self.part(|file| &file.lane_area, self.shape().lane_area(), access)
     }
@@ -520,7 +597,7 @@ impl Segment {
     /// [`OpenError::Io`] if the reader area cannot be mapped.
     pub(crate) fn readers(&self, access: Access) -> Result<Readers, OpenError> {
         let area = self.reader_area(access)?;
-        let limit = self.shape().request().reader_limit;
+        let limit = self.shape().reader_limit();
         let offset = self.shape().reader_block_offset(0);
         // SAFETY: block and cursors of each reader are in the reader area.
         let blocks = unsafe { area.add(offset) };
@@ -540,43 +617,43 @@ impl Segment {
         lane_area: Access,
         readers: Readers,
     ) -> Result<RawLaneParts, OpenError> {
-        let request = self.shape().request();
         let block: *const LaneBlock<AtomicU64> = self.lane_block(lane, lane_area)?;
         Ok(RawLaneParts {
             slots: std::ptr::null_mut(),
-            stride: self.shape().stride() as usize,
-            capacity: request.capacity,
+            stride: SLOT_ALIGN as usize,
+            capacity: CAPACITY_MIN,
+            base: 0,
+            generation: 0,
             block,
             lane,
             readers,
         })
     }
 
-    /// Returns lane `lane` with its slots, whose memory must be reserved.
+    /// Returns the lane of `extent` with its slots.
     ///
     /// # Errors
     ///
     /// [`OpenError::Io`] if a part cannot be mapped.
     pub(crate) fn lane(
         &self,
-        lane: u32,
-        slots: Access,
+        extent: &Extent,
+        block: Access,
         readers: Readers,
     ) -> Result<RawLane, OpenError> {
-        let mut parts = self.lane_without_slots(lane, slots, readers)?;
-        parts.slots = self.slots(lane, slots)?;
-        // SAFETY: slots and block are mapped for as long as this segment lives, with the access
-        // that the caller requests for its use; every endpoint keeps the segment, and its readers.
+        let shape = &extent.offer.shape;
+        let parts = RawLaneParts {
+            slots: extent.slots(),
+            base: extent.base.position,
+            generation: extent.id.generation,
+            stride: shape.stride() as usize,
+            capacity: shape.capacity(),
+            ..self.lane_without_slots(extent.id.lane, block, readers)?
+        };
+        // SAFETY: the slots are mapped for as long as the extent lives, and the block for as long
+        // as this segment, with the access that the caller requests for its use; every endpoint
+        // keeps both.
         Ok(unsafe { RawLane::new(parts) })
-    }
-
-    /// Populates the pages of a lane that this process writes, all at once.
-    pub(crate) fn populate_lane(&self, lane: u32) {
-        let range = self.shape().lane(lane);
-        let place = self.file().map(|file| &file.lanes[lane as usize].write);
-        if let Some(region) = place.and_then(|place| place.get()) {
-            region.populate((range.end - range.start) as usize);
-        }
     }
 
     /// Returns the topic file, if the segment has one.
@@ -587,14 +664,34 @@ impl Segment {
         }
     }
 
-    /// Returns the descriptor of the topic file, for tests and tools that look at its bytes.
+    /// Returns the paths of the lane files, with the newest extent of each lane; none on the heap.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Io`] if the lane area cannot be mapped.
+    pub fn lane_paths(&self) -> Result<Vec<PathBuf>, OpenError> {
+        let Some(file) = self.file() else {
+            return Ok(Vec::new());
+        };
+        let mut paths = Vec::new();
+        for lane in 0..self.shape().lane_limit() {
+            // Relaxed: for people.
+            let generation = self.lane_block(lane, Access::Read)?.generation.get();
+            if generation != 0 {
+                paths.push(extent::path(file, ExtentId { lane, generation }));
+            }
+        }
+        Ok(paths)
+    }
+
+    /// Returns the descriptor of the topic file, for tests that examine its bytes.
     #[must_use]
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.file()?.fd.get().ok()
     }
 }
 
-impl Drop for Segment {
+impl Drop for TopicMemory {
     fn drop(&mut self) {
         self.uncancelled = Some(NoCancelGuard::new());
         // WHY nothing more: a forked child has neither locks nor lanes, so it only unmaps.
@@ -603,7 +700,8 @@ impl Drop for Segment {
         }
         if let Backing::File(file) = &self.backing {
             open::leave_table(file, || {
-                if self.contract.persists {
+                // WHY false if it cannot be read: a file that was truncated has no history.
+                if file.has_latched_history().unwrap_or(false) {
                     file.release();
                 } else {
                     // WHY the error is ignored: a file that cannot be removed now is removed by the

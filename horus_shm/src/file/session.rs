@@ -4,7 +4,7 @@
 use std::sync::atomic::AtomicU64;
 
 use crate::file::counters::Participant;
-use crate::file::segment::{Blocks as _, Segment};
+use crate::file::segment::{Blocks as _, TopicMemory};
 use crate::os::region::Access;
 use crate::process::liveness::Owner;
 use crate::protocol::sync::{Word, edge};
@@ -41,11 +41,11 @@ impl Session {
     }
 }
 
-impl Segment {
+impl TopicMemory {
     /// Returns the session of each lane, in the order of the lanes; of no lane if their area cannot
     /// be mapped.
     fn lane_sessions(&self) -> impl Iterator<Item = Session> {
-        let lanes = 0..self.shape().request().lane_limit;
+        let lanes = 0..self.shape().lane_limit();
         lanes.filter_map(|lane| {
             let block = self.lane_block(lane, Access::Read).ok()?;
             Some(Session::of(&block.owner, &block.epoch_owner))
@@ -55,7 +55,7 @@ impl Segment {
     /// Returns the session of each reader slot, in the order of the slots; of no slot if their area
     /// cannot be mapped.
     fn reader_sessions(&self) -> impl Iterator<Item = Session> {
-        let readers = 0..self.shape().request().reader_limit;
+        let readers = 0..self.shape().reader_limit();
         readers.filter_map(|reader| {
             let block = self.reader_block(reader, Access::Read).ok()?;
             Some(Session::of(&block.owner, &block.joined))

@@ -1,13 +1,16 @@
-//! Sweeps: removal of the topic files that no process uses any more.
+//! Sweeps: removal of the topic files and lane files that no process uses any more.
 
 mod foreign;
+mod lane_files;
 
+use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use crate::file::error::OpenError;
-use crate::file::header::{self, HeaderError};
+use crate::file::extent;
+use crate::file::header::{self, HeaderError, TopicHeader};
 use crate::file::name::TopicName;
 use crate::file::namespace::Namespace;
 use crate::file::open::{OpenAttempt, TopicPath, lock_table_unless_attended};
@@ -62,7 +65,10 @@ enum SweepOutcome {
 /// reported as foreign.
 pub fn sweep(namespace: &Arc<Namespace>) -> Result<SweepReport, OpenError> {
     let mut report = SweepReport::default();
-    for shown in file_names(namespace)? {
+    let is_lane_file = |name: &String| extent::topic_of(name).is_some();
+    let (lane_files, topics): (Vec<_>, Vec<_>) =
+        file_names(namespace)?.into_iter().partition(is_lane_file);
+    for shown in topics {
         let Ok(name) = TopicName::from_file_name(&shown) else {
             report.foreign.push(shown);
             continue;
@@ -75,7 +81,28 @@ pub fn sweep(namespace: &Arc<Namespace>) -> Result<SweepReport, OpenError> {
             Ok(SweepOutcome::Foreign) | Err(_) => report.foreign.push(shown),
         }
     }
+    report
+        .foreign
+        .extend(remove_orphans(namespace, lane_files)?);
     Ok(report)
+}
+
+/// Removes those of the lane files called `names` that belong to no topic. Returns the names of the
+/// damaged ones.
+fn remove_orphans(namespace: &Namespace, names: Vec<String>) -> Result<Vec<String>, OpenError> {
+    if names.is_empty() {
+        return Ok(names);
+    }
+    // WHY after the names of the lane files: each of those is younger than its topic file.
+    let topics = file_inodes(namespace)?;
+    Ok(lane_files::remove_orphans(namespace, names, &topics))
+}
+
+/// Returns the inodes of all files in the directory of topics.
+fn file_inodes(namespace: &Namespace) -> Result<HashSet<u64>, OpenError> {
+    let names = file_names(namespace)?;
+    let inode = |name: &String| Some(os::fstatat(namespace.topics_dir().ok()?, name).ok()?.ino);
+    Ok(names.iter().filter_map(inode).collect())
 }
 
 /// Removes the topic `name`, even if it persists; never while a process uses it, this one included.
@@ -93,13 +120,25 @@ pub fn remove_topic(namespace: &Arc<Namespace>, name: &TopicName) -> Result<bool
         Ok(SweepOutcome::Removed | SweepOutcome::Gone) => Ok(true),
         Ok(SweepOutcome::Attended | SweepOutcome::Kept) => Ok(false),
         Ok(SweepOutcome::Foreign) | Err(OpenError::NotATopic { .. }) => {
-            foreign::remove_foreign(&TopicPath { namespace, name })
+            remove_foreign(namespace, name)
         }
         Err(OpenError::Io { source, .. }) if source.kind() == ErrorKind::PermissionDenied => {
-            foreign::remove_foreign(&TopicPath { namespace, name })
+            remove_foreign(namespace, name)
         }
         Err(error) => Err(error),
     }
+}
+
+/// Removes a file that cannot be read as a topic, and then the lane files that it leaves.
+fn remove_foreign(namespace: &Arc<Namespace>, name: &TopicName) -> Result<bool, OpenError> {
+    let removed = foreign::remove_foreign(&TopicPath { namespace, name })?;
+    if removed {
+        // WHY all orphans: a damaged file does not say which lane files are its own.
+        let mut names = file_names(namespace)?;
+        names.retain(|name| extent::topic_of(name).is_some());
+        remove_orphans(namespace, names)?;
+    }
+    Ok(removed)
 }
 
 /// The treatment of topics that persist: they stay, or are removed.
@@ -169,12 +208,13 @@ fn sweep_topic(
     };
     let mut bytes = vec![0; HEADER_BYTES.min(stat.size_bytes as usize)];
     os::read_at(fd.as_fd(), &mut bytes, 0).map_err(place.io("reading the header of"))?;
-    let contract = header::decode(&bytes, stat.size_bytes, name.as_str(), place.provenance()?);
-    match contract {
-        Ok(contract) => {
-            let file = place.file(fd, id);
+    let decoded = header::decode(&bytes, stat.size_bytes, name.as_str(), place.provenance()?);
+    match decoded {
+        Ok(TopicHeader { topic_id, .. }) => {
+            let file = place.file(fd, id).with_id(topic_id);
             let retired = file.is_retired().map_err(place.io("looking at"))?;
-            if contract.persists && !retired && persistent == PersistentTopics::Keep {
+            let keeps = persistent == PersistentTopics::Keep && !retired;
+            if keeps && file.has_latched_history().map_err(place.io("reading"))? {
                 return Ok(SweepOutcome::Kept);
             }
             let removed = presence::retire(&file).map_err(place.io("removing"))?;

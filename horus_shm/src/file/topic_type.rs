@@ -21,6 +21,17 @@ pub struct TypeInfo {
 }
 
 impl TypeInfo {
+    /// Returns true if messages of both types are read alike. The length of the longest message
+    /// does not matter.
+    #[must_use]
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        let same_size = self.sized || self.bytes == other.bytes;
+        self.hash == other.hash
+            && self.sized == other.sized
+            && self.align == other.align
+            && same_size
+    }
+
     /// Returns a type that says only the size and alignment of `T`, for rings whose endpoints are
     /// compiled from the same source code.
     #[must_use]

@@ -11,7 +11,7 @@ use super::slot::{Row, Slots};
 use super::writer::ValueWriter;
 use crate::protocol::gate;
 use crate::protocol::lane::LaneReader;
-use crate::protocol::layout::{ControlBlock, LaneBlock, SEPARATION_BYTES};
+use crate::protocol::layout::{LaneBlock, SEPARATION_BYTES};
 use crate::protocol::owner;
 use crate::protocol::sync::{Word, edge};
 
@@ -38,13 +38,18 @@ const WORDS_PER_LINE: usize = SEPARATION_BYTES / size_of::<AtomicU64>();
 #[derive(Debug, Default)]
 struct Cursors([AtomicU64; WORDS_PER_LINE]);
 
+/// The bits of the lanes that have slots, in cache lines of their own.
+#[repr(align(128))]
+#[derive(Debug, Default)]
+struct Ready(AtomicU64);
+
 /// Lanes of values of type `T`, and their readers, which are all gated.
 ///
 /// If values are moved out, the only reader is gated from the beginning. Values that are written
 /// before there is a reader wait for it, and nothing is overwritten. All endpoints keep this value
 /// alive; its drop drops the values that were not received.
 pub struct Lanes<T, H: Handling<T>> {
-    control: ControlBlock<AtomicU64>,
+    ready: Ready,
     blocks: Box<[LaneBlock<AtomicU64>]>,
     /// The owner words of the readers.
     readers: Box<[AtomicU64]>,
@@ -80,7 +85,7 @@ impl<T, H: Handling<T>> Lanes<T, H> {
         assert!(capacity > 0, "a channel holds at least one message");
         let reader_lines = lane_limit.div_ceil(WORDS_PER_LINE);
         let lanes = Self {
-            control: ControlBlock::default(),
+            ready: Ready::default(),
             blocks: (0..lane_limit).map(|_| LaneBlock::default()).collect(),
             readers: (0..reader_limit).map(|_| AtomicU64::default()).collect(),
             gated: AtomicU64::default(),
@@ -109,9 +114,7 @@ impl<T, H: Handling<T>> Lanes<T, H> {
         let (lane, _) = owner::claim_first(owners, CLAIMED, |_| false)?;
         self.slots[lane as usize].get_or_init(|| Slots::new(self.capacity, |_| 0));
         // ORDERING(ready): pairs with the load in `ready`.
-        self.control
-            .ready
-            .fetch_or_at(1 << lane, edge::READY_PUBLISH);
+        self.ready.0.fetch_or_at(1 << lane, edge::READY_PUBLISH);
         Some(ValueWriter::new(Arc::clone(self), lane))
     }
 
@@ -198,7 +201,7 @@ impl<T, H: Handling<T>> Lanes<T, H> {
     #[inline(always)]
     pub(super) fn ready(&self) -> u64 {
         // ORDERING(ready): pairs with the bit set in `writer`.
-        Word::load(&self.control.ready, edge::READY_SEE)
+        Word::load(&self.ready.0, edge::READY_SEE)
     }
 
     /// Returns the number of values in `lane` that reader `reader` has not read.

@@ -11,6 +11,10 @@ use crate::protocol::layout::SEPARATION_BYTES;
 
 const PAGE_BYTES: usize = 4096;
 
+/// Maximum length of a region whose pages are populated when it is mapped, in bytes. WHY: that
+/// takes a few microseconds once, and faults at the first accesses would be in a real-time thread.
+const POPULATED_BYTES_MAX: usize = 64 << 10;
+
 /// The access that a region permits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
@@ -60,8 +64,9 @@ impl Region {
         }
     }
 
-    /// Maps `bytes` bytes of `file` from `offset` on, shared with other processes. The file must
-    /// stay open for as long as the region is used, because a forked child maps it again.
+    /// Maps `bytes` bytes of `file` from `offset` on, shared with other processes, with all pages
+    /// if these are few. The file must stay open for as long as the region is used, because a
+    /// forked child maps it again.
     ///
     /// # Errors
     ///
@@ -74,6 +79,9 @@ impl Region {
     ) -> io::Result<Self> {
         let mut options = MmapOptions::new();
         options.offset(offset).len(bytes);
+        if bytes <= POPULATED_BYTES_MAX {
+            options.populate();
+        }
         let map = match access {
             Access::Read => options.map_raw_read_only(file.as_raw_fd())?,
             Access::Write => options.map_raw(file.as_raw_fd())?,

@@ -1,11 +1,14 @@
-//! The byte contract of a topic file: header, lane blocks, reader blocks, slots.
+//! The byte contract of topic files and lane files: headers, lane blocks, reader blocks, slots.
 //!
 //! ```text
+//! topic file
 //!         0  header area    immutable except `retired`; never mapped, read by `pread`
 //!    64 KiB  lane area      ControlBlock, then one LaneBlock a lane        (publishers write)
 //!       ...  reader area    WaitBlock, then a ReaderBlock and cursors a reader (readers write)
-//!       ...  lane 0         capacity × stride bytes, reserved when claimed (its owner writes)
-//!       ...  lane 1 ...
+//!
+//! lane file: one extent of one lane
+//!         0  header area    immutable; never mapped, read by `pread`
+//!    64 KiB  slots          capacity × stride bytes                        (its owner writes)
 //! ```
 //!
 //! Each part starts on a multiple of [`PART_ALIGN`], so that it can be mapped separately on every
@@ -19,8 +22,10 @@ use bytemuck::{Pod, Zeroable};
 
 /// First bytes of every topic file.
 pub const MAGIC: [u8; 8] = *b"HORUStpc";
+/// First bytes of every lane file.
+pub const LANE_MAGIC: [u8; 8] = *b"HORUSlan";
 /// The layout's own version, independent of the crate's version.
-pub const LAYOUT_VERSION: u32 = 4;
+pub const LAYOUT_VERSION: u32 = 5;
 /// As stored by a little-endian machine; another value means another byte order.
 pub const ENDIANNESS: u32 = 0x0102_0304;
 /// Distance that keeps two writers on different cache lines (adjacent-line prefetch included).
@@ -55,6 +60,10 @@ pub const PINS_PER_READER: usize = 8;
 
 /// Positions stay below this value; a larger one in a file is damage.
 pub const POSITION_MAX: u64 = 1 << 61;
+
+/// The highest position that a new owner of a lane accepts: far more than any lane reaches, and far
+/// enough below [`POSITION_MAX`] for it to go on.
+pub const BELIEVED_MAX: u64 = POSITION_MAX / 2;
 /// Bit of a stamp that marks a skip: the position is published, but its slot holds no message.
 pub const SKIP: u64 = 1 << 63;
 
@@ -72,11 +81,12 @@ pub const fn published(pos: u64) -> u64 {
     pos.wrapping_add(1).wrapping_mul(2)
 }
 
-/// The fixed part of the header area: immutable once the file has a name.
+/// The fixed part of the header area of a topic file or a lane file: immutable once the file has a
+/// name.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub struct Header {
-    /// [`MAGIC`].
+    /// [`MAGIC`] or [`LANE_MAGIC`].
     pub magic: [u8; 8],
     /// [`LAYOUT_VERSION`].
     pub layout_version: u32,
@@ -100,10 +110,6 @@ pub struct Header {
     pub created_ns: u64,
     /// Alignment of a message.
     pub payload_align: u32,
-    /// Number of lanes.
-    pub lane_limit: u32,
-    /// Number of blocks for announced readers.
-    pub reader_limit: u32,
     /// 0 best effort, 1 reliable.
     pub reliability: u32,
     /// Number of messages that a late joiner still gets.
@@ -123,24 +129,34 @@ pub struct Header {
     /// Number of bytes used by the schema text at [`SCHEMA_OFFSET`].
     pub schema_bytes: u32,
     /// Zero.
-    pub reserved: [u32; 6],
+    pub reserved: [u32; 2],
+    /// The random number of the topic file, by which its lane files are named.
+    pub topic_id: [u8; 16],
     /// The name as given, to check that the file is the requested one.
     pub topic_name: [u8; 208],
     /// The message type's name.
     pub type_name: [u8; TYPE_NAME_BYTES_MAX],
-    /// Zero.
-    pub reserved_tail: [u8; 4],
+    /// Of a lane file: the number of the extent among those of its lane, from 1 on. Else 0.
+    pub generation: u64,
+    /// Of a lane file: the first position in this extent. Else 0.
+    pub base_position: u64,
+    /// Of a lane file: the number of messages of the lane before this extent. Else 0.
+    pub base_number: u64,
+    /// Of a lane file: the inode of its topic file. Else 0.
+    pub topic_inode: u64,
+    /// Of a lane file: the index of its lane. Else 0.
+    pub lane: u32,
     /// CRC-32 of the header before this field, then of the schema text.
     pub crc: u32,
 }
 
-/// The block that all publishers of a topic share: a mask of the lanes that are reserved and may be
-/// mapped.
+/// The block that all publishers of a topic share.
 #[repr(C, align(128))]
 #[derive(Debug, Default)]
 pub struct ControlBlock<W> {
-    /// Bit i: lane i is reserved and may be mapped.
-    pub ready: W,
+    /// Number of times that a lane got a new extent: a reader that sees a new value looks at the
+    /// generations of all lanes.
+    pub changes: W,
     /// Zero.
     pub reserved: [W; 15],
 }
@@ -155,8 +171,8 @@ pub struct LaneBlock<W> {
     pub epoch: W,
     /// Position at which the present owner began.
     pub epoch_start: W,
-    /// 1 once the slots are reserved.
-    pub ready: W,
+    /// Generation of the newest extent, which the owner writes; 0 before the first.
+    pub generation: W,
     /// Number of writes interrupted by the death of the writer: their positions were used again.
     pub aborted: W,
     /// Number of takeovers that found the head damaged and scanned the stamps.
@@ -164,8 +180,8 @@ pub struct LaneBlock<W> {
     /// The owner whose session began at `epoch_start`. Until it equals `owner`, a takeover is in
     /// progress and `epoch_start` belongs to the predecessor.
     pub epoch_owner: W,
-    /// Zero.
-    pub reserved: W,
+    /// Generation of the oldest extent whose file still has a name; 0 before the first.
+    pub oldest: W,
     /// Position after the newest published one, in a cache line that no reader polls.
     pub head: W,
     /// Number of positions skipped because their slots were pinned; see [`Skips`].
@@ -176,8 +192,10 @@ pub struct LaneBlock<W> {
     pub refused: W,
     /// Number of wakes of sleeping readers, each a system call.
     pub wakes: W,
+    /// Number of messages of its history that outlive the owner, and keep the topic file.
+    pub latched: W,
     /// Zero.
-    pub reserved_tail: [W; 3],
+    pub reserved_tail: [W; 2],
 }
 
 /// The word [`LaneBlock::skips`]: the number of positions ever skipped, and the low bits of the
@@ -307,19 +325,21 @@ pub struct ReaderBlock<W> {
     pub detached: W,
     /// Zero.
     pub reserved_counters: [W; 3],
-    /// Slots that must not be overwritten: `lane << 56 | index + 1`, or 0.
+    /// Slots that must not be overwritten: `lane << 56 | generation << 24 | index + 1`, with the
+    /// low 32 bits of the generation, or 0.
     pub pins: [W; PINS_PER_READER],
     /// Histogram of the latencies of sampled messages; see `telemetry.rs`.
     pub latency: [W; 8],
 }
 
 const _: () = {
-    assert!(size_of::<Header>() == 520);
+    assert!(size_of::<Header>() == 544);
     assert!(offset_of!(Header, file_bytes) == 64);
     assert!(offset_of!(Header, payload_align) == 104);
-    assert!(offset_of!(Header, topic_name) == 176);
-    assert!(offset_of!(Header, type_name) == 384);
-    assert!(offset_of!(Header, crc) == 516);
+    assert!(offset_of!(Header, topic_name) == 168);
+    assert!(offset_of!(Header, type_name) == 376);
+    assert!(offset_of!(Header, generation) == 504);
+    assert!(offset_of!(Header, crc) == 540);
     assert!(size_of::<Header>() <= RETIRED_OFFSET as usize);
     assert!(size_of::<ControlBlock<AtomicU64>>() == 128);
     assert!(size_of::<LaneBlock<AtomicU64>>() == 128);

@@ -42,6 +42,18 @@ pub trait LaneMemory {
         1
     }
 
+    /// Returns the first position in these slots. Positions before it are in earlier extents of the
+    /// lane.
+    fn base(&self) -> u64 {
+        0
+    }
+
+    /// Returns the number of this extent among those of the lane, as in
+    /// [`LaneBlock::generation`].
+    fn generation(&self) -> u64 {
+        0
+    }
+
     /// Returns the lane's bookkeeping.
     fn block(&self) -> &LaneBlock<Self::Word>;
 
@@ -190,6 +202,8 @@ pub struct RawLane {
     lines_ahead: usize,
     capacity: u64,
     block: *const LaneBlock<AtomicU64>,
+    base: u64,
+    generation: u64,
     lane: u32,
     readers: Readers,
 }
@@ -209,6 +223,10 @@ pub struct RawLaneParts {
     pub capacity: u64,
     /// The lane's block.
     pub block: *const LaneBlock<AtomicU64>,
+    /// The first position in these slots.
+    pub base: u64,
+    /// The number of this extent among those of the lane.
+    pub generation: u64,
     /// The lane's index.
     pub lane: u32,
     /// The blocks of the topic's readers.
@@ -233,6 +251,8 @@ impl RawLane {
             stride,
             capacity,
             block,
+            base,
+            generation,
             lane,
             readers,
         } = parts;
@@ -243,6 +263,8 @@ impl RawLane {
             lines_ahead,
             capacity,
             block,
+            base,
+            generation,
             lane,
             readers,
         }
@@ -279,6 +301,14 @@ impl LaneMemory for RawLane {
 
     fn slot_lines(&self) -> u64 {
         self.stride as u64 / CACHE_LINE_BYTES as u64
+    }
+
+    fn base(&self) -> u64 {
+        self.base
+    }
+
+    fn generation(&self) -> u64 {
+        self.generation
     }
 
     #[inline(always)]

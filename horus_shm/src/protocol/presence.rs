@@ -36,6 +36,10 @@ pub trait Attendance {
     /// The error of the system call.
     fn set_retired(&self) -> io::Result<()>;
 
+    /// Removes the files that belong to this one, if there are any. To be called while no other
+    /// process attends the file. A file that cannot be removed stays, for the next sweep.
+    fn remove_parts(&self) {}
+
     /// Returns true while the name still leads to this very file.
     ///
     /// # Errors
@@ -105,6 +109,7 @@ fn remove(file: &impl Attendance) -> io::Result<bool> {
     // attach finds the mark even if this process dies in between; the next sweep then removes the
     // name.
     file.set_retired()?;
+    file.remove_parts();
     if file.is_linked()? {
         file.unlink()?;
     }

@@ -1,4 +1,4 @@
-//! Shapes of topic files: sizes and offsets of their parts, in checked arithmetic.
+//! Shapes of topic files and lane files: sizes and offsets of their parts, in checked arithmetic.
 
 use core::mem::size_of;
 use core::ops::Range;
@@ -12,23 +12,24 @@ use crate::protocol::layout::{
 /// Slots start on multiples of this value; also the largest alignment of a message.
 pub const SLOT_ALIGN: u64 = 64;
 
+/// The offset of the lane area in a topic file.
+pub const LANE_AREA_OFFSET: u64 = (HEADER_BYTES as u64).next_multiple_of(PART_ALIGN);
+/// The offset of the slots in a lane file.
+const SLOTS_OFFSET: u64 = (HEADER_BYTES as u64).next_multiple_of(PART_ALIGN);
+
 const STAMP_BYTES: u64 = 8;
 const LENGTH_BYTES: u64 = 8;
 const SEQUENCE_BYTES: u64 = 8;
 
-/// The sizes that the creator of a topic file chooses.
+/// The sizes that a publisher chooses for its lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShapeRequest {
     /// Size of a message, in bytes; of the longest one if `sized`.
     pub payload_bytes: u64,
     /// Alignment of a message, in bytes: a power of two up to 64.
     pub payload_align: u32,
-    /// Number of slots of a lane: a power of two, 2 to 2^20.
+    /// Number of slots: a power of two, 2 to 2^20.
     pub capacity: u64,
-    /// Number of lanes, 1 to 64.
-    pub lane_limit: u32,
-    /// Number of blocks for announced readers, 1 to 64.
-    pub reader_limit: u32,
     /// True if messages have lengths of their own.
     pub sized: bool,
     /// True if slots carry a message number, and readers may pin them.
@@ -47,11 +48,18 @@ pub struct ShapeError {
     pub wanted: &'static str,
 }
 
-/// Sizes and offsets of one topic file, all in bytes; none of them can overflow.
+/// Sizes and offsets of the slots of a lane, all in bytes; none of them can overflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shape {
+pub struct LaneShape {
     request: ShapeRequest,
     stride: u64,
+}
+
+/// Sizes and offsets of one topic file, all in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TopicShape {
+    lane_limit: u32,
+    reader_limit: u32,
 }
 
 /// Returns the distance of two slots for a message of `payload_bytes`, in bytes.
@@ -63,16 +71,31 @@ pub const fn stride_for(payload_bytes: u64, sized: bool, pinnable: bool) -> u64 
     (payload + length + sequence + STAMP_BYTES).next_multiple_of(SLOT_ALIGN)
 }
 
-/// Returns the default number of slots for a stride: 256 KiB of slots, but 16 to 1024.
+/// Slots of more than this size, in bytes, are few by default.
+const LARGE_SLOT_BYTES: u64 = 1 << 20;
+/// The default number of such slots.
+const LARGE_SLOTS: u64 = 4;
+
+/// Returns the default number of slots for a stride: 256 KiB of slots, but 16 to 1024; four slots
+/// of more than 1 MiB.
 #[must_use]
 pub const fn default_capacity(stride: u64) -> u64 {
+    if stride > LARGE_SLOT_BYTES {
+        return LARGE_SLOTS;
+    }
     let slots = (256 * 1024) / stride;
     let slots = if slots < 16 { 16 } else { slots };
     let slots = if slots > 1024 { 1024 } else { slots };
     slots.next_power_of_two()
 }
 
-impl Shape {
+/// Returns the offset of a lane's block in the lane area of any topic file.
+#[must_use]
+pub const fn lane_block_offset(lane: u32) -> usize {
+    size_of::<ControlBlock<AtomicU64>>() + lane as usize * size_of::<LaneBlock<AtomicU64>>()
+}
+
+impl LaneShape {
     /// Checks a request and computes the shape of its file.
     ///
     /// # Errors
@@ -91,7 +114,6 @@ impl Shape {
             }
         };
         let r = &request;
-        let limits = 1..=PARTICIPANTS_MAX;
         check(
             (1..=STRIDE_MAX - 64).contains(&r.payload_bytes),
             "payload_bytes",
@@ -110,32 +132,20 @@ impl Shape {
             r.capacity,
             "a power of two from 2 to 1048576",
         )?;
-        check(
-            limits.contains(&r.lane_limit),
-            "lane_limit",
-            r.lane_limit.into(),
-            "1 to 64",
-        )?;
-        check(
-            limits.contains(&r.reader_limit),
-            "reader_limit",
-            r.reader_limit.into(),
-            "1 to 64",
-        )?;
         let stride = stride_for(r.payload_bytes, r.sized, r.pinnable);
         let shape = Self { request, stride };
-        // WHY: the largest product is 2^20 slots × 2^26 bytes × 2^6 lanes = 2^52, so the plain
-        // arithmetic below cannot overflow; this limit is for the file system.
+        // WHY: the largest product is 2^20 slots × 2^26 bytes = 2^46, so the plain arithmetic below
+        // cannot overflow; this limit is for the file system.
         check(
             shape.file_bytes() <= FILE_BYTES_MAX,
-            "file size",
+            "lane file size",
             shape.file_bytes(),
-            "at most 2^40 bytes: lower capacity or lane_limit",
+            "at most 2^40 bytes: lower capacity or max_message_bytes",
         )?;
         Ok(shape)
     }
 
-    /// Returns the request that the file was made for.
+    /// Returns the sizes that its publisher chose.
     #[must_use]
     pub const fn request(&self) -> &ShapeRequest {
         &self.request
@@ -153,40 +163,75 @@ impl Shape {
         self.request.capacity
     }
 
+    /// Returns the number of bytes of all slots.
+    #[must_use]
+    pub const fn slots_bytes(&self) -> u64 {
+        self.request.capacity * self.stride
+    }
+
+    /// Returns the range of the slots in a lane file.
+    #[must_use]
+    pub const fn slots(&self) -> Range<u64> {
+        SLOTS_OFFSET..SLOTS_OFFSET + self.slots_bytes()
+    }
+
+    /// Returns the size of a lane file, in bytes.
+    #[must_use]
+    pub const fn file_bytes(&self) -> u64 {
+        self.slots().end.next_multiple_of(PART_ALIGN)
+    }
+}
+
+impl TopicShape {
+    /// The shape of every topic file.
+    pub const FILE: Self = Self::new(PARTICIPANTS_MAX, PARTICIPANTS_MAX);
+
+    /// Creates the shape of a topic with so many lanes and readers; at least one of each, and at
+    /// most 64.
+    #[must_use]
+    pub const fn new(lane_limit: u32, reader_limit: u32) -> Self {
+        Self {
+            lane_limit,
+            reader_limit,
+        }
+    }
+
+    /// Returns the number of lanes.
+    #[must_use]
+    pub const fn lane_limit(&self) -> u32 {
+        self.lane_limit
+    }
+
+    /// Returns the number of announced readers.
+    #[must_use]
+    pub const fn reader_limit(&self) -> u32 {
+        self.reader_limit
+    }
+
     /// Returns the range of the control block and the lane blocks.
     #[must_use]
     pub const fn lane_area(&self) -> Range<u64> {
-        let start = (HEADER_BYTES as u64).next_multiple_of(PART_ALIGN);
-        let blocks = self.request.lane_limit as usize * size_of::<LaneBlock<AtomicU64>>();
-        start..start + (size_of::<ControlBlock<AtomicU64>>() + blocks) as u64
+        let start = LANE_AREA_OFFSET;
+        start..start + lane_block_offset(self.lane_limit) as u64
     }
 
     /// Returns the range of the wait block, and of the readers' blocks and cursors.
     #[must_use]
     pub const fn reader_area(&self) -> Range<u64> {
         let start = self.lane_area().end.next_multiple_of(PART_ALIGN);
-        start..start + self.reader_block_offset(self.request.reader_limit) as u64
+        start..start + self.reader_block_offset(self.reader_limit) as u64
     }
 
-    /// Returns the range of the slots of lane `lane`, which must be below the lane limit.
-    #[must_use]
-    pub const fn lane(&self, lane: u32) -> Range<u64> {
-        let bytes = self.request.capacity * self.stride;
-        let step = bytes.next_multiple_of(PART_ALIGN);
-        let start = self.reader_area().end.next_multiple_of(PART_ALIGN) + lane as u64 * step;
-        start..start + bytes
-    }
-
-    /// Returns the size of the whole file, reserved or not.
+    /// Returns the size of the file, in bytes.
     #[must_use]
     pub const fn file_bytes(&self) -> u64 {
-        self.lane(self.request.lane_limit).start
+        self.reader_area().end.next_multiple_of(PART_ALIGN)
     }
 
     /// Returns the offset of a lane's block in the lane area.
     #[must_use]
     pub const fn lane_block_offset(&self, lane: u32) -> usize {
-        size_of::<ControlBlock<AtomicU64>>() + lane as usize * size_of::<LaneBlock<AtomicU64>>()
+        lane_block_offset(lane)
     }
 
     /// Returns the offset of a reader's block in the reader area.
@@ -199,7 +244,7 @@ impl Shape {
     /// lines of their own.
     #[must_use]
     pub const fn reader_bytes(&self) -> usize {
-        reader_bytes(self.request.lane_limit)
+        reader_bytes(self.lane_limit)
     }
 }
 
@@ -219,8 +264,6 @@ mod tests {
             payload_bytes: 16,
             payload_align: 8,
             capacity: 1024,
-            lane_limit: 16,
-            reader_limit: 64,
             sized: false,
             pinnable: false,
         }
@@ -239,16 +282,19 @@ mod tests {
         assert_eq!(default_capacity(64), 1024);
         assert_eq!(default_capacity(1536), 256);
         assert_eq!(default_capacity(1 << 20), 16);
+        assert_eq!(default_capacity((1 << 20) + 64), 4);
     }
 
     #[test]
     fn parts_follow_each_other_without_overlap() {
-        let shape = Shape::new(request()).unwrap();
-        assert!(shape.lane_area().start >= HEADER_BYTES as u64);
-        assert!(shape.reader_area().start >= shape.lane_area().end);
-        assert!(shape.lane(0).start >= shape.reader_area().end);
-        assert!(shape.lane(1).start >= shape.lane(0).end);
-        assert_eq!(shape.file_bytes() % PART_ALIGN, 0);
+        let topic = TopicShape::FILE;
+        assert!(topic.lane_area().start >= HEADER_BYTES as u64);
+        assert!(topic.reader_area().start >= topic.lane_area().end);
+        assert!(topic.file_bytes() >= topic.reader_area().end);
+        assert_eq!(topic.file_bytes() % PART_ALIGN, 0);
+        let lane = LaneShape::new(request()).unwrap();
+        assert!(lane.slots().start >= HEADER_BYTES as u64);
+        assert!(lane.file_bytes() >= lane.slots().end);
     }
 
     #[test]
@@ -256,21 +302,19 @@ mod tests {
         let name = |change: fn(&mut ShapeRequest)| {
             let mut r = request();
             change(&mut r);
-            Shape::new(r).unwrap_err().field
+            LaneShape::new(r).unwrap_err().field
         };
         assert_eq!(name(|r| r.payload_bytes = 0), "payload_bytes");
         assert_eq!(name(|r| r.payload_bytes = u64::MAX), "payload_bytes");
         assert_eq!(name(|r| r.payload_align = 128), "payload_align");
         assert_eq!(name(|r| r.capacity = 3), "capacity");
         assert_eq!(name(|r| r.capacity = 1 << 63), "capacity");
-        assert_eq!(name(|r| r.lane_limit = 65), "lane_limit");
-        assert_eq!(name(|r| r.reader_limit = 0), "reader_limit");
     }
 
     #[test]
     fn the_file_size_has_a_limit_of_its_own() {
         let mut r = request();
-        (r.payload_bytes, r.capacity, r.lane_limit) = (60 << 20, 1 << 20, 64);
-        assert_eq!(Shape::new(r).unwrap_err().field, "file size");
+        (r.payload_bytes, r.capacity) = (60 << 20, 1 << 20);
+        assert_eq!(LaneShape::new(r).unwrap_err().field, "lane file size");
     }
 }

@@ -83,8 +83,14 @@ pub mod edge {
     /// ORDERING(epoch): Acquire load of the session's owner. Pairs with [`EPOCH_PUBLISH`].
     pub const EPOCH_SEE: Edge = Edge::new("epoch/see", Ordering::Acquire);
 
-    /// ORDERING(ready): Release of the bit that marks a lane's slots as reserved. Pairs with
-    /// [`READY_SEE`]: a process that sees the bit may map and access the lane.
+    /// ORDERING(change): Release of the count of new extents, after the generation of the lane was
+    /// stored. Pairs with [`CHANGE_SEE`]: a reader that sees the count sees the generation.
+    pub const CHANGE_PUBLISH: Edge = Edge::new("change/publish", Ordering::Release);
+    /// ORDERING(change): Acquire load of the count of new extents. Pairs with [`CHANGE_PUBLISH`].
+    pub const CHANGE_SEE: Edge = Edge::new("change/see", Ordering::Acquire);
+
+    /// ORDERING(ready): Release of the bit that marks the slots of a channel's lane as allocated.
+    /// Pairs with [`READY_SEE`]: a thread that sees the bit may access the lane.
     pub const READY_PUBLISH: Edge = Edge::new("ready/publish", Ordering::Release);
     /// ORDERING(ready): Acquire load of the ready bits. Pairs with [`READY_PUBLISH`].
     pub const READY_SEE: Edge = Edge::new("ready/see", Ordering::Acquire);
@@ -153,7 +159,7 @@ pub mod edge {
     ];
 
     /// The edges of lane discovery, where the other half of the pair is a system call.
-    pub const DISCOVERY: [Edge; 2] = [READY_PUBLISH, READY_SEE];
+    pub const DISCOVERY: [Edge; 4] = [CHANGE_PUBLISH, CHANGE_SEE, READY_PUBLISH, READY_SEE];
 
     /// ORDERING(ticket): Release store of the stamp of a filled slot. Pairs with [`TICKET_SEE`]: a
     /// thread that sees the stamp sees the value.
@@ -213,6 +219,8 @@ pub trait Word {
     fn fetch_and_not_relaxed(&self, bits: u64);
     /// Adds one, relaxed and atomically.
     fn fetch_add_one(&self);
+    /// Adds one atomically, with the edge's ordering.
+    fn fetch_add_one_at(&self, edge: Edge);
     /// Subtracts one, relaxed and atomically.
     fn fetch_sub_one(&self);
     /// Subtracts one atomically, with the edge's ordering.
@@ -238,6 +246,11 @@ impl Word for AtomicU64 {
     #[inline(always)]
     fn load(&self, edge: Edge) -> u64 {
         AtomicU64::load(self, edge.ordering)
+    }
+
+    #[inline(always)]
+    fn fetch_add_one_at(&self, edge: Edge) {
+        self.fetch_add(1, edge.ordering);
     }
 
     #[inline(always)]

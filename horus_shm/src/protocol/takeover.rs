@@ -1,12 +1,10 @@
 //! Takeover: the next owner of a lane goes on, in whatever state its predecessor left the lane.
 
-use crate::protocol::layout::{LaneBlock, POSITION_MAX, SKIP, Skips, published, writing};
+use crate::protocol::layout::{
+    BELIEVED_MAX, LaneBlock, POSITION_MAX, SKIP, Skips, published, writing,
+};
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
-
-/// The highest position that a takeover accepts: far more than any lane reaches, and far enough
-/// below [`POSITION_MAX`] for the new owner to go on.
-const BELIEVED_MAX: u64 = POSITION_MAX / 2;
 
 /// Finds the position at which the new owner `me` goes on, and begins a new epoch there.
 ///
@@ -77,7 +75,7 @@ fn resume<M: LaneMemory>(memory: &M) -> Option<u64> {
     let block = memory.block();
     // Relaxed: the claim of the owner word ordered it.
     let head = block.head.get();
-    if head > BELIEVED_MAX {
+    if head > BELIEVED_MAX || head < memory.base() {
         return None;
     }
     let mask = memory.capacity() - 1;
@@ -107,16 +105,18 @@ fn count_skip<W: Word>(block: &LaneBlock<W>, pos: u64) {
     }
 }
 
-/// Returns the position after the newest plausible stamp.
+/// Returns the position after the newest plausible stamp, or the base.
 fn scan<M: LaneMemory>(memory: &M) -> u64 {
     let mask = memory.capacity() - 1;
     let after = |index: u64| {
         // Relaxed: as in `resume`.
         let stamp = memory.stamp(index).get() & !SKIP;
         let pos = (stamp / 2).wrapping_sub(u64::from(stamp.is_multiple_of(2)));
-        let plausible = stamp != 0 && pos & mask == index && pos < BELIEVED_MAX;
+        let is_here = pos >= memory.base() && pos & mask == index;
+        let plausible = stamp != 0 && is_here && pos < BELIEVED_MAX;
         let reusable = stamp % 2;
         if plausible { pos + 1 - reusable } else { 0 }
     };
-    (0..memory.capacity()).map(after).max().unwrap_or(0)
+    let newest = (0..memory.capacity()).map(after).max().unwrap_or(0);
+    newest.max(memory.base())
 }

@@ -21,21 +21,13 @@ pub(crate) enum WakeOrder {
 }
 
 impl WakeOrder {
-    /// Returns the order that a sender uses at a topic with `wake_edge`. For barriers this process
+    /// Returns the order that a sender uses whose lane has `wake_edge`. For barriers this process
     /// has to be registered, which happens here, once; if the kernel refuses, the sender uses
     /// fences.
     pub(crate) fn of_sender(wake_edge: WakeEdge) -> Self {
         match wake_edge {
             WakeEdge::Membarrier if register_once(Scope::Machine) => Self::Barrier,
             _ => Self::Fences,
-        }
-    }
-
-    /// Returns the order that a waiter uses at a topic with `wake_edge`.
-    pub(crate) const fn of_waiter(wake_edge: WakeEdge) -> Self {
-        match wake_edge {
-            WakeEdge::Membarrier => Self::Barrier,
-            WakeEdge::Fence => Self::Fences,
         }
     }
 }
@@ -118,7 +110,7 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// Returns the eventcount at which the publishers of a reliable topic wait for room.
+    /// Returns the eventcount at which reliable publishers wait for room.
     #[inline(always)]
     pub(crate) const fn of_room(
         block: &'a WaitBlock<AtomicU64>,

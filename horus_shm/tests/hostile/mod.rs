@@ -9,8 +9,9 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use horus_shm::internals::header::{self, Provenance};
-use horus_shm::internals::layout::{Header, RETIRED_OFFSET, SCHEMA_OFFSET};
+use horus_shm::internals::header::{self, ExtentBase, ExtentId, LaneHeader, Provenance};
+use horus_shm::internals::layout::{HEADER_BYTES, Header, RETIRED_OFFSET, SCHEMA_OFFSET};
+use horus_shm::internals::shape::TopicShape;
 use horus_shm::{
     Consumer, FanoutShm, Namespace, OnStalled, OpenError, Producer, RawConsumer, RawProducer,
     Reading, Request, RingOptions, Segment, TopicName, TypeInfo,
@@ -23,6 +24,8 @@ use crate::spawn;
 pub const TOPIC: &str = "arm/joint";
 /// The name of that file.
 pub const FILE_NAME: &str = "arm+joint";
+/// The random number in that file.
+pub const TOPIC_ID: [u8; 16] = *b"a random number!";
 /// The topic beside it.
 const NEIGHBOUR: &str = "good";
 /// The number of messages that are sent to show that a ring works.
@@ -64,9 +67,10 @@ macro_rules! fields {
 fields! {
     magic: 8, layout_version: 4, endianness: 4, boot_id: 16, registry_id: 16, schema_hash: 16,
     file_bytes: 8, payload_bytes: 8, stride: 8, capacity: 8, created_ns: 8, payload_align: 4,
-    lane_limit: 4, reader_limit: 4, reliability: 4, history: 4, persists: 4,
-    pinnable: 4, sized: 4, wake_edge: 4, topic_name_bytes: 4, type_name_bytes: 4,
-    schema_bytes: 4, reserved: 24, topic_name: 208, type_name: 128, reserved_tail: 4, crc: 4,
+    reliability: 4, history: 4, persists: 4, pinnable: 4, sized: 4, wake_edge: 4,
+    topic_name_bytes: 4, type_name_bytes: 4, schema_bytes: 4, reserved: 8, topic_id: 16,
+    topic_name: 208, type_name: 128, generation: 8, base_position: 8, base_number: 8,
+    topic_inode: 8, lane: 4, crc: 4,
 }
 
 const _: () = assert!(offset_of!(Header, crc) + 4 == size_of::<Header>());
@@ -86,16 +90,43 @@ pub struct Image {
 impl Image {
     /// Returns the image that a creator in `namespace` would write.
     pub fn valid(namespace: &Namespace, request: &Request) -> Self {
-        let contract = request.contract().unwrap();
         let registry_id = namespace.registry().id();
         let provenance = Provenance {
             boot_id: spawn::boot_id(),
             registry_id,
         };
-        let bytes = header::encode(&contract, TOPIC, provenance, 1);
+        let bytes = header::encode(&request.type_info, TOPIC, TOPIC_ID, provenance, 1);
         Self {
             bytes,
-            file_bytes: contract.shape.file_bytes(),
+            file_bytes: TopicShape::FILE.file_bytes(),
+        }
+    }
+
+    /// Returns the image of a lane file that an owner of lane 1 would write.
+    pub fn valid_lane(namespace: &Namespace, request: &Request) -> Self {
+        let offer = request.offer().unwrap();
+        let registry_id = namespace.registry().id();
+        let provenance = Provenance {
+            boot_id: spawn::boot_id(),
+            registry_id,
+        };
+        let lane = LaneHeader {
+            topic_id: TOPIC_ID,
+            topic_inode: 7,
+            id: ExtentId {
+                lane: 1,
+                generation: 2,
+            },
+            base: ExtentBase {
+                position: 4,
+                number: 3,
+            },
+        };
+        let mut bytes = header::encode_lane(&offer, &lane, provenance);
+        bytes.resize(HEADER_BYTES, 0);
+        Self {
+            bytes,
+            file_bytes: offer.shape.file_bytes(),
         }
     }
 
@@ -199,8 +230,14 @@ impl Scene {
         file.write_all_at(&image.bytes[..bytes], 0).unwrap();
     }
 
-    /// Removes the file under the topic's name, if there is one.
+    /// Removes the file under the topic's name, if there is one, and the lane files of a planted
+    /// topic that persists.
     pub fn clear(&self) {
+        let prefix = format!(".{:032x}.", u128::from_be_bytes(TOPIC_ID));
+        let names = spawn::lane_files(&self.namespace).into_iter();
+        for name in names.filter(|name| name.starts_with(&prefix)) {
+            fs::remove_file(self.namespace.topics_path().join(name)).unwrap();
+        }
         let path = self.path();
         match fs::symlink_metadata(&path) {
             Ok(found) if found.is_dir() => fs::remove_dir(path).unwrap(),

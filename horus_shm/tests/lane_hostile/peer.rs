@@ -56,7 +56,9 @@ pub(crate) fn guard<T>(step: impl FnOnce() -> T) -> Option<T> {
 pub(crate) fn expect_typed(error: &OpenError) {
     let is_typed = matches!(
         error,
-        OpenError::TooManyPublishers { .. } | OpenError::TooManySubscribers { .. }
+        OpenError::TooManyPublishers { .. }
+            | OpenError::TooManySubscribers { .. }
+            | OpenError::LaneNotMapped { .. }
     );
     assert!(is_typed, "{error:?}");
 }
@@ -104,7 +106,7 @@ impl Memory {
     }
 
     pub(crate) fn bytes(&self, consumer: &RawConsumer) -> usize {
-        consumer.segment().shape().request().payload_bytes as usize
+        consumer.max_bytes()
     }
 
     /// Returns the first word of the last message, after checking that it lies within the buffer.
@@ -158,7 +160,7 @@ pub(crate) enum Receiver {
 
 impl Receiver {
     pub(crate) fn new(segment: &Arc<Segment>, reading: Reading, typed: bool) -> Option<Self> {
-        if typed && !segment.shape().request().sized {
+        if typed && !segment.type_info().sized {
             return consumer(segment, reading).map(Self::Typed);
         }
         raw_consumer(segment, reading).map(Self::Raw)
@@ -299,7 +301,7 @@ pub(crate) fn receive_somehow(consumer: &mut RawConsumer, held: &mut Vec<RawSamp
                 held.remove(0);
             }
             if let Ok(Some(sample)) = consumer.borrow() {
-                let longest = consumer.segment().shape().request().payload_bytes as usize;
+                let longest = consumer.max_bytes();
                 assert!(
                     sample.bytes().len() <= longest,
                     "a message longer than the longest"

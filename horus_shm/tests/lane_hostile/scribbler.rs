@@ -1,16 +1,21 @@
 //! The rings, and what overwrites their words.
 
 use std::fs::OpenOptions;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use fastrand::Rng;
+use horus_shm::internals::Blocks as _;
 use horus_shm::internals::layout::{POSITION_MAX, SKIP, Skips, published, writing};
+use horus_shm::internals::shape::{LaneShape, TopicShape};
 use horus_shm::{OnStalled, Reading, Reliability, Request, Segment, TypeInfo};
 use memmap2::{MmapOptions, MmapRaw};
 
 /// The number of words that are overwritten in one round.
 const SCRIBBLES: u64 = 8;
+/// The number of lanes that a ring without a limit uses.
+const LANES: u32 = 16;
 /// The longest message of the ring whose messages have lengths of their own.
 pub(crate) const SIZED_BYTES: usize = 40;
 
@@ -103,9 +108,19 @@ impl Kind {
     }
 }
 
-/// Overwrites words of a topic's whole file, mapped writable, against all rules.
+fn slots_of(topic: &TopicShape, shape: &LaneShape, lane: u32) -> Range<u64> {
+    let start = topic.file_bytes() + u64::from(lane) * shape.slots_bytes();
+    start..start + shape.slots_bytes()
+}
+
+/// Overwrites words of a topic's files, mapped writable, against all rules. A word has an offset in
+/// the topic file, or in the slots of the lanes, which it counts as behind that file.
 pub(crate) struct Scribbler {
-    pub(crate) map: MmapRaw,
+    topic: MmapRaw,
+    lanes: Vec<MmapRaw>,
+    shape: TopicShape,
+    /// The shape of every lane.
+    pub(crate) slots: LaneShape,
     pub(crate) words: Vec<usize>,
     pub(crate) heads: Vec<usize>,
     pub(crate) me: u64,
@@ -113,8 +128,11 @@ pub(crate) struct Scribbler {
 }
 
 impl Scribbler {
+    /// Gives each lane without a lane file a new one.
     pub(crate) fn new(segment: &Segment, seed: u64) -> Self {
-        let shape = segment.shape();
+        let shape = *segment.shape();
+        let offer = segment.request().offer().unwrap();
+        let slots = offer.shape;
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -125,19 +143,29 @@ impl Scribbler {
         // SAFETY: the call takes no pointer.
         let error = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, file_bytes) };
         assert_eq!(error, 0, "no memory for the whole file");
-        let map = MmapOptions::new()
+        let topic = MmapOptions::new()
             .len(shape.file_bytes() as usize)
             .map_raw(&file)
             .unwrap();
+        let map_lane = |lane| {
+            let file = segment.lane_file(lane);
+            let file = file
+                .or_else(|_| segment.add_lane_file(lane, offer.clone()))
+                .unwrap();
+            MmapOptions::new()
+                .offset(slots.slots().start)
+                .len(slots.slots_bytes() as usize)
+                .map_raw(&file)
+                .unwrap()
+        };
         let blocks = [shape.lane_area(), shape.reader_area()];
         let blocks = blocks.into_iter().flat_map(|area| area.step_by(8));
-        let stride = shape.stride();
-        let request = *shape.request();
-        let lanes = 0..request.lane_limit;
+        let stride = slots.stride();
+        let lanes = 0..segment.request().lane_limit.unwrap_or(LANES);
         // A trailer is the stamp, and where messages have them their number and length.
-        let trailer = if request.pinnable { 3 } else { 1 };
+        let trailer = if slots.request().pinnable { 3 } else { 1 };
         let trailers = lanes.clone().flat_map(|lane| {
-            let slots = shape.lane(lane);
+            let slots = slots_of(&shape, &slots, lane);
             let words = move |slot| (1..=trailer).map(move |word| slot + stride - 8 * word);
             slots.step_by(stride as usize).flat_map(words)
         });
@@ -145,11 +173,15 @@ impl Scribbler {
         let words: Vec<_> = blocks.clone().chain(blocks).chain(trailers).collect();
         let start = shape.lane_area().start as usize;
         let heads = lanes
+            .clone()
             .map(|lane| start + shape.lane_block_offset(lane) + 64)
             .collect();
         let words = words.into_iter().map(|word| word as usize).collect();
         Self {
-            map,
+            topic,
+            lanes: lanes.map(map_lane).collect(),
+            shape,
+            slots,
             words,
             heads,
             me: segment.me(),
@@ -157,10 +189,22 @@ impl Scribbler {
         }
     }
 
+    /// Returns the range of the slots of a lane.
+    pub(crate) fn slots(&self, lane: u32) -> Range<u64> {
+        slots_of(&self.shape, &self.slots, lane)
+    }
+
     pub(crate) fn word(&self, offset: usize) -> &AtomicU64 {
-        assert!(offset.is_multiple_of(8) && offset + 8 <= self.map.len());
+        let (map, offset) = match offset.checked_sub(self.topic.len()) {
+            None => (&self.topic, offset),
+            Some(behind) => {
+                let bytes = self.slots.slots_bytes() as usize;
+                (&self.lanes[behind / bytes], behind % bytes)
+            }
+        };
+        assert!(offset.is_multiple_of(8) && offset + 8 <= map.len());
         // SAFETY: in bounds by the assertion.
-        let word = unsafe { self.map.as_mut_ptr().add(offset) };
+        let word = unsafe { map.as_mut_ptr().add(offset) };
         // SAFETY: aligned by the assertion, mapped as long as `self`, and only accessed atomically.
         unsafe { AtomicU64::from_ptr(word.cast()) }
     }

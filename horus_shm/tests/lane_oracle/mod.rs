@@ -127,14 +127,12 @@ pub struct Oracle {
 pub enum Refusal {
     Publishers,
     Subscribers,
-    Qos,
 }
 
 pub fn refusal<E>(result: Result<E, OpenError>) -> Result<E, Refusal> {
     result.map_err(|error| match error {
         OpenError::TooManyPublishers { .. } => Refusal::Publishers,
         OpenError::TooManySubscribers { .. } => Refusal::Subscribers,
-        OpenError::IncompatibleQos { .. } => Refusal::Qos,
         other => panic!("{other}"),
     })
 }
@@ -185,9 +183,6 @@ impl Oracle {
                 .filter(|reader| kind(reader.reading))
                 .count() as u32
         };
-        if reading == Reading::Gated && !self.rules.reliable {
-            return Some(Refusal::Qos);
-        }
         let is_full = count(|kind| kind != Reading::Observer) == self.rules.readers;
         (reading != Reading::Observer && is_full).then_some(Refusal::Subscribers)
     }

@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use fastrand::Rng;
 use horus_shm::{
     Consumer, FanoutShm, MpscShm, Namespace, OnStalled, OpenError, Pod, PodShm, Producer,
-    RawConsumer, RawProducer, Reading, Reliability, Request, RingOptions, Segment, SpscShm,
-    TopicName, TypeInfo,
+    RawConsumer, RawProducer, Reading, Reliability, Request, Segment, SpscShm, TopicName, TypeInfo,
 };
 use tempfile::TempDir;
 
@@ -72,7 +71,7 @@ macro_rules! ring {
                 };
                 let name = unused_name();
                 let created = Self::create(namespace, &name, &rules.options()).unwrap();
-                let opened = Self::open(namespace, &name, &RingOptions::default()).unwrap();
+                let opened = Self::open(namespace, &name, &rules.options()).unwrap();
                 drop(created);
                 opened
             }

@@ -157,6 +157,14 @@ impl Word for LoomWord {
         }
     }
 
+    #[track_caller]
+    fn fetch_add_one_at(&self, edge: Edge) {
+        let ordering = mutation::ordering(edge);
+        if may_store() {
+            self.atomic().fetch_add(1, ordering);
+        }
+    }
+
     fn fetch_sub_one(&self) {
         if may_store() {
             self.atomic().fetch_sub(1, Ordering::Relaxed);
@@ -239,9 +247,19 @@ struct Parts {
     pins: Box<[[LoomWord; PINS as usize]]>,
 }
 
+/// The extent of a lane to which it grows.
+#[derive(Debug)]
+struct Extent {
+    slots: Box<[Slot]>,
+    base: u64,
+}
+
+/// The generation of the only extent of a modelled lane, or of its first one.
+const FIRST_GENERATION: u64 = 1;
+
 /// One process's view of a lane; a clone is another process's view.
 #[derive(Debug, Clone)]
-pub(crate) struct LoomLane(Shared<Parts>);
+pub(crate) struct LoomLane(Shared<Parts>, Option<Shared<Extent>>);
 
 impl LoomLane {
     /// Makes a lane that was never written, is owned by `owner`, and has places for `gated`
@@ -258,12 +276,7 @@ impl LoomLane {
         owner: u64,
     ) -> Self {
         let word = |()| LoomWord::new(0);
-        let slot = |_| Slot {
-            stamp: LoomWord::new(0),
-            payload: Payload::new(copying),
-            number: LoomWord::new(0),
-            length: LoomWord::new(0),
-        };
+        let slot = |_| Slot::new(copying);
         let reader = |_| Reader {
             owner: word(()),
             cursor: word(()),
@@ -277,13 +290,14 @@ impl LoomLane {
             epoch_owner: LoomWord::new(owner),
             head: LoomWord::new(0),
             skips: LoomWord::new(0),
+            generation: LoomWord::new(FIRST_GENERATION),
             ..LaneBlock::default()
         };
         let slots = (0..capacity).map(slot).collect();
         let readers = (0..gated).map(reader).collect();
         let pin = |_| std::array::from_fn(|_| word(()));
         let pins = (0..pinning).map(pin).collect();
-        Self(Shared::new(Parts {
+        let parts = Shared::new(Parts {
             block,
             slots,
             gated: word(()),
@@ -292,7 +306,24 @@ impl LoomLane {
             copying,
             pinners: word(()),
             pins,
-        }))
+        });
+        Self(parts, None)
+    }
+
+    /// Makes the extent to which this lane grows, from position `base` on, with as many slots.
+    pub(crate) fn grown(&self, base: u64) -> Self {
+        let slots = self.0.slots.iter().map(|_| Slot::new(self.0.copying));
+        let slots = slots.collect();
+        let extent = Shared::new(Extent { slots, base });
+        Self(Shared::clone(&self.0), Some(extent))
+    }
+
+    fn slot(&self, index: u64) -> &Slot {
+        let slots = match &self.1 {
+            Some(extent) => &extent.slots,
+            None => &self.0.slots,
+        };
+        &slots[index as usize]
     }
 
     pub(crate) fn copying(&self) -> Copying {
@@ -323,6 +354,17 @@ impl LoomLane {
     }
 }
 
+impl Slot {
+    fn new(copying: Copying) -> Self {
+        Self {
+            stamp: LoomWord::new(0),
+            payload: Payload::new(copying),
+            number: LoomWord::new(0),
+            length: LoomWord::new(0),
+        }
+    }
+}
+
 impl Payload {
     fn new(copying: Copying) -> Self {
         match copying {
@@ -342,12 +384,20 @@ impl LaneMemory for LoomLane {
         self.0.slots.len() as u64
     }
 
+    fn base(&self) -> u64 {
+        self.1.as_ref().map_or(0, |extent| extent.base)
+    }
+
+    fn generation(&self) -> u64 {
+        FIRST_GENERATION + u64::from(self.1.is_some())
+    }
+
     fn block(&self) -> &LaneBlock<LoomWord> {
         &self.0.block
     }
 
     fn stamp(&self, index: u64) -> &LoomWord {
-        &self.0.slots[index as usize].stamp
+        &self.slot(index).stamp
     }
 
     fn is_exclusive(&self) -> bool {
@@ -371,7 +421,7 @@ impl LaneMemory for LoomLane {
 
     unsafe fn store_racing(&self, index: u64, src: *const u8, bytes: usize) {
         assert_eq!(bytes, MESSAGE_BYTES);
-        let Payload::Racing(words) = &self.0.slots[index as usize].payload else {
+        let Payload::Racing(words) = &self.slot(index).payload else {
             panic!("a racing store on an exclusive lane");
         };
         // SAFETY: the caller's `src` is readable for a message, which is two words.
@@ -384,7 +434,7 @@ impl LaneMemory for LoomLane {
 
     unsafe fn load_racing(&self, index: u64, dst: *mut u8, bytes: usize) {
         assert_eq!(bytes, MESSAGE_BYTES);
-        let Payload::Racing(words) = &self.0.slots[index as usize].payload else {
+        let Payload::Racing(words) = &self.slot(index).payload else {
             panic!("a racing load on an exclusive lane");
         };
         let message = words.each_ref().map(LoomWord::get);
@@ -394,7 +444,7 @@ impl LaneMemory for LoomLane {
 
     unsafe fn store_exclusive(&self, index: u64, src: *const u8, bytes: usize) {
         assert_eq!(bytes, MESSAGE_BYTES);
-        let Payload::Exclusive(cells) = &self.0.slots[index as usize].payload else {
+        let Payload::Exclusive(cells) = &self.slot(index).payload else {
             panic!("an exclusive store on an open lane");
         };
         // SAFETY: the caller's `src` is readable for a message, which is two words.
@@ -410,7 +460,7 @@ impl LaneMemory for LoomLane {
 
     unsafe fn load_exclusive(&self, index: u64, dst: *mut u8, bytes: usize) {
         assert_eq!(bytes, MESSAGE_BYTES);
-        let Payload::Exclusive(cells) = &self.0.slots[index as usize].payload else {
+        let Payload::Exclusive(cells) = &self.slot(index).payload else {
             panic!("an exclusive load on an open lane");
         };
         // SAFETY: the cell is alive, and the checker fails the model if a writer is in it.
@@ -440,11 +490,11 @@ impl InPlace for LoomLane {
     }
 
     fn number(&self, index: u64) -> &LoomWord {
-        &self.0.slots[index as usize].number
+        &self.slot(index).number
     }
 
     fn length(&self, index: u64) -> &LoomWord {
-        &self.0.slots[index as usize].length
+        &self.slot(index).length
     }
 
     fn pinners(&self) -> &LoomWord {

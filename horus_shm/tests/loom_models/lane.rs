@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
 use horus_shm::internals::lane::Polled;
-use horus_shm::internals::layout::ControlBlock;
+use horus_shm::internals::layout::{ControlBlock, LaneBlock};
 use horus_shm::internals::sync::{Word, edge};
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::AtomicU64;
@@ -124,27 +124,52 @@ pub(crate) fn the_latest_value_is_as_new_as_any_sent_before_the_call() {
     });
 }
 
+/// A reader that sees the count of new extents sees the generation that was stored before it.
+pub(crate) fn a_reader_that_sees_a_change_sees_the_generation() {
+    explore(3, || {
+        let control = Rc::new(ControlBlock {
+            changes: LoomWord::new(0),
+            ..ControlBlock::default()
+        });
+        let lanes = Rc::new([0, 1].map(|_| LaneBlock {
+            generation: LoomWord::new(0),
+            ..LaneBlock::default()
+        }));
+        let claiming = [0, 1].map(|lane| {
+            let control = Rc::clone(&control);
+            let lanes = Rc::clone(&lanes);
+            thread::spawn(move || {
+                lanes[lane].generation.set(1);
+                control.changes.fetch_add_one_at(edge::CHANGE_PUBLISH);
+            })
+        });
+        let changes = control.changes.load(edge::CHANGE_SEE);
+        let generations: u64 = lanes.iter().map(|lane| lane.generation.get()).sum();
+        assert!(generations >= changes);
+        claiming
+            .into_iter()
+            .for_each(|claiming| claiming.join().unwrap());
+        assert_eq!(control.changes.get(), 2);
+    });
+}
+
 /// A thread that sees the bit of a lane may access the memory that was reserved before it was set.
 pub(crate) fn a_lane_that_is_ready_was_reserved() {
     explore(3, || {
-        let control = ControlBlock {
-            ready: LoomWord::new(0),
-            ..ControlBlock::default()
-        };
-        let control = Rc::new(control);
+        let ready = Rc::new(LoomWord::new(0));
         let reserved = Rc::new([UnsafeCell::new(false), UnsafeCell::new(false)]);
         let claiming = [0, 1].map(|lane| {
-            let control = Rc::clone(&control);
+            let ready = Rc::clone(&ready);
             let reserved = Rc::clone(&reserved);
             thread::spawn(move || {
                 // SAFETY: the cell is alive, and loom fails the model if another thread is in it.
                 reserved[lane].with_mut(|reserved| unsafe { reserved.write(true) });
-                control.ready.fetch_or_at(1 << lane, edge::READY_PUBLISH);
+                ready.fetch_or_at(1 << lane, edge::READY_PUBLISH);
             })
         });
-        let ready = control.ready.load(edge::READY_SEE);
+        let seen = ready.load(edge::READY_SEE);
         for lane in [0, 1] {
-            if ready & (1 << lane) != 0 {
+            if seen & (1 << lane) != 0 {
                 // SAFETY: the cell is alive, and loom fails the model if a writer is in it.
                 assert!(reserved[lane].with(|reserved| unsafe { reserved.read() }));
             }
@@ -152,6 +177,6 @@ pub(crate) fn a_lane_that_is_ready_was_reserved() {
         claiming
             .into_iter()
             .for_each(|claiming| claiming.join().unwrap());
-        assert_eq!(control.ready.get(), 0b11);
+        assert_eq!(ready.get(), 0b11);
     });
 }

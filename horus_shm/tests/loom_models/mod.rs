@@ -2,6 +2,7 @@
 
 pub(crate) mod channel;
 pub(crate) mod gate;
+pub(crate) mod growth;
 pub(crate) mod lane;
 pub(crate) mod pins;
 pub(crate) mod presence;

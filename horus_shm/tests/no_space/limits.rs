@@ -68,7 +68,11 @@ fn carries(error: &(dyn std::error::Error + 'static), errno: i32) -> bool {
     while let Some(found) = error {
         let answer = found
             .downcast_ref::<io::Error>()
-            .and_then(io::Error::raw_os_error);
+            .and_then(io::Error::raw_os_error)
+            .or_else(|| match found.downcast_ref::<OpenError>()? {
+                OpenError::LaneNotMapped { cause, .. } => Some(cause.errno),
+                _ => None,
+            });
         if answer == Some(errno) {
             return true;
         }
@@ -111,11 +115,14 @@ pub(crate) fn go_on_without_descriptors(dir: &Path) {
     let namespace = Namespace::current().unwrap();
     let segment = create(&namespace).unwrap();
     let mut first = producer(&segment).unwrap();
+    let mut second = producer(&segment).unwrap();
+    let mut late = consumer(&segment, Reading::KeepLast).unwrap();
     with_descriptors(0, || {
         assert!(File::open("/dev/null").is_err());
-        // Endpoints of an open topic need no descriptor.
-        let mut late = consumer(&segment, Reading::KeepLast).unwrap();
-        let mut second = producer(&segment).unwrap();
+        // A new publisher makes a lane file; the files of the others are mapped already.
+        let error = producer(&segment).unwrap_err();
+        assert!(carries(&error, libc::EMFILE), "{error:?}");
+        drop(consumer(&segment, Reading::KeepLast).unwrap());
         for message in 0..100 {
             first.send(message).unwrap();
             second.send(message).unwrap();
@@ -174,7 +181,10 @@ pub(crate) fn run_out_of_addresses(_dir: &Path) {
     }
     assert_eq!(segment.publisher_count(), 0);
     let control = segment.control(Access::Read).unwrap();
-    assert_eq!(control.ready.load(std::sync::atomic::Ordering::Relaxed), 0);
+    assert_eq!(
+        control.changes.load(std::sync::atomic::Ordering::Relaxed),
+        0
+    );
     assert_eq!(claim().unwrap().lane(), 0);
 }
 
@@ -195,7 +205,7 @@ pub(crate) fn run_out_of_lengths(dir: &Path) {
         65_536,
         131_071,
         131_200,
-        200_000,
+        196_607,
         1 << 22,
     ] {
         let config =
@@ -235,6 +245,8 @@ fn without_long_files_each_step_of_an_opener_is_an_error_that_leaves_nothing() {
 pub(crate) fn live_on_without_lengths() {
     let namespace = Namespace::current().unwrap();
     let segment = create(&namespace).unwrap();
+    // From now on lane 0 has a file.
+    expect_usable(&segment, "without a limit");
     let visitor = fork(|| {
         let fresh = horus_shm::NamespaceConfig::new(
             namespace.config().dir().join("fresh"),
@@ -248,7 +260,11 @@ pub(crate) fn live_on_without_lengths() {
         expect_usable(&segment, "under a limit");
         set_limit(libc::RLIMIT_FSIZE, 0);
         expect_usable(&segment, "under a limit of nothing");
-        drop((segment, namespace));
+        // A publisher that needs another lane cannot make its file.
+        let first = producer(&segment).unwrap();
+        let error = producer(&segment).unwrap_err();
+        assert!(carries(&error, libc::EFBIG), "{error:?}");
+        drop((first, segment, namespace));
         // No entry of the registry can be written.
         let refused_again = Namespace::current().is_err_and(|error| carries(&error, libc::EFBIG));
         refused && refused_again

@@ -15,12 +15,13 @@ use horus_shm::internals::Blocks as _;
 use horus_shm::internals::layout::LAYOUT_VERSION;
 use horus_shm::{
     Access, Consumer, Namespace, NamespaceConfig, NamespaceName, NamespaceRemoveError, OpenError,
-    Owner, Producer, Reading, RecvError, Reliability, Request, Segment, TopicName, TypeInfo, sweep,
+    Owner, Producer, Reading, RecvError, Reliability, Request, Segment, TopicName, TypeInfo,
+    remove_topic, sweep,
 };
 
 use crate::common::eventually;
 use crate::hostile::{FILE_NAME, Image, consumer, producer, topic};
-use crate::spawn::{open_descriptors, topic_files};
+use crate::spawn::{open_descriptors, topic_files, topic_files_in};
 
 /// A topic that the tracer attends, with a reliable reader that never reads.
 pub const HELD: &str = "held";
@@ -255,10 +256,12 @@ impl World {
         self.segment = Some(Segment::create(self.namespace(), &topic(), request).unwrap());
     }
 
+    /// Creates a topic that its last message keeps.
     fn create_to_stay(&self) {
         let mut request = request();
-        request.persists = Some(true);
-        drop(Segment::create(self.namespace(), &topic(), &request).unwrap());
+        (request.persists, request.history) = (Some(true), Some(1));
+        let segment = Segment::create(self.namespace(), &topic(), &request).unwrap();
+        producer(&segment).unwrap().send(7).unwrap();
     }
 
     fn fill(&mut self) {
@@ -436,15 +439,16 @@ impl World {
             expect_locks(&locks, namespace)?;
         }
         let topics = base.join("default/topics");
-        if matches!(operation, Open | Sweep) {
+        if let (Open, Some(namespace)) = (operation, &namespace) {
+            remove_topic(namespace, &topic()).map_err(|error| error.to_string())?;
+        }
+        if operation == Sweep {
             let _ = fs::remove_file(topics.join(FILE_NAME));
             let _ = fs::remove_file(topics.join(FOREIGN));
         }
         let is_left = || {
-            let names = fs::read_dir(&topics).into_iter().flatten();
-            names
-                .filter_map(Result::ok)
-                .any(|entry| entry.file_name() != HELD)
+            let names = topics.exists().then(|| topic_files_in(&topics));
+            names.into_iter().flatten().any(|name| name != HELD)
         };
         let swept = is_left();
         if operation == Remove {

@@ -63,7 +63,7 @@ pub fn producer(segment: &Arc<Segment>) -> Producer<Message> {
 }
 
 pub fn consumer(segment: &Arc<Segment>) -> Consumer<Message> {
-    let reading = match segment.contract().reliability {
+    let reading = match segment.request().reliability.unwrap_or_default() {
         Reliability::Reliable => Reading::Gated,
         Reliability::BestEffort => Reading::KeepLast,
     };

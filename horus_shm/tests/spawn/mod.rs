@@ -3,14 +3,17 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
 use std::ffi::CString;
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::mem::offset_of;
+use std::os::unix::fs::{DirEntryExt as _, FileExt as _, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 use std::ptr::null;
 use std::sync::Arc;
 
+use horus_shm::internals::layout::Header;
 use horus_shm::{Namespace, NamespaceConfig, NamespaceError, NamespaceName};
 use tempfile::TempDir;
 
@@ -202,12 +205,52 @@ pub fn open_descriptors(dir: &Path) -> usize {
     targets.filter(|target| target.starts_with(dir)).count()
 }
 
-/// Returns the names of the topic files in a namespace.
+/// Returns the names of the topic files in a namespace, and of the lane files that belong to none
+/// of them.
 pub fn topic_files(namespace: &Namespace) -> Vec<String> {
-    let entries = std::fs::read_dir(namespace.topics_path()).unwrap();
+    topic_files_in(&namespace.topics_path())
+}
+
+/// Does the same as [`topic_files`] for a directory of topics.
+pub fn topic_files_in(dir: &Path) -> Vec<String> {
+    let files = files_with_inodes(dir);
+    let topics: Vec<_> = files.iter().map(|(_, inode)| *inode).collect();
+    let topic_of = |name: &str| topic_inode(&dir.join(name));
+    let belongs = |name: &str| topic_of(name).is_some_and(|topic| topics.contains(&topic));
+    let names = files.into_iter().map(|(name, _)| name);
+    names.filter(|name| !belongs(name)).collect()
+}
+
+/// Returns the names of all lane files in a namespace, in order.
+pub fn lane_files(namespace: &Namespace) -> Vec<String> {
+    let files = files_with_inodes(&namespace.topics_path()).into_iter();
+    let mut names: Vec<_> = files.map(|(name, _)| name).collect();
+    names.retain(|name| name.starts_with('.'));
+    names.sort();
+    names
+}
+
+fn files_with_inodes(dir: &Path) -> Vec<(String, u64)> {
+    let entries = std::fs::read_dir(dir).unwrap();
     entries
-        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .map(|entry| entry.unwrap())
+        .map(|entry| {
+            (
+                entry.file_name().to_string_lossy().into_owned(),
+                entry.ino(),
+            )
+        })
         .collect()
+}
+
+/// Returns the inode of the topic file to which the lane file at `path` belongs.
+fn topic_inode(path: &Path) -> Option<u64> {
+    let is_lane_file = path.file_name()?.as_encoded_bytes().starts_with(b".");
+    let mut inode = [0; 8];
+    let offset = offset_of!(Header, topic_inode) as u64;
+    let file = is_lane_file.then(|| File::open(path).ok())??;
+    file.read_exact_at(&mut inode, offset).ok()?;
+    Some(u64::from_le_bytes(inode))
 }
 
 /// Returns the kernel's identity of this boot, as topic files contain it.

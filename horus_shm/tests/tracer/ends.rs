@@ -1,10 +1,13 @@
 //! Rings of every kind, and their two endpoints, in one form each.
 
+use std::fs::File;
+use std::ops::Range;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use horus_shm::internals::Blocks as _;
 use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{
     Consumer, FanoutShm, MpscShm, Namespace, OnStalled, OpenError, PodShm, Producer, RawConsumer,
@@ -194,25 +197,51 @@ impl<M: Tagged> Ring<M> {
         }
     }
 
-    /// Returns all bytes that a peer can see of the ring: those in its file, without the header.
+    /// Returns all bytes that a peer can see of the ring: those in its files, without the headers.
     pub fn visible_bytes(&self) -> Vec<u8> {
+        self.visible().bytes()
+    }
+
+    /// Opens what a peer can see of the ring.
+    pub fn visible(&self) -> Visible {
         let Some(segment) = self.segment() else {
             let Self::Ticket(path) = self else {
                 unreachable!()
             };
-            return Ticket::<M>::open(path, CAPACITY).bytes();
+            let file = File::open(path).unwrap();
+            let all = 0..file.metadata().unwrap().len();
+            return Visible {
+                parts: vec![(file, all)],
+            };
         };
         let shape = segment.shape();
-        let file = std::fs::File::from(segment.fd().unwrap().as_fd().try_clone_to_owned().unwrap());
-        let lanes = (0..shape.request().lane_limit).map(|lane| shape.lane(lane));
-        let parts = [shape.lane_area(), shape.reader_area()]
-            .into_iter()
-            .chain(lanes);
-        let mut bytes = Vec::new();
-        for part in parts {
-            let at = bytes.len();
-            bytes.resize(at + (part.end - part.start) as usize, 0);
-            file.read_exact_at(&mut bytes[at..], part.start).unwrap();
+        let file = File::from(segment.fd().unwrap().as_fd().try_clone_to_owned().unwrap());
+        let areas = [shape.lane_area(), shape.reader_area()];
+        let areas = areas.map(|area| (file.try_clone().unwrap(), area));
+        let slots = segment.request().offer().unwrap().shape.slots();
+        let lane = |lane| Some((segment.lane_file(lane).ok()?, slots.clone()));
+        let lanes = (0..shape.lane_limit()).filter_map(lane);
+        Visible {
+            parts: areas.into_iter().chain(lanes).collect(),
+        }
+    }
+}
+
+/// The parts of a ring's files that a peer can see, without the headers. The lanes are those that
+/// had a file when this was opened.
+pub struct Visible {
+    parts: Vec<(File, Range<u64>)>,
+}
+
+impl Visible {
+    pub fn bytes(&self) -> Vec<u8> {
+        let length = |(_, part): &(File, Range<u64>)| (part.end - part.start) as usize;
+        let mut bytes = vec![0; self.parts.iter().map(length).sum()];
+        let mut rest = &mut bytes[..];
+        for part in &self.parts {
+            let (these, others) = rest.split_at_mut(length(part));
+            part.0.read_exact_at(these, part.1.start).unwrap();
+            rest = others;
         }
         bytes
     }

@@ -248,7 +248,7 @@ impl<M: Tagged> Survivors<M> {
                 "the bits of dead waiters stay: {messages:#x}, for room {room:#x}"
             ));
         }
-        let limit = segment.shape().request().reader_limit;
+        let limit = segment.shape().reader_limit();
         let blocks = (0..limit).map(|reader| segment.reader_block(reader, Access::Read).unwrap());
         let pins = blocks
             .flat_map(|block| &block.pins)

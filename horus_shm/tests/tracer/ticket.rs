@@ -42,13 +42,6 @@ impl<M: Pod> Ticket<M> {
         }
     }
 
-    pub fn bytes(&self) -> Vec<u8> {
-        let words = (0..self.map.len() / 8).map(|word| self.word(word * 8));
-        words
-            .flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes())
-            .collect()
-    }
-
     pub fn send(&mut self, message: &M) -> bool {
         let head = self.word(0);
         let mut ticket = head.load(Ordering::Relaxed);

@@ -102,12 +102,10 @@ impl SchedulerTopics {
         Topic::builder(&self.topic_name(part)).namespace(&self.namespace)
     }
 
-    /// Returns the builder of the status topic, which keeps the last status. If this creates the
-    /// topic, it has room for `nodes` nodes. The publisher of the status owns the scheduler's name.
+    /// Returns the builder of the status topic, which keeps the last status. A publisher may send
+    /// one of `nodes` nodes. The publisher of the status owns the scheduler's name.
     pub(crate) fn status(&self, nodes: usize) -> TopicBuilder<SchedulerStatus> {
-        // WHY rounded up to a power of two: a scheduler that restarts with one more node can often
-        // use the same topic.
-        let nodes = nodes.next_power_of_two() * size_of::<NodeMetrics>();
+        let nodes = nodes * size_of::<NodeMetrics>();
         let bytes = (size_of::<SchedulerStatusHeader>() + nodes) as u64;
         // WHY a history of 2: the last slot may be one that the publisher has skipped because a
         // reader had pinned it.
@@ -146,7 +144,7 @@ impl SchedulerTopics {
     ) -> Result<Option<E>, TopicError> {
         let open = || match make() {
             Ok(endpoint) => Ok(OpenOutcome::Endpoint(endpoint)),
-            Err(error) if is_incompatible(&error) => Ok(OpenOutcome::Other),
+            Err(TopicError::SchemaMismatch { .. }) => Ok(OpenOutcome::Other),
             Err(error) => match error.as_open_error() {
                 Some(OpenError::TooManyPublishers { .. }) => Ok(OpenOutcome::Taken),
                 _ => Err(error),
@@ -178,22 +176,14 @@ enum OpenOutcome<E> {
     Other,
 }
 
-fn is_incompatible(error: &TopicError) -> bool {
-    matches!(error, TopicError::SchemaMismatch { .. })
-        || matches!(error.as_open_error(), Some(OpenError::QosMismatch { .. }))
-}
-
-/// Opens an endpoint of the emergency-stop topic with `make`. If this creates the topic, it keeps
-/// the last message for later subscribers, also after all processes have exited.
+/// Opens an endpoint of the emergency-stop topic with `make`. A publisher keeps its last message
+/// for later subscribers, also after all processes have exited.
 pub(crate) fn emergency_stop<E>(
     namespace: &Arc<Namespace>,
     make: impl Fn(TopicBuilder<EmergencyStop>) -> Result<E, TopicError>,
 ) -> Result<E, TopicError> {
-    let topic = || Topic::builder(EMERGENCY_STOP_TOPIC).namespace(namespace);
-    match make(topic().qos(Qos::latched())) {
-        Err(error) if is_incompatible(&error) => make(topic()),
-        result => result,
-    }
+    let topic = Topic::builder(EMERGENCY_STOP_TOPIC).namespace(namespace);
+    make(topic.qos(Qos::latched()))
 }
 
 #[cfg(test)]

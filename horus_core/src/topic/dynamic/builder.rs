@@ -30,7 +30,7 @@ impl DynamicBuilder {
         Self(Opening::new(name, None))
     }
 
-    /// Sets the quality of service. Default: everything open, adopted from an existing topic.
+    /// Sets the quality of service. Default: [`Qos::new`].
     pub fn qos(mut self, qos: Qos) -> Self {
         self.0.qos = qos;
         self
@@ -57,18 +57,18 @@ impl DynamicBuilder {
     ///
     /// [`TopicError`].
     pub fn publisher(self) -> Result<DynamicPublisher, TopicError> {
-        let raw = self.0.producer(&self.0.segment(false)?)?;
+        let raw = self.0.producer(&self.0.segment()?)?;
         Ok(DynamicPublisher::from_raw(raw))
     }
 
-    /// Opens a subscriber. It reads as reliably as the topic is, unless [`Qos::reliability`] was
-    /// set.
+    /// Opens a subscriber. Publishers never wait for it, unless [`Qos::reliability`] requests
+    /// that.
     ///
     /// # Errors
     ///
     /// [`TopicError`].
     pub fn subscriber(self) -> Result<DynamicSubscriber, TopicError> {
-        let raw = self.0.consumer(&self.0.segment(true)?)?;
+        let raw = self.0.consumer(&self.0.segment()?)?;
         Ok(DynamicSubscriber::from_raw(raw))
     }
 
@@ -88,7 +88,7 @@ impl DynamicBuilder {
     ///
     /// [`TopicError`].
     pub fn ends(self) -> Result<(DynamicPublisher, DynamicSubscriber), TopicError> {
-        let segment = self.0.segment(false)?;
+        let segment = self.0.segment()?;
         let producer = self.0.producer(&segment)?;
         let consumer = self.0.consumer(&segment)?;
         Ok((

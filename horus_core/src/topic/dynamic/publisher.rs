@@ -53,7 +53,7 @@ impl DynamicPublisher {
     }
 
     pub(super) fn from_raw(raw: RawProducer) -> Self {
-        let message_type = DynamicType::new(raw.segment().contract().type_info.clone());
+        let message_type = DynamicType::new(raw.segment().request().type_info.clone());
         Self { raw, message_type }
     }
 
@@ -172,9 +172,18 @@ impl DynamicPublisher {
     ///
     /// [`LoanError::Ended`] if no slot is lent or something was sent since; [`LoanError::Forked`]
     /// or [`LoanError::RegionLost`]. [`SendError::TooLong`] and [`SendError::Unencodable`] as
-    /// [`Self::send_bytes`], and the slot is still lent.
+    /// [`Self::send_bytes`], also for more bytes than the lent slot has; the slot is still lent.
     pub fn publish_lent(&mut self, bytes: usize) -> Result<(), PublishLentError> {
         self.expect_length(bytes)?;
+        // WHY not grown: a lent slot keeps its length.
+        if bytes > self.slot_bytes() {
+            return Err(PublishLentError::Send(SendError::TooLong {
+                topic: self.label(),
+                message: (),
+                bytes: bytes as u64,
+                max: self.raw.slot_bytes(),
+            }));
+        }
         Ok(self.raw.publish_lent(bytes)?)
     }
 
@@ -212,10 +221,26 @@ impl DynamicPublisher {
         self.raw.lane()
     }
 
-    /// Returns the length in bytes of the longest message that the topic can carry.
+    /// Returns the length in bytes of the longest message that this publisher may send.
     #[must_use]
     pub fn max_message_bytes(&self) -> usize {
-        self.raw.segment().shape().request().payload_bytes as usize
+        self.raw.segment().request().longest_bytes() as usize
+    }
+
+    /// Returns the length in bytes of the present slots, which is that of a loan.
+    #[must_use]
+    pub const fn slot_bytes(&self) -> usize {
+        self.raw.slot_bytes() as usize
+    }
+
+    /// Reserves memory for messages of `bytes` bytes, as the method of
+    /// [`Publisher`](crate::topic::Publisher) does.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn reserve(&mut self, bytes: usize) -> Result<(), SendError<()>> {
+        self.raw.reserve(bytes as u64)
     }
 
     /// Returns the reliable subscriber that is furthest behind, if there is one: for error texts

@@ -42,6 +42,8 @@ pub struct DynamicSubscriber {
     inbox: Decoder,
     message_type: DynamicType,
     spin: Duration,
+    /// True if the calls that copy into a buffer of the caller never cut a message.
+    whole: bool,
     #[cfg(feature = "async")]
     alarm: Option<horus_shm::Alarm>,
 }
@@ -71,11 +73,12 @@ impl DynamicSubscriber {
     }
 
     pub(super) fn from_raw(raw: RawConsumer) -> Self {
-        let message_type = DynamicType::new(raw.segment().contract().type_info.clone());
+        let message_type = DynamicType::new(raw.segment().request().type_info.clone());
         Self {
             inbox: Decoder::new(raw),
             message_type,
             spin: WaitPolicy::SPIN,
+            whole: false,
             #[cfg(feature = "async")]
             alarm: None,
         }
@@ -85,10 +88,20 @@ impl DynamicSubscriber {
     /// is none right now. Never blocks.
     ///
     /// A message that is longer than the buffer is truncated: use a buffer of
-    /// [`Self::max_message_bytes`].
+    /// [`Self::max_message_bytes`], and [`Self::keep_whole`] if publishers may begin to send longer
+    /// messages.
     #[inline]
     pub fn recv_into(&mut self, buffer: &mut [u8]) -> Option<usize> {
+        self.inbox.raw.set_whole(self.whole);
         self.inbox.raw.recv_bytes(buffer)
+    }
+
+    /// Makes [`Self::recv_into`], [`Self::recv_into_timeout`] and [`Self::latest_into`] leave
+    /// messages alone that might not fit the buffer, from now on: they return nothing, and at
+    /// once, while the buffer is shorter than [`Self::max_message_bytes`]. Compare the two after a
+    /// call that returned nothing.
+    pub const fn keep_whole(&mut self) {
+        self.whole = true;
     }
 
     /// [`Self::recv_into`], but waits for a message for up to `timeout`. Blocks, as
@@ -102,6 +115,7 @@ impl DynamicSubscriber {
         buffer: &mut [u8],
         timeout: Duration,
     ) -> Result<usize, RecvTimeoutError> {
+        self.inbox.raw.set_whole(self.whole);
         let received = self
             .inbox
             .raw
@@ -144,6 +158,7 @@ impl DynamicSubscriber {
     /// and the length, as [`Subscriber::latest`](crate::topic::Subscriber::latest) does. Never
     /// blocks.
     pub fn latest_into(&mut self, buffers: [&mut [u8]; 2]) -> Option<(usize, usize)> {
+        self.inbox.raw.set_whole(self.whole);
         self.inbox
             .raw
             .latest_bytes(buffers, &|message| self.message_type.published_ns(message))
@@ -304,7 +319,8 @@ impl DynamicSubscriber {
         self.inbox.raw.sequence()
     }
 
-    /// Returns the length in bytes of the topic's longest message, which is the buffer size to use.
+    /// Returns the length in bytes of the longest message that can come now, which is the buffer
+    /// size to use. It grows when a publisher sends a longer one; calls that receive notice that.
     #[inline]
     #[must_use]
     pub fn max_message_bytes(&self) -> usize {

@@ -12,8 +12,8 @@ use std::sync::atomic::AtomicU64;
 use super::watch::{self, Progress};
 use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::error::{OpenError, RecvError};
+use crate::file::extent::Extent;
 use crate::file::segment::{Blocks as _, Segment};
-use crate::file::topic_type::Reliability;
 use crate::os::cancel::NoCancelGuard;
 use crate::os::fault;
 use crate::os::region::Access;
@@ -53,6 +53,7 @@ pub enum Reading {
 struct Followed {
     lane: u32,
     reader: LaneReader<RawLane>,
+    extent: Arc<Extent>,
 }
 
 /// The metadata of a received message.
@@ -77,21 +78,30 @@ pub struct RawConsumer {
     rested: u64,
     /// Random state that decides the length of a pause.
     chance: u64,
-    /// The ready bits at the last discovery of lanes.
+    /// The count of changes at the last discovery of lanes.
     known: u64,
     /// The last attempt to map lanes, if it failed.
     failed: Option<Box<join::Failed>>,
-    ready: *const AtomicU64,
+    changes: *const AtomicU64,
     /// Last observed fault epoch.
     seen_epoch: u64,
     /// By lane: the start of this reader.
     starts: Box<[Start]>,
-    /// Lanes that have a reader, or must not have one.
-    mapped: u64,
+    /// Lanes that are not read at all.
     ignored: u64,
     reading: Reading,
-    /// True if slots can be pinned, and are read in place.
+    /// True if a lane's slots can be pinned, and are read in place.
     in_place: bool,
+    /// Length of the longest message that fits a slot of any lane, in bytes.
+    longest: usize,
+    /// Number of slots of the longest lane.
+    lap: u64,
+    /// True if no message may be cut: see [`Self::whole_bytes`].
+    whole: bool,
+    /// True if a lane has a later extent than the one that is read.
+    has_later: bool,
+    /// The lanes whose publisher does not offer what this reader requests.
+    unmatched: Vec<join::Unmatched>,
     place: Option<Arc<ReaderSlot>>,
     /// Of a gated reader: the eventcount at which publishers wait for room.
     room: Option<Room>,
@@ -99,17 +109,17 @@ pub struct RawConsumer {
     segment: Arc<Segment>,
 }
 
-// SAFETY: `ready` and `room` point into the segment, which this consumer keeps and
+// SAFETY: `changes` and `room` point into the segment, which this consumer keeps and
 // which is `Sync`; all else is `Send`.
 unsafe impl Send for RawConsumer {}
 
 impl RawConsumer {
-    /// Joins as a reader from the present head of every lane on, plus the topic's history.
+    /// Joins as a reader from the present head of every lane on, plus the history of its publisher.
     ///
     /// # Errors
     ///
-    /// [`OpenError::IncompatibleQos`], [`OpenError::TooManySubscribers`], [`OpenError::Forked`],
-    /// [`OpenError::RegionLost`], [`OpenError::LaneNotMapped`] or [`OpenError::Io`].
+    /// [`OpenError::TooManySubscribers`], [`OpenError::Forked`], [`OpenError::RegionLost`],
+    /// [`OpenError::LaneNotMapped`] or [`OpenError::Io`].
     pub fn new(segment: Arc<Segment>, reading: Reading) -> Result<Self, OpenError> {
         Self::open(segment, reading, false)
     }
@@ -127,18 +137,12 @@ impl RawConsumer {
 
     fn open(segment: Arc<Segment>, reading: Reading, resumes: bool) -> Result<Self, OpenError> {
         let seen_epoch = segment.expect_usable()?;
-        let contract = segment.contract();
-        if reading == Reading::Gated && contract.reliability != Reliability::Reliable {
-            return Err(OpenError::IncompatibleQos {
-                offered: contract.reliability,
-                requested: Reliability::Reliable,
-            });
-        }
-        let ready: *const _ = &segment.control(Access::Read)?.ready;
-        let limit = contract.shape.request().lane_limit;
+        let changes: *const _ = &segment.control(Access::Read)?.changes;
+        let limit = segment.shape().lane_limit();
         let lanes = limit as usize;
+        let longest = segment.request().type_info.bytes as usize;
         let mut this = Self {
-            lanes: Vec::with_capacity(lanes),
+            lanes: Vec::new(),
             next: 0,
             last: Arrival {
                 number: 0,
@@ -147,15 +151,19 @@ impl RawConsumer {
             received: 0,
             rested: 0,
             chance: 0,
-            known: 0,
+            known: join::NEVER_LOOKED,
             failed: None,
-            ready,
+            changes,
             seen_epoch,
             starts: vec![Start::default(); lanes].into(),
-            mapped: 0,
             ignored: 0,
             reading,
-            in_place: contract.shape.request().pinnable,
+            in_place: false,
+            longest,
+            lap: 1,
+            whole: false,
+            has_later: false,
+            unmatched: Vec::new(),
             place: None,
             room: None,
             progress: Arc::new(Progress::unannounced(limit)),
@@ -190,6 +198,9 @@ impl RawConsumer {
             return Polled::Empty;
         }
         self.look_for_lanes();
+        if self.would_cut(bytes) {
+            return Polled::Empty;
+        }
         let mut backed_off = false;
         loop {
             let mut nothing = Polled::Empty;
@@ -235,14 +246,18 @@ impl RawConsumer {
     /// Copies messages into `dst` one after another, and calls `each` after every one, until there
     /// is none right now, or there were enough to fill a lane. Returns their number. Never blocks.
     ///
-    /// The cursors that make room in a reliable topic are published in steps of an eighth of a lap.
+    /// The cursors that make room in reliable lanes are published in steps of an eighth of a lap.
     ///
     /// # Safety
     ///
     /// As [`Self::recv`].
     #[inline]
     pub unsafe fn drain(&mut self, dst: *mut u8, bytes: usize, mut each: impl FnMut()) -> u64 {
-        let lap = self.segment.shape().capacity();
+        if self.is_unusable() {
+            return 0;
+        }
+        self.look_for_lanes();
+        let lap = self.lap;
         let mut drained = 0;
         // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
         while drained < lap && unsafe { self.recv(dst, bytes) } == Polled::Message {
@@ -265,7 +280,7 @@ impl RawConsumer {
             return 0;
         }
         let lane = self.next.checked_sub(1).unwrap_or(self.lanes.len() - 1);
-        let limit = self.segment.shape().capacity() / DRAIN_STEPS;
+        let limit = self.lanes[lane].extent.offer.shape.capacity() / DRAIN_STEPS;
         let Self {
             lanes,
             received,
@@ -388,18 +403,21 @@ impl RawConsumer {
     /// # Errors
     ///
     /// [`RecvError::Forked`] or [`RecvError::RegionLost`] if it will never receive again.
-    /// [`RecvError::LaneNotMapped`] if it does not receive from one publisher, as the last call to
-    /// receive found.
+    /// [`RecvError::LaneNotMapped`] if it does not receive from one publisher, and
+    /// [`RecvError::Incompatible`] if it receives from none, as the last call to receive found.
     #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
-        if fault::epoch() == self.seen_epoch {
-            return self.expect_mapped();
+        if fault::epoch() != self.seen_epoch {
+            let topic = self.segment.label();
+            self.segment
+                .check_health()
+                .map_err(|error| error.to_recv_error(topic))?;
         }
-        let topic = self.segment.label();
-        self.segment
-            .check_health()
-            .map_err(|error| error.to_recv_error(topic))?;
-        self.expect_mapped()
+        self.expect_mapped()?;
+        if self.unmatched.is_empty() {
+            return Ok(());
+        }
+        self.expect_match()
     }
 
     /// Copies the newest message of lane `lane` (by discovery) into `dst`, and skips the older
@@ -443,6 +461,9 @@ impl RawConsumer {
             return None;
         }
         self.look_for_lanes();
+        if self.has_later {
+            self.skip_former();
+        }
         let mut best = None;
         let mut of_best = None;
         for lane in 0..self.lanes.len() {

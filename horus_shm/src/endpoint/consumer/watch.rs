@@ -63,7 +63,7 @@ impl Progress {
     /// Creates the progress of the announced reader at index `reader`.
     pub(super) fn announced(segment: &Arc<Segment>, reader: u32) -> Result<Self, OpenError> {
         let readers = segment.readers(Access::Write)?;
-        let lanes = segment.shape().request().lane_limit;
+        let lanes = segment.shape().lane_limit();
         let memory = Memory::Topic(Arc::clone(segment));
         Ok(Self::new(readers, reader, lanes, memory))
     }

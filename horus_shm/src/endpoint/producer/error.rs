@@ -38,10 +38,10 @@ pub enum SendError<T> {
         /// The unsent message.
         message: T,
     },
-    /// The message is longer than the topic allows. Permanent.
+    /// The message is longer than this publisher may send. Permanent.
     #[error(
-        "{topic}: a message of {bytes} bytes, and the topic was created for {max} at most: create \
-         it with a larger max_message_bytes"
+        "{topic}: a message of {bytes} bytes, and this publisher may send {max} at most: open it \
+         with a larger max_message_bytes"
     )]
     TooLong {
         /// The topic.
@@ -50,8 +50,25 @@ pub enum SendError<T> {
         message: T,
         /// Bytes of the message.
         bytes: u64,
-        /// Bytes of the longest message of the topic.
+        /// Bytes of the longest message of this publisher.
         max: u64,
+    },
+    /// The memory for messages of this length cannot be had. The publisher goes on with shorter
+    /// ones. Try again when there is memory.
+    #[error(
+        "{topic}: no memory for slots of {bytes} bytes: {}: free memory, raise the limits of this \
+         process, or lower the capacity",
+        std::io::Error::from_raw_os_error(*errno)
+    )]
+    NoSpace {
+        /// The topic.
+        topic: TopicLabel,
+        /// The unsent message.
+        message: T,
+        /// Bytes of the message.
+        bytes: u64,
+        /// The number of the system's error, as in `errno`.
+        errno: i32,
     },
     /// The message cannot be encoded in the form that the topic carries. Permanent.
     #[error("{topic}: the message cannot be encoded: {reason}")]
@@ -73,6 +90,7 @@ impl<T> SendError<T> {
             | Self::Forked { topic, .. }
             | Self::RegionLost { topic, .. }
             | Self::TooLong { topic, .. }
+            | Self::NoSpace { topic, .. }
             | Self::Unencodable { topic, .. } => *topic,
         }
     }
@@ -84,6 +102,7 @@ impl<T> SendError<T> {
             | Self::Forked { message, .. }
             | Self::RegionLost { message, .. }
             | Self::TooLong { message, .. }
+            | Self::NoSpace { message, .. }
             | Self::Unencodable { message, .. } => message,
         }
     }
@@ -108,6 +127,17 @@ impl<T> SendError<T> {
                 bytes,
                 max,
             },
+            Self::NoSpace {
+                topic,
+                bytes,
+                errno,
+                ..
+            } => SendError::NoSpace {
+                topic,
+                message,
+                bytes,
+                errno,
+            },
             Self::Unencodable { topic, reason, .. } => SendError::Unencodable {
                 topic,
                 message,
@@ -125,11 +155,13 @@ impl<T> fmt::Debug for SendError<T> {
             Self::Forked { .. } => "Forked",
             Self::RegionLost { .. } => "RegionLost",
             Self::TooLong { .. } => "TooLong",
+            Self::NoSpace { .. } => "NoSpace",
             Self::Unencodable { .. } => "Unencodable",
         });
         debug.field("topic", &self.topic());
         match self {
             Self::TooLong { bytes, max, .. } => debug.field("bytes", bytes).field("max", max),
+            Self::NoSpace { bytes, errno, .. } => debug.field("bytes", bytes).field("errno", errno),
             Self::Unencodable { reason, .. } => debug.field("reason", reason),
             Self::Full { .. } | Self::Forked { .. } | Self::RegionLost { .. } => &mut debug,
         };

@@ -1,5 +1,6 @@
 //! Untyped producers of a ring: one lane.
 
+mod growth;
 mod in_place;
 mod room;
 
@@ -10,6 +11,8 @@ use super::SendError;
 use crate::endpoint::reader_slot::{self, FRUITLESS_MAX};
 use crate::file::counters::Participant;
 use crate::file::error::{OpenError, UnusableReason};
+use crate::file::extent::Extent;
+use crate::file::offer::Offer;
 use crate::file::segment::{Blocks as _, Segment};
 use crate::file::topic_type::Reliability;
 use crate::os::cancel::NoCancelGuard;
@@ -21,14 +24,15 @@ use crate::protocol::lane::{LaneWriter, NoRoom};
 use crate::protocol::layout::WaitBlock;
 use crate::protocol::memory::{LaneMemory, RawLane};
 use crate::protocol::owner;
-use crate::protocol::sync::{Word, edge};
-use crate::protocol::takeover::{end_session, take_over};
+use crate::protocol::sync::Word;
+use crate::protocol::takeover::end_session;
 use crate::protocol::telemetry;
 use crate::wait::{Event, Sleeper, WakeOrder, has_sleepers, wake};
 
 pub use in_place::LoanMemory;
 pub use room::OnStalled;
 
+use growth::{ClaimedLane, Former};
 use in_place::LoanApart;
 use room::Refused;
 
@@ -49,6 +53,13 @@ pub struct RawProducer {
     /// The lane's position when a slot of it was lent by [`Self::lend`].
     lent: Option<u64>,
     apart: LoanApart,
+    /// Length of the longest message that fits the slots of `extent`, in bytes.
+    slot_bytes: u64,
+    extent: Arc<Extent>,
+    /// The extents before `extent` that still have a name, from the oldest on.
+    former: Vec<Former>,
+    /// The position from which on the oldest of them may be removed.
+    former_due: u64,
     segment: Arc<Segment>,
 }
 
@@ -65,81 +76,103 @@ impl RawProducer {
     /// [`OpenError::RegionLost`] or [`OpenError::Io`].
     pub fn new(segment: Arc<Segment>, on_stalled: OnStalled) -> Result<Self, OpenError> {
         let seen_epoch = segment.expect_usable()?;
-        let contract = segment.contract();
-        let limit = contract.shape.request().lane_limit;
-        let gated = contract.reliability == Reliability::Reliable;
+        let request = segment.request();
+        let offer = request.offer()?;
         let wait: *const _ = segment.wait_block(Access::Write)?;
         // WHY: before a lane is claimed, as `docs/memory-ordering.md` argues.
-        let order = WakeOrder::of_sender(contract.wake_edge);
-        let me = segment.me();
-        let blocks: Vec<_> = (0..limit)
-            .map(|lane| segment.lane_block(lane, Access::Write))
-            .collect::<Result<_, _>>()?;
-        let owners = blocks.iter().map(|block| &block.owner);
-        let Some((lane, _)) = owner::claim_first(owners, me, |owner| segment.is_dead(owner)) else {
-            return Err(OpenError::TooManyPublishers { limit });
-        };
-        let block = blocks[lane as usize];
+        let order = WakeOrder::of_sender(offer.wake_edge);
+        let lane = Self::claim_lane(&segment, &offer)?;
+        let block = segment.lane_block(lane, Access::Write)?;
         // WHY: a predecessor may have died while it waited for room.
         segment
             .wait_block(Access::Write)?
             .room_waiters
             .fetch_and_not_relaxed(1 << lane);
-        let raw = match Self::open_lane(&segment, lane) {
-            Ok(raw) => raw,
+        let claimed = match ClaimedLane::new(&segment, lane, &offer) {
+            Ok(claimed) => claimed,
             Err(error) => {
                 owner::release(&block.owner);
                 return Err(error);
             }
         };
-        let pos = take_over(&raw, me);
-        let in_place = contract.shape.request().pinnable;
-        let mut writer = LaneWriter::new(raw, pos, gated);
+        let ClaimedLane {
+            extent,
+            raw,
+            position,
+            former,
+        } = claimed;
+        let gated = offer.reliability == Reliability::Reliable;
+        let in_place = offer.shape.request().pinnable;
+        let slot_bytes = extent.offer.shape.request().payload_bytes;
+        let mut writer = LaneWriter::new(raw, position, gated);
         if in_place {
             writer = writer.numbering();
         }
-        let refused = None;
-        let fruitless = 0;
-        let lent = None;
-        let apart = LoanApart::default();
-        let this = Self {
+        let mut this = Self {
             writer,
             seen_epoch,
             lane,
             on_stalled,
-            refused,
+            refused: None,
             wait,
             order,
-            fruitless,
+            fruitless: 0,
             in_place,
-            lent,
-            apart,
+            slot_bytes,
+            lent: None,
+            apart: LoanApart::default(),
+            extent,
+            former,
+            former_due: u64::MAX,
             segment,
         };
+        this.remove_former();
+        this.limit_former();
+        // WHY with a fence: readers that sleep may rely on one in each send of their publishers,
+        // and this one may make none.
+        // SAFETY: as in `readers`.
+        let block = unsafe { &*this.wait };
+        if has_sleepers(&Event::of_messages(
+            block,
+            Sleeper::Counted,
+            WakeOrder::Fences,
+        )) {
+            this.wake();
+        }
         // WHY: if the lane consists of private zero pages, it was never claimed; drop handles that.
         this.segment.expect_usable()?;
         Ok(this)
     }
 
-    /// Reserves and maps the lane, and publishes it to readers.
-    fn open_lane(segment: &Segment, lane: u32) -> Result<RawLane, OpenError> {
-        let block = segment.lane_block(lane, Access::Write)?;
-        segment.reserve_lane(lane)?;
-        let readers = segment.readers(Access::Write)?;
-        let raw = segment.lane(lane, Access::Write, readers)?;
-        block.ready.set(1);
-        // ORDERING(ready): pairs with the load in `RawConsumer::look_for_lanes`.
-        segment
-            .control(Access::Write)?
-            .ready
-            .fetch_or_at(1 << lane, edge::READY_PUBLISH);
-        Ok(raw)
+    /// Claims a lane: one that is free, or whose owner is dead. A publisher whose history stays
+    /// prefers a lane with such history, and all others prefer a lane without.
+    fn claim_lane(segment: &Segment, offer: &Offer) -> Result<u32, OpenError> {
+        let limits = segment.shape().lane_limit();
+        let limit = segment
+            .request()
+            .lane_limit
+            .map_or(limits, |own| own.min(limits));
+        let blocks: Vec<_> = (0..limit)
+            .map(|lane| segment.lane_block(lane, Access::Write))
+            .collect::<Result<_, _>>()?;
+        let is_dead = |owner| segment.is_dead(owner);
+        // Relaxed: only the order in which lanes are tried.
+        let (mut order, others): (Vec<_>, Vec<_>) = (0..limit).partition(|&lane| {
+            (blocks[lane as usize].latched.get() != 0) == (offer.latched() != 0)
+        });
+        order.extend(others);
+        let owners = order.iter().map(|&lane| &blocks[lane as usize].owner);
+        let claimed = owner::claim_first(owners, segment.me(), is_dead);
+        let Some((place, _)) = claimed else {
+            return Err(OpenError::TooManyPublishers { limit });
+        };
+        Ok(order[place as usize])
     }
 
     /// Maps the whole lane now, so that no message waits for a page. Blocks for some 0.1 ms a MiB.
     /// Does nothing before Linux 5.14.
     pub fn touch(&self) {
-        self.segment.populate_lane(self.lane);
+        self.extent.populate();
     }
 
     /// Publishes the `bytes` bytes at `src`. Wait-free except for the probe of a dead reader.
@@ -150,7 +183,7 @@ impl RawProducer {
     ///
     /// # Safety
     ///
-    /// `src` is readable for `bytes` bytes, which are at most the payload of the ring.
+    /// `src` is readable for `bytes` bytes, which are at most [`Self::slot_bytes`].
     #[inline(always)]
     pub unsafe fn send(&mut self, src: *const u8, bytes: usize) -> Result<(), SendError<()>> {
         if fault::epoch() != self.seen_epoch {
@@ -165,6 +198,7 @@ impl RawProducer {
                 let pos = self.writer.position();
                 if telemetry::is_sampled(pos) {
                     telemetry::note_published(self.writer.memory().block(), pos, monotonic);
+                    self.remove_former_if_due();
                 }
                 // SAFETY: `src` is readable for `bytes`, at most the payload, by the contract; this
                 // producer owns the lane.
@@ -191,6 +225,7 @@ impl RawProducer {
     #[inline(always)]
     pub fn send_bytes(&mut self, message: &[u8]) -> Result<(), SendError<()>> {
         self.expect_length(message.len());
+        self.reserve(message.len() as u64)?;
         if message.len() == COMMAND_BYTES {
             // SAFETY: the slice is readable, and at most as long as the payload.
             return unsafe { self.send(message.as_ptr(), COMMAND_BYTES) };
@@ -199,19 +234,19 @@ impl RawProducer {
         unsafe { self.send(message.as_ptr(), message.len()) }
     }
 
-    /// Returns true if messages of the ring can have this length.
+    /// Returns true if this publisher can send messages of this length.
     #[inline(always)]
     #[must_use]
     pub fn fits(&self, bytes: usize) -> bool {
-        let request = self.segment.shape().request();
+        let request = self.segment.request();
         let bytes = bytes as u64;
-        let max = request.payload_bytes;
-        bytes == max || request.sized && bytes < max
+        let max = request.longest_bytes();
+        bytes == max || request.type_info.sized && bytes < max
     }
 
     #[inline]
     fn expect_length(&self, bytes: usize) {
-        let max = self.segment.shape().request().payload_bytes;
+        let max = self.segment.request().longest_bytes();
         assert!(
             self.fits(bytes),
             "{bytes} bytes do not fit messages of {max}"
@@ -319,6 +354,8 @@ impl Drop for RawProducer {
         unsafe { &*self.wait }
             .room_waiters
             .fetch_and_not_relaxed(1 << self.lane);
+        // WHY: the next owner of the lane, in any process, may remove the files of these extents.
+        self.forget_extents();
         if let Ok(block) = self.segment.lane_block(self.lane, Access::Write) {
             end_session(block);
             owner::release(&block.owner);

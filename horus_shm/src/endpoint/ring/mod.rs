@@ -21,10 +21,10 @@ pub use spsc::SpscShm;
 
 use std::sync::Arc;
 
-use crate::file::contract::Request;
 use crate::file::error::OpenError;
 use crate::file::name::TopicName;
 use crate::file::namespace::Namespace;
+use crate::file::offer::Request;
 use crate::file::segment::Segment;
 use crate::file::topic_type::{Reliability, TypeInfo};
 

@@ -39,13 +39,11 @@ impl<T: Pod> PodShm<T> {
     constructors!();
 
     fn make(origin: Origin<'_>, options: &RingOptions) -> Result<Self, OpenError> {
-        let creates = !matches!(origin, Origin::Open(..));
         let request = options.request::<T>(|request| {
-            let default = creates.then_some(SLOTS_DEFAULT);
             request.capacity = request
                 .capacity
                 .map(|slots| slots.max(SLOTS_MIN))
-                .or(default);
+                .or(Some(SLOTS_DEFAULT));
             request.lane_limit = Some(1);
             request.history = Some(1);
         });

@@ -1,16 +1,23 @@
 //! Access to the blocks of a segment, for this crate, its models and its tests only.
 
+use std::fs::File;
+use std::io;
 use std::sync::atomic::AtomicU64;
 
 use crate::file::error::OpenError;
-use crate::file::segment::Segment;
+use crate::file::extent;
+use crate::file::header::ExtentId;
+use crate::file::offer::Offer;
+use crate::file::segment::TopicMemory;
 use crate::os::region::Access;
+use crate::protocol::lane;
 use crate::protocol::layout::{ControlBlock, LaneBlock, ReaderBlock, WaitBlock};
+use crate::protocol::sync::Word;
 
-/// The blocks of a segment.
+/// The blocks of a topic.
 ///
 /// A block that is written against its protocol corrupts what other processes borrow. That is why
-/// these are not methods of [`Segment`]: the trait is exported only in
+/// these are not methods of [`TopicMemory`]: the trait is exported only in
 /// [`internals`](crate::internals).
 ///
 /// # Errors
@@ -39,9 +46,24 @@ pub trait Blocks {
 
     /// Returns the cursors of the announced reader at index `reader`, one word a lane.
     fn cursors(&self, reader: u32, access: Access) -> Result<&[AtomicU64], OpenError>;
+
+    /// Opens the file of the newest extent of lane `lane`, to read and to write.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::NotATopic`] or [`OpenError::Io`] if there is none, or on the heap.
+    fn lane_file(&self, lane: u32) -> Result<File, OpenError>;
+
+    /// Adds an extent with the settings `offer` to lane `lane`, as its owner does, and opens its
+    /// file, to read and to write.
+    ///
+    /// # Errors
+    ///
+    /// The errors of a publisher that claims the lane.
+    fn add_lane_file(&self, lane: u32, offer: Offer) -> Result<File, OpenError>;
 }
 
-impl Blocks for Segment {
+impl Blocks for TopicMemory {
     fn control(&self, access: Access) -> Result<&ControlBlock<AtomicU64>, OpenError> {
         let area = self.lane_area(access)?;
         // SAFETY: the lane area begins with this block.
@@ -50,7 +72,7 @@ impl Blocks for Segment {
 
     fn lane_block(&self, lane: u32, access: Access) -> Result<&LaneBlock<AtomicU64>, OpenError> {
         assert!(
-            lane < self.shape().request().lane_limit,
+            lane < self.shape().lane_limit(),
             "lane {lane} is past the limit"
         );
         let area = self.lane_area(access)?;
@@ -70,7 +92,7 @@ impl Blocks for Segment {
         access: Access,
     ) -> Result<&ReaderBlock<AtomicU64>, OpenError> {
         assert!(
-            reader < self.shape().request().reader_limit,
+            reader < self.shape().reader_limit(),
             "reader {reader} is past the limit"
         );
         let area = self.reader_area(access)?;
@@ -79,17 +101,34 @@ impl Blocks for Segment {
     }
 
     fn cursors(&self, reader: u32, access: Access) -> Result<&[AtomicU64], OpenError> {
-        let request = self.shape().request();
         assert!(
-            reader < request.reader_limit,
+            reader < self.shape().reader_limit(),
             "reader {reader} is past the limit"
         );
         let block = self.shape().reader_block_offset(reader);
         let offset = block + size_of::<ReaderBlock<AtomicU64>>();
         // SAFETY: the cursors follow the reader's block, within the reader area.
         let cursors = unsafe { self.reader_area(access)?.add(offset) };
-        let lanes = request.lane_limit as usize;
+        let lanes = self.shape().lane_limit() as usize;
         // SAFETY: there is one word for each lane, all of them in the reader area.
         Ok(unsafe { std::slice::from_raw_parts(cursors.cast(), lanes) })
+    }
+
+    fn lane_file(&self, lane: u32) -> Result<File, OpenError> {
+        // Relaxed: for tests.
+        let generation = self.lane_block(lane, Access::Read)?.generation.get();
+        let no_file = || OpenError::Io {
+            operation: "opening a lane file of",
+            path: self.path(),
+            source: io::ErrorKind::NotFound.into(),
+        };
+        let topic = self.file().ok_or_else(no_file)?;
+        extent::open_file(topic, ExtentId { lane, generation }).map(File::from)
+    }
+
+    fn add_lane_file(&self, lane: u32, offer: Offer) -> Result<File, OpenError> {
+        let (_, position) = lane::count(self.lane_block(lane, Access::Read)?);
+        self.add_extent(lane, position, offer)?;
+        self.lane_file(lane)
     }
 }

@@ -8,7 +8,7 @@
 use super::{LaneReader, LaneWriter, Polled, RESYNC_MAX};
 use crate::protocol::copy::Intent;
 use crate::protocol::layout::{
-    LaneBlock, PINS_PER_READER, POSITION_MAX, SKIP, Skips, published, writing,
+    CAPACITY_MAX, LaneBlock, PINS_PER_READER, POSITION_MAX, SKIP, Skips, published, writing,
 };
 use crate::protocol::memory::{LaneMemory, Passed};
 use crate::protocol::sync::{Word, edge};
@@ -42,10 +42,20 @@ pub trait InPlace: LaneMemory {
     }
 }
 
-/// Returns the value of a pin on slot `index` of lane `lane`.
-const fn tag(lane: u32, index: u64) -> u64 {
-    (lane as u64) << 56 | (index + 1)
+/// Number of bits of a slot's index, plus one, in a pin.
+const INDEX_BITS: u32 = 24;
+/// Number of bits of an extent's generation in a pin.
+const GENERATION_BITS: u32 = 32;
+
+/// Returns the value of a pin on slot `index` of `memory`.
+fn tag<M: InPlace>(memory: &M, index: u64) -> u64 {
+    let generation = memory.generation() & ((1 << GENERATION_BITS) - 1);
+    u64::from(memory.lane()) << (GENERATION_BITS + INDEX_BITS)
+        | generation << INDEX_BITS
+        | (index + 1)
 }
+
+const _: () = assert!(CAPACITY_MAX < 1 << INDEX_BITS);
 
 /// The reason why a writer cannot have the next slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,7 +124,7 @@ impl<M: InPlace + Clone> LaneWriter<M> {
 
     /// Returns the reader that has pinned slot `index` with one of its first `pins` pins.
     fn pinned(&self, index: u64, pins: u32) -> Option<u32> {
-        let tag = tag(self.memory.lane(), index);
+        let tag = tag(&self.memory, index);
         // Relaxed: the fence in `begin_beside` orders it after the stamp.
         let mut readers = self.memory.pinners().get();
         readers &= u64::MAX >> (64 - self.memory.reader_limit());
@@ -273,8 +283,10 @@ impl<M: InPlace + Clone> LaneReader<M> {
             if !self.has_message() {
                 return Err(self.nothing());
             }
-            // Relaxed: only the place where the search begins; the stamps decide.
+            // Relaxed: only the place where the search begins; the stamps decide. A head from
+            // behind the end of this extent finds no message here, and changes nothing.
             let head = self.memory.block().head.get().min(POSITION_MAX);
+            let head = self.head_here(head).unwrap_or(self.pos + 1);
             let oldest = self.pos.max(head.saturating_sub(self.memory.capacity()));
             let newest = (oldest..head).rev().find(|&pos| {
                 // Relaxed: the stamp is loaded again below.
@@ -306,7 +318,7 @@ impl<M: InPlace + Clone> LaneReader<M> {
         let word = self.memory.pin(reader, pin);
         // ORDERING(pinned): the reads under this pin's previous value are over. Pairs with the load
         // in `LaneWriter::pinned`.
-        word.store(tag(self.memory.lane(), index), edge::PIN_MOVE);
+        word.store(tag(&self.memory, index), edge::PIN_MOVE);
         // ORDERING(pin): pairs with the fence in `LaneWriter::begin_beside`.
         self.memory.fence(edge::PIN_HOLD);
         // Relaxed: the fence orders it after the pin.
@@ -330,6 +342,23 @@ impl<M: InPlace + Clone> LaneReader<M> {
             bytes,
             number: number.wrapping_add(1),
         }
+    }
+
+    /// Counts losses by message numbers from now on: those from `first` to `next` are accounted
+    /// for.
+    pub fn begin_numbering(&mut self, first: u64, next: u64) {
+        self.numbered = true;
+        (self.first_number, self.next_number) = (Some(first), Some(next));
+    }
+
+    /// Counts losses by positions from now on; those before message `next` are lost if they were
+    /// not read. Returns the number of the first message accounted for, if there is one.
+    pub fn end_numbering(&mut self, next: u64) -> Option<u64> {
+        let first = self.first_number;
+        self.account(next, false);
+        self.numbered = false;
+        (self.first_number, self.next_number) = (None, None);
+        first
     }
 
     /// Accounts for the messages between the last one and `number`.

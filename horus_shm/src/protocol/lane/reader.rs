@@ -12,6 +12,9 @@ const IDLE_LOOKS: u64 = 256;
 /// Number of messages in a row after which a reader checks how many more there are.
 const RUN_MIN: u64 = 16;
 
+/// The end of an extent that may be the lane's newest one.
+const NO_END: u64 = u64::MAX;
+
 /// A reader of a lane, with its own position.
 #[derive(Debug)]
 pub struct LaneReader<M> {
@@ -25,6 +28,8 @@ pub struct LaneReader<M> {
     pub(super) busy: u64,
     /// Number of all polls that found nothing.
     pub(super) idle: u64,
+    /// Position behind the last one of this extent, or [`NO_END`] while that is not known.
+    pub(super) end: u64,
     /// Number of slots ahead of the next position that are prefetched; see [`prefetch_distance`].
     pub(super) ahead: u64,
     /// First position not known to be published.
@@ -60,6 +65,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             skipped,
             busy,
             idle,
+            end: NO_END,
             ahead,
             horizon,
             next_head_read,
@@ -350,13 +356,20 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         // ORDERING(head): pairs with the store in `LaneWriter::publish`: a head past this position
         // was stored after its stamp.
         let head = self.memory.block().head.load(edge::HEAD_SEE);
+        let Some(head) = self.head_here(head) else {
+            return;
+        };
         for _ in 0..self.memory.capacity() {
             // Relaxed: the acquired head orders it.
             let stamp = self.memory.stamp(self.pos & self.mask).get() & !SKIP;
             if head <= self.pos || head > POSITION_MAX || stamp >= published(self.pos) {
                 break;
             }
-            self.pass_to(self.pos + 1, u64::from(!self.numbered), 0);
+            // WHY: what is more than a lap behind the head was overwritten, even in new slots.
+            let oldest = head.saturating_sub(self.memory.capacity());
+            let next = oldest.max(self.pos + 1);
+            let lost = if self.numbered { 0 } else { next - self.pos };
+            self.pass_to(next, lost, 0);
         }
     }
 
@@ -375,6 +388,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             }
             // ORDERING(head): pairs with the store in `LaneWriter::publish`.
             let head = self.memory.block().head.load(edge::HEAD_SEE);
+            let head = self.head_here(head).unwrap_or(self.pos + 1);
             let newest = head.wrapping_sub(1);
             if head <= POSITION_MAX && head > 0 && newest > self.pos {
                 self.pass_to(newest, 0, newest - self.pos);
@@ -402,6 +416,9 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         let margin = capacity.saturating_sub((capacity / 8).max(2)).max(1);
         // ORDERING(head): pairs with the store in `LaneWriter::publish`.
         let head = self.memory.block().head.load(edge::HEAD_SEE);
+        let Some(head) = self.head_here(head) else {
+            return;
+        };
         // WHY: the head may lag behind the stamps that were just seen, and a damaged head may have
         // any value. This position is lost in any case.
         let after = self.pos + 1;
@@ -413,6 +430,66 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         let target = target.max(after);
         let lost = if self.numbered { 0 } else { target - self.pos };
         self.pass_to(target, lost, 0);
+    }
+
+    /// Returns the head as far as it concerns this extent; `None` if the lane has a newer extent,
+    /// and it is not known where this one ends. `head` was loaded with [`edge::HEAD_SEE`].
+    ///
+    /// WHY: positions behind the end are in other slots, so that here they would look like damage.
+    pub(super) fn head_here(&self, head: u64) -> Option<u64> {
+        // Relaxed: the acquired head orders it. A writer stores the generation before the first
+        // head that lies behind the end of the extent before.
+        let is_newest = self.memory.block().generation.get() == self.memory.generation();
+        if is_newest {
+            return Some(head);
+        }
+        (self.end != NO_END).then(|| head.min(self.end))
+    }
+
+    /// Returns true if losses are counted by message numbers.
+    pub const fn is_numbered(&self) -> bool {
+        self.numbered
+    }
+
+    /// Returns true if nothing is left to read in this extent, which ends before `end`.
+    pub const fn has_reached(&self, end: u64) -> bool {
+        self.pos >= end
+    }
+
+    /// Sets where this extent ends, as the next one has begun there.
+    pub const fn set_end(&mut self, end: u64) {
+        self.end = end;
+    }
+
+    /// Passes over the rest of this extent, which ends at `end`, as a call for the newest message
+    /// does.
+    pub fn skip_to(&mut self, end: u64) {
+        let skipped = if self.numbered { 0 } else { end - self.pos };
+        self.pass_to(end, 0, skipped);
+    }
+
+    /// Goes on at `pos`, in an extent that begins there. The positions and the `numbers` messages
+    /// before it are not counted.
+    pub fn leave_out(&mut self, pos: u64, numbers: u64) {
+        let shifted = |number: Option<u64>| number.map(|number| number.wrapping_add(numbers));
+        self.first_number = shifted(self.first_number);
+        self.next_number = shifted(self.next_number);
+        self.advance(pos);
+    }
+
+    /// Goes on in a later extent. The positions between are lost.
+    pub fn move_to(&mut self, memory: M) {
+        let base = memory.base();
+        self.mask = memory.capacity() - 1;
+        self.ahead = prefetch_distance(memory.slot_lines(), memory.capacity());
+        self.memory = memory;
+        self.end = NO_END;
+        self.horizon = 0;
+        if self.pos < base {
+            let lost = if self.numbered { 0 } else { base - self.pos };
+            self.pass_to(base, lost, 0);
+        }
+        self.caught_up(self.pos);
     }
 
     /// Goes on at `pos`, without a message from before it. `lost` and `skipped` are added to those

@@ -136,7 +136,10 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
                 least = least.min(cursor - 1);
             }
         }
-        self.limit = least.saturating_add(self.memory.room());
+        // WHY the maximum: positions before the base are in other extents.
+        self.limit = least
+            .max(self.memory.base())
+            .saturating_add(self.memory.room());
         self.pos < self.limit
     }
 
@@ -156,6 +159,34 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
             (cursor != 0 && cursor != given_up).then_some((reader, cursor))
         });
         cursors.min_by_key(|&(_, cursor)| cursor)
+    }
+
+    /// Returns the gated reader that is furthest behind, and the position that it reads next; also
+    /// if this writer itself waits for no reader. Those that were given up do not count.
+    pub fn least_reader(&self) -> Option<(u32, u64)> {
+        // Relaxed, both: an older cursor keeps an extent for longer. A reader whose bit is not seen
+        // yet begins behind the extents before the newest one.
+        let gated = self.memory.gated().get();
+        let readers = (0..self.memory.reader_limit()).filter(|reader| gated >> reader & 1 != 0);
+        let cursors = readers.filter_map(|reader| {
+            let cursor = self.memory.cursor(reader).get() & !JOINING;
+            let given_up = self.given_up.get(reader as usize).copied();
+            (cursor != 0 && given_up != Some(cursor)).then(|| (reader, cursor - 1))
+        });
+        cursors.min_by_key(|&(_, position)| position)
+    }
+
+    /// Goes on in another extent of the lane, which begins at the next position.
+    pub fn move_to(&mut self, memory: M) {
+        self.mask = memory.capacity() - 1;
+        self.ahead = prefetch_distance(memory.slot_lines(), memory.capacity());
+        // WHY: the next write then reads the cursors, and allows for the new number of slots.
+        self.limit = if self.given_up.is_empty() {
+            u64::MAX
+        } else {
+            self.pos
+        };
+        self.memory = memory;
     }
 
     /// Stops waiting for `reader` until its cursor moves on from `cursor`.

@@ -10,11 +10,41 @@ use crate::wait::WaitPolicy;
 pub type Key<'a> = &'a dyn Fn(&[u8]) -> u64;
 
 impl RawConsumer {
-    /// Returns the length of the topic's longest message, in bytes.
+    /// Returns the length of the longest message that a publisher can send now, in bytes. It grows
+    /// when a publisher sends a longer one.
     #[inline]
     #[must_use]
-    pub fn max_bytes(&self) -> usize {
-        self.segment.shape().request().payload_bytes as usize
+    pub const fn max_bytes(&self) -> usize {
+        self.longest
+    }
+
+    /// Returns the number of slots of the longest lane.
+    #[must_use]
+    pub const fn lap(&self) -> u64 {
+        self.lap
+    }
+
+    /// Looks for longer slots, and returns [`Self::max_bytes`]. From then on no message is cut:
+    /// while `buffer` is shorter than that, calls that receive return nothing.
+    pub fn whole_bytes(&mut self) -> usize {
+        self.whole = true;
+        if !self.is_unusable() {
+            self.look_for_lanes();
+        }
+        self.longest
+    }
+
+    /// Sets whether no message may be cut, as after [`Self::whole_bytes`].
+    #[inline]
+    pub const fn set_whole(&mut self, whole: bool) {
+        self.whole = whole;
+    }
+
+    /// Returns true if a buffer of `bytes` bytes is too short for the next message, which must not
+    /// be cut.
+    #[inline(always)]
+    pub(super) const fn would_cut(&self, bytes: usize) -> bool {
+        self.whole && bytes < self.longest
     }
 
     /// Copies the next message to the beginning of `buffer` and returns its length, or `None` if
@@ -57,6 +87,10 @@ impl RawConsumer {
     ) -> Option<(usize, usize)> {
         let bytes = buffers[0].len().min(buffers[1].len()).min(self.max_bytes());
         let read = |this: &mut Self, lane, best: Option<&(usize, usize)>| {
+            // WHY here: the lanes, and their longest slots, are known only now.
+            if this.would_cut(bytes) {
+                return None;
+            }
             let free = best.map_or(0, |(buffer, _)| 1 - buffer);
             let dst: *mut [u8] = &raw mut *buffers[free];
             // SAFETY: the buffer is writable for `bytes`, which are at most the payload.

@@ -6,6 +6,7 @@ use super::{Arrival, Followed, RawConsumer};
 use crate::endpoint::reader_slot::{COPY_PIN, ReaderSlot};
 use crate::endpoint::sample::{BorrowError, RawSample};
 use crate::protocol::lane::{Copying, Pinned, Polled, let_go, take_pin};
+use crate::protocol::layout::CAPACITY_MIN;
 use crate::protocol::sync::Word;
 
 impl RawConsumer {
@@ -56,8 +57,24 @@ impl RawConsumer {
         latest: bool,
     ) -> Result<Arrival, Polled> {
         let pin = self.place.as_ref().map(|place| (place.index(), COPY_PIN));
-        let sized = self.segment.shape().request().sized;
-        let Followed { lane, reader } = &mut self.lanes[lane];
+        let Followed { reader, extent, .. } = &mut self.lanes[lane];
+        let shape = extent.offer.shape.request();
+        let bytes = bytes.min(shape.payload_bytes as usize);
+        if !shape.pinnable {
+            let polled = if latest {
+                // SAFETY: `dst` is writable for `bytes`, at most the payload of this lane.
+                unsafe { reader.read_latest(dst, bytes) }
+            } else {
+                // SAFETY: as above.
+                unsafe { reader.read(dst, bytes) }
+            };
+            let number = reader.position();
+            return match polled {
+                Polled::Message => Ok(Arrival { number, bytes }),
+                polled => Err(polled),
+            };
+        }
+        let sized = shape.sized;
         let copying = Copying { latest, sized, pin };
         let copied = if pin.is_some() {
             // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
@@ -65,7 +82,7 @@ impl RawConsumer {
         } else {
             // SAFETY: `dst` is writable for `bytes` by the contract; no more than `bytes` are
             // copied.
-            let load = |_: &_, index, bytes| unsafe { self.segment.load(*lane, index, dst, bytes) };
+            let load = |_: &_, index, bytes| unsafe { extent.load(index, dst, bytes) };
             reader.copy_by(bytes, copying, load)?
         };
         Ok(Arrival {
@@ -80,15 +97,25 @@ impl RawConsumer {
     ///
     /// [`BorrowError`]: all readers together can hold half of a publisher's slots.
     pub fn reserve_borrows(&mut self, messages: u32) -> Result<(), BorrowError> {
-        if !self.in_place {
+        if !self.is_pinnable() {
             return Err(BorrowError::NotPinnable {
                 topic: self.segment.label(),
             });
         }
         let place = self.place.as_ref().ok_or_else(|| self.not_announced())?;
         place
-            .reserve_pins(messages)
+            .reserve_pins(messages, self.pinnable_slots())
             .map_err(|_| self.no_pins(place))
+    }
+
+    /// Returns true if messages of all lanes can be borrowed.
+    fn is_pinnable(&self) -> bool {
+        let mut lanes = self.lanes.iter();
+        if self.lanes.is_empty() {
+            let offer = self.segment.request().offer();
+            return offer.is_ok_and(|offer| offer.shape.request().pinnable);
+        }
+        lanes.all(|followed| followed.extent.offer.shape.request().pinnable)
     }
 
     fn no_pins(&self, place: &ReaderSlot) -> BorrowError {
@@ -97,7 +124,7 @@ impl RawConsumer {
         BorrowError::NoPins {
             topic,
             held,
-            capacity: self.segment.shape().capacity(),
+            capacity: self.pinnable_slots(),
         }
     }
 
@@ -117,11 +144,11 @@ impl RawConsumer {
         if self.is_unusable() {
             return Ok(None);
         }
-        let (place, pin) = self.free_pin()?;
         self.look_for_lanes();
+        let (place, pin) = self.free_pin()?;
         let found = self.turn(|this, lane| {
             let pinned = this.lanes[lane].reader.hold(place.index(), pin)?;
-            let arrival = this.arrival_of(pinned);
+            let arrival = this.arrival_of(lane, pinned);
             Ok((arrival, (lane, pinned.index, arrival)))
         });
         if let Ok((lane, index, arrival)) = found
@@ -150,15 +177,15 @@ impl RawConsumer {
             give_back(&place, pin);
             return Ok(None);
         };
-        let arrival = self.arrival_of(pinned);
+        let arrival = self.arrival_of(lane, pinned);
         Ok(Some((
             arrival,
             self.sample(lane, pinned.index, arrival, (place, pin)),
         )))
     }
 
-    fn arrival_of(&self, pinned: Pinned) -> Arrival {
-        let request = self.segment.shape().request();
+    fn arrival_of(&self, lane: usize, pinned: Pinned) -> Arrival {
+        let request = self.lanes[lane].extent.offer.shape.request();
         let length = if request.sized {
             pinned.bytes
         } else {
@@ -170,22 +197,42 @@ impl RawConsumer {
         }
     }
 
+    /// Returns the number of slots of the shortest lane whose slots can be pinned, or of a lane
+    /// that this process would offer.
+    fn pinnable_slots(&self) -> u64 {
+        let shapes = self
+            .lanes
+            .iter()
+            .map(|followed| followed.extent.offer.shape);
+        let slots = shapes.filter(|shape| shape.request().pinnable);
+        let own = || {
+            self.segment
+                .request()
+                .offer()
+                .map(|offer| offer.shape.capacity())
+        };
+        let least = slots.map(|shape| shape.capacity()).min();
+        least.or_else(|| own().ok()).unwrap_or(CAPACITY_MIN)
+    }
+
     /// Returns the message in a slot of a lane that a pin of this reader holds.
     fn sample(
         &self,
         lane: usize,
         index: u64,
         Arrival { number, bytes }: Arrival,
-        (place, pin): (Arc<ReaderSlot>, u32),
+        pin: (Arc<ReaderSlot>, u32),
     ) -> RawSample {
-        let address = self.lanes[lane].reader.memory().slot(index).cast_const();
-        // SAFETY: the slot is in the segment, as long as the payload, and pinned.
-        unsafe { RawSample::new(address, (bytes, number), pin, place) }
+        let Followed { reader, extent, .. } = &self.lanes[lane];
+        let address = reader.memory().slot(index).cast_const();
+        // SAFETY: the slot is in the extent that the reader follows, as long as the payload, and
+        // pinned.
+        unsafe { RawSample::new(address, (bytes, number), pin, Arc::clone(extent)) }
     }
 
     /// Takes a free pin for a message to be borrowed; reserves one more if there is none.
     fn free_pin(&mut self) -> Result<(Arc<ReaderSlot>, u32), BorrowError> {
-        if !self.in_place {
+        if !self.is_pinnable() {
             return Err(BorrowError::NotPinnable {
                 topic: self.segment.label(),
             });

@@ -1,7 +1,6 @@
 //! Joining a topic: reader slots, the start in each lane, and lanes that appear later.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use super::waits::Room;
@@ -9,15 +8,34 @@ use super::{Followed, RawConsumer, Reading};
 use crate::endpoint::consumer::watch::Progress;
 use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::error::{LaneNotMapped, OpenError, RecvError};
+use crate::file::extent::{Extent, ExtentUse};
+use crate::file::header::{ExtentBase, ExtentId};
+use crate::file::offer::Offer;
 use crate::file::segment::Blocks as _;
+use crate::file::topic_type::Reliability;
 use crate::os::cancel::NoCancelGuard;
 use crate::os::region::Access;
 use crate::protocol::gate;
 use crate::protocol::lane::{self, LaneReader};
-use crate::protocol::layout::POSITION_MAX;
+use crate::protocol::layout::{CAPACITY_MAX, POSITION_MAX};
 use crate::protocol::memory::{LaneMemory, RawLane};
 use crate::protocol::sync::{Word, edge};
 use crate::protocol::takeover;
+use crate::wait::WakeEdge;
+
+/// Maximum number of extents of a lane that are tried for a position.
+const EXTENTS_MAX: u64 = 16;
+
+/// The newest extent of a lane, whose publisher does not offer what a reader requests.
+#[derive(Debug)]
+pub(super) struct Unmatched {
+    id: ExtentId,
+    /// The beginning of the messages that this reader is not owed.
+    pub(super) base: ExtentBase,
+}
+
+/// A count of changes that is never reached.
+pub(super) const NEVER_LOOKED: u64 = u64::MAX;
 
 /// The start of a reader in a lane.
 #[derive(Debug, Clone, Copy, Default)]
@@ -37,8 +55,8 @@ pub(super) struct Failed {
     error: Option<LaneNotMapped>,
     /// The number of such lanes.
     lanes: u64,
-    /// The ready bits that were tried.
-    ready: u64,
+    /// The count of changes at that time.
+    changes: u64,
     at: Instant,
 }
 
@@ -55,9 +73,7 @@ impl RawConsumer {
             let place = self.place.insert(Arc::new(claimed.slot));
             resumed = claimed.resumed;
             self.progress = Arc::new(Progress::announced(&segment, place.index())?);
-            if self.in_place {
-                place.announce_pins();
-            }
+            place.announce_pins();
         }
         if self.reading == Reading::Gated {
             // WHY before the first cursor: a process that wakes others must be registered with the
@@ -90,23 +106,37 @@ impl RawConsumer {
 
     /// Returns the start in a lane; a gated reader joins it.
     fn start(&self, lane: u32, resumed: bool) -> Result<Start, OpenError> {
-        let contract = self.segment.contract();
         let block = self.segment.lane_block(lane, Access::Read)?;
         let (mut head, session) = takeover::session(block, |owner| self.segment.is_dead(owner));
+        // WHY no error: a lane that cannot be mapped is tried again.
+        let newest = self.newest(lane)?.and_then(|id| self.map(id).ok());
         let mut ended = None;
-        if session.is_none_or(|start| start > head) && self.is_ready(lane) {
-            let memory = self.map(lane)?;
-            head = takeover::pass_over(&memory, head);
+        if session.is_none_or(|start| start > head)
+            && let Some((_, memory)) = &newest
+        {
+            head = takeover::pass_over(memory, head);
             ended = Some(memory);
         }
-        let floor = if contract.persists {
+        let offer = newest.as_ref().map(|(extent, _)| &extent.offer);
+        // Relaxed: the owner stored it before its first message.
+        let latched = block.latched.get();
+        let floor = if latched > 0 {
             Some(0)
         } else {
             session.map(|start| start.min(head))
         };
-        // WHY: as far back as a lapped reader would go, no further.
-        let history = u64::from(contract.history).min(contract.shape.capacity() * 7 / 8);
-        let back_to = floor.map(|floor| head.saturating_sub(history).max(floor));
+        // WHY: as far back as a lapped reader would go, no further. WHY not nothing if the file
+        // cannot be read: the reader misses messages then.
+        let history = offer.map_or(latched.min(CAPACITY_MAX), |offer| {
+            u64::from(offer.history).min(offer.shape.capacity() * 7 / 8)
+        });
+        let mut back_to = floor.map(|floor| head.saturating_sub(history).max(floor));
+        if let (Some((extent, _)), Some(position)) = (&newest, &mut back_to) {
+            // WHY: what a predecessor sent stays only if it offered that itself.
+            let is_owed = |offer: &Offer| latched == 0 || offer.latched() > 0;
+            let first = self.extent_at(extent, *position, is_owed);
+            *position = (*position).max(first.base.position);
+        }
         let mut position = back_to.unwrap_or(head);
         if self.reading == Reading::Gated {
             let memory = self.lane_without_slots(lane)?;
@@ -119,7 +149,7 @@ impl RawConsumer {
             // WHY: the head at which the reader joins may be before the positions just passed.
             position = gate::join(&memory, reader, back_to).max(position);
         }
-        if !self.in_place {
+        if !offer.is_some_and(|offer| offer.shape.request().pinnable) {
             return Ok(Start {
                 position,
                 number: Some(position),
@@ -132,7 +162,39 @@ impl RawConsumer {
                 number: lane::number_at(block, position),
             });
         }
-        self.start_numbered(lane, ended.as_ref())
+        self.start_numbered(lane, ended)
+    }
+
+    /// Returns the extent that holds `position`: `newest` or an earlier one. If that cannot be
+    /// opened any more, or is not owed to this reader, returns the first one behind it.
+    fn extent_at(
+        &self,
+        newest: &Arc<Extent>,
+        position: u64,
+        is_owed: impl Fn(&Offer) -> bool,
+    ) -> Arc<Extent> {
+        let mut found = Arc::clone(newest);
+        for _ in 0..EXTENTS_MAX {
+            let ExtentId { lane, generation } = found.id;
+            if found.base.position <= position || generation <= 1 {
+                break;
+            }
+            let former = ExtentId {
+                lane,
+                generation: generation - 1,
+            };
+            // WHY the bases: they ascend, unless a head was damaged in between.
+            let is_before = |extent: &Extent| extent.base.position <= found.base.position;
+            match self.map(former) {
+                Ok((extent, _))
+                    if is_before(&extent) && self.matches(&extent) && is_owed(&extent.offer) =>
+                {
+                    found = extent;
+                }
+                _ => break,
+            }
+        }
+        found
     }
 
     /// Starts behind the last message of a pinnable lane, whose number is known. `ended` is the
@@ -148,18 +210,34 @@ impl RawConsumer {
         })
     }
 
-    fn is_ready(&self, lane: u32) -> bool {
-        // ORDERING(ready): pairs with the bits set in `RawProducer::open_lane`.
-        Word::load(self.ready(), edge::READY_SEE) & 1 << lane != 0
+    /// Returns the newest extent of a lane, if there is one.
+    fn newest(&self, lane: u32) -> Result<Option<ExtentId>, OpenError> {
+        let block = self.segment.lane_block(lane, Access::Read)?;
+        // Relaxed: the load of the changes ordered it, and system calls order the lane file.
+        let generation = block.generation.get();
+        Ok((generation != 0).then_some(ExtentId { lane, generation }))
     }
 
-    /// Maps a lane whose ready bit is set.
-    fn map(&self, lane: u32) -> Result<RawLane, OpenError> {
-        // WHY: with a wrong bit this process would read a hole, which on a full file system raises
-        // SIGBUS. Reserving what is reserved costs one system call.
-        self.segment.reserve_lane(lane)?;
+    /// Maps an extent.
+    fn map(&self, id: ExtentId) -> Result<(Arc<Extent>, RawLane), OpenError> {
+        let usage = if self.reading == Reading::Observer {
+            ExtentUse::Observe
+        } else {
+            ExtentUse::Read
+        };
+        let extent = self.segment.extent(id, usage)?;
+        let wanted = &self.segment.request().type_info;
+        if !wanted.is_same_as(&extent.offer.type_info) {
+            return Err(OpenError::Damaged {
+                path: self.segment.path(),
+                field: "message type of a lane",
+                found: extent.offer.type_info.name.to_string(),
+                wanted: wanted.name.to_string(),
+            });
+        }
         let readers = self.progress.readers();
-        self.segment.lane(lane, Access::Read, readers)
+        let raw = self.segment.lane(&extent, Access::Read, readers)?;
+        Ok((extent, raw))
     }
 
     /// Returns block and cursors of a lane, without its slots.
@@ -173,26 +251,23 @@ impl RawConsumer {
     }
 
     #[inline(always)]
-    fn ready(&self) -> &AtomicU64 {
-        // SAFETY: it points into the segment, which this consumer keeps; it is an atomic.
-        unsafe { &*self.ready }
-    }
-
-    #[inline(always)]
     pub(in crate::endpoint::consumer) fn look_for_lanes(&mut self) {
-        // ORDERING(ready): pairs with the bits set in `RawProducer::open_lane`.
-        let ready = Word::load(self.ready(), edge::READY_SEE);
-        if ready != self.known {
-            self.discover(ready);
+        // SAFETY: it points into the segment, which this consumer keeps; it is an atomic.
+        let changes = unsafe { &*self.changes };
+        // ORDERING(change): pairs with the count in `TopicMemory::publish_change`.
+        let changes = Word::load(changes, edge::CHANGE_SEE);
+        if changes != self.known {
+            self.discover(changes);
         }
     }
 
-    /// Maps the lanes whose bits are set in `ready`. If a lane cannot be mapped, it is tried again
-    /// after [`RETRY_PERIOD`], and [`Self::check`] meanwhile returns the error.
+    /// Maps the lanes that have an extent; `changes` is the present count of changes. If a lane
+    /// cannot be mapped, it is tried again after [`RETRY_PERIOD`], and [`Self::check`] meanwhile
+    /// returns the error.
     #[cold]
-    fn discover(&mut self, ready: u64) {
+    fn discover(&mut self, changes: u64) {
         if let Some(failed) = &self.failed
-            && failed.ready == ready
+            && failed.changes == changes
             && failed.at.elapsed() < RETRY_PERIOD
         {
             return;
@@ -201,38 +276,257 @@ impl RawConsumer {
         let mut failed = Failed {
             error: None,
             lanes: 0,
-            ready,
+            changes,
             at: Instant::now(),
         };
         let mut complete = true;
+        self.has_later = false;
         for lane in 0..self.starts.len() as u32 {
-            let bit = 1 << lane;
-            if ready & bit == 0 || self.mapped & bit != 0 {
-                continue;
-            }
-            let raw = match self.map(lane) {
-                Ok(raw) => raw,
+            match self.discover_lane(lane) {
+                Ok(()) => {}
                 Err(cause) => {
                     complete = false;
                     if let Some(error) = self.not_mapped(lane, &cause) {
                         failed.lanes += 1;
                         failed.error.get_or_insert(error);
                     }
-                    continue;
                 }
-            };
-            let Start { position, number } = self.starts[lane as usize];
-            let mut reader = LaneReader::new(raw, position, self.progress.reader());
-            if self.in_place {
-                reader = reader.numbering(number);
             }
-            self.lanes.push(Followed { lane, reader });
-            self.mapped |= bit;
         }
         self.note_failed((!complete).then(|| Box::new(failed)));
-        if complete {
-            self.known = ready;
+        self.note_lanes();
+        // WHY not if there are later extents: the reader goes on there when it has reached their
+        // beginning.
+        if complete && !self.has_later {
+            self.known = changes;
         }
+    }
+
+    /// Begins to read a lane, or goes on in its next extent.
+    fn discover_lane(&mut self, lane: u32) -> Result<(), OpenError> {
+        let Some(newest) = self.newest(lane)? else {
+            return Ok(());
+        };
+        if self.ignored & 1 << lane != 0 || self.is_unmatched(newest) {
+            return Ok(());
+        }
+        if let Some(at) = self.lanes.iter().position(|followed| followed.lane == lane) {
+            return self.follow(at, newest);
+        }
+        let (extent, _) = self.map(newest)?;
+        let was_unmatched = self.unmatched_in(lane).is_some();
+        if !self.note_match(&extent, extent.base) {
+            return Ok(());
+        }
+        let extent = self.extent_at(&extent, self.starts[lane as usize].position, |_| true);
+        let (extent, raw) = self.map(extent.id)?;
+        if was_unmatched {
+            // WHY: this reader is not owed what came before.
+            let ExtentBase { position, number } = extent.base;
+            let numbered = extent.offer.shape.request().pinnable;
+            let number = Some(if numbered { number } else { position });
+            self.starts[lane as usize] = Start { position, number };
+        }
+        let Start { position, number } = self.starts[lane as usize];
+        let mut reader = LaneReader::new(raw, position, self.progress.reader());
+        if extent.offer.shape.request().pinnable {
+            reader = reader.numbering(number);
+        }
+        // WHY: what was in extents that are gone is lost.
+        reader.move_to(raw);
+        self.lanes.push(Followed {
+            lane,
+            reader,
+            extent,
+        });
+        self.follow(self.lanes.len() - 1, newest)
+    }
+
+    /// Goes on in the extents of a lane up to `newest`, as far as the reader has read.
+    fn follow(&mut self, at: usize, newest: ExtentId) -> Result<(), OpenError> {
+        while self.lanes[at].extent.id.generation < newest.generation {
+            let (mut extent, mut raw) = self.next_extent(self.lanes[at].extent.id, newest)?;
+            // WHY: extents of a publisher that does not match may be gone already.
+            let unmatched = self.unmatched_in(newest.lane);
+            let end = unmatched.map_or(extent.base, |unmatched| unmatched.base);
+            let followed = &mut self.lanes[at];
+            followed.reader.set_end(end.position);
+            if !followed.reader.has_reached(end.position) {
+                self.has_later = true;
+                break;
+            }
+            while !self.matches(&extent) && extent.id != newest {
+                (extent, raw) = self.next_extent(extent.id, newest)?;
+            }
+            if !self.note_match(&extent, end) {
+                break;
+            }
+            self.leave_out(at, end, extent.base);
+            self.move_to(at, extent, raw);
+        }
+        Ok(())
+    }
+
+    /// Passes over messages that are not owed to this reader: its account of the lane goes on as if
+    /// there were none from `end` to `next`.
+    fn leave_out(&mut self, at: usize, end: ExtentBase, next: ExtentBase) {
+        let Followed { lane, reader, .. } = &mut self.lanes[at];
+        let start = &mut self.starts[*lane as usize];
+        let positions = next.position.saturating_sub(end.position);
+        let numbers = next.number.saturating_sub(end.number);
+        start.position = start.position.saturating_add(positions);
+        start.number = start.number.map(|number| number.saturating_add(numbers));
+        reader.leave_out(next.position.max(reader.position()), numbers);
+    }
+
+    /// Goes on in a later extent. If that counts its messages in another way, converts the account
+    /// of the lane.
+    fn move_to(&mut self, at: usize, extent: Arc<Extent>, raw: RawLane) {
+        let Followed {
+            lane,
+            reader,
+            extent: present,
+        } = &mut self.lanes[at];
+        let start = &mut self.starts[*lane as usize];
+        let ExtentBase { position, number } = extent.base;
+        reader.move_to(raw);
+        let is_numbered = extent.offer.shape.request().pinnable;
+        if is_numbered && !reader.is_numbered() {
+            let passed = position.wrapping_sub(start.position);
+            reader.begin_numbering(number.wrapping_sub(passed), number);
+        } else if !is_numbered && reader.is_numbered() {
+            let first = reader.end_numbering(number).unwrap_or(number);
+            start.position = position.wrapping_sub(number.wrapping_sub(first));
+        }
+        let left = std::mem::replace(present, extent);
+        self.segment.forget_extent(&left);
+    }
+
+    /// Returns the first extent after `extent` that can be opened. WHY not always the next one: its
+    /// publisher may have removed it.
+    fn next_extent(
+        &self,
+        extent: ExtentId,
+        newest: ExtentId,
+    ) -> Result<(Arc<Extent>, RawLane), OpenError> {
+        let last = newest.generation;
+        let first = (extent.generation + 1).max(last.saturating_sub(EXTENTS_MAX));
+        let mut found = self.map(newest);
+        for generation in (first..last).rev() {
+            let lane = newest.lane;
+            match self.map(ExtentId { lane, generation }) {
+                Ok(earlier) => found = Ok(earlier),
+                Err(_) => break,
+            }
+        }
+        found
+    }
+
+    /// Passes over what is left in extents that have a successor, where there are messages in that.
+    #[cold]
+    pub(super) fn skip_former(&mut self) {
+        for at in 0..self.lanes.len() {
+            let lane = self.lanes[at].lane;
+            while let Ok(Some(newest)) = self.newest(lane)
+                && self.lanes[at].extent.id.generation < newest.generation
+                && let Ok((next, _)) = self.next_extent(self.lanes[at].extent.id, newest)
+            {
+                let followed = &mut self.lanes[at];
+                let base = next.base.position;
+                // Relaxed: a head that is not seen yet is seen by the next call.
+                let head = followed.reader.memory().block().head.get();
+                if head <= base || followed.reader.has_reached(base) {
+                    break;
+                }
+                followed.reader.skip_to(base);
+                if self.follow(at, newest).is_err() {
+                    break;
+                }
+            }
+        }
+        self.note_lanes();
+    }
+
+    /// Sets what depends on all lanes.
+    fn note_lanes(&mut self) {
+        let offers = || self.lanes.iter().map(|followed| &followed.extent.offer);
+        let own = self.segment.request().type_info.bytes;
+        let longest = offers().map(|offer| offer.shape.request().payload_bytes);
+        self.longest = longest.max().unwrap_or(0).max(own) as usize;
+        self.lap = offers()
+            .map(|offer| offer.shape.capacity())
+            .max()
+            .unwrap_or(1);
+        self.in_place = offers().any(|offer| offer.shape.request().pinnable);
+        let fences = offers().all(|offer| offer.wake_edge == WakeEdge::Fence);
+        if let Some(place) = &self.place {
+            place.set_fences(fences && !self.lanes.is_empty());
+        }
+    }
+
+    /// Returns true if this reader may read an extent.
+    fn matches(&self, extent: &Extent) -> bool {
+        self.reading != Reading::Gated || extent.offer.reliability == Reliability::Reliable
+    }
+
+    /// Notes whether this reader may read `extent`, the newest one of its lane. `base` is where the
+    /// messages begin that it is not owed if it may not. Returns true if it may.
+    fn note_match(&mut self, extent: &Extent, base: ExtentBase) -> bool {
+        let is_matched = self.matches(extent);
+        self.unmatched
+            .retain(|unmatched| unmatched.id.lane != extent.id.lane);
+        if !is_matched {
+            let id = extent.id;
+            self.unmatched.push(Unmatched { id, base });
+        }
+        is_matched
+    }
+
+    /// Returns the newest extent of a lane if its publisher is known not to match.
+    pub(super) fn unmatched_in(&self, lane: u32) -> Option<&Unmatched> {
+        self.unmatched
+            .iter()
+            .find(|unmatched| unmatched.id.lane == lane)
+    }
+
+    /// Returns true if an extent is known not to match.
+    fn is_unmatched(&self, id: ExtentId) -> bool {
+        self.unmatched.iter().any(|unmatched| unmatched.id == id)
+    }
+
+    /// Returns the error of a reader all of whose live publishers do not match.
+    pub(super) fn expect_match(&self) -> Result<(), RecvError> {
+        let lives = |lane| {
+            let block = self.segment.lane_block(lane, Access::Read);
+            // Relaxed: for people.
+            block.is_ok_and(|block| {
+                let owner = block.owner.get();
+                owner != 0 && !self.segment.is_dead(owner)
+            })
+        };
+        let Some(unmatched) = self
+            .unmatched
+            .iter()
+            .find(|unmatched| lives(unmatched.id.lane))
+        else {
+            return Ok(());
+        };
+        let lane = unmatched.id.lane;
+        let is_matched = |followed: &Followed| {
+            let lane = followed.lane;
+            lives(lane)
+                && self
+                    .unmatched
+                    .iter()
+                    .all(|unmatched| unmatched.id.lane != lane)
+        };
+        if self.lanes.iter().any(is_matched) {
+            return Ok(());
+        }
+        Err(RecvError::Incompatible {
+            topic: self.segment.label(),
+            lane,
+        })
     }
 
     /// Stores the result of an attempt to map all lanes, also for the watches of this reader.
@@ -249,15 +543,20 @@ impl RawConsumer {
     /// Returns the error of a lane that cannot be mapped; `None` if this reader misses nothing by
     /// it, because no publisher has the lane, and no message waits there.
     fn not_mapped(&self, lane: u32, cause: &OpenError) -> Option<LaneNotMapped> {
-        let range = self.segment.shape().lane(lane);
-        let error = LaneNotMapped::new(lane, range.end - range.start, cause);
+        let offer = || {
+            let newest = self.newest(lane).ok()??;
+            self.segment.offer_of(newest)
+        };
+        let bytes = offer().map_or(0, |offer| offer.shape.slots_bytes());
+        let error = LaneNotMapped::new(lane, bytes, cause);
         // Relaxed, both: a publisher that comes later is found by the next attempt.
         let matters = self
             .segment
             .lane_block(lane, Access::Read)
             .map_or(true, |block| {
                 let waiting = block.head.get() > self.starts[lane as usize].position;
-                block.owner.get() != 0 || waiting
+                let owner = block.owner.get();
+                owner != 0 && !self.segment.is_dead(owner) || waiting
             });
         matters.then_some(error)
     }
@@ -293,7 +592,6 @@ impl RawConsumer {
             return;
         };
         self.ignored |= bit;
-        self.mapped |= bit;
         if let Some(at) = self.lanes.iter().position(|followed| followed.lane == lane) {
             let reader = self.lanes.remove(at).reader;
             let start = self.starts[lane as usize];
@@ -331,7 +629,9 @@ impl RawConsumer {
             position,
             number: Some(position),
         };
-        let start = if self.in_place {
+        let newest = self.newest(lane)?.and_then(|id| self.map(id).ok());
+        let pinnable = newest.is_some_and(|(extent, _)| extent.offer.shape.request().pinnable);
+        let start = if pinnable {
             self.start_numbered(lane, None)?
         } else {
             plain
@@ -340,9 +640,8 @@ impl RawConsumer {
         self.publish_start(lane);
         self.ignored &= !bit;
         self.publish_counters();
-        self.mapped &= !bit;
         // WHY: the next call then looks for lanes.
-        self.known = 0;
+        self.known = NEVER_LOOKED;
         self.note_failed(None);
         Ok(())
     }

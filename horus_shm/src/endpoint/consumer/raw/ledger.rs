@@ -83,8 +83,19 @@ impl RawConsumer {
                 continue;
             }
             let reader = self.lanes.iter().find(|followed| followed.lane == lane);
+            let unmatched = self.unmatched_in(lane);
+            if reader.is_none() && unmatched.is_some() {
+                continue;
+            }
             let reader = reader.map(|followed| &followed.reader);
             let (first, next, end) = self.extent(lane, reader);
+            // What publishers send that do not match is not in the ledger.
+            let end = match (unmatched, reader) {
+                (Some(unmatched), Some(reader)) if reader.is_numbered() => unmatched.base.number,
+                (Some(unmatched), _) => unmatched.base.position,
+                (None, _) => end,
+            };
+            let end = end.max(next);
             add(&mut stats.sent, end.wrapping_sub(first));
             add(&mut stats.waiting, end.wrapping_sub(next));
             add(&mut stats.lost, reader.map_or(0, LaneReader::lost));
@@ -103,14 +114,11 @@ impl RawConsumer {
         };
         // WHY the maximum, in both cases: a publisher that died between stamp and head leaves a
         // message that was received and is past the head.
-        if !self.in_place {
-            let next = reader.map_or(start.position, LaneReader::position);
+        if let Some(reader) = reader.filter(|reader| !reader.is_numbered()) {
+            let next = reader.position();
             // Relaxed: a counter.
-            return (
-                start.position,
-                next,
-                block.head.get().min(POSITION_MAX).max(next),
-            );
+            let end = block.head.get().min(POSITION_MAX);
+            return (start.position, next, end.max(next));
         }
         let (end, _) = lane::count(block);
         let numbers = reader.and_then(LaneReader::numbers);

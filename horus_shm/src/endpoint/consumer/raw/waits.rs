@@ -10,9 +10,11 @@ use crate::file::segment::{Blocks as _, Segment};
 use crate::os::region::Access;
 use crate::protocol::lane::Polled;
 use crate::protocol::layout::WaitBlock;
-use crate::wait::{Event, Sleeper, WaitPolicy, WakeOrder, has_sleepers, wait_until, wake};
+use crate::wait::{
+    Event, Sleeper, WaitPolicy, WakeEdge, WakeOrder, has_sleepers, wait_until, wake,
+};
 
-/// The eventcount at which the publishers of a reliable topic wait for room.
+/// The eventcount at which reliable publishers wait for room.
 #[derive(Debug)]
 pub(super) struct Room {
     block: *const WaitBlock<AtomicU64>,
@@ -25,7 +27,8 @@ impl Room {
     /// Returns the eventcount of the topic in `segment`. To be called before the first cursor is
     /// stored: a process that wakes others must be registered with the kernel.
     pub(super) fn of(segment: &Segment) -> Result<Self, OpenError> {
-        let order = WakeOrder::of_sender(segment.contract().wake_edge);
+        // WHY never a fence: publishers that wait make a barrier.
+        let order = WakeOrder::of_sender(WakeEdge::Membarrier);
         let block: *const _ = segment.wait_block(Access::Write)?;
         Ok(Self {
             block,
@@ -84,17 +87,29 @@ impl RawConsumer {
         bytes: usize,
     ) -> Polled {
         let place = self.place.clone();
-        let event = place.as_ref().and_then(|place| place.event());
-        let events: &[&Event<'_>] = match &event {
-            Some(event) => &[event],
-            None => &[],
-        };
-        let look = || {
-            // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
-            let polled = unsafe { self.recv(dst, bytes) };
-            (polled == Polled::Message || self.check().is_err()).then_some(polled)
-        };
-        wait_until(events, wait_policy, look).unwrap_or(Polled::Empty)
+        loop {
+            let fences = place.as_ref().map(|place| place.fences());
+            let event = place.as_ref().and_then(|place| place.event());
+            let events: &[&Event<'_>] = match &event {
+                Some(event) => &[event],
+                None => &[],
+            };
+            let mut is_other_order = false;
+            let look = || {
+                // SAFETY: `dst` is writable for `bytes`, by the contract.
+                let polled = unsafe { self.recv(dst, bytes) };
+                is_other_order = fences != place.as_ref().map(|place| place.fences());
+                let is_over = polled == Polled::Message
+                    || is_other_order
+                    || self.would_cut(bytes)
+                    || self.check().is_err();
+                is_over.then_some(polled)
+            };
+            let polled = wait_until(events, wait_policy, look).unwrap_or(Polled::Empty);
+            if !is_other_order || polled == Polled::Message {
+                return polled;
+            }
+        }
     }
 
     /// Returns a watch on this consumer, for threads that wait on its behalf.

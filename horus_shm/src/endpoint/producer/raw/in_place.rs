@@ -7,7 +7,7 @@ use super::RawProducer;
 use crate::endpoint::loan::{LoanError, RawLoan};
 use crate::endpoint::producer::SendError;
 use crate::endpoint::reader_slot;
-use crate::file::segment::Segment;
+use crate::file::extent::Extent;
 use crate::os::futex::monotonic;
 use crate::os::region::Region;
 use crate::protocol::lane::{Blocked, NoRoom};
@@ -51,7 +51,7 @@ impl LoanApart {
 /// Keeps the memory of a loan, even after its publisher is dropped.
 #[derive(Debug)]
 pub struct LoanMemory {
-    _segment: Arc<Segment>,
+    _extent: Arc<Extent>,
     _apart: Option<Arc<Region>>,
 }
 
@@ -77,11 +77,11 @@ impl RawProducer {
     /// Takes the next slot that no reader has pinned; if there is none, one that is only being
     /// copied.
     fn begin(&mut self) -> Result<Begun, NoRoom> {
-        let request = *self.segment.shape().request();
+        let capacity = self.extent.offer.shape.capacity();
         let mut skips = 0;
         // Every slot is tried twice, and every reader is probed once.
-        for _ in 0..2 * request.capacity + u64::from(request.reader_limit) {
-            let is_alone = skips < request.capacity;
+        for _ in 0..2 * capacity + u64::from(self.segment.shape().reader_limit()) {
+            let is_alone = skips < capacity;
             let begun = if is_alone {
                 self.writer.begin()
             } else {
@@ -110,6 +110,7 @@ impl RawProducer {
             telemetry::note_published(self.writer.memory().block(), pos, monotonic);
         }
         self.writer.commit(bytes);
+        self.remove_former_if_due();
     }
 
     /// Lends the next slot, to be filled in place.
@@ -155,7 +156,7 @@ impl RawProducer {
     pub fn lend(&mut self) -> Result<NonNull<[u8]>, LoanError> {
         let address = self.take_slot()?;
         self.lent = Some(self.writer.position());
-        let bytes = self.segment.shape().request().payload_bytes as usize;
+        let bytes = self.slot_bytes as usize;
         let slot = NonNull::new(std::ptr::slice_from_raw_parts_mut(address, bytes));
         slot.ok_or_else(|| LoanError::RegionLost {
             topic: self.segment.label(),
@@ -166,7 +167,7 @@ impl RawProducer {
     #[must_use]
     pub fn lent_memory(&self) -> LoanMemory {
         LoanMemory {
-            _segment: Arc::clone(&self.segment),
+            _extent: Arc::clone(&self.extent),
             _apart: self.apart.memory.clone(),
         }
     }
@@ -183,8 +184,7 @@ impl RawProducer {
                 topic: self.segment.label(),
             });
         }
-        let max = self.segment.shape().request().payload_bytes;
-        Ok(self.publish((bytes as u64).min(max))?)
+        Ok(self.publish((bytes as u64).min(self.slot_bytes))?)
     }
 
     /// Ends the loan without publishing. Returns true if there was one.
@@ -213,9 +213,7 @@ impl RawProducer {
             return Ok(self.writer.memory().slot(index));
         }
         self.apart.slot = Some((self.writer.position(), index));
-        Ok(self
-            .apart
-            .memory_for_new_loan(self.segment.shape().request().payload_bytes))
+        Ok(self.apart.memory_for_new_loan(self.slot_bytes))
     }
 
     /// Publishes a loan of `bytes` bytes.

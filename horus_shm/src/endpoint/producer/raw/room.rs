@@ -58,6 +58,7 @@ impl RawProducer {
         message: &[u8],
     ) -> Result<(), SendError<()>> {
         self.expect_length(message.len());
+        self.reserve(message.len() as u64)?;
         // SAFETY: the slice is readable, and at most as long as the payload.
         unsafe { self.send_until(wait_policy, message.as_ptr(), message.len()) }
     }
@@ -103,8 +104,8 @@ impl RawProducer {
         let segment = Arc::clone(&self.segment);
         let on_stalled = self.on_stalled;
         let event = segment.wait_block(Access::Write).ok().map(|block| {
-            let order = WakeOrder::of_waiter(segment.contract().wake_edge);
-            Event::of_room(block, Sleeper::Bit(self.lane), order)
+            // WHY a barrier: readers have no fence between a cursor and their look at the waiters.
+            Event::of_room(block, Sleeper::Bit(self.lane), WakeOrder::Barrier)
         });
         let events: &[&Event<'_>] = match &event {
             Some(event) => &[event],
@@ -134,7 +135,7 @@ impl RawProducer {
         };
         // It may be necessary for every gated reader, one after the other.
         if let Some(run) = refused
-            && tries < self.segment.shape().request().reader_limit
+            && tries < self.segment.shape().reader_limit()
             && self.pass_slowest_reader(run.probed - run.since)
         {
             return Ok(tries + 1);

@@ -1,0 +1,290 @@
+//! Growth: a new extent with longer slots, for a message that does not fit the present ones; and
+//! the removal of extents that all readers have left.
+
+use std::sync::Arc;
+
+use super::RawProducer;
+use crate::endpoint::producer::SendError;
+use crate::endpoint::reader_slot;
+use crate::file::error::OpenError;
+use crate::file::extent::{EXTENTS_MAX, Extent, ExtentUse};
+use crate::file::header::ExtentId;
+use crate::file::offer::Offer;
+use crate::file::segment::{Blocks as _, Segment};
+use crate::file::topic_type::Reliability;
+use crate::os::cancel::NoCancelGuard;
+use crate::os::region::Access;
+use crate::protocol::lane;
+use crate::protocol::memory::RawLane;
+use crate::protocol::sync::Word;
+use crate::protocol::takeover::take_over;
+
+/// Maximum number of earlier extents that a publisher finds in its lane, from predecessors with
+/// other offers.
+const FORMER_MAX: usize = 16;
+
+/// An earlier extent of a lane, which readers may still have to read.
+#[derive(Debug)]
+pub(super) struct Former {
+    extent: Arc<Extent>,
+    /// The position behind its last message.
+    end: u64,
+}
+
+impl Former {
+    /// Returns true if a reader that waits for position `unread` has to read this extent.
+    fn is_unread(&self, unread: u64) -> bool {
+        self.extent.offer.reliability == Reliability::Reliable && unread < self.end
+    }
+
+    /// Returns the position of the lane at which all of its messages would have been overwritten
+    /// without the growth.
+    fn overwritten_at(&self) -> u64 {
+        self.end.saturating_add(self.extent.offer.shape.capacity())
+    }
+}
+
+/// A lane that a publisher has just claimed: its extents, and the position at which it goes on.
+pub(super) struct ClaimedLane {
+    pub(super) extent: Arc<Extent>,
+    pub(super) raw: RawLane,
+    pub(super) position: u64,
+    pub(super) former: Vec<Former>,
+}
+
+impl ClaimedLane {
+    /// Takes over lane `lane`, which the caller has claimed. The publisher goes on in the newest
+    /// extent if that is what it would make itself; otherwise it makes the next one.
+    pub(super) fn new(segment: &Segment, lane: u32, offer: &Offer) -> Result<Self, OpenError> {
+        let block = segment.lane_block(lane, Access::Write)?;
+        // Relaxed, both: the claim of the lane ordered them.
+        let generation = block.generation.get();
+        let newest = ExtentId { lane, generation };
+        let mut former = Self::former(segment, newest, block.oldest.get());
+        let found = (generation != 0)
+            .then(|| segment.extent(newest, ExtentUse::Write).ok())
+            .flatten();
+        let position = match &found {
+            Some(extent) => take_over(&raw_lane(segment, extent)?, segment.me()),
+            None => lane::count(block).1,
+        };
+        let is_taken_over = found.is_some();
+        // Relaxed: this publisher alone writes it.
+        block.latched.set(offer.latched().into());
+        if let Some(extent) = found {
+            if segment.request().permits(&extent.offer, offer) {
+                let raw = raw_lane(segment, &extent)?;
+                // WHY: the predecessor may have died after it had stored the generation, and before
+                // readers could see that; or while it made the next extent.
+                segment.publish_change()?;
+                segment.remove_extent(ExtentId {
+                    lane,
+                    generation: generation + 1,
+                });
+                return Ok(Self {
+                    extent,
+                    raw,
+                    position,
+                    former,
+                });
+            }
+            former.push(Former {
+                extent,
+                end: position,
+            });
+        }
+        let extent = segment.add_extent(lane, position, offer.clone())?;
+        let raw = raw_lane(segment, &extent)?;
+        let position = if is_taken_over {
+            position
+        } else {
+            take_over(&raw, segment.me())
+        };
+        Ok(Self {
+            extent,
+            raw,
+            position,
+            former,
+        })
+    }
+
+    /// Returns the extents before `newest`, from the oldest on.
+    fn former(segment: &Segment, newest: ExtentId, oldest: u64) -> Vec<Former> {
+        let first = oldest.max(newest.generation.saturating_sub(FORMER_MAX as u64));
+        let generations = first.max(1)..newest.generation;
+        let open = |generation| {
+            let id = |generation| ExtentId {
+                lane: newest.lane,
+                generation,
+            };
+            let extent = segment.extent(id(generation), ExtentUse::Read).ok()?;
+            let next = segment.extent(id(generation + 1), ExtentUse::Read).ok()?;
+            let end = next.base.position;
+            Some(Former { extent, end })
+        };
+        generations.filter_map(open).collect()
+    }
+}
+
+/// Returns the lane of an extent, for its writer.
+fn raw_lane(segment: &Segment, extent: &Extent) -> Result<RawLane, OpenError> {
+    segment.lane(extent, Access::Write, segment.readers(Access::Write)?)
+}
+
+impl RawProducer {
+    /// Returns the length of the longest message that fits the present slots, in bytes.
+    #[inline(always)]
+    #[must_use]
+    pub const fn slot_bytes(&self) -> u64 {
+        self.slot_bytes
+    }
+
+    /// Makes sure that messages of `bytes` bytes fit the slots of this publisher. If they do not
+    /// yet, reserves memory for longer ones: some system calls, and 0.1 ms a MiB.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError::TooLong`] if this publisher may not send such messages.
+    /// [`SendError::NoSpace`] if the memory cannot be had; the publisher goes on as before.
+    /// [`SendError::Full`] if too many earlier extents are still being read.
+    #[inline]
+    pub fn reserve(&mut self, bytes: u64) -> Result<(), SendError<()>> {
+        if bytes <= self.slot_bytes {
+            return Ok(());
+        }
+        self.grow(bytes)
+    }
+
+    #[cold]
+    fn grow(&mut self, bytes: u64) -> Result<(), SendError<()>> {
+        let _uncancelled = NoCancelGuard::new();
+        self.confirm()?;
+        let topic = self.segment.label();
+        let request = self.segment.request();
+        let Some(offer) = request.grown(&self.extent.offer, bytes) else {
+            return Err(SendError::TooLong {
+                topic,
+                message: (),
+                bytes,
+                max: request.longest_bytes(),
+            });
+        };
+        self.remove_former();
+        let is_last = self.former.len() + 1 >= EXTENTS_MAX;
+        if is_last && self.is_oldest_unread() {
+            return Err(self.full());
+        }
+        let position = self.writer.position();
+        let grown = self
+            .segment
+            .add_extent(self.lane, position, offer)
+            .and_then(|extent| {
+                let raw = raw_lane(&self.segment, &extent)?;
+                Ok((extent, raw))
+            });
+        let (extent, raw) = grown.map_err(|error| SendError::NoSpace {
+            topic,
+            message: (),
+            bytes,
+            errno: error.errno_or(libc::EIO),
+        })?;
+        // WHY not before: if there is no memory, readers keep what they have not read.
+        if is_last {
+            self.remove_oldest();
+        }
+        extent.populate();
+        self.writer.move_to(raw);
+        self.slot_bytes = extent.offer.shape.request().payload_bytes;
+        let left = std::mem::replace(&mut self.extent, extent);
+        let former = Former {
+            extent: left,
+            end: position,
+        };
+        self.former_due = self.former_due.min(former.overwritten_at());
+        self.former.push(former);
+        // WHY: a loan of a slot in the extent just left is over.
+        self.lent = None;
+        self.apart = Default::default();
+        self.confirm()
+    }
+
+    /// Removes extents as [`Self::remove_former`] does, if the first of them may be ready for it.
+    #[inline(always)]
+    pub(super) fn remove_former_if_due(&mut self) {
+        if self.writer.position() >= self.former_due {
+            self.remove_former();
+        }
+    }
+
+    /// Removes the extents whose messages would have been overwritten by now, and which no reliable
+    /// reader still has to read.
+    #[cold]
+    pub(super) fn remove_former(&mut self) {
+        let position = self.writer.position();
+        let is_overwritten = |oldest: &Former| position >= oldest.overwritten_at();
+        while self.former.first().is_some_and(is_overwritten) && !self.is_oldest_unread() {
+            self.remove_oldest();
+        }
+        let due = self.former.first().map(Former::overwritten_at);
+        // WHY later if it is due: a reliable reader is behind, and it is looked for again after a
+        // lap.
+        let lap = self.extent.offer.shape.capacity();
+        self.former_due = due.map_or(u64::MAX, |due| due.max(position + lap));
+    }
+
+    /// Removes the oldest extents of predecessors until few are left, although readers may miss
+    /// their messages. WHY more than [`EXTENTS_MAX`] while reliable readers have to read them: a
+    /// publisher never fails because of a reader.
+    pub(super) fn limit_former(&mut self) {
+        while self.former.len() >= FORMER_MAX
+            || self.former.len() >= EXTENTS_MAX && !self.is_oldest_unread()
+        {
+            self.remove_oldest();
+        }
+    }
+
+    /// Returns true if a reliable reader that lives still has to read the oldest extent.
+    fn is_oldest_unread(&self) -> bool {
+        let Some(oldest) = self.former.first() else {
+            return false;
+        };
+        // WHY a limit: the bits are input.
+        for _ in 0..self.segment.shape().reader_limit() {
+            match self.writer.least_reader() {
+                // WHY: the gate of a dead reader stays until a writer is in its way.
+                Some((reader, unread)) if oldest.is_unread(unread) => {
+                    if !reader_slot::reap_gated(&self.segment, reader) {
+                        return true;
+                    }
+                }
+                _ => return false,
+            }
+        }
+        false
+    }
+
+    /// Forgets all extents of the lane, when this publisher leaves it. WHY not those that are lost:
+    /// the segment is lost with them.
+    pub(super) fn forget_extents(&self) {
+        let former = self.former.iter().map(|former| &former.extent);
+        former
+            .chain([&self.extent])
+            .filter(|extent| !extent.is_lost())
+            .for_each(|extent| self.segment.forget_extent(extent));
+    }
+
+    fn remove_oldest(&mut self) {
+        if self.former.is_empty() {
+            return;
+        }
+        let Former { extent, .. } = self.former.remove(0);
+        // WHY the file first: if this process dies in between, the number leads to no file, which
+        // readers expect.
+        self.segment.remove_extent(extent.id);
+        if let Ok(block) = self.segment.lane_block(self.lane, Access::Write) {
+            // Relaxed: a hint for successors; the files decide.
+            block.oldest.set(extent.id.generation + 1);
+        }
+        self.segment.forget_extent(&extent);
+    }
+}

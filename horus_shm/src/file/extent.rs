@@ -1,0 +1,412 @@
+//! Extents: the slots of a lane, in a file of their own beside the topic file, or on the heap.
+//!
+//! A lane file has the name `.<topic id>.<lane>.<generation>`, in the directory of the topic files.
+//! It appears whole, with all of its memory reserved, and never changes its size or its header.
+//! Only the owner of the lane makes one, and gives its memory back by removing the name: a process
+//! that has mapped it keeps the memory until it unmaps it.
+
+use std::io;
+use std::mem::offset_of;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
+
+use crate::file::error::OpenError;
+use crate::file::header::{self, ExtentBase, ExtentId, HeaderError, LaneHeader};
+use crate::file::offer::Offer;
+use crate::file::open::{no_space_or, reserve};
+use crate::file::segment::TopicFile;
+use crate::os::cancel::NoCancelGuard;
+use crate::os::descriptor::CheckedFd;
+use crate::os::region::{Access, Region};
+use crate::os::{self, OpenMode};
+use crate::protocol::copy;
+use crate::protocol::layout::{HEADER_BYTES, LAYOUT_VERSION, LaneBlock};
+use crate::protocol::shape::TopicShape;
+
+/// The largest number of extents of one lane that have names.
+pub(crate) const EXTENTS_MAX: usize = 4;
+
+/// The way in which an endpoint uses an extent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ExtentUse {
+    /// Writes messages.
+    Write,
+    /// Reads messages.
+    Read,
+    /// Reads messages that it may not pin, by system calls.
+    Observe,
+}
+
+impl ExtentUse {
+    const fn access(self) -> Access {
+        match self {
+            Self::Write => Access::Write,
+            Self::Read | Self::Observe => Access::Read,
+        }
+    }
+}
+
+/// One extent of a lane, mapped by this process.
+#[derive(Debug)]
+pub(crate) struct Extent {
+    pub(crate) id: ExtentId,
+    pub(crate) usage: ExtentUse,
+    pub(crate) base: ExtentBase,
+    pub(crate) offer: Offer,
+    slots: Region,
+    /// The lane file. WHY not of a reader: a process may read from many lanes, and can have few
+    /// descriptors.
+    fd: Option<CheckedFd>,
+}
+
+impl Extent {
+    /// Creates an extent on the heap.
+    pub(crate) fn heap(id: ExtentId, base: ExtentBase, offer: Offer) -> Self {
+        Self {
+            id,
+            usage: ExtentUse::Write,
+            base,
+            slots: Region::heap(offer.shape.slots_bytes() as usize),
+            offer,
+            fd: None,
+        }
+    }
+
+    /// Creates a lane file with all of its memory, and maps it. Replaces a file of that name: its
+    /// owner died before it used it.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::NoSpace`] or [`OpenError::Io`].
+    pub(crate) fn create(
+        topic: &TopicFile,
+        id: ExtentId,
+        base: ExtentBase,
+        offer: Offer,
+    ) -> Result<Self, OpenError> {
+        let place = LanePath { topic, id };
+        let dir = topic.namespace.topics_dir();
+        let dir = dir.map_err(place.io("creating a lane file of"))?;
+        let bytes = offer.shape.file_bytes();
+        let no_space = |operation, source| no_space_or(dir, operation, topic.path(), bytes, source);
+        let fd =
+            os::open_unnamed(dir).map_err(|error| no_space("creating a lane file of", error))?;
+        os::set_len(fd.as_fd(), bytes).map_err(place.io("sizing a lane file of"))?;
+        let header = LaneHeader {
+            topic_id: topic.topic_id,
+            topic_inode: topic.id.inode(),
+            id,
+            base,
+        };
+        let header = header::encode_lane(&offer, &header, topic.provenance()?);
+        for part in [0..header.len() as u64, offer.shape.slots()] {
+            reserve(fd.as_fd(), part, || topic.path())?;
+        }
+        os::write_at(fd.as_fd(), &header, 0)
+            .map_err(place.io("writing the header of a lane file of"))?;
+        let access = topic.namespace.access();
+        let given = access.apply_to_file(fd.as_fd());
+        given.map_err(place.io("setting the mode of a lane file of"))?;
+        // WHY before it has a name: if it cannot be mapped, no file is left.
+        let extent = Self::map(&place, &fd, (base, offer), ExtentUse::Write)?;
+        match os::link_unnamed(fd.as_fd(), dir, place.name()) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                os::unlink(dir, place.name())
+                    .map_err(place.io("removing a leftover lane file of"))?;
+                os::link_unnamed(fd.as_fd(), dir, place.name())
+            }
+            linked => linked,
+        }
+        .map_err(|error| no_space("naming a lane file of", error))?;
+        extent.keep(&place, fd)
+    }
+
+    /// Opens and maps a lane file, without trusting its content.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::NotATopic`], [`OpenError::Damaged`] or [`OpenError::Io`].
+    pub(crate) fn open(
+        topic: &TopicFile,
+        id: ExtentId,
+        usage: ExtentUse,
+    ) -> Result<Self, OpenError> {
+        let (fd, base, offer) = Self::read(topic, id)?;
+        let place = LanePath { topic, id };
+        Self::map(&place, &fd, (base, offer), usage)?.keep(&place, fd)
+    }
+
+    /// Returns where a lane file begins, and what its publisher offers.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`].
+    pub(crate) fn read_offer(
+        topic: &TopicFile,
+        id: ExtentId,
+    ) -> Result<(ExtentBase, Offer), OpenError> {
+        Self::read(topic, id).map(|(_, base, offer)| (base, offer))
+    }
+
+    /// Opens a lane file, and reads its header.
+    fn read(topic: &TopicFile, id: ExtentId) -> Result<(OwnedFd, ExtentBase, Offer), OpenError> {
+        let place = LanePath { topic, id };
+        let fd = open_file(topic, id)?;
+        let stat = os::fstat(fd.as_fd()).map_err(place.io("looking at a lane file of"))?;
+        let refused = if !stat.is_file() {
+            Some("not a regular file".to_owned())
+        } else {
+            topic.namespace.access().check_file(&stat).err()
+        };
+        if let Some(found) = refused {
+            let path = place.path();
+            return Err(OpenError::NotATopic { path, found });
+        }
+        let mut bytes = vec![0; HEADER_BYTES.min(stat.size_bytes as usize)];
+        os::read_at(fd.as_fd(), &mut bytes, 0)
+            .map_err(place.io("reading the header of a lane file of"))?;
+        let decoded = header::decode_lane(&bytes, stat.size_bytes, topic.provenance()?);
+        let (offer, header) = decoded.map_err(|error| place.header_error(error))?;
+        place.check(&header)?;
+        Ok((fd, header.base, offer))
+    }
+
+    fn map(
+        place: &LanePath<'_>,
+        fd: &OwnedFd,
+        (base, offer): (ExtentBase, Offer),
+        usage: ExtentUse,
+    ) -> Result<Self, OpenError> {
+        let range = offer.shape.slots();
+        let bytes = offer.shape.slots_bytes() as usize;
+        let slots = Region::map(fd.as_fd(), range.start, bytes, usage.access());
+        Ok(Self {
+            id: place.id,
+            usage,
+            base,
+            offer,
+            slots: slots.map_err(place.io("mapping"))?,
+            fd: None,
+        })
+    }
+
+    /// Keeps the descriptor of the lane file, if this use needs it.
+    fn keep(mut self, place: &LanePath<'_>, fd: OwnedFd) -> Result<Self, OpenError> {
+        if self.usage != ExtentUse::Read {
+            self.fd = Some(CheckedFd::new(fd).map_err(place.io("looking at a lane file of"))?);
+        }
+        Ok(self)
+    }
+
+    /// Returns the address of the first slot.
+    pub(crate) const fn slots(&self) -> *mut u8 {
+        self.slots.address()
+    }
+
+    /// Returns true once an access found that the lane file was truncated.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.slots.is_lost()
+    }
+
+    /// Populates the pages of all slots, all at once.
+    pub(crate) fn populate(&self) {
+        self.slots.populate(self.offer.shape.slots_bytes() as usize);
+    }
+
+    /// Copies the first `bytes` bytes of a slot, for a reader that pins nothing; returns false if
+    /// that is not possible. The copy may be torn.
+    ///
+    /// WHY with a system call: a publisher may be filling that slot on loan, with ordinary stores,
+    /// and loads of this process that race with those would be undefined behaviour.
+    ///
+    /// # Safety
+    ///
+    /// `dst` is writable for `bytes` bytes, which are at most the payload; `index` is below the
+    /// capacity.
+    pub(crate) unsafe fn load(&self, index: u64, dst: *mut u8, bytes: usize) -> bool {
+        let shape = &self.offer.shape;
+        let offset = index * shape.stride();
+        if let Some(file) = &self.fd {
+            let _uncancelled = NoCancelGuard::new();
+            let at = shape.slots().start + offset;
+            // SAFETY: `dst` is writable for `bytes` bytes by the contract.
+            let read = |fd| unsafe { os::read_raw_at(fd, dst, bytes, at) };
+            match file.get().map(read) {
+                Ok(Ok(())) => return true,
+                // WHY continue: if the file was truncated, the load below detects that it is lost.
+                Ok(Err(error)) if error.kind() != io::ErrorKind::UnexpectedEof => return false,
+                // WHY continue: a program that closed the descriptor should still receive.
+                Ok(Err(_)) | Err(_) => {}
+            }
+        }
+        // SAFETY: the index is below the capacity, so the slot lies in the region.
+        let slot = unsafe { self.slots().add(offset as usize) };
+        // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract. While there
+        // is an observer, slots on the heap are written only by racing stores:
+        // `Segment::is_observed`.
+        unsafe { copy::load(dst, slot, bytes) };
+        true
+    }
+}
+
+/// The place of a lane file: its name beside the topic file.
+struct LanePath<'a> {
+    topic: &'a TopicFile,
+    id: ExtentId,
+}
+
+impl LanePath<'_> {
+    fn name(&self) -> String {
+        file_name(self.topic.topic_id, self.id)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.topic.namespace.topics_path().join(self.name())
+    }
+
+    /// Converts an error of the system. WHY it names the topic file: users know the topic, and no
+    /// lane file has its name.
+    fn io(&self, operation: &'static str) -> impl FnOnce(io::Error) -> OpenError {
+        let path = self.topic.path();
+        move |source| OpenError::Io {
+            operation,
+            path,
+            source,
+        }
+    }
+
+    /// Converts the error of a failed open, according to the kind of file that has the name.
+    fn open_error(&self, error: io::Error) -> OpenError {
+        let found = match error.raw_os_error() {
+            Some(libc::ENOENT) => "missing",
+            Some(libc::ELOOP) => "a symbolic link",
+            Some(libc::EISDIR) => "a directory",
+            Some(libc::ENXIO) => "a socket or a device",
+            _ => return self.io("opening a lane file of")(error),
+        };
+        let (path, found) = (self.path(), found.to_owned());
+        OpenError::NotATopic { path, found }
+    }
+
+    /// Checks that the header of the file is that of this lane of this topic.
+    fn check(&self, header: &LaneHeader) -> Result<(), OpenError> {
+        let found = (header.topic_id, header.topic_inode, header.id);
+        let wanted = (self.topic.topic_id, self.topic.id.inode(), self.id);
+        if found == wanted {
+            return Ok(());
+        }
+        let describe = |(topic_id, inode, id): ([u8; 16], u64, ExtentId)| {
+            let name = file_name(topic_id, id);
+            format!("the one called '{name}', of the topic file with inode {inode}")
+        };
+        Err(self.header_error(HeaderError::Damaged {
+            field: "lane",
+            found: describe(found),
+            wanted: describe(wanted),
+        }))
+    }
+
+    fn header_error(&self, error: HeaderError) -> OpenError {
+        let path = self.path();
+        match error {
+            HeaderError::Damaged {
+                field,
+                found,
+                wanted,
+            } => OpenError::Damaged {
+                path,
+                field,
+                found,
+                wanted,
+            },
+            HeaderError::Version(found) => OpenError::LayoutVersion {
+                path,
+                found,
+                wanted: LAYOUT_VERSION,
+            },
+            HeaderError::Magic | HeaderError::Boot | HeaderError::Registry => {
+                let found = "not a lane file of this topic".to_owned();
+                OpenError::NotATopic { path, found }
+            }
+        }
+    }
+}
+
+/// Opens a lane file, to read and to write.
+///
+/// # Errors
+///
+/// [`OpenError::NotATopic`] or [`OpenError::Io`].
+pub(super) fn open_file(topic: &TopicFile, id: ExtentId) -> Result<OwnedFd, OpenError> {
+    let place = LanePath { topic, id };
+    let dir = topic.namespace.topics_dir();
+    let dir = dir.map_err(place.io("opening a lane file of"))?;
+    let fd = os::open_file(dir, place.name(), OpenMode::ReadWrite);
+    fd.map_err(|error| place.open_error(error))
+}
+
+/// Returns the path of a lane file.
+pub(super) fn path(topic: &TopicFile, id: ExtentId) -> PathBuf {
+    LanePath { topic, id }.path()
+}
+
+/// Returns the name of a lane file.
+fn file_name(topic_id: [u8; 16], id: ExtentId) -> String {
+    let topic = u128::from_be_bytes(topic_id);
+    format!(".{topic:032x}.{}.{}", id.lane, id.generation)
+}
+
+/// Returns the id of the topic to which the lane file called `name` belongs; `None` if that is not
+/// the name of a lane file.
+pub(crate) fn topic_of(name: &str) -> Option<[u8; 16]> {
+    let (topic, rest) = name.strip_prefix('.')?.split_once('.')?;
+    let (lane, generation) = rest.split_once('.')?;
+    let id = ExtentId {
+        lane: lane.parse().ok()?,
+        generation: generation.parse().ok()?,
+    };
+    let topic = u128::from_str_radix(topic, 16).ok()?.to_be_bytes();
+    (file_name(topic, id) == name).then_some(topic)
+}
+
+/// Removes the name of a lane file, if it exists. WHY no error: what cannot be removed now is
+/// removed with the topic, or by a sweep.
+pub(crate) fn remove_lane_file(topic: &TopicFile, id: ExtentId) {
+    if let Ok(dir) = topic.namespace.topics_dir() {
+        let _ = os::unlink(dir, file_name(topic.topic_id, id));
+    }
+}
+
+/// Removes the names of all lane files of a topic file, while no process uses it. What cannot be
+/// removed has no topic file then, and the next sweep removes it.
+///
+/// WHY by a listing of the directory: the words in the topic file are input, and it may be
+/// truncated.
+pub(crate) fn remove_lane_files(topic: &TopicFile) {
+    let Ok(dir) = topic.namespace.topics_dir() else {
+        return;
+    };
+    let Ok(names) = os::list_dir(dir) else {
+        return remove_likely_lane_files(topic);
+    };
+    let names = names.iter().map(|name| name.to_string_lossy());
+    for name in names.filter(|name| topic_of(name) == Some(topic.topic_id)) {
+        let _ = os::unlink(dir, &*name);
+    }
+}
+
+/// Removes the names of the lane files that the words in the topic file lead to: a process that has
+/// no descriptor left cannot list the directory.
+fn remove_likely_lane_files(topic: &TopicFile) {
+    let Ok(blocks) = topic.read_lane_blocks() else {
+        return;
+    };
+    for lane in 0..TopicShape::FILE.lane_limit() {
+        let newest = blocks.word(lane, offset_of!(LaneBlock<AtomicU64>, generation));
+        // An owner that died while it grew left a file with the next generation.
+        for generation in newest.saturating_sub(EXTENTS_MAX as u64)..=newest.saturating_add(1) {
+            remove_lane_file(topic, ExtentId { lane, generation });
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Requests of processes that open a topic, and what a publisher offers with its lane.
+
+use std::path::Path;
+
+use crate::file::error::OpenError;
+use crate::file::topic_type::{Reliability, TypeInfo};
+use crate::protocol::layout::{
+    PARTICIPANTS_MAX, SCHEMA_BYTES_MAX, STRIDE_MAX, TYPE_NAME_BYTES_MAX,
+};
+use crate::protocol::shape::{LaneShape, ShapeError, ShapeRequest, default_capacity, stride_for};
+use crate::wait::WakeEdge;
+
+/// Messages of at least this size, in bytes, are pinnable by default. WHY: to copy them costs more
+/// than to write and read them in place.
+pub const PINNABLE_BYTES: u64 = 4096;
+
+/// Length of the longest message that any slot can hold, in bytes.
+const MESSAGE_BYTES_MAX: u64 = STRIDE_MAX - 64;
+
+/// Slots of messages with lengths of their own grow to multiples of this size.
+const GROWTH_STEP_BYTES: u64 = 4096;
+
+/// The offer of a publisher: the settings of its lane, which are fixed in the header of each of its
+/// extents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offer {
+    /// The message type. If `sized`, with the length of the longest message that fits a slot.
+    pub type_info: TypeInfo,
+    /// Sizes and offsets.
+    pub shape: LaneShape,
+    /// The effect of a full lane on the publisher.
+    pub reliability: Reliability,
+    /// Number of messages from before it joined that a new reader still gets.
+    pub history: u32,
+    /// True if the history stays after the publisher has left, and the topic while no process uses
+    /// it.
+    pub persists: bool,
+    /// The side that pays for the order between a message's publication and the check for sleeping
+    /// readers.
+    pub wake_edge: WakeEdge,
+}
+
+impl Offer {
+    /// Returns the number of messages of the history that outlive the publisher.
+    pub(crate) const fn latched(&self) -> u32 {
+        if self.persists { self.history } else { 0 }
+    }
+}
+
+/// The request of a process that opens a topic. Everything but the type concerns only the endpoints
+/// that this process opens with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// The message type.
+    pub type_info: TypeInfo,
+    /// Of a publisher: number of slots of its lane; rounded up to a power of two.
+    pub capacity: Option<u64>,
+    /// The publisher claims one of the first lanes, up to this number. Default 64.
+    pub lane_limit: Option<u32>,
+    /// The reader claims one of the first reader slots, up to this number. Default 64.
+    pub reader_limit: Option<u32>,
+    /// Of a publisher: the effect of a full lane. Default best effort.
+    pub reliability: Option<Reliability>,
+    /// Of a publisher: number of messages from before it joined that a new reader still gets.
+    /// Default 0, or 1 if the history outlives the publisher.
+    pub history: Option<u32>,
+    /// Of a publisher: true if the history outlives it. Default false.
+    pub persists: Option<bool>,
+    /// Of a publisher: the side that pays for the order between a message's publication and the
+    /// check for sleeping readers. Default membarrier.
+    pub wake_edge: Option<WakeEdge>,
+    /// Of a publisher: true if messages can be written and read in place. Default: true for those
+    /// of 4 KiB and more.
+    pub pinnable: Option<bool>,
+    /// Of a publisher: length of its longest message in bytes, for types whose messages have
+    /// lengths of their own. Its slots have this size from the start. Default: slots begin with the
+    /// length in `type_info`, and grow with the messages.
+    pub max_message_bytes: Option<u64>,
+}
+
+impl Request {
+    /// Creates a request in which only the type is set.
+    #[must_use]
+    pub const fn new(type_info: TypeInfo) -> Self {
+        Self {
+            type_info,
+            capacity: None,
+            lane_limit: None,
+            reader_limit: None,
+            reliability: None,
+            history: None,
+            persists: None,
+            wake_edge: None,
+            pinnable: None,
+            max_message_bytes: None,
+        }
+    }
+
+    /// Returns the offer of a publisher that opens the topic with this request.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Shape`] or [`OpenError::TypeTooLong`] if no lane can have these settings.
+    pub fn offer(&self) -> Result<Offer, OpenError> {
+        self.expect_type()?;
+        let first_bytes = match self.max_message_bytes {
+            Some(bytes) if self.type_info.sized => bytes,
+            _ => self.type_info.bytes,
+        };
+        Ok(self.offer_of(first_bytes)?)
+    }
+
+    /// Returns the offer that follows `offer` when a message of `bytes` bytes has to fit; `None` if
+    /// this publisher may not send it.
+    pub(crate) fn grown(&self, offer: &Offer, bytes: u64) -> Option<Offer> {
+        if bytes > self.longest_bytes() || !offer.shape.request().sized {
+            return None;
+        }
+        // WHY half as much again: messages that become a little longer each time must not cause an
+        // extent each.
+        let present = offer.shape.request().payload_bytes;
+        let wanted = bytes.max(present + present / 2);
+        let wanted = wanted.next_multiple_of(GROWTH_STEP_BYTES);
+        self.offer_of(wanted.min(self.longest_bytes())).ok()
+    }
+
+    /// Returns true if a publisher with this request, which would offer `offer`, may go on in an
+    /// extent with the offer `found`: if it could have made that extent itself.
+    pub(crate) fn permits(&self, found: &Offer, offer: &Offer) -> bool {
+        let bytes = found.shape.request().payload_bytes;
+        let fits = (offer.shape.request().payload_bytes..=self.longest_bytes()).contains(&bytes);
+        fits && self.offer_of(bytes).is_ok_and(|own| own == *found)
+    }
+
+    /// Returns the length of the longest message that a publisher with this request may send, in
+    /// bytes.
+    #[must_use]
+    pub fn longest_bytes(&self) -> u64 {
+        if self.type_info.sized {
+            self.max_message_bytes.unwrap_or(MESSAGE_BYTES_MAX)
+        } else {
+            self.type_info.bytes
+        }
+    }
+
+    fn offer_of(&self, payload_bytes: u64) -> Result<Offer, ShapeError> {
+        let persists = self.persists.unwrap_or(false);
+        let type_info = TypeInfo {
+            bytes: payload_bytes,
+            ..self.type_info.clone()
+        };
+        let pinnable = self.is_pinnable()?;
+        let stride = stride_for(payload_bytes.min(1 << 30), type_info.sized, pinnable);
+        let shape = LaneShape::new(ShapeRequest {
+            payload_bytes,
+            payload_align: type_info.align,
+            capacity: self
+                .capacity
+                .map_or_else(|| default_capacity(stride), rounded_capacity),
+            sized: type_info.sized,
+            pinnable,
+        })
+        .map_err(|error| self.with_requested_capacity(error))?;
+        Ok(Offer {
+            type_info,
+            shape,
+            reliability: self.reliability.unwrap_or_default(),
+            history: self.history.unwrap_or(persists.into()),
+            persists,
+            wake_edge: self.wake_edge.unwrap_or_default(),
+        })
+    }
+
+    /// Checks that the topic file has room for the description of the type.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::TypeTooLong`].
+    pub(crate) fn expect_type(&self) -> Result<(), OpenError> {
+        let info = &self.type_info;
+        for (field, bytes, max) in [
+            ("type name", info.name.len(), TYPE_NAME_BYTES_MAX),
+            ("schema text", info.schema.len(), SCHEMA_BYTES_MAX),
+        ] {
+            if bytes > max {
+                return Err(OpenError::TypeTooLong { field, bytes, max });
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that a topic has the lanes and the reader slots that are requested.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Shape`].
+    pub(crate) fn expect_limits(&self) -> Result<(), OpenError> {
+        for (field, limit) in [
+            ("lane_limit", self.lane_limit),
+            ("reader_limit", self.reader_limit),
+        ] {
+            if let Some(limit) = limit
+                && !(1..=PARTICIPANTS_MAX).contains(&limit)
+            {
+                return Err(OpenError::Shape(ShapeError {
+                    field,
+                    found: limit.into(),
+                    wanted: "1 to 64",
+                }));
+            }
+        }
+        Ok(())
+    }
+
+    /// Replaces the rounded capacity in an error by the one that was requested.
+    fn with_requested_capacity(&self, error: ShapeError) -> ShapeError {
+        match self.capacity {
+            Some(found) if error.field == "capacity" => {
+                let wanted = "2 to 1048576 (it is rounded up to a power of two)";
+                ShapeError {
+                    found,
+                    wanted,
+                    ..error
+                }
+            }
+            _ => error,
+        }
+    }
+
+    /// Returns true if the slots of this publisher can be pinned.
+    fn is_pinnable(&self) -> Result<bool, ShapeError> {
+        let in_place = self.type_info.sized || self.type_info.bytes >= PINNABLE_BYTES;
+        let pinnable = self.pinnable.unwrap_or(in_place);
+        if self.type_info.sized && !pinnable {
+            return Err(ShapeError {
+                field: "pinnable",
+                found: 0,
+                wanted: "1 where messages have lengths of their own",
+            });
+        }
+        Ok(pinnable)
+    }
+
+    /// Checks that `found`, the type of the topic at `path`, is the requested one.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::SchemaMismatch`].
+    pub fn check_type(&self, found: &TypeInfo, path: &Path) -> Result<(), OpenError> {
+        let wanted = &self.type_info;
+        if wanted.is_same_as(found) {
+            return Ok(());
+        }
+        Err(OpenError::SchemaMismatch {
+            path: path.to_owned(),
+            wanted: Box::new(wanted.clone()),
+            found: Box::new(found.clone()),
+        })
+    }
+}
+
+/// Returns the next power of two. If there is none, returns a value that the shape refuses.
+fn rounded_capacity(capacity: u64) -> u64 {
+    capacity.checked_next_power_of_two().unwrap_or(u64::MAX)
+}

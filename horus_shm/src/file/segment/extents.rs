@@ -1,0 +1,132 @@
+//! The extents of a topic that this process has mapped.
+
+use std::io;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use crate::file::error::OpenError;
+use crate::file::extent::{Extent, ExtentUse, remove_lane_file};
+use crate::file::header::{ExtentBase, ExtentId};
+use crate::file::offer::Offer;
+use crate::file::segment::{Blocks as _, TopicMemory};
+use crate::os::region::Access;
+use crate::protocol::layout::{BELIEVED_MAX, LaneBlock, POSITION_MAX, Skips};
+use crate::protocol::sync::{Word as _, edge};
+
+impl TopicMemory {
+    pub(super) fn lock_extents(&self) -> MutexGuard<'_, Vec<Arc<Extent>>> {
+        // WHY poison is ignored: nothing panics while it is locked.
+        self.extents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns an extent of a lane, and maps it if this process has not mapped it for that use.
+    ///
+    /// # Errors
+    ///
+    /// As [`Extent::open`].
+    pub(crate) fn extent(&self, id: ExtentId, usage: ExtentUse) -> Result<Arc<Extent>, OpenError> {
+        let mut extents = self.lock_extents();
+        let on_heap = self.file().is_none();
+        let known = extents
+            .iter()
+            .find(|extent| extent.id == id && (extent.usage == usage || on_heap));
+        if let Some(extent) = known {
+            return Ok(Arc::clone(extent));
+        }
+        let Some(file) = self.file() else {
+            // A reader of the heap came too late: nobody keeps that extent any more.
+            return Err(OpenError::Io {
+                operation: "mapping a lane of",
+                path: self.path(),
+                source: io::ErrorKind::NotFound.into(),
+            });
+        };
+        let extent = Arc::new(Extent::open(file, id, usage)?);
+        extents.push(Arc::clone(&extent));
+        Ok(extent)
+    }
+
+    /// Makes the next extent of lane `lane`, and shows it to readers. The caller owns the lane, and
+    /// has written nothing from `position` on.
+    ///
+    /// # Errors
+    ///
+    /// As [`Extent::create`].
+    pub(crate) fn add_extent(
+        &self,
+        lane: u32,
+        position: u64,
+        offer: Offer,
+    ) -> Result<Arc<Extent>, OpenError> {
+        let block = self.lane_block(lane, Access::Write)?;
+        let id = self.next_extent_id(lane, block);
+        // Relaxed: the caller alone writes it.
+        let skips = Skips::from_word(block.skips.get()).count;
+        // WHY: the words of the block are input, and openers check the header.
+        let position = if position > BELIEVED_MAX { 0 } else { position };
+        let number = position.saturating_sub(skips);
+        let base = ExtentBase { position, number };
+        let extent = Arc::new(match self.file() {
+            Some(file) => Extent::create(file, id, base, offer)?,
+            None => Extent::heap(id, base, offer),
+        });
+        self.lock_extents().push(Arc::clone(&extent));
+        if block.oldest.get() == 0 {
+            block.oldest.set(id.generation);
+        }
+        // Relaxed: the count below publishes it, and so does the next head.
+        block.generation.set(id.generation);
+        self.publish_change()?;
+        Ok(extent)
+    }
+
+    /// Makes readers look at the generations of all lanes.
+    pub(crate) fn publish_change(&self) -> Result<(), OpenError> {
+        let control = self.control(Access::Write)?;
+        // ORDERING(change): pairs with the load in `RawConsumer::look_for_lanes`.
+        control.changes.fetch_add_one_at(edge::CHANGE_PUBLISH);
+        Ok(())
+    }
+
+    /// Returns the id of the next extent of a lane that the caller owns: no extent that this
+    /// process has mapped has it, even if the number in the file was damaged.
+    fn next_extent_id(&self, lane: u32, block: &LaneBlock<AtomicU64>) -> ExtentId {
+        let extents = self.lock_extents();
+        let of_lane = extents.iter().filter(|extent| extent.id.lane == lane);
+        let newest = of_lane.map(|extent| extent.id.generation).max();
+        // Relaxed: the caller owns the lane.
+        let stored = Some(block.generation.get()).filter(|&stored| stored <= POSITION_MAX);
+        let generation = newest.max(stored).unwrap_or(0) + 1;
+        ExtentId { lane, generation }
+    }
+
+    /// Returns what the publisher of an extent offers, if its file can be read.
+    pub(crate) fn offer_of(&self, id: ExtentId) -> Option<Offer> {
+        match self.file() {
+            Some(file) => Extent::read_offer(file, id).ok().map(|(_, offer)| offer),
+            None => {
+                let extents = self.lock_extents();
+                let extent = extents.iter().find(|extent| extent.id == id)?;
+                Some(extent.offer.clone())
+            }
+        }
+    }
+
+    /// Forgets an extent of a file, which is unmapped when its last user drops it. WHY not one on
+    /// the heap: other readers can find it only here, until its owner removes it.
+    pub(crate) fn forget_extent(&self, extent: &Arc<Extent>) {
+        if self.file().is_some() {
+            self.lock_extents()
+                .retain(|known| !Arc::ptr_eq(known, extent));
+        }
+    }
+
+    /// Removes an extent of a lane that the caller owns: readers that have it keep it, and no
+    /// others find it.
+    pub(crate) fn remove_extent(&self, id: ExtentId) {
+        match self.file() {
+            Some(file) => remove_lane_file(file, id),
+            None => self.lock_extents().retain(|known| known.id != id),
+        }
+    }
+}

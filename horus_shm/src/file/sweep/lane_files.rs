@@ -1,0 +1,87 @@
+//! Removal of lane files without a topic file: a user removed the topic file by hand, or the
+//! process that removed the topic died.
+
+use std::collections::HashSet;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use crate::file::extent;
+use crate::file::header::{self, HeaderError};
+use crate::file::namespace::Namespace;
+use crate::file::open::{lock_table_unless_attended, provenance};
+use crate::file::segment::FileId;
+use crate::os::{self, OpenMode, lock};
+use crate::protocol::layout::HEADER_BYTES;
+
+/// Removes those of the lane files called `names` whose topic file has no name and no process.
+/// `topics` are the inodes of the topic files that have a name. Returns the names of the files that
+/// are damaged or cannot be examined.
+pub(super) fn remove_orphans(
+    namespace: &Namespace,
+    names: Vec<String>,
+    topics: &HashSet<u64>,
+) -> Vec<String> {
+    let Ok(dir) = namespace.topics_dir() else {
+        return names;
+    };
+    let is_foreign = |name: &String| match remove_orphan(namespace, dir, name, topics) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
+        removed => removed.is_err(),
+    };
+    names.into_iter().filter(is_foreign).collect()
+}
+
+fn remove_orphan(
+    namespace: &Namespace,
+    dir: BorrowedFd<'_>,
+    name: &str,
+    topics: &HashSet<u64>,
+) -> io::Result<()> {
+    let fd = os::open_file(dir, name, OpenMode::ReadWrite)?;
+    let stat = os::fstat(fd.as_fd())?;
+    let mut bytes = vec![0; HEADER_BYTES.min(stat.size_bytes as usize)];
+    os::read_at(fd.as_fd(), &mut bytes, 0)?;
+    let provenance = provenance(namespace, Default::default).map_err(io::Error::other)?;
+    match header::decode_lane(&bytes, stat.size_bytes, provenance) {
+        Ok((_, lane)) if topics.contains(&lane.topic_inode) => Ok(()),
+        Ok((_, lane)) => {
+            let topic = FileId::new(stat.dev, lane.topic_inode);
+            remove_unattended(namespace, topic, || unlink(dir, name))
+        }
+        // WHY at once: no process outlives its boot.
+        Err(HeaderError::Boot) => unlink(dir, name),
+        Err(HeaderError::Version(_) | HeaderError::Registry) => {
+            if lock::try_write_lease(fd.as_fd())? {
+                unlink(dir, name)?;
+                lock::end_lease(fd.as_fd())?;
+            }
+            Ok(())
+        }
+        Err(HeaderError::Magic | HeaderError::Damaged { .. }) => {
+            Err(io::ErrorKind::InvalidData.into())
+        }
+    }
+}
+
+/// Runs `remove` if no process uses the topic file, this one included.
+fn remove_unattended(
+    namespace: &Namespace,
+    topic: FileId,
+    remove: impl FnOnce() -> io::Result<()>,
+) -> io::Result<()> {
+    let Some(_table) = lock_table_unless_attended(topic) else {
+        return Ok(());
+    };
+    if !namespace.registry().presence_exclude(topic.inode())? {
+        return Ok(());
+    }
+    let removed = remove();
+    namespace.registry().presence_release(topic.inode());
+    removed
+}
+
+fn unlink(dir: BorrowedFd<'_>, name: &str) -> io::Result<()> {
+    debug_assert!(extent::topic_of(name).is_some());
+    os::unlink(dir, name)
+}

@@ -1,0 +1,192 @@
+//! Publishers that follow each other in one lane, with different settings.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use horus_shm::{
+    Consumer, Namespace, OnStalled, Producer, RawConsumer, RawProducer, Reading, RecvError,
+    Reliability, Request, Segment, TypeInfo,
+};
+
+use super::name;
+use crate::spawn;
+
+const TOPIC: &str = "shared";
+/// Maximum number of extents of one lane that have names.
+const EXTENTS_MAX: usize = 4;
+
+fn request() -> Request {
+    let mut request = Request::new(TypeInfo::opaque::<u64>());
+    request.lane_limit = Some(1);
+    request
+}
+
+fn reliable() -> Request {
+    let mut request = request();
+    request.reliability = Some(Reliability::Reliable);
+    request
+}
+
+fn pinnable(mut request: Request) -> Request {
+    request.pinnable = Some(true);
+    request
+}
+
+fn latched() -> Request {
+    let mut request = request();
+    (request.persists, request.history) = (Some(true), Some(8));
+    request
+}
+
+fn segment(namespace: &Arc<Namespace>, request: &Request) -> Arc<Segment> {
+    Segment::open_or_create(namespace, &name(TOPIC), request).unwrap()
+}
+
+fn reader(namespace: &Arc<Namespace>, reading: Reading) -> Consumer<u64> {
+    let segment = segment(namespace, &request());
+    Consumer::new(RawConsumer::new(segment, reading).unwrap())
+}
+
+/// Lets a publisher of its own send some messages, in the only lane.
+fn send(namespace: &Arc<Namespace>, request: &Request, messages: impl IntoIterator<Item = u64>) {
+    let raw = RawProducer::new(segment(namespace, request), OnStalled::Full).unwrap();
+    let mut producer = Producer::new(raw);
+    messages
+        .into_iter()
+        .for_each(|message| producer.send(message).unwrap());
+}
+
+fn received(consumer: &mut Consumer<u64>) -> Vec<u64> {
+    (0..1000).filter_map(|_| consumer.recv()).collect()
+}
+
+/// Returns the ledger: sent, received, lost, and waiting.
+fn ledger(consumer: &Consumer<u64>) -> [u64; 4] {
+    let stats = consumer.stats();
+    [stats.sent, stats.received, stats.lost, stats.waiting]
+}
+
+/// A namespace of a test's own, which goes with its directory.
+fn scene() -> (tempfile::TempDir, Arc<Namespace>) {
+    let dir = spawn::shm_dir();
+    let namespace = spawn::namespace(dir.path());
+    (dir, namespace)
+}
+
+fn lane_files(dir: &Path) -> usize {
+    spawn::lane_files(&spawn::namespace(dir)).len()
+}
+
+#[test]
+fn publishers_with_other_settings_leave_few_files() {
+    let (dir, namespace) = scene();
+    let mut consumer = reader(&namespace, Reading::KeepLast);
+    for message in 0..16 {
+        let (odd, even) = (pinnable(reliable()), request());
+        send(
+            &namespace,
+            if message % 2 == 1 { &odd } else { &even },
+            [message],
+        );
+        assert!(lane_files(dir.path()) <= EXTENTS_MAX, "after {message}");
+    }
+    let [sent, received, lost, waiting] = {
+        received(&mut consumer);
+        ledger(&consumer)
+    };
+    assert_eq!((sent, received + lost, waiting), (16, 16, 0));
+}
+
+#[test]
+fn a_reliable_reader_gets_what_it_has_not_read_from_all_predecessors() {
+    let (_dir, namespace) = scene();
+    let mut consumer = reader(&namespace, Reading::Gated);
+    for message in 0..12 {
+        let mut request = reliable();
+        request.capacity = Some(16 << (message % 2));
+        send(&namespace, &request, [message]);
+    }
+    assert_eq!(received(&mut consumer), (0..12).collect::<Vec<_>>());
+    assert_eq!(ledger(&consumer), [12, 12, 0, 0]);
+}
+
+#[test]
+fn a_latched_publisher_does_not_latch_what_another_one_sent() {
+    let (_dir, namespace) = scene();
+    let keep = segment(&namespace, &request());
+    send(&namespace, &request(), [1]);
+    send(&namespace, &latched(), []);
+    let mut late = reader(&namespace, Reading::KeepLast);
+    assert_eq!(received(&mut late), []);
+    assert_eq!(ledger(&late), [0; 4]);
+    drop((late, keep));
+    assert_eq!(
+        spawn::topic_files(&namespace),
+        [""; 0],
+        "nothing is latched"
+    );
+
+    let keep = segment(&namespace, &request());
+    send(&namespace, &request(), [1]);
+    send(&namespace, &latched(), [2, 3]);
+    drop(keep);
+    let mut late = reader(&namespace, Reading::KeepLast);
+    assert_eq!(received(&mut late), [2, 3]);
+}
+
+#[test]
+fn a_reliable_reader_is_not_owed_what_an_unreliable_publisher_sends_in_between() {
+    for other in [request(), pinnable(request())] {
+        for (first, last) in [
+            (reliable(), reliable()),
+            (pinnable(reliable()), pinnable(reliable())),
+        ] {
+            let (_dir, namespace) = scene();
+            let mut consumer = reader(&namespace, Reading::Gated);
+            send(&namespace, &first, [1, 2]);
+            assert_eq!(received(&mut consumer), [1, 2]);
+            send(&namespace, &other, [3, 4, 5]);
+            assert_eq!(received(&mut consumer), []);
+            assert_eq!(ledger(&consumer), [2, 2, 0, 0]);
+            send(&namespace, &last, [6]);
+            assert_eq!(received(&mut consumer), [6]);
+            assert_eq!(ledger(&consumer), [3, 3, 0, 0]);
+        }
+    }
+}
+
+#[test]
+fn a_reliable_reader_that_met_the_unreliable_publisher_first_gets_only_what_it_is_owed() {
+    let (_dir, namespace) = scene();
+    let raw = RawProducer::new(segment(&namespace, &request()), OnStalled::Full).unwrap();
+    let mut producer = Producer::new(raw);
+    producer.send(1_u64).unwrap();
+    let mut consumer = reader(&namespace, Reading::Gated);
+    producer.send(2).unwrap();
+    assert_eq!(received(&mut consumer), []);
+    assert!(matches!(
+        consumer.check(),
+        Err(RecvError::Incompatible { .. })
+    ));
+    drop(producer);
+    send(&namespace, &reliable(), [3, 4]);
+    assert_eq!(received(&mut consumer), [3, 4]);
+    assert_eq!(ledger(&consumer), [2, 2, 0, 0]);
+    assert_eq!(consumer.check(), Ok(()));
+}
+
+#[test]
+fn a_borrowed_message_outlives_the_extent_and_all_of_its_readers() {
+    let (_dir, namespace) = scene();
+    let open = || RawConsumer::new(segment(&namespace, &pinnable(request())), Reading::KeepLast);
+    let (mut first, mut second) = (open().unwrap(), open().unwrap());
+    send(&namespace, &pinnable(request()), [7]);
+    let sample = first.borrow().unwrap().unwrap();
+    drop(first);
+    // The other reader of this process leaves the extent, and with it the topic's last mapping.
+    send(&namespace, &pinnable(reliable()), [8]);
+    let numbers: Vec<_> = (0..100).filter_map(|_| second.borrow().unwrap()).collect();
+    assert_eq!(numbers.len(), 2);
+    drop((numbers, second));
+    assert_eq!(sample.bytes(), 7_u64.to_ne_bytes());
+}
