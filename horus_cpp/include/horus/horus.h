@@ -168,7 +168,7 @@ enum { HORUS_WAKE_MEMBARRIER = 1, HORUS_WAKE_FENCE = 2 };
 enum {
     HORUS_QOS_DEFAULT = 0,     /* the default of each setting */
     HORUS_QOS_SENSOR_DATA = 1, /* fresh data matter: 8 slots, best effort */
-    HORUS_QOS_RELIABLE = 2,    /* no unread message is overwritten: 1024 slots, HORUS_FULL */
+    HORUS_QOS_RELIABLE = 2,    /* no unread message is overwritten: HORUS_FULL instead */
     HORUS_QOS_COMMAND = 3,     /* for actuators: 16 slots, HORUS_WAKE_FENCE */
     HORUS_QOS_LATCHED = 4      /* late joiners get the last message, even of a closed publisher */
 };
