@@ -419,7 +419,10 @@ fn lines_and_failures_of_nodes_have_the_names_of_the_nodes() {
             .map(|record| record.line.text().into_owned())
             .collect::<Vec<_>>()
     };
-    assert_eq!(of("timed"), ["tick 0", "tick 1", "tick 2"]);
+    let mut timed = of("timed");
+    // On a slow machine, a tick may miss its deadline, which the scheduler logs.
+    timed.retain(|text| text.starts_with("tick"));
+    assert_eq!(timed, ["tick 0", "tick 1", "tick 2"]);
     let failed = of("quiet");
     assert!(
         failed

@@ -36,7 +36,10 @@ fn the_lines_of_a_killed_program_are_kept() {
         let config = NamespaceConfig::new(program.shm_dir(), name);
         let namespace = Namespace::open(&config).unwrap();
         let mut reader = LogReader::new(&namespace);
-        let lines = reader.poll().unwrap();
+        let mut lines = reader.poll().unwrap();
+        // On a slow machine, a tick may miss its deadline, which the scheduler logs.
+        let is_own = |text: &str| !text.contains("missed its deadline");
+        lines.retain(|record| is_own(&record.line.text()));
         assert_eq!(reader.lost(), 0);
         let found: Vec<_> = lines
             .iter()
@@ -71,7 +74,8 @@ fn the_lines_of_a_killed_program_are_kept() {
             assert!(lines[0].line.source_file.as_str().ends_with("log.cpp"));
         }
         // Also those of the real-time node are on stderr.
-        assert_eq!(stderr.lines().count(), found.len(), "{stderr}");
+        let own = stderr.lines().filter(|line| is_own(line));
+        assert_eq!(own.count(), found.len(), "{stderr}");
         assert!(stderr.contains("Z WARN  arm: in tick 2\n"), "{stderr}");
         assert!(
             stderr.contains("bytes\\u{0}\u{fffd}\\u{1b}[2J\n"),

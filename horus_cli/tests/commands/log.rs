@@ -102,7 +102,7 @@ fn new_lines_are_followed_until_a_signal() {
     leg.kill();
     assert!(follow.line().ends_with(" knee: last"));
     // A log that is followed can be removed once its process has died.
-    robot.until("clean --all", |cleaned| !cleaned.contains("kept:"));
+    robot.until("clean --all", |cleaned| !cleaned.contains("horus/log/leg"));
     follow.signal(libc::SIGINT);
     let ran = follow.wait();
     assert_eq!((ran.code, ran.stderr.as_str()), (0, "4 lines, 0 lost\n"));

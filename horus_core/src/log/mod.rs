@@ -32,7 +32,7 @@
 //! # Cost
 //!
 //! A call whose level is filtered out costs a few nanoseconds. Any other formats its text on the
-//! stack and copies it into the ring: about 0.4 µs, without an allocation, a lock that it waits
+//! stack and copies it into the ring: about 0.3 µs, without an allocation, a lock that it waits
 //! for, or a system call; only a thread's first call makes two. Writing to stderr is a system call,
 //! which blocks while the reader of a pipe is slow. So the lines of real-time nodes are not printed
 //! by their own thread: a thread of the scheduler does that within some milliseconds.
@@ -40,9 +40,10 @@
 //! # Limits
 //!
 //! The ring keeps the last 448 lines, and more if several threads write at once; each line has a
-//! slot of 1 KiB. All takes about 860 KiB of shared memory. [`LogSettings::lines`] changes that. Older lines are overwritten.
-//! The end of a text of more than 752 bytes is left out, and the line says how much. The lines of a
-//! process are numbered, so that a reader knows exactly how many it has not seen.
+//! slot of 1 KiB. All takes about 860 KiB of shared memory. [`LogSettings::lines`] changes that.
+//! Older lines are overwritten. The end of a text of more than 752 bytes is left out, and the line
+//! says how much. The lines of a process are numbered, so that a reader knows exactly how many it
+//! has not seen.
 //!
 //! The logs of processes that have ended are kept, but of each program only those of the last 4
 //! processes, and 32 in all: a process that opens its log removes older ones. `horus clean --all`

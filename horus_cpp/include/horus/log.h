@@ -4,8 +4,8 @@
  * Threads   Any number of threads may call at any time.
  * Blocking  horus_log and horus_log_from write the line to stderr, too, and block while the reader
  *           of stderr is slow; not in the threads of real-time nodes, and not with the environment
- *           variable HORUS_LOG_STDERR=off. The rest of a call takes about 0.4 us: it makes no system
- *           call and allocates nothing, except two system calls in the first call of a thread.
+ *           variable HORUS_LOG_STDERR=off. The rest of a call takes about 0.3 us: it allocates
+ *           nothing and makes no system call, except two in the first call of a thread.
  * fork      A child has the log settings of its parent, and a log of its own.
  *
  * The log is a topic of the process, which keeps its last lines after it was killed. The command
@@ -30,8 +30,8 @@ enum {
 };
 
 /*
- * Opens the log of this process, once, at its start. `node` is the name of the node of lines that no
- * other node logs; null for none. `filter` selects lines, such as "info,planner=debug"; null for
+ * Opens the log of this process, once, at its start. `node` is the name of the node of lines that
+ * no other node logs; null for none. `filter` selects lines, such as "info,planner=debug"; null for
  * "info". The environment variable HORUS_LOG is preferred to it: parts of it that are invalid are
  * reported on stderr and left out. The log stays open until the process ends.
  *
@@ -51,8 +51,8 @@ horus_status_t horus_log_open(horus_namespace_t name_space, const char *node, co
 horus_status_t horus_log(uint32_t level, const char *text, size_t bytes);
 
 /*
- * Like horus_log, for a line of `node`, from line `line` of the source file `file`. Both may be null:
- * for the node of horus_log, and for an unknown file.
+ * Like horus_log, for a line of `node`, from line `line` of the source file `file`. Both may be
+ * null: for the node of horus_log, and for an unknown file.
  */
 horus_status_t horus_log_from(const char *node, uint32_t level, const char *file, uint32_t line,
                               const char *text, size_t bytes);

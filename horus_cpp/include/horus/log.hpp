@@ -35,7 +35,7 @@ enum class LogLevel : std::uint32_t {
 struct LogOptions {
     /// The node of lines that no other node logs; empty for none.
     std::string node;
-    /// Selects lines, such as "info,planner=debug"; the environment variable HORUS_LOG is preferred.
+    /// Selects lines, such as "info,planner=debug"; the variable HORUS_LOG is preferred to it.
     std::string filter = "info";
     const Namespace *name_space = nullptr;
 };

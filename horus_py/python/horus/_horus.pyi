@@ -164,9 +164,7 @@ class Publisher(Generic[_M]):
     """Publishes messages of one type on a topic. Only one thread at a time may use it."""
 
     @overload
-    def __new__(
-        cls, name: str, type: builtins.type[_M], **qos: Unpack[_Qos]
-    ) -> Publisher[_M]: ...
+    def __new__(cls, name: str, type: builtins.type[_M], **qos: Unpack[_Qos]) -> Publisher[_M]: ...
     @overload
     def __new__(cls, name: str, type: None = None, **qos: Unpack[_Qos]) -> Publisher[Any]: ...
     def __class_getitem__(cls, item: Any) -> Any: ...
@@ -271,9 +269,7 @@ class Topic(Generic[_M]):
     """A publisher and a subscriber of a topic. One thread may send while another receives."""
 
     @overload
-    def __new__(
-        cls, name: str, type: builtins.type[_M], **qos: Unpack[_TopicQos]
-    ) -> Topic[_M]: ...
+    def __new__(cls, name: str, type: builtins.type[_M], **qos: Unpack[_TopicQos]) -> Topic[_M]: ...
     @overload
     def __new__(cls, name: str, type: None = None, **qos: Unpack[_TopicQos]) -> Topic[Any]: ...
     def __class_getitem__(cls, item: Any) -> Any: ...
@@ -400,9 +396,7 @@ class WaitSet:
     """Waits for messages on many topics, for topics that stay silent, and for timers."""
 
     def __new__(cls) -> Self: ...
-    def add(
-        self, subscriber: Subscriber[Any] | Topic[Any], deadline: float | None = None
-    ) -> int:
+    def add(self, subscriber: Subscriber[Any] | Topic[Any], deadline: float | None = None) -> int:
         """Adds a subscriber or topic; returns a key."""
     def add_interval(self, period: float) -> int:
         """Adds a timer; returns a key."""
@@ -687,89 +681,55 @@ class RemoteScheduler:
 class TopicInfo:
     """A topic and its counters. They are read one after another while the topic runs."""
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def message_type(self) -> str: ...
-    @property
-    def schema(self) -> str: ...
-    @property
-    def message_bytes(self) -> int: ...
-    @property
-    def capacity(self) -> int: ...
-    @property
-    def reliability(self) -> Literal["reliable", "best_effort"]: ...
-    @property
-    def backend(self) -> str: ...
-    @property
-    def publishers(self) -> list[PublisherInfo]: ...
-    @property
-    def subscribers(self) -> list[SubscriberInfo]: ...
+    name: Final[str]
+    message_type: Final[str]
+    schema: Final[str]
+    message_bytes: Final[int]
+    capacity: Final[int]
+    reliability: Final[Literal["reliable", "best_effort"]]
+    backend: Final[str]
+    publishers: Final[list[PublisherInfo]]
+    subscribers: Final[list[SubscriberInfo]]
 
 @final
 class PublisherInfo:
     """A lane of a topic, which is written by one publisher at a time."""
 
-    @property
-    def lane(self) -> int: ...
-    @property
-    def is_alive(self) -> bool: ...
-    @property
-    def process_id(self) -> int | None: ...
-    @property
-    def process_name(self) -> str | None: ...
-    @property
-    def sent(self) -> int: ...
-    @property
-    def refused(self) -> int: ...
-    @property
-    def skips(self) -> int: ...
-    @property
-    def aborted(self) -> int: ...
-    @property
-    def corrupt_resyncs(self) -> int: ...
-    @property
-    def claims(self) -> int: ...
-    @property
-    def wakes(self) -> int: ...
+    lane: Final[int]
+    is_alive: Final[bool]
+    process_id: Final[int | None]
+    process_name: Final[str | None]
+    sent: Final[int]
+    refused: Final[int]
+    skips: Final[int]
+    aborted: Final[int]
+    corrupt_resyncs: Final[int]
+    claims: Final[int]
+    wakes: Final[int]
 
 @final
 class SubscriberInfo:
     """A live subscriber of a topic. Its counters may lag by up to 256 messages."""
 
-    @property
-    def process_id(self) -> int | None: ...
-    @property
-    def process_name(self) -> str | None: ...
-    @property
-    def received(self) -> int: ...
-    @property
-    def lost(self) -> int: ...
-    @property
-    def skipped(self) -> int: ...
-    @property
-    def busy(self) -> int: ...
-    @property
-    def borrowed(self) -> int: ...
-    @property
-    def is_asleep(self) -> bool: ...
-    @property
-    def latency_p50(self) -> float | None: ...
-    @property
-    def latency_p99(self) -> float | None: ...
+    process_id: Final[int | None]
+    process_name: Final[str | None]
+    received: Final[int]
+    lost: Final[int]
+    skipped: Final[int]
+    busy: Final[int]
+    borrowed: Final[int]
+    is_asleep: Final[bool]
+    latency_p50: Final[float | None]
+    latency_p99: Final[float | None]
 
 @final
 class SweepReport:
     """The topics that a sweep found, grouped by the action of the sweep."""
 
-    @property
-    def removed(self) -> list[str]: ...
-    @property
-    def attended(self) -> list[str]: ...
-    @property
-    def kept(self) -> list[str]: ...
-    @property
-    def foreign(self) -> list[str]: ...
+    removed: Final[list[str]]
+    attended: Final[list[str]]
+    kept: Final[list[str]]
+    foreign: Final[list[str]]
 
 def topics(namespace: Namespace | None = None) -> list[str]:
     """Returns the names of the topics of a namespace, sorted."""
@@ -795,14 +755,11 @@ def forget(name: str, namespace: Namespace | None = None) -> bool:
 def _processes(namespace: Namespace | None) -> list[tuple[int, str, int, bool]]: ...
 def _end_schedulers() -> None: ...
 def _counted() -> list[tuple[str, str, list[str]]]: ...
-_LOG_TEXT_BYTES_MAX: Final[int]
-
-def _open_log(
-    program: str, filter: str, stderr: bool, lines: int | None, namespace: Namespace | None
-) -> bool: ...
+def _open_log(program: str, filter: str, stderr: bool, lines: Any, namespace: Any) -> bool: ...
 def _is_log_enabled(level: int, node: str, target: str) -> bool: ...
 def _log_max_level() -> int: ...
 def _log(level: int, node: str, target: str, source: tuple[str, int], text: bytes) -> None: ...
 def _check_settings(node: str, settings: dict[str, Any]) -> None: ...
 
+_LOG_TEXT_BYTES_MAX: Final[int]
 _STANDARD: dict[str, type[Message]]
