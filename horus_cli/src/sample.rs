@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use horus_core::introspect::{Inspector, topics};
-use horus_core::message::{NODE_METRICS_BUCKETS, NodeEvent, timestamp_now_ns};
+use horus_core::message::{NODE_METRICS_BUCKETS, NodeEvent, NodeMetrics, timestamp_now_ns};
 use horus_core::namespace::Namespace;
-use horus_core::scheduler::{black_box, schedulers};
+use horus_core::scheduler::{Graph, SchedulerInfo, black_box, scheduler_graph, schedulers};
 use serde::Serialize;
 
 use crate::blackbox::{Event, EventNews, tone};
@@ -25,7 +25,8 @@ use crate::topic::meter::{Meter, Reading, per_second};
 use crate::topic::participants::participants;
 use crate::topic::select::is_internal;
 
-/// Time between two looks into the black boxes, of which each costs up to some milliseconds.
+/// Time between two looks into the black boxes, of which each costs up to some milliseconds, and at
+/// the graphs of the schedulers, which change only when one starts.
 const EVENTS_PERIOD: Duration = Duration::from_secs(1);
 
 /// The largest number of events in a sample.
@@ -72,6 +73,9 @@ pub(crate) struct Node {
     #[serde(flatten)]
     pub(crate) metrics: Metrics,
     pub(crate) process_id: Option<u32>,
+    /// The topics that the node reads and writes; `None` if they are not known.
+    pub(crate) reads: Option<Vec<String>>,
+    pub(crate) writes: Option<Vec<String>>,
     #[serde(skip)]
     pub(crate) durations: [u64; NODE_METRICS_BUCKETS],
     #[serde(skip)]
@@ -109,6 +113,7 @@ pub(crate) struct Sampler {
     namespace: Option<Arc<Namespace>>,
     topics: BTreeMap<String, Option<WatchedTopic>>,
     black_boxes: BTreeMap<String, EventNews>,
+    graphs: BTreeMap<String, Graph>,
     next_events: Instant,
 }
 
@@ -128,6 +133,7 @@ impl Sampler {
             namespace: None,
             topics: BTreeMap::new(),
             black_boxes: BTreeMap::new(),
+            graphs: BTreeMap::new(),
             next_events: Instant::now(),
         }
     }
@@ -194,19 +200,19 @@ impl Sampler {
     ) -> Result<(), Failure> {
         let all = schedulers(namespace).map_err(|error| Failure::of_open(&error))?;
         sample.live_schedulers = all.iter().filter(|one| one.is_alive).count();
-        for scheduler in &all {
-            let nodes = scheduler.nodes.iter().map(|node| Node {
-                metrics: Metrics::new(&scheduler.name, scheduler.is_alive, node),
-                process_id: scheduler.process_id,
-                durations: node.durations,
-                lateness: node.lateness,
-            });
-            sample.nodes.extend(nodes);
-        }
         if Instant::now() >= self.next_events {
             self.next_events = Instant::now() + EVENTS_PERIOD;
-            let names = all.iter().map(|scheduler| scheduler.name.as_str());
-            sample.events = self.read_events(namespace, names);
+            let names = || all.iter().map(|scheduler| scheduler.name.as_str());
+            sample.events = self.read_events(namespace, names());
+            let graph = |name: &str| Some((name.to_owned(), scheduler_graph(namespace, name)?));
+            self.graphs = names().filter_map(graph).collect();
+        }
+        for scheduler in &all {
+            let graph = self.graphs.get(&scheduler.name);
+            let nodes = scheduler.nodes.iter();
+            sample
+                .nodes
+                .extend(nodes.map(|node| Node::new(scheduler, node, graph)));
         }
         Ok(())
     }
@@ -314,6 +320,21 @@ impl Topic {
 }
 
 impl Node {
+    fn new(scheduler: &SchedulerInfo, node: &NodeMetrics, graph: Option<&Graph>) -> Self {
+        let topics = graph.and_then(|graph| {
+            let mut nodes = graph.nodes().iter();
+            nodes.find(|other| node.name == *other.name)
+        });
+        Self {
+            metrics: Metrics::new(&scheduler.name, scheduler.is_alive, node),
+            process_id: scheduler.process_id,
+            reads: topics.map(|node| node.reads.clone()),
+            writes: topics.map(|node| node.writes.clone()),
+            durations: node.durations,
+            lateness: node.lateness,
+        }
+    }
+
     /// Returns the name with that of the scheduler: `arm/controller`.
     pub(crate) fn path(&self) -> String {
         format!("{}/{}", self.metrics.scheduler, self.metrics.node)

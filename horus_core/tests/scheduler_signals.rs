@@ -204,7 +204,7 @@ fn a_signal_at_any_time_ends_a_process_with_its_number_and_leaves_nothing() {
                 assert_eq!(code, 128 + signal, "{case}");
                 assert!(is_reversed(&mut child), "{case}");
                 assert_eq!(child.told("over "), [code.to_string()], "{case}");
-                let names = ["emergency_stop", "events", "status"];
+                let names = ["emergency_stop", "events", "graph", "status"];
                 let left = left(dir.path());
                 assert!(
                     left.iter()

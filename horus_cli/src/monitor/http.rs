@@ -347,6 +347,40 @@ mod tests {
         }
     }
 
+    /// Any bytes are a request, the beginning of one, or an error.
+    #[test]
+    fn damaged_requests_do_no_harm() {
+        let good = "GET /api/stream?plot=imu:a%5B0%5D HTTP/1.1\r\nHost: 127.0.0.1:8844\r\n\
+             Authorization: Bearer 0123456789abcdef\r\nContent-Length: 4\r\n\r\n";
+        let mut random = fastrand::Rng::with_seed(7);
+        let mut outcomes = [0; 3];
+        for _ in 0..20_000 {
+            let mut bytes = good.as_bytes().to_vec();
+            for _ in 0..random.usize(0..4) {
+                let index = random.usize(0..bytes.len());
+                match random.u8(0..3) {
+                    0 => bytes[index] = random.u8(..),
+                    1 => drop(bytes.remove(index)),
+                    _ => bytes.insert(index, *random.choice(b"% \r\n:?&=\0\xff/").unwrap()),
+                }
+            }
+            let outcome = match parse(&bytes) {
+                Ok(Some((request, head))) => {
+                    assert!(head <= bytes.len() && request.path.starts_with('/'));
+                    let _ = request.body_bytes();
+                    0
+                }
+                Ok(None) => 1,
+                Err(response) => {
+                    assert!((400..=499).contains(&response.status));
+                    2
+                }
+            };
+            outcomes[outcome] += 1;
+        }
+        assert!(outcomes.iter().all(|count| *count > 0), "{outcomes:?}");
+    }
+
     #[test]
     fn the_length_of_a_body_is_a_number() {
         let bytes = |header: &str| {

@@ -1,4 +1,4 @@
-//! Pictures: images of cameras as files that browsers show, made smaller if they are not compressed.
+//! Pictures: images of cameras as files that browsers show, smaller unless they are compressed.
 
 use horus_core::message::{DType, Encoding};
 use horus_core::value::Value;

@@ -3,7 +3,7 @@
 use horus_core::value::Value;
 use serde::Serialize;
 
-use crate::output::value::text;
+use crate::output::value::{element, text};
 use crate::topic::field::FieldPath;
 
 /// The largest number of lines, and the longest text in characters.
@@ -67,7 +67,7 @@ impl Lines {
                 });
             }
             Value::Typed(array) if !array.is_empty() => {
-                self.add_elements(&path, array.len(), depth, |index| array.get(index));
+                self.add_elements(&path, array.len(), depth, |index| element(array, index));
             }
             other => self.push(path, text(other, false), number(other).is_some()),
         }
@@ -78,7 +78,7 @@ impl Lines {
         path: &str,
         length: usize,
         depth: usize,
-        element: impl Fn(usize) -> Option<Value>,
+        get: impl Fn(usize) -> Option<Value>,
     ) {
         let (front, back) = if length > ELEMENTS_MAX {
             (ELEMENTS_FRONT, length - ELEMENTS_BACK)
@@ -90,7 +90,7 @@ impl Lines {
                 let left_out = format!("… {} more …", back - front);
                 self.push(format!("{path}[{front}:{back}]"), left_out, false);
             }
-            if let Some(value) = element(index) {
+            if let Some(value) = get(index) {
                 self.add(format!("{path}[{index}]"), &value, depth + 1);
             }
         }
@@ -123,6 +123,7 @@ mod tests {
             ("a<b", Value::from("<b>\n")),
             ("list", Value::Array(vec![Value::from(true), Value::Nil])),
             ("ranges", TypedArray::from_slice(&long).into()),
+            ("single", TypedArray::from_slice(&[0.1_f32]).into()),
         ]);
         let lines = lines(&value);
         let shown: Vec<_> = lines
@@ -140,14 +141,16 @@ mod tests {
             ]
         );
         assert_eq!(
-            shown[12..],
+            shown[12..15],
             [
                 "ranges[8:198] … 190 more … false",
                 "ranges[198] 198 true",
                 "ranges[199] 199 true",
             ]
         );
-        for line in lines.iter().filter(|line| line.is_number) {
+        assert_eq!(shown[15], "single[0] 0.1 true");
+        let is_exact = |line: &&Line| line.is_number && line.path != "single[0]";
+        for line in lines.iter().filter(is_exact) {
             let found = FieldPath::parse(&line.path).unwrap().get(&value);
             assert_eq!(text(&found.unwrap(), false), line.text);
         }

@@ -94,13 +94,8 @@ impl Writer {
             let shape: Vec<_> = array.shape().iter().map(ToString::to_string).collect();
             let _ = write!(self.text, "{}({})", array.dtype(), shape.join(", "));
         }
-        let is_single = matches!(array.dtype(), DType::F32 | DType::F16 | DType::BF16);
         self.list(array.len(), |this, index| {
-            let mut element = array.get(index).unwrap_or_default();
-            if is_single {
-                shorten_single(&mut element);
-            }
-            this.value(&element);
+            this.value(&element(array, index).unwrap_or_default());
         });
     }
 
@@ -120,6 +115,15 @@ impl Writer {
         }
         self.text.push(']');
     }
+}
+
+/// Returns an element of an array, with the fewest digits that stand for it.
+pub(crate) fn element(array: &TypedArray, index: usize) -> Option<Value> {
+    let mut element = array.get(index)?;
+    if matches!(array.dtype(), DType::F32 | DType::F16 | DType::BF16) {
+        shorten_single(&mut element);
+    }
+    Some(element)
 }
 
 /// Replaces the numbers of a message that have single precision by the doubles with the fewest

@@ -71,6 +71,10 @@ fn node(name: &str, period_ns: u64, state: u8, last_error: &str) -> Node {
     Node {
         metrics: Metrics::new("arm", true, &metrics),
         process_id: Some(4711),
+        reads: last_error
+            .is_empty()
+            .then(|| vec!["imu".to_owned(), "scan".to_owned()]),
+        writes: last_error.is_empty().then(Vec::new),
         durations: metrics.durations,
         lateness: metrics.lateness,
     }
@@ -86,6 +90,7 @@ fn sample(timestamp_ns: u64) -> Sample {
     let process = |pid| Process {
         pid,
         name: "robot".to_owned(),
+        owner_id: 0,
     };
     Sample {
         namespace: "default".to_owned(),
@@ -242,6 +247,12 @@ fn details_show_participants_messages_and_histograms() {
     check("top_echo", &drawn(&mut top, 80, 24));
     press(&mut top, "<esc><tab><enter>");
     check("top_node", &drawn(&mut top, 80, 24));
+    press(&mut top, "<esc><end><enter>");
+    let unknown = drawn(&mut top, 80, 24);
+    assert!(
+        unknown.contains("its process publishes: camera/rgb, imu"),
+        "{unknown}"
+    );
     press(&mut top, "?");
     check("top_help", &drawn(&mut top, 80, 24));
     assert_eq!(press(&mut top, "x"), Request::Nothing);

@@ -13,7 +13,7 @@ use super::{headline, tables};
 use crate::launch::status::ProgramState;
 use crate::output::format::{count, duration, visible};
 use crate::output::{Cell, GAP, Table, Tone};
-use crate::sample::{Node, Program};
+use crate::sample::{Node, Program, Topic};
 
 /// The smallest screen: columns and rows.
 const SMALLEST: (u16, u16) = (60, 15);
@@ -230,13 +230,6 @@ fn node(frame: &mut Frame<'_>, top: &Top, path: &str, area: Rect) {
 
 fn describe<'a>(node: &Node, top: &Top) -> Vec<Line<'a>> {
     let metrics = &node.metrics;
-    let process = node.process_id;
-    let topics = |role: &str, has: &dyn Fn(&crate::sample::Topic) -> bool| {
-        let topics = top.sample.topics.iter().filter(|topic| has(topic));
-        let names: Vec<&str> = topics.map(|topic| topic.name.as_str()).collect();
-        Line::raw(format!("its process {role}: {}", names.join(", ")))
-    };
-    let has = |pids: &[u32]| process.is_some_and(|pid| pids.contains(&pid));
     let mut lines = vec![
         Line::from(vec![
             Span::styled(metrics.state, color(metrics.tone())),
@@ -250,9 +243,8 @@ fn describe<'a>(node: &Node, top: &Top) -> Vec<Line<'a>> {
             count(metrics.failures),
             count(metrics.panics),
         )),
-        topics("publishes", &|topic| has(&topic.publisher_pids)),
-        topics("subscribes to", &|topic| has(&topic.subscriber_pids)),
     ];
+    lines.extend(topics_of(node, top));
     if !metrics.last_error.is_empty() {
         let error = format!("last error: {}", visible(&metrics.last_error));
         lines.push(Line::styled(error, color(Tone::Bad)));
@@ -262,6 +254,24 @@ fn describe<'a>(node: &Node, top: &Top) -> Vec<Line<'a>> {
     lines.push(Line::default());
     lines.extend(histogram("lateness of ticks", &node.lateness));
     lines
+}
+
+/// Returns the topics of a node; if they are not known, those of its process.
+fn topics_of<'a>(node: &Node, top: &Top) -> [Line<'a>; 2] {
+    if let (Some(reads), Some(writes)) = (&node.reads, &node.writes) {
+        let line = |role, names: &[String]| Line::raw(format!("{role}: {}", names.join(", ")));
+        return [line("reads", reads), line("writes", writes)];
+    }
+    let topics = |role: &str, has: &dyn Fn(&Topic) -> bool| {
+        let topics = top.sample.topics.iter().filter(|topic| has(topic));
+        let names: Vec<&str> = topics.map(|topic| topic.name.as_str()).collect();
+        Line::raw(format!("its process {role}: {}", names.join(", ")))
+    };
+    let has = |pids: &[u32]| node.process_id.is_some_and(|pid| pids.contains(&pid));
+    [
+        topics("publishes", &|topic| has(&topic.publisher_pids)),
+        topics("subscribes to", &|topic| has(&topic.subscriber_pids)),
+    ]
 }
 
 /// Returns the buckets of a histogram between the first and the last that are not empty.

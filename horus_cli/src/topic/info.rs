@@ -28,6 +28,9 @@ pub(crate) struct Arguments {
 pub(crate) struct Process {
     pub(crate) pid: u32,
     pub(crate) name: String,
+    /// Tells processes of two containers with the same pid apart.
+    #[serde(skip)]
+    pub(crate) owner_id: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -107,10 +110,12 @@ fn print_schema(name: &str, topic: &Inspector, context: &mut Context) -> Result<
 
 impl Process {
     pub(crate) fn of(participant: Option<&Participant>) -> Option<Self> {
-        let process = participant?.process.as_ref()?;
+        let participant = participant?;
+        let process = participant.process.as_ref()?;
         Some(Self {
             pid: process.pid,
             name: process.name.clone(),
+            owner_id: participant.owner_id,
         })
     }
 

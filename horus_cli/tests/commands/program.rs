@@ -223,16 +223,19 @@ fn drive(name: &str) {
         scheduler.on_event(|_| {});
         for node in ["planner", "joystick"] {
             let mut node = scheduler.node(node).rate(10.hz());
-            let mut publisher = node.publisher::<CmdVel>("cmd_vel").unwrap();
-            let tick = move |_: &mut Context<'_>| publisher.send(CmdVel::default());
+            let publisher = node.publisher::<CmdVel>("cmd_vel").unwrap();
+            // WHY nothing is sent: then no rate varies.
+            let tick = move |_: &mut Context<'_>| {
+                let _ = publisher.sequence();
+            };
             node.build(tick).unwrap();
         }
         let mut wheels = scheduler.node("wheels").rate(10.hz());
         let mut commands = wheels.subscriber::<CmdVel>("cmd_vel").unwrap();
-        let mut odometry = wheels.publisher::<Imu>("imu").unwrap();
+        let odometry = wheels.publisher::<Imu>("imu").unwrap();
         let tick = move |_: &mut Context<'_>| {
             let _ = commands.latest();
-            let _ = odometry.send(Imu::default());
+            let _ = odometry.sequence();
         };
         wheels.build(tick).unwrap();
         scheduler.run().unwrap();

@@ -5,6 +5,12 @@ import { bytes, count, duration, rate } from "./format.js";
 import { FIGURES } from "./history.js";
 import { Picture } from "./picture.js";
 
+/** The colours of the states of a node; all others are bad. */
+export const TONES = { active: "", paused: "waiting", resting: "waiting" };
+
+/** The path of a number in a message, as the server takes it. */
+const PATH = /^[^.[\]:]+(\.[^.[\]:]+|\[\d{1,9}\])*$/;
+
 const IMAGES = new Set(["Image", "DepthImage", "CompressedImage"]);
 
 /** A list of names and texts, of which only the texts change. */
@@ -134,7 +140,7 @@ export class Details {
     this.lines = new Lines((field) => this.#plotButton(field));
     this.note = element("p", { class: "empty" }, "no message yet");
     this.#entitle(`Topic ${name}`);
-    setChildren(this.parent, [this.facts.root, this.note, this.lines.root]);
+    setChildren(this.parent, [this.facts.root, this.note, this.lines.root, this.#anyField()]);
   }
 
   openNode(name) {
@@ -164,6 +170,23 @@ export class Details {
     this.buttons.set(field, button);
     this.#mark();
     return button;
+  }
+
+  /** Returns an input for fields that have no line, such as the middle of a long array. */
+  #anyField() {
+    const label = "another field to plot";
+    const input = element("input", { placeholder: "ranges[100]", "aria-label": label });
+    const plot = () => {
+      const field = input.value.trim();
+      const isPath = PATH.test(field);
+      input.setAttribute("aria-invalid", String(!isPath));
+      if (isPath && !this.plots.has(this.name, field)) {
+        this.plots.toggle(this.name, field);
+      }
+    };
+    input.addEventListener("keydown", (event) => event.key === "Enter" && plot());
+    const button = element("button", { type: "button", onclick: plot }, "plot");
+    return element("p", { class: "any" }, input, button);
   }
 
   #mark() {
@@ -236,7 +259,7 @@ export class Details {
       return found.map((topic) => topic.topic).join(", ") || "nothing";
     };
     this.facts.show([
-      ["state", node.state, node.state === "active" ? "" : "waiting"],
+      ["state", node.state, TONES[node.state] ?? "bad"],
       ["class", `${node.class}, ${rate(node.rate_hz)}`],
       ["process", String(node.process_id ?? "-")],
       ["ticks", count(node.ticks)],

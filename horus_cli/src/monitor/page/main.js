@@ -2,7 +2,7 @@
 
 import { byId, element, setChildren, setClass, setText, shape } from "./dom.js";
 import { bytes, clock, count, duration, rate } from "./format.js";
-import { Details } from "./details.js";
+import { Details, TONES } from "./details.js";
 import { Graph } from "./graph.js";
 import { History } from "./history.js";
 import { Plots } from "./plots.js";
@@ -87,7 +87,6 @@ const topics = new Table(
 );
 
 const path = (node) => `${node.scheduler}/${node.node}`;
-const TONES = { active: "", paused: "waiting", resting: "waiting" };
 
 const nodes = new Table(
   byId("nodes"),

@@ -61,8 +61,8 @@ export class Stream {
       if (!response.ok) {
         const { error } = await response.json();
         this.report("refused", error);
-        // With a wrong token there is nothing to try again.
-        if (response.status === 401) {
+        // A wrong token or a wrong request stays wrong; too many pages may become fewer.
+        if (response.status !== 503) {
           return;
         }
       } else {
