@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use horus_core::message::{
     AudioFrameHeader, BytesHeader, CompressedImageHeader, CostMapHeader, DepthImageHeader, Framed,
-    Header, ImageHeader, JointStateArrayHeader, LidarScanHeader, Message, OccupancyGridHeader,
-    PointCloudHeader, SchedulerStatusHeader, SegmentationMaskHeader, TensorHeader,
+    Header, ImageHeader, JointStateArrayHeader, LidarScanHeader, LogLineHeader, Message,
+    OccupancyGridHeader, PointCloudHeader, SchedulerStatusHeader, SegmentationMaskHeader,
+    TensorHeader,
 };
 use horus_core::prelude::*;
 use horus_core::topic::DynamicType;
@@ -95,6 +96,7 @@ fn main() -> Result<()> {
             relay_framed::<SchedulerStatusHeader>()?,
             relay_framed::<LidarScanHeader>()?,
             relay_framed::<JointStateArrayHeader>()?,
+            relay_framed::<LogLineHeader>()?,
         ],
     };
     println!("ready");

@@ -116,7 +116,7 @@ fn every_standard_message_describes_itself() {
             .iter()
             .filter(|schema| schema.tail.is_some())
             .count(),
-        13
+        14
     );
     assert_ne!(Tensor::SCHEMA.hash(), CmdVel::HASH);
 }

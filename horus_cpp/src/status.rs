@@ -232,7 +232,7 @@ failures! {
         LoanError::Full { .. } => HORUS_FULL,
         LoanError::NotPinnable { .. } => HORUS_E_NOT_PINNABLE,
         LoanError::RegionLost { .. } => HORUS_E_REGION_LOST,
-        LoanError::TooLong { .. } => HORUS_E_MESSAGE,
+        LoanError::TooLong { .. } | LoanError::SlotTooShort { .. } => HORUS_E_MESSAGE,
         LoanError::NoSpace { errno, .. } => growth_status(errno),
         LoanError::Ended { .. } => HORUS_E_LOAN,
         _ => HORUS_E_FORKED,

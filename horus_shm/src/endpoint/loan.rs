@@ -70,6 +70,19 @@ pub enum LoanError {
         /// The number of the system's error, as in `errno`.
         errno: i32,
     },
+    /// The message is longer than the slot that is lent; the slot is still lent.
+    #[error(
+        "{topic}: a message of {bytes} bytes does not fit the lent slot of {slot_bytes}: discard \
+         it, reserve more, and take another loan"
+    )]
+    SlotTooShort {
+        /// The topic.
+        topic: TopicLabel,
+        /// The length of the message.
+        bytes: u64,
+        /// The length of the longest message that fits the slot.
+        slot_bytes: u64,
+    },
     /// No slot is on loan, or a message was sent since.
     #[error("{topic}: nothing is on loan, or a message was sent since: take another loan")]
     Ended {
@@ -89,6 +102,7 @@ impl LoanError {
             | Self::RegionLost { topic }
             | Self::TooLong { topic, .. }
             | Self::NoSpace { topic, .. }
+            | Self::SlotTooShort { topic, .. }
             | Self::Ended { topic } => *topic,
         }
     }
@@ -147,6 +161,7 @@ impl From<LoanError> for SendError<()> {
             LoanError::NotPinnable { .. } => {
                 "it needs a slot to be lent, and the publisher is not pinnable: open it as pinnable"
             }
+            LoanError::SlotTooShort { .. } => "it does not fit the lent slot",
             LoanError::Ended { .. } => "no slot is lent",
         };
         Self::Unencodable {

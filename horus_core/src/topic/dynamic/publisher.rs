@@ -171,17 +171,16 @@ impl DynamicPublisher {
     /// # Errors
     ///
     /// [`LoanError::Ended`] if no slot is lent or something was sent since; [`LoanError::Forked`]
-    /// or [`LoanError::RegionLost`]. [`SendError::TooLong`] and [`SendError::Unencodable`] as
-    /// [`Self::send_bytes`], also for more bytes than the lent slot has; the slot is still lent.
+    /// or [`LoanError::RegionLost`]. [`LoanError::SlotTooShort`] for more bytes than the lent slot
+    /// has, and [`SendError::Unencodable`] as [`Self::send_bytes`]; the slot is still lent.
     pub fn publish_lent(&mut self, bytes: usize) -> Result<(), PublishLentError> {
         self.expect_length(bytes)?;
         // WHY not grown: a lent slot keeps its length.
         if bytes > self.slot_bytes() {
-            return Err(PublishLentError::Send(SendError::TooLong {
+            return Err(PublishLentError::Loan(LoanError::SlotTooShort {
                 topic: self.label(),
-                message: (),
                 bytes: bytes as u64,
-                max: self.raw.slot_bytes(),
+                slot_bytes: self.raw.slot_bytes(),
             }));
         }
         Ok(self.raw.publish_lent(bytes)?)
