@@ -111,7 +111,7 @@ fn a_lent_slot_is_published_once_in_place() {
     assert_eq!(slot.len(), 1 << 20);
     assert!(matches!(
         publisher.publish_lent(slot.len() + 1),
-        Err(PublishLentError::Loan(LoanError::SlotTooShort { .. }))
+        Err(PublishLentError::Send(_))
     ));
     publisher.publish_lent(3).unwrap();
     let sample = subscriber.borrow().unwrap().unwrap();

@@ -123,14 +123,13 @@ mod tests {
 
     #[test]
     fn a_text_is_cut_between_characters_and_the_rest_is_counted() {
-        for (before, whole) in [(0, MAX), (1, MAX - 1), (2, MAX - 2), (3, MAX)] {
+        for before in 0..4 {
             let text = format!("{}{}", "a".repeat(before), "→".repeat(MAX));
             let mut buffer = TextBuffer::new();
             buffer.format(format_args!("{}{}", text, "tail"));
             let room = MAX - before;
             let wanted = before + room / 3 * 3;
             assert_eq!(buffer.text(), &text.as_bytes()[..wanted], "{before}");
-            assert!(whole >= wanted);
             assert_eq!(buffer.cut_bytes() as usize, text.len() + 4 - wanted);
             assert_eq!(TextBuffer::of(text.as_bytes()).text(), buffer.text());
         }
