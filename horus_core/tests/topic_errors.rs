@@ -186,7 +186,7 @@ fn a_topic_whose_messages_are_copied_is_named_by_loans_and_borrows() {
         text(topic.borrow_latest().unwrap_err()),
         text(untyped.lend().unwrap_err()),
     ];
-    expect(&texts, &["is not pinnable: create it as pinnable"; 4]);
+    expect(&texts, &["publisher are copied: open"; 4]);
 }
 
 #[test]

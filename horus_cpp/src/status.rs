@@ -75,7 +75,7 @@ statuses! {
     HORUS_E_FORKED = -13;
     /// The topic's memory is lost: its file was truncated, or its descriptors were closed.
     HORUS_E_REGION_LOST = -14;
-    /// The topic is not pinnable: its messages are copied.
+    /// The publisher is not pinnable: its messages are copied.
     HORUS_E_NOT_PINNABLE = -15;
     /// A slot is lent and must not be, or none is lent.
     HORUS_E_LOAN = -16;

@@ -43,6 +43,20 @@ def test_a_topic_is_described_with_its_ends(namespace):
     assert horus.introspect("cmd_vel").subscribers == []
 
 
+def test_what_a_subscriber_has_lost_is_known_before_it_looks(namespace):
+    publisher = horus.Publisher("cmd_vel", horus.CmdVel, capacity=16)
+    subscriber = horus.Subscriber("cmd_vel", horus.CmdVel)
+    for _ in range(1000):
+        publisher.send(horus.CmdVel())
+    (reader,) = horus.introspect("cmd_vel", namespace).subscribers
+    assert (reader.received, reader.lost, reader.waiting) == (0, 986, 14)
+    assert (subscriber.stats.lost, subscriber.stats.waiting) == (986, 14)
+    while subscriber.recv() is not None:
+        pass
+    (reader,) = horus.introspect("cmd_vel", namespace).subscribers
+    assert (reader.received, reader.lost, reader.waiting) == (14, 986, 0)
+
+
 def test_a_topic_that_is_not_there_is_named():
     with pytest.raises(horus.OpenTopicError, match="nowhere"):
         horus.introspect("nowhere")

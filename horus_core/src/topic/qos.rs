@@ -15,7 +15,7 @@ use horus_shm::{OnStalled, Reliability, Request, TypeInfo, WakeEdge};
 /// |---|---|---|---|---|
 /// | [`Qos::new`] | best effort | by size, 16 to 1024 (4 above 1 MiB) | nothing old | membarrier |
 /// | [`Qos::sensor_data`] | best effort | 8 | nothing old | membarrier |
-/// | [`Qos::reliable`] | reliable | 1024 | nothing old | membarrier |
+/// | [`Qos::reliable`] | reliable | by size, 16 to 1024 (4 above 1 MiB) | nothing old | membarrier |
 /// | [`Qos::command`] | best effort | 16 | nothing old | fence |
 /// | [`Qos::latched`] | best effort | 4 | the last one, also after exit | membarrier |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -59,10 +59,7 @@ impl Qos {
     /// Returns the preset for messages that must not be lost: a send is refused while a reliable
     /// subscriber is a whole lane behind.
     pub const fn reliable() -> Self {
-        Self::new()
-            .reliability(Reliability::Reliable)
-            .capacity(1024)
-            .history(0)
+        Self::new().reliability(Reliability::Reliable).history(0)
     }
 
     /// Returns the preset for commands to actuators: 16 slots, and a fence in every send instead of

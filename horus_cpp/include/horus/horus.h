@@ -168,7 +168,7 @@ enum { HORUS_WAKE_MEMBARRIER = 1, HORUS_WAKE_FENCE = 2 };
 enum {
     HORUS_QOS_DEFAULT = 0,     /* the default of each setting */
     HORUS_QOS_SENSOR_DATA = 1, /* fresh data matter: 8 slots, best effort */
-    HORUS_QOS_RELIABLE = 2,    /* no unread message is overwritten: 1024 slots, HORUS_FULL */
+    HORUS_QOS_RELIABLE = 2,    /* no unread message is overwritten: HORUS_FULL instead */
     HORUS_QOS_COMMAND = 3,     /* for actuators: 16 slots, HORUS_WAKE_FENCE */
     HORUS_QOS_LATCHED = 4      /* late joiners get the last message, even of a closed publisher */
 };
@@ -486,16 +486,17 @@ typedef struct horus_lane_counters {
 
 #define HORUS_LANE_COUNTERS_INIT {.struct_bytes = (uint32_t)sizeof(horus_lane_counters_t)}
 
-/* A live subscriber of a topic. Its counters may lag by up to 256 messages. */
+/* A live subscriber of a topic. Its counters are exact at every moment. */
 typedef struct horus_reader_counters {
     uint32_t struct_bytes;
     uint32_t process_id;   /* 0 if it is not known */
     uint64_t received;     /* messages delivered to it */
-    uint64_t lost;         /* overwritten before it received them */
+    uint64_t lost;         /* overwritten before it received them, noticed or not */
     uint64_t skipped;      /* by calls of latest */
     uint32_t borrowed;     /* messages that it holds now */
     int32_t is_asleep;     /* 1: it sleeps until a message arrives */
     char process_name[64]; /* "" if it is not known */
+    uint64_t waiting;      /* not received yet, and would still be */
 } horus_reader_counters_t;
 
 #define HORUS_READER_COUNTERS_INIT {.struct_bytes = (uint32_t)sizeof(horus_reader_counters_t)}

@@ -115,8 +115,8 @@ class Qos {
     constexpr Qos() noexcept : Qos(HORUS_QOS_DEFAULT) {}
     /// For fresh data: 8 slots, best effort.
     static constexpr Qos sensor_data() noexcept { return Qos(HORUS_QOS_SENSOR_DATA); }
-    /// No unread message is overwritten: 1024 slots, and `send` returns false if they are full. Of
-    /// a subscriber: publishers that are reliable, too, wait for it, and it receives nothing from
+    /// No unread message is overwritten: `send` returns false if all slots are full. Of a
+    /// subscriber: publishers that are reliable, too, wait for it, and it receives nothing from
     /// others (horus::Errc::qos while none that lives is reliable).
     static constexpr Qos reliable() noexcept { return Qos(HORUS_QOS_RELIABLE); }
     /// For actuators: 16 slots, and the sender pays for wakes (HORUS_WAKE_FENCE).

@@ -688,89 +688,56 @@ class RemoteScheduler:
 class TopicInfo:
     """A topic and its counters. They are read one after another while the topic runs."""
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def message_type(self) -> str: ...
-    @property
-    def schema(self) -> str: ...
-    @property
-    def message_bytes(self) -> int: ...
-    @property
-    def capacity(self) -> int: ...
-    @property
-    def reliability(self) -> Literal["reliable", "best_effort"]: ...
-    @property
-    def backend(self) -> str: ...
-    @property
-    def publishers(self) -> list[PublisherInfo]: ...
-    @property
-    def subscribers(self) -> list[SubscriberInfo]: ...
+    name: Final[str]
+    message_type: Final[str]
+    schema: Final[str]
+    message_bytes: Final[int]
+    capacity: Final[int]
+    reliability: Final[Literal["reliable", "best_effort"]]
+    backend: Final[str]
+    publishers: Final[list[PublisherInfo]]
+    subscribers: Final[list[SubscriberInfo]]
 
 @final
 class PublisherInfo:
     """A lane of a topic, which is written by one publisher at a time."""
 
-    @property
-    def lane(self) -> int: ...
-    @property
-    def is_alive(self) -> bool: ...
-    @property
-    def process_id(self) -> int | None: ...
-    @property
-    def process_name(self) -> str | None: ...
-    @property
-    def sent(self) -> int: ...
-    @property
-    def refused(self) -> int: ...
-    @property
-    def skips(self) -> int: ...
-    @property
-    def aborted(self) -> int: ...
-    @property
-    def corrupt_resyncs(self) -> int: ...
-    @property
-    def claims(self) -> int: ...
-    @property
-    def wakes(self) -> int: ...
+    lane: Final[int]
+    is_alive: Final[bool]
+    process_id: Final[int | None]
+    process_name: Final[str | None]
+    sent: Final[int]
+    refused: Final[int]
+    skips: Final[int]
+    aborted: Final[int]
+    corrupt_resyncs: Final[int]
+    claims: Final[int]
+    wakes: Final[int]
 
 @final
 class SubscriberInfo:
-    """A live subscriber of a topic. Its counters may lag by up to 256 messages."""
+    """A live subscriber of a topic. `busy` and latencies may lag by up to 256 messages."""
 
-    @property
-    def process_id(self) -> int | None: ...
-    @property
-    def process_name(self) -> str | None: ...
-    @property
-    def received(self) -> int: ...
-    @property
-    def lost(self) -> int: ...
-    @property
-    def skipped(self) -> int: ...
-    @property
-    def busy(self) -> int: ...
-    @property
-    def borrowed(self) -> int: ...
-    @property
-    def is_asleep(self) -> bool: ...
-    @property
-    def latency_p50(self) -> float | None: ...
-    @property
-    def latency_p99(self) -> float | None: ...
+    process_id: Final[int | None]
+    process_name: Final[str | None]
+    received: Final[int]
+    lost: Final[int]
+    waiting: Final[int]
+    skipped: Final[int]
+    busy: Final[int]
+    borrowed: Final[int]
+    is_asleep: Final[bool]
+    latency_p50: Final[float | None]
+    latency_p99: Final[float | None]
 
 @final
 class SweepReport:
     """The topics that a sweep found, grouped by the action of the sweep."""
 
-    @property
-    def removed(self) -> list[str]: ...
-    @property
-    def attended(self) -> list[str]: ...
-    @property
-    def kept(self) -> list[str]: ...
-    @property
-    def foreign(self) -> list[str]: ...
+    removed: Final[list[str]]
+    attended: Final[list[str]]
+    kept: Final[list[str]]
+    foreign: Final[list[str]]
 
 def topics(namespace: Namespace | None = None) -> list[str]:
     """Returns the names of the topics of a namespace, sorted."""

@@ -87,7 +87,7 @@ impl PyPublisherInfo {
     }
 }
 
-/// A live subscriber of a topic. Its counters may be behind by up to 256 messages.
+/// A live subscriber of a topic. `busy` and the latencies may be behind by up to 256 messages.
 #[pyclass(frozen, get_all, name = "SubscriberInfo", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PySubscriberInfo {
@@ -97,8 +97,11 @@ pub(crate) struct PySubscriberInfo {
     process_name: Option<String>,
     /// Number of messages delivered to the subscriber.
     received: u64,
-    /// Number of messages that were overwritten before the subscriber read them.
+    /// Number of messages that were overwritten before the subscriber read them, whether it has
+    /// noticed that already or not.
     lost: u64,
+    /// Number of messages that the subscriber has not read, and would still get.
+    waiting: u64,
     /// Number of messages that the subscriber skipped by `latest()`.
     skipped: u64,
     /// Number of calls that gave up because the publishers were faster.
@@ -212,6 +215,7 @@ impl PySubscriberInfo {
         let ReaderCounters {
             received,
             lost,
+            waiting,
             skipped,
             busy,
             borrowed,
@@ -223,6 +227,7 @@ impl PySubscriberInfo {
             process_name,
             received,
             lost,
+            waiting,
             skipped,
             busy,
             borrowed,

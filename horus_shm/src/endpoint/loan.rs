@@ -13,11 +13,8 @@ use crate::file::label::TopicLabel;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoanError {
-    /// The topic was created without loans.
-    #[error(
-        "{topic}: its messages are copied, as it is not pinnable: create it as pinnable, or use \
-         send"
-    )]
+    /// The messages of this publisher are copied.
+    #[error("{topic}: the messages of this publisher are copied: open it as pinnable, or use send")]
     NotPinnable {
         /// The topic.
         topic: TopicLabel,
@@ -148,7 +145,7 @@ impl From<LoanError> for SendError<()> {
             }
             // WHY not the error's own text: it would name the topic a second time.
             LoanError::NotPinnable { .. } => {
-                "it needs a slot to be lent, and the topic is not pinnable: create it as pinnable"
+                "it needs a slot to be lent, and the publisher is not pinnable: open it as pinnable"
             }
             LoanError::Ended { .. } => "no slot is lent",
         };

@@ -17,11 +17,8 @@ use crate::protocol::lane::let_go;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BorrowError {
-    /// The topic was created without pins.
-    #[error(
-        "{topic}: its messages are copied, as it is not pinnable: create it as pinnable, or use \
-         recv"
-    )]
+    /// The messages of a publisher are copied.
+    #[error("{topic}: the messages of a publisher are copied: open that as pinnable, or use recv")]
     NotPinnable {
         /// The topic.
         topic: TopicLabel,
@@ -32,11 +29,11 @@ pub enum BorrowError {
         /// The topic.
         topic: TopicLabel,
     },
-    /// This reader holds as many messages as it may: drop one, or create a larger topic, as all
-    /// readers together may hold half of a publisher's slots.
+    /// This reader holds as many messages as it may: drop one, or give the publisher more slots, as
+    /// all readers together may hold half of them.
     #[error(
-        "{topic}: {held} messages are held, and there are pins for no more: drop one, or create \
-         the topic with a larger capacity (readers may hold half of its {capacity} slots, 7 each)"
+        "{topic}: {held} messages are held, and there are pins for no more: drop one, or open the \
+         publisher with a larger capacity (readers may hold half of its {capacity} slots, 7 each)"
     )]
     NoPins {
         /// The topic.

@@ -32,6 +32,9 @@ use crate::protocol::sync::Word as _;
 
 mod blocks;
 mod extents;
+mod unread;
+
+use unread::ExtentFacts;
 
 pub use blocks::Blocks;
 
@@ -67,6 +70,8 @@ pub struct TopicMemory {
     epoch: u64,
     /// The extents that this process has mapped, in no particular order.
     extents: Mutex<Vec<Arc<Extent>>>,
+    /// What this process knows about extents, mapped or not, in no particular order.
+    facts: Mutex<Vec<ExtentFacts>>,
     /// Number of readers of a heap segment that pin nothing: see [`Self::observe`].
     observers: Mutex<u32>,
     /// Set during drop. Declared last, so that it is dropped after the fields whose drop makes
@@ -381,7 +386,7 @@ impl TopicMemory {
     }
 
     fn new(type_info: TypeInfo, shape: TopicShape, backing: Backing, label: TopicLabel) -> Self {
-        let (extents, observers) = Default::default();
+        let (extents, facts, observers) = Default::default();
         Self {
             type_info,
             shape,
@@ -389,6 +394,7 @@ impl TopicMemory {
             label,
             epoch: fork_epoch(),
             extents,
+            facts,
             observers,
             uncancelled: None,
         }

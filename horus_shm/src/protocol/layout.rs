@@ -154,8 +154,8 @@ pub struct Header {
 #[repr(C, align(128))]
 #[derive(Debug, Default)]
 pub struct ControlBlock<W> {
-    /// Number of times that a lane got a new extent: a reader that sees a new value looks at the
-    /// generations of all lanes.
+    /// Number of times that a lane got a new extent or a new publisher: a reader that sees a new
+    /// value looks at the generations of all lanes.
     pub changes: W,
     /// Zero.
     pub reserved: [W; 15],

@@ -8,7 +8,7 @@ use crate::file::error::OpenError;
 use crate::file::extent::{Extent, ExtentUse, remove_lane_file};
 use crate::file::header::{ExtentBase, ExtentId};
 use crate::file::offer::Offer;
-use crate::file::segment::{Blocks as _, TopicMemory};
+use crate::file::segment::{Blocks as _, ExtentFacts, TopicMemory};
 use crate::os::region::Access;
 use crate::protocol::layout::{BELIEVED_MAX, LaneBlock, POSITION_MAX, Skips};
 use crate::protocol::sync::{Word as _, edge};
@@ -17,6 +17,11 @@ impl TopicMemory {
     pub(super) fn lock_extents(&self) -> MutexGuard<'_, Vec<Arc<Extent>>> {
         // WHY poison is ignored: nothing panics while it is locked.
         self.extents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn lock_facts(&self) -> MutexGuard<'_, Vec<ExtentFacts>> {
+        // As above.
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns an extent of a lane, and maps it if this process has not mapped it for that use.
@@ -102,12 +107,17 @@ impl TopicMemory {
 
     /// Returns what the publisher of an extent offers, if its file can be read.
     pub(crate) fn offer_of(&self, id: ExtentId) -> Option<Offer> {
+        self.header_of(id).map(|(_, offer)| offer)
+    }
+
+    /// Returns where an extent begins, and what its publisher offers, if its file can be read.
+    pub(super) fn header_of(&self, id: ExtentId) -> Option<(ExtentBase, Offer)> {
         match self.file() {
-            Some(file) => Extent::read_offer(file, id).ok().map(|(_, offer)| offer),
+            Some(file) => Extent::read_offer(file, id).ok(),
             None => {
                 let extents = self.lock_extents();
                 let extent = extents.iter().find(|extent| extent.id == id)?;
-                Some(extent.offer.clone())
+                Some((extent.base, extent.offer.clone()))
             }
         }
     }

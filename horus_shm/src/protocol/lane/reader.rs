@@ -1,6 +1,6 @@
 //! Readers of a lane.
 
-use super::{Polled, RESYNC_MAX, Spot, prefetch_distance};
+use super::{Polled, RESYNC_MAX, Spot, kept_after_lap, prefetch_distance};
 use crate::protocol::copy::{Intent, is_worth_awaiting};
 use crate::protocol::layout::{POSITION_MAX, SKIP, published};
 use crate::protocol::memory::{LaneMemory, Passed};
@@ -412,8 +412,6 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// Goes on at a published slot, some slots ahead of the next one to be overwritten; counts the
     /// gap.
     pub(super) fn resync(&mut self) {
-        let capacity = self.memory.capacity();
-        let margin = capacity.saturating_sub((capacity / 8).max(2)).max(1);
         // ORDERING(head): pairs with the store in `LaneWriter::publish`.
         let head = self.memory.block().head.load(edge::HEAD_SEE);
         let Some(head) = self.head_here(head) else {
@@ -423,7 +421,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         // any value. This position is lost in any case.
         let after = self.pos + 1;
         let target = if head <= POSITION_MAX {
-            head.saturating_sub(margin)
+            head.saturating_sub(kept_after_lap(self.memory.capacity()))
         } else {
             after
         };
@@ -444,6 +442,15 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             return Some(head);
         }
         (self.end != NO_END).then(|| head.min(self.end))
+    }
+
+    /// Returns the head if the lane has no newer extent than this reader's.
+    pub fn newest_head(&self) -> Option<u64> {
+        // ORDERING(head): pairs with the store in `LaneWriter::publish`.
+        let head = self.memory.block().head.load(edge::HEAD_SEE);
+        // Relaxed: see `head_here`.
+        let is_newest = self.memory.block().generation.get() == self.memory.generation();
+        is_newest.then_some(head.min(POSITION_MAX))
     }
 
     /// Returns true if losses are counted by message numbers.

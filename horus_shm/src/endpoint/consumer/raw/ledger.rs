@@ -1,10 +1,10 @@
 //! The ledger of a reader: for its owner, and as counters for other processes.
 
-use super::RawConsumer;
+use super::{RawConsumer, Reading};
 use crate::file::segment::Blocks as _;
 use crate::os::futex::monotonic;
 use crate::os::region::Access;
-use crate::protocol::lane::{self, LaneReader};
+use crate::protocol::lane::{self, LaneReader, Unread};
 use crate::protocol::layout::POSITION_MAX;
 use crate::protocol::memory::{LaneMemory, RawLane};
 use crate::protocol::sync::Word;
@@ -15,11 +15,13 @@ use crate::protocol::telemetry;
 pub struct ReadStats {
     /// Number of messages delivered to the caller.
     pub received: u64,
-    /// Number of messages overwritten before this reader read them.
+    /// Number of messages overwritten before this reader read them, whether it has met the gap
+    /// already or not.
     pub lost: u64,
     /// Number of messages skipped by calls for the latest message.
     pub skipped: u64,
-    /// Number of messages published since this reader joined and not passed by it yet.
+    /// Number of messages published since this reader joined that it has not passed, and would still
+    /// get.
     pub waiting: u64,
     /// Number of messages published since this reader joined. While no writer is writing, it is
     /// `received` + `lost` + `skipped` + `waiting`.
@@ -83,26 +85,38 @@ impl RawConsumer {
                 continue;
             }
             let reader = self.lanes.iter().find(|followed| followed.lane == lane);
-            let unmatched = self.unmatched_in(lane);
-            if reader.is_none() && unmatched.is_some() {
-                continue;
-            }
             let reader = reader.map(|followed| &followed.reader);
             let (first, next, end) = self.extent(lane, reader);
-            // What publishers send that do not match is not in the ledger.
-            let end = match (unmatched, reader) {
-                (Some(unmatched), Some(reader)) if reader.is_numbered() => unmatched.base.number,
-                (Some(unmatched), _) => unmatched.base.position,
-                (None, _) => end,
-            };
-            let end = end.max(next);
-            add(&mut stats.sent, end.wrapping_sub(first));
-            add(&mut stats.waiting, end.wrapping_sub(next));
+            let window = self.unread(lane);
+            // WHY the minimum: what publishers send that do not match is not in the ledger, and
+            // slots that were stepped over are no messages.
+            let owed = window.waiting.saturating_add(window.lost);
+            let unread = end.wrapping_sub(next).min(owed);
+            let waiting = window.waiting.min(unread);
+            add(&mut stats.sent, next.wrapping_sub(first));
+            add(&mut stats.sent, unread);
+            add(&mut stats.waiting, waiting);
+            add(&mut stats.lost, unread - waiting);
             add(&mut stats.lost, reader.map_or(0, LaneReader::lost));
             add(&mut stats.skipped, reader.map_or(0, LaneReader::skipped));
             add(&mut stats.busy, reader.map_or(0, LaneReader::busy));
         }
         stats
+    }
+
+    /// Returns what this reader has not passed in a lane, in positions.
+    fn unread(&self, lane: u32) -> Unread {
+        let followed = self.lanes.iter().find(|followed| followed.lane == lane);
+        let next = followed.map_or(self.starts[lane as usize].position, |followed| {
+            followed.reader.position()
+        });
+        // WHY: this takes no lock, and most lanes have one extent.
+        if let Some(end) = followed.and_then(|followed| followed.reader.newest_head()) {
+            let capacity = followed.map_or(0, |followed| followed.extent.offer.shape.capacity());
+            return Unread::of(next, end, capacity);
+        }
+        let is_reliable = self.reading == Reading::Gated;
+        self.segment.unread(lane, next, is_reliable)
     }
 
     /// Returns three message numbers of a lane, in ascending order: of the first message that this
