@@ -121,6 +121,66 @@ fn every_standard_message_describes_itself() {
     assert_ne!(Tensor::SCHEMA.hash(), CmdVel::HASH);
 }
 
+/// A tool knows the lane and number of each message, whichever call received it.
+#[test]
+fn messages_have_a_lane_and_a_number() {
+    let private = Private::new();
+    let mut first = private.builder::<CmdVel>("c").publisher().unwrap();
+    let mut second = private.builder::<CmdVel>("c").publisher().unwrap();
+    let mut tools = [
+        DynamicSubscriber::open(private.namespace(), "c").unwrap(),
+        DynamicSubscriber::observe(private.namespace(), "c").unwrap(),
+    ];
+    let place = |tool: &DynamicSubscriber| {
+        let last = tool.last().unwrap();
+        (last.lane, last.number, last.claims)
+    };
+    let message = |time| CmdVel {
+        timestamp_ns: time,
+        ..CmdVel::default()
+    };
+    for tool in &tools {
+        assert_eq!(tool.last(), None, "nothing received yet");
+    }
+    for time in 1..=2 {
+        first.send(message(time)).unwrap();
+    }
+    second.send(message(9)).unwrap();
+    for tool in &mut tools {
+        let mut found: Vec<_> = (0..3)
+            .map(|_| {
+                let bytes = tool.recv_bytes().unwrap().to_vec();
+                (bytes[0], place(tool))
+            })
+            .collect();
+        found.sort_unstable();
+        assert_eq!(found, [(1, (0, 1, 1)), (2, (0, 2, 1)), (9, (1, 1, 1))]);
+        let last = tool.last();
+        assert_eq!(tool.recv(), None);
+        assert_eq!(tool.last(), last, "nothing changes it but a message");
+    }
+    // The next owner of a lane goes on counting.
+    drop(first);
+    let mut third = private.builder::<CmdVel>("c").publisher().unwrap();
+    second.send(message(20)).unwrap();
+    third.send(message(21)).unwrap();
+    for tool in &mut tools {
+        assert!(tool.latest_bytes().is_some());
+        assert_eq!(place(tool), (0, 3, 2), "the newest message");
+    }
+    // A lane that is ignored has no last message.
+    let mut own = DynamicPublisher::open(private.namespace(), "c").unwrap();
+    let mut tool = DynamicSubscriber::open(private.namespace(), "c").unwrap();
+    own.send_bytes(bytemuck::bytes_of(&message(30))).unwrap();
+    assert!(tool.recv().is_some());
+    assert_eq!(place(&tool), (2, 1, 1));
+    tool.ignore(&own);
+    assert_eq!(tool.last(), None);
+    second.send(message(31)).unwrap();
+    assert!(tool.recv().is_some());
+    assert_eq!(place(&tool), (1, 3, 1));
+}
+
 /// In any order of creation, the text of a schema is the same type as the message in Rust.
 #[test]
 fn byte_endpoints_match_messages_with_data() {

@@ -23,7 +23,7 @@ use crate::node::of_remote;
 use crate::output::format::date_time;
 use crate::output::value::text;
 use crate::output::{Cell, versioned};
-use crate::topic::echo::decode;
+use crate::topic::echo::{decode, line};
 use crate::topic::info::Description;
 use crate::topic::observer::Observer;
 
@@ -176,11 +176,7 @@ fn newest(observer: &mut Observer) -> Option<String> {
     let kind = subscriber.message_type().clone();
     let message = subscriber.latest_bytes()?;
     let value = decode(&kind, message)?;
-    Some(format!(
-        "[#{}] {}",
-        subscriber.sequence(),
-        text(&value, false)
-    ))
+    Some(line(subscriber.last(), &text(&value, false)))
 }
 
 /// Sends a command to a node, and returns the result as text.

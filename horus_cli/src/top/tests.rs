@@ -194,7 +194,7 @@ fn details_show_participants_messages_and_histograms() {
     let details = top.topic_details().unwrap();
     assert_eq!(details.name, "imu");
     details.description = vec![vec!["imu: Imu, 304 bytes".into()]];
-    top.echo((0..300).map(|number| format!("[#{number}] {{x: 1}}")));
+    top.echo((0..300).map(|number| format!("[0 #{number}] {{x: 1}}")));
     check("top_topic", &drawn(&mut top, 80, 24));
     press(&mut top, "<esc>e");
     check("top_echo", &drawn(&mut top, 80, 24));

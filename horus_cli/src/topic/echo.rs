@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use horus_core::topic::{DynamicSchema, DynamicSubscriber, DynamicType};
+use horus_core::topic::{Arrival, DynamicSchema, DynamicSubscriber, DynamicType};
 use horus_core::value::Value;
 use horus_core::value::json::to_json;
 use serde::Serialize;
@@ -64,6 +64,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Serialize)]
 struct Line<'a> {
     topic: &'a str,
+    lane: u32,
     number: u64,
     message: &'a Value,
 }
@@ -178,7 +179,7 @@ fn step(
         progress.printed += 1;
         return Ok(true);
     }
-    let number = subscriber.sequence();
+    let arrival = subscriber.last();
     if let Some(path) = &arguments.path {
         let Some(found) = path.get(&value) else {
             return Ok(true);
@@ -189,7 +190,7 @@ fn step(
             found
         };
     }
-    print(arguments, (topic, number), &value, progress, context)?;
+    print(arguments, (topic, arrival), &value, progress, context)?;
     progress.printed += 1;
     Ok(true)
 }
@@ -203,24 +204,37 @@ pub(crate) fn decode(kind: &DynamicType, message: &[u8]) -> Option<Value> {
     Some(value)
 }
 
+/// Returns the line of a message: `[0 #48211] {linear: 0.5}`.
+pub(crate) fn line(arrival: Option<Arrival>, text: &str) -> String {
+    let (lane, number) = place(arrival);
+    format!("[{lane} #{number}] {text}")
+}
+
+/// Returns the lane and number of a message that was just received, so that they are known.
+fn place(arrival: Option<Arrival>) -> (u32, u64) {
+    arrival.map_or((0, 0), |arrival| (arrival.lane, arrival.number))
+}
+
 fn print(
     arguments: &Arguments,
-    (topic, number): (&str, u64),
+    (topic, arrival): (&str, Option<Arrival>),
     value: &Value,
     progress: &mut Progress,
     context: &mut Context,
 ) -> Result<(), Failure> {
     if context.is_json() {
+        let (lane, number) = place(arrival);
         let message = &to_json(value);
         return context.out.json(Line {
             topic,
+            lane,
             number,
             message,
         });
     }
     if !arguments.csv {
         let text = text(value, arguments.full);
-        return context.out.line(format_args!("[#{number}] {text}"));
+        return context.out.line(line(arrival, &text));
     }
     let columns = Columns::of(value, arguments.full);
     if !progress.has_header {

@@ -26,7 +26,7 @@ fn echo_prints_messages_in_four_forms() {
         echo("--csv"),
         "timestamp_ns,linear,angular\n1763899200123456789,2.0,0.25\n"
     );
-    assert_eq!(echo("angular"), "[#3] 0.25\n");
+    assert_eq!(echo("angular"), "[0 #3] 0.25\n");
     let output = robot
         .command("topic echo cmd_vel --once --raw")
         .output()
@@ -195,12 +195,12 @@ fn topics_are_created_with_a_type() {
     ])
     .succeeded();
     let echo = robot.answer("topic echo state --once");
-    assert_eq!(echo, "[#1] {a: [1, 2.5, \"x\"], b: {c: null}}\n");
-    assert_eq!(robot.answer("topic echo state b.c --once"), "[#1] null\n");
+    assert_eq!(echo, "[0 #1] {a: [1, 2.5, \"x\"], b: {c: null}}\n");
+    assert_eq!(robot.answer("topic echo state b.c --once"), "[0 #1] null\n");
     publish(&["state", "{t: '/wA=', $types: {t: 'bytes'}}"]).succeeded();
     assert_eq!(
         robot.answer("topic echo state --once"),
-        "[#2] {t: b\"\\xff\\x00\"}\n"
+        "[0 #2] {t: b\"\\xff\\x00\"}\n"
     );
 }
 

@@ -22,7 +22,7 @@ use std::time::Duration;
 pub use backend::Backend;
 pub use builder::TopicBuilder;
 pub use dynamic::{
-    DynamicBuilder, DynamicPublisher, DynamicSchema, DynamicSubscriber, DynamicType,
+    Arrival, DynamicBuilder, DynamicPublisher, DynamicSchema, DynamicSubscriber, DynamicType,
 };
 pub use encoded::Encoded;
 pub(crate) use encoded::encoded_payload;

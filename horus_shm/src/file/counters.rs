@@ -87,6 +87,14 @@ impl TopicMemory {
             .collect()
     }
 
+    /// Returns the number of times that a publisher claimed a lane; 0 if there is no such lane.
+    #[must_use]
+    pub fn lane_claims(&self, lane: u32) -> u64 {
+        let block = self.lane_block(lane, Access::Read);
+        // Relaxed: a counter for tools.
+        block.map_or(0, |block| block.epoch.get())
+    }
+
     /// Returns what the publisher of each lane offers, or what the last one offered, by the index
     /// of the lane. Lanes whose file cannot be read are left out. Makes some system calls for each.
     #[must_use]

@@ -8,4 +8,4 @@ mod subscriber;
 pub use builder::DynamicBuilder;
 pub use message_type::{DynamicSchema, DynamicType};
 pub use publisher::DynamicPublisher;
-pub use subscriber::DynamicSubscriber;
+pub use subscriber::{Arrival, DynamicSubscriber};

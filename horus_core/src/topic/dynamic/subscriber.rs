@@ -17,6 +17,19 @@ use crate::topic::error::{
 use crate::topic::{Backend, Qos, Stats};
 use crate::value::Value;
 
+/// The lane and number of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Arrival {
+    /// Index of the lane, as in [`LaneCounters`](crate::introspect::LaneCounters).
+    pub lane: u32,
+    /// Number of the message: the lane counts from 1 on, across all publishers that it has had.
+    pub number: u64,
+    /// Number of times that a publisher has claimed the lane by now: it grows when another one
+    /// takes the lane over.
+    pub claims: u64,
+}
+
 /// Receives messages whose type is known only at run time, as bytes or as [`Value`]s. `Send`: one
 /// thread at a time.
 ///
@@ -317,6 +330,20 @@ impl DynamicSubscriber {
     #[must_use]
     pub const fn sequence(&self) -> u64 {
         self.inbox.raw.sequence()
+    }
+
+    /// Returns the lane and the number of the last message received; `None` before the first.
+    ///
+    /// Numbers of one lane that do not follow each other show a gap, whoever published in it.
+    /// Takes some nanoseconds.
+    #[must_use]
+    pub fn last(&self) -> Option<Arrival> {
+        let lane = self.inbox.raw.last_lane()?;
+        Some(Arrival {
+            lane,
+            number: self.inbox.raw.sequence(),
+            claims: self.inbox.raw.segment().lane_claims(lane),
+        })
     }
 
     /// Returns the length in bytes of the longest message that can come now, which is the buffer

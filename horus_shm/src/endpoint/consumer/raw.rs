@@ -29,6 +29,9 @@ pub use ledger::ReadStats;
 use join::Start;
 use waits::Room;
 
+/// The index of no lane.
+const NO_LANE: usize = usize::MAX;
+
 /// Number of messages in a row that make a burst.
 const BURST_MIN: u64 = 2;
 /// Number of pauses at the end of a burst: some 0.1 µs (AMD Zen 5) to 0.5 µs (Intel since Skylake).
@@ -73,6 +76,8 @@ pub struct RawConsumer {
     next: usize,
     /// The last message received.
     last: Arrival,
+    /// Index of its lane in `lanes`; [`NO_LANE`] if there is none.
+    last_lane: usize,
     received: u64,
     /// Number of messages received when `recv` last found nothing; those since then are a burst.
     rested: u64,
@@ -148,6 +153,7 @@ impl RawConsumer {
                 number: 0,
                 bytes: 0,
             },
+            last_lane: NO_LANE,
             received: 0,
             rested: 0,
             chance: 0,
@@ -500,6 +506,7 @@ impl RawConsumer {
     fn take_at(&mut self, lane: usize, position: u64, arrival: Arrival) {
         self.received += 1;
         self.last = arrival;
+        self.last_lane = lane;
         self.count(lane, position);
         self.wake_publishers_that_sleep();
     }
@@ -514,6 +521,13 @@ impl RawConsumer {
     #[must_use]
     pub const fn sequence(&self) -> u64 {
         self.last.number
+    }
+
+    /// Returns the lane of the last message received; `None` before the first, or if that lane is
+    /// ignored now.
+    #[must_use]
+    pub fn last_lane(&self) -> Option<u32> {
+        self.lanes.get(self.last_lane).map(|followed| followed.lane)
     }
 
     /// Returns the length of the last message received, in bytes; 0 before the first.

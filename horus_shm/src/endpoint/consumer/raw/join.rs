@@ -1,10 +1,11 @@
 //! Joining a topic: reader slots, the start in each lane, and lanes that appear later.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::waits::Room;
-use super::{Followed, RawConsumer, Reading};
+use super::{Followed, NO_LANE, RawConsumer, Reading};
 use crate::endpoint::consumer::watch::Progress;
 use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::error::{LaneNotMapped, OpenError, RecvError};
@@ -604,6 +605,12 @@ impl RawConsumer {
             self.received = self.received.saturating_sub(received);
             self.rested = self.received;
             self.next = 0;
+            self.last_lane = match self.last_lane.cmp(&at) {
+                Ordering::Less => self.last_lane,
+                Ordering::Equal => NO_LANE,
+                Ordering::Greater if self.last_lane == NO_LANE => NO_LANE,
+                Ordering::Greater => self.last_lane - 1,
+            };
         }
         gate::leave(self.progress.cursor(lane));
         self.publish_counters();
