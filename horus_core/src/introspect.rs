@@ -34,7 +34,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 pub use horus_shm::internals::telemetry::Latencies;
-pub use horus_shm::{LaneCounters, Offer, Participant, ReaderCounters};
+pub use horus_shm::{LaneCounters, Offer, Participant, ProcessInfo, ReaderCounters};
 use horus_shm::{Namespace, OpenError, Reliability, Segment, TopicName, topic_names};
 
 use crate::topic::Backend;
@@ -50,6 +50,20 @@ pub fn topics(namespace: &Namespace) -> Result<Vec<String>, OpenError> {
     let mut names: Vec<_> = names.iter().map(|name| name.as_str().to_owned()).collect();
     names.sort();
     Ok(names)
+}
+
+/// Returns the live processes of a namespace, this one included: all that have opened it, also
+/// those that only look, or have no topic yet. The ids of publishers and subscribers name the same
+/// processes.
+///
+/// Makes one system call for each process. A process that dies meanwhile may be included.
+///
+/// # Errors
+///
+/// Returns [`OpenError::Io`] if the namespace's registry cannot be read, and
+/// [`OpenError::Forked`] in a forked child.
+pub fn processes(namespace: &Namespace) -> Result<Vec<Participant>, OpenError> {
+    Participant::all(namespace)
 }
 
 /// The unit in which the system counts the memory of a file, in bytes.

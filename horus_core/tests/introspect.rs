@@ -2,9 +2,12 @@
 
 use horus_testing as _;
 
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use horus_core::introspect::{Inspector, topics};
+use horus_core::introspect::{Inspector, Participant, processes, topics};
 use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
 use horus_core::prelude::*;
 use tempfile::TempDir;
@@ -141,4 +144,91 @@ fn latency_is_sampled() {
     let latencies = Inspector::open_in(&namespace, "cmd").unwrap().subscribers()[0].latencies;
     assert_eq!(latencies.samples(), 10_000_u64.div_ceil(256));
     assert!(latencies.percentile(0.5) <= latencies.percentile(0.99));
+}
+
+/// Every process that has opened the namespace is listed while it lives, and its id is that of its
+/// publishers and subscribers.
+#[test]
+fn live_processes_are_matched_to_their_endpoints() {
+    let (dir, namespace) = namespace();
+    let own = |found: &[Participant]| found.len() == 1 && pids(found) == [std::process::id()];
+    assert!(own(&processes(&namespace).unwrap()));
+    let mut children: Vec<_> = (0..3).map(|_| Participating::start(dir.path())).collect();
+    let found = processes(&namespace).unwrap();
+    let mut expected: Vec<u32> = children.iter().map(|child| child.0.id()).collect();
+    expected.push(std::process::id());
+    expected.sort_unstable();
+    assert_eq!(pids(&found), expected);
+    let mut ids: Vec<u64> = found.iter().map(|process| process.owner_id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), 4, "each process has an id of its own");
+    let topic = Inspector::open_in(&namespace, "imu").unwrap();
+    let publishers = topic.publishers();
+    assert_eq!(publishers.len(), 3);
+    for lane in publishers {
+        let publisher = lane.publisher.unwrap();
+        assert!(found.contains(&publisher), "{publisher:?}");
+    }
+    // Dead ones are left out, also if the next process takes the entry.
+    drop(children.remove(1));
+    let left = processes(&namespace).unwrap();
+    assert_eq!(left.len(), 3);
+    assert!(left.iter().all(|process| found.contains(process)));
+    let new = Participating::start(dir.path());
+    let again = processes(&namespace).unwrap();
+    let new = again
+        .iter()
+        .find(|process| pids(&[(*process).clone()]) == [new.0.id()]);
+    assert!(!ids.contains(&new.unwrap().owner_id));
+    drop(children);
+}
+
+fn pids(processes: &[Participant]) -> Vec<u32> {
+    let pids = processes.iter().flat_map(|process| &process.process);
+    let mut pids: Vec<u32> = pids.map(|process| process.pid).collect();
+    pids.sort_unstable();
+    pids
+}
+
+/// A child that publishes `imu` in the namespace below this directory. Killed when dropped.
+struct Participating(Child);
+
+impl Participating {
+    fn start(dir: &Path) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["child_role", "--exact", "--nocapture"])
+            .env(ROLE, dir)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut lines = lines.map_while(Result::ok);
+        assert!(lines.any(|line| line.ends_with("@ready")));
+        Self(child)
+    }
+}
+
+impl Drop for Participating {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+const ROLE: &str = "HORUS_TEST_INTROSPECT_DIR";
+
+/// Not a test: entry point of the re-executed child process; does nothing without a role.
+#[test]
+fn child_role() {
+    let Some(dir) = std::env::var_os(ROLE) else {
+        return;
+    };
+    let config = NamespaceConfig::new(Path::new(&dir).join("horus"), NamespaceName::default());
+    let namespace = Namespace::open(&config).unwrap();
+    let topic = Topic::<Imu>::builder("imu").namespace(&namespace);
+    let _publisher = topic.publisher().unwrap();
+    println!("@ready");
+    let _ = std::io::stdin().lines().count();
 }

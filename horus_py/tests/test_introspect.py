@@ -57,6 +57,30 @@ def test_what_a_subscriber_has_lost_is_known_before_it_looks(namespace):
     assert (reader.received, reader.lost, reader.waiting) == (14, 986, 0)
 
 
+WAITING = """
+import sys, horus
+publisher = horus.Publisher("imu", horus.Imu)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_processes_are_listed_while_they_live(namespace):
+    (own,) = horus.processes()
+    assert (own.process_id, own.is_own) == (os.getpid(), True)
+    arguments = [sys.executable, "-c", WAITING]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(arguments, stdin=pipe, stdout=pipe, text=True) as other:
+        assert other.stdout.readline() == "ready\n"
+        (found,) = (process for process in horus.processes(namespace) if not process.is_own)
+        assert found.process_id == other.pid
+        (lane,) = horus.introspect("imu").publishers
+        assert (lane.process_id, lane.process_name) == (found.process_id, found.process_name)
+        assert found.start_time >= own.start_time
+        other.kill()
+    assert horus.processes() == [own]
+
+
 def test_a_topic_that_is_not_there_is_named():
     with pytest.raises(horus.OpenTopicError, match="nowhere"):
         horus.introspect("nowhere")

@@ -1,32 +1,59 @@
-//! Checks of the topics: unreadable ones, losses, refusals, and subscribers without a publisher.
+//! Checks of the processes and topics of the namespace: unreadable topics, losses, refusals, and
+//! subscribers without a publisher.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use horus_core::introspect::{Inspector, topics};
+use horus_core::introspect::{self, Inspector, Participant, topics};
 use horus_core::namespace::Namespace;
 
 use super::Finding;
 use crate::context::Context;
 use crate::failure::{Failure, chain};
-use crate::output::format::count;
+use crate::output::format::{count, visible};
+use crate::topic::participants::participants;
 
 pub(super) fn check(context: &Context) -> Result<Vec<Finding>, Failure> {
     let Some(namespace) = context.existing_namespace()? else {
         return Ok(Vec::new());
     };
     let names = topics(&namespace).map_err(|error| Failure::of_open(&error))?;
+    let mut users = BTreeSet::new();
     let mut findings: Vec<Finding> = names
         .iter()
-        .flat_map(|name| check_topic(&namespace, name))
+        .flat_map(|name| check_topic(&namespace, name, &mut users))
         .collect();
     if findings.is_empty() {
         let found = format!("{} topics, all without loss", names.len());
         findings.push(Finding::ok("topics", found));
     }
+    findings.insert(0, processes(&namespace, &users)?);
     Ok(findings)
 }
 
-fn check_topic(namespace: &Arc<Namespace>, name: &str) -> Vec<Finding> {
+/// Lists the live processes of the namespace. `users` are the owner ids of those with a topic.
+fn processes(namespace: &Namespace, users: &BTreeSet<u64>) -> Result<Finding, Failure> {
+    let own = namespace.registry().me().to_bits();
+    let all = introspect::processes(namespace).map_err(|error| Failure::of_open(&error))?;
+    let others = all.iter().filter(|process| process.owner_id != own);
+    let (with, without): (Vec<_>, Vec<_>) =
+        others.partition(|process| users.contains(&process.owner_id));
+    let list = |processes: &[&Participant]| {
+        let processes = processes.iter().filter_map(|one| one.process.as_ref());
+        let names = processes.map(|one| format!("{} ({})", visible(&one.name), one.pid));
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let found = match (with.as_slice(), without.as_slice()) {
+        ([], []) => "none in this namespace".to_owned(),
+        (with, []) => list(with),
+        ([], without) => format!("without a topic: {}", list(without)),
+        (with, without) => format!("{}; without a topic: {}", list(with), list(without)),
+    };
+    Ok(Finding::ok("processes", found))
+}
+
+/// Checks a topic, and adds the owner ids of the processes that use it to `users`.
+fn check_topic(namespace: &Arc<Namespace>, name: &str, users: &mut BTreeSet<u64>) -> Vec<Finding> {
     let topic = match Inspector::open_in(namespace, name) {
         Ok(topic) => topic,
         Err(error) => {
@@ -34,6 +61,7 @@ fn check_topic(namespace: &Arc<Namespace>, name: &str) -> Vec<Finding> {
             return vec![Finding::fault("unreadable topic", chain(&error), advice)];
         }
     };
+    users.extend(participants(&topic).map(|user| user.owner_id));
     let mut findings = Vec::new();
     let lanes = topic.publishers();
     let readers = topic.subscribers();

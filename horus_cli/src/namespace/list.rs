@@ -7,14 +7,13 @@ use horus_core::introspect::{Inspector, topics};
 use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
 use serde::Serialize;
 
-use super::names;
+use super::{names, processes};
 use crate::context::{Context, of_namespace};
 use crate::failure::Failure;
 use crate::output::format::bytes;
 use crate::output::{Column, Table};
-use crate::topic::participants::participants;
 
-/// List the namespaces, with the processes that publish or subscribe
+/// List the namespaces, with the processes that have opened them
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {}
 
@@ -29,7 +28,7 @@ struct List {
 pub(crate) struct Row {
     pub(crate) namespace: String,
     pub(crate) topics: usize,
-    /// The processes that publish or subscribe.
+    /// The other processes that have opened it.
     pub(crate) processes: BTreeSet<u32>,
     allocated_bytes: u64,
 }
@@ -44,14 +43,12 @@ impl Row {
         let mut row = Self {
             namespace: name.to_string(),
             topics: names.len(),
-            processes: BTreeSet::new(),
+            processes: processes(&namespace)?.iter().map(|one| one.pid).collect(),
             allocated_bytes: 0,
         };
         // A topic that cannot be opened was removed meanwhile, or is not one of this version.
         let open = |name: &String| Inspector::open_in(&namespace, name).ok();
         for topic in names.iter().filter_map(open) {
-            let processes = participants(&topic).filter_map(|user| user.process);
-            row.processes.extend(processes.map(|process| process.pid));
             row.allocated_bytes += topic.file().map_or(0, |file| file.allocated_bytes);
         }
         Ok(row)

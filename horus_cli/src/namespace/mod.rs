@@ -7,6 +7,8 @@ use std::fs;
 use std::path::Path;
 
 use clap::Subcommand;
+use horus_core::introspect::{self, ProcessInfo};
+use horus_core::namespace::Namespace;
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -29,6 +31,14 @@ impl Command {
             Self::Rm(arguments) => rm::run(&arguments, context),
         }
     }
+}
+
+/// Returns the live processes of a namespace, except this one.
+pub(crate) fn processes(namespace: &Namespace) -> Result<Vec<ProcessInfo>, Failure> {
+    let own = namespace.registry().me().to_bits();
+    let all = introspect::processes(namespace).map_err(|error| Failure::of_open(&error))?;
+    let others = all.into_iter().filter(|process| process.owner_id != own);
+    Ok(others.filter_map(|process| process.process).collect())
 }
 
 /// Returns the sorted names of the namespaces in a directory, which need not exist.

@@ -98,7 +98,8 @@ fn namespaces_are_listed_and_removed() {
         .lines()
         .map(|line| line.split_whitespace().collect())
         .collect();
-    assert_eq!(lines[1][..3], ["default", "1", "1"], "{list}");
+    // The program, and this test.
+    assert_eq!(lines[1][..3], ["default", "1", "2"], "{list}");
     assert_eq!(lines[2][..3], ["second", "1", "0"], "{list}");
     assert_eq!(lines.len(), 3, "{list}");
     let json = robot.answer("namespace list --json");
@@ -150,7 +151,17 @@ fn the_doctor_finds_faults_and_says_what_to_do() {
     program.tell("subscribe best_effort cmd_vel");
     let healthy = robot.run("doctor");
     assert_eq!(healthy.code, 0, "{healthy:?}");
+    let processes = format!(
+        "ok     processes: {} ({}); without a topic: {} ({})\n",
+        program.name(),
+        program.id(),
+        std::fs::read_to_string("/proc/self/comm")
+            .unwrap()
+            .trim_end(),
+        std::process::id()
+    );
     for part in [
+        &processes,
         "ok     namespace: ",
         "memory for topics",
         "note   silent topic: cmd_vel: 1 sub",
@@ -165,6 +176,9 @@ fn the_doctor_finds_faults_and_says_what_to_do() {
         .command("topic wait nothing -N other")
         .spawn()
         .unwrap();
+    robot.until("doctor", |found| {
+        found.contains("note   other namespaces: other (1 processes)")
+    });
     std::fs::write(robot.namespace().topics_path().join("stranger"), "x").unwrap();
     let ill = robot.run("doctor");
     assert_eq!(ill.code, 1, "{ill:?}");

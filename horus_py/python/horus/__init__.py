@@ -79,6 +79,7 @@ from ._horus import (
 )
 from ._messages import *  # noqa: F403
 from ._node import Node, NodeFailedError, Restart, Skip, run
+from ._processes import ProcessInfo, processes
 
 __all__ = [
     "Array",
@@ -104,6 +105,7 @@ __all__ = [
     "OpenTopicError",
     "CommandError",
     "PlanError",
+    "ProcessInfo",
     "Publisher",
     "PublisherInfo",
     "Ready",
@@ -140,6 +142,7 @@ __all__ = [
     "i8",
     "introspect",
     "message",
+    "processes",
     "remove_topic",
     "run",
     "schedulers",

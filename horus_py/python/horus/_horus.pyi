@@ -551,6 +551,7 @@ class Handle:
         If the `init` of the new node or one of its first ten ticks fails, the old node is restored.
         """
 
+_Executor = Literal["real_time", "compute", "event", "async_io", "best_effort", "other"]
 _SwapState = Literal["pending", "on_trial", "done", "rolled_back", "abandoned"]
 
 @final
@@ -602,9 +603,7 @@ class NodeReport:
     def name(self) -> str:
         """Its name."""
     @property
-    def executor(
-        self,
-    ) -> Literal["real_time", "compute", "event", "async_io", "best_effort", "other"]:
+    def executor(self) -> _Executor:
         """The executor that ran the node."""
     @property
     def metrics(self) -> Metrics:
@@ -760,6 +759,7 @@ def black_box(name: str, namespace: Namespace | None = None) -> list[NodeEvent]:
 def forget(name: str, namespace: Namespace | None = None) -> bool:
     """Removes the files of a scheduler that has ended. Returns True if they are removed."""
 
+def _processes(namespace: Namespace | None) -> list[tuple[int, str, int, bool]]: ...
 def _end_schedulers() -> None: ...
 def _counted() -> list[tuple[str, str, list[str]]]: ...
 def _check_settings(node: str, settings: dict[str, Any]) -> None: ...

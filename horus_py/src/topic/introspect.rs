@@ -1,6 +1,8 @@
 //! Lists topics, reads their counters and removes them, for tools.
 
-use horus_core::introspect::{Inspector, LaneCounters, Participant, ReaderCounters, topics};
+use horus_core::introspect::{
+    Inspector, LaneCounters, Participant, ProcessInfo, ReaderCounters, processes, topics,
+};
 use horus_core::namespace::{self, SweepReport};
 use horus_core::topic::Reliability;
 use pyo3::prelude::*;
@@ -285,6 +287,28 @@ fn introspect(
     })
 }
 
+/// Returns id, name and start time of each live process of a namespace, and true for this one.
+#[pyfunction]
+fn _processes(
+    py: Python<'_>,
+    namespace: Option<&Bound<'_, PyNamespace>>,
+) -> PyResult<Vec<(u32, String, u64, bool)>> {
+    let namespace = namespace_or_current(namespace)?;
+    let own = namespace.registry().me().to_bits();
+    let found = py.detach(|| processes(&namespace));
+    let found = found.map_err(|error| OpenTopicError::new_err(error.to_string()))?;
+    let described = found.into_iter().filter_map(|found| {
+        let ProcessInfo {
+            pid,
+            name,
+            start_time,
+            ..
+        } = found.process?;
+        Some((pid, name, start_time, found.owner_id == own))
+    });
+    Ok(described.collect())
+}
+
 /// Removes a topic that no process has open, also one that persists. Returns `True` if it is gone,
 /// also if it never was there, and `False` if a process has it open.
 #[pyfunction]
@@ -330,6 +354,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PySweepReport>()?;
     module.add_function(wrap_pyfunction!(topic_names, module)?)?;
     module.add_function(wrap_pyfunction!(introspect, module)?)?;
+    module.add_function(wrap_pyfunction!(_processes, module)?)?;
     module.add_function(wrap_pyfunction!(remove_topic, module)?)?;
     module.add_function(wrap_pyfunction!(sweep, module)?)
 }

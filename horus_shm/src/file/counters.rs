@@ -2,11 +2,13 @@
 
 use std::sync::atomic::AtomicU64;
 
+use crate::file::error::OpenError;
 use crate::file::header::ExtentId;
+use crate::file::namespace::Namespace;
 use crate::file::offer::Offer;
 use crate::file::segment::{Blocks as _, TopicMemory};
 use crate::os::region::Access;
-use crate::process::liveness::ProcessInfo;
+use crate::process::liveness::{Owner, ProcessInfo};
 use crate::protocol::gate::JOINING;
 use crate::protocol::lane::{Unread, count};
 use crate::protocol::layout::ReaderBlock;
@@ -68,12 +70,40 @@ pub struct ReaderCounters {
     pub latencies: Latencies,
 }
 
-/// A process that publishes or subscribes.
+/// A process of a namespace, such as one that publishes or subscribes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Participant {
+    /// Identifies the process among all that are or were in the namespace, unlike its pid, which
+    /// processes of two containers may share.
+    pub owner_id: u64,
     /// Pid, start time and name of the process, for people. `None` in a ring on the heap.
     pub process: Option<ProcessInfo>,
+}
+
+impl Participant {
+    /// Returns the live processes of a namespace, this one included: all that have opened it, also
+    /// those without a topic. Makes one system call for each.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Forked`] in a forked child, or [`OpenError::Io`].
+    pub fn all(namespace: &Namespace) -> Result<Vec<Self>, OpenError> {
+        let registry = namespace.registry();
+        if registry.is_forked() {
+            return Err(OpenError::Forked);
+        }
+        let processes = registry.processes().map_err(|source| OpenError::Io {
+            operation: "read the registry of",
+            path: namespace.path().to_owned(),
+            source,
+        })?;
+        let of = |(owner, process): (Owner, ProcessInfo)| Self {
+            owner_id: owner.to_bits(),
+            process: Some(process),
+        };
+        Ok(processes.into_iter().map(of).collect())
+    }
 }
 
 impl TopicMemory {

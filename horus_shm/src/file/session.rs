@@ -86,6 +86,9 @@ impl TopicMemory {
     pub(crate) fn process_of(&self, owner: u64) -> Participant {
         let registry = self.file().map(|file| file.namespace.registry());
         let process = registry.and_then(|registry| registry.process(Owner::from_bits(owner)));
-        Participant { process }
+        Participant {
+            owner_id: owner,
+            process,
+        }
     }
 }

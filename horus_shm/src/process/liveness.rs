@@ -370,6 +370,22 @@ impl Registry {
         is_same.then(|| entry.process_info())
     }
 
+    /// Returns the live processes of this registry, this one included, in the order of their
+    /// entries. Reads the file once, and makes one system call for each entry that was ever used.
+    ///
+    /// # Errors
+    ///
+    /// The error of the system, or of a copy of a `Registry` in a forked child.
+    pub fn processes(&self) -> io::Result<Vec<(Owner, ProcessInfo)>> {
+        let entries = Entry::read_all(self.lock.get()?)?;
+        let described = entries.iter().zip(0..).filter_map(|(entry, index)| {
+            let is_used = (1..=GENERATION_MAX).contains(&entry.generation);
+            let owner = is_used.then(|| Owner::new(index, entry.generation))?;
+            (!self.is_dead(owner)).then(|| (owner, entry.process_info()))
+        });
+        Ok(described.collect())
+    }
+
     /// Marks this process as present at the topic file of inode `ino`. If this process excluded all
     /// others from the file, that ends. Returns false while another process excludes all others.
     ///

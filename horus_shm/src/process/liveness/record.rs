@@ -230,6 +230,13 @@ impl Entry {
         Ok(read)
     }
 
+    /// Reads all entries.
+    pub(crate) fn read_all(fd: BorrowedFd<'_>) -> io::Result<Vec<Self>> {
+        let mut read = vec![Self::zeroed(); ENTRY_LIMIT as usize];
+        os::read_at(fd, bytemuck::cast_slice_mut(&mut read), Self::offset(0))?;
+        Ok(read)
+    }
+
     /// Reads only the generation of entry `entry`; 0 if the entry was never claimed.
     pub(crate) fn read_generation(fd: BorrowedFd<'_>, entry: u64) -> io::Result<u64> {
         let mut bytes = [0; 8];
