@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
+use horus_core::scheduler::scheduler_graph;
 use serde::Serialize;
 
 use super::lookup::find;
@@ -12,7 +13,7 @@ use crate::failure::Failure;
 use crate::output::format::{count, duration, visible};
 use crate::output::{Column, Output, Table};
 
-/// Show all about a node: state, ticks, and histograms of their times
+/// Show all about a node: state, topics, ticks, and histograms of their times
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Name of the node, or SCHEDULER/NODE
@@ -24,6 +25,9 @@ struct Info<'a> {
     #[serde(flatten)]
     metrics: &'a Metrics,
     process_id: Option<u32>,
+    /// The topics that the node reads and writes; `None` if they are not known.
+    reads: Option<Vec<String>>,
+    writes: Option<Vec<String>>,
     /// Element i counts the ticks that took less than 2^i nanoseconds.
     durations: &'a [u64],
     /// The same for the delays between due time and start.
@@ -35,10 +39,17 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let scheduler = &found.scheduler;
     let metrics = &Metrics::new(&scheduler.name, scheduler.is_alive, &found.metrics);
     let (durations, lateness) = (&found.metrics.durations, &found.metrics.lateness);
+    let graph = scheduler_graph(&found.namespace, &scheduler.name);
+    let node = graph.as_ref().and_then(|graph| {
+        let mut nodes = graph.nodes().iter();
+        nodes.find(|node| node.name == found.name())
+    });
     if context.is_json() {
         return context.out.json(Info {
             metrics,
             process_id: scheduler.process_id,
+            reads: node.map(|node| node.reads.clone()),
+            writes: node.map(|node| node.writes.clone()),
             durations,
             lateness,
         });
@@ -73,6 +84,13 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         time(metrics.lateness_p50_ns),
         time(metrics.lateness_p99_ns),
     ))?;
+    if let Some(node) = node {
+        out.line(format_args!(
+            "  reads {}; writes {}",
+            names(&node.reads),
+            names(&node.writes)
+        ))?;
+    }
     if !metrics.last_error.is_empty() {
         out.line(format_args!(
             "  last error: {}",
@@ -80,6 +98,15 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         ))?;
     }
     histogram(durations, lateness, out)
+}
+
+/// Returns the names of topics with commas between them.
+fn names(topics: &[String]) -> String {
+    if topics.is_empty() {
+        return "nothing".to_owned();
+    }
+    let names = topics.iter().map(|name| visible(name));
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// Writes the buckets that are not empty.

@@ -88,6 +88,7 @@ impl Endpoints {
                 self.stream(topic, hertz.parse().unwrap(), seconds.parse().unwrap());
             }
             ["schedule", name] => schedule(name),
+            ["drive", name] => drive(name),
             ["close", topic] => {
                 self.imu.remove(topic);
                 self.cmd_vel.remove(topic);
@@ -163,6 +164,31 @@ fn schedule(name: &str) {
             .rate(100.hz())
             .failure_policy(policy);
         node.build(fails).unwrap();
+        scheduler.run().unwrap();
+    });
+}
+
+/// Runs a scheduler whose nodes have topics: the planner and the joystick steer the wheels.
+fn drive(name: &str) {
+    let name = name.to_owned();
+    std::thread::spawn(move || {
+        let mut scheduler = Scheduler::new();
+        scheduler.name(&name);
+        scheduler.on_event(|_| {});
+        for node in ["planner", "joystick"] {
+            let mut node = scheduler.node(node).rate(10.hz());
+            let mut publisher = node.publisher::<CmdVel>("cmd_vel").unwrap();
+            let tick = move |_: &mut Context<'_>| publisher.send(CmdVel::default());
+            node.build(tick).unwrap();
+        }
+        let mut wheels = scheduler.node("wheels").rate(10.hz());
+        let mut commands = wheels.subscriber::<CmdVel>("cmd_vel").unwrap();
+        let mut odometry = wheels.publisher::<Imu>("imu").unwrap();
+        let tick = move |_: &mut Context<'_>| {
+            let _ = commands.latest();
+            odometry.send(Imu::default())
+        };
+        wheels.build(tick).unwrap();
         scheduler.run().unwrap();
     });
 }

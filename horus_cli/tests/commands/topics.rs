@@ -318,3 +318,38 @@ fn a_graph_shows_who_sends_to_whom() {
     let (_, topics) = json.split_once("},\"topics\":").unwrap();
     check_json("graph", topics);
 }
+
+#[test]
+fn a_graph_shows_nodes_where_they_are_known() {
+    let robot = Robot::new();
+    let (mut nodes, mut other) = (robot.program(), robot.program());
+    other.tell("subscribe best_effort cmd_vel");
+    nodes.tell("drive car");
+    robot.until("node list", |list| list.contains("wheels"));
+    let (pid, reader) = (nodes.id().to_string(), other.id().to_string());
+    let (name, reader_name) = (nodes.name(), other.name());
+    let varying = [&*name, &*reader_name, &*pid, &*reader];
+    // Nodes of one process that write the same topic cannot be told apart.
+    check_text("graph_nodes", &robot.answer("graph -w 0"), &varying);
+    check_text(
+        "graph_nodes_dot",
+        &robot.answer("graph -w 0 --dot"),
+        &varying,
+    );
+    let mermaid = robot.answer("graph -w 0 --mermaid");
+    check_text("graph_nodes_mermaid", &mermaid, &varying);
+    let json = robot.answer("graph -w 0 --json");
+    let (_, found) = json.split_once(",\"nodes\":").unwrap();
+    check_json("graph_nodes", found);
+    let info = robot.answer("node info wheels");
+    assert!(info.contains("  reads cmd_vel; writes imu\n"), "{info}");
+    let info = robot.answer("node info wheels --json");
+    let topics = "\"reads\":[\"cmd_vel\"],\"writes\":[\"imu\"]";
+    assert!(info.contains(topics), "{info}");
+    // Those of a dead scheduler are known, but it sends nothing.
+    nodes.kill();
+    let info = robot.answer("node info planner");
+    assert!(info.contains("  reads nothing; writes cmd_vel\n"), "{info}");
+    let json = robot.answer("graph -w 0 --json");
+    assert!(json.contains("\"nodes\":[]"), "{json}");
+}

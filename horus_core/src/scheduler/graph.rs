@@ -2,6 +2,7 @@
 
 mod components;
 mod show;
+mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -50,7 +50,8 @@ pub use graph::{Finding, Graph, GraphNode};
 #[doc(hidden)]
 pub use node_macro::EndpointSpec;
 pub use remote::client::{
-    RemoteError, RemoteScheduler, SchedulerInfo, black_box, emergency_stop, forget, schedulers,
+    RemoteError, RemoteScheduler, SchedulerInfo, black_box, emergency_stop, forget,
+    scheduler_graph, schedulers,
 };
 pub use remote::topic_path::EMERGENCY_STOP_TOPIC;
 #[cfg(feature = "async-io")]
@@ -177,7 +178,7 @@ impl Scheduler {
             || Namespace::current().map_err(|error| TopicError::new(&self.name, error.into()));
         let namespace = self.namespace.clone().map_or_else(current, Ok)?;
         let (_, lanes) = running::black_box_lanes(&self.entries);
-        Monitor::open(&namespace, &self.name, self.entries.len(), lanes)
+        Monitor::open(&namespace, &self.name, &self.graph(), lanes)
     }
 
     fn add_node(

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::scheduler::Hertz;
+use crate::value::Value;
 
 fn node(name: &str, order: i32, reads: &[&str], writes: &[&str]) -> GraphNode {
     let owned = |topics: &[&str]| topics.iter().map(|topic| (*topic).to_owned()).collect();
@@ -274,4 +275,47 @@ fn a_thousand_nodes_on_one_topic_are_ranked() {
     let graph = Graph::new(nodes);
     assert!(graph.ranks().iter().copied().eq(0..1000));
     assert_eq!(graph.cycles().len(), 1);
+}
+
+#[test]
+fn a_graph_is_read_back_from_its_value_and_nothing_else_is() {
+    let classes = [
+        Class::RealTime,
+        Class::Compute,
+        Class::Event,
+        Class::AsyncIo,
+        Class::BestEffort,
+    ];
+    let nodes = classes.iter().zip(-2..).map(|(class, order)| GraphNode {
+        name: format!("node \"{order}\""),
+        class: *class,
+        order,
+        rate: (order > 0).then(|| Rate::hz(f64::from(order) / 3.0)),
+        reads: vec!["scan".into(), "a/b".into()],
+        writes: vec![],
+    });
+    let graph = Graph::new(nodes);
+    let value = graph.to_value();
+    assert_eq!(Graph::from_value(&value), Some(graph.clone()));
+    let bytes = value.to_msgpack().unwrap();
+    let decoded = Value::decode(&bytes).unwrap();
+    assert_eq!(Graph::from_value(&decoded), Some(graph));
+    let first = |value: &Value| value.get("nodes").unwrap().as_array().unwrap()[0].clone();
+    let with_node = |pairs: Vec<(Value, Value)>| {
+        Value::from([("nodes", Value::Array(vec![Value::Map(pairs)]))])
+    };
+    let pairs = first(&value).as_map().unwrap().to_vec();
+    // Later versions may add keys, and a node need not have a rate; all else is necessary.
+    for index in 0..pairs.len() {
+        let mut fewer = pairs.clone();
+        let (key, _) = fewer.remove(index);
+        let is_optional = key == Value::from("rate_hz");
+        let found = Graph::from_value(&with_node(fewer));
+        assert_eq!(found.is_some(), is_optional, "{key}");
+    }
+    let more = [pairs, vec![("colour".into(), "red".into())]].concat();
+    assert!(Graph::from_value(&with_node(more)).is_some());
+    for other in [Value::Nil, Value::from([("nodes", Value::from(1))])] {
+        assert_eq!(Graph::from_value(&other), None);
+    }
 }

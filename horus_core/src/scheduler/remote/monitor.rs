@@ -6,6 +6,7 @@
 //! |---|---|---|
 //! | `horus/schedulers/arm/status` | `SchedulerStatus`, all nodes at one moment | the last |
 //! | `horus/schedulers/arm/events` | `NodeEvent`, the black box | 224 of each lane |
+//! | `horus/schedulers/arm/graph` | `Value`, see `Graph::to_value` | the last: sent once, at the start |
 //! | `horus/schedulers/arm/commands` | `NodeCommand` | nothing: lost while no scheduler runs |
 //! | `emergency_stop` | `EmergencyStop`, for all schedulers | the last |
 //!
@@ -26,12 +27,14 @@ use crate::message::{
     SchedulerStatusHeader, ViewError,
 };
 use crate::scheduler::api::metrics::HISTOGRAM_BUCKETS;
+use crate::scheduler::graph::Graph;
 use crate::scheduler::remote::recorder::{BlackBoxLane, Recorder};
 use crate::scheduler::remote::topic_path::{
-    self, BLACK_BOX_EVENTS_MAX, BLACK_BOX_LANES, COMMANDS, EVENTS, STATUS, SchedulerTopics,
+    self, BLACK_BOX_EVENTS_MAX, BLACK_BOX_LANES, COMMANDS, EVENTS, GRAPH, STATUS, SchedulerTopics,
 };
 use crate::topic::error::{SendError, TopicError, WriteError};
 use crate::topic::{Publisher, Subscriber};
+use crate::value::Value;
 
 const _: () = assert!(HISTOGRAM_BUCKETS == NODE_METRICS_BUCKETS);
 
@@ -47,6 +50,8 @@ pub(crate) struct Monitor {
     begin_ns: u64,
     nodes_max: usize,
     status: Publisher<SchedulerStatus>,
+    /// Only keeps the topic: the graph was published. `None` if others use a topic of that name.
+    _graph: Option<Publisher<Value>>,
     lanes: Vec<BlackBoxLane>,
     events: Subscriber<NodeEvent>,
     commands: Subscriber<NodeCommand>,
@@ -57,7 +62,7 @@ impl Monitor {
     /// Opens the topics of the scheduler, and so takes its name. If another scheduler has the name,
     /// tries it with `-2`, `-3`, … appended. [`SchedulerTopics::new`] describes the allowed names.
     ///
-    /// The status has room for `nodes` nodes. The black box has a lane of 64 KiB for each of
+    /// Publishes `graph`, and the status has room for its nodes. The black box has a lane of 64 KiB for each of
     /// `threads` threads, but at most 64 lanes. Blocks for some milliseconds at most.
     ///
     /// # Errors
@@ -66,12 +71,12 @@ impl Monitor {
     pub(crate) fn open(
         namespace: &Arc<Namespace>,
         wanted_name: &str,
-        nodes: usize,
+        graph: &Graph,
         threads: usize,
     ) -> Result<Self, TopicError> {
         let wanted = SchedulerTopics::new(namespace, wanted_name);
         for number in 1..=NAME_SUFFIX_MAX {
-            if let Some(monitor) = Self::try_open(&wanted.numbered(number), nodes, threads)? {
+            if let Some(monitor) = Self::try_open(&wanted.numbered(number), graph, threads)? {
                 return Ok(monitor);
             }
         }
@@ -84,9 +89,10 @@ impl Monitor {
     /// Opens the topics of one name. Returns `None` if the name is taken.
     fn try_open(
         topics: &SchedulerTopics,
-        nodes: usize,
+        graph: &Graph,
         threads: usize,
     ) -> Result<Option<Self>, TopicError> {
+        let nodes = graph.nodes().len();
         // WHY the commands first: other processes send commands once they see the status, and none
         // may be lost.
         let commands = topics.open_endpoint(COMMANDS, || topics.commands().subscriber())?;
@@ -98,6 +104,7 @@ impl Monitor {
             return Ok(None);
         };
         let lanes = claim_lanes(first, threads)?;
+        let graph = publish_graph(topics, graph)?;
         let mut events = topics.events().subscriber()?;
         // WHY skipped: this scheduler has sent nothing yet, so these are events of earlier
         // schedulers of the name.
@@ -108,6 +115,7 @@ impl Monitor {
             begin_ns: Clock::kernel().now_ns(),
             nodes_max: nodes,
             status,
+            _graph: graph,
             lanes,
             events,
             commands,
@@ -180,6 +188,23 @@ impl Monitor {
     pub(crate) const fn emergency_stop(&mut self) -> &mut Subscriber<EmergencyStop> {
         &mut self.emergency_stop
     }
+}
+
+/// Publishes the graph of the scheduler that has these topics, for as long as its last message is
+/// kept. Returns `None` if others have such a topic: then nobody sees the graph.
+fn publish_graph(
+    topics: &SchedulerTopics,
+    graph: &Graph,
+) -> Result<Option<Publisher<Value>>, TopicError> {
+    let value = graph.to_value();
+    // It cannot fail: a graph is not nested deeply.
+    let bytes = value.encoded_bytes().unwrap_or_default() as u64;
+    let mut publisher = topics.open_endpoint(GRAPH, || topics.graph(bytes).publisher())?;
+    if let Some(publisher) = &mut publisher {
+        // WHY ignored: a scheduler that cannot show its graph runs all the same.
+        let _ = publisher.send(&value);
+    }
+    Ok(publisher)
 }
 
 /// Claims a black-box lane for each thread, as long as lanes are free. `first` is the first of

@@ -8,11 +8,13 @@ use crate::message::{EmergencyStop, NodeCommand, NodeEvent, NodeMetrics, Schedul
 use crate::message::{Header, SchedulerStatusHeader};
 use crate::topic::error::TopicError;
 use crate::topic::{Payload, Qos, Topic, TopicBuilder};
+use crate::value::Value;
 
 const TOPIC_PREFIX: &str = "horus/schedulers/";
 pub(crate) const STATUS: &str = "/status";
 pub(crate) const EVENTS: &str = "/events";
 pub(crate) const COMMANDS: &str = "/commands";
+pub(crate) const GRAPH: &str = "/graph";
 
 /// The topic on which every scheduler of a namespace receives emergency stops.
 pub const EMERGENCY_STOP_TOPIC: &str = "emergency_stop";
@@ -92,8 +94,8 @@ impl SchedulerTopics {
         &self.namespace
     }
 
-    /// Returns the full name of one of the topics; `part` is [`STATUS`], [`EVENTS`] or
-    /// [`COMMANDS`].
+    /// Returns the full name of one of the topics; `part` is [`STATUS`], [`EVENTS`],
+    /// [`COMMANDS`] or [`GRAPH`].
     pub(crate) fn topic_name(&self, part: &str) -> String {
         format!("{TOPIC_PREFIX}{}{part}", self.name)
     }
@@ -132,6 +134,13 @@ impl SchedulerTopics {
             .capacity(64)
             .publishers_max(BLACK_BOX_LANES as u32);
         self.builder(COMMANDS).qos(qos)
+    }
+
+    /// Returns the builder of the graph topic, which keeps the graph of the last run. A publisher
+    /// may send a message of `bytes` bytes.
+    pub(crate) fn graph(&self, bytes: u64) -> TopicBuilder<Value> {
+        let qos = Qos::latched().publishers_max(1);
+        self.builder(GRAPH).qos(qos).max_message_bytes(bytes)
     }
 
     /// Opens an endpoint of one of these topics with `make`. An incompatible topic, such as one of

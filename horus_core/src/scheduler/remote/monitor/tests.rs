@@ -12,8 +12,8 @@ use super::*;
 use crate::message::DiagnosticStatus;
 use crate::namespace::{NamespaceConfig, NamespaceName};
 use crate::scheduler::{
-    EMERGENCY_STOP_TOPIC, Hertz, RemoteError, RemoteScheduler, SchedulerInfo, black_box,
-    emergency_stop, forget, schedulers,
+    Class, EMERGENCY_STOP_TOPIC, GraphNode, Hertz, RemoteError, RemoteScheduler, SchedulerInfo,
+    black_box, emergency_stop, forget, scheduler_graph, schedulers,
 };
 use crate::topic::{Qos, Topic};
 
@@ -42,7 +42,7 @@ impl Home {
     }
 
     fn open(&self, name: &str, nodes: usize, threads: usize) -> Monitor {
-        Monitor::open(&self.namespace, name, nodes, threads).unwrap()
+        Monitor::open(&self.namespace, name, &graph(nodes), threads).unwrap()
     }
 
     fn child(&self, role: &str) -> Child {
@@ -58,6 +58,18 @@ impl Home {
         assert_eq!(all.len(), 1, "{all:?}");
         all.remove(0)
     }
+}
+
+/// Returns the graph of this number of nodes; each reads what the one before it writes.
+fn graph(nodes: usize) -> Graph {
+    Graph::new((0..nodes).map(|index| GraphNode {
+        name: format!("node {index}"),
+        class: Class::RealTime,
+        order: -1,
+        rate: (index > 0).then(|| 12.5.hz()),
+        reads: vec![format!("topic_{index}")],
+        writes: vec![format!("topic_{}", index + 1)],
+    }))
 }
 
 fn namespace_in(dir: &Path) -> Arc<Namespace> {
@@ -172,7 +184,7 @@ fn child_role() {
         return;
     };
     let (role, dir) = role.split_once(' ').unwrap();
-    let mut monitor = Monitor::open(&namespace_in(Path::new(dir)), "robot", 2, 2).unwrap();
+    let mut monitor = Monitor::open(&namespace_in(Path::new(dir)), "robot", &graph(2), 2).unwrap();
     say(monitor.name());
     match role {
         "shows" => {
@@ -220,7 +232,10 @@ fn status_and_events_are_read_from_another_process_and_after_its_death() {
     assert_eq!(child.listen(), "robot");
     assert_eq!(child.listen(), "shown");
     let pid = child.process.id();
+    assert_eq!(scheduler_graph(&home.namespace, "robo"), None);
     for is_alive in [true, false] {
+        let found = scheduler_graph(&home.namespace, "robot");
+        assert_eq!(found.as_ref(), Some(&graph(2)));
         let info = home.only();
         assert_eq!((info.name.as_str(), info.is_alive), ("robot", is_alive));
         assert_eq!(info.process_id, Some(pid));
@@ -374,18 +389,30 @@ fn topics_of_another_version_are_replaced_unless_a_process_has_them_open() {
         publisher.send(DiagnosticStatus::default()).unwrap();
         publisher
     };
-    for part in ["status", "events", "commands"] {
+    for part in ["status", "events", "graph", "commands"] {
         drop(foreign(&format!("horus/schedulers/robot/{part}")));
     }
     let info = home.only();
     assert_eq!((info.is_alive, info.status), (false, None));
     assert_eq!(home.open("robot", 1, 1).name(), "robot");
+    let graphs = |nodes| scheduler_graph(&home.namespace, "robot") == Some(graph(nodes));
+    assert!(graphs(1));
+    // The next run of the name has another graph, which replaces the old one.
+    assert_eq!(home.open("robot", 3000, 1).name(), "robot");
+    assert!(graphs(3000));
+    assert_eq!(home.open("robot", 0, 1).name(), "robot");
+    assert!(graphs(0));
     for part in ["status", "events", "commands"] {
         let name = format!("horus/schedulers/{part}/{part}");
         let held = foreign(&name);
         assert_eq!(home.open(part, 1, 1).name(), format!("{part}-2"));
         assert_eq!(held.publisher_count(), 1);
     }
+    // Without a graph, a scheduler runs all the same.
+    let _held = foreign("horus/schedulers/plain/graph");
+    let monitor = home.open("plain", 1, 1);
+    assert_eq!(monitor.name(), "plain");
+    assert_eq!(scheduler_graph(&home.namespace, "plain"), None);
 }
 
 #[test]

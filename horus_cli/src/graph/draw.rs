@@ -1,0 +1,225 @@
+//! Graphs in the languages of Graphviz and Mermaid.
+//!
+//! A process is a box with the nodes in it that have topics. A publisher or subscriber that is known
+//! by its process alone is drawn as a vertex of its own there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Write as _};
+use std::iter::Sum;
+
+use super::model::Graph;
+use crate::output::format::{count, rate, visible};
+
+/// The end of an edge that is no topic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Vertex {
+    Node(usize),
+    /// What is known of a process, by its id.
+    Process(u32),
+}
+
+impl fmt::Display for Vertex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Node(node) => write!(f, "n{node}"),
+            Self::Process(pid) => write!(f, "p{pid}"),
+        }
+    }
+}
+
+/// An edge between a vertex and the topic of an index.
+#[derive(Debug)]
+enum Edge {
+    Writes(Vertex, usize, String),
+    Reads(usize, Vertex, String),
+}
+
+impl Graph {
+    pub(super) fn to_dot(&self) -> String {
+        let escape = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
+        let mut text = "digraph topics {\n    rankdir = LR\n".to_owned();
+        let edges = self.edges();
+        for (pid, vertices) in self.vertices(&edges) {
+            let label = escape(&self.label(pid));
+            if vertices == [Vertex::Process(pid)] {
+                // Writing to a string does not fail, here and below.
+                let _ = writeln!(text, "    p{pid} [shape=box, label=\"{label}\"]");
+                continue;
+            }
+            let _ = writeln!(
+                text,
+                "    subgraph cluster_{pid} {{\n        label=\"{label}\""
+            );
+            for vertex in vertices {
+                let label = escape(&self.name(vertex));
+                let _ = writeln!(text, "        {vertex} [shape=box, label=\"{label}\"]");
+            }
+            text += "    }\n";
+        }
+        for (index, topic) in self.topics.iter().enumerate() {
+            let label = escape(&topic.topic);
+            let _ = writeln!(text, "    t{index} [label=\"{label}\"]");
+        }
+        for edge in edges {
+            let _ = match edge {
+                Edge::Writes(vertex, topic, label) => {
+                    writeln!(text, "    {vertex} -> t{topic} [label=\"{label}\"]")
+                }
+                Edge::Reads(topic, vertex, label) => {
+                    writeln!(text, "    t{topic} -> {vertex} [label=\"{label}\"]")
+                }
+            };
+        }
+        text + "}\n"
+    }
+
+    pub(super) fn to_mermaid(&self) -> String {
+        let escape = |text: &str| {
+            let text = text.replace('#', "#35;").replace('"', "#quot;");
+            text.replace('<', "#lt;").replace('>', "#gt;")
+        };
+        let mut text = "flowchart LR\n".to_owned();
+        let edges = self.edges();
+        for (pid, vertices) in self.vertices(&edges) {
+            let label = escape(&self.label(pid));
+            if vertices == [Vertex::Process(pid)] {
+                let _ = writeln!(text, "    p{pid}[\"{label}\"]");
+                continue;
+            }
+            let _ = writeln!(text, "    subgraph g{pid}[\"{label}\"]");
+            for vertex in vertices {
+                let _ = writeln!(text, "        {vertex}[\"{}\"]", escape(&self.name(vertex)));
+            }
+            text += "    end\n";
+        }
+        for (index, topic) in self.topics.iter().enumerate() {
+            let label = escape(&topic.topic);
+            let _ = writeln!(text, "    t{index}([\"{label}\"])");
+        }
+        for edge in edges {
+            let _ = match edge {
+                Edge::Writes(vertex, topic, label) => {
+                    writeln!(text, "    {vertex} -->|\"{label}\"| t{topic}")
+                }
+                Edge::Reads(topic, vertex, label) if label.is_empty() => {
+                    writeln!(text, "    t{topic} --> {vertex}")
+                }
+                Edge::Reads(topic, vertex, label) => {
+                    writeln!(text, "    t{topic} -->|\"{label}\"| {vertex}")
+                }
+            };
+        }
+        text
+    }
+
+    /// Returns the edges of each topic: first of its publishers, then of its subscribers.
+    fn edges(&self) -> Vec<Edge> {
+        let mut edges = Vec::new();
+        for (index, topic) in self.topics.iter().enumerate() {
+            let rates = topic.publishers.iter().map(|one| (one.pid, one.rate_hz));
+            for (pid, hertz) in by_process(rates) {
+                let ends = Ends::of(self.writers(topic, pid), pid, &hertz);
+                edges.extend(ends.edges().map(|(vertex, hertz)| {
+                    let label = rate(hertz) + ends.remark();
+                    Edge::Writes(vertex, index, label)
+                }));
+            }
+            let losses = topic.subscribers.iter().map(|one| (one.pid, one.lost));
+            for (pid, lost) in by_process(losses) {
+                let ends = Ends::of(self.readers(topic, pid), pid, &lost);
+                edges.extend(ends.edges().map(|(vertex, lost)| {
+                    let remark = if lost > 0 { ends.remark() } else { "" };
+                    Edge::Reads(index, vertex, loss(lost) + remark)
+                }));
+            }
+        }
+        edges
+    }
+
+    /// Returns the vertices of each process.
+    fn vertices(&self, edges: &[Edge]) -> Vec<(u32, Vec<Vertex>)> {
+        let ends = edges.iter().map(|edge| match edge {
+            Edge::Writes(vertex, ..) | Edge::Reads(_, vertex, _) => *vertex,
+        });
+        let ends: BTreeSet<Vertex> = ends.collect();
+        let of_process = |pid: u32| {
+            let vertices = ends.iter().copied();
+            vertices.filter(move |vertex| self.pid(*vertex) == pid)
+        };
+        let processes = self.processes.keys();
+        processes
+            .map(|pid| (*pid, of_process(*pid).collect()))
+            .collect()
+    }
+
+    fn pid(&self, vertex: Vertex) -> u32 {
+        match vertex {
+            Vertex::Node(node) => self.nodes[node].pid,
+            Vertex::Process(pid) => pid,
+        }
+    }
+
+    fn name(&self, vertex: Vertex) -> String {
+        match vertex {
+            Vertex::Node(node) => visible(&self.nodes[node].path()),
+            Vertex::Process(_) => "other".to_owned(),
+        }
+    }
+}
+
+/// Returns what the publishers or subscribers of each process have.
+fn by_process<T>(ends: impl Iterator<Item = (u32, T)>) -> BTreeMap<u32, Vec<T>> {
+    let mut processes = BTreeMap::<u32, Vec<T>>::new();
+    ends.for_each(|(pid, end)| processes.entry(pid).or_default().push(end));
+    processes
+}
+
+/// The publishers of a topic in one process, or its subscribers there.
+#[derive(Debug)]
+enum Ends<'a, T> {
+    /// All are of this vertex.
+    Of(Vertex, &'a [T]),
+    /// They are of several nodes, and it is not known which one is whose.
+    OfSeveral(Vec<usize>, T),
+}
+
+impl<'a, T: Copy + Sum> Ends<'a, T> {
+    fn of(nodes: Vec<usize>, pid: u32, ends: &'a [T]) -> Self {
+        match nodes.as_slice() {
+            [] => Self::Of(Vertex::Process(pid), ends),
+            [node] => Self::Of(Vertex::Node(*node), ends),
+            _ => Self::OfSeveral(nodes, ends.iter().copied().sum()),
+        }
+    }
+
+    /// Returns the edges to draw: one for each end, or one for each node with the sum of all.
+    fn edges(&self) -> impl Iterator<Item = (Vertex, T)> {
+        let (own, shared) = match self {
+            Self::Of(vertex, ends) => (Some((vertex, ends)), None),
+            Self::OfSeveral(nodes, sum) => (None, Some((nodes, sum))),
+        };
+        let own = own.into_iter();
+        let own = own.flat_map(|(vertex, ends)| ends.iter().map(|end| (*vertex, *end)));
+        let shared = shared.into_iter();
+        let shared =
+            shared.flat_map(|(nodes, sum)| nodes.iter().map(|node| (Vertex::Node(*node), *sum)));
+        own.chain(shared)
+    }
+
+    /// Returns the end of the label of an edge that shows a sum.
+    const fn remark(&self) -> &'static str {
+        match self {
+            Self::Of(..) => "",
+            Self::OfSeveral(..) => " together",
+        }
+    }
+}
+
+/// Returns the label of an edge on which messages were lost.
+fn loss(lost: u64) -> String {
+    if lost > 0 {
+        format!("lost {}", count(lost))
+    } else {
+        String::new()
+    }
+}

@@ -1,0 +1,166 @@
+//! The processes, nodes and topics of a namespace.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use horus_core::introspect::{Participant, topics};
+use horus_core::namespace::Namespace;
+use horus_core::scheduler::{scheduler_graph, schedulers};
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::format::visible;
+use crate::topic::meter::{Meter, per_second};
+use crate::topic::select::is_internal;
+
+/// The processes, nodes and topics of a namespace.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Graph {
+    /// The names of the processes by their ids.
+    pub(super) processes: BTreeMap<u32, String>,
+    pub(super) topics: Vec<Topic>,
+    pub(super) nodes: Vec<Node>,
+}
+
+/// A node of a scheduler that is alive, with the topics that its builder was told.
+#[derive(Debug, Serialize)]
+pub(super) struct Node {
+    pub(super) scheduler: String,
+    pub(super) node: String,
+    pub(super) pid: u32,
+    pub(super) reads: Vec<String>,
+    pub(super) writes: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Topic {
+    pub(super) topic: String,
+    pub(super) message_type: String,
+    pub(super) publishers: Vec<Publisher>,
+    pub(super) subscribers: Vec<Subscriber>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Publisher {
+    pub(super) pid: u32,
+    pub(super) lane: u32,
+    pub(super) rate_hz: f64,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Subscriber {
+    pub(super) pid: u32,
+    pub(super) lost: u64,
+}
+
+impl Graph {
+    /// Reads the namespace, and measures rates for `window`. `all`: with the library's own topics.
+    pub(super) fn read(all: bool, window: Duration, context: &Context) -> Result<Self, Failure> {
+        let mut graph = Self::default();
+        let Some(namespace) = context.existing_namespace()? else {
+            return Ok(graph);
+        };
+        let names = topics(&namespace).map_err(|error| Failure::of_open(&error))?;
+        let names = names.iter().filter(|name| all || !is_internal(name));
+        // A topic that cannot be opened was removed meanwhile, or is not one of this version.
+        let meters = names.filter_map(|name| Meter::open(&namespace, name).ok());
+        let mut meters: Vec<_> = meters.collect();
+        context.stop.sleep_until(Instant::now() + window);
+        for meter in &mut meters {
+            graph.add(meter);
+        }
+        graph.add_nodes(&namespace)?;
+        Ok(graph)
+    }
+
+    fn add(&mut self, meter: &mut Meter) {
+        let reading = meter.read();
+        let Some(topic) = meter.inspector() else {
+            return;
+        };
+        let mut publishers = Vec::new();
+        for lane in &reading.lanes {
+            if let Some(pid) = lane.publisher.as_ref().and_then(|one| self.process(one)) {
+                let rate_hz = per_second(lane.sent, reading.took);
+                let lane = lane.lane;
+                publishers.push(Publisher { pid, lane, rate_hz });
+            }
+        }
+        let mut subscribers = Vec::new();
+        for reader in topic.subscribers() {
+            if let Some(pid) = self.process(&reader.subscriber) {
+                let lost = reader.lost;
+                subscribers.push(Subscriber { pid, lost });
+            }
+        }
+        if publishers.is_empty() && subscribers.is_empty() {
+            return;
+        }
+        self.topics.push(Topic {
+            topic: meter.name().to_owned(),
+            message_type: topic.message_type().to_owned(),
+            publishers,
+            subscribers,
+        });
+    }
+
+    /// Notes a process, and returns its id.
+    fn process(&mut self, participant: &Participant) -> Option<u32> {
+        let process = participant.process.as_ref()?;
+        self.processes.insert(process.pid, process.name.clone());
+        Some(process.pid)
+    }
+
+    /// Adds the nodes of the processes that have topics.
+    fn add_nodes(&mut self, namespace: &Arc<Namespace>) -> Result<(), Failure> {
+        let all = schedulers(namespace).map_err(|error| Failure::of_open(&error))?;
+        for scheduler in all.iter().filter(|scheduler| scheduler.is_alive) {
+            let pid = scheduler.process_id;
+            let Some(pid) = pid.filter(|pid| self.processes.contains_key(pid)) else {
+                continue;
+            };
+            let Some(found) = scheduler_graph(namespace, &scheduler.name) else {
+                continue;
+            };
+            self.nodes.extend(found.nodes().iter().map(|node| Node {
+                scheduler: scheduler.name.clone(),
+                node: node.name.clone(),
+                pid,
+                reads: node.reads.clone(),
+                writes: node.writes.clone(),
+            }));
+        }
+        Ok(())
+    }
+
+    /// Returns the indices of the nodes of a process that write a topic.
+    pub(super) fn writers(&self, topic: &Topic, pid: u32) -> Vec<usize> {
+        self.nodes_with(pid, |node| node.writes.contains(&topic.topic))
+    }
+
+    /// Returns the indices of the nodes of a process that read a topic.
+    pub(super) fn readers(&self, topic: &Topic, pid: u32) -> Vec<usize> {
+        self.nodes_with(pid, |node| node.reads.contains(&topic.topic))
+    }
+
+    fn nodes_with(&self, pid: u32, has_topic: impl Fn(&Node) -> bool) -> Vec<usize> {
+        let nodes = self.nodes.iter().enumerate();
+        let nodes = nodes.filter(|(_, node)| node.pid == pid && has_topic(node));
+        nodes.map(|(index, _)| index).collect()
+    }
+
+    /// Returns a process as `imu_driver (4711)`.
+    pub(super) fn label(&self, pid: u32) -> String {
+        let name = self.processes.get(&pid).map_or("", String::as_str);
+        format!("{} ({pid})", visible(name))
+    }
+}
+
+impl Node {
+    /// Returns the name with that of the scheduler: `arm/controller`.
+    pub(super) fn path(&self) -> String {
+        format!("{}/{}", self.scheduler, self.node)
+    }
+}
