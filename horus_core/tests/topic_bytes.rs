@@ -7,8 +7,9 @@ mod private;
 use std::time::{Duration, Instant};
 
 use horus_core::LoanError;
+use horus_core::message::{NavPath, Zeroable};
 use horus_core::prelude::*;
-use horus_core::topic::DynamicType;
+use horus_core::topic::{DynamicSubscriber, DynamicType};
 use private::Private;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -102,4 +103,69 @@ fn a_lent_slot_stays_mapped_and_is_published_once() {
     drop((publisher, subscriber));
     // SAFETY: `sample` pins the message, and `_memory` keeps it mapped.
     assert_eq!(unsafe { lent.cast::<u8>().read() }, 0xa1);
+}
+
+/// A tool that counts bytes learns the length of each message and copies none of it.
+#[test]
+fn lengths_are_received_without_the_messages() {
+    let private = Private::new();
+    let kind = DynamicType::of::<Value>();
+    let builder = || kind.builder("any").namespace(private.namespace());
+    let (mut publisher, mut subscriber) = builder().ends().unwrap();
+    let mut tools = [
+        builder().subscriber().unwrap(),
+        builder().observer().unwrap(),
+    ];
+    let (mut buffer, mut sent) = ([0; 8], Vec::new());
+    // The last one needs longer slots.
+    for length in [1, 0, 7, 8, 300, 70_000, 200_000, 3] {
+        publisher.send_bytes(&vec![1; length]).unwrap();
+        for tool in &mut tools {
+            assert_eq!(tool.recv_length(), Some(length));
+            assert_eq!(tool.recv_length(), None);
+        }
+        sent.push(length);
+        // A buffer that is too short gets the beginning.
+        assert_eq!(subscriber.recv_into(&mut buffer), Some(length.min(8)));
+    }
+    let stats = tools[0].stats();
+    assert_eq!((stats.received, stats.lost), (sent.len() as u64, 0));
+    assert_eq!(stats, subscriber.stats());
+    for message in 0..5000 {
+        publisher.send_bytes(&vec![1; message % 50]).unwrap();
+    }
+    for tool in &mut tools {
+        let lengths: Vec<_> = std::iter::from_fn(|| tool.recv_length()).collect();
+        let kept = lengths.len();
+        assert!(
+            kept > 0
+                && lengths
+                    .iter()
+                    .copied()
+                    .eq((5000 - kept..5000).map(|m| m % 50))
+        );
+        let stats = tool.stats();
+        assert_eq!(stats.received + stats.lost, stats.sent);
+    }
+}
+
+/// Where all messages have one length, that is the length, in place or not.
+#[test]
+fn messages_of_one_size_have_that_length() {
+    let private = Private::new();
+    let mut small = private.publisher::<CmdVel>("small", Qos::new());
+    let mut large = private.publisher::<NavPath>("large", Qos::new());
+    let observe = |name| DynamicSubscriber::observe(private.namespace(), name).unwrap();
+    let mut tools = [observe("small"), observe("large")];
+    for _ in 0..3 {
+        small.send(CmdVel::default()).unwrap();
+        large.send(&NavPath::zeroed()).unwrap();
+        let lengths = tools.each_mut().map(DynamicSubscriber::recv_length);
+        let sizes = [size_of::<CmdVel>(), size_of::<NavPath>()];
+        assert_eq!(lengths, sizes.map(Some));
+    }
+    assert!(size_of::<NavPath>() >= 4096, "it is read in place");
+    assert_eq!(tools[0].recv_length(), None);
+    drop(small);
+    assert_eq!(tools[0].stats().received, 3);
 }

@@ -22,7 +22,7 @@ const PERIOD: Duration = Duration::from_millis(1);
 /// Measure the bytes of messages per second
 ///
 /// Counts messages as `hz` does. If messages have lengths of their own, it
-/// also reads them to learn their lengths, and takes no part.
+/// also looks at the length of each, without reading it, and takes no part.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -90,8 +90,8 @@ impl Lengths {
         let Self::Observed(Some(observer), seen) = self else {
             return;
         };
-        while let Some(message) = observer.recv_bytes() {
-            seen.note(message.len() as u64);
+        while let Some(bytes) = observer.recv_length() {
+            seen.note(bytes as u64);
         }
     }
 

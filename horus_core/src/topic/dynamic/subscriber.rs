@@ -109,6 +109,12 @@ impl DynamicSubscriber {
         self.inbox.raw.recv_bytes(buffer)
     }
 
+    /// Receives the next message without copying it, and returns its length in bytes, or `None` if
+    /// there is none right now. Never blocks. Takes as long for long messages as for short ones.
+    pub fn recv_length(&mut self) -> Option<usize> {
+        self.inbox.raw.recv_length()
+    }
+
     /// Makes [`Self::recv_into`], [`Self::recv_into_timeout`] and [`Self::latest_into`] leave
     /// messages alone that might not fit the buffer, from now on: they return nothing, and at
     /// once, while the buffer is shorter than [`Self::max_message_bytes`]. Compare the two after a

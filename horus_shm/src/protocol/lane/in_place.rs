@@ -386,7 +386,8 @@ impl<M: InPlace + Clone> LaneReader<M> {
         self.first_number.zip(self.next_number)
     }
 
-    /// Copies the next message, or the newest one, into `dst`: at most `bytes` bytes.
+    /// Copies the next message, or the newest one, into `dst`: at most `bytes` bytes. The length
+    /// that is returned may be greater.
     ///
     /// # Errors
     ///
@@ -454,10 +455,10 @@ impl<M: InPlace + Clone> LaneReader<M> {
         // caller takes every byte as written, and could not distinguish a short message from
         // damage.
         let length = match copying.sized {
-            true => self.memory.length(index).get().min(bytes as u64),
+            true => self.memory.length(index).get(),
             false => bytes as u64,
         };
-        if !load(&self.memory, index, length as usize) {
+        if !load(&self.memory, index, length.min(bytes as u64) as usize) {
             return None;
         }
         // ORDERING(overwrite): pairs with the fence in `LaneWriter::begin_beside`, which is

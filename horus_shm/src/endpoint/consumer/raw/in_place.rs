@@ -1,5 +1,6 @@
 //! Reading messages in their slots: copies under a pin, and borrowed messages.
 
+use std::ptr;
 use std::sync::Arc;
 
 use super::{Arrival, Followed, RawConsumer};
@@ -87,8 +88,52 @@ impl RawConsumer {
         };
         Ok(Arrival {
             number: copied.number,
-            bytes: copied.bytes as usize,
+            bytes: copied.bytes.min(bytes as u64) as usize,
         })
+    }
+
+    /// Receives the next message of any lane without copying it, from the lanes in turn, and
+    /// returns its length in bytes. Never blocks.
+    pub fn recv_length(&mut self) -> Option<usize> {
+        if self.is_unusable() {
+            return None;
+        }
+        self.look_for_lanes();
+        let found = self.turn(|this, lane| Ok((this.pass_next(lane)?, ())));
+        if found.is_err() {
+            self.rested = self.received;
+            self.pause();
+            return None;
+        }
+        (self.confirmed() == Polled::Message).then(|| self.message_bytes())
+    }
+
+    /// Goes on behind the next message of a lane, as [`Self::copy_of`] does without copying
+    /// anything.
+    fn pass_next(&mut self, lane: usize) -> Result<Arrival, Polled> {
+        let Followed { reader, extent, .. } = &mut self.lanes[lane];
+        let shape = extent.offer.shape.request();
+        let payload_bytes = shape.payload_bytes;
+        if shape.pinnable {
+            let copying = Copying {
+                latest: false,
+                sized: shape.sized,
+                pin: None,
+            };
+            let passed = reader.copy_by(payload_bytes as usize, copying, |_, _, _| true)?;
+            return Ok(Arrival {
+                number: passed.number,
+                bytes: passed.bytes.min(payload_bytes) as usize,
+            });
+        }
+        // SAFETY: no byte is written.
+        match unsafe { reader.read(ptr::dangling_mut(), 0) } {
+            Polled::Message => Ok(Arrival {
+                number: reader.position(),
+                bytes: payload_bytes as usize,
+            }),
+            polled => Err(polled),
+        }
     }
 
     /// Reserves pins so that `messages` messages can be borrowed at a time.
