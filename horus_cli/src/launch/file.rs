@@ -26,6 +26,9 @@ pub(super) struct LaunchFile {
     #[serde(default)]
     pub(super) env: BTreeMap<String, String>,
     pub(super) programs: BTreeMap<String, ProgramSpec>,
+    /// The path of the file, absolute if possible.
+    #[serde(skip)]
+    pub(super) path: PathBuf,
     /// The directory of the file.
     #[serde(skip)]
     pub(super) dir: PathBuf,
@@ -101,6 +104,7 @@ impl LaunchFile {
         let mut file =
             Self::parse(&text).map_err(|error| Failure::usage(format_args!("{shown}: {error}")))?;
         let dir = path.canonicalize().ok();
+        file.path = dir.clone().unwrap_or_else(|| path.to_owned());
         let dir = dir.and_then(|path| path.parent().map(Path::to_owned));
         file.dir = dir.unwrap_or_default();
         Ok(file)

@@ -14,8 +14,9 @@ use super::log::LogLine;
 use super::program::{Process, Program, State};
 use super::readiness::missing;
 use super::report::{Event, print};
+use super::status::{LaunchStatus, StatusPublisher};
 use crate::context::{Context, of_namespace};
-use crate::failure::Failure;
+use crate::failure::{Failure, chain};
 
 /// Time between two looks at the programs, unless one of them prints something.
 const PERIOD: Duration = Duration::from_millis(20);
@@ -33,6 +34,8 @@ pub(super) struct Launcher<'a> {
     sender: Sender<LogLine>,
     /// `None` if programs may outlive the launcher.
     guard: Option<Guard>,
+    /// `None` if the topic cannot be opened, and at the end.
+    status: Option<StatusPublisher>,
     is_stopping: bool,
     /// The failure of the output, which stops the programs.
     failure: Option<Failure>,
@@ -56,6 +59,14 @@ impl<'a> Launcher<'a> {
         let guard = (!keeps).then(Guard::start).transpose();
         let guard = guard
             .map_err(|error| Failure::system(format_args!("cannot start the guard: {error}")))?;
+        let status = StatusPublisher::open(&namespace);
+        if let Err(error) = &status {
+            let cause = chain(error);
+            context.note(format_args!(
+                "horus top will not show the programs: {cause}"
+            ));
+        }
+        let status = status.ok();
         let (sender, lines) = channel();
         let programs = order.iter().map(|name| {
             let spec = &file.programs[*name];
@@ -68,6 +79,7 @@ impl<'a> Launcher<'a> {
             lines,
             sender,
             guard,
+            status,
             is_stopping: false,
             failure: None,
             context,
@@ -84,6 +96,7 @@ impl<'a> Launcher<'a> {
             for index in 0..self.programs.len() {
                 self.look_at(index)?;
             }
+            self.publish_status();
             match self.lines.recv_timeout(PERIOD) {
                 Ok(line) => self.print_line(&line),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -148,6 +161,7 @@ impl<'a> Launcher<'a> {
     }
 
     fn start(&mut self, index: usize) {
+        self.programs[index].note_start();
         let program = &self.programs[index];
         let command = self.command(program);
         match Process::start(command, index, &self.sender, &mut self.guard) {
@@ -212,6 +226,7 @@ impl<'a> Launcher<'a> {
     }
 
     fn end(&mut self, index: usize, status: ExitStatus) {
+        self.programs[index].note_end(status);
         let Some(process) = self.programs[index].process() else {
             return;
         };
@@ -248,6 +263,17 @@ impl<'a> Launcher<'a> {
         }
     }
 
+    /// Shows the programs to other processes.
+    fn publish_status(&mut self) {
+        if let Some(status) = &mut self.status {
+            status.publish(LaunchStatus {
+                file: self.file.path.display().to_string(),
+                launcher_pid: std::process::id(),
+                programs: self.programs.iter().map(Program::status).collect(),
+            });
+        }
+    }
+
     /// Prints an event. If that fails, because nobody reads, all programs are stopped in order.
     fn report(&mut self, index: usize, event: Event<'_>) {
         if self.failure.is_none()
@@ -275,6 +301,8 @@ impl<'a> Launcher<'a> {
         } {
             self.print_line(&line);
         }
+        // WHY before the namespace: with a topic that is open, it cannot be removed.
+        self.status = None;
         if self.file.private {
             self.namespace.remove().map_err(|error| match error {
                 NamespaceRemoveError::Attended { .. } => Failure::refused(error),

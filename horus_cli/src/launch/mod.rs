@@ -1,8 +1,9 @@
 //! `horus launch`: starts the programs of a robot, restarts and stops them.
 //!
 //! `file` reads the launch file, `restart` decides on restarts, `program` is one program,
-//! `readiness` looks for its topics, `log` reads its output, `report` prints what happens, `guard`
-//! kills what a dead launcher left, and `launcher` brings them together.
+//! `readiness` looks for its topics, `log` reads its output, `report` prints what happens, `status`
+//! shows it to other processes, `guard` kills what a dead launcher left, and `launcher` brings them
+//! together.
 
 mod file;
 pub(crate) mod guard;
@@ -12,6 +13,7 @@ mod program;
 mod readiness;
 mod report;
 mod restart;
+pub(crate) mod status;
 
 use std::path::PathBuf;
 

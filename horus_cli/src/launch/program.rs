@@ -7,12 +7,14 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use horus_core::child::{has_ended, kill_with_parent, signal_group};
+use horus_core::message::timestamp_now_ns;
 use signal_hook::consts::{SIGKILL, SIGTERM};
 
 use super::file::ProgramSpec;
 use super::guard::Guard;
 use super::log::{self, LogLine};
 use super::restart::Restarts;
+use super::status::{ProgramState, ProgramStatus};
 
 /// A program, running or not.
 #[derive(Debug)]
@@ -23,6 +25,12 @@ pub(super) struct Program<'a> {
     pub(super) restarts: Restarts,
     /// True if the last end was a failure.
     pub(super) has_failed: bool,
+    /// Number of attempts to start it.
+    starts: u32,
+    /// The time of the last one, in nanoseconds since 1970.
+    started_ns: u64,
+    /// The status of the last end.
+    last_end: Option<ExitStatus>,
 }
 
 /// The state of a program.
@@ -54,6 +62,40 @@ impl<'a> Program<'a> {
             state: State::Waiting(Instant::now()),
             restarts: Restarts::default(),
             has_failed: false,
+            starts: 0,
+            started_ns: 0,
+            last_end: None,
+        }
+    }
+
+    /// Notes an attempt to start it.
+    pub(super) fn note_start(&mut self) {
+        self.starts = self.starts.saturating_add(1);
+        self.started_ns = timestamp_now_ns();
+    }
+
+    /// Notes an end of its process.
+    pub(super) const fn note_end(&mut self, status: ExitStatus) {
+        self.last_end = Some(status);
+    }
+
+    /// Returns the status for other processes.
+    pub(super) fn status(&self) -> ProgramStatus {
+        let (state, pid) = match &self.state {
+            State::Waiting(_) if self.starts == 0 => (ProgramState::Waiting, None),
+            State::Waiting(_) => (ProgramState::Restarting, None),
+            State::Running(process) => (process.state(), Some(process.id())),
+            State::Ended if self.has_failed => (ProgramState::Failed, None),
+            State::Ended => (ProgramState::Ended, None),
+        };
+        ProgramStatus {
+            program: self.name.to_owned(),
+            state,
+            pid,
+            restarts: self.starts.saturating_sub(1),
+            started_ns: self.started_ns,
+            exit_code: self.last_end.and_then(|end| end.code()),
+            signal: self.last_end.and_then(|end| end.signal()),
         }
     }
 
@@ -111,6 +153,16 @@ impl Process {
     /// Returns the id of the process, and of its group.
     pub(super) fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    const fn state(&self) -> ProgramState {
+        if self.is_killed || self.stopped.is_some() {
+            ProgramState::Stopping
+        } else if self.is_ready {
+            ProgramState::Running
+        } else {
+            ProgramState::Starting
+        }
     }
 
     /// Asks the processes of the group to end.

@@ -1,4 +1,4 @@
-//! `horus top`: topics, nodes and events, measured again and again.
+//! `horus top`: programs, topics, nodes and events, measured again and again.
 //!
 //! `sample` reads the system, `state` holds what is shown and reacts to keys, `view` draws it, and
 //! `screen` connects them with a terminal.
@@ -29,7 +29,7 @@ const BATCH_PERIOD: Duration = Duration::from_secs(1);
 /// The shortest time between two looks.
 const SHORTEST: Duration = Duration::from_millis(10);
 
-/// Show topics, nodes and events live
+/// Show programs, topics, nodes and events live
 ///
 /// Takes no part: it reads what the participants count anyway. The key ? lists the
 /// keys. With --json, or if stdout is not a terminal, it prints what it sees once
@@ -96,6 +96,10 @@ fn print(sample: &Sample, context: &mut Context) -> Result<(), Failure> {
         return context.out.json(sample);
     }
     context.out.line(headline(sample))?;
+    if !sample.programs.is_empty() {
+        let programs = tables::programs(&sample.programs, sample.timestamp_ns);
+        context.out.table(&programs)?;
+    }
     context.out.table(&tables::nodes(&sample.nodes))?;
     context.out.table(&tables::topics(&sample.topics, None))?;
     for event in &sample.events {

@@ -1,4 +1,4 @@
-//! Samples: the topics, nodes and events of a namespace at one moment.
+//! Samples: the topics, nodes, programs and events of a namespace at one moment.
 //!
 //! All that `top` knows of the system is read here.
 
@@ -15,6 +15,7 @@ use serde::Serialize;
 use crate::blackbox::{Event, EventNews, tone};
 use crate::context::{Context, path_of};
 use crate::failure::Failure;
+use crate::launch::status::{self, ProgramStatus};
 use crate::node::metrics::Metrics;
 use crate::output::Tone;
 use crate::topic::info::Process;
@@ -39,6 +40,8 @@ pub(super) struct Sample {
     pub(super) live_schedulers: usize,
     pub(super) topics: Vec<Topic>,
     pub(super) nodes: Vec<Node>,
+    /// The programs of each `horus launch`.
+    pub(super) programs: Vec<Program>,
     /// The events since the last sample; in the first sample, the last ones.
     pub(super) events: Vec<SchedulerEvent>,
 }
@@ -73,6 +76,16 @@ pub(super) struct Node {
     pub(super) durations: [u64; NODE_METRICS_BUCKETS],
     #[serde(skip)]
     pub(super) lateness: [u64; NODE_METRICS_BUCKETS],
+}
+
+/// A program of `horus launch` at one moment.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Program {
+    /// The launch file.
+    pub(super) file: String,
+    pub(super) launcher_pid: u32,
+    #[serde(flatten)]
+    pub(super) status: ProgramStatus,
 }
 
 /// An event in the black box of a scheduler.
@@ -144,6 +157,7 @@ impl Sampler {
         self.namespace = Some(Arc::clone(&namespace));
         self.read_topics(&namespace, &mut sample)?;
         self.read_schedulers(&namespace, &mut sample)?;
+        sample.programs = programs(&namespace);
         Ok(sample)
     }
 
@@ -219,6 +233,19 @@ impl Sampler {
         kept.map(|(scheduler, event)| SchedulerEvent::new(scheduler, &event))
             .collect()
     }
+}
+
+/// Returns the programs of all launchers.
+fn programs(namespace: &Arc<Namespace>) -> Vec<Program> {
+    let launches = status::read(namespace).into_iter();
+    let programs = launches.flat_map(|launch| {
+        launch.programs.into_iter().map(move |status| Program {
+            file: launch.file.clone(),
+            launcher_pid: launch.launcher_pid,
+            status,
+        })
+    });
+    programs.collect()
 }
 
 impl WatchedTopic {

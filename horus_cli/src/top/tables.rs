@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::sample::{Node, SchedulerEvent, Topic};
+use super::sample::{Node, Program, SchedulerEvent, Topic};
 use crate::node::metrics::time;
 use crate::output::format::{clock, count, visible};
 use crate::output::{Cell, Column, Table, Tone};
@@ -90,6 +90,45 @@ pub(super) fn nodes<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Table {
         ]);
     }
     table
+}
+
+/// Returns the table of the programs of `horus launch`. `now_ns` is the present time, in nanoseconds
+/// since 1970.
+pub(super) fn programs<'a>(programs: impl IntoIterator<Item = &'a Program>, now_ns: u64) -> Table {
+    let mut table = Table::new([
+        Column::name("PROGRAM"),
+        Column::text("STATE"),
+        Column::number("PID"),
+        Column::number("RESTARTS"),
+        Column::number("UP"),
+        Column::text("LAST END"),
+        Column::name("LAUNCH FILE"),
+    ]);
+    for Program { file, status, .. } in programs {
+        let up = Duration::from_nanos(now_ns.saturating_sub(status.started_ns));
+        let up = status.pid.map(|_| clock(up));
+        let pid = status.pid.map(|pid| pid.to_string());
+        let nothing = || "-".to_owned();
+        table.row([
+            visible(&status.program).into(),
+            Cell::toned(status.state.tone(), status.state.word()),
+            pid.unwrap_or_else(nothing).into(),
+            restarts(status.restarts),
+            up.unwrap_or_else(nothing).into(),
+            status.last_end().into(),
+            visible(file).into(),
+        ]);
+    }
+    table
+}
+
+fn restarts(number: u32) -> Cell {
+    let tone = if number > 0 {
+        Tone::Waiting
+    } else {
+        Tone::Plain
+    };
+    Cell::toned(tone, count(number.into()))
 }
 
 /// Returns an event as a line of text.

@@ -7,9 +7,10 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::sample::{Node, Sample, SchedulerEvent, Topic};
+use super::sample::{Node, Program, Sample, SchedulerEvent, Topic};
 use super::state::{Mode, NodeAction, Request, Top, Verb};
 use super::view;
+use crate::launch::status::{ProgramState, ProgramStatus};
 use crate::node::metrics::Metrics;
 use crate::topic::info::Process;
 use crate::topic::latency::Percentiles;
@@ -100,6 +101,7 @@ fn sample(timestamp_ns: u64) -> Sample {
             node("controller", 1_000_000, NodeMetrics::STATE_ACTIVE, ""),
             node("planner", 50_000_000, NodeMetrics::STATE_PAUSED, "no map"),
         ],
+        programs: Vec::new(),
         events: vec![SchedulerEvent::new("arm".to_owned(), &event)],
     }
 }
@@ -184,6 +186,46 @@ fn a_screen_of_any_size_has_what_fits() {
     for (width, height) in [(1, 1), (59, 15), (60, 14), (300, 15), (60, 200)] {
         drawn(&mut top(), width, height);
         drawn(&mut Top::new(4.0), width, height);
+    }
+}
+
+fn program(name: &str, state: ProgramState, pid: Option<u32>, exit_code: Option<i32>) -> Program {
+    Program {
+        file: "/home/robot/launch/robot.json5".to_owned(),
+        launcher_pid: 4700,
+        status: ProgramStatus {
+            program: name.to_owned(),
+            state,
+            pid,
+            restarts: if exit_code.is_some() { 3 } else { 0 },
+            started_ns: NOON_NS - 90_000_000_000,
+            exit_code,
+            signal: None,
+        },
+    }
+}
+
+#[test]
+fn programs_of_a_launch_are_shown_where_there_is_room() {
+    let mut top = top();
+    let mut later = sample(NOON_NS + 1_000_000_000);
+    later.programs = vec![
+        program("driver", ProgramState::Running, Some(4711), None),
+        program("controller", ProgramState::Restarting, None, Some(101)),
+        program("planner", ProgramState::Failed, None, Some(1)),
+    ];
+    let programs = later.programs.clone();
+    top.update(later);
+    check("top_programs_80x24", &drawn(&mut top, 80, 24));
+    check("top_programs_120x40", &drawn(&mut top, 120, 40));
+    assert!(!drawn(&mut top, 60, 15).contains("Programs"));
+    // More than fit leave room for the rest.
+    let mut later = sample(NOON_NS + 2_000_000_000);
+    later.programs = vec![programs[0].clone(); 100];
+    top.update(later);
+    let screen = drawn(&mut top, 80, 24);
+    for title in [": 100 of 100 running ", " Nodes: ", " Topics: ", " Events "] {
+        assert!(screen.contains(title), "{screen}");
     }
 }
 

@@ -8,9 +8,10 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, Clear, List, Paragraph};
 
-use super::sample::Node;
+use super::sample::{Node, Program};
 use super::state::{Details, Mode, Pane, Top, TopicDetails, Verb};
 use super::{headline, tables};
+use crate::launch::status::ProgramState;
 use crate::output::format::{count, duration, visible};
 use crate::output::{Cell, GAP, Table, Tone};
 
@@ -94,7 +95,7 @@ fn footer(top: &Top) -> String {
     }
 }
 
-/// Draws the nodes, the topics and the events, one above the other.
+/// Draws the programs, the nodes, the topics and the events, one above the other.
 fn panes(frame: &mut Frame<'_>, top: &mut Top, area: Rect) {
     let rows = |number: usize| u16::try_from(number).unwrap_or(u16::MAX);
     // The borders and the titles of the columns take three lines.
@@ -102,12 +103,20 @@ fn panes(frame: &mut Frame<'_>, top: &mut Top, area: Rect) {
     let nodes = nodes.clamp(4, (area.height / 2).saturating_sub(2).max(4));
     let has_events = area.height >= HEIGHT_FOR_EVENTS;
     let events = if has_events { EVENTS + 2 } else { 0 };
-    let [nodes, topics, events] = Layout::vertical([
+    // Without `horus launch` there is nothing to show.
+    let programs = match top.sample.programs.len() {
+        0 => 0,
+        _ if !has_events => 0,
+        number => rows(number).saturating_add(3).min(area.height / 4),
+    };
+    let [programs, nodes, topics, events] = Layout::vertical([
+        Constraint::Length(programs),
         Constraint::Length(nodes),
         Constraint::Fill(1),
         Constraint::Length(events),
     ])
     .areas(area);
+    draw_programs(frame, top, programs);
     let table = tables::nodes(top.shown_nodes());
     pane(frame, top, Pane::Nodes, table, nodes);
     let bars = |topic: &str| top.bars(topic, MINUTE_WIDTH);
@@ -152,6 +161,26 @@ fn pane(frame: &mut Frame<'_>, top: &mut Top, pane: Pane, mut table: Table, area
         .highlight_symbol(mark)
         .highlight_style(highlight);
     frame.render_stateful_widget(widget, body, list);
+}
+
+fn draw_programs(frame: &mut Frame<'_>, top: &Top, area: Rect) {
+    let mut programs: Vec<&Program> = top.sample.programs.iter().collect();
+    let is_running = |program: &&&Program| program.status.state == ProgramState::Running;
+    let all = programs.len();
+    let running = programs.iter().filter(is_running).count();
+    let title = format!(" Programs (horus launch): {running} of {all} running ");
+    // WHY: if not all fit, those with a problem do.
+    programs.sort_by_key(|program| program.status.state.tone() == Tone::Plain);
+    let block = Block::bordered().title(title);
+    let width = usize::from(block.inner(area).width);
+    let mut table = tables::programs(programs, top.sample.timestamp_ns);
+    table.drop_columns_beyond(width);
+    let rows = table.fitted(Some(width)).into_iter();
+    let mut lines: Vec<Line<'_>> = rows.map(|cells| line(&cells)).collect();
+    if let Some(titles) = lines.first_mut() {
+        *titles = std::mem::take(titles).style(Modifier::DIM);
+    }
+    frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
 fn draw_events(frame: &mut Frame<'_>, top: &Top, area: Rect) {

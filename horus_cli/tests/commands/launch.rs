@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use crate::common::{Robot, Stream, until};
-use crate::golden::check_json;
+use crate::golden::{check_json, check_json_except};
 use crate::program::{ROLE, SCRIPT};
 
 /// Writes a launch file.
@@ -310,4 +310,59 @@ fn a_file_can_be_checked() {
     robot
         .run("launch /no/such/file")
         .failed(3, &["cannot read /no/such/file"]);
+}
+
+#[test]
+fn top_shows_the_programs_of_every_launch() {
+    let robot = Robot::new();
+    let stream = launch(
+        &robot,
+        "a: {command: ['sleep', '1000'], required: true},
+         b: {command: ['sh', '-c', 'exit 3'], restarts_max: 2, restart_delay: 0.01},
+         c: {command: ['true'], after: ['a']},
+         d: {command: ['sleep', '1000'], after: ['e']},
+         e: {command: ['sleep', '1000'], ready: {publishes: ['imu']}}",
+        "--json",
+    );
+    let is_settled = |sample: &str| {
+        let states = ["running", "failed", "ended", "waiting", "starting"];
+        let mut states = states.iter();
+        states.all(|state| sample.contains(&format!("\"state\":\"{state}\"")))
+    };
+    let sample = robot.until("top --json -n 1 -i 0.01", is_settled);
+    let (_, programs) = sample.split_once("\"programs\":").unwrap();
+    let (programs, _) = programs.split_once(",\"events\"").unwrap();
+    let launcher = format!("\"launcher_pid\":{}", stream.id());
+    assert_eq!(programs.matches(&launcher).count(), 5, "{programs}");
+    check_json_except(
+        "top_programs",
+        programs,
+        &["file", "launcher_pid", "started_ns"],
+    );
+    let text = robot.answer("top -n 1 -i 0.01");
+    let row = text.lines().find(|line| line.starts_with("b ")).unwrap();
+    let cells: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(
+        cells[..7],
+        ["b", "failed", "-", "2", "-", "exit", "code"],
+        "{text}"
+    );
+    // Another launcher of the namespace has its own programs.
+    let path = file(
+        &robot,
+        "other.json5",
+        "{programs: {z: {command: ['sleep', '1000']}}}",
+    );
+    let other = robot.stream(&format!("launch {}", path.display()));
+    let count = |sample: &str| sample.matches("\"launcher_pid\"").count();
+    let both = robot.until("top --json -n 1 -i 0.01", |sample| count(sample) == 6);
+    assert!(both.contains("\"program\":\"z\",\"state\":"), "{both}");
+    // What a killed launcher knew last is not shown.
+    kill(i64::from(other.id()));
+    robot.until("top --json -n 1 -i 0.01", |sample| count(sample) == 5);
+    drop(other);
+    stream.signal(libc::SIGTERM);
+    stream.wait();
+    let sample = robot.answer("top --json -n 1 -i 0.01");
+    assert!(sample.contains("\"programs\":[]"), "{sample}");
 }

@@ -186,7 +186,7 @@ fn drive(name: &str) {
         let mut odometry = wheels.publisher::<Imu>("imu").unwrap();
         let tick = move |_: &mut Context<'_>| {
             let _ = commands.latest();
-            odometry.send(Imu::default())
+            let _ = odometry.send(Imu::default());
         };
         wheels.build(tick).unwrap();
         scheduler.run().unwrap();

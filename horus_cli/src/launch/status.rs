@@ -1,0 +1,155 @@
+//! The status of a launcher: a message on a latched topic, by which others see its programs.
+//!
+//! Each launcher of a namespace has a lane of the topic. While its publisher lives, its last status
+//! holds; the kernel's locks decide that, as for all publishers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use horus_core::TopicError;
+use horus_core::introspect::Inspector;
+use horus_core::namespace::Namespace;
+use horus_core::topic::{DynamicSubscriber, Publisher, Qos, Topic};
+use horus_core::value::{Serde, decode_serde};
+use serde::{Deserialize, Serialize};
+
+use crate::output::Tone;
+
+/// The name of the topic.
+const TOPIC: &str = "horus/launch";
+
+/// The status of one launcher.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LaunchStatus {
+    /// The launch file.
+    pub(crate) file: String,
+    /// The process of the launcher.
+    pub(crate) launcher_pid: u32,
+    /// The programs, in the order of their start.
+    pub(crate) programs: Vec<ProgramStatus>,
+}
+
+/// The status of one program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ProgramStatus {
+    pub(crate) program: String,
+    pub(crate) state: ProgramState,
+    /// The process, while there is one.
+    pub(crate) pid: Option<u32>,
+    /// Number of starts after the first one.
+    pub(crate) restarts: u32,
+    /// The last start, in nanoseconds since 1970; 0 before the first one.
+    pub(crate) started_ns: u64,
+    /// The exit code of its last end, if it exited.
+    pub(crate) exit_code: Option<i32>,
+    /// The signal of its last end, if one ended it.
+    pub(crate) signal: Option<i32>,
+}
+
+/// The state of a program, for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ProgramState {
+    /// It waits for the programs before it.
+    Waiting,
+    /// It runs, and is not ready yet.
+    Starting,
+    Running,
+    Stopping,
+    /// It has ended, and is started again soon.
+    Restarting,
+    /// It has ended, and is not started again.
+    Ended,
+    /// The same, and its last end was a failure.
+    Failed,
+    /// A state of a later version.
+    #[serde(other)]
+    Unknown,
+}
+
+impl ProgramState {
+    /// Returns the state as a word.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Starting => "starting",
+            Self::Running => "running",
+            Self::Stopping => "stopping",
+            Self::Restarting => "restarting",
+            Self::Ended => "ended",
+            Self::Failed => "failed",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Returns the colour of the state.
+    pub(crate) const fn tone(self) -> Tone {
+        match self {
+            Self::Running | Self::Ended => Tone::Plain,
+            Self::Failed => Tone::Bad,
+            _ => Tone::Waiting,
+        }
+    }
+}
+
+impl ProgramStatus {
+    /// Returns the last end as text; empty before the first one.
+    pub(crate) fn last_end(&self) -> String {
+        match (self.exit_code, self.signal) {
+            (Some(code), _) => format!("exit code {code}"),
+            (None, Some(signal)) => format!("signal {signal}"),
+            (None, None) => String::new(),
+        }
+    }
+}
+
+/// Publishes the status of a launcher.
+#[derive(Debug)]
+pub(super) struct StatusPublisher {
+    publisher: Publisher<Serde<LaunchStatus>>,
+    last: LaunchStatus,
+}
+
+impl StatusPublisher {
+    pub(super) fn open(namespace: &Arc<Namespace>) -> Result<Self, TopicError> {
+        // WHY not after the exit: then there is nothing to see.
+        let qos = Qos::latched().persist_after_exit(false);
+        let topic = Topic::builder(TOPIC).namespace(namespace).qos(qos);
+        Ok(Self {
+            publisher: topic.publisher()?,
+            last: LaunchStatus::default(),
+        })
+    }
+
+    /// Publishes a status if it differs from the last one.
+    pub(super) fn publish(&mut self, status: LaunchStatus) {
+        if status == self.last {
+            return;
+        }
+        let message = Serde(status);
+        // WHY ignored: the robot runs whether it is seen or not.
+        let _ = self.publisher.send(&message);
+        self.last = message.0;
+    }
+}
+
+/// Returns the status of each launcher of a namespace that is alive.
+pub(crate) fn read(namespace: &Arc<Namespace>) -> Vec<LaunchStatus> {
+    // Without a launcher, there is no topic.
+    let Ok(topic) = Inspector::open_in(namespace, TOPIC) else {
+        return Vec::new();
+    };
+    let Ok(mut observer) = DynamicSubscriber::observe(namespace, TOPIC) else {
+        return Vec::new();
+    };
+    let mut last = BTreeMap::new();
+    while let Some(message) = observer.recv_bytes() {
+        let status = decode_serde::<LaunchStatus>(message);
+        if let (Ok(status), Some(arrival)) = (status, observer.last()) {
+            last.insert(arrival.lane, status);
+        }
+    }
+    let lanes = topic.publishers();
+    let alive = lanes.iter().filter(|lane| lane.publisher.is_some());
+    alive.filter_map(|lane| last.remove(&lane.lane)).collect()
+}
