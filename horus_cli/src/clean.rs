@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
 
 use clap::Args;
 use horus_core::introspect::topics;
-use horus_core::namespace::{remove_topic, sweep};
+use horus_core::namespace::{NamespaceConfig, remove_topic, sweep};
 use serde::Serialize;
 
 use crate::context::{Context, path_of};
@@ -39,7 +38,7 @@ struct Report {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let before = names(&path_of(&context.config()?).join(TOPICS));
+    let before = names(&context.config()?);
     let Some(namespace) = context.existing_namespace()? else {
         return print(&Report::default(), context);
     };
@@ -70,10 +69,13 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     )
 }
 
-/// Returns the names of the topics that have files in a directory; those of lane files begin with a
-/// dot.
-fn names(dir: &Path) -> BTreeSet<String> {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+/// Returns the names of the topics that have files in a namespace, without opening it. The names of
+/// lane files begin with a dot.
+pub(crate) fn names(config: &NamespaceConfig) -> BTreeSet<String> {
+    let entries = fs::read_dir(path_of(config).join(TOPICS))
+        .into_iter()
+        .flatten()
+        .flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     let names = names.filter(|name| !name.starts_with('.'));
     // The file of a topic has a plus for each slash of the name.

@@ -5,6 +5,8 @@ use horus_testing as _;
 #[path = "commands/arguments.rs"]
 mod arguments;
 mod common;
+#[path = "commands/doctor.rs"]
+mod doctor;
 #[path = "common/golden.rs"]
 mod golden;
 #[path = "commands/launch.rs"]

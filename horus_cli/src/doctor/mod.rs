@@ -1,6 +1,8 @@
-//! `horus doctor`: checks the machine, the directory of the namespaces, and the topics.
+//! `horus doctor`: checks the machine, the directory of the namespaces, the processes and the topics.
 
+mod fix;
 mod machine;
+mod peer;
 mod place;
 mod real_time;
 mod traffic;
@@ -10,10 +12,12 @@ use std::time::Duration;
 use clap::Args;
 use serde::Serialize;
 
+use crate::clean;
 use crate::cli::seconds;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::Tone;
+use fix::Fix;
 
 /// Look for what keeps robots from working, and say what to do
 ///
@@ -30,6 +34,12 @@ pub(crate) struct Arguments {
         value_parser = seconds
     )]
     rt: Option<Duration>,
+    /// Only say why the process PID and those that are started here do not meet
+    #[arg(long, value_name = "PID", conflicts_with_all = ["rt", "fix"])]
+    peer: Option<u32>,
+    /// Remove stale files and close the directory to others; settings of the machine stay
+    #[arg(long)]
+    fix: bool,
 }
 
 /// The weight of a finding.
@@ -52,17 +62,34 @@ pub(crate) struct Finding {
     found: String,
     /// The advice to the user.
     advice: Option<String>,
+    /// The result of `--fix`, if it did something.
+    fixed: Option<String>,
+    /// The step that `--fix` can take.
+    #[serde(skip)]
+    fix: Option<Fix>,
 }
 
 impl Finding {
     fn ok(check: &'static str, found: impl Into<String>) -> Self {
-        let (verdict, found, advice) = (Verdict::Ok, found.into(), None);
         Self {
             check,
-            verdict,
-            found,
-            advice,
+            verdict: Verdict::Ok,
+            found: found.into(),
+            advice: None,
+            fixed: None,
+            fix: None,
         }
+    }
+
+    /// Returns true if it keeps programs from working, and was not fixed.
+    fn is_fault(&self) -> bool {
+        self.verdict == Verdict::Fault && self.fixed.is_none()
+    }
+
+    /// Adds the step that `--fix` takes.
+    fn with_fix(mut self, fix: Fix) -> Self {
+        self.fix = Some(fix);
+        self
     }
 
     fn note(check: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
@@ -88,12 +115,10 @@ struct Findings<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let mut findings = place::check(context)?;
-    findings.extend(traffic::check(context)?);
-    findings.extend(machine::check());
-    if let Some(time) = arguments.rt {
-        findings.extend(real_time::check(time, context)?);
-    }
+    let findings = match arguments.peer {
+        Some(pid) => peer::check(pid, context)?,
+        None => check(arguments, context)?,
+    };
     if context.is_json() {
         let findings = &findings;
         context.out.json(Findings { findings })?;
@@ -103,13 +128,34 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         }
         context.out.flush()?;
     }
-    let has_fault = findings
-        .iter()
-        .any(|finding| finding.verdict == Verdict::Fault);
-    if has_fault {
+    if findings.iter().any(Finding::is_fault) {
         return Err(Failure::no());
     }
     Ok(())
+}
+
+fn check(arguments: &Arguments, context: &mut Context) -> Result<Vec<Finding>, Failure> {
+    let config = context.config()?;
+    let mut findings = place::check(&config);
+    if arguments.fix {
+        fix::apply(&mut findings, context);
+    }
+    // WHY: in a directory that others may write to, no namespace can be opened.
+    if !findings.iter().any(Finding::is_fault) {
+        // WHY before the namespace is opened: that removes stale files.
+        let before = clean::names(&config);
+        findings.push(place::others(&config)?);
+        findings.extend(traffic::check(context)?);
+        findings.extend(fix::removed(&before, context)?);
+    }
+    findings.extend(machine::check());
+    if let Some(time) = arguments.rt {
+        findings.extend(real_time::check(time, context)?);
+    }
+    if arguments.fix {
+        fix::apply(&mut findings, context);
+    }
+    Ok(findings)
 }
 
 fn print(finding: &Finding, context: &mut Context) -> Result<(), Failure> {
@@ -122,8 +168,9 @@ fn print(finding: &Finding, context: &mut Context) -> Result<(), Failure> {
     context
         .out
         .line(format_args!("{word}  {}: {}", finding.check, finding.found))?;
-    match &finding.advice {
-        Some(advice) => context.out.line(format_args!("       → {advice}")),
-        None => Ok(()),
+    match (&finding.fixed, &finding.advice) {
+        (Some(fixed), _) => context.out.line(format_args!("       fixed: {fixed}")),
+        (None, Some(advice)) => context.out.line(format_args!("       → {advice}")),
+        (None, None) => Ok(()),
     }
 }

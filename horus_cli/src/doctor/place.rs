@@ -10,7 +10,8 @@ use std::process::Command;
 use horus_core::namespace::NamespaceConfig;
 
 use super::Finding;
-use crate::context::{Context, path_of};
+use super::fix::Fix;
+use crate::context::path_of;
 use crate::failure::Failure;
 use crate::namespace::list::Row;
 use crate::namespace::names;
@@ -22,14 +23,13 @@ const FREE_LOW: u64 = 64 << 20;
 /// The variables that select a namespace.
 const VARIABLES: [&str; 3] = ["HORUS_SHM_DIR", "HORUS_NAMESPACE", "HORUS_SHM_GROUP"];
 
-pub(super) fn check(context: &Context) -> Result<Vec<Finding>, Failure> {
-    let config = context.config()?;
-    let mut findings = vec![settings(&config)];
+/// Checks the directory without opening a namespace in it.
+pub(super) fn check(config: &NamespaceConfig) -> Vec<Finding> {
+    let mut findings = vec![settings(config)];
     findings.extend(space(config.dir()));
-    findings.push(owner(&config));
-    findings.push(others(&config)?);
+    findings.push(owner(config));
     findings.extend(container());
-    Ok(findings)
+    findings
 }
 
 fn settings(config: &NamespaceConfig) -> Finding {
@@ -82,13 +82,14 @@ fn owner(config: &NamespaceConfig) -> Finding {
     }
     if mode & 0o022 != 0 && !is_shared {
         let advice = format!("others may write to it: chmod 700 {dir}");
-        return Finding::fault(CHECK, found, advice);
+        let fix = Fix::CloseDirectory(config.dir().to_owned());
+        return Finding::fault(CHECK, found, advice).with_fix(fix);
     }
     Finding::ok(CHECK, found)
 }
 
 /// Looks for other namespaces that are in use: the usual reason why programs do not see each other.
-fn others(config: &NamespaceConfig) -> Result<Finding, Failure> {
+pub(super) fn others(config: &NamespaceConfig) -> Result<Finding, Failure> {
     const CHECK: &str = "other namespaces";
     let own = config.name().as_str();
     let mut alive = Vec::new();

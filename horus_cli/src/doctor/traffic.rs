@@ -8,6 +8,7 @@ use horus_core::introspect::{self, Inspector, Participant, topics};
 use horus_core::namespace::Namespace;
 
 use super::Finding;
+use super::fix::Fix;
 use crate::context::Context;
 use crate::failure::{Failure, chain};
 use crate::output::format::{count, visible};
@@ -58,7 +59,8 @@ fn check_topic(namespace: &Arc<Namespace>, name: &str, users: &mut BTreeSet<u64>
         Ok(topic) => topic,
         Err(error) => {
             let advice = format!("horus topic rm {name}");
-            return vec![Finding::fault("unreadable topic", chain(&error), advice)];
+            let finding = Finding::fault("unreadable topic", chain(&error), advice);
+            return vec![finding.with_fix(Fix::RemoveTopic(name.to_owned()))];
         }
     };
     users.extend(participants(&topic).map(|user| user.owner_id));

@@ -1,0 +1,86 @@
+//! Repairs that `--fix` makes: of the files of a namespace, never of the machine's settings.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+use horus_core::introspect::topics;
+use horus_core::namespace::remove_topic;
+
+use super::Finding;
+use crate::clean;
+use crate::context::Context;
+use crate::failure::{Failure, chain};
+use crate::output::format::visible;
+
+/// A step that `--fix` can take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Fix {
+    /// Removes a file that is no topic, unless a process has it open.
+    RemoveTopic(String),
+    /// Closes a directory of the user to others.
+    CloseDirectory(PathBuf),
+}
+
+/// Takes the steps of the findings, and notes the results. A step that fails changes nothing.
+pub(super) fn apply(findings: &mut [Finding], context: &Context) {
+    for finding in findings {
+        let Some(fix) = finding.fix.take() else {
+            continue;
+        };
+        match fix.apply(context) {
+            Ok(fixed) => finding.fixed = Some(fixed),
+            Err(error) => context.note(format_args!("{}: not fixed: {error}", finding.check)),
+        }
+    }
+}
+
+impl Fix {
+    fn apply(&self, context: &Context) -> Result<String, String> {
+        match self {
+            Self::RemoveTopic(name) => {
+                let namespace = context.existing_namespace();
+                let namespace = namespace.map_err(|failure| failure.text().to_owned())?;
+                let namespace = namespace.ok_or("the namespace is gone")?;
+                let is_gone = remove_topic(&namespace, name).map_err(|error| chain(&error))?;
+                if is_gone {
+                    Ok(format!("removed the file of {}", visible(name)))
+                } else {
+                    Err("a process has it open".to_owned())
+                }
+            }
+            Self::CloseDirectory(dir) => {
+                let mode = fs::Permissions::from_mode(0o700);
+                let shown = dir.display();
+                fs::set_permissions(dir, mode).map_err(|error: io::Error| error.to_string())?;
+                Ok(format!("{shown} has the mode 0700 now"))
+            }
+        }
+    }
+}
+
+/// Returns the topics that killed processes left, and that were removed since `before`, because the
+/// namespace was opened.
+pub(super) fn removed(
+    before: &BTreeSet<String>,
+    context: &Context,
+) -> Result<Option<Finding>, Failure> {
+    const CHECK: &str = "stale topics";
+    let Some(namespace) = context.existing_namespace()? else {
+        return Ok(None);
+    };
+    let now = topics(&namespace).map_err(|error| Failure::of_open(&error))?;
+    let left = clean::names(&context.config()?);
+    let gone = before.iter();
+    let gone = gone.filter(|name| !now.contains(name) && !left.contains(*name));
+    let gone: Vec<String> = gone.map(|name| visible(name)).collect();
+    if gone.is_empty() {
+        return Ok(Some(Finding::ok(CHECK, "none")));
+    }
+    let found = format!("killed processes had left {}", gone.join(", "));
+    let mut finding = Finding::ok(CHECK, found);
+    finding.fixed = Some("opening the namespace has removed them".to_owned());
+    Ok(Some(finding))
+}

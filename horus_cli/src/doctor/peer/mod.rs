@@ -1,0 +1,175 @@
+//! Checks of another process: why it and the programs that are started here do not meet.
+//!
+//! `process` reads what the system knows of it, and `topics` what the namespace does. The files that
+//! it has open count as evidence; its variables only help to say what to do, because a program may
+//! select another namespace by itself.
+
+mod process;
+mod topics;
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use horus_core::namespace::NamespaceConfig;
+
+use super::Finding;
+use crate::context::{Context, path_of};
+use crate::failure::Failure;
+use process::{Credentials, OpenNamespace, PeerProcess};
+
+/// Compares the process `pid` with one that is started here.
+pub(super) fn check(pid: u32, context: &Context) -> Result<Vec<Finding>, Failure> {
+    let config = context.config()?;
+    let peer = PeerProcess::read(pid)?;
+    let own = Credentials::read("self").unwrap_or_default();
+    let mut findings = vec![
+        Finding::ok("process", peer.to_string()),
+        user(&peer, &own, &config),
+        pid_namespace(&peer),
+    ];
+    findings.push(mount(&peer, &config));
+    let (finding, meets) = namespace(&peer, &config);
+    findings.push(finding);
+    if meets {
+        findings.extend(topics::check(&peer, context)?);
+    }
+    Ok(findings)
+}
+
+fn user(peer: &PeerProcess, own: &Credentials, config: &NamespaceConfig) -> Finding {
+    const CHECK: &str = "user";
+    let theirs = &peer.credentials;
+    if let Some(gid) = config.gid() {
+        let lacks = |who: &str, one: &Credentials| {
+            (!one.groups.contains(&gid)).then(|| format!("{who} is no member of group {gid}"))
+        };
+        let found = lacks("it", theirs).or_else(|| lacks("this command", own));
+        return match found {
+            None => Finding::ok(CHECK, format!("both are members of group {gid}")),
+            Some(found) => {
+                let advice = format!("add the user to the group: usermod -aG {gid} USER");
+                Finding::fault(CHECK, found, advice)
+            }
+        };
+    }
+    let found = format!("it has user {}, this command {}", theirs.uid, own.uid);
+    if theirs.uid == own.uid {
+        return Finding::ok(CHECK, found);
+    }
+    let advice = "run both as one user, or share the namespace among the members of a group: \
+                  HORUS_SHM_GROUP for both";
+    Finding::fault(CHECK, found, advice)
+}
+
+fn pid_namespace(peer: &PeerProcess) -> Finding {
+    const CHECK: &str = "pid namespace";
+    match peer.inner_pid {
+        None => Finding::ok(CHECK, "the same"),
+        // It does not matter: locks show which processes live.
+        Some(inner) => Finding::ok(
+            CHECK,
+            format!("another one, in which it is process {inner}"),
+        ),
+    }
+}
+
+/// Compares the file systems in which the namespaces are, as both see them.
+fn mount(peer: &PeerProcess, config: &NamespaceConfig) -> Finding {
+    const CHECK: &str = "mount";
+    let dir = config.dir();
+    let existing = dir.ancestors().find(|path| path.is_dir());
+    let existing = existing.unwrap_or(Path::new("/"));
+    let shown = existing.display();
+    let identity = |path: &Path| fs::metadata(path).map(|file| (file.dev(), file.ino()));
+    let (theirs, own) = (identity(&peer.path_in_root(existing)), identity(existing));
+    match (theirs, own) {
+        (Ok(theirs), Ok(own)) if theirs == own => {
+            Finding::ok(CHECK, format!("{shown} is the same directory for both"))
+        }
+        (Err(error), _) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            let advice = "run this command as the user of that process, or as root";
+            Finding::note(CHECK, format!("its root cannot be read: {error}"), advice)
+        }
+        (Err(error), _) => {
+            let advice = "share the directory with its container: docs/containers.md";
+            let found = format!("it does not see {shown}: {error}");
+            Finding::fault(CHECK, found, advice)
+        }
+        _ => {
+            let advice = "it runs in a container or mount namespace with memory of its own: share \
+                          the directory, docs/containers.md";
+            Finding::fault(CHECK, format!("its {shown} is another directory"), advice)
+        }
+    }
+}
+
+/// Compares the namespaces that the process has open with the one of this command. Returns true if
+/// they are the same.
+fn namespace(peer: &PeerProcess, config: &NamespaceConfig) -> (Finding, bool) {
+    const CHECK: &str = "namespace";
+    let path = path_of(config);
+    let own = OpenNamespace::identity_at(&path);
+    let open = match &peer.namespaces {
+        Ok(open) => open,
+        Err(error) => {
+            let found = format!("its open files cannot be read: {error}");
+            let advice = "run this command as the user of that process, or as root";
+            return (Finding::note(CHECK, found, advice), false);
+        }
+    };
+    let is_same = |one: &&OpenNamespace| Some(one.identity) == own;
+    if let Some(same) = open.iter().find(is_same) {
+        let found = format!("the same: {}", same.path.display());
+        return (Finding::ok(CHECK, found), true);
+    }
+    let shown = path.display();
+    let Some(other) = open.first() else {
+        let found = "it has opened no namespace";
+        let advice = match peer.expected_namespace() {
+            Some(expected) if expected == path => {
+                "it has made no topic yet, or is no program of this library; its variables select \
+                 the namespace of this command"
+                    .to_owned()
+            }
+            Some(expected) => format!(
+                "by its variables it would open {}, and this command opens {shown}: give both the \
+                 same {}",
+                expected.display(),
+                differing(&expected, &path)
+            ),
+            None => format!("this command opens {shown}"),
+        };
+        return (Finding::fault(CHECK, found, advice), false);
+    };
+    let theirs = other.path.display();
+    let (found, advice) = if other.is_deleted {
+        (
+            format!("{theirs} was removed while it had it open"),
+            "restart that process: it is alone in what was removed".to_owned(),
+        )
+    } else if other.path == path {
+        (
+            format!("it has {theirs} open, which is another file there"),
+            "share the directory between both: docs/containers.md".to_owned(),
+        )
+    } else {
+        (
+            format!("it has {theirs} open, and this command opens {shown}"),
+            format!("give both the same {}", differing(&other.path, &path)),
+        )
+    };
+    (Finding::fault(CHECK, found, advice), false)
+}
+
+/// Returns the variables whose values make two directories of namespaces differ.
+fn differing(one: &Path, other: &Path) -> &'static str {
+    match (
+        one.parent() == other.parent(),
+        one.file_name() == other.file_name(),
+    ) {
+        (true, _) => "HORUS_NAMESPACE",
+        (false, true) => "HORUS_SHM_DIR (or HORUS_SHM_GROUP)",
+        (false, false) => "HORUS_SHM_DIR and HORUS_NAMESPACE",
+    }
+}

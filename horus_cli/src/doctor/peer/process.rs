@@ -1,0 +1,194 @@
+//! A process as `/proc` shows it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+use crate::output::format::visible;
+
+/// The file of a namespace that each of its processes holds open.
+const REGISTRY: &str = "registry";
+
+/// The end of the path of an open file that has no name any more.
+const DELETED: &str = " (deleted)";
+
+/// The user and groups of a process.
+#[derive(Debug, Default)]
+pub(super) struct Credentials {
+    pub(super) uid: u32,
+    pub(super) groups: Vec<u32>,
+}
+
+/// A namespace that a process has open.
+#[derive(Debug)]
+pub(super) struct OpenNamespace {
+    /// Its directory, as that process sees it.
+    pub(super) path: PathBuf,
+    /// Device and inode of its registry.
+    pub(super) identity: (u64, u64),
+    /// True if it was removed.
+    pub(super) is_deleted: bool,
+}
+
+/// Another process.
+#[derive(Debug)]
+pub(super) struct PeerProcess {
+    pub(super) pid: u32,
+    pub(super) name: String,
+    pub(super) credentials: Credentials,
+    /// Its id in its own pid namespace, if that is another one.
+    pub(super) inner_pid: Option<u32>,
+    /// Its start in clock ticks since boot.
+    pub(super) start_time: Option<u64>,
+    /// The variables with which it was started, if they can be read.
+    variables: Option<BTreeMap<String, String>>,
+    pub(super) namespaces: io::Result<Vec<OpenNamespace>>,
+}
+
+impl PeerProcess {
+    /// Reads what is known of the process, which must exist.
+    pub(super) fn read(pid: u32) -> Result<Self, Failure> {
+        let dir = format!("/proc/{pid}");
+        let status = fs::read_to_string(format!("{dir}/status"));
+        let status = status.map_err(|_| {
+            Failure::not_found(format_args!(
+                "no process {pid} here; inside a container, processes have other ids: horus \
+                 doctor lists those of the namespace"
+            ))
+        })?;
+        let field = |name: &str| value(&status, name).unwrap_or_default();
+        let is_foreign = link(&format!("{dir}/ns/pid")) != link("/proc/self/ns/pid");
+        let inner = field("NSpid:").split_whitespace().last();
+        Ok(Self {
+            pid,
+            name: field("Name:").to_owned(),
+            credentials: Credentials::parse(&status),
+            inner_pid: inner
+                .filter(|_| is_foreign)
+                .and_then(|inner| inner.parse().ok()),
+            start_time: start_time(&dir),
+            variables: fs::read(format!("{dir}/environ")).ok().map(variables),
+            namespaces: open_namespaces(&dir),
+        })
+    }
+
+    /// Returns the id that the process itself sees.
+    pub(super) fn own_pid(&self) -> u32 {
+        self.inner_pid.unwrap_or(self.pid)
+    }
+
+    /// Returns the way from here to a path as the process sees it.
+    pub(super) fn path_in_root(&self, path: &Path) -> PathBuf {
+        let root = PathBuf::from(format!("/proc/{}/root", self.pid));
+        root.join(path.strip_prefix("/").unwrap_or(path))
+    }
+
+    /// Returns the directory of the namespace that the variables of the process select, unless it
+    /// selects another one by itself. `None` if they cannot be read.
+    pub(super) fn expected_namespace(&self) -> Option<PathBuf> {
+        let variables = self.variables.as_ref()?;
+        let set = |name: &str| variables.get(name).filter(|value| !value.is_empty());
+        let default = match set("HORUS_SHM_GROUP") {
+            Some(group) => format!("/dev/shm/horus-g{group}"),
+            None => format!("/dev/shm/horus-{}", self.credentials.uid),
+        };
+        let dir = set("HORUS_SHM_DIR").map_or(default, String::clone);
+        let name = set("HORUS_NAMESPACE").map_or("default", String::as_str);
+        Some(PathBuf::from(dir).join(name))
+    }
+}
+
+impl fmt::Display for PeerProcess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", visible(&self.name), self.pid)
+    }
+}
+
+impl Credentials {
+    /// Reads those of a process, which is a number or `self`.
+    pub(super) fn read(process: &str) -> Option<Self> {
+        let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+        Some(Self::parse(&status))
+    }
+
+    fn parse(status: &str) -> Self {
+        let numbers = |name: &str| -> Vec<u32> {
+            let numbers = value(status, name).unwrap_or_default().split_whitespace();
+            numbers.filter_map(|number| number.parse().ok()).collect()
+        };
+        // The second number is the effective one.
+        let effective = |name: &str| numbers(name).get(1).copied().unwrap_or_default();
+        let mut groups = numbers("Groups:");
+        groups.push(effective("Gid:"));
+        Self {
+            uid: effective("Uid:"),
+            groups,
+        }
+    }
+}
+
+impl OpenNamespace {
+    /// Returns device and inode of the registry in a directory, if there is one.
+    pub(super) fn identity_at(dir: &Path) -> Option<(u64, u64)> {
+        let registry = fs::metadata(dir.join(REGISTRY)).ok()?;
+        Some((registry.dev(), registry.ino()))
+    }
+}
+
+/// Returns the value of a field of `/proc/PID/status`.
+fn value<'a>(status: &'a str, name: &str) -> Option<&'a str> {
+    let mut lines = status.lines();
+    lines
+        .find_map(|line| line.strip_prefix(name))
+        .map(str::trim)
+}
+
+fn link(path: &str) -> Option<PathBuf> {
+    fs::read_link(path).ok()
+}
+
+fn start_time(dir: &str) -> Option<u64> {
+    let stat = fs::read_to_string(format!("{dir}/stat")).ok()?;
+    // The name of the program may contain anything, but the last parenthesis ends it.
+    let (_, rest) = stat.rsplit_once(") ")?;
+    rest.split(' ').nth(19)?.parse().ok()
+}
+
+/// Parses the variables of a process.
+fn variables(environ: Vec<u8>) -> BTreeMap<String, String> {
+    let text = String::from_utf8_lossy(&environ);
+    let pairs = text.split('\0').filter_map(|pair| pair.split_once('='));
+    pairs
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
+}
+
+/// Returns the namespaces of which a process has the registry open.
+fn open_namespaces(dir: &str) -> io::Result<Vec<OpenNamespace>> {
+    let mut found: Vec<OpenNamespace> = Vec::new();
+    for entry in fs::read_dir(format!("{dir}/fd"))?.flatten() {
+        // A descriptor that was closed meanwhile has neither.
+        let (Ok(path), Ok(file)) = (fs::read_link(entry.path()), fs::metadata(entry.path())) else {
+            continue;
+        };
+        let bytes = path.as_os_str().as_bytes();
+        let named = bytes.strip_suffix(DELETED.as_bytes());
+        let is_deleted = named.is_some();
+        let path = Path::new(std::ffi::OsStr::from_bytes(named.unwrap_or(bytes)));
+        let identity = (file.dev(), file.ino());
+        let is_known = found.iter().any(|one| one.identity == identity);
+        if path.file_name().is_some_and(|name| name == REGISTRY) && file.is_file() && !is_known {
+            found.push(OpenNamespace {
+                path: path.parent().unwrap_or(Path::new("/")).to_owned(),
+                identity,
+                is_deleted,
+            });
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,161 @@
+//! The topics of a process in the namespace, and with whom it shares them.
+
+use horus_core::introspect::{Inspector, Participant, topics};
+use horus_core::namespace::Namespace;
+use horus_core::topic::Reliability;
+
+use super::process::PeerProcess;
+use crate::context::Context;
+use crate::doctor::Finding;
+use crate::failure::{Failure, chain};
+use crate::output::nearest;
+use crate::topic::select::is_internal;
+
+/// The part of a process in one topic.
+#[derive(Debug)]
+struct Part {
+    topic: String,
+    publishes: bool,
+    subscribes: bool,
+    /// Number of publishers and subscribers in other processes.
+    other_publishers: usize,
+    other_subscribers: usize,
+    /// True if a subscriber requests reliable messages, and a publisher does not offer them, one of
+    /// them in the process.
+    is_unmatched: bool,
+}
+
+pub(super) fn check(peer: &PeerProcess, context: &Context) -> Result<Vec<Finding>, Failure> {
+    let Some(namespace) = context.existing_namespace()? else {
+        return Ok(Vec::new());
+    };
+    let names = topics(&namespace).map_err(|error| Failure::of_open(&error))?;
+    let mut findings = Vec::new();
+    let mut parts = Vec::new();
+    // The library's own topics have no counterpart.
+    for name in names.iter().filter(|name| !is_internal(name)) {
+        match Inspector::open_in(&namespace, name) {
+            Ok(topic) => parts.extend(Part::of(peer, name, &topic)),
+            Err(error) => findings.extend(unreadable(peer, &namespace, name, &chain(&error))),
+        }
+    }
+    if parts.is_empty() {
+        let advice = "it publishes and subscribes to nothing yet: wait for it, or look at its log";
+        findings.push(Finding::note("topics", "none", advice));
+    }
+    findings.extend(parts.iter().flat_map(|part| part.findings(&names)));
+    Ok(findings)
+}
+
+/// Returns a fault if the process has a file open that is no topic of this version.
+fn unreadable(
+    peer: &PeerProcess,
+    namespace: &Namespace,
+    name: &str,
+    error: &str,
+) -> Option<Finding> {
+    let file = namespace.topics_path().join(name.replace('/', "+"));
+    let maps = std::fs::read_to_string(format!("/proc/{}/maps", peer.pid)).ok()?;
+    let file = file.display().to_string();
+    let is_mapped = maps.lines().any(|line| line.ends_with(&file));
+    let advice = "it uses another version of this library: build both from the same one";
+    is_mapped.then(|| Finding::fault("version", format!("{name}: {error}"), advice))
+}
+
+impl Part {
+    /// Returns the part of a process in a topic; `None` if it has none.
+    fn of(peer: &PeerProcess, name: &str, topic: &Inspector) -> Option<Self> {
+        let is_peer = |end: &Participant| {
+            let process = end.process.as_ref();
+            process.is_some_and(|process| {
+                process.pid == peer.own_pid() && Some(process.start_time) == peer.start_time
+            })
+        };
+        let lanes = topic.publishers();
+        let offers = topic.offers();
+        let offers_reliable = |lane: u32| {
+            let offer = offers.iter().find(|(index, _)| *index == lane);
+            offer.is_none_or(|(_, offer)| offer.reliability == Reliability::Reliable)
+        };
+        let publishers = lanes.iter().filter_map(|lane| {
+            let is_theirs = is_peer(lane.publisher.as_ref()?);
+            Some((is_theirs, offers_reliable(lane.lane)))
+        });
+        let publishers: Vec<(bool, bool)> = publishers.collect();
+        let subscribers = topic.subscribers();
+        let subscribers = subscribers
+            .iter()
+            .map(|reader| (is_peer(&reader.subscriber), reader.is_reliable));
+        let subscribers: Vec<(bool, bool)> = subscribers.collect();
+        let count = |ends: &[(bool, bool)], theirs| {
+            let ends = ends.iter();
+            ends.filter(|(is_theirs, _)| *is_theirs == theirs).count()
+        };
+        let mut pairs = subscribers.iter().flat_map(|reader| {
+            let publishers = publishers.iter();
+            publishers.map(move |publisher| (publisher, reader))
+        });
+        let is_unmatched = pairs.any(|((writes, offered), (reads, requested))| {
+            (*writes || *reads) && *requested && !offered
+        });
+        let part = Self {
+            topic: name.to_owned(),
+            publishes: count(&publishers, true) > 0,
+            subscribes: count(&subscribers, true) > 0,
+            other_publishers: count(&publishers, false),
+            other_subscribers: count(&subscribers, false),
+            is_unmatched,
+        };
+        (part.publishes || part.subscribes).then_some(part)
+    }
+
+    fn findings(&self, names: &[String]) -> Vec<Finding> {
+        let Self { topic, .. } = self;
+        let mut findings = Vec::new();
+        if self.publishes {
+            let found = format!("it publishes {topic}");
+            let verbs = ("subscribe", "subscribes");
+            findings.push(self.shared(&found, verbs, self.other_subscribers, names));
+        }
+        if self.subscribes {
+            let found = format!("it subscribes to {topic}");
+            let verbs = ("publish", "publishes");
+            findings.push(self.shared(&found, verbs, self.other_publishers, names));
+        }
+        if self.is_unmatched {
+            let found = format!("{topic}: a subscriber requests reliable messages");
+            let advice = "a publisher does not offer them, and the subscriber gets nothing from \
+                          it: Qos::reliable() for both, or for none";
+            findings.push(Finding::fault("reliability", found, advice));
+        }
+        findings
+    }
+
+    /// Returns a finding about one role of the process, and the others with the opposite role.
+    /// `verbs` are what several and what one of them do.
+    fn shared(
+        &self,
+        found: &str,
+        (many, one): (&str, &str),
+        others: usize,
+        names: &[String],
+    ) -> Finding {
+        const CHECK: &str = "topic";
+        if others > 0 {
+            let found = format!("{found}, and {others} in other processes {many}");
+            return Finding::ok(CHECK, found);
+        }
+        let others: Vec<String> = names
+            .iter()
+            .filter(|name| **name != self.topic)
+            .cloned()
+            .collect();
+        let near = nearest::suggestion(&self.topic, &others);
+        let found = format!("{found}, and nobody else {one}");
+        Finding::note(
+            CHECK,
+            found,
+            format!("compare the names of the topics.{near}"),
+        )
+    }
+}

@@ -1,0 +1,295 @@
+//! `doctor --peer` and `doctor --fix`: among processes that do and do not meet.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use horus_testing::skip;
+
+use crate::common::{Ran, Robot, until};
+use crate::golden::{check_json_except, check_text};
+
+/// A process that is killed when dropped.
+struct Peer(Child);
+
+impl Peer {
+    fn spawn(command: &mut Command) -> Self {
+        Self(command.stdin(Stdio::null()).spawn().unwrap())
+    }
+
+    fn pid(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Compares a process with the command until the output has this part.
+fn until_found(robot: &Robot, pid: u32, part: &str) -> Ran {
+    robot.until(&format!("doctor --peer {pid}"), |found| {
+        found.contains(part)
+    });
+    robot.run(&format!("doctor --peer {pid}"))
+}
+
+#[test]
+fn a_peer_in_the_same_namespace_is_shown_with_its_topics() {
+    let robot = Robot::new();
+    let (mut peer, mut other) = (robot.program(), robot.program());
+    peer.tell("publish best_effort cmd_vel");
+    peer.tell("subscribe best_effort odm");
+    other.tell("subscribe best_effort cmd_vel");
+    other.tell("publish best_effort odom");
+    let ran = robot.run(&format!("doctor --peer {}", peer.id()));
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{ran:?}");
+    let (pid, name, dir) = (
+        peer.id().to_string(),
+        peer.name(),
+        robot.dir().display().to_string(),
+    );
+    // SAFETY: the call takes no pointer.
+    let uid = unsafe { libc::geteuid() }.to_string();
+    let user = format!("user {uid}, this command {uid}");
+    check_text("doctor_peer", &ran.stdout, &[&user, &dir, &name, &pid]);
+    let json = robot.answer(&format!("doctor --json --peer {}", peer.id()));
+    check_json_except("doctor_peer", &json, &["found"]);
+    // A publisher that does not offer what a subscriber requests.
+    other.tell("subscribe reliable cmd_vel");
+    let ran = robot.run(&format!("doctor --peer {}", peer.id()));
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(
+        ran.stdout.contains("FAULT  reliability: cmd_vel: "),
+        "{ran:?}"
+    );
+}
+
+#[test]
+fn a_peer_elsewhere_is_found_by_what_it_has_open() {
+    let robot = Robot::new();
+    let elsewhere = Robot::new();
+    let dir = elsewhere.dir().display().to_string();
+    // The variables of both processes name the namespace of the command.
+    let table = [
+        ("-N other".to_owned(), "give both the same HORUS_NAMESPACE"),
+        (
+            format!("--shm-dir {dir}"),
+            "give both the same HORUS_SHM_DIR (or HORUS_SHM_GROUP)",
+        ),
+        (
+            format!("--shm-dir {dir} -N other"),
+            "give both the same HORUS_SHM_DIR and HORUS_NAMESPACE",
+        ),
+    ];
+    for (options, advice) in table {
+        let peer = Peer::spawn(&mut robot.command(&format!("topic wait nothing {options}")));
+        let ran = until_found(&robot, peer.pid(), "FAULT  namespace: it has /");
+        assert_eq!(ran.code, 1, "{ran:?}");
+        assert!(ran.stdout.contains(advice), "{ran:?}");
+        assert!(ran.stdout.contains("ok     mount: "), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_peer_without_a_namespace_is_judged_by_its_variables() {
+    let robot = Robot::new();
+    let mut sleep = Command::new("sleep");
+    sleep.arg("1000").env("HORUS_SHM_DIR", robot.dir());
+    let peer = Peer::spawn(sleep.env("HORUS_NAMESPACE", "arm"));
+    let ran = until_found(&robot, peer.pid(), "it has opened no namespace");
+    assert_eq!(ran.code, 1, "{ran:?}");
+    let advice = format!(
+        "it would open {}/arm, and this command opens {}/default: give both the same \
+         HORUS_NAMESPACE",
+        robot.dir().display(),
+        robot.dir().display()
+    );
+    assert!(ran.stdout.contains(&advice), "{ran:?}");
+    drop(peer);
+    let peer = Peer::spawn(sleep.env("HORUS_NAMESPACE", ""));
+    let same = until_found(&robot, peer.pid(), "it has opened no namespace");
+    assert!(same.stdout.contains("it has made no topic yet"), "{same:?}");
+    let gone = peer.pid();
+    drop(peer);
+    robot
+        .run(&format!("doctor --peer {gone}"))
+        .failed(3, &["no process ", "inside a container"]);
+}
+
+#[test]
+fn a_peer_whose_namespace_was_removed_has_to_be_restarted() {
+    let robot = Robot::new();
+    let mut peer = robot.program();
+    peer.tell("publish best_effort cmd_vel");
+    std::fs::remove_dir_all(robot.dir().join("default")).unwrap();
+    let mut newer = robot.program();
+    newer.tell("publish best_effort cmd_vel");
+    let ran = robot.run(&format!("doctor --peer {}", peer.id()));
+    assert_eq!(ran.code, 1, "{ran:?}");
+    for part in ["was removed while it had it open", "→ restart that process"] {
+        assert!(ran.stdout.contains(part), "no '{part}' in {ran:?}");
+    }
+}
+
+/// Starts the command behind a border that `unshare` makes, with a memory of its own; `None` if
+/// that is not allowed.
+fn contained(robot: &Robot, options: &[&str], script: &str) -> Option<Peer> {
+    let mut command = Command::new("unshare");
+    command.args(options).args(["sh", "-c", script]);
+    let allowed = Command::new("unshare")
+        .args(options)
+        .args(["sh", "-c", "mount -t tmpfs none /dev/shm"])
+        .output();
+    if !allowed.is_ok_and(|output| output.status.success()) {
+        skip("unshare is not allowed");
+        return None;
+    }
+    command.env("HORUS_SHM_DIR", robot.dir());
+    Some(Peer::spawn(command.env("HORUS_NAMESPACE", "default")))
+}
+
+/// Returns the process that a process has forked.
+fn child_of(pid: u32) -> u32 {
+    let path = format!("/proc/{pid}/task/{pid}/children");
+    let mut child = None;
+    until("it has forked", || {
+        let children = std::fs::read_to_string(&path).unwrap_or_default();
+        child = children
+            .split_whitespace()
+            .next()
+            .map(|id| id.parse().unwrap());
+        child.is_some()
+    });
+    child.unwrap()
+}
+
+#[test]
+fn a_peer_behind_another_mount_does_not_see_the_directory() {
+    let robot = Robot::new();
+    let (horus, dir) = (env!("CARGO_BIN_EXE_horus"), robot.dir().display());
+    let mounted = format!("mount -t tmpfs none /dev/shm && mkdir -m 700 {dir} &&");
+    let script = format!("{mounted} exec {horus} topic wait nothing");
+    let options: &[&str] = &["--mount"];
+    if let Some(peer) = contained(&robot, options, &script) {
+        let ran = until_found(&robot, peer.pid(), "which is another file there");
+        assert_eq!(ran.code, 1, "{ran:?}");
+        for part in [
+            " is another directory\n",
+            "→ share the directory",
+            "docs/containers.md",
+        ] {
+            assert!(ran.stdout.contains(part), "no '{part}' in {ran:?}");
+        }
+    }
+    let script = format!("mount -t tmpfs none /dev/shm && exec {horus} topic wait nothing -N x");
+    let options: &[&str] = &["--mount", "--pid", "--fork", "--kill-child"];
+    if let Some(peer) = contained(&robot, options, &script) {
+        let ran = until_found(
+            &robot,
+            child_of(peer.pid()),
+            "FAULT  mount: it does not see",
+        );
+        assert!(
+            ran.stdout.contains("another one, in which it is process 1"),
+            "{ran:?}"
+        );
+    }
+}
+
+/// A process of another pid namespace meets those of this one, if it sees the same directory.
+#[test]
+fn a_peer_in_another_pid_namespace_meets() {
+    let robot = Robot::new();
+    let script = format!(
+        "exec {} topic pub -r 50 cmd_vel CmdVel '{{}}'",
+        env!("CARGO_BIN_EXE_horus")
+    );
+    let options: &[&str] = &["--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
+    let Some(peer) = contained(&robot, options, &script) else {
+        return;
+    };
+    let mut reader = robot.program();
+    reader.tell("subscribe best_effort cmd_vel");
+    let found = "ok     topic: it publishes cmd_vel, and 1 in other processes subscribe";
+    let ran = until_found(&robot, child_of(peer.pid()), found);
+    assert_eq!(ran.code, 0, "{ran:?}");
+}
+
+#[test]
+fn a_peer_of_another_user_is_named() {
+    let robot = Robot::new();
+    let mut command = Command::new("setpriv");
+    command.args([
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        "sleep",
+        "1000",
+    ]);
+    let allowed = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "true"])
+        .output();
+    if !allowed.is_ok_and(|output| output.status.success()) {
+        return skip("only root can become another user, by setpriv");
+    }
+    let peer = Peer::spawn(&mut command);
+    let ran = until_found(&robot, peer.pid(), "it has user 65534, this command ");
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.stdout.contains("FAULT  user: "), "{ran:?}");
+    assert!(ran.stdout.contains("HORUS_SHM_GROUP for both"), "{ran:?}");
+}
+
+#[test]
+fn files_are_fixed_and_reported() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish best_effort cmd_vel");
+    let mut killed = robot.program();
+    killed.tell("publish best_effort stale");
+    killed.kill();
+    let stranger = robot.namespace().topics_path().join("stranger");
+    std::fs::write(&stranger, "x").unwrap();
+    let found = robot.run("doctor");
+    assert_eq!(found.code, 1, "{found:?}");
+    let ran = robot.run("doctor --fix");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let fixed = "\n       fixed: removed the file of stranger\n";
+    assert!(ran.stdout.contains(fixed), "{ran:?}");
+    assert!(!Path::new(&stranger).exists());
+    for part in [
+        "stale topics: killed processes had left stale",
+        "stale topics: none",
+    ] {
+        // WHY in either: the first one that opens the namespace removes them.
+        let is_in = found.stdout.contains(part) || ran.stdout.contains(part);
+        assert!(is_in, "no '{part}' in {found:?} or {ran:?}");
+    }
+    // What a process uses stays.
+    assert!(robot.answer("topic list -w 0").contains("cmd_vel"));
+}
+
+#[test]
+fn a_directory_that_others_may_write_to_is_closed() {
+    let robot = Robot::new();
+    let mode = |mode| std::fs::Permissions::from_mode(mode);
+    std::fs::set_permissions(robot.dir(), mode(0o777)).unwrap();
+    let found = robot.run("doctor");
+    assert_eq!(found.code, 1, "{found:?}");
+    assert!(
+        found.stdout.contains("others may write to it: chmod 700"),
+        "{found:?}"
+    );
+    let json = robot.answer("doctor --fix --json");
+    let fixed = format!(
+        "\"fixed\":\"{} has the mode 0700 now\"",
+        robot.dir().display()
+    );
+    assert!(json.contains(&fixed), "{json}");
+    let metadata = std::fs::metadata(robot.dir()).unwrap();
+    assert_eq!(metadata.permissions().mode() & 0o777, 0o700);
+    assert_eq!(robot.run("doctor").code, 0);
+}
