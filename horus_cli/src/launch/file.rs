@@ -1,4 +1,4 @@
-//! Launch files: the programs of a robot, in JSON5.
+//! Launch files: the programs of a robot, in JSON5 or Python.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde_json::Value;
 
+use super::python;
 use super::restart::Policy;
 use crate::failure::Failure;
 use crate::output::nearest;
@@ -101,18 +103,39 @@ impl LaunchFile {
         let shown = path.display();
         let text = fs::read_to_string(path)
             .map_err(|error| Failure::not_found(format_args!("cannot read {shown}: {error}")))?;
-        let mut file =
-            Self::parse(&text).map_err(|error| Failure::usage(format_args!("{shown}: {error}")))?;
-        let dir = path.canonicalize().ok();
-        file.path = dir.clone().unwrap_or_else(|| path.to_owned());
-        let dir = dir.and_then(|path| path.parent().map(Path::to_owned));
-        file.dir = dir.unwrap_or_default();
+        // A file that was just read has an absolute path, unless it is gone by now.
+        let absolute = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let parsed = if python::is_python(path) {
+            Self::from_value(python::evaluate(&absolute)?)
+        } else {
+            Self::parse(&text)
+        };
+        let mut file = parsed.map_err(|error| Failure::usage(format_args!("{shown}: {error}")))?;
+        file.dir = absolute.parent().map(Path::to_owned).unwrap_or_default();
+        file.path = absolute;
         Ok(file)
     }
 
-    /// Parses a text, with the variables in it replaced.
+    /// Parses a text in JSON5.
     fn parse(text: &str) -> Result<Self, String> {
-        let mut file: Self = json5::from_str(text).map_err(|error| error.to_string())?;
+        let file: Self = json5::from_str(text).map_err(|error| error.to_string())?;
+        file.checked()
+    }
+
+    /// Converts the structure that a file in Python defines.
+    fn from_value(value: Value) -> Result<Self, String> {
+        // WHY each one first: the error of the whole does not say in which program it is.
+        let programs = value.get("programs").and_then(Value::as_object);
+        for (name, program) in programs.into_iter().flatten() {
+            ProgramSpec::deserialize(program).map_err(|error| format!("{name}: {error}"))?;
+        }
+        let file: Self = serde_json::from_value(value).map_err(|error| error.to_string())?;
+        file.checked()
+    }
+
+    /// Checks the commands, and replaces the variables in texts.
+    fn checked(mut self) -> Result<Self, String> {
+        let file = &mut self;
         for value in file.env.values_mut() {
             *value = expand(value)?;
         }
@@ -124,7 +147,7 @@ impl LaunchFile {
                 *word = expand(word).map_err(|error| format!("{name}: {error}"))?;
             }
         }
-        Ok(file)
+        Ok(self)
     }
 
     /// Returns the programs so that each comes after those that it needs.

@@ -1,6 +1,6 @@
 //! `horus launch`: starts the programs of a robot, restarts and stops them.
 //!
-//! `file` reads the launch file, `restart` decides on restarts, `program` is one program,
+//! `file` reads the launch file, which `python` evaluates if need be, `restart` decides on restarts, `program` is one program,
 //! `readiness` looks for its topics, `log` reads its output, `report` prints what happens, `status`
 //! shows it to other processes, `guard` kills what a dead launcher left, and `launcher` brings them
 //! together.
@@ -10,6 +10,7 @@ pub(crate) mod guard;
 mod launcher;
 mod log;
 mod program;
+mod python;
 mod readiness;
 mod report;
 mod restart;
@@ -26,9 +27,9 @@ use launcher::Launcher;
 
 /// Start the programs of a robot, restart and stop them
 ///
-/// FILE is JSON5; docs/tools.md explains it. A program starts when those before it
-/// are ready: when their topics are there. Ctrl-C stops all, last ones first. If
-/// this command dies, the programs die with it.
+/// FILE is JSON5, or Python if its name ends in .py; docs/tools.md explains it. A
+/// program starts when those before it are ready: when their topics are there.
+/// Ctrl-C stops all, last ones first. If this command dies, the programs die, too.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The launch file

@@ -1,7 +1,9 @@
 //! `launch`: order, readiness, restarts, stops, and launchers that are killed.
 
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
+
+use horus_testing::skip;
 
 use crate::common::{Robot, Stream, until};
 use crate::golden::{check_json, check_json_except};
@@ -365,4 +367,118 @@ fn top_shows_the_programs_of_every_launch() {
     stream.wait();
     let sample = robot.answer("top --json -n 1 -i 0.01");
     assert!(sample.contains("\"programs\":[]"), "{sample}");
+}
+
+/// Returns false, and says so, if there is no Python.
+fn has_python() -> bool {
+    let has_it = Command::new("python3").arg("--version").output().is_ok();
+    if !has_it {
+        skip("no python3: apt-get install python3");
+    }
+    has_it
+}
+
+#[test]
+fn a_file_in_python_defines_the_same_structure() {
+    if !has_python() {
+        return;
+    }
+    let robot = Robot::new();
+    std::fs::write(robot.dir().join("parts.py"), "SLEEP = ['sleep', '1000']\n").unwrap();
+    let text = "import os, pathlib, sys\n\
+                from parts import SLEEP\n\
+                print('evaluated by', os.path.basename(sys.argv[0]))\n\
+                def launch():\n    \
+                    here = pathlib.Path(__file__).parent\n    \
+                    names = [f'camera{n}' for n in range(3)]\n    \
+                    programs = {name: {'command': SLEEP} for name in names}\n    \
+                    programs['last'] = {'command': ['echo', here], 'after': names,\n        \
+                        'env': {'A': '${HOME}'}, 'required': True}\n    \
+                    return {'programs': programs}\n";
+    let path = file(&robot, "robot.py", text);
+    let path = path.display();
+    let check = robot.run(&format!("launch --check {path}"));
+    assert_eq!(check.stdout, "camera0\ncamera1\ncamera2\nlast\n");
+    assert_eq!(check.stderr, "evaluated by robot.py\n");
+    let ran = robot.run(&format!("launch {path} --json"));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let line = event("last", "line");
+    let dir = robot.dir().display();
+    let line = format!("{line},\"stream\":\"stdout\",\"text\":\"{dir}\"");
+    assert!(ran.stdout.contains(&line), "{ran:?}");
+    // A variable in place of a function; JSON5 has no such file.
+    let path = file(&robot, "empty.PY", "launch = {'programs': {}}");
+    robot.answer(&format!("launch --check {}", path.display()));
+}
+
+#[test]
+fn mistakes_in_a_file_in_python_are_named_with_their_line() {
+    if !has_python() {
+        return;
+    }
+    let robot = Robot::new();
+    let table = [
+        ("x = 1\n", "robot.py: it defines no 'launch'"),
+        (
+            "launch = {'programs': {}}\nx = 1 / 0\n",
+            "line 2: ZeroDivisionError: ",
+        ),
+        (
+            "def launch():\n    return y\n",
+            "line 2: NameError: name 'y' is not",
+        ),
+        ("launch = {\n", "line 1: SyntaxError: "),
+        ("import no_such_module\n", "line 1: ModuleNotFoundError: "),
+        ("import sys\nsys.exit(3)\n", "line 2: SystemExit: 3"),
+        (
+            "import os\nos._exit(3)\n",
+            "did not evaluate it (exit status: 3)",
+        ),
+        (
+            "launch = {'programs': {'a': {'command': {1}}}}",
+            "TypeError: ",
+        ),
+        (
+            "launch = {'programs': {'a': {}}}",
+            "a: missing field `command`",
+        ),
+        (
+            "launch = {'programs': {'a': {'command': ['x'], 'reastart': 1}}}",
+            "a: unknown field",
+        ),
+        (
+            "launch = {'programs': {'a': {'command': []}}}",
+            "a: 'command' names no program",
+        ),
+        ("launch = {'program': {}}", "unknown field `program`"),
+        ("launch = 7", "invalid type: integer"),
+    ];
+    for (text, part) in table {
+        let path = file(&robot, "robot.py", text);
+        let ran = robot.run(&format!("launch {}", path.display()));
+        ran.failed(2, &["robot.py: ", part]);
+    }
+    let path = file(&robot, "robot.py", "launch = {}");
+    let mut command = robot.command(&format!("launch {}", path.display()));
+    let output = command.env("PATH", "/nowhere").output().unwrap();
+    let found = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{found}");
+    assert!(found.contains("there is no python3 in PATH"), "{found}");
+    robot
+        .run("launch nothing.py")
+        .failed(3, &["cannot read nothing.py"]);
+}
+
+#[test]
+fn the_demo_is_the_same_in_both_languages() {
+    if !has_python() {
+        return;
+    }
+    let robot = Robot::new();
+    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/robot/robot");
+    let order = robot.answer(&format!("launch --check {examples}.json5"));
+    assert_eq!(
+        robot.answer(&format!("launch --check {examples}.py")),
+        order
+    );
 }

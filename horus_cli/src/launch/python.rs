@@ -1,0 +1,57 @@
+//! Launch files in Python, which `python3` evaluates.
+//!
+//! They define the same structure as the ones in JSON5, so the rest of the launcher knows only one
+//! kind.
+
+use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use horus_core::child::kill_with_parent;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::failure::Failure;
+
+/// The program that evaluates a file.
+const EVALUATE: &str = include_str!("evaluate.py");
+
+/// The answer of the program.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Reply {
+    Launch(Value),
+    Error(String),
+}
+
+/// Returns true if the file is one in Python, by the end of its name.
+pub(super) fn is_python(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("py"))
+}
+
+/// Returns the structure that the file defines. What the file prints goes to stderr. Blocks as long
+/// as the file runs.
+pub(super) fn evaluate(path: &Path) -> Result<Value, Failure> {
+    let shown = path.display();
+    let mut command = Command::new("python3");
+    command.arg("-c").arg(EVALUATE).arg(path);
+    command.stdin(Stdio::null()).stderr(Stdio::inherit());
+    // WHY: a file that does not end must not outlive this command.
+    kill_with_parent(&mut command);
+    let output = command.output().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Failure::not_found(format_args!(
+            "{shown}: there is no python3 in PATH to evaluate it: install it, or write the launch \
+             file in JSON5"
+        )),
+        _ => Failure::system(format_args!("cannot start python3: {error}")),
+    })?;
+    match serde_json::from_slice(&output.stdout) {
+        Ok(Reply::Launch(structure)) => Ok(structure),
+        Ok(Reply::Error(error)) => Err(Failure::usage(format_args!("{shown}: {error}"))),
+        Err(_) => Err(Failure::usage(format_args!(
+            "{shown}: python3 did not evaluate it ({})",
+            output.status
+        ))),
+    }
+}
