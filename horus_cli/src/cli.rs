@@ -9,8 +9,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::{
-    blackbox, clean, completion, doctor, estop, external, graph, launch, man, msg, namespace, node,
-    scheduler, top, topic,
+    blackbox, clean, completion, doctor, estop, external, graph, launch, log, man, msg, namespace,
+    node, scheduler, top, topic,
 };
 
 /// Shows the topics, nodes and schedulers of a robot, and acts on them.
@@ -82,6 +82,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Scheduler(scheduler::Command),
     Blackbox(blackbox::Arguments),
+    Log(log::Arguments),
     /// Engage, release or show the emergency stop
     #[command(subcommand)]
     Estop(estop::Command),
@@ -115,6 +116,7 @@ impl Command {
             Self::Node(command) => command.run(context),
             Self::Scheduler(command) => command.run(context),
             Self::Blackbox(arguments) => blackbox::run(&arguments, context),
+            Self::Log(arguments) => log::run(&arguments, context),
             Self::Estop(command) => command.run(context),
             Self::Graph(arguments) => graph::run(&arguments, context),
             Self::Top(arguments) => top::run(&arguments, context),

@@ -14,6 +14,7 @@ mod external;
 mod failure;
 mod graph;
 mod launch;
+mod log;
 mod man;
 mod msg;
 mod namespace;

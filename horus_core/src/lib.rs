@@ -34,6 +34,7 @@ pub use horus_shm::internals::{
     above_standard, barrier_in_process, can_barrier_in_process, child, set_child_hook,
 };
 pub mod introspect;
+pub mod log;
 pub mod message;
 pub mod namespace;
 pub mod ros;

@@ -77,7 +77,8 @@ pub mod internals {
     pub use crate::file::segment::Blocks;
     pub use crate::os::child;
     pub use crate::os::descriptor::above_standard;
-    pub use crate::process::fork::set_child_hook;
+    pub use crate::os::thread;
+    pub use crate::process::fork::{ForkLocal, set_child_hook};
     pub use crate::wait::{barrier_in_process, can_barrier_in_process};
 
     pub use crate::file::header;

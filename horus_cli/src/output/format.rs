@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use horus_core::introspect::Participant;
+use horus_core::log::Visible;
 
 /// Returns a number with a comma after each thousand: `1,244,910`.
 pub(crate) fn count(number: u64) -> String {
@@ -97,21 +98,12 @@ pub(crate) fn participant(participant: Option<&Participant>) -> String {
 
 /// Escapes the characters of a text of unknown origin that a terminal would act on.
 pub(crate) fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_visible(c) {
-            shown.push(c);
-        } else {
-            shown.extend(c.escape_default());
-        }
-    }
-    shown
+    Visible(text).to_string()
 }
 
 /// Returns false for control characters, and for those that change the direction of text.
 pub(crate) fn is_visible(c: char) -> bool {
-    !c.is_control()
-        && !matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    Visible::is_visible(c)
 }
 
 #[cfg(test)]

@@ -54,10 +54,10 @@ pub use framed::{
     CompressedImageHeader, CostMap, CostMapHeader, DepthImage, DepthImageHeader, Encoding,
     FRAMED_KINDS, FieldView, Framed, FramedKind, FramedLoan, FramedSample, Grid, Header,
     HeaderError, Image, ImageHeader, Joint, JointStateArray, JointStateArrayHeader, LidarScan,
-    LidarScanHeader, LoanedData, MapMetaData, OccupancyGrid, OccupancyGridHeader, POINT_FIELDS_MAX,
-    PointCloud, PointCloudHeader, PointField, Raster, SampleData, SchedulerStatus,
-    SchedulerStatusHeader, SegmentationMask, SegmentationMaskHeader, TENSOR_DIMENSIONS_MAX, Tensor,
-    TensorError, TensorHeader, TooLarge, ViewError,
+    LidarScanHeader, LoanedData, LogLine, LogLineHeader, MapMetaData, OccupancyGrid,
+    OccupancyGridHeader, POINT_FIELDS_MAX, PointCloud, PointCloudHeader, PointField, Raster,
+    SampleData, SchedulerStatus, SchedulerStatusHeader, SegmentationMask, SegmentationMaskHeader,
+    TENSOR_DIMENSIONS_MAX, Tensor, TensorError, TensorHeader, TooLarge, ViewError,
 };
 pub use schema::{
     ARRAY_NESTING_MAX, FieldShape, ParsedField, ParsedSchema, ParsedTail, SCHEMA_TEXT_BYTES_MAX,

@@ -74,7 +74,8 @@ use run::run_state::RunState;
 use run::runner::Runner;
 use watch::supervisor::EventSink;
 
-use crate::message::{DiagnosticStatus, NodeEvent};
+use crate::log;
+use crate::message::{DiagnosticStatus, NodeEvent, Text};
 use crate::scheduler::api::subscription::Subscription;
 use crate::topic::WaitSet;
 use crate::topic::error::TopicError;
@@ -123,7 +124,7 @@ impl Scheduler {
             cores: cores(),
             compute_threads: None,
             main_rate: Rate::hz(DEFAULT_MAIN_RATE_HZ),
-            on_event: Box::new(print_unless_ok),
+            on_event: Box::new(report_unless_ok),
             name: program_name(),
             stops_on_signals: false,
             namespace: None,
@@ -238,8 +239,9 @@ impl Scheduler {
     }
 
     /// Sets the callback for the events of nodes. The supervisor's thread calls it at most some
-    /// milliseconds after the event. Default: events whose level is not OK are printed to stderr.
-    /// All events are also in the [`black_box`].
+    /// milliseconds after the event. Default: events whose level is not OK are logged if the
+    /// process has opened its [log](crate::log), else printed to stderr. All events are also in
+    /// the [`black_box`].
     pub fn on_event(&mut self, report: impl FnMut(&NodeEvent) + Send + 'static) {
         self.on_event = Box::new(report);
     }
@@ -363,11 +365,29 @@ impl Default for Scheduler {
     }
 }
 
-/// Prints an event to stderr, unless its level is OK.
-fn print_unless_ok(event: &NodeEvent) {
-    if event.level != DiagnosticStatus::OK {
+/// Logs an event, unless its level is OK. If this process has no log, prints it to stderr.
+fn report_unless_ok(event: &NodeEvent) {
+    let level = match event.level {
+        DiagnosticStatus::OK => return,
+        DiagnosticStatus::ERROR => log::Level::Error,
+        _ => log::Level::Warn,
+    };
+    if !log::is_open() {
         eprintln!("horus: {event}");
+        return;
     }
+    let node = event.node.as_str();
+    let entry = log::LogEntry {
+        node,
+        target: "horus::scheduler",
+        ..log::LogEntry::new(level)
+    };
+    // WHY without the node: the line names it already.
+    let event = NodeEvent {
+        node: Text::EMPTY,
+        ..*event
+    };
+    log::write(&entry, format_args!("{event}"));
 }
 
 /// Returns the file name of the program, without its extension.

@@ -64,6 +64,11 @@ pub struct Child {
 impl Child {
     /// Starts the child; its test `child_role` plays the role.
     pub fn spawn(role: &str, dir: &Path) -> Self {
+        Self::spawn_with(role, dir, |_| {})
+    }
+
+    /// Like [`Self::spawn`], after `change` has changed the command.
+    pub fn spawn_with(role: &str, dir: &Path, change: impl FnOnce(&mut Command)) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
         // WHY before exec: a script that runs tests in the background ignores these signals, and
         // the child inherits that. A signal sent before the child restores the default would be
@@ -77,14 +82,14 @@ impl Child {
         };
         // SAFETY: the closure only makes async-signal-safe calls.
         unsafe { command.pre_exec(restore_signals) };
-        let mut process = command
+        command
             .args(["child_role", "--exact", "--nocapture", "--test-threads=1"])
             .env(ROLE, role)
             .env(DIR, dir)
             .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+            .stdout(Stdio::piped());
+        change(&mut command);
+        let mut process = command.spawn().unwrap();
         let (say, words) = channel();
         let stdout = BufReader::new(process.stdout.take().unwrap());
         // WHY a thread: a full pipe must never block a child.

@@ -470,6 +470,12 @@ LAYOUTS = {
         "offsets": [0, 8, 40, 44, 48],
         "itemsize": 64,
     },
+    "LogLine": {
+        "names": ["timestamp_ns", "monotonic_ns", "sequence", "process_id", "thread_id", "source_line", "text_bytes", "cut_bytes", "level", "is_deferred", "_reserved", "thread", "node", "target", "source_file"],
+        "formats": [("<u8", ()), ("<u8", ()), ("<u8", ()), ("<u4", ()), ("<u4", ()), ("<u4", ()), ("<u4", ()), ("<u4", ()), ("<u1", ()), ("<u1", ()), ("<u1", (2,)), ("S16", ()), ("S64", ()), ("S64", ()), ("S64", ())],
+        "offsets": [0, 8, 16, 24, 28, 32, 36, 40, 44, 45, 46, 48, 64, 128, 192],
+        "itemsize": 256,
+    },
 }
 
 # What follows the layout, up to the end of the message.
@@ -487,6 +493,7 @@ TAILS = {
     "SchedulerStatus": ("nodes", "<u1"),
     "LidarScan": ("data", "<f4"),
     "JointStateArray": ("joints", "<u1"),
+    "LogLine": ("text", "<u1"),
 }
 
 CONSTANTS = {
@@ -662,6 +669,13 @@ CONSTANTS = {
         "STATE_STOPPING": 4,
         "STATE_STOPPED": 5,
     },
+    "LogLine": {
+        "ERROR": 1,
+        "WARN": 2,
+        "INFO": 3,
+        "DEBUG": 4,
+        "TRACE": 5,
+    },
 }
 
 HASHES = {
@@ -743,6 +757,7 @@ HASHES = {
     "LidarScan": 0x08fb57d2a79aef3e33cb1041f57cdcbe,
     "Joint": 0x50ffdb99b941440f7406f8eba825b1be,
     "JointStateArray": 0xf50e777b15dc4de8c0153543c97782f9,
+    "LogLine": 0xc5224d6b791ef45f0f129719bd3e5999,
 }
 
 

@@ -3028,6 +3028,84 @@ HORUS_ASSERT_OFFSET(horus_joint_state_array_header_t, _reserved, 48);
     "field _reserved u8 48 16\ntail joints u8\n"
 #define HORUS_JOINT_STATE_ARRAY_HEADER_INIT {0}
 
+/*
+ * The header of a `LogLine`, which `log` writes. The text of the line
+ * follows.
+ *
+ * Followed by `uint8_t text[]`, to the message's end.
+ */
+typedef struct horus_log_line_header {
+    /* Time of the call, by CLOCK_REALTIME: nanoseconds. */
+    uint64_t timestamp_ns;
+    /* Time of the call, by CLOCK_MONOTONIC: nanoseconds. */
+    uint64_t monotonic_ns;
+    /* Number of the line in its process, from 1 on; a gap is a line that was lost: no unit. */
+    uint64_t sequence;
+    /* Process id, in its own PID namespace: no unit. */
+    uint32_t process_id;
+    /* Thread id, in its own PID namespace: no unit. */
+    uint32_t thread_id;
+    /* Line of the source file, 0 if unknown: no unit. */
+    uint32_t source_line;
+    /* Length of the text that follows: bytes. */
+    uint32_t text_bytes;
+    /* Length of the end of the text that was left out, because it did not fit: bytes. */
+    uint32_t cut_bytes;
+    /* One of the constants from `ERROR` to `TRACE`: no unit. */
+    uint8_t level;
+    /*
+     * 1 if the line is left to another thread to print, because its own must not wait: no
+     * unit.
+     */
+    uint8_t is_deferred;
+    /* Reserved, 0: no unit. */
+    uint8_t _reserved[2];
+    /* Name of the thread: text. */
+    char thread[16];
+    /* Name of the node, empty if the line is of none: text. */
+    char node[64];
+    /* Name of the logger, such as a module of Rust: text. */
+    char target[64];
+    /* End of the path of the source file, empty if unknown: text. */
+    char source_file[64];
+} horus_log_line_header_t;
+HORUS_ASSERT_LAYOUT(horus_log_line_header_t, 256, 8);
+HORUS_ASSERT_OFFSET(horus_log_line_header_t, timestamp_ns, 0);
+HORUS_ASSERT_OFFSET(horus_log_line_header_t, monotonic_ns, 8);
+HORUS_ASSERT_OFFSET(horus_log_line_header_t, sequence, 16);
+HORUS_ASSERT_OFFSET(horus_log_line_header_t, process_id, 24);
+HORUS_ASSERT_OFFSET(horus_log_line_header_t, thread_id, 28);
+HORUS_ASSERT_OFFSET(horus_log_line_header_t, source_line, 32);
+HORUS_ASSERT_OFFSET(horus_log_line_header_t, text_bytes, 36);
+HORUS_ASSERT_OFFSET(horus_log_line_header_t, cut_bytes, 40);
+HORUS_ASSERT_OFFSET(horus_log_line_header_t, level, 44);
+HORUS_ASSERT_OFFSET(horus_log_line_header_t, is_deferred, 45);
+HORUS_ASSERT_OFFSET(horus_log_line_header_t, _reserved, 46);
+HORUS_ASSERT_OFFSET(horus_log_line_header_t, thread, 48);
+HORUS_ASSERT_OFFSET(horus_log_line_header_t, node, 64);
+HORUS_ASSERT_OFFSET(horus_log_line_header_t, target, 128);
+HORUS_ASSERT_OFFSET(horus_log_line_header_t, source_file, 192);
+enum {
+    /* Something failed. */
+    HORUS_LOG_LINE_ERROR = 1,
+    /* Something is wrong, and the program goes on. */
+    HORUS_LOG_LINE_WARN = 2,
+    /* Something that a user wants to know. */
+    HORUS_LOG_LINE_INFO = 3,
+    /* Something that a developer wants to know. */
+    HORUS_LOG_LINE_DEBUG = 4,
+    /* Each step. */
+    HORUS_LOG_LINE_TRACE = 5
+};
+#define HORUS_LOG_LINE_SCHEMA \
+    "horus schema 1\nmessage LogLine\nsize 256\nalign 8\nfield timestamp_ns u64 0 1\n" \
+    "field monotonic_ns u64 8 1\nfield sequence u64 16 1\nfield process_id u32 24 1\n" \
+    "field thread_id u32 28 1\nfield source_line u32 32 1\nfield text_bytes u32 36 1\n" \
+    "field cut_bytes u32 40 1\nfield level u8 44 1\nfield is_deferred u8 45 1\n" \
+    "field _reserved u8 46 2\nfield thread char 48 16\nfield node char 64 64\n" \
+    "field target char 128 64\nfield source_file char 192 64\ntail text u8\n"
+#define HORUS_LOG_LINE_HEADER_INIT {0}
+
 #undef HORUS_ASSERT_OFFSET
 #undef HORUS_ASSERT_LAYOUT
 #undef HORUS_ALIGNOF

@@ -2855,6 +2855,80 @@ struct JointStateArray : Framed<JointStateArrayHeader, std::uint8_t> {
 };
 HORUS_FRAMED(JointStateArray, joints);
 
+/// The header of a `LogLine`, which `log` writes. The text of the line
+/// follows.
+///
+/// Followed by `std::uint8_t text[]`, to the message's end.
+struct alignas(8) LogLineHeader {
+    /// Time of the call, by CLOCK_REALTIME: nanoseconds.
+    std::uint64_t timestamp_ns;
+    /// Time of the call, by CLOCK_MONOTONIC: nanoseconds.
+    std::uint64_t monotonic_ns;
+    /// Number of the line in its process, from 1 on; a gap is a line that was lost: no unit.
+    std::uint64_t sequence;
+    /// Process id, in its own PID namespace: no unit.
+    std::uint32_t process_id;
+    /// Thread id, in its own PID namespace: no unit.
+    std::uint32_t thread_id;
+    /// Line of the source file, 0 if unknown: no unit.
+    std::uint32_t source_line;
+    /// Length of the text that follows: bytes.
+    std::uint32_t text_bytes;
+    /// Length of the end of the text that was left out, because it did not fit: bytes.
+    std::uint32_t cut_bytes;
+    /// One of the constants from `ERROR` to `TRACE`: no unit.
+    std::uint8_t level;
+    /// 1 if the line is left to another thread to print, because its own must not wait: no
+    /// unit.
+    std::uint8_t is_deferred;
+    /// Reserved, 0: no unit.
+    std::uint8_t _reserved[2];
+    /// Name of the thread: text.
+    char thread[16];
+    /// Name of the node, empty if the line is of none: text.
+    char node[64];
+    /// Name of the logger, such as a module of Rust: text.
+    char target[64];
+    /// End of the path of the source file, empty if unknown: text.
+    char source_file[64];
+    /// Something failed.
+    static constexpr std::uint8_t ERROR = 1;
+    /// Something is wrong, and the program goes on.
+    static constexpr std::uint8_t WARN = 2;
+    /// Something that a user wants to know.
+    static constexpr std::uint8_t INFO = 3;
+    /// Something that a developer wants to know.
+    static constexpr std::uint8_t DEBUG = 4;
+    /// Each step.
+    static constexpr std::uint8_t TRACE = 5;
+};
+static_assert(sizeof(LogLineHeader) == 256, "size of LogLineHeader");
+static_assert(alignof(LogLineHeader) == 8, "alignment of LogLineHeader");
+static_assert(std::is_trivially_copyable_v<LogLineHeader> && std::is_standard_layout_v<LogLineHeader>);
+static_assert(offsetof(LogLineHeader, timestamp_ns) == 0);
+static_assert(offsetof(LogLineHeader, monotonic_ns) == 8);
+static_assert(offsetof(LogLineHeader, sequence) == 16);
+static_assert(offsetof(LogLineHeader, process_id) == 24);
+static_assert(offsetof(LogLineHeader, thread_id) == 28);
+static_assert(offsetof(LogLineHeader, source_line) == 32);
+static_assert(offsetof(LogLineHeader, text_bytes) == 36);
+static_assert(offsetof(LogLineHeader, cut_bytes) == 40);
+static_assert(offsetof(LogLineHeader, level) == 44);
+static_assert(offsetof(LogLineHeader, is_deferred) == 45);
+static_assert(offsetof(LogLineHeader, _reserved) == 46);
+static_assert(offsetof(LogLineHeader, thread) == 48);
+static_assert(offsetof(LogLineHeader, node) == 64);
+static_assert(offsetof(LogLineHeader, target) == 128);
+static_assert(offsetof(LogLineHeader, source_file) == 192);
+HORUS_MESSAGE(LogLineHeader, timestamp_ns, monotonic_ns, sequence, process_id, thread_id,
+    source_line, text_bytes, cut_bytes, level, is_deferred, _reserved, thread, node, target,
+    source_file);
+struct LogLine : Framed<LogLineHeader, std::uint8_t> {
+    /// Of the canonical schema text.
+    static constexpr SchemaHash schema_hash{0xc5224d6b791ef45fu, 0x0f129719bd3e5999u};
+};
+HORUS_FRAMED(LogLine, text);
+
 }  // namespace horus
 
 #endif  // HORUS_MSG_HPP

@@ -46,6 +46,7 @@ __all__ = [
     "Landmark",
     "LaserScan",
     "LidarScan",
+    "LogLine",
     "MagneticField",
     "MapMetaData",
     "MotorCommand",
@@ -3187,3 +3188,82 @@ class JointStateArray(Framed):
         """Reserved, 0: no unit."""
     @_reserved.setter
     def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
+
+@final
+class LogLine(Framed):
+    """The header of a `LogLine`, which `log` writes. The text of the line
+    follows.
+    """
+    ERROR: ClassVar[int]
+    WARN: ClassVar[int]
+    INFO: ClassVar[int]
+    DEBUG: ClassVar[int]
+    TRACE: ClassVar[int]
+    def __new__(
+        cls,
+        data: npt.ArrayLike | None = None,
+        /,
+        *,
+        timestamp_ns: int = ...,
+        monotonic_ns: int = ...,
+        sequence: int = ...,
+        process_id: int = ...,
+        thread_id: int = ...,
+        source_line: int = ...,
+        text_bytes: int = ...,
+        cut_bytes: int = ...,
+        level: int = ...,
+        is_deferred: int = ...,
+        _reserved: Iterable[int] | npt.NDArray[np.uint8] = ...,
+        thread: str | builtins.bytes = ...,
+        node: str | builtins.bytes = ...,
+        target: str | builtins.bytes = ...,
+        source_file: str | builtins.bytes = ...,
+    ) -> Self: ...
+    timestamp_ns: int
+    """Time of the call, by CLOCK_REALTIME: nanoseconds."""
+    monotonic_ns: int
+    """Time of the call, by CLOCK_MONOTONIC: nanoseconds."""
+    sequence: int
+    """Number of the line in its process, from 1 on; a gap is a line that was lost: no unit."""
+    process_id: int
+    """Process id, in its own PID namespace: no unit."""
+    thread_id: int
+    """Thread id, in its own PID namespace: no unit."""
+    source_line: int
+    """Line of the source file, 0 if unknown: no unit."""
+    text_bytes: int
+    """Length of the text that follows: bytes."""
+    cut_bytes: int
+    """Length of the end of the text that was left out, because it did not fit: bytes."""
+    level: int
+    """One of the constants from `ERROR` to `TRACE`: no unit."""
+    is_deferred: int
+    """1 if the line is left to another thread to print, because its own must not wait: no
+    unit.
+    """
+    @property
+    def _reserved(self) -> npt.NDArray[np.uint8]:
+        """Reserved, 0: no unit."""
+    @_reserved.setter
+    def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
+    @property
+    def thread(self) -> str:
+        """Name of the thread: text."""
+    @thread.setter
+    def thread(self, value: str | builtins.bytes) -> None: ...
+    @property
+    def node(self) -> str:
+        """Name of the node, empty if the line is of none: text."""
+    @node.setter
+    def node(self, value: str | builtins.bytes) -> None: ...
+    @property
+    def target(self) -> str:
+        """Name of the logger, such as a module of Rust: text."""
+    @target.setter
+    def target(self, value: str | builtins.bytes) -> None: ...
+    @property
+    def source_file(self) -> str:
+        """End of the path of the source file, empty if unknown: text."""
+    @source_file.setter
+    def source_file(self, value: str | builtins.bytes) -> None: ...

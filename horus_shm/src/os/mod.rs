@@ -22,6 +22,7 @@ pub(crate) mod region;
 pub mod rt;
 pub(crate) mod signal;
 pub mod termination;
+pub mod thread;
 
 // WHY: presence bytes are beyond 2^40, so offsets must have 64 bits.
 const _: () = assert!(size_of::<off_t>() == 8);

@@ -255,7 +255,7 @@ extern "C" fn renew_in_child() {
 /// a mutex in the value during the fork, the mutex stays locked in the child's copy. That copy is
 /// leaked and never used.
 #[derive(Debug)]
-pub(crate) struct ForkLocal<T: 'static> {
+pub struct ForkLocal<T: 'static> {
     state: AtomicPtr<EpochValue<T>>,
 }
 
@@ -267,14 +267,19 @@ struct EpochValue<T> {
 
 impl<T: Default + Send + Sync + 'static> ForkLocal<T> {
     /// Creates the static; its value is created when it is first used.
-    pub(crate) const fn new() -> Self {
+    #[must_use]
+    #[allow(
+        clippy::new_without_default,
+        reason = "it is for statics, which need a const function"
+    )]
+    pub const fn new() -> Self {
         Self {
             state: AtomicPtr::new(std::ptr::null_mut()),
         }
     }
 
     /// Returns the value of this process, and creates it if it does not exist.
-    pub(crate) fn get(&self) -> &'static T {
+    pub fn get(&self) -> &'static T {
         // ORDERING(fork-local): Acquire. Pairs with the exchange in `create`: a thread that sees
         // the pointer sees the state behind it.
         let found = self.state.load(Ordering::Acquire);

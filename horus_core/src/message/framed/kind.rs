@@ -4,7 +4,7 @@ use super::counted_tail::CountedTail;
 use super::{
     ArrayLayout, AudioFrameHeader, BytesHeader, CompressedImageHeader, CostMapHeader,
     DepthImageHeader, Framed, Header, HeaderError, ImageHeader, JointStateArrayHeader,
-    LidarScanHeader, OccupancyGridHeader, PointCloudHeader, SchedulerStatusHeader,
+    LidarScanHeader, LogLineHeader, OccupancyGridHeader, PointCloudHeader, SchedulerStatusHeader,
     SegmentationMaskHeader, TensorHeader, checked_data_bytes,
 };
 use crate::message::{DType, Schema};
@@ -204,4 +204,5 @@ pub const FRAMED_KINDS: &[FramedKind] = &[
     FramedKind::new::<SchedulerStatusHeader>(),
     FramedKind::new::<LidarScanHeader>(),
     FramedKind::new::<JointStateArrayHeader>(),
+    FramedKind::new::<LogLineHeader>(),
 ];

@@ -16,9 +16,10 @@ pub(crate) mod transform;
 use super::{
     AudioFrame, AudioFrameHeader, Bytes, BytesHeader, CompressedImage, CompressedImageHeader,
     CostMap, CostMapHeader, DepthImage, DepthImageHeader, Image, ImageHeader, Joint,
-    JointStateArray, JointStateArrayHeader, LidarScan, LidarScanHeader, MapMetaData, Message,
-    OccupancyGrid, OccupancyGridHeader, PointCloud, PointCloudHeader, PointField, SchedulerStatus,
-    SchedulerStatusHeader, Schema, SegmentationMask, SegmentationMaskHeader, Tensor, TensorHeader,
+    JointStateArray, JointStateArrayHeader, LidarScan, LidarScanHeader, LogLine, LogLineHeader,
+    MapMetaData, Message, OccupancyGrid, OccupancyGridHeader, PointCloud, PointCloudHeader,
+    PointField, SchedulerStatus, SchedulerStatusHeader, Schema, SegmentationMask,
+    SegmentationMaskHeader, Tensor, TensorHeader,
 };
 
 /// Calls the macro `callback` with all domains and their messages: `callback! { geometry "Poses, …"
@@ -135,7 +136,7 @@ fn framed_default(name: &str) -> Option<Box<[u8]>> {
         ImageHeader DepthImageHeader CompressedImageHeader SegmentationMaskHeader PointField
         PointCloudHeader TensorHeader MapMetaData OccupancyGridHeader CostMapHeader
         AudioFrameHeader BytesHeader SchedulerStatusHeader LidarScanHeader Joint
-        JointStateArrayHeader
+        JointStateArrayHeader LogLineHeader
     }
 }
 
@@ -160,5 +161,6 @@ const VARIABLE_LENGTH: Domain = Domain {
         &LidarScan::SCHEMA,
         &Joint::SCHEMA,
         &JointStateArray::SCHEMA,
+        &LogLine::SCHEMA,
     ],
 };

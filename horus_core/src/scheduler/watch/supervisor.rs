@@ -7,6 +7,7 @@ use std::time::Duration;
 use horus_shm::clock::Clock;
 use horus_shm::internals::termination::TerminationSignals;
 
+use crate::log::print_deferred;
 use crate::message::{EmergencyStop, NodeCommand, NodeEvent, SchedulerStatusHeader};
 use crate::scheduler::api::rate::Rate;
 use crate::scheduler::api::report::Reason;
@@ -74,6 +75,7 @@ impl Supervisor {
             self.poll_emergency_stop(now_ns);
             self.poll_commands(now_ns);
             self.report_events();
+            print_deferred();
             if now_ns >= status_ns {
                 status_ns = now_ns.saturating_add(STATUS_PERIOD_NS);
                 self.publish_status(now_ns);
@@ -92,6 +94,7 @@ impl Supervisor {
             &self.stop_reason_text(),
         );
         self.report_events();
+        print_deferred();
         self.publish_status(clock.now_ns());
     }
 

@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use tokio::task::LocalSet;
 use tokio::time;
 
+use crate::log::NodeScope;
 use crate::scheduler::api::context::Context;
 use crate::scheduler::api::metrics::LiveMetrics;
 use crate::scheduler::api::node::{IntoNodeResult, Node, NodeError, NodeResult};
@@ -208,11 +209,17 @@ impl Task {
             return (begin_ns, after);
         }
         let metrics = Arc::clone(runner.metrics());
+        let log_name = runner.log_name();
         let (node, mut context) = runner.node_and_context(clock, due_ns, begin_ns);
         let outcome = match TaskNode::downcast(node) {
-            Ok(node) => poll_tick(node.0.tick(&mut context), &metrics, clock, end).await,
+            Ok(node) => {
+                poll_tick(node.0.tick(&mut context), (&metrics, log_name), clock, end).await
+            }
             // The node is not async: it was built or swapped in as a plain node.
-            Err(node) => catch_panic(|| node.tick(&mut context)),
+            Err(node) => {
+                let _scope = NodeScope::enter(log_name);
+                catch_panic(|| node.tick(&mut context))
+            }
         };
         let stop = context.stop;
         runner.end_turn(outcome, stop, (due_ns, begin_ns, clock.now_ns()))
@@ -223,7 +230,7 @@ impl Task {
 /// ends.
 async fn poll_tick(
     mut tick: TickFuture<'_>,
-    metrics: &LiveMetrics,
+    (metrics, log_name): (&LiveMetrics, &'static str),
     clock: &Clock,
     end: &mut watch::Receiver<DropTime>,
 ) -> Result<NodeResult, String> {
@@ -232,7 +239,9 @@ async fn poll_tick(
         // WHY for each poll: a tick that waits must not count as stuck, but one that blocks the
         // thread must.
         metrics.resume_tick(clock.now_ns());
+        let scope = NodeScope::enter(log_name);
         let polled = catch_panic(|| tick.as_mut().poll(task));
+        drop(scope);
         metrics.pause_tick();
         match polled {
             Ok(Poll::Ready(result)) => Poll::Ready(Ok(result)),

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use crate::log::set_real_time_thread;
 use crate::scheduler::api::metrics::LiveMetrics;
 use crate::scheduler::api::plan::Class;
 use crate::scheduler::api::report::NodeReport;
@@ -52,6 +53,7 @@ impl NodeThread {
         let thread = spawn(&name, move || {
             let mut runners = take(&to_thread);
             let _marked = NodesOnThread::mark(&runners);
+            set_real_time_thread(runners[0].plan().class == Class::RealTime);
             let (_awake, refused) = real_time::apply_thread_settings(runners[0].plan());
             runners
                 .iter_mut()

@@ -15,6 +15,7 @@ impl Runner {
         self.tick_checks
             .iter()
             .for_each(|tick_checks| tick_checks.restart_timeouts(now_ns));
+        let scope = self.log_scope();
         let Self {
             node,
             random,
@@ -33,7 +34,9 @@ impl Runner {
             checkpoints: None,
             random,
         };
-        match catch_panic(|| node.init(&mut context)) {
+        let outcome = catch_panic(|| node.init(&mut context));
+        drop(scope);
+        match outcome {
             Ok(Ok(())) => {
                 self.wake_up();
                 self.event_log.record(self.tick, NodeEvent::STARTED, 0, "");
@@ -60,14 +63,18 @@ impl Runner {
 
     /// Calls `shutdown` of the node, and records the outcome.
     pub(crate) fn shut_down_node(&mut self) {
+        let scope = self.log_scope();
         let node = &mut self.node;
         let outcome = catch_panic(|| node.shutdown());
+        drop(scope);
         self.record_shutdown(outcome);
     }
 
     /// Shuts down and drops a node that a swap has replaced.
     pub(crate) fn shut_down_other(&mut self, mut node: Box<dyn Node>) {
+        let scope = self.log_scope();
         let outcome = catch_panic(|| node.shutdown());
+        drop(scope);
         self.record_shutdown(outcome);
         self.drop_value(node);
     }

@@ -1,0 +1,264 @@
+//! `horus log`: the lines that processes have logged, also after they have died.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use clap::{Args, ValueEnum};
+use horus_core::log::{LogReader, LogRecord};
+use horus_core::message::{LogLineHeader, timestamp_now_ns};
+use serde::Serialize;
+
+use crate::cli::seconds;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::Tone;
+use crate::output::format::{count, date_time, visible};
+
+/// Time between two looks for new lines.
+const PERIOD: Duration = Duration::from_millis(50);
+/// The time after which a line that is just being written is there, or lost.
+const SETTLING: Duration = Duration::from_millis(5);
+
+/// Show what the processes have logged, also after they have died
+///
+/// Prints the lines of all processes that log to horus, merged by time, oldest
+/// first. The last lines of each are kept in shared memory, even after kill -9;
+/// of older ones, a note says how many were lost.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Continue with new lines, until Ctrl-C
+    #[arg(short, long)]
+    follow: bool,
+    /// Only lines of this node
+    #[arg(long, value_name = "NODE")]
+    node: Option<String>,
+    /// Only lines of this program, given by its name or process id
+    #[arg(short, long, value_name = "PROGRAM")]
+    program: Option<String>,
+    /// Only lines of this level and more important ones
+    #[arg(
+        short,
+        long,
+        value_name = "LEVEL",
+        default_value = "trace",
+        hide_default_value = true
+    )]
+    level: Level,
+    /// Only lines of the last S seconds
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    since: Option<Duration>,
+    /// Begin with the last N of these lines
+    #[arg(short = 'n', value_name = "N")]
+    number: Option<usize>,
+}
+
+/// The levels, the most important first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Level {
+    Error = LogLineHeader::ERROR as isize,
+    Warn = LogLineHeader::WARN as isize,
+    Info = LogLineHeader::INFO as isize,
+    Debug = LogLineHeader::DEBUG as isize,
+    Trace = LogLineHeader::TRACE as isize,
+}
+
+#[derive(Debug, Serialize)]
+struct Line<'a> {
+    timestamp_ns: u64,
+    monotonic_ns: u64,
+    program: &'a str,
+    process_id: u32,
+    thread: &'a str,
+    thread_id: u32,
+    sequence: u64,
+    lost_before: u64,
+    level: String,
+    node: &'a str,
+    target: &'a str,
+    source_file: &'a str,
+    source_line: u32,
+    text: &'a str,
+    cut_bytes: u32,
+}
+
+/// The lines that the arguments select.
+struct Selection<'a> {
+    arguments: &'a Arguments,
+    oldest_ns: u64,
+}
+
+pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
+    let Some(namespace) = context.existing_namespace()? else {
+        return Ok(());
+    };
+    if arguments.follow {
+        context.stop.begin_stream();
+    }
+    let deadline = context.deadline();
+    let since_ns = arguments.since.map(|since| since.as_nanos() as u64);
+    let selection = Selection {
+        arguments,
+        oldest_ns: since_ns.map_or(0, |since_ns| timestamp_now_ns().saturating_sub(since_ns)),
+    };
+    let mut reader = LogReader::new(&namespace);
+    let mut printed = 0;
+    for record in selection.history(&mut reader, context)? {
+        print(&record, context)?;
+        printed += 1;
+    }
+    let mut goes_on = arguments.follow;
+    while goes_on {
+        context.out.flush()?;
+        let due = deadline.or_earlier(Instant::now() + PERIOD);
+        goes_on = context.stop.sleep_until(due) && !deadline.is_over();
+        for record in poll(&mut reader)? {
+            if selection.includes(&record) {
+                print(&record, context)?;
+                printed += 1;
+            }
+        }
+    }
+    context.out.flush()?;
+    if arguments.follow {
+        let lost = count(reader.lost());
+        context.note(format_args!("{} lines, {lost} lost", count(printed)));
+    } else if printed == 0 {
+        context.note("no such lines: programs log to horus after horus_core::log::init()");
+    }
+    Ok(())
+}
+
+impl Selection<'_> {
+    /// Returns the lines that are there at the start.
+    fn history(
+        &self,
+        reader: &mut LogReader,
+        context: &Context,
+    ) -> Result<VecDeque<LogRecord>, Failure> {
+        let mut found = VecDeque::new();
+        let mut look = |reader: &mut LogReader| -> Result<(), Failure> {
+            for record in poll(reader)?
+                .into_iter()
+                .filter(|record| self.includes(record))
+            {
+                found.push_back(record);
+                if self
+                    .arguments
+                    .number
+                    .is_some_and(|number| found.len() > number)
+                {
+                    found.pop_front();
+                }
+            }
+            Ok(())
+        };
+        look(reader)?;
+        if reader.is_waiting() {
+            context.stop.sleep_until(Instant::now() + SETTLING);
+            look(reader)?;
+        }
+        Ok(found)
+    }
+
+    fn includes(&self, record: &LogRecord) -> bool {
+        let line = record.line.header();
+        let Arguments {
+            node,
+            program,
+            level,
+            ..
+        } = self.arguments;
+        let is_of = |program: &String| {
+            *program == *record.program || program.parse() == Ok(line.process_id)
+        };
+        node.as_ref().is_none_or(|node| line.node == **node)
+            && program.as_ref().is_none_or(is_of)
+            && line.level <= *level as u8
+            && line.timestamp_ns >= self.oldest_ns
+    }
+}
+
+fn poll(reader: &mut LogReader) -> Result<Vec<LogRecord>, Failure> {
+    reader.poll().map_err(|error| Failure::of_open(&error))
+}
+
+fn print(record: &LogRecord, context: &mut Context) -> Result<(), Failure> {
+    let line = record.line.header();
+    let text = record.line.text();
+    if context.is_json() {
+        return context.out.json(Line {
+            timestamp_ns: line.timestamp_ns,
+            monotonic_ns: line.monotonic_ns,
+            program: &record.program,
+            process_id: line.process_id,
+            thread: line.thread.as_str(),
+            thread_id: line.thread_id,
+            sequence: line.sequence,
+            lost_before: record.lost_before,
+            level: line.level_name().to_lowercase(),
+            node: line.node.as_str(),
+            target: line.target.as_str(),
+            source_file: line.source_file.as_str(),
+            source_line: line.source_line,
+            text: &text,
+            cut_bytes: line.cut_bytes,
+        });
+    }
+    let process = format!("{}[{}]", visible(&record.program), line.process_id);
+    if record.lost_before > 0 {
+        // WHY flushed: the note belongs between the lines.
+        context.out.flush()?;
+        let lost = count(record.lost_before);
+        context.note(format_args!("{process}: {lost} lines lost"));
+    }
+    let said = format!(
+        "{:5} {process} {}",
+        line.level_name(),
+        said(line.source(), &text, line.cut_bytes)
+    );
+    let said = context.out.paint(tone(line.level), &said);
+    context
+        .out
+        .line(format_args!("{} {said}", date_time(line.timestamp_ns)))
+}
+
+/// Returns the source and the text. Each line of the text after the first is marked, so that no
+/// text can look like a line of the log.
+fn said(source: &str, text: &str, cut_bytes: u32) -> String {
+    let parts: Vec<_> = text
+        .trim_end_matches('\n')
+        .split('\n')
+        .map(visible)
+        .collect();
+    let mut said = parts.join("\n    | ");
+    if !source.is_empty() {
+        said.insert_str(0, &format!("{}: ", visible(source)));
+    }
+    if cut_bytes > 0 {
+        said.push_str(&format!("… ({cut_bytes} bytes more)"));
+    }
+    said
+}
+
+/// Returns the colour of a level.
+const fn tone(level: u8) -> Tone {
+    match level {
+        LogLineHeader::ERROR => Tone::Bad,
+        LogLineHeader::WARN => Tone::Waiting,
+        _ => Tone::Plain,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_can_look_like_another_line_or_move_the_cursor() {
+        assert_eq!(
+            said("pl\x1banner", "a\x1b[2J\r\n2025 ERROR b\n", 3),
+            "pl\\u{1b}anner: a\\u{1b}[2J\\r\n    | 2025 ERROR b… (3 bytes more)"
+        );
+        assert_eq!(said("", "x", 0), "x");
+    }
+}

@@ -1,0 +1,177 @@
+//! Reads the logs of all processes of a namespace.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use horus_shm::{OpenError, topic_names};
+
+use super::ring::builder;
+use super::topic_path::LogName;
+use crate::message::LogLine;
+use crate::namespace::Namespace;
+use crate::topic::Subscriber;
+
+/// The most lines of one log that one look reads: otherwise it would not end while lines arrive as
+/// fast as they are read.
+const LINES_AT_ONCE_MAX: usize = 1 << 17;
+
+/// A line that a [`LogReader`] has read.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct LogRecord {
+    /// The name of the program.
+    pub program: Arc<str>,
+    /// Number of lines of the same process directly before this one that are lost: overwritten
+    /// before this reader came to them, or not written because the ring was in use.
+    pub lost_before: u64,
+    /// The line.
+    pub line: LogLine,
+}
+
+/// Reads the logs of all processes of a namespace: of those that live, and of those whose logs were
+/// kept.
+///
+/// Only reads: it takes no place in the topics, and delays no process.
+#[derive(Debug)]
+pub struct LogReader {
+    namespace: Arc<Namespace>,
+    logs: HashMap<LogName, ProcessLog>,
+    lost: u64,
+}
+
+/// The log of one process.
+#[derive(Debug)]
+struct ProcessLog {
+    program: Arc<str>,
+    /// `None` once the process has ended and all of its lines were read. WHY: a log that is open
+    /// anywhere cannot be removed.
+    observer: Option<Subscriber<LogLine>>,
+    /// The lines that were read but not returned, by their numbers.
+    waiting: BTreeMap<u64, LogLine>,
+    /// The number of the next line.
+    next: u64,
+    /// The value of `next` at the last look, if that line was missing.
+    missing: Option<u64>,
+    /// The time of the last line that was returned.
+    last_ns: u64,
+}
+
+impl LogReader {
+    /// Makes a reader that begins with the oldest lines that are kept. Reads nothing.
+    #[must_use]
+    pub fn new(namespace: &Arc<Namespace>) -> Self {
+        Self {
+            namespace: Arc::clone(namespace),
+            logs: HashMap::new(),
+            lost: 0,
+        }
+    }
+
+    /// Returns the lines that came since the last call, merged by their monotonic times; those of
+    /// one process in their order.
+    ///
+    /// Does not block. Costs about 1 µs for each line, and some 50 µs for each new process. Call it
+    /// often enough that no ring is overwritten in between. A line that follows a gap in the
+    /// numbers of its process is returned one call later, unless the process has ended: the missing
+    /// line may be just being written.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`OpenError::Io`] if the namespace's directory cannot be read.
+    pub fn poll(&mut self) -> Result<Vec<LogRecord>, OpenError> {
+        let names = topic_names(&self.namespace)?;
+        let names: Vec<_> = names
+            .iter()
+            .filter_map(|name| LogName::parse(name.as_str()))
+            .collect();
+        self.logs
+            .retain(|name, log| log.observer.is_some() || names.contains(name));
+        for name in names {
+            if !self.logs.contains_key(&name) {
+                // A log that was removed meanwhile, or is of another version.
+                let topic = builder(&self.namespace, &name.to_string());
+                let Ok(observer) = topic.observer() else {
+                    continue;
+                };
+                let log = ProcessLog::new(&name.program, observer);
+                self.logs.insert(name, log);
+            }
+        }
+        let mut found = Vec::new();
+        for log in self.logs.values_mut() {
+            self.lost = self.lost.saturating_add_signed(log.poll(&mut found));
+        }
+        // Stable: the lines of one process stay in order.
+        found.sort_by_key(|(time_ns, _)| *time_ns);
+        Ok(found.into_iter().map(|(_, record)| record).collect())
+    }
+
+    /// Returns true if lines wait for the next call of [`Self::poll`], because one before them is
+    /// missing.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        self.logs.values().any(|log| !log.waiting.is_empty())
+    }
+
+    /// Returns the number of lines that are lost, of all processes: the sum of `lost_before` of all
+    /// lines, less those that came after all.
+    #[must_use]
+    pub const fn lost(&self) -> u64 {
+        self.lost
+    }
+}
+
+impl ProcessLog {
+    fn new(program: &str, observer: Subscriber<LogLine>) -> Self {
+        Self {
+            program: program.into(),
+            observer: Some(observer),
+            waiting: BTreeMap::new(),
+            next: 1,
+            missing: None,
+            last_ns: 0,
+        }
+    }
+
+    /// Adds the new lines, each with a time by which the lines of all processes can be sorted.
+    /// Returns by how much the number of lost lines has grown.
+    fn poll(&mut self, found: &mut Vec<(u64, LogRecord)>) -> i64 {
+        let Some(observer) = &mut self.observer else {
+            return 0;
+        };
+        // WHY before its lines are read: none can come after that.
+        let has_ended = observer.publisher_count() == 0;
+        let lines = observer.try_iter().take(LINES_AT_ONCE_MAX);
+        self.waiting.extend(lines.map(|line| (line.sequence, line)));
+        if has_ended && observer.stats().waiting == 0 {
+            self.observer = None;
+        }
+        let is_whole = self.observer.is_none();
+        let mut lost = 0_i64;
+        while let Some(first) = self.waiting.first_entry() {
+            let number = *first.key();
+            if number > self.next && !is_whole && self.missing != Some(self.next) {
+                self.missing = Some(self.next);
+                break;
+            }
+            let line = first.remove();
+            let lost_before = number.saturating_sub(self.next);
+            lost = if number < self.next {
+                // It was counted as lost.
+                lost - 1
+            } else {
+                lost.saturating_add_unsigned(lost_before)
+            };
+            self.next = self.next.max(number.saturating_add(1));
+            self.last_ns = self.last_ns.max(line.monotonic_ns);
+            let program = Arc::clone(&self.program);
+            let record = LogRecord {
+                program,
+                lost_before,
+                line,
+            };
+            found.push((self.last_ns, record));
+        }
+        lost
+    }
+}

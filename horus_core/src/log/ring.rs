@@ -1,0 +1,202 @@
+//! The ring of a process's log: a topic with a few lanes, which stays after the process has ended.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+
+use horus_shm::topic_names;
+
+use super::error::LogError;
+use super::topic_path::LogName;
+use crate::introspect::Inspector;
+use crate::message::{LogLine, LogLineHeader, timestamp_now_ns};
+use crate::namespace::{Namespace, NamespaceConfig, remove_topic};
+use crate::topic::error::TopicError;
+use crate::topic::{Publisher, Qos, Subscriber, Topic, TopicBuilder};
+
+/// Number of lanes. All threads write to the first one; a thread that finds it in use takes the
+/// next.
+///
+/// WHY not a lane for each thread: opening one takes a millisecond and memory, which the first line
+/// of a real-time thread must not cost. WHY four: a line is lost only if four other threads were
+/// interrupted within the same fraction of a microsecond.
+const LANES: u32 = 4;
+/// The other lanes have an eighth of the slots of the first.
+const SHARE: u64 = 8;
+
+/// The most lines that are read back at once: otherwise that would not end while lines arrive as
+/// fast as they are read.
+const LINES_AT_ONCE_MAX: usize = 4096;
+
+/// The most logs of dead processes that are kept: of one program, and of all.
+const KEPT_OF_PROGRAM: usize = 4;
+const KEPT: usize = 32;
+
+/// The place and size of a ring.
+#[derive(Debug)]
+pub(super) struct RingSettings {
+    /// The namespace of the topic. WHY not the open one: a forked child has to open it anew.
+    pub(super) config: NamespaceConfig,
+    pub(super) program: String,
+    /// Number of lines that are kept at least.
+    pub(super) lines: u32,
+}
+
+/// The ring of this process.
+#[derive(Debug)]
+pub(super) struct Ring {
+    process_id: u32,
+    lanes: Vec<Mutex<Publisher<LogLine>>>,
+    /// Number of lines so far, including those that were lost.
+    lines: AtomicU64,
+    /// Number of lines so far that their threads have left to others to print.
+    deferred: AtomicU32,
+    own: Mutex<OwnLines>,
+}
+
+/// The lines of this process, read back by the thread that prints those of others.
+#[derive(Debug)]
+pub(super) struct OwnLines {
+    observer: Subscriber<LogLine>,
+    /// Number of deferred lines that were printed, or were reported as not printed.
+    printed: u32,
+}
+
+impl Ring {
+    /// Makes the topic of this process, and removes old ones of dead processes. Blocks for some
+    /// milliseconds.
+    pub(super) fn open(settings: &RingSettings) -> Result<Self, LogError> {
+        let namespace = Namespace::open(&settings.config)?;
+        remove_old_logs(&namespace);
+        let process_id = std::process::id();
+        let start_us = timestamp_now_ns() / 1000;
+        let name = LogName::new(&settings.program, process_id, start_us).to_string();
+        let lines = u64::from(settings.lines);
+        let lanes = (0..LANES).map(|lane| {
+            let slots = slots_for(if lane == 0 { lines } else { lines / SHARE });
+            builder(&namespace, &name).qos(qos(slots)).publisher()
+        });
+        let lanes = lanes.collect::<Result<Vec<_>, TopicError>>()?;
+        // WHY: no line may cost a real-time thread a page fault.
+        lanes.iter().for_each(Publisher::touch);
+        Ok(Self {
+            process_id,
+            lanes: lanes.into_iter().map(Mutex::new).collect(),
+            lines: AtomicU64::new(0),
+            deferred: AtomicU32::new(0),
+            own: Mutex::new(OwnLines {
+                observer: builder(&namespace, &name).observer()?,
+                printed: 0,
+            }),
+        })
+    }
+
+    /// Writes a line into the first lane that no other thread writes to at this moment. Does not
+    /// block, and allocates nothing. Makes no system call, unless a subscriber sleeps until there
+    /// is a line.
+    pub(super) fn write(&self, mut header: LogLineHeader, text: &[u8]) {
+        header.process_id = self.process_id;
+        // Relaxed: each number is given once, and orders nothing else.
+        header.sequence = self.lines.fetch_add(1, Ordering::Relaxed) + 1;
+        if let Some(mut lane) = self.lanes.iter().find_map(try_lock) {
+            // WHY errors are ignored: a loan fails if the file was truncated, and the log itself
+            // would be the place to report that.
+            if let Ok(mut loan) = lane.loan(header) {
+                loan.data_mut().copy_from_slice(text);
+                let _ = loan.publish();
+            }
+        }
+        if header.is_deferred != 0 {
+            // Relaxed: a count. WHY after the line: a thread that reads the count finds the line.
+            self.deferred.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Calls `print` for each deferred line that was not printed before, and `report` with the
+    /// number of those that were overwritten before they could be. Only one thread at a time does
+    /// so. Costs two loads if there are none.
+    pub(super) fn take_deferred(&self, print: impl Fn(&LogLine), report: impl Fn(u32)) {
+        let Some(mut own) = try_lock(&self.own) else {
+            return;
+        };
+        let deferred = self.deferred.load(Ordering::Relaxed);
+        if own.printed == deferred {
+            return;
+        }
+        let lines = own.observer.try_iter().take(LINES_AT_ONCE_MAX);
+        let mut lines: Vec<_> = lines.filter(|line| line.is_deferred != 0).collect();
+        lines.sort_by_key(|line| line.sequence);
+        lines.iter().for_each(print);
+        own.printed = own.printed.wrapping_add(lines.len() as u32);
+        let missing = deferred.wrapping_sub(own.printed);
+        // More were printed than were counted if one came meanwhile.
+        if missing != 0 && missing < u32::MAX / 2 {
+            report(missing);
+            own.printed = deferred;
+        }
+    }
+}
+
+/// Returns the value if no other thread uses it at this moment.
+fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(value) => Some(value),
+        // A panic cannot leave the value half-changed.
+        Err(TryLockError::Poisoned(value)) => Some(PoisonError::into_inner(value)),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+/// Returns the number of slots of which a reader that comes later gets `lines`: an eighth is kept
+/// free for the publisher.
+fn slots_for(lines: u64) -> u64 {
+    (lines * 8).div_ceil(7).max(16).next_power_of_two()
+}
+
+fn qos(slots: u64) -> Qos {
+    let history = slots / 8 * 7;
+    Qos::sensor_data()
+        .capacity(slots)
+        .history(history as u32)
+        .persist_after_exit(true)
+        .publishers_max(LANES)
+}
+
+pub(super) fn builder(namespace: &Arc<Namespace>, name: &str) -> TopicBuilder<LogLine> {
+    Topic::builder(name).namespace(namespace)
+}
+
+/// Removes the logs of dead processes that are more than are kept, the oldest first.
+///
+/// WHY a limit for each program: one that ends again and again must not remove the last words of
+/// all others.
+fn remove_old_logs(namespace: &Arc<Namespace>) {
+    // WHY errors are ignored: the next process tries it again.
+    let Ok(names) = topic_names(namespace) else {
+        return;
+    };
+    let logs = names
+        .iter()
+        .filter_map(|name| LogName::parse(name.as_str()));
+    let mut dead: Vec<_> = logs.filter(|log| is_dead(namespace, log)).collect();
+    dead.sort();
+    let mut of_program: HashMap<&str, usize> = HashMap::new();
+    for (newer, log) in dead.iter().rev().enumerate() {
+        let of_program = of_program.entry(&log.program).or_default();
+        *of_program += 1;
+        if newer >= KEPT || *of_program > KEPT_OF_PROGRAM {
+            let _ = remove_topic(namespace, &log.to_string());
+        }
+    }
+}
+
+/// Returns true if the process of the log has ended. Costs some 40 µs.
+fn is_dead(namespace: &Arc<Namespace>, log: &LogName) -> bool {
+    let topic = Inspector::open_in(namespace, &log.to_string());
+    topic.is_ok_and(|topic| {
+        topic
+            .publishers()
+            .iter()
+            .all(|lane| lane.publisher.is_none())
+    })
+}

@@ -1,0 +1,102 @@
+//! The calling thread: its node, its name, and whether it may wait.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::marker::PhantomData;
+use std::sync::{Mutex, PoisonError};
+
+use horus_shm::fork_epoch;
+use horus_shm::internals::{ForkLocal, thread};
+
+use crate::message::Text;
+
+thread_local! {
+    /// The name of the node that this thread runs; empty if it runs none.
+    static NODE: Cell<&'static str> = const { Cell::new("") };
+    /// True if this thread must not wait for stderr.
+    static IS_REAL_TIME: Cell<bool> = const { Cell::new(false) };
+    static IDENTITY: Cell<Option<ThreadIdentity>> = const { Cell::new(None) };
+}
+
+/// The names of all nodes that this process has run.
+static NODE_NAMES: ForkLocal<Mutex<BTreeSet<&'static str>>> = ForkLocal::new();
+
+/// Returns a copy of a node's name that is never freed. There is one copy of equal names.
+pub(crate) fn intern_node_name(name: &str) -> &'static str {
+    let names = NODE_NAMES.get().lock();
+    let mut names = names.unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.get(name) {
+        return known;
+    }
+    let name: &'static str = Box::leak(name.into());
+    names.insert(name);
+    name
+}
+
+/// Makes a node that of the lines that this thread logs, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct NodeScope {
+    before: &'static str,
+    /// Keeps this on its thread (`!Send`).
+    marker: PhantomData<*const ()>,
+}
+
+impl NodeScope {
+    /// Costs about a nanosecond. `name` is from [`intern_node_name`].
+    #[inline]
+    pub(crate) fn enter(name: &'static str) -> Self {
+        Self {
+            before: NODE.replace(name),
+            marker: PhantomData,
+        }
+    }
+}
+
+impl Drop for NodeScope {
+    #[inline]
+    fn drop(&mut self) {
+        NODE.set(self.before);
+    }
+}
+
+/// Returns the name of the node that this thread runs; empty if it runs none.
+pub(super) fn node() -> &'static str {
+    NODE.get()
+}
+
+/// Sets whether the calling thread must not wait for stderr: then its lines go to the ring only,
+/// and the process's scheduler prints them, if one runs. The threads of real-time nodes have it
+/// set. Costs nothing.
+pub fn set_real_time_thread(is_real_time: bool) {
+    IS_REAL_TIME.set(is_real_time);
+}
+
+/// Returns true if the thread must not wait for stderr.
+pub(super) fn is_real_time() -> bool {
+    IS_REAL_TIME.get()
+}
+
+/// The id and name of a thread.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ThreadIdentity {
+    pub(super) id: u32,
+    pub(super) name: Text<16>,
+    /// WHY: the thread of a forked child has another id.
+    epoch: u64,
+}
+
+impl ThreadIdentity {
+    /// Returns the identity of the calling thread. The first call makes two system calls.
+    pub(super) fn current() -> Self {
+        let epoch = fork_epoch();
+        match IDENTITY.get() {
+            Some(known) if known.epoch == epoch => known,
+            _ => {
+                let (id, name) = (thread::id(), Text::from(thread::name()));
+                let identity = Self { id, name, epoch };
+                IDENTITY.set(Some(identity));
+                identity
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The settings of a process's log, from the program and from its environment.
+
+use std::env;
+use std::ffi::OsStr;
+use std::sync::Arc;
+
+use super::error::LogError;
+use super::filter::LogFilter;
+use super::logger::LOGGER;
+use super::ring::RingSettings;
+use super::sink::{self, Sink};
+use super::{stderr, topic_path};
+use crate::message::Text;
+use crate::namespace::{Namespace, NamespaceConfig};
+
+/// The environment variable that selects the lines.
+const FILTER: &str = "HORUS_LOG";
+/// The environment variable that says whether lines are written to stderr.
+const STDERR: &str = "HORUS_LOG_STDERR";
+/// The default of [`LogSettings::lines`].
+const LINES: u32 = 448;
+
+/// The settings of the log of this process. The environment is preferred to them: see
+/// [the module](super#environment).
+///
+/// ```no_run
+/// use horus_core::log::{LogFilter, LogSettings};
+///
+/// let filter = LogFilter::parse("warn,planner=debug")?;
+/// LogSettings::new().node("planner").filter(filter).lines(2000).init()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+#[must_use]
+pub struct LogSettings {
+    program: Option<String>,
+    node: String,
+    filter: LogFilter,
+    writes_no_stderr: bool,
+    lines: Option<u32>,
+    config: Option<NamespaceConfig>,
+}
+
+impl LogSettings {
+    /// Returns the defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the name of the program. Default: that of its file.
+    pub fn program(mut self, name: &str) -> Self {
+        self.program = Some(name.to_owned());
+        self
+    }
+
+    /// Sets the node of lines that no other node logs. Default: none.
+    pub fn node(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.node);
+        self
+    }
+
+    /// Sets which lines are logged, unless `HORUS_LOG` is set.
+    pub fn filter(mut self, filter: LogFilter) -> Self {
+        self.filter = filter;
+        self
+    }
+
+    /// Sets whether lines are also written to stderr, unless `HORUS_LOG_STDERR` is set. Default:
+    /// true.
+    pub const fn stderr(mut self, writes_stderr: bool) -> Self {
+        self.writes_no_stderr = !writes_stderr;
+        self
+    }
+
+    /// Sets the number of lines that are kept at least, 16 to 1,000,000. Each takes 1 KiB, and all
+    /// together three eighths more. Default: 448.
+    pub const fn lines(mut self, lines: u32) -> Self {
+        self.lines = Some(lines);
+        self
+    }
+
+    /// Sets the namespace. Default: that of the environment.
+    pub fn namespace(mut self, namespace: &Arc<Namespace>) -> Self {
+        self.config = Some(namespace.config().clone());
+        self
+    }
+
+    /// Opens the log, for [`write()`](super::write()) only: it does not become the logger of the
+    /// crate [`log`](mod@::log). Blocks for some milliseconds. The log stays open until the process
+    /// ends.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`LogError`]: the log is open already, or the topic cannot be opened.
+    pub fn open(self) -> Result<(), LogError> {
+        sink::open(|| self.resolve()).map(drop)
+    }
+
+    /// Opens the log, as [`Self::open`] does, and makes it the logger of the crate
+    /// [`log`](mod@::log).
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`]; [`LogError::OtherLogger`].
+    pub fn init(self) -> Result<(), LogError> {
+        let sink = sink::open(|| self.resolve())?;
+        ::log::set_logger(&LOGGER).map_err(|_| LogError::OtherLogger)?;
+        ::log::set_max_level(sink.max_level());
+        Ok(())
+    }
+
+    fn resolve(self) -> Result<Sink, LogError> {
+        let mut warnings = Vec::new();
+        let filter = env::var_os(FILTER).map_or(self.filter, |text| {
+            let (filter, errors) = LogFilter::parse_leniently(&text.to_string_lossy());
+            let texts = errors.iter().map(|error| format!("{FILTER}: {error}"));
+            warnings.extend(texts);
+            filter
+        });
+        let writes_stderr = match env::var_os(STDERR).as_deref().and_then(OsStr::to_str) {
+            Some("on" | "1") => true,
+            Some("off" | "0") => false,
+            None | Some("") => !self.writes_no_stderr,
+            Some(other) => {
+                warnings.push(format!("{STDERR}: '{other}' is none of on and off"));
+                !self.writes_no_stderr
+            }
+        };
+        for warning in warnings {
+            stderr::warn(format_args!("{warning}; it has no effect"));
+        }
+        Ok(Sink {
+            node: Text::cut(&self.node),
+            filter,
+            writes_stderr,
+            ring: RingSettings {
+                program: self.program.unwrap_or_else(topic_path::program_name),
+                lines: self.lines.unwrap_or(LINES).clamp(16, 1_000_000),
+                config: match self.config {
+                    Some(config) => config,
+                    None => NamespaceConfig::from_env()?,
+                },
+            },
+        })
+    }
+}

@@ -1,0 +1,155 @@
+//! The log in use: decides which lines are written, and where.
+
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use ::log::LevelFilter;
+use horus_shm::clock::Clock;
+use horus_shm::internals::ForkLocal;
+
+use super::LogEntry;
+use super::error::LogError;
+use super::filter::LogFilter;
+use super::line::TextBuffer;
+use super::ring::{Ring, RingSettings};
+use super::scope::{self, ThreadIdentity};
+use super::stderr;
+use crate::message::{LogLineHeader, Text, timestamp_now_ns};
+
+/// The log in use, once it is open. A forked child has the settings of its parent.
+static SINK: OnceLock<Sink> = OnceLock::new();
+/// The ring of this process. A forked child makes its own when it logs for the first time.
+static RING: ForkLocal<OnceLock<Option<Ring>>> = ForkLocal::new();
+
+/// The log of this process.
+#[derive(Debug)]
+pub(super) struct Sink {
+    /// The node of lines that no other node logs.
+    pub(super) node: Text<64>,
+    pub(super) filter: LogFilter,
+    pub(super) writes_stderr: bool,
+    pub(super) ring: RingSettings,
+}
+
+/// Opens the log of this process with the settings that `resolve` returns.
+pub(super) fn open(
+    resolve: impl FnOnce() -> Result<Sink, LogError>,
+) -> Result<&'static Sink, LogError> {
+    static OPENING: Mutex<()> = Mutex::new(());
+    let _opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
+    if SINK.get().is_some() {
+        return Err(LogError::AlreadyOpen);
+    }
+    let sink = resolve()?;
+    let ring = Ring::open(&sink.ring)?;
+    // WHY the order: a thread that finds the log open must find its ring, too. It was not set
+    // before, unless an earlier attempt in this process failed in between.
+    let _ = RING.get().set(Some(ring));
+    Ok(SINK.get_or_init(|| sink))
+}
+
+/// Returns the log in use; `None` while it is not open.
+#[inline]
+pub(super) fn current() -> Option<&'static Sink> {
+    SINK.get()
+}
+
+/// Prints the lines that real-time threads have logged since the last call. Costs some nanoseconds
+/// if there are none.
+pub(crate) fn print_deferred() {
+    let Some(ring) = current().and_then(Sink::ring) else {
+        return;
+    };
+    ring.take_deferred(
+        |line| stderr::print(line, line.data()),
+        |missing| {
+            stderr::warn(format_args!(
+                "{missing} lines of real-time threads were overwritten before they were printed"
+            ));
+        },
+    );
+}
+
+impl Sink {
+    /// Returns the ring of this process; `None` if a forked child could not open one.
+    fn ring(&self) -> Option<&'static Ring> {
+        let open = || {
+            let failed = |error| stderr::warn(format_args!("a forked child has no log: {error}"));
+            Ring::open(&self.ring).map_err(failed).ok()
+        };
+        RING.get().get_or_init(open).as_ref()
+    }
+
+    /// Returns the least important level that any line can have.
+    pub(super) fn max_level(&self) -> LevelFilter {
+        self.filter.max_level()
+    }
+
+    /// Returns true if the line passes the filter. Allocates nothing.
+    pub(super) fn is_enabled(&self, entry: &LogEntry<'_>) -> bool {
+        entry.level <= self.max_level()
+            && self
+                .filter
+                .allows(entry.level, self.node_of(entry), entry.target)
+    }
+
+    /// Writes a line to the ring, and to stderr.
+    pub(super) fn write(&self, entry: &LogEntry<'_>, text: &TextBuffer) {
+        let thread = ThreadIdentity::current();
+        let is_deferred = self.writes_stderr && scope::is_real_time();
+        let (source_file, source_line) = entry.source.unwrap_or_default();
+        let header = LogLineHeader {
+            timestamp_ns: timestamp_now_ns(),
+            monotonic_ns: Clock::kernel().now_ns(),
+            process_id: 0,
+            thread_id: thread.id,
+            source_line,
+            text_bytes: text.text().len() as u32,
+            cut_bytes: text.cut_bytes(),
+            level: entry.level as u8,
+            is_deferred: is_deferred.into(),
+            thread: thread.name,
+            node: Text::cut(self.node_of(entry)),
+            target: Text::cut(entry.target),
+            source_file: end_of(source_file),
+            ..LogLineHeader::default()
+        };
+        if let Some(ring) = self.ring() {
+            ring.write(header, text.text());
+        }
+        if self.writes_stderr && !is_deferred {
+            stderr::print(&header, text.text());
+        }
+    }
+
+    fn node_of<'a>(&'a self, entry: &LogEntry<'a>) -> &'a str {
+        match (entry.node, scope::node()) {
+            ("", "") => self.node.as_str(),
+            ("", node) | (node, _) => node,
+        }
+    }
+}
+
+/// Returns as many whole characters of the end of a path as fit.
+fn end_of(path: &str) -> Text<64> {
+    let mut begin = path.len().saturating_sub(64);
+    while !path.is_char_boundary(begin) {
+        begin += 1;
+    }
+    Text::cut(&path[begin..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_path_keeps_its_end() {
+        assert_eq!(end_of("src/main.rs"), *"src/main.rs");
+        let long = format!("{}→/main.rs", "x".repeat(100));
+        let end = end_of(&long);
+        assert!(end.as_str().ends_with("x→/main.rs"), "{end}");
+        assert_eq!(end.as_str().len(), 64);
+        let split = format!("→{}", "x".repeat(62));
+        assert_eq!(end_of(&split), *"x".repeat(62).as_str());
+    }
+}

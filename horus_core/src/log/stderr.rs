@@ -1,0 +1,106 @@
+//! Prints lines to stderr.
+
+use std::fmt;
+use std::io::{self, Write as _};
+
+use super::line::Visible;
+use crate::message::LogLineHeader;
+
+/// Prints a warning about the log itself.
+pub(super) fn warn(text: fmt::Arguments<'_>) {
+    // WHY the error is ignored: there is no other place to report it.
+    let _ = writeln!(io::stderr().lock(), "horus: {text}");
+}
+
+/// Prints a line. Blocks while the reader of stderr is slow; allocates only for a text that is no
+/// UTF-8.
+pub(super) fn print(header: &LogLineHeader, text: &[u8]) {
+    let mut out = StderrLine::new();
+    // WHY the error is ignored: as above.
+    let _ = write_line(&mut out, header, &String::from_utf8_lossy(text));
+    out.flush();
+}
+
+/// Formats a line like `12:04:09.113Z WARN  planner: no path`. Each line of the text after the
+/// first is marked, so that no text can look like a line of the log.
+fn write_line(out: &mut impl fmt::Write, header: &LogLineHeader, text: &str) -> fmt::Result {
+    let seconds = header.timestamp_ns / 1_000_000_000;
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    let millisecond = header.timestamp_ns / 1_000_000 % 1000;
+    let level = header.level_name();
+    write!(
+        out,
+        "{hour:02}:{minute:02}:{second:02}.{millisecond:03}Z {level:5} "
+    )?;
+    let source = header.source();
+    if !source.is_empty() {
+        write!(out, "{}: ", Visible(source))?;
+    }
+    for (index, part) in text.trim_end_matches('\n').split('\n').enumerate() {
+        let mark = if index == 0 { "" } else { "\n    | " };
+        write!(out, "{mark}{}", Visible(part))?;
+    }
+    if header.cut_bytes > 0 {
+        write!(out, "… ({} bytes more)", header.cut_bytes)?;
+    }
+    out.write_char('\n')
+}
+
+/// A line for stderr. A line of usual length is written by one call, so that lines of several
+/// processes do not mix.
+struct StderrLine {
+    bytes: [u8; 2048],
+    len: usize,
+}
+
+impl StderrLine {
+    const fn new() -> Self {
+        Self {
+            bytes: [0; 2048],
+            len: 0,
+        }
+    }
+
+    fn flush(&mut self) {
+        // WHY the error is ignored: as above.
+        let _ = io::stderr().lock().write_all(&self.bytes[..self.len]);
+        self.len = 0;
+    }
+}
+
+impl fmt::Write for StderrLine {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for part in text.as_bytes().chunks(self.bytes.len()) {
+            if part.len() > self.bytes.len() - self.len {
+                self.flush();
+            }
+            self.bytes[self.len..][..part.len()].copy_from_slice(part);
+            self.len += part.len();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Text;
+
+    #[test]
+    fn no_text_can_look_like_another_line_or_move_the_cursor() {
+        let header = LogLineHeader {
+            timestamp_ns: 1_763_899_200_123_000_000,
+            level: LogLineHeader::WARN,
+            node: Text::cut("pl\x1banner"),
+            cut_bytes: 9,
+            ..LogLineHeader::default()
+        };
+        let mut out = String::new();
+        write_line(&mut out, &header, "first\x1b[2J\r\nERROR other\n").unwrap();
+        assert_eq!(
+            out,
+            "12:00:00.123Z WARN  pl\\u{1b}anner: first\\u{1b}[2J\\r\n    | ERROR other… (9 bytes \
+             more)\n"
+        );
+    }
+}
