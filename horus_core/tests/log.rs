@@ -35,13 +35,13 @@ fn child_role() {
     }
     say("ready");
     while let Some(order) = hear() {
-        obey(&order, &dir);
+        execute(&order, &dir);
         say("done");
     }
 }
 
 /// Executes a line of input.
-fn obey(order: &str, dir: &Path) {
+fn execute(order: &str, dir: &Path) {
     let words: Vec<_> = order.split(' ').collect();
     match *words {
         ["say", text] => log::info!("{text}"),
@@ -426,7 +426,7 @@ fn lines_and_failures_of_nodes_have_the_names_of_the_nodes() {
     );
     assert_eq!(of(""), ["after all nodes"]);
     assert_eq!(lost, 0);
-    // Each line is on stderr, also those of the real-time thread, which the supervisor prints.
+    // Each line is on stderr, also those of the real-time thread, which another thread prints.
     for tick in 0..3 {
         let wanted = format!("Z WARN  timed: tick {tick}\n");
         assert_eq!(stderr.matches(&wanted).count(), 1, "{stderr}");

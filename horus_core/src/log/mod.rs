@@ -35,7 +35,7 @@
 //! stack and copies it into the ring: about 0.4 µs, without an allocation, a lock that it waits
 //! for, or a system call; only a thread's first call makes two. Writing to stderr is a system call,
 //! which blocks while the reader of a pipe is slow. So the lines of real-time nodes are not printed
-//! by their own thread: the scheduler does that within some milliseconds.
+//! by their own thread: a thread of the scheduler does that within some milliseconds.
 //!
 //! # Limits
 //!
@@ -52,6 +52,7 @@ mod error;
 mod filter;
 mod line;
 mod logger;
+mod printer;
 mod reader;
 mod ring;
 mod scope;
@@ -64,11 +65,11 @@ pub use ::log::{Level, LevelFilter};
 pub use error::LogError;
 pub use filter::{FilterError, LogFilter};
 pub use line::Visible;
+pub(crate) use printer::Printer;
 pub use reader::{LogReader, LogRecord};
 pub use scope::set_real_time_thread;
 pub(crate) use scope::{NodeScope, intern_node_name};
 pub use settings::LogSettings;
-pub(crate) use sink::print_deferred;
 
 use std::fmt;
 

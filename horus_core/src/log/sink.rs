@@ -55,7 +55,7 @@ pub(super) fn current() -> Option<&'static Sink> {
 
 /// Prints the lines that real-time threads have logged since the last call. Costs some nanoseconds
 /// if there are none.
-pub(crate) fn print_deferred() {
+pub(super) fn print_deferred() {
     let Some(ring) = current().and_then(Sink::ring) else {
         return;
     };

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{ChildStderr, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -114,6 +114,11 @@ impl Child {
 
     pub fn id(&self) -> u32 {
         self.process.id()
+    }
+
+    /// Returns the child's stderr, if it is piped.
+    pub fn stderr(&mut self) -> ChildStderr {
+        self.process.stderr.take().unwrap()
     }
 
     /// Returns the next word that the child prints; `None` when it has ended.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use horus_shm::clock::Clock;
 use horus_shm::internals::termination::TerminationSignals;
 
-use crate::log::print_deferred;
+use crate::log::{Printer, set_real_time_thread};
 use crate::message::{EmergencyStop, NodeCommand, NodeEvent, SchedulerStatusHeader};
 use crate::scheduler::api::rate::Rate;
 use crate::scheduler::api::report::Reason;
@@ -60,6 +60,9 @@ impl Supervisor {
 
     /// Does the supervisor's work until all nodes are shut down.
     pub(crate) fn run(mut self) {
+        // WHY: the reader of stderr must not keep this thread from watching the nodes.
+        set_real_time_thread(true);
+        let mut printer = Printer::default();
         let clock = Clock::kernel();
         let mut status_ns = 0;
         let mut wake = self.wake_set();
@@ -75,7 +78,7 @@ impl Supervisor {
             self.poll_emergency_stop(now_ns);
             self.poll_commands(now_ns);
             self.report_events();
-            print_deferred();
+            printer.start_if_needed();
             if now_ns >= status_ns {
                 status_ns = now_ns.saturating_add(STATUS_PERIOD_NS);
                 self.publish_status(now_ns);
@@ -94,7 +97,6 @@ impl Supervisor {
             &self.stop_reason_text(),
         );
         self.report_events();
-        print_deferred();
         self.publish_status(clock.now_ns());
     }
 
