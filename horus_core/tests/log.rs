@@ -90,15 +90,22 @@ fn count(lines: u64, threads: u64) {
 }
 
 /// Returns the mean time of a line, of those that are logged or those that are filtered out, in
-/// nanoseconds.
+/// nanoseconds: in the quickest of many rounds, because others use the machine, too.
 fn cost(is_logged: bool) -> u64 {
-    const LINES: u64 = 100_000;
-    let level = if is_logged { Level::Info } else { Level::Debug };
-    let begin = Instant::now();
-    for line in 0..LINES {
-        log::log!(level, "the joint {} is at {line}", "elbow");
-    }
-    begin.elapsed().as_nanos() as u64 / LINES
+    const LINES: u64 = 500;
+    let level = if is_logged {
+        Level::Info
+    } else {
+        Level::Debug
+    };
+    let rounds = (0..200).map(|_| {
+        let begin = Instant::now();
+        for line in 0..LINES {
+            log::log!(level, "the joint {} is at {line}", "elbow");
+        }
+        begin.elapsed().as_nanos() as u64 / LINES
+    });
+    rounds.min().unwrap()
 }
 
 /// Runs nodes that log, and one that fails.
@@ -507,7 +514,7 @@ fn a_hostile_log_is_read_like_any_other() {
 }
 
 #[test]
-fn a_line_costs_less_than_a_system_call_that_prints_it() {
+fn a_line_that_is_filtered_out_costs_less_than_one_that_is_logged() {
     let site = Site::new();
     let mut child = site.child("cost");
     child.tell("cost");

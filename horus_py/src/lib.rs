@@ -7,6 +7,7 @@
 mod buffer;
 mod call;
 mod error;
+mod log;
 mod message;
 mod msgpack;
 mod namespace;
@@ -29,6 +30,7 @@ fn _horus(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     error::register(module)?;
     module.add_class::<namespace::PyNamespace>()?;
+    log::register(module)?;
     wait::register(module)?;
     message::register(module)?;
     msgpack::register(module)?;

@@ -17,7 +17,7 @@ pub(crate) struct PyNamespace {
     name: String,
 }
 
-fn namespace_error(error: impl std::fmt::Display) -> PyErr {
+pub(crate) fn namespace_error(error: impl std::fmt::Display) -> PyErr {
     NamespaceError::new_err(error.to_string())
 }
 

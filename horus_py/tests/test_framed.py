@@ -41,6 +41,7 @@ def examples():
         nodes,
         horus.LidarScan(rng.random((2, 1081), np.float32), frame_id="laser"),
         horus.JointStateArray(joints),
+        horus.LogLine(b"no path", level=horus.LogLine.WARN, node="planner"),
     ]
 
 

@@ -119,6 +119,12 @@ pub fn is_open() -> bool {
     sink::current().is_some()
 }
 
+/// Returns the least important level that any line can have; `Off` while the log is not open.
+#[must_use]
+pub fn max_level() -> LevelFilter {
+    sink::current().map_or(LevelFilter::Off, sink::Sink::max_level)
+}
+
 /// Returns true if lines of this level, node and logger are logged. Costs some nanoseconds.
 #[must_use]
 pub fn is_enabled(entry: &LogEntry<'_>) -> bool {

@@ -596,6 +596,7 @@ horus_status_t horus_wait_set_wait(horus_wait_set_t wait_set, int64_t timeout_ns
 }
 #endif
 
+#include "log.h"
 #include "scheduler.h"
 
 #endif /* HORUS_HORUS_H */

@@ -9,6 +9,7 @@
 
 #include "error.hpp"
 #include "inspect.hpp"
+#include "log.hpp"
 #include "options.hpp"
 #include "publisher.hpp"
 #include "scheduler.hpp"

@@ -15,7 +15,7 @@ const KINDS: [&str; 6] = [
 ];
 
 /// Pointers that may be null: the function, or any if empty, and the parameter.
-const MAY_BE_NULL: [(&str, &str); 10] = [
+const MAY_BE_NULL: [(&str, &str); 14] = [
     ("", "options"),
     ("", "out_bytes"),
     ("horus_namespace_open", "directory"),
@@ -23,13 +23,18 @@ const MAY_BE_NULL: [(&str, &str); 10] = [
     ("horus_namespace_open_group", "directory"),
     ("horus_namespace_open_group", "name"),
     ("horus_namespace_open_group", "group"),
+    ("horus_log_from", "file"),
+    ("horus_log_from", "node"),
+    ("horus_log_open", "filter"),
+    ("horus_log_open", "node"),
     ("horus_namespace_sweep", "out_removed"),
     ("horus_publisher_wait_for_subscribers", "out_count"),
     ("horus_subscriber_wait_for_publishers", "out_count"),
 ];
 
 /// Functions that take the namespace 0 for that of the environment.
-const ZERO_IS_A_NAMESPACE: [&str; 7] = [
+const ZERO_IS_A_NAMESPACE: [&str; 8] = [
+    "horus_log_open",
     "horus_namespace_sweep",
     "horus_topic_remove",
     "horus_topics",
@@ -116,7 +121,8 @@ fn undo(name: &str, arguments: usize) -> Option<String> {
     if name.contains("_borrow") {
         return Some(format!("horus_sample_release({}.id)", out()));
     }
-    let (kind, _) = name.split_once("_open")?;
+    // A log stays open.
+    let (kind, _) = name.split_once("_open").filter(|(kind, _)| *kind != "horus_log")?;
     Some(format!("{kind}_close({})", out()))
 }
 
@@ -163,7 +169,7 @@ fn place(header: &str, kind: &str, index: usize, places: &mut String) -> String 
 fn number(kind: &str) -> &'static str {
     match kind {
         "int64_t" => "with->timeout_ns",
-        "size_t" | "uint64_t" => "1",
+        "size_t" | "uint32_t" | "uint64_t" => "1",
         "double" => "100",
         "horus_status_t" => "(horus_status_t)next_random()",
         other => panic!("say which {other} does no harm"),

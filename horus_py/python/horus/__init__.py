@@ -77,6 +77,7 @@ from ._horus import (
     timestamp_now_ns,
     topics,
 )
+from ._logging import LogHandler, log_to_topic
 from ._messages import *  # noqa: F403
 from ._node import Node, NodeFailedError, Restart, Skip, run
 from ._processes import ProcessInfo, processes
@@ -95,6 +96,7 @@ __all__ = [
     "Handle",
     "IncompatibleError",
     "LaneNotMappedError",
+    "LogHandler",
     "Message",
     "Namespace",
     "NamespaceError",
@@ -141,6 +143,7 @@ __all__ = [
     "i64",
     "i8",
     "introspect",
+    "log_to_topic",
     "message",
     "processes",
     "remove_topic",
