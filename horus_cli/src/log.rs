@@ -16,6 +16,9 @@ use crate::output::format::{count, date_time, visible};
 
 /// Time between two looks for new lines.
 const PERIOD: Duration = Duration::from_millis(50);
+/// The most looks for the lines that are there at the start: otherwise that would not end while
+/// lines arrive as fast as they are read.
+const LOOKS_MAX: usize = 16;
 /// The time after which a line that is just being written is there, or lost.
 const SETTLING: Duration = Duration::from_millis(5);
 
@@ -136,11 +139,12 @@ impl Selection<'_> {
         context: &Context,
     ) -> Result<VecDeque<LogRecord>, Failure> {
         let mut found = VecDeque::new();
-        let mut look = |reader: &mut LogReader| -> Result<(), Failure> {
-            for record in poll(reader)?
-                .into_iter()
-                .filter(|record| self.includes(record))
-            {
+        for _ in 0..LOOKS_MAX {
+            let records = poll(reader)?;
+            if records.is_empty() && !reader.is_waiting() {
+                break;
+            }
+            for record in records.into_iter().filter(|record| self.includes(record)) {
                 found.push_back(record);
                 if self
                     .arguments
@@ -150,12 +154,9 @@ impl Selection<'_> {
                     found.pop_front();
                 }
             }
-            Ok(())
-        };
-        look(reader)?;
-        if reader.is_waiting() {
-            context.stop.sleep_until(Instant::now() + SETTLING);
-            look(reader)?;
+            if reader.is_waiting() {
+                context.stop.sleep_until(Instant::now() + SETTLING);
+            }
         }
         Ok(found)
     }

@@ -11,6 +11,8 @@ mod doctor;
 mod golden;
 #[path = "commands/launch.rs"]
 mod launch;
+#[path = "commands/log.rs"]
+mod log;
 #[path = "commands/messages.rs"]
 mod messages;
 #[path = "commands/nodes.rs"]

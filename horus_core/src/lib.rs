@@ -70,6 +70,11 @@ pub mod prelude {
 #[doc = include_str!("../../README.md")]
 struct Readme;
 
+/// Compiles the code examples about logging.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/logging.md")]
+struct Logging;
+
 /// Compiles the code examples about messages of the user's own.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/own-messages.md")]

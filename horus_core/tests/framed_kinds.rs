@@ -106,6 +106,7 @@ fn other_arrays_are_refused_and_change_nothing() {
         ("LidarScan", DType::F32, &[3, 1081], "[2, rays]"),
         ("LidarScan", DType::F32, &[1 << 32], "[2, rays]"),
         ("JointStateArray", DType::F64, &[29], "fields only"),
+        ("LogLine", DType::U8, &[1 << 32], "u8 in a row"),
     ];
     for (name, dtype, shape, text) in cases {
         let kind = kind(name);

@@ -11,10 +11,10 @@ use fastrand::Rng;
 use horus_core::message::{
     AudioFrame, AudioFrameHeader, Bytes, BytesHeader, CompressedImage, CompressedImageHeader,
     CostMap, CostMapHeader, DType, DepthImage, DepthImageHeader, Encoding, FrameId, Framed, Grid,
-    Header, HeaderError, Image, ImageHeader, JointStateArrayHeader, LidarScanHeader, MapMetaData,
-    OccupancyGrid, OccupancyGridHeader, POINT_FIELDS_MAX, PointCloud, PointCloudHeader, Raster,
-    SchedulerStatusHeader, Schema, SegmentationMask, SegmentationMaskHeader, Tensor, TensorError,
-    TensorHeader, Text,
+    Header, HeaderError, Image, ImageHeader, JointStateArrayHeader, LidarScanHeader, LogLineHeader,
+    MapMetaData, OccupancyGrid, OccupancyGridHeader, POINT_FIELDS_MAX, PointCloud,
+    PointCloudHeader, Raster, SchedulerStatusHeader, Schema, SegmentationMask,
+    SegmentationMaskHeader, Tensor, TensorError, TensorHeader, Text,
 };
 use horus_core::topic::Encoded;
 use private::Private;
@@ -62,6 +62,10 @@ fn each_kind(check: &mut impl Check) {
     check.one(SchedulerStatusHeader::new("arm", 3));
     check.one(LidarScanHeader::new(1081).with_intensities());
     check.one(JointStateArrayHeader::new(29));
+    check.one(LogLineHeader {
+        text_bytes: 77,
+        ..LogLineHeader::default()
+    });
 }
 
 /// A test for a header of any kind.

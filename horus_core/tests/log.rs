@@ -93,11 +93,7 @@ fn count(lines: u64, threads: u64) {
 /// nanoseconds: in the quickest of many rounds, because others use the machine, too.
 fn cost(is_logged: bool) -> u64 {
     const LINES: u64 = 500;
-    let level = if is_logged {
-        Level::Info
-    } else {
-        Level::Debug
-    };
+    let level = if is_logged { Level::Info } else { Level::Debug };
     let rounds = (0..200).map(|_| {
         let begin = Instant::now();
         for line in 0..LINES {

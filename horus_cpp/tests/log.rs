@@ -42,7 +42,11 @@ fn the_lines_of_a_killed_program_are_kept() {
             .iter()
             .map(|record| {
                 let line = record.line.header();
-                (line.level, line.node.as_str().to_owned(), record.line.text().into_owned())
+                (
+                    line.level,
+                    line.node.as_str().to_owned(),
+                    record.line.text().into_owned(),
+                )
             })
             .collect();
         let line = |level, node: &str, text: &str| (level, node.to_owned(), text.to_owned());
@@ -69,6 +73,9 @@ fn the_lines_of_a_killed_program_are_kept() {
         // Also those of the real-time node are on stderr.
         assert_eq!(stderr.lines().count(), found.len(), "{stderr}");
         assert!(stderr.contains("Z WARN  arm: in tick 2\n"), "{stderr}");
-        assert!(stderr.contains("bytes\\u{0}\u{fffd}\\u{1b}[2J\n"), "{stderr}");
+        assert!(
+            stderr.contains("bytes\\u{0}\u{fffd}\\u{1b}[2J\n"),
+            "{stderr}"
+        );
     }
 }

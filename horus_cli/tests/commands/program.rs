@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::time::{Duration, Instant};
 
+use horus_core::log::{LogEntry, LogFilter, LogSettings, write};
 use horus_core::message::{CmdVel, Encoding, Image, ImageHeader, Imu};
 use horus_core::scheduler::{Context, FailurePolicy, Hertz, Scheduler};
 use horus_core::topic::{Publisher, Qos, Subscriber, Topic};
@@ -89,6 +90,13 @@ impl Endpoints {
             }
             ["schedule", name] => schedule(name),
             ["drive", name] => drive(name),
+            ["log", "open", program] => open_log(program),
+            ["log", "hostile"] => log("error", "no\u{202e}de", "one\x1b[2J\r\n2026 two"),
+            ["log", "count", lines] => {
+                let lines: u64 = lines.parse().unwrap();
+                (0..lines).for_each(|line| log("info", "", &line.to_string()));
+            }
+            ["log", level, node, text] => log(level, node, text),
             ["close", topic] => {
                 self.imu.remove(topic);
                 self.cmd_vel.remove(topic);
@@ -134,6 +142,24 @@ impl Endpoints {
             std::thread::sleep(next.saturating_duration_since(Instant::now()));
         }
     }
+}
+
+/// Opens the log of this process for lines of all levels.
+fn open_log(program: &str) {
+    let settings = LogSettings::new().program(program).stderr(false);
+    let filter = LogFilter::parse("trace").unwrap();
+    settings.filter(filter).open().unwrap();
+}
+
+/// Logs a line.
+fn log(level: &str, node: &str, text: &str) {
+    let entry = LogEntry {
+        node,
+        target: "arm::driver",
+        source: Some(("src/driver.rs", 42)),
+        ..LogEntry::new(level.parse().unwrap())
+    };
+    write(&entry, format_args!("{text}"));
 }
 
 /// Runs a scheduler with three nodes in a thread of its own.

@@ -2,10 +2,12 @@
 #ifndef HORUS_LOG_HPP
 #define HORUS_LOG_HPP
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "error.hpp"
 #include "log.h"

@@ -122,7 +122,9 @@ fn undo(name: &str, arguments: usize) -> Option<String> {
         return Some(format!("horus_sample_release({}.id)", out()));
     }
     // A log stays open.
-    let (kind, _) = name.split_once("_open").filter(|(kind, _)| *kind != "horus_log")?;
+    let (kind, _) = name
+        .split_once("_open")
+        .filter(|(kind, _)| *kind != "horus_log")?;
     Some(format!("{kind}_close({})", out()))
 }
 

@@ -7,7 +7,8 @@ use super::root;
 
 /// Returns the text of all headers.
 pub fn header() -> String {
-    let files = ["horus.h", "log.h", "scheduler.h"].map(|file| root().join("include/horus").join(file));
+    let files =
+        ["horus.h", "log.h", "scheduler.h"].map(|file| root().join("include/horus").join(file));
     files.map(|file| fs::read_to_string(file).unwrap()).concat()
 }
 

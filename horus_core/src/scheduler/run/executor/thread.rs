@@ -53,8 +53,9 @@ impl NodeThread {
         let thread = spawn(&name, move || {
             let mut runners = take(&to_thread);
             let _marked = NodesOnThread::mark(&runners);
-            set_real_time_thread(runners[0].plan().class == Class::RealTime);
-            let (_awake, refused) = real_time::apply_thread_settings(runners[0].plan());
+            let plan = runners[0].plan();
+            set_real_time_thread(plan.class == Class::RealTime || plan.priority.is_some());
+            let (_awake, refused) = real_time::apply_thread_settings(plan);
             runners
                 .iter_mut()
                 .for_each(|runner| runner.record_refused(refused.clone()));

@@ -1,0 +1,173 @@
+//! Logs: `horus log` among processes that log, that are killed, and that are too fast.
+
+use std::time::Duration;
+
+use crate::common::{Program, Robot};
+use crate::golden::check_json_except;
+
+/// Starts a program that logs under this name.
+fn logger(robot: &Robot, name: &str) -> Program {
+    let mut program = robot.program();
+    program.tell(&format!("log open {name}"));
+    program
+}
+
+/// Returns the lines without their times and process ids.
+fn bare(lines: &str, programs: &[&Program]) -> Vec<String> {
+    let mut lines = lines.to_owned();
+    for program in programs {
+        lines = lines.replace(&format!("[{}]", program.id()), "");
+    }
+    let bare = |line: &str| match line.split_once("Z ") {
+        Some((_, rest)) if line.starts_with("20") => rest.to_owned(),
+        _ => line.to_owned(),
+    };
+    lines.lines().map(bare).collect()
+}
+
+#[test]
+fn lines_of_all_processes_are_shown_also_of_killed_ones() {
+    let robot = Robot::new();
+    robot.answer("log");
+    let mut arm = logger(&robot, "arm");
+    let mut leg = logger(&robot, "leg");
+    arm.tell("log warn shoulder hot");
+    leg.tell("log info knee bent");
+    arm.tell("log trace elbow step");
+    leg.tell("log error knee broken");
+    let json = robot.answer("log --json -n 1");
+    let times = ["timestamp_ns", "monotonic_ns", "process_id", "thread_id"];
+    check_json_except("log", &json, &times);
+    let process = arm.id();
+    arm.kill();
+    let lines = robot.answer("log");
+    let lines = bare(&lines.replace(&format!("[{process}]"), ""), &[&leg]);
+    assert_eq!(
+        lines,
+        [
+            "WARN  arm shoulder: hot",
+            "INFO  leg knee: bent",
+            "TRACE arm elbow: step",
+            "ERROR leg knee: broken",
+        ]
+    );
+    let selected = [
+        ("--node knee", 2),
+        ("--level warn", 2),
+        ("-l error", 1),
+        ("--program arm", 2),
+        (&format!("-p {process}"), 2),
+        ("--since 0", 0),
+        ("--since 1000", 4),
+        ("-n 3 --level info", 3),
+        ("--node knee -p arm", 0),
+    ];
+    for (arguments, count) in selected {
+        let lines = robot.answer(&format!("log {arguments}"));
+        assert_eq!(lines.lines().count(), count, "{arguments}: {lines}");
+    }
+    robot.run("log --level loud").failed_with_usage();
+    let colored = robot.answer("log --level error --color always");
+    assert!(colored.contains("\x1b[31mERROR leg"), "{colored}");
+
+    // Logs are internal topics, and are kept until they are removed.
+    assert!(!robot.answer("topic list -w 0").contains("horus/log"));
+    assert!(
+        robot
+            .answer("topic list -w 0 --all")
+            .contains("horus/log/arm/")
+    );
+    assert!(robot.answer("clean").contains("kept: horus/log/arm/"));
+    assert!(
+        robot
+            .answer("clean --all")
+            .contains("removed: horus/log/arm/")
+    );
+    assert_eq!(robot.answer("log").lines().count(), 2);
+}
+
+#[test]
+fn new_lines_are_followed_until_a_signal() {
+    let robot = Robot::new();
+    let mut arm = logger(&robot, "arm");
+    arm.tell("log info elbow before");
+    let follow = robot.stream("log -f");
+    assert!(follow.line().ends_with(" elbow: before"));
+    arm.tell("log info elbow after");
+    assert!(follow.line().ends_with(" elbow: after"));
+    let mut leg = logger(&robot, "leg");
+    leg.tell("log info knee new");
+    assert!(follow.line().ends_with(" knee: new"));
+    leg.tell("log info knee last");
+    leg.kill();
+    assert!(follow.line().ends_with(" knee: last"));
+    // A log that is followed can be removed once its process has died.
+    robot.until("clean --all", |cleaned| !cleaned.contains("kept:"));
+    follow.signal(libc::SIGINT);
+    let ran = follow.wait();
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, "4 lines, 0 lost\n"));
+    let timed = robot.run("log -f --timeout 0.2 --json");
+    assert_eq!(timed.code, 0, "{timed:?}");
+    assert_eq!(timed.stdout.lines().count(), 2, "{timed:?}");
+}
+
+#[test]
+fn lost_lines_are_counted() {
+    let robot = Robot::new();
+    let mut arm = logger(&robot, "arm");
+    arm.tell("log count 3000");
+    let ran = robot.run("log");
+    let shown = ran.stdout.lines().count();
+    assert!(shown >= 448, "{shown}");
+    let lost = 3000 - shown;
+    let (thousands, rest) = (lost / 1000, lost % 1000);
+    let note = format!("arm[{}]: {thousands},{rest:03} lines lost\n", arm.id());
+    assert_eq!((ran.code, ran.stderr), (0, note));
+    let json = robot.answer("log --json");
+    assert!(
+        json.lines()
+            .next()
+            .unwrap()
+            .contains(&format!("\"lost_before\":{lost},"))
+    );
+    assert!(json.lines().nth(1).unwrap().contains("\"lost_before\":0,"));
+    assert_eq!(robot.answer("log -q -n 1").lines().count(), 1);
+}
+
+#[test]
+fn a_terminal_acts_on_no_text() {
+    let robot = Robot::new();
+    let mut evil = logger(&robot, "evil");
+    evil.tell("log hostile");
+    assert_eq!(
+        bare(&robot.answer("log"), &[&evil]),
+        [
+            "ERROR evil no\\u{202e}de: one\\u{1b}[2J\\r",
+            "    | 2026 two"
+        ]
+    );
+    let json = robot.answer("log --json");
+    assert!(
+        json.contains("\"text\":\"one\\u001b[2J\\r\\n2026 two\""),
+        "{json}"
+    );
+}
+
+#[test]
+fn a_reader_that_goes_ends_the_stream_quietly() {
+    let robot = Robot::new();
+    let mut arm = logger(&robot, "arm");
+    let mut command = robot.command("log -f");
+    command
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
+    let mut process = command.spawn().unwrap();
+    drop(process.stdout.take());
+    crate::common::until("the command has ended", || {
+        arm.tell("log count 10");
+        std::thread::sleep(Duration::from_millis(10));
+        process.try_wait().unwrap().is_some()
+    });
+    let output = process.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
+}
