@@ -9,8 +9,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::{
-    blackbox, clean, completion, doctor, estop, external, graph, launch, log, man, msg, namespace,
-    node, scheduler, top, topic,
+    blackbox, clean, completion, doctor, estop, external, graph, launch, log, man, monitor, msg,
+    namespace, node, scheduler, top, topic,
 };
 
 /// Shows the topics, nodes and schedulers of a robot, and acts on them.
@@ -88,6 +88,7 @@ pub(crate) enum Command {
     Estop(estop::Command),
     Graph(graph::Arguments),
     Top(top::Arguments),
+    Monitor(monitor::Arguments),
     Launch(launch::Arguments),
     /// List, show and compare message types
     #[command(subcommand)]
@@ -120,6 +121,7 @@ impl Command {
             Self::Estop(command) => command.run(context),
             Self::Graph(arguments) => graph::run(&arguments, context),
             Self::Top(arguments) => top::run(&arguments, context),
+            Self::Monitor(arguments) => monitor::run(&arguments, context),
             Self::Launch(arguments) => launch::run(&arguments, context),
             Self::Msg(command) => command.run(context),
             Self::Namespace(command) => command.run(context),

@@ -64,14 +64,18 @@ impl Command {
 
 fn send(stop: EmergencyStop, context: &mut Context) -> Result<(), Failure> {
     let namespace = context.namespace()?;
-    let mut publisher = emergency_stop(&namespace).map_err(|error| Failure::of_topic(&error))?;
-    let sent = publisher.send(stop);
-    sent.map_err(|error| Failure::refused(chain(&error.with(()))))?;
-    let receivers = publisher.subscriber_count();
-    if receivers == 0 {
+    if publish(&namespace, stop)? == 0 {
         context.note("no scheduler runs that could receive it");
     }
     print(Some(&stop), context)
+}
+
+/// Sends an emergency stop or a release, and returns the number of schedulers that receive it.
+pub(crate) fn publish(namespace: &Arc<Namespace>, stop: EmergencyStop) -> Result<usize, Failure> {
+    let mut publisher = emergency_stop(namespace).map_err(|error| Failure::of_topic(&error))?;
+    let sent = publisher.send(stop);
+    sent.map_err(|error| Failure::refused(chain(&error.with(()))))?;
+    Ok(publisher.subscriber_count())
 }
 
 fn status(context: &mut Context) -> Result<(), Failure> {

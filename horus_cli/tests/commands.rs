@@ -15,6 +15,8 @@ mod launch;
 mod log;
 #[path = "commands/messages.rs"]
 mod messages;
+#[path = "commands/monitor.rs"]
+mod monitor;
 #[path = "commands/nodes.rs"]
 mod nodes;
 #[path = "commands/program.rs"]

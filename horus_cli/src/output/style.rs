@@ -15,6 +15,17 @@ pub(crate) enum Tone {
     Waiting,
 }
 
+impl Tone {
+    /// Returns the name of the meaning.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Bad => "bad",
+            Self::Waiting => "waiting",
+        }
+    }
+}
+
 /// The colours of an output, or none.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Style {

@@ -1,10 +1,9 @@
 //! `horus top`: programs, topics, nodes and events, measured again and again.
 //!
-//! `sample` reads the system, `state` holds what is shown and reacts to keys, `view` draws it, and
-//! `screen` connects them with a terminal.
+//! [`crate::sample`] reads the system, `state` holds what is shown and reacts to keys, `view` draws
+//! it, and `screen` connects them with a terminal.
 
 mod history;
-mod sample;
 mod screen;
 mod state;
 mod tables;
@@ -20,7 +19,7 @@ use crate::cli::seconds;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::{clock, count};
-use sample::{Sample, Sampler};
+use crate::sample::{self, Sample, Sampler};
 
 /// Time between two looks, on a terminal and elsewhere.
 const SCREEN_PERIOD: Duration = Duration::from_millis(250);

@@ -14,7 +14,6 @@ use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use signal_hook::consts::{SIGCONT, SIGTSTP};
 use signal_hook::{flag, low_level};
 
-use super::sample::Sampler;
 use super::state::{NodeAction, Request, Top, Verb};
 use super::view;
 use crate::context::Context;
@@ -23,6 +22,7 @@ use crate::node::of_remote;
 use crate::output::format::date_time;
 use crate::output::value::text;
 use crate::output::{Cell, versioned};
+use crate::sample::Sampler;
 use crate::topic::echo::{decode, line};
 use crate::topic::info::Description;
 use crate::topic::observer::Observer;

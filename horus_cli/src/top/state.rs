@@ -7,8 +7,8 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::widgets::ListState;
 
 use super::history::History;
-use super::sample::{Node, Sample, SchedulerEvent, Topic};
 use crate::output::Cell;
+use crate::sample::{Node, Sample, SchedulerEvent, Topic};
 
 /// The largest number of events, and of messages, that are kept.
 const LINES_MAX: usize = 200;

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::sample::{Node, Program, SchedulerEvent, Topic};
 use crate::node::metrics::time;
 use crate::output::format::{clock, count, visible};
 use crate::output::{Cell, Column, Table, Tone};
+use crate::sample::{Node, Program, SchedulerEvent, Topic};
 use crate::topic::bw::decimal_bytes;
 
 /// Returns the lines of text for topics, by their names.

@@ -7,11 +7,11 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::sample::{Node, Program, Sample, SchedulerEvent, Topic};
 use super::state::{Mode, NodeAction, Request, Top, Verb};
 use super::view;
 use crate::launch::status::{ProgramState, ProgramStatus};
 use crate::node::metrics::Metrics;
+use crate::sample::{Node, Program, Sample, SchedulerEvent, Topic};
 use crate::topic::info::Process;
 use crate::topic::latency::Percentiles;
 use crate::topic::list::Details;

@@ -8,12 +8,12 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, Clear, List, Paragraph};
 
-use super::sample::{Node, Program};
 use super::state::{Details, Mode, Pane, Top, TopicDetails, Verb};
 use super::{headline, tables};
 use crate::launch::status::ProgramState;
 use crate::output::format::{count, duration, visible};
 use crate::output::{Cell, GAP, Table, Tone};
+use crate::sample::{Node, Program};
 
 /// The smallest screen: columns and rows.
 const SMALLEST: (u16, u16) = (60, 15);
@@ -231,7 +231,7 @@ fn node(frame: &mut Frame<'_>, top: &Top, path: &str, area: Rect) {
 fn describe<'a>(node: &Node, top: &Top) -> Vec<Line<'a>> {
     let metrics = &node.metrics;
     let process = node.process_id;
-    let topics = |role: &str, has: &dyn Fn(&super::sample::Topic) -> bool| {
+    let topics = |role: &str, has: &dyn Fn(&crate::sample::Topic) -> bool| {
         let topics = top.sample.topics.iter().filter(|topic| has(topic));
         let names: Vec<&str> = topics.map(|topic| topic.name.as_str()).collect();
         Line::raw(format!("its process {role}: {}", names.join(", ")))

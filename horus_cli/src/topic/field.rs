@@ -4,7 +4,7 @@ use horus_core::value::{TypedArray, Value};
 
 /// A path to a part of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct FieldPath {
+pub(crate) struct FieldPath {
     text: String,
     steps: Vec<Step>,
 }
@@ -23,7 +23,7 @@ impl FieldPath {
     /// # Errors
     ///
     /// A sentence that says what a path is.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut steps = Vec::new();
         let mut rest = text;
         while !rest.is_empty() {
@@ -64,12 +64,11 @@ impl FieldPath {
     }
 
     /// Returns the part of `value`, if it has that.
-    pub(super) fn get(&self, value: &Value) -> Option<Value> {
-        let mut found = value.clone();
-        for step in &self.steps {
-            found = step.get(&found)?;
-        }
-        Some(found)
+    pub(crate) fn get(&self, value: &Value) -> Option<Value> {
+        let (first, steps) = self.steps.split_first()?;
+        // WHY the first step apart: it copies only a part of the message.
+        let found = first.get(value)?;
+        steps.iter().try_fold(found, |found, step| step.get(&found))
     }
 }
 

@@ -5,7 +5,7 @@ mod condition;
 mod csv;
 mod delay;
 pub(crate) mod echo;
-mod field;
+pub(crate) mod field;
 mod find;
 mod gaps;
 mod hz;

@@ -1,6 +1,6 @@
 //! Samples: the topics, nodes, programs and events of a namespace at one moment.
 //!
-//! All that `top` knows of the system is read here.
+//! All that `top` and `monitor` know of the system is read here.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -33,76 +33,76 @@ const EVENTS_MAX: usize = 200;
 
 /// The state of a namespace at one moment.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Sample {
-    pub(super) namespace: String,
-    pub(super) timestamp_ns: u64,
-    pub(super) processes: BTreeSet<Process>,
-    pub(super) live_schedulers: usize,
-    pub(super) topics: Vec<Topic>,
-    pub(super) nodes: Vec<Node>,
+pub(crate) struct Sample {
+    pub(crate) namespace: String,
+    pub(crate) timestamp_ns: u64,
+    pub(crate) processes: BTreeSet<Process>,
+    pub(crate) live_schedulers: usize,
+    pub(crate) topics: Vec<Topic>,
+    pub(crate) nodes: Vec<Node>,
     /// The programs of each `horus launch`.
-    pub(super) programs: Vec<Program>,
+    pub(crate) programs: Vec<Program>,
     /// The events since the last sample; in the first sample, the last ones.
-    pub(super) events: Vec<SchedulerEvent>,
+    pub(crate) events: Vec<SchedulerEvent>,
 }
 
 /// A topic at one moment. Its rates are those of the time before.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Topic {
+pub(crate) struct Topic {
     #[serde(rename = "topic")]
-    pub(super) name: String,
+    pub(crate) name: String,
     #[serde(flatten)]
-    pub(super) details: Details,
-    pub(super) window_ns: u64,
-    pub(super) refused_per_second: f64,
-    pub(super) lost_per_second: f64,
+    pub(crate) details: Details,
+    pub(crate) window_ns: u64,
+    pub(crate) refused_per_second: f64,
+    pub(crate) lost_per_second: f64,
     /// `None` if each message has its own length.
-    pub(super) bytes_per_second: Option<f64>,
+    pub(crate) bytes_per_second: Option<f64>,
     /// The latency of the slowest subscriber.
-    pub(super) latency: Option<Percentiles>,
+    pub(crate) latency: Option<Percentiles>,
     /// The processes that publish.
-    pub(super) publisher_pids: Vec<u32>,
+    pub(crate) publisher_pids: Vec<u32>,
     /// The processes that subscribe.
-    pub(super) subscriber_pids: Vec<u32>,
+    pub(crate) subscriber_pids: Vec<u32>,
 }
 
 /// A node at one moment.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Node {
+pub(crate) struct Node {
     #[serde(flatten)]
-    pub(super) metrics: Metrics,
-    pub(super) process_id: Option<u32>,
+    pub(crate) metrics: Metrics,
+    pub(crate) process_id: Option<u32>,
     #[serde(skip)]
-    pub(super) durations: [u64; NODE_METRICS_BUCKETS],
+    pub(crate) durations: [u64; NODE_METRICS_BUCKETS],
     #[serde(skip)]
-    pub(super) lateness: [u64; NODE_METRICS_BUCKETS],
+    pub(crate) lateness: [u64; NODE_METRICS_BUCKETS],
 }
 
 /// A program of `horus launch` at one moment.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Program {
+pub(crate) struct Program {
     /// The launch file.
-    pub(super) file: String,
-    pub(super) launcher_pid: u32,
+    pub(crate) file: String,
+    pub(crate) launcher_pid: u32,
     #[serde(flatten)]
-    pub(super) status: ProgramStatus,
+    pub(crate) status: ProgramStatus,
 }
 
 /// An event in the black box of a scheduler.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct SchedulerEvent {
-    pub(super) scheduler: String,
+pub(crate) struct SchedulerEvent {
+    pub(crate) scheduler: String,
     #[serde(flatten)]
-    pub(super) event: Event,
+    pub(crate) event: Event,
     #[serde(skip)]
-    pub(super) text: String,
+    pub(crate) text: String,
     #[serde(skip)]
-    pub(super) tone: Tone,
+    pub(crate) tone: Tone,
 }
 
 /// Takes samples. It opens each topic once, and closes those that no process uses.
 #[derive(Debug)]
-pub(super) struct Sampler {
+pub(crate) struct Sampler {
     shows_internal: bool,
     /// The time for which rates are measured, at least.
     window: Duration,
@@ -121,7 +121,7 @@ struct WatchedTopic {
 }
 
 impl Sampler {
-    pub(super) fn new(shows_internal: bool, window: Duration) -> Self {
+    pub(crate) fn new(shows_internal: bool, window: Duration) -> Self {
         Self {
             shows_internal,
             window,
@@ -133,12 +133,12 @@ impl Sampler {
     }
 
     /// Returns the namespace, unless it does not exist yet.
-    pub(super) const fn namespace(&self) -> Option<&Arc<Namespace>> {
+    pub(crate) const fn namespace(&self) -> Option<&Arc<Namespace>> {
         self.namespace.as_ref()
     }
 
     /// Reads the present state. If the namespace does not exist, it is empty.
-    pub(super) fn sample(&mut self, context: &Context) -> Result<Sample, Failure> {
+    pub(crate) fn sample(&mut self, context: &Context) -> Result<Sample, Failure> {
         let config = context.config()?;
         let mut sample = Sample {
             namespace: config.name().to_string(),
@@ -308,20 +308,20 @@ impl Topic {
         }
     }
 
-    pub(super) fn rate_hz(&self) -> f64 {
+    pub(crate) fn rate_hz(&self) -> f64 {
         self.details.rate_hz.unwrap_or(0.0)
     }
 }
 
 impl Node {
     /// Returns the name with that of the scheduler: `arm/controller`.
-    pub(super) fn path(&self) -> String {
+    pub(crate) fn path(&self) -> String {
         format!("{}/{}", self.metrics.scheduler, self.metrics.node)
     }
 }
 
 impl SchedulerEvent {
-    pub(super) fn new(scheduler: String, event: &NodeEvent) -> Self {
+    pub(crate) fn new(scheduler: String, event: &NodeEvent) -> Self {
         Self {
             scheduler,
             text: event.to_string(),

@@ -1,0 +1,67 @@
+//! Access: which requests are answered. All others get an error before anything is read.
+
+use super::http::{Request, Response};
+
+/// The rules: only programs that know the token get data, and only pages of this server may ask.
+#[derive(Debug)]
+pub(super) struct Access {
+    /// The names of this server, as browsers send them.
+    hosts: [String; 2],
+    token: String,
+    allows_control: bool,
+}
+
+impl Access {
+    pub(super) fn new(port: u16, token: String, allows_control: bool) -> Self {
+        Self {
+            hosts: ["127.0.0.1", "localhost"].map(|name| format!("{name}:{port}")),
+            token,
+            allows_control,
+        }
+    }
+
+    /// Checks that a browser sent the request for a page of this server.
+    ///
+    /// WHY the host: a foreign page whose name was made to lead to 127.0.0.1 sends its own name.
+    /// WHY the origin: a foreign page may send requests, too, but has to say where it is from.
+    pub(super) fn check_origin(&self, request: &Request) -> Result<(), Response> {
+        let host = request.header("host").unwrap_or_default();
+        if !self.hosts.iter().any(|known| *known == host) {
+            let wanted = self.hosts.join(" or ");
+            let text = format!("the host is '{host}'; this server is {wanted}");
+            return Err(Response::error(421, &text));
+        }
+        let origin = request.header("origin");
+        if origin.is_some_and(|origin| origin.strip_prefix("http://") != Some(host)) {
+            let text = "the request comes from a page of another server";
+            return Err(Response::error(403, text));
+        }
+        Ok(())
+    }
+
+    /// Checks the token.
+    pub(super) fn check_token(&self, request: &Request) -> Result<(), Response> {
+        let authorization = request.header("authorization").unwrap_or_default();
+        let token = authorization.strip_prefix("Bearer ").unwrap_or_default();
+        if is_equal(token.as_bytes(), self.token.as_bytes()) {
+            return Ok(());
+        }
+        let text = "the token is missing or wrong; open the address that `horus monitor` printed";
+        Err(Response::error(401, text).with("WWW-Authenticate", "Bearer"))
+    }
+
+    /// Checks that commands are allowed.
+    pub(super) fn check_control(&self) -> Result<(), Response> {
+        if self.allows_control {
+            return Ok(());
+        }
+        let text = "this page changes nothing; start `horus monitor --allow-control` for that";
+        Err(Response::error(403, text))
+    }
+}
+
+/// Compares in a time that does not depend on the number of bytes that are right.
+fn is_equal(a: &[u8], b: &[u8]) -> bool {
+    let differences = a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b));
+    a.len() == b.len() && std::hint::black_box(differences) == 0
+}

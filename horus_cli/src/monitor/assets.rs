@@ -1,0 +1,45 @@
+//! The files of the page, which are part of the binary.
+
+use super::http::Response;
+
+/// The files by their paths, with their types.
+const FILES: [(&str, &str, &str); 16] = [
+    ("/", HTML, include_str!("page/index.html")),
+    ("/icon.svg", "image/svg+xml", include_str!("page/icon.svg")),
+    ("/style.css", CSS, include_str!("page/style.css")),
+    ("/main.js", SCRIPT, include_str!("page/main.js")),
+    ("/dom.js", SCRIPT, include_str!("page/dom.js")),
+    ("/details.js", SCRIPT, include_str!("page/details.js")),
+    ("/format.js", SCRIPT, include_str!("page/format.js")),
+    ("/graph.js", SCRIPT, include_str!("page/graph.js")),
+    ("/history.js", SCRIPT, include_str!("page/history.js")),
+    ("/picture.js", SCRIPT, include_str!("page/picture.js")),
+    ("/plots.js", SCRIPT, include_str!("page/plots.js")),
+    ("/stream.js", SCRIPT, include_str!("page/stream.js")),
+    ("/tables.js", SCRIPT, include_str!("page/tables.js")),
+    (
+        "/uplot/uPlot.iife.min.js",
+        SCRIPT,
+        include_str!("page/uplot/uPlot.iife.min.js"),
+    ),
+    (
+        "/uplot/uPlot.min.css",
+        CSS,
+        include_str!("page/uplot/uPlot.min.css"),
+    ),
+    (
+        "/uplot/LICENSE",
+        "text/plain; charset=utf-8",
+        include_str!("page/uplot/LICENSE"),
+    ),
+];
+
+const HTML: &str = "text/html; charset=utf-8";
+const CSS: &str = "text/css; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+/// Returns the file at `path`. It holds no data of the robot, so it needs no token.
+pub(super) fn find(path: &str) -> Option<Response> {
+    let file = FILES.iter().find(|(known, ..)| *known == path);
+    file.map(|(_, content_type, text)| Response::new(content_type, text.as_bytes()))
+}

@@ -1,0 +1,100 @@
+//! Commands of a page: they pause nodes and stop the robot, if that is allowed.
+
+use std::sync::Arc;
+
+use horus_core::message::EmergencyStop;
+use horus_core::namespace::Namespace;
+use horus_core::scheduler::{Rate, RemoteError, RemoteScheduler};
+use serde::{Deserialize, Serialize};
+
+use super::http::{Request, Response, to_json};
+use super::server::Site;
+use crate::estop;
+use crate::failure::Failure;
+use crate::node::of_remote;
+use crate::output::versioned;
+
+/// The source of emergency stops, as the robot sees it.
+const SOURCE: &str = "horus monitor";
+
+/// A command, as the body of a request.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
+enum Command {
+    Pause {
+        scheduler: String,
+        node: String,
+    },
+    Resume {
+        scheduler: String,
+        node: String,
+    },
+    Rate {
+        scheduler: String,
+        node: String,
+        rate_hz: f64,
+    },
+    EmergencyStop {
+        reason: String,
+    },
+    ReleaseEmergencyStop,
+}
+
+#[derive(Debug, Serialize)]
+struct Done {
+    done: String,
+}
+
+/// Executes the command in the body of a request.
+pub(super) fn execute(request: &Request, site: Site<'_>) -> Result<Response, Response> {
+    // WHY: a foreign page may send other types without asking first.
+    if request.header("content-type") != Some("application/json") {
+        let text = "the Content-Type is not application/json";
+        return Err(Response::error(400, text));
+    }
+    let command = serde_json::from_slice::<Command>(&request.body);
+    let command = command.map_err(|error| {
+        let text = format!("the body is not a command: {error}");
+        Response::error(400, &text)
+    })?;
+    let known = Arc::clone(&site.hub.newest().known);
+    let namespace = known.namespace.as_ref();
+    let namespace = namespace.ok_or_else(|| Response::error(409, "the namespace is gone"))?;
+    let done = command.send(namespace);
+    let done = done.map_err(|failure| Response::error(409, failure.text()))?;
+    let body = to_json(versioned(Done { done }));
+    Ok(Response::new("application/json", body))
+}
+
+impl Command {
+    /// Sends the command, and returns the result as text.
+    fn send(&self, namespace: &Arc<Namespace>) -> Result<String, Failure> {
+        let to_node = |scheduler, node, send: &dyn Fn(&mut RemoteScheduler) -> _| {
+            let opened = RemoteScheduler::open(namespace, scheduler);
+            let sent: Result<(), RemoteError> = opened.and_then(|mut remote| send(&mut remote));
+            sent.map_err(of_remote)?;
+            Ok(format!("sent to {scheduler}/{node}"))
+        };
+        let stop = |stop: EmergencyStop| {
+            let receivers = estop::publish(namespace, stop)?;
+            Ok(format!("sent to {receivers} schedulers"))
+        };
+        match self {
+            Self::Pause { scheduler, node } => {
+                to_node(scheduler, node, &|remote| remote.pause(node))
+            }
+            Self::Resume { scheduler, node } => {
+                to_node(scheduler, node, &|remote| remote.resume(node))
+            }
+            Self::Rate {
+                scheduler,
+                node,
+                rate_hz,
+            } => to_node(scheduler, node, &|remote| {
+                remote.set_rate(node, Rate::hz(*rate_hz))
+            }),
+            Self::EmergencyStop { reason } => stop(EmergencyStop::engage(SOURCE, reason)),
+            Self::ReleaseEmergencyStop => stop(EmergencyStop::release(SOURCE, "")),
+        }
+    }
+}

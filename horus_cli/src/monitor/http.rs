@@ -1,0 +1,364 @@
+//! HTTP/1.1, as far as a page on the same machine needs it: one request and one response for each
+//! connection. The syntax is checked by `httparse`; all sizes and times have limits.
+
+use std::borrow::Cow;
+use std::fmt::Display;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::{Duration, Instant};
+
+use httparse::Status;
+
+use crate::output::versioned;
+
+/// The largest request line with its headers, and the largest body.
+const HEAD_BYTES_MAX: usize = 8 << 10;
+const BODY_BYTES_MAX: usize = 4 << 10;
+
+/// The largest number of headers.
+const HEADERS_MAX: usize = 64;
+
+/// The time in which a request has to arrive, and in which a client has to read what was written.
+const READ_TIME: Duration = Duration::from_secs(5);
+const WRITE_TIME: Duration = Duration::from_secs(10);
+
+/// The largest number of bytes that are read and ignored after an error.
+const IGNORED_BYTES_MAX: usize = 1 << 20;
+
+/// Headers of every response.
+///
+/// The policy lets the page load only files of this server and talk only to it, and lets no script
+/// turn text into HTML.
+const HEADERS: &str = "Connection: close\r\n\
+    Cache-Control: no-store\r\n\
+    Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; \
+    connect-src 'self'; img-src 'self' blob:; base-uri 'none'; form-action 'none'; \
+    frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'\r\n\
+    Cross-Origin-Opener-Policy: same-origin\r\n\
+    Cross-Origin-Resource-Policy: same-origin\r\n\
+    Referrer-Policy: no-referrer\r\n\
+    X-Content-Type-Options: nosniff\r\n\
+    X-Frame-Options: DENY\r\n";
+
+/// A request.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) method: String,
+    /// The path without the query.
+    pub(super) path: String,
+    query: Vec<(String, String)>,
+    headers: Vec<(String, String)>,
+    pub(super) body: Vec<u8>,
+}
+
+/// A response.
+#[derive(Debug)]
+pub(super) struct Response {
+    status: u16,
+    content_type: &'static str,
+    /// Headers of this response, as lines.
+    headers: String,
+    body: Cow<'static, [u8]>,
+}
+
+impl Request {
+    /// Reads a request. Blocks for [`READ_TIME`] at most.
+    ///
+    /// # Errors
+    ///
+    /// The response to a request that is wrong; `None` if the connection is of no use any more.
+    pub(super) fn read(connection: &mut TcpStream) -> Result<Self, Option<Response>> {
+        let due = Instant::now() + READ_TIME;
+        let mut bytes = Vec::new();
+        let (mut request, head) = loop {
+            receive(connection, &mut bytes, due)?;
+            if let Some(found) = parse(&bytes)? {
+                break found;
+            }
+            if bytes.len() >= HEAD_BYTES_MAX {
+                let text = format!("the headers are longer than {HEAD_BYTES_MAX} bytes");
+                return Err(Some(Response::error(431, &text)));
+            }
+        };
+        let length = request.body_bytes()?;
+        while bytes.len() < head + length {
+            receive(connection, &mut bytes, due)?;
+        }
+        request.body = bytes[head..head + length].to_vec();
+        Ok(request)
+    }
+
+    /// Returns the value of a header, whose name is in lower case.
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// Returns the values of a parameter of the query.
+    pub(super) fn parameters<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let found = self.query.iter().filter(move |(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// Returns the length of the body.
+    fn body_bytes(&self) -> Result<usize, Response> {
+        if self.header("transfer-encoding").is_some() {
+            let text = "bodies in chunks are not supported; send a Content-Length";
+            return Err(Response::error(411, text));
+        }
+        let length = self.header("content-length").unwrap_or("0");
+        let is_number = length.bytes().all(|byte| byte.is_ascii_digit());
+        match length.parse::<usize>() {
+            Ok(length) if is_number && length <= BODY_BYTES_MAX => Ok(length),
+            Ok(_) if is_number => Err(Response::error(413, "the body is too long")),
+            _ => Err(Response::error(400, "the Content-Length is no number")),
+        }
+    }
+}
+
+/// Reads more bytes; ends with an error if none come until `due`.
+fn receive(
+    connection: &mut TcpStream,
+    bytes: &mut Vec<u8>,
+    due: Instant,
+) -> Result<(), Option<Response>> {
+    let left = due.saturating_duration_since(Instant::now());
+    // WHY: a time of 0 would be none at all.
+    let is_set = connection.set_read_timeout(Some(left.max(Duration::from_millis(1))));
+    let mut buffer = [0; 4096];
+    match is_set.and_then(|()| connection.read(&mut buffer)) {
+        Ok(0) => Err(None),
+        Ok(_) if left.is_zero() => Err(Some(Response::error(408, "the request is too slow"))),
+        Ok(count) => {
+            bytes.extend_from_slice(&buffer[..count]);
+            Ok(())
+        }
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+        Err(error) if is_timeout(&error) => {
+            // A browser opens connections in advance: without a request, there is no response.
+            let response = Response::error(408, "the request is too slow");
+            Err((!bytes.is_empty()).then_some(response))
+        }
+        Err(_) => Err(None),
+    }
+}
+
+/// Returns true if the time of a read or write is over, or a signal came meanwhile.
+pub(super) fn is_timeout(error: &io::Error) -> bool {
+    use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+    matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
+}
+
+/// Parses the request line and the headers, and returns their length; `None` if more have to come.
+fn parse(bytes: &[u8]) -> Result<Option<(Request, usize)>, Response> {
+    let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
+    let mut parsed = httparse::Request::new(&mut headers);
+    let head = match parsed.parse(bytes) {
+        Ok(Status::Complete(head)) => head,
+        Ok(Status::Partial) => return Ok(None),
+        Err(httparse::Error::TooManyHeaders) => {
+            let text = format!("there are more than {HEADERS_MAX} headers");
+            return Err(Response::error(431, &text));
+        }
+        Err(error) => {
+            let text = format!("the request is not HTTP/1.1: {error}");
+            return Err(Response::error(400, &text));
+        }
+    };
+    let mut known: Vec<(String, String)> = Vec::new();
+    for header in parsed.headers.iter() {
+        let name = header.name.to_ascii_lowercase();
+        // WHY: two servers, or a server and a proxy, could take different ones.
+        if known.iter().any(|(other, _)| *other == name) {
+            let text = format!("the header '{name}' comes twice");
+            return Err(Response::error(400, &text));
+        }
+        let value = str::from_utf8(header.value);
+        let value = value.map_err(|_| Response::error(400, "a header is not UTF-8"))?;
+        known.push((name, value.to_owned()));
+    }
+    let target = parsed.path.unwrap_or_default();
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    if !path.starts_with('/') {
+        return Err(Response::error(400, "the path does not begin with '/'"));
+    }
+    let query = parse_query(query).ok_or_else(|| {
+        let text = "the query is not made of name=value, in UTF-8 with %XX";
+        Response::error(400, text)
+    })?;
+    let request = Request {
+        method: parsed.method.unwrap_or_default().to_owned(),
+        path: path.to_owned(),
+        query,
+        headers: known,
+        body: Vec::new(),
+    };
+    Ok(Some((request, head)))
+}
+
+fn parse_query(query: &str) -> Option<Vec<(String, String)>> {
+    let pairs = query.split('&').filter(|pair| !pair.is_empty());
+    let pairs = pairs.map(|pair| {
+        let (name, value) = pair.split_once('=')?;
+        Some((percent_decoded(name)?, percent_decoded(value)?))
+    });
+    pairs.collect()
+}
+
+/// Replaces each `%XX` by its byte.
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut parts = text.split('%');
+    let mut bytes = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        let digits = part.get(..2)?;
+        // WHY: the parser of numbers also takes a sign.
+        if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return None;
+        }
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        bytes.extend_from_slice(&part.as_bytes()[2..]);
+    }
+    String::from_utf8(bytes).ok()
+}
+
+impl Response {
+    pub(super) fn new(content_type: &'static str, body: impl Into<Cow<'static, [u8]>>) -> Self {
+        Self {
+            status: 200,
+            content_type,
+            headers: String::new(),
+            body: body.into(),
+        }
+    }
+
+    /// Returns a response without content.
+    pub(super) fn empty() -> Self {
+        let mut response = Self::new("application/json", Vec::new());
+        response.status = 204;
+        response
+    }
+
+    /// Returns a JSON object with the text of an error.
+    pub(super) fn error(status: u16, text: &str) -> Self {
+        let body = versioned(serde_json::json!({ "error": text }));
+        // A text and a number are always JSON.
+        let mut response = Self::new("application/json", to_json(body));
+        response.status = status;
+        response
+    }
+
+    /// Adds a header.
+    pub(super) fn with(mut self, name: &str, value: impl Display) -> Self {
+        self.headers += &format!("{name}: {value}\r\n");
+        self
+    }
+
+    /// Writes the response, and closes the connection.
+    pub(super) fn write(&self, connection: &mut TcpStream) -> io::Result<()> {
+        let length = format!("Content-Length: {}\r\n", self.body.len());
+        let headers = self.headers.clone() + &length;
+        let mut bytes = head(self.status, self.content_type, &headers);
+        bytes.extend_from_slice(&self.body);
+        write(connection, &bytes)?;
+        connection.shutdown(Shutdown::Write)?;
+        // WHY: closing with unread input resets the connection, and the response may be lost.
+        connection.set_read_timeout(Some(Duration::from_secs(1)))?;
+        let mut ignored = [0; 4096];
+        let mut left = IGNORED_BYTES_MAX;
+        while left > 0 {
+            match connection.read(&mut ignored)? {
+                0 => break,
+                count => left = left.saturating_sub(count),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes the head of a response whose body ends with the connection.
+pub(super) fn begin_stream(connection: &mut TcpStream) -> io::Result<()> {
+    write(connection, &head(200, "text/event-stream", ""))
+}
+
+/// Writes bytes. Fails if the client reads none of them for [`WRITE_TIME`].
+pub(super) fn write(connection: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
+    connection.set_write_timeout(Some(WRITE_TIME))?;
+    connection.write_all(bytes)
+}
+
+/// Returns an object as JSON.
+pub(super) fn to_json(body: impl serde::Serialize) -> Vec<u8> {
+    // WHY no error: it would come from a key that is no string, and these are names of fields.
+    serde_json::to_vec(&body).unwrap_or_default()
+}
+
+fn head(status: u16, content_type: &str, headers: &str) -> Vec<u8> {
+    let reason = reason(status);
+    let kind = format!("Content-Type: {content_type}\r\n");
+    format!("HTTP/1.1 {status} {reason}\r\n{kind}{headers}{HEADERS}\r\n").into_bytes()
+}
+
+const fn reason(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        204 => "No Content",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        408 => "Request Timeout",
+        409 => "Conflict",
+        411 => "Length Required",
+        413 => "Content Too Large",
+        421 => "Misdirected Request",
+        431 => "Request Header Fields Too Large",
+        503 => "Service Unavailable",
+        _ => "Error",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_parsed_or_refused() {
+        let parsed = |text: &str| parse(text.as_bytes());
+        let text = "GET /a?b=c%20d&b=%C3%A4 HTTP/1.1\r\nHost: x:1\r\n\r\n";
+        let (request, head) = parsed(&format!("{text}body")).unwrap().unwrap();
+        assert_eq!((request.path.as_str(), head), ("/a", text.len()));
+        assert_eq!(request.parameters("b").collect::<Vec<_>>(), ["c d", "ä"]);
+        assert_eq!(request.header("host"), Some("x:1"));
+        assert!(parsed("GET / HTTP/1.1\r\nHost: x").unwrap().is_none());
+        let many = "a: b\r\n".repeat(HEADERS_MAX + 1);
+        let table = [
+            ("GET http://a/ HTTP/1.1\r\n\r\n", 400),
+            ("GET / HTTP/1.1\r\nHost: a\r\nHOST: a\r\n\r\n", 400),
+            ("GET /?a HTTP/1.1\r\n\r\n", 400),
+            ("GET /?a=%4 HTTP/1.1\r\n\r\n", 400),
+            ("GET /?a=%+1 HTTP/1.1\r\n\r\n", 400),
+            ("GET /?a=%ff HTTP/1.1\r\n\r\n", 400),
+            ("nonsense\r\n\r\n", 400),
+            (&format!("GET / HTTP/1.1\r\n{many}\r\n"), 431),
+        ];
+        for (text, status) in table {
+            assert_eq!(parsed(text).unwrap_err().status, status, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_length_of_a_body_is_a_number() {
+        let bytes = |header: &str| {
+            let text = format!("POST / HTTP/1.1\r\n{header}\r\n\r\n");
+            let (request, _) = parse(text.as_bytes()).unwrap().unwrap();
+            request.body_bytes().map_err(|response| response.status)
+        };
+        assert_eq!(bytes("Content-Length: 7"), Ok(7));
+        assert_eq!(bytes("A: b"), Ok(0));
+        assert_eq!(bytes("Content-Length: +7"), Err(400));
+        assert_eq!(bytes("Content-Length: 5000"), Err(413));
+        assert_eq!(bytes("Content-Length: 99999999999999999999"), Err(400));
+        assert_eq!(bytes("Transfer-Encoding: chunked"), Err(411));
+    }
+}

@@ -1,0 +1,170 @@
+//! The newest sample, as JSON, for all pages that are open.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use horus_core::namespace::Namespace;
+use serde::Serialize;
+
+use super::http::to_json;
+use crate::output::versioned;
+use crate::sample::{Node, Sample, SchedulerEvent, Topic};
+
+/// The number of events that are kept for pages that are opened later.
+const EVENTS_MAX: usize = 200;
+
+/// The largest number of pages.
+const PAGES_MAX: usize = 8;
+
+/// The newest sample. A page that is slow does not see the samples in between.
+#[derive(Debug)]
+pub(super) struct Hub {
+    allows_control: bool,
+    newest: Mutex<Newest>,
+    pages: AtomicUsize,
+}
+
+/// A sample, and the events up to it.
+#[derive(Debug, Default)]
+pub(super) struct Newest {
+    /// The number of the sample, from 1.
+    pub(super) version: u64,
+    /// The sample without its events, as JSON.
+    pub(super) state: Arc<[u8]>,
+    /// The events, oldest first.
+    events: VecDeque<NumberedEvent>,
+    /// The number of events so far.
+    events_number: u64,
+    /// The state, for those that read messages and send commands.
+    pub(super) known: Arc<Known>,
+}
+
+/// The namespace, and the names in it.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// The namespace, if it exists.
+    pub(super) namespace: Option<Arc<Namespace>>,
+    /// The topics that processes use, or that keep messages without any.
+    pub(super) used_topics: BTreeSet<String>,
+}
+
+/// An event and its number, from 1.
+#[derive(Debug, Serialize)]
+struct NumberedEvent {
+    number: u64,
+    message: String,
+    tone: &'static str,
+    #[serde(flatten)]
+    event: SchedulerEvent,
+}
+
+#[derive(Debug, Serialize)]
+struct State<'a> {
+    allow_control: bool,
+    #[serde(flatten)]
+    sample: &'a Sample,
+    /// The histograms of the nodes, in their order.
+    histograms: Vec<Histograms<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Histograms<'a> {
+    durations: &'a [u64],
+    lateness: &'a [u64],
+}
+
+impl<'a> Histograms<'a> {
+    const fn of(node: &'a Node) -> Self {
+        Self {
+            durations: &node.durations,
+            lateness: &node.lateness,
+        }
+    }
+}
+
+/// A page that is open; it is counted until this is dropped.
+#[derive(Debug)]
+pub(super) struct Page<'a>(&'a Hub);
+
+impl Hub {
+    pub(super) fn new(allows_control: bool) -> Self {
+        Self {
+            allows_control,
+            newest: Mutex::default(),
+            pages: AtomicUsize::new(0),
+        }
+    }
+
+    /// Replaces the newest sample.
+    pub(super) fn publish(&self, mut sample: Sample, namespace: Option<&Arc<Namespace>>) {
+        let events = std::mem::take(&mut sample.events);
+        let state = to_json(versioned(State {
+            allow_control: self.allows_control,
+            sample: &sample,
+            histograms: sample.nodes.iter().map(Histograms::of).collect(),
+        }));
+        let is_used = |topic: &&Topic| {
+            let details = &topic.details;
+            details.publishers + details.subscribers > 0 || details.latched
+        };
+        let used_topics = sample.topics.iter().filter(is_used);
+        let known = Known {
+            namespace: namespace.map(Arc::clone),
+            used_topics: used_topics.map(|topic| topic.name.clone()).collect(),
+        };
+        let mut newest = self.newest();
+        newest.version += 1;
+        newest.state = state.into();
+        newest.known = Arc::new(known);
+        for event in events {
+            newest.events_number += 1;
+            let event = NumberedEvent {
+                number: newest.events_number,
+                message: event.text.clone(),
+                tone: event.tone.name(),
+                event,
+            };
+            newest.events.push_back(event);
+        }
+        let excess = newest.events.len().saturating_sub(EVENTS_MAX);
+        newest.events.drain(..excess);
+    }
+
+    /// Returns the newest sample. It must not be kept for long.
+    pub(super) fn newest(&self) -> MutexGuard<'_, Newest> {
+        // Each change is complete whenever the lock is free, also after a panic.
+        self.newest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns true if a page is open.
+    pub(super) fn is_watched(&self) -> bool {
+        // Relaxed: the number stands alone, here and below.
+        self.pages.load(Ordering::Relaxed) > 0
+    }
+
+    /// Counts a page, unless there are too many.
+    pub(super) fn open_page(&self) -> Option<Page<'_>> {
+        let more = |pages| (pages < PAGES_MAX).then_some(pages + 1);
+        let relaxed = Ordering::Relaxed;
+        self.pages.fetch_update(relaxed, relaxed, more).ok()?;
+        Some(Page(self))
+    }
+}
+
+impl Newest {
+    /// Returns the events after the one with this number as JSON, oldest first, and the number of
+    /// the last one; `None` if there are none.
+    pub(super) fn events_after(&self, number: u64) -> Option<(Vec<u8>, u64)> {
+        let new = self.events.iter().filter(|event| event.number > number);
+        let new: Vec<_> = new.collect();
+        let last = new.last()?.number;
+        Some((to_json(new), last))
+    }
+}
+
+impl Drop for Page<'_> {
+    fn drop(&mut self) {
+        self.0.pages.fetch_sub(1, Ordering::Relaxed);
+    }
+}

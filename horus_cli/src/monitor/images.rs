@@ -1,0 +1,104 @@
+//! The newest images of topics, for pages that show them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::http::{Request, Response};
+use super::picture;
+use super::server::Site;
+use super::watch::Watch;
+
+/// The shortest time between two images of a topic.
+const PERIOD: Duration = Duration::from_millis(200);
+
+/// The time after which a topic is closed that no page asks for.
+const KEPT: Duration = Duration::from_secs(5);
+
+/// The largest number of topics.
+const TOPICS_MAX: usize = 8;
+
+/// The width of a picture, unless the request sets one.
+const WIDTH: usize = 480;
+
+/// The topics whose images pages ask for.
+#[derive(Debug, Default)]
+pub(super) struct Images(Mutex<BTreeMap<String, Arc<Mutex<Source>>>>);
+
+/// A topic with images.
+#[derive(Debug)]
+struct Source {
+    watch: Watch,
+    read: Option<Instant>,
+    asked: Instant,
+}
+
+impl Images {
+    /// Answers `topic=TOPIC&width=PIXELS&after=NUMBER`: the newest image, if it is another one.
+    pub(super) fn answer(&self, request: &Request, site: Site<'_>) -> Result<Response, Response> {
+        let parameter = |name: &'static str| request.parameters(name).next();
+        let number = |name| parameter(name).and_then(|text| text.parse().ok());
+        let topic = parameter("topic").unwrap_or_default();
+        let (after, width) = (number("after"), number("width").unwrap_or(WIDTH as u64));
+        let source = self.source(topic)?;
+        let mut source = lock(&source);
+        source.read(site);
+        let Some((number, message)) = source.watch.newest() else {
+            return Ok(Response::empty());
+        };
+        if after == Some(number) {
+            return Ok(Response::empty());
+        }
+        let (file, text) =
+            picture::bmp(message, width as usize).map_err(|text| Response::error(409, &text))?;
+        let response = Response::new("image/bmp", file);
+        let response = response.with("Horus-Number", number.to_string());
+        Ok(response.with("Horus-Picture", text.replace('×', "x")))
+    }
+
+    /// Closes the topics that no page asks for any more.
+    pub(super) fn close_unused(&self) {
+        lock(&self.0).retain(|_, source| {
+            // A source that is locked is in use.
+            let source = source.try_lock();
+            source.map_or(true, |source| source.asked.elapsed() < KEPT)
+        });
+    }
+
+    fn source(&self, topic: &str) -> Result<Arc<Mutex<Source>>, Response> {
+        let mut topics = lock(&self.0);
+        if let Some(source) = topics.get(topic) {
+            return Ok(Arc::clone(source));
+        }
+        if topics.len() >= TOPICS_MAX {
+            let text = format!("images of {TOPICS_MAX} topics are being shown");
+            return Err(Response::error(503, &text));
+        }
+        let source = Arc::new(Mutex::new(Source {
+            watch: Watch::new(topic),
+            read: None,
+            asked: Instant::now(),
+        }));
+        topics.insert(topic.to_owned(), Arc::clone(&source));
+        Ok(source)
+    }
+}
+
+impl Source {
+    /// Reads the newest image, unless that was done a short time ago.
+    fn read(&mut self, site: Site<'_>) {
+        self.asked = Instant::now();
+        if self.read.is_some_and(|read| read.elapsed() < PERIOD) {
+            return;
+        }
+        self.read = Some(self.asked);
+        let known = Arc::clone(&site.hub.newest().known);
+        self.watch.follow(&known, site.context);
+        self.watch.read();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Each change is complete whenever the lock is free, also after a panic.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

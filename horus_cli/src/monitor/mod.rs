@@ -1,0 +1,153 @@
+//! `horus monitor`: a web page that shows topics, nodes and events live, for this machine only.
+//!
+//! The main thread takes samples, as `top` does, and stores the newest in `hub`. `server` accepts
+//! connections, each in a thread of its own; `http` reads requests and writes responses, `access`
+//! decides who may ask. `stream` sends the samples and the watched messages to a page. The page
+//! itself is in `page/`: plain files that are part of the binary.
+
+mod access;
+mod assets;
+mod command;
+mod http;
+mod hub;
+mod images;
+mod picture;
+mod server;
+mod stream;
+mod token;
+mod values;
+mod watch;
+
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::sample::Sampler;
+use access::Access;
+use hub::Hub;
+use images::Images;
+use server::{Server, Site};
+
+/// Time between two samples while a page is open, and otherwise.
+const WATCHED_PERIOD: Duration = Duration::from_millis(250);
+const IDLE_PERIOD: Duration = Duration::from_secs(1);
+
+/// The time for which rates are measured. WHY a second: a slow topic sends less than one message in
+/// a shorter time.
+const WINDOW: Duration = Duration::from_secs(1);
+
+/// Show topics, nodes and events live on a web page
+///
+/// Prints the address of the page, and serves it until Ctrl-C, to programs on this
+/// machine that know the token in the address. The page takes no part: it reads
+/// what the participants count anyway, and changes nothing unless --allow-control
+/// is given. From another machine: ssh -L 8844:127.0.0.1:8844 ROBOT.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// TCP port on 127.0.0.1; 0 for any that is free
+    #[arg(short, long, value_name = "PORT", default_value = "8844")]
+    port: u16,
+    /// Keep the token in this file, so that the address stays the same
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Let the page pause and resume nodes, and engage the emergency stop
+    #[arg(long)]
+    allow_control: bool,
+    /// Also show the library's own topics, horus/…
+    #[arg(short, long)]
+    all: bool,
+}
+
+/// The address of the page.
+#[derive(Debug, Serialize)]
+struct Address {
+    url: String,
+    port: u16,
+    token: String,
+    allow_control: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
+    context.stop.begin_stream();
+    let token = token::choose(arguments.token_file.as_deref())?;
+    let mut sampler = Sampler::new(arguments.all, WINDOW);
+    // WHY before the address is printed: a failure is the only output then.
+    let first = sampler.sample(context)?;
+    let hub = Hub::new(arguments.allow_control);
+    hub.publish(first, sampler.namespace());
+    let (server, port) = Server::bind(arguments.port)?;
+    let address = Address {
+        url: format!("http://127.0.0.1:{port}/#t={token}"),
+        port,
+        token: token.clone(),
+        allow_control: arguments.allow_control,
+    };
+    print(&address, context)?;
+    let context = &*context;
+    let access = Access::new(port, token, arguments.allow_control);
+    let images = Images::default();
+    let site = Site {
+        access: &access,
+        hub: &hub,
+        images: &images,
+        context,
+    };
+    let sampled = thread::scope(|scope| {
+        scope.spawn(|| server.accept(scope, site));
+        let sampled = take_samples(&mut sampler, site);
+        server.close();
+        sampled
+    });
+    context.note(format_args!("{} requests answered", server.answered()));
+    sampled
+}
+
+fn print(address: &Address, context: &mut Context) -> Result<(), Failure> {
+    if context.is_json() {
+        return context.out.json(address);
+    }
+    context.out.line(&address.url)?;
+    context.out.flush()?;
+    let may = if address.allow_control {
+        "may pause nodes and stop the robot"
+    } else {
+        "changes nothing"
+    };
+    context.note(format_args!(
+        "open this address in a browser on this machine; the page {may}. Ctrl-C ends it"
+    ));
+    Ok(())
+}
+
+/// Takes samples until a signal comes, or the time of `--timeout` is over.
+fn take_samples(sampler: &mut Sampler, site: Site<'_>) -> Result<(), Failure> {
+    let Site {
+        hub,
+        images,
+        context,
+        ..
+    } = site;
+    let deadline = context.deadline();
+    loop {
+        let begin = Instant::now();
+        let due = deadline.or_earlier(begin + IDLE_PERIOD);
+        // A page that is opened meanwhile gets its first sample soon.
+        while !hub.is_watched() && Instant::now() < due {
+            let step = (Instant::now() + WATCHED_PERIOD / 4).min(due);
+            if !context.stop.sleep_until(step) {
+                return Ok(());
+            }
+        }
+        let due = deadline.or_earlier(begin + WATCHED_PERIOD);
+        if !context.stop.sleep_until(due) || deadline.is_over() {
+            return Ok(());
+        }
+        hub.publish(sampler.sample(context)?, sampler.namespace());
+        images.close_unused();
+    }
+}

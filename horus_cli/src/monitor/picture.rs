@@ -1,0 +1,243 @@
+//! Pictures: images of cameras, made smaller, as BMP files that browsers show.
+
+use horus_core::message::{DType, Encoding};
+use horus_core::value::Value;
+
+/// The largest width and height of a picture.
+pub(super) const SIDE_MAX: usize = 1280;
+
+/// The size of the two headers of a BMP file.
+const HEADER_BYTES: usize = 14 + 40;
+
+/// An image of a message.
+#[derive(Debug)]
+struct Image<'a> {
+    width: usize,
+    height: usize,
+    /// Stride from one row to the next in bytes.
+    step: usize,
+    encoding: Encoding,
+    is_bigendian: bool,
+    data: &'a [u8],
+}
+
+/// The way to the colour of a pixel.
+#[derive(Debug, Clone, Copy)]
+enum Colors {
+    /// The bytes of red, green and blue in a pixel.
+    Bytes([usize; 3]),
+    /// A number that is shown as grey, from the lowest to the highest of the image.
+    Number,
+}
+
+/// Returns the image of a message as a BMP file that is at most `width` wide, and its description.
+///
+/// # Errors
+///
+/// A sentence that says what is not supported.
+pub(super) fn bmp(message: &Value, width: usize) -> Result<(Vec<u8>, String), String> {
+    let image = Image::of(message)?;
+    let description = format!("{}×{} {}", image.width, image.height, image.encoding);
+    let colors = image.colors()?;
+    let side = image.width.max(image.height);
+    let wanted = width.clamp(1, SIDE_MAX);
+    // Every n-th pixel of every n-th row.
+    let every = side.div_ceil(wanted).max(1);
+    let (columns, rows) = (image.width.div_ceil(every), image.height.div_ceil(every));
+    let range = image.range(colors, every);
+    let row_bytes = (3 * columns).next_multiple_of(4);
+    let mut file = header(columns, rows, row_bytes);
+    // BMP begins with the last row.
+    for row in (0..rows).rev() {
+        for column in 0..columns {
+            let pixel = image.pixel(column * every, row * every);
+            let [red, green, blue] = match colors {
+                Colors::Bytes(order) => order.map(|index| pixel[index]),
+                Colors::Number => [image.grey(pixel, range); 3],
+            };
+            file.extend_from_slice(&[blue, green, red]);
+        }
+        file.resize(file.len() + row_bytes - 3 * columns, 0);
+    }
+    Ok((file, description))
+}
+
+impl<'a> Image<'a> {
+    fn of(message: &'a Value) -> Result<Self, String> {
+        let field = |name: &str| message.get(name).and_then(Value::as_u64);
+        let size = |name: &str| field(name).and_then(|size| usize::try_from(size).ok());
+        let none = || "the message is no image".to_owned();
+        let encoding = message.get("encoding").and_then(Value::as_str);
+        let encoding = encoding.ok_or_else(none)?;
+        let known = Encoding::from_name(encoding);
+        let encoding = known.ok_or_else(|| format!("the encoding '{encoding}' is unknown"))?;
+        let data = match message.get("data") {
+            Some(Value::Bytes(bytes)) => bytes.as_slice(),
+            Some(Value::Typed(array)) => array.bytes(),
+            _ => return Err(none()),
+        };
+        let image = Self {
+            width: size("width").ok_or_else(none)?,
+            height: size("height").ok_or_else(none)?,
+            step: size("step").ok_or_else(none)?,
+            encoding,
+            is_bigendian: field("is_bigendian").unwrap_or(0) != 0,
+            data,
+        };
+        let row = image.width.checked_mul(encoding.pixel_bytes());
+        let rows = image.step.checked_mul(image.height);
+        let is_whole = row.is_some_and(|row| row <= image.step)
+            && rows.is_some_and(|rows| rows <= data.len())
+            && image.width > 0
+            && image.height > 0;
+        if is_whole {
+            Ok(image)
+        } else {
+            Err(format!(
+                "the image has no {}×{} pixels",
+                image.width, image.height
+            ))
+        }
+    }
+
+    fn colors(&self) -> Result<Colors, String> {
+        let encoding = self.encoding;
+        Ok(
+            match (encoding.name(), encoding.dtype(), encoding.channels()) {
+                ("bgr8" | "bgra8", ..) => Colors::Bytes([2, 1, 0]),
+                // Only the brightness, which is beside each colour.
+                ("uyvy" | "yuv422", ..) => Colors::Bytes([1, 1, 1]),
+                ("yuyv" | "yuv422_yuy2", ..) => Colors::Bytes([0, 0, 0]),
+                (_, DType::U8, 1) => Colors::Bytes([0, 0, 0]),
+                (_, DType::U8, 3 | 4) => Colors::Bytes([0, 1, 2]),
+                (_, DType::U16 | DType::I16 | DType::F32, 1) => Colors::Number,
+                _ => return Err(format!("images with encoding '{encoding}' are not shown")),
+            },
+        )
+    }
+
+    fn pixel(&self, column: usize, row: usize) -> &'a [u8] {
+        let bytes = self.encoding.pixel_bytes();
+        let begin = row * self.step + column * bytes;
+        &self.data[begin..begin + bytes]
+    }
+
+    /// Returns the lowest and the highest number of the pixels that are shown.
+    fn range(&self, colors: Colors, every: usize) -> (f32, f32) {
+        let mut range = (f32::INFINITY, f32::NEG_INFINITY);
+        if matches!(colors, Colors::Bytes(_)) {
+            return range;
+        }
+        for row in (0..self.height).step_by(every) {
+            for column in (0..self.width).step_by(every) {
+                let number = self.number(self.pixel(column, row));
+                if number.is_finite() {
+                    range = (range.0.min(number), range.1.max(number));
+                }
+            }
+        }
+        range
+    }
+
+    fn number(&self, pixel: &[u8]) -> f32 {
+        match (self.encoding.dtype(), pixel) {
+            (DType::U16, &[a, b]) if self.is_bigendian => u16::from_be_bytes([a, b]).into(),
+            (DType::I16, &[a, b]) if self.is_bigendian => i16::from_be_bytes([a, b]).into(),
+            (DType::U16, &[a, b]) => u16::from_le_bytes([a, b]).into(),
+            (DType::I16, &[a, b]) => i16::from_le_bytes([a, b]).into(),
+            (DType::F32, &[a, b, c, d]) if self.is_bigendian => f32::from_be_bytes([a, b, c, d]),
+            (DType::F32, &[a, b, c, d]) => f32::from_le_bytes([a, b, c, d]),
+            _ => f32::NAN,
+        }
+    }
+
+    fn grey(&self, pixel: &[u8], (lowest, highest): (f32, f32)) -> u8 {
+        let number = self.number(pixel);
+        // WHY no check of the range: a conversion to u8 saturates, and NaN becomes 0, which is
+        // black.
+        ((number - lowest) / (highest - lowest) * 255.0) as u8
+    }
+}
+
+/// Returns the headers of a BMP file with 24 bits for each pixel.
+fn header(columns: usize, rows: usize, row_bytes: usize) -> Vec<u8> {
+    let bytes = HEADER_BYTES + row_bytes * rows;
+    let mut file = Vec::with_capacity(bytes);
+    let number = |number: usize| (number as u32).to_le_bytes();
+    file.extend_from_slice(b"BM");
+    file.extend_from_slice(&number(bytes));
+    file.extend_from_slice(&number(0));
+    file.extend_from_slice(&number(HEADER_BYTES));
+    file.extend_from_slice(&number(40));
+    file.extend_from_slice(&number(columns));
+    file.extend_from_slice(&number(rows));
+    // One plane, and 24 bits for each pixel.
+    file.extend_from_slice(&[1, 0, 24, 0]);
+    file.resize(HEADER_BYTES, 0);
+    file
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image(encoding: &str, width: i64, height: i64, step: i64, data: Vec<u8>) -> Value {
+        Value::from([
+            ("width", Value::from(width)),
+            ("height", Value::from(height)),
+            ("step", Value::from(step)),
+            ("encoding", Value::from(encoding)),
+            ("data", Value::Bytes(data)),
+        ])
+    }
+
+    #[test]
+    fn pixels_keep_their_places_and_colours() {
+        // Two rows of two pixels, and two bytes of padding at the end of each row.
+        let data = vec![1, 2, 3, 4, 5, 6, 0, 0, 7, 8, 9, 10, 11, 12, 0, 0];
+        let (file, text) = bmp(&image("rgb8", 2, 2, 8, data.clone()), 100).unwrap();
+        assert_eq!(text, "2×2 rgb8");
+        assert_eq!(file.len(), HEADER_BYTES + 16);
+        assert_eq!(file[2..6], (file.len() as u32).to_le_bytes());
+        let pixels = &file[HEADER_BYTES..];
+        assert_eq!(pixels, [9, 8, 7, 12, 11, 10, 0, 0, 3, 2, 1, 6, 5, 4, 0, 0]);
+        let (file, _) = bmp(&image("bgr8", 2, 2, 8, data.clone()), 100).unwrap();
+        assert_eq!(file[HEADER_BYTES..][..3], [7, 8, 9]);
+        // Half the size: the first pixel only.
+        let (file, _) = bmp(&image("rgb8", 2, 2, 8, data), 1).unwrap();
+        assert_eq!(file[HEADER_BYTES..], [3, 2, 1, 0]);
+    }
+
+    #[test]
+    fn numbers_become_grey() {
+        let depths = [0_u16, 500, 1000, 250];
+        let data = depths
+            .iter()
+            .flat_map(|depth| depth.to_le_bytes())
+            .collect();
+        let (file, _) = bmp(&image("16UC1", 4, 1, 8, data), 100).unwrap();
+        let greys: Vec<u8> = file[HEADER_BYTES..].iter().step_by(3).copied().collect();
+        assert_eq!(greys, [0, 127, 255, 63]);
+        let flat = vec![0; 16];
+        assert!(bmp(&image("32FC1", 2, 2, 8, flat), 100).is_ok());
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        let table = [
+            ("rgb8", 2, 2, 8, 15),
+            ("rgb8", 3, 2, 8, 16),
+            ("rgb8", 0, 2, 8, 16),
+            ("rgb8", i64::MAX, 2, 8, 16),
+            ("rgb8", 2, i64::MAX, 8, 16),
+            ("rgb8", -1, 2, 8, 16),
+            ("nonsense", 2, 2, 8, 16),
+            ("64FC4", 1, 1, 32, 32),
+        ];
+        for (encoding, width, height, step, bytes) in table {
+            let image = image(encoding, width, height, step, vec![0; bytes]);
+            assert!(bmp(&image, 100).is_err(), "{encoding} {width} {height}");
+        }
+        assert!(bmp(&Value::Nil, 100).is_err());
+    }
+}

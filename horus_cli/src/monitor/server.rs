@@ -1,0 +1,216 @@
+//! The server: accepts connections from this machine, and answers each in a thread of its own.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Scope};
+use std::time::Duration;
+
+use super::access::Access;
+use super::assets;
+use super::command;
+use super::http::{Request, Response};
+use super::hub::Hub;
+use super::images::Images;
+use super::stream;
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// The largest number of connections; more are closed at once.
+const CONNECTIONS_MAX: usize = 64;
+
+/// Time until the next attempt after a connection could not be accepted.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The server.
+#[derive(Debug)]
+pub(super) struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+    is_closed: AtomicBool,
+    /// The open connections by their numbers, so that the server can close them.
+    connections: Mutex<BTreeMap<u64, TcpStream>>,
+    answered: AtomicU64,
+}
+
+/// Everything that answers need.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Site<'a> {
+    pub(super) access: &'a Access,
+    pub(super) hub: &'a Hub,
+    pub(super) images: &'a Images,
+    pub(super) context: &'a Context,
+}
+
+/// The answer to a request.
+enum Answer {
+    Response(Response),
+    Stream(Box<stream::Wanted>),
+}
+
+impl Server {
+    /// Opens the port, on 127.0.0.1 only, and returns its number.
+    pub(super) fn bind(port: u16) -> Result<(Self, u16), Failure> {
+        let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
+        let bound = bound.and_then(|listener| Ok((listener.local_addr()?, listener)));
+        let (address, listener) = bound.map_err(|error| of_port(port, &error))?;
+        let server = Self {
+            listener,
+            address,
+            is_closed: AtomicBool::new(false),
+            connections: Mutex::default(),
+            answered: AtomicU64::new(0),
+        };
+        Ok((server, address.port()))
+    }
+
+    /// Answers requests until [`Self::close`] is called.
+    pub(super) fn accept<'scope>(
+        &'scope self,
+        scope: &'scope Scope<'scope, '_>,
+        site: Site<'scope>,
+    ) {
+        let mut number = 0;
+        loop {
+            let accepted = self.listener.accept();
+            if self.is_closed() {
+                return;
+            }
+            let Ok((mut connection, _)) = accepted else {
+                // Too many open files, or a client that has gone: both pass.
+                thread::sleep(PAUSE);
+                continue;
+            };
+            number += 1;
+            if self.keep(number, &connection).is_err() {
+                continue;
+            }
+            scope.spawn(move || {
+                // WHY the error is ignored: the client has gone, which is its right.
+                let _ = self.serve(&mut connection, site);
+                self.connections().remove(&number);
+            });
+        }
+    }
+
+    /// Ends all connections, and [`Self::accept`].
+    pub(super) fn close(&self) {
+        // Relaxed: the lock orders it for connections, and the connection below for `accept`.
+        self.is_closed.store(true, Ordering::Relaxed);
+        for connection in self.connections().values() {
+            let _ = connection.shutdown(Shutdown::Both);
+        }
+        // Wakes `accept`.
+        let _ = TcpStream::connect(self.address);
+    }
+
+    /// Returns the number of requests that were answered.
+    pub(super) fn answered(&self) -> u64 {
+        self.answered.load(Ordering::Relaxed)
+    }
+
+    fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Relaxed)
+    }
+
+    /// Notes an open connection, unless there are too many.
+    fn keep(&self, number: u64, connection: &TcpStream) -> io::Result<()> {
+        let mut connections = self.connections();
+        if self.is_closed() || connections.len() >= CONNECTIONS_MAX {
+            return Err(io::Error::other("too many connections"));
+        }
+        connections.insert(number, connection.try_clone()?);
+        Ok(())
+    }
+
+    fn connections(&self) -> MutexGuard<'_, BTreeMap<u64, TcpStream>> {
+        // Each change is complete whenever the lock is free, also after a panic.
+        self.connections
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads a request, and answers it.
+    fn serve(&self, connection: &mut TcpStream, site: Site<'_>) -> io::Result<()> {
+        let answer = match Request::read(connection) {
+            Ok(request) => answer(&request, site),
+            Err(Some(response)) => Answer::Response(response),
+            Err(None) => return Ok(()),
+        };
+        self.answered.fetch_add(1, Ordering::Relaxed);
+        match answer {
+            Answer::Response(response) => response.write(connection),
+            Answer::Stream(wanted) => match site.hub.open_page() {
+                Some(_page) => stream::send(connection, *wanted, site),
+                None => Response::error(503, "too many pages are open").write(connection),
+            },
+        }
+    }
+}
+
+fn of_port(port: u16, error: &io::Error) -> Failure {
+    let failure = Failure::system(format_args!("cannot listen on 127.0.0.1:{port}: {error}"));
+    match error.kind() {
+        io::ErrorKind::AddrInUse => failure.with_advice(
+            "Another program has this port, perhaps another `horus monitor`: \
+             choose one with --port, or take any with --port 0",
+        ),
+        io::ErrorKind::PermissionDenied => failure.with_advice("Choose a port from 1024 on"),
+        _ => failure,
+    }
+}
+
+fn answer(request: &Request, site: Site<'_>) -> Answer {
+    match try_answer(request, site) {
+        Ok(answer) => answer,
+        Err(response) => Answer::Response(response),
+    }
+}
+
+fn try_answer(request: &Request, site: Site<'_>) -> Result<Answer, Response> {
+    site.access.check_origin(request)?;
+    let path = request.path.as_str();
+    if let Some(file) = assets::find(path) {
+        check_method(request, "GET")?;
+        return Ok(Answer::Response(file));
+    }
+    match path {
+        "/api/state" => {
+            check_method(request, "GET")?;
+            site.access.check_token(request)?;
+            let state = site.hub.newest().state.to_vec();
+            Ok(Answer::Response(Response::new("application/json", state)))
+        }
+        "/api/stream" => {
+            check_method(request, "GET")?;
+            site.access.check_token(request)?;
+            let wanted = stream::Wanted::parse(request)?;
+            Ok(Answer::Stream(Box::new(wanted)))
+        }
+        "/api/image" => {
+            check_method(request, "GET")?;
+            site.access.check_token(request)?;
+            Ok(Answer::Response(site.images.answer(request, site)?))
+        }
+        "/api/command" => {
+            check_method(request, "POST")?;
+            site.access.check_token(request)?;
+            site.access.check_control()?;
+            Ok(Answer::Response(command::execute(request, site)?))
+        }
+        _ => {
+            let text = format!("there is no '{path}' on this server");
+            Err(Response::error(404, &text))
+        }
+    }
+}
+
+fn check_method(request: &Request, allowed: &'static str) -> Result<(), Response> {
+    if request.method == allowed {
+        return Ok(());
+    }
+    let text = format!("{} is not allowed here, only {allowed}", request.method);
+    Err(Response::error(405, &text).with("Allow", allowed))
+}

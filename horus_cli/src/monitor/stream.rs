@@ -1,0 +1,173 @@
+//! The stream to a page: server-sent events, until the page is closed.
+//!
+//! Nothing is queued: a page that reads slowly gets the newest sample, and the number of those that
+//! it did not get.
+
+use std::io;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::http::{Request, Response, begin_stream, is_timeout, to_json, write};
+use super::server::Site;
+use super::watch::Watch;
+
+/// Time between two looks for messages and samples.
+const PERIOD: Duration = Duration::from_millis(10);
+
+/// Time between two events with points of plots, and with the values of a message.
+const POINTS_PERIOD: Duration = Duration::from_millis(100);
+const VALUES_PERIOD: Duration = Duration::from_millis(200);
+
+/// The largest number of plots on a page.
+const PLOTS_MAX: usize = 16;
+
+/// The parts that a page wants besides the samples.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    /// The topic whose newest message is shown.
+    values: Option<Watch>,
+    /// The topics of which fields are plotted.
+    plots: Vec<Watch>,
+}
+
+#[derive(Debug, Serialize)]
+struct Skipped {
+    skipped: u64,
+}
+
+impl Wanted {
+    /// Parses the query of a request: `values=TOPIC&plot=TOPIC:FIELD&plot=…`.
+    pub(super) fn parse(request: &Request) -> Result<Self, Response> {
+        let mut wanted = Self {
+            values: request.parameters("values").next().map(Watch::new),
+            plots: Vec::new(),
+        };
+        for (index, plot) in request.parameters("plot").enumerate() {
+            if index >= PLOTS_MAX {
+                let text = format!("there are more than {PLOTS_MAX} plots");
+                return Err(Response::error(400, &text));
+            }
+            let parts = plot.split_once(':');
+            let parts = parts.ok_or_else(|| format!("'{plot}' is not TOPIC:FIELD"));
+            let added = parts.and_then(|(topic, field)| wanted.watch(topic).plot(field));
+            added.map_err(|text| Response::error(400, &text))?;
+        }
+        Ok(wanted)
+    }
+
+    /// Returns the topic among those of which fields are plotted.
+    fn watch(&mut self, topic: &str) -> &mut Watch {
+        let known = self.plots.iter().position(|watch| watch.topic() == topic);
+        let index = known.unwrap_or(self.plots.len());
+        if known.is_none() {
+            self.plots.push(Watch::new(topic));
+        }
+        &mut self.plots[index]
+    }
+}
+
+/// Sends events until the client has gone, or a signal comes.
+pub(super) fn send(connection: &mut TcpStream, wanted: Wanted, site: Site<'_>) -> io::Result<()> {
+    begin_stream(connection)?;
+    let mut page = Page {
+        wanted,
+        version: 0,
+        event: 0,
+        next_points: Instant::now(),
+        next_values: Instant::now(),
+    };
+    while !site.context.stop.came() && is_open_after(PERIOD, connection)? {
+        let events = page.next_events(site);
+        if !events.is_empty() {
+            write(connection, &events)?;
+        }
+    }
+    Ok(())
+}
+
+/// Waits, and returns true if the client is still there. WHY not a plain sleep: the place of a page
+/// that was closed is free at once.
+fn is_open_after(time: Duration, connection: &TcpStream) -> io::Result<bool> {
+    connection.set_read_timeout(Some(time))?;
+    match connection.peek(&mut [0]) {
+        // Neither the end nor a second request is expected.
+        Ok(_) => Ok(false),
+        Err(error) if is_timeout(&error) => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+/// A page that is open, and what it was sent.
+struct Page {
+    wanted: Wanted,
+    version: u64,
+    event: u64,
+    next_points: Instant,
+    next_values: Instant,
+}
+
+impl Page {
+    /// Returns the events that are due.
+    fn next_events(&mut self, site: Site<'_>) -> Vec<u8> {
+        let mut events = Vec::new();
+        self.add_sample(site, &mut events);
+        for watch in &mut self.wanted.plots {
+            watch.read();
+        }
+        let now = Instant::now();
+        if now >= self.next_points {
+            self.next_points = now + POINTS_PERIOD;
+            let watches = self.wanted.plots.iter_mut();
+            let points: Vec<_> = watches.flat_map(Watch::take_points).collect();
+            if !points.is_empty() {
+                add(&mut events, "points", &to_json(points));
+            }
+        }
+        if let Some(watch) = &mut self.wanted.values
+            && now >= self.next_values
+        {
+            self.next_values = now + VALUES_PERIOD;
+            watch.read();
+            if let Some(values) = watch.take_values() {
+                add(&mut events, "values", &to_json(values));
+            }
+        }
+        events
+    }
+
+    /// Adds the newest sample if it is another one, and opens topics that are new in it.
+    fn add_sample(&mut self, site: Site<'_>, events: &mut Vec<u8>) {
+        let newest = site.hub.newest();
+        if newest.version == self.version {
+            return;
+        }
+        let skipped = newest.version.saturating_sub(self.version + 1);
+        if self.version > 0 && skipped > 0 {
+            add(events, "skipped", &to_json(Skipped { skipped }));
+        }
+        self.version = newest.version;
+        add(events, "state", &newest.state);
+        if let Some((new, last)) = newest.events_after(self.event) {
+            self.event = last;
+            add(events, "events", &new);
+        }
+        let known = Arc::clone(&newest.known);
+        drop(newest);
+        let watches = self.wanted.plots.iter_mut().chain(&mut self.wanted.values);
+        for watch in watches {
+            watch.follow(&known, site.context);
+        }
+    }
+}
+
+/// Appends an event. WHY no escapes: JSON has no line ends.
+fn add(text: &mut Vec<u8>, name: &str, json: &[u8]) {
+    text.extend_from_slice(b"event: ");
+    text.extend_from_slice(name.as_bytes());
+    text.extend_from_slice(b"\ndata: ");
+    text.extend_from_slice(json);
+    text.extend_from_slice(b"\n\n");
+}

@@ -1,0 +1,74 @@
+//! The token: a secret in the address of the page, which every request for data has to bring.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use crate::failure::Failure;
+
+/// The length of a new token, and the shortest that is accepted from a file: 128 bits as hex.
+const BYTES: usize = 16;
+const LETTERS_MIN: usize = 2 * BYTES;
+
+/// The longest token in a file.
+const LETTERS_MAX: u64 = 256;
+
+/// Returns a new token, or the one in `file`. If the file does not exist, it is created with a new
+/// token.
+pub(super) fn choose(file: Option<&Path>) -> Result<String, Failure> {
+    let Some(path) = file else {
+        return random().map_err(|error| {
+            Failure::system(format_args!(
+                "cannot read /dev/urandom for a token: {error}"
+            ))
+        });
+    };
+    let failed = |error| {
+        let path = path.display();
+        Failure::system(format_args!("cannot use the token file {path}: {error}"))
+    };
+    match create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => read(path).map_err(failed),
+        created => created.map_err(failed),
+    }
+}
+
+fn random() -> io::Result<String> {
+    let mut bytes = [0; BYTES];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn create(path: &Path) -> io::Result<String> {
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    let token = random()?;
+    writeln!(file, "{token}")?;
+    Ok(token)
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    let file = File::open(path)?;
+    let mode = file.metadata()?.mode();
+    if mode & 0o077 != 0 {
+        return Err(io::Error::other(format!(
+            "its mode is {:03o}, so others can use it; chmod 600 it",
+            mode & 0o777
+        )));
+    }
+    let mut text = String::new();
+    file.take(LETTERS_MAX).read_to_string(&mut text)?;
+    let token = text.trim_end();
+    let is_plain = token.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if token.len() < LETTERS_MIN || !is_plain {
+        return Err(io::Error::other(format!(
+            "it holds no token, which is {LETTERS_MIN} letters and digits or more; remove it"
+        )));
+    }
+    Ok(token.to_owned())
+}

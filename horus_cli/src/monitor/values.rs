@@ -1,0 +1,166 @@
+//! The values of a message as lines: a path, a text, and a number if it can be plotted.
+
+use horus_core::value::Value;
+use serde::Serialize;
+
+use crate::output::value::text;
+use crate::topic::field::FieldPath;
+
+/// The largest number of lines, and the longest text in characters.
+const LINES_MAX: usize = 400;
+const LETTERS_MAX: usize = 400;
+
+/// The longest array of which each element has a line, and the elements at the beginning and the
+/// end of a longer one that have.
+const ELEMENTS_MAX: usize = 16;
+const ELEMENTS_FRONT: usize = 8;
+const ELEMENTS_BACK: usize = 2;
+
+/// The deepest values that are divided into lines.
+const DEPTH_MAX: usize = 16;
+
+/// A part of a message.
+#[derive(Debug, PartialEq, Serialize)]
+pub(super) struct Line {
+    path: String,
+    text: String,
+    /// True if it is a number that can be found by its path.
+    is_number: bool,
+}
+
+/// Returns the lines of a message.
+pub(super) fn lines(value: &Value) -> Vec<Line> {
+    let mut lines = Lines(Vec::new());
+    lines.add(String::new(), value, 0);
+    lines.0
+}
+
+/// Returns a number as a double, and `None` for anything else.
+pub(super) fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Bool(is_true) => Some(f64::from(u8::from(*is_true))),
+        Value::Int(number) => Some(*number as f64),
+        Value::UInt(number) => Some(*number as f64),
+        Value::Float(number) => Some(*number),
+        _ => None,
+    }
+}
+
+struct Lines(Vec<Line>);
+
+impl Lines {
+    fn add(&mut self, path: String, value: &Value, depth: usize) {
+        if self.0.len() >= LINES_MAX {
+            return;
+        }
+        match value {
+            Value::Map(pairs) if depth < DEPTH_MAX && !pairs.is_empty() => {
+                for (key, value) in pairs {
+                    let key = key.as_str().map_or_else(|| text(key, false), str::to_owned);
+                    let dot = if path.is_empty() { "" } else { "." };
+                    self.add(format!("{path}{dot}{key}"), value, depth + 1);
+                }
+            }
+            Value::Array(values) if depth < DEPTH_MAX && !values.is_empty() => {
+                self.add_elements(&path, values.len(), depth, |index| {
+                    values.get(index).cloned()
+                });
+            }
+            Value::Typed(array) if !array.is_empty() => {
+                self.add_elements(&path, array.len(), depth, |index| array.get(index));
+            }
+            other => self.push(path, text(other, false), number(other).is_some()),
+        }
+    }
+
+    fn add_elements(
+        &mut self,
+        path: &str,
+        length: usize,
+        depth: usize,
+        element: impl Fn(usize) -> Option<Value>,
+    ) {
+        let (front, back) = if length > ELEMENTS_MAX {
+            (ELEMENTS_FRONT, length - ELEMENTS_BACK)
+        } else {
+            (length, length)
+        };
+        for index in (0..front).chain(back..length) {
+            if index == back {
+                let left_out = format!("… {} more …", back - front);
+                self.push(format!("{path}[{front}:{back}]"), left_out, false);
+            }
+            if let Some(value) = element(index) {
+                self.add(format!("{path}[{index}]"), &value, depth + 1);
+            }
+        }
+    }
+
+    fn push(&mut self, path: String, mut text: String, is_number: bool) {
+        if let Some((end, _)) = text.char_indices().nth(LETTERS_MAX) {
+            text.truncate(end);
+            text.push('…');
+        }
+        self.0.push(Line {
+            is_number: is_number && FieldPath::parse(&path).is_ok(),
+            path,
+            text,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use horus_core::value::TypedArray;
+
+    use super::*;
+
+    #[test]
+    fn each_part_has_a_line() {
+        let long: Vec<u8> = (0..200).collect();
+        let value = Value::from([
+            ("pose", Value::from([("x", Value::from(1.5))])),
+            ("a<b", Value::from("<b>\n")),
+            ("list", Value::Array(vec![Value::from(true), Value::Nil])),
+            ("ranges", TypedArray::from_slice(&long).into()),
+        ]);
+        let lines = lines(&value);
+        let shown: Vec<_> = lines
+            .iter()
+            .map(|line| format!("{} {} {}", line.path, line.text, line.is_number))
+            .collect();
+        assert_eq!(
+            shown[..5],
+            [
+                "pose.x 1.5 true",
+                "a<b \"<b>\\n\" false",
+                "list[0] true true",
+                "list[1] null false",
+                "ranges[0] 0 true",
+            ]
+        );
+        assert_eq!(
+            shown[12..],
+            [
+                "ranges[8:198] … 190 more … false",
+                "ranges[198] 198 true",
+                "ranges[199] 199 true",
+            ]
+        );
+        for line in lines.iter().filter(|line| line.is_number) {
+            let found = FieldPath::parse(&line.path).unwrap().get(&value);
+            assert_eq!(text(&found.unwrap(), false), line.text);
+        }
+    }
+
+    #[test]
+    fn large_values_have_limits() {
+        let deep = (0..100).fold(Value::from(1), |value, _| Value::Array(vec![value]));
+        assert_eq!(lines(&deep).len(), 1);
+        let wide = Value::Array(vec![Value::Array(vec![Value::from(1); 16]); 16]);
+        let wide = Value::Array(vec![wide; 16]);
+        assert_eq!(lines(&wide).len(), LINES_MAX);
+        let long = lines(&Value::from("ä".repeat(1000)));
+        assert_eq!(long[0].text.chars().count(), LETTERS_MAX + 1);
+    }
+}

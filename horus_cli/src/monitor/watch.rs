@@ -1,0 +1,182 @@
+//! A watched topic: reads its messages for one page, as an observer.
+
+use std::time::{Duration, Instant};
+
+use horus_core::message::timestamp_now_ns;
+use horus_core::value::Value;
+use serde::Serialize;
+
+use super::hub::Known;
+use super::values::{Line, lines, number};
+use crate::context::Context;
+use crate::topic::echo::decode;
+use crate::topic::field::FieldPath;
+use crate::topic::observer::Observer;
+
+/// The time for which messages are read at a time; if there are more, the newest one follows.
+const READ_TIME: Duration = Duration::from_micros(500);
+
+/// The largest number of points of a plot that wait to be sent.
+const POINTS_MAX: usize = 1000;
+
+/// A topic whose messages a page shows.
+#[derive(Debug)]
+pub(super) struct Watch {
+    topic: String,
+    observer: Option<Observer>,
+    plots: Vec<Plot>,
+    /// The newest message and its number.
+    newest: Option<(u64, Value)>,
+    is_news: bool,
+}
+
+/// A field whose values are plotted.
+#[derive(Debug)]
+struct Plot {
+    field: String,
+    path: FieldPath,
+    points: Vec<Point>,
+}
+
+/// The lowest and the highest of the values that came at about the same time, which is in seconds
+/// since 1970.
+#[derive(Debug, Clone, Copy, Serialize)]
+struct Point(f64, f64, f64);
+
+/// The new points of a plot.
+#[derive(Debug, Serialize)]
+pub(super) struct Points<'a> {
+    topic: &'a str,
+    field: &'a str,
+    points: Vec<Point>,
+}
+
+/// The newest message of a topic.
+#[derive(Debug, Serialize)]
+pub(super) struct Values<'a> {
+    topic: &'a str,
+    number: u64,
+    lines: Vec<Line>,
+}
+
+impl Watch {
+    pub(super) fn new(topic: &str) -> Self {
+        Self {
+            topic: topic.to_owned(),
+            observer: None,
+            plots: Vec::new(),
+            newest: None,
+            is_news: false,
+        }
+    }
+
+    pub(super) fn topic(&self) -> &str {
+        &self.topic
+    }
+
+    /// Adds a field to be plotted.
+    pub(super) fn plot(&mut self, field: &str) -> Result<(), String> {
+        self.plots.push(Plot {
+            field: field.to_owned(),
+            path: FieldPath::parse(field)?,
+            points: Vec::new(),
+        });
+        Ok(())
+    }
+
+    /// Opens the topic if it is in use, and closes it otherwise. WHY: a topic exists as long as it
+    /// is open anywhere, and a page that only looks must not keep it.
+    pub(super) fn follow(&mut self, newest: &Known, context: &Context) {
+        let namespace = newest.namespace.as_ref();
+        let namespace = namespace.filter(|_| newest.used_topics.contains(&self.topic));
+        let Some(namespace) = namespace else {
+            self.observer = None;
+            return;
+        };
+        if self.observer.is_none() {
+            // WHY the error is ignored: the topic may have been removed since.
+            self.observer = Observer::open(context, namespace, &self.topic).ok();
+        }
+    }
+
+    /// Reads new messages. Takes not much longer than [`READ_TIME`].
+    pub(super) fn read(&mut self) {
+        let Some(subscriber) = self.observer.as_mut().and_then(Observer::subscriber) else {
+            return;
+        };
+        let kind = subscriber.message_type().clone();
+        let begin = Instant::now();
+        let time = timestamp_now_ns() as f64 / 1e9;
+        let mut is_last = self.plots.is_empty();
+        loop {
+            let message = if is_last {
+                subscriber.latest_bytes()
+            } else {
+                subscriber.recv_bytes()
+            };
+            let Some(message) = message else { return };
+            if let Some(value) = decode(&kind, message) {
+                for plot in &mut self.plots {
+                    plot.note(time, &value);
+                }
+                self.newest = Some((subscriber.sequence(), value));
+                self.is_news = true;
+            }
+            if is_last {
+                return;
+            }
+            is_last = begin.elapsed() >= READ_TIME;
+        }
+    }
+
+    /// Returns the newest message and its number.
+    pub(super) fn newest(&self) -> Option<(u64, &Value)> {
+        let newest = self.newest.as_ref();
+        newest.map(|(number, message)| (*number, message))
+    }
+
+    /// Returns the newest message, unless it was returned before.
+    pub(super) fn take_values(&mut self) -> Option<Values<'_>> {
+        if !std::mem::take(&mut self.is_news) {
+            return None;
+        }
+        let (number, value) = self.newest.as_ref()?;
+        Some(Values {
+            topic: &self.topic,
+            number: *number,
+            lines: lines(value),
+        })
+    }
+
+    /// Returns the new points of the plots.
+    pub(super) fn take_points(&mut self) -> impl Iterator<Item = Points<'_>> {
+        let topic = &self.topic;
+        let plots = self.plots.iter_mut();
+        let plots = plots.filter(|plot| !plot.points.is_empty());
+        plots.map(move |plot| Points {
+            topic,
+            field: &plot.field,
+            points: std::mem::take(&mut plot.points),
+        })
+    }
+}
+
+impl Plot {
+    /// Adds a value to the point of this time.
+    fn note(&mut self, time: f64, value: &Value) {
+        let found = self.path.get(value);
+        let number = found.as_ref().and_then(number);
+        let Some(number) = number.filter(|number| number.is_finite()) else {
+            return;
+        };
+        let is_full = self.points.len() >= POINTS_MAX;
+        match self.points.last_mut() {
+            Some(Point(at, low, high)) if *at >= time => {
+                *low = low.min(number);
+                *high = high.max(number);
+            }
+            _ if is_full => {}
+            _ => self.points.push(Point(time, number, number)),
+        }
+    }
+}
