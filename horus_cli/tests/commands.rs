@@ -4,6 +4,8 @@ use horus_testing as _;
 
 #[path = "commands/arguments.rs"]
 mod arguments;
+#[path = "common/browser.rs"]
+mod browser;
 mod common;
 #[path = "commands/doctor.rs"]
 mod doctor;
@@ -17,6 +19,8 @@ mod log;
 mod messages;
 #[path = "commands/monitor.rs"]
 mod monitor;
+#[path = "commands/monitor_page.rs"]
+mod monitor_page;
 #[path = "commands/nodes.rs"]
 mod nodes;
 #[path = "commands/program.rs"]

@@ -94,7 +94,7 @@ impl Monitor {
         Events(lines)
     }
 
-    fn stop(self, signal: i32) {
+    pub(crate) fn stop(self, signal: i32) {
         self.process.signal(signal);
         let ran = self.process.wait();
         assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{ran:?}");

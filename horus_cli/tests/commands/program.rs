@@ -88,6 +88,10 @@ impl Endpoints {
             ["stream", topic, hertz, seconds] => {
                 self.stream(topic, hertz.parse().unwrap(), seconds.parse().unwrap());
             }
+            ["wave", topic, hertz, seconds] => {
+                self.wave(topic, hertz.parse().unwrap(), seconds.parse().unwrap());
+            }
+            ["rename", name] => std::fs::write("/proc/self/comm", name).unwrap(),
             ["schedule", name] => schedule(name),
             ["drive", name] => drive(name),
             ["log", "open", program] => open_log(program),
@@ -134,13 +138,29 @@ impl Endpoints {
 
     /// Sends at a rate for some seconds.
     fn stream(&mut self, topic: &str, hertz: f64, seconds: f64) {
-        let begin = Instant::now();
-        let mut next = begin;
-        while begin.elapsed().as_secs_f64() < seconds {
+        at_rate(hertz, seconds, |_| {
             self.send(topic, 1);
-            next += Duration::from_secs_f64(1.0 / hertz);
-            std::thread::sleep(next.saturating_duration_since(Instant::now()));
-        }
+        });
+    }
+
+    /// Sends speeds that go up and down, at a rate for some seconds.
+    fn wave(&mut self, topic: &str, hertz: f64, seconds: f64) {
+        let publisher = self.cmd_vel.get_mut(topic).unwrap();
+        at_rate(hertz, seconds, |time| {
+            let (linear, angular) = (time.as_secs_f32().sin(), 0.25);
+            let _ = publisher.send(CmdVel::new(linear, angular));
+        });
+    }
+}
+
+/// Calls a function with the time since the beginning, at a rate for some seconds.
+fn at_rate(hertz: f64, seconds: f64, mut each: impl FnMut(Duration)) {
+    let begin = Instant::now();
+    let mut next = begin;
+    while begin.elapsed().as_secs_f64() < seconds {
+        each(begin.elapsed());
+        next += Duration::from_secs_f64(1.0 / hertz);
+        std::thread::sleep(next.saturating_duration_since(Instant::now()));
     }
 }
 
