@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use crate::common::{Robot, Stream};
+use crate::golden::check_json_except;
 
 /// A running `horus monitor`.
 pub(crate) struct Monitor {
@@ -207,6 +208,109 @@ fn only_a_page_of_this_server_with_the_token_gets_data() {
     }
     let page = monitor.send("GET / HTTP/1.1\r\nHost: robot.example\r\n\r\n");
     assert_eq!(page.status, 421, "{page:?}");
+    monitor.stop(libc::SIGINT);
+}
+
+#[test]
+fn the_address_and_a_sample_are_json() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish imu imu");
+    program.tell("send imu 100");
+    program.tell("schedule arm");
+    robot.until("node list --json", |list| {
+        list.contains("driver") && !list.contains("p50_ns\":null")
+    });
+    let stream = robot.stream("monitor --json --port 0");
+    let varying = ["url", "port", "token"];
+    check_json_except("monitor", &stream.line(), &varying);
+    let monitor = Monitor::start(&robot, "");
+    let varying = [
+        "timestamp_ns",
+        "publisher_pids",
+        "subscriber_pids",
+        "process_id",
+        "ticks",
+        "misses",
+        "skipped_ticks",
+        "failures",
+        "last_ns",
+        "lateness_p50_ns",
+        "lateness_p99_ns",
+        "durations",
+        "lateness",
+        "last_error",
+    ];
+    let state = monitor.get("/api/state");
+    check_json_except("monitor_state", &state.body, &varying);
+    let text = robot.stream("monitor --port 0");
+    assert!(text.line().starts_with("http://127.0.0.1:"));
+    text.signal(libc::SIGINT);
+    let ran = text.wait();
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(
+        ran.stderr.starts_with("open this address in a browser"),
+        "{ran:?}"
+    );
+    let quiet = robot.run("monitor --port 0 -q --timeout 0");
+    assert_eq!((quiet.code, quiet.stderr.as_str()), (0, ""), "{quiet:?}");
+    // A page that only looks creates nothing.
+    let nothing = robot.run("monitor --port 0 -N nothing --timeout 0.6");
+    assert_eq!(nothing.code, 0, "{nothing:?}");
+    assert!(!robot.dir().join("nothing").exists());
+}
+
+#[test]
+fn kept_messages_and_images_are_shown() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish latched mode");
+    program.tell("send mode 1");
+    program.kill();
+    let mut camera = robot.program();
+    camera.tell("publish image camera");
+    let monitor = Monitor::start(&robot, "");
+    let mut events = monitor.events("values=mode");
+    let values = events.until("values", "\"path\":\"angular\"");
+    assert!(values.contains("\"text\":\"0.25\""), "{values}");
+    // The first image is one that comes after the first request.
+    assert_eq!(monitor.get("/api/image?topic=camera").status, 204);
+    let mut picture = monitor.get("/api/image?topic=nothing");
+    assert_eq!(picture.status, 204, "{picture:?}");
+    crate::common::until("an image comes", || {
+        camera.tell("send camera 1");
+        picture = monitor.get("/api/image?topic=camera&width=2");
+        picture.status == 200
+    });
+    assert!(
+        picture.head.contains("Content-Type: image/bmp\r\n"),
+        "{picture:?}"
+    );
+    assert!(
+        picture.head.contains("Horus-Picture: 4x2 mono8"),
+        "{picture:?}"
+    );
+    // 2 × 1 pixels, filled up to 8 bytes.
+    assert!(
+        picture.head.contains("Content-Length: 62\r\n"),
+        "{picture:?}"
+    );
+    assert!(picture.body.starts_with("BM"), "{picture:?}");
+    let (_, number) = picture.head.split_once("Horus-Number: ").unwrap();
+    let number = number.lines().next().unwrap();
+    let same = monitor.get(&format!("/api/image?topic=camera&after={number}"));
+    assert_eq!(same.status, 204, "{same:?}");
+    // A topic without images says so.
+    let refused = monitor.get("/api/image?topic=mode");
+    assert_eq!(refused.status, 409, "{refused:?}");
+    assert!(
+        refused.body.contains("the message is no image"),
+        "{refused:?}"
+    );
+    for index in 0..8 {
+        monitor.get(&format!("/api/image?topic=other{index}"));
+    }
+    assert_eq!(monitor.get("/api/image?topic=one_more").status, 503);
     monitor.stop(libc::SIGINT);
 }
 

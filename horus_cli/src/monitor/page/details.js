@@ -90,8 +90,13 @@ function histogram(title, buckets) {
 
 /** The panel. */
 export class Details {
-  /** `act(command)` sends a command for a node. */
-  constructor(title, parent, plots, act) {
+  /** `act(command)` sends a command for a node; `close` is called by the button of the panel. */
+  constructor(title, parent, plots, act, close) {
+    this.closeButton = element(
+      "button",
+      { type: "button", class: "close", onclick: close, "aria-label": "close the details" },
+      "×",
+    );
     this.title = title;
     this.parent = parent;
     this.plots = plots;
@@ -111,6 +116,11 @@ export class Details {
     setChildren(this.parent, [element("p", { class: "empty" }, hint)]);
   }
 
+  #entitle(text) {
+    setText(this.title, text);
+    this.title.append(this.closeButton);
+  }
+
   openTopic(name) {
     this.close();
     this.kind = "topic";
@@ -119,7 +129,7 @@ export class Details {
     this.facts = new Facts();
     this.lines = new Lines((field) => this.#plotButton(field));
     this.note = element("p", { class: "empty" }, "no message yet");
-    setText(this.title, `Topic ${name}`);
+    this.#entitle(`Topic ${name}`);
     setChildren(this.parent, [this.facts.root, this.note, this.lines.root]);
   }
 
@@ -130,7 +140,7 @@ export class Details {
     this.facts = new Facts();
     this.controls = element("div", { class: "controls" });
     this.charts = element("div", { class: "histograms" });
-    setText(this.title, `Node ${name}`);
+    this.#entitle(`Node ${name}`);
     setChildren(this.parent, [this.controls, this.facts.root, this.charts]);
   }
 

@@ -125,7 +125,9 @@ const nodes = new Table(
 );
 
 const plots = new Plots(byId("plots"), history, reopen);
-const details = new Details(byId("details-title"), byId("details"), plots, act);
+const details = new Details(byId("details-title"), byId("details"), plots, act, () =>
+  select(details.kind, details.name),
+);
 const graph = new Graph(byId("graph"), (name) => select("topic", name));
 
 /** Opens the details of a topic or node; closes them if they are open. */
@@ -275,6 +277,11 @@ const stream = new Stream(
   },
 );
 
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && details.kind) {
+    select(details.kind, details.name);
+  }
+});
 byId("filter").addEventListener("input", show);
 setInterval(showConnection, 500);
 setInterval(() => {
