@@ -168,3 +168,54 @@ impl Drop for Page<'_> {
         self.0.pages.fetch_sub(1, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use horus_core::message::NodeEvent;
+
+    use super::*;
+
+    fn sample(events: usize) -> Sample {
+        let event = NodeEvent::default();
+        let event = || SchedulerEvent::new("arm".to_owned(), &event);
+        Sample {
+            namespace: "default".to_owned(),
+            events: (0..events).map(|_| event()).collect(),
+            ..Sample::default()
+        }
+    }
+
+    #[test]
+    fn each_page_gets_the_events_that_it_has_not_seen() {
+        let hub = Hub::new(false);
+        hub.publish(sample(2), None);
+        let (json, last) = hub.newest().events_after(0).unwrap();
+        assert_eq!(last, 2);
+        let json = String::from_utf8(json).unwrap();
+        assert_eq!(json.matches("\"number\":").count(), 2, "{json}");
+        assert!(hub.newest().events_after(last).is_none());
+        hub.publish(sample(3), None);
+        assert_eq!(hub.newest().version, 2);
+        let (json, last) = hub.newest().events_after(last).unwrap();
+        assert!(json.starts_with(b"[{\"number\":3,"), "{last}");
+        assert_eq!(last, 5);
+        // Old ones are forgotten, also for new pages.
+        hub.publish(sample(EVENTS_MAX), None);
+        let (json, last) = hub.newest().events_after(0).unwrap();
+        assert!(json.starts_with(b"[{\"number\":6,"), "{last}");
+        let state = String::from_utf8(hub.newest().state.to_vec()).unwrap();
+        assert!(state.contains("\"events\":[]"), "{state}");
+    }
+
+    #[test]
+    fn pages_are_counted_up_to_a_limit() {
+        let hub = Hub::new(false);
+        assert!(!hub.is_watched());
+        let mut pages: Vec<_> = (0..PAGES_MAX).map(|_| hub.open_page().unwrap()).collect();
+        assert!(hub.open_page().is_none());
+        pages.pop();
+        assert!(hub.open_page().is_some());
+        pages.clear();
+        assert!(!hub.is_watched());
+    }
+}

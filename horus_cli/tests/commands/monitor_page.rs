@@ -108,6 +108,15 @@ fn a_page_shows_live_data_and_nothing_else() {
     browser.until("document.querySelectorAll('.histogram tr').length > 1");
     browser.until(&click_row("topics", "cmd_vel"));
     browser.until("document.querySelectorAll('#graph .topic').length === 4");
+    // A slow click hits what was pressed, though the graph has changed meanwhile.
+    let rates = "[...document.querySelectorAll('#graph .topic')].map(part => part.textContent)";
+    let before = browser.evaluate(rates);
+    browser.press_mouse("#graph .topic");
+    crate::common::until("the rates change", || browser.evaluate(rates) != before);
+    browser.release_mouse();
+    browser.until("/^Topic camera/.test(document.getElementById('details-title').textContent)");
+    browser.until("document.querySelector('#details-title button').click() === undefined");
+    browser.until(&click_row("topics", "cmd_vel"));
     assert_eq!(
         browser.evaluate("document.getElementById('controls').hidden"),
         json!(true)

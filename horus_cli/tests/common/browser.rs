@@ -33,6 +33,8 @@ pub(crate) struct Browser {
     rest: Vec<u8>,
     session: String,
     next_id: u64,
+    /// The place of the mouse.
+    mouse: [Value; 2],
     /// The events of the page so far.
     pub(crate) events: Vec<Value>,
     _profile: TempDir,
@@ -85,6 +87,7 @@ impl Browser {
             rest: Vec::new(),
             session: String::new(),
             next_id: 0,
+            mouse: [Value::Null, Value::Null],
             events: Vec::new(),
             _profile: profile,
         };
@@ -169,6 +172,32 @@ impl Browser {
             );
             thread::sleep(Duration::from_millis(50));
         }
+    }
+
+    /// Presses the mouse on the first element that a selector finds.
+    #[track_caller]
+    pub(crate) fn press_mouse(&mut self, selector: &str) {
+        let place = self.evaluate(&format!(
+            "(() => {{
+                const element = document.querySelector('{selector}');
+                element.scrollIntoView({{ block: 'center' }});
+                const {{ x, y, width, height }} = element.getBoundingClientRect();
+                return [x + width / 2, y + height / 2];
+            }})()"
+        ));
+        self.mouse = [place[0].clone(), place[1].clone()];
+        self.send_mouse("mousePressed");
+    }
+
+    /// Releases it at the same place.
+    pub(crate) fn release_mouse(&mut self) {
+        self.send_mouse("mouseReleased");
+    }
+
+    fn send_mouse(&mut self, kind: &str) {
+        let [x, y] = &self.mouse;
+        let params = json!({ "type": kind, "x": x, "y": y, "button": "left", "clickCount": 1 });
+        self.call("Input.dispatchMouseEvent", params);
     }
 
     /// Writes a picture of the page into the directory for files of tests.

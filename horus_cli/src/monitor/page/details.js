@@ -63,6 +63,10 @@ class Lines {
       return row.node;
     });
     setChildren(this.body, rows);
+    // The keys of a value may be others in each message.
+    if (this.rows.size > 2 * lines.length + 100) {
+      this.rows.clear();
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 // The graph: processes that publish, their topics, and processes that subscribe.
 
-import { element, setChildren, shape } from "./dom.js";
+import { element, setChildren, setClass, setText, shape } from "./dom.js";
 import { count, rate } from "./format.js";
 
 const ROW = 46;
@@ -19,26 +19,21 @@ function cut(text, width) {
   return `${text.slice(0, half)}…${text.slice(-half)}`;
 }
 
-function box(kind, y, title, subtitle, tone, select) {
+function box(kind, y, title, subtitle) {
   const x = COLUMNS[kind];
   const width = WIDTHS[kind];
-  const texts = [shape("text", { x: x + 10, y: y + 15, class: "name" }, cut(title, width - 16))];
-  texts.push(shape("text", { x: x + 10, y: y + 28 }, cut(subtitle, width - 16)));
+  const name = shape("text", { x: x + 10, y: y + 15, class: "name" }, cut(title, width - 16));
+  const text = shape("text", { x: x + 10, y: y + 28 }, cut(subtitle, width - 16));
   const full = shape("title", {}, `${title}\n${subtitle}`);
   const frame = shape("rect", { x, y, width, height: BOX, rx: kind === "topic" ? 16 : 5 });
-  const attributes = { class: `${kind} ${tone}` };
-  if (select) {
-    attributes.onclick = select;
-  }
-  return shape("g", attributes, full, frame, ...texts);
+  return { root: shape("g", { class: kind }, full, frame, name, text), text };
 }
 
-function edge(from, fromY, to, toY, tone, width) {
+function edge(from, fromY, to, toY) {
   const x = COLUMNS[from] + WIDTHS[from];
   const end = COLUMNS[to];
   const [a, b, middle] = [fromY + BOX / 2, toY + BOX / 2, (x + end) / 2];
-  const d = `M${x},${a} C${middle},${a} ${middle},${b} ${end},${b}`;
-  return shape("path", { d, class: `edge ${tone}`, "stroke-width": width });
+  return shape("path", { d: `M${x},${a} C${middle},${a} ${middle},${b} ${end},${b}` });
 }
 
 /** Returns the mean of the positions, to order one column by its neighbours in another. */
@@ -47,12 +42,14 @@ function mean(positions, fallback) {
   return known.length === 0 ? fallback : known.reduce((a, b) => a + b) / known.length;
 }
 
-/** Draws the graph if it is another one, or its rates are. */
+/** Draws the graph when it is another one; in between, only rates and losses change. */
 export class Graph {
   constructor(parent, selectTopic) {
     this.parent = parent;
     this.selectTopic = selectTopic;
     this.drawn = "";
+    /** For each topic its box, its text, and its edges from publishers and to subscribers. */
+    this.parts = new Map();
   }
 
   show(state) {
@@ -61,25 +58,40 @@ export class Graph {
     );
     const names = new Map(state.processes.map(({ pid, name }) => [pid, name]));
     const seen = JSON.stringify([
-      topics.map((topic) => [
-        topic.topic,
-        topic.publisher_pids,
-        topic.subscriber_pids,
-        rate(topic.rate_hz),
-        Math.ceil(topic.lost_per_second),
-      ]),
+      topics.map((topic) => [topic.topic, topic.publisher_pids, topic.subscriber_pids]),
       [...names],
       state.nodes.map((node) => [node.process_id, node.scheduler, node.node]),
     ]);
-    if (seen === this.drawn) {
-      return;
+    if (seen !== this.drawn) {
+      this.drawn = seen;
+      this.parts.clear();
+      if (topics.length === 0) {
+        setChildren(this.parent, [element("p", { class: "empty" }, "nothing is connected")]);
+      } else {
+        this.#draw([...topics], names, state.nodes);
+      }
     }
-    this.drawn = seen;
-    if (topics.length === 0) {
-      setChildren(this.parent, [element("p", { class: "empty" }, "nothing is connected")]);
-      return;
+    this.#update(topics);
+  }
+
+  #update(topics) {
+    const fastest = Math.max(...topics.map((topic) => topic.rate_hz ?? 0), 1);
+    for (const topic of topics) {
+      const { box: root, text, incoming, outgoing } = this.parts.get(topic.topic);
+      const lost = Math.ceil(topic.lost_per_second);
+      setText(text, `${rate(topic.rate_hz)}${lost > 0 ? `, lost ${count(lost)}/s` : ""}`);
+      setClass(root, lost > 0 ? "topic bad" : "topic");
+      const part = Math.log1p(topic.rate_hz ?? 0) / Math.log1p(fastest);
+      const width = (1 + 2.5 * part).toFixed(1);
+      const quiet = topic.rate_hz > 0 ? "edge" : "edge quiet";
+      for (const line of [...incoming, ...outgoing]) {
+        line.setAttribute("stroke-width", width);
+        setClass(line, quiet);
+      }
+      if (lost > 0) {
+        outgoing.forEach((line) => setClass(line, "edge bad"));
+      }
     }
-    this.#draw(topics, names, state.nodes);
   }
 
   #draw(topics, names, nodes) {
@@ -106,39 +118,31 @@ export class Graph {
       return new Map(items.map((item, index) => [item, (index + 0.5) * space - BOX / 2 + 4]));
     };
     const [left, middle, right] = [place(publishers), place(topics), place(subscribers)];
-    const fastest = Math.max(...topics.map((topic) => topic.rate_hz ?? 0), 1);
-    const edges = topics.flatMap((topic) => {
-      const part = Math.log1p(topic.rate_hz ?? 0) / Math.log1p(fastest);
-      const width = (1 + 2.5 * part).toFixed(1);
-      const y = middle.get(topic);
-      const tone = topic.lost_per_second > 0 ? "bad" : "";
-      const quiet = topic.rate_hz > 0 ? "" : "quiet";
-      return [
-        ...topic.publisher_pids.map((pid) =>
-          edge("publisher", left.get(pid), "topic", y, quiet, width),
-        ),
-        ...topic.subscriber_pids.map((pid) =>
-          edge("topic", y, "subscriber", right.get(pid), tone || quiet, width),
-        ),
-      ];
-    });
     const process = (kind, pid, y) => {
       const own = nodes.filter((node) => node.process_id === pid);
       const listed = own.map((node) => node.node).join(", ");
       const title = `${names.get(pid) ?? "process"} (${pid})`;
-      return box(kind, y, title, listed ? `nodes: ${listed}` : "no nodes", "", null);
+      return box(kind, y, title, listed ? `nodes: ${listed}` : "no nodes").root;
     };
     const boxes = [
       ...publishers.map((pid) => process("publisher", pid, left.get(pid))),
-      ...topics.map((topic) => {
-        const lost = Math.ceil(topic.lost_per_second);
-        const subtitle = `${rate(topic.rate_hz)}${lost > 0 ? `, lost ${count(lost)}/s` : ""}`;
-        const select = () => this.selectTopic(topic.topic);
-        const tone = lost > 0 ? "bad" : "";
-        return box("topic", middle.get(topic), topic.topic, subtitle, tone, select);
-      }),
       ...subscribers.map((pid) => process("subscriber", pid, right.get(pid))),
     ];
+    const edges = [];
+    for (const topic of topics) {
+      const y = middle.get(topic);
+      const { root, text } = box("topic", y, topic.topic, "");
+      root.addEventListener("click", () => this.selectTopic(topic.topic));
+      boxes.push(root);
+      const incoming = topic.publisher_pids.map((pid) =>
+        edge("publisher", left.get(pid), "topic", y),
+      );
+      const outgoing = topic.subscriber_pids.map((pid) =>
+        edge("topic", y, "subscriber", right.get(pid)),
+      );
+      edges.push(...incoming, ...outgoing);
+      this.parts.set(topic.topic, { box: root, text, incoming, outgoing });
+    }
     const height = rows * ROW + 8;
     const picture = shape("svg", { viewBox: `0 0 ${WIDTH} ${height}` }, ...edges, ...boxes);
     setChildren(this.parent, [picture]);
