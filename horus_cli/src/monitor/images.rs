@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::http::{Request, Response};
-use super::picture;
+use super::picture::Picture;
 use super::server::Site;
 use super::watch::Watch;
 
@@ -49,11 +49,11 @@ impl Images {
         if after == Some(number) {
             return Ok(Response::empty());
         }
-        let (file, text) =
-            picture::bmp(message, width as usize).map_err(|text| Response::error(409, &text))?;
-        let response = Response::new("image/bmp", file);
-        let response = response.with("Horus-Number", number.to_string());
-        Ok(response.with("Horus-Picture", text.replace('×', "x")))
+        let picture = Picture::of(message, width as usize);
+        let picture = picture.map_err(|text| Response::error(409, &text))?;
+        let response = Response::new(picture.content_type, picture.file);
+        let response = response.with("Horus-Number", number);
+        Ok(response.with("Horus-Picture", picture.description))
     }
 
     /// Closes the topics that no page asks for any more.

@@ -55,7 +55,7 @@ pub(crate) struct Arguments {
     /// Keep the token in this file, so that the address stays the same
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Let the page pause and resume nodes, and engage the emergency stop
+    /// Let the page pause nodes, set rates, and engage the emergency stop
     #[arg(long)]
     allow_control: bool,
     /// Also show the library's own topics, horus/…

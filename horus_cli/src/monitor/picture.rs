@@ -1,4 +1,4 @@
-//! Pictures: images of cameras, made smaller, as BMP files that browsers show.
+//! Pictures: images of cameras as files that browsers show, made smaller if they are not compressed.
 
 use horus_core::message::{DType, Encoding};
 use horus_core::value::Value;
@@ -8,6 +8,21 @@ pub(super) const SIDE_MAX: usize = 1280;
 
 /// The size of the two headers of a BMP file.
 const HEADER_BYTES: usize = 14 + 40;
+
+/// The beginnings of the files of compressed images that are passed on, and their types.
+const COMPRESSED: [(&[u8], &str); 2] = [
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+];
+
+/// A file that a browser shows.
+#[derive(Debug)]
+pub(super) struct Picture {
+    pub(super) content_type: &'static str,
+    pub(super) file: Vec<u8>,
+    /// The size and format of the original, in ASCII.
+    pub(super) description: String,
+}
 
 /// An image of a message.
 #[derive(Debug)]
@@ -30,14 +45,53 @@ enum Colors {
     Number,
 }
 
-/// Returns the image of a message as a BMP file that is at most `width` wide, and its description.
+impl Picture {
+    /// Returns the image of a message, at most `width` wide unless it is compressed.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that says what is not supported.
+    pub(super) fn of(message: &Value, width: usize) -> Result<Self, String> {
+        if message.get("format").is_some() && message.get("encoding").is_none() {
+            return compressed(message);
+        }
+        let (file, description) = bmp(message, width)?;
+        Ok(Self {
+            content_type: "image/bmp",
+            file,
+            description,
+        })
+    }
+}
+
+/// Returns a compressed image as it is.
 ///
-/// # Errors
-///
-/// A sentence that says what is not supported.
-pub(super) fn bmp(message: &Value, width: usize) -> Result<(Vec<u8>, String), String> {
+/// WHY by the first bytes and not by the name of the format: no other type may reach the browser,
+/// whatever a message says.
+fn compressed(message: &Value) -> Result<Picture, String> {
+    let file = data(message).ok_or("the message is no image")?;
+    let known = COMPRESSED.iter().find(|(magic, _)| file.starts_with(magic));
+    let (_, content_type) = known.ok_or("only JPEG and PNG are shown of compressed images")?;
+    Ok(Picture {
+        content_type,
+        file: file.to_vec(),
+        description: format!("{} bytes of {content_type}", file.len()),
+    })
+}
+
+/// Returns the bytes after the header of an image.
+fn data(message: &Value) -> Option<&[u8]> {
+    match message.get("data")? {
+        Value::Bytes(bytes) => Some(bytes),
+        Value::Typed(array) => Some(array.bytes()),
+        _ => None,
+    }
+}
+
+/// Returns an image as a BMP file that is at most `width` wide and high, and its description.
+fn bmp(message: &Value, width: usize) -> Result<(Vec<u8>, String), String> {
     let image = Image::of(message)?;
-    let description = format!("{}×{} {}", image.width, image.height, image.encoding);
+    let description = format!("{}x{} {}", image.width, image.height, image.encoding);
     let colors = image.colors()?;
     let side = image.width.max(image.height);
     let wanted = width.clamp(1, SIDE_MAX);
@@ -71,11 +125,7 @@ impl<'a> Image<'a> {
         let encoding = encoding.ok_or_else(none)?;
         let known = Encoding::from_name(encoding);
         let encoding = known.ok_or_else(|| format!("the encoding '{encoding}' is unknown"))?;
-        let data = match message.get("data") {
-            Some(Value::Bytes(bytes)) => bytes.as_slice(),
-            Some(Value::Typed(array)) => array.bytes(),
-            _ => return Err(none()),
-        };
+        let data = data(message).ok_or_else(none)?;
         let image = Self {
             width: size("width").ok_or_else(none)?,
             height: size("height").ok_or_else(none)?,
@@ -196,7 +246,7 @@ mod tests {
         // Two rows of two pixels, and two bytes of padding at the end of each row.
         let data = vec![1, 2, 3, 4, 5, 6, 0, 0, 7, 8, 9, 10, 11, 12, 0, 0];
         let (file, text) = bmp(&image("rgb8", 2, 2, 8, data.clone()), 100).unwrap();
-        assert_eq!(text, "2×2 rgb8");
+        assert_eq!(text, "2x2 rgb8");
         assert_eq!(file.len(), HEADER_BYTES + 16);
         assert_eq!(file[2..6], (file.len() as u32).to_le_bytes());
         let pixels = &file[HEADER_BYTES..];
@@ -220,6 +270,20 @@ mod tests {
         assert_eq!(greys, [0, 127, 255, 63]);
         let flat = vec![0; 16];
         assert!(bmp(&image("32FC1", 2, 2, 8, flat), 100).is_ok());
+    }
+
+    #[test]
+    fn compressed_images_are_known_by_their_first_bytes() {
+        let picture = |data: &[u8]| {
+            let format = ("format", Value::from("jpeg"));
+            let message = Value::from([format, ("data", Value::Bytes(data.to_vec()))]);
+            Picture::of(&message, 100).map(|picture| picture.content_type)
+        };
+        assert_eq!(picture(b"\xff\xd8\xff\xe0"), Ok("image/jpeg"));
+        assert_eq!(picture(b"\x89PNG\r\n\x1a\n"), Ok("image/png"));
+        for other in [&b"<svg onload=alert(1)>"[..], b"GIF89a", b""] {
+            assert!(picture(other).is_err(), "{other:?}");
+        }
     }
 
     #[test]

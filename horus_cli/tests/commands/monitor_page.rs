@@ -180,6 +180,9 @@ fn a_page_that_may_control_has_buttons() {
     browser.until(&state("paused"));
     browser.until(&press("resume"));
     browser.until(&state("active"));
+    browser.until("(document.querySelector('.rate input').value = '25') === '25'");
+    browser.until(&press("set Hz"));
+    browser.until(&state("active25.0 Hz"));
     browser.until(&press("Emergency stop"));
     robot.until("estop status", |status| {
         status.contains("the page of horus monitor")
@@ -227,6 +230,9 @@ fn pages_of_other_servers_get_nothing() {
     // A page with a wrong token says so.
     browser.open(&format!("http://127.0.0.1:{port}/#t=nonsense"));
     browser.until("document.getElementById('notice').textContent.includes('token is missing')");
+    // The right address in the same tab mends it.
+    browser.open(&monitor.url);
+    browser.until(IS_LIVE);
     monitor.stop(libc::SIGINT);
     other.stop(libc::SIGINT);
 }

@@ -5,7 +5,7 @@ import { bytes, count, duration, rate } from "./format.js";
 import { FIGURES } from "./history.js";
 import { Picture } from "./picture.js";
 
-const IMAGES = new Set(["Image", "DepthImage", "SegmentationMask"]);
+const IMAGES = new Set(["Image", "DepthImage", "CompressedImage"]);
 
 /** A list of names and texts, of which only the texts change. */
 class Facts {
@@ -259,6 +259,17 @@ export class Details {
         const send = () => this.act({ command, scheduler, node: name });
         this.controls.append(element("button", { type: "button", onclick: send }, command));
       }
+      const input = element("input", {
+        type: "number",
+        min: "0.001",
+        step: "any",
+        value: String(node.rate_hz ?? ""),
+        "aria-label": "rate in hertz",
+      });
+      const set = () =>
+        this.act({ command: "rate", scheduler, node: name, rate_hz: input.valueAsNumber });
+      const button = element("button", { type: "button", onclick: set }, "set Hz");
+      this.controls.append(element("span", { class: "rate" }, input, button));
     }
   }
 }

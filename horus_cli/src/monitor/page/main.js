@@ -283,6 +283,8 @@ document.addEventListener("keydown", (event) => {
   }
 });
 byId("filter").addEventListener("input", show);
+// The address of another run of the server, in the same tab.
+window.addEventListener("hashchange", () => location.reload());
 setInterval(showConnection, 500);
 setInterval(() => {
   // WHY the robot's clock: that of this computer may differ.
