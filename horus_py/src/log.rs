@@ -19,6 +19,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// Opens the log of this process. Returns false if it is open already.
 #[pyfunction]
 #[pyo3(name = "_open_log", signature = (program, filter, stderr, lines, namespace))]
+#[expect(clippy::too_many_arguments, reason = "Python passes them by position")]
 fn open_log(
     py: Python<'_>,
     program: &str,
@@ -69,6 +70,7 @@ fn is_log_enabled(level: u8, node: &str, target: &str) -> bool {
 /// Logs a line.
 #[pyfunction]
 #[pyo3(name = "_log")]
+#[expect(clippy::too_many_arguments, reason = "Python passes them by position")]
 fn log_line(py: Python<'_>, level: u8, node: &str, target: &str, source: (&str, u32), text: &[u8]) {
     let entry = LogEntry {
         node,
