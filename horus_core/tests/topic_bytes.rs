@@ -149,7 +149,7 @@ fn lengths_are_received_without_the_messages() {
     }
 }
 
-/// Where all messages have one length, that is the length, in place or not.
+/// The length of a message whose type has one size is that size, in place or not.
 #[test]
 fn messages_of_one_size_have_that_length() {
     let private = Private::new();

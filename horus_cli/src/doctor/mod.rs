@@ -1,4 +1,5 @@
-//! `horus doctor`: checks the machine, the directory of the namespaces, the processes and the topics.
+//! `horus doctor`: checks the machine, the directory of the namespaces, the processes and the
+//! topics.
 
 mod fix;
 mod machine;

@@ -1,7 +1,7 @@
 //! Graphs in the languages of Graphviz and Mermaid.
 //!
-//! A process is a box with the nodes in it that have topics. A publisher or subscriber that is known
-//! by its process alone is drawn as a vertex of its own there.
+//! A process is a box with the nodes in it that have topics. A publisher or subscriber that is
+//! known by its process alone is drawn as a vertex of its own there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
@@ -14,7 +14,7 @@ use crate::output::format::{count, rate, visible};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Vertex {
     Node(usize),
-    /// What is known of a process, by its id.
+    /// A process, by its id.
     Process(u32),
 }
 

@@ -1,9 +1,9 @@
 //! `horus launch`: starts the programs of a robot, restarts and stops them.
 //!
-//! `file` reads the launch file, which `python` evaluates if need be, `restart` decides on restarts, `program` is one program,
-//! `readiness` looks for its topics, `log` reads its output, `report` prints what happens, `status`
-//! shows it to other processes, `guard` kills what a dead launcher left, and `launcher` brings them
-//! together.
+//! `file` reads the launch file, which `python` evaluates if need be, `restart` decides on
+//! restarts, `program` is one program, `readiness` looks for its topics, `log` reads its output,
+//! `report` prints what happens, `status` shows it to other processes, `guard` kills what a dead
+//! launcher left, and `launcher` brings them together.
 
 mod file;
 pub(crate) mod guard;

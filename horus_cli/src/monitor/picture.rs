@@ -1,4 +1,5 @@
-//! Pictures: images of cameras as files that browsers show, made smaller if they are not compressed.
+//! Pictures: images of cameras as files that browsers show, made smaller if they are not
+//! compressed.
 
 use horus_core::message::{DType, Encoding};
 use horus_core::value::Value;

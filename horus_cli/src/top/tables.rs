@@ -92,8 +92,8 @@ pub(super) fn nodes<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Table {
     table
 }
 
-/// Returns the table of the programs of `horus launch`. `now_ns` is the present time, in nanoseconds
-/// since 1970.
+/// Returns the table of the programs of `horus launch`. `now_ns` is the present time, in
+/// nanoseconds since 1970.
 pub(super) fn programs<'a>(programs: impl IntoIterator<Item = &'a Program>, now_ns: u64) -> Table {
     let mut table = Table::new([
         Column::name("PROGRAM"),

@@ -40,9 +40,10 @@
 //! # Limits
 //!
 //! The ring keeps the last 448 lines, and more if several threads write at once; each line has a
-//! slot of 1 KiB. All takes about 860 KiB of shared memory. [`LogSettings::lines`] changes that. Older lines are overwritten.
-//! The end of a text of more than 752 bytes is left out, and the line says how much. The lines of a
-//! process are numbered, so that a reader knows exactly how many it has not seen.
+//! slot of 1 KiB. All takes about 860 KiB of shared memory. [`LogSettings::lines`] changes that.
+//! Older lines are overwritten. The end of a text of more than 752 bytes is left out, and the line
+//! says how much. The lines of a process are numbered, so that a reader knows exactly how many it
+//! has not seen.
 //!
 //! The logs of processes that have ended are kept, but of each program only those of the last 4
 //! processes, and 32 in all: a process that opens its log removes older ones. `horus clean --all`

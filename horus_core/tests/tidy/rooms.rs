@@ -26,7 +26,7 @@ const HOUSES: [House; 2] = [
     },
     House {
         folder: "horus_core/src/scheduler",
-        floors: &[&["api"], &["graph", "remote"], &["run"], &["watch"]],
+        floors: &[&["api"], &["graph"], &["remote"], &["run"], &["watch"]],
     },
 ];
 

@@ -159,7 +159,8 @@ impl TopicMemory {
     }
 
     /// Returns the counters of all announced subscribers that are alive. Writes nothing; takes some
-    /// 0.3 µs each, and some 20 ns for each lane. Opens lane files that are new since the last call.
+    /// 0.3 µs each, and some 20 ns for each lane. Opens lane files that are new since the last
+    /// call.
     #[must_use]
     pub fn reader_counters(&self) -> Vec<ReaderCounters> {
         let words = self

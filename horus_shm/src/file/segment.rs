@@ -70,7 +70,7 @@ pub struct TopicMemory {
     epoch: u64,
     /// The extents that this process has mapped, in no particular order.
     extents: Mutex<Vec<Arc<Extent>>>,
-    /// What this process knows about extents, mapped or not, in no particular order.
+    /// The facts that this process knows about extents, mapped or not, in no particular order.
     facts: Mutex<Vec<ExtentFacts>>,
     /// Number of readers of a heap segment that pin nothing: see [`Self::observe`].
     observers: Mutex<u32>,

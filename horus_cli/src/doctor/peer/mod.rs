@@ -1,8 +1,8 @@
 //! Checks of another process: why it and the programs that are started here do not meet.
 //!
-//! `process` reads what the system knows of it, and `topics` what the namespace does. The files that
-//! it has open count as evidence; its variables only help to say what to do, because a program may
-//! select another namespace by itself.
+//! `process` reads what the system knows of it, and `topics` what the namespace does. The files
+//! that it has open count as evidence; its variables only help to say what to do, because a program
+//! may select another namespace by itself.
 
 mod process;
 mod topics;

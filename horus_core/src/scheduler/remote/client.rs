@@ -112,9 +112,9 @@ pub fn scheduler_graph(namespace: &Arc<Namespace>, name: &str) -> Option<Graph> 
     Graph::from_value(&observer.latest()?)
 }
 
-/// Removes the topics of a scheduler that has ended: its status, black box, graph and commands. Returns
-/// true if they are gone, and false if a process has one of them open, as the scheduler itself does
-/// while it is alive.
+/// Removes the topics of a scheduler that has ended: its status, black box, graph and commands.
+/// Returns true if they are gone, and false if a process has one of them open, as the scheduler
+/// itself does while it is alive.
 ///
 /// # Errors
 ///

@@ -6,7 +6,8 @@
 //! |---|---|---|
 //! | `horus/schedulers/arm/status` | `SchedulerStatus`, all nodes at one moment | the last |
 //! | `horus/schedulers/arm/events` | `NodeEvent`, the black box | 224 of each lane |
-//! | `horus/schedulers/arm/graph` | `Value`, see `Graph::to_value` | the last: sent once, at the start |
+//! | `horus/schedulers/arm/graph` | `Value`, see `Graph::to_value` | the last: sent once, at the
+//! start |
 //! | `horus/schedulers/arm/commands` | `NodeCommand` | nothing: lost while no scheduler runs |
 //! | `emergency_stop` | `EmergencyStop`, for all schedulers | the last |
 //!
@@ -62,8 +63,8 @@ impl Monitor {
     /// Opens the topics of the scheduler, and so takes its name. If another scheduler has the name,
     /// tries it with `-2`, `-3`, … appended. [`SchedulerTopics::new`] describes the allowed names.
     ///
-    /// Publishes `graph`, and the status has room for its nodes. The black box has a lane of 64 KiB for each of
-    /// `threads` threads, but at most 64 lanes. Blocks for some milliseconds at most.
+    /// Publishes `graph`, and the status has room for its nodes. The black box has a lane of 64 KiB
+    /// for each of `threads` threads, but at most 64 lanes. Blocks for some milliseconds at most.
     ///
     /// # Errors
     ///

@@ -24,8 +24,8 @@ pub(super) struct ExtentFacts {
 
 impl TopicMemory {
     /// Returns what a reader that has passed all positions of a lane before `next` has not passed.
-    /// `is_reliable`: that reader gets messages only from publishers that offer reliable ones. Opens
-    /// the lane files that this process has not seen before.
+    /// `is_reliable`: that reader gets messages only from publishers that offer reliable ones.
+    /// Opens the lane files that this process has not seen before.
     ///
     /// A position counts as a message, also if its slot was stepped over.
     pub(crate) fn unread(&self, lane: u32, next: u64, is_reliable: bool) -> Unread {
@@ -57,8 +57,8 @@ impl TopicMemory {
             }
             end = end.min(extent.base);
         }
-        // WHY: extents that are gone took their messages with them. Their publisher is taken to have
-        // offered what it offered next.
+        // WHY: extents that are gone took their messages with them. Their publisher is taken to
+        // have offered what it offered next.
         if is_owed {
             unread.lost += end.saturating_sub(next);
         }

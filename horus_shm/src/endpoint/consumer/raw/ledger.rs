@@ -20,8 +20,8 @@ pub struct ReadStats {
     pub lost: u64,
     /// Number of messages skipped by calls for the latest message.
     pub skipped: u64,
-    /// Number of messages published since this reader joined that it has not passed, and would still
-    /// get.
+    /// Number of messages published since this reader joined that it has not passed, and would
+    /// still get.
     pub waiting: u64,
     /// Number of messages published since this reader joined. While no writer is writing, it is
     /// `received` + `lost` + `skipped` + `waiting`.
