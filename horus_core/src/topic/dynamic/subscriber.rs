@@ -340,8 +340,8 @@ impl DynamicSubscriber {
 
     /// Returns the lane and the number of the last message received; `None` before the first.
     ///
-    /// Numbers of one lane that do not follow each other show a gap, also if another publisher has taken the lane.
-    /// Takes some nanoseconds.
+    /// Numbers of one lane that do not follow each other show a gap, also if another publisher has
+    /// taken the lane. Takes some nanoseconds.
     #[must_use]
     pub fn last(&self) -> Option<Arrival> {
         let lane = self.inbox.raw.last_lane()?;
