@@ -240,7 +240,7 @@ impl Scheduler {
 
     /// Sets the callback for the events of nodes. The supervisor's thread calls it at most some
     /// milliseconds after the event. Default: events whose level is not OK are logged if the
-    /// process has opened its [log](crate::log), else printed to stderr. All events are also in
+    /// process has opened its log ([`crate::log`]), else printed to stderr. All events are also in
     /// the [`black_box`].
     pub fn on_event(&mut self, report: impl FnMut(&NodeEvent) + Send + 'static) {
         self.on_event = Box::new(report);
