@@ -2,11 +2,13 @@
 
 use std::sync::atomic::AtomicU64;
 
+use crate::file::card::Card;
 use crate::file::error::OpenError;
 use crate::file::header::ExtentId;
 use crate::file::namespace::Namespace;
 use crate::file::offer::Offer;
 use crate::file::segment::{Blocks as _, TopicMemory};
+use crate::file::topic_type::Reliability;
 use crate::os::region::Access;
 use crate::process::liveness::{Owner, ProcessInfo};
 use crate::protocol::gate::JOINING;
@@ -172,7 +174,15 @@ impl TopicMemory {
             let cursors = self.cursors(slot, Access::Read).ok()?;
             let subscriber = self.participant(block.owner.get())?;
             let mut counters = counters_of_reader(slot, (block, cursors), subscriber, words);
-            let unread = self.unread_by(cursors, counters.is_reliable);
+            let card = Card {
+                type_identity: [0, 1].map(|half| block.type_identity[half].get()),
+                reliability: if counters.is_reliable {
+                    Reliability::Reliable
+                } else {
+                    Reliability::BestEffort
+                },
+            };
+            let unread = self.unread_by(cursors, &card);
             counters.waiting = unread.waiting;
             counters.lost = counters.lost.saturating_add(unread.lost);
             Some(counters)
@@ -180,14 +190,14 @@ impl TopicMemory {
         counters.collect()
     }
 
-    /// Returns what a reader with these cursors has not passed, in all lanes.
-    fn unread_by(&self, cursors: &[AtomicU64], is_reliable: bool) -> Unread {
+    /// Returns what a reader with these cursors and this card has not passed, in all lanes.
+    fn unread_by(&self, cursors: &[AtomicU64], reader: &Card) -> Unread {
         let mut unread = Unread::default();
         for (lane, cursor) in cursors.iter().enumerate() {
             // Relaxed: a counter for people. While the reader joins a lane, it is owed nothing.
             let cursor = Some(cursor.get()).filter(|cursor| cursor & JOINING == 0);
             if let Some(next) = cursor.and_then(|cursor| cursor.checked_sub(1)) {
-                unread = unread.and(self.unread(lane as u32, next, is_reliable));
+                unread = unread.and(self.unread(lane as u32, next, reader));
             }
         }
         unread

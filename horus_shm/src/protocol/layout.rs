@@ -310,8 +310,11 @@ pub struct ReaderBlock<W> {
     /// The owner that has joined: a message sent from now on reaches it. Until it equals `owner`,
     /// the reader is joining or leaving. Nobody clears it for a reader that died.
     pub joined: W,
+    /// The message type that it reads: two words that differ between types. Publishers of other
+    /// types do not wait for it.
+    pub type_identity: [W; 2],
     /// Zero.
-    pub reserved: [W; 5],
+    pub reserved: [W; 3],
     /// Number of positions before its cursors at which it received no message: those before it
     /// joined, lost or skipped ones, and those that held none.
     pub passed: W,

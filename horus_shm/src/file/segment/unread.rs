@@ -1,8 +1,8 @@
 //! The messages that readers have not passed yet, as any process sees them.
 
+use crate::file::card::Card;
 use crate::file::header::ExtentId;
 use crate::file::segment::{Blocks as _, TopicMemory};
-use crate::file::topic_type::Reliability;
 use crate::os::region::Access;
 use crate::protocol::lane::Unread;
 use crate::protocol::layout::POSITION_MAX;
@@ -19,16 +19,16 @@ pub(super) struct ExtentFacts {
     base: u64,
     /// Number of its slots.
     capacity: u64,
-    reliability: Reliability,
+    /// The card of its publisher.
+    card: Card,
 }
 
 impl TopicMemory {
-    /// Returns what a reader that has passed all positions of a lane before `next` has not passed.
-    /// `is_reliable`: that reader gets messages only from publishers that offer reliable ones.
-    /// Opens the lane files that this process has not seen before.
+    /// Returns what the reader with the card `reader`, which has passed all positions of a lane
+    /// before `next`, has not passed. Opens the lane files that this process has not seen before.
     ///
     /// A position counts as a message, also if its slot was stepped over.
-    pub(crate) fn unread(&self, lane: u32, next: u64, is_reliable: bool) -> Unread {
+    pub(crate) fn unread(&self, lane: u32, next: u64, reader: &Card) -> Unread {
         let Ok(block) = self.lane_block(lane, Access::Read) else {
             return Unread::default();
         };
@@ -50,7 +50,7 @@ impl TopicMemory {
                 }
                 break;
             };
-            is_owed = !is_reliable || extent.reliability == Reliability::Reliable;
+            is_owed = extent.card.mismatch(reader).is_none();
             if is_owed {
                 let here = Unread::of(next.max(extent.base), end, extent.capacity);
                 unread = unread.and(here);
@@ -79,7 +79,7 @@ impl TopicMemory {
             id,
             base: base.position,
             capacity: offer.shape.capacity(),
-            reliability: offer.reliability,
+            card: offer.card(),
         };
         let is_of_use = |old: &ExtentFacts| {
             old.id.lane != id.lane || old.id.generation.abs_diff(id.generation) < EXTENTS_MAX as u64

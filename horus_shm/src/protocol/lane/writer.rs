@@ -132,7 +132,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         for (reader, given_up) in self.those_of(gated) {
             // ORDERING(cursor): pairs with the store in `LaneReader::advance`.
             let cursor = self.memory.cursor(reader).load(edge::CURSOR_SEE) & !JOINING;
-            if cursor != 0 && cursor != given_up {
+            if cursor != 0 && cursor != given_up && self.memory.is_read_by(reader) {
                 least = least.min(cursor - 1);
             }
         }
@@ -156,7 +156,8 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         let gated = self.memory.gated().get();
         let cursors = self.those_of(gated).filter_map(|(reader, given_up)| {
             let cursor = self.memory.cursor(reader).get() & !JOINING;
-            (cursor != 0 && cursor != given_up).then_some((reader, cursor))
+            let counts = cursor != 0 && cursor != given_up && self.memory.is_read_by(reader);
+            counts.then_some((reader, cursor))
         });
         cursors.min_by_key(|&(_, cursor)| cursor)
     }
@@ -171,7 +172,8 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         let cursors = readers.filter_map(|reader| {
             let cursor = self.memory.cursor(reader).get() & !JOINING;
             let given_up = self.given_up.get(reader as usize).copied();
-            (cursor != 0 && given_up != Some(cursor)).then(|| (reader, cursor - 1))
+            let counts = cursor != 0 && given_up != Some(cursor) && self.memory.is_read_by(reader);
+            counts.then(|| (reader, cursor - 1))
         });
         cursors.min_by_key(|&(_, position)| position)
     }

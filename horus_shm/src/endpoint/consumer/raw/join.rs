@@ -8,6 +8,7 @@ use super::waits::Room;
 use super::{Followed, NO_LANE, RawConsumer, Reading};
 use crate::endpoint::consumer::watch::Progress;
 use crate::endpoint::reader_slot::ReaderSlot;
+use crate::file::card::{Card, Mismatch};
 use crate::file::error::{LaneNotMapped, OpenError, RecvError};
 use crate::file::extent::{Extent, ExtentUse};
 use crate::file::header::{ExtentBase, ExtentId};
@@ -31,6 +32,7 @@ const EXTENTS_MAX: u64 = 16;
 #[derive(Debug)]
 pub(super) struct Unmatched {
     id: ExtentId,
+    cause: Mismatch,
     /// The beginning of the messages that this reader is not owed.
     pub(super) base: ExtentBase,
 }
@@ -227,15 +229,6 @@ impl RawConsumer {
             ExtentUse::Read
         };
         let extent = self.segment.extent(id, usage)?;
-        let wanted = &self.segment.request().type_info;
-        if !wanted.is_same_as(&extent.offer.type_info) {
-            return Err(OpenError::Damaged {
-                path: self.segment.path(),
-                field: "message type of a lane",
-                found: extent.offer.type_info.name.to_string(),
-                wanted: wanted.name.to_string(),
-            });
-        }
         let readers = self.progress.readers();
         let raw = self.segment.lane(&extent, Access::Read, readers)?;
         Ok((extent, raw))
@@ -465,22 +458,38 @@ impl RawConsumer {
         }
     }
 
+    /// Returns the reason why this reader may not read an extent, if it may not.
+    fn mismatch(&self, extent: &Extent) -> Option<Mismatch> {
+        extent.offer.card().mismatch(&self.card())
+    }
+
+    /// Returns the card of this reader.
+    pub(super) fn card(&self) -> Card {
+        Card {
+            type_identity: self.segment.request().type_info.identity(),
+            reliability: match self.reading {
+                Reading::Gated => Reliability::Reliable,
+                _ => Reliability::BestEffort,
+            },
+        }
+    }
+
     /// Returns true if this reader may read an extent.
     fn matches(&self, extent: &Extent) -> bool {
-        self.reading != Reading::Gated || extent.offer.reliability == Reliability::Reliable
+        self.mismatch(extent).is_none()
     }
 
     /// Notes whether this reader may read `extent`, the newest one of its lane. `base` is where the
     /// messages begin that it is not owed if it may not. Returns true if it may.
     fn note_match(&mut self, extent: &Extent, base: ExtentBase) -> bool {
-        let is_matched = self.matches(extent);
+        let mismatch = self.mismatch(extent);
         self.unmatched
             .retain(|unmatched| unmatched.id.lane != extent.id.lane);
-        if !is_matched {
+        if let Some(cause) = mismatch {
             let id = extent.id;
-            self.unmatched.push(Unmatched { id, base });
+            self.unmatched.push(Unmatched { id, cause, base });
         }
-        is_matched
+        mismatch.is_none()
     }
 
     /// Returns the newest extent of a lane if its publisher is known not to match.
@@ -505,14 +514,16 @@ impl RawConsumer {
                 owner != 0 && !self.segment.is_dead(owner)
             })
         };
-        let Some(unmatched) = self
-            .unmatched
-            .iter()
-            .find(|unmatched| lives(unmatched.id.lane))
-        else {
+        let unmatched = || {
+            let unmatched = self.unmatched.iter();
+            unmatched.filter(|unmatched| lives(unmatched.id.lane))
+        };
+        // WHY that one rather than another: the reason must not depend on the order of the lanes.
+        let is_of_type = |unmatched: &&Unmatched| unmatched.cause == Mismatch::Reliability;
+        let Some(unmatched) = unmatched().find(is_of_type).or_else(|| unmatched().next()) else {
             return Ok(());
         };
-        let lane = unmatched.id.lane;
+        let (lane, cause) = (unmatched.id.lane, unmatched.cause);
         let is_matched = |followed: &Followed| {
             let lane = followed.lane;
             lives(lane)
@@ -527,7 +538,16 @@ impl RawConsumer {
         Err(RecvError::Incompatible {
             topic: self.segment.label(),
             lane,
+            cause,
         })
+    }
+
+    /// Returns what the publisher of a lane offers, or what its last one offered, if that can be
+    /// read.
+    #[must_use]
+    pub fn offer_in(&self, lane: u32) -> Option<Offer> {
+        let newest = self.newest(lane).ok()??;
+        self.segment.offer_of(newest)
     }
 
     /// Stores the result of an attempt to map all lanes, also for the watches of this reader.
@@ -544,11 +564,8 @@ impl RawConsumer {
     /// Returns the error of a lane that cannot be mapped; `None` if this reader misses nothing by
     /// it, because no publisher has the lane, and no message waits there.
     fn not_mapped(&self, lane: u32, cause: &OpenError) -> Option<LaneNotMapped> {
-        let offer = || {
-            let newest = self.newest(lane).ok()??;
-            self.segment.offer_of(newest)
-        };
-        let bytes = offer().map_or(0, |offer| offer.shape.slots_bytes());
+        let offer = self.offer_in(lane);
+        let bytes = offer.map_or(0, |offer| offer.shape.slots_bytes());
         let error = LaneNotMapped::new(lane, bytes, cause);
         // Relaxed, both: a publisher that comes later is found by the next attempt.
         let matters = self

@@ -1,6 +1,6 @@
 //! The ledger of a reader: for its owner, and as counters for other processes.
 
-use super::{RawConsumer, Reading};
+use super::RawConsumer;
 use crate::file::segment::Blocks as _;
 use crate::os::futex::monotonic;
 use crate::os::region::Access;
@@ -115,8 +115,7 @@ impl RawConsumer {
             let capacity = followed.map_or(0, |followed| followed.extent.offer.shape.capacity());
             return Unread::of(next, end, capacity);
         }
-        let is_reliable = self.reading == Reading::Gated;
-        self.segment.unread(lane, next, is_reliable)
+        self.segment.unread(lane, next, &self.card())
     }
 
     /// Returns three message numbers of a lane, in ascending order: of the first message that this
