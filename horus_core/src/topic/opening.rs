@@ -55,7 +55,7 @@ impl Opening {
             };
             let info = match &self.info {
                 Some(info) => info.clone(),
-                None => Segment::inspect(&namespace, &name)?.type_info().clone(),
+                None => Segment::inspect(&namespace, &name)?.present_type(),
             };
             let mut request = qos.request(info);
             request.max_message_bytes = self.max_message_bytes;

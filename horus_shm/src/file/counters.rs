@@ -8,7 +8,7 @@ use crate::file::header::ExtentId;
 use crate::file::namespace::Namespace;
 use crate::file::offer::Offer;
 use crate::file::segment::{Blocks as _, TopicMemory};
-use crate::file::topic_type::Reliability;
+use crate::file::topic_type::{Reliability, TypeInfo};
 use crate::os::region::Access;
 use crate::process::liveness::{Owner, ProcessInfo};
 use crate::protocol::gate::JOINING;
@@ -140,6 +140,26 @@ impl TopicMemory {
             Some((lane, self.offer_of(id)?))
         };
         lanes.filter_map(offer).collect()
+    }
+
+    /// Returns the type of the messages that the topic carries now: that of the first live publisher,
+    /// or else of the messages that are kept, or else of the process that created the topic. Makes
+    /// some system calls for each lane.
+    #[must_use]
+    pub fn present_type(&self) -> TypeInfo {
+        let offers = self.offers();
+        let lives = |lane: u32| {
+            let block = self.lane_block(lane, Access::Read);
+            // Relaxed: for people.
+            block.is_ok_and(|block| self.participant(block.owner.get()).is_some())
+        };
+        let live = offers.iter().find(|(lane, _)| lives(*lane));
+        let kept = || offers.iter().find(|(_, offer)| offer.latched() > 0);
+        let offer = live.or_else(kept).map(|(_, offer)| offer);
+        offer.map_or_else(
+            || self.type_info().clone(),
+            |offer| offer.type_info.clone(),
+        )
     }
 
     fn counters_of_lane(&self, lane: u32) -> Option<LaneCounters> {

@@ -100,8 +100,10 @@ impl SchedulerTopics {
         format!("{TOPIC_PREFIX}{}{part}", self.name)
     }
 
-    fn builder<T: Payload>(&self, part: &str) -> TopicBuilder<T> {
-        Topic::builder(&self.topic_name(part)).namespace(&self.namespace)
+    /// WHY strict: a scheduler owns these topics, and replaces those of another version.
+    fn builder<T: Payload>(&self, part: &str, qos: Qos) -> TopicBuilder<T> {
+        let builder = Topic::builder(&self.topic_name(part)).namespace(&self.namespace);
+        builder.qos(qos.strict(true))
     }
 
     /// Returns the builder of the status topic, which keeps the last status. A publisher may send
@@ -113,7 +115,7 @@ impl SchedulerTopics {
         // reader had pinned it.
         let qos = Qos::latched().history(2).publishers_max(1);
         let bytes = bytes.max(SchedulerStatusHeader::MAX_MESSAGE_BYTES);
-        self.builder(STATUS).qos(qos).max_message_bytes(bytes)
+        self.builder(STATUS, qos).max_message_bytes(bytes)
     }
 
     /// Returns the builder of the events topic, the black box. It persists after all processes have
@@ -122,10 +124,8 @@ impl SchedulerTopics {
         let qos = Qos::sensor_data()
             .capacity(LANE_SLOTS)
             .history(LANE_HISTORY);
-        self.builder(EVENTS).qos(
-            qos.persist_after_exit(true)
-                .publishers_max(BLACK_BOX_LANES as u32),
-        )
+        let qos = qos.publishers_max(BLACK_BOX_LANES as u32);
+        self.builder(EVENTS, qos.persist_after_exit(true))
     }
 
     /// Returns the builder of the commands topic. Commands are lost if no scheduler receives them.
@@ -133,7 +133,7 @@ impl SchedulerTopics {
         let qos = Qos::command()
             .capacity(64)
             .publishers_max(BLACK_BOX_LANES as u32);
-        self.builder(COMMANDS).qos(qos)
+        self.builder(COMMANDS, qos)
     }
 
     /// Returns the builder of the graph topic, which keeps the graph of the last run. A publisher
