@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use horus_core::message::{CmdVel, Imu, LaserScan};
 use horus_core::topic::{Publisher, Qos, Reliability, Subscriber, Topic, WakeEdge};
-use horus_core::{RecvError, RecvTimeoutError, TopicError};
+use horus_core::{Mismatch, RecvError, RecvTimeoutError, TopicError};
 use horus_shm::{Offer, OpenError, Segment, TopicName};
 use private::Private;
 
@@ -415,14 +415,14 @@ mod new {
 }
 
 #[test]
-fn another_schema_is_refused_by_its_first_different_field() {
+fn a_strict_endpoint_refuses_another_schema_by_its_first_different_field() {
     let private = Private::new();
     let _creator: Publisher<old::Status> = private.publisher("status", Qos::new());
-    let refusals = [
-        error_of(private.builder::<new::Status>("status").publisher()),
-        error_of(private.builder::<new::Status>("status").subscriber()),
-        error_of(private.builder::<new::Status>("status").observer()),
-    ];
+    let strict = || {
+        let builder = private.builder::<new::Status>("status");
+        builder.qos(Qos::new().strict(true))
+    };
+    let refusals = [error_of(strict().publisher()), error_of(strict().subscriber())];
     for error in refusals {
         assert!(
             matches!(error, TopicError::SchemaMismatch { .. }),
@@ -435,13 +435,62 @@ fn another_schema_is_refused_by_its_first_different_field() {
              topic"
         );
     }
-    let error = error_of(private.builder::<CmdVel>("status").publisher());
+    let strict = private.builder::<CmdVel>("status").qos(Qos::new().strict(true));
+    let error = error_of(strict.publisher());
     assert!(
         error
             .to_string()
             .ends_with("message 'CmdVel' here, 'Status' in the topic"),
         "{error}"
     );
+}
+
+/// Each subscriber gets the messages that it reads, and nobody waits for those of the other type.
+#[test]
+fn a_topic_may_carry_two_types() {
+    for order in ORDERS {
+        let private = Private::new();
+        let few = Qos::reliable().capacity(8);
+        let (mut one, mut its): (Publisher<CmdVel>, Subscriber<CmdVel>) =
+            pair(&private, order, few, Qos::reliable());
+        let mut others: Subscriber<new::Status> = private.subscriber("t", Qos::reliable());
+        assert_eq!(send_until_full(&mut one, 100), 8, "{order}");
+        assert_eq!(others.recv(), None, "{order}");
+        let cause = Mismatch::Type;
+        let error = others.check().unwrap_err();
+        let is_of_type = matches!(error, RecvError::Incompatible { cause: found, .. } if found == cause);
+        assert!(is_of_type, "{error}");
+        assert_eq!(numbers(&mut its), [1, 2, 3, 4, 5, 6, 7, 8]);
+        // The subscriber of the other type has read nothing, and holds nobody back.
+        assert_eq!(send_until_full(&mut one, 100), 8, "{order}");
+        assert_eq!(numbers(&mut its), [1, 2, 3, 4, 5, 6, 7, 8]);
+        let mut other: Publisher<new::Status> = private.publisher("t", few);
+        other.send(new::Status::default()).unwrap();
+        assert_eq!(others.recv(), Some(new::Status::default()), "{order}");
+        assert_eq!(others.check(), Ok(()), "{order}");
+        assert_eq!(its.recv(), None, "{order}");
+        assert_eq!(its.check(), Ok(()), "{order}");
+        let stats = its.stats();
+        assert_eq!((stats.sent, stats.received, stats.lost), (16, 16, 0), "{order}");
+        let stats = others.stats();
+        assert_eq!((stats.sent, stats.received, stats.lost), (1, 1, 0), "{order}");
+    }
+}
+
+/// What yesterday's program keeps does not keep today's from starting.
+#[test]
+fn an_upgraded_program_starts_beside_what_its_predecessor_keeps() {
+    let private = Private::new();
+    let mut before: Publisher<old::Status> = private.publisher("status", Qos::latched());
+    before.send(old::Status::default()).unwrap();
+    drop(before);
+    let mut subscriber: Subscriber<new::Status> = private.subscriber("status", Qos::new());
+    assert_eq!(subscriber.recv(), None);
+    let mut after: Publisher<new::Status> = private.publisher("status", Qos::latched());
+    after.send(new::Status::default()).unwrap();
+    assert_eq!(subscriber.recv(), Some(new::Status::default()));
+    let mut late: Subscriber<new::Status> = private.subscriber("status", Qos::new());
+    assert_eq!(late.recv(), Some(new::Status::default()));
 }
 
 #[test]
