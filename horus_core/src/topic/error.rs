@@ -203,7 +203,9 @@ impl From<RecvError> for RecvTimeoutError {
         match error {
             RecvError::RegionLost { .. } => Self::RegionLost { topic },
             RecvError::LaneNotMapped { cause, .. } => Self::LaneNotMapped { topic, cause },
-            RecvError::Incompatible { lane, cause, .. } => Self::Incompatible { topic, lane, cause },
+            RecvError::Incompatible { lane, cause, .. } => {
+                Self::Incompatible { topic, lane, cause }
+            }
             _ => Self::Forked { topic },
         }
     }

@@ -156,10 +156,7 @@ impl TopicMemory {
         let live = offers.iter().find(|(lane, _)| lives(*lane));
         let kept = || offers.iter().find(|(_, offer)| offer.latched() > 0);
         let offer = live.or_else(kept).map(|(_, offer)| offer);
-        offer.map_or_else(
-            || self.type_info().clone(),
-            |offer| offer.type_info.clone(),
-        )
+        offer.map_or_else(|| self.type_info().clone(), |offer| offer.type_info.clone())
     }
 
     fn counters_of_lane(&self, lane: u32) -> Option<LaneCounters> {

@@ -140,7 +140,7 @@ impl SchedulerTopics {
     /// may send a message of `bytes` bytes.
     pub(crate) fn graph(&self, bytes: u64) -> TopicBuilder<Value> {
         let qos = Qos::latched().publishers_max(1);
-        self.builder(GRAPH).qos(qos).max_message_bytes(bytes)
+        self.builder(GRAPH, qos).max_message_bytes(bytes)
     }
 
     /// Opens an endpoint of one of these topics with `make`. An incompatible topic, such as one of
