@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use actors::{Child, End, hear, namespace_in, role, say, until};
+use actors::{Child, End, hear, namespace_in, private_dir, role, say, until};
 use horus_core::introspect::topics;
 use horus_core::log::{Level, LogEntry, LogFilter, LogReader, LogRecord, LogSettings, write_bytes};
 use horus_core::message::{CmdVel, LogLine, LogLineHeader};
@@ -137,11 +137,7 @@ struct Site {
 
 impl Site {
     fn new() -> Self {
-        let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-        let dir = tempfile::Builder::new()
-            .permissions(private)
-            .tempdir_in("/dev/shm")
-            .unwrap();
+        let dir = private_dir();
         Self {
             namespace: namespace_in(dir.path()),
             dir,

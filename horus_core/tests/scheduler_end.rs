@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use actors::{Child, End, arm, role};
+use actors::{Child, End, arm, private_dir, role};
 use horus_core::message::{CmdVel, NodeEvent};
 use horus_core::scheduler::{
     Context, FailurePolicy, Hertz, Node, NodeBuilder, NodeResult, Rate, Reason, Report, RunError,
@@ -79,11 +79,7 @@ fn simple_rounds(dir: &Path, is_failing: bool) -> Result<(), Box<dyn Error>> {
 
 #[test]
 fn the_simplest_program_ends_with_an_error_status_when_a_node_failed() {
-    let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-    let dir = tempfile::Builder::new()
-        .permissions(private)
-        .tempdir_in("/dev/shm")
-        .unwrap();
+    let dir = private_dir();
     for program in ["run", "rounds"] {
         // The harness ends with 101 when a test returns an error.
         let failing = Child::spawn(&format!("{program} failing"), dir.path()).wait();

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use actors::{Child, End, arm, exit, hear, namespace_in, role, say, until};
+use actors::{Child, End, arm, exit, hear, namespace_in, private_dir, role, say, until};
 use emergency::{plant, sender};
 use fastrand::Rng;
 use horus_core::message::{CmdVel, NodeEvent, NodeMetrics, SchedulerStatusHeader};
@@ -50,11 +50,7 @@ struct Site {
 
 impl Site {
     fn new() -> Self {
-        let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-        let dir = tempfile::Builder::new()
-            .permissions(private)
-            .tempdir_in("/dev/shm")
-            .unwrap();
+        let dir = private_dir();
         Self {
             namespace: namespace_in(dir.path()),
             dir,

@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use actors::{namespace_in, role};
+use actors::{namespace_in, private_dir, role};
 use fastrand::Rng;
 use horus_core::namespace::{Namespace, remove_topic};
 use horus_core::topic::Reliability;
@@ -122,11 +122,7 @@ struct Court {
 
 impl Court {
     fn new() -> Self {
-        let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-        let dir = tempfile::Builder::new()
-            .permissions(private)
-            .tempdir_in("/dev/shm")
-            .unwrap();
+        let dir = private_dir();
         Self {
             hosts: Rc::new(Hosts::new()),
             namespace: namespace_in(dir.path()),

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
 use horus_core::scheduler::{Report, RunError, Scheduler};
+use tempfile::TempDir;
 
 const ROLE: &str = "HORUS_TEST_ROLE";
 const DIR: &str = "HORUS_TEST_DIR";
@@ -31,6 +32,13 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
         );
         thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// Makes a directory in shared memory that only this user can read.
+pub fn private_dir() -> TempDir {
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    let builder = &mut tempfile::Builder::new();
+    builder.permissions(private).tempdir_in("/dev/shm").unwrap()
 }
 
 /// Opens the default namespace in `dir`.
