@@ -76,14 +76,12 @@ fn a_lent_slot_stays_mapped_and_is_published_once() {
     unsafe { lent.cast::<[u8; 2]>().write(*b"\xa1x") };
     let topic = publisher.label();
     let bytes = max as u64 + 1;
-    let message = ();
-    let too_long = SendError::TooLong {
+    let too_short = LoanError::SlotTooShort {
         topic,
-        message,
         bytes,
-        max: max as u64,
+        slot_bytes: max as u64,
     };
-    assert_eq!(publisher.publish_lent(max + 1), Err(too_long.into()));
+    assert_eq!(publisher.publish_lent(max + 1), Err(too_short.into()));
     publisher.publish_lent(2).unwrap();
     assert_eq!(
         publisher.publish_lent(2),
