@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::file::error::{OpenError, UnusableReason};
 use crate::file::extent::{self, EXTENTS_MAX, Extent, remove_lane_files};
-use crate::file::header::{ExtentId, Provenance};
+use crate::file::header::{ExtentBase, ExtentId, Provenance};
 use crate::file::label::TopicLabel;
 use crate::file::name::TopicName;
 use crate::file::namespace::Namespace;
-use crate::file::offer::Request;
+use crate::file::offer::{Offer, Request};
 use crate::file::open;
 use crate::file::topic_type::TypeInfo;
 use crate::os::cancel::NoCancelGuard;
@@ -67,6 +67,8 @@ pub struct TopicMemory {
     epoch: u64,
     /// The extents that this process has mapped, in no particular order.
     extents: Mutex<Vec<Arc<Extent>>>,
+    /// The headers of lane files that this process has read, in no particular order.
+    headers: Mutex<Vec<(ExtentId, ExtentBase, Offer)>>,
     /// Number of readers of a heap segment that pin nothing: see [`Self::observe`].
     observers: Mutex<u32>,
     /// Set during drop. Declared last, so that it is dropped after the fields whose drop makes
@@ -381,7 +383,7 @@ impl TopicMemory {
     }
 
     fn new(type_info: TypeInfo, shape: TopicShape, backing: Backing, label: TopicLabel) -> Self {
-        let (extents, observers) = Default::default();
+        let (extents, headers, observers) = Default::default();
         Self {
             type_info,
             shape,
@@ -389,6 +391,7 @@ impl TopicMemory {
             label,
             epoch: fork_epoch(),
             extents,
+            headers,
             observers,
             uncancelled: None,
         }

@@ -6,6 +6,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
+use std::sync::OnceLock;
 
 use libc::{c_char, c_int, mode_t, off_t, ssize_t};
 
@@ -520,8 +521,18 @@ pub(crate) fn random_bytes() -> io::Result<[u8; 16]> {
     Ok(bytes)
 }
 
-/// Returns the kernel's id of this boot of the machine.
+/// Returns the kernel's id of this boot of the machine. Reads it once in the life of a process.
 pub(crate) fn boot_id() -> io::Result<[u8; 16]> {
+    static BOOT_ID: OnceLock<[u8; 16]> = OnceLock::new();
+    if let Some(id) = BOOT_ID.get() {
+        return Ok(*id);
+    }
+    // WHY an error is not kept: `/proc` may be mounted later.
+    let id = read_boot_id()?;
+    Ok(*BOOT_ID.get_or_init(|| id))
+}
+
+fn read_boot_id() -> io::Result<[u8; 16]> {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
     let digits = text.trim().replace('-', "");
     match u128::from_str_radix(&digits, 16) {

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use crate::file::error::OpenError;
-use crate::file::extent::{Extent, ExtentUse, remove_lane_file};
+use crate::file::extent::{EXTENTS_MAX, Extent, ExtentUse, remove_lane_file};
 use crate::file::header::{ExtentBase, ExtentId};
 use crate::file::offer::Offer;
 use crate::file::segment::{Blocks as _, TopicMemory};
@@ -88,6 +88,11 @@ impl TopicMemory {
         Ok(())
     }
 
+    fn lock_headers(&self) -> MutexGuard<'_, Vec<(ExtentId, ExtentBase, Offer)>> {
+        // WHY poison is ignored: nothing panics while it is locked.
+        self.headers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns the id of the next extent of a lane that the caller owns: no extent that this
     /// process has mapped has it, even if the number in the file was damaged.
     fn next_extent_id(&self, lane: u32, block: &LaneBlock<AtomicU64>) -> ExtentId {
@@ -102,14 +107,28 @@ impl TopicMemory {
 
     /// Returns what the publisher of an extent offers, if its file can be read.
     pub(crate) fn offer_of(&self, id: ExtentId) -> Option<Offer> {
-        match self.file() {
-            Some(file) => Extent::read_offer(file, id).ok().map(|(_, offer)| offer),
-            None => {
-                let extents = self.lock_extents();
-                let extent = extents.iter().find(|extent| extent.id == id)?;
-                Some(extent.offer.clone())
-            }
+        self.header_of(id).map(|(_, offer)| offer)
+    }
+
+    /// Returns where an extent begins, and what its publisher offers, if its file can be read. Reads
+    /// it once: a header never changes.
+    fn header_of(&self, id: ExtentId) -> Option<(ExtentBase, Offer)> {
+        let Some(file) = self.file() else {
+            let extents = self.lock_extents();
+            let extent = extents.iter().find(|extent| extent.id == id)?;
+            return Some((extent.base, extent.offer.clone()));
+        };
+        if let Some((_, base, offer)) = self.lock_headers().iter().find(|known| known.0 == id) {
+            return Some((*base, offer.clone()));
         }
+        let (base, offer) = Extent::read_offer(file, id).ok()?;
+        let mut known = self.lock_headers();
+        // WHY: a publisher that grows often must not fill the memory of its observers.
+        known.retain(|(old, ..)| {
+            old.lane != id.lane || old.generation.abs_diff(id.generation) < EXTENTS_MAX as u64
+        });
+        known.push((id, base, offer.clone()));
+        Some((base, offer))
     }
 
     /// Forgets an extent of a file, which is unmapped when its last user drops it. WHY not one on
