@@ -132,7 +132,7 @@ impl Extent {
         id: ExtentId,
         usage: ExtentUse,
     ) -> Result<Self, OpenError> {
-        let (fd, base, offer) = Self::read(topic, id)?;
+        let (fd, base, offer) = Self::read(topic, id, OpenMode::ReadWrite)?;
         let place = LanePath { topic, id };
         Self::map(&place, &fd, (base, offer), usage)?.keep(&place, fd)
     }
@@ -146,13 +146,17 @@ impl Extent {
         topic: &TopicFile,
         id: ExtentId,
     ) -> Result<(ExtentBase, Offer), OpenError> {
-        Self::read(topic, id).map(|(_, base, offer)| (base, offer))
+        Self::read(topic, id, OpenMode::ReadOnly).map(|(_, base, offer)| (base, offer))
     }
 
     /// Opens a lane file, and reads its header.
-    fn read(topic: &TopicFile, id: ExtentId) -> Result<(OwnedFd, ExtentBase, Offer), OpenError> {
+    fn read(
+        topic: &TopicFile,
+        id: ExtentId,
+        mode: OpenMode,
+    ) -> Result<(OwnedFd, ExtentBase, Offer), OpenError> {
         let place = LanePath { topic, id };
-        let fd = open_file(topic, id)?;
+        let fd = open_file(topic, id, mode)?;
         let stat = os::fstat(fd.as_fd()).map_err(place.io("looking at a lane file of"))?;
         let refused = if !stat.is_file() {
             Some("not a regular file".to_owned())
@@ -333,16 +337,20 @@ impl LanePath<'_> {
     }
 }
 
-/// Opens a lane file, to read and to write.
+/// Opens a lane file.
 ///
 /// # Errors
 ///
 /// [`OpenError::NotATopic`] or [`OpenError::Io`].
-pub(super) fn open_file(topic: &TopicFile, id: ExtentId) -> Result<OwnedFd, OpenError> {
+pub(super) fn open_file(
+    topic: &TopicFile,
+    id: ExtentId,
+    mode: OpenMode,
+) -> Result<OwnedFd, OpenError> {
     let place = LanePath { topic, id };
     let dir = topic.namespace.topics_dir();
     let dir = dir.map_err(place.io("opening a lane file of"))?;
-    let fd = os::open_file(dir, place.name(), OpenMode::ReadWrite);
+    let fd = os::open_file(dir, place.name(), mode);
     fd.map_err(|error| place.open_error(error))
 }
 

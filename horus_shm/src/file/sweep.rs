@@ -3,7 +3,7 @@
 mod foreign;
 mod lane_files;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ enum SweepOutcome {
 ///
 /// Runs automatically when a process joins a namespace. Any process may call it at any time, even
 /// several at once. If a process dies during a sweep, the next sweep does the rest. Makes some ten
-/// system calls a topic.
+/// system calls a topic, or five if another process uses it.
 ///
 /// ```
 /// # use horus_shm::{FanoutShm, Namespace, NamespaceConfig, NamespaceName, RingOptions, sweep};
@@ -68,11 +68,21 @@ pub fn sweep(namespace: &Arc<Namespace>) -> Result<SweepReport, OpenError> {
     let is_lane_file = |name: &String| extent::topic_of(name).is_some();
     let (lane_files, topics): (Vec<_>, Vec<_>) =
         file_names(namespace)?.into_iter().partition(is_lane_file);
+    let mut inodes = HashMap::new();
     for shown in topics {
         let Ok(name) = TopicName::from_file_name(&shown) else {
             report.foreign.push(shown);
             continue;
         };
+        // WHY first: most topics are in use, and need not be opened.
+        if let Some(inode) = inode_if_attended(&TopicPath {
+            namespace,
+            name: &name,
+        }) {
+            inodes.insert(shown, inode);
+            report.attended.push(name);
+            continue;
+        }
         match sweep_topic(namespace, &name, PersistentTopics::Keep) {
             Ok(SweepOutcome::Removed) => report.removed.push(name),
             Ok(SweepOutcome::Attended) => report.attended.push(name),
@@ -83,26 +93,44 @@ pub fn sweep(namespace: &Arc<Namespace>) -> Result<SweepReport, OpenError> {
     }
     report
         .foreign
-        .extend(remove_orphans(namespace, lane_files)?);
+        .extend(remove_orphans(namespace, lane_files, inodes)?);
     Ok(report)
 }
 
+/// Returns the inode of the file with the topic's name if another process uses it.
+fn inode_if_attended(place: &TopicPath<'_>) -> Option<u64> {
+    let dir = place.namespace.topics_dir().ok()?;
+    let stat = os::fstatat(dir, place.name.file_name()).ok()?;
+    let registry = place.namespace.registry();
+    let is_used = place.check_kind(&stat).is_ok() && registry.presence_attended(stat.ino);
+    is_used.then_some(stat.ino)
+}
+
 /// Removes those of the lane files called `names` that belong to no topic. Returns the names of the
-/// damaged ones.
-fn remove_orphans(namespace: &Namespace, names: Vec<String>) -> Result<Vec<String>, OpenError> {
+/// damaged ones. `known` are the inodes of some topic files, by the names of those.
+fn remove_orphans(
+    namespace: &Namespace,
+    names: Vec<String>,
+    known: HashMap<String, u64>,
+) -> Result<Vec<String>, OpenError> {
     if names.is_empty() {
         return Ok(names);
     }
     // WHY after the names of the lane files: each of those is younger than its topic file.
-    let topics = file_inodes(namespace)?;
+    let topics = topic_inodes(namespace, known)?;
     Ok(lane_files::remove_orphans(namespace, names, &topics))
 }
 
-/// Returns the inodes of all files in the directory of topics.
-fn file_inodes(namespace: &Namespace) -> Result<HashSet<u64>, OpenError> {
-    let names = file_names(namespace)?;
+/// Returns the inodes of all topic files, and those in `known`.
+fn topic_inodes(
+    namespace: &Namespace,
+    known: HashMap<String, u64>,
+) -> Result<HashSet<u64>, OpenError> {
+    let mut names = file_names(namespace)?;
+    names.retain(|name| !known.contains_key(name) && extent::topic_of(name).is_none());
     let inode = |name: &String| Some(os::fstatat(namespace.topics_dir().ok()?, name).ok()?.ino);
-    Ok(names.iter().filter_map(inode).collect())
+    let others = names.iter().filter_map(inode);
+    Ok(others.chain(known.into_values()).collect())
 }
 
 /// Removes the topic `name`, even if it persists; never while a process uses it, this one included.
@@ -136,7 +164,7 @@ fn remove_foreign(namespace: &Arc<Namespace>, name: &TopicName) -> Result<bool, 
         // WHY all orphans: a damaged file does not say which lane files are its own.
         let mut names = file_names(namespace)?;
         names.retain(|name| extent::topic_of(name).is_some());
-        remove_orphans(namespace, names)?;
+        remove_orphans(namespace, names, HashMap::new())?;
     }
     Ok(removed)
 }

@@ -58,6 +58,20 @@ pub(crate) fn open_long_lived(open: impl FnOnce() -> io::Result<OwnedFd>) -> io:
     Ok(unsafe { OwnedFd::from_raw_fd(copy as RawFd) })
 }
 
+/// Opens one descriptor that is only readable with `open`, for a moment.
+///
+/// WHY the standard streams are not looked at first, as [`above_standard`] does: what a program
+/// writes to this descriptor fails, and changes no file.
+pub(crate) fn open_read_only(mut open: impl FnMut() -> io::Result<OwnedFd>) -> io::Result<OwnedFd> {
+    let fd = open()?;
+    if fd.as_raw_fd() >= LONG_LIVED_FD_MIN {
+        return Ok(fd);
+    }
+    // WHY: another thread may put a stream of the program in its place, which is not to be closed.
+    drop(CheckedFd::new(fd)?);
+    open_long_lived(open)
+}
+
 fn is_open(fd: RawFd) -> bool {
     // SAFETY: the call takes no pointer.
     let answer = retry(|| unsafe { libc::fcntl(fd, libc::F_GETFD) as ssize_t });

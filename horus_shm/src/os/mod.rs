@@ -1,7 +1,7 @@
 //! System calls of the slow paths, typed: descriptors are owned or borrowed, failures are
 //! [`io::Error`], and `EINTR` is never returned.
 
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{CStr, CString, OsStr, OsString};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -88,8 +88,9 @@ impl Stat {
 /// The access mode of an opened file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OpenMode {
-    #[cfg_attr(not(test), expect(dead_code, reason = "observers will open read-only"))]
+    /// For a moment, to look at the content.
     ReadOnly,
+    /// To write, to lock or to keep.
     ReadWrite,
 }
 
@@ -112,14 +113,15 @@ fn c_path(path: &OsStr) -> io::Result<CString> {
 
 fn open_raw(dir: RawFd, path: &OsStr, flags: c_int, mode: mode_t) -> io::Result<OwnedFd> {
     let path = c_path(path)?;
+    descriptor::open_long_lived(|| open_at(dir, &path, flags, mode))
+}
+
+fn open_at(dir: RawFd, path: &CStr, flags: c_int, mode: mode_t) -> io::Result<OwnedFd> {
     let flags = flags | libc::O_CLOEXEC;
-    descriptor::open_long_lived(|| {
-        // SAFETY: `path` is a C string that outlives the call, and the mode is passed as C
-        // promotes it.
-        let fd = retry(|| unsafe { libc::openat(dir, path.as_ptr(), flags, mode) as ssize_t })?;
-        // SAFETY: `openat` just returned this descriptor, and no other code knows it.
-        Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
-    })
+    // SAFETY: `path` is a C string that outlives the call, and the mode is passed as C promotes it.
+    let fd = retry(|| unsafe { libc::openat(dir, path.as_ptr(), flags, mode) as ssize_t })?;
+    // SAFETY: `openat` just returned this descriptor, and no other code knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
 }
 
 /// Opens an existing file without following a symlink, waiting for a FIFO's peer, or acquiring a
@@ -129,12 +131,15 @@ pub(crate) fn open_file(
     name: impl AsRef<OsStr>,
     mode: OpenMode,
 ) -> io::Result<OwnedFd> {
-    let access = match mode {
-        OpenMode::ReadOnly => libc::O_RDONLY,
-        OpenMode::ReadWrite => libc::O_RDWR,
-    };
-    let flags = access | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
-    open_raw(dir.as_raw_fd(), name.as_ref(), flags, 0)
+    let (dir, name) = (dir.as_raw_fd(), name.as_ref());
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+    match mode {
+        OpenMode::ReadWrite => open_raw(dir, name, flags | libc::O_RDWR, 0),
+        OpenMode::ReadOnly => {
+            let (path, flags) = (c_path(name)?, flags | libc::O_RDONLY);
+            descriptor::open_read_only(|| open_at(dir, &path, flags, 0))
+        }
+    }
 }
 
 /// Opens a directory; a symlink to one is `ENOTDIR`.

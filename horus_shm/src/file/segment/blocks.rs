@@ -9,6 +9,7 @@ use crate::file::extent;
 use crate::file::header::ExtentId;
 use crate::file::offer::Offer;
 use crate::file::segment::TopicMemory;
+use crate::os::OpenMode;
 use crate::os::region::Access;
 use crate::protocol::lane;
 use crate::protocol::layout::{ControlBlock, LaneBlock, ReaderBlock, WaitBlock};
@@ -123,7 +124,7 @@ impl Blocks for TopicMemory {
             source: io::ErrorKind::NotFound.into(),
         };
         let topic = self.file().ok_or_else(no_file)?;
-        extent::open_file(topic, ExtentId { lane, generation }).map(File::from)
+        extent::open_file(topic, ExtentId { lane, generation }, OpenMode::ReadWrite).map(File::from)
     }
 
     fn add_lane_file(&self, lane: u32, offer: Offer) -> Result<File, OpenError> {

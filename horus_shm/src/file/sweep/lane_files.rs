@@ -38,7 +38,7 @@ fn remove_orphan(
     name: &str,
     topics: &HashSet<u64>,
 ) -> io::Result<()> {
-    let fd = os::open_file(dir, name, OpenMode::ReadWrite)?;
+    let fd = os::open_file(dir, name, OpenMode::ReadOnly)?;
     let stat = os::fstat(fd.as_fd())?;
     let mut bytes = vec![0; HEADER_BYTES.min(stat.size_bytes as usize)];
     os::read_at(fd.as_fd(), &mut bytes, 0)?;
