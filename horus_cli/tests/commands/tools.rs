@@ -294,6 +294,24 @@ fn bash_completes_live_names() {
 }
 
 #[test]
+fn fish_completes_live_names() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish cmd_vel camera/rgb");
+    let script = format!(
+        "set -x HORUS_SHM_DIR {}; set -x HORUS_NAMESPACE default\n{}\n\
+         complete -C 'horus topic echo cam'; complete -C 'horus topic ec'\n",
+        robot.dir().display(),
+        robot.answer("completion fish"),
+    );
+    if let Some(found) = shell("fish", &["--no-config"], &script) {
+        let first = |line: &str| line.split('\t').next().map(str::to_owned);
+        let found: Vec<_> = found.lines().filter_map(first).collect();
+        assert_eq!(found, ["camera/rgb", "echo"]);
+    }
+}
+
+#[test]
 fn completions_load() {
     let robot = Robot::new();
     for (name, arguments) in [("zsh", &["-f", "-s"][..]), ("fish", &["--no-config"][..])] {
