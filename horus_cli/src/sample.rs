@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use horus_core::introspect::{Inspector, topics};
+use horus_core::introspect::{Inspector, LivenessCache, topics};
 use horus_core::message::{NODE_METRICS_BUCKETS, NodeEvent, NodeMetrics, timestamp_now_ns};
 use horus_core::namespace::Namespace;
 use horus_core::scheduler::{Graph, SchedulerInfo, black_box, scheduler_graph, schedulers};
@@ -20,9 +20,8 @@ use crate::node::metrics::Metrics;
 use crate::output::Tone;
 use crate::topic::info::Process;
 use crate::topic::latency::Percentiles;
-use crate::topic::list::Details;
-use crate::topic::meter::{Meter, Reading, per_second};
-use crate::topic::participants::participants;
+use crate::topic::list::{Details, Settings};
+use crate::topic::meter::{Counters, Meter, Reading, per_second};
 use crate::topic::select::is_internal;
 
 /// Time between two looks into the black boxes, of which each costs up to some milliseconds, and at
@@ -54,6 +53,8 @@ pub(crate) struct Topic {
     pub(crate) name: String,
     #[serde(flatten)]
     pub(crate) details: Details,
+    #[serde(flatten)]
+    pub(crate) settings: Settings,
     pub(crate) window_ns: u64,
     pub(crate) refused_per_second: f64,
     pub(crate) lost_per_second: f64,
@@ -174,18 +175,22 @@ impl Sampler {
     ) -> Result<(), Failure> {
         let names = topics(namespace).map_err(|error| Failure::of_open(&error))?;
         self.topics.retain(|name, _| names.contains(name));
+        let mut cache = LivenessCache::default();
         for name in names {
             let watched = self.topics.entry(name.clone());
             // An unreadable topic has no meter: `topic list` says why.
             let watched = watched.or_insert_with(|| WatchedTopic::open(namespace, &name));
             let Some(watched) = watched else { continue };
-            let reading = watched.read(self.window);
+            let reading = watched.read(self.window, &mut cache);
             if let Some(topic) = watched.meter.inspector() {
-                let ends = participants(topic);
-                let processes = ends.filter_map(|end| Process::of(Some(&end)));
+                let counters = watched.meter.counters();
+                let ends = counters.participants();
+                let processes = ends.filter_map(|end| Process::of(Some(end)));
                 sample.processes.extend(processes);
                 if self.shows_internal || !is_internal(&name) {
-                    sample.topics.push(Topic::new(name, topic, &reading));
+                    sample
+                        .topics
+                        .push(Topic::new(name, topic, counters, &reading));
                 }
             }
             watched.meter.release_unused();
@@ -264,8 +269,8 @@ impl WatchedTopic {
     }
 
     /// Returns the messages of the last window.
-    fn read(&mut self, window: Duration) -> Reading {
-        self.readings.push_back(self.meter.read());
+    fn read(&mut self, window: Duration, cache: &mut LivenessCache) -> Reading {
+        self.readings.push_back(self.meter.read_with(cache));
         let mut took: Duration = self.readings.iter().map(|reading| reading.took).sum();
         while let Some(oldest) = self.readings.front()
             && took - oldest.took >= window
@@ -281,9 +286,9 @@ impl WatchedTopic {
 }
 
 impl Topic {
-    fn new(name: String, topic: &Inspector, reading: &Reading) -> Self {
-        let details = Details::new(topic, Some(reading));
-        let readers = topic.subscribers();
+    fn new(name: String, topic: &Inspector, counters: &Counters, reading: &Reading) -> Self {
+        let Counters { lanes, readers, .. } = counters;
+        let settings = Settings::new(topic, counters);
         let latencies = readers
             .iter()
             .map(|reader| Percentiles::of(&reader.latencies));
@@ -291,8 +296,7 @@ impl Topic {
             let pids = ends.into_iter().flatten().map(|process| process.pid);
             pids.collect::<BTreeSet<u32>>().into_iter().collect()
         };
-        let publishers = topic.publishers();
-        let publishers = publishers
+        let publishers = lanes
             .iter()
             .map(|lane| Process::of(lane.publisher.as_ref()));
         let subscribers = readers
@@ -303,14 +307,15 @@ impl Topic {
             window_ns: reading.took.as_nanos() as u64,
             refused_per_second: per_second(reading.refused, reading.took),
             lost_per_second: per_second(reading.lost, reading.took),
-            bytes_per_second: (!details.is_sized)
-                .then(|| reading.rate_hz() * details.message_bytes as f64),
+            bytes_per_second: (!settings.is_sized)
+                .then(|| reading.rate_hz() * settings.message_bytes as f64),
             latency: latencies
                 .filter(|latency| latency.samples > 0)
                 .max_by_key(|latency| latency.p99_ns),
             publisher_pids: pids(publishers.collect()),
             subscriber_pids: pids(subscribers.collect()),
-            details,
+            details: Details::new(topic, counters, Some(reading.rate_hz())),
+            settings,
         }
     }
 

@@ -34,7 +34,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 pub use horus_shm::internals::telemetry::Latencies;
-pub use horus_shm::{LaneCounters, Offer, Participant, ProcessInfo, ReaderCounters};
+pub use horus_shm::{LaneCounters, LivenessCache, Offer, Participant, ProcessInfo, ReaderCounters};
 use horus_shm::{Namespace, OpenError, Reliability, Segment, TopicName, topic_names};
 
 use crate::topic::Backend;
@@ -255,6 +255,18 @@ impl Inspector {
     #[must_use]
     pub fn subscribers(&self) -> Vec<ReaderCounters> {
         self.segment.reader_counters()
+    }
+
+    /// Like [`Self::publishers`], but does not ask the system again about the processes in `cache`.
+    #[must_use]
+    pub fn publishers_with(&self, cache: &mut LivenessCache) -> Vec<LaneCounters> {
+        self.segment.lane_counters_with(cache)
+    }
+
+    /// Like [`Self::subscribers`], but does not ask the system again about the processes in `cache`.
+    #[must_use]
+    pub fn subscribers_with(&self, cache: &mut LivenessCache) -> Vec<ReaderCounters> {
+        self.segment.reader_counters_with(cache)
     }
 
     /// Takes a snapshot of the counters. [`Snapshot::until`] compares it with a later snapshot.

@@ -53,6 +53,7 @@ pub use endpoint::sample::{BorrowError, RawSample, Sample};
 pub use file::counters::{LaneCounters, Participant, ReaderCounters};
 pub use file::error::{LaneNotMapped, OpenError, RecvError};
 pub use file::label::TopicLabel;
+pub use file::liveness_cache::LivenessCache;
 pub use file::name::{NameError, NameKind, NamespaceName, TopicName};
 pub use file::namespace::error::NamespaceError;
 pub use file::namespace::{Namespace, NamespaceConfig, NamespaceRemoveError};

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use horus_core::introspect::{self, Inspector, Participant, topics};
+use horus_core::introspect::{self, Inspector, LivenessCache, Participant, topics};
 use horus_core::namespace::Namespace;
 
 use super::Finding;
@@ -12,7 +12,7 @@ use super::fix::Fix;
 use crate::context::Context;
 use crate::failure::{Failure, chain};
 use crate::output::format::{count, visible};
-use crate::topic::participants::participants;
+use crate::topic::meter::Counters;
 
 pub(super) fn check(context: &Context) -> Result<Vec<Finding>, Failure> {
     let Some(namespace) = context.existing_namespace()? else {
@@ -63,27 +63,26 @@ fn check_topic(namespace: &Arc<Namespace>, name: &str, users: &mut BTreeSet<u64>
             return vec![finding.with_fix(Fix::RemoveTopic(name.to_owned()))];
         }
     };
-    users.extend(participants(&topic).map(|user| user.owner_id));
+    let counters = Counters::read(&topic, &mut LivenessCache::default());
+    users.extend(counters.participants().map(|user| user.owner_id));
     let mut findings = Vec::new();
-    let lanes = topic.publishers();
-    let readers = topic.subscribers();
-    let lost: u64 = readers.iter().map(|reader| reader.lost).sum();
+    let lost = counters.lost();
     if lost > 0 {
         let found = format!("{name}: subscribers have lost {} messages", count(lost));
         let advice = "receive more often, skip to the latest, or give the topic more slots \
                       (Qos::capacity)";
         findings.push(Finding::note("loss", found, advice));
     }
-    let refused: u64 = lanes.iter().map(|lane| lane.refused).sum();
+    let refused = counters.refused();
     if refused > 0 {
         let found = format!("{name}: {} sends were refused", count(refused));
         let advice = format!("a reliable subscriber is too slow: horus topic info {name}");
         findings.push(Finding::note("refusal", found, advice));
     }
-    let has_publisher = lanes.iter().any(|lane| lane.publisher.is_some());
     let is_latched = topic.persists() && topic.history() > 0;
-    if !readers.is_empty() && !has_publisher && !is_latched {
-        let found = format!("{name}: {} subscribers, and no publisher", readers.len());
+    let subscribers = counters.readers.len();
+    if subscribers > 0 && counters.publishers() == 0 && !is_latched {
+        let found = format!("{name}: {subscribers} subscribers, and no publisher");
         let advice = format!("start its publisher, or compare names: horus topic info {name}");
         findings.push(Finding::note("silent topic", found, advice));
     }

@@ -106,7 +106,7 @@ impl Hub {
         }));
         let is_used = |topic: &&Topic| {
             let details = &topic.details;
-            details.publishers + details.subscribers > 0 || details.latched
+            details.publishers + details.subscribers > 0 || topic.settings.latched
         };
         let used_topics = sample.topics.iter().filter(is_used);
         let known = Known {

@@ -48,13 +48,13 @@ fn topic_cells(topic: &Topic) -> Vec<Cell> {
     vec![
         visible(&topic.name).into(),
         visible(&details.message_type).into(),
-        details.rate().into(),
+        details.rate(topic.settings.latched).into(),
         format!("{}×{}", details.publishers, details.subscribers).into(),
         per_second(topic.lost_per_second),
         time(topic.latency.and_then(|latency| latency.p99_ns)).into(),
         bytes.unwrap_or_else(|| "-".to_owned()).into(),
         per_second(topic.refused_per_second),
-        details.backend.as_str().into(),
+        topic.settings.backend.as_str().into(),
     ]
 }
 

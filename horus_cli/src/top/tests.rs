@@ -14,7 +14,7 @@ use crate::node::metrics::Metrics;
 use crate::sample::{Node, Program, Sample, SchedulerEvent, Topic};
 use crate::topic::info::Process;
 use crate::topic::latency::Percentiles;
-use crate::topic::list::Details;
+use crate::topic::list::{Details, Settings};
 
 /// 23 November 2025, 12:04:11, in nanoseconds since 1970.
 const NOON_NS: u64 = 1_763_899_451_000_000_000;
@@ -31,6 +31,8 @@ fn topic(name: &str, message_type: &str, rate_hz: f64, lost_per_second: f64) -> 
             sent: 1000,
             refused: 0,
             lost: 12,
+        },
+        settings: Settings {
             latched: false,
             message_bytes,
             is_sized: message_type == "Image",

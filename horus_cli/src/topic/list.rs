@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use horus_core::introspect::{Inspector, topics};
+use horus_core::introspect::{Inspector, LivenessCache, topics};
 use horus_core::namespace::Namespace;
+use horus_core::topic::Backend;
 use horus_core::{OpenError, TopicError};
 use serde::Serialize;
 
-use super::meter::{Meter, Reading};
+use super::meter::{Counters, Meter};
 use super::pattern::matches;
 use super::select::{bare, is_internal};
 use crate::cli::seconds;
@@ -54,10 +55,20 @@ struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    details: Option<Details>,
+    seen: Option<Seen>,
 }
 
-/// The settings and counters of a topic.
+/// What was seen of a topic.
+#[derive(Debug, Serialize)]
+struct Seen {
+    #[serde(flatten)]
+    details: Details,
+    /// `None` if nothing that is shown depends on them.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    settings: Option<Settings>,
+}
+
+/// The type and counters of a topic.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Details {
     pub(crate) message_type: String,
@@ -68,6 +79,11 @@ pub(crate) struct Details {
     pub(crate) sent: u64,
     pub(crate) refused: u64,
     pub(crate) lost: u64,
+}
+
+/// The settings of a topic.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Settings {
     pub(crate) latched: bool,
     pub(crate) message_bytes: u64,
     pub(crate) is_sized: bool,
@@ -121,13 +137,19 @@ fn measure(
         None => arguments.all || !is_internal(name),
     };
     let names: Vec<String> = names.into_iter().filter(is_wanted).collect();
+    let is_long = arguments.long || context.is_json();
+    let mut cache = LivenessCache::default();
     if arguments.window.is_zero() {
         if arguments.watch {
             context.stop.sleep_until(Instant::now() + SHORTEST);
         }
         let rows = names.into_iter().filter_map(|name| {
             let topic = Inspector::open_in(namespace, &name);
-            Row::new(name, topic.map(|topic| Details::new(&topic, None)))
+            let seen = topic.map(|topic| {
+                let counters = Counters::read(&topic, &mut cache);
+                Seen::new(&topic, &counters, None, is_long)
+            });
+            Row::new(name, seen)
         });
         return Ok(rows.collect());
     }
@@ -144,58 +166,77 @@ fn measure(
             Ok(meter) => meter,
             Err(error) => return Row::new(name, Err(error)),
         };
-        let reading = meter.read();
-        let details = Details::new(meter.inspector()?, Some(&reading));
-        Row::new(name, Ok(details))
+        let rate_hz = meter.read_with(&mut cache).rate_hz();
+        let seen = Seen::new(meter.inspector()?, meter.counters(), Some(rate_hz), is_long);
+        Row::new(name, Ok(seen))
     });
     Ok(rows.collect())
 }
 
 impl Row {
     /// Returns the row of a topic, unless it was removed meanwhile.
-    fn new(name: String, details: Result<Details, TopicError>) -> Option<Self> {
-        let (details, error) = match details {
-            Ok(details) => (Some(details), None),
+    fn new(name: String, seen: Result<Seen, TopicError>) -> Option<Self> {
+        let (seen, error) = match seen {
+            Ok(seen) => (Some(seen), None),
             Err(error) if matches!(error.as_open_error(), Some(OpenError::NotFound { .. })) => {
                 return None;
             }
             Err(error) => (None, Some(chain(&error))),
         };
-        Some(Self {
-            name,
-            error,
-            details,
-        })
+        Some(Self { name, error, seen })
+    }
+}
+
+impl Seen {
+    /// Looks at a topic with the given counters. Without `is_long`, looks at its settings only if
+    /// the rate depends on them: they are read from the lane files of its publishers.
+    fn new(topic: &Inspector, counters: &Counters, rate_hz: Option<f64>, is_long: bool) -> Self {
+        let details = Details::new(topic, counters, rate_hz);
+        let is_left = details.publishers == 0 && details.sent > 0;
+        let settings = (is_long || is_left).then(|| Settings::new(topic, counters));
+        Self { details, settings }
+    }
+
+    fn is_latched(&self) -> bool {
+        self.settings
+            .as_ref()
+            .is_some_and(|settings| settings.latched)
     }
 }
 
 impl Details {
-    pub(crate) fn new(topic: &Inspector, reading: Option<&Reading>) -> Self {
-        let lanes = topic.publishers();
-        let readers = topic.subscribers();
+    pub(crate) fn new(topic: &Inspector, counters: &Counters, rate_hz: Option<f64>) -> Self {
         Self {
             message_type: topic.message_type().to_owned(),
-            publishers: lanes.iter().filter(|lane| lane.publisher.is_some()).count(),
-            subscribers: readers.len(),
-            rate_hz: reading.map(Reading::rate_hz),
-            sent: lanes.iter().map(|lane| lane.sent).sum(),
-            refused: lanes.iter().map(|lane| lane.refused).sum(),
-            lost: readers.iter().map(|reader| reader.lost).sum(),
+            publishers: counters.publishers(),
+            subscribers: counters.readers.len(),
+            rate_hz,
+            sent: counters.sent(),
+            refused: counters.refused(),
+            lost: counters.lost(),
+        }
+    }
+
+    /// Returns the rate; `latched` for a topic that keeps a message of a publisher that has left.
+    pub(crate) fn rate(&self, is_latched: bool) -> String {
+        match self.rate_hz {
+            _ if is_latched && self.publishers == 0 && self.sent > 0 => "latched".to_owned(),
+            Some(hertz) => rate(hertz),
+            None => "-".to_owned(),
+        }
+    }
+}
+
+impl Settings {
+    pub(crate) fn new(topic: &Inspector, counters: &Counters) -> Self {
+        let backend = Backend::between(counters.publishers(), counters.readers.len());
+        Self {
             latched: topic.persists() && topic.history() > 0,
             message_bytes: topic.message_bytes(),
             is_sized: topic.is_sized(),
             capacity: topic.capacity(),
             reliability: topic.reliability().to_string(),
-            backend: topic.backend().to_string(),
-        }
-    }
-
-    /// Returns the rate; `latched` for a topic that keeps a message of a publisher that has left.
-    pub(crate) fn rate(&self) -> String {
-        match self.rate_hz {
-            _ if self.latched && self.publishers == 0 && self.sent > 0 => "latched".to_owned(),
-            Some(hertz) => rate(hertz),
-            None => "-".to_owned(),
+            backend: backend.to_string(),
         }
     }
 }
@@ -228,8 +269,8 @@ fn print(arguments: &Arguments, rows: &[Row], context: &mut Context) -> Result<(
     let width = columns.len();
     let mut table = Table::new(columns);
     for row in rows {
-        match (&row.details, &row.error) {
-            (Some(details), _) => table.row(cells(&row.name, details, arguments.long)),
+        match (&row.seen, &row.error) {
+            (Some(seen), _) => table.row(cells(&row.name, seen, arguments.long)),
             (None, error) => {
                 let unreadable = Cell::toned(Tone::Bad, "unreadable");
                 let dashes = std::iter::repeat_n("-".into(), width - 2);
@@ -249,12 +290,13 @@ fn print(arguments: &Arguments, rows: &[Row], context: &mut Context) -> Result<(
     context.out.table(&table)
 }
 
-fn cells(name: &str, details: &Details, long: bool) -> Vec<Cell> {
+fn cells(name: &str, seen: &Seen, long: bool) -> Vec<Cell> {
+    let Seen { details, settings } = seen;
     let loss = |number: u64| {
         let tone = if number > 0 { Tone::Bad } else { Tone::Plain };
         Cell::toned(tone, count(number))
     };
-    let is_waiting = details.publishers == 0 && details.subscribers > 0 && !details.latched;
+    let is_waiting = details.publishers == 0 && details.subscribers > 0 && !seen.is_latched();
     let tone = if is_waiting {
         Tone::Waiting
     } else {
@@ -265,17 +307,17 @@ fn cells(name: &str, details: &Details, long: bool) -> Vec<Cell> {
         visible(&details.message_type).into(),
         Cell::toned(tone, details.publishers.to_string()),
         details.subscribers.to_string().into(),
-        details.rate().into(),
+        details.rate(seen.is_latched()).into(),
         loss(details.lost),
     ];
-    if long {
-        let up_to = if details.is_sized { "≤ " } else { "" };
+    if let (true, Some(settings)) = (long, settings) {
+        let up_to = if settings.is_sized { "≤ " } else { "" };
         cells.extend([
             loss(details.refused),
-            format!("{up_to}{}", count(details.message_bytes)).into(),
-            count(details.capacity).into(),
-            details.reliability.as_str().into(),
-            details.backend.as_str().into(),
+            format!("{up_to}{}", count(settings.message_bytes)).into(),
+            count(settings.capacity).into(),
+            settings.reliability.as_str().into(),
+            settings.backend.as_str().into(),
         ]);
     }
     cells

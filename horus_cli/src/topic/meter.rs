@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use horus_core::TopicError;
-use horus_core::introspect::{Inspector, LaneCounters, Participant};
+use horus_core::introspect::{Inspector, LaneCounters, LivenessCache, Participant, ReaderCounters};
 use horus_core::namespace::Namespace;
 
 /// Counts the messages of a topic.
@@ -23,11 +23,10 @@ pub(crate) struct Meter {
 
 /// The counters of a topic at one moment.
 #[derive(Debug)]
-struct Counters {
+pub(crate) struct Counters {
     at: Instant,
-    lanes: Vec<LaneCounters>,
-    refused: u64,
-    lost: u64,
+    pub(crate) lanes: Vec<LaneCounters>,
+    pub(crate) readers: Vec<ReaderCounters>,
 }
 
 /// The messages of a topic between two moments.
@@ -58,23 +57,45 @@ impl Counters {
         Self {
             at,
             lanes: Vec::new(),
-            refused: 0,
-            lost: 0,
+            readers: Vec::new(),
         }
     }
 
-    fn read(inspector: &Inspector) -> Self {
-        let lanes = inspector.publishers();
+    /// Reads the counters of a topic. WHY once for all that is shown of it, and with a cache for all
+    /// topics that are shown together: each participant costs system calls, which find out whether
+    /// it lives.
+    pub(crate) fn read(inspector: &Inspector, cache: &mut LivenessCache) -> Self {
+        let lanes = inspector.publishers_with(cache);
         Self {
             at: Instant::now(),
-            refused: lanes.iter().map(|lane| lane.refused).sum(),
-            lost: inspector
-                .subscribers()
-                .iter()
-                .map(|reader| reader.lost)
-                .sum(),
+            readers: inspector.subscribers_with(cache),
             lanes,
         }
+    }
+
+    /// Returns the live publishers and then the live subscribers, in all processes.
+    pub(crate) fn participants(&self) -> impl Iterator<Item = &Participant> {
+        let publishers = self.lanes.iter();
+        let publishers = publishers.filter_map(|lane| lane.publisher.as_ref());
+        publishers.chain(self.readers.iter().map(|reader| &reader.subscriber))
+    }
+
+    /// Returns the number of live publishers.
+    pub(crate) fn publishers(&self) -> usize {
+        let lanes = self.lanes.iter();
+        lanes.filter(|lane| lane.publisher.is_some()).count()
+    }
+
+    pub(crate) fn sent(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.sent).sum()
+    }
+
+    pub(crate) fn refused(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.refused).sum()
+    }
+
+    pub(crate) fn lost(&self) -> u64 {
+        self.readers.iter().map(|reader| reader.lost).sum()
     }
 
     fn sent_in(&self, lane: u32) -> u64 {
@@ -94,8 +115,8 @@ impl Counters {
         Reading {
             took: later.at.saturating_duration_since(self.at),
             sent: lanes.iter().map(|lane| lane.sent).sum(),
-            refused: later.refused.saturating_sub(self.refused),
-            lost: later.lost.saturating_sub(self.lost),
+            refused: later.refused().saturating_sub(self.refused()),
+            lost: later.lost().saturating_sub(self.lost()),
             lanes,
         }
     }
@@ -109,7 +130,7 @@ impl Meter {
             namespace: Arc::clone(namespace),
             name: name.to_owned(),
             created: created(&inspector),
-            before: Counters::read(&inspector),
+            before: Counters::read(&inspector, &mut LivenessCache::default()),
             inspector: Some(inspector),
         })
     }
@@ -123,8 +144,18 @@ impl Meter {
         self.inspector.as_ref()
     }
 
+    /// Returns the counters that the last reading was made from.
+    pub(crate) const fn counters(&self) -> &Counters {
+        &self.before
+    }
+
     /// Returns the messages since the last call, or since the meter was opened.
     pub(crate) fn read(&mut self) -> Reading {
+        self.read_with(&mut LivenessCache::default())
+    }
+
+    /// Like [`Self::read`], together with other topics.
+    pub(crate) fn read_with(&mut self, cache: &mut LivenessCache) -> Reading {
         if self.inspector.as_ref().is_none_or(Inspector::is_retired) {
             self.inspector = Inspector::open_in(&self.namespace, &self.name).ok();
             let created = self.inspector.as_ref().and_then(created);
@@ -135,10 +166,10 @@ impl Meter {
             }
             self.created = created;
         }
-        let now = self
-            .inspector
-            .as_ref()
-            .map_or_else(|| Counters::none(Instant::now()), Counters::read);
+        let now = match &self.inspector {
+            Some(inspector) => Counters::read(inspector, cache),
+            None => Counters::none(Instant::now()),
+        };
         let reading = self.before.until(&now);
         self.before = now;
         reading
@@ -148,13 +179,8 @@ impl Meter {
     /// a program that only looks must not keep it.
     pub(crate) fn release_unused(&mut self) {
         let is_used = |inspector: &Inspector| {
-            inspector.persists()
-                || self
-                    .before
-                    .lanes
-                    .iter()
-                    .any(|lane| lane.publisher.is_some())
-                || !inspector.subscribers().is_empty()
+            let counters = &self.before;
+            inspector.persists() || counters.publishers() > 0 || !counters.readers.is_empty()
         };
         if !self.inspector.as_ref().is_some_and(is_used) {
             self.inspector = None;

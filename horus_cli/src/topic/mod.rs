@@ -14,7 +14,6 @@ pub(crate) mod latency;
 pub(crate) mod list;
 pub(crate) mod meter;
 pub(crate) mod observer;
-pub(crate) mod participants;
 mod pattern;
 mod publish;
 mod rm;

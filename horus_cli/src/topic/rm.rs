@@ -1,9 +1,10 @@
 //! `horus topic rm`: removes a topic that no process uses.
 
 use clap::Args;
+use horus_core::introspect::LivenessCache;
 use horus_core::namespace::remove_topic;
 
-use super::participants::participants;
+use super::meter::Counters;
 use super::select::select;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -47,7 +48,8 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
 
 /// Returns the processes that publish or subscribe.
 fn users(topic: &horus_core::introspect::Inspector) -> Vec<String> {
-    let users = participants(topic).map(|user| participant(Some(&user)));
+    let counters = Counters::read(topic, &mut LivenessCache::default());
+    let users = counters.participants().map(|user| participant(Some(user)));
     let mut users: Vec<_> = users.collect();
     users.sort();
     users.dedup();

@@ -21,7 +21,14 @@ pub enum Backend {
 
 impl Backend {
     pub(crate) fn of(segment: &Segment) -> Self {
-        match (segment.publisher_count(), segment.subscriber_count()) {
+        Self::between(segment.publisher_count(), segment.subscriber_count())
+    }
+
+    /// Returns the kind of ring buffer that a topic uses with these numbers of publishers and
+    /// subscribers.
+    #[must_use]
+    pub const fn between(publishers: usize, subscribers: usize) -> Self {
+        match (publishers, subscribers) {
             (0 | 1, 0 | 1) => Self::SpscShm,
             (_, 0 | 1) => Self::MpscShm,
             (0 | 1, _) => Self::SpmcShm,

@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicU64;
 
 use crate::file::error::OpenError;
 use crate::file::header::ExtentId;
+use crate::file::liveness_cache::LivenessCache;
 use crate::file::namespace::Namespace;
 use crate::file::offer::Offer;
 use crate::file::segment::{Blocks as _, TopicMemory};
@@ -107,9 +108,15 @@ impl TopicMemory {
     /// some 0.3 µs a lane.
     #[must_use]
     pub fn lane_counters(&self) -> Vec<LaneCounters> {
+        self.lane_counters_with(&mut LivenessCache::default())
+    }
+
+    /// Like [`Self::lane_counters`], but does not ask again whether the processes in `cache` live.
+    #[must_use]
+    pub fn lane_counters_with(&self, cache: &mut LivenessCache) -> Vec<LaneCounters> {
         let lanes = 0..self.shape().lane_limit();
         lanes
-            .filter_map(|lane| self.counters_of_lane(lane))
+            .filter_map(|lane| self.counters_of_lane(lane, cache))
             .collect()
     }
 
@@ -136,14 +143,14 @@ impl TopicMemory {
         lanes.filter_map(offer).collect()
     }
 
-    fn counters_of_lane(&self, lane: u32) -> Option<LaneCounters> {
+    fn counters_of_lane(&self, lane: u32, cache: &mut LivenessCache) -> Option<LaneCounters> {
         let block = self.lane_block(lane, Access::Read).ok()?;
         // Relaxed, here and below: counters for people.
         let claims = block.epoch.get();
         let (sent, position) = count(block);
         (claims > 0).then(|| LaneCounters {
             lane,
-            publisher: self.participant(block.owner.get()),
+            publisher: cache.participant(self, block.owner.get()),
             sent,
             claims,
             aborted: block.aborted.get(),
@@ -158,6 +165,12 @@ impl TopicMemory {
     /// 0.3 µs each.
     #[must_use]
     pub fn reader_counters(&self) -> Vec<ReaderCounters> {
+        self.reader_counters_with(&mut LivenessCache::default())
+    }
+
+    /// Like [`Self::reader_counters`], but does not ask again whether the processes in `cache` live.
+    #[must_use]
+    pub fn reader_counters_with(&self, cache: &mut LivenessCache) -> Vec<ReaderCounters> {
         let words = self
             .wait_block(Access::Read)
             .map_or((0, 0), |wait| (wait.waiters.get(), wait.gated.get()));
@@ -165,7 +178,7 @@ impl TopicMemory {
         let counters = readers.filter_map(|slot| {
             let block = self.reader_block(slot, Access::Read).ok()?;
             let cursors = self.cursors(slot, Access::Read).ok()?;
-            let subscriber = self.participant(block.owner.get())?;
+            let subscriber = cache.participant(self, block.owner.get())?;
             Some(counters_of_reader(
                 slot,
                 (block, cursors),
