@@ -5,7 +5,7 @@ mod lane_files;
 
 use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use crate::file::error::OpenError;
@@ -69,16 +69,18 @@ pub fn sweep(namespace: &Arc<Namespace>) -> Result<SweepReport, OpenError> {
     let (lane_files, topics): (Vec<_>, Vec<_>) =
         file_names(namespace)?.into_iter().partition(is_lane_file);
     let mut inodes = HashMap::new();
+    let dir = namespace.topics_dir().ok();
     for shown in topics {
         let Ok(name) = TopicName::from_file_name(&shown) else {
             report.foreign.push(shown);
             continue;
         };
         // WHY first: most topics are in use, and need not be opened.
-        if let Some(inode) = inode_if_attended(&TopicPath {
+        let place = TopicPath {
             namespace,
             name: &name,
-        }) {
+        };
+        if let Some(inode) = dir.and_then(|dir| inode_if_attended(&place, dir)) {
             inodes.insert(shown, inode);
             report.attended.push(name);
             continue;
@@ -98,8 +100,7 @@ pub fn sweep(namespace: &Arc<Namespace>) -> Result<SweepReport, OpenError> {
 }
 
 /// Returns the inode of the file with the topic's name if another process uses it.
-fn inode_if_attended(place: &TopicPath<'_>) -> Option<u64> {
-    let dir = place.namespace.topics_dir().ok()?;
+fn inode_if_attended(place: &TopicPath<'_>, dir: BorrowedFd<'_>) -> Option<u64> {
     let stat = os::fstatat(dir, place.name.file_name()).ok()?;
     let registry = place.namespace.registry();
     let is_used = place.check_kind(&stat).is_ok() && registry.presence_attended(stat.ino);

@@ -96,12 +96,12 @@ pub fn retire(file: &impl Attendance) -> io::Result<bool> {
     // WHY: the lock is given back first; otherwise two processes that leave together would block
     // each other, and the file would stay. A process that attaches in between keeps the file.
     file.release();
-    let outcome = match file.exclude() {
-        Ok(true) => remove(file),
-        other => other,
-    };
+    if !file.exclude()? {
+        return Ok(false);
+    }
+    let removed = remove(file);
     file.release();
-    outcome
+    removed
 }
 
 fn remove(file: &impl Attendance) -> io::Result<bool> {
