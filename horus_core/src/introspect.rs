@@ -263,7 +263,8 @@ impl Inspector {
         self.segment.lane_counters_with(cache)
     }
 
-    /// Like [`Self::subscribers`], but does not ask the system again about the processes in `cache`.
+    /// Like [`Self::subscribers`], but does not ask the system again about the processes in
+    /// `cache`.
     #[must_use]
     pub fn subscribers_with(&self, cache: &mut LivenessCache) -> Vec<ReaderCounters> {
         self.segment.reader_counters_with(cache)

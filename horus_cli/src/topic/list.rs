@@ -58,7 +58,7 @@ struct Row {
     seen: Option<Seen>,
 }
 
-/// What was seen of a topic.
+/// The type, the counters and, if looked at, the settings of a topic.
 #[derive(Debug, Serialize)]
 struct Seen {
     #[serde(flatten)]

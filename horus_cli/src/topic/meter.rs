@@ -61,9 +61,9 @@ impl Counters {
         }
     }
 
-    /// Reads the counters of a topic. WHY once for all that is shown of it, and with a cache for all
-    /// topics that are shown together: each participant costs system calls, which find out whether
-    /// it lives.
+    /// Reads the counters of a topic. WHY once for all that is shown of it, and with a cache for
+    /// all topics that are shown together: each participant costs system calls, which find out
+    /// whether it lives.
     pub(crate) fn read(inspector: &Inspector, cache: &mut LivenessCache) -> Self {
         let lanes = inspector.publishers_with(cache);
         Self {

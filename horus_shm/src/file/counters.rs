@@ -168,7 +168,8 @@ impl TopicMemory {
         self.reader_counters_with(&mut LivenessCache::default())
     }
 
-    /// Like [`Self::reader_counters`], but does not ask again whether the processes in `cache` live.
+    /// Like [`Self::reader_counters`], but does not ask again whether the processes in `cache`
+    /// live.
     #[must_use]
     pub fn reader_counters_with(&self, cache: &mut LivenessCache) -> Vec<ReaderCounters> {
         let words = self

@@ -110,8 +110,8 @@ impl TopicMemory {
         self.header_of(id).map(|(_, offer)| offer)
     }
 
-    /// Returns where an extent begins, and what its publisher offers, if its file can be read. Reads
-    /// it once: a header never changes.
+    /// Returns where an extent begins, and what its publisher offers, if its file can be read.
+    /// Reads it once: a header never changes.
     fn header_of(&self, id: ExtentId) -> Option<(ExtentBase, Offer)> {
         let Some(file) = self.file() else {
             let extents = self.lock_extents();
