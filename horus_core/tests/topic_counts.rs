@@ -295,8 +295,9 @@ fn a_lapped_subscriber_counts_exactly_what_it_lost() {
             private.publisher("t", Qos::new().capacity(capacity));
         let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
         (1..=messages).for_each(|number| publisher.send(numbered(number)).unwrap());
-        assert_eq!(subscriber.stats().waiting, messages);
-        assert_balanced(subscriber.stats());
+        let at_first = subscriber.stats();
+        assert_eq!(at_first.lost + at_first.waiting, messages);
+        assert_balanced(at_first);
         let mut received = 0;
         while let Some(message) = subscriber.recv() {
             received += 1;
@@ -314,6 +315,7 @@ fn a_lapped_subscriber_counts_exactly_what_it_lost() {
             (stats.sent, stats.received, stats.waiting),
             (messages, received, 0)
         );
+        assert_eq!((stats.lost, received), (at_first.lost, at_first.waiting));
         assert_eq!(subscriber.sequence(), publisher.sequence());
     }
 }
@@ -341,6 +343,33 @@ fn the_ledger_balances_over_several_publishers_that_come_and_go() {
     while subscriber.recv().is_some() {}
     assert_balanced(subscriber.stats());
     assert_eq!(subscriber.stats().waiting, 0);
+}
+
+#[test]
+fn what_is_overwritten_is_lost_before_the_subscriber_looks() {
+    let private = Private::new();
+    let mut publisher: Publisher<CmdVel> = private.publisher("t", Qos::new().capacity(16));
+    let mut by_one: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    let mut by_latest: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    for number in 0..1000 {
+        publisher.send(numbered(number)).unwrap();
+    }
+    for subscriber in [&by_one, &by_latest] {
+        let stats = subscriber.stats();
+        assert_balanced(stats);
+        assert_eq!((stats.lost, stats.waiting), (986, 14));
+    }
+    assert_eq!(by_latest.latest(), Some(numbered(999)));
+    assert_eq!(by_one.recv(), Some(numbered(986)));
+    let expected = [(&by_one, 0, 13), (&by_latest, 13, 0)];
+    for (subscriber, skipped, waiting) in expected {
+        let stats = subscriber.stats();
+        assert_balanced(stats);
+        assert_eq!(
+            (stats.lost, stats.skipped, stats.waiting),
+            (986, skipped, waiting)
+        );
+    }
 }
 
 #[test]

@@ -71,6 +71,7 @@ pub struct HorusReaderCounters {
     pub borrowed: u32,
     pub is_asleep: i32,
     pub process_name: [c_char; PROCESS_BYTES],
+    pub waiting: u64,
 }
 
 // SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
@@ -122,6 +123,7 @@ impl HorusReaderCounters {
             received,
             lost,
             skipped,
+            waiting,
             borrowed,
             asleep,
             ..
@@ -137,6 +139,7 @@ impl HorusReaderCounters {
             borrowed,
             is_asleep,
             process_name,
+            waiting,
         }
     }
 }

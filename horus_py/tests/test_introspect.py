@@ -67,6 +67,24 @@ def test_processes_are_listed_while_they_live(namespace):
     assert horus.processes() == [own]
 
 
+def test_what_a_subscriber_has_lost_is_known_before_it_looks(namespace):
+    publisher = horus.Publisher("cmd_vel", horus.CmdVel, capacity=16)
+    subscriber = horus.Subscriber("cmd_vel", horus.CmdVel)
+    for _ in range(1000):
+        publisher.send(horus.CmdVel())
+    (reader,) = horus.introspect("cmd_vel", namespace).subscribers
+    assert (reader.received, reader.lost, reader.waiting) == (0, 986, 14)
+    stats = subscriber.stats()
+    assert (stats.lost, stats.waiting, stats.sent) == (986, 14, 1000)
+    assert subscriber.recv() is not None
+    assert subscriber.latest() is not None
+    stats = subscriber.stats()
+    assert (stats.received, stats.lost, stats.skipped, stats.waiting) == (2, 986, 12, 0)
+    (reader,) = horus.introspect("cmd_vel", namespace).subscribers
+    seen = (reader.received, reader.lost, reader.skipped, reader.waiting)
+    assert seen == (2, 986, 12, 0)
+
+
 def test_a_topic_that_is_not_there_is_named():
     with pytest.raises(horus.OpenTopicError, match="nowhere"):
         horus.introspect("nowhere")

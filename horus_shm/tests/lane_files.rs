@@ -8,6 +8,8 @@ mod damaged;
 mod spawn;
 #[path = "lane_files/successors.rs"]
 mod successors;
+#[path = "lane_files/unread.rs"]
+mod unread;
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -56,6 +58,11 @@ fn child_role() {
     spawn::die_with_parent();
     let namespace = spawn::inherited_namespace();
     let (role, topic) = role.split_once(' ').unwrap();
+    match role {
+        "look" => return unread::look(&namespace),
+        "follow" => return unread::follow_orders(&namespace),
+        _ => {}
+    }
     let segment = open(&namespace, topic);
     match role {
         "publish" => {

@@ -194,7 +194,9 @@ fn run<const WORDS: usize>(ends: Ends<WORDS>) {
                 match ends.takes {
                     Takes::All => assert_eq!(lost + skipped, 0),
                     Takes::Next => assert!(skipped == 0 && (lost == 0 || !gated)),
-                    Takes::Latest => assert_eq!(lost, 0, "a skipped message is not lost"),
+                    Takes::Latest => {
+                        assert!(lost == 0 || !gated, "a skipped message is not lost");
+                    }
                 }
             });
         }
@@ -376,7 +378,9 @@ fn run_slowly(
         "{:?}",
         consumer.stats()
     );
-    assert_eq!((received, lost, skipped), (seen.received, seen.gaps, 0));
+    assert_eq!((received, skipped), (seen.received, 0));
+    // WHY not equal: what was overwritten is lost before the reader comes across the gap.
+    assert!(lost >= seen.gaps, "{lost} lost, {} missed", seen.gaps);
     (consumer, seen)
 }
 

@@ -473,10 +473,14 @@ fn the_first_number_promised_is_exact_in_the_middle_of_skips() {
     let joins = rounds(JOINS, 20 * JOINS);
     // Messages begun, and messages sent.
     let progress = Mutex::new((100, 100));
+    let is_paused = AtomicBool::new(false);
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for number in 100.. {
+                while is_paused.load(Ordering::Relaxed) && !is_over.load(Ordering::Relaxed) {
+                    std::thread::yield_now();
+                }
                 if is_over.load(Ordering::Relaxed) {
                     break;
                 }
@@ -487,7 +491,7 @@ fn the_first_number_promised_is_exact_in_the_middle_of_skips() {
         });
         let _over = Raised(&is_over);
         (0..joins)
-            .try_for_each(|_| expect_promise(&segment, &progress))
+            .try_for_each(|_| expect_promise(&segment, &progress, &is_paused))
             .unwrap();
     });
     let messages = progress.lock().unwrap().0;
@@ -500,7 +504,11 @@ fn the_first_number_promised_is_exact_in_the_middle_of_skips() {
 }
 
 /// Joins, waits for a message, and checks the number of the first message that it must get.
-fn expect_promise(segment: &Arc<Segment>, progress: &Mutex<(u64, u64)>) -> Result<(), String> {
+fn expect_promise(
+    segment: &Arc<Segment>,
+    progress: &Mutex<(u64, u64)>,
+    is_paused: &AtomicBool,
+) -> Result<(), String> {
     let (_, before) = *progress.lock().unwrap();
     let raw = RawConsumer::new(Arc::clone(segment), Reading::KeepLast).unwrap();
     let (after, _) = *progress.lock().unwrap();
@@ -509,8 +517,17 @@ fn expect_promise(segment: &Arc<Segment>, progress: &Mutex<(u64, u64)>) -> Resul
         .recv_until(WaitPolicy::endless())
         .ok_or("nothing comes")?;
     let (_, number) = message.tag().ok_or("a torn message")?;
-    let stats = consumer.stats();
-    let first = (u64::from(number) + 1).wrapping_sub(stats.received + stats.lost);
+    is_paused.store(true, Ordering::Relaxed);
+    let first = loop {
+        let progress = progress.lock().unwrap();
+        // WHY: then no message is being sent until the lock is released.
+        if progress.0 == progress.1 {
+            break progress.1.wrapping_sub(consumer.stats().sent);
+        }
+        drop(progress);
+        std::thread::yield_now();
+    };
+    is_paused.store(false, Ordering::Relaxed);
     if consumer.raw().sequence() != u64::from(number) + 1 {
         return Err(format!(
             "{} is called {}",
@@ -520,7 +537,8 @@ fn expect_promise(segment: &Arc<Segment>, progress: &Mutex<(u64, u64)>) -> Resul
     }
     if !(before..=after).contains(&first) {
         return Err(format!(
-            "the first message is {first}, but it joined at {before} to {after}: {stats:?}"
+            "the first message is {first}, but it joined at {before} to {after}: {:?}",
+            consumer.stats()
         ));
     }
     Ok(())

@@ -15,8 +15,7 @@ use horus_shm::{OnStalled, Reliability, Request, TypeInfo, WakeEdge};
 /// |---|---|---|---|---|
 /// | [`Qos::new`] | best effort | by size, 16 to 1024 (4 above 1 MiB) | nothing old | membarrier |
 /// | [`Qos::sensor_data`] | best effort | 8 | nothing old | membarrier |
-/// | [`Qos::reliable`] | reliable | by size, 16 to 1024 (4 above 1 MiB) | nothing old | membarrier
-/// |
+/// | [`Qos::reliable`] | reliable | by size, as of [`Qos::new`] | nothing old | membarrier |
 /// | [`Qos::command`] | best effort | 16 | nothing old | fence |
 /// | [`Qos::latched`] | best effort | 4 | the last one, also after exit | membarrier |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -10,11 +10,13 @@ pub struct Stats {
     pub received: u64,
     /// Received, but the bytes are not a message of the topic's type.
     pub malformed: u64,
-    /// Overwritten before this subscriber read them.
+    /// Overwritten before this subscriber read them, up to now: also those that no call has come
+    /// across yet. Never shrinks.
     pub lost: u64,
-    /// Skipped by a call that takes only the latest.
+    /// Skipped by a call that takes only the latest, while they could still be read.
     pub skipped: u64,
-    /// Published since this subscriber joined and not yet read or skipped.
+    /// Published since this subscriber joined, not read yet, and still to be had: the next calls
+    /// deliver them, unless publishers overwrite them before.
     pub waiting: u64,
     /// Published since this subscriber joined: the sum of the five counts above, while no publisher
     /// writes.

@@ -115,7 +115,7 @@ impl<T: Payload> Subscriber<T> {
     }
 
     /// Returns the newest unread message, or `None` if there is nothing new. Older messages are
-    /// counted as skipped. Never blocks.
+    /// counted as skipped, or as lost if they are overwritten already. Never blocks.
     ///
     /// With several publishers, the message with the newest `timestamp_ns` is returned, if messages
     /// have that field; otherwise any of them. The result is only as exact as the publishers'
@@ -203,7 +203,9 @@ impl<T: Payload> Subscriber<T> {
         self.raw().watch()
     }
 
-    /// Returns the number of messages that were overwritten before this subscriber read them.
+    /// Returns the number of messages that were overwritten before this subscriber read them, up to
+    /// now: also those that no call has come across yet. It never shrinks. Loads a few words for
+    /// each lane.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.raw().stats().lost
@@ -326,8 +328,7 @@ impl<T: Message> Subscriber<T> {
         self.inbox.borrow()
     }
 
-    /// [`Self::borrow`] of the newest message, as [`Self::latest`]; older ones are counted as
-    /// skipped.
+    /// [`Self::borrow`] of the newest message; older ones are counted as by [`Self::latest`].
     ///
     /// # Errors
     ///
@@ -352,8 +353,7 @@ impl<H: Header> Subscriber<Framed<H>> {
         self.borrow_with(RawConsumer::borrow)
     }
 
-    /// [`Self::borrow`] of the newest message, as [`Self::latest`]; older ones are counted as
-    /// skipped.
+    /// [`Self::borrow`] of the newest message; older ones are counted as by [`Self::latest`].
     ///
     /// # Errors
     ///

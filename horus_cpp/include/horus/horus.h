@@ -345,9 +345,9 @@ typedef struct horus_stats {
     uint32_t unmapped; /* publishers whose messages cannot be mapped for lack of memory */
     uint64_t received;
     uint64_t malformed;
-    uint64_t lost;    /* overwritten before this subscriber received them */
-    uint64_t skipped; /* by calls of latest */
-    uint64_t waiting; /* not received yet, including those of unmapped publishers */
+    uint64_t lost;    /* overwritten before this subscriber received them, noticed or not */
+    uint64_t skipped; /* by calls of latest, while they could still be received */
+    uint64_t waiting; /* still to be received, including those of unmapped publishers */
     uint64_t sent;
     uint64_t busy; /* calls that gave up because the writer was faster; this loses nothing */
 } horus_stats_t;
@@ -395,9 +395,9 @@ horus_status_t horus_subscriber_recv_timeout(horus_subscriber_t subscriber, void
                                              int64_t timeout_ns, size_t *out_bytes);
 
 /*
- * Receives the newest message that was not received yet. Older ones are counted as skipped. With
- * several publishers, the message with the greatest `timestamp_ns` is the newest, if messages have
- * that field. Never blocks. Outputs, outcomes and errors are those of horus_subscriber_recv. The
+ * Receives the newest message that was not received yet. Older ones are counted as skipped, or as
+ * lost if they are overwritten already. With several publishers, the message with the greatest
+ * `timestamp_ns` is the newest, if messages have that field. Never blocks. Outputs, outcomes and errors are those of horus_subscriber_recv. The
  * first call allocates two buffers of the longest message, and the message is copied twice.
  */
 horus_status_t horus_subscriber_latest(horus_subscriber_t subscriber, void *out, size_t room,
@@ -486,16 +486,17 @@ typedef struct horus_lane_counters {
 
 #define HORUS_LANE_COUNTERS_INIT {.struct_bytes = (uint32_t)sizeof(horus_lane_counters_t)}
 
-/* A live subscriber of a topic. Its counters may lag by up to 256 messages. */
+/* A live subscriber of a topic. Its counters are exact at every moment. */
 typedef struct horus_reader_counters {
     uint32_t struct_bytes;
     uint32_t process_id;   /* 0 if it is not known */
     uint64_t received;     /* messages delivered to it */
-    uint64_t lost;         /* overwritten before it received them */
-    uint64_t skipped;      /* by calls of latest */
+    uint64_t lost;         /* overwritten before it received them, noticed or not */
+    uint64_t skipped;      /* by calls of latest, while it could still receive them */
     uint32_t borrowed;     /* messages that it holds now */
     int32_t is_asleep;     /* 1: it sleeps until a message arrives */
     char process_name[64]; /* "" if it is not known */
+    uint64_t waiting;      /* not received yet, and still to be had */
 } horus_reader_counters_t;
 
 #define HORUS_READER_COUNTERS_INIT {.struct_bytes = (uint32_t)sizeof(horus_reader_counters_t)}

@@ -104,8 +104,8 @@ class Subscriber {
     bool recv_timeout(T &out, std::chrono::nanoseconds timeout, std::error_code &error) noexcept {
         return detail::done(recv_raw(out, timeout), error);
     }
-    /// Receives the newest message that was not received yet; older ones are counted as skipped.
-    /// Returns false if there is no new message: each one is returned only once.
+    /// Receives the newest message that was not received yet; older ones are counted as skipped, or
+    /// as lost if they are overwritten already. Returns false if there is no new message: each one is returned only once.
     bool latest(T &out, std::error_code &error) noexcept {
         return detail::done(latest_raw(out), error);
     }

@@ -142,6 +142,37 @@ static void waits_for_ends(void) {
     EXPECT(HORUS_OK, horus_subscriber_close(second));
 }
 
+/* What was overwritten is lost before the subscriber looks, for itself and for a tool. */
+static void is_lost_at_once(void) {
+    const horus_namespace_t here = {0};
+    horus_qos_t qos = HORUS_QOS_INIT;
+    qos.capacity = 16;
+    horus_topic_options_t options = pair_options(&qos);
+    horus_publisher_t publisher;
+    horus_subscriber_t subscriber;
+    EXPECT(HORUS_OK, horus_publisher_open("behind", &options, &publisher));
+    EXPECT(HORUS_OK, horus_subscriber_open("behind", &options, &subscriber));
+    pair_t pair = {0, 0};
+    for (pair.first = 0; pair.first < 1000; pair.first++) {
+        EXPECT(HORUS_OK, horus_publisher_send(publisher, &pair, sizeof pair));
+    }
+    horus_stats_t stats = HORUS_STATS_INIT;
+    horus_reader_counters_t reader = HORUS_READER_COUNTERS_INIT;
+    EXPECT(HORUS_OK, horus_subscriber_stats(subscriber, &stats));
+    CHECK(stats.sent == 1000 && stats.lost == 986 && stats.waiting == 14);
+    EXPECT(HORUS_OK, horus_topic_reader_counters(here, "behind", 0, &reader));
+    CHECK(reader.lost == 986 && reader.waiting == 14 && reader.received == 0);
+
+    EXPECT(HORUS_OK, horus_subscriber_latest(subscriber, &pair, sizeof pair, NULL));
+    CHECK(pair.first == 999);
+    EXPECT(HORUS_OK, horus_subscriber_stats(subscriber, &stats));
+    CHECK(stats.lost == 986 && stats.skipped == 13 && stats.waiting == 0);
+    EXPECT(HORUS_OK, horus_topic_reader_counters(here, "behind", 0, &reader));
+    CHECK(reader.lost == 986 && reader.skipped == 13 && reader.waiting == 0);
+    EXPECT(HORUS_OK, horus_publisher_close(publisher));
+    EXPECT(HORUS_OK, horus_subscriber_close(subscriber));
+}
+
 /* A tool sees a topic's type, its participants, and the messages refused and lost. */
 static void is_inspected(void) {
     const horus_namespace_t here = {0};
@@ -174,6 +205,7 @@ static void is_inspected(void) {
     EXPECT(HORUS_OK, horus_topic_reader_counters(here, "seen", 0, &reader));
     CHECK(reader.process_id == (uint32_t)getpid() && reader.received == 1);
     CHECK(reader.lost == 0 && reader.skipped == 0 && reader.borrowed == 0);
+    CHECK(reader.waiting == 1);
     EXPECT(HORUS_EMPTY, horus_topic_reader_counters(here, "seen", 1, &reader));
 
     char text[1024];
@@ -529,6 +561,7 @@ int main(void) {
     CHECK(strcmp(horus_status_name(12345), "unknown") == 0);
     sends_and_receives();
     waits_for_ends();
+    is_lost_at_once();
     is_inspected();
     is_reliable();
     matches();

@@ -242,10 +242,13 @@ class Subscriber(Generic[_M]):
     def recv(self, timeout: float | None = None) -> _M | None:
         """Returns the next message, or `None` if there is none now or within `timeout` seconds."""
     def latest(self) -> _M | None:
-        """Returns the newest message that was not received yet, or `None`; skips older ones."""
+        """Returns the newest message that was not received yet, or `None`.
+
+        Counts older ones as skipped, or as lost if they are overwritten already.
+        """
     @property
     def lost(self) -> int:
-        """The number of messages that were overwritten before this subscriber received them."""
+        """The number of messages overwritten before this subscriber received them, up to now."""
     @property
     def sequence(self) -> int:
         """The sequence number of the last received message, as counted by its publisher."""
@@ -308,10 +311,13 @@ class Topic(Generic[_M]):
     def recv(self, timeout: float | None = None) -> _M | None:
         """Returns the next message, or `None` if there is none now or within `timeout` seconds."""
     def latest(self) -> _M | None:
-        """Returns the newest message that was not received yet, or `None`; skips older ones."""
+        """Returns the newest message that was not received yet, or `None`.
+
+        Counts older ones as skipped, or as lost if they are overwritten already.
+        """
     @property
     def lost(self) -> int:
-        """The number of messages that were overwritten before this subscriber received them."""
+        """The number of messages overwritten before this subscriber received them, up to now."""
     @property
     def sequence(self) -> int:
         """The sequence number of the last received message, as counted by its publisher."""
@@ -709,12 +715,13 @@ class PublisherInfo:
 
 @final
 class SubscriberInfo:
-    """A live subscriber of a topic. Its counters may lag by up to 256 messages."""
+    """A live subscriber of a topic. `busy` and latencies may lag by up to 256 messages."""
 
     process_id: Final[int | None]
     process_name: Final[str | None]
     received: Final[int]
     lost: Final[int]
+    waiting: Final[int]
     skipped: Final[int]
     busy: Final[int]
     borrowed: Final[int]

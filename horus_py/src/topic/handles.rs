@@ -183,12 +183,13 @@ macro_rules! receives {
         #[pymethods]
         impl $handle {
             /// Returns the newest message that was not received yet, or `None`. Older ones are
-            /// skipped, and counted as skipped. Never blocks.
+            /// counted as skipped, or as lost if they are overwritten already. Never blocks.
             fn latest<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
                 self.inbox.latest(py)
             }
 
-            /// Number of messages that were overwritten before this subscriber read them.
+            /// Number of messages that were overwritten before this subscriber read them, up to
+            /// now: also those that no call has come across yet.
             #[getter]
             fn lost(&self, py: Python<'_>) -> PyResult<u64> {
                 self.inbox.ask(py, |end| end.lost())

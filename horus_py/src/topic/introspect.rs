@@ -89,7 +89,7 @@ impl PyPublisherInfo {
     }
 }
 
-/// A live subscriber of a topic. Its counters may be behind by up to 256 messages.
+/// A live subscriber of a topic. `busy` and the latencies may be behind by up to 256 messages.
 #[pyclass(frozen, get_all, name = "SubscriberInfo", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PySubscriberInfo {
@@ -99,9 +99,13 @@ pub(crate) struct PySubscriberInfo {
     process_name: Option<String>,
     /// Number of messages delivered to the subscriber.
     received: u64,
-    /// Number of messages that were overwritten before the subscriber read them.
+    /// Number of messages that were overwritten before the subscriber read them, whether it has
+    /// noticed that already or not.
     lost: u64,
-    /// Number of messages that the subscriber skipped by `latest()`.
+    /// Number of messages that the subscriber has not read, and would still get.
+    waiting: u64,
+    /// Number of messages that the subscriber skipped by `latest()`, while it could still
+    /// read them.
     skipped: u64,
     /// Number of calls that gave up because the publishers were faster.
     busy: u64,
@@ -214,6 +218,7 @@ impl PySubscriberInfo {
         let ReaderCounters {
             received,
             lost,
+            waiting,
             skipped,
             busy,
             borrowed,
@@ -225,6 +230,7 @@ impl PySubscriberInfo {
             process_name,
             received,
             lost,
+            waiting,
             skipped,
             busy,
             borrowed,

@@ -23,20 +23,21 @@ impl PyStats {
         self.0.malformed
     }
 
-    /// Messages that were overwritten before this subscriber read them.
+    /// Messages that were overwritten before this subscriber read them, up to now: also those that
+    /// no call has come across yet.
     #[getter]
     fn lost(&self) -> u64 {
         self.0.lost
     }
 
-    /// Messages that `latest()` skipped.
+    /// Messages that `latest()` skipped, while they could still be read.
     #[getter]
     fn skipped(&self) -> u64 {
         self.0.skipped
     }
 
-    /// Messages that were published since this subscriber joined, and that it has not yet read,
-    /// lost or skipped.
+    /// Messages that were published since this subscriber joined, and that it has not read yet, but
+    /// still can.
     #[getter]
     fn waiting(&self) -> u64 {
         self.0.waiting

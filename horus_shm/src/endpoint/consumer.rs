@@ -117,8 +117,8 @@ impl<T: Pod> Consumer<T> {
         }
     }
 
-    /// Returns the newest message that was not received yet; older ones are counted as skipped.
-    /// `None` if there is nothing new.
+    /// Returns the newest message that was not received yet; older ones are counted as skipped,
+    /// or as lost if they are overwritten already. `None` if there is nothing new.
     ///
     /// With several publishers the message with the greatest `key` wins, so the result is as good
     /// as the publishers' clocks agree. Never blocks.

@@ -184,7 +184,8 @@ impl<T: Pod> Consumer<T> {
     }
 
     /// Borrows the newest message that was not received yet, as [`Self::borrow`] does; older ones
-    /// are skipped. Of the newest ones of several publishers the one with the greatest `key` wins.
+    /// are counted as by [`Self::latest_by_key`]. Of the newest ones of several publishers
+    /// the one with the greatest `key` wins.
     ///
     /// # Errors
     ///

@@ -7,11 +7,11 @@ use crate::file::header::ExtentId;
 use crate::file::liveness_cache::LivenessCache;
 use crate::file::namespace::Namespace;
 use crate::file::offer::Offer;
-use crate::file::segment::{Blocks as _, TopicMemory};
+use crate::file::segment::{Blocks as _, Reached, TopicMemory};
 use crate::os::region::Access;
 use crate::process::liveness::{Owner, ProcessInfo};
 use crate::protocol::gate::JOINING;
-use crate::protocol::lane::count;
+use crate::protocol::lane::{Unread, count};
 use crate::protocol::layout::ReaderBlock;
 use crate::protocol::sync::Word;
 use crate::protocol::telemetry::Latencies;
@@ -49,11 +49,15 @@ pub struct ReaderCounters {
     pub subscriber: Participant,
     /// Number of messages delivered to the subscriber.
     pub received: u64,
-    /// Number of messages that were overwritten before the subscriber read them, as far as it has
-    /// noticed.
+    /// Number of messages that were overwritten before the subscriber read them, whether it has
+    /// noticed that already or not.
     pub lost: u64,
-    /// Number of messages that the subscriber skipped.
+    /// Number of messages that the subscriber skipped, while it could still read them.
     pub skipped: u64,
+    /// Number of messages that the subscriber has not passed, and would still get. In lanes whose
+    /// messages can be borrowed, a slot that a publisher stepped over counts as a message until the
+    /// subscriber has passed it.
+    pub waiting: u64,
     /// Number of calls that gave up because publishers kept overwriting what the subscriber tried
     /// to read. The subscriber publishes this number only now and then: it may be 256 messages old.
     pub busy: u64,
@@ -162,7 +166,8 @@ impl TopicMemory {
     }
 
     /// Returns the counters of all announced subscribers that are alive. Writes nothing; takes some
-    /// 0.3 µs each.
+    /// 0.3 µs each, and some 20 ns for each lane. Opens lane files that are new since the last
+    /// call; makes a system call for each earlier lane file that a subscriber has not read whole.
     #[must_use]
     pub fn reader_counters(&self) -> Vec<ReaderCounters> {
         self.reader_counters_with(&mut LivenessCache::default())
@@ -180,14 +185,32 @@ impl TopicMemory {
             let block = self.reader_block(slot, Access::Read).ok()?;
             let cursors = self.cursors(slot, Access::Read).ok()?;
             let subscriber = cache.participant(self, block.owner.get())?;
-            Some(counters_of_reader(
-                slot,
-                (block, cursors),
-                subscriber,
-                words,
-            ))
+            let mut counters = counters_of_reader(slot, (block, cursors), subscriber, words);
+            let unread = self.unread_by(cursors, counters.is_reliable);
+            counters.waiting = unread.waiting;
+            counters.lost = counters.lost.saturating_add(unread.lost);
+            Some(counters)
         });
         counters.collect()
+    }
+
+    /// Returns what a reader with these cursors has not passed, in all lanes.
+    fn unread_by(&self, cursors: &[AtomicU64], is_reliable: bool) -> Unread {
+        let mut unread = Unread::default();
+        for (lane, cursor) in cursors.iter().enumerate() {
+            // Relaxed: a counter for people. While the reader joins a lane, it is owed nothing.
+            let cursor = Some(cursor.get()).filter(|cursor| cursor & JOINING == 0);
+            if let Some(next) = cursor.and_then(|cursor| cursor.checked_sub(1)) {
+                let reader = Reached {
+                    position: next,
+                    number: None,
+                    is_reliable,
+                    followed: None,
+                };
+                unread = unread.and(self.unread(lane as u32, reader));
+            }
+        }
+        unread
     }
 
     /// Returns the process that an owner word names, if it is alive.
@@ -228,6 +251,7 @@ fn counters_of_reader(
         received: received(block, cursors),
         lost: block.lost.get(),
         skipped: block.skipped.get(),
+        waiting: 0,
         busy: block.busy.get(),
         borrowed: block.pins.iter().filter(|pin| pin.get() != 0).count() as u32,
         asleep: waiters & 1 << slot != 0,

@@ -378,6 +378,12 @@ pub(crate) fn topic_of(name: &str) -> Option<[u8; 16]> {
     (file_name(topic, id) == name).then_some(topic)
 }
 
+/// Returns true if a lane file has its name, so that readers can open it.
+pub(crate) fn is_linked(topic: &TopicFile, id: ExtentId) -> bool {
+    let dir = topic.namespace.topics_dir();
+    dir.is_ok_and(|dir| os::fstatat(dir, file_name(topic.topic_id, id)).is_ok())
+}
+
 /// Removes the name of a lane file, if it exists. WHY no error: what cannot be removed now is
 /// removed with the topic, or by a sweep.
 pub(crate) fn remove_lane_file(topic: &TopicFile, id: ExtentId) {

@@ -32,8 +32,11 @@ use crate::protocol::sync::Word as _;
 
 mod blocks;
 mod extents;
+mod unread;
 
 pub use blocks::Blocks;
+pub(crate) use extents::GENERATIONS_MAX;
+pub(crate) use unread::Reached;
 
 /// The owner word of all parts of a heap segment. It always names this process, which the segment
 /// cannot outlive.
@@ -67,7 +70,7 @@ pub struct TopicMemory {
     epoch: u64,
     /// The extents that this process has mapped, in no particular order.
     extents: Mutex<Vec<Arc<Extent>>>,
-    /// The headers of lane files that this process has read, in no particular order.
+    /// The headers of extents that this process has made, mapped or read, in no particular order.
     headers: Mutex<Vec<(ExtentId, ExtentBase, Offer)>>,
     /// Number of readers of a heap segment that pin nothing: see [`Self::observe`].
     observers: Mutex<u32>,

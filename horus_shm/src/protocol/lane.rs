@@ -7,6 +7,7 @@
 
 mod in_place;
 mod reader;
+mod unread;
 mod writer;
 
 use core::mem::size_of;
@@ -19,6 +20,8 @@ pub use in_place::{
     Blocked, Copying, InPlace, Pinned, count, count_all, let_go, number_at, take_pin, unpin,
 };
 pub use reader::LaneReader;
+use unread::Jump;
+pub use unread::{Unread, kept_after_lap};
 pub use writer::LaneWriter;
 
 /// Number of times that a reader may be lapped within one call before it gives up until the next.

@@ -169,6 +169,13 @@ impl Child {
         }
     }
 
+    /// Writes a line to the child, and returns the next line that the child prints.
+    pub fn ask(&mut self, line: &str) -> String {
+        let stdin = self.stdin.as_mut().expect("the child was let go");
+        stdin.write_all(format!("{line}\n").as_bytes()).unwrap();
+        self.listen()
+    }
+
     /// Returns the next number that the child prints.
     pub fn listen_u64(&mut self) -> u64 {
         self.listen().parse().unwrap()

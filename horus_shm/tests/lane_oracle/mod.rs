@@ -76,6 +76,15 @@ impl Rules {
         let margin = (self.capacity / 8).max(2);
         self.capacity.saturating_sub(margin).max(1) as usize
     }
+
+    /// Returns how many of `pending` messages a reader does not get any more.
+    pub fn overwritten(&self, pending: usize) -> usize {
+        if pending > self.capacity as usize {
+            pending - self.kept_by_resync()
+        } else {
+            0
+        }
+    }
 }
 
 /// A lane in the oracle.
@@ -270,18 +279,19 @@ impl Oracle {
     }
 
     pub fn recv(&mut self, reader: usize) -> Option<u64> {
-        let kept = self.rules.kept_by_resync();
         let reader = &mut self.readers[reader];
         reader.discover(&self.lanes);
         for _ in 0..reader.order.len() {
             let lane = reader.order[reader.next];
-            let queue = &mut reader.pending[lane];
             reader.next = (reader.next + 1) % reader.order.len();
-            if queue.len() > self.rules.capacity as usize {
-                assert!(!self.rules.one_gated, "a ring overruns its only reader");
-                reader.stats.lost += (queue.len() - kept) as u64;
-                queue.drain(..queue.len() - kept);
-            }
+            let lost = self.rules.overwritten(reader.pending[lane].len());
+            assert!(
+                lost == 0 || !self.rules.one_gated,
+                "a ring overruns its only reader"
+            );
+            let queue = &mut reader.pending[lane];
+            reader.stats.lost += lost as u64;
+            queue.drain(..lost);
             if let Some(tag) = queue.pop_front() {
                 reader.stats.received += 1;
                 let number = self.lanes[lane].log.len() - queue.len();
@@ -315,29 +325,34 @@ impl Oracle {
         drained
     }
 
-    /// Returns the newest message of all lanes; all other pending messages count as skipped.
+    /// Returns the newest message of all lanes. All other pending messages count as skipped, or as
+    /// lost if they are overwritten.
     pub fn latest(&mut self, reader: usize) -> Option<u64> {
         let reader = &mut self.readers[reader];
         reader.discover(&self.lanes);
         let passed: u64 = reader.pending.iter().map(|queue| queue.len() as u64).sum();
+        let lost = reader.overwritten(&self.rules);
         let newest = reader.pending.iter().zip(&self.lanes);
         let newest = newest.filter_map(|(queue, lane)| Some((*queue.back()?, lane.log.len())));
         let (newest, number) = newest.max()?;
         reader.sequence = self.origin + number as u64;
         reader.pending.iter_mut().for_each(VecDeque::clear);
         reader.stats.received += 1;
-        reader.stats.skipped += passed - 1;
+        reader.stats.lost += lost;
+        reader.stats.skipped += passed - lost - 1;
         Some(newest)
     }
 
     pub fn stats(&self, reader: usize) -> ReadStats {
         let reader = &self.readers[reader];
-        let waiting = reader.pending.iter().map(|queue| queue.len() as u64).sum();
+        let pending: u64 = reader.pending.iter().map(|queue| queue.len() as u64).sum();
+        let lost = reader.overwritten(&self.rules);
         let counted = (0..self.lanes.len()).filter(|lane| reader.ignored != Some(*lane));
         let sent = counted.map(|lane| (self.lanes[lane].log.len() - reader.starts[lane]) as u64);
         let sent = sent.sum();
         ReadStats {
-            waiting,
+            waiting: pending - lost,
+            lost: reader.stats.lost + lost,
             sent,
             ..reader.stats
         }
@@ -351,6 +366,12 @@ impl ModelReader {
                 self.order.push(index);
             }
         }
+    }
+
+    /// Returns how many pending messages it does not get any more.
+    pub fn overwritten(&self, rules: &Rules) -> u64 {
+        let lost = |queue: &VecDeque<u64>| rules.overwritten(queue.len()) as u64;
+        self.pending.iter().map(lost).sum()
     }
 
     pub fn ignore(&mut self, lane: usize) {

@@ -79,7 +79,7 @@ impl Follower {
         let reader = &mut self.consumer.reader;
         reader.set_end(self.growing.base);
         if reader.has_reached(self.growing.base) {
-            reader.move_to(self.growing.second.clone());
+            reader.move_to(self.growing.second.clone(), 0);
             self.is_in_second = true;
             self.known = changes;
         }

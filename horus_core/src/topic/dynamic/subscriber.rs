@@ -201,7 +201,8 @@ impl DynamicSubscriber {
         self.inbox.raw.borrow()
     }
 
-    /// [`Self::borrow`] of the newest message; older ones are counted as skipped.
+    /// [`Self::borrow`] of the newest message; older ones are counted as skipped, or as lost if
+    /// they are overwritten already.
     ///
     /// # Errors
     ///
@@ -303,7 +304,8 @@ impl DynamicSubscriber {
         Stats::new(self.inbox.raw.stats(), self.inbox.malformed)
     }
 
-    /// Returns the number of messages that were overwritten before this subscriber read them.
+    /// Returns the number of messages that were overwritten before this subscriber read them, up to
+    /// now: also those that no call has come across yet. It never shrinks.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.inbox.raw.stats().lost

@@ -5,13 +5,16 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use crate::file::error::OpenError;
-use crate::file::extent::{EXTENTS_MAX, Extent, ExtentUse, remove_lane_file};
+use crate::file::extent::{Extent, ExtentUse, is_linked, remove_lane_file};
 use crate::file::header::{ExtentBase, ExtentId};
 use crate::file::offer::Offer;
 use crate::file::segment::{Blocks as _, TopicMemory};
 use crate::os::region::Access;
 use crate::protocol::layout::{BELIEVED_MAX, LaneBlock, POSITION_MAX, Skips};
 use crate::protocol::sync::{Word as _, edge};
+
+/// Maximum number of extents of a lane that are looked at for a reader.
+pub(crate) const GENERATIONS_MAX: u64 = 16;
 
 impl TopicMemory {
     pub(super) fn lock_extents(&self) -> MutexGuard<'_, Vec<Arc<Extent>>> {
@@ -43,6 +46,8 @@ impl TopicMemory {
         };
         let extent = Arc::new(Extent::open(file, id, usage)?);
         extents.push(Arc::clone(&extent));
+        drop(extents);
+        self.note_header(id, extent.base, &extent.offer);
         Ok(extent)
     }
 
@@ -71,6 +76,7 @@ impl TopicMemory {
             None => Extent::heap(id, base, offer),
         });
         self.lock_extents().push(Arc::clone(&extent));
+        self.note_header(id, base, &extent.offer);
         if block.oldest.get() == 0 {
             block.oldest.set(id.generation);
         }
@@ -111,24 +117,56 @@ impl TopicMemory {
     }
 
     /// Returns where an extent begins, and what its publisher offers, if its file can be read.
-    /// Reads it once: a header never changes.
     fn header_of(&self, id: ExtentId) -> Option<(ExtentBase, Offer)> {
-        let Some(file) = self.file() else {
-            let extents = self.lock_extents();
-            let extent = extents.iter().find(|extent| extent.id == id)?;
-            return Some((extent.base, extent.offer.clone()));
-        };
-        if let Some((_, base, offer)) = self.lock_headers().iter().find(|known| known.0 == id) {
-            return Some((*base, offer.clone()));
-        }
-        let (base, offer) = Extent::read_offer(file, id).ok()?;
-        let mut known = self.lock_headers();
+        self.with_header(id, |base, offer| (base, offer.clone()))
+    }
+
+    /// Returns what `read` makes of an extent's base and offer, if its file can be read. Reads the
+    /// file once: a header never changes. `read` may not look at other headers.
+    pub(super) fn with_header<R>(
+        &self,
+        id: ExtentId,
+        read: impl Fn(ExtentBase, &Offer) -> R,
+    ) -> Option<R> {
+        let known = self.known_header(id, &read);
+        // WHY no file on the heap: what is unknown there was removed.
+        known.or_else(|| {
+            let (base, offer) = Extent::read_offer(self.file()?, id).ok()?;
+            self.note_header(id, base, &offer);
+            Some(read(base, &offer))
+        })
+    }
+
+    fn known_header<R>(&self, id: ExtentId, read: impl Fn(ExtentBase, &Offer) -> R) -> Option<R> {
+        let headers = self.lock_headers();
+        let (_, base, offer) = headers.iter().find(|known| known.0 == id)?;
+        Some(read(*base, offer))
+    }
+
+    /// Keeps a header, so that its file is not read again, and is known after it was removed.
+    fn note_header(&self, id: ExtentId, base: ExtentBase, offer: &Offer) {
+        let mut headers = self.lock_headers();
         // WHY: a publisher that grows often must not fill the memory of its observers.
-        known.retain(|(old, ..)| {
-            old.lane != id.lane || old.generation.abs_diff(id.generation) < EXTENTS_MAX as u64
+        headers.retain(|(old, ..)| {
+            let distance = old.generation.abs_diff(id.generation);
+            old.lane != id.lane || (1..GENERATIONS_MAX).contains(&distance)
         });
-        known.push((id, base, offer.clone()));
-        Some((base, offer))
+        headers.push((id, base, offer.clone()));
+    }
+
+    /// Returns where an extent ends that has a successor, if the file of that can be read.
+    pub(crate) fn end_of(&self, ExtentId { lane, generation }: ExtentId) -> Option<ExtentBase> {
+        let generation = generation + 1;
+        self.with_header(ExtentId { lane, generation }, |base, _| base)
+    }
+
+    /// Returns true if a reader in this process can still map an extent.
+    pub(super) fn is_reachable(&self, id: ExtentId) -> bool {
+        let on_heap = self.file().is_none();
+        let is_it =
+            |extent: &Arc<Extent>| extent.id == id && (extent.usage != ExtentUse::Write || on_heap);
+        let is_mapped = self.lock_extents().iter().any(is_it);
+        is_mapped || self.file().is_some_and(|file| is_linked(file, id))
     }
 
     /// Forgets an extent of a file, which is unmapped when its last user drops it. WHY not one on

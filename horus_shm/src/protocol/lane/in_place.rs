@@ -5,12 +5,12 @@
 //! on with the next one. As positions are then not message numbers, each slot carries the number of
 //! its message, and its length; the lane counts its skips.
 
-use super::{LaneReader, LaneWriter, Polled, RESYNC_MAX};
+use super::{Jump, LaneReader, LaneWriter, Polled, RESYNC_MAX};
 use crate::protocol::copy::Intent;
 use crate::protocol::layout::{
     CAPACITY_MAX, LaneBlock, PINS_PER_READER, POSITION_MAX, SKIP, Skips, published, writing,
 };
-use crate::protocol::memory::{LaneMemory, Passed};
+use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
 
 /// A lane of a pinnable topic.
@@ -261,24 +261,26 @@ impl<M: InPlace + Clone> LaneReader<M> {
     ///
     /// [`Polled::Empty`] or [`Polled::Busy`]; no slot is pinned then.
     pub fn hold(&mut self, reader: u32, pin: u32) -> Result<Pinned, Polled> {
-        self.walk(|this| this.pin(reader, pin).then(|| this.pass(false)))
+        self.walk(|this| this.pin(reader, pin).then(|| this.pass(Jump::NONE)))
     }
 
     /// Does the same as [`Self::hold`] for the newest message; the messages before it count as
-    /// skipped.
+    /// skipped, or as lost if they are overwritten already.
     ///
     /// # Errors
     ///
     /// As [`Self::hold`].
     pub fn hold_latest(&mut self, reader: u32, pin: u32) -> Result<Pinned, Polled> {
-        self.walk_to_latest(|this| this.pin(reader, pin).then(|| this.pass(true)))
+        self.walk_to_latest(|this, jump| this.pin(reader, pin).then(|| this.pass(jump)))
     }
 
-    /// Goes to the newest message, as [`Self::walk`] goes to the next one.
+    /// Goes to the newest message, as [`Self::walk`] goes to the next one. `attempt` gets the
+    /// jump to it.
     fn walk_to_latest<R>(
         &mut self,
-        mut attempt: impl FnMut(&mut Self) -> Option<R>,
+        mut attempt: impl FnMut(&mut Self, Jump) -> Option<R>,
     ) -> Result<R, Polled> {
+        let start = self.pos;
         for _ in 0..=RESYNC_MAX {
             if !self.has_message() {
                 return Err(self.nothing());
@@ -299,7 +301,7 @@ impl<M: InPlace + Clone> LaneReader<M> {
             // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
             let stamp = self.memory.stamp(self.pos & self.mask).load(edge::SLOT_SEE);
             if stamp == want
-                && let Some(found) = attempt(self)
+                && let Some(found) = attempt(self, Jump { start, head })
             {
                 return Ok(found);
             }
@@ -330,12 +332,12 @@ impl<M: InPlace + Clone> LaneReader<M> {
     }
 
     /// Goes on behind the message of the current position, and accounts for those before it.
-    fn pass(&mut self, by_choice: bool) -> Pinned {
+    fn pass(&mut self, jump: Jump) -> Pinned {
         let index = self.pos & self.mask;
         // Relaxed, both: the stamp published them, and the pin keeps the writer out.
         let number = self.memory.number(index).get();
         let bytes = self.memory.length(index).get();
-        self.account(number, by_choice);
+        self.account(number, jump);
         self.advance(self.pos + 1);
         Pinned {
             index,
@@ -355,29 +357,10 @@ impl<M: InPlace + Clone> LaneReader<M> {
     /// not read. Returns the number of the first message accounted for, if there is one.
     pub fn end_numbering(&mut self, next: u64) -> Option<u64> {
         let first = self.first_number;
-        self.account(next, false);
+        self.account(next, Jump::NONE);
         self.numbered = false;
         (self.first_number, self.next_number) = (None, None);
         first
-    }
-
-    /// Accounts for the messages between the last one and `number`.
-    pub(super) fn account(&mut self, number: u64, by_choice: bool) {
-        let gap = self
-            .next_number
-            .map_or(0, |next| number.saturating_sub(next));
-        // WHY: a damaged number must not make the counters implausible.
-        let gap = if gap < POSITION_MAX { gap } else { 0 };
-        if gap > 0 {
-            let (lost, skipped) = if by_choice { (0, gap) } else { (gap, 0) };
-            self.count_passed(Passed {
-                positions: 0,
-                lost,
-                skipped,
-            });
-        }
-        self.first_number = self.first_number.or(Some(number));
-        self.next_number = Some(number.wrapping_add(1));
     }
 
     /// Returns the numbers of the first message that this reader accounts for and of the next one,
@@ -421,13 +404,13 @@ impl<M: InPlace + Clone> LaneReader<M> {
         copying: Copying,
         mut load: impl FnMut(&M, u64, usize) -> bool,
     ) -> Result<Pinned, Polled> {
-        let attempt = |this: &mut Self| {
+        let mut attempt = |this: &mut Self, jump| {
             if let Some((reader, pin)) = copying.pin
                 && !this.pin(reader, pin)
             {
                 return None;
             }
-            let copied = this.try_copy(bytes, copying, &mut load);
+            let copied = this.try_copy(bytes, (copying.sized, jump), &mut load);
             if let Some((reader, pin)) = copying.pin {
                 unpin(this.memory.pin(reader, pin));
             }
@@ -436,15 +419,16 @@ impl<M: InPlace + Clone> LaneReader<M> {
         if copying.latest {
             self.walk_to_latest(attempt)
         } else {
-            self.walk(attempt)
+            self.walk(|this| attempt(this, Jump::NONE))
         }
     }
 
     /// Copies the message of the current position, if the slot still holds it after the copy.
+    /// `sized` is as in [`Copying`].
     fn try_copy(
         &mut self,
         bytes: usize,
-        copying: Copying,
+        (sized, jump): (bool, Jump),
         load: &mut impl FnMut(&M, u64, usize) -> bool,
     ) -> Option<Pinned> {
         let index = self.pos & self.mask;
@@ -454,7 +438,7 @@ impl<M: InPlace + Clone> LaneReader<M> {
         // WHY: where all messages have one size, that is their length, whatever the word says. The
         // caller takes every byte as written, and could not distinguish a short message from
         // damage.
-        let length = match copying.sized {
+        let length = match sized {
             true => self.memory.length(index).get(),
             false => bytes as u64,
         };
@@ -468,7 +452,7 @@ impl<M: InPlace + Clone> LaneReader<M> {
         if self.memory.stamp(index).get() != want {
             return None;
         }
-        self.account(number, copying.latest);
+        self.account(number, jump);
         self.advance(self.pos + 1);
         Some(Pinned {
             index,

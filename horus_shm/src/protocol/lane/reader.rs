@@ -1,6 +1,6 @@
 //! Readers of a lane.
 
-use super::{Polled, RESYNC_MAX, Spot, prefetch_distance};
+use super::{Jump, Polled, RESYNC_MAX, Spot, Unread, kept_after_lap, prefetch_distance};
 use crate::protocol::copy::{Intent, is_worth_awaiting};
 use crate::protocol::layout::{POSITION_MAX, SKIP, published};
 use crate::protocol::memory::{LaneMemory, Passed};
@@ -373,7 +373,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         }
     }
 
-    /// Copies the newest message into `dst`. The messages before it count as [`Self::skipped`].
+    /// Copies the newest message into `dst`. The messages before it count as [`Self::skipped`], or
+    /// as [`Self::lost`] if they are overwritten already.
     ///
     /// # Safety
     ///
@@ -391,7 +392,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             let head = self.head_here(head).unwrap_or(self.pos + 1);
             let newest = head.wrapping_sub(1);
             if head <= POSITION_MAX && head > 0 && newest > self.pos {
-                self.pass_to(newest, 0, newest - self.pos);
+                self.skip_to(newest, head);
             }
             let spot = self.spot();
             let want = published(spot.pos);
@@ -412,8 +413,6 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// Goes on at a published slot, some slots ahead of the next one to be overwritten; counts the
     /// gap.
     pub(super) fn resync(&mut self) {
-        let capacity = self.memory.capacity();
-        let margin = capacity.saturating_sub((capacity / 8).max(2)).max(1);
         // ORDERING(head): pairs with the store in `LaneWriter::publish`.
         let head = self.memory.block().head.load(edge::HEAD_SEE);
         let Some(head) = self.head_here(head) else {
@@ -423,7 +422,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         // any value. This position is lost in any case.
         let after = self.pos + 1;
         let target = if head <= POSITION_MAX {
-            head.saturating_sub(margin)
+            head.saturating_sub(kept_after_lap(self.memory.capacity()))
         } else {
             after
         };
@@ -446,6 +445,15 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         (self.end != NO_END).then(|| head.min(self.end))
     }
 
+    /// Returns the head if the lane has no newer extent than this reader's.
+    pub fn newest_head(&self) -> Option<u64> {
+        // ORDERING(head): pairs with the store in `LaneWriter::publish`.
+        let head = self.memory.block().head.load(edge::HEAD_SEE);
+        // Relaxed: see `head_here`.
+        let is_newest = self.memory.block().generation.get() == self.memory.generation();
+        is_newest.then_some(head.min(POSITION_MAX))
+    }
+
     /// Returns true if losses are counted by message numbers.
     pub const fn is_numbered(&self) -> bool {
         self.numbered
@@ -461,11 +469,25 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.end = end;
     }
 
-    /// Passes over the rest of this extent, which ends at `end`, as a call for the newest message
-    /// does.
-    pub fn skip_to(&mut self, end: u64) {
-        let skipped = if self.numbered { 0 } else { end - self.pos };
-        self.pass_to(end, 0, skipped);
+    /// Goes on at `pos`, which is not behind `end`, in a lane that is not numbered. `end` is the
+    /// next position to be written: what is overwritten already is lost, and not skipped.
+    fn skip_to(&mut self, pos: u64, end: u64) {
+        let passed = pos - self.pos;
+        let unread = Unread::of(self.pos, end, self.memory.capacity());
+        let lost = unread.lost.min(passed);
+        self.pass_to(pos, lost, passed - lost);
+    }
+
+    /// Passes over the rest of this extent, as a call for the newest message does. It ends at
+    /// `end`, before the message with the number `number`.
+    pub fn skip_rest(&mut self, end: u64, number: u64) {
+        if self.numbered {
+            let (start, head) = (self.pos, end);
+            self.account_to(number, Jump { start, head });
+            self.pass_to(end, 0, 0);
+        } else {
+            self.skip_to(end, end);
+        }
     }
 
     /// Goes on at `pos`, in an extent that begins there. The positions and the `numbers` messages
@@ -477,18 +499,28 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.advance(pos);
     }
 
-    /// Goes on in a later extent. The positions between are lost.
-    pub fn move_to(&mut self, memory: M) {
+    /// Goes on at `pos`, before the message with the number `number`, if that is ahead. What was
+    /// not read before it is lost.
+    pub fn lose_to(&mut self, pos: u64, number: u64) {
+        if self.pos < pos {
+            let lost = if self.numbered { 0 } else { pos - self.pos };
+            if self.numbered {
+                self.account_to(number, Jump::NONE);
+            }
+            self.pass_to(pos, lost, 0);
+        }
+    }
+
+    /// Goes on in a later extent, which begins at the message with the number `number`. What was
+    /// not read before it is lost.
+    pub fn move_to(&mut self, memory: M, number: u64) {
         let base = memory.base();
         self.mask = memory.capacity() - 1;
         self.ahead = prefetch_distance(memory.slot_lines(), memory.capacity());
         self.memory = memory;
         self.end = NO_END;
         self.horizon = 0;
-        if self.pos < base {
-            let lost = if self.numbered { 0 } else { base - self.pos };
-            self.pass_to(base, lost, 0);
-        }
+        self.lose_to(base, number);
         self.caught_up(self.pos);
     }
 
@@ -501,6 +533,43 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             skipped,
         });
         self.advance(pos);
+    }
+
+    /// Accounts for message `number`, to which `jump` led, and for those between the last one and
+    /// it.
+    pub(super) fn account(&mut self, number: u64, jump: Jump) {
+        if let Some(next) = self.next_number {
+            self.count_gap(number.saturating_sub(next), jump, 1);
+        }
+        self.first_number = self.first_number.or(Some(number));
+        self.next_number = Some(number.wrapping_add(1));
+    }
+
+    /// Does the same for the messages before `number`, without that one, if any is owed.
+    fn account_to(&mut self, number: u64, jump: Jump) {
+        if let Some(next) = self.next_number
+            && self.count_gap(number.saturating_sub(next), jump, 0)
+        {
+            self.next_number = Some(number);
+        }
+    }
+
+    /// Counts `gap` messages that were not received as skipped, if they were still there at `jump`,
+    /// or else as lost. The last `received` messages of the jump are not among them. Returns true
+    /// if it counted any.
+    fn count_gap(&mut self, gap: u64, jump: Jump, received: u64) -> bool {
+        // WHY the maximum: a damaged number must not make the counters implausible.
+        let is_sound = 0 < gap && gap < POSITION_MAX;
+        if is_sound {
+            let unread = Unread::of(jump.start, jump.head, self.memory.capacity());
+            let skipped = gap.min(unread.waiting.saturating_sub(received));
+            self.count_passed(Passed {
+                positions: 0,
+                lost: gap - skipped,
+                skipped,
+            });
+        }
+        is_sound
     }
 
     /// Adds `passed` to this reader's counters, and to those that it publishes.
@@ -537,7 +606,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.lost
     }
 
-    /// Returns the number of messages skipped by [`Self::read_latest`].
+    /// Returns the number of messages that [`Self::read_latest`] skipped, and that were not
+    /// overwritten yet.
     pub const fn skipped(&self) -> u64 {
         self.skipped
     }

@@ -77,7 +77,7 @@ impl RawConsumer {
 
     /// Copies the newest message that was not received yet into one of two buffers, as
     /// [`Self::recv_bytes`] does. Returns the index of the buffer, and the length. Older messages
-    /// are skipped. Never blocks.
+    /// are counted as skipped, or as lost if they are overwritten already. Never blocks.
     ///
     /// Of the newest messages of several publishers the one with the greatest `key` wins.
     pub fn latest_bytes(
@@ -105,8 +105,8 @@ impl RawConsumer {
     }
 
     /// Borrows the newest message that was not received yet, as [`Self::borrow`] does. Older ones
-    /// are skipped, and of the newest ones of several publishers the one with the greatest `key`
-    /// wins. Never blocks.
+    /// are counted as by [`Self::latest_bytes`], and of the newest ones of several publishers
+    /// the one with the greatest `key` wins. Never blocks.
     ///
     /// # Errors
     ///

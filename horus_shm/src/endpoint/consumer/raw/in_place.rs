@@ -206,7 +206,8 @@ impl RawConsumer {
         Ok(None)
     }
 
-    /// Pins the newest message of a lane in its slot; the ones before it count as skipped.
+    /// Pins the newest message of a lane in its slot; the ones before it count as skipped, or as
+    /// lost if they are overwritten already.
     ///
     /// # Errors
     ///

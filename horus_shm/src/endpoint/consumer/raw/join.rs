@@ -12,7 +12,7 @@ use crate::file::error::{LaneNotMapped, OpenError, RecvError};
 use crate::file::extent::{Extent, ExtentUse};
 use crate::file::header::{ExtentBase, ExtentId};
 use crate::file::offer::Offer;
-use crate::file::segment::Blocks as _;
+use crate::file::segment::{Blocks as _, GENERATIONS_MAX};
 use crate::file::topic_type::Reliability;
 use crate::os::cancel::NoCancelGuard;
 use crate::os::region::Access;
@@ -23,9 +23,6 @@ use crate::protocol::memory::{LaneMemory, RawLane};
 use crate::protocol::sync::{Word, edge};
 use crate::protocol::takeover;
 use crate::wait::WakeEdge;
-
-/// Maximum number of extents of a lane that are tried for a position.
-const EXTENTS_MAX: u64 = 16;
 
 /// The newest extent of a lane, whose publisher does not offer what a reader requests.
 #[derive(Debug)]
@@ -175,7 +172,7 @@ impl RawConsumer {
         is_owed: impl Fn(&Offer) -> bool,
     ) -> Arc<Extent> {
         let mut found = Arc::clone(newest);
-        for _ in 0..EXTENTS_MAX {
+        for _ in 0..GENERATIONS_MAX {
             let ExtentId { lane, generation } = found.id;
             if found.base.position <= position || generation <= 1 {
                 break;
@@ -334,7 +331,7 @@ impl RawConsumer {
             reader = reader.numbering(number);
         }
         // WHY: what was in extents that are gone is lost.
-        reader.move_to(raw);
+        reader.move_to(raw, extent.base.number);
         self.lanes.push(Followed {
             lane,
             reader,
@@ -348,21 +345,27 @@ impl RawConsumer {
         while self.lanes[at].extent.id.generation < newest.generation {
             let (mut extent, mut raw) = self.next_extent(self.lanes[at].extent.id, newest)?;
             // WHY: extents of a publisher that does not match may be gone already.
-            let unmatched = self.unmatched_in(newest.lane);
-            let end = unmatched.map_or(extent.base, |unmatched| unmatched.base);
+            let unmatched = self
+                .unmatched_in(newest.lane)
+                .map(|unmatched| unmatched.base);
+            let end = unmatched.unwrap_or_else(|| self.end_of(at, &extent));
             let followed = &mut self.lanes[at];
             followed.reader.set_end(end.position);
             if !followed.reader.has_reached(end.position) {
                 self.has_later = true;
                 break;
             }
+            let left_out = unmatched.unwrap_or(extent.base);
             while !self.matches(&extent) && extent.id != newest {
                 (extent, raw) = self.next_extent(extent.id, newest)?;
             }
-            if !self.note_match(&extent, end) {
+            if !self.note_match(&extent, left_out) {
                 break;
             }
-            self.leave_out(at, end, extent.base);
+            // WHY: what was in extents that are gone is lost.
+            let ExtentBase { position, number } = left_out;
+            self.lanes[at].reader.lose_to(position, number);
+            self.leave_out(at, left_out, extent.base);
             self.move_to(at, extent, raw);
         }
         Ok(())
@@ -390,7 +393,7 @@ impl RawConsumer {
         } = &mut self.lanes[at];
         let start = &mut self.starts[*lane as usize];
         let ExtentBase { position, number } = extent.base;
-        reader.move_to(raw);
+        reader.move_to(raw, number);
         let is_numbered = extent.offer.shape.request().pinnable;
         if is_numbered && !reader.is_numbered() {
             let passed = position.wrapping_sub(start.position);
@@ -403,6 +406,19 @@ impl RawConsumer {
         self.segment.forget_extent(&left);
     }
 
+    /// Returns where the extent that is read of a lane ends; `next` is the next one that can be
+    /// opened.
+    fn end_of(&self, at: usize, next: &Extent) -> ExtentBase {
+        let id = self.lanes[at].extent.id;
+        if next.id.generation == id.generation + 1 {
+            return next.base;
+        }
+        // WHY the bases: they ascend, unless a head was damaged in between.
+        let end = self.segment.end_of(id);
+        end.filter(|end| end.position <= next.base.position)
+            .unwrap_or(next.base)
+    }
+
     /// Returns the first extent after `extent` that can be opened. WHY not always the next one: its
     /// publisher may have removed it.
     fn next_extent(
@@ -411,7 +427,7 @@ impl RawConsumer {
         newest: ExtentId,
     ) -> Result<(Arc<Extent>, RawLane), OpenError> {
         let last = newest.generation;
-        let first = (extent.generation + 1).max(last.saturating_sub(EXTENTS_MAX));
+        let first = (extent.generation + 1).max(last.saturating_sub(GENERATIONS_MAX));
         let mut found = self.map(newest);
         for generation in (first..last).rev() {
             let lane = newest.lane;
@@ -432,14 +448,14 @@ impl RawConsumer {
                 && self.lanes[at].extent.id.generation < newest.generation
                 && let Ok((next, _)) = self.next_extent(self.lanes[at].extent.id, newest)
             {
+                let end = self.end_of(at, &next);
                 let followed = &mut self.lanes[at];
-                let base = next.base.position;
                 // Relaxed: a head that is not seen yet is seen by the next call.
                 let head = followed.reader.memory().block().head.get();
-                if head <= base || followed.reader.has_reached(base) {
+                if head <= next.base.position || followed.reader.has_reached(end.position) {
                     break;
                 }
-                followed.reader.skip_to(base);
+                followed.reader.skip_rest(end.position, end.number);
                 if self.follow(at, newest).is_err() {
                     break;
                 }

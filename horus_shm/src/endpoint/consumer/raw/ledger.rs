@@ -1,11 +1,11 @@
 //! The ledger of a reader: for its owner, and as counters for other processes.
 
-use super::RawConsumer;
-use crate::file::segment::Blocks as _;
+use super::join::Start;
+use super::{Followed, RawConsumer, Reading};
+use crate::file::segment::{Blocks as _, Reached};
 use crate::os::futex::monotonic;
 use crate::os::region::Access;
-use crate::protocol::lane::{self, LaneReader};
-use crate::protocol::layout::POSITION_MAX;
+use crate::protocol::lane::{self, LaneReader, Unread};
 use crate::protocol::memory::{LaneMemory, RawLane};
 use crate::protocol::sync::Word;
 use crate::protocol::telemetry;
@@ -15,11 +15,13 @@ use crate::protocol::telemetry;
 pub struct ReadStats {
     /// Number of messages delivered to the caller.
     pub received: u64,
-    /// Number of messages overwritten before this reader read them.
+    /// Number of messages overwritten before this reader read them, whether it has met the gap
+    /// already or not.
     pub lost: u64,
-    /// Number of messages skipped by calls for the latest message.
+    /// Number of messages skipped by calls for the latest message, while they could still be read.
     pub skipped: u64,
-    /// Number of messages published since this reader joined and not passed by it yet.
+    /// Number of messages published since this reader joined that it has not passed, and would
+    /// still get.
     pub waiting: u64,
     /// Number of messages published since this reader joined. While no writer is writing, it is
     /// `received` + `lost` + `skipped` + `waiting`.
@@ -82,22 +84,14 @@ impl RawConsumer {
             if self.ignored & (1 << lane) != 0 {
                 continue;
             }
-            let reader = self.lanes.iter().find(|followed| followed.lane == lane);
-            let unmatched = self.unmatched_in(lane);
-            if reader.is_none() && unmatched.is_some() {
-                continue;
-            }
-            let reader = reader.map(|followed| &followed.reader);
-            let (first, next, end) = self.extent(lane, reader);
-            // What publishers send that do not match is not in the ledger.
-            let end = match (unmatched, reader) {
-                (Some(unmatched), Some(reader)) if reader.is_numbered() => unmatched.base.number,
-                (Some(unmatched), _) => unmatched.base.position,
-                (None, _) => end,
-            };
-            let end = end.max(next);
-            add(&mut stats.sent, end.wrapping_sub(first));
-            add(&mut stats.waiting, end.wrapping_sub(next));
+            let followed = self.lanes.iter().find(|followed| followed.lane == lane);
+            let reader = followed.map(|followed| &followed.reader);
+            let unread = self.unread(lane, followed);
+            add(&mut stats.sent, self.passed(lane, reader));
+            add(&mut stats.sent, unread.waiting);
+            add(&mut stats.sent, unread.lost);
+            add(&mut stats.waiting, unread.waiting);
+            add(&mut stats.lost, unread.lost);
             add(&mut stats.lost, reader.map_or(0, LaneReader::lost));
             add(&mut stats.skipped, reader.map_or(0, LaneReader::skipped));
             add(&mut stats.busy, reader.map_or(0, LaneReader::busy));
@@ -105,25 +99,48 @@ impl RawConsumer {
         stats
     }
 
-    /// Returns three message numbers of a lane, in ascending order: of the first message that this
-    /// reader accounts for, of the next one to read, and of the next one to be published.
-    fn extent(&self, lane: u32, reader: Option<&LaneReader<RawLane>>) -> (u64, u64, u64) {
-        let start = self.starts[lane as usize];
-        let Ok(block) = self.segment.lane_block(lane, Access::Read) else {
-            return (0, 0, 0);
-        };
-        // WHY the maximum, in both cases: a publisher that died between stamp and head leaves a
-        // message that was received and is past the head.
-        if let Some(reader) = reader.filter(|reader| !reader.is_numbered()) {
-            let next = reader.position();
-            // Relaxed: a counter.
-            let end = block.head.get().min(POSITION_MAX);
-            return (start.position, next, end.max(next));
+    /// Returns the messages of a lane that this reader accounts for and has passed.
+    fn passed(&self, lane: u32, reader: Option<&LaneReader<RawLane>>) -> u64 {
+        let first = self.starts[lane as usize].position;
+        match reader {
+            None => 0,
+            Some(reader) if reader.is_numbered() => reader
+                .numbers()
+                .map_or(0, |(first, next)| next.wrapping_sub(first)),
+            Some(reader) => reader.position().wrapping_sub(first),
         }
-        let (end, _) = lane::count(block);
-        let numbers = reader.and_then(LaneReader::numbers);
-        let promised = start.number.map(|number| (number, number));
-        let (first, next) = numbers.or(promised).unwrap_or((end, end));
-        (first, next, end.max(next))
+    }
+
+    /// Returns the messages of a lane that this reader has not passed.
+    fn unread(&self, lane: u32, followed: Option<&Followed>) -> Unread {
+        let Start { position, number } = self.starts[lane as usize];
+        let Ok(block) = self.segment.lane_block(lane, Access::Read) else {
+            return Unread::default();
+        };
+        let reader = followed.map(|followed| &followed.reader);
+        let position = reader.map_or(position, LaneReader::position);
+        let is_numbered = reader.is_none_or(LaneReader::is_numbered);
+        let next = reader.and_then(LaneReader::numbers).map(|(_, next)| next);
+        let number = next.or(number).filter(|_| is_numbered);
+        if is_numbered && number.is_none() {
+            // WHY: it is not known which messages are owed, until one is read.
+            return Unread::default();
+        }
+        // WHY: this takes no lock, and most lanes have one extent.
+        if let Some(Followed { reader, extent, .. }) = followed
+            && let Some(end) = reader.newest_head()
+        {
+            let here = Unread::of(position, end, extent.offer.shape.capacity());
+            return number.map_or(here, |number| {
+                here.of_messages(lane::count(block).0.saturating_sub(number))
+            });
+        }
+        let reader = Reached {
+            position,
+            number,
+            is_reliable: self.reading == Reading::Gated,
+            followed: Some(followed.map_or(0, |followed| followed.extent.id.generation)),
+        };
+        self.segment.unread(lane, reader)
     }
 }

@@ -1,0 +1,137 @@
+//! The messages that readers have not passed yet, as any process sees them.
+
+use super::extents::GENERATIONS_MAX;
+use crate::file::header::{ExtentBase, ExtentId};
+use crate::file::segment::{Blocks as _, TopicMemory};
+use crate::file::topic_type::Reliability;
+use crate::os::region::Access;
+use crate::protocol::lane::{self, Unread};
+use crate::protocol::sync::Word as _;
+
+/// The part of an extent's header that decides what a reader still gets of it.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    base: ExtentBase,
+    capacity: u64,
+    /// True if positions are not message numbers, as slots may be stepped over.
+    pinnable: bool,
+    reliability: Reliability,
+}
+
+impl Shape {
+    /// Returns the messages of this extent that a reader has not passed that is at `position`, and
+    /// whose next message has the number `number`, if that is known. `end` is where those of this
+    /// extent end.
+    fn unread(&self, position: u64, number: Option<u64>, end: ExtentBase) -> Unread {
+        let first = self.base.position.max(position);
+        let here = Unread::of(first, end.position, self.capacity);
+        let least = self.base.number.saturating_add(first - self.base.position);
+        let messages = |first| here.of_messages(end.number.saturating_sub(first));
+        if first > position || !self.pinnable {
+            // Before the first position, and where no slot is stepped over.
+            return messages(least);
+        }
+        // WHY not `messages(least)`: slots that were stepped over before the position are none of
+        // those waiting. WHY the minimum: what counts as lost must not turn out to be no message.
+        number.map_or(
+            Unread {
+                waiting: here.waiting,
+                lost: here.lost.min(messages(least).lost),
+            },
+            messages,
+        )
+    }
+}
+
+/// The state of a reader in a lane.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reached {
+    /// The first position that it has not passed.
+    pub(crate) position: u64,
+    /// The number of its next message, if that is known.
+    pub(crate) number: Option<u64>,
+    /// True if it gets messages only from publishers that offer reliable ones.
+    pub(crate) is_reliable: bool,
+    /// Generation of the extent that it follows; 0 for none. `None` if it is in another process.
+    pub(crate) followed: Option<u64>,
+}
+
+impl Reached {
+    /// Returns true if the reader keeps an extent mapped, whether that still has a name or not.
+    fn keeps(&self, generation: u64, base: u64) -> bool {
+        match self.followed {
+            Some(followed) => followed == generation,
+            // WHY also at the base: what counts as lost must not turn out to be received.
+            None => base <= self.position,
+        }
+    }
+}
+
+impl TopicMemory {
+    /// Returns the messages of a lane that a reader has not passed. Opens the lane files that this
+    /// process has not seen before; makes a system call for each earlier extent in which the reader
+    /// has not read everything.
+    ///
+    /// If the number of the reader's next message is not known, and slots were stepped over since,
+    /// [`Unread::waiting`] counts those of its own extent, too, and [`Unread::lost`] is a lower
+    /// bound.
+    pub(crate) fn unread(&self, lane: u32, reader: Reached) -> Unread {
+        let Ok(block) = self.lane_block(lane, Access::Read) else {
+            return Unread::default();
+        };
+        let (count, position_behind) = lane::count(block);
+        let mut end = ExtentBase {
+            position: position_behind,
+            number: count,
+        };
+        let position = reader.position;
+        let number = reader.number.or_else(|| lane::number_at(block, position));
+        let before = |end: ExtentBase| match number {
+            Some(first) => end.number.saturating_sub(first),
+            None => end.position - position,
+        };
+        // Relaxed: the acquired head orders it. A newer extent begins at the head or behind it.
+        let newest = block.generation.get();
+        let mut unread = Unread::default();
+        let mut is_owed = true;
+        for generation in (1..=newest).rev().take(GENERATIONS_MAX as usize) {
+            if end.position <= position {
+                return unread;
+            }
+            let id = ExtentId { lane, generation };
+            let Some(shape) = self.shape_of(id) else {
+                if generation == newest {
+                    // WHY: a reader that cannot open the lane tries again.
+                    unread.waiting = before(end);
+                    return unread;
+                }
+                continue;
+            };
+            is_owed = !reader.is_reliable || shape.reliability == Reliability::Reliable;
+            if is_owed {
+                let here = shape.unread(position, number, end);
+                let is_there = generation == newest
+                    || reader.keeps(generation, shape.base.position)
+                    || self.is_reachable(id);
+                unread = unread.and(if is_there { here } else { here.gone() });
+            }
+            end.position = end.position.min(shape.base.position);
+            end.number = end.number.min(shape.base.number);
+        }
+        // WHY: extents that are gone took their messages with them. Their publisher is taken to
+        // have offered what it offered next.
+        if is_owed && end.position > position {
+            unread.lost = unread.lost.saturating_add(before(end));
+        }
+        unread
+    }
+
+    fn shape_of(&self, id: ExtentId) -> Option<Shape> {
+        self.with_header(id, |base, offer| Shape {
+            base,
+            capacity: offer.shape.capacity(),
+            pinnable: offer.shape.request().pinnable,
+            reliability: offer.reliability,
+        })
+    }
+}

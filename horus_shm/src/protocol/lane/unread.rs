@@ -1,0 +1,115 @@
+//! The messages that a reader has not passed yet.
+
+/// The messages of a lane that a reader has not passed, or their positions, as they are at one
+/// moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Unread {
+    /// Number of those that the reader would still get.
+    pub waiting: u64,
+    /// Number of those that are overwritten, or that the reader would pass over because they
+    /// are about to be.
+    pub lost: u64,
+}
+
+impl Unread {
+    /// Divides the positions from `next` on, of an extent with `capacity` slots whose next position
+    /// to be written is `end`.
+    #[must_use]
+    pub const fn of(next: u64, end: u64, capacity: u64) -> Self {
+        let unread = end.saturating_sub(next);
+        let waiting = if unread <= capacity {
+            unread
+        } else {
+            kept_after_lap(capacity)
+        };
+        Self {
+            waiting,
+            lost: unread - waiting,
+        }
+    }
+
+    /// Divides the `messages` messages in these positions. Those at missing positions are lost; if
+    /// there are fewer messages than positions, slots were stepped over.
+    #[must_use]
+    pub const fn of_messages(self, messages: u64) -> Self {
+        let waiting = if self.waiting < messages {
+            self.waiting
+        } else {
+            messages
+        };
+        Self {
+            waiting,
+            lost: messages - waiting,
+        }
+    }
+
+    /// Returns the same for slots that the reader cannot have any more.
+    #[must_use]
+    pub const fn gone(self) -> Self {
+        Self {
+            waiting: 0,
+            lost: self.waiting.saturating_add(self.lost),
+        }
+    }
+
+    /// Returns the sum of two parts.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self {
+            waiting: self.waiting.saturating_add(other.waiting),
+            lost: self.lost.saturating_add(other.lost),
+        }
+    }
+}
+
+/// A jump of a reader over messages that it does not want.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Jump {
+    /// Position at which it began.
+    pub(super) start: u64,
+    /// Next position to be written, at that moment.
+    pub(super) head: u64,
+}
+
+impl Jump {
+    /// A reader that wants the next message: whatever it does not get is lost.
+    pub(super) const NONE: Self = Self { start: 0, head: 0 };
+}
+
+/// Returns how many of the newest positions a reader goes back to that was lapped. WHY not all: the
+/// writer overwrites the oldest ones next.
+#[must_use]
+pub const fn kept_after_lap(capacity: u64) -> u64 {
+    let margin = if capacity / 8 > 2 { capacity / 8 } else { 2 };
+    let kept = capacity.saturating_sub(margin);
+    if kept > 1 { kept } else { 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Unread, kept_after_lap};
+
+    #[test]
+    fn a_reader_that_was_lapped_has_lost_what_it_will_pass_over() {
+        for (next, end, capacity, waiting) in [
+            (0, 0, 16, 0),
+            (5, 21, 16, 16),
+            (5, 22, 16, 14),
+            (0, 1000, 16, 14),
+            (7, 6, 16, 0),
+            (0, 1000, 2, 1),
+            (0, 4096, 1024, 896),
+        ] {
+            let unread = Unread::of(next, end, capacity);
+            let all = u64::saturating_sub(end, next);
+            assert_eq!(unread.waiting, waiting, "{next} {end} {capacity}");
+            assert_eq!(unread.waiting + unread.lost, all);
+        }
+        let lapped = Unread::of(0, 20, 16);
+        for (messages, waiting) in [(20, 14), (30, 14), (15, 14), (9, 9), (0, 0)] {
+            let lost = messages - waiting;
+            assert_eq!(lapped.of_messages(messages), Unread { waiting, lost });
+        }
+        assert_eq!(kept_after_lap(u64::MAX), u64::MAX - u64::MAX / 8);
+    }
+}
