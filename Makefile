@@ -89,6 +89,7 @@ quick: lint-tools ## checks formatting and lints, and runs the library tests of 
 
 lint: lint-tools ## checks formatting, lints, documentation and, with cargo-deny, dependencies
 	$(CARGO) fmt --all --check
+	.ci/mutants --check
 	@$(HAS_LIBCLANG) || echo "SKIP clippy with iceoryx2: $(NO_LIBCLANG)"
 	$(CARGO) clippy --workspace --all-targets --features "$(FEATURES)" --locked -- -D warnings
 	$(CARGO) clippy -p horus_core --all-targets --no-default-features --locked -- -D warnings
