@@ -34,8 +34,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 pub use horus_shm::internals::telemetry::Latencies;
-pub use horus_shm::{LaneCounters, LivenessCache, Offer, Participant, ProcessInfo, ReaderCounters};
-use horus_shm::{Namespace, OpenError, Reliability, Segment, TopicName, topic_names};
+pub use horus_shm::{
+    Card, LaneCounters, LivenessCache, Offer, Participant, ProcessInfo, ReaderCounters,
+    UnmatchedPair,
+};
+use horus_shm::{Namespace, OpenError, Reliability, Segment, TopicName, TypeInfo, topic_names};
 
 use crate::topic::Backend;
 use crate::topic::error::TopicError;
@@ -85,6 +88,7 @@ pub struct TopicFile {
 #[derive(Debug, Clone)]
 pub struct Inspector {
     segment: Arc<Segment>,
+    type_info: TypeInfo,
 }
 
 impl Inspector {
@@ -106,19 +110,22 @@ impl Inspector {
     pub fn open_in(namespace: &Arc<Namespace>, name: &str) -> Result<Self, TopicError> {
         let open = || Segment::inspect(namespace, &TopicName::new(name)?);
         let segment = open().map_err(|error| TopicError::new(name, error))?;
-        Ok(Self { segment })
+        let type_info = segment.present_type();
+        Ok(Self { segment, type_info })
     }
 
-    /// Returns the name of the message type.
+    /// Returns the name of the message type, as it was when this inspector was opened: that of the
+    /// first live publisher, or else of the messages that are kept, or else of the program that
+    /// created the topic. See [`Self::offers`] for the types of all publishers.
     #[must_use]
     pub fn message_type(&self) -> &str {
-        &self.segment.type_info().name
+        &self.type_info.name
     }
 
     /// Returns the schema text of the message type, with a line for each field.
     #[must_use]
     pub fn schema(&self) -> &str {
-        &self.segment.type_info().schema
+        &self.type_info.schema
     }
 
     /// Returns the size of a message in bytes. If sizes differ, returns the size of the longest one
@@ -127,19 +134,19 @@ impl Inspector {
     pub fn message_bytes(&self) -> u64 {
         let offers = self.segment.offers();
         let longest = offers.iter().map(|(_, offer)| offer.type_info.bytes);
-        longest.max().unwrap_or(self.segment.type_info().bytes)
+        longest.max().unwrap_or(self.type_info.bytes)
     }
 
     /// Returns the hash of the schema text, by which publishers and subscribers compare it.
     #[must_use]
     pub fn schema_hash(&self) -> u128 {
-        u128::from_be_bytes(self.segment.type_info().hash)
+        u128::from_be_bytes(self.type_info.hash)
     }
 
     /// Returns true if each message has its own length.
     #[must_use]
     pub fn is_sized(&self) -> bool {
-        self.segment.type_info().sized
+        self.type_info.sized
     }
 
     /// Returns the largest number of messages that a publisher keeps for subscribers that join
@@ -268,6 +275,14 @@ impl Inspector {
     #[must_use]
     pub fn subscribers_with(&self, cache: &mut LivenessCache) -> Vec<ReaderCounters> {
         self.segment.reader_counters_with(cache)
+    }
+
+    /// Returns the live publishers and subscribers that do not match, pair by pair, each with the
+    /// reason why no message passes. Observers are not included, nor are subscribers that just
+    /// join. Makes some system calls for each publisher.
+    #[must_use]
+    pub fn unmatched_pairs(&self) -> Vec<UnmatchedPair> {
+        self.segment.unmatched_pairs()
     }
 
     /// Takes a snapshot of the counters. [`Snapshot::until`] compares it with a later snapshot.

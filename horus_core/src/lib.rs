@@ -44,7 +44,7 @@ pub mod value;
 
 pub use error::{Error, Result};
 pub use topic::error::{
-    BorrowError, EndpointError, EndpointWaitError, LaneNotMapped, LoanError, OpenError,
+    BorrowError, EndpointError, EndpointWaitError, LaneNotMapped, LoanError, Mismatch, OpenError,
     PublishLentError, RecvError, RecvTimeoutError, SendError, TopicError, TopicLabel, WaitError,
     WaitSetFull, WriteError,
 };

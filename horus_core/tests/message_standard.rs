@@ -566,6 +566,11 @@ fn messages_are_formatted_for_people() {
     assert_eq!(stale.to_string(), "arm: without input for 30 µs: scan");
     let missing = event(NodeEvent::LANE_NOT_MAPPED).with_text("8 bytes");
     assert_eq!(missing.to_string(), "arm: misses a publisher: 8 bytes");
+    let other = event(NodeEvent::INCOMPATIBLE).with_text("another message");
+    assert_eq!(
+        other.to_string(),
+        "arm: incompatible with all publishers: another message"
+    );
     assert_eq!(
         NodeEvent::new(99, "", 0).with_value_ns(5).to_string(),
         "event of kind 99, 5 ns"

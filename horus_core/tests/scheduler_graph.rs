@@ -143,7 +143,9 @@ fn the_graph_has_every_endpoint_that_builders_know() {
     );
     let _motors = builder.publisher::<CmdVel>("cmd_vel").unwrap();
     // An endpoint that could not be opened is not in the graph.
-    let refused = builder.publisher::<Imu>("cmd_vel").unwrap_err().to_string();
+    let strict = Qos::new().strict(true);
+    let refused = builder.publisher_with::<Imu>("cmd_vel", strict);
+    let refused = refused.unwrap_err().to_string();
     assert!(refused.contains("another message"), "{refused}");
     assert!(builder.subscriber::<Imu>("no//name").is_err());
     builder.build(quiet).unwrap();

@@ -1,4 +1,5 @@
-//! A publisher that a subscriber of a node cannot map for lack of memory is an event of that node.
+//! A publisher that a subscriber of a node cannot map for lack of memory is an event of that node,
+//! and so is it if the subscriber matches no publisher.
 
 use horus_testing as _;
 
@@ -13,6 +14,8 @@ use horus_core::prelude::*;
 use horus_core::scheduler::Running;
 use private::Private;
 
+/// The number of subscribers that the scheduler knows.
+const NODES: usize = 2;
 const ROLE: &str = "HORUS_TEST_ROLE";
 /// The slots of a lane, which then takes more than 4 MiB.
 const CAPACITY: u64 = 1 << 17;
@@ -38,7 +41,12 @@ fn limit_address_bytes(more: Option<u64>) {
 
 /// Returns the new events about lanes, of all nodes: node, kind, text.
 fn news(events: &Receiver<NodeEvent>) -> Vec<(String, u8, String)> {
-    let about_lanes = [NodeEvent::LANE_NOT_MAPPED, NodeEvent::LANE_MAPPED];
+    let about_lanes = [
+        NodeEvent::LANE_NOT_MAPPED,
+        NodeEvent::LANE_MAPPED,
+        NodeEvent::INCOMPATIBLE,
+        NodeEvent::COMPATIBLE,
+    ];
     let events = events
         .try_iter()
         .filter(|event| about_lanes.contains(&event.kind));
@@ -49,14 +57,14 @@ fn news(events: &Receiver<NodeEvent>) -> Vec<(String, u8, String)> {
     news
 }
 
-/// Runs until both nodes that the scheduler knows have an event, and for a while longer.
+/// Runs until both subscribers that the scheduler knows have an event, and for a while longer.
 fn tick_until_news(
     running: &mut Running,
     events: &Receiver<NodeEvent>,
 ) -> Vec<(String, u8, String)> {
     let begin = Instant::now();
     let mut all = Vec::new();
-    while all.len() < 2 {
+    while all.len() < NODES {
         assert!(
             begin.elapsed() < Duration::from_secs(60),
             "no event: {all:?}"
@@ -158,4 +166,36 @@ fn a_node_has_an_event_each_time_it_begins_to_miss_a_publisher() {
         child.status.success() && output.contains("@well"),
         "{output}\n{errors}"
     );
+}
+
+#[test]
+fn a_node_has_an_event_each_time_it_begins_to_match_no_publisher() {
+    let (mut scheduler, private) = Private::alone();
+    let (sender, events) = channel();
+    scheduler.on_event(move |event| sender.send(*event).unwrap_or_default());
+    let mut node = scheduler.node("reader");
+    let mut commands = node.subscriber::<CmdVel>("cmd_vel").unwrap();
+    let demanding = node.subscriber_with::<CmdVel>("cmd_vel", Qos::reliable());
+    let mut demanding = demanding.unwrap();
+    node.build(move |_: &mut Context<'_>| {
+        commands.recv();
+        demanding.recv();
+    })
+    .unwrap();
+    let mut running = scheduler.start().unwrap();
+    for _ in 0..2 {
+        let event = |kind, text: &str| ("reader".to_owned(), kind, text.to_owned());
+        let other: Publisher<Imu> = private.publisher("cmd_vel", Qos::new());
+        let text = "it reads another message than they send: topic 'cmd_vel'";
+        let incompatible = event(NodeEvent::INCOMPATIBLE, text);
+        let all = tick_until_news(&mut running, &events);
+        assert_eq!(all, [incompatible.clone(), incompatible]);
+        let reliable: Publisher<CmdVel> = private.publisher("cmd_vel", Qos::reliable());
+        let compatible = event(NodeEvent::COMPATIBLE, "cmd_vel");
+        let all = tick_until_news(&mut running, &events);
+        assert_eq!(all, [compatible.clone(), compatible]);
+        drop((other, reliable));
+    }
+    running.finish().unwrap();
+    assert_eq!(news(&events), [], "nodes that end have no such events");
 }

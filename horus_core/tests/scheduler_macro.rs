@@ -131,16 +131,12 @@ fn declared_nodes_run_and_the_scheduler_knows_their_endpoints() {
 #[test]
 fn the_error_of_build_names_the_topic_or_setting() {
     let private = Private::new();
-    let _other = private.publisher::<Imu>("cmd_vel", Qos::new());
+    let path = private.namespace().topics_path().join("cmd_vel");
+    std::fs::write(path, "not a topic").unwrap();
     let mut scheduler = private.scheduler();
     let error = Motor::build(scheduler.node("motor")).unwrap_err();
     assert!(matches!(&error, Error::Topic(_)), "{error:?}");
-    assert!(
-        error
-            .to_string()
-            .contains("'cmd_vel' carries another message"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("topic 'cmd_vel': "), "{error}");
     let error = Idle::build(scheduler.node("")).unwrap_err();
     assert!(
         matches!(error, Error::Plan(PlanError::Name { .. })),

@@ -27,9 +27,11 @@ use tempfile::TempDir;
 /// The most endpoints of a set.
 const SET_MAX: usize = 4;
 
-/// The verdict on a subscriber without a publisher that matches, behind the name of the topic.
-const INCOMPATIBLE: &str = "this subscriber requests reliable, and all live publishers offer best \
+/// The verdicts on a subscriber without a publisher that matches, behind the name of the topic.
+const UNRELIABLE: &str = "this subscriber requests reliable, and all live publishers offer best \
                             effort: request best effort, or let a publisher offer reliable";
+const OTHER_TYPE: &str = "all live publishers send messages of another type than this subscriber \
+                          reads: use the same message in all programs";
 
 /// Not a test: entry point of the re-executed child process; does nothing without a role.
 #[test]
@@ -50,7 +52,12 @@ type Cell = String;
 fn matches(publisher: usize, subscriber: usize) -> bool {
     let is_reliable =
         |kind: usize| KINDS[kind].qos == KINDS[kind].qos.reliability(Reliability::Reliable);
-    is_reliable(publisher) || !is_reliable(subscriber)
+    is_of_type(publisher, subscriber) && (is_reliable(publisher) || !is_reliable(subscriber))
+}
+
+/// Returns true if two endpoints have the same message type.
+fn is_of_type(publisher: usize, subscriber: usize) -> bool {
+    KINDS[publisher].is_other == KINDS[subscriber].is_other
 }
 
 /// Returns the cell that the law demands for endpoints of these kinds.
@@ -62,10 +69,13 @@ fn law_for(kinds: &[usize]) -> Cell {
         let (matched, others): (Vec<usize>, Vec<usize>) = publishers
             .iter()
             .partition(|&&kind| matches(kind, subscriber));
-        let verdict = if matched.is_empty() && !others.is_empty() {
-            INCOMPATIBLE
-        } else {
+        let is_of_type = |&kind: &usize| is_of_type(kind, subscriber);
+        let verdict = if !matched.is_empty() || others.is_empty() {
             ""
+        } else if others.iter().any(is_of_type) {
+            UNRELIABLE
+        } else {
+            OTHER_TYPE
         };
         parts.push(part(subscriber, &matched, verdict));
     }

@@ -391,59 +391,6 @@ fn the_first_endpoint_decides_nothing() {
     assert_eq!(offer(&private, "by_both").wake_edge, WakeEdge::Fence);
 }
 
-mod old {
-    horus_core::message! {
-        /// The message as an old program knows it.
-        pub struct Status {
-            pub timestamp_ns: u64,
-            pub volts: f32,
-            pub ring: u16,
-            pub flags: u16,
-        }
-    }
-}
-
-mod new {
-    horus_core::message! {
-        /// The same message after a change.
-        pub struct Status {
-            pub timestamp_ns: u64,
-            pub volts: f32,
-            pub ring: u32,
-        }
-    }
-}
-
-#[test]
-fn another_schema_is_refused_by_its_first_different_field() {
-    let private = Private::new();
-    let _creator: Publisher<old::Status> = private.publisher("status", Qos::new());
-    let refusals = [
-        error_of(private.builder::<new::Status>("status").publisher()),
-        error_of(private.builder::<new::Status>("status").subscriber()),
-        error_of(private.builder::<new::Status>("status").observer()),
-    ];
-    for error in refusals {
-        assert!(
-            matches!(error, TopicError::SchemaMismatch { .. }),
-            "{error}"
-        );
-        assert!(error.as_open_error().is_none());
-        assert_eq!(
-            error.to_string(),
-            "topic 'status' carries another message: field 'ring': u32 @12 here, u16 @12 in the \
-             topic"
-        );
-    }
-    let error = error_of(private.builder::<CmdVel>("status").publisher());
-    assert!(
-        error
-            .to_string()
-            .ends_with("message 'CmdVel' here, 'Status' in the topic"),
-        "{error}"
-    );
-}
-
 #[test]
 fn control_characters_are_escaped_in_an_error() {
     let private = Private::new();

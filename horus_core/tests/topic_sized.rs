@@ -231,11 +231,13 @@ fn a_message_that_is_too_long_is_returned_with_the_sizes() {
 }
 
 #[test]
-fn another_type_is_refused_by_name() {
+fn a_strict_endpoint_refuses_another_type_by_name() {
     let private = Private::new();
     let _commands = private.builder::<CmdVel>("cmd_vel").publisher().unwrap();
+    let strict = Qos::new().strict(true);
     let error = private
         .builder::<Value>("cmd_vel")
+        .qos(strict)
         .subscriber()
         .unwrap_err();
     let text = "topic 'cmd_vel' carries another message: message 'MessagePack' here, 'CmdVel' in \
@@ -243,6 +245,7 @@ fn another_type_is_refused_by_name() {
     assert_eq!(error.to_string(), text);
     let error = private
         .builder::<Sonar>("cmd_vel")
+        .qos(strict)
         .subscriber()
         .unwrap_err();
     assert!(

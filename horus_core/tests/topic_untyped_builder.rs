@@ -66,6 +66,7 @@ fn untyped_endpoints_create_a_topic_for_typed_ones() {
     let error = DynamicType::of::<Imu>()
         .builder("cmd_vel")
         .namespace(private.namespace())
+        .qos(Qos::new().strict(true))
         .publisher()
         .unwrap_err();
     assert!(

@@ -50,7 +50,7 @@ pub struct HorusQos {
     pub pinnable: i32,
     pub publishers_max: u32,
     pub subscribers_max: u32,
-    pub reserved: u32,
+    pub strict: i32,
     pub detach_after_ns: u64,
 }
 
@@ -86,6 +86,9 @@ impl HorusQos {
         }
         if let Some(pinnable) = flag("pinnable", self.pinnable)? {
             qos = qos.pinnable(pinnable);
+        }
+        if let Some(strict) = flag("strict", self.strict)? {
+            qos = qos.strict(strict);
         }
         qos = match self.history {
             0 => qos,

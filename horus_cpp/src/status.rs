@@ -10,8 +10,8 @@ use horus_core::message::SchemaTextError;
 use horus_core::namespace::{NamespaceError, NamespaceRemoveError, RegistryError};
 use horus_core::scheduler::{CommandError, PlanError, StartError};
 use horus_core::{
-    BorrowError, EndpointError, EndpointWaitError, LoanError, OpenError, PublishLentError,
-    RecvError, RecvTimeoutError, SendError, TopicError, WaitError, WaitSetFull,
+    BorrowError, EndpointError, EndpointWaitError, LoanError, Mismatch, OpenError,
+    PublishLentError, RecvError, RecvTimeoutError, SendError, TopicError, WaitError, WaitSetFull,
 };
 
 macro_rules! statuses {
@@ -63,9 +63,10 @@ statuses! {
     HORUS_E_NAME = -7;
     /// The topic does not exist yet.
     HORUS_E_NOT_FOUND = -8;
-    /// The topic carries another message.
+    /// The publishers send another message; or the topic was created with another one, and the
+    /// endpoint is strict.
     HORUS_E_TYPE = -9;
-    /// No live publisher offers the quality of service that the subscriber requests.
+    /// No live publisher offers the reliability that the subscriber requests.
     HORUS_E_QOS = -10;
     /// The text is not a valid schema.
     HORUS_E_SCHEMA = -11;
@@ -219,7 +220,7 @@ failures! {
         RecvTimeoutError::Timeout { .. } => HORUS_TIMEOUT,
         RecvTimeoutError::RegionLost { .. } => HORUS_E_REGION_LOST,
         RecvTimeoutError::LaneNotMapped { .. } => HORUS_E_NO_MEMORY,
-        RecvTimeoutError::Incompatible { .. } => HORUS_E_QOS,
+        RecvTimeoutError::Incompatible { cause, .. } => mismatch_status(cause),
         _ => HORUS_E_FORKED,
     };
     EndpointWaitError: |error| match error {
@@ -247,7 +248,7 @@ failures! {
     RecvError: |error| match error {
         RecvError::RegionLost { .. } => HORUS_E_REGION_LOST,
         RecvError::LaneNotMapped { .. } => HORUS_E_NO_MEMORY,
-        RecvError::Incompatible { .. } => HORUS_E_QOS,
+        RecvError::Incompatible { cause, .. } => mismatch_status(cause),
         _ => HORUS_E_FORKED,
     };
     BorrowError: |error| match error {
@@ -288,6 +289,14 @@ fn system_status(error: &io::Error) -> i32 {
         // No more file descriptors, in this process or in the system.
         (_, Some(EMFILE | ENFILE)) => HORUS_E_LIMIT,
         _ => HORUS_E_SYSTEM,
+    }
+}
+
+/// Returns the status for the reason why a subscriber matches no publisher.
+const fn mismatch_status(cause: Mismatch) -> i32 {
+    match cause {
+        Mismatch::Type => HORUS_E_TYPE,
+        Mismatch::Reliability => HORUS_E_QOS,
     }
 }
 

@@ -51,8 +51,26 @@ fn with_topic_name(
 /// any.
 #[cold]
 fn no_message(subscriber: &DynamicSubscriber) -> StatusResult {
-    subscriber.check()?;
+    expect_usable(subscriber)?;
     Ok(HORUS_EMPTY)
+}
+
+/// # Errors
+///
+/// The subscriber receives nothing, or not everything.
+fn expect_usable(subscriber: &DynamicSubscriber) -> Result<(), Failure> {
+    let checked = subscriber.check();
+    checked.map_err(|error| with_difference(subscriber, error.into()))
+}
+
+/// Adds the first difference of the messages to an error, if the publishers send another message
+/// than the subscriber reads.
+#[cold]
+fn with_difference(subscriber: &DynamicSubscriber, mut failure: Failure) -> Failure {
+    if let Some(difference) = subscriber.schema_difference() {
+        failure.text += &format!(" ({difference})");
+    }
+    failure
 }
 
 /// Returns true if every message that can come now fits into `room` bytes. Returns an error if none
@@ -221,7 +239,8 @@ pub unsafe extern "C" fn horus_subscriber_recv_timeout(
                     let received = unsafe { recv_within(subscriber, slice, buffer, out_bytes) };
                     match received? {
                         Err(RecvTimeoutError::Timeout { .. }) => Ok(HORUS_TIMEOUT),
-                        received => Ok(received?),
+                        Err(error) => Err(with_difference(subscriber, error.into())),
+                        Ok(status) => Ok(status),
                     }
                 },
             )
@@ -363,7 +382,7 @@ pub unsafe extern "C" fn horus_subscriber_check(subscriber: HorusSubscriber) -> 
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
         with_topic_name(subscriber, |subscriber| {
-            subscriber.check()?;
+            expect_usable(subscriber)?;
             Ok(HORUS_OK)
         })
     })

@@ -252,7 +252,7 @@ fn constants_and_layouts_are_the_same() {
         }
         HorusQos = horus_qos_t {
             struct_bytes preset reliability history capacity persist_after_exit wake_edge pinnable
-            publishers_max subscribers_max reserved detach_after_ns
+            publishers_max subscribers_max strict detach_after_ns
         }
         HorusScheduler = horus_scheduler_t { id }
         HorusNode = horus_node_t {

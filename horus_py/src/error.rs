@@ -1,6 +1,6 @@
 //! The Python exceptions, and the conversion of `horus_core`'s errors to them.
 
-use horus_core::topic::DynamicPublisher;
+use horus_core::topic::{DynamicPublisher, DynamicSubscriber};
 use horus_core::{
     BorrowError, EndpointError, EndpointWaitError, LoanError, OpenError, PublishLentError,
     RecvError, SendError, TopicError,
@@ -15,7 +15,7 @@ create_exception!(
     horus,
     SchemaMismatchError,
     OpenTopicError,
-    "The topic carries another message; says which field differs."
+    "The topic was created with another message, and the endpoint is strict."
 );
 create_exception!(
     horus,
@@ -52,7 +52,7 @@ create_exception!(
     horus,
     IncompatibleError,
     Error,
-    "No live publisher offers the reliability that the subscriber requests."
+    "No live publisher sends this message with the reliability that the subscriber requests."
 );
 create_exception!(horus, ClosedError, Error, "The handle was closed.");
 create_exception!(
@@ -179,10 +179,14 @@ pub(crate) fn from_borrow_error(error: &BorrowError) -> PyErr {
     }
 }
 
-/// Converts the error of a subscriber that receives nothing, or not everything.
+/// Converts the error of a subscriber that receives nothing, or not everything. If its publishers
+/// send another message, adds the first difference.
 #[cold]
-pub(crate) fn from_recv_error(error: RecvError) -> PyErr {
-    let text = error.to_string();
+pub(crate) fn from_recv_error(end: &DynamicSubscriber, error: RecvError) -> PyErr {
+    let text = match end.schema_difference() {
+        Some(difference) => format!("{error} ({difference})"),
+        None => error.to_string(),
+    };
     match error {
         RecvError::RegionLost { .. } => RegionLostError::new_err(text),
         RecvError::LaneNotMapped { .. } => LaneNotMappedError::new_err(text),

@@ -146,6 +146,29 @@ def test_who_requests_more_than_is_offered_is_told(namespace):
     assert (stats.sent, stats.received, stats.waiting) == (1, 1, 0)
 
 
+@pytest.mark.parametrize("publisher_first", [True, False])
+def test_a_topic_may_carry_two_types(namespace, publisher_first):
+    if publisher_first:
+        twists = horus.Publisher("typed", horus.Twist, namespace=namespace)
+    commands = horus.Subscriber("typed", horus.CmdVel, namespace=namespace)
+    if not publisher_first:
+        twists = horus.Publisher("typed", horus.Twist, namespace=namespace)
+    twists.send(horus.Twist())
+    wanted = "topic 'typed': .* another type .*'CmdVel' here, 'Twist' in the topic"
+    for call in (commands.recv, commands.latest, lambda: commands.recv(timeout=60)):
+        with pytest.raises(horus.IncompatibleError, match=wanted):
+            call()
+    anything = horus.Topic("typed", namespace=namespace)
+    anything.send({"v": 1})
+    assert anything.recv() == {"v": 1}
+    publisher = horus.Publisher("typed", horus.CmdVel, namespace=namespace)
+    publisher.send(horus.CmdVel(timestamp_ns=2))
+    assert commands.recv(timeout=60).timestamp_ns == 2
+    assert commands.recv() is None
+    stats = commands.stats()
+    assert (stats.sent, stats.received, stats.waiting) == (1, 1, 0)
+
+
 def test_slots_grow_with_the_messages(namespace):
     images = horus.Topic("camera", horus.Image, namespace=namespace)
     observer = horus.Subscriber("camera", horus.Image, namespace=namespace, observe=True)

@@ -190,7 +190,7 @@ def test_mistakes_are_named(namespace):
     with pytest.raises(TypeError, match="carries CmdVel, not int"):
         topic.send(5)
     with pytest.raises(horus.SchemaMismatchError, match="'Imu' here, 'CmdVel' in the topic"):
-        horus.Publisher("cmd_vel", horus.Imu, namespace=namespace)
+        horus.Publisher("cmd_vel", horus.Imu, namespace=namespace, strict=True)
     with pytest.raises(horus.OpenTopicError):
         horus.Publisher("", horus.Imu, namespace=namespace)
     with pytest.raises(TypeError, match="not a class of messages"):

@@ -50,7 +50,10 @@ pub use endpoint::reader_slot::BORROWS_MAX;
 pub use endpoint::ring;
 pub use endpoint::ring::{FanoutShm, MpscShm, PodShm, RingOptions, SpscShm};
 pub use endpoint::sample::{BorrowError, RawSample, Sample};
-pub use file::counters::{LaneCounters, Participant, ReaderCounters};
+pub use file::card::{Card, Mismatch};
+pub use file::counters::{
+    LaneCounters, Participant, ReaderCounters, UnmatchedPair, UnmatchedPublisher,
+};
 pub use file::error::{LaneNotMapped, OpenError, RecvError};
 pub use file::label::TopicLabel;
 pub use file::liveness_cache::LivenessCache;

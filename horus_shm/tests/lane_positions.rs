@@ -78,6 +78,7 @@ impl Memory {
             capacity: SLOTS,
             block: &raw const *self.block,
             lane: 0,
+            type_identity: [0; 2],
             readers,
         };
         // SAFETY: as above.

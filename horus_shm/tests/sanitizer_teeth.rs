@@ -101,6 +101,7 @@ mod address {
             base: 0,
             generation: 0,
             lane: 0,
+            type_identity: [0; 2],
             readers,
         };
         // SAFETY: sound with four slots; with fewer it is the bug to be found.

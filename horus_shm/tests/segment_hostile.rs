@@ -23,7 +23,7 @@ use horus_shm::{OpenError, Request, Segment, TypeInfo};
 
 use hostile::{
     FIELDS, FILE_NAME, Field, Image, Scene, expect_actionable, expect_linked, expect_usable,
-    request,
+    open_request, request,
 };
 
 /// The longest time that an answer may take.
@@ -606,9 +606,9 @@ fn a_file_open_to_others_is_refused() {
 fn a_mismatch_says_which_topic_and_leaves_it_alone() {
     let scene = Scene::new();
     let owner = Segment::create(&scene.namespace, &hostile::topic(), &request()).unwrap();
-    let mut other_hash = request();
+    let mut other_hash = open_request();
     other_hash.type_info.hash[0] ^= 1;
-    let mut other_size = request();
+    let mut other_size = open_request();
     other_size.type_info = TypeInfo::opaque::<[u64; 3]>();
     let mut untold = Vec::new();
     let requests: [(&str, &Request); 2] = [("hash", &other_hash), ("size", &other_size)];

@@ -163,7 +163,9 @@ fn qos(slots: u64) -> Qos {
 }
 
 pub(super) fn builder(namespace: &Arc<Namespace>, name: &str) -> TopicBuilder<LogLine> {
-    Topic::builder(name).namespace(namespace)
+    // WHY strict: a reader passes over the logs of other versions.
+    let topic = Topic::builder(name).namespace(namespace);
+    topic.qos(Qos::new().strict(true))
 }
 
 /// Removes the logs of dead processes that are more than are kept, the oldest first.

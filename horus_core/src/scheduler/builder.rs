@@ -129,7 +129,7 @@ impl<'a> NodeBuilder<'a> {
     ///
     /// # Errors
     ///
-    /// Returns [`TopicError`]: another message type, too many publishers, a bad name, no memory …
+    /// Returns [`TopicError`]: too many publishers, a bad name, no memory …
     ///
     /// [`Graph`]: super::Graph
     pub fn publisher<T: Payload>(&mut self, topic: &str) -> Result<Publisher<T>, TopicError> {
@@ -158,7 +158,7 @@ impl<'a> NodeBuilder<'a> {
     ///
     /// # Errors
     ///
-    /// Returns [`TopicError`]: another message type, too many subscribers, a bad name, no memory …
+    /// Returns [`TopicError`]: too many subscribers, a bad name, no memory …
     pub fn subscriber<T: Payload>(&mut self, topic: &str) -> Result<Subscriber<T>, TopicError> {
         self.subscriber_with(topic, Qos::new())
     }
@@ -225,7 +225,9 @@ impl<'a> NodeBuilder<'a> {
     /// Declares that the node receives from this subscriber, which was not made by
     /// [`Self::subscriber`]. If the subscriber cannot map the memory of a publisher, that is
     /// recorded as an event of the node
-    /// ([`NodeEvent::LANE_NOT_MAPPED`](crate::message::NodeEvent::LANE_NOT_MAPPED)).
+    /// ([`NodeEvent::LANE_NOT_MAPPED`](crate::message::NodeEvent::LANE_NOT_MAPPED)); so is it if
+    /// the subscriber matches no live publisher
+    /// ([`NodeEvent::INCOMPATIBLE`](crate::message::NodeEvent::INCOMPATIBLE)).
     pub fn reads<T: Payload>(mut self, subscriber: &Subscriber<T>) -> Self {
         self.add_subscriber(subscriber.name(), subscriber);
         self

@@ -3,7 +3,7 @@
 use std::fmt;
 
 pub use horus_shm::{
-    BorrowError, LaneNotMapped, LoanError, OpenError, RecvError, SendError, TopicLabel,
+    BorrowError, LaneNotMapped, LoanError, Mismatch, OpenError, RecvError, SendError, TopicLabel,
 };
 
 use crate::message::{SchemaDifference, first_difference};
@@ -12,7 +12,8 @@ use crate::message::{SchemaDifference, first_difference};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TopicError {
-    /// The topic carries another message. The error names the first field that differs.
+    /// The topic was created with another message, and the endpoint is
+    /// [strict](crate::topic::Qos::strict). The error names the first field that differs.
     #[error("topic '{}' carries another message: {difference}", shown(topic))]
     SchemaMismatch {
         /// The topic.
@@ -172,12 +173,14 @@ pub enum RecvTimeoutError {
     },
     /// No live publisher offers what this subscriber requests. Transient: a publisher that does may
     /// come.
-    #[error("{}", RecvError::Incompatible { topic: *topic, lane: *lane })]
+    #[error("{topic}: {cause}")]
     Incompatible {
         /// The topic.
         topic: TopicLabel,
         /// Index of the lane of one of these publishers.
         lane: u32,
+        /// The reason.
+        cause: Mismatch,
     },
 }
 
@@ -201,7 +204,9 @@ impl From<RecvError> for RecvTimeoutError {
         match error {
             RecvError::RegionLost { .. } => Self::RegionLost { topic },
             RecvError::LaneNotMapped { cause, .. } => Self::LaneNotMapped { topic, cause },
-            RecvError::Incompatible { lane, .. } => Self::Incompatible { topic, lane },
+            RecvError::Incompatible { lane, cause, .. } => {
+                Self::Incompatible { topic, lane, cause }
+            }
             _ => Self::Forked { topic },
         }
     }

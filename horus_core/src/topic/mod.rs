@@ -1,5 +1,5 @@
-//! A topic: a named stream of one message type, between any number of publishers and subscribers
-//! in any number of processes.
+//! A topic: a named stream of messages, between any number of publishers and subscribers in any
+//! number of processes. Those of the same message type are connected.
 
 mod backend;
 mod builder;
@@ -7,6 +7,7 @@ mod dynamic;
 mod encoded;
 mod endpoint_wait;
 pub(crate) mod error;
+mod mismatch;
 mod opening;
 mod payload;
 mod publisher;
@@ -72,7 +73,7 @@ impl<T: Payload> Topic<T> {
     ///
     /// # Errors
     ///
-    /// [`TopicError`]: another message type, too many participants, a bad name, no memory …
+    /// [`TopicError`]: too many participants, a bad name, no memory …
     pub fn new(name: &str) -> Result<Self, TopicError> {
         Self::builder(name).topic()
     }

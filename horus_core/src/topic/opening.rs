@@ -55,7 +55,7 @@ impl Opening {
             };
             let info = match &self.info {
                 Some(info) => info.clone(),
-                None => Segment::inspect(&namespace, &name)?.type_info().clone(),
+                None => Segment::inspect(&namespace, &name)?.present_type(),
             };
             let mut request = qos.request(info);
             request.max_message_bytes = self.max_message_bytes;
@@ -81,7 +81,8 @@ impl Opening {
 
     /// Opens a reader that maps everything read-only; the topic must exist.
     pub(super) fn observer(&self) -> Result<RawConsumer, TopicError> {
-        let segment = self.open(Qos::new(), Segment::open)?;
+        let qos = Qos::new().strict(self.qos.is_strict());
+        let segment = self.open(qos, Segment::open)?;
         RawConsumer::new(segment, Reading::Observer).map_err(|error| self.error(error))
     }
 

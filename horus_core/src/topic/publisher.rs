@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use horus_shm::internals::wait::WaitPolicy;
-use horus_shm::{Loan, Participant, RawProducer};
+use horus_shm::{Loan, Participant, RawProducer, UnmatchedPair};
 
 use super::payload::Outbox;
 use super::{Backend, Payload, Qos, Topic};
@@ -31,7 +31,8 @@ impl<T: Payload> Publisher<T> {
     ///
     /// # Errors
     ///
-    /// [`TopicError`]: another message type, too many publishers, a bad name, no memory …
+    /// [`TopicError`]: too many publishers, a bad name, no memory … That subscribers read another
+    /// message is no error: see [`Self::unmatched_subscribers`].
     pub fn new(name: &str) -> Result<Self, TopicError> {
         Topic::builder(name).publisher()
     }
@@ -193,6 +194,16 @@ impl<T: Payload> Publisher<T> {
         timeout: Duration,
     ) -> Result<usize, EndpointWaitError> {
         Wanted::subscribers(count).wait(self.raw().segment(), timeout)
+    }
+
+    /// Returns the live subscribers that get nothing from this publisher, each with the reason: it
+    /// reads another message, or requests reliable where this publisher offers best effort. A
+    /// subscriber that just joins is left out. Makes some system calls for each publisher.
+    #[must_use]
+    pub fn unmatched_subscribers(&self) -> Vec<UnmatchedPair> {
+        let mut pairs = self.raw().segment().unmatched_pairs();
+        pairs.retain(|pair| pair.lane == self.raw().lane());
+        pairs
     }
 
     /// Returns the reliable subscriber that is furthest behind, if there is one: for error texts

@@ -30,6 +30,7 @@ pub struct Qos {
     publishers_max: Option<u32>,
     subscribers_max: Option<u32>,
     on_stalled: OnStalled,
+    strict: bool,
 }
 
 impl Qos {
@@ -45,6 +46,7 @@ impl Qos {
             publishers_max: None,
             subscribers_max: None,
             on_stalled: OnStalled::Full,
+            strict: false,
         }
     }
 
@@ -141,8 +143,23 @@ impl Qos {
         self
     }
 
+    /// Sets whether opening fails with
+    /// [`SchemaMismatch`](crate::TopicError::SchemaMismatch) where the topic was created with
+    /// another message. Default false: a topic may carry several types, and each subscriber gets
+    /// those messages that it reads.
+    ///
+    /// The error depends on which program came first. Use `check` for an answer that does not.
+    pub const fn strict(mut self, strict: bool) -> Self {
+        self.strict = strict;
+        self
+    }
+
     pub(crate) const fn stall_policy(&self) -> OnStalled {
         self.on_stalled
+    }
+
+    pub(crate) const fn is_strict(&self) -> bool {
+        self.strict
     }
 
     pub(crate) const fn reads_reliably(&self) -> bool {
@@ -159,6 +176,7 @@ impl Qos {
         request.pinnable = self.pinnable;
         request.lane_limit = self.publishers_max;
         request.reader_limit = self.subscribers_max;
+        request.strict = self.strict;
         request
     }
 }

@@ -10,8 +10,8 @@ use horus_shm::{RawConsumer, RawSample, Sample, Watch};
 
 use super::encoded::{Decoder, MALFORMED_MAX};
 use super::payload::{Inbox, published_ns};
-use super::{Backend, Payload, Publisher, Qos, Stats, Topic};
-use crate::message::{Framed, FramedSample, Header, Message};
+use super::{Backend, Payload, Publisher, Qos, Stats, Topic, mismatch};
+use crate::message::{Framed, FramedSample, Header, Message, SchemaDifference};
 use crate::topic::endpoint_wait::Wanted;
 use crate::topic::error::{
     BorrowError, EndpointWaitError, RecvError, RecvTimeoutError, TopicError,
@@ -38,7 +38,8 @@ impl<T: Payload> Subscriber<T> {
     ///
     /// # Errors
     ///
-    /// [`TopicError`]: another message type, too many subscribers, a bad name, no memory …
+    /// [`TopicError`]: too many subscribers, a bad name, no memory … That publishers send another
+    /// message is no error of this call, unless it is [`Qos::strict`]: see [`Self::check`].
     pub fn new(name: &str) -> Result<Self, TopicError> {
         Topic::builder(name).subscriber()
     }
@@ -63,7 +64,8 @@ impl<T: Payload> Subscriber<T> {
         Topic::builder(name).observer()
     }
 
-    pub(super) fn from_raw(name: &str, raw: RawConsumer) -> Self {
+    pub(super) fn from_raw(name: &str, mut raw: RawConsumer) -> Self {
+        mismatch::log_mismatches(&mut raw);
         Self {
             name: name.into(),
             inbox: T::Inbox::new(raw),
@@ -132,11 +134,19 @@ impl<T: Payload> Subscriber<T> {
     ///
     /// [`RecvError::Forked`] or [`RecvError::RegionLost`] if it never can again.
     /// [`RecvError::LaneNotMapped`] if the last receive could not read one publisher's lane.
-    /// [`RecvError::Incompatible`] if it found live publishers, but none that offers what this
-    /// subscriber requests.
+    /// [`RecvError::Incompatible`] if it found live publishers, but none that sends this message
+    /// with the reliability that this subscriber requests.
     #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
         self.raw().check()
+    }
+
+    /// Returns the first difference between the message of this subscriber and that of the live
+    /// publishers, while [`Self::check`] returns [`RecvError::Incompatible`] with
+    /// [`Mismatch::Type`](crate::Mismatch::Type); otherwise `None`. Makes a few system calls.
+    #[must_use]
+    pub fn schema_difference(&self) -> Option<SchemaDifference> {
+        mismatch::schema_difference(self.raw())
     }
 
     /// Returns the next message; waits for it for up to `timeout`.
@@ -165,7 +175,8 @@ impl<T: Payload> Subscriber<T> {
     ///
     /// [`RecvError::Forked`] or [`RecvError::RegionLost`] if no message can come.
     /// [`RecvError::LaneNotMapped`] if the only messages are in memory that cannot be mapped.
-    /// [`RecvError::Incompatible`] while no live publisher offers what this subscriber requests.
+    /// [`RecvError::Incompatible`] while live publishers are there, but none that sends this
+    /// message with the reliability that this subscriber requests.
     pub fn recv_blocking(&mut self) -> Result<T, RecvError> {
         loop {
             if let Some(message) = self.recv_until(WaitPolicy::endless()) {

@@ -629,6 +629,8 @@ CONSTANTS = {
         "SCHEDULER_STOPPED": 24,
         "LANE_NOT_MAPPED": 25,
         "LANE_MAPPED": 26,
+        "INCOMPATIBLE": 27,
+        "COMPATIBLE": 28,
     },
     "NodeMetrics": {
         "CLASS_UNKNOWN": 0,

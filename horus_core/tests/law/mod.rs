@@ -7,7 +7,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use horus_core::message::CmdVel;
+use horus_core::message::{CmdVel, Twist};
 use horus_core::namespace::Namespace;
 use horus_core::topic::{DynamicPublisher, DynamicSubscriber, DynamicType, Qos};
 
@@ -17,6 +17,18 @@ use crate::actors::{Child, hear, namespace_in, say};
 /// first slots of any publisher.
 const LIMIT: usize = 64;
 const LONG: usize = 100_000;
+
+mod other {
+    horus_core::message! {
+        /// [`CmdVel`](horus_core::message::CmdVel) of another program, with other fields.
+        pub struct CmdVel {
+            pub timestamp_ns: u64,
+            pub linear: f64,
+        }
+    }
+}
+
+use other::CmdVel as OtherCmdVel;
 
 /// The role of a child process that has an endpoint.
 pub const HOST: &str = "host";
@@ -31,6 +43,8 @@ pub struct Kind {
     bytes: usize,
     /// The limit of a publisher, which it sets itself.
     limit: Option<u64>,
+    /// True if it sends or reads another message than the others.
+    pub is_other: bool,
 }
 
 impl Kind {
@@ -41,6 +55,7 @@ impl Kind {
             qos,
             bytes: 16,
             limit: None,
+            is_other: false,
         }
     }
 
@@ -49,6 +64,11 @@ impl Kind {
             publishes: false,
             ..Self::publisher(name, qos)
         }
+    }
+
+    const fn other(mut self) -> Self {
+        self.is_other = true;
+        self
     }
 
     const fn bytes(mut self, bytes: usize) -> Self {
@@ -64,7 +84,7 @@ impl Kind {
 }
 
 /// All kinds.
-pub const KINDS: [Kind; 12] = [
+pub const KINDS: [Kind; 15] = [
     Kind::publisher("P plain", Qos::new()),
     // WHY few slots: the 1024 of the preset would be 64 MiB of messages with lengths of their own.
     Kind::publisher("P reliable", Qos::reliable().capacity(16)),
@@ -78,6 +98,9 @@ pub const KINDS: [Kind; 12] = [
     Kind::subscriber("S command", Qos::command()),
     Kind::subscriber("S latched", Qos::latched()),
     Kind::subscriber("S small", Qos::new().capacity(2)),
+    Kind::publisher("P other", Qos::reliable().capacity(2)).other(),
+    Kind::subscriber("S other", Qos::new()).other(),
+    Kind::subscriber("S other reliable", Qos::reliable()).other(),
 ];
 
 /// The topic that endpoints are opened on.
@@ -89,11 +112,12 @@ pub struct Place {
 }
 
 impl Place {
-    fn message_type(&self) -> DynamicType {
-        if self.sized {
-            DynamicType::bytes()
-        } else {
-            DynamicType::of::<CmdVel>()
+    fn message_type(&self, kind: &Kind) -> DynamicType {
+        match (self.sized, kind.is_other) {
+            (true, false) => DynamicType::bytes(),
+            (false, false) => DynamicType::of::<CmdVel>(),
+            (true, true) => DynamicType::of::<Twist>(),
+            (false, true) => DynamicType::of::<OtherCmdVel>(),
         }
     }
 }
@@ -122,13 +146,17 @@ pub enum Local {
 
 impl Local {
     pub fn open(namespace: &Arc<Namespace>, place: &Place, kind: &Kind) -> Self {
-        let builder = place.message_type().builder(&place.topic);
+        let builder = place.message_type(kind).builder(&place.topic);
         let mut builder = builder.namespace(namespace).qos(kind.qos);
         if let Some(limit) = kind.limit {
             builder = builder.max_message_bytes(limit);
         }
         if kind.publishes {
-            let bytes = if place.sized { kind.bytes } else { 16 };
+            let bytes = match (place.sized, kind.is_other) {
+                (true, false) => kind.bytes,
+                (true, true) => size_of::<Twist>(),
+                (false, _) => 16,
+            };
             Self::Publisher(builder.publisher().unwrap(), vec![0; bytes])
         } else {
             Self::Subscriber(builder.subscriber().unwrap())

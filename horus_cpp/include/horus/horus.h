@@ -74,7 +74,7 @@ enum {
     HORUS_E_LIMIT = -6,         /* too many handles, endpoints, entries or borrowed messages */
     HORUS_E_NAME = -7,          /* not a valid name of a topic or namespace */
     HORUS_E_NOT_FOUND = -8,     /* the topic does not exist yet: try again, or give its type */
-    HORUS_E_TYPE = -9,          /* the topic has another message type: the text says where */
+    HORUS_E_TYPE = -9,          /* publishers send another message: the text says where */
     HORUS_E_QOS = -10,          /* no publisher offers the reliability that was requested */
     HORUS_E_SCHEMA = -11,       /* the schema text is invalid: the error text says where */
     HORUS_E_MESSAGE = -12,      /* a message of a length that cannot be sent here */
@@ -181,6 +181,10 @@ enum {
  * Of a subscriber only the reliability counts, and its own subscribers_max. With HORUS_RELIABLE,
  * publishers that offer that wait for it, and it receives nothing from others: HORUS_E_QOS while
  * none that lives offers it. Otherwise it receives from all publishers, and none waits for it.
+ *
+ * The message type is not a setting of the topic, either: a subscriber receives the messages of its
+ * own type, and HORUS_E_TYPE while all live publishers send others. With `strict`, opening fails
+ * with HORUS_E_TYPE if the topic was created with another type, which depends on who came first.
  */
 typedef struct horus_qos {
     uint32_t struct_bytes;
@@ -193,7 +197,7 @@ typedef struct horus_qos {
     int32_t pinnable;           /* HORUS_YES: loans and borrows below 4 KiB, too */
     uint32_t publishers_max;    /* HORUS_E_LIMIT if it would be one more; at most 64 (default) */
     uint32_t subscribers_max;   /* the same for a subscriber */
-    uint32_t reserved;          /* zero */
+    int32_t strict;             /* HORUS_YES: HORUS_E_TYPE at once; see above */
     uint64_t detach_after_ns;   /* continue without a subscriber stalled for so long */
 } horus_qos_t;
 
@@ -383,8 +387,9 @@ horus_status_t horus_subscriber_close(horus_subscriber_t subscriber);
  * (If `room` is less than `max_message_bytes` of horus_subscriber_info, messages are copied twice.)
  * Errors: HORUS_E_ARGUMENT if messages have one length and `room` is less; HORUS_E_FORKED,
  * HORUS_E_REGION_LOST; if there is no other message, HORUS_E_NO_MEMORY if a publisher's messages
- * cannot be mapped (calls try again, at most ten times a second), and HORUS_E_QOS if the subscriber
- * is reliable, and no live publisher is.
+ * cannot be mapped (calls try again, at most ten times a second), HORUS_E_TYPE if all live
+ * publishers send another message, and HORUS_E_QOS if the subscriber is reliable, and no live
+ * publisher is.
  */
 horus_status_t horus_subscriber_recv(horus_subscriber_t subscriber, void *out, size_t room,
                                      size_t *out_bytes);
@@ -410,7 +415,7 @@ horus_status_t horus_subscriber_latest(horus_subscriber_t subscriber, void *out,
  * hold seven at a time, and all subscribers together half of the slots. Never blocks.
  *
  * Outcomes: HORUS_EMPTY. Errors: HORUS_E_NOT_PINNABLE, HORUS_E_LIMIT (release one),
- * HORUS_E_FORKED, HORUS_E_REGION_LOST, HORUS_E_NO_MEMORY, HORUS_E_QOS.
+ * HORUS_E_FORKED, HORUS_E_REGION_LOST, HORUS_E_NO_MEMORY, HORUS_E_TYPE, HORUS_E_QOS.
  */
 horus_status_t horus_subscriber_borrow(horus_subscriber_t subscriber, horus_sample_t *out);
 
@@ -432,7 +437,7 @@ horus_status_t horus_subscriber_wait_for_publishers(horus_subscriber_t subscribe
  * Returns HORUS_OK while the subscriber can receive. Use it if no messages arrive. Takes a few
  * nanoseconds.
  *
- * Errors: HORUS_E_FORKED, HORUS_E_REGION_LOST; HORUS_E_NO_MEMORY and HORUS_E_QOS, as
+ * Errors: HORUS_E_FORKED, HORUS_E_REGION_LOST; HORUS_E_NO_MEMORY, HORUS_E_TYPE and HORUS_E_QOS, as
  * horus_subscriber_recv, until it receives again.
  */
 horus_status_t horus_subscriber_check(horus_subscriber_t subscriber);

@@ -2161,7 +2161,14 @@ enum {
      */
     HORUS_NODE_EVENT_LANE_NOT_MAPPED = 25,
     /* The subscriber of the topic `text` can map the memory of all publishers again. */
-    HORUS_NODE_EVENT_LANE_MAPPED = 26
+    HORUS_NODE_EVENT_LANE_MAPPED = 26,
+    /*
+     * A subscriber of the node gets nothing from any live publisher, because they send another
+     * message or offer less than it requests: `text`.
+     */
+    HORUS_NODE_EVENT_INCOMPATIBLE = 27,
+    /* The subscriber of the topic `text` is no longer incompatible with all live publishers. */
+    HORUS_NODE_EVENT_COMPATIBLE = 28
 };
 #define HORUS_NODE_EVENT_SCHEMA \
     "horus schema 1\nmessage NodeEvent\nsize 232\nalign 8\nfield timestamp_ns u64 0 1\n" \

@@ -1996,6 +1996,11 @@ struct alignas(8) NodeEvent {
     static constexpr std::uint8_t LANE_NOT_MAPPED = 25;
     /// The subscriber of the topic `text` can map the memory of all publishers again.
     static constexpr std::uint8_t LANE_MAPPED = 26;
+    /// A subscriber of the node gets nothing from any live publisher, because they send another
+    /// message or offer less than it requests: `text`.
+    static constexpr std::uint8_t INCOMPATIBLE = 27;
+    /// The subscriber of the topic `text` is no longer incompatible with all live publishers.
+    static constexpr std::uint8_t COMPATIBLE = 28;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xab1f7eb7b2c7a9b1u, 0x4acfe5c08fde3c1du};
 };

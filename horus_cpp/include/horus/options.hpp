@@ -148,6 +148,11 @@ class Qos {
     constexpr Qos subscribers_max(std::uint32_t max) const noexcept {
         return with(&horus_qos_t::subscribers_max, max);
     }
+    /// Makes opening fail with horus::Errc::type if the topic was created with another message,
+    /// which depends on who came first.
+    constexpr Qos strict(bool strict = true) const noexcept {
+        return with(&horus_qos_t::strict, strict ? HORUS_YES : HORUS_NO);
+    }
     /// Continues without a reliable subscriber that is stalled for that time.
     constexpr Qos detach_after(std::chrono::nanoseconds time) const noexcept {
         return with(&horus_qos_t::detach_after_ns, detail::period_ns(time));

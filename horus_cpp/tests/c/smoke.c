@@ -63,8 +63,28 @@ static void sends_and_receives(void) {
     horus_publisher_t other;
     horus_topic_options_t wrong = options;
     wrong.schema = "horus schema 1\nmessage Pair\nsize 8\nalign 8\nfield first u64 0 1\n";
+    horus_qos_t strict = HORUS_QOS_INIT;
+    strict.strict = HORUS_YES;
+    wrong.qos = &strict;
     EXPECT_OF("pairs", HORUS_E_TYPE, horus_publisher_open("pairs", &wrong, &other));
     CHECK(strstr(horus_last_error_message(), "pairs"));
+    wrong.qos = NULL;
+    horus_subscriber_t foreign;
+    uint64_t number;
+    EXPECT(HORUS_OK, horus_subscriber_open("pairs", &wrong, &foreign));
+    EXPECT_OF("pairs", HORUS_E_TYPE, horus_subscriber_recv(foreign, &number, sizeof number, NULL));
+    CHECK(strstr(horus_last_error_message(), "field 'second': missing here"));
+    EXPECT_OF("pairs", HORUS_E_TYPE,
+              horus_subscriber_recv_timeout(foreign, &number, sizeof number, -1, NULL));
+    CHECK(strstr(horus_last_error_message(), "field 'second': missing here"));
+    EXPECT_OF("pairs", HORUS_E_TYPE, horus_subscriber_check(foreign));
+    EXPECT(HORUS_OK, horus_publisher_open("pairs", &wrong, &other));
+    EXPECT(HORUS_OK, horus_publisher_send(other, "\7\0\0\0\0\0\0", 8));
+    EXPECT(HORUS_OK, horus_subscriber_recv(foreign, &number, sizeof number, NULL));
+    CHECK(number == 7);
+    EXPECT(HORUS_OK, horus_subscriber_check(foreign));
+    EXPECT(HORUS_OK, horus_publisher_close(other));
+    EXPECT(HORUS_OK, horus_subscriber_close(foreign));
     wrong.schema = "horus schema 1\n";
     EXPECT_OF("pairs", HORUS_E_SCHEMA, horus_publisher_open("pairs", &wrong, &other));
     wrong.schema = NULL;

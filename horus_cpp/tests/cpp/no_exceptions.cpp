@@ -10,7 +10,7 @@ int main() {
     CHECK(publisher && !error);
     auto subscriber = horus::Subscriber<robot::Pair>::open("pairs", {}, error);
     CHECK(subscriber && !error);
-    CHECK(!horus::Topic<Wheel>::open("pairs", {}, error));
+    CHECK(!horus::Topic<Wheel>::open("pairs", horus::Qos().strict(), error));
     CHECK(error == horus::Errc::type && error.message() == "HORUS_E_TYPE");
 
     robot::Pair pair{};

@@ -270,7 +270,7 @@ void namespaces_are_apart() {
 void errors_say_what_is_wrong() {
     horus::Publisher<robot::Pair> publisher("typed");
     try {
-        horus::Publisher<Wheel> other("typed");
+        horus::Publisher<Wheel> other("typed", horus::Qos().strict());
         CHECK(false);
     } catch (const std::system_error &error) {
         CHECK(error.code() == horus::Errc::type);
@@ -279,9 +279,22 @@ void errors_say_what_is_wrong() {
               std::string::npos);
     }
     std::error_code code;
-    CHECK(!horus::Publisher<Wheel>::open("typed", {}, code));
+    CHECK(!horus::Publisher<Wheel>::open("typed", horus::Qos().strict(), code));
     CHECK(code == horus::Errc::type);
     CHECK(publisher.send({1, 1}, code) && !code);
+    // Without it, each subscriber gets the messages of its own type.
+    horus::Subscriber<Wheel> wheels("typed");
+    CHECK(thrown([&] { (void)wheels.recv_blocking(); }) == horus::Errc::type);
+    try {
+        wheels.check();
+        CHECK(false);
+    } catch (const std::system_error &error) {
+        CHECK(std::string(error.what()).find("'Wheel' here, 'Pair' in the topic") !=
+              std::string::npos);
+    }
+    horus::Publisher<Wheel> wheel("typed");
+    CHECK(wheel.send({}) && wheels.recv().has_value());
+    wheels.check();
 }
 
 void a_tool_sees_who_takes_part() {

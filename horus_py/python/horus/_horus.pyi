@@ -24,7 +24,7 @@ class OpenTopicError(Error):
     """A topic could not be opened."""
 
 class SchemaMismatchError(OpenTopicError):
-    """The topic carries another message type; the text names the first field that differs."""
+    """The topic was created with another message, and the endpoint is strict."""
 
 class NamespaceError(Error):
     """A namespace could not be opened or removed."""
@@ -45,7 +45,7 @@ class LaneNotMappedError(Error):
     """The memory for mapping a publisher's messages is missing. Each call tries again."""
 
 class IncompatibleError(Error):
-    """No live publisher offers the reliability that this subscriber requests."""
+    """No live publisher sends this message with the reliability that this subscriber requests."""
 
 class ClosedError(Error):
     """The handle was closed."""
@@ -138,7 +138,8 @@ class Namespace:
         """Removes its files. Raises an error while a process uses one of its topics."""
 
 class _Qos(TypedDict, total=False):
-    """The offer of a publisher. Of a subscriber only reliability and `subscribers_max` count."""
+    """The offer of a publisher. Of a subscriber only three count: reliability, `strict`,
+    `subscribers_max`."""
 
     qos: Literal["default", "sensor_data", "reliable", "command", "latched"] | None
     reliability: Literal["reliable", "best_effort"] | None
@@ -147,6 +148,7 @@ class _Qos(TypedDict, total=False):
     persist_after_exit: bool | None
     wake_edge: Literal["fence", "membarrier"] | None
     pinnable: bool | None
+    strict: bool | None
     publishers_max: int | None
     subscribers_max: int | None
     detach_stalled_after: float | None

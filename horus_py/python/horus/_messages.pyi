@@ -2264,6 +2264,8 @@ class NodeEvent(Message):
     SCHEDULER_STOPPED: ClassVar[int]
     LANE_NOT_MAPPED: ClassVar[int]
     LANE_MAPPED: ClassVar[int]
+    INCOMPATIBLE: ClassVar[int]
+    COMPATIBLE: ClassVar[int]
     def __new__(
         cls,
         *,

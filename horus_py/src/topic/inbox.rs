@@ -60,7 +60,8 @@ impl Receiver {
     ///
     /// The subscriber receives nothing, or not everything.
     fn check(&self) -> PyResult<()> {
-        self.end.check().map_err(error::from_recv_error)
+        let checked = self.end.check();
+        checked.map_err(|error| error::from_recv_error(&self.end, error))
     }
 
     /// Returns a message; `None` if there is none, or none was published in time.
@@ -138,7 +139,7 @@ impl Receiver {
             found => Some(Ok(found)),
         };
         let found = wait_policy.wait(py, wait, check)?.transpose();
-        let found = found.map_err(error::from_recv_error)?;
+        let found = found.map_err(|error| error::from_recv_error(end, error))?;
         Ok(found.unwrap_or(Ok(None)))
     }
 
@@ -233,7 +234,8 @@ fn wait(
         Err(_) => end.check().err().map(Err),
     };
     let received = wait_policy.wait(py, wait, check)?;
-    received.unwrap_or(Ok(None)).map_err(error::from_recv_error)
+    let received = received.unwrap_or(Ok(None));
+    received.map_err(|error| error::from_recv_error(end, error))
 }
 
 impl Inbox {

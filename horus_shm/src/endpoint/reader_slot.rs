@@ -97,15 +97,22 @@ impl ReaderSlot {
             fences,
             segment: Arc::clone(segment),
         };
-        // Relaxed: the claim ordered it.
+        // Relaxed, both: the claim ordered them.
         let gated = segment.wait_block(Access::Write)?.gated.get() & 1 << index != 0;
-        let resumed = resumes && gated && predecessor != 0;
+        let block = segment.reader_block(index, Access::Write)?;
+        let identity = segment.request().type_info.identity();
+        let same_type = [0, 1].map(|half| block.type_identity[half].get()) == identity;
+        let resumed = resumes && gated && predecessor != 0 && same_type;
         if resumed {
             clear(segment, index);
         } else {
             clear_all(segment, index);
         }
         if let Ok(block) = segment.reader_block(index, Access::Write) {
+            for (word, half) in block.type_identity.iter().zip(identity) {
+                // ORDERING(cursor): the first cursor of this reader, which follows, orders it.
+                word.set(half);
+            }
             let losses = [&block.passed, &block.lost, &block.skipped];
             let others = [&block.busy, &block.detached];
             // Relaxed: the counters of this reader, not of its predecessor.

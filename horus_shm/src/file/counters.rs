@@ -2,12 +2,15 @@
 
 use std::sync::atomic::AtomicU64;
 
+use crate::file::card::{Card, Mismatch};
 use crate::file::error::OpenError;
 use crate::file::header::ExtentId;
+use crate::file::label::TopicLabel;
 use crate::file::liveness_cache::LivenessCache;
 use crate::file::namespace::Namespace;
 use crate::file::offer::Offer;
 use crate::file::segment::{Blocks as _, Reached, TopicMemory};
+use crate::file::topic_type::{Reliability, TypeInfo};
 use crate::os::region::Access;
 use crate::process::liveness::{Owner, ProcessInfo};
 use crate::protocol::gate::JOINING;
@@ -67,8 +70,26 @@ pub struct ReaderCounters {
     pub asleep: bool,
     /// True if the subscriber requests reliable messages: publishers that offer that wait for it.
     pub is_reliable: bool,
+    /// The message type that it reads, as in [`Card`]; zeros while the subscriber is joining.
+    pub type_identity: [u64; 2],
     /// Histogram of the latencies of those messages to the subscriber that were sampled.
     pub latencies: Latencies,
+}
+
+impl ReaderCounters {
+    /// Returns the card of the subscriber, from which [`Card::mismatch`] tells which publishers it
+    /// matches.
+    #[must_use]
+    pub const fn card(&self) -> Card {
+        Card {
+            type_identity: self.type_identity,
+            reliability: if self.is_reliable {
+                Reliability::Reliable
+            } else {
+                Reliability::BestEffort
+            },
+        }
+    }
 }
 
 /// A process of a namespace, such as one that publishes or subscribes.
@@ -80,6 +101,39 @@ pub struct Participant {
     pub owner_id: u64,
     /// Pid, start time and name of the process, for people. `None` in a ring on the heap.
     pub process: Option<ProcessInfo>,
+}
+
+/// A live publisher and a live subscriber of a topic of which no message passes from one to the
+/// other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UnmatchedPair {
+    /// Index of the publisher's lane.
+    pub lane: u32,
+    /// The process of the publisher.
+    pub publisher: Participant,
+    /// Index of the subscriber's reader slot.
+    pub slot: u32,
+    /// The process of the subscriber.
+    pub subscriber: Participant,
+    /// The reason.
+    pub cause: Mismatch,
+}
+
+/// A publisher that does not match a reader, as the reader reports it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UnmatchedPublisher {
+    /// The topic.
+    pub topic: TopicLabel,
+    /// The process of the publisher; `None` if it has left messages and is gone.
+    pub publisher: Option<Participant>,
+    /// The reason.
+    pub cause: Mismatch,
+    /// The message type of the publisher.
+    pub offered: TypeInfo,
+    /// The message type of the reader.
+    pub wanted: TypeInfo,
 }
 
 impl Participant {
@@ -147,6 +201,52 @@ impl TopicMemory {
         lanes.filter_map(offer).collect()
     }
 
+    /// Returns the type of the messages that the topic carries now: that of the first live
+    /// publisher, or else of the messages that are kept, or else of the process that created the
+    /// topic. Makes some system calls for each lane.
+    #[must_use]
+    pub fn present_type(&self) -> TypeInfo {
+        let offers = self.offers();
+        let live = offers
+            .iter()
+            .find(|(lane, _)| self.publisher_of(*lane).is_some());
+        let kept = || offers.iter().find(|(_, offer)| offer.latched() > 0);
+        let offer = live.or_else(kept).map(|(_, offer)| offer);
+        offer.map_or_else(|| self.type_info().clone(), |offer| offer.type_info.clone())
+    }
+
+    /// Returns the publisher of a lane, if it is alive.
+    pub(crate) fn publisher_of(&self, lane: u32) -> Option<Participant> {
+        let block = self.lane_block(lane, Access::Read).ok()?;
+        // Relaxed: for people.
+        self.participant(block.owner.get())
+    }
+
+    /// Returns the live publishers and announced subscribers that do not match, pair by pair. Makes
+    /// some system calls for each lane.
+    #[must_use]
+    pub fn unmatched_pairs(&self) -> Vec<UnmatchedPair> {
+        let mut readers = self.reader_counters();
+        readers.retain(|reader| reader.type_identity != [0; 2]);
+        let mut pairs = Vec::new();
+        for (lane, offer) in self.offers() {
+            let Some(publisher) = self.publisher_of(lane) else {
+                continue;
+            };
+            let card = offer.card();
+            pairs.extend(readers.iter().filter_map(|reader| {
+                Some(UnmatchedPair {
+                    lane,
+                    publisher: publisher.clone(),
+                    slot: reader.slot,
+                    subscriber: reader.subscriber.clone(),
+                    cause: card.mismatch(&reader.card())?,
+                })
+            }));
+        }
+        pairs
+    }
+
     fn counters_of_lane(&self, lane: u32, cache: &mut LivenessCache) -> Option<LaneCounters> {
         let block = self.lane_block(lane, Access::Read).ok()?;
         // Relaxed, here and below: counters for people.
@@ -186,7 +286,7 @@ impl TopicMemory {
             let cursors = self.cursors(slot, Access::Read).ok()?;
             let subscriber = cache.participant(self, block.owner.get())?;
             let mut counters = counters_of_reader(slot, (block, cursors), subscriber, words);
-            let unread = self.unread_by(cursors, counters.is_reliable);
+            let unread = self.unread_by(cursors, counters.card());
             counters.waiting = unread.waiting;
             counters.lost = counters.lost.saturating_add(unread.lost);
             Some(counters)
@@ -195,7 +295,7 @@ impl TopicMemory {
     }
 
     /// Returns what a reader with these cursors has not passed, in all lanes.
-    fn unread_by(&self, cursors: &[AtomicU64], is_reliable: bool) -> Unread {
+    fn unread_by(&self, cursors: &[AtomicU64], card: Card) -> Unread {
         let mut unread = Unread::default();
         for (lane, cursor) in cursors.iter().enumerate() {
             // Relaxed: a counter for people. While the reader joins a lane, it is owed nothing.
@@ -204,7 +304,7 @@ impl TopicMemory {
                 let reader = Reached {
                     position: next,
                     number: None,
-                    is_reliable,
+                    card,
                     followed: None,
                 };
                 unread = unread.and(self.unread(lane as u32, reader));
@@ -245,6 +345,8 @@ fn counters_of_reader(
     subscriber: Participant,
     (waiters, gated): (u64, u64),
 ) -> ReaderCounters {
+    let has_joined = block.joined.get() == block.owner.get();
+    let type_identity = [0, 1].map(|half| block.type_identity[half].get());
     ReaderCounters {
         slot,
         subscriber,
@@ -256,6 +358,7 @@ fn counters_of_reader(
         borrowed: block.pins.iter().filter(|pin| pin.get() != 0).count() as u32,
         asleep: waiters & 1 << slot != 0,
         is_reliable: gated & 1 << slot != 0,
+        type_identity: if has_joined { type_identity } else { [0; 2] },
         latencies: Latencies::of(block),
     }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::{fmt, io};
 
+use crate::file::card::Mismatch;
 use crate::file::label::TopicLabel;
 use crate::file::name::NameError;
 use crate::file::namespace::error::NamespaceError;
@@ -110,7 +111,7 @@ pub enum OpenError {
         /// A description of the file.
         stale: String,
     },
-    /// The topic carries another type.
+    /// The topic was created with another type, and the request is strict.
     #[error(
         "{} carries '{}' ({} bytes), but '{}' ({} bytes) was requested: use the same schema",
         path.display(), found.name, found.bytes, wanted.name, wanted.bytes
@@ -282,15 +283,14 @@ pub enum RecvError {
     /// No live publisher offers what this subscriber requests, so none of their messages reach it.
     /// Transient: a publisher that does may come.
     // WHY without the lane: the text is the same in whichever order the endpoints were opened.
-    #[error(
-        "{topic}: this subscriber requests reliable, and all live publishers offer best effort: \
-         request best effort, or let a publisher offer reliable"
-    )]
+    #[error("{topic}: {cause}")]
     Incompatible {
         /// The topic.
         topic: TopicLabel,
         /// Index of the lane of one of these publishers.
         lane: u32,
+        /// The reason.
+        cause: Mismatch,
     },
 }
 

@@ -4,6 +4,7 @@
 //! The layout of a file's content belongs to `protocol`; sending and receiving belong to
 //! `endpoint`.
 
+pub(crate) mod card;
 pub(crate) mod counters;
 pub(crate) mod error;
 pub(crate) mod extent;

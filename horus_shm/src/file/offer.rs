@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::file::card::Card;
 use crate::file::error::OpenError;
 use crate::file::topic_type::{Reliability, TypeInfo};
 use crate::protocol::layout::{
@@ -41,6 +42,15 @@ pub struct Offer {
 }
 
 impl Offer {
+    /// Returns the card of the publisher.
+    #[must_use]
+    pub fn card(&self) -> Card {
+        Card {
+            type_identity: self.type_info.identity(),
+            reliability: self.reliability,
+        }
+    }
+
     /// Returns the number of messages of the history that outlive the publisher.
     pub(crate) const fn latched(&self) -> u32 {
         if self.persists { self.history } else { 0 }
@@ -72,6 +82,9 @@ pub struct Request {
     /// Of a publisher: true if messages can be written and read in place. Default: true for those
     /// of 4 KiB and more.
     pub pinnable: Option<bool>,
+    /// True if opening fails where the topic was created with another type. Default false: a
+    /// topic may carry several types, and each reader gets only messages of its own.
+    pub strict: bool,
     /// Of a publisher: length of its longest message in bytes, for types whose messages have
     /// lengths of their own. Its slots have this size from the start. Default: slots begin with the
     /// length in `type_info`, and grow with the messages.
@@ -92,6 +105,7 @@ impl Request {
             persists: None,
             wake_edge: None,
             pinnable: None,
+            strict: false,
             max_message_bytes: None,
         }
     }

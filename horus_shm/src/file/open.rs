@@ -106,7 +106,9 @@ pub(crate) fn open(
                 return Err(OpenError::AlreadyExists { path: place.path() });
             }
             OpenAttempt::Found(segment) => {
-                request.check_type(segment.type_info(), &place.path())?;
+                if request.strict {
+                    request.check_type(segment.type_info(), &place.path())?;
+                }
                 return Ok(segment);
             }
             OpenAttempt::Gone if mode == Mode::Open => {

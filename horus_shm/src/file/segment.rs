@@ -632,6 +632,7 @@ impl TopicMemory {
             generation: 0,
             block,
             lane,
+            type_identity: [0; 2],
             readers,
         })
     }
@@ -654,6 +655,7 @@ impl TopicMemory {
             generation: extent.id.generation,
             stride: shape.stride() as usize,
             capacity: shape.capacity(),
+            type_identity: extent.offer.type_info.identity(),
             ..self.lane_without_slots(extent.id.lane, block, readers)?
         };
         // SAFETY: the slots are mapped for as long as the extent lives, and the block for as long

@@ -32,6 +32,19 @@ impl TypeInfo {
             && same_size
     }
 
+    /// Returns two words that are equal for types whose messages are read alike. A reader publishes
+    /// them in its block, so that publishers of other types do not wait for it.
+    #[must_use]
+    pub fn identity(&self) -> [u64; 2] {
+        let half = |at: usize| {
+            let bytes = self.hash[at..].first_chunk();
+            bytes.copied().map_or(0, u64::from_le_bytes)
+        };
+        let bytes = if self.sized { 0 } else { self.bytes };
+        let format = u64::from(self.align) << 1 | u64::from(self.sized);
+        [half(0) ^ bytes, half(8) ^ format]
+    }
+
     /// Returns a type that says only the size and alignment of `T`, for rings whose endpoints are
     /// compiled from the same source code.
     #[must_use]

@@ -25,7 +25,7 @@ pub const MAGIC: [u8; 8] = *b"HORUStpc";
 /// First bytes of every lane file.
 pub const LANE_MAGIC: [u8; 8] = *b"HORUSlan";
 /// The layout's own version, independent of the crate's version.
-pub const LAYOUT_VERSION: u32 = 5;
+pub const LAYOUT_VERSION: u32 = 6;
 /// As stored by a little-endian machine; another value means another byte order.
 pub const ENDIANNESS: u32 = 0x0102_0304;
 /// Distance that keeps two writers on different cache lines (adjacent-line prefetch included).
@@ -310,8 +310,11 @@ pub struct ReaderBlock<W> {
     /// The owner that has joined: a message sent from now on reaches it. Until it equals `owner`,
     /// the reader is joining or leaving. Nobody clears it for a reader that died.
     pub joined: W,
+    /// The message type that it reads: two words that differ between types. Publishers of other
+    /// types do not wait for it.
+    pub type_identity: [W; 2],
     /// Zero.
-    pub reserved: [W; 5],
+    pub reserved: [W; 3],
     /// Number of positions before its cursors at which it received no message: those before it
     /// joined, lost or skipped ones, and those that held none.
     pub passed: W,

@@ -70,6 +70,14 @@ pub trait LaneMemory {
     /// next unread position plus one, or 0 while it does not read the lane.
     fn cursor(&self, reader: u32) -> &Self::Word;
 
+    /// Returns true if reader `reader` reads messages of this lane's type. The caller has loaded
+    /// the reader's cursor before, with [`edge::CURSOR_SEE`] if it must not be wrong.
+    ///
+    /// [`edge::CURSOR_SEE`]: crate::protocol::sync::edge::CURSOR_SEE
+    fn is_read_by(&self, _reader: u32) -> bool {
+        true
+    }
+
     /// Adds to what reader `reader` publishes of positions at which it received no message. Only
     /// that reader calls it.
     fn note_passed(&self, _reader: u32, _passed: Passed) {}
@@ -205,6 +213,7 @@ pub struct RawLane {
     base: u64,
     generation: u64,
     lane: u32,
+    type_identity: [u64; 2],
     readers: Readers,
 }
 
@@ -229,6 +238,8 @@ pub struct RawLaneParts {
     pub generation: u64,
     /// The lane's index.
     pub lane: u32,
+    /// The message type, as a reader has it in `ReaderBlock::type_identity`.
+    pub type_identity: [u64; 2],
     /// The blocks of the topic's readers.
     pub readers: Readers,
 }
@@ -254,6 +265,7 @@ impl RawLane {
             base,
             generation,
             lane,
+            type_identity,
             readers,
         } = parts;
         let lines_ahead = (stride / CACHE_LINE_BYTES).min(PREFETCH_LINES_MAX);
@@ -266,6 +278,7 @@ impl RawLane {
             base,
             generation,
             lane,
+            type_identity,
             readers,
         }
     }
@@ -333,6 +346,12 @@ impl LaneMemory for RawLane {
     #[inline(always)]
     fn cursor(&self, reader: u32) -> &AtomicU64 {
         self.readers.cursor(reader, self.lane)
+    }
+
+    fn is_read_by(&self, reader: u32) -> bool {
+        let words = &self.readers.block(reader).type_identity;
+        // Relaxed: the caller has acquired the cursor, which the reader stored later.
+        [words[0].get(), words[1].get()] == self.type_identity
     }
 
     #[cold]

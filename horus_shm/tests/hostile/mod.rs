@@ -51,7 +51,9 @@ pub fn request() -> Request {
 
 /// Returns the request of an opener: any limits, and this type only.
 pub fn open_request() -> Request {
-    Request::new(TypeInfo::opaque::<u64>())
+    let mut request = Request::new(TypeInfo::opaque::<u64>());
+    request.strict = true;
+    request
 }
 
 /// A field of the header: its name, offset and bytes.

@@ -26,13 +26,12 @@ macro_rules! fields {
 
 /// The fields that an opener examines: a flipped bit in one of them is damage even with the right
 /// checksum.
-const EXAMINED: [Field; 21] = fields![
+const EXAMINED: [Field; 20] = fields![
     magic,
     layout_version,
     endianness,
     boot_id,
     registry_id,
-    schema_hash,
     file_bytes,
     payload_bytes,
     stride,
@@ -49,6 +48,10 @@ const EXAMINED: [Field; 21] = fields![
     persists,
     base_number,
 ];
+
+/// The field that says which type the messages have. A flipped bit with the right checksum is
+/// another type.
+const TYPE: [Field; 1] = fields![schema_hash];
 
 /// The fields that mean nothing in a lane file.
 const UNUSED: [Field; 3] = fields![created_ns, topic_name_bytes, topic_name];
@@ -114,6 +117,22 @@ impl Scene {
         assert_eq!(reader.check(), Ok(()), "{what}");
     }
 
+    /// Expects the file to be that of a publisher of another type: a subscriber receives nothing
+    /// from it, and the next publisher makes its own.
+    #[track_caller]
+    fn expect_another_type(&self, what: &str) {
+        let segment = open(&self.namespace, "kept");
+        let mut reader = consumer(&segment).unwrap();
+        assert_eq!(reader.recv(), None, "{what}");
+        assert_eq!(reader.check(), Ok(()), "{what}: no publisher is there");
+        let mut producer = producer(&segment).unwrap();
+        producer.send(4).unwrap();
+        assert_eq!(reader.recv(), Some(4), "{what}");
+        let stats = reader.stats();
+        assert_eq!((stats.sent, stats.received, stats.lost), (1, 1, 0));
+        assert_eq!(spawn::lane_files(&self.namespace).len(), 2, "{what}");
+    }
+
     /// Expects the file to be read, and used by the next publisher.
     #[track_caller]
     fn expect_accepted(&self, what: &str) {
@@ -159,7 +178,8 @@ fn an_intact_file_is_used_again() {
 
 #[test]
 fn a_flipped_bit_in_any_field_is_damage() {
-    for field in EXAMINED.into_iter().chain(UNUSED).chain(PLAIN) {
+    let fields = EXAMINED.into_iter().chain(TYPE);
+    for field in fields.chain(UNUSED).chain(PLAIN) {
         let scene = Scene::new();
         scene.rewrite(|bytes| flip(bytes, field));
         scene.expect_refused(field.0);
@@ -175,6 +195,14 @@ fn a_field_with_another_value_and_its_checksum_is_damage_if_an_opener_needs_it()
             fix_checksum(bytes);
         });
         scene.expect_refused(field.0);
+    }
+    for field in TYPE {
+        let scene = Scene::new();
+        scene.rewrite(|bytes| {
+            flip(bytes, field);
+            fix_checksum(bytes);
+        });
+        scene.expect_another_type(field.0);
     }
     for field in UNUSED {
         let scene = Scene::new();

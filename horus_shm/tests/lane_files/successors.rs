@@ -1,11 +1,11 @@
 //! Publishers that follow each other in one lane, with different settings.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use horus_shm::{
-    Consumer, Namespace, OnStalled, Producer, RawConsumer, RawProducer, Reading, RecvError,
-    Reliability, Request, Segment, TypeInfo,
+    Consumer, Mismatch, Namespace, OnStalled, Producer, RawConsumer, RawProducer, Reading,
+    RecvError, Reliability, Request, Segment, TypeInfo,
 };
 
 use super::name;
@@ -24,6 +24,12 @@ fn request() -> Request {
 fn reliable() -> Request {
     let mut request = request();
     request.reliability = Some(Reliability::Reliable);
+    request
+}
+
+/// The same settings for messages of another type, which have the same size.
+fn of_another_type(mut request: Request) -> Request {
+    request.type_info.hash[15] ^= 1;
     request
 }
 
@@ -173,6 +179,78 @@ fn a_reliable_reader_that_met_the_unreliable_publisher_first_gets_only_what_it_i
     assert_eq!(received(&mut consumer), [3, 4]);
     assert_eq!(ledger(&consumer), [2, 2, 0, 0]);
     assert_eq!(consumer.check(), Ok(()));
+}
+
+/// Also if the reader has not looked since, and finds the extents of all three at once.
+#[test]
+fn a_reader_is_not_owed_what_a_publisher_of_another_type_sends_in_between() {
+    let scenes = [Reading::KeepLast, Reading::Gated]
+        .into_iter()
+        .flat_map(|reading| [(reading, true), (reading, false)]);
+    for (reading, looks) in scenes {
+        for (kind, other) in [
+            (reliable(), of_another_type(reliable())),
+            (pinnable(reliable()), of_another_type(reliable())),
+            (reliable(), of_another_type(pinnable(reliable()))),
+        ] {
+            let (_dir, namespace) = scene();
+            let mut consumer = reader(&namespace, reading);
+            let mut found = Vec::new();
+            let mut look = |consumer: &mut Consumer<u64>, always: bool| {
+                if looks || always {
+                    found.extend(received(consumer));
+                }
+            };
+            send(&namespace, &other, [1]);
+            look(&mut consumer, false);
+            send(&namespace, &kind, [2, 3]);
+            look(&mut consumer, false);
+            send(&namespace, &other, [4, 5, 6]);
+            look(&mut consumer, false);
+            send(&namespace, &kind, [7]);
+            look(&mut consumer, true);
+            assert_eq!(found, [2, 3, 7], "{reading:?}, {looks}");
+            assert_eq!(ledger(&consumer), [3, 3, 0, 0], "{reading:?}, {looks}");
+        }
+    }
+}
+
+#[test]
+fn a_publisher_of_another_type_leaves_what_a_reliable_reader_has_not_read() {
+    let (_dir, namespace) = scene();
+    let mut consumer = reader(&namespace, Reading::Gated);
+    send(&namespace, &reliable(), [1, 2]);
+    send(&namespace, &of_another_type(reliable()), 0..100_000);
+    assert_eq!(received(&mut consumer), [1, 2]);
+    assert_eq!(ledger(&consumer), [2, 2, 0, 0]);
+}
+
+#[test]
+fn a_publisher_that_does_not_match_is_reported_once_for_each_claim() {
+    static REPORTS: Mutex<Vec<(Mismatch, bool)>> = Mutex::new(Vec::new());
+    let (_dir, namespace) = scene();
+    let segment = segment(&namespace, &request());
+    let mut raw = RawConsumer::new(segment, Reading::Gated).unwrap();
+    raw.set_on_mismatch(|found| {
+        let lives = found.publisher.is_some();
+        REPORTS.lock().unwrap().push((found.cause, lives));
+    });
+    let mut consumer = Consumer::<u64>::new(raw);
+    for request in [request(), of_another_type(request()), reliable(), request()] {
+        let raw = RawProducer::new(self::segment(&namespace, &request), OnStalled::Full).unwrap();
+        let mut producer = Producer::<u64>::new(raw);
+        for message in 0..3 {
+            producer.send(message).unwrap();
+            consumer.recv();
+        }
+    }
+    let reports = std::mem::take(&mut *REPORTS.lock().unwrap());
+    let wanted = [
+        (Mismatch::Reliability, true),
+        (Mismatch::Type, true),
+        (Mismatch::Reliability, true),
+    ];
+    assert_eq!(reports, wanted);
 }
 
 #[test]

@@ -133,7 +133,7 @@ impl Consumer {
 
     /// Makes gated reader `reader`, which joins the lane here, at the head.
     pub(crate) fn join(lane: &LoomLane, reader: u32) -> Self {
-        gate::announce(lane.gated(), reader);
+        lane.announce(reader);
         Self::gated(lane, reader, gate::join(lane, reader, u64::MAX))
     }
 
@@ -155,7 +155,7 @@ impl Consumer {
             gate::resume(lane, reader)
         } else {
             lane.ungate(reader);
-            gate::announce(lane.gated(), reader);
+            lane.announce(reader);
             None
         };
         let start = resumed.unwrap_or_else(|| gate::join(lane, reader, u64::MAX));
@@ -185,7 +185,7 @@ impl Consumer {
             back_to.unwrap_or(head)
         };
         let back_to = back_to.filter(|_| history > 0).unwrap_or(u64::MAX);
-        gate::announce(lane.gated(), reader);
+        lane.announce(reader);
         Self::gated(lane, reader, gate::join(lane, reader, back_to).max(least))
     }
 

@@ -233,6 +233,8 @@ pub(crate) const UNGATED: u32 = u32::MAX;
 struct Reader {
     owner: LoomWord,
     cursor: LoomWord,
+    /// 1 if it reads messages of the lane's type.
+    reads: LoomWord,
 }
 
 #[derive(Debug)]
@@ -280,6 +282,7 @@ impl LoomLane {
         let reader = |_| Reader {
             owner: word(()),
             cursor: word(()),
+            reads: word(()),
         };
         let block = LaneBlock {
             owner: LoomWord::new(owner),
@@ -338,6 +341,12 @@ impl LoomLane {
     /// Returns true if readers may be gated.
     pub(crate) fn has_gated_readers(&self) -> bool {
         !self.0.readers.is_empty()
+    }
+
+    /// Marks `reader`, which has no cursors, as gated, and as one that reads messages of the lane.
+    pub(crate) fn announce(&self, reader: u32) {
+        self.0.readers[reader as usize].reads.set(1);
+        gate::announce(self.gated(), reader);
     }
 
     /// Frees place `reader`, which is `owner`'s; returns false if another thread was faster than
@@ -410,6 +419,10 @@ impl LaneMemory for LoomLane {
 
     fn gated(&self) -> &LoomWord {
         &self.0.gated
+    }
+
+    fn is_read_by(&self, reader: u32) -> bool {
+        self.0.readers[reader as usize].reads.get() == 1
     }
 
     fn cursor(&self, reader: u32) -> &LoomWord {

@@ -86,6 +86,11 @@ crate::message! {
     pub const LANE_NOT_MAPPED: u8 = 25;
     /// The subscriber of the topic `text` can map the memory of all publishers again.
     pub const LANE_MAPPED: u8 = 26;
+    /// A subscriber of the node gets nothing from any live publisher, because they send another
+    /// message or offer less than it requests: `text`.
+    pub const INCOMPATIBLE: u8 = 27;
+    /// The subscriber of the topic `text` is no longer incompatible with all live publishers.
+    pub const COMPATIBLE: u8 = 28;
 }
 layout! {
     NodeEvent = 232 {
@@ -146,9 +151,10 @@ impl NodeEvent {
             Self::FAILED | Self::PANICKED | Self::STUCK | Self::SAFE_STATE_ENTERED => {
                 DiagnosticStatus::ERROR
             }
-            Self::EMERGENCY_STOP | Self::SWAP_FAILED | Self::LANE_NOT_MAPPED => {
-                DiagnosticStatus::ERROR
-            }
+            Self::EMERGENCY_STOP
+            | Self::SWAP_FAILED
+            | Self::LANE_NOT_MAPPED
+            | Self::INCOMPATIBLE => DiagnosticStatus::ERROR,
             Self::MISSED | Self::CHECKPOINT | Self::REFUSED | Self::COMMAND => {
                 DiagnosticStatus::WARN
             }
@@ -187,6 +193,8 @@ impl NodeEvent {
             Self::SCHEDULER_STOPPED => ("scheduler stopped", None),
             Self::LANE_NOT_MAPPED => ("misses a publisher", None),
             Self::LANE_MAPPED => ("misses no publisher any more", None),
+            Self::INCOMPATIBLE => ("incompatible with all publishers", None),
+            Self::COMPATIBLE => ("not incompatible any more", None),
             _ => return None,
         })
     }

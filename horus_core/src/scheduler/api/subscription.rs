@@ -1,6 +1,6 @@
-//! Checks whether the subscribers of a node can map the memory of all publishers.
+//! Checks whether the subscribers of a node can map the memory of all publishers, and match one.
 
-use horus_shm::{LaneNotMapped, LaneWatch};
+use horus_shm::{LaneNotMapped, LaneWatch, Mismatch};
 
 use crate::message::{NodeEvent, Text};
 use crate::topic::Watchable;
@@ -11,6 +11,7 @@ pub(crate) struct Subscription {
     topic: String,
     watch: LaneWatch,
     misses_a_publisher: bool,
+    matches_none: bool,
 }
 
 impl Subscription {
@@ -19,6 +20,7 @@ impl Subscription {
             topic: topic.to_owned(),
             watch: subscriber.lane_watch(),
             misses_a_publisher: false,
+            matches_none: false,
         }
     }
 
@@ -27,8 +29,34 @@ impl Subscription {
     }
 
     /// Returns the kind and the text of an event if, since the last call, the subscriber has failed
-    /// to map a publisher's memory, or has mapped all that was missing.
+    /// to map a publisher's memory, or has mapped all that was missing; or if it has become
+    /// incompatible with all live publishers, or is it no longer. Of two events, the second is that
+    /// of the next call.
     pub(crate) fn check(&mut self) -> Option<(u8, Text<128>)> {
+        self.check_lanes().or_else(|| self.check_match())
+    }
+
+    fn check_match(&mut self) -> Option<(u8, Text<128>)> {
+        let cause = self.watch.mismatch();
+        let is_gone = cause.is_none() && self.watch.is_closed();
+        if is_gone || cause.is_some() == self.matches_none {
+            return None;
+        }
+        self.matches_none = cause.is_some();
+        let topic = &self.topic;
+        let text = match cause {
+            None => return Some((NodeEvent::COMPATIBLE, Text::cut(topic))),
+            Some(Mismatch::Type) => Text::format(format_args!(
+                "it reads another message than they send: topic '{topic}'"
+            )),
+            Some(Mismatch::Reliability) => Text::format(format_args!(
+                "it requests reliable, they offer best effort: topic '{topic}'"
+            )),
+        };
+        Some((NodeEvent::INCOMPATIBLE, text))
+    }
+
+    fn check_lanes(&mut self) -> Option<(u8, Text<128>)> {
         let error = self.watch.unmapped();
         // WHY: a subscriber that was dropped has not regained its publisher.
         let is_gone = error.is_none() && self.watch.is_closed();

@@ -100,8 +100,10 @@ impl SchedulerTopics {
         format!("{TOPIC_PREFIX}{}{part}", self.name)
     }
 
-    fn builder<T: Payload>(&self, part: &str) -> TopicBuilder<T> {
-        Topic::builder(&self.topic_name(part)).namespace(&self.namespace)
+    fn builder<T: Payload>(&self, part: &str, qos: Qos) -> TopicBuilder<T> {
+        let builder = Topic::builder(&self.topic_name(part)).namespace(&self.namespace);
+        // WHY strict: a scheduler owns these topics, and replaces those of another version.
+        builder.qos(qos.strict(true))
     }
 
     /// Returns the builder of the status topic, which keeps the last status. A publisher may send
@@ -113,7 +115,7 @@ impl SchedulerTopics {
         // reader had pinned it.
         let qos = Qos::latched().history(2).publishers_max(1);
         let bytes = bytes.max(SchedulerStatusHeader::MAX_MESSAGE_BYTES);
-        self.builder(STATUS).qos(qos).max_message_bytes(bytes)
+        self.builder(STATUS, qos).max_message_bytes(bytes)
     }
 
     /// Returns the builder of the events topic, the black box. It persists after all processes have
@@ -122,10 +124,8 @@ impl SchedulerTopics {
         let qos = Qos::sensor_data()
             .capacity(LANE_SLOTS)
             .history(LANE_HISTORY);
-        self.builder(EVENTS).qos(
-            qos.persist_after_exit(true)
-                .publishers_max(BLACK_BOX_LANES as u32),
-        )
+        let qos = qos.publishers_max(BLACK_BOX_LANES as u32);
+        self.builder(EVENTS, qos.persist_after_exit(true))
     }
 
     /// Returns the builder of the commands topic. Commands are lost if no scheduler receives them.
@@ -133,14 +133,14 @@ impl SchedulerTopics {
         let qos = Qos::command()
             .capacity(64)
             .publishers_max(BLACK_BOX_LANES as u32);
-        self.builder(COMMANDS).qos(qos)
+        self.builder(COMMANDS, qos)
     }
 
     /// Returns the builder of the graph topic, which keeps the graph of the last run. A publisher
     /// may send a message of `bytes` bytes.
     pub(crate) fn graph(&self, bytes: u64) -> TopicBuilder<Value> {
         let qos = Qos::latched().publishers_max(1);
-        self.builder(GRAPH).qos(qos).max_message_bytes(bytes)
+        self.builder(GRAPH, qos).max_message_bytes(bytes)
     }
 
     /// Opens an endpoint of one of these topics with `make`. An incompatible topic, such as one of
@@ -192,7 +192,8 @@ pub(crate) fn emergency_stop<E>(
     make: impl Fn(TopicBuilder<EmergencyStop>) -> Result<E, TopicError>,
 ) -> Result<E, TopicError> {
     let topic = Topic::builder(EMERGENCY_STOP_TOPIC).namespace(namespace);
-    make(topic.qos(Qos::latched()))
+    // WHY strict: a stop of another type that nobody reads must not look like one.
+    make(topic.qos(Qos::latched().strict(true)))
 }
 
 #[cfg(test)]

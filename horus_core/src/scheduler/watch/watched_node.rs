@@ -177,7 +177,8 @@ impl WatchedNode {
     }
 
     /// Returns an event for each subscriber that, since the last check, has failed to map a
-    /// publisher's memory, or has mapped all that was missing.
+    /// publisher's memory, or has mapped all that was missing; or that has become incompatible with
+    /// all publishers, or is so no longer.
     pub(super) fn check_subscribers(&mut self) -> impl Iterator<Item = NodeEvent> {
         let Self {
             name,

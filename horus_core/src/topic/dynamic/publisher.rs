@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use horus_shm::internals::wait::WaitPolicy;
-use horus_shm::{LoanMemory, Namespace, Participant, RawLoan, RawProducer, TopicName};
+use horus_shm::{
+    LoanMemory, Namespace, Participant, RawLoan, RawProducer, TopicName, UnmatchedPair,
+};
 
 use super::{DynamicBuilder, DynamicType};
 use crate::topic::Backend;
@@ -213,6 +215,15 @@ impl DynamicPublisher {
     #[must_use]
     pub const fn sequence(&self) -> u64 {
         self.raw.position()
+    }
+
+    /// Returns the same as
+    /// [`Publisher::unmatched_subscribers`](crate::topic::Publisher::unmatched_subscribers).
+    #[must_use]
+    pub fn unmatched_subscribers(&self) -> Vec<UnmatchedPair> {
+        let mut pairs = self.raw.segment().unmatched_pairs();
+        pairs.retain(|pair| pair.lane == self.lane());
+        pairs
     }
 
     /// Returns the index of the lane.

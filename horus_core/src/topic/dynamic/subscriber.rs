@@ -9,12 +9,13 @@ use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{Namespace, RawConsumer, RawSample, Reliability, TopicName, Watch};
 
 use super::{DynamicBuilder, DynamicPublisher, DynamicType};
+use crate::message::SchemaDifference;
 use crate::topic::encoded::Decoder;
 use crate::topic::endpoint_wait::Wanted;
 use crate::topic::error::{
     BorrowError, EndpointWaitError, RecvError, RecvTimeoutError, TopicError, TopicLabel,
 };
-use crate::topic::{Backend, Qos, Stats};
+use crate::topic::{Backend, Qos, Stats, mismatch};
 use crate::value::Value;
 
 /// The lane and number of a message.
@@ -85,7 +86,8 @@ impl DynamicSubscriber {
         DynamicBuilder::adopt(name).namespace(namespace).observer()
     }
 
-    pub(super) fn from_raw(raw: RawConsumer) -> Self {
+    pub(super) fn from_raw(mut raw: RawConsumer) -> Self {
+        mismatch::log_mismatches(&mut raw);
         let message_type = DynamicType::new(raw.segment().request().type_info.clone());
         Self {
             inbox: Decoder::new(raw),
@@ -254,10 +256,18 @@ impl DynamicSubscriber {
     /// # Errors
     ///
     /// [`RecvError::Forked`] or [`RecvError::RegionLost`] if it never can again; or
-    /// [`RecvError::LaneNotMapped`].
+    /// [`RecvError::LaneNotMapped`] or [`RecvError::Incompatible`].
     #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
         self.inbox.raw.check()
+    }
+
+    /// Returns the first difference between the message of this subscriber and that of the live
+    /// publishers, as
+    /// [`Subscriber::schema_difference`](crate::topic::Subscriber::schema_difference) does.
+    #[must_use]
+    pub fn schema_difference(&self) -> Option<SchemaDifference> {
+        mismatch::schema_difference(&self.inbox.raw)
     }
 
     fn wait_policy(&self, timeout: Duration) -> WaitPolicy {

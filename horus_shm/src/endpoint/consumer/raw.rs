@@ -4,6 +4,7 @@ mod bytes;
 mod in_place;
 mod join;
 mod ledger;
+mod matching;
 mod waits;
 
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use std::sync::atomic::AtomicU64;
 
 use super::watch::{self, Progress};
 use crate::endpoint::reader_slot::ReaderSlot;
+use crate::file::counters::UnmatchedPublisher;
 use crate::file::error::{OpenError, RecvError};
 use crate::file::extent::Extent;
 use crate::file::segment::{Blocks as _, Segment};
@@ -106,7 +108,8 @@ pub struct RawConsumer {
     /// True if a lane has a later extent than the one that is read.
     has_later: bool,
     /// The lanes whose publisher does not offer what this reader requests.
-    unmatched: Vec<join::Unmatched>,
+    unmatched: Vec<matching::Unmatched>,
+    on_mismatch: Option<fn(&UnmatchedPublisher)>,
     place: Option<Arc<ReaderSlot>>,
     /// Of a gated reader: the eventcount at which publishers wait for room.
     room: Option<Room>,
@@ -170,6 +173,7 @@ impl RawConsumer {
             whole: false,
             has_later: false,
             unmatched: Vec::new(),
+            on_mismatch: None,
             place: None,
             room: None,
             progress: Arc::new(Progress::unannounced(limit)),

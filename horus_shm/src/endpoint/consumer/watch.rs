@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::alarm;
 use crate::endpoint::reader_slot::ReaderSlot;
+use crate::file::card::Mismatch;
 use crate::file::error::{LaneNotMapped, OpenError};
 use crate::file::segment::{Blocks as _, Segment};
 use crate::os::region::Access;
@@ -18,6 +19,9 @@ use crate::protocol::sync::{Word, edge};
 use crate::wait::{
     EVENTS_MAX, Event, Eventcount, POLL_INTERVAL, SLEEP_MAX, WaitPolicy, wait_in_slices, wake,
 };
+
+/// The reasons that [`Progress::mismatch`] numbers.
+const MISMATCHES: [Mismatch; 2] = [Mismatch::Type, Mismatch::Reliability];
 
 /// The block and the cursors of a consumer, also for threads that wait on its behalf.
 #[derive(Debug)]
@@ -33,6 +37,9 @@ pub(crate) struct Progress {
     alarmed: AtomicU64,
     /// A lane whose messages the consumer misses because it cannot be mapped.
     unmapped: Mutex<Option<LaneNotMapped>>,
+    /// The index in [`MISMATCHES`] of the reason why the consumer matches no live publisher, plus
+    /// 1; 0 if it does, or there is none.
+    mismatch: AtomicU64,
     #[expect(dead_code, reason = "held for the memory behind `readers`")]
     memory: Memory,
 }
@@ -69,7 +76,7 @@ impl Progress {
     }
 
     fn new(readers: Readers, reader: u32, lanes: u32, memory: Memory) -> Self {
-        let (closed, alarmed, unmapped) = Default::default();
+        let (closed, alarmed, unmapped, mismatch) = Default::default();
         Self {
             readers,
             reader,
@@ -77,6 +84,7 @@ impl Progress {
             closed,
             alarmed,
             unmapped,
+            mismatch,
             memory,
         }
     }
@@ -106,6 +114,13 @@ impl Progress {
     #[cold]
     pub(crate) fn set_unmapped(&self, error: Option<LaneNotMapped>) {
         *self.unmapped.lock().unwrap_or_else(PoisonError::into_inner) = error;
+    }
+
+    /// Stores the reason why the consumer matches no live publisher, or `None` if it does.
+    pub(crate) fn set_mismatch(&self, cause: Option<Mismatch>) {
+        let index = MISMATCHES.iter().position(|known| Some(*known) == cause);
+        // Relaxed: for people.
+        self.mismatch.set(index.map_or(0, |index| index as u64 + 1));
     }
 
     /// Makes the drop of the consumer also remove its alarms.
@@ -273,7 +288,7 @@ impl Watch {
 }
 
 /// Reports whether a [`RawConsumer`](crate::RawConsumer) misses a publisher whose lane it cannot
-/// map.
+/// map, and whether it matches none.
 ///
 /// `Send` and `Sync`. Keeps neither the consumer nor its topic open.
 #[derive(Debug, Clone)]
@@ -292,6 +307,16 @@ impl LaneWatch {
             .unmapped
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the reason why the consumer matches no live publisher, as its last call to receive
+    /// that looked for publishers found it; `None` if it matches one, there is none, or the
+    /// consumer is dropped.
+    #[must_use]
+    pub fn mismatch(&self) -> Option<Mismatch> {
+        // Relaxed: for people.
+        let number = self.progress.upgrade()?.mismatch.get() as usize;
+        MISMATCHES.get(number.checked_sub(1)?).copied()
     }
 
     /// Returns true once the consumer is dropped.

@@ -63,6 +63,8 @@ impl RingOptions {
         request.lane_limit = self.producers;
         request.reader_limit = self.consumers;
         request.pinnable = self.pinnable;
+        // WHY: a ring is opened by those who know its form.
+        request.strict = true;
         fix(&mut request);
         request
     }

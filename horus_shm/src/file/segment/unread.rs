@@ -1,9 +1,9 @@
 //! The messages that readers have not passed yet, as any process sees them.
 
 use super::extents::GENERATIONS_MAX;
+use crate::file::card::Card;
 use crate::file::header::{ExtentBase, ExtentId};
 use crate::file::segment::{Blocks as _, TopicMemory};
-use crate::file::topic_type::Reliability;
 use crate::os::region::Access;
 use crate::protocol::lane::{self, Unread};
 use crate::protocol::sync::Word as _;
@@ -15,7 +15,8 @@ struct Shape {
     capacity: u64,
     /// True if positions are not message numbers, as slots may be stepped over.
     pinnable: bool,
-    reliability: Reliability,
+    /// What its publisher sends and offers.
+    card: Card,
 }
 
 impl Shape {
@@ -50,8 +51,8 @@ pub(crate) struct Reached {
     pub(crate) position: u64,
     /// The number of its next message, if that is known.
     pub(crate) number: Option<u64>,
-    /// True if it gets messages only from publishers that offer reliable ones.
-    pub(crate) is_reliable: bool,
+    /// What it reads and requests: it gets messages only from publishers that match.
+    pub(crate) card: Card,
     /// Generation of the extent that it follows; 0 for none. `None` if it is in another process.
     pub(crate) followed: Option<u64>,
 }
@@ -107,7 +108,7 @@ impl TopicMemory {
                 }
                 continue;
             };
-            is_owed = !reader.is_reliable || shape.reliability == Reliability::Reliable;
+            is_owed = shape.card.mismatch(&reader.card).is_none();
             if is_owed {
                 let here = shape.unread(position, number, end);
                 let is_there = generation == newest
@@ -131,7 +132,7 @@ impl TopicMemory {
             base,
             capacity: offer.shape.capacity(),
             pinnable: offer.shape.request().pinnable,
-            reliability: offer.reliability,
+            card: offer.card(),
         })
     }
 }

@@ -132,7 +132,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         for (reader, given_up) in self.those_of(gated) {
             // ORDERING(cursor): pairs with the store in `LaneReader::advance`.
             let cursor = self.memory.cursor(reader).load(edge::CURSOR_SEE) & !JOINING;
-            if cursor != 0 && cursor != given_up {
+            if cursor != 0 && cursor != given_up && self.memory.is_read_by(reader) {
                 least = least.min(cursor - 1);
             }
         }
@@ -156,14 +156,16 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         let gated = self.memory.gated().get();
         let cursors = self.those_of(gated).filter_map(|(reader, given_up)| {
             let cursor = self.memory.cursor(reader).get() & !JOINING;
-            (cursor != 0 && cursor != given_up).then_some((reader, cursor))
+            let counts = cursor != 0 && cursor != given_up && self.memory.is_read_by(reader);
+            counts.then_some((reader, cursor))
         });
         cursors.min_by_key(|&(_, cursor)| cursor)
     }
 
     /// Returns the gated reader that is furthest behind, and the position that it reads next; also
-    /// if this writer itself waits for no reader. Those that were given up do not count.
-    pub fn least_reader(&self) -> Option<(u32, u64)> {
+    /// if this writer itself waits for no reader. Those that were given up do not count, and those
+    /// of which `counts` returns false.
+    pub fn least_reader(&self, counts: impl Fn(u32) -> bool) -> Option<(u32, u64)> {
         // Relaxed, both: an older cursor keeps an extent for longer. A reader whose bit is not seen
         // yet begins behind the extents before the newest one.
         let gated = self.memory.gated().get();
@@ -171,7 +173,8 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         let cursors = readers.filter_map(|reader| {
             let cursor = self.memory.cursor(reader).get() & !JOINING;
             let given_up = self.given_up.get(reader as usize).copied();
-            (cursor != 0 && given_up != Some(cursor)).then(|| (reader, cursor - 1))
+            let counts = cursor != 0 && given_up != Some(cursor) && counts(reader);
+            counts.then(|| (reader, cursor - 1))
         });
         cursors.min_by_key(|&(_, position)| position)
     }

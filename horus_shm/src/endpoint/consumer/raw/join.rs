@@ -13,7 +13,6 @@ use crate::file::extent::{Extent, ExtentUse};
 use crate::file::header::{ExtentBase, ExtentId};
 use crate::file::offer::Offer;
 use crate::file::segment::{Blocks as _, GENERATIONS_MAX};
-use crate::file::topic_type::Reliability;
 use crate::os::cancel::NoCancelGuard;
 use crate::os::region::Access;
 use crate::protocol::gate;
@@ -23,14 +22,6 @@ use crate::protocol::memory::{LaneMemory, RawLane};
 use crate::protocol::sync::{Word, edge};
 use crate::protocol::takeover;
 use crate::wait::WakeEdge;
-
-/// The newest extent of a lane, whose publisher does not offer what a reader requests.
-#[derive(Debug)]
-pub(super) struct Unmatched {
-    id: ExtentId,
-    /// The beginning of the messages that this reader is not owed.
-    pub(super) base: ExtentBase,
-}
 
 /// A count of changes that is never reached.
 pub(super) const NEVER_LOOKED: u64 = u64::MAX;
@@ -131,7 +122,9 @@ impl RawConsumer {
         let mut back_to = floor.map(|floor| head.saturating_sub(history).max(floor));
         if let (Some((extent, _)), Some(position)) = (&newest, &mut back_to) {
             // WHY: what a predecessor sent stays only if it offered that itself.
-            let is_owed = |offer: &Offer| latched == 0 || offer.latched() > 0;
+            let is_owed = |extent: &Extent| {
+                self.matches(extent) && (latched == 0 || extent.offer.latched() > 0)
+            };
             let first = self.extent_at(extent, *position, is_owed);
             *position = (*position).max(first.base.position);
         }
@@ -164,12 +157,13 @@ impl RawConsumer {
     }
 
     /// Returns the extent that holds `position`: `newest` or an earlier one. If that cannot be
-    /// opened any more, or is not owed to this reader, returns the first one behind it.
+    /// opened any more, or one up to `newest` is not owed to this reader, returns the first one
+    /// behind it.
     fn extent_at(
         &self,
         newest: &Arc<Extent>,
         position: u64,
-        is_owed: impl Fn(&Offer) -> bool,
+        is_owed: impl Fn(&Extent) -> bool,
     ) -> Arc<Extent> {
         let mut found = Arc::clone(newest);
         for _ in 0..GENERATIONS_MAX {
@@ -184,9 +178,7 @@ impl RawConsumer {
             // WHY the bases: they ascend, unless a head was damaged in between.
             let is_before = |extent: &Extent| extent.base.position <= found.base.position;
             match self.map(former) {
-                Ok((extent, _))
-                    if is_before(&extent) && self.matches(&extent) && is_owed(&extent.offer) =>
-                {
+                Ok((extent, _)) if is_before(&extent) && is_owed(&extent) => {
                     found = extent;
                 }
                 _ => break,
@@ -224,15 +216,6 @@ impl RawConsumer {
             ExtentUse::Read
         };
         let extent = self.segment.extent(id, usage)?;
-        let wanted = &self.segment.request().type_info;
-        if !wanted.is_same_as(&extent.offer.type_info) {
-            return Err(OpenError::Damaged {
-                path: self.segment.path(),
-                field: "message type of a lane",
-                found: extent.offer.type_info.name.to_string(),
-                wanted: wanted.name.to_string(),
-            });
-        }
         let readers = self.progress.readers();
         let raw = self.segment.lane(&extent, Access::Read, readers)?;
         Ok((extent, raw))
@@ -293,6 +276,7 @@ impl RawConsumer {
         }
         self.note_failed((!complete).then(|| Box::new(failed)));
         self.note_lanes();
+        self.note_mismatch();
         // WHY not if there are later extents: the reader goes on there when it has reached their
         // beginning.
         if complete && !self.has_later {
@@ -305,21 +289,28 @@ impl RawConsumer {
         let Some(newest) = self.newest(lane)? else {
             return Ok(());
         };
-        if self.ignored & 1 << lane != 0 || self.is_unmatched(newest) {
+        if self.ignored & 1 << lane != 0 {
+            return Ok(());
+        }
+        if self.is_unmatched(newest) {
+            self.report_mismatch(lane);
             return Ok(());
         }
         if let Some(at) = self.lanes.iter().position(|followed| followed.lane == lane) {
             return self.follow(at, newest);
         }
         let (extent, _) = self.map(newest)?;
-        let was_unmatched = self.unmatched_in(lane).is_some();
+        let extent = self.extent_at(&extent, self.starts[lane as usize].position, |_| true);
+        let (mut extent, mut raw) = self.map(extent.id)?;
+        let mut is_owed_before = self.unmatched_in(lane).is_none();
+        while !self.matches(&extent) && extent.id != newest {
+            (extent, raw) = self.next_extent(extent.id, newest)?;
+            is_owed_before = false;
+        }
         if !self.note_match(&extent, extent.base) {
             return Ok(());
         }
-        let extent = self.extent_at(&extent, self.starts[lane as usize].position, |_| true);
-        let (extent, raw) = self.map(extent.id)?;
-        if was_unmatched {
-            // WHY: this reader is not owed what came before.
+        if !is_owed_before {
             let ExtentBase { position, number } = extent.base;
             let numbered = extent.offer.shape.request().pinnable;
             let number = Some(if numbered { number } else { position });
@@ -481,69 +472,12 @@ impl RawConsumer {
         }
     }
 
-    /// Returns true if this reader may read an extent.
-    fn matches(&self, extent: &Extent) -> bool {
-        self.reading != Reading::Gated || extent.offer.reliability == Reliability::Reliable
-    }
-
-    /// Notes whether this reader may read `extent`, the newest one of its lane. `base` is where the
-    /// messages begin that it is not owed if it may not. Returns true if it may.
-    fn note_match(&mut self, extent: &Extent, base: ExtentBase) -> bool {
-        let is_matched = self.matches(extent);
-        self.unmatched
-            .retain(|unmatched| unmatched.id.lane != extent.id.lane);
-        if !is_matched {
-            let id = extent.id;
-            self.unmatched.push(Unmatched { id, base });
-        }
-        is_matched
-    }
-
-    /// Returns the newest extent of a lane if its publisher is known not to match.
-    pub(super) fn unmatched_in(&self, lane: u32) -> Option<&Unmatched> {
-        self.unmatched
-            .iter()
-            .find(|unmatched| unmatched.id.lane == lane)
-    }
-
-    /// Returns true if an extent is known not to match.
-    fn is_unmatched(&self, id: ExtentId) -> bool {
-        self.unmatched.iter().any(|unmatched| unmatched.id == id)
-    }
-
-    /// Returns the error of a reader all of whose live publishers do not match.
-    pub(super) fn expect_match(&self) -> Result<(), RecvError> {
-        let lives = |lane| {
-            let block = self.segment.lane_block(lane, Access::Read);
-            // Relaxed: for people.
-            block.is_ok_and(|block| {
-                let owner = block.owner.get();
-                owner != 0 && !self.segment.is_dead(owner)
-            })
-        };
-        let Some(unmatched) = self
-            .unmatched
-            .iter()
-            .find(|unmatched| lives(unmatched.id.lane))
-        else {
-            return Ok(());
-        };
-        let lane = unmatched.id.lane;
-        let is_matched = |followed: &Followed| {
-            let lane = followed.lane;
-            lives(lane)
-                && self
-                    .unmatched
-                    .iter()
-                    .all(|unmatched| unmatched.id.lane != lane)
-        };
-        if self.lanes.iter().any(is_matched) {
-            return Ok(());
-        }
-        Err(RecvError::Incompatible {
-            topic: self.segment.label(),
-            lane,
-        })
+    /// Returns what the publisher of a lane offers, or what its last one offered, if that can be
+    /// read.
+    #[must_use]
+    pub fn offer_in(&self, lane: u32) -> Option<Offer> {
+        let newest = self.newest(lane).ok()??;
+        self.segment.offer_of(newest)
     }
 
     /// Stores the result of an attempt to map all lanes, also for the watches of this reader.
@@ -560,11 +494,8 @@ impl RawConsumer {
     /// Returns the error of a lane that cannot be mapped; `None` if this reader misses nothing by
     /// it, because no publisher has the lane, and no message waits there.
     fn not_mapped(&self, lane: u32, cause: &OpenError) -> Option<LaneNotMapped> {
-        let offer = || {
-            let newest = self.newest(lane).ok()??;
-            self.segment.offer_of(newest)
-        };
-        let bytes = offer().map_or(0, |offer| offer.shape.slots_bytes());
+        let offer = self.offer_in(lane);
+        let bytes = offer.map_or(0, |offer| offer.shape.slots_bytes());
         let error = LaneNotMapped::new(lane, bytes, cause);
         // Relaxed, both: a publisher that comes later is found by the next attempt.
         let matters = self

@@ -1,7 +1,7 @@
 //! The ledger of a reader: for its owner, and as counters for other processes.
 
 use super::join::Start;
-use super::{Followed, RawConsumer, Reading};
+use super::{Followed, RawConsumer};
 use crate::file::segment::{Blocks as _, Reached};
 use crate::os::futex::monotonic;
 use crate::os::region::Access;
@@ -138,7 +138,7 @@ impl RawConsumer {
         let reader = Reached {
             position,
             number,
-            is_reliable: self.reading == Reading::Gated,
+            card: self.card(),
             followed: Some(followed.map_or(0, |followed| followed.extent.id.generation)),
         };
         self.segment.unread(lane, reader)

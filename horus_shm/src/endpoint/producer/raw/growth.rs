@@ -248,9 +248,17 @@ impl RawProducer {
         let Some(oldest) = self.former.first() else {
             return false;
         };
+        // WHY not `LaneMemory::is_read_by`: a predecessor may have sent messages of another type.
+        let identity = oldest.extent.offer.type_info.identity();
+        let reads = |reader| {
+            let block = self.segment.reader_block(reader, Access::Read);
+            // Relaxed: the reader stored it before the cursor that keeps the extent.
+            let words = block.map(|block| [0, 1].map(|half| block.type_identity[half].get()));
+            words.is_ok_and(|words| words == identity)
+        };
         // WHY a limit: the bits are input.
         for _ in 0..self.segment.shape().reader_limit() {
-            match self.writer.least_reader() {
+            match self.writer.least_reader(reads) {
                 // WHY: the gate of a dead reader stays until a writer is in its way.
                 Some((reader, unread)) if oldest.is_unread(unread) => {
                     if !reader_slot::reap_gated(&self.segment, reader) {

@@ -1,0 +1,173 @@
+//! Matching: the lanes whose publisher sends another message, or offers less than this reader
+//! requests.
+
+use super::{Followed, RawConsumer, Reading};
+use crate::file::card::{Card, Mismatch};
+use crate::file::counters::UnmatchedPublisher;
+use crate::file::error::RecvError;
+use crate::file::extent::Extent;
+use crate::file::header::{ExtentBase, ExtentId};
+use crate::file::segment::Blocks as _;
+use crate::file::topic_type::Reliability;
+use crate::os::region::Access;
+use crate::protocol::sync::Word;
+
+/// The newest extent of a lane, whose publisher does not offer what a reader requests.
+#[derive(Debug)]
+pub(super) struct Unmatched {
+    id: ExtentId,
+    cause: Mismatch,
+    type_identity: [u64; 2],
+    /// The claim of the lane whose publisher was reported last; 0 if none was.
+    reported: u64,
+    /// The beginning of the messages that this reader is not owed.
+    pub(super) base: ExtentBase,
+}
+
+impl RawConsumer {
+    /// Returns the reason why this reader may not read an extent, if it may not.
+    fn mismatch(&self, extent: &Extent) -> Option<Mismatch> {
+        extent.offer.card().mismatch(&self.card())
+    }
+
+    /// Returns the card of this reader.
+    pub(super) fn card(&self) -> Card {
+        Card {
+            type_identity: self.segment.request().type_info.identity(),
+            reliability: match self.reading {
+                Reading::Gated => Reliability::Reliable,
+                _ => Reliability::BestEffort,
+            },
+        }
+    }
+
+    /// Returns true if this reader may read an extent.
+    pub(super) fn matches(&self, extent: &Extent) -> bool {
+        self.mismatch(extent).is_none()
+    }
+
+    /// Notes whether this reader may read `extent`, the newest one of its lane. `base` is where the
+    /// messages begin that it is not owed if it may not. Returns true if it may.
+    pub(super) fn note_match(&mut self, extent: &Extent, base: ExtentBase) -> bool {
+        let mismatch = self.mismatch(extent);
+        let id = extent.id;
+        let reported = self
+            .unmatched_in(id.lane)
+            .map_or(0, |former| former.reported);
+        self.unmatched
+            .retain(|unmatched| unmatched.id.lane != id.lane);
+        if let Some(cause) = mismatch {
+            self.unmatched.push(Unmatched {
+                id,
+                cause,
+                type_identity: extent.offer.type_info.identity(),
+                reported,
+                base,
+            });
+            self.report_mismatch(id.lane);
+        }
+        mismatch.is_none()
+    }
+
+    /// Sets the function that is called once for each publisher that does not match, by the call to
+    /// receive that finds it.
+    ///
+    /// Calls it at once for those that the constructor has found.
+    pub fn set_on_mismatch(&mut self, on_mismatch: fn(&UnmatchedPublisher)) {
+        self.on_mismatch = Some(on_mismatch);
+        let lanes: Vec<_> = self.unmatched.iter().map(|found| found.id.lane).collect();
+        lanes
+            .into_iter()
+            .for_each(|lane| self.report_mismatch(lane));
+    }
+
+    /// Reports that the publisher of a lane does not match, if it is there, or has left messages
+    /// for readers that join later. WHY only once for each claim: it may continue in other extents.
+    #[cold]
+    pub(super) fn report_mismatch(&mut self, lane: u32) {
+        let Some(on_mismatch) = self.on_mismatch else {
+            return;
+        };
+        let claim = self.segment.lane_claims(lane);
+        let Some(offer) = self.offer_in(lane) else {
+            return;
+        };
+        let publisher = self.segment.publisher_of(lane);
+        if publisher.is_none() && offer.latched() == 0 {
+            return;
+        }
+        let mut unmatched = self.unmatched.iter_mut();
+        let Some(unmatched) = unmatched.find(|unmatched| unmatched.id.lane == lane) else {
+            return;
+        };
+        if std::mem::replace(&mut unmatched.reported, claim) == claim {
+            return;
+        }
+        on_mismatch(&UnmatchedPublisher {
+            topic: self.segment.label(),
+            publisher,
+            cause: unmatched.cause,
+            offered: offer.type_info,
+            wanted: self.segment.request().type_info.clone(),
+        });
+    }
+
+    /// Returns the newest extent of a lane if its publisher is known not to match.
+    pub(super) fn unmatched_in(&self, lane: u32) -> Option<&Unmatched> {
+        self.unmatched
+            .iter()
+            .find(|unmatched| unmatched.id.lane == lane)
+    }
+
+    /// Returns true if an extent is known not to match.
+    pub(super) fn is_unmatched(&self, id: ExtentId) -> bool {
+        self.unmatched.iter().any(|unmatched| unmatched.id == id)
+    }
+
+    /// Returns the error of a reader all of whose live publishers do not match.
+    pub(super) fn expect_match(&self) -> Result<(), RecvError> {
+        let lives = |lane| {
+            let block = self.segment.lane_block(lane, Access::Read);
+            // Relaxed: for people.
+            block.is_ok_and(|block| {
+                let owner = block.owner.get();
+                owner != 0 && !self.segment.is_dead(owner)
+            })
+        };
+        let unmatched = self.unmatched.iter();
+        let unmatched = unmatched.filter(|unmatched| lives(unmatched.id.lane));
+        // WHY the least: the reason must not depend on the order of the lanes.
+        let rank = |unmatched: &&Unmatched| {
+            let is_of_type = unmatched.cause == Mismatch::Reliability;
+            (!is_of_type, unmatched.type_identity)
+        };
+        let Some(unmatched) = unmatched.min_by_key(rank) else {
+            return Ok(());
+        };
+        let (lane, cause) = (unmatched.id.lane, unmatched.cause);
+        let is_matched = |followed: &Followed| {
+            let lane = followed.lane;
+            lives(lane)
+                && self
+                    .unmatched
+                    .iter()
+                    .all(|unmatched| unmatched.id.lane != lane)
+        };
+        if self.lanes.iter().any(is_matched) {
+            return Ok(());
+        }
+        Err(RecvError::Incompatible {
+            topic: self.segment.label(),
+            lane,
+            cause,
+        })
+    }
+
+    /// Stores the result of [`Self::expect_match`] for the watches of this reader.
+    pub(super) fn note_mismatch(&self) {
+        self.progress.set_mismatch(match self.expect_match() {
+            Err(RecvError::Incompatible { cause, .. }) => Some(cause),
+            _ => None,
+        });
+    }
+}
