@@ -21,7 +21,7 @@ use crate::scheduler::no_scheduler;
 const PERIOD: Duration = Duration::from_millis(50);
 
 /// The names of the kinds of events, as `--kind` takes them.
-const KINDS: [(u8, &str); 26] = [
+const KINDS: [(u8, &str); 28] = [
     (NodeEvent::STARTED, "started"),
     (NodeEvent::FINISHED, "finished"),
     (NodeEvent::FAILED, "failed"),
@@ -48,6 +48,8 @@ const KINDS: [(u8, &str); 26] = [
     (NodeEvent::SCHEDULER_STOPPED, "scheduler_stopped"),
     (NodeEvent::LANE_NOT_MAPPED, "lane_not_mapped"),
     (NodeEvent::LANE_MAPPED, "lane_mapped"),
+    (NodeEvent::INCOMPATIBLE, "incompatible"),
+    (NodeEvent::COMPATIBLE, "compatible"),
 ];
 
 /// Show the events of a scheduler, also after it has died

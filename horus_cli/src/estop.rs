@@ -7,7 +7,7 @@ use horus_core::OpenError;
 use horus_core::message::EmergencyStop;
 use horus_core::namespace::Namespace;
 use horus_core::scheduler::{EMERGENCY_STOP_TOPIC, emergency_stop};
-use horus_core::topic::Topic;
+use horus_core::topic::{Qos, Topic};
 use serde::Serialize;
 
 use crate::context::Context;
@@ -94,7 +94,7 @@ fn status(context: &mut Context) -> Result<(), Failure> {
 /// Returns the last emergency stop or release.
 fn last(namespace: &Arc<Namespace>) -> Result<Option<EmergencyStop>, Failure> {
     let topic = Topic::<EmergencyStop>::builder(EMERGENCY_STOP_TOPIC).namespace(namespace);
-    match topic.observer() {
+    match topic.qos(Qos::new().strict(true)).observer() {
         Ok(mut observer) => Ok(observer.latest()),
         Err(error) => match error.as_open_error() {
             Some(OpenError::NotFound { .. }) => Ok(None),

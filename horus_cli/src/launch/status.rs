@@ -113,7 +113,7 @@ pub(super) struct StatusPublisher {
 impl StatusPublisher {
     pub(super) fn open(namespace: &Arc<Namespace>) -> Result<Self, TopicError> {
         // WHY not after the exit: then there is nothing to see.
-        let qos = Qos::latched().persist_after_exit(false);
+        let qos = Qos::latched().persist_after_exit(false).strict(true);
         let topic = Topic::builder(TOPIC).namespace(namespace).qos(qos);
         Ok(Self {
             publisher: topic.publisher()?,

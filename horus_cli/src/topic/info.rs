@@ -3,7 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
-use horus_core::introspect::{Inspector, LaneCounters, Participant, ReaderCounters};
+use horus_core::Mismatch;
+use horus_core::introspect::{Inspector, LaneCounters, Participant, ReaderCounters, UnmatchedPair};
 use serde::Serialize;
 
 use super::latency::Percentiles;
@@ -52,6 +53,24 @@ struct Info<'a> {
     age_ns: Option<u64>,
     publishers: Vec<Publisher>,
     subscribers: Vec<Subscriber>,
+    unmatched: Vec<Unmatched>,
+}
+
+/// A publisher and a subscriber between which no message passes.
+#[derive(Debug, Serialize)]
+struct Unmatched {
+    publisher: Option<Process>,
+    lane: u32,
+    subscriber: Option<Process>,
+    slot: u32,
+    cause: Cause,
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Cause {
+    Type,
+    Reliability,
 }
 
 #[derive(Debug, Serialize)]
@@ -152,7 +171,37 @@ impl<'a> Info<'a> {
             age_ns: age.map(|age| age.as_nanos() as u64),
             publishers: topic.publishers().iter().map(Publisher::new).collect(),
             subscribers: topic.subscribers().iter().map(Subscriber::new).collect(),
+            unmatched: topic.unmatched_pairs().iter().map(Unmatched::new).collect(),
         }
+    }
+}
+
+impl Unmatched {
+    fn new(pair: &UnmatchedPair) -> Self {
+        Self {
+            publisher: Process::of(Some(&pair.publisher)),
+            lane: pair.lane,
+            subscriber: Process::of(Some(&pair.subscriber)),
+            slot: pair.slot,
+            cause: match pair.cause {
+                Mismatch::Type => Cause::Type,
+                Mismatch::Reliability => Cause::Reliability,
+            },
+        }
+    }
+
+    fn describe(&self) -> String {
+        let reason = match self.cause {
+            Cause::Type => "they use different messages",
+            Cause::Reliability => "it offers best effort, and the subscriber requests reliable",
+        };
+        format!(
+            "  no message passes from {} in lane {} to {} in slot {}: {reason}",
+            Process::shown(self.publisher.as_ref()),
+            self.lane,
+            Process::shown(self.subscriber.as_ref()),
+            self.slot,
+        )
     }
 }
 
@@ -246,6 +295,7 @@ impl Info<'_> {
                 age.unwrap_or_default(),
             ));
         }
+        lines.extend(self.unmatched.iter().map(Unmatched::describe));
         let tables = [publishers(&self.publishers), subscribers(&self.subscribers)];
         Description { lines, tables }
     }

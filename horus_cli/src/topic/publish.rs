@@ -184,7 +184,8 @@ fn open(
     };
     let opened = builder
         .namespace(namespace)
-        .qos(offer(arguments, namespace))
+        // WHY strict: messages of a mistaken type would reach nobody.
+        .qos(offer(arguments, namespace).strict(type_name.is_some()))
         .publisher();
     opened.map_err(|error| {
         let is_absent = matches!(error.as_open_error(), Some(OpenError::NotFound { .. }));

@@ -4,6 +4,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use horus_core::message::Imu;
+use horus_core::topic::Topic;
 use horus_testing::skip;
 
 use crate::common::{Ran, Robot, until};
@@ -66,6 +68,23 @@ fn a_peer_in_the_same_namespace_is_shown_with_its_topics() {
         ran.stdout.contains("FAULT  reliability: cmd_vel: "),
         "{ran:?}"
     );
+    // A subscriber that reads another message, which `topic info` shows, too.
+    let imu = Topic::<Imu>::builder("cmd_vel").namespace(robot.namespace());
+    let _imu = imu.subscriber().unwrap();
+    let ran = robot.run(&format!("doctor --peer {}", peer.id()));
+    assert!(ran.stdout.contains("FAULT  message: cmd_vel: "), "{ran:?}");
+    let ran = robot.run("topic info cmd_vel");
+    let own = std::process::id();
+    let line = ran
+        .stdout
+        .lines()
+        .find(|line| line.ends_with("different messages"));
+    let line = line.expect("a line names the pair");
+    assert!(line.contains(&format!("from process {pid} ")), "{ran:?}");
+    assert!(line.contains(&format!("to process {own} ")), "{ran:?}");
+    let json = robot.answer("topic info cmd_vel --json");
+    assert!(json.contains(r#""cause":"type""#), "{json}");
+    assert!(json.contains(r#""cause":"reliability""#), "{json}");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The topics of a process in the namespace, and with whom it shares them.
 
+use horus_core::Mismatch;
 use horus_core::introspect::{Inspector, Participant, topics};
 use horus_core::namespace::Namespace;
-use horus_core::topic::Reliability;
 
 use super::process::PeerProcess;
 use crate::context::Context;
@@ -22,7 +22,10 @@ struct Part {
     other_subscribers: usize,
     /// True if a subscriber requests reliable messages, and a publisher does not offer them, one of
     /// them in the process.
-    is_unmatched: bool,
+    is_unreliable: bool,
+    /// True if a subscriber reads another message than a publisher sends, one of them in the
+    /// process.
+    has_other_types: bool,
 }
 
 pub(super) fn check(peer: &PeerProcess, context: &Context) -> Result<Vec<Finding>, Failure> {
@@ -72,39 +75,27 @@ impl Part {
             })
         };
         let lanes = topic.publishers();
-        let offers = topic.offers();
-        let offers_reliable = |lane: u32| {
-            let offer = offers.iter().find(|(index, _)| *index == lane);
-            offer.is_none_or(|(_, offer)| offer.reliability == Reliability::Reliable)
-        };
-        let publishers = lanes.iter().filter_map(|lane| {
-            let is_theirs = is_peer(lane.publisher.as_ref()?);
-            Some((is_theirs, offers_reliable(lane.lane)))
-        });
-        let publishers: Vec<(bool, bool)> = publishers.collect();
-        let subscribers = topic.subscribers();
-        let subscribers = subscribers
+        let publishers: Vec<bool> = lanes
             .iter()
-            .map(|reader| (is_peer(&reader.subscriber), reader.is_reliable));
-        let subscribers: Vec<(bool, bool)> = subscribers.collect();
-        let count = |ends: &[(bool, bool)], theirs| {
-            let ends = ends.iter();
-            ends.filter(|(is_theirs, _)| *is_theirs == theirs).count()
-        };
-        let mut pairs = subscribers.iter().flat_map(|reader| {
-            let publishers = publishers.iter();
-            publishers.map(move |publisher| (publisher, reader))
-        });
-        let is_unmatched = pairs.any(|((writes, offered), (reads, requested))| {
-            (*writes || *reads) && *requested && !offered
-        });
+            .filter_map(|lane| lane.publisher.as_ref().map(is_peer))
+            .collect();
+        let readers = topic.subscribers();
+        let subscribers: Vec<bool> = readers
+            .iter()
+            .map(|reader| is_peer(&reader.subscriber))
+            .collect();
+        let count = |ends: &[bool], theirs| ends.iter().filter(|end| **end == theirs).count();
+        let mut unmatched = topic.unmatched_pairs();
+        unmatched.retain(|pair| is_peer(&pair.publisher) || is_peer(&pair.subscriber));
+        let is_unmatched = |cause| unmatched.iter().any(|pair| pair.cause == cause);
         let part = Self {
             topic: name.to_owned(),
             publishes: count(&publishers, true) > 0,
             subscribes: count(&subscribers, true) > 0,
             other_publishers: count(&publishers, false),
             other_subscribers: count(&subscribers, false),
-            is_unmatched,
+            has_other_types: is_unmatched(Mismatch::Type),
+            is_unreliable: is_unmatched(Mismatch::Reliability),
         };
         (part.publishes || part.subscribes).then_some(part)
     }
@@ -122,11 +113,18 @@ impl Part {
             let verbs = ("publish", "publishes");
             findings.push(self.shared(&found, verbs, self.other_publishers, names));
         }
-        if self.is_unmatched {
+        if self.is_unreliable {
             let found = format!("{topic}: a subscriber requests reliable messages");
             let advice = "a publisher does not offer them, and the subscriber gets nothing from \
                           it: Qos::reliable() for both, or for none";
             findings.push(Finding::fault("reliability", found, advice));
+        }
+        if self.has_other_types {
+            let found =
+                format!("{topic}: a subscriber reads another message than a publisher sends");
+            let advice = "the subscriber gets nothing from it: use the same message in both \
+                          programs, or another topic";
+            findings.push(Finding::fault("message", found, advice));
         }
         findings
     }
