@@ -156,6 +156,31 @@ fn a_topic_may_carry_two_types() {
     }
 }
 
+/// Also before the subscriber has looked at the lane.
+#[test]
+fn messages_of_another_type_are_neither_waiting_nor_lost() {
+    for order in ORDERS {
+        let private = Private::new();
+        let (mut publisher, mut subscriber) = mismatched(&private, order);
+        let all = |subscriber: &Subscriber<new::Status>| {
+            let stats = subscriber.stats();
+            [stats.sent, stats.received, stats.lost, stats.waiting]
+        };
+        let inspector = Inspector::open_in(private.namespace(), "t").unwrap();
+        let seen = || {
+            let [reader] = &inspector.subscribers()[..] else {
+                panic!("one subscriber")
+            };
+            [reader.received, reader.lost, reader.waiting]
+        };
+        // More than the slots hold: nobody holds the publisher back.
+        assert_eq!(send_until_full(&mut publisher), 100);
+        assert_eq!((all(&subscriber), seen()), ([0; 4], [0; 3]), "{order}");
+        assert!(subscriber.recv().is_none());
+        assert_eq!((all(&subscriber), seen()), ([0; 4], [0; 3]), "{order}");
+    }
+}
+
 #[test]
 fn both_sides_learn_that_their_messages_differ() {
     for order in ORDERS {
