@@ -15,7 +15,7 @@ struct Shape {
     capacity: u64,
     /// True if positions are not message numbers, as slots may be stepped over.
     pinnable: bool,
-    /// What its publisher sends and offers.
+    /// The type that its publisher sends, and the reliability that it offers.
     card: Card,
 }
 
@@ -51,7 +51,8 @@ pub(crate) struct Reached {
     pub(crate) position: u64,
     /// The number of its next message, if that is known.
     pub(crate) number: Option<u64>,
-    /// What it reads and requests: it gets messages only from publishers that match.
+    /// The type that it reads, and the reliability that it requests: it gets messages only from
+    /// publishers that match.
     pub(crate) card: Card,
     /// Generation of the extent that it follows; 0 for none. `None` if it is in another process.
     pub(crate) followed: Option<u64>,
