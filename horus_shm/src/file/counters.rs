@@ -190,29 +190,36 @@ impl TopicMemory {
     /// of the lane. Lanes whose file cannot be read are left out. Makes some system calls for each.
     #[must_use]
     pub fn offers(&self) -> Vec<(u32, Offer)> {
+        let offer = |(id, _): (ExtentId, u64)| Some((id.lane, self.offer_of(id)?));
+        self.newest_extents().filter_map(offer).collect()
+    }
+
+    /// Returns the newest extent of each lane that has one, with the owner of the lane.
+    fn newest_extents(&self) -> impl Iterator<Item = (ExtentId, u64)> {
         let lanes = 0..self.shape().lane_limit();
-        let offer = |lane| {
+        lanes.filter_map(|lane| {
             let block = self.lane_block(lane, Access::Read).ok()?;
             // Relaxed: system calls order the lane file.
-            let generation = block.generation.get();
-            let id = (generation != 0).then_some(ExtentId { lane, generation })?;
-            Some((lane, self.offer_of(id)?))
-        };
-        lanes.filter_map(offer).collect()
+            let (generation, owner) = (block.generation.get(), block.owner.get());
+            (generation != 0).then_some((ExtentId { lane, generation }, owner))
+        })
     }
 
     /// Returns the type of the messages that the topic carries now: that of the first live
     /// publisher, or else of the messages that are kept, or else of the process that created the
-    /// topic. Makes some system calls for each lane.
+    /// topic. Makes some system calls for each lane before that.
     #[must_use]
     pub fn present_type(&self) -> TypeInfo {
-        let offers = self.offers();
-        let live = offers
-            .iter()
-            .find(|(lane, _)| self.publisher_of(*lane).is_some());
-        let kept = || offers.iter().find(|(_, offer)| offer.latched() > 0);
-        let offer = live.or_else(kept).map(|(_, offer)| offer);
-        offer.map_or_else(|| self.type_info().clone(), |offer| offer.type_info.clone())
+        let type_if = |id, is_it: fn(&Offer) -> bool| {
+            let found =
+                self.with_header(id, |_, offer| is_it(offer).then(|| offer.type_info.clone()));
+            found.flatten()
+        };
+        let live = |(id, owner)| self.is_live(owner).then(|| type_if(id, |_| true)).flatten();
+        let kept = |(id, _)| type_if(id, |offer| offer.latched() > 0);
+        let found = self.newest_extents().find_map(live);
+        let found = found.or_else(|| self.newest_extents().find_map(kept));
+        found.unwrap_or_else(|| self.type_info().clone())
     }
 
     /// Returns the publisher of a lane, if it is alive.

@@ -77,7 +77,7 @@ impl TopicMemory {
         owners.filter(|&owner| self.is_live(owner)).count()
     }
 
-    fn is_live(&self, owner: u64) -> bool {
+    pub(super) fn is_live(&self, owner: u64) -> bool {
         owner != 0 && !self.is_dead(owner)
     }
 

@@ -123,7 +123,7 @@ impl TopicMemory {
 
     /// Returns what `read` makes of an extent's base and offer, if its file can be read. Reads the
     /// file once: a header never changes. `read` may not look at other headers.
-    pub(super) fn with_header<R>(
+    pub(crate) fn with_header<R>(
         &self,
         id: ExtentId,
         read: impl Fn(ExtentBase, &Offer) -> R,
