@@ -8,13 +8,11 @@ mod actors;
 use std::path::Path;
 use std::process::Command;
 
+use actors::{DIR, ROLE};
 use horus_core::SendError;
 use horus_core::message::{Encoding, Image, ImageHeader, PointCloud, PointCloudHeader};
 use horus_core::topic::{Publisher, Qos, Subscriber, Topic};
 use horus_testing::skip;
-
-const ROLE: &str = "HORUS_TEST_ROLE";
-const DIR: &str = "HORUS_TEST_DIR";
 
 /// Points of a cloud of 10 MB: three `f32` each.
 const POINTS: u32 = 10_000_000 / 12;

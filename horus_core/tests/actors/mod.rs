@@ -16,8 +16,9 @@ use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
 use horus_core::scheduler::{Report, RunError, Scheduler};
 use tempfile::TempDir;
 
-const ROLE: &str = "HORUS_TEST_ROLE";
-const DIR: &str = "HORUS_TEST_DIR";
+/// The variables of the environment that give a child its role and its directory.
+pub const ROLE: &str = "HORUS_TEST_ROLE";
+pub const DIR: &str = "HORUS_TEST_DIR";
 
 /// The limit for events that must happen; generous, because a slow machine is not a failure.
 const TIME_LIMIT: Duration = Duration::from_secs(120);
