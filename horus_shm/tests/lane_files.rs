@@ -12,7 +12,7 @@ mod successors;
 mod unread;
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -184,19 +184,21 @@ fn a_sweep_removes_the_orphans_of_killed_processes() {
     assert_eq!(spawn::topic_files(&namespace), [""; 0]);
 }
 
-/// Lane files of another boot or layout have no user either.
+/// Lane files of another boot or layout have no user either. Those that a topic in use has by their
+/// names go with that topic, whatever they contain.
 #[test]
 fn a_sweep_removes_stale_lane_files_and_reports_damaged_ones() {
     let dir = spawn::shm_dir();
     let namespace = spawn::namespace(dir.path());
     let segment = open(&namespace, "topic");
-    let _producer = producer(&segment).unwrap();
+    let producer = producer(&segment).unwrap();
     let [used] = &spawn::lane_files(&namespace)[..] else {
         panic!("one lane file")
     };
     let bytes = fs::read(namespace.topics_path().join(used)).unwrap();
-    let plant = |generation: u32, offset: usize| {
-        let name = format!("{}{generation}", used.strip_suffix('1').unwrap());
+    let topic_id = &used[..=1 + 32];
+    let plant = |inode: &str, generation: u32, offset: usize| {
+        let name = format!("{topic_id}{inode}0.{generation}");
         let mut bytes = bytes.clone();
         bytes[offset] ^= 1;
         let path = namespace.topics_path().join(&name);
@@ -205,14 +207,18 @@ fn a_sweep_removes_stale_lane_files_and_reports_damaged_ones() {
         name
     };
     let (version, boot_id, capacity) = (8, 16, 88);
-    let _ = [plant(2, version), plant(3, boot_id)];
-    let damaged = plant(4, capacity);
+    let _ = [plant("", 2, version), plant("1.", 3, boot_id)];
+    let damaged = plant("1.", 4, capacity);
+    let inode = fs::metadata(segment.path()).unwrap().ino();
+    let unused = plant(&format!("{inode}."), 5, capacity);
     let report = sweep(&namespace).unwrap();
     assert_eq!(report.attended, [name("topic")]);
     assert_eq!(report.foreign, std::slice::from_ref(&damaged));
-    let mut left = spawn::lane_files(&namespace);
-    left.sort();
-    assert_eq!(left, [used.clone(), damaged]);
+    let mut kept = [used.clone(), damaged, unused];
+    kept.sort();
+    assert_eq!(spawn::lane_files(&namespace), kept);
+    drop((segment, producer));
+    assert_eq!(spawn::lane_files(&namespace), [""; 0]);
 }
 
 /// The owner of a lane may die after it named a file, before it stored its number.
@@ -281,7 +287,9 @@ fn first_lane_file(namespace: &Namespace, segment: &Segment) -> std::path::PathB
     let topic = segment.topic().unwrap().as_str();
     let header = header::decode(&bytes, bytes.len() as u64, topic, provenance).unwrap();
     let id = u128::from_be_bytes(header.topic_id);
-    namespace.topics_path().join(format!(".{id:032x}.0.1"))
+    let inode = fs::metadata(segment.path()).unwrap().ino();
+    let name = format!(".{id:032x}.{inode}.0.1");
+    namespace.topics_path().join(name)
 }
 
 /// A subscriber may follow many lanes, and a process can have few descriptors.

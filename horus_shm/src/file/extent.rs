@@ -1,9 +1,9 @@
 //! Extents: the slots of a lane, in a file of their own beside the topic file, or on the heap.
 //!
-//! A lane file has the name `.<topic id>.<lane>.<generation>`, in the directory of the topic files.
-//! It appears whole, with all of its memory reserved, and never changes its size or its header.
-//! Only the owner of the lane makes one, and gives its memory back by removing the name: a process
-//! that has mapped it keeps the memory until it unmaps it.
+//! A lane file is in the directory of the topic files, see [`lane_name`]. It appears whole, with
+//! all of its memory reserved, and never changes its size or its header. Only the owner of the lane
+//! makes one, and gives its memory back by removing the name: a process that has mapped it keeps
+//! the memory until it unmaps it.
 
 use std::io;
 use std::mem::offset_of;
@@ -13,6 +13,7 @@ use std::sync::atomic::AtomicU64;
 
 use crate::file::error::OpenError;
 use crate::file::header::{self, ExtentBase, ExtentId, HeaderError, LaneHeader};
+use crate::file::lane_name;
 use crate::file::offer::Offer;
 use crate::file::open::{no_space_or, reserve};
 use crate::file::segment::TopicFile;
@@ -262,7 +263,7 @@ struct LanePath<'a> {
 
 impl LanePath<'_> {
     fn name(&self) -> String {
-        file_name(self.topic.topic_id, self.id)
+        file_name(self.topic, self.id)
     }
 
     fn path(&self) -> PathBuf {
@@ -301,8 +302,7 @@ impl LanePath<'_> {
             return Ok(());
         }
         let describe = |(topic_id, inode, id): ([u8; 16], u64, ExtentId)| {
-            let name = file_name(topic_id, id);
-            format!("the one called '{name}', of the topic file with inode {inode}")
+            format!("the one called '{}'", lane_name::of(topic_id, inode, id))
         };
         Err(self.header_error(HeaderError::Damaged {
             field: "lane",
@@ -360,35 +360,21 @@ pub(super) fn path(topic: &TopicFile, id: ExtentId) -> PathBuf {
 }
 
 /// Returns the name of a lane file.
-fn file_name(topic_id: [u8; 16], id: ExtentId) -> String {
-    let topic = u128::from_be_bytes(topic_id);
-    format!(".{topic:032x}.{}.{}", id.lane, id.generation)
-}
-
-/// Returns the id of the topic to which the lane file called `name` belongs; `None` if that is not
-/// the name of a lane file.
-pub(crate) fn topic_of(name: &str) -> Option<[u8; 16]> {
-    let (topic, rest) = name.strip_prefix('.')?.split_once('.')?;
-    let (lane, generation) = rest.split_once('.')?;
-    let id = ExtentId {
-        lane: lane.parse().ok()?,
-        generation: generation.parse().ok()?,
-    };
-    let topic = u128::from_str_radix(topic, 16).ok()?.to_be_bytes();
-    (file_name(topic, id) == name).then_some(topic)
+fn file_name(topic: &TopicFile, id: ExtentId) -> String {
+    lane_name::of(topic.topic_id, topic.id.inode(), id)
 }
 
 /// Returns true if a lane file has its name, so that readers can open it.
 pub(crate) fn is_linked(topic: &TopicFile, id: ExtentId) -> bool {
     let dir = topic.namespace.topics_dir();
-    dir.is_ok_and(|dir| os::fstatat(dir, file_name(topic.topic_id, id)).is_ok())
+    dir.is_ok_and(|dir| os::fstatat(dir, file_name(topic, id)).is_ok())
 }
 
 /// Removes the name of a lane file, if it exists. WHY no error: what cannot be removed now is
 /// removed with the topic, or by a sweep.
 pub(crate) fn remove_lane_file(topic: &TopicFile, id: ExtentId) {
     if let Ok(dir) = topic.namespace.topics_dir() {
-        let _ = os::unlink(dir, file_name(topic.topic_id, id));
+        let _ = os::unlink(dir, file_name(topic, id));
     }
 }
 
@@ -405,7 +391,8 @@ pub(crate) fn remove_lane_files(topic: &TopicFile) {
         return remove_likely_lane_files(topic);
     };
     let names = names.iter().map(|name| name.to_string_lossy());
-    for name in names.filter(|name| topic_of(name) == Some(topic.topic_id)) {
+    let prefix = lane_name::prefix(topic.topic_id);
+    for name in names.filter(|name| name.starts_with(&prefix)) {
         let _ = os::unlink(dir, &*name);
     }
 }

@@ -9,8 +9,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use crate::file::error::OpenError;
-use crate::file::extent;
 use crate::file::header::{self, HeaderError, TopicHeader};
+use crate::file::lane_name;
 use crate::file::name::TopicName;
 use crate::file::namespace::Namespace;
 use crate::file::open::{OpenAttempt, TopicPath, lock_table_unless_attended};
@@ -65,9 +65,9 @@ enum SweepOutcome {
 /// reported as foreign.
 pub fn sweep(namespace: &Arc<Namespace>) -> Result<SweepReport, OpenError> {
     let mut report = SweepReport::default();
-    let is_lane_file = |name: &String| extent::topic_of(name).is_some();
-    let (lane_files, topics): (Vec<_>, Vec<_>) =
-        file_names(namespace)?.into_iter().partition(is_lane_file);
+    let (lane_files, topics): (Vec<_>, Vec<_>) = file_names(namespace)?
+        .into_iter()
+        .partition(|name| lane_name::is_lane_file(name));
     let mut inodes = HashMap::new();
     let dir = namespace.topics_dir().ok();
     for shown in topics {
@@ -111,7 +111,7 @@ fn inode_if_attended(place: &TopicPath<'_>, dir: BorrowedFd<'_>) -> Option<u64> 
 /// damaged ones. `known` are the inodes of some topic files, by the names of those.
 fn remove_orphans(
     namespace: &Namespace,
-    names: Vec<String>,
+    mut names: Vec<String>,
     known: HashMap<String, u64>,
 ) -> Result<Vec<String>, OpenError> {
     if names.is_empty() {
@@ -119,6 +119,8 @@ fn remove_orphans(
     }
     // WHY after the names of the lane files: each of those is younger than its topic file.
     let topics = topic_inodes(namespace, known)?;
+    let belongs = |inode| topics.contains(&inode);
+    names.retain(|name| !lane_name::topic_inode(name).is_some_and(belongs));
     Ok(lane_files::remove_orphans(namespace, names, &topics))
 }
 
@@ -128,7 +130,7 @@ fn topic_inodes(
     known: HashMap<String, u64>,
 ) -> Result<HashSet<u64>, OpenError> {
     let mut names = file_names(namespace)?;
-    names.retain(|name| !known.contains_key(name) && extent::topic_of(name).is_none());
+    names.retain(|name| !known.contains_key(name) && !lane_name::is_lane_file(name));
     let inode = |name: &String| Some(os::fstatat(namespace.topics_dir().ok()?, name).ok()?.ino);
     let others = names.iter().filter_map(inode);
     Ok(others.chain(known.into_values()).collect())
@@ -164,7 +166,7 @@ fn remove_foreign(namespace: &Arc<Namespace>, name: &TopicName) -> Result<bool, 
     if removed {
         // WHY all orphans: a damaged file does not say which lane files are its own.
         let mut names = file_names(namespace)?;
-        names.retain(|name| extent::topic_of(name).is_some());
+        names.retain(|name| lane_name::is_lane_file(name));
         remove_orphans(namespace, names, HashMap::new())?;
     }
     Ok(removed)

@@ -25,7 +25,7 @@ pub const MAGIC: [u8; 8] = *b"HORUStpc";
 /// First bytes of every lane file.
 pub const LANE_MAGIC: [u8; 8] = *b"HORUSlan";
 /// The layout's own version, independent of the crate's version.
-pub const LAYOUT_VERSION: u32 = 6;
+pub const LAYOUT_VERSION: u32 = 7;
 /// As stored by a little-endian machine; another value means another byte order.
 pub const ENDIANNESS: u32 = 0x0102_0304;
 /// Distance that keeps two writers on different cache lines (adjacent-line prefetch included).

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use crate::file::extent;
 use crate::file::header::{self, HeaderError};
+use crate::file::lane_name;
 use crate::file::namespace::Namespace;
 use crate::file::open::{lock_table_unless_attended, provenance};
 use crate::file::segment::FileId;
@@ -82,6 +82,6 @@ fn remove_unattended(
 }
 
 fn unlink(dir: BorrowedFd<'_>, name: &str) -> io::Result<()> {
-    debug_assert!(extent::topic_of(name).is_some());
+    debug_assert!(lane_name::is_lane_file(name));
     os::unlink(dir, name)
 }

@@ -1,0 +1,99 @@
+//! Names of lane files: `.<topic id>.<inode of the topic file>.<lane>.<generation>`.
+//!
+//! WHY the inode: a sweep sees without opening it that a lane file belongs to a topic.
+
+use crate::file::header::ExtentId;
+
+/// Returns the name of a lane file.
+pub(crate) fn of(topic_id: [u8; 16], topic_inode: u64, id: ExtentId) -> String {
+    let prefix = prefix(topic_id);
+    format!("{prefix}{topic_inode}.{}.{}", id.lane, id.generation)
+}
+
+/// Returns the beginning of the names of all lane files of a topic.
+pub(crate) fn prefix(topic_id: [u8; 16]) -> String {
+    format!(".{:032x}.", u128::from_be_bytes(topic_id))
+}
+
+/// Returns true if `name` is that of a lane file, of this or another version of the layout.
+pub(crate) fn is_lane_file(name: &str) -> bool {
+    parts(name).is_some()
+}
+
+/// Returns the inode of the topic file to which the lane file called `name` belongs, as the name
+/// says it; `None` if it is not the name of a lane file of this version of the layout.
+pub(crate) fn topic_inode(name: &str) -> Option<u64> {
+    let (topic_id, numbers) = parts(name)?;
+    let [inode, lane, generation] = numbers[..] else {
+        return None;
+    };
+    let id = ExtentId {
+        lane: lane.try_into().ok()?,
+        generation,
+    };
+    (of(topic_id, inode, id) == name).then_some(inode)
+}
+
+/// Returns the topic's id and the numbers behind it.
+fn parts(name: &str) -> Option<([u8; 16], Vec<u64>)> {
+    let (topic, numbers) = name.strip_prefix('.')?.split_once('.')?;
+    let topic_id = u128::from_str_radix(topic, 16).ok()?.to_be_bytes();
+    let numbers: Result<_, _> = numbers.split('.').map(str::parse).collect();
+    (topic.len() == 32).then_some((topic_id, numbers.ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOPIC: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
+
+    #[test]
+    fn a_name_says_the_inode_of_its_topic() {
+        let id = ExtentId {
+            lane: 63,
+            generation: u64::MAX,
+        };
+        let name = of(TOPIC, 1 << 40, id);
+        assert_eq!(
+            name,
+            ".000102030405060708090a0b0c0d0e0f.1099511627776.63.18446744073709551615"
+        );
+        assert!(name.starts_with(&prefix(TOPIC)));
+        assert_eq!(topic_inode(&name), Some(1 << 40));
+        assert!(is_lane_file(&name));
+    }
+
+    #[test]
+    fn names_of_earlier_versions_are_lane_files_without_an_inode() {
+        let name = ".000102030405060708090a0b0c0d0e0f.3.1";
+        assert!(is_lane_file(name));
+        assert_eq!(topic_inode(name), None);
+    }
+
+    #[test]
+    fn names_in_other_forms_are_not_taken_for_lane_files() {
+        for name in [
+            "",
+            ".",
+            "imu",
+            ".0001.7.3.1",
+            "000102030405060708090a0b0c0d0e0f.7.3.1",
+            ".000102030405060708090a0b0c0d0e0f",
+            ".000102030405060708090a0b0c0d0e0f.",
+            ".000102030405060708090a0b0c0d0e0g.7.3.1",
+            ".000102030405060708090a0b0c0d0e0f.7.x.1",
+        ] {
+            assert!(!is_lane_file(name), "{name}");
+            assert_eq!(topic_inode(name), None, "{name}");
+        }
+        for name in [
+            ".000102030405060708090a0b0c0d0e0f.07.3.1",
+            ".000102030405060708090a0b0c0d0e0f.7.3.1.1",
+            ".000102030405060708090A0b0c0d0e0f.7.3.1",
+            ".000102030405060708090a0b0c0d0e0f.7.4294967296.1",
+        ] {
+            assert_eq!(topic_inode(name), None, "{name}");
+        }
+    }
+}
