@@ -56,6 +56,7 @@ pub use file::counters::{
 };
 pub use file::error::{LaneNotMapped, OpenError, RecvError};
 pub use file::label::TopicLabel;
+pub use file::latch_key::LatchKey;
 pub use file::liveness_cache::LivenessCache;
 pub use file::name::{NameError, NameKind, NamespaceName, TopicName};
 pub use file::namespace::error::NamespaceError;

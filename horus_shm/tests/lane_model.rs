@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use horus_shm::internals::Blocks as _;
-use horus_shm::internals::layout::published;
+use horus_shm::internals::layout::{Latched, published};
 use horus_shm::{
-    Access, Consumer, FanoutShm, MpscShm, OnStalled, Pod, PodShm, Producer, RawConsumer,
+    Access, Consumer, FanoutShm, LatchKey, MpscShm, OnStalled, Pod, PodShm, Producer, RawConsumer,
     RawProducer, ReadStats, Reading, Request, RingOptions, Segment, SendError, SpscShm, TopicName,
     TypeInfo, Zeroable,
 };
@@ -276,8 +276,14 @@ fn plant<T: Pod>(segment: &Segment, oracle: &Oracle) {
         }
         let block = segment.lane_block(index, Access::Write).unwrap();
         block.epoch.store(1, Ordering::Relaxed);
-        let latched = if offer.persists { offer.history } else { 0 };
-        block.latched.store(latched.into(), Ordering::Relaxed);
+        let LatchKey(key) = LatchKey::of_program();
+        let messages = if offer.persists { offer.history } else { 0 };
+        let latched = Latched {
+            key,
+            claim: 1,
+            messages: messages as u16,
+        };
+        block.latched.store(latched.to_word(), Ordering::Relaxed);
         block
             .head
             .store(oracle.position(index as usize), Ordering::Relaxed);

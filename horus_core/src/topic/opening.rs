@@ -66,7 +66,16 @@ impl Opening {
 
     pub(super) fn producer(&self, segment: &Arc<Segment>) -> Result<RawProducer, TopicError> {
         let raw = RawProducer::new(Arc::clone(segment), self.qos.stall_policy());
-        raw.map_err(|error| self.error(error))
+        let raw = raw.map_err(|error| self.error(error))?;
+        if raw.has_displaced_history() {
+            ::log::warn!(
+                "{}: the latched messages of an earlier publisher are gone, because this publisher \
+                 had to take its place: let fewer publishers run, or remove the topic when none \
+                 does",
+                segment.label()
+            );
+        }
+        Ok(raw)
     }
 
     pub(super) fn consumer(&self, segment: &Arc<Segment>) -> Result<RawConsumer, TopicError> {

@@ -1,6 +1,6 @@
 //! Quality of service: what a publisher offers, and what a subscriber requests.
 
-use horus_shm::{OnStalled, Reliability, Request, TypeInfo, WakeEdge};
+use horus_shm::{LatchKey, OnStalled, Reliability, Request, TypeInfo, WakeEdge};
 
 /// Quality of service: what a publisher offers, and what a subscriber requests. Start from a
 /// preset, then change the settings that matter.
@@ -25,6 +25,7 @@ pub struct Qos {
     capacity: Option<u64>,
     history: Option<u32>,
     persists: Option<bool>,
+    latch_key: Option<LatchKey>,
     wake_edge: Option<WakeEdge>,
     pinnable: Option<bool>,
     publishers_max: Option<u32>,
@@ -41,6 +42,7 @@ impl Qos {
             capacity: None,
             history: None,
             persists: None,
+            latch_key: None,
             wake_edge: None,
             pinnable: None,
             publishers_max: None,
@@ -110,6 +112,14 @@ impl Qos {
         self
     }
 
+    /// Sets the key by which a publisher whose history outlives it finds that history again. Its
+    /// first message replaces the history of the same key, and leaves that of other keys. Default:
+    /// the name of the program, or of the script that Python executes.
+    pub const fn latch_key(mut self, key: &str) -> Self {
+        self.latch_key = Some(LatchKey::new(key));
+        self
+    }
+
     /// Sets which side pays the cost of waking a sleeping subscriber of this publisher.
     pub const fn wake_edge(mut self, edge: WakeEdge) -> Self {
         self.wake_edge = Some(edge);
@@ -172,6 +182,7 @@ impl Qos {
         request.reliability = self.reliability;
         request.history = self.history;
         request.persists = self.persists;
+        request.latch_key = self.latch_key;
         request.wake_edge = self.wake_edge;
         request.pinnable = self.pinnable;
         request.lane_limit = self.publishers_max;

@@ -11,6 +11,7 @@ pub(crate) mod extent;
 pub mod header;
 pub(crate) mod label;
 pub(crate) mod lane_name;
+pub(crate) mod latch_key;
 pub(crate) mod liveness_cache;
 pub(crate) mod name;
 pub(crate) mod namespace;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::file::card::Card;
 use crate::file::error::OpenError;
+use crate::file::latch_key::LatchKey;
 use crate::file::topic_type::{Reliability, TypeInfo};
 use crate::protocol::layout::{
     PARTICIPANTS_MAX, SCHEMA_BYTES_MAX, STRIDE_MAX, TYPE_NAME_BYTES_MAX,
@@ -76,6 +77,9 @@ pub struct Request {
     pub history: Option<u32>,
     /// Of a publisher: true if the history outlives it. Default false.
     pub persists: Option<bool>,
+    /// Of a publisher whose history outlives it: the key by which it finds that history again.
+    /// Default [`LatchKey::of_program`].
+    pub latch_key: Option<LatchKey>,
     /// Of a publisher: the side that pays for the order between a message's publication and the
     /// check for sleeping readers. Default membarrier.
     pub wake_edge: Option<WakeEdge>,
@@ -103,6 +107,7 @@ impl Request {
             reliability: None,
             history: None,
             persists: None,
+            latch_key: None,
             wake_edge: None,
             pinnable: None,
             strict: false,

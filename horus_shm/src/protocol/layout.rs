@@ -192,10 +192,47 @@ pub struct LaneBlock<W> {
     pub refused: W,
     /// Number of wakes of sleeping readers, each a system call.
     pub wakes: W,
-    /// Number of messages of its history that outlive the owner, and keep the topic file.
+    /// The history that outlives the owner, and keeps the topic file; see [`Latched`]. 0 for none.
     pub latched: W,
+    /// Position where the history of the last session before `epoch_start` begins that sent
+    /// messages.
+    pub history_start: W,
     /// Zero.
-    pub reserved_tail: [W; 2],
+    pub reserved_tail: W,
+}
+
+/// The word [`LaneBlock::latched`], if it is not 0: whose latched history a lane has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Latched {
+    /// A hash of the publisher's key.
+    pub key: u32,
+    /// A number that is higher than those of all earlier claims by latching publishers, until it
+    /// begins anew at 0.
+    pub claim: u16,
+    /// Number of messages, at most: the largest number stands for any that is larger.
+    pub messages: u16,
+}
+
+impl Latched {
+    /// Decodes the word.
+    #[must_use]
+    pub const fn from_word(word: u64) -> Option<Self> {
+        let messages = word as u16;
+        if messages == 0 {
+            return None;
+        }
+        Some(Self {
+            key: (word >> 32) as u32,
+            claim: (word >> 16) as u16,
+            messages,
+        })
+    }
+
+    /// Encodes the word.
+    #[must_use]
+    pub const fn to_word(self) -> u64 {
+        (self.key as u64) << 32 | (self.claim as u64) << 16 | self.messages as u64
+    }
 }
 
 /// The word [`LaneBlock::skips`]: the number of positions ever skipped, and the low bits of the

@@ -83,6 +83,12 @@ pub mod edge {
     /// ORDERING(epoch): Acquire load of the session's owner. Pairs with [`EPOCH_PUBLISH`].
     pub const EPOCH_SEE: Edge = Edge::new("epoch/see", Ordering::Acquire);
 
+    /// ORDERING(history): Release store of the start of a session. Pairs with [`HISTORY_SEE`]: a
+    /// thread that sees it sees where the history before it begins.
+    pub const HISTORY_PUBLISH: Edge = Edge::new("history/publish", Ordering::Release);
+    /// ORDERING(history): Acquire load of the start of a session. Pairs with [`HISTORY_PUBLISH`].
+    pub const HISTORY_SEE: Edge = Edge::new("history/see", Ordering::Acquire);
+
     /// ORDERING(change): Release of the count of new extents, after the generation of the lane was
     /// stored. Pairs with [`CHANGE_SEE`]: a reader that sees the count sees the generation.
     pub const CHANGE_PUBLISH: Edge = Edge::new("change/publish", Ordering::Release);
@@ -129,7 +135,7 @@ pub mod edge {
     pub const PIN_REUSE: Edge = Edge::new("reuse/take", Ordering::Acquire);
 
     /// Every edge above, for the mutation gate and the table in the docs.
-    pub const ALL: [Edge; 26] = [
+    pub const ALL: [Edge; 28] = [
         SLOT_PUBLISH,
         SLOT_SEE,
         OVERWRITE_BEGIN,
@@ -147,6 +153,8 @@ pub mod edge {
         OWNER_SEE,
         EPOCH_PUBLISH,
         EPOCH_SEE,
+        HISTORY_PUBLISH,
+        HISTORY_SEE,
         WAKE_LOOK,
         WAKE_ANNOUNCE,
         PIN_HOLD,

@@ -19,8 +19,13 @@ pub fn take_over<M: LaneMemory>(memory: &M, me: u64) -> u64 {
         scan(memory)
     });
     block.epoch.fetch_add_one();
-    // Relaxed: ordered by the release of the owner below.
-    block.epoch_start.set(pos);
+    // Relaxed, both: the claim of the owner word ordered the one, the store below the other.
+    let predecessor = block.epoch_start.get();
+    if pos > predecessor {
+        block.history_start.set(predecessor);
+    }
+    // ORDERING(history): pairs with the load in `history_start`.
+    block.epoch_start.store(pos, edge::HISTORY_PUBLISH);
     // ORDERING(epoch): pairs with the load in `session`.
     block.epoch_owner.store(me, edge::EPOCH_PUBLISH);
     // ORDERING(head): pairs with the loads in `LaneReader::resync` and `session`.
@@ -52,6 +57,24 @@ pub fn session<W: Word>(block: &LaneBlock<W>, is_dead: impl Fn(u64) -> bool) -> 
     }
     // Relaxed: ordered by the load of the epoch's owner, and by the load of the head.
     (head, Some(block.epoch_start.get()))
+}
+
+/// Returns the position where the history before `head` begins: with the last session that has sent
+/// messages. `head` is what [`session`] returned.
+pub fn history_start<W: Word>(block: &LaneBlock<W>, head: u64) -> u64 {
+    // ORDERING(history): pairs with the store in `take_over`.
+    let present = block.epoch_start.load(edge::HISTORY_SEE);
+    if head > present {
+        return present;
+    }
+    // Relaxed: the load of the start of the session ordered it.
+    block.history_start.get().min(head)
+}
+
+/// Ends all history of a lane, for an owner that has just taken it over at `pos`.
+pub fn end_history<W: Word>(block: &LaneBlock<W>, pos: u64) {
+    // Relaxed: a reader that joins meanwhile gets the history of the predecessor.
+    block.history_start.set(pos);
 }
 
 /// Returns the first position from `head` on that is not published, for a `head` that [`session`]

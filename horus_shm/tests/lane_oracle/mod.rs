@@ -97,6 +97,8 @@ pub struct ModelLane {
     /// A producer has claimed it at least once.
     pub ready: bool,
     pub epoch_start: usize,
+    /// The start of the last session before the present one that sent messages.
+    pub history_start: usize,
     /// The producer does not read the cursors of gated readers before this position.
     pub limit: usize,
 }
@@ -177,6 +179,9 @@ impl Oracle {
         let index = free.ok_or(Refusal::Publishers)?;
         let lane = &mut self.lanes[index];
         (lane.producer, lane.ready, lane.detaches) = (true, true, detaches);
+        if lane.log.len() > lane.epoch_start {
+            lane.history_start = lane.epoch_start;
+        }
         (lane.epoch_start, lane.limit) = (lane.log.len(), lane.log.len());
         for reader in &mut self.readers {
             reader.given_up[index] = None;
@@ -226,7 +231,11 @@ impl Oracle {
             capacity,
             ..
         } = self.rules;
-        let session = if persists { 0 } else { lane.epoch_start };
+        let session = if persists && lane.log.len() == lane.epoch_start {
+            lane.history_start
+        } else {
+            lane.epoch_start
+        };
         if !lane.producer && !persists {
             return lane.log.len();
         }

@@ -170,7 +170,7 @@ impl Consumer {
             head = takeover::pass_over(lane, head);
         }
         let floor = if asked.persists {
-            Some(0)
+            Some(takeover::history_start(lane.block(), head))
         } else {
             session.map(|start| start.min(head))
         };

@@ -288,6 +288,7 @@ impl LoomLane {
             owner: LoomWord::new(owner),
             epoch: LoomWord::new(0),
             epoch_start: LoomWord::new(0),
+            history_start: LoomWord::new(0),
             aborted: LoomWord::new(0),
             corrupt_resync: LoomWord::new(0),
             epoch_owner: LoomWord::new(owner),

@@ -81,7 +81,7 @@ pub(crate) fn the_head_of_a_takeover_covers_all_published_messages() {
 /// A killed takeover leaves a lane that the next takeover continues in the same way.
 pub(crate) fn a_takeover_may_be_killed_anywhere() {
     explore(0, || {
-        for (killed, killed_again) in (0..=5).flat_map(|k| (0..=5).map(move |j| (k, j))) {
+        for (killed, killed_again) in (0..=5).flat_map(|k| (0..=6).map(move |j| (k, j))) {
             let lane = LoomLane::new(2, 0, Copying::Racing, 1);
             let mut victim = Producer::first(&lane, 1);
             victim.send_all(2);
@@ -209,6 +209,33 @@ pub(crate) fn messages_of_a_dead_publisher_are_history_on_request() {
             }
         }
     });
+}
+
+/// Latched history is that of the last session that sent messages. A publisher that comes back
+/// keeps it until its first message, and a reader that joins meanwhile gets no message of an
+/// earlier session, and at least one message.
+pub(crate) fn latched_history_is_that_of_one_session() {
+    for (reader, sends) in [(UNGATED, 0), (0, 0), (UNGATED, 1), (0, 1)] {
+        explore(3, move || {
+            let lane = LoomLane::new(4, 1, Copying::Racing, 1);
+            let mut first = Producer::first(&lane, 1);
+            first.send_all(1);
+            first.leave();
+            let mut second = Producer::claim(&lane, 2, NOBODY).unwrap();
+            second.send_all(1);
+            second.leave();
+            let asked = History::of_all(3);
+            let theirs = lane.clone();
+            let joining = thread::spawn(move || Consumer::late(&theirs, reader, asked).polls(1));
+            let mut third = Producer::claim(&lane, 3, NOBODY).unwrap();
+            third.send_all(sends);
+            let consumer = joining.join().unwrap();
+            let start = consumer.start;
+            assert!((1..=2).contains(&start), "{start} is not in one session");
+            let consumer = Consumer::late(&lane, UNGATED, asked);
+            assert_eq!(consumer.start, 1 + sends, "the last session that sent");
+        });
+    }
 }
 
 /// A publisher that leaves and comes back has a new session. A reader that saw the lane free

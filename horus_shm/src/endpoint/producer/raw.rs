@@ -1,5 +1,6 @@
 //! Untyped producers of a ring: one lane.
 
+mod claim;
 mod growth;
 mod in_place;
 mod room;
@@ -12,7 +13,6 @@ use crate::endpoint::reader_slot::{self, FRUITLESS_MAX};
 use crate::file::counters::Participant;
 use crate::file::error::{OpenError, UnusableReason};
 use crate::file::extent::Extent;
-use crate::file::offer::Offer;
 use crate::file::segment::{Blocks as _, Segment};
 use crate::file::topic_type::Reliability;
 use crate::os::cancel::NoCancelGuard;
@@ -32,6 +32,7 @@ use crate::wait::{Event, Sleeper, WakeOrder, has_sleepers, wake};
 pub use in_place::LoanMemory;
 pub use room::OnStalled;
 
+use claim::{Claim, Found};
 use growth::{ClaimedLane, Former};
 use in_place::LoanApart;
 use room::Refused;
@@ -60,6 +61,7 @@ pub struct RawProducer {
     former: Vec<Former>,
     /// The position from which on the oldest of them may be removed.
     former_due: u64,
+    has_displaced: bool,
     segment: Arc<Segment>,
 }
 
@@ -68,7 +70,8 @@ pub struct RawProducer {
 unsafe impl Send for RawProducer {}
 
 impl RawProducer {
-    /// Claims a lane: a free one, or the lane of a dead owner, at the position where it stopped.
+    /// Claims a lane: a free one, or the lane of a dead owner, at the position where it stopped. A
+    /// publisher whose history is latched prefers the lane with the history of its key.
     ///
     /// # Errors
     ///
@@ -81,14 +84,15 @@ impl RawProducer {
         let wait: *const _ = segment.wait_block(Access::Write)?;
         // WHY: before a lane is claimed, as `docs/memory-ordering.md` argues.
         let order = WakeOrder::of_sender(offer.wake_edge);
-        let lane = Self::claim_lane(&segment, &offer)?;
+        let claim = Claim::new(&segment, &offer)?;
+        let lane = claim.lane;
         let block = segment.lane_block(lane, Access::Write)?;
         // WHY: a predecessor may have died while it waited for room.
         segment
             .wait_block(Access::Write)?
             .room_waiters
             .fetch_and_not_relaxed(1 << lane);
-        let claimed = match ClaimedLane::new(&segment, lane, &offer) {
+        let claimed = match ClaimedLane::new(&segment, claim, &offer) {
             Ok(claimed) => claimed,
             Err(error) => {
                 owner::release(&block.owner);
@@ -124,6 +128,7 @@ impl RawProducer {
             extent,
             former,
             former_due: u64::MAX,
+            has_displaced: matches!(claim.found, Found::Other(_)),
             segment,
         };
         this.remove_former();
@@ -142,31 +147,6 @@ impl RawProducer {
         // WHY: if the lane consists of private zero pages, it was never claimed; drop handles that.
         this.segment.expect_usable()?;
         Ok(this)
-    }
-
-    /// Claims a lane: one that is free, or whose owner is dead. A publisher whose history stays
-    /// prefers a lane with such history, and all others prefer a lane without.
-    fn claim_lane(segment: &Segment, offer: &Offer) -> Result<u32, OpenError> {
-        let limits = segment.shape().lane_limit();
-        let limit = segment
-            .request()
-            .lane_limit
-            .map_or(limits, |own| own.min(limits));
-        let blocks: Vec<_> = (0..limit)
-            .map(|lane| segment.lane_block(lane, Access::Write))
-            .collect::<Result<_, _>>()?;
-        let is_dead = |owner| segment.is_dead(owner);
-        // Relaxed: only the order in which lanes are tried.
-        let (mut order, others): (Vec<_>, Vec<_>) = (0..limit).partition(|&lane| {
-            (blocks[lane as usize].latched.get() != 0) == (offer.latched() != 0)
-        });
-        order.extend(others);
-        let owners = order.iter().map(|&lane| &blocks[lane as usize].owner);
-        let claimed = owner::claim_first(owners, segment.me(), is_dead);
-        let Some((place, _)) = claimed else {
-            return Err(OpenError::TooManyPublishers { limit });
-        };
-        Ok(order[place as usize])
     }
 
     /// Maps the whole lane now, so that no message waits for a page. Blocks for some 0.1 ms a MiB.
@@ -325,6 +305,13 @@ impl RawProducer {
     #[must_use]
     pub const fn lane(&self) -> u32 {
         self.lane
+    }
+
+    /// Returns true if this publisher ended the latched history of another one, because the topic
+    /// has no other lane left.
+    #[must_use]
+    pub const fn has_displaced_history(&self) -> bool {
+        self.has_displaced
     }
 
     /// Returns the reliable reader that is furthest behind, if there is one: for messages, after

@@ -17,7 +17,7 @@ use crate::os::cancel::NoCancelGuard;
 use crate::os::region::Access;
 use crate::protocol::gate;
 use crate::protocol::lane::{self, LaneReader};
-use crate::protocol::layout::{CAPACITY_MAX, POSITION_MAX};
+use crate::protocol::layout::{Latched, POSITION_MAX};
 use crate::protocol::memory::{LaneMemory, RawLane};
 use crate::protocol::sync::{Word, edge};
 use crate::protocol::takeover;
@@ -108,22 +108,23 @@ impl RawConsumer {
         }
         let offer = newest.as_ref().map(|(extent, _)| &extent.offer);
         // Relaxed: the owner stored it before its first message.
-        let latched = block.latched.get();
-        let floor = if latched > 0 {
-            Some(0)
+        let latched = Latched::from_word(block.latched.get());
+        let floor = if latched.is_some() {
+            Some(takeover::history_start(block, head))
         } else {
             session.map(|start| start.min(head))
         };
         // WHY: as far back as a lapped reader would go, no further. WHY not nothing if the file
         // cannot be read: the reader misses messages then.
-        let history = offer.map_or(latched.min(CAPACITY_MAX), |offer| {
+        let latched_messages = latched.map_or(0, |latched| latched.messages.into());
+        let history = offer.map_or(latched_messages, |offer| {
             u64::from(offer.history).min(offer.shape.capacity() * 7 / 8)
         });
         let mut back_to = floor.map(|floor| head.saturating_sub(history).max(floor));
         if let (Some((extent, _)), Some(position)) = (&newest, &mut back_to) {
             // WHY: what a predecessor sent stays only if it offered that itself.
             let is_owed = |extent: &Extent| {
-                self.matches(extent) && (latched == 0 || extent.offer.latched() > 0)
+                self.matches(extent) && (latched.is_none() || extent.offer.latched() > 0)
             };
             let first = self.extent_at(extent, *position, is_owed);
             *position = (*position).max(first.base.position);

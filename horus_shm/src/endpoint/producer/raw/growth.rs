@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::RawProducer;
+use super::claim::Claim;
 use crate::endpoint::producer::SendError;
 use crate::endpoint::reader_slot;
 use crate::file::error::OpenError;
@@ -53,9 +54,10 @@ pub(super) struct ClaimedLane {
 }
 
 impl ClaimedLane {
-    /// Takes over lane `lane`, which the caller has claimed. The publisher goes on in the newest
+    /// Takes over a lane that the caller has claimed. The publisher goes on in the newest
     /// extent if that is what it would make itself; otherwise it makes the next one.
-    pub(super) fn new(segment: &Segment, lane: u32, offer: &Offer) -> Result<Self, OpenError> {
+    pub(super) fn new(segment: &Segment, claim: Claim, offer: &Offer) -> Result<Self, OpenError> {
+        let lane = claim.lane;
         let block = segment.lane_block(lane, Access::Write)?;
         // Relaxed, both: the claim of the lane ordered them.
         let generation = block.generation.get();
@@ -69,11 +71,10 @@ impl ClaimedLane {
             None => lane::count(block).1,
         };
         let is_taken_over = found.is_some();
-        // Relaxed: this publisher alone writes it.
-        block.latched.set(offer.latched().into());
         if let Some(extent) = found {
             if segment.request().permits(&extent.offer, offer) {
                 let raw = raw_lane(segment, &extent)?;
+                claim.announce(block, position);
                 // WHY: the predecessor may have died after it had stored the generation, and before
                 // readers could see that; or while it made the next extent.
                 segment.publish_change()?;
@@ -100,6 +101,7 @@ impl ClaimedLane {
         } else {
             take_over(&raw, segment.me())
         };
+        claim.announce(block, position);
         Ok(Self {
             extent,
             raw,

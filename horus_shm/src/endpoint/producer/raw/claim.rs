@@ -1,0 +1,101 @@
+//! The choice of a lane for a new publisher.
+
+use std::sync::atomic::AtomicU64;
+
+use crate::file::error::OpenError;
+use crate::file::latch_key::LatchKey;
+use crate::file::offer::Offer;
+use crate::file::segment::{Blocks as _, Segment};
+use crate::os::region::Access;
+use crate::protocol::layout::{LaneBlock, Latched};
+use crate::protocol::owner;
+use crate::protocol::sync::Word;
+use crate::protocol::takeover::end_history;
+
+/// A lane that a publisher has claimed, and has not taken over yet.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Claim {
+    pub(super) lane: u32,
+    /// `None` for a publisher whose history is not latched.
+    latched: Option<Latched>,
+    pub(super) found: Found,
+}
+
+/// The history in a lane that was claimed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Found {
+    /// Latched history of the publisher's own key. It stays until the publisher's first message.
+    Own,
+    /// None that outlived its publisher.
+    None,
+    /// Latched history of another publisher, which ends now, and the number of its claim.
+    Other(u16),
+}
+
+impl Found {
+    fn of(latched: Option<Latched>, own: Option<LatchKey>) -> Self {
+        match latched {
+            None => Self::None,
+            Some(latched) if own == Some(LatchKey(latched.key)) => Self::Own,
+            Some(latched) => Self::Other(latched.claim),
+        }
+    }
+}
+
+/// Returns the latched history of a lane, if it has any.
+fn latched_in(block: &LaneBlock<AtomicU64>) -> Option<Latched> {
+    // Relaxed: before the claim it only sets the order in which lanes are tried, and the claim
+    // orders it.
+    Latched::from_word(block.latched.get())
+}
+
+impl Claim {
+    /// Claims a lane that is free, or whose owner is dead: first one with history of the
+    /// publisher's key, then one without latched history, then the one whose latched history is
+    /// oldest.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::TooManyPublishers`], or as [`Segment::lane_block`].
+    pub(super) fn new(segment: &Segment, offer: &Offer) -> Result<Self, OpenError> {
+        let request = segment.request();
+        let limits = segment.shape().lane_limit();
+        let limit = request.lane_limit.map_or(limits, |own| own.min(limits));
+        let blocks: Vec<_> = (0..limit)
+            .map(|lane| segment.lane_block(lane, Access::Write))
+            .collect::<Result<_, _>>()?;
+        let key =
+            (offer.latched() > 0).then(|| request.latch_key.unwrap_or_else(LatchKey::of_program));
+        let mut order: Vec<u32> = (0..limit).collect();
+        order.sort_by_cached_key(|&lane| Found::of(latched_in(blocks[lane as usize]), key));
+        let latched = blocks.iter().filter_map(|block| latched_in(block));
+        let newest = latched.map(|latched| latched.claim).max();
+        let owners = order.iter().map(|&lane| &blocks[lane as usize].owner);
+        let is_dead = |owner| segment.is_dead(owner);
+        let Some((place, _)) = owner::claim_first(owners, segment.me(), is_dead) else {
+            return Err(OpenError::TooManyPublishers { limit });
+        };
+        let lane = order[place as usize];
+        Ok(Self {
+            lane,
+            latched: key.map(|LatchKey(key)| Latched {
+                key,
+                claim: newest.unwrap_or(0).wrapping_add(1),
+                messages: offer.latched().try_into().unwrap_or(u16::MAX),
+            }),
+            // WHY again: another publisher may have held the lane since.
+            found: Found::of(latched_in(blocks[lane as usize]), key),
+        })
+    }
+
+    /// Stores whose history the lane has from now on, after the lane was taken over at `position`
+    /// and before the first message. WHY in this order: a publisher that dies in between leaves no
+    /// history under a key that is not its own.
+    pub(super) fn announce(&self, block: &LaneBlock<AtomicU64>, position: u64) {
+        if self.found != Found::Own {
+            end_history(block, position);
+        }
+        // Relaxed: only the owner of the lane writes it, and the head orders it.
+        block.latched.set(self.latched.map_or(0, Latched::to_word));
+    }
+}
