@@ -10,9 +10,9 @@
 //!
 //! A SIGBUS at any other address goes to the previous handler. A handler that is installed *after*
 //! ours decides itself whether to forward a fault: if it does not, a truncated topic ends the
-//! process as it would without this library. The same holds in a thread that blocks SIGBUS, and for
-//! regions beyond the first [`REGION_LIMIT`] of a process.
+//! process as it would without this library. The same holds in a thread that blocks SIGBUS.
 
+use std::iter;
 use std::os::fd::RawFd;
 use std::ptr;
 use std::sync::atomic::{
@@ -25,8 +25,8 @@ use libc::{c_int, c_void, siginfo_t};
 use crate::os::region::Access;
 use crate::os::signal;
 
-/// Maximum number of watched regions of one process: enough for some 600 topics.
-const REGION_LIMIT: usize = 4096;
+/// Number of regions in a chunk of the table: those of some 80 topics, in 28 KiB.
+const CHUNK_REGIONS: usize = 512;
 
 /// Maximum number of times that a thread yields while another thread installs the handler.
 const INSTALL_WAIT_LIMIT: u32 = 1000;
@@ -35,7 +35,7 @@ const INSTALL_WAIT_LIMIT: u32 = 1000;
 const NO_FD: RawFd = -1;
 
 /// The regions that this process has mapped.
-static REGIONS: Table<REGION_LIMIT> = Table::new();
+static REGIONS: Chunk<CHUNK_REGIONS> = Chunk::new();
 
 /// The number of forks and losses so far; see [`epoch`].
 static FAULT_EPOCH: SeparateWord = SeparateWord(AtomicU64::new(0));
@@ -83,8 +83,7 @@ pub(crate) fn advance_epoch() {
 /// The entry of a mapped region in the table of this process, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct RegionWatch {
-    /// Index in the table; `None` if the table was full.
-    index: Option<usize>,
+    entry: &'static MappingEntry,
 }
 
 impl RegionWatch {
@@ -94,7 +93,7 @@ impl RegionWatch {
         install_handler();
         let (fd, offset) = file;
         Self {
-            index: REGIONS.enter(Mapping {
+            entry: REGIONS.enter(Mapping {
                 address,
                 bytes,
                 access,
@@ -107,16 +106,13 @@ impl RegionWatch {
     /// Returns true once zeros were mapped over the region, because its file was truncated.
     pub(crate) fn is_lost(&self) -> bool {
         // Relaxed: ordered by the fault epoch.
-        self.index
-            .is_some_and(|index| REGIONS.entries[index].lost.load(Ordering::Relaxed))
+        self.entry.lost.load(Ordering::Relaxed)
     }
 }
 
 impl Drop for RegionWatch {
     fn drop(&mut self) {
-        if let Some(index) = self.index {
-            REGIONS.entries[index].clear();
-        }
+        self.entry.clear();
     }
 }
 
@@ -138,15 +134,19 @@ impl Mapping {
     }
 }
 
-/// A table of mappings. A signal handler can search it by address while other threads enter and
-/// clear mappings.
-struct Table<const N: usize> {
+/// The first chunk of a table of mappings, or another. A signal handler can search the table by
+/// address while other threads enter and clear mappings. WHY chunks that are never freed: the
+/// handler may be in one.
+struct Chunk<const N: usize> {
     entries: [MappingEntry; N],
+    /// Null if this is the last one.
+    next: AtomicPtr<Self>,
 }
 
 /// An entry of the table. Its words are read like the words of a seqlock, but without a retry. WHY:
 /// an entry that is changing cannot be the mapping in which the reader faulted, because a mapping
 /// in use keeps its entry.
+#[derive(Debug)]
 struct MappingEntry {
     /// Odd while the other words change.
     version: AtomicU64,
@@ -159,25 +159,64 @@ struct MappingEntry {
     lost: AtomicBool,
 }
 
-impl<const N: usize> Table<N> {
+impl<const N: usize> Chunk<N> {
     const fn new() -> Self {
         Self {
             entries: [const { MappingEntry::new() }; N],
+            next: AtomicPtr::new(ptr::null_mut()),
         }
     }
 
-    /// Enters `mapping` in the first free entry, and returns its index; `None` if no entry is free.
-    fn enter(&self, mapping: Mapping) -> Option<usize> {
-        self.entries.iter().position(|entry| entry.claim(mapping))
+    /// Enters `mapping` in the first free entry; appends a chunk if no entry is free.
+    fn enter(&'static self, mapping: Mapping) -> &'static MappingEntry {
+        let mut chunk = self;
+        loop {
+            let mut entries = chunk.entries.iter();
+            if let Some(entry) = entries.find(|entry| entry.claim(mapping)) {
+                return entry;
+            }
+            chunk = chunk.next().unwrap_or_else(|| chunk.append());
+        }
     }
 
     /// Returns the mapping that contains `address`, and its entry. Async-signal-safe.
-    fn find(&self, address: *mut u8) -> Option<(&MappingEntry, Mapping)> {
+    fn find(&'static self, address: *mut u8) -> Option<(&'static MappingEntry, Mapping)> {
         let mut entered = self
-            .entries
-            .iter()
+            .entries()
             .filter_map(|entry| Some((entry, entry.mapping()?)));
         entered.find(|(_, mapping)| mapping.contains(address))
+    }
+
+    /// Returns the entries of this chunk and all that follow. Async-signal-safe.
+    fn entries(&'static self) -> impl Iterator<Item = &'static MappingEntry> {
+        iter::successors(Some(self), |chunk| chunk.next()).flat_map(|chunk| &chunk.entries)
+    }
+
+    fn next(&'static self) -> Option<&'static Self> {
+        // ORDERING(watch-chunk): Acquire. Pairs with the exchange in `append`.
+        let next = self.next.load(Ordering::Acquire);
+        // SAFETY: it is null, or a chunk that is never freed.
+        unsafe { next.as_ref() }
+    }
+
+    /// Appends a chunk to the last one, which this was, and returns the one that follows.
+    fn append(&'static self) -> &'static Self {
+        let new = Box::into_raw(Box::new(Self::new()));
+        // ORDERING(watch-chunk): Release; Acquire if another thread was faster. Pairs with the load
+        // in `next`, and with itself: a thread that sees the chunk sees its empty entries.
+        let appended =
+            self.next
+                .compare_exchange(ptr::null_mut(), new, Ordering::Release, Ordering::Acquire);
+        match appended {
+            // SAFETY: the chunk is never freed.
+            Ok(_) => unsafe { &*new },
+            Err(other) => {
+                // SAFETY: this thread allocated it, and no other saw it.
+                drop(unsafe { Box::from_raw(new) });
+                // SAFETY: the chunk of another thread, which is never freed.
+                unsafe { &*other }
+            }
+        }
     }
 }
 
@@ -278,7 +317,7 @@ impl MappingEntry {
 ///
 /// Called in the child, in its only thread. Async-signal-safe.
 pub(crate) fn make_regions_private() {
-    for entry in &REGIONS.entries {
+    for entry in REGIONS.entries() {
         let Some(mapping) = entry.mapping() else {
             continue;
         };
@@ -369,6 +408,10 @@ fn replace_by_zeros(address: *mut u8) -> bool {
 mod tests {
     use super::*;
 
+    fn table<const N: usize>() -> &'static Chunk<N> {
+        Box::leak(Box::new(Chunk::new()))
+    }
+
     fn mapping(address: usize, bytes: usize) -> Mapping {
         let address = ptr::without_provenance_mut(address);
         Mapping {
@@ -382,11 +425,10 @@ mod tests {
 
     #[test]
     fn a_mapping_is_found_by_each_of_its_addresses_and_no_other() {
-        let table = Table::<4>::new();
+        let table = table::<4>();
         let low = mapping(0x1000, 0x2000);
         let high = mapping(0x8000, 1);
-        assert_eq!(table.enter(low), Some(0));
-        assert_eq!(table.enter(high), Some(1));
+        let [entered, _] = [low, high].map(|mapping| table.enter(mapping));
         let find = |address| {
             table
                 .find(ptr::without_provenance_mut(address))
@@ -405,31 +447,58 @@ mod tests {
         for (address, mapping) in wanted {
             assert_eq!(find(address), mapping, "{address:#x}");
         }
-        table.entries[0].clear();
+        entered.clear();
         assert_eq!(find(0x1000), None);
     }
 
     #[test]
-    fn a_full_table_refuses_mappings_until_one_is_cleared() {
-        let table = Table::<2>::new();
-        assert_eq!(table.enter(mapping(0x1000, 1)), Some(0));
-        assert_eq!(table.enter(mapping(0x2000, 1)), Some(1));
-        assert_eq!(table.enter(mapping(0x3000, 1)), None);
-        table.entries[0].lost.store(true, Ordering::Relaxed);
-        table.entries[0].clear();
-        assert_eq!(table.enter(mapping(0x3000, 1)), Some(0));
-        assert!(
-            !table.entries[0].lost.load(Ordering::Relaxed),
-            "the mark is of another region"
-        );
+    fn a_full_chunk_is_followed_by_another() {
+        let table = table::<2>();
+        let enter = |number: usize| table.enter(mapping(0x1000 * number, 1));
+        let entries: Vec<_> = (1..=7).map(enter).collect();
+        for (number, entry) in (1..).zip(&entries) {
+            let (found, _) = table
+                .find(ptr::without_provenance_mut(0x1000 * number))
+                .unwrap();
+            assert!(ptr::eq(found, *entry));
+        }
+        entries[3].lost.store(true, Ordering::Relaxed);
+        entries[3].clear();
+        let reused = enter(8);
+        assert!(ptr::eq(reused, entries[3]), "the first free one");
+        let is_lost = reused.lost.load(Ordering::Relaxed);
+        assert!(!is_lost, "the mark is of another region");
+    }
+
+    /// No entry is given twice, and none is lost, if several threads append a chunk at once.
+    #[test]
+    fn threads_that_append_chunks_at_once_find_all_mappings() {
+        const THREADS: usize = 4;
+        for _ in 0..100 {
+            let table = table::<1>();
+            let numbers = |thread: usize| (1..=20).map(move |number| 1 + thread + THREADS * number);
+            std::thread::scope(|scope| {
+                for thread in 0..THREADS {
+                    scope.spawn(move || {
+                        for number in numbers(thread) {
+                            table.enter(mapping(0x1000 * number, number));
+                        }
+                    });
+                }
+            });
+            for number in (0..THREADS).flat_map(numbers) {
+                let address = ptr::without_provenance_mut(0x1000 * number);
+                assert_eq!(table.find(address).unwrap().1.bytes, number);
+            }
+        }
     }
 
     /// Address and length in an entry belong together whenever it is found.
     #[test]
     fn a_changing_entry_is_never_found_half_changed() {
-        let table = Table::<2>::new();
+        let table = table::<2>();
         let stays = || mapping(0x7000_0000, 16);
-        table.enter(stays()).unwrap();
+        table.enter(stays());
         let is_over = AtomicBool::new(false);
         let look = || {
             while !is_over.load(Ordering::Relaxed) {
@@ -444,8 +513,7 @@ mod tests {
             // look.
             let looking = [(); 8].map(|()| scope.spawn(look));
             for number in (1..1_000_000).map(|round| 1 + round % 7) {
-                let index = table.enter(mapping(0x1000 * number, number)).unwrap();
-                table.entries[index].clear();
+                table.enter(mapping(0x1000 * number, number)).clear();
             }
             is_over.store(true, Ordering::Relaxed);
             looking

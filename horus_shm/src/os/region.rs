@@ -131,3 +131,28 @@ impl Drop for Region {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd as _;
+
+    use super::*;
+
+    /// More regions than the first chunk of the table of faults has.
+    #[test]
+    #[cfg_attr(miri, ignore = "maps files")]
+    fn each_of_very_many_regions_survives_a_truncated_file() {
+        let file = tempfile::tempfile_in("/dev/shm").unwrap();
+        let bytes = PAGE_BYTES;
+        file.set_len(bytes as u64).unwrap();
+        let map = |_| Region::map(file.as_fd(), 0, bytes, Access::Write).unwrap();
+        let regions: Vec<_> = (0..1500).map(map).collect();
+        file.set_len(0).unwrap();
+        for region in &regions {
+            assert!(!region.is_lost());
+            // SAFETY: the region is mapped, and the handler of faults provides its pages.
+            assert_eq!(unsafe { region.address().read_volatile() }, 0);
+            assert!(region.is_lost());
+        }
+    }
+}
