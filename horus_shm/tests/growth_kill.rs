@@ -1,6 +1,6 @@
-//! Kill sweep over growth: a publisher sends messages that do not fit its slots, and is killed at
-//! each system call, and at instructions all over the growth. Its successor goes on, and a reader
-//! gets all that was sent.
+//! Kill sweep over claiming, growth and joining: a publisher sends messages that do not fit its
+//! slots, or a subscriber joins and reads them, and is killed at each system call, at instructions
+//! all over its life, or at random times. The others go on, and get all that was sent.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
@@ -14,6 +14,8 @@ mod tracer;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use horus_shm::{
     Namespace, OnStalled, RawConsumer, RawProducer, Reading, Reliability, Request, Segment,
@@ -29,19 +31,25 @@ const LENGTHS: [usize; 6] = [8, 8, 20_000, 8, 60_000, 8];
 const GROWTH: usize = 2;
 /// The number of marks of a life, after its first one.
 const MARKS: usize = 3;
+const CAPACITY: u64 = 16;
 /// The most stops at system calls of one life.
 const STOPS_MAX: usize = 2000;
 /// The number of places in a life where it is killed between two instructions: usually, and in the
 /// long form.
 const KILLS: u64 = 60;
 const KILLS_LONG: u64 = 4000;
+/// The number of instructions of a life that is killed at every one of the points.
+const STEPS_AT_ONCE: u64 = 70_000;
+/// The longest time from a mark to the random end of a life.
+const LIFE_MAX_US: u64 = 1000;
 
 fn request() -> Request {
     let mut type_info = TypeInfo::opaque::<u64>();
     type_info.sized = true;
     let mut request = Request::new(type_info);
     request.reliability = Some(Reliability::Reliable);
-    request.capacity = Some(16);
+    request.capacity = Some(CAPACITY);
+    request.history = Some(LENGTHS.len() as u32);
     request
 }
 
@@ -59,10 +67,23 @@ fn message(sender: u8, number: u8, bytes: usize) -> Vec<u8> {
 /// Not a test: entry point of the re-executed child process.
 #[test]
 fn child_role() {
-    if common::role().as_deref() != Some("life") {
-        return;
+    match common::role().as_deref() {
+        Some("life") => {
+            be_traced();
+            live(mark);
+        }
+        Some("untraced life") => live(|| common::say(0)),
+        Some("reader's life") => {
+            be_traced();
+            read_all();
+        }
+        _ => {}
     }
-    be_traced();
+}
+
+/// Opens the topic, sends all messages, and leaves. Calls `mark` at the beginning, around the first
+/// growth, and at the end.
+fn live(mark: fn()) {
     mark();
     {
         let segment = open(&spawn::inherited_namespace());
@@ -82,12 +103,29 @@ fn child_role() {
     common::park();
 }
 
+/// Joins, reads the history, which lies in three lane files, and leaves.
+fn read_all() {
+    mark();
+    {
+        let segment = open(&spawn::inherited_namespace());
+        let mut reader = RawConsumer::new(segment, Reading::Gated).unwrap();
+        for wanted in LENGTHS {
+            let mut buffer = vec![0; reader.whole_bytes()];
+            assert_eq!(reader.recv_bytes(&mut buffer), Some(wanted));
+        }
+    }
+    mark();
+    common::park();
+}
+
 /// The topic with a reader that was there first.
 struct Scene {
     dir: tempfile::TempDir,
     namespace: Arc<Namespace>,
     reader: RawConsumer,
     buffer: Vec<u8>,
+    /// Number of messages that the reader has received.
+    received: u64,
 }
 
 impl Scene {
@@ -100,6 +138,7 @@ impl Scene {
             namespace,
             reader,
             buffer: Vec::new(),
+            received: 0,
         }
     }
 
@@ -108,14 +147,15 @@ impl Scene {
         let whole = self.reader.whole_bytes();
         self.buffer.resize(whole, 0);
         let bytes = self.reader.recv_bytes(&mut self.buffer)?;
+        self.received += 1;
         let message = &self.buffer[..bytes];
         assert!(message[1..].iter().all(|byte| *byte == message[1]), "torn");
         Some((message[0], message[1], bytes))
     }
 
     /// Checks that a successor of the dead victim can send, that the reader gets what both sent in
-    /// order, and that nothing is left.
-    fn check(mut self) {
+    /// order, and that nothing is left. Returns the number of messages of the victim.
+    fn check(mut self) -> usize {
         let mut successor = RawProducer::new(open(&self.namespace), OnStalled::Full).unwrap();
         for (number, bytes) in (0..).zip(LENGTHS) {
             successor.send_bytes(&message(2, number, bytes)).unwrap();
@@ -131,13 +171,14 @@ impl Scene {
         assert_eq!(of(2), all, "of the successor");
         assert!(received.is_sorted_by_key(|message| message.0));
         let stats = self.reader.stats();
-        let sent = received.len() as u64;
+        let sent = self.received;
         let ledger = (stats.sent, stats.received, stats.lost, stats.waiting);
         assert_eq!(ledger, (sent, sent, 0, 0));
         let report = sweep(&self.namespace).unwrap();
         assert_eq!((report.removed.len(), report.foreign.len()), (0, 0));
         drop((successor, self.reader));
         assert_eq!(files(&self.namespace.topics_path()), [""; 0], "left behind");
+        first.len()
     }
 }
 
@@ -147,6 +188,17 @@ fn files(dir: &Path) -> Vec<String> {
     names
         .map(|name| name.unwrap().file_name().into_string().unwrap())
         .collect()
+}
+
+fn kills() -> u64 {
+    let is_long = std::env::var_os("HORUS_TORTURE").is_some_and(|value| value == "1");
+    if is_long { KILLS_LONG } else { KILLS }
+}
+
+/// Returns the number of points among `length` instructions at which a process is killed, at most
+/// `kills`. WHY fewer in a long life: each instruction before the point costs microseconds.
+fn points(kills: u64, length: u64) -> u64 {
+    kills.min(kills * STEPS_AT_ONCE / length).max(5)
 }
 
 #[test]
@@ -178,20 +230,71 @@ fn a_publisher_killed_at_any_system_call_of_growth_has_a_successor() {
 }
 
 #[test]
-fn a_publisher_killed_between_any_two_instructions_of_growth_has_a_successor() {
-    let is_long = std::env::var_os("HORUS_TORTURE").is_some_and(|value| value == "1");
-    let kills = if is_long { KILLS_LONG } else { KILLS };
-    let growing = |scene: &Scene| {
-        let mut victim = Victim::spawn("life", scene.dir.path());
-        victim.run_to_mark();
-        victim
+fn a_publisher_killed_between_any_two_instructions_of_claiming_or_growth_has_a_successor() {
+    for is_growth in [false, true] {
+        let life = |scene: &Scene| {
+            let mut victim = Victim::spawn("life", scene.dir.path());
+            if is_growth {
+                victim.run_to_mark();
+            }
+            victim
+        };
+        let length = life(&Scene::new(Reading::Gated)).step(u64::MAX);
+        let kills = points(kills(), length);
+        for kill in 0..kills {
+            let scene = Scene::new(Reading::Gated);
+            let mut victim = life(&scene);
+            victim.step(length * kill / kills + fastrand::u64(..=length / kills));
+            victim.kill();
+            scene.check();
+        }
+        let what = if is_growth { "growth" } else { "claiming" };
+        println!("| killed at {kills} of {length} instructions of {what} |");
+    }
+}
+
+#[test]
+fn publishers_that_grow_are_killed_at_random_times() {
+    let mut rng = fastrand::Rng::new();
+    let mut lives = [0; LENGTHS.len() + 1];
+    for _ in 0..kills() {
+        let scene = Scene::new([Reading::Gated, Reading::KeepLast][rng.usize(..2)]);
+        let mut child = common::Child::spawn("untraced life", scene.dir.path());
+        // The marks are at the beginning, before the growth, and behind it.
+        (0..rng.usize(1..=3)).for_each(|_| drop(child.listen()));
+        thread::sleep(Duration::from_micros(rng.u64(..LIFE_MAX_US)));
+        child.kill();
+        lives[scene.check()] += 1;
+    }
+    println!("| killed at random times, by the number of messages sent: {lives:?} |");
+}
+
+/// The publisher waits for a gated reader, but for no dead one.
+#[test]
+fn a_subscriber_killed_between_any_two_instructions_of_joining_holds_nobody_back() {
+    let scene = || {
+        let mut scene = Scene::new(Reading::KeepLast);
+        let mut producer = RawProducer::new(open(&scene.namespace), OnStalled::Full).unwrap();
+        for (number, bytes) in (0..).zip(LENGTHS) {
+            producer.send_bytes(&message(3, number, bytes)).unwrap();
+            scene.next().unwrap();
+        }
+        (scene, producer)
     };
-    let length = growing(&Scene::new(Reading::Gated)).step(u64::MAX);
+    let joining = |scene: &Scene| Victim::spawn("reader's life", scene.dir.path());
+    let (first, _producer) = scene();
+    let length = joining(&first).step(u64::MAX);
+    let kills = points(kills(), length);
     for kill in 0..kills {
-        let scene = Scene::new(Reading::Gated);
-        let mut victim = growing(&scene);
-        victim.step(length * kill / kills + kill % 7);
+        let (mut scene, mut producer) = scene();
+        let mut victim = joining(&scene);
+        victim.step(length * kill / kills + fastrand::u64(..=length / kills));
         victim.kill();
+        for number in 0..3 * CAPACITY as u8 {
+            producer.send_bytes(&message(3, number, 60_000)).unwrap();
+            assert_eq!(scene.next(), Some((3, number, 60_000)));
+        }
+        drop(producer);
         scene.check();
     }
     println!("| killed at {kills} of {length} instructions |");
