@@ -64,12 +64,13 @@ pub use file::namespace::{Namespace, NamespaceConfig, NamespaceRemoveError};
 pub use file::offer::{Offer, PINNABLE_BYTES, Request};
 pub use file::segment::{Segment, TopicMemory};
 pub use file::sweep::{SweepReport, remove_topic, sweep, topic_names};
-pub use file::topic_type::{Reliability, TypeInfo};
+pub use file::topic_type::{Beginning, Growth, Reliability, TypeInfo};
 pub use os::access::AccessRule;
 pub use os::region::Access;
 pub use os::{clock, rt};
 pub use process::fork::fork_epoch;
 pub use process::liveness::{Holder, Owner, ProcessInfo, Registry, RegistryError, RegistryFault};
+pub use protocol::identity::TypeIdentity;
 pub use protocol::telemetry::Latencies;
 pub use wait::{WaitPolicy, WakeEdge};
 
@@ -89,8 +90,8 @@ pub mod internals {
     pub use crate::file::header;
     pub use crate::os::termination;
     pub use crate::protocol::{
-        copy, endpoint_counts, gate, lane, layout, memory, owner, presence, shape, sync, takeover,
-        telemetry, ticket,
+        copy, endpoint_counts, gate, identity, lane, layout, memory, owner, presence, shape, sync,
+        takeover, telemetry, ticket,
     };
 
     macro_rules! reexport {

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use fastrand::Rng;
 use horus_shm::internals::gate;
+use horus_shm::internals::identity::TypeIdentity;
 use horus_shm::internals::lane::{LaneReader, LaneWriter, Polled};
 use horus_shm::internals::layout::{LaneBlock, POSITION_MAX, WaitBlock, published};
 use horus_shm::internals::memory::{LaneMemory, RawLane, RawLaneParts, Readers};
@@ -78,7 +79,7 @@ impl Memory {
             capacity: SLOTS,
             block: &raw const *self.block,
             lane: 0,
-            type_identity: [0; 2],
+            type_identity: &TypeIdentity::NONE,
             readers,
         };
         // SAFETY: as above.

@@ -23,8 +23,8 @@ use horus_shm::internals::layout::{
 };
 use horus_shm::internals::shape::{LaneShape, ShapeRequest, TopicShape};
 use horus_shm::{
-    Access, Consumer, FanoutShm, OnStalled, Producer, RawConsumer, RawProducer, Reading,
-    Reliability, Request, RingOptions, Segment, SpscShm, TopicName, TypeInfo, WakeEdge,
+    Access, Beginning, Consumer, FanoutShm, Growth, OnStalled, Producer, RawConsumer, RawProducer,
+    Reading, Reliability, Request, RingOptions, Segment, SpscShm, TopicName, TypeInfo, WakeEdge,
 };
 use spawn::{lane_files, namespace, shm_dir};
 
@@ -39,6 +39,10 @@ const fn message(number: u8) -> [u8; 24] {
     bytes
 }
 
+fn beginning((hash, bytes): (u64, u64)) -> Beginning {
+    Beginning { hash, bytes }
+}
+
 fn type_info() -> TypeInfo {
     TypeInfo {
         name: "golden/Sample".into(),
@@ -47,6 +51,7 @@ fn type_info() -> TypeInfo {
         bytes: 24,
         align: 1,
         sized: false,
+        growth: Growth::new([(0x5eed, 24), (0xbed, 16)].map(beginning)),
     }
 }
 
@@ -67,7 +72,7 @@ fn masked_header(file: &File, varying: &[Range<usize>], topic: &str) -> Vec<u8> 
     let boot_id = 16..32;
     let registry_id = 32..48;
     let topic_id = 152..168;
-    let checksum = 540..544;
+    let checksum = 812..816;
     let common = [boot_id, registry_id, topic_id, checksum];
     for varies in common.iter().chain(varying).cloned() {
         assert_ne!(
@@ -125,7 +130,7 @@ fn check_checksum(file: &[u8]) {
     let schema_bytes = u32::from_le_bytes(file[140..144].try_into().unwrap()) as usize;
     let schema = &file[SCHEMA_OFFSET..SCHEMA_OFFSET + schema_bytes];
     let mut crc = u32::MAX;
-    for byte in file[..540].iter().chain(schema) {
+    for byte in file[..812].iter().chain(schema) {
         crc ^= u32::from(*byte);
         for _ in 0..8 {
             crc = if crc & 1 == 1 {
@@ -135,7 +140,7 @@ fn check_checksum(file: &[u8]) {
             };
         }
     }
-    assert_eq!(file[540..544], (!crc).to_le_bytes(), "checksum");
+    assert_eq!(file[812..816], (!crc).to_le_bytes(), "checksum");
 }
 
 /// Formats offsets and bytes as the golden files have them.
@@ -268,7 +273,7 @@ fn a_slot_its_lane_block_and_its_cursor_show_the_sent_and_received_messages() {
     let reader = shape.reader_area().start + 256;
     assert_eq!(word(reader), owner);
     assert_eq!(word(reader + 64), 0, "positions without a message for it");
-    assert_eq!(word(reader + 256), 2, "cursor: position 1 is next");
+    assert_eq!(word(reader + 384), 2, "cursor: position 1 is next");
     assert_eq!(word(shape.reader_area().start + 24), 1, "gated readers");
     assert_eq!(
         segment
@@ -310,9 +315,9 @@ fn the_parts_of_a_topic_lie_where_version_7_says() {
     let shape = TopicShape::FILE;
     assert_eq!((shape.lane_limit(), shape.reader_limit()), (64, 64));
     assert_eq!(shape.lane_area(), 0x1_0000..0x1_2080);
-    assert_eq!(shape.reader_area(), 0x2_0000..0x2_c100);
+    assert_eq!(shape.reader_area(), 0x2_0000..0x2_e100);
     assert_eq!(shape.reader_block_offset(0), 0x100);
-    assert_eq!(shape.reader_bytes(), 0x300);
+    assert_eq!(shape.reader_bytes(), 0x380);
     assert_eq!(shape.file_bytes(), 0x3_0000);
 }
 

@@ -76,6 +76,7 @@ mod address {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use horus_shm::internals::Blocks as _;
+    use horus_shm::internals::identity::TypeIdentity;
     use horus_shm::internals::lane::LaneWriter;
     use horus_shm::internals::layout::LaneBlock;
     use horus_shm::internals::layout::WaitBlock;
@@ -101,7 +102,7 @@ mod address {
             base: 0,
             generation: 0,
             lane: 0,
-            type_identity: [0; 2],
+            type_identity: &TypeIdentity::NONE,
             readers,
         };
         // SAFETY: sound with four slots; with fewer it is the bug to be found.

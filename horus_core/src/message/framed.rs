@@ -25,7 +25,7 @@ use std::fmt;
 use std::ops::Deref;
 
 use horus_shm::internals::layout::STRIDE_MAX;
-use horus_shm::{RawLoan, RawSample, TypeInfo};
+use horus_shm::{Growth, RawLoan, RawSample, TypeInfo};
 
 pub use array::ArrayLayout;
 pub use audio_frame::{AudioFrame, AudioFrameHeader};
@@ -400,6 +400,7 @@ impl<H: Header> Encoded for Framed<H> {
             // line.
             align: 64,
             sized: true,
+            growth: Growth::default(),
         }
     }
 

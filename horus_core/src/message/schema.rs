@@ -27,6 +27,7 @@
 //! The hash is FNV-1a with 128 bits over these bytes, which is one loop in any language.
 
 mod difference;
+mod growth;
 mod parsed;
 
 use super::{Field, FieldKind, Primitive, Schema, Tail};

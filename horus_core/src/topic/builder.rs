@@ -8,6 +8,7 @@ use horus_shm::{Namespace, Segment};
 use super::encoded::Encoded;
 use super::opening::Opening;
 use super::{Payload, Publisher, Qos, Subscriber, Topic};
+use crate::message::Message;
 use crate::topic::error::TopicError;
 
 /// Builder for a topic's endpoints, with every setting of a topic.
@@ -119,6 +120,15 @@ impl<T: Payload> TopicBuilder<T> {
             &self.opening.name,
             self.opening.consumer(segment)?,
         ))
+    }
+}
+
+impl<T: Message> TopicBuilder<T> {
+    /// Sets the message of a subscriber that has the values of fields which a publisher does not
+    /// know, because its message has fewer fields. Default: 0.
+    pub fn defaults(mut self, message: &T) -> Self {
+        self.opening.defaults = Some(bytemuck::bytes_of(message).into());
+        self
     }
 }
 

@@ -19,6 +19,8 @@ pub(super) struct Opening {
     pub(super) namespace: Option<Arc<Namespace>>,
     pub(super) qos: Qos,
     pub(super) max_message_bytes: Option<u64>,
+    /// The message whose bytes follow shorter messages.
+    pub(super) defaults: Option<Box<[u8]>>,
 }
 
 impl Opening {
@@ -31,6 +33,7 @@ impl Opening {
             namespace: None,
             qos,
             max_message_bytes: None,
+            defaults: None,
         }
     }
 
@@ -59,6 +62,7 @@ impl Opening {
             };
             let mut request = qos.request(info);
             request.max_message_bytes = self.max_message_bytes;
+            request.defaults.clone_from(&self.defaults);
             open(&namespace, &name, &request)
         };
         open().map_err(|error| self.error(error))
@@ -91,6 +95,7 @@ impl Opening {
     /// Opens a reader that maps everything read-only; the topic must exist.
     pub(super) fn observer(&self) -> Result<RawConsumer, TopicError> {
         let qos = Qos::new().strict(self.qos.is_strict());
+        let qos = qos.strict_schema(self.qos.is_schema_strict());
         let segment = self.open(qos, Segment::open)?;
         RawConsumer::new(segment, Reading::Observer).map_err(|error| self.error(error))
     }

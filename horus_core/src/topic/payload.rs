@@ -6,7 +6,7 @@ use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{Consumer, OpenError, Producer, RawConsumer, RawProducer, TypeInfo};
 
 use super::SendError;
-use crate::message::{FieldKind, Message, Primitive};
+use crate::message::{FieldKind, Message, Primitive, Schema};
 
 /// A type that a topic can carry. Every [`Message`] is one, and is copied as it is. So are types
 /// whose messages have a length of their own: [`Framed`](crate::message::Framed) messages such as
@@ -62,13 +62,16 @@ impl<T: Message> Payload for T {
     type Inbox = Consumer<T>;
 
     fn type_info() -> TypeInfo {
+        let text = T::SCHEMA.text();
+        let growth = Schema::parse(&text).map(|schema| schema.growth());
         TypeInfo {
             name: T::SCHEMA.name.into(),
-            schema: T::SCHEMA.text().into(),
+            schema: text.into(),
             hash: T::HASH.to_be_bytes(),
             bytes: T::SCHEMA.size as u64,
             align: T::SCHEMA.align as u32,
             sized: false,
+            growth: growth.unwrap_or_default(),
         }
     }
 }

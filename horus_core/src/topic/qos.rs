@@ -1,6 +1,6 @@
 //! Quality of service: what a publisher offers, and what a subscriber requests.
 
-use horus_shm::{LatchKey, OnStalled, Reliability, Request, TypeInfo, WakeEdge};
+use horus_shm::{Growth, LatchKey, OnStalled, Reliability, Request, TypeInfo, WakeEdge};
 
 /// Quality of service: what a publisher offers, and what a subscriber requests. Start from a
 /// preset, then change the settings that matter.
@@ -32,6 +32,7 @@ pub struct Qos {
     subscribers_max: Option<u32>,
     on_stalled: OnStalled,
     strict: bool,
+    strict_schema: bool,
 }
 
 impl Qos {
@@ -49,6 +50,7 @@ impl Qos {
             subscribers_max: None,
             on_stalled: OnStalled::Full,
             strict: false,
+            strict_schema: false,
         }
     }
 
@@ -164,6 +166,13 @@ impl Qos {
         self
     }
 
+    /// Sets whether this endpoint matches only endpoints of exactly its message. Default false: it
+    /// also matches those whose message has some fields less or some more at the end.
+    pub const fn strict_schema(mut self, strict: bool) -> Self {
+        self.strict_schema = strict;
+        self
+    }
+
     pub(crate) const fn stall_policy(&self) -> OnStalled {
         self.on_stalled
     }
@@ -172,11 +181,18 @@ impl Qos {
         self.strict
     }
 
+    pub(crate) const fn is_schema_strict(&self) -> bool {
+        self.strict_schema
+    }
+
     pub(crate) const fn reads_reliably(&self) -> bool {
         matches!(self.reliability, Some(Reliability::Reliable))
     }
 
-    pub(crate) fn request(&self, type_info: TypeInfo) -> Request {
+    pub(crate) fn request(&self, mut type_info: TypeInfo) -> Request {
+        if self.strict_schema {
+            type_info.growth = Growth::default();
+        }
         let mut request = Request::new(type_info);
         request.capacity = self.capacity;
         request.reliability = self.reliability;

@@ -11,6 +11,7 @@ use std::mem::MaybeUninit;
 use bytemuck::Pod;
 
 pub use alarm::Alarm;
+pub(crate) use raw::Copies;
 pub use raw::{Key, RawConsumer, ReadStats, Reading};
 pub use watch::{LaneWatch, Watch};
 

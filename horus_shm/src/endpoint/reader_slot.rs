@@ -8,6 +8,7 @@ use crate::file::error::OpenError;
 use crate::file::segment::{Blocks as _, Segment};
 use crate::os::region::Access;
 use crate::protocol::gate;
+use crate::protocol::identity::TypeIdentity;
 use crate::protocol::lane::unpin;
 use crate::protocol::layout::PINS_PER_READER;
 use crate::protocol::owner;
@@ -101,7 +102,7 @@ impl ReaderSlot {
         let gated = segment.wait_block(Access::Write)?.gated.get() & 1 << index != 0;
         let block = segment.reader_block(index, Access::Write)?;
         let identity = segment.request().type_info.identity();
-        let same_type = [0, 1].map(|half| block.type_identity[half].get()) == identity;
+        let same_type = TypeIdentity::of_reader(block) == identity;
         let resumed = resumes && gated && predecessor != 0 && same_type;
         if resumed {
             clear(segment, index);
@@ -109,10 +110,7 @@ impl ReaderSlot {
             clear_all(segment, index);
         }
         if let Ok(block) = segment.reader_block(index, Access::Write) {
-            for (word, half) in block.type_identity.iter().zip(identity) {
-                // ORDERING(cursor): the first cursor of this reader, which follows, orders it.
-                word.set(half);
-            }
+            identity.store(block);
             let losses = [&block.passed, &block.lost, &block.skipped];
             let others = [&block.busy, &block.detached];
             // Relaxed: the counters of this reader, not of its predecessor.

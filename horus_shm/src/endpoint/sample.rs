@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
-use crate::endpoint::consumer::{Consumer, Key};
+use crate::endpoint::consumer::{Consumer, Copies, Key};
 use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::extent::Extent;
 use crate::file::label::TopicLabel;
@@ -65,7 +65,15 @@ pub struct RawSample {
     pin: u32,
     place: Arc<ReaderSlot>,
     /// WHY: the reader may leave the extent, or end, while the message is borrowed.
-    _extent: Arc<Extent>,
+    _memory: SampleMemory,
+}
+
+/// The memory that holds a borrowed message.
+pub(crate) enum SampleMemory {
+    /// The slots of a lane.
+    Extent(#[expect(dead_code, reason = "kept mapped")] Arc<Extent>),
+    /// Private copies of a reader.
+    Copies(#[expect(dead_code, reason = "kept allocated")] Arc<Copies>),
 }
 
 // SAFETY: the bytes are not written while they are pinned; pin and record are atomics.
@@ -89,13 +97,13 @@ impl RawSample {
     ///
     /// # Safety
     ///
-    /// The address is in `extent`, which has that many bytes there, and they do not change until
+    /// The address is in `memory`, which has that many bytes there, and they do not change until
     /// the pin is taken back.
     pub(crate) unsafe fn new(
         address: *const u8,
         (bytes, number): (usize, u64),
         (place, pin): (Arc<ReaderSlot>, u32),
-        extent: Arc<Extent>,
+        memory: SampleMemory,
     ) -> Self {
         Self {
             address,
@@ -103,7 +111,7 @@ impl RawSample {
             number,
             pin,
             place,
-            _extent: extent,
+            _memory: memory,
         }
     }
 

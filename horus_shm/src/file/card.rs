@@ -4,6 +4,7 @@
 use std::fmt;
 
 use crate::file::topic_type::Reliability;
+use crate::protocol::identity::TypeIdentity;
 
 /// The settings of an endpoint on which matching depends. Those of a publisher are in the headers
 /// of its lane files, those of a reader in its block.
@@ -11,7 +12,7 @@ use crate::file::topic_type::Reliability;
 pub struct Card {
     /// The identity of the type that it sends or reads: see
     /// [`TypeInfo::identity`](crate::TypeInfo::identity).
-    pub type_identity: [u64; 2],
+    pub type_identity: TypeIdentity,
     /// The reliability that it offers or requests.
     pub reliability: Reliability,
 }
@@ -19,7 +20,8 @@ pub struct Card {
 /// The reason why no message of a publisher reaches a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mismatch {
-    /// The publisher sends messages of another type.
+    /// The publisher sends messages of another type, neither shorter nor longer versions of those
+    /// that the reader reads.
     Type,
     /// The reader requests reliable, and the publisher offers best effort.
     Reliability,
@@ -35,7 +37,7 @@ impl Card {
     pub fn mismatch(&self, reader: &Self) -> Option<Mismatch> {
         let needs_more = reader.reliability == Reliability::Reliable
             && self.reliability == Reliability::BestEffort;
-        if self.type_identity != reader.type_identity {
+        if !self.type_identity.matches(&reader.type_identity) {
             Some(Mismatch::Type)
         } else if needs_more {
             Some(Mismatch::Reliability)

@@ -14,6 +14,7 @@ use crate::file::topic_type::{Reliability, TypeInfo};
 use crate::os::region::Access;
 use crate::process::liveness::{Owner, ProcessInfo};
 use crate::protocol::gate::JOINING;
+use crate::protocol::identity::TypeIdentity;
 use crate::protocol::lane::{Unread, count};
 use crate::protocol::layout::ReaderBlock;
 use crate::protocol::sync::Word;
@@ -70,8 +71,8 @@ pub struct ReaderCounters {
     pub asleep: bool,
     /// True if the subscriber requests reliable messages: publishers that offer that wait for it.
     pub is_reliable: bool,
-    /// The message type that it reads, as in [`Card`]; zeros while the subscriber is joining.
-    pub type_identity: [u64; 2],
+    /// The message type that it reads, as in [`Card`]; none while the subscriber is joining.
+    pub type_identity: TypeIdentity,
     /// Histogram of the latencies of those messages to the subscriber that were sampled.
     pub latencies: Latencies,
 }
@@ -234,7 +235,7 @@ impl TopicMemory {
     #[must_use]
     pub fn unmatched_pairs(&self) -> Vec<UnmatchedPair> {
         let mut readers = self.reader_counters();
-        readers.retain(|reader| reader.type_identity != [0; 2]);
+        readers.retain(|reader| !reader.type_identity.is_none());
         let mut pairs = Vec::new();
         for (lane, offer) in self.offers() {
             let Some(publisher) = self.publisher_of(lane) else {
@@ -353,7 +354,7 @@ fn counters_of_reader(
     (waiters, gated): (u64, u64),
 ) -> ReaderCounters {
     let has_joined = block.joined.get() == block.owner.get();
-    let type_identity = [0, 1].map(|half| block.type_identity[half].get());
+    let type_identity = TypeIdentity::of_reader(block);
     ReaderCounters {
         slot,
         subscriber,
@@ -365,7 +366,11 @@ fn counters_of_reader(
         borrowed: block.pins.iter().filter(|pin| pin.get() != 0).count() as u32,
         asleep: waiters & 1 << slot != 0,
         is_reliable: gated & 1 << slot != 0,
-        type_identity: if has_joined { type_identity } else { [0; 2] },
+        type_identity: if has_joined {
+            type_identity
+        } else {
+            TypeIdentity::NONE
+        },
         latencies: Latencies::of(block),
     }
 }

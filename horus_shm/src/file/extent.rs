@@ -22,6 +22,7 @@ use crate::os::descriptor::CheckedFd;
 use crate::os::region::{Access, Region};
 use crate::os::{self, OpenMode};
 use crate::protocol::copy;
+use crate::protocol::identity::TypeIdentity;
 use crate::protocol::layout::{HEADER_BYTES, LAYOUT_VERSION, LaneBlock};
 use crate::protocol::shape::TopicShape;
 
@@ -55,6 +56,8 @@ pub(crate) struct Extent {
     pub(crate) usage: ExtentUse,
     pub(crate) base: ExtentBase,
     pub(crate) offer: Offer,
+    /// The type of `offer`.
+    pub(crate) type_identity: TypeIdentity,
     slots: Region,
     /// The lane file. WHY not of a reader: a process may read from many lanes, and can have few
     /// descriptors.
@@ -69,6 +72,7 @@ impl Extent {
             usage: ExtentUse::Write,
             base,
             slots: Region::heap(offer.shape.slots_bytes() as usize),
+            type_identity: offer.type_info.identity(),
             offer,
             fd: None,
         }
@@ -190,6 +194,7 @@ impl Extent {
             id: place.id,
             usage,
             base,
+            type_identity: offer.type_info.identity(),
             offer,
             slots: slots.map_err(place.io("mapping"))?,
             fd: None,

@@ -4,7 +4,7 @@
 use bytemuck::Zeroable;
 
 use crate::file::offer::Offer;
-use crate::file::topic_type::{Reliability, TypeInfo};
+use crate::file::topic_type::{Beginning, Growth, Reliability, TypeInfo};
 use crate::protocol::layout::{
     BELIEVED_MAX, CAPACITY_MIN, ENDIANNESS, HEADER_BYTES, Header, LANE_MAGIC, LAYOUT_VERSION,
     MAGIC, PARTICIPANTS_MAX, SCHEMA_BYTES_MAX, SCHEMA_OFFSET, TOPIC_NAME_BYTES_MAX,
@@ -139,6 +139,11 @@ fn header_of(magic: [u8; 8], type_info: &TypeInfo, provenance: Provenance) -> He
         ..Header::zeroed()
     };
     header.type_name[..type_info.name.len()].copy_from_slice(type_info.name.as_bytes());
+    for (entry, Beginning { hash, bytes }) in
+        header.growth.iter_mut().zip(type_info.growth.beginnings())
+    {
+        *entry = [*hash, *bytes];
+    }
     header
 }
 
@@ -337,7 +342,23 @@ fn decode_type(header: &Header, schema: &[u8]) -> Result<TypeInfo, HeaderError> 
         bytes: header.payload_bytes,
         align: header.payload_align,
         sized,
+        growth: decode_growth(header)?,
     })
+}
+
+fn decode_growth(header: &Header) -> Result<Growth, HeaderError> {
+    let entries = header.growth.iter();
+    let growth = Growth::new(entries.map(|&[hash, bytes]| Beginning { hash, bytes }));
+    let (used, unused) = header.growth.split_at(growth.beginnings().len());
+    let mut ends = used.iter().map(|[_, end]| *end);
+    let is_valid = unused.iter().all(|entry| *entry == [0; 2])
+        && ends.all(|end| (1..=header.payload_bytes).contains(&end))
+        && (header.sized == 0 || used.is_empty());
+    if is_valid {
+        return Ok(growth);
+    }
+    let wanted = "beginnings that end in the message, then zeros";
+    Err(damaged("growth", format!("{:?}", header.growth), wanted))
 }
 
 fn decode_offer(header: &Header, type_info: TypeInfo) -> Result<Offer, HeaderError> {

@@ -86,6 +86,9 @@ pub struct Request {
     /// Of a publisher: true if messages can be written and read in place. Default: true for those
     /// of 4 KiB and more.
     pub pinnable: Option<bool>,
+    /// Of a reader: the message of its type whose bytes it puts behind shorter messages. Default:
+    /// zeros.
+    pub defaults: Option<Box<[u8]>>,
     /// True if opening fails where the topic was created with another type. Default false: a
     /// topic may carry several types, and each reader gets only messages of its own.
     pub strict: bool,
@@ -110,6 +113,7 @@ impl Request {
             latch_key: None,
             wake_edge: None,
             pinnable: None,
+            defaults: None,
             strict: false,
             max_message_bytes: None,
         }

@@ -24,6 +24,7 @@ use crate::os::region::{Access, Region};
 use crate::os::{self, Stat};
 use crate::process::fork::fork_epoch;
 use crate::process::liveness::Owner;
+use crate::protocol::identity::TypeIdentity;
 use crate::protocol::layout::{CAPACITY_MIN, LaneBlock, PARTICIPANTS_MAX};
 use crate::protocol::memory::{RawLane, RawLaneParts, Readers};
 use crate::protocol::presence::{self, Attendance};
@@ -632,7 +633,7 @@ impl TopicMemory {
             generation: 0,
             block,
             lane,
-            type_identity: [0; 2],
+            type_identity: &TypeIdentity::NONE,
             readers,
         })
     }
@@ -644,7 +645,7 @@ impl TopicMemory {
     /// [`OpenError::Io`] if a part cannot be mapped.
     pub(crate) fn lane(
         &self,
-        extent: &Extent,
+        extent: &Arc<Extent>,
         block: Access,
         readers: Readers,
     ) -> Result<RawLane, OpenError> {
@@ -655,12 +656,12 @@ impl TopicMemory {
             generation: extent.id.generation,
             stride: shape.stride() as usize,
             capacity: shape.capacity(),
-            type_identity: extent.offer.type_info.identity(),
+            type_identity: &raw const extent.type_identity,
             ..self.lane_without_slots(extent.id.lane, block, readers)?
         };
-        // SAFETY: the slots are mapped for as long as the extent lives, and the block for as long
-        // as this segment, with the access that the caller requests for its use; every endpoint
-        // keeps both.
+        // SAFETY: slots and identity are there for as long as the extent lives, and the block for
+        // as long as this segment, with the access that the caller requests for its use; every
+        // endpoint keeps both.
         Ok(unsafe { RawLane::new(parts) })
     }
 

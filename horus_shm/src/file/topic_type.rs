@@ -1,6 +1,10 @@
 //! Topic types: the format of a topic's messages, and the outcome of a send when a lane is full.
 
+use std::array;
 use std::borrow::Cow;
+
+use crate::protocol::identity::TypeIdentity;
+use crate::protocol::layout::BEGINNINGS_MAX;
 
 /// The message type, on which publisher and subscriber must agree. This crate does not interpret
 /// the schema.
@@ -18,6 +22,49 @@ pub struct TypeInfo {
     pub align: u32,
     /// True if each message has a length of its own.
     pub sized: bool,
+    /// The shorter versions of this type, if it matches others than itself.
+    pub growth: Growth,
+}
+
+/// The fields of a message type and the beginnings of the list of these fields, by which a type is
+/// found to be a shorter or a longer version of another one. Empty if a type matches only itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Growth(Vec<Beginning>);
+
+/// A beginning of the list of a type's fields, or the whole list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Beginning {
+    /// The hash of the message's name and these fields; not 0.
+    pub hash: u64,
+    /// The end of the last of these fields, in bytes.
+    pub bytes: u64,
+}
+
+impl Growth {
+    /// Creates it from the beginnings of the list of fields, longest first: the first one is the
+    /// whole list. Only the longest ones are kept.
+    #[must_use]
+    pub fn new(longest_first: impl IntoIterator<Item = Beginning>) -> Self {
+        let is_valid = |beginning: &Beginning| beginning.hash != 0;
+        let valid = longest_first.into_iter().take_while(is_valid);
+        Self(valid.take(BEGINNINGS_MAX + 1).collect())
+    }
+
+    /// Returns all fields, then the beginnings of their list, longest first.
+    #[must_use]
+    pub fn beginnings(&self) -> &[Beginning] {
+        &self.0
+    }
+
+    fn hash(&self, at: usize) -> u64 {
+        self.0.get(at).map_or(0, |beginning| beginning.hash)
+    }
+
+    /// Returns where the beginning with this hash ends.
+    fn end(&self, hash: u64) -> Option<u64> {
+        let found = self.0.iter().find(|beginning| beginning.hash == hash);
+        found.map(|found| found.bytes)
+    }
 }
 
 impl TypeInfo {
@@ -32,17 +79,42 @@ impl TypeInfo {
             && same_size
     }
 
-    /// Returns two words that are equal for types whose messages are read alike. A reader publishes
+    /// Returns the words from which any process tells whether two types match. A reader publishes
     /// them in its block, so that publishers of other types do not wait for it.
     #[must_use]
-    pub fn identity(&self) -> [u64; 2] {
+    pub fn identity(&self) -> TypeIdentity {
         let half = |at: usize| {
             let bytes = self.hash[at..].first_chunk();
             bytes.copied().map_or(0, u64::from_le_bytes)
         };
         let bytes = if self.sized { 0 } else { self.bytes };
         let format = u64::from(self.align) << 1 | u64::from(self.sized);
-        [half(0) ^ bytes, half(8) ^ format]
+        // WHY not of these: a message without a size of its own has no end to put defaults behind.
+        let beginning = |at| if self.sized { 0 } else { self.growth.hash(at) };
+        TypeIdentity {
+            exact: [half(0) ^ bytes, half(8) ^ format],
+            fields: beginning(0),
+            beginnings: array::from_fn(|at| beginning(at + 1)),
+        }
+    }
+
+    /// Returns the number of bytes at the beginning of a message of the type `sent` that are those
+    /// of a message of this type. A message of this type has its defaults behind them.
+    pub(crate) fn shared_bytes(&self, sent: &Self) -> u64 {
+        let shared = if self.sized || self.is_same_as(sent) {
+            None
+        } else if let Some(end) = self.growth.end(sent.growth.hash(0)) {
+            Some(end)
+        } else {
+            // WHY not what `sent` says: that is input.
+            self.growth.0.first().map(|fields| fields.bytes)
+        };
+        let least = if self.sized {
+            sent.bytes
+        } else {
+            self.bytes.min(sent.bytes)
+        };
+        shared.map_or(least, |shared| shared.min(least))
     }
 
     /// Returns a type that says only the size and alignment of `T`, for rings whose endpoints are
@@ -62,6 +134,7 @@ impl TypeInfo {
             bytes,
             align,
             sized: false,
+            growth: Growth::default(),
         }
     }
 }

@@ -45,6 +45,10 @@ pub const TYPE_NAME_BYTES_MAX: usize = 128;
 /// Longest topic name, in bytes.
 pub const TOPIC_NAME_BYTES_MAX: usize = 200;
 
+/// Maximum number of shorter versions of a message type that its readers and publishers match: each
+/// has one field less at the top level.
+pub const BEGINNINGS_MAX: usize = 16;
+
 /// Maximum number of slots of a lane.
 pub const CAPACITY_MAX: u64 = 1 << 20;
 /// Minimum number of slots of a lane.
@@ -144,6 +148,9 @@ pub struct Header {
     pub base_number: u64,
     /// Of a lane file: the inode of its topic file. Else 0.
     pub topic_inode: u64,
+    /// Hash and end in bytes of the fields of the type, then of the beginnings of its list of
+    /// fields, longest first. Zeros follow the last.
+    pub growth: [[u64; 2]; BEGINNINGS_MAX + 1],
     /// Of a lane file: the index of its lane. Else 0.
     pub lane: u32,
     /// CRC-32 of the header before this field, then of the schema text.
@@ -347,11 +354,13 @@ pub struct ReaderBlock<W> {
     /// The owner that has joined: a message sent from now on reaches it. Until it equals `owner`,
     /// the reader is joining or leaving. Nobody clears it for a reader that died.
     pub joined: W,
-    /// The message type that it reads: two words that differ between types. Publishers of other
-    /// types do not wait for it.
+    /// The message type that it reads: two words that differ between types. Publishers of types
+    /// that do not match it do not wait for it.
     pub type_identity: [W; 2],
+    /// The hash of the fields of that type; 0 if it matches only itself.
+    pub type_fields: W,
     /// Zero.
-    pub reserved: [W; 3],
+    pub reserved: [W; 2],
     /// Number of positions before its cursors at which it received no message: those before it
     /// joined, lost or skipped ones, and those that held none.
     pub passed: W,
@@ -370,16 +379,19 @@ pub struct ReaderBlock<W> {
     pub pins: [W; PINS_PER_READER],
     /// Histogram of the latencies of sampled messages; see `telemetry.rs`.
     pub latency: [W; 8],
+    /// The hashes of the beginnings of the fields of the type that it reads, longest first.
+    pub type_beginnings: [W; BEGINNINGS_MAX],
 }
 
 const _: () = {
-    assert!(size_of::<Header>() == 544);
+    assert!(size_of::<Header>() == 816);
     assert!(offset_of!(Header, file_bytes) == 64);
     assert!(offset_of!(Header, payload_align) == 104);
     assert!(offset_of!(Header, topic_name) == 168);
     assert!(offset_of!(Header, type_name) == 376);
     assert!(offset_of!(Header, generation) == 504);
-    assert!(offset_of!(Header, crc) == 540);
+    assert!(offset_of!(Header, growth) == 536);
+    assert!(offset_of!(Header, crc) == 812);
     assert!(size_of::<Header>() <= RETIRED_OFFSET as usize);
     assert!(size_of::<ControlBlock<AtomicU64>>() == 128);
     assert!(size_of::<LaneBlock<AtomicU64>>() == 128);
@@ -389,6 +401,7 @@ const _: () = {
     assert!(offset_of!(WaitBlock<AtomicU64>, gated) == 24);
     assert!(offset_of!(WaitBlock<AtomicU64>, room_waiters) == 128);
     assert!(offset_of!(WaitBlock<AtomicU64>, room) == 136);
-    assert!(size_of::<ReaderBlock<AtomicU64>>() == 256);
+    assert!(size_of::<ReaderBlock<AtomicU64>>() == 384);
     assert!(offset_of!(ReaderBlock<AtomicU64>, pins) == 128);
+    assert!(offset_of!(ReaderBlock<AtomicU64>, type_beginnings) == 256);
 };

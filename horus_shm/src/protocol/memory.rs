@@ -6,6 +6,7 @@
 use core::sync::atomic::AtomicU64;
 
 use crate::protocol::copy::{self, CACHE_LINE_BYTES, Intent};
+use crate::protocol::identity::TypeIdentity;
 use crate::protocol::lane::InPlace;
 use crate::protocol::layout::{LaneBlock, ReaderBlock, WaitBlock};
 use crate::protocol::sync::{self, Edge, Word};
@@ -213,7 +214,7 @@ pub struct RawLane {
     base: u64,
     generation: u64,
     lane: u32,
-    type_identity: [u64; 2],
+    type_identity: *const TypeIdentity,
     readers: Readers,
 }
 
@@ -238,8 +239,8 @@ pub struct RawLaneParts {
     pub generation: u64,
     /// The lane's index.
     pub lane: u32,
-    /// The message type, as a reader has it in `ReaderBlock::type_identity`.
-    pub type_identity: [u64; 2],
+    /// The message type. WHY an address: the lane is copied with each message that is read.
+    pub type_identity: *const TypeIdentity,
     /// The blocks of the topic's readers.
     pub readers: Readers,
 }
@@ -252,6 +253,7 @@ impl RawLane {
     /// For as long as the value or a copy of it is used:
     /// * `slots` is valid for `stride × capacity` bytes, and `block` for one block, both aligned;
     /// * they are mapped writable if a writer uses them;
+    /// * `type_identity` is valid, and its target does not change;
     /// * `readers` has a cursor for this lane;
     /// * the stride has room for a trailer of 24 bytes if the topic is pinnable, and only then is
     ///   the lane used as [`InPlace`].
@@ -349,9 +351,10 @@ impl LaneMemory for RawLane {
     }
 
     fn is_read_by(&self, reader: u32) -> bool {
-        let words = &self.readers.block(reader).type_identity;
         // Relaxed: the caller has acquired the cursor, which the reader stored later.
-        [words[0].get(), words[1].get()] == self.type_identity
+        let read = TypeIdentity::of_reader(self.readers.block(reader));
+        // SAFETY: valid and constant by the contract of `new`.
+        unsafe { &*self.type_identity }.matches(&read)
     }
 
     #[cold]

@@ -6,6 +6,7 @@
 pub mod copy;
 pub mod endpoint_counts;
 pub mod gate;
+pub mod identity;
 pub mod lane;
 pub mod layout;
 pub mod memory;

@@ -55,7 +55,7 @@ pub struct FieldShape {
 
 impl FieldShape {
     /// Returns the end of the last element in the last message, unless that overflows.
-    fn end(&self) -> Option<usize> {
+    pub(super) fn end(&self) -> Option<usize> {
         let mut end = self
             .count
             .checked_mul(self.primitive.size())?

@@ -51,6 +51,13 @@ impl DynamicBuilder {
         self
     }
 
+    /// Sets the message of a subscriber whose bytes follow those of shorter messages, which have
+    /// fewer fields. Default: zeros.
+    pub fn defaults(mut self, message: &[u8]) -> Self {
+        self.0.defaults = Some(message.into());
+        self
+    }
+
     /// Opens a publisher.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Types of messages that are known only at run time.
 
-use horus_shm::TypeInfo;
+use horus_shm::{Growth, TypeInfo};
 
 use crate::message::{Layout, ParsedSchema, Primitive, Schema, SchemaTextError, fnv1a_128};
 use crate::topic::Payload;
@@ -68,6 +68,7 @@ impl DynamicType {
     pub fn parse(text: &str) -> Result<Self, SchemaTextError> {
         let schema = Schema::parse(text)?;
         let sized = schema.tail.is_some();
+        let growth = schema.growth();
         Ok(Self::new(TypeInfo {
             name: schema.name.into(),
             schema: text.to_owned().into(),
@@ -83,6 +84,7 @@ impl DynamicType {
                 schema.align as u32
             },
             sized,
+            growth,
         }))
     }
 
@@ -97,6 +99,7 @@ impl DynamicType {
             bytes: Self::DEFAULT_MAX_MESSAGE_BYTES,
             align: Self::SIZED_ALIGN,
             sized: true,
+            growth: Growth::default(),
         })
     }
 

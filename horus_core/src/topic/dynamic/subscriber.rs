@@ -350,6 +350,14 @@ impl DynamicSubscriber {
         self.inbox.raw.sequence()
     }
 
+    /// Returns the number of bytes of the last message that came from its publisher; 0 before the
+    /// first. It is less than the length of the message if the publisher knows fewer fields: the
+    /// fields behind have their defaults.
+    #[must_use]
+    pub const fn received_bytes(&self) -> usize {
+        self.inbox.raw.received_bytes()
+    }
+
     /// Returns the lane and the number of the last message received; `None` before the first.
     ///
     /// Numbers of one lane that do not follow each other show a gap, also if another publisher took

@@ -1,6 +1,7 @@
 //! Untyped consumers of a ring: a cursor in every lane.
 
 mod bytes;
+mod grown;
 mod in_place;
 mod join;
 mod ledger;
@@ -26,6 +27,7 @@ use crate::protocol::sync::Word;
 use crate::protocol::telemetry;
 
 pub use bytes::Key;
+pub(crate) use grown::Copies;
 pub use ledger::ReadStats;
 
 use join::Start;
@@ -59,6 +61,8 @@ struct Followed {
     lane: u32,
     reader: LaneReader<RawLane>,
     extent: Arc<Extent>,
+    /// Number of bytes of a message of this lane that this reader takes.
+    shared: usize,
 }
 
 /// The metadata of a received message.
@@ -66,7 +70,7 @@ struct Followed {
 pub(super) struct Arrival {
     /// Number of the message, as its lane counts from 1 on.
     number: u64,
-    /// Length of the message, in bytes.
+    /// Number of bytes that were received; defaults may follow them.
     bytes: usize,
 }
 
@@ -97,8 +101,12 @@ pub struct RawConsumer {
     /// Lanes that are not read at all.
     ignored: u64,
     reading: Reading,
-    /// True if a lane's slots can be pinned, and are read in place.
+    /// True if a lane's slots can be pinned, and are read in place, or if its messages are shorter
+    /// than those of this reader.
     in_place: bool,
+    /// Length of a message, in bytes; 0 if messages have lengths of their own.
+    fixed: usize,
+    grown: Option<Box<grown::Grown>>,
     /// Length of the longest message that fits a slot of any lane, in bytes.
     longest: usize,
     /// Number of slots of the longest lane.
@@ -148,7 +156,9 @@ impl RawConsumer {
         let changes: *const _ = &segment.control(Access::Read)?.changes;
         let limit = segment.shape().lane_limit();
         let lanes = limit as usize;
-        let longest = segment.request().type_info.bytes as usize;
+        let type_info = &segment.request().type_info;
+        let longest = type_info.bytes as usize;
+        let fixed = if type_info.sized { 0 } else { longest };
         let mut this = Self {
             lanes: Vec::new(),
             next: 0,
@@ -168,6 +178,8 @@ impl RawConsumer {
             ignored: 0,
             reading,
             in_place: false,
+            fixed,
+            grown: None,
             longest,
             lap: 1,
             whole: false,
@@ -532,12 +544,6 @@ impl RawConsumer {
     #[must_use]
     pub fn last_lane(&self) -> Option<u32> {
         self.lanes.get(self.last_lane).map(|followed| followed.lane)
-    }
-
-    /// Returns the length of the last message received, in bytes; 0 before the first.
-    #[must_use]
-    pub const fn message_bytes(&self) -> usize {
-        self.last.bytes
     }
 
     /// Returns true once this handle is a copy in a forked child: it receives nothing any more.

@@ -59,7 +59,7 @@ impl RawConsumer {
             // SAFETY: as above.
             unsafe { self.recv(buffer, bytes) }
         };
-        (polled == Polled::Message).then(|| self.message_bytes())
+        (polled == Polled::Message).then(|| self.length(bytes))
     }
 
     /// Receives as [`Self::recv_bytes`] does, but waits for a message until `wait_policy` ends.
@@ -72,7 +72,7 @@ impl RawConsumer {
         let bytes = buffer.len().min(self.max_bytes());
         // SAFETY: the buffer is writable for `bytes`, which are at most the payload.
         let polled = unsafe { self.recv_until(wait_policy, buffer.as_mut_ptr(), bytes) };
-        (polled == Polled::Message).then(|| self.message_bytes())
+        (polled == Polled::Message).then(|| self.length(bytes))
     }
 
     /// Copies the newest message that was not received yet into one of two buffers, as
@@ -95,11 +95,8 @@ impl RawConsumer {
             let dst: *mut [u8] = &raw mut *buffers[free];
             // SAFETY: the buffer is writable for `bytes`, which are at most the payload.
             let arrival = unsafe { this.latest_of(lane, dst.cast(), bytes) }?;
-            Some((
-                arrival,
-                key(&buffers[free][..arrival.bytes]),
-                (free, arrival.bytes),
-            ))
+            let length = arrival.bytes.max(this.fixed.min(bytes));
+            Some((arrival, key(&buffers[free][..length]), (free, length)))
         };
         self.latest_among(read)
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::{Arrival, Followed, RawConsumer};
 use crate::endpoint::reader_slot::{COPY_PIN, ReaderSlot};
-use crate::endpoint::sample::{BorrowError, RawSample};
-use crate::protocol::lane::{Copying, Pinned, Polled, let_go, take_pin};
+use crate::endpoint::sample::{BorrowError, RawSample, SampleMemory};
+use crate::protocol::lane::{Copying, Polled, let_go, take_pin};
 use crate::protocol::layout::CAPACITY_MIN;
 use crate::protocol::sync::Word;
 
@@ -58,9 +58,15 @@ impl RawConsumer {
         latest: bool,
     ) -> Result<Arrival, Polled> {
         let pin = self.place.as_ref().map(|place| (place.index(), COPY_PIN));
-        let Followed { reader, extent, .. } = &mut self.lanes[lane];
+        let wanted = bytes;
+        let Followed {
+            reader,
+            extent,
+            shared,
+            ..
+        } = &mut self.lanes[lane];
         let shape = extent.offer.shape.request();
-        let bytes = bytes.min(shape.payload_bytes as usize);
+        let bytes = bytes.min(*shared);
         if !shape.pinnable {
             let polled = if latest {
                 // SAFETY: `dst` is writable for `bytes`, at most the payload of this lane.
@@ -70,10 +76,12 @@ impl RawConsumer {
                 unsafe { reader.read(dst, bytes) }
             };
             let number = reader.position();
-            return match polled {
-                Polled::Message => Ok(Arrival { number, bytes }),
-                polled => Err(polled),
-            };
+            if polled != Polled::Message {
+                return Err(polled);
+            }
+            // SAFETY: `dst` is writable for `wanted` bytes by the contract.
+            unsafe { self.fill(dst, bytes, wanted) };
+            return Ok(Arrival { number, bytes });
         }
         let sized = shape.sized;
         let copying = Copying { latest, sized, pin };
@@ -86,6 +94,8 @@ impl RawConsumer {
             let load = |_: &_, index, bytes| unsafe { extent.load(index, dst, bytes) };
             reader.copy_by(bytes, copying, load)?
         };
+        // SAFETY: as above. Where there are defaults, all messages of the lane have `bytes` bytes.
+        unsafe { self.fill(dst, bytes, wanted) };
         Ok(Arrival {
             number: copied.number,
             bytes: copied.bytes.min(bytes as u64) as usize,
@@ -111,26 +121,31 @@ impl RawConsumer {
     /// Goes on behind the next message of a lane, as [`Self::copy_of`] does without copying
     /// anything.
     fn pass_next(&mut self, lane: usize) -> Result<Arrival, Polled> {
-        let Followed { reader, extent, .. } = &mut self.lanes[lane];
+        let Followed {
+            reader,
+            extent,
+            shared,
+            ..
+        } = &mut self.lanes[lane];
         let shape = extent.offer.shape.request();
-        let payload_bytes = shape.payload_bytes;
+        let bytes = *shared;
         if shape.pinnable {
             let copying = Copying {
                 latest: false,
                 sized: shape.sized,
                 pin: None,
             };
-            let passed = reader.copy_by(payload_bytes as usize, copying, |_, _, _| true)?;
+            let passed = reader.copy_by(bytes, copying, |_, _, _| true)?;
             return Ok(Arrival {
                 number: passed.number,
-                bytes: passed.bytes.min(payload_bytes) as usize,
+                bytes: passed.bytes.min(bytes as u64) as usize,
             });
         }
         // SAFETY: no byte is written.
         match unsafe { reader.read(ptr::dangling_mut(), 0) } {
             Polled::Message => Ok(Arrival {
                 number: reader.position(),
-                bytes: payload_bytes as usize,
+                bytes,
             }),
             polled => Err(polled),
         }
@@ -160,7 +175,10 @@ impl RawConsumer {
             let offer = self.segment.request().offer();
             return offer.is_ok_and(|offer| offer.shape.request().pinnable);
         }
-        lanes.all(|followed| followed.extent.offer.shape.request().pinnable)
+        // WHY also shorter ones: they are borrowed as private copies.
+        lanes.all(|followed| {
+            followed.extent.offer.shape.request().pinnable || followed.shared < self.fixed
+        })
     }
 
     fn no_pins(&self, place: &ReaderSlot) -> BorrowError {
@@ -191,15 +209,15 @@ impl RawConsumer {
         }
         self.look_for_lanes();
         let (place, pin) = self.free_pin()?;
-        let found = self.turn(|this, lane| {
-            let pinned = this.lanes[lane].reader.hold(place.index(), pin)?;
-            let arrival = this.arrival_of(lane, pinned);
-            Ok((arrival, (lane, pinned.index, arrival)))
-        });
-        if let Ok((lane, index, arrival)) = found
+        let held = |this: &mut Self, lane| {
+            let held = this.hold(lane, (&place, pin), false)?;
+            Ok((held.arrival, held))
+        };
+        let found = self.turn(held);
+        if let Ok(held) = found
             && !self.became_unusable()
         {
-            return Ok(Some(self.sample(lane, index, arrival, (place, pin))));
+            return Ok(Some(self.sample(held, (place, pin))));
         }
         give_back(&place, pin);
         self.pause();
@@ -217,30 +235,54 @@ impl RawConsumer {
         lane: usize,
     ) -> Result<Option<(Arrival, RawSample)>, BorrowError> {
         let (place, pin) = self.free_pin()?;
-        let pinned = self.lanes[lane].reader.hold_latest(place.index(), pin);
+        let held = self.hold(lane, (&place, pin), true);
         self.wake_publishers_that_sleep();
-        let Ok(pinned) = pinned else {
+        let Ok(held) = held else {
             give_back(&place, pin);
             return Ok(None);
         };
-        let arrival = self.arrival_of(lane, pinned);
-        Ok(Some((
-            arrival,
-            self.sample(lane, pinned.index, arrival, (place, pin)),
-        )))
+        Ok(Some((held.arrival, self.sample(held, (place, pin)))))
     }
 
-    fn arrival_of(&self, lane: usize, pinned: Pinned) -> Arrival {
-        let request = self.lanes[lane].extent.offer.shape.request();
-        let length = if request.sized {
-            pinned.bytes
-        } else {
-            request.payload_bytes
-        };
-        Arrival {
-            number: pinned.number,
-            bytes: length.min(request.payload_bytes) as usize,
+    /// Holds the next message of a lane, or its newest one, under a pin that was taken: in its
+    /// slot, or as a private copy if it is shorter than those of this reader.
+    fn hold(
+        &mut self,
+        lane: usize,
+        (place, pin): (&ReaderSlot, u32),
+        latest: bool,
+    ) -> Result<Held, Polled> {
+        if let Some((copy, copies)) = self.private_copy(lane, pin) {
+            // SAFETY: the copy has room for a message, and no sample has this pin.
+            let arrival = unsafe { self.copy_of(lane, copy, self.fixed, latest) }?;
+            return Ok(Held {
+                arrival,
+                address: copy,
+                memory: SampleMemory::Copies(copies),
+            });
         }
+        let Followed {
+            reader,
+            extent,
+            shared,
+            ..
+        } = &mut self.lanes[lane];
+        let pinned = if latest {
+            reader.hold_latest(place.index(), pin)?
+        } else {
+            reader.hold(place.index(), pin)?
+        };
+        let is_sized = extent.offer.shape.request().sized;
+        let length = pinned.bytes.min(*shared as u64) as usize;
+        let arrival = Arrival {
+            number: pinned.number,
+            bytes: if is_sized { length } else { *shared },
+        };
+        Ok(Held {
+            arrival,
+            address: reader.memory().slot(pinned.index),
+            memory: SampleMemory::Extent(Arc::clone(extent)),
+        })
     }
 
     /// Returns the number of slots of the shortest lane whose slots can be pinned, or of a lane
@@ -261,19 +303,13 @@ impl RawConsumer {
         least.or_else(|| own().ok()).unwrap_or(CAPACITY_MIN)
     }
 
-    /// Returns the message in a slot of a lane that a pin of this reader holds.
-    fn sample(
-        &self,
-        lane: usize,
-        index: u64,
-        Arrival { number, bytes }: Arrival,
-        pin: (Arc<ReaderSlot>, u32),
-    ) -> RawSample {
-        let Followed { reader, extent, .. } = &self.lanes[lane];
-        let address = reader.memory().slot(index).cast_const();
-        // SAFETY: the slot is in the extent that the reader follows, as long as the payload, and
-        // pinned.
-        unsafe { RawSample::new(address, (bytes, number), pin, Arc::clone(extent)) }
+    /// Returns the message that a pin of this reader holds.
+    fn sample(&self, held: Held, pin: (Arc<ReaderSlot>, u32)) -> RawSample {
+        let Arrival { number, bytes } = held.arrival;
+        let bytes = bytes.max(self.fixed);
+        // SAFETY: the message is in that memory, with as many bytes as one of this reader has, and
+        // held.
+        unsafe { RawSample::new(held.address, (bytes, number), pin, held.memory) }
     }
 
     /// Takes a free pin for a message to be borrowed; reserves one more if there is none.
@@ -294,6 +330,13 @@ impl RawConsumer {
         };
         Ok((place, pin))
     }
+}
+
+/// A message that a pin of this reader holds.
+struct Held {
+    arrival: Arrival,
+    address: *const u8,
+    memory: SampleMemory,
 }
 
 /// Takes a pin back that holds no message.

@@ -324,10 +324,12 @@ impl RawConsumer {
         }
         // WHY: what was in extents that are gone is lost.
         reader.move_to(raw, extent.base.number);
+        let shared = self.shared_bytes(&extent.offer.type_info);
         self.lanes.push(Followed {
             lane,
             reader,
             extent,
+            shared,
         });
         self.follow(self.lanes.len() - 1, newest)
     }
@@ -378,11 +380,14 @@ impl RawConsumer {
     /// Goes on in a later extent. If that counts its messages in another way, converts the account
     /// of the lane.
     fn move_to(&mut self, at: usize, extent: Arc<Extent>, raw: RawLane) {
+        let shared = self.shared_bytes(&extent.offer.type_info);
         let Followed {
             lane,
             reader,
             extent: present,
+            shared: present_shared,
         } = &mut self.lanes[at];
+        *present_shared = shared;
         let start = &mut self.starts[*lane as usize];
         let ExtentBase { position, number } = extent.base;
         reader.move_to(raw, number);
@@ -460,7 +465,8 @@ impl RawConsumer {
     fn note_lanes(&mut self) {
         let offers = || self.lanes.iter().map(|followed| &followed.extent.offer);
         let own = self.segment.request().type_info.bytes;
-        let longest = offers().map(|offer| offer.shape.request().payload_bytes);
+        let sized = offers().filter(|offer| offer.type_info.sized);
+        let longest = sized.map(|offer| offer.shape.request().payload_bytes);
         self.longest = longest.max().unwrap_or(0).max(own) as usize;
         self.lap = offers()
             .map(|offer| offer.shape.capacity())
@@ -468,6 +474,7 @@ impl RawConsumer {
             .unwrap_or(1);
         self.in_place = offers().any(|offer| offer.shape.request().pinnable);
         let fences = offers().all(|offer| offer.wake_edge == WakeEdge::Fence);
+        self.in_place |= self.note_shorter();
         if let Some(place) = &self.place {
             place.set_fences(fences && !self.lanes.is_empty());
         }

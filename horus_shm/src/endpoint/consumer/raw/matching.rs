@@ -60,7 +60,7 @@ impl RawConsumer {
             self.unmatched.push(Unmatched {
                 id,
                 cause,
-                type_identity: extent.offer.type_info.identity(),
+                type_identity: extent.offer.type_info.identity().exact,
                 reported,
                 base,
             });

@@ -15,6 +15,7 @@ use crate::file::segment::{Blocks as _, Segment};
 use crate::file::topic_type::Reliability;
 use crate::os::cancel::NoCancelGuard;
 use crate::os::region::Access;
+use crate::protocol::identity::TypeIdentity;
 use crate::protocol::lane;
 use crate::protocol::memory::RawLane;
 use crate::protocol::sync::Word;
@@ -129,7 +130,7 @@ impl ClaimedLane {
 }
 
 /// Returns the lane of an extent, for its writer.
-fn raw_lane(segment: &Segment, extent: &Extent) -> Result<RawLane, OpenError> {
+fn raw_lane(segment: &Segment, extent: &Arc<Extent>) -> Result<RawLane, OpenError> {
     segment.lane(extent, Access::Write, segment.readers(Access::Write)?)
 }
 
@@ -255,8 +256,7 @@ impl RawProducer {
         let reads = |reader| {
             let block = self.segment.reader_block(reader, Access::Read);
             // Relaxed: the reader stored it before the cursor that keeps the extent.
-            let words = block.map(|block| [0, 1].map(|half| block.type_identity[half].get()));
-            words.is_ok_and(|words| words == identity)
+            block.is_ok_and(|block| identity.matches(&TypeIdentity::of_reader(block)))
         };
         // WHY a limit: the bits are input.
         for _ in 0..self.segment.shape().reader_limit() {

@@ -1,0 +1,70 @@
+//! Identities of message types: the words from which any process tells which messages a reader can
+//! read.
+
+use super::layout::{BEGINNINGS_MAX, ReaderBlock};
+use super::sync::Word;
+
+/// The identity of a message type: words that differ between types, and those of the shorter types
+/// of which it is a longer version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TypeIdentity {
+    /// Two words that are equal for types whose messages are read alike; zeros for no type.
+    pub exact: [u64; 2],
+    /// The hash of its fields; 0 if it matches only itself.
+    pub fields: u64,
+    /// The hashes of the beginnings of its list of fields, longest first. Zeros follow the last.
+    pub beginnings: [u64; BEGINNINGS_MAX],
+}
+
+impl TypeIdentity {
+    /// The identity of no type.
+    pub const NONE: Self = Self {
+        exact: [0; 2],
+        fields: 0,
+        beginnings: [0; BEGINNINGS_MAX],
+    };
+
+    /// Returns true if messages of one type can be read as messages of the other: the types are
+    /// equal, or the fields of one are the beginning of the fields of the other.
+    ///
+    /// It does not matter which of the two is sent. That A matches B, and B matches C, says nothing
+    /// about A and C.
+    #[must_use]
+    pub fn matches(&self, other: &Self) -> bool {
+        self.exact == other.exact || self.continues(other) || other.continues(self)
+    }
+
+    /// Returns true if this type has the fields of `other`, and perhaps more behind them.
+    fn continues(&self, other: &Self) -> bool {
+        let is_part = self.fields == other.fields || self.beginnings.contains(&other.fields);
+        self.fields != 0 && other.fields != 0 && is_part
+    }
+
+    /// Returns the identity of the type that a reader reads.
+    #[must_use]
+    pub fn of_reader<W: Word>(block: &ReaderBlock<W>) -> Self {
+        // Relaxed: a process that needs the present type has acquired a cursor, which the reader
+        // stored later.
+        Self {
+            exact: [0, 1].map(|half| block.type_identity[half].get()),
+            fields: block.type_fields.get(),
+            beginnings: std::array::from_fn(|at| block.type_beginnings[at].get()),
+        }
+    }
+
+    /// Stores the type that a reader reads in its block.
+    pub fn store<W: Word>(&self, block: &ReaderBlock<W>) {
+        let words = block.type_identity.iter().zip(self.exact);
+        let words = words.chain([(&block.type_fields, self.fields)]);
+        for (word, value) in words.chain(block.type_beginnings.iter().zip(self.beginnings)) {
+            // ORDERING(cursor): the first cursor of this reader, which follows, orders it.
+            word.set(value);
+        }
+    }
+
+    /// Returns true if no type has this identity.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.exact == [0; 2]
+    }
+}
