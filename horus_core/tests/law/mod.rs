@@ -30,6 +30,43 @@ mod other {
 
 use other::CmdVel as OtherCmdVel;
 
+/// Versions of [`CmdVel`] with more fields.
+mod grown {
+    horus_core::message! {
+        pub struct CmdVel {
+            pub timestamp_ns: u64,
+            pub linear: f32,
+            pub angular: f32,
+            pub acceleration: f64,
+        }
+    }
+}
+
+mod apart {
+    horus_core::message! {
+        pub struct CmdVel {
+            pub timestamp_ns: u64,
+            pub linear: f32,
+            pub angular: f32,
+            pub jerk: f32,
+            pub _pad: u32,
+        }
+    }
+}
+
+/// A version of the message that a kind of endpoint has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// The fields that all versions have.
+    First,
+    /// A field more.
+    Grown,
+    /// Another field more.
+    Apart,
+    /// The fields of the first one, and no other version matches.
+    Strict,
+}
+
 /// The role of a child process that has an endpoint.
 pub const HOST: &str = "host";
 
@@ -45,6 +82,7 @@ pub struct Kind {
     limit: Option<u64>,
     /// True if it sends or reads another message than the others.
     pub is_other: bool,
+    pub version: Version,
 }
 
 impl Kind {
@@ -56,6 +94,7 @@ impl Kind {
             bytes: 16,
             limit: None,
             is_other: false,
+            version: Version::First,
         }
     }
 
@@ -68,6 +107,14 @@ impl Kind {
 
     const fn other(mut self) -> Self {
         self.is_other = true;
+        self
+    }
+
+    const fn version(mut self, version: Version) -> Self {
+        self.version = version;
+        if matches!(version, Version::Strict) {
+            self.qos = self.qos.strict_schema(true);
+        }
         self
     }
 
@@ -84,7 +131,7 @@ impl Kind {
 }
 
 /// All kinds.
-pub const KINDS: [Kind; 15] = [
+pub const KINDS: [Kind; 19] = [
     Kind::publisher("P plain", Qos::new()),
     // WHY few slots: the 1024 of the preset would be 64 MiB of messages with lengths of their own.
     Kind::publisher("P reliable", Qos::reliable().capacity(16)),
@@ -101,6 +148,10 @@ pub const KINDS: [Kind; 15] = [
     Kind::publisher("P other", Qos::reliable().capacity(2)).other(),
     Kind::subscriber("S other", Qos::new()).other(),
     Kind::subscriber("S other reliable", Qos::reliable()).other(),
+    Kind::publisher("P grown", Qos::reliable().capacity(2)).version(Version::Grown),
+    Kind::subscriber("S grown reliable", Qos::reliable()).version(Version::Grown),
+    Kind::subscriber("S apart", Qos::new()).version(Version::Apart),
+    Kind::subscriber("S strict reliable", Qos::reliable()).version(Version::Strict),
 ];
 
 /// The topic that endpoints are opened on.
@@ -115,7 +166,11 @@ impl Place {
     fn message_type(&self, kind: &Kind) -> DynamicType {
         match (self.sized, kind.is_other) {
             (true, false) => DynamicType::bytes(),
-            (false, false) => DynamicType::of::<CmdVel>(),
+            (false, false) => match kind.version {
+                Version::First | Version::Strict => DynamicType::of::<CmdVel>(),
+                Version::Grown => DynamicType::of::<grown::CmdVel>(),
+                Version::Apart => DynamicType::of::<apart::CmdVel>(),
+            },
             (true, true) => DynamicType::of::<Twist>(),
             (false, true) => DynamicType::of::<OtherCmdVel>(),
         }
@@ -155,6 +210,7 @@ impl Local {
             let bytes = match (place.sized, kind.is_other) {
                 (true, false) => kind.bytes,
                 (true, true) => size_of::<Twist>(),
+                (false, false) if kind.version == Version::Grown => 24,
                 (false, _) => 16,
             };
             Self::Publisher(builder.publisher().unwrap(), vec![0; bytes])

@@ -100,7 +100,8 @@ impl TypeInfo {
 
     /// Returns the number of bytes at the beginning of a message of the type `sent` that are those
     /// of a message of this type. A message of this type has its defaults behind them.
-    pub(crate) fn shared_bytes(&self, sent: &Self) -> u64 {
+    #[must_use]
+    pub fn shared_bytes(&self, sent: &Self) -> u64 {
         let shared = if self.sized || self.is_same_as(sent) {
             None
         } else if let Some(end) = self.growth.end(sent.growth.hash(0)) {

@@ -192,7 +192,7 @@ impl DynamicType {
     }
 
     /// Returns the type information that the topic stores.
-    pub(super) const fn info(&self) -> &TypeInfo {
+    pub(crate) const fn info(&self) -> &TypeInfo {
         &self.info
     }
 
