@@ -33,6 +33,18 @@ mod v2 {
     }
 }
 
+mod defaults {
+    horus_core::message! {
+        /// The second version in a program that says which values an old program has in mind.
+        pub struct Status {
+            pub timestamp_ns: u64 = 99,
+            pub volts: f32,
+            pub amperes: f32 = 1.5,
+            pub gain: f64 = 1.0,
+        }
+    }
+}
+
 mod v3 {
     horus_core::message! {
         /// The message with one more field, of more than 4 KiB: it is borrowed in its slot.
@@ -119,23 +131,24 @@ fn old_and_new_versions_receive_from_each_other() {
     }
 }
 
-/// The defaults are those of the subscriber.
+/// The defaults are those of the subscriber's message.
 #[test]
-fn a_subscriber_sets_the_values_of_missing_fields() {
+fn a_message_says_the_values_of_missing_fields() {
     let private = Private::new();
-    let builder = private.builder::<v2::Status>("t");
-    let mut subscriber = builder.defaults(&new(99)).subscriber().unwrap();
+    let mut subscriber: Subscriber<defaults::Status> = private.subscriber("t", Qos::new());
     let mut publisher: Publisher<v1::Status> = private.publisher("t", Qos::new());
-    let filled = |number| v2::Status {
+    let filled = |number| defaults::Status {
+        timestamp_ns: number,
         volts: 12.5,
-        ..new(number)
+        amperes: 1.5,
+        gain: 1.0,
     };
     publisher.send(old(1)).unwrap();
     assert_eq!(subscriber.recv(), Some(filled(1)));
     for number in 2..=6 {
         publisher.send(old(number)).unwrap();
     }
-    let mut into = new(0);
+    let mut into = filled(0);
     assert!(subscriber.recv_into(&mut into));
     assert_eq!(into, filled(2));
     let mut drained = Vec::new();

@@ -13,6 +13,7 @@ pub struct HorusTopicInfo {
     pub sequence: u64,
     pub publishers: u32,
     pub subscribers: u32,
+    pub received_bytes: u64,
 }
 
 // SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
@@ -23,7 +24,7 @@ unsafe impl SizedStruct for HorusTopicInfo {
 /// Returns the [`HorusTopicInfo`] of a publisher or subscriber, which have the same methods; an
 /// error in a forked child.
 macro_rules! topic_info {
-    ($end:expr) => {
+    ($end:expr, $received_bytes:expr) => {
         match $end.is_forked() {
             true => Err($crate::status::Failure::from(
                 horus_core::RecvError::Forked {
@@ -37,6 +38,7 @@ macro_rules! topic_info {
                 sequence: $end.sequence(),
                 publishers: $end.publisher_count() as u32,
                 subscribers: $end.subscriber_count() as u32,
+                received_bytes: $received_bytes,
             }),
         }
     };

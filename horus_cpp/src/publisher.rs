@@ -299,7 +299,7 @@ pub unsafe extern "C" fn horus_publisher_info(
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
         with_topic_name(publisher, |publisher| {
-            let info = topic_info!(publisher.end)?;
+            let info = topic_info!(publisher.end, 0)?;
             // SAFETY: the caller's contract: `out` is null or writable for its `struct_bytes`.
             unsafe { HorusTopicInfo::write(&info, out, "out") }?;
             Ok(HORUS_OK)

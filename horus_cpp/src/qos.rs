@@ -52,6 +52,8 @@ pub struct HorusQos {
     pub subscribers_max: u32,
     pub strict: i32,
     pub detach_after_ns: u64,
+    pub strict_schema: i32,
+    pub reserved: u32,
 }
 
 // SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
@@ -89,6 +91,9 @@ impl HorusQos {
         }
         if let Some(strict) = flag("strict", self.strict)? {
             qos = qos.strict(strict);
+        }
+        if let Some(strict) = flag("strict_schema", self.strict_schema)? {
+            qos = qos.strict_schema(strict);
         }
         qos = match self.history {
             0 => qos,

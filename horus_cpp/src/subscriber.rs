@@ -458,7 +458,7 @@ pub unsafe extern "C" fn horus_subscriber_info(
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let end = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
         with_topic_name(end, |end| {
-            let info = topic_info!(end)?;
+            let info = topic_info!(end, end.received_bytes() as u64)?;
             // SAFETY: the caller's contract: `out` is null or writable for its `struct_bytes`.
             unsafe { HorusTopicInfo::write(&info, out, "out") }?;
             Ok(HORUS_OK)

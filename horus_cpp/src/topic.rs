@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use horus_core::topic::{DynamicBuilder, DynamicType};
+use horus_core::topic::{DynamicBuilder, DynamicSchema, DynamicType};
 
 use crate::ffi::{self, NAME_BYTES_MAX, SizedStruct, TEXT_BYTES_MAX, invalid_argument};
 use crate::namespace::{HorusNamespace, resolve_namespace};
@@ -27,6 +27,7 @@ pub struct HorusTopicOptions {
     pub max_message_bytes: u64,
     pub name_space: HorusNamespace,
     pub qos: *const HorusQos,
+    pub defaults: *const u8,
 }
 
 // SAFETY: numbers and pointers, so zeros are valid, and the first member is a `u32`.
@@ -69,7 +70,12 @@ unsafe fn apply_options(
             // SAFETY: the caller's contract: `options.schema` is null or a terminated text.
             let text =
                 unsafe { ffi::required_text(options.schema, "options->schema", TEXT_BYTES_MAX) }?;
-            DynamicType::parse(text)?.builder(topic)
+            let message_type = DynamicType::parse(text)?;
+            // SAFETY: the caller's contract: `options.defaults` is null or a message of this type.
+            match unsafe { default_message(&message_type, options.defaults) } {
+                Some(message) => message_type.builder(topic).defaults(message),
+                None => message_type.builder(topic),
+            }
         }
         other => {
             return Err(invalid_argument(format!(
@@ -91,4 +97,20 @@ unsafe fn apply_options(
     }
     // SAFETY: the caller's contract: no other thread is in a call with the namespace.
     Ok(builder.namespace(&unsafe { resolve_namespace(options.name_space) }?))
+}
+
+/// Returns the bytes of the message at `defaults`; `None` if that is null, or if messages have
+/// lengths of their own.
+///
+/// # Safety
+///
+/// `defaults` is null or readable for a message of that type, which does not change meanwhile.
+unsafe fn default_message<'a>(message_type: &DynamicType, defaults: *const u8) -> Option<&'a [u8]> {
+    match message_type.schema() {
+        DynamicSchema::Plain { schema, .. } if schema.tail.is_none() && !defaults.is_null() => {
+            // SAFETY: readable for that many bytes by the contract.
+            Some(unsafe { std::slice::from_raw_parts(defaults, schema.size) })
+        }
+        _ => None,
+    }
 }

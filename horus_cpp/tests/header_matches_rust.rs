@@ -233,6 +233,7 @@ fn constants_and_layouts_are_the_same() {
         HorusReady = horus_ready_t { key reason reserved silent_ns missed }
         HorusTopicInfo = horus_topic_info_t {
             struct_bytes is_sized max_message_bytes sequence publishers subscribers
+            received_bytes
         }
         HorusStats = horus_stats_t {
             struct_bytes unmapped received malformed lost skipped waiting sent busy
@@ -248,11 +249,11 @@ fn constants_and_layouts_are_the_same() {
             waiting
         }
         HorusTopicOptions = horus_topic_options_t {
-            struct_bytes message_type schema max_message_bytes name_space qos
+            struct_bytes message_type schema max_message_bytes name_space qos defaults
         }
         HorusQos = horus_qos_t {
             struct_bytes preset reliability history capacity persist_after_exit wake_edge pinnable
-            publishers_max subscribers_max strict detach_after_ns
+            publishers_max subscribers_max strict detach_after_ns strict_schema reserved
         }
         HorusScheduler = horus_scheduler_t { id }
         HorusNode = horus_node_t {

@@ -92,6 +92,13 @@ pub trait Message: Pod + Send + Sync + 'static {
 
     /// The hash of the canonical schema text, equal in Rust, C++ and Python.
     const HASH: u128 = Self::SCHEMA.hash();
+
+    /// Returns the message that has the values of fields which a publisher does not know, because
+    /// its message has fewer fields. Fields without a default value are 0.
+    #[must_use]
+    fn defaults() -> Self {
+        Self::zeroed()
+    }
 }
 
 /// A message's name, size, alignment and fields, in order of their offsets.
@@ -352,7 +359,10 @@ pub const fn type_of<T>(_: &T) -> std::marker::PhantomData<T> {
 /// numbers of a fixed width, [`Text`](crate::message::Text), other messages, and arrays of these.
 /// The table includes the doc comments; end the comment of a field with its unit. Integer constants
 /// may follow the struct: they become its associated constants, and the table passes them to other
-/// languages.
+/// languages. A field may have a default value, as in `pub gain: f32 = 1.0`: a subscriber sees it in
+/// the messages of publishers that do not know this field ([`Message::defaults`]).
+///
+/// [`Message::defaults`]: crate::message::Message::defaults
 ///
 /// ```
 /// use horus_core::message::{Message, Text};
@@ -453,7 +463,7 @@ macro_rules! message {
     ($(#[$($attribute:tt)*])* $visibility:vis struct $name:ident {
         $(
             $(#[$($field_attribute:tt)*])*
-            $field_visibility:vis $field:ident: $type:ty
+            $field_visibility:vis $field:ident: $type:ty $(= $default:expr)?
         ),+ $(,)?
     } $(
         $(#[$($constant_attribute:tt)*])*
@@ -485,6 +495,10 @@ macro_rules! message {
                     ::core::concat!($($crate::attribute_doc!($($constant_attribute)*),)* ""),
                 )),*],
             );
+
+            fn defaults() -> Self {
+                $name { $($field: $crate::message_default!($($default)?)),+ }
+            }
         }
 
         $crate::message_constants! {
@@ -543,6 +557,18 @@ macro_rules! message {
     };
     ($($other:tt)*) => {
         ::core::compile_error!("`message!` takes one struct with named fields and no generics");
+    };
+}
+
+/// Expands to the default value of a field.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! message_default {
+    () => {
+        $crate::message::Zeroable::zeroed()
+    };
+    ($value:expr) => {
+        $value
     };
 }
 

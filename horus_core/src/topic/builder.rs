@@ -8,7 +8,6 @@ use horus_shm::{Namespace, Segment};
 use super::encoded::Encoded;
 use super::opening::Opening;
 use super::{Payload, Publisher, Qos, Subscriber, Topic};
-use crate::message::Message;
 use crate::topic::error::TopicError;
 
 /// Builder for a topic's endpoints, with every setting of a topic.
@@ -55,8 +54,10 @@ impl<T> TopicBuilder<T> {
 
 impl<T: Payload> TopicBuilder<T> {
     pub(super) fn new(name: &str) -> Self {
+        let mut opening = Opening::new(name, Some(T::type_info()));
+        opening.defaults = T::default_bytes();
         Self {
-            opening: Opening::new(name, Some(T::type_info())),
+            opening,
             marker: PhantomData,
         }
     }
@@ -120,15 +121,6 @@ impl<T: Payload> TopicBuilder<T> {
             &self.opening.name,
             self.opening.consumer(segment)?,
         ))
-    }
-}
-
-impl<T: Message> TopicBuilder<T> {
-    /// Sets the message of a subscriber that has the values of fields which a publisher does not
-    /// know, because its message has fewer fields. Default: 0.
-    pub fn defaults(mut self, message: &T) -> Self {
-        self.opening.defaults = Some(bytemuck::bytes_of(message).into());
-        self
     }
 }
 

@@ -29,6 +29,13 @@ pub trait Payload: Sized + 'static {
 
     /// Returns the type that endpoints compare, and that the topic stores for tools.
     fn type_info() -> TypeInfo;
+
+    /// Returns the bytes of the message that has the values of fields which a publisher does not
+    /// know; `None` for types without such fields.
+    #[doc(hidden)]
+    fn default_bytes() -> Option<Box<[u8]>> {
+        None
+    }
 }
 
 /// Puts messages into the slots of a lane.
@@ -73,6 +80,10 @@ impl<T: Message> Payload for T {
             sized: false,
             growth: growth.unwrap_or_default(),
         }
+    }
+
+    fn default_bytes() -> Option<Box<[u8]>> {
+        Some(bytemuck::bytes_of(&T::defaults()).into())
     }
 }
 

@@ -183,8 +183,10 @@ enum {
  * none that lives offers it. Otherwise it receives from all publishers, and none waits for it.
  *
  * The message type is not a setting of the topic, either: a subscriber receives the messages of its
- * own type, and HORUS_E_TYPE while all live publishers send others. With `strict`, opening fails
- * with HORUS_E_TYPE if the topic was created with another type, which depends on who came first.
+ * own type, and HORUS_E_TYPE while all live publishers send others. A message that has fields more
+ * at the end is a version of the same type, unless one of the two has `strict_schema`. With
+ * `strict`, opening fails with HORUS_E_TYPE if the topic was created with another type, which
+ * depends on who came first.
  */
 typedef struct horus_qos {
     uint32_t struct_bytes;
@@ -199,6 +201,8 @@ typedef struct horus_qos {
     uint32_t subscribers_max;   /* the same for a subscriber */
     int32_t strict;             /* HORUS_YES: HORUS_E_TYPE at once; see above */
     uint64_t detach_after_ns;   /* continue without a subscriber stalled for so long */
+    int32_t strict_schema;      /* HORUS_YES: only the same version of the message matches */
+    uint32_t reserved;          /* 0 */
 } horus_qos_t;
 
 #define HORUS_QOS_INIT {.struct_bytes = (uint32_t)sizeof(horus_qos_t)}
@@ -223,6 +227,9 @@ typedef struct horus_topic_options {
     uint64_t max_message_bytes; /* of a publisher, for messages of a variable length: below */
     horus_namespace_t name_space;
     const horus_qos_t *qos; /* may be null */
+    const void *defaults;   /* of a subscriber, for messages of a fixed size: a message with the
+                               values of fields that a publisher does not know; null: zeros. Only
+                               read by the opening call */
 } horus_topic_options_t;
 
 #define HORUS_TOPIC_OPTIONS_INIT {.struct_bytes = (uint32_t)sizeof(horus_topic_options_t)}
@@ -243,6 +250,8 @@ typedef struct horus_topic_info {
     uint64_t sequence;          /* of the last message sent or received by this handle */
     uint32_t publishers;        /* live ones, in all processes */
     uint32_t subscribers;
+    uint64_t received_bytes;    /* bytes of the last message received that came from its publisher:
+                                   less than its length if that knows fewer fields. Else 0 */
 } horus_topic_info_t;
 
 #define HORUS_TOPIC_INFO_INIT {.struct_bytes = (uint32_t)sizeof(horus_topic_info_t)}

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "error.hpp"
@@ -153,6 +154,10 @@ class Qos {
     constexpr Qos strict(bool strict = true) const noexcept {
         return with(&horus_qos_t::strict, strict ? HORUS_YES : HORUS_NO);
     }
+    /// Matches only endpoints with exactly this message, none with fields more or less at the end.
+    constexpr Qos strict_schema(bool strict = true) const noexcept {
+        return with(&horus_qos_t::strict_schema, strict ? HORUS_YES : HORUS_NO);
+    }
     /// Continues without a reliable subscriber that is stalled for that time.
     constexpr Qos detach_after(std::chrono::nanoseconds time) const noexcept {
         return with(&horus_qos_t::detach_after_ns, detail::period_ns(time));
@@ -248,6 +253,15 @@ class Namespace {
     Handle handle_;
 };
 
+namespace detail {
+
+/// The message with the values of fields that a publisher does not know: those of its members'
+/// initializers, or zeros.
+template <class T>
+inline const T default_message{};
+
+}  // namespace detail
+
 /// Options for opening an endpoint, for instance `horus::Options().qos(horus::Qos::latched())`.
 class Options {
   public:
@@ -283,6 +297,9 @@ class Options {
         options.max_message_bytes = max_message_bytes_;
         options.name_space = name_space_;
         options.qos = &qos_.raw();
+        if constexpr (!is_framed_v<T> && std::is_default_constructible_v<T>) {
+            options.defaults = &detail::default_message<T>;
+        }
         return options;
     }
 

@@ -138,8 +138,8 @@ class Namespace:
         """Removes its files. Raises an error while a process uses one of its topics."""
 
 class _Qos(TypedDict, total=False):
-    """The offer of a publisher. Of a subscriber only three count: reliability, `strict`,
-    `subscribers_max`."""
+    """The offer of a publisher. Of a subscriber only four count: reliability, `strict`,
+    `strict_schema`, `subscribers_max`."""
 
     qos: Literal["default", "sensor_data", "reliable", "command", "latched"] | None
     reliability: Literal["reliable", "best_effort"] | None
@@ -149,6 +149,7 @@ class _Qos(TypedDict, total=False):
     wake_edge: Literal["fence", "membarrier"] | None
     pinnable: bool | None
     strict: bool | None
+    strict_schema: bool | None
     publishers_max: int | None
     subscribers_max: int | None
     detach_stalled_after: float | None
@@ -254,6 +255,10 @@ class Subscriber(Generic[_M]):
     @property
     def sequence(self) -> int:
         """The sequence number of the last received message, as counted by its publisher."""
+    @property
+    def received_bytes(self) -> int:
+        """The bytes of the last message that came: less than its size if its publisher knows fewer
+        fields. The others have the default values of the class."""
     def stats(self) -> Stats:
         """Returns the ledger since this subscriber joined."""
     def set_spin(self, seconds: float) -> None:
@@ -323,6 +328,10 @@ class Topic(Generic[_M]):
     @property
     def sequence(self) -> int:
         """The sequence number of the last received message, as counted by its publisher."""
+    @property
+    def received_bytes(self) -> int:
+        """The bytes of the last message that came: less than its size if its publisher knows fewer
+        fields. The others have the default values of the class."""
     def stats(self) -> Stats:
         """Returns the ledger since this subscriber joined."""
     def set_spin(self, seconds: float) -> None:

@@ -37,6 +37,9 @@ impl Opening {
         let codec = Codec::of_argument(kind)?;
         let keywords = Keywords::read(keywords)?;
         let mut builder = codec.payload().builder(name).qos(keywords.qos);
+        if let Codec::Message(kind) = codec {
+            builder = builder.defaults(&kind.default);
+        }
         if let Some(bytes) = keywords.max_message_bytes {
             builder = builder.max_message_bytes(bytes);
         }
@@ -205,6 +208,13 @@ macro_rules! receives {
             #[getter]
             fn sequence(&self, py: Python<'_>) -> PyResult<u64> {
                 self.inbox.ask(py, |end| end.sequence())
+            }
+
+            /// Number of bytes of the last message that came from its publisher; 0 before the
+            /// first. The fields behind them have the default values of the class.
+            #[getter]
+            fn received_bytes(&self, py: Python<'_>) -> PyResult<usize> {
+                self.inbox.ask(py, |end| end.received_bytes())
             }
 
             /// Sets the time for which a wait polls before it sleeps, in seconds.

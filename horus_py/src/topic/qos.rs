@@ -63,6 +63,7 @@ impl Keywords {
             }),
             "pinnable" => qos.pinnable(value.extract().map_err(about)?),
             "strict" => qos.strict(value.extract().map_err(about)?),
+            "strict_schema" => qos.strict_schema(value.extract().map_err(about)?),
             "publishers_max" => qos.publishers_max(value.extract().map_err(about)?),
             "subscribers_max" => qos.subscribers_max(value.extract().map_err(about)?),
             "detach_stalled_after" => qos.on_stalled(OnStalled::Detach {
