@@ -1,0 +1,173 @@
+"""Programs in Rust, C++ and Python with an old and a new version of a message run together, and are
+upgraded one after the other."""
+
+import itertools
+import os
+import shutil
+import subprocess
+import sys
+
+import horus
+import pytest
+from conftest import PATIENCE, ROOT, built
+from test_cpp import library
+
+# The program `horus_core/examples/versions.rs` in Python.
+VERSIONS = """
+import sys
+import horus
+
+role, version = sys.argv[1:]
+
+if version == "old":
+    @horus.message
+    class Status:
+        number: horus.u64
+        volts: horus.f32
+        _reserved: horus.Array[horus.u8, 4]
+
+    values = {"volts": 12.5, "_reserved": [7] * 4}
+    shown = ("volts",)
+else:
+    @horus.message
+    class Status:
+        number: horus.u64
+        volts: horus.f32
+        amperes: horus.f32 = 1.5
+        gain: horus.f64
+
+    values = {"volts": 24, "amperes": 3, "gain": 0.5}
+    shown = ("volts", "amperes", "gain")
+
+end = (horus.Publisher if role == "publish" else horus.Subscriber)("status", Status)
+print("open", flush=True)
+for line in sys.stdin:
+    if role == "publish":
+        end.send(Status(number=int(line), **values))
+        print("sent", flush=True)
+        continue
+    while (status := end.recv()) is not None:
+        fields = " ".join(f"{getattr(status, name):.1f}" for name in shown)
+        print(status.number, fields, end.received_bytes)
+    print("end", flush=True)
+"""
+
+LANGUAGES = ("rust", "cpp", "python")
+
+
+@pytest.fixture(scope="module")
+def commands(tmp_path_factory):
+    """Returns the command and the environment of the program in each language."""
+    if shutil.which("c++") is None:
+        pytest.skip("there is no C++ compiler: apt-get install g++")
+    where = library()
+    binary = tmp_path_factory.mktemp("versions") / "versions"
+    source = ROOT / "horus_cpp/tests/cpp/versions.cpp"
+    command = ["c++", "-std=c++17", "-O1", str(source), "-o", str(binary)]
+    command += [f"-I{ROOT}/horus_cpp/include", f"-L{where}", "-lhorus_cpp"]
+    subprocess.run(command, check=True)
+    return {
+        "rust": ([built("versions")], {}),
+        "cpp": ([str(binary)], {"LD_LIBRARY_PATH": where}),
+        "python": ([sys.executable, "-c", VERSIONS], {}),
+    }
+
+
+class End:
+    """A program with one endpoint."""
+
+    def __init__(self, command, environment, role, version):
+        self.version = version
+        self.process = subprocess.Popen(
+            [*command, role, version],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **environment},
+        )
+        assert self.line() == "open"
+
+    def line(self):
+        return self.process.stdout.readline().strip()
+
+    def say(self, text):
+        self.process.stdin.write(f"{text}\n")
+        self.process.stdin.flush()
+
+    def send(self, number):
+        self.say(number)
+        assert self.line() == "sent"
+
+    def receive(self):
+        self.say("")
+        return sorted(iter(self.line, "end"), key=lambda line: int(line.split()[0]))
+
+    def close(self):
+        self.process.stdin.close()
+        assert self.process.wait(PATIENCE) == 0
+        self.process.stdout.close()
+
+
+def received(number, sender, receiver):
+    """Returns the line of a message from one version to another."""
+    fields = {"old": "12.5", "new": "24.0"}[sender]
+    if receiver == "new":
+        fields += {"old": " 1.5 0.0", "new": " 3.0 0.5"}[sender]
+    came = {"oldold": 16, "newnew": 24}.get(sender + receiver, 12)
+    return f"{number} {fields} {came}"
+
+
+def test_programs_of_all_languages_are_upgraded_one_after_the_other(directory, commands):
+    roles = list(itertools.product(("publish", "subscribe"), LANGUAGES))
+    ends = {one: End(*commands[one[1]], one[0], "old") for one in roles}
+    numbers = itertools.count(1)
+
+    def exchange():
+        sent = []
+        for (role, _), end in ends.items():
+            if role == "publish":
+                sent.append((next(numbers), end.version))
+                end.send(sent[-1][0])
+        for (role, language), end in ends.items():
+            if role == "subscribe":
+                wanted = [received(*message, end.version) for message in sent]
+                assert end.receive() == wanted, (language, end.version)
+
+    exchange()
+    # In one order and in the other: publishers first, then subscribers first.
+    for version, order in (("new", roles), ("old", roles[::-1]), ("new", roles[::2] + roles[1::2])):
+        for one in order:
+            # WHY the new program first: an upgrade without a stop.
+            upgraded = End(*commands[one[1]], one[0], version)
+            ends[one].close()
+            ends[one] = upgraded
+            exchange()
+    for end in ends.values():
+        end.close()
+
+
+def test_a_subscriber_demands_exactly_its_version(namespace):
+    @horus.message
+    class Status:
+        number: horus.u64
+
+    old = Status
+
+    @horus.message
+    class Status:
+        number: horus.u64
+        gain: horus.f64 = 2.0
+
+    def subscriber(**options):
+        return horus.Subscriber("status", Status, namespace=namespace, **options)
+
+    plain, strict = subscriber(), subscriber(strict_schema=True)
+    publisher = horus.Publisher("status", old, namespace=namespace)
+    publisher.send(old(number=1))
+    with pytest.raises(horus.IncompatibleError, match="another type"):
+        strict.recv()
+    message = plain.recv()
+    assert (message.number, message.gain, plain.received_bytes) == (1, 2.0, 8)
+    publisher.send(old(number=2))
+    publisher.send(old(number=3))
+    assert plain.latest() == Status(number=3)
