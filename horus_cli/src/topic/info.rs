@@ -4,7 +4,9 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use horus_core::Mismatch;
-use horus_core::introspect::{Inspector, LaneCounters, Participant, ReaderCounters, UnmatchedPair};
+use horus_core::introspect::{
+    Inspector, LaneCounters, Offer, Participant, ReaderCounters, UnmatchedPair,
+};
 use serde::Serialize;
 
 use super::latency::Percentiles;
@@ -53,7 +55,17 @@ struct Info<'a> {
     age_ns: Option<u64>,
     publishers: Vec<Publisher>,
     subscribers: Vec<Subscriber>,
+    schemas: Vec<LaneSchema>,
     unmatched: Vec<Unmatched>,
+}
+
+/// The message in a lane. WHY for each: publishers may send different versions of one message.
+#[derive(Debug, Serialize)]
+struct LaneSchema {
+    lane: u32,
+    message_type: String,
+    schema_hash: String,
+    message_bytes: u64,
 }
 
 /// A publisher and a subscriber between which no message passes.
@@ -171,9 +183,36 @@ impl<'a> Info<'a> {
             age_ns: age.map(|age| age.as_nanos() as u64),
             publishers: topic.publishers().iter().map(Publisher::new).collect(),
             subscribers: topic.subscribers().iter().map(Subscriber::new).collect(),
+            schemas: topic.offers().iter().map(LaneSchema::new).collect(),
             unmatched: topic.unmatched_pairs().iter().map(Unmatched::new).collect(),
         }
     }
+}
+
+impl LaneSchema {
+    fn new((lane, offer): &(u32, Offer)) -> Self {
+        Self {
+            lane: *lane,
+            message_type: offer.type_info.name.to_string(),
+            schema_hash: format!("{:032x}", u128::from_be_bytes(offer.type_info.hash)),
+            message_bytes: offer.type_info.bytes,
+        }
+    }
+
+    fn describe(&self) -> String {
+        format!(
+            "  lane {} has another message: {}, {} bytes, schema {}",
+            self.lane,
+            visible(&self.message_type),
+            count(self.message_bytes),
+            short(&self.schema_hash),
+        )
+    }
+}
+
+/// Returns a hash of 32 digits without those in the middle.
+fn short(hash: &str) -> String {
+    format!("{}…{}", &hash[..4], &hash[hash.len() - 4..])
 }
 
 impl Unmatched {
@@ -263,15 +302,13 @@ impl Description {
 
 impl Info<'_> {
     fn describe(&self) -> Description {
-        let hash = &self.schema_hash;
         let up_to = if self.is_sized { "up to " } else { "" };
         let mut lines = vec![format!(
-            "{}: {}, {up_to}{} bytes, schema {}…{}",
+            "{}: {}, {up_to}{} bytes, schema {}",
             self.topic,
             visible(self.message_type),
             count(self.message_bytes),
-            &hash[..4],
-            &hash[hash.len() - 4..],
+            short(&self.schema_hash),
         )];
         let history = match (self.history, self.persists) {
             (0, _) => "no history".to_owned(),
@@ -295,6 +332,9 @@ impl Info<'_> {
                 age.unwrap_or_default(),
             ));
         }
+        let is_other = |schema: &&LaneSchema| schema.schema_hash != self.schema_hash;
+        let others = self.schemas.iter().filter(is_other);
+        lines.extend(others.map(LaneSchema::describe));
         lines.extend(self.unmatched.iter().map(Unmatched::describe));
         let tables = [publishers(&self.publishers), subscribers(&self.subscribers)];
         Description { lines, tables }

@@ -1,5 +1,8 @@
 //! The commands of `horus topic` on topics of other processes.
 
+use horus_core::message::CmdVel;
+use horus_core::topic::{Publisher, Topic};
+
 use crate::common::{Robot, until};
 use crate::golden::{check_json, check_text};
 
@@ -90,6 +93,36 @@ fn info_shows_both_sides() {
     one.kill();
     let info = robot.until("topic info cmd_vel", |info| info.contains("gone"));
     assert!(info.contains("gone"), "{info}");
+}
+
+mod grown {
+    horus_core::message! {
+        /// A later version of the message.
+        pub struct CmdVel {
+            pub timestamp_ns: u64,
+            pub linear: f32,
+            pub angular: f32,
+            pub jerk: f64,
+        }
+    }
+}
+
+/// A topic may carry several versions of a message.
+#[test]
+fn info_shows_the_message_of_each_lane() {
+    let robot = Robot::new();
+    let topic = Topic::<CmdVel>::builder("versions").namespace(robot.namespace());
+    let _one: Publisher<CmdVel> = topic.publisher().unwrap();
+    let info = robot.answer("topic info versions");
+    assert!(!info.contains("another message"), "{info}");
+    let topic = Topic::<grown::CmdVel>::builder("versions").namespace(robot.namespace());
+    let _other: Publisher<grown::CmdVel> = topic.publisher().unwrap();
+    let info = robot.answer("topic info versions");
+    let wanted = "  lane 1 has another message: CmdVel, 24 bytes, schema ";
+    assert!(info.contains(wanted), "{info}");
+    let json = robot.answer("topic info versions --json");
+    let lane = r#"{"lane":1,"message_type":"CmdVel","schema_hash":""#;
+    assert!(json.contains(lane), "{json}");
 }
 
 #[test]

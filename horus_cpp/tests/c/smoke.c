@@ -68,7 +68,8 @@ static void sends_and_receives(void) {
     wrong.qos = &strict;
     EXPECT_OF("pairs", HORUS_E_TYPE, horus_publisher_open("pairs", &wrong, &other));
     CHECK(strstr(horus_last_error_message(), "pairs"));
-    wrong.qos = NULL;
+    strict.strict = HORUS_UNSET;
+    strict.strict_schema = HORUS_YES;
     horus_subscriber_t foreign;
     uint64_t number;
     EXPECT(HORUS_OK, horus_subscriber_open("pairs", &wrong, &foreign));
@@ -85,6 +86,22 @@ static void sends_and_receives(void) {
     EXPECT(HORUS_OK, horus_subscriber_check(foreign));
     EXPECT(HORUS_OK, horus_publisher_close(other));
     EXPECT(HORUS_OK, horus_subscriber_close(foreign));
+
+    /* A version with a field more has its defaults behind what came. */
+    const uint64_t defaults[3] = {1, 2, 9};
+    uint64_t longer[3];
+    horus_topic_options_t later = options;
+    later.schema = "horus schema 1\nmessage Pair\nsize 24\nalign 8\nfield first u64 0 1\n"
+                   "field second u64 8 1\nfield third u64 16 1\n";
+    later.defaults = defaults;
+    EXPECT(HORUS_OK, horus_subscriber_open("pairs", &later, &foreign));
+    EXPECT(HORUS_OK, horus_publisher_send(publisher, &sent, sizeof sent));
+    EXPECT(HORUS_OK, horus_subscriber_recv(foreign, longer, sizeof longer, NULL));
+    CHECK(longer[0] == sent.first && longer[1] == sent.second && longer[2] == 9);
+    EXPECT(HORUS_OK, horus_subscriber_info(foreign, &info));
+    CHECK(info.max_message_bytes == 24 && info.received_bytes == 16);
+    EXPECT(HORUS_OK, horus_subscriber_close(foreign));
+    EXPECT(HORUS_OK, horus_subscriber_latest(subscriber, &got, sizeof got, NULL));
     wrong.schema = "horus schema 1\n";
     EXPECT_OF("pairs", HORUS_E_SCHEMA, horus_publisher_open("pairs", &wrong, &other));
     wrong.schema = NULL;
