@@ -71,7 +71,7 @@ unsafe fn apply_options(
             let text =
                 unsafe { ffi::required_text(options.schema, "options->schema", TEXT_BYTES_MAX) }?;
             let message_type = DynamicType::parse(text)?;
-            // SAFETY: the caller's contract: `options.defaults` is null or a message of this type.
+            // SAFETY: the caller's contract: `options.defaults` is null or has the fields of this type.
             match unsafe { default_message(&message_type, options.defaults) } {
                 Some(message) => message_type.builder(topic).defaults(message),
                 None => message_type.builder(topic),
@@ -99,15 +99,14 @@ unsafe fn apply_options(
     Ok(builder.namespace(&unsafe { resolve_namespace(options.name_space) }?))
 }
 
-/// Returns the bytes of the message at `defaults`; `None` if that is null, or if messages have
-/// lengths of their own.
+/// Returns the bytes of the fields at `defaults`; `None` if that is null.
 ///
 /// # Safety
 ///
-/// `defaults` is null or readable for a message of that type, which does not change meanwhile.
+/// `defaults` is null or readable for the fields of that type, which do not change meanwhile.
 unsafe fn default_message<'a>(message_type: &DynamicType, defaults: *const u8) -> Option<&'a [u8]> {
     match message_type.schema() {
-        DynamicSchema::Plain { schema, .. } if schema.tail.is_none() && !defaults.is_null() => {
+        DynamicSchema::Plain { schema, .. } if !defaults.is_null() => {
             // SAFETY: readable for that many bytes by the contract.
             Some(unsafe { std::slice::from_raw_parts(defaults, schema.size) })
         }

@@ -146,6 +146,44 @@ def test_programs_of_all_languages_are_upgraded_one_after_the_other(directory, c
         end.close()
 
 
+def test_data_follow_the_fields_of_another_version(namespace):
+    @horus.message
+    class Sonar:
+        echoes: horus.u32
+        gain: horus.f32
+        _reserved: horus.Array[horus.u8, 56]
+        strengths: horus.Tail[horus.f32, "echoes"]
+
+    old = Sonar
+
+    @horus.message
+    class Sonar:
+        echoes: horus.u32
+        gain: horus.f32
+        speed: horus.f32 = 343.0
+        matrix: horus.Array[horus.f32, 29]
+        strengths: horus.Tail[horus.f32, "echoes"]
+
+    olds, news = (
+        (
+            horus.Publisher("sonar", kind, namespace=namespace),
+            horus.Subscriber("sonar", kind, namespace=namespace),
+        )
+        for kind in (old, Sonar)
+    )
+    olds[0].send(old([0.5, 1.0], gain=2))
+    for _, subscriber in (olds, news):
+        message = subscriber.recv()
+        assert (message.gain, list(message.strengths)) == (2, [0.5, 1.0])
+        assert subscriber.received_bytes == (72 if subscriber is olds[1] else 16)
+    assert (message.speed, list(message.matrix)) == (343, [0] * 29)
+    news[0].send(Sonar([2.0] * 1000, gain=3, speed=1500, matrix=[1] * 29))
+    for _, subscriber in (olds, news):
+        message = subscriber.recv()
+        assert (message.gain, list(message.strengths)) == (3, [2.0] * 1000)
+    assert message.speed == 1500
+
+
 def test_a_subscriber_demands_exactly_its_version(namespace):
     @horus.message
     class Status:

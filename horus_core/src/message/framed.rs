@@ -25,7 +25,7 @@ use std::fmt;
 use std::ops::Deref;
 
 use horus_shm::internals::layout::STRIDE_MAX;
-use horus_shm::{Growth, RawLoan, RawSample, TypeInfo};
+use horus_shm::{RawLoan, RawSample, TypeInfo};
 
 pub use array::ArrayLayout;
 pub use audio_frame::{AudioFrame, AudioFrameHeader};
@@ -391,16 +391,18 @@ impl<H: Header> FramedSample<H> {
 
 impl<H: Header> Encoded for Framed<H> {
     fn type_info() -> TypeInfo {
+        let text = Self::SCHEMA.text();
+        let growth = Schema::parse(&text).map(|schema| schema.growth());
         TypeInfo {
             name: H::NAME.into(),
-            schema: Self::SCHEMA.text().into(),
+            schema: text.into(),
             hash: const { Self::SCHEMA.hash() }.to_be_bytes(),
             bytes: H::MAX_MESSAGE_BYTES,
             // WHY: if the header is a multiple of a cache line, the data of a slot begin on a cache
             // line.
             align: 64,
             sized: true,
-            growth: Growth::default(),
+            growth: growth.unwrap_or_default(),
         }
     }
 
@@ -423,6 +425,10 @@ impl<H: Header> Encoded for Framed<H> {
             header,
             data: std::mem::take(buffer).narrow(start..start + data),
         })
+    }
+
+    fn default_bytes() -> Option<Box<[u8]>> {
+        Some(bytemuck::bytes_of(&H::defaults()).into())
     }
 
     fn published_ns(bytes: &[u8]) -> u64 {

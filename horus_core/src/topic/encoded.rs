@@ -27,6 +27,11 @@ pub trait Encoded: Sized + Send + 'static {
     /// `None` if they are not a message.
     fn decode(buffer: &mut Buffer, bytes: usize) -> Option<Self>;
 
+    /// Returns the bytes of the head that has the values of fields which a publisher does not know.
+    fn default_bytes() -> Option<Box<[u8]>> {
+        None
+    }
+
     /// Returns the number that is greater in the newer of two messages.
     fn published_ns(_bytes: &[u8]) -> u64 {
         0
@@ -42,6 +47,10 @@ macro_rules! encoded_payload {
 
             fn type_info() -> ::horus_shm::TypeInfo {
                 <Self as $crate::topic::Encoded>::type_info()
+            }
+
+            fn default_bytes() -> Option<Box<[u8]>> {
+                <Self as $crate::topic::Encoded>::default_bytes()
             }
         }
     };

@@ -256,6 +256,14 @@ impl<T: Payload> Subscriber<T> {
         ))
     }
 
+    /// Returns the number of bytes of the last message that came from its publisher; 0 before the
+    /// first. To be asked before the next receive. It is less than the size of the message if the publisher knows fewer fields: the
+    /// fields behind have their defaults.
+    #[must_use]
+    pub fn received_bytes(&self) -> usize {
+        self.raw().received_bytes()
+    }
+
     /// Returns the topic's name, as it was given.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -317,14 +325,6 @@ impl<T: Payload> Subscriber<T> {
 }
 
 impl<T: Message> Subscriber<T> {
-    /// Returns the number of bytes of the last message that came from its publisher; 0 before the
-    /// first. It is less than the size of the message if the publisher knows fewer fields: the
-    /// fields behind have their defaults.
-    #[must_use]
-    pub fn received_bytes(&self) -> usize {
-        self.raw().received_bytes()
-    }
-
     /// [`Self::recv`] into existing memory, which saves one copy of a large message.
     ///
     /// Returns true if a message arrived. Otherwise `message` holds unspecified values.

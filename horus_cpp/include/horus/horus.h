@@ -227,9 +227,9 @@ typedef struct horus_topic_options {
     uint64_t max_message_bytes; /* of a publisher, for messages of a variable length: below */
     horus_namespace_t name_space;
     const horus_qos_t *qos; /* may be null */
-    const void *defaults;   /* of a subscriber, for messages of a fixed size: a message with the
-                               values of fields that a publisher does not know; null: zeros. Only
-                               read by the opening call */
+    const void *defaults;   /* of a subscriber: a message, or its fields in front of data of any
+                               length, with the values of fields that a publisher does not know;
+                               null: zeros. Only read by the opening call */
 } horus_topic_options_t;
 
 #define HORUS_TOPIC_OPTIONS_INIT {.struct_bytes = (uint32_t)sizeof(horus_topic_options_t)}
@@ -251,7 +251,8 @@ typedef struct horus_topic_info {
     uint32_t publishers;        /* live ones, in all processes */
     uint32_t subscribers;
     uint64_t received_bytes;    /* bytes of the last message received that came from its publisher:
-                                   less than its length if that knows fewer fields. Else 0 */
+                                   less than its length if that knows fewer fields. To be asked
+                                   before the next one is received. Of a publisher 0 */
 } horus_topic_info_t;
 
 #define HORUS_TOPIC_INFO_INIT {.struct_bytes = (uint32_t)sizeof(horus_topic_info_t)}

@@ -260,6 +260,17 @@ namespace detail {
 template <class T>
 inline const T default_message{};
 
+template <class T>
+const void *default_of() noexcept {
+    if constexpr (is_framed_v<T>) {
+        return default_of<typename T::Header>();
+    } else if constexpr (std::is_default_constructible_v<T>) {
+        return &default_message<T>;
+    } else {
+        return nullptr;
+    }
+}
+
 }  // namespace detail
 
 /// Options for opening an endpoint, for instance `horus::Options().qos(horus::Qos::latched())`.
@@ -297,9 +308,7 @@ class Options {
         options.max_message_bytes = max_message_bytes_;
         options.name_space = name_space_;
         options.qos = &qos_.raw();
-        if constexpr (!is_framed_v<T> && std::is_default_constructible_v<T>) {
-            options.defaults = &detail::default_message<T>;
-        }
+        options.defaults = detail::default_of<T>();
         return options;
     }
 

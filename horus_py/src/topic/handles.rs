@@ -37,7 +37,7 @@ impl Opening {
         let codec = Codec::of_argument(kind)?;
         let keywords = Keywords::read(keywords)?;
         let mut builder = codec.payload().builder(name).qos(keywords.qos);
-        if let Codec::Message(kind) = codec {
+        if let Codec::Message(kind) | Codec::Framed(kind) = codec {
             builder = builder.defaults(&kind.default);
         }
         if let Some(bytes) = keywords.max_message_bytes {

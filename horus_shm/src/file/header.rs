@@ -7,7 +7,7 @@ use crate::file::offer::Offer;
 use crate::file::topic_type::{Beginning, Growth, Reliability, TypeInfo};
 use crate::protocol::layout::{
     BELIEVED_MAX, CAPACITY_MIN, ENDIANNESS, HEADER_BYTES, Header, LANE_MAGIC, LAYOUT_VERSION,
-    MAGIC, PARTICIPANTS_MAX, SCHEMA_BYTES_MAX, SCHEMA_OFFSET, TOPIC_NAME_BYTES_MAX,
+    MAGIC, PARTICIPANTS_MAX, SCHEMA_BYTES_MAX, SCHEMA_OFFSET, STRIDE_MAX, TOPIC_NAME_BYTES_MAX,
     TYPE_NAME_BYTES_MAX,
 };
 use crate::protocol::shape::{LaneShape, ShapeRequest, TopicShape};
@@ -134,6 +134,7 @@ fn header_of(magic: [u8; 8], type_info: &TypeInfo, provenance: Provenance) -> He
         payload_bytes: type_info.bytes,
         payload_align: type_info.align,
         sized: type_info.sized.into(),
+        head_bytes: type_info.growth.head_bytes(),
         type_name_bytes: type_info.name.len() as u32,
         schema_bytes: type_info.schema.len() as u32,
         ..Header::zeroed()
@@ -346,14 +347,23 @@ fn decode_type(header: &Header, schema: &[u8]) -> Result<TypeInfo, HeaderError> 
     })
 }
 
+/// Maximum length of the fields in front of data of any length, in bytes.
+const HEAD_BYTES_MAX: u32 = STRIDE_MAX as u32;
+
 fn decode_growth(header: &Header) -> Result<Growth, HeaderError> {
     let entries = header.growth.iter();
     let growth = Growth::new(entries.map(|&[hash, bytes]| Beginning { hash, bytes }));
+    let growth = growth.with_head(header.head_bytes);
     let (used, unused) = header.growth.split_at(growth.beginnings().len());
+    let longest = match header.sized {
+        0 => header.payload_bytes,
+        _ => header.head_bytes.into(),
+    };
     let mut ends = used.iter().map(|[_, end]| *end);
     let is_valid = unused.iter().all(|entry| *entry == [0; 2])
-        && ends.all(|end| (1..=header.payload_bytes).contains(&end))
-        && (header.sized == 0 || used.is_empty());
+        && ends.all(|end| (1..=longest).contains(&end))
+        && header.head_bytes <= HEAD_BYTES_MAX
+        && (header.sized == 1 || header.head_bytes == 0);
     if is_valid {
         return Ok(growth);
     }

@@ -29,7 +29,10 @@ pub struct TypeInfo {
 /// The fields of a message type and the beginnings of the list of these fields, by which a type is
 /// found to be a shorter or a longer version of another one. Empty if a type matches only itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Growth(Vec<Beginning>);
+pub struct Growth {
+    longest_first: Vec<Beginning>,
+    head_bytes: u32,
+}
 
 /// A beginning of the list of a type's fields, or the whole list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,22 +50,42 @@ impl Growth {
     pub fn new(longest_first: impl IntoIterator<Item = Beginning>) -> Self {
         let is_valid = |beginning: &Beginning| beginning.hash != 0;
         let valid = longest_first.into_iter().take_while(is_valid);
-        Self(valid.take(BEGINNINGS_MAX + 1).collect())
+        Self {
+            longest_first: valid.take(BEGINNINGS_MAX + 1).collect(),
+            head_bytes: 0,
+        }
+    }
+
+    /// Sets the length of the fields together, in bytes, of a type whose messages have data of any
+    /// length behind them.
+    #[must_use]
+    pub const fn with_head(mut self, bytes: u32) -> Self {
+        self.head_bytes = bytes;
+        self
+    }
+
+    /// Returns the length that [`Self::with_head`] sets; otherwise 0.
+    #[must_use]
+    pub const fn head_bytes(&self) -> u32 {
+        self.head_bytes
     }
 
     /// Returns all fields, then the beginnings of their list, longest first.
     #[must_use]
     pub fn beginnings(&self) -> &[Beginning] {
-        &self.0
+        &self.longest_first
     }
 
     fn hash(&self, at: usize) -> u64 {
-        self.0.get(at).map_or(0, |beginning| beginning.hash)
+        self.longest_first
+            .get(at)
+            .map_or(0, |beginning| beginning.hash)
     }
 
     /// Returns where the beginning with this hash ends.
     fn end(&self, hash: u64) -> Option<u64> {
-        let found = self.0.iter().find(|beginning| beginning.hash == hash);
+        let mut all = self.longest_first.iter();
+        let found = all.find(|beginning| beginning.hash == hash);
         found.map(|found| found.bytes)
     }
 }
@@ -89,8 +112,9 @@ impl TypeInfo {
         };
         let bytes = if self.sized { 0 } else { self.bytes };
         let format = u64::from(self.align) << 1 | u64::from(self.sized);
-        // WHY not of these: a message without a size of its own has no end to put defaults behind.
-        let beginning = |at| if self.sized { 0 } else { self.growth.hash(at) };
+        // WHY not without a head: there is no end of the fields to put defaults behind.
+        let grows = !self.sized || self.growth.head_bytes > 0;
+        let beginning = |at| if grows { self.growth.hash(at) } else { 0 };
         TypeIdentity {
             exact: [half(0) ^ bytes, half(8) ^ format],
             fields: beginning(0),
@@ -98,24 +122,30 @@ impl TypeInfo {
         }
     }
 
-    /// Returns the number of bytes at the beginning of a message of the type `sent` that are those
-    /// of a message of this type. A message of this type has its defaults behind them.
+    /// Returns the number of bytes at the beginning of a message of the type `sent`, or of its head,
+    /// that are those of this type. A message of this type has its defaults behind them.
     #[must_use]
     pub fn shared_bytes(&self, sent: &Self) -> u64 {
-        let shared = if self.sized || self.is_same_as(sent) {
-            None
-        } else if let Some(end) = self.growth.end(sent.growth.hash(0)) {
-            Some(end)
-        } else {
-            // WHY not what `sent` says: that is input.
-            self.growth.0.first().map(|fields| fields.bytes)
-        };
         let least = if self.sized {
-            sent.bytes
+            sent.growth.head_bytes.min(self.growth.head_bytes).into()
         } else {
             self.bytes.min(sent.bytes)
         };
-        shared.map_or(least, |shared| shared.min(least))
+        if self.is_same_as(sent) {
+            return least;
+        }
+        // WHY not what `sent` says: that is input.
+        let end = self.growth.end(sent.growth.hash(0));
+        end.or_else(|| self.fields_end())
+            .unwrap_or(least)
+            .min(least)
+    }
+
+    /// Returns the end of the fields of this type without padding behind them, in bytes, if it
+    /// matches other types.
+    pub(crate) fn fields_end(&self) -> Option<u64> {
+        let fields = self.growth.longest_first.first();
+        fields.map(|fields| fields.bytes)
     }
 
     /// Returns a type that says only the size and alignment of `T`, for rings whose endpoints are

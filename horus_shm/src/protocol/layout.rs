@@ -132,8 +132,10 @@ pub struct Header {
     pub type_name_bytes: u32,
     /// Number of bytes used by the schema text at [`SCHEMA_OFFSET`].
     pub schema_bytes: u32,
+    /// Length of the fields, if data of any length follow them. Else 0.
+    pub head_bytes: u32,
     /// Zero.
-    pub reserved: [u32; 2],
+    pub reserved: u32,
     /// The random number of the topic file, by which its lane files are named.
     pub topic_id: [u8; 16],
     /// The name as given, to check that the file is the requested one.

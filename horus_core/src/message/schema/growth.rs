@@ -10,16 +10,16 @@ const PADDING: [&str; 2] = ["_pad", "_reserved"];
 
 impl ParsedSchema {
     /// Returns the fields of this message and the beginnings of their list, from which endpoints
-    /// tell whether one message is a longer version of another one. None for a message of variable
-    /// length.
+    /// tell whether one message is a longer version of another one.
     ///
     /// A version has one or more fields of the message itself, not of those inside it. Padding
     /// behind its last field does not belong to it.
     pub(crate) fn growth(&self) -> Growth {
-        if self.tail.is_some() {
-            return Growth::default();
-        }
         let mut hash = hash_on(FNV_OFFSET_BASIS, &format!("message {}\n", self.name));
+        if let Some(tail) = &self.tail {
+            let line = format!("tail {} {}\n", tail.name, tail.primitive.name());
+            hash = hash_on(hash, &line);
+        }
         let mut end = 0;
         let mut beginnings = Vec::new();
         let parts: Vec<_> = self.fields.chunk_by(|a, b| part(a) == part(b)).collect();
@@ -38,7 +38,11 @@ impl ParsedSchema {
                 });
             }
         }
-        Growth::new(beginnings.into_iter().rev())
+        let growth = Growth::new(beginnings.into_iter().rev());
+        match self.tail {
+            Some(_) => growth.with_head(self.size as u32),
+            None => growth,
+        }
     }
 }
 

@@ -63,6 +63,8 @@ struct Followed {
     extent: Arc<Extent>,
     /// Number of bytes of a message of this lane that this reader takes.
     shared: usize,
+    /// The head of its messages, if that has to be replaced.
+    head: Option<grown::Head>,
 }
 
 /// The metadata of a received message.

@@ -63,8 +63,10 @@ impl RawConsumer {
             reader,
             extent,
             shared,
+            head,
             ..
         } = &mut self.lanes[lane];
+        let head = *head;
         let shape = extent.offer.shape.request();
         let bytes = bytes.min(*shared);
         if !shape.pinnable {
@@ -94,12 +96,19 @@ impl RawConsumer {
             let load = |_: &_, index, bytes| unsafe { extent.load(index, dst, bytes) };
             reader.copy_by(bytes, copying, load)?
         };
-        // SAFETY: as above. Where there are defaults, all messages of the lane have `bytes` bytes.
-        unsafe { self.fill(dst, bytes, wanted) };
-        Ok(Arrival {
-            number: copied.number,
-            bytes: copied.bytes.min(bytes as u64) as usize,
-        })
+        let number = copied.number;
+        let came = copied.bytes.min(bytes as u64) as usize;
+        let bytes = if let Some(head) = head {
+            // SAFETY: `dst` is writable for `wanted` bytes by the contract.
+            unsafe { self.replace_head(head, (dst, wanted), came) }
+        } else {
+            if !sized {
+                // SAFETY: as above; all messages of the lane have `bytes` bytes.
+                unsafe { self.fill(dst, bytes, wanted) };
+            }
+            came
+        };
+        Ok(Arrival { number, bytes })
     }
 
     /// Receives the next message of any lane without copying it, from the lanes in turn, and
@@ -125,8 +134,10 @@ impl RawConsumer {
             reader,
             extent,
             shared,
+            head,
             ..
         } = &mut self.lanes[lane];
+        let head = *head;
         let shape = extent.offer.shape.request();
         let bytes = *shared;
         if shape.pinnable {
@@ -136,9 +147,10 @@ impl RawConsumer {
                 pin: None,
             };
             let passed = reader.copy_by(bytes, copying, |_, _, _| true)?;
+            let came = passed.bytes.min(bytes as u64) as usize;
             return Ok(Arrival {
                 number: passed.number,
-                bytes: passed.bytes.min(bytes as u64) as usize,
+                bytes: head.map_or(came, |head| head.length(came)),
             });
         }
         // SAFETY: no byte is written.
@@ -254,7 +266,7 @@ impl RawConsumer {
     ) -> Result<Held, Polled> {
         if let Some((copy, copies)) = self.private_copy(lane, pin) {
             // SAFETY: the copy has room for a message, and no sample has this pin.
-            let arrival = unsafe { self.copy_of(lane, copy, self.fixed, latest) }?;
+            let arrival = unsafe { self.copy_of(lane, copy, self.longest, latest) }?;
             return Ok(Held {
                 arrival,
                 address: copy,

@@ -324,12 +324,13 @@ impl RawConsumer {
         }
         // WHY: what was in extents that are gone is lost.
         reader.move_to(raw, extent.base.number);
-        let shared = self.shared_bytes(&extent.offer.type_info);
+        let (shared, head) = self.fit(&extent.offer.type_info);
         self.lanes.push(Followed {
             lane,
             reader,
             extent,
             shared,
+            head,
         });
         self.follow(self.lanes.len() - 1, newest)
     }
@@ -380,14 +381,15 @@ impl RawConsumer {
     /// Goes on in a later extent. If that counts its messages in another way, converts the account
     /// of the lane.
     fn move_to(&mut self, at: usize, extent: Arc<Extent>, raw: RawLane) {
-        let shared = self.shared_bytes(&extent.offer.type_info);
+        let fit = self.fit(&extent.offer.type_info);
         let Followed {
             lane,
             reader,
             extent: present,
-            shared: present_shared,
+            shared,
+            head,
         } = &mut self.lanes[at];
-        *present_shared = shared;
+        (*shared, *head) = fit;
         let start = &mut self.starts[*lane as usize];
         let ExtentBase { position, number } = extent.base;
         reader.move_to(raw, number);
@@ -463,11 +465,11 @@ impl RawConsumer {
 
     /// Sets what depends on all lanes.
     fn note_lanes(&mut self) {
-        let offers = || self.lanes.iter().map(|followed| &followed.extent.offer);
+        let lanes = || self.lanes.iter();
+        let offers = || lanes().map(|followed| &followed.extent.offer);
         let own = self.segment.request().type_info.bytes;
-        let sized = offers().filter(|offer| offer.type_info.sized);
-        let longest = sized.map(|offer| offer.shape.request().payload_bytes);
-        self.longest = longest.max().unwrap_or(0).max(own) as usize;
+        let longest = lanes().map(|followed| self.longest_of(followed)).max();
+        self.longest = longest.unwrap_or(0).max(own as usize);
         self.lap = offers()
             .map(|offer| offer.shape.capacity())
             .max()

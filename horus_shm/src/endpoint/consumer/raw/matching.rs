@@ -27,7 +27,11 @@ pub(super) struct Unmatched {
 impl RawConsumer {
     /// Returns the reason why this reader may not read an extent, if it may not.
     fn mismatch(&self, extent: &Extent) -> Option<Mismatch> {
-        extent.offer.card().mismatch(&self.card())
+        // WHY: the identity comes from another process, and fields of a fixed size cannot be read
+        // from messages of any length.
+        let is_alike = extent.offer.type_info.sized == self.segment.request().type_info.sized;
+        let mismatch = extent.offer.card().mismatch(&self.card());
+        mismatch.or((!is_alike).then_some(Mismatch::Type))
     }
 
     /// Returns the card of this reader.
