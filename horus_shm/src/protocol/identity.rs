@@ -37,7 +37,7 @@ impl TypeIdentity {
     /// Returns true if this type has the fields of `other`, and perhaps more behind them.
     fn continues(&self, other: &Self) -> bool {
         let is_part = self.fields == other.fields || self.beginnings.contains(&other.fields);
-        self.fields != 0 && other.fields != 0 && is_part
+        other.fields != 0 && is_part
     }
 
     /// Returns the identity of the type that a reader reads.
