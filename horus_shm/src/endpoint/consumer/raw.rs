@@ -63,8 +63,8 @@ struct Followed {
     extent: Arc<Extent>,
     /// Number of bytes of a message of this lane that this reader takes.
     shared: usize,
-    /// The head of its messages, if that has to be replaced.
-    head: Option<grown::Head>,
+    /// The version of its messages, if this reader has to complete them.
+    other: Option<Box<grown::OtherVersion>>,
 }
 
 /// The metadata of a received message.
@@ -103,12 +103,11 @@ pub struct RawConsumer {
     /// Lanes that are not read at all.
     ignored: u64,
     reading: Reading,
-    /// True if a lane's slots can be pinned, and are read in place, or if its messages are shorter
-    /// than those of this reader.
+    /// True if a lane's slots can be pinned, and are read in place, or if its messages have to be
+    /// completed.
     in_place: bool,
-    /// Length of a message, in bytes; 0 if messages have lengths of their own.
-    fixed: usize,
-    grown: Option<Box<grown::Grown>>,
+    /// True if messages have lengths of their own.
+    sized: bool,
     /// Length of the longest message that fits a slot of any lane, in bytes.
     longest: usize,
     /// Number of slots of the longest lane.
@@ -160,7 +159,7 @@ impl RawConsumer {
         let lanes = limit as usize;
         let type_info = &segment.request().type_info;
         let longest = type_info.bytes as usize;
-        let fixed = if type_info.sized { 0 } else { longest };
+        let sized = type_info.sized;
         let mut this = Self {
             lanes: Vec::new(),
             next: 0,
@@ -180,8 +179,7 @@ impl RawConsumer {
             ignored: 0,
             reading,
             in_place: false,
-            fixed,
-            grown: None,
+            sized,
             longest,
             lap: 1,
             whole: false,

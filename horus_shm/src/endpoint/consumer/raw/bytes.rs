@@ -95,7 +95,7 @@ impl RawConsumer {
             let dst: *mut [u8] = &raw mut *buffers[free];
             // SAFETY: the buffer is writable for `bytes`, which are at most the payload.
             let arrival = unsafe { this.latest_of(lane, dst.cast(), bytes) }?;
-            let length = arrival.bytes.max(this.fixed.min(bytes));
+            let length = if this.sized { arrival.bytes } else { bytes };
             Some((arrival, key(&buffers[free][..length]), (free, length)))
         };
         self.latest_among(read)

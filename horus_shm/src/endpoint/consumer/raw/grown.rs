@@ -1,11 +1,12 @@
-//! Shorter messages: those of publishers whose type is a shorter version of the reader's type. The
-//! reader puts its defaults behind what came.
+//! Messages of another version: those of publishers whose type has fewer fields than the reader's
+//! type, or more. The reader puts its defaults behind what came.
 
 use std::cell::UnsafeCell;
 use std::sync::Arc;
 
 use super::{Followed, RawConsumer};
 use crate::endpoint::reader_slot::BORROWS_MAX;
+use crate::file::offer::Request;
 use crate::file::topic_type::TypeInfo;
 use crate::protocol::copy::CACHE_LINE_BYTES;
 
@@ -14,8 +15,7 @@ use crate::protocol::copy::CACHE_LINE_BYTES;
 #[repr(C, align(64))]
 struct Line(UnsafeCell<[u8; CACHE_LINE_BYTES]>);
 
-/// Memory for messages that cannot be borrowed in their slots: a message of this reader's type for
-/// each of its pins.
+/// Memory for messages that cannot be borrowed in their slots.
 #[derive(Debug)]
 pub(crate) struct Copies {
     lines: Box<[Line]>,
@@ -39,113 +39,65 @@ impl Copies {
         }
     }
 
-    /// Returns the address of the message of a pin.
-    fn address(&self, pin: u32) -> Option<*mut u8> {
-        let first = pin as usize * self.stride;
+    /// Returns the address of a message.
+    fn address(&self, index: u32) -> Option<*mut u8> {
+        let first = index as usize * self.stride;
         let lines = self.lines.get(first..first + self.stride)?;
         Some(lines.as_ptr().cast_mut().cast())
     }
 }
 
-/// The heads of messages whose data have any length: that of a lane's messages, and that of this
+/// The version of a lane whose messages this reader completes: allocated when the lane is mapped.
+#[derive(Debug)]
+pub(super) struct OtherVersion {
+    /// The default message of this reader, or its head.
+    defaults: Box<[u8]>,
+    /// Of messages whose data have any length.
+    head: Option<Head>,
+    /// Of messages of a fixed size: a message for each pin of this reader.
+    copies: Arc<Copies>,
+}
+
+/// The fields in front of data of any length: those of a lane's messages, and those of this
 /// reader's version of them.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Head {
-    /// Length of the head in the lane, in bytes.
+struct Head {
+    /// Their length in the lane, in bytes.
     sent: usize,
-    /// Length of the reader's head, in bytes.
+    /// Their length in the reader's messages, in bytes.
     own: usize,
     /// Number of bytes at the beginning that both have.
     shared: usize,
 }
 
-impl Head {
-    /// Returns the length that a message of `came` bytes has in the reader's version; 0 if it was
-    /// shorter than its head.
-    pub(super) fn length(self, came: usize) -> usize {
-        came.checked_sub(self.sent)
-            .map_or(0, |data| self.own + data)
-    }
-}
-
-/// The default message of a reader, and memory for shorter messages that are borrowed. Allocated
-/// when the first lane with such messages is mapped.
-#[derive(Debug)]
-pub(super) struct Grown {
-    defaults: Box<[u8]>,
-    copies: Arc<Copies>,
-}
-
-impl RawConsumer {
-    /// Returns the number of bytes of a message of the type `sent` that this reader takes, and the
-    /// head of such messages if that has to be replaced.
-    pub(super) fn fit(&self, sent: &TypeInfo) -> (usize, Option<Head>) {
-        let own = &self.segment.request().type_info;
-        let shared = own.shared_bytes(sent) as usize;
-        if !own.sized {
-            return (shared, None);
-        }
-        let head = Head {
-            sent: sent.growth.head_bytes() as usize,
-            own: own.growth.head_bytes() as usize,
-            shared,
+impl OtherVersion {
+    fn new(request: &Request, head: Option<Head>) -> Self {
+        let (bytes, copied) = match head {
+            Some(head) => (head.own, 0),
+            None => (request.type_info.bytes as usize, BORROWS_MAX),
         };
-        // WHY not also to clear the padding behind the last field: images are borrowed in place.
-        let is_whole = own.fields_end().is_none_or(|end| end <= shared as u64);
-        let is_as_is = own.is_same_as(sent) || head.sent == head.own && is_whole;
-        (sent.bytes as usize, (!is_as_is).then_some(head))
-    }
-
-    /// Returns the length of the longest message that this reader gets from a lane.
-    pub(super) fn longest_of(&self, Followed { head, shared, .. }: &Followed) -> usize {
-        *shared + head.map_or(0, |head| head.own.saturating_sub(head.sent))
-    }
-
-    /// Prepares for messages of other versions if a lane has them. Returns true if one does.
-    pub(super) fn note_shorter(&mut self) -> bool {
-        let is_other = |lane: &Followed| lane.shared < self.fixed || lane.head.is_some();
-        let is_other = self.lanes.iter().any(is_other);
-        if is_other && self.grown.is_none() {
-            let request = self.segment.request();
-            let mut defaults = request.defaults.clone().unwrap_or_default().into_vec();
-            let head = request.type_info.growth.head_bytes() as usize;
-            defaults.resize(self.fixed.max(head), 0);
-            self.grown = Some(Box::new(Grown {
-                defaults: defaults.into(),
-                copies: Arc::new(Copies::new(self.fixed, BORROWS_MAX)),
-            }));
-        }
-        is_other
-    }
-
-    /// Puts the defaults behind the first `came` bytes of a message at `dst`, up to `bytes`.
-    ///
-    /// # Safety
-    ///
-    /// `dst` is writable for `bytes` bytes.
-    pub(super) unsafe fn fill(&self, dst: *mut u8, came: usize, bytes: usize) {
-        let Some(grown) = &self.grown else { return };
-        let end = bytes.min(grown.defaults.len());
-        if let Some(defaults) = grown.defaults.get(came..end) {
-            // SAFETY: `came` is at most `bytes`, for which `dst` is writable by the contract.
-            let behind = unsafe { dst.add(came) };
-            // SAFETY: the range ends at `bytes` or before it.
-            unsafe { behind.copy_from_nonoverlapping(defaults.as_ptr(), defaults.len()) };
+        let mut defaults = request.defaults.clone().unwrap_or_default().into_vec();
+        defaults.resize(bytes, 0);
+        Self {
+            defaults: defaults.into(),
+            head,
+            copies: Arc::new(Copies::new(bytes, copied)),
         }
     }
 
-    /// Replaces the head of a message of `came` bytes at `dst` by that of this reader's version.
-    /// Returns the length of the message; 0 if it was shorter than its head.
+    /// Makes a message of the reader's version of the `came` bytes that were received at `dst`.
+    /// Returns the number of its bytes, without the defaults behind a message of a fixed size; 0
+    /// if it was shorter than its head.
     ///
     /// # Safety
     ///
     /// `dst` is writable for `room` bytes, which are at least `came`.
-    pub(super) unsafe fn replace_head(
-        &self,
-        head: Head,
-        (dst, room): (*mut u8, usize),
-        came: usize,
-    ) -> usize {
+    pub(super) unsafe fn complete(&self, dst: *mut u8, room: usize, came: usize) -> usize {
+        let Some(head) = self.head else {
+            // SAFETY: the contract is the same.
+            unsafe { self.fill(dst, came, room) };
+            return came;
+        };
         let Some(data) = came.checked_sub(head.sent) else {
             return 0;
         };
@@ -162,19 +114,69 @@ impl RawConsumer {
         own + data
     }
 
-    /// Returns the memory for a message of a lane that is borrowed under a pin; `None` if messages
-    /// of that lane can be borrowed in their slots. WHY new memory where messages have lengths of
-    /// their own: they may be long, and few are borrowed from publishers of another version.
-    pub(super) fn private_copy(&self, lane: usize, pin: u32) -> Option<(*mut u8, Arc<Copies>)> {
-        let grown = self.grown.as_ref()?;
-        if self.lanes[lane].head.is_some() {
-            let copies = Arc::new(Copies::new(self.longest, 1));
+    /// Puts the defaults behind the first `came` bytes of a message at `dst`, up to `bytes`.
+    ///
+    /// # Safety
+    ///
+    /// `dst` is writable for `bytes` bytes.
+    unsafe fn fill(&self, dst: *mut u8, came: usize, bytes: usize) {
+        let end = bytes.min(self.defaults.len());
+        if let Some(defaults) = self.defaults.get(came..end) {
+            // SAFETY: `came` is at most `bytes`, for which `dst` is writable by the contract.
+            let behind = unsafe { dst.add(came) };
+            // SAFETY: the range ends at `bytes` or before it.
+            unsafe { behind.copy_from_nonoverlapping(defaults.as_ptr(), defaults.len()) };
+        }
+    }
+
+    /// Returns memory for a message that is borrowed under a pin; `longest` is the length of the
+    /// longest one. WHY new memory where messages have lengths of their own: they may be long, and
+    /// few are borrowed from publishers of another version.
+    pub(super) fn private_copy(&self, pin: u32, longest: usize) -> Option<(*mut u8, Arc<Copies>)> {
+        if self.head.is_some() {
+            let copies = Arc::new(Copies::new(longest, 1));
             return Some((copies.address(0)?, copies));
         }
-        if self.lanes[lane].shared >= self.fixed {
-            return None;
+        Some((self.copies.address(pin)?, Arc::clone(&self.copies)))
+    }
+
+    /// Returns the length that a message of `came` bytes has in the reader's version, as
+    /// [`Self::complete`] does.
+    pub(super) fn length(&self, came: usize) -> usize {
+        self.head.map_or(came, |head| {
+            came.checked_sub(head.sent)
+                .map_or(0, |data| head.own + data)
+        })
+    }
+}
+
+impl RawConsumer {
+    /// Returns the number of bytes of a message of the type `sent` that this reader takes, and the
+    /// version of such messages if this reader has to complete them.
+    pub(super) fn fit(&self, sent: &TypeInfo) -> (usize, Option<Box<OtherVersion>>) {
+        let request = self.segment.request();
+        let own = &request.type_info;
+        let shared = own.shared_bytes(sent) as usize;
+        let other = |head| Box::new(OtherVersion::new(request, head));
+        if !own.sized {
+            let is_shorter = (shared as u64) < own.bytes;
+            return (shared, is_shorter.then(|| other(None)));
         }
-        Some((grown.copies.address(pin)?, Arc::clone(&grown.copies)))
+        let head = Head {
+            sent: sent.growth.head_bytes() as usize,
+            own: own.growth.head_bytes() as usize,
+            shared,
+        };
+        // WHY not also to clear the padding behind the last field: images are borrowed in place.
+        let is_whole = own.fields_end().is_none_or(|end| end <= shared as u64);
+        let is_as_is = own.is_same_as(sent) || head.sent == head.own && is_whole;
+        (sent.bytes as usize, (!is_as_is).then(|| other(Some(head))))
+    }
+
+    /// Returns the length of the longest message that this reader gets from a lane.
+    pub(super) fn longest_of(&self, Followed { other, shared, .. }: &Followed) -> usize {
+        let longest = other.as_ref().map_or(0, |other| other.length(*shared));
+        longest.max(*shared)
     }
 
     /// Returns the number of bytes of the last message that came from its publisher; 0 before the
@@ -184,28 +186,23 @@ impl RawConsumer {
     /// To be asked before the next receive.
     #[must_use]
     pub fn received_bytes(&self) -> usize {
-        let head = self.lanes.get(self.last_lane).and_then(|lane| lane.head);
+        let lane = self.lanes.get(self.last_lane);
+        let head = lane.and_then(|lane| lane.other.as_ref()?.head);
         let defaults = head.map_or(0, |head| head.own.saturating_sub(head.shared));
         self.last.bytes.saturating_sub(defaults)
     }
 
-    /// Returns the length of the last message received, in bytes; 0 before the first.
+    /// Returns the number of bytes of the last message that were copied or borrowed, without
+    /// defaults behind a message of a fixed size; 0 before the first.
     #[must_use]
     pub const fn message_bytes(&self) -> usize {
-        self.length(self.fixed)
+        self.last.bytes
     }
 
-    /// Returns the length of the last message in a buffer of `bytes` bytes.
+    /// Returns the length of the last message in a buffer of `bytes` bytes, which are no more than
+    /// [`Self::max_bytes`].
+    #[inline(always)]
     pub(super) const fn length(&self, bytes: usize) -> usize {
-        let filled = if bytes < self.fixed {
-            bytes
-        } else {
-            self.fixed
-        };
-        if self.last.bytes > filled || self.last.number == 0 {
-            self.last.bytes
-        } else {
-            filled
-        }
+        if self.sized { self.last.bytes } else { bytes }
     }
 }

@@ -63,10 +63,9 @@ impl RawConsumer {
             reader,
             extent,
             shared,
-            head,
+            other,
             ..
         } = &mut self.lanes[lane];
-        let head = *head;
         let shape = extent.offer.shape.request();
         let bytes = bytes.min(*shared);
         if !shape.pinnable {
@@ -81,8 +80,10 @@ impl RawConsumer {
             if polled != Polled::Message {
                 return Err(polled);
             }
-            // SAFETY: `dst` is writable for `wanted` bytes by the contract.
-            unsafe { self.fill(dst, bytes, wanted) };
+            if let Some(other) = other {
+                // SAFETY: `dst` is writable for `wanted` bytes by the contract.
+                unsafe { other.complete(dst, wanted, bytes) };
+            }
             return Ok(Arrival { number, bytes });
         }
         let sized = shape.sized;
@@ -98,15 +99,10 @@ impl RawConsumer {
         };
         let number = copied.number;
         let came = copied.bytes.min(bytes as u64) as usize;
-        let bytes = if let Some(head) = head {
+        let bytes = match other {
             // SAFETY: `dst` is writable for `wanted` bytes by the contract.
-            unsafe { self.replace_head(head, (dst, wanted), came) }
-        } else {
-            if !sized {
-                // SAFETY: as above; all messages of the lane have `bytes` bytes.
-                unsafe { self.fill(dst, bytes, wanted) };
-            }
-            came
+            Some(other) => unsafe { other.complete(dst, wanted, came) },
+            None => came,
         };
         Ok(Arrival { number, bytes })
     }
@@ -124,7 +120,7 @@ impl RawConsumer {
             self.pause();
             return None;
         }
-        (self.confirmed() == Polled::Message).then(|| self.message_bytes())
+        (self.confirmed() == Polled::Message).then(|| self.length(self.longest))
     }
 
     /// Goes on behind the next message of a lane, as [`Self::copy_of`] does without copying
@@ -134,10 +130,9 @@ impl RawConsumer {
             reader,
             extent,
             shared,
-            head,
+            other,
             ..
         } = &mut self.lanes[lane];
-        let head = *head;
         let shape = extent.offer.shape.request();
         let bytes = *shared;
         if shape.pinnable {
@@ -150,7 +145,7 @@ impl RawConsumer {
             let came = passed.bytes.min(bytes as u64) as usize;
             return Ok(Arrival {
                 number: passed.number,
-                bytes: head.map_or(came, |head| head.length(came)),
+                bytes: other.as_ref().map_or(came, |other| other.length(came)),
             });
         }
         // SAFETY: no byte is written.
@@ -189,7 +184,7 @@ impl RawConsumer {
         }
         // WHY also shorter ones: they are borrowed as private copies.
         lanes.all(|followed| {
-            followed.extent.offer.shape.request().pinnable || followed.shared < self.fixed
+            followed.extent.offer.shape.request().pinnable || followed.other.is_some()
         })
     }
 
@@ -264,7 +259,9 @@ impl RawConsumer {
         (place, pin): (&ReaderSlot, u32),
         latest: bool,
     ) -> Result<Held, Polled> {
-        if let Some((copy, copies)) = self.private_copy(lane, pin) {
+        let other = self.lanes[lane].other.as_ref();
+        if let Some((copy, copies)) = other.and_then(|other| other.private_copy(pin, self.longest))
+        {
             // SAFETY: the copy has room for a message, and no sample has this pin.
             let arrival = unsafe { self.copy_of(lane, copy, self.longest, latest) }?;
             return Ok(Held {
@@ -318,7 +315,7 @@ impl RawConsumer {
     /// Returns the message that a pin of this reader holds.
     fn sample(&self, held: Held, pin: (Arc<ReaderSlot>, u32)) -> RawSample {
         let Arrival { number, bytes } = held.arrival;
-        let bytes = bytes.max(self.fixed);
+        let bytes = if self.sized { bytes } else { self.longest };
         // SAFETY: the message is in that memory, with as many bytes as one of this reader has, and
         // held.
         unsafe { RawSample::new(held.address, (bytes, number), pin, held.memory) }

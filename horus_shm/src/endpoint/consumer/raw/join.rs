@@ -324,13 +324,13 @@ impl RawConsumer {
         }
         // WHY: what was in extents that are gone is lost.
         reader.move_to(raw, extent.base.number);
-        let (shared, head) = self.fit(&extent.offer.type_info);
+        let (shared, other) = self.fit(&extent.offer.type_info);
         self.lanes.push(Followed {
             lane,
             reader,
             extent,
             shared,
-            head,
+            other,
         });
         self.follow(self.lanes.len() - 1, newest)
     }
@@ -387,9 +387,9 @@ impl RawConsumer {
             reader,
             extent: present,
             shared,
-            head,
+            other,
         } = &mut self.lanes[at];
-        (*shared, *head) = fit;
+        (*shared, *other) = fit;
         let start = &mut self.starts[*lane as usize];
         let ExtentBase { position, number } = extent.base;
         reader.move_to(raw, number);
@@ -474,9 +474,11 @@ impl RawConsumer {
             .map(|offer| offer.shape.capacity())
             .max()
             .unwrap_or(1);
-        self.in_place = offers().any(|offer| offer.shape.request().pinnable);
+        let is_in_place = |followed: &Followed| {
+            followed.extent.offer.shape.request().pinnable || followed.other.is_some()
+        };
+        self.in_place = lanes().any(is_in_place);
         let fences = offers().all(|offer| offer.wake_edge == WakeEdge::Fence);
-        self.in_place |= self.note_shorter();
         if let Some(place) = &self.place {
             place.set_fences(fences && !self.lanes.is_empty());
         }
