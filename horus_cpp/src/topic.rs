@@ -71,7 +71,8 @@ unsafe fn apply_options(
             let text =
                 unsafe { ffi::required_text(options.schema, "options->schema", TEXT_BYTES_MAX) }?;
             let message_type = DynamicType::parse(text)?;
-            // SAFETY: the caller's contract: `options.defaults` is null or has the fields of this type.
+            // SAFETY: the caller's contract: `options.defaults` is null, or has the fields of this
+            // type.
             match unsafe { default_message(&message_type, options.defaults) } {
                 Some(message) => message_type.builder(topic).defaults(message),
                 None => message_type.builder(topic),

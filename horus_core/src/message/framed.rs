@@ -428,7 +428,7 @@ impl<H: Header> Encoded for Framed<H> {
     }
 
     fn default_bytes() -> Option<Box<[u8]>> {
-        Some(bytemuck::bytes_of(&H::defaults()).into())
+        <H as Message>::default_bytes()
     }
 
     fn published_ns(bytes: &[u8]) -> u64 {

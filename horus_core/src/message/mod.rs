@@ -97,8 +97,28 @@ pub trait Message: Pod + Send + Sync + 'static {
     /// its message has fewer fields. Fields without a default value are 0.
     #[must_use]
     fn defaults() -> Self {
-        Self::zeroed()
+        let mut message = Self::zeroed();
+        if let Some(bytes) = Self::default_bytes() {
+            bytemuck::bytes_of_mut(&mut message).copy_from_slice(&bytes);
+        }
+        message
     }
+
+    /// Returns the bytes of [`Self::defaults`]; `None` if all are 0. WHY bytes: a large message does
+    /// not fit the stack.
+    #[doc(hidden)]
+    #[must_use]
+    fn default_bytes() -> Option<Box<[u8]>> {
+        None
+    }
+}
+
+/// Sets the default value of a field in the bytes of a message of type `M`, which are 0 before the
+/// first one.
+#[doc(hidden)]
+pub fn set_default<M: Message, T: Pod>(bytes: &mut Option<Box<[u8]>>, offset: usize, value: T) {
+    let bytes = bytes.get_or_insert_with(|| vec![0; size_of::<M>()].into());
+    bytes[offset..offset + size_of::<T>()].copy_from_slice(bytemuck::bytes_of(&value));
 }
 
 /// A message's name, size, alignment and fields, in order of their offsets.
@@ -359,8 +379,8 @@ pub const fn type_of<T>(_: &T) -> std::marker::PhantomData<T> {
 /// numbers of a fixed width, [`Text`](crate::message::Text), other messages, and arrays of these.
 /// The table includes the doc comments; end the comment of a field with its unit. Integer constants
 /// may follow the struct: they become its associated constants, and the table passes them to other
-/// languages. A field may have a default value, as in `pub gain: f32 = 1.0`: a subscriber sees it in
-/// the messages of publishers that do not know this field ([`Message::defaults`]).
+/// languages. A field may have a default value, as in `pub gain: f32 = 1.0`: a subscriber sees it
+/// in the messages of publishers that do not know this field ([`Message::defaults`]).
 ///
 /// [`Message::defaults`]: crate::message::Message::defaults
 ///
@@ -496,8 +516,16 @@ macro_rules! message {
                 )),*],
             );
 
-            fn defaults() -> Self {
-                $name { $($field: $crate::message_default!($($default)?)),+ }
+            #[allow(unused_mut)]
+            fn default_bytes()
+            -> ::core::option::Option<::std::boxed::Box<[::core::primitive::u8]>> {
+                let mut bytes = ::core::option::Option::None;
+                $($($crate::message::set_default::<$name, $type>(
+                    &mut bytes,
+                    ::core::mem::offset_of!($name, $field),
+                    $default,
+                );)?)+
+                bytes
             }
         }
 
@@ -557,18 +585,6 @@ macro_rules! message {
     };
     ($($other:tt)*) => {
         ::core::compile_error!("`message!` takes one struct with named fields and no generics");
-    };
-}
-
-/// Expands to the default value of a field.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! message_default {
-    () => {
-        $crate::message::Zeroable::zeroed()
-    };
-    ($value:expr) => {
-        $value
     };
 }
 

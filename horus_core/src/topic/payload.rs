@@ -83,7 +83,7 @@ impl<T: Message> Payload for T {
     }
 
     fn default_bytes() -> Option<Box<[u8]>> {
-        Some(bytemuck::bytes_of(&T::defaults()).into())
+        <T as Message>::default_bytes()
     }
 }
 

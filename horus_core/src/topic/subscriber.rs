@@ -257,8 +257,10 @@ impl<T: Payload> Subscriber<T> {
     }
 
     /// Returns the number of bytes of the last message that came from its publisher; 0 before the
-    /// first. To be asked before the next receive. It is less than the size of the message if the publisher knows fewer fields: the
-    /// fields behind have their defaults.
+    /// first. To be asked before the next receive.
+    ///
+    /// It is less than the length of the message if the publisher knows fewer fields: the fields
+    /// behind have their defaults.
     #[must_use]
     pub fn received_bytes(&self) -> usize {
         self.raw().received_bytes()

@@ -256,9 +256,9 @@ class Namespace {
 namespace detail {
 
 /// The message with the values of fields that a publisher does not know: those of its members'
-/// initializers, or zeros.
+/// initializers, or zeros. Not const: zeros then take no room in the program.
 template <class T>
-inline const T default_message{};
+inline T default_message{};
 
 template <class T>
 const void *default_of() noexcept {

@@ -122,8 +122,8 @@ impl TypeInfo {
         }
     }
 
-    /// Returns the number of bytes at the beginning of a message of the type `sent`, or of its head,
-    /// that are those of this type. A message of this type has its defaults behind them.
+    /// Returns the number of bytes at the beginning of a message of the type `sent`, or of its
+    /// head, that are those of this type. A message of this type has its defaults behind them.
     #[must_use]
     pub fn shared_bytes(&self, sent: &Self) -> u64 {
         let least = if self.sized {

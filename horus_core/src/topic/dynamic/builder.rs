@@ -54,7 +54,8 @@ impl DynamicBuilder {
     /// Sets the message of a subscriber whose bytes follow those of shorter messages, which have
     /// fewer fields. Default: zeros.
     pub fn defaults(mut self, message: &[u8]) -> Self {
-        self.0.defaults = Some(message.into());
+        let is_zero = message.iter().all(|byte| *byte == 0);
+        self.0.defaults = (!is_zero).then(|| message.into());
         self
     }
 

@@ -351,8 +351,10 @@ impl DynamicSubscriber {
     }
 
     /// Returns the number of bytes of the last message that came from its publisher; 0 before the
-    /// first. To be asked before the next receive. It is less than the length of the message if the publisher knows fewer fields: the
-    /// fields behind have their defaults.
+    /// first. To be asked before the next receive.
+    ///
+    /// It is less than the length of the message if the publisher knows fewer fields: the fields
+    /// behind have their defaults.
     #[must_use]
     pub fn received_bytes(&self) -> usize {
         self.inbox.raw.received_bytes()
