@@ -104,8 +104,8 @@ pub trait Message: Pod + Send + Sync + 'static {
         message
     }
 
-    /// Returns the bytes of [`Self::defaults`]; `None` if all are 0. WHY bytes: a large message does
-    /// not fit the stack.
+    /// Returns the bytes of [`Self::defaults`]; `None` if all are 0. WHY bytes: a large message
+    /// does not fit the stack.
     #[doc(hidden)]
     #[must_use]
     fn default_bytes() -> Option<Box<[u8]>> {
