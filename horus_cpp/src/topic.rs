@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use horus_core::topic::{DynamicBuilder, DynamicSchema, DynamicType};
+use horus_core::topic::{DynamicBuilder, DynamicSchema, DynamicType, Qos};
 
 use crate::ffi::{self, NAME_BYTES_MAX, SizedStruct, TEXT_BYTES_MAX, invalid_argument};
 use crate::namespace::{HorusNamespace, resolve_namespace};
@@ -28,6 +28,7 @@ pub struct HorusTopicOptions {
     pub name_space: HorusNamespace,
     pub qos: *const HorusQos,
     pub defaults: *const u8,
+    pub latch_key: *const c_char,
 }
 
 // SAFETY: numbers and pointers, so zeros are valid, and the first member is a `u32`.
@@ -85,10 +86,14 @@ unsafe fn apply_options(
         }
     };
     // SAFETY: the caller's contract: `options.qos` is null or readable for its `struct_bytes`.
-    let builder = match unsafe { HorusQos::read(options.qos, "options->qos") }? {
-        Some(qos) => builder.qos(qos.to_qos()?),
-        None => builder,
+    let qos = match unsafe { HorusQos::read(options.qos, "options->qos") }? {
+        Some(qos) => qos.to_qos()?,
+        None => Qos::new(),
     };
+    let key = "options->latch_key";
+    // SAFETY: the caller's contract: `options.latch_key` is null or a terminated text.
+    let key = unsafe { ffi::optional_text(options.latch_key, key, TEXT_BYTES_MAX) }?;
+    let builder = builder.qos(key.map_or(qos, |key| qos.latch_key(key)));
     let builder = match options.max_message_bytes {
         0 => builder,
         bytes => builder.max_message_bytes(bytes),

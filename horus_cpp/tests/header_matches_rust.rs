@@ -250,6 +250,7 @@ fn constants_and_layouts_are_the_same() {
         }
         HorusTopicOptions = horus_topic_options_t {
             struct_bytes message_type schema max_message_bytes name_space qos defaults
+            latch_key
         }
         HorusQos = horus_qos_t {
             struct_bytes preset reliability history capacity persist_after_exit wake_edge pinnable

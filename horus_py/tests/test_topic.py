@@ -463,3 +463,13 @@ def test_the_environment_names_the_namespace(namespace, python):
     assert horus.Namespace.current().dir == namespace.dir
     assert horus.Subscriber("cmd_vel", horus.CmdVel, namespace=namespace).publisher_count() == 0
     assert os.environ["HORUS_NAMESPACE"] == namespace.name
+
+
+def test_each_key_has_its_latched_message():
+    for number in (1, 2):
+        for key in ("map server", "costmap"):
+            with horus.Publisher("kept", qos="latched", latch_key=key) as publisher:
+                publisher.send([key, number])
+    with horus.Subscriber("kept") as late:
+        assert sorted([late.recv(), late.recv()]) == [["costmap", 2], ["map server", 2]]
+        assert late.recv() is None

@@ -230,6 +230,8 @@ typedef struct horus_topic_options {
     const void *defaults;   /* of a subscriber: a message, or its fields in front of data of any
                                length, with the values of fields that a publisher does not know;
                                null: zeros. Only read by the opening call */
+    const char *latch_key;  /* of a publisher whose history outlives it: its first message replaces
+                               the history of this key; null: of the program's name */
 } horus_topic_options_t;
 
 #define HORUS_TOPIC_OPTIONS_INIT {.struct_bytes = (uint32_t)sizeof(horus_topic_options_t)}

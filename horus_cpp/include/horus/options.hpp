@@ -298,6 +298,15 @@ class Options {
         return changed;
     }
 
+    /// Sets the key by which a publisher whose history outlives it finds that history again: its
+    /// first message replaces the history of the same key. Default: the name of the program. The
+    /// text is needed only during the opening call.
+    constexpr Options latch_key(const char *key) const noexcept {
+        Options changed = *this;
+        changed.latch_key_ = key;
+        return changed;
+    }
+
     /// Returns the struct of <horus/horus.h> for messages T. It points into this object.
     template <class T>
     horus_topic_options_t raw() const noexcept {
@@ -309,6 +318,7 @@ class Options {
         options.name_space = name_space_;
         options.qos = &qos_.raw();
         options.defaults = detail::default_of<T>();
+        options.latch_key = latch_key_;
         return options;
     }
 
@@ -316,6 +326,7 @@ class Options {
     Qos qos_;
     horus_namespace_t name_space_{};
     std::uint64_t max_message_bytes_ = 0;
+    const char *latch_key_ = nullptr;
 };
 
 /// Information about an endpoint and its topic: horus_topic_info_t.

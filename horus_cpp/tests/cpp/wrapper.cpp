@@ -214,6 +214,21 @@ void who_requests_more_than_is_offered_is_told() {
     CHECK(plain.recv()->first == 2 && demanding.stats().sent == 1);
 }
 
+void each_key_has_its_latched_message() {
+    const horus::Options latched(horus::Qos::latched());
+    for (const std::uint64_t number : {1U, 2U}) {
+        horus::Publisher<robot::Pair> map("kept", latched.latch_key("map server"));
+        CHECK(map.send({number, 0}));
+        horus::Publisher<robot::Pair> costs("kept", latched.latch_key("costmap"));
+        CHECK(costs.send({number, 1}));
+    }
+    horus::Subscriber<robot::Pair> late("kept");
+    const auto first = late.recv();
+    const auto second = late.recv();
+    CHECK(first && second && first->first == 2 && second->first == 2);
+    CHECK(first->second != second->second && !late.recv());
+}
+
 void one_thread_waits_for_all() {
     horus::WaitSet set;
     horus::Topic<robot::Pair> pairs("waited");
@@ -326,6 +341,7 @@ int main() {
     data_follow_a_header();
     slots_grow_to_what_a_loan_needs();
     who_requests_more_than_is_offered_is_told();
+    each_key_has_its_latched_message();
     one_thread_waits_for_all();
     namespaces_are_apart();
     errors_say_what_is_wrong();

@@ -146,6 +146,7 @@ class _Qos(TypedDict, total=False):
     capacity: int | None
     history: int | None
     persist_after_exit: bool | None
+    latch_key: str | None
     wake_edge: Literal["fence", "membarrier"] | None
     pinnable: bool | None
     strict: bool | None

@@ -61,6 +61,7 @@ impl Keywords {
                 "membarrier" => WakeEdge::Membarrier,
                 other => return Err(unknown(name, other, "'fence' or 'membarrier'")),
             }),
+            "latch_key" => qos.latch_key(value.extract().map_err(about)?),
             "pinnable" => qos.pinnable(value.extract().map_err(about)?),
             "strict" => qos.strict(value.extract().map_err(about)?),
             "strict_schema" => qos.strict_schema(value.extract().map_err(about)?),
