@@ -59,6 +59,7 @@ pub use file::label::TopicLabel;
 pub use file::latch_key::LatchKey;
 pub use file::liveness_cache::LivenessCache;
 pub use file::name::{NameError, NameKind, NamespaceName, TopicName};
+pub use file::name_watch::{NameLost, NameState, set_on_name_lost};
 pub use file::namespace::error::NamespaceError;
 pub use file::namespace::{Namespace, NamespaceConfig, NamespaceRemoveError};
 pub use file::offer::{Offer, PINNABLE_BYTES, Request};

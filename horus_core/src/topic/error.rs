@@ -182,6 +182,28 @@ pub enum RecvTimeoutError {
         /// The reason.
         cause: Mismatch,
     },
+    /// The namespace of the topic was removed or replaced. Permanent: open it again.
+    #[error(
+        "{topic}: its namespace was removed or replaced: drop all handles, open the namespace \
+         again, and then the topic"
+    )]
+    NamespaceRemoved {
+        /// The topic.
+        topic: TopicLabel,
+    },
+    /// The file of the topic was removed or replaced, and this subscriber cannot move to the one
+    /// that has the name now. Transient: calls that receive try again ten times a second at most.
+    #[error(
+        "{topic}: its file was removed or replaced, and the present one cannot be used: {}: remove \
+         that, or free what is missing",
+        std::io::Error::from_raw_os_error(*errno)
+    )]
+    NameLost {
+        /// The topic.
+        topic: TopicLabel,
+        /// The number of the system's error, as in `errno`.
+        errno: i32,
+    },
 }
 
 impl RecvTimeoutError {
@@ -193,7 +215,9 @@ impl RecvTimeoutError {
             | Self::Forked { topic }
             | Self::RegionLost { topic }
             | Self::LaneNotMapped { topic, .. }
-            | Self::Incompatible { topic, .. } => *topic,
+            | Self::Incompatible { topic, .. }
+            | Self::NamespaceRemoved { topic }
+            | Self::NameLost { topic, .. } => *topic,
         }
     }
 }
@@ -207,6 +231,8 @@ impl From<RecvError> for RecvTimeoutError {
             RecvError::Incompatible { lane, cause, .. } => {
                 Self::Incompatible { topic, lane, cause }
             }
+            RecvError::NamespaceRemoved { .. } => Self::NamespaceRemoved { topic },
+            RecvError::NameLost { errno, .. } => Self::NameLost { topic, errno },
             _ => Self::Forked { topic },
         }
     }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use horus_shm::{
-    Namespace, OpenError, RawConsumer, RawProducer, Reading, Request, Segment, TopicName, TypeInfo,
+    NameLost, NameState, Namespace, OpenError, RawConsumer, RawProducer, Reading, Request, Segment,
+    TopicName, TypeInfo,
 };
 
 use super::Qos;
@@ -50,6 +51,7 @@ impl Opening {
         qos: Qos,
         open: impl FnOnce(&Arc<Namespace>, &TopicName, &Request) -> Result<Arc<Segment>, OpenError>,
     ) -> Result<Arc<Segment>, TopicError> {
+        horus_shm::set_on_name_lost(log_name_lost);
         let open = || {
             let name = TopicName::new(&self.name)?;
             let namespace = match &self.namespace {
@@ -102,5 +104,22 @@ impl Opening {
 
     fn error(&self, error: OpenError) -> TopicError {
         TopicError::new(&self.name, error)
+    }
+}
+
+/// Logs that a topic of this process lost its file or its namespace.
+#[cold]
+fn log_name_lost(lost: &NameLost) {
+    let topic = lost.topic;
+    match lost.state {
+        NameState::NamespaceRemoved => ::log::error!(
+            "{topic}: its namespace was removed or replaced: only those who have the topic open \
+             still exchange messages: drop all handles, open the namespace again, and then the \
+             topic"
+        ),
+        _ => ::log::warn!(
+            "{topic}: its file was removed or replaced: this process continues in the file that \
+             has the name now"
+        ),
     }
 }

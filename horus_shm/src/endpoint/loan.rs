@@ -70,6 +70,20 @@ pub enum LoanError {
         /// The number of the system's error, as in `errno`.
         errno: i32,
     },
+    /// The file of the topic was removed or replaced, and this publisher cannot move to the one that
+    /// has the name now. Transient: it tries again ten times a second at most.
+    #[error(
+        "{topic}: its file was removed or replaced, and the present one cannot be used: {}: remove \
+         that, or free what is missing",
+        std::io::Error::from_raw_os_error(*errno)
+    )]
+    NameLost {
+        /// The topic.
+        topic: TopicLabel,
+        /// The number of the system's error, as in `errno`; `EUCLEAN` for an unusable file, or if
+        /// the topic is full.
+        errno: i32,
+    },
     /// The message is longer than the slot that is lent; the slot is still lent.
     #[error(
         "{topic}: a message of {bytes} bytes does not fit the lent slot of {slot_bytes}: discard \
@@ -102,6 +116,7 @@ impl LoanError {
             | Self::RegionLost { topic }
             | Self::TooLong { topic, .. }
             | Self::NoSpace { topic, .. }
+            | Self::NameLost { topic, .. }
             | Self::SlotTooShort { topic, .. }
             | Self::Ended { topic } => *topic,
         }
@@ -127,6 +142,7 @@ impl From<SendError<()>> for LoanError {
                 bytes,
                 errno,
             },
+            SendError::NameLost { topic, errno, .. } => Self::NameLost { topic, errno },
             // WHY: only an encoder returns it, whose loan is over then.
             SendError::Unencodable { topic, .. } => Self::Ended { topic },
         }
@@ -154,6 +170,13 @@ impl From<LoanError> for SendError<()> {
                     topic,
                     message,
                     bytes,
+                    errno,
+                };
+            }
+            LoanError::NameLost { errno, .. } => {
+                return Self::NameLost {
+                    topic,
+                    message,
                     errno,
                 };
             }

@@ -250,7 +250,7 @@ fn describe_remover(holder: Option<&Holder>) -> String {
 }
 
 /// The reason why a handle does not receive, or does not receive from one of the publishers.
-/// Permanent, except for [`Self::LaneNotMapped`] and [`Self::Incompatible`].
+/// Permanent, except for [`Self::LaneNotMapped`], [`Self::Incompatible`] and [`Self::NameLost`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecvError {
@@ -292,6 +292,30 @@ pub enum RecvError {
         /// The reason.
         cause: Mismatch,
     },
+    /// The namespace of the topic was removed or replaced. Permanent: those who have the topic open
+    /// still exchange messages, but nobody else meets them.
+    #[error(
+        "{topic}: its namespace was removed or replaced: drop all handles, open the namespace \
+         again, and then the topic"
+    )]
+    NamespaceRemoved {
+        /// The topic.
+        topic: TopicLabel,
+    },
+    /// The file of the topic was removed or replaced, and this handle cannot move to the one that
+    /// has the name now. Transient: calls that receive try again ten times a second at most.
+    #[error(
+        "{topic}: its file was removed or replaced, and the present one cannot be used: {}: remove \
+         that, or free what is missing",
+        std::io::Error::from_raw_os_error(*errno)
+    )]
+    NameLost {
+        /// The topic.
+        topic: TopicLabel,
+        /// The number of the system's error, as in `errno`; `EUCLEAN` for an unusable file, or if
+        /// the topic is full.
+        errno: i32,
+    },
 }
 
 impl RecvError {
@@ -302,7 +326,9 @@ impl RecvError {
             Self::Forked { topic }
             | Self::RegionLost { topic }
             | Self::LaneNotMapped { topic, .. }
-            | Self::Incompatible { topic, .. } => *topic,
+            | Self::Incompatible { topic, .. }
+            | Self::NamespaceRemoved { topic }
+            | Self::NameLost { topic, .. } => *topic,
         }
     }
 }

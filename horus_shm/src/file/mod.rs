@@ -14,6 +14,7 @@ pub(crate) mod lane_name;
 pub(crate) mod latch_key;
 pub(crate) mod liveness_cache;
 pub(crate) mod name;
+pub(crate) mod name_watch;
 pub(crate) mod namespace;
 pub(crate) mod offer;
 pub(crate) mod open;

@@ -238,6 +238,16 @@ impl Namespace {
         self.is_linked().unwrap_or(false)
     }
 
+    /// Returns true if the namespace still has its name, and [`Self::is_current`].
+    ///
+    /// # Errors
+    ///
+    /// The error of the system, if it gives no answer.
+    pub(crate) fn is_in_place(&self) -> io::Result<bool> {
+        let name = self.config.name().as_str();
+        Ok(os::is_name_of(self.parent.get()?, name, &self.stat)? && self.is_linked()?)
+    }
+
     fn is_linked(&self) -> io::Result<bool> {
         let dir = self.dir.get()?;
         Ok(self.registry.is_linked(dir)? && os::is_name_of(dir, TOPICS, &self.topics_stat)?)
@@ -276,9 +286,7 @@ impl Namespace {
         let dir = self.dir.get().map_err(self.io("examine"))?;
         let topics = self.topics_dir().map_err(self.io("examine"))?;
         let name = self.config.name().as_str();
-        let is_same = os::is_name_of(parent, name, &self.stat)
-            .and_then(|is_same| Ok(is_same && self.is_linked()?));
-        if !is_same.map_err(self.io("examine"))? {
+        if !self.is_in_place().map_err(self.io("examine"))? {
             return Err(NamespaceRemoveError::Replaced {
                 path: self.path.clone(),
             });

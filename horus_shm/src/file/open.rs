@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 use crate::file::error::OpenError;
 use crate::file::header::{self, HeaderError, Provenance};
 use crate::file::name::TopicName;
+use crate::file::name_watch::NameWatch;
 use crate::file::namespace::Namespace;
 use crate::file::offer::Request;
 use crate::file::segment::{FileId, TopicFile, TopicMemory};
@@ -326,7 +327,7 @@ impl TopicPath<'_> {
         match decoded {
             Ok(header) => {
                 let file = self.file(fd, id).with_id(header.topic_id);
-                self.attach(&mut table, file, header.type_info)
+                self.attach(&mut table, (file, stat), header.type_info)
             }
             Err(error) => self.remove_stale(&self.file(fd, id), error),
         }
@@ -335,12 +336,12 @@ impl TopicPath<'_> {
     fn attach(
         &self,
         table: &mut AttendedFiles,
-        file: TopicFile,
+        (file, stat): (TopicFile, Stat),
         type_info: TypeInfo,
     ) -> Result<OpenAttempt, OpenError> {
         Ok(
             match presence::attach(&file).map_err(self.io("attending"))? {
-                Attach::Attached => OpenAttempt::Found(enter_segment(table, type_info, file)),
+                Attach::Attached => OpenAttempt::Found(enter_segment(table, type_info, file, stat)),
                 Attach::Gone => {
                     // WHY: the process that retired the file may have died before it removed the
                     // name, which would then stay taken for ever. Retiring again removes the name
@@ -518,7 +519,7 @@ impl TopicPath<'_> {
         let mut table = lock_table();
         let fd = file.fd.get().map_err(self.io("naming"))?;
         match os::link_unnamed(fd, dir, self.name.file_name()) {
-            Ok(()) => Ok(Some(enter_segment(&mut table, type_info, file))),
+            Ok(()) => Ok(Some(enter_segment(&mut table, type_info, file, stat))),
             Err(error) => {
                 file.release();
                 match error.kind() {
@@ -534,9 +535,11 @@ impl TopicPath<'_> {
 fn enter_segment(
     table: &mut AttendedFiles,
     type_info: TypeInfo,
-    file: TopicFile,
+    mut file: TopicFile,
+    stat: Stat,
 ) -> Arc<TopicMemory> {
     let id = file.id;
+    file.name_watch = Some(NameWatch::new(&file.namespace, &file.name, stat));
     let segment = Arc::new(TopicMemory::from_file(type_info, file));
     let attended = table.entry(id).or_insert(AttendedFile {
         segment: Weak::new(),

@@ -13,6 +13,7 @@ use crate::file::extent::{self, EXTENTS_MAX, Extent, remove_lane_files};
 use crate::file::header::{ExtentBase, ExtentId, Provenance};
 use crate::file::label::TopicLabel;
 use crate::file::name::TopicName;
+use crate::file::name_watch::{NameState, NameWatch};
 use crate::file::namespace::Namespace;
 use crate::file::offer::{Offer, Request};
 use crate::file::open;
@@ -113,6 +114,8 @@ impl FileId {
 /// An open topic file at which this process is present, and its mapped parts.
 #[derive(Debug)]
 pub(crate) struct TopicFile {
+    /// Declared first, so that it is dropped before `namespace`. `None` until the file is attended.
+    pub(crate) name_watch: Option<NameWatch>,
     pub(crate) fd: CheckedFd,
     /// The identity of the file.
     pub(crate) id: FileId,
@@ -154,6 +157,7 @@ impl Maps {
 impl TopicFile {
     pub(crate) fn new(fd: OwnedFd, id: FileId, namespace: Arc<Namespace>, name: TopicName) -> Self {
         Self {
+            name_watch: None,
             fd: CheckedFd::with_identity(fd, id.device, id.inode),
             id,
             namespace,
@@ -352,6 +356,39 @@ impl Segment {
         Ok(Self::new(&Request::new(memory.type_info.clone()), memory))
     }
 
+    /// Returns the topic to open endpoints in: this one, or the result of [`Self::reopen`] if its
+    /// file has lost its name.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::reopen`].
+    pub fn present(self: &Arc<Self>, creates: bool) -> Result<Arc<Self>, OpenError> {
+        if self.has_lost_name() && !self.is_forked() {
+            self.reopen(creates)
+        } else {
+            Ok(Arc::clone(self))
+        }
+    }
+
+    /// Opens the topic that has the name of this one now, with the same request, and creates it if
+    /// `creates`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open_or_create`], or as [`Self::open`].
+    pub fn reopen(&self, creates: bool) -> Result<Arc<Self>, OpenError> {
+        let Some(file) = self.file() else {
+            return Err(OpenError::RegionLost { path: self.path() });
+        };
+        let mode = if creates {
+            open::Mode::OpenOrCreate
+        } else {
+            open::Mode::Open
+        };
+        let memory = open::open(&file.namespace, &file.name, &self.request, mode)?;
+        Ok(Self::new(&self.request, memory))
+    }
+
     fn new(request: &Request, memory: Arc<TopicMemory>) -> Arc<Self> {
         let request = request.clone();
         Arc::new(Self { request, memory })
@@ -495,6 +532,19 @@ impl TopicMemory {
             UnusableReason::Forked => OpenError::Forked,
             UnusableReason::RegionLost => OpenError::RegionLost { path: self.path() },
         })
+    }
+
+    /// Returns the relation of the topic file to its name, as this process last looked, up to 100 ms
+    /// ago.
+    #[must_use]
+    pub fn name_state(&self) -> NameState {
+        let watch = self.file().and_then(|file| file.name_watch.as_ref());
+        watch.map_or(NameState::Linked, NameWatch::state)
+    }
+
+    /// Returns true if the name of the topic leads to another file or to none: its endpoints move.
+    pub(crate) fn has_lost_name(&self) -> bool {
+        self.name_state() == NameState::Lost
     }
 
     /// Returns the owner word of this process.

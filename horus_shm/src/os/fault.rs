@@ -37,6 +37,10 @@ const NO_FD: RawFd = -1;
 /// The regions that this process has mapped.
 static REGIONS: Chunk<CHUNK_REGIONS> = Chunk::new();
 
+/// A fault epoch that is never reached: an endpoint that stores it as the last one it observed
+/// checks its segment in each call.
+pub(crate) const NO_EPOCH: u64 = u64::MAX;
+
 /// The number of forks and losses so far; see [`epoch`].
 static FAULT_EPOCH: SeparateWord = SeparateWord(AtomicU64::new(0));
 

@@ -51,6 +51,15 @@ pub fn set_fifo_priority(priority: u8) -> io::Result<()> {
     check_result(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const wanted) })
 }
 
+/// Gives the calling thread the ordinary scheduling policy, if it inherited a real-time one. Has no
+/// effect if the system refuses it.
+pub(crate) fn leave_real_time() {
+    // SAFETY: the parameters of a policy are plain integers, for which zeros are valid.
+    let wanted: libc::sched_param = unsafe { std::mem::zeroed() };
+    // SAFETY: the parameters are valid; 0 is the calling thread.
+    let _ = unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const wanted) };
+}
+
 /// Locks all memory of the process, also what is mapped later: no page is paged out after its first
 /// access.
 ///

@@ -206,8 +206,9 @@ pub struct LaneBlock<W> {
     /// Position where the history of the last session before `epoch_start` begins that sent
     /// messages.
     pub history_start: W,
-    /// Zero.
-    pub reserved_tail: W,
+    /// A random number of the publisher, which it keeps when it moves to another topic file; 0 if
+    /// it has none.
+    pub session: W,
 }
 
 /// The word [`LaneBlock::latched`], if it is not 0: whose latched history a lane has.

@@ -86,6 +86,8 @@ impl Alarm {
         if self.epoch != fork_epoch() {
             return waker.wake_by_ref();
         }
+        self.watch.follow();
+        self.watch.progress().set_alarmed();
         let alarms = ALARMS.get();
         // WHY outside of the lock: cloning or dropping a waker runs unknown code.
         let copy = waker.clone();

@@ -6,12 +6,13 @@ mod in_place;
 mod join;
 mod ledger;
 mod matching;
+mod moving;
 mod waits;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use super::watch::{self, Progress};
+use super::watch::{self, Health, Progress};
 use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::counters::UnmatchedPublisher;
 use crate::file::error::{OpenError, RecvError};
@@ -30,7 +31,8 @@ pub use bytes::Key;
 pub(crate) use grown::Copies;
 pub use ledger::ReadStats;
 
-use join::Start;
+use join::{Origin, Start};
+use moving::Past;
 use waits::Room;
 
 /// The index of no lane.
@@ -122,6 +124,8 @@ pub struct RawConsumer {
     place: Option<Arc<ReaderSlot>>,
     /// Of a gated reader: the eventcount at which publishers wait for room.
     room: Option<Room>,
+    /// The files that this reader read before; `None` before it moves for the first time.
+    past: Option<Box<Past>>,
     progress: Arc<Progress>,
     segment: Arc<Segment>,
 }
@@ -138,7 +142,8 @@ impl RawConsumer {
     /// [`OpenError::TooManySubscribers`], [`OpenError::Forked`], [`OpenError::RegionLost`],
     /// [`OpenError::LaneNotMapped`] or [`OpenError::Io`].
     pub fn new(segment: Arc<Segment>, reading: Reading) -> Result<Self, OpenError> {
-        Self::open(segment, reading, false)
+        let segment = segment.present(reading != Reading::Observer)?;
+        Self::open(segment, reading, Origin::Head)
     }
 
     /// Joins as [`Self::new`] does, as a gated reader, but goes on at the cursors of a gated reader
@@ -149,10 +154,31 @@ impl RawConsumer {
     ///
     /// As [`Self::new`].
     pub fn successor(segment: Arc<Segment>) -> Result<Self, OpenError> {
-        Self::open(segment, Reading::Gated, true)
+        let segment = segment.present(true)?;
+        Self::open(segment, Reading::Gated, Origin::Successor)
     }
 
-    fn open(segment: Arc<Segment>, reading: Reading, resumes: bool) -> Result<Self, OpenError> {
+    fn open(segment: Arc<Segment>, reading: Reading, origin: Origin) -> Result<Self, OpenError> {
+        let mut this = Self::attach(segment, reading, origin, Arc::default())?;
+        this.look_for_lanes();
+        this.segment.expect_usable()?;
+        if let Err(RecvError::LaneNotMapped { cause, .. }) = this.expect_mapped() {
+            return Err(OpenError::LaneNotMapped {
+                path: this.segment.path(),
+                cause,
+            });
+        }
+        this.begin()?;
+        Ok(this)
+    }
+
+    /// Joins every lane, without a look at the messages in them.
+    fn attach(
+        segment: Arc<Segment>,
+        reading: Reading,
+        origin: Origin,
+        health: Arc<Health>,
+    ) -> Result<Self, OpenError> {
         let seen_epoch = segment.expect_usable()?;
         let changes: *const _ = &segment.control(Access::Read)?.changes;
         let limit = segment.shape().lane_limit();
@@ -188,25 +214,25 @@ impl RawConsumer {
             on_mismatch: None,
             place: None,
             room: None,
-            progress: Arc::new(Progress::unannounced(limit)),
+            past: None,
+            progress: Arc::new(Progress::unannounced(limit, health)),
             segment,
         };
         // WHY: from here on, drop gives back all that was claimed.
-        this.join(resumes)?;
-        this.look_for_lanes();
-        this.segment.expect_usable()?;
-        if let Err(RecvError::LaneNotMapped { cause, .. }) = this.expect_mapped() {
-            return Err(OpenError::LaneNotMapped {
-                path: this.segment.path(),
-                cause,
-            });
-        }
-        if let Some(place) = &this.place {
+        this.join(origin)?;
+        Ok(this)
+    }
+
+    /// Maps the lanes, and announces that this reader has joined.
+    fn begin(&mut self) -> Result<(), OpenError> {
+        self.look_for_lanes();
+        if let Some(place) = &self.place {
             place.announce_join();
         }
         // WHY again: the announcement may have gone to private zero pages.
-        this.segment.expect_usable()?;
-        Ok(this)
+        let seen_epoch = self.segment.expect_usable()?;
+        self.note_epoch(seen_epoch);
+        Ok(())
     }
 
     /// Copies the next message of any lane into `dst`, from the lanes in turn. Never blocks.
@@ -217,7 +243,8 @@ impl RawConsumer {
     #[inline(always)]
     pub unsafe fn recv(&mut self, dst: *mut u8, bytes: usize) -> Polled {
         if self.is_unusable() {
-            return Polled::Empty;
+            // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
+            return unsafe { self.recv_draining(dst, bytes) };
         }
         self.look_for_lanes();
         if self.would_cut(bytes) {
@@ -275,17 +302,19 @@ impl RawConsumer {
     /// As [`Self::recv`].
     #[inline]
     pub unsafe fn drain(&mut self, dst: *mut u8, bytes: usize, mut each: impl FnMut()) -> u64 {
-        if self.is_unusable() {
-            return 0;
+        if !self.is_unusable() {
+            self.look_for_lanes();
         }
-        self.look_for_lanes();
         let lap = self.lap;
         let mut drained = 0;
         // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
         while drained < lap && unsafe { self.recv(dst, bytes) } == Polled::Message {
             each();
-            // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
-            drained += 1 + unsafe { self.run(dst, bytes, &mut each) };
+            drained += 1;
+            if !self.is_draining() {
+                // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
+                drained += unsafe { self.run(dst, bytes, &mut each) };
+            }
         }
         drained
     }
@@ -396,28 +425,40 @@ impl RawConsumer {
     }
 
     /// Returns true if this handle is a forked copy, or its memory is lost: it must not access
-    /// anything.
+    /// anything. Also while it reads former files: calls then use functions of their own.
     #[inline(always)]
     fn is_unusable(&mut self) -> bool {
-        fault::epoch() != self.seen_epoch && self.check_health()
+        fault::epoch() != self.seen_epoch && !self.settle()
     }
 
     /// Does the same as [`Self::is_unusable`] after this thread accessed shared memory; if true,
     /// the bytes it read are meaningless.
     #[inline(always)]
     fn became_unusable(&mut self) -> bool {
-        fault::epoch_after_access() != self.seen_epoch && self.check_health()
+        fault::epoch_after_access() != self.seen_epoch && !self.check_health()
     }
 
-    /// Checks whether a new fault epoch concerns this consumer.
+    /// Checks whether a new fault epoch concerns this consumer; returns false if it is unusable.
     #[cold]
     fn check_health(&mut self) -> bool {
         let _uncancelled = NoCancelGuard::new();
-        match self.segment.check_health() {
-            Ok(seen_epoch) => self.seen_epoch = seen_epoch,
-            Err(_) => return true,
+        let checked = self.segment.check_health();
+        if let Ok(seen_epoch) = checked {
+            self.note_epoch(seen_epoch);
         }
-        false
+        checked.is_ok()
+    }
+
+    /// Does the same before a call, and moves if the file has lost its name. Returns false also if
+    /// this consumer reads former files.
+    #[cold]
+    fn settle(&mut self) -> bool {
+        let is_usable = self.check_health();
+        if is_usable {
+            let _uncancelled = NoCancelGuard::new();
+            self.follow_name();
+        }
+        is_usable && !self.is_draining()
     }
 
     /// Checks that this consumer can still receive. Takes about a nanosecond.
@@ -425,7 +466,8 @@ impl RawConsumer {
     /// # Errors
     ///
     /// [`RecvError::Forked`] or [`RecvError::RegionLost`] if it will never receive again.
-    /// [`RecvError::LaneNotMapped`] if it does not receive from one publisher, and
+    /// [`RecvError::NamespaceRemoved`] or [`RecvError::NameLost`] if it does not receive from those
+    /// who open the topic anew. [`RecvError::LaneNotMapped`] if it does not receive from one publisher, and
     /// [`RecvError::Incompatible`] if it receives from none, as the last call to receive found.
     #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
@@ -435,6 +477,7 @@ impl RawConsumer {
                 .check_health()
                 .map_err(|error| error.to_recv_error(topic))?;
         }
+        self.expect_name()?;
         self.expect_mapped()?;
         if self.unmatched.is_empty() {
             return Ok(());
@@ -480,8 +523,22 @@ impl RawConsumer {
         mut read: impl FnMut(&mut Self, usize, Option<&M>) -> Option<(Arrival, u64, M)>,
     ) -> Option<M> {
         if self.is_unusable() {
-            return None;
+            if !self.is_draining() || self.segment.check_health().is_err() {
+                return None;
+            }
+            if let Some(message) = self.latest_of_former(&mut read) {
+                return Some(message);
+            }
         }
+        self.latest_here(read)
+    }
+
+    /// Does the same in the present file only.
+    #[inline(always)]
+    fn latest_here<M>(
+        &mut self,
+        mut read: impl FnMut(&mut Self, usize, Option<&M>) -> Option<(Arrival, u64, M)>,
+    ) -> Option<M> {
         self.look_for_lanes();
         if self.has_later {
             self.skip_former();
@@ -543,7 +600,10 @@ impl RawConsumer {
     /// ignored now.
     #[must_use]
     pub fn last_lane(&self) -> Option<u32> {
-        self.lanes.get(self.last_lane).map(|followed| followed.lane)
+        match self.lanes.get(self.last_lane) {
+            Some(followed) => Some(followed.lane),
+            None => self.last_former_lane(),
+        }
     }
 
     /// Returns true once this handle is a copy in a forked child: it receives nothing any more.

@@ -2,13 +2,15 @@
 //! there is one.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::Duration;
 
 use super::alarm;
 use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::card::Mismatch;
 use crate::file::error::{LaneNotMapped, OpenError};
 use crate::file::segment::{Blocks as _, Segment};
+use crate::os::futex::monotonic;
 use crate::os::region::Access;
 use crate::os::region::Region;
 use crate::protocol::gate::JOINING;
@@ -31,17 +33,29 @@ pub(crate) struct Progress {
     /// The consumer's index among them.
     reader: u32,
     lanes: u32,
-    /// Not 0 once the consumer is dropped.
+    /// Not 0 once the consumer is dropped, or has left the file.
     closed: AtomicU64,
     /// Not 0 once a task waited for the consumer.
     alarmed: AtomicU64,
+    health: Arc<Health>,
+    /// The watch in the file to which the consumer moved.
+    next: OnceLock<Watch>,
+    /// The time before which the consumer does not try again to move, in ns.
+    retry_ns: AtomicU64,
+    #[expect(dead_code, reason = "held for the memory behind `readers`")]
+    memory: Memory,
+}
+
+/// The state of a consumer in all of its files.
+#[derive(Debug, Default)]
+pub(crate) struct Health {
+    /// Not 0 once the consumer is dropped.
+    closed: AtomicU64,
     /// A lane whose messages the consumer misses because it cannot be mapped.
     unmapped: Mutex<Option<LaneNotMapped>>,
     /// The index in [`MISMATCHES`] of the reason why the consumer matches no live publisher, plus
     /// 1; 0 if it does, or there is none.
     mismatch: AtomicU64,
-    #[expect(dead_code, reason = "held for the memory behind `readers`")]
-    memory: Memory,
 }
 
 /// The owner of the memory of a reader's block.
@@ -54,7 +68,7 @@ enum Memory {
 
 impl Progress {
     /// Creates the progress of a reader of `lanes` lanes that is not announced.
-    pub(super) fn unannounced(lanes: u32) -> Self {
+    pub(super) fn unannounced(lanes: u32, health: Arc<Health>) -> Self {
         let wait_bytes = size_of::<WaitBlock<AtomicU64>>();
         let bytes = reader_bytes(lanes);
         let region = Region::heap(wait_bytes + bytes);
@@ -64,27 +78,37 @@ impl Progress {
         // SAFETY: the region, which `memory` keeps, holds a wait block, and one reader's block and
         // cursors; zeroed memory is valid for them.
         let readers = unsafe { Readers::new(wait.cast(), block, bytes, 1) };
-        Self::new(readers, 0, lanes, Memory::Own(region))
+        Self::new((readers, 0), lanes, Memory::Own(region), health)
     }
 
     /// Creates the progress of the announced reader at index `reader`.
-    pub(super) fn announced(segment: &Arc<Segment>, reader: u32) -> Result<Self, OpenError> {
+    pub(super) fn announced(
+        segment: &Arc<Segment>,
+        reader: u32,
+        health: Arc<Health>,
+    ) -> Result<Self, OpenError> {
         let readers = segment.readers(Access::Write)?;
         let lanes = segment.shape().lane_limit();
         let memory = Memory::Topic(Arc::clone(segment));
-        Ok(Self::new(readers, reader, lanes, memory))
+        Ok(Self::new((readers, reader), lanes, memory, health))
     }
 
-    fn new(readers: Readers, reader: u32, lanes: u32, memory: Memory) -> Self {
-        let (closed, alarmed, unmapped, mismatch) = Default::default();
+    fn new(
+        (readers, reader): (Readers, u32),
+        lanes: u32,
+        memory: Memory,
+        health: Arc<Health>,
+    ) -> Self {
+        let (closed, alarmed, next, retry_ns) = Default::default();
         Self {
             readers,
             reader,
             lanes,
             closed,
             alarmed,
-            unmapped,
-            mismatch,
+            health,
+            next,
+            retry_ns,
             memory,
         }
     }
@@ -113,14 +137,42 @@ impl Progress {
     /// Stores the error of a lane that cannot be mapped, or `None` if there is none any more.
     #[cold]
     pub(crate) fn set_unmapped(&self, error: Option<LaneNotMapped>) {
-        *self.unmapped.lock().unwrap_or_else(PoisonError::into_inner) = error;
+        let unmapped = self.health.unmapped.lock();
+        *unmapped.unwrap_or_else(PoisonError::into_inner) = error;
     }
 
     /// Stores the reason why the consumer matches no live publisher, or `None` if it does.
     pub(crate) fn set_mismatch(&self, cause: Option<Mismatch>) {
         let index = MISMATCHES.iter().position(|known| Some(*known) == cause);
         // Relaxed: for people.
-        self.mismatch.set(index.map_or(0, |index| index as u64 + 1));
+        let mismatch = &self.health.mismatch;
+        mismatch.set(index.map_or(0, |index| index as u64 + 1));
+    }
+
+    /// Returns the state of the consumer in all of its files.
+    pub(super) const fn health(&self) -> &Arc<Health> {
+        &self.health
+    }
+
+    /// Returns true once the consumer has moved to another file.
+    pub(super) fn has_next(&self) -> bool {
+        self.next.get().is_some()
+    }
+
+    /// Stores the watch in the file to which the consumer moved.
+    pub(super) fn set_next(&self, watch: Watch) {
+        let _ = self.next.set(watch);
+    }
+
+    /// Notes that the consumer tries again to move after `pause`.
+    pub(super) fn retry_after(&self, pause: Duration) {
+        // Relaxed: only when a watch shows that the consumer should try.
+        self.retry_ns.set((monotonic() + pause).as_nanos() as u64);
+    }
+
+    /// Returns true if the consumer would try to move now.
+    fn may_move(&self) -> bool {
+        monotonic().as_nanos() as u64 >= self.retry_ns.get()
     }
 
     /// Makes the drop of the consumer also remove its alarms.
@@ -134,6 +186,9 @@ impl Progress {
 pub(super) fn close(progress: &Arc<Progress>, place: Option<&ReaderSlot>) {
     // Relaxed: the fence below orders it before the load of the sleepers.
     progress.closed.set(1);
+    if !progress.has_next() {
+        progress.health.closed.set(1);
+    }
     if let Some(event) = place.and_then(ReaderSlot::event) {
         // ORDERING(wake): pairs with the fence in `sleep_once`.
         crate::protocol::sync::fence(edge::WAKE_LOOK);
@@ -187,13 +242,27 @@ impl Watch {
             || self
                 .lanes()
                 .any(|(head, position)| head > position && head <= POSITION_MAX)
+            || match self.progress.next.get() {
+                Some(next) => next.has_message(),
+                // WHY: the consumer has to be called so that it moves.
+                None => self.segment.has_lost_name() && self.progress.may_move(),
+            }
+    }
+
+    /// Goes on in the file to which the consumer moved, if it has left this one.
+    pub(super) fn follow(&mut self) {
+        while self.progress.closed.get() != 0
+            && let Some(next) = self.progress.next.get()
+        {
+            *self = next.clone();
+        }
     }
 
     /// Returns true once the consumer is dropped: there will be no message any more.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         // Relaxed: as in `has_message`.
-        self.progress.closed.get() != 0
+        self.progress.health.closed.get() != 0
     }
 
     /// Returns true in a forked child, whose copy of the consumer receives nothing.
@@ -205,8 +274,11 @@ impl Watch {
     /// Returns a number that changes with every published message, read or not.
     #[must_use]
     pub fn arrivals(&self) -> u64 {
-        self.lanes()
-            .fold(0, |sum, (head, _)| sum.wrapping_add(head))
+        let own = self
+            .lanes()
+            .fold(0_u64, |sum, (head, _)| sum.wrapping_add(head));
+        let next = self.progress.next.get();
+        own.wrapping_add(next.map_or(0, Self::arrivals))
     }
 
     /// Returns the head, and the position of the consumer, of each lane that it reads.
@@ -214,7 +286,7 @@ impl Watch {
     /// Relaxed, all of it: no payload is read because of it, and a sleeper has a fence before.
     fn lanes(&self) -> impl Iterator<Item = (u64, u64)> {
         // WHY none of a closed consumer: its cursors may be those of another one by now.
-        let lanes = if self.is_closed() {
+        let lanes = if self.progress.closed.get() != 0 {
             0
         } else {
             self.progress.lanes
@@ -249,10 +321,13 @@ impl Watch {
         look: impl FnMut() -> Option<R>,
     ) -> Option<R> {
         // WHY kept: the bit under which this thread sleeps must not be given to another reader.
-        let places: Vec<_> = watches.iter().map(Self::place).collect();
-        let theirs = places.iter().flatten().filter_map(|place| place.event());
+        let mut places = Vec::with_capacity(watches.len());
+        watches
+            .iter()
+            .for_each(|watch| watch.add_places(&mut places));
+        let theirs = places.iter().filter_map(|place| place.event());
         let events: Vec<_> = own.into_iter().chain(theirs).take(EVENTS_MAX).collect();
-        let open = watches.iter().filter(|watch| !watch.is_closed()).count();
+        let open = watches.iter().map(Self::open_files).sum::<usize>();
         let all = open + usize::from(own.is_some());
         let slice = if events.len() < all {
             POLL_INTERVAL
@@ -263,15 +338,25 @@ impl Watch {
         wait_in_slices(&events, wait_policy, slice, look)
     }
 
-    fn place(&self) -> Option<Arc<ReaderSlot>> {
-        self.place.as_ref()?.upgrade()
+    /// Adds the consumer's slot in each of its files.
+    fn add_places(&self, places: &mut Vec<Arc<ReaderSlot>>) {
+        places.extend(self.place.as_ref().and_then(Weak::upgrade));
+        if let Some(next) = self.progress.next.get() {
+            next.add_places(places);
+        }
+    }
+
+    /// Returns the number of files that the consumer reads.
+    fn open_files(&self) -> usize {
+        let next = self.progress.next.get().map_or(0, Self::open_files);
+        next + usize::from(self.progress.closed.get() == 0)
     }
 
     /// Returns a watch on the same consumer for lanes that cannot be mapped.
     #[must_use]
     pub fn lanes_mapped(&self) -> LaneWatch {
         LaneWatch {
-            progress: Arc::downgrade(&self.progress),
+            health: Arc::downgrade(&self.progress.health),
         }
     }
 
@@ -293,7 +378,7 @@ impl Watch {
 /// `Send` and `Sync`. Keeps neither the consumer nor its topic open.
 #[derive(Debug, Clone)]
 pub struct LaneWatch {
-    progress: Weak<Progress>,
+    health: Weak<Health>,
 }
 
 impl LaneWatch {
@@ -302,8 +387,8 @@ impl LaneWatch {
     /// this changes.
     #[must_use]
     pub fn unmapped(&self) -> Option<LaneNotMapped> {
-        let progress = self.progress.upgrade()?;
-        *progress
+        let health = self.health.upgrade()?;
+        *health
             .unmapped
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -315,7 +400,7 @@ impl LaneWatch {
     #[must_use]
     pub fn mismatch(&self) -> Option<Mismatch> {
         // Relaxed: for people.
-        let number = self.progress.upgrade()?.mismatch.get() as usize;
+        let number = self.health.upgrade()?.mismatch.get() as usize;
         MISMATCHES.get(number.checked_sub(1)?).copied()
     }
 
@@ -323,14 +408,14 @@ impl LaneWatch {
     #[must_use]
     pub fn is_closed(&self) -> bool {
         // Relaxed: nothing is read because of it.
-        self.progress
+        self.health
             .upgrade()
-            .is_none_or(|progress| progress.closed.get() != 0)
+            .is_none_or(|health| health.closed.get() != 0)
     }
 
     /// Returns true if both are watches on the same consumer.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
-        Weak::ptr_eq(&self.progress, &other.progress)
+        Weak::ptr_eq(&self.health, &other.health)
     }
 }

@@ -70,6 +70,22 @@ pub enum SendError<T> {
         /// The number of the system's error, as in `errno`.
         errno: i32,
     },
+    /// The file of the topic was removed or replaced, and this publisher cannot move to the one that
+    /// has the name now. Transient: it tries again ten times a second at most.
+    #[error(
+        "{topic}: its file was removed or replaced, and the present one cannot be used: {}: remove \
+         that, or free what is missing",
+        std::io::Error::from_raw_os_error(*errno)
+    )]
+    NameLost {
+        /// The topic.
+        topic: TopicLabel,
+        /// The unsent message.
+        message: T,
+        /// The number of the system's error, as in `errno`; `EUCLEAN` for an unusable file, or if
+        /// the topic is full.
+        errno: i32,
+    },
     /// The message cannot be encoded in the form that the topic carries. Permanent.
     #[error("{topic}: the message cannot be encoded: {reason}")]
     Unencodable {
@@ -91,6 +107,7 @@ impl<T> SendError<T> {
             | Self::RegionLost { topic, .. }
             | Self::TooLong { topic, .. }
             | Self::NoSpace { topic, .. }
+            | Self::NameLost { topic, .. }
             | Self::Unencodable { topic, .. } => *topic,
         }
     }
@@ -103,6 +120,7 @@ impl<T> SendError<T> {
             | Self::RegionLost { message, .. }
             | Self::TooLong { message, .. }
             | Self::NoSpace { message, .. }
+            | Self::NameLost { message, .. }
             | Self::Unencodable { message, .. } => message,
         }
     }
@@ -110,6 +128,14 @@ impl<T> SendError<T> {
     /// Returns true if it is useful to try again later.
     pub const fn is_full(&self) -> bool {
         matches!(self, Self::Full { .. })
+    }
+
+    /// Returns the number of the system's error, as in `errno`, or `other` if there is none.
+    pub(crate) const fn errno_or(&self, other: i32) -> i32 {
+        match self {
+            Self::NoSpace { errno, .. } | Self::NameLost { errno, .. } => *errno,
+            _ => other,
+        }
     }
 
     /// Returns the same error with another message.
@@ -138,6 +164,11 @@ impl<T> SendError<T> {
                 bytes,
                 errno,
             },
+            Self::NameLost { topic, errno, .. } => SendError::NameLost {
+                topic,
+                message,
+                errno,
+            },
             Self::Unencodable { topic, reason, .. } => SendError::Unencodable {
                 topic,
                 message,
@@ -156,12 +187,14 @@ impl<T> fmt::Debug for SendError<T> {
             Self::RegionLost { .. } => "RegionLost",
             Self::TooLong { .. } => "TooLong",
             Self::NoSpace { .. } => "NoSpace",
+            Self::NameLost { .. } => "NameLost",
             Self::Unencodable { .. } => "Unencodable",
         });
         debug.field("topic", &self.topic());
         match self {
             Self::TooLong { bytes, max, .. } => debug.field("bytes", bytes).field("max", max),
             Self::NoSpace { bytes, errno, .. } => debug.field("bytes", bytes).field("errno", errno),
+            Self::NameLost { errno, .. } => debug.field("errno", errno),
             Self::Unencodable { reason, .. } => debug.field("reason", reason),
             Self::Full { .. } | Self::Forked { .. } | Self::RegionLost { .. } => &mut debug,
         };

@@ -3,6 +3,7 @@
 mod claim;
 mod growth;
 mod in_place;
+mod moving;
 mod room;
 
 use std::sync::Arc;
@@ -35,6 +36,7 @@ pub use room::OnStalled;
 use claim::{Claim, Found};
 use growth::{ClaimedLane, Former};
 use in_place::LoanApart;
+use moving::{NotMoved, Session};
 use room::Refused;
 
 /// The untyped producer of a ring.
@@ -62,6 +64,10 @@ pub struct RawProducer {
     /// The position from which on the oldest of them may be removed.
     former_due: u64,
     has_displaced: bool,
+    /// The random number of this publisher in its lane.
+    session: u64,
+    /// The last attempt to move to another file, if it failed.
+    not_moved: Option<NotMoved>,
     segment: Arc<Segment>,
 }
 
@@ -78,13 +84,23 @@ impl RawProducer {
     /// [`OpenError::TooManyPublishers`], [`OpenError::NoSpace`], [`OpenError::Forked`],
     /// [`OpenError::RegionLost`] or [`OpenError::Io`].
     pub fn new(segment: Arc<Segment>, on_stalled: OnStalled) -> Result<Self, OpenError> {
+        let segment = segment.present(true)?;
+        Self::open(segment, on_stalled, None)
+    }
+
+    /// Claims a lane as [`Self::new`] does, and goes on with the session `former` if there is one.
+    fn open(
+        segment: Arc<Segment>,
+        on_stalled: OnStalled,
+        former: Option<Session>,
+    ) -> Result<Self, OpenError> {
         let seen_epoch = segment.expect_usable()?;
         let request = segment.request();
         let offer = request.offer()?;
         let wait: *const _ = segment.wait_block(Access::Write)?;
         // WHY: before a lane is claimed, as `docs/memory-ordering.md` argues.
         let order = WakeOrder::of_sender(offer.wake_edge);
-        let claim = Claim::new(&segment, &offer)?;
+        let claim = Claim::new(&segment, &offer, former.is_some())?;
         let lane = claim.lane;
         let block = segment.lane_block(lane, Access::Write)?;
         // WHY: a predecessor may have died while it waited for room.
@@ -92,7 +108,9 @@ impl RawProducer {
             .wait_block(Access::Write)?
             .room_waiters
             .fetch_and_not_relaxed(1 << lane);
-        let claimed = match ClaimedLane::new(&segment, claim, &offer) {
+        let begun = moving::begin_session(&segment, lane, former);
+        let claimed = begun.and_then(|id| Ok((id, ClaimedLane::new(&segment, claim, &offer)?)));
+        let (session, claimed) = match claimed {
             Ok(claimed) => claimed,
             Err(error) => {
                 owner::release(&block.owner);
@@ -129,6 +147,8 @@ impl RawProducer {
             former,
             former_due: u64::MAX,
             has_displaced: matches!(claim.found, Found::Other(_)),
+            session,
+            not_moved: None,
             segment,
         };
         this.remove_former();
@@ -145,8 +165,19 @@ impl RawProducer {
             this.wake();
         }
         // WHY: if the lane consists of private zero pages, it was never claimed; drop handles that.
-        this.segment.expect_usable()?;
+        let seen_epoch = this.segment.expect_usable()?;
+        this.note_epoch(seen_epoch);
         Ok(this)
+    }
+
+    /// Stores the fault epoch of a check that found this producer usable. While its file has lost
+    /// its name, each call checks again.
+    fn note_epoch(&mut self, seen_epoch: u64) {
+        self.seen_epoch = if self.segment.has_lost_name() {
+            fault::NO_EPOCH
+        } else {
+            seen_epoch
+        };
     }
 
     /// Maps the whole lane now, so that no message waits for a page. Blocks for some 0.1 ms a MiB.
@@ -167,7 +198,7 @@ impl RawProducer {
     #[inline(always)]
     pub unsafe fn send(&mut self, src: *const u8, bytes: usize) -> Result<(), SendError<()>> {
         if fault::epoch() != self.seen_epoch {
-            self.check_health()?;
+            self.settle()?;
         }
         let mut tries = 0;
         loop {
@@ -248,10 +279,11 @@ impl RawProducer {
         let _uncancelled = NoCancelGuard::new();
         let topic = self.segment.label();
         let message = ();
-        self.seen_epoch = self.segment.check_health().map_err(|error| match error {
+        let seen_epoch = self.segment.check_health().map_err(|error| match error {
             UnusableReason::Forked => SendError::Forked { topic, message },
             UnusableReason::RegionLost => SendError::RegionLost { topic, message },
         })?;
+        self.note_epoch(seen_epoch);
         Ok(())
     }
 

@@ -117,6 +117,10 @@ impl TopicMemory {
                     || self.is_reachable(id);
                 unread = unread.and(if is_there { here } else { here.gone() });
             }
+            if generation == 1 {
+                // WHY: what its publisher sent before was in another topic file.
+                return unread;
+            }
             end.position = end.position.min(shape.base.position);
             end.number = end.number.min(shape.base.number);
         }

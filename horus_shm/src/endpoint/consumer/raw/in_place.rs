@@ -111,7 +111,7 @@ impl RawConsumer {
     /// returns its length in bytes. Never blocks.
     pub fn recv_length(&mut self) -> Option<usize> {
         if self.is_unusable() {
-            return None;
+            return self.recv_length_draining();
         }
         self.look_for_lanes();
         let found = self.turn(|this, lane| Ok((this.pass_next(lane)?, ())));
@@ -125,7 +125,7 @@ impl RawConsumer {
 
     /// Goes on behind the next message of a lane, as [`Self::copy_of`] does without copying
     /// anything.
-    fn pass_next(&mut self, lane: usize) -> Result<Arrival, Polled> {
+    pub(super) fn pass_next(&mut self, lane: usize) -> Result<Arrival, Polled> {
         let Followed {
             reader,
             extent,
@@ -212,7 +212,7 @@ impl RawConsumer {
     /// [`BorrowError`]; no message is lost then.
     pub fn borrow(&mut self) -> Result<Option<RawSample>, BorrowError> {
         if self.is_unusable() {
-            return Ok(None);
+            return self.borrow_draining();
         }
         self.look_for_lanes();
         let (place, pin) = self.free_pin()?;
@@ -228,6 +228,19 @@ impl RawConsumer {
         }
         give_back(&place, pin);
         self.pause();
+        Ok(None)
+    }
+
+    /// Borrows the next message of a lane, as [`Self::borrow`] does.
+    pub(super) fn borrow_from(&mut self, lane: usize) -> Result<Option<RawSample>, BorrowError> {
+        let (place, pin) = self.free_pin()?;
+        if let Ok(held) = self.hold(lane, (&place, pin), false) {
+            self.take(lane, held.arrival);
+            if !self.became_unusable() {
+                return Ok(Some(self.sample(held, (place, pin))));
+            }
+        }
+        give_back(&place, pin);
         Ok(None)
     }
 

@@ -34,6 +34,17 @@ pub(super) struct Start {
     pub(super) number: Option<u64>,
 }
 
+/// The place from which on a reader is owed messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The present head of every lane, and the history of its publisher.
+    Head,
+    /// The cursors of a gated reader that died, if possible; otherwise as `Head`.
+    Successor,
+    /// The beginning of every lane: it read the topic in another file before.
+    Beginning,
+}
+
 /// The pause between two attempts to map a lane: each attempt is a few system calls.
 const RETRY_PERIOD: Duration = Duration::from_millis(100);
 
@@ -50,10 +61,10 @@ pub(super) struct Failed {
 }
 
 impl RawConsumer {
-    /// Claims a reader slot, and joins every lane. `resumes`: at the cursors of a gated reader that
-    /// died, if possible.
-    pub(super) fn join(&mut self, resumes: bool) -> Result<(), OpenError> {
+    /// Claims a reader slot, and joins every lane.
+    pub(super) fn join(&mut self, origin: Origin) -> Result<(), OpenError> {
         let segment = Arc::clone(&self.segment);
+        let resumes = origin == Origin::Successor;
         let mut resumed = false;
         if self.reading == Reading::Observer {
             segment.observe();
@@ -61,7 +72,8 @@ impl RawConsumer {
             let claimed = ReaderSlot::claim(&segment, resumes)?;
             let place = self.place.insert(Arc::new(claimed.slot));
             resumed = claimed.resumed;
-            self.progress = Arc::new(Progress::announced(&segment, place.index())?);
+            let health = Arc::clone(self.progress.health());
+            self.progress = Arc::new(Progress::announced(&segment, place.index(), health)?);
             place.announce_pins();
         }
         if self.reading == Reading::Gated {
@@ -74,7 +86,10 @@ impl RawConsumer {
             }
         }
         for lane in 0..self.starts.len() as u32 {
-            self.starts[lane as usize] = self.start(lane, resumed)?;
+            self.starts[lane as usize] = match origin {
+                Origin::Beginning => self.beginning(lane)?,
+                _ => self.start(lane, resumed)?,
+            };
             self.publish_start(lane);
         }
         self.publish_counters();
@@ -83,7 +98,7 @@ impl RawConsumer {
 
     /// Publishes the start in a lane as the reader's cursor. That of a gated reader already holds
     /// the writer back, at this position or before it.
-    fn publish_start(&self, lane: u32) {
+    pub(super) fn publish_start(&self, lane: u32) {
         let position = self.starts[lane as usize].position;
         // ORDERING(cursor): pairs with the load in `LaneWriter::find_room`.
         Word::store(
@@ -91,6 +106,17 @@ impl RawConsumer {
             position + 1,
             edge::CURSOR_ADVANCE,
         );
+    }
+
+    /// Returns the beginning of a lane; a gated reader joins it.
+    fn beginning(&self, lane: u32) -> Result<Start, OpenError> {
+        if self.reading == Reading::Gated {
+            gate::join(&self.lane_without_slots(lane)?, self.progress.reader(), 0);
+        }
+        Ok(Start {
+            position: 0,
+            number: Some(0),
+        })
     }
 
     /// Returns the start in a lane; a gated reader joins it.
@@ -301,6 +327,9 @@ impl RawConsumer {
             return self.follow(at, newest);
         }
         let (extent, _) = self.map(newest)?;
+        if !self.find_start(lane, &extent)? {
+            return Ok(());
+        }
         let extent = self.extent_at(&extent, self.starts[lane as usize].position, |_| true);
         let (mut extent, mut raw) = self.map(extent.id)?;
         let mut is_owed_before = self.unmatched_in(lane).is_none();
@@ -468,12 +497,14 @@ impl RawConsumer {
         let lanes = || self.lanes.iter();
         let offers = || lanes().map(|followed| &followed.extent.offer);
         let own = self.segment.request().type_info.bytes;
+        let former = self.former_longest();
         let longest = lanes().map(|followed| self.longest_of(followed)).max();
-        self.longest = longest.unwrap_or(0).max(own as usize);
+        self.longest = longest.unwrap_or(0).max(own as usize).max(former.0);
         self.lap = offers()
             .map(|offer| offer.shape.capacity())
             .max()
-            .unwrap_or(1);
+            .unwrap_or(1)
+            .max(former.1);
         let is_in_place = |followed: &Followed| {
             followed.extent.offer.shape.request().pinnable || followed.other.is_some()
         };
@@ -606,6 +637,7 @@ impl RawConsumer {
         self.publish_start(lane);
         self.ignored &= !bit;
         self.publish_counters();
+        self.include_former();
         // WHY: the next call then looks for lanes.
         self.known = NEVER_LOOKED;
         self.note_failed(None);

@@ -33,6 +33,32 @@ pub struct ReadStats {
     pub unmapped: u64,
 }
 
+impl ReadStats {
+    /// Returns the sum of two ledgers.
+    #[must_use]
+    pub(super) const fn and(self, other: Self) -> Self {
+        // WHY wrapping: a damaged head makes wrong numbers, which must not cause a panic.
+        Self {
+            received: self.received.wrapping_add(other.received),
+            lost: self.lost.wrapping_add(other.lost),
+            skipped: self.skipped.wrapping_add(other.skipped),
+            waiting: self.waiting.wrapping_add(other.waiting),
+            sent: self.sent.wrapping_add(other.sent),
+            busy: self.busy.wrapping_add(other.busy),
+            unmapped: self.unmapped.wrapping_add(other.unmapped),
+        }
+    }
+
+    /// Returns the ledger of a file that the reader leaves: what waits there is lost.
+    #[must_use]
+    pub(super) const fn left(mut self) -> Self {
+        self.lost = self.lost.wrapping_add(self.waiting);
+        self.waiting = 0;
+        self.unmapped = 0;
+        self
+    }
+}
+
 impl RawConsumer {
     /// Notes the latency of the message just read from a lane, before `position`, if it is sampled.
     #[inline(always)]
@@ -96,7 +122,7 @@ impl RawConsumer {
             add(&mut stats.skipped, reader.map_or(0, LaneReader::skipped));
             add(&mut stats.busy, reader.map_or(0, LaneReader::busy));
         }
-        stats
+        self.with_past(stats)
     }
 
     /// Returns the messages of a lane that this reader accounts for and has passed.

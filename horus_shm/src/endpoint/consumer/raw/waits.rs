@@ -11,7 +11,7 @@ use crate::os::region::Access;
 use crate::protocol::lane::Polled;
 use crate::protocol::layout::WaitBlock;
 use crate::wait::{
-    Event, Sleeper, WaitPolicy, WakeEdge, WakeOrder, has_sleepers, wait_until, wake,
+    EVENTS_MAX, Event, Sleeper, WaitPolicy, WakeEdge, WakeOrder, has_sleepers, wait_until, wake,
 };
 
 /// The eventcount at which reliable publishers wait for room.
@@ -86,19 +86,33 @@ impl RawConsumer {
         dst: *mut u8,
         bytes: usize,
     ) -> Polled {
-        let place = self.place.clone();
         loop {
+            let place = self.place.clone();
             let fences = place.as_ref().map(|place| place.fences());
             let event = place.as_ref().and_then(|place| place.event());
+            let files = self.file_changes();
+            let of_former = self
+                .former()
+                .iter()
+                .filter_map(|former| former.place.clone());
+            let of_former: Vec<_> = of_former.collect();
+            let former = of_former.iter().filter_map(|place| place.event());
+            let former: Vec<_> = former.take(EVENTS_MAX - 1).collect();
+            let all: Vec<_>;
             let events: &[&Event<'_>] = match &event {
-                Some(event) => &[event],
+                Some(event) if former.is_empty() => &[event],
+                Some(event) => {
+                    all = former.iter().chain([event]).collect();
+                    &all
+                }
                 None => &[],
             };
             let mut is_other_order = false;
             let look = || {
                 // SAFETY: `dst` is writable for `bytes`, by the contract.
                 let polled = unsafe { self.recv(dst, bytes) };
-                is_other_order = fences != place.as_ref().map(|place| place.fences());
+                is_other_order = files != self.file_changes()
+                    || fences != place.as_ref().map(|place| place.fences());
                 let is_over = polled == Polled::Message
                     || is_other_order
                     || self.would_cut(bytes)

@@ -49,15 +49,20 @@ fn latched_in(block: &LaneBlock<AtomicU64>) -> Option<Latched> {
     Latched::from_word(block.latched.get())
 }
 
+fn was_used(block: &LaneBlock<AtomicU64>) -> bool {
+    // Relaxed, both: as in `latched_in`.
+    block.generation.get() != 0 || block.head.get() != 0
+}
+
 impl Claim {
     /// Claims a lane that is free, or whose owner is dead: first one with history of the
     /// publisher's key, then one without latched history, then the one whose latched history is
-    /// oldest.
+    /// oldest. A publisher that `moves` here from another file prefers a lane that was never used.
     ///
     /// # Errors
     ///
     /// [`OpenError::TooManyPublishers`], or as [`Segment::lane_block`].
-    pub(super) fn new(segment: &Segment, offer: &Offer) -> Result<Self, OpenError> {
+    pub(super) fn new(segment: &Segment, offer: &Offer, moves: bool) -> Result<Self, OpenError> {
         let request = segment.request();
         let limits = segment.shape().lane_limit();
         let limit = request.lane_limit.map_or(limits, |own| own.min(limits));
@@ -67,7 +72,10 @@ impl Claim {
         let key =
             (offer.latched() > 0).then(|| request.latch_key.unwrap_or_else(LatchKey::of_program));
         let mut order: Vec<u32> = (0..limit).collect();
-        order.sort_by_cached_key(|&lane| Found::of(latched_in(blocks[lane as usize]), key));
+        order.sort_by_cached_key(|&lane| {
+            let block = blocks[lane as usize];
+            (moves && was_used(block), Found::of(latched_in(block), key))
+        });
         let latched = blocks.iter().filter_map(|block| latched_in(block));
         let newest = latched.map(|latched| latched.claim).max();
         let owners = order.iter().map(|&lane| &blocks[lane as usize].owner);

@@ -8,6 +8,7 @@ use crate::endpoint::loan::{LoanError, RawLoan};
 use crate::endpoint::producer::SendError;
 use crate::endpoint::reader_slot;
 use crate::file::extent::Extent;
+use crate::os::fault;
 use crate::os::futex::monotonic;
 use crate::os::region::Region;
 use crate::protocol::lane::{Blocked, NoRoom};
@@ -194,7 +195,9 @@ impl RawProducer {
 
     /// Takes the next slot, to be filled. A second call before the send gives the same slot.
     fn take_slot(&mut self) -> Result<*mut u8, LoanError> {
-        self.confirm()?;
+        if fault::epoch() != self.seen_epoch {
+            self.settle()?;
+        }
         if !self.in_place {
             return Err(LoanError::NotPinnable {
                 topic: self.segment.label(),

@@ -1,0 +1,429 @@
+//! Moving: a reader goes on in the file that has the topic's name now, after its own lost it.
+//!
+//! It joins the new file from the beginning of every lane on, and reads the former file until the
+//! owner of each of its lanes has left or died. Of a publisher that it read there, it takes from
+//! the new file what follows: the two have the same session, and number their messages on.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::join::{Origin, Start};
+use super::{Arrival, NO_LANE, RawConsumer, ReadStats, Reading};
+use crate::endpoint::sample::{BorrowError, RawSample};
+use crate::file::error::{OpenError, RecvError};
+use crate::file::extent::Extent;
+use crate::file::header::ExtentId;
+use crate::file::name_watch::NameState;
+use crate::file::segment::{Blocks as _, Segment};
+use crate::os::cancel::NoCancelGuard;
+use crate::os::fault;
+use crate::os::region::Access;
+use crate::protocol::lane::{self, Polled};
+use crate::protocol::memory::LaneMemory;
+use crate::protocol::sync::{Word, edge};
+
+/// Minimum time between two attempts to move.
+const RETRY_PERIOD: Duration = Duration::from_millis(100);
+/// Minimum time between two looks at the owners of the lanes of former files.
+const LOOK_PERIOD: Duration = Duration::from_millis(10);
+/// Maximum number of sessions of files that were left that a reader remembers.
+const SESSIONS_MAX: usize = 1024;
+
+/// The files that a reader has left, or reads to the end.
+#[derive(Debug, Default)]
+pub(super) struct Past {
+    /// The reader in each file that it still reads, from the oldest on.
+    former: Vec<RawConsumer>,
+    /// The ledger of those that it has left.
+    ended: ReadStats,
+    /// The sessions of the lanes there.
+    sessions: Vec<Reached>,
+    /// Lane of the last message, if that was in a former file.
+    last_lane: Option<u32>,
+    /// The time of the last look at the owners of lanes.
+    looked: Option<Instant>,
+    /// Number of files that it has joined or left.
+    changes: u64,
+    /// The time and the error of the last attempt to move, if it failed.
+    not_moved: Option<(Instant, Option<i32>)>,
+}
+
+/// The place that a reader has reached in a session.
+#[derive(Debug, Clone, Copy)]
+struct Reached {
+    id: u64,
+    /// Number of the first message that it does not get from the former file.
+    number: u64,
+    is_ignored: bool,
+}
+
+impl RawConsumer {
+    /// Joins the file of `segment`, whether that has its name or not, as an observer of one lane.
+    pub(crate) fn observer_of(segment: Arc<Segment>, lane: u32) -> Result<Self, OpenError> {
+        let health = Arc::default();
+        let mut this = Self::attach(segment, Reading::Observer, Origin::Head, health)?;
+        this.ignored = !(1 << lane);
+        this.begin()?;
+        Ok(this)
+    }
+
+    /// Stores the fault epoch of a check that found this reader usable. While it has to move, or
+    /// reads former files, each call checks again.
+    pub(super) fn note_epoch(&mut self, seen_epoch: u64) {
+        let moves = self.segment.has_lost_name() && !self.progress.has_next();
+        self.seen_epoch = if moves || self.is_draining() {
+            fault::NO_EPOCH
+        } else {
+            seen_epoch
+        };
+    }
+
+    /// Returns true while this reader reads files that have lost their name.
+    pub(super) fn is_draining(&self) -> bool {
+        self.past
+            .as_ref()
+            .is_some_and(|past| !past.former.is_empty())
+    }
+
+    /// Returns a number that changes whenever this reader joins or leaves a file.
+    pub(super) fn file_changes(&self) -> u64 {
+        self.past.as_ref().map_or(0, |past| past.changes)
+    }
+
+    /// Returns the reader in each file that it still reads, but not in the present one.
+    pub(super) fn former(&self) -> &[Self] {
+        self.past.as_ref().map_or(&[], |past| &past.former)
+    }
+
+    /// Moves, if the file has lost its name. If that fails, it goes on as before, and the next call
+    /// tries again after [`RETRY_PERIOD`].
+    pub(super) fn follow_name(&mut self) {
+        if !self.segment.has_lost_name() || self.progress.has_next() {
+            return;
+        }
+        let past = self.past.get_or_insert_default();
+        if past
+            .not_moved
+            .is_some_and(|(at, _)| at.elapsed() < RETRY_PERIOD)
+        {
+            return;
+        }
+        let failed = self.move_on().err().map(|error| {
+            // WHY no error if there is no file: an observer creates none.
+            let is_missing = matches!(error, OpenError::NotFound { .. });
+            let errno = (!is_missing).then(|| error.errno_or(libc::EUCLEAN));
+            self.progress.retry_after(RETRY_PERIOD);
+            (Instant::now(), errno)
+        });
+        self.past.get_or_insert_default().not_moved = failed;
+    }
+
+    fn move_on(&mut self) -> Result<(), OpenError> {
+        let segment = self.segment.reopen(self.reading != Reading::Observer)?;
+        let health = Arc::clone(self.progress.health());
+        let mut moved = Self::attach(segment, self.reading, Origin::Beginning, health)?;
+        moved.on_mismatch = self.on_mismatch;
+        moved.whole = self.whole;
+        moved.last = self.last;
+        let mut former = std::mem::replace(self, moved);
+        let mut past = former.past.take().unwrap_or_default();
+        past.last_lane = former.last_lane().or(past.last_lane);
+        past.changes += 1;
+        former.progress.set_next(self.watch());
+        former.note_own_epoch();
+        past.former.push(former);
+        self.past = Some(past);
+        self.begin()
+    }
+
+    /// Makes the calls of a reader of a former file check only for faults.
+    fn note_own_epoch(&mut self) {
+        if let Ok(seen_epoch) = self.segment.check_health() {
+            self.note_epoch(seen_epoch);
+        }
+    }
+
+    /// Finds the place from which on this reader is owed the messages of a lane that it has not
+    /// read yet, and whose newest extent is `newest`. Returns false if it leaves the lane out.
+    pub(super) fn find_start(&mut self, lane: u32, newest: &Extent) -> Result<bool, OpenError> {
+        let session = self.segment.lane_block(lane, Access::Read)?.session.get();
+        // Relaxed: the load of the changes ordered it.
+        if let Some(reached) = self.reached(session) {
+            if reached.is_ignored {
+                self.ignore(lane);
+                return Ok(false);
+            }
+            self.move_start(lane, reached.number, reached.number);
+            return Ok(true);
+        }
+        if self.starts[lane as usize].position > 0 || newest.base.position == 0 {
+            return Ok(true);
+        }
+        // WHY: the lane was begun by a publisher that moved. What it sent before was in another
+        // file.
+        let generation = 1;
+        let first = ExtentId { lane, generation };
+        if let Some(base) = self.segment.with_header(first, |base, _| base) {
+            self.move_start(lane, base.position, base.number);
+        }
+        Ok(true)
+    }
+
+    fn move_start(&mut self, lane: u32, position: u64, number: u64) {
+        let number = Some(number);
+        self.starts[lane as usize] = Start { position, number };
+        self.publish_start(lane);
+    }
+
+    /// Returns the place that this reader has reached in a session, if it read that in a file
+    /// before this one.
+    fn reached(&self, session: u64) -> Option<Reached> {
+        let past = self.past.as_ref().filter(|_| session != 0)?;
+        let former = past.former.iter().rev();
+        let mut reached = former.filter_map(|former| former.reached_here(session));
+        let ended = || past.sessions.iter().rev().find(|ended| ended.id == session);
+        reached.next().or_else(|| ended().copied())
+    }
+
+    /// Returns the place that this reader reaches in a session in this file, whose publisher has
+    /// left it.
+    fn reached_here(&self, session: u64) -> Option<Reached> {
+        let mut sessions = self.sessions();
+        sessions.find(|reached| reached.id == session)
+    }
+
+    /// Returns the sessions of the lanes of this file, and the places that this reader reaches in
+    /// them.
+    fn sessions(&self) -> impl Iterator<Item = Reached> {
+        let lanes = 0..self.starts.len() as u32;
+        lanes.filter_map(|lane| {
+            let block = self.segment.lane_block(lane, Access::Read).ok()?;
+            // Relaxed: it is compared with the session in a new lane, whose publisher stored this
+            // one, and the head, before it claimed that lane.
+            let id = block.session.get();
+            (id != 0).then(|| Reached {
+                id,
+                number: lane::count(block).0,
+                is_ignored: self.ignored & 1 << lane != 0,
+            })
+        })
+    }
+
+    /// Polls former files with `old`, and then each lane of the present one with `own`; the caller
+    /// has found that this reader is usable.
+    ///
+    /// WHY former files twice: a publisher that moves has sent all of its messages there before the
+    /// first one here. So what it sent there is found before the message that was seen here.
+    fn turn_draining<R>(
+        &mut self,
+        mut old: impl FnMut(&mut Self) -> Option<R>,
+        mut own: impl FnMut(&mut Self, usize) -> Option<R>,
+    ) -> Option<R> {
+        self.look_for_lanes();
+        if let Some(found) = self.poll_former(&mut old) {
+            return Some(found);
+        }
+        self.leave_ended();
+        for _ in 0..self.lanes.len() {
+            let lane = self.next_lane();
+            let reader = &self.lanes[lane].reader;
+            // ORDERING(head): pairs with the store in `LaneWriter::publish`.
+            let head = Word::load(&reader.memory().block().head, edge::HEAD_SEE);
+            if head <= reader.position() {
+                continue;
+            }
+            let found = self.poll_former(&mut old);
+            if let Some(found) = found.or_else(|| own(self, lane)) {
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    fn poll_former<R>(&mut self, old: &mut impl FnMut(&mut Self) -> Option<R>) -> Option<R> {
+        let past = self.past.as_mut()?;
+        for former in &mut past.former {
+            former.whole = self.whole;
+            if let Some(found) = old(former) {
+                self.last = former.last;
+                self.last_lane = NO_LANE;
+                past.last_lane = former.last_lane();
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    /// Leaves the former files in which no message can come any more, and all are read.
+    fn leave_ended(&mut self) {
+        let Some(past) = &mut self.past else { return };
+        if past.looked.is_some_and(|at| at.elapsed() < LOOK_PERIOD) {
+            return;
+        }
+        past.looked = Some(Instant::now());
+        let before = past.former.len();
+        let ended: Vec<_> = past
+            .former
+            .extract_if(.., |former| former.has_ended())
+            .collect();
+        if ended.is_empty() {
+            return;
+        }
+        let _uncancelled = NoCancelGuard::new();
+        for former in &ended {
+            past.ended = past.ended.and(former.stats().left());
+            past.sessions.extend(former.sessions());
+        }
+        let forgotten = past.sessions.len().saturating_sub(SESSIONS_MAX);
+        past.sessions.drain(..forgotten);
+        past.changes += (before - past.former.len()) as u64;
+        drop(ended);
+        self.note_own_epoch();
+    }
+
+    /// Returns true if no publisher can send here any more, and all is read that can be read.
+    fn has_ended(&self) -> bool {
+        if self.segment.check_health().is_err() {
+            return true;
+        }
+        let is_owned = |lane: u32| {
+            let is_read = self.ignored & 1 << lane == 0 && self.unmatched_in(lane).is_none();
+            let owner = self.segment.lane_block(lane, Access::Read).map(|block| {
+                // ORDERING(owner): pairs with the release in `owner::release`: the messages of an
+                // owner that left are seen below.
+                Word::load(&block.owner, edge::OWNER_SEE)
+            });
+            is_read && owner.is_ok_and(|owner| owner != 0 && !self.segment.is_dead(owner))
+        };
+        if (0..self.starts.len() as u32).any(is_owned) {
+            return false;
+        }
+        let stats = self.stats();
+        stats.waiting == 0 || stats.unmapped > 0
+    }
+
+    /// Receives as [`Self::recv`] does, while this reader reads former files.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::recv`].
+    #[cold]
+    pub(super) unsafe fn recv_draining(&mut self, dst: *mut u8, bytes: usize) -> Polled {
+        if !self.can_drain() {
+            return Polled::Empty;
+        }
+        self.look_for_lanes();
+        if self.would_cut(bytes) {
+            return Polled::Empty;
+        }
+        let old = |former: &mut Self| {
+            // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
+            let polled = unsafe { former.recv(dst, bytes) };
+            (polled == Polled::Message).then_some(Polled::Message)
+        };
+        let own = |this: &mut Self, lane| {
+            // SAFETY: as above.
+            let arrival = unsafe { this.copy_of(lane, dst, bytes, false) }.ok()?;
+            this.take(lane, arrival);
+            Some(this.confirmed())
+        };
+        let found = self.turn_draining(old, own);
+        found.unwrap_or_else(|| {
+            self.publish_counters();
+            self.pause();
+            Polled::Empty
+        })
+    }
+
+    /// Receives as [`Self::recv_length`] does, while this reader reads former files.
+    #[cold]
+    pub(super) fn recv_length_draining(&mut self) -> Option<usize> {
+        if !self.can_drain() {
+            return None;
+        }
+        let own = |this: &mut Self, lane| {
+            let arrival = this.pass_next(lane).ok()?;
+            this.take(lane, arrival);
+            (this.confirmed() == Polled::Message).then(|| this.length(this.longest))
+        };
+        self.turn_draining(Self::recv_length, own)
+    }
+
+    /// Borrows as [`Self::borrow`] does, while this reader reads former files.
+    #[cold]
+    pub(super) fn borrow_draining(&mut self) -> Result<Option<RawSample>, BorrowError> {
+        if !self.can_drain() {
+            return Ok(None);
+        }
+        let own = |this: &mut Self, lane| this.borrow_from(lane).transpose();
+        let found = self.turn_draining(|former| former.borrow().transpose(), own);
+        found.transpose()
+    }
+
+    /// Returns true if this reader reads former files and its present one is usable.
+    fn can_drain(&self) -> bool {
+        self.is_draining() && self.segment.check_health().is_ok()
+    }
+
+    /// Returns the newest message of the former files, as [`Self::latest_among`] does. WHY before
+    /// those of the present one: the next call returns that.
+    pub(super) fn latest_of_former<M>(
+        &mut self,
+        mut read: impl FnMut(&mut Self, usize, Option<&M>) -> Option<(Arrival, u64, M)>,
+    ) -> Option<M> {
+        self.leave_ended();
+        self.poll_former(&mut |former: &mut Self| {
+            let is_usable = !former.is_unusable();
+            is_usable.then(|| former.latest_here(&mut read)).flatten()
+        })
+    }
+
+    /// Adds the ledgers of the files before this one to `stats`.
+    pub(super) fn with_past(&self, stats: ReadStats) -> ReadStats {
+        let Some(past) = &self.past else {
+            return stats;
+        };
+        let former = past.former.iter().map(Self::stats);
+        former.fold(stats.and(past.ended), ReadStats::and)
+    }
+
+    /// Returns the lane of the last message, if that was in a former file.
+    pub(super) fn last_former_lane(&self) -> Option<u32> {
+        self.past.as_ref()?.last_lane
+    }
+
+    /// Returns the length of the longest message that a publisher of a former file can send, and
+    /// the number of slots of its longest lane.
+    pub(super) fn former_longest(&self) -> (usize, u64) {
+        let former = self.former().iter();
+        former.fold((0, 1), |(longest, lap), former| {
+            (longest.max(former.longest), lap.max(former.lap))
+        })
+    }
+
+    /// Receives from all lanes of former files, too, from now on.
+    pub(super) fn include_former(&mut self) {
+        if let Some(past) = &mut self.past {
+            past.sessions
+                .iter_mut()
+                .for_each(|session| session.is_ignored = false);
+            past.former.iter_mut().for_each(|former| former.ignored = 0);
+        }
+    }
+
+    /// Returns the error of a topic whose namespace was removed, or whose name cannot be followed.
+    pub(super) fn expect_name(&self) -> Result<(), RecvError> {
+        let topic = self.segment.label();
+        match self.segment.name_state() {
+            NameState::Linked => Ok(()),
+            NameState::NamespaceRemoved => Err(RecvError::NamespaceRemoved { topic }),
+            NameState::Lost => {
+                let failed = self.past.as_ref().and_then(|past| past.not_moved);
+                match failed.and_then(|(_, errno)| errno) {
+                    Some(errno) => Err(RecvError::NameLost { topic, errno }),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! The watch on the names of topics: finds out that a name no longer leads to the file that this
+//! process has open, and makes all endpoints look.
+//!
+//! A process has at most one thread for it. The thread starts with the first open topic, looks ten
+//! times a second, and ends when no topic is open. A forked child has none until it opens a topic.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::thread;
+use std::time::Duration;
+
+use crate::file::label::TopicLabel;
+use crate::file::name::TopicName;
+use crate::file::namespace::Namespace;
+use crate::os::{self, Stat, fault, rt};
+use crate::process::fork::ForkLocal;
+
+/// The pause between two looks at all names.
+const PERIOD: Duration = Duration::from_millis(100);
+
+/// Size of the thread's stack: it calls the logger of the program.
+const STACK_BYTES: usize = 256 << 10;
+
+static WATCHED: ForkLocal<Mutex<Watched>> = ForkLocal::new();
+
+/// The function that is called once for each file that lost its name.
+static ON_LOST: OnceLock<fn(&NameLost)> = OnceLock::new();
+
+/// The relation of an open topic file to its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NameState {
+    /// The name leads to the file.
+    Linked,
+    /// The name leads to another file or to none: a user removed or replaced the file.
+    Lost,
+    /// The namespace was removed or replaced, and the name with it.
+    NamespaceRemoved,
+}
+
+const STATES: [NameState; 3] = [
+    NameState::Linked,
+    NameState::Lost,
+    NameState::NamespaceRemoved,
+];
+
+/// The report that a file has lost its name.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct NameLost {
+    /// The topic.
+    pub topic: TopicLabel,
+    /// [`NameState::Lost`] or [`NameState::NamespaceRemoved`].
+    pub state: NameState,
+}
+
+/// Sets the function that is called, by the thread of this module, once for each open topic file of
+/// this process that loses its name. Only the first function ever passed is called.
+pub fn set_on_name_lost(on_lost: fn(&NameLost)) {
+    let _ = ON_LOST.set(on_lost);
+}
+
+/// The watched name of one open topic file. The watch ends on drop.
+#[derive(Debug)]
+pub(crate) struct NameWatch {
+    entry: Arc<Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    /// Index in [`STATES`].
+    state: AtomicU64,
+    name: TopicName,
+    stat: Stat,
+    namespace: Weak<Namespace>,
+}
+
+#[derive(Debug, Default)]
+struct Watched {
+    entries: Vec<Arc<Entry>>,
+    /// True if the thread runs.
+    is_served: bool,
+}
+
+fn lock() -> MutexGuard<'static, Watched> {
+    // WHY poison is ignored: nothing panics while it is locked.
+    WATCHED.get().lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl NameWatch {
+    /// Watches the name `name` of the open file with the identity `stat`. The value must be dropped
+    /// before the file's own reference to `namespace`.
+    pub(crate) fn new(namespace: &Arc<Namespace>, name: &TopicName, stat: Stat) -> Self {
+        let entry = Arc::new(Entry {
+            state: AtomicU64::new(0),
+            name: name.clone(),
+            stat,
+            namespace: Arc::downgrade(namespace),
+        });
+        let mut watched = lock();
+        watched.entries.push(Arc::clone(&entry));
+        // WHY no error: the topic works without the thread, and the next open tries again.
+        watched.is_served = watched.is_served || start();
+        Self { entry }
+    }
+
+    /// Returns the relation of the file to its name, as the last look found it.
+    pub(crate) fn state(&self) -> NameState {
+        // Relaxed: the fault epoch orders it.
+        STATES[self.entry.state.load(Ordering::Relaxed) as usize]
+    }
+}
+
+impl Drop for NameWatch {
+    fn drop(&mut self) {
+        let entry = &self.entry;
+        lock().entries.retain(|other| !Arc::ptr_eq(other, entry));
+    }
+}
+
+/// Starts the thread; false if that fails.
+fn start() -> bool {
+    let thread = thread::Builder::new()
+        .name("horus-names".into())
+        .stack_size(STACK_BYTES);
+    thread.spawn(serve).is_ok()
+}
+
+fn serve() {
+    // WHY: sent signals are for the threads of the program, and so is its real-time priority.
+    os::block_process_signals();
+    rt::leave_real_time();
+    loop {
+        thread::sleep(PERIOD);
+        let Some(lost) = look() else { return };
+        if lost.is_empty() {
+            continue;
+        }
+        fault::advance_epoch();
+        // WHY outside of the lock: the function may open a topic.
+        if let Some(on_lost) = ON_LOST.get() {
+            lost.iter().for_each(on_lost);
+        }
+    }
+}
+
+/// Looks at all names. Returns the files that have lost theirs since the last look; `None` if no
+/// topic is open, so that the thread ends.
+fn look() -> Option<Vec<NameLost>> {
+    let mut watched = lock();
+    if watched.entries.is_empty() {
+        watched.is_served = false;
+        return None;
+    }
+    // WHY under the lock: then no namespace is dropped by this thread, because each entry belongs
+    // to a file that refers to it.
+    let lost = watched.entries.iter().filter_map(|entry| entry.look());
+    Some(lost.collect())
+}
+
+impl Entry {
+    fn look(&self) -> Option<NameLost> {
+        // Relaxed: only this thread stores it.
+        if self.state.load(Ordering::Relaxed) != 0 {
+            return None;
+        }
+        let namespace = self.namespace.upgrade()?;
+        let state = self.state_in(&namespace).ok()?;
+        if state == NameState::Linked {
+            return None;
+        }
+        // Relaxed: the epoch, which the caller advances next, orders it.
+        self.state.store(state as u64, Ordering::Relaxed);
+        Some(NameLost {
+            topic: TopicLabel::new(&self.name),
+            state,
+        })
+    }
+
+    /// Returns the state of the name; an error if the system gives no answer.
+    fn state_in(&self, namespace: &Namespace) -> std::io::Result<NameState> {
+        if !namespace.is_in_place()? {
+            return Ok(NameState::NamespaceRemoved);
+        }
+        let dir = namespace.topics_dir()?;
+        if os::is_name_of(dir, self.name.file_name(), &self.stat)? {
+            return Ok(NameState::Linked);
+        }
+        // WHY again: a namespace that is being removed loses its topics first.
+        Ok(if namespace.is_in_place()? {
+            NameState::Lost
+        } else {
+            NameState::NamespaceRemoved
+        })
+    }
+}
