@@ -6,9 +6,11 @@ mod private;
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use horus_core::message::CmdVel;
-use horus_core::topic::{Publisher, Qos, Subscriber};
+use horus_core::message::{Bytes, BytesHeader, CmdVel};
+use horus_core::topic::{Publisher, Qos, Reason, Subscriber, WaitSet};
+use horus_core::{RecvError, RecvTimeoutError, SendError};
 use private::Private;
 
 /// Removes the file of a topic, as `rm` does.
@@ -102,4 +104,294 @@ fn endpoints_continue_in_a_new_file_without_a_gap() {
         assert_eq!(other.recv().unwrap().timestamp_ns, pair.sent - 1);
         pair.expect_all_received();
     }
+}
+
+/// Opens a subscriber that makes a new file, after the old one was removed.
+fn newcomer(private: &Private, topic: &str, qos: Qos) -> Subscriber<CmdVel> {
+    remove(private, topic);
+    private.subscriber(topic, qos)
+}
+
+/// Sends until `subscriber` gets a message; returns the numbers that it got.
+fn send_until_met(pair: &mut Pair<'_>, subscriber: &mut Subscriber<CmdVel>) -> Vec<u64> {
+    loop {
+        pair.send();
+        pair.receive();
+        let got: Vec<_> = subscriber.try_iter().map(|got| got.timestamp_ns).collect();
+        if !got.is_empty() {
+            return got;
+        }
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn who_opens_the_name_anew_meets_the_others() {
+    let private = Private::new();
+    for (topic, qos) in [("plain", Qos::new()), ("reliable", Qos::reliable())] {
+        let mut pair = Pair::new(&private, topic, qos);
+        pair.send();
+        let mut newcomer = newcomer(&private, topic, qos);
+        let got = send_until_met(&mut pair, &mut newcomer);
+        assert_eq!(got, [pair.sent - 1]);
+        pair.expect_all_received();
+        let mut other = private.publisher(topic, qos);
+        other.send(message(pair.sent)).unwrap();
+        assert_eq!(newcomer.recv().unwrap().timestamp_ns, pair.sent);
+        assert_eq!(pair.subscriber.recv().unwrap().timestamp_ns, pair.sent);
+    }
+}
+
+#[test]
+fn history_is_sent_once_more_and_received_once() {
+    let private = Private::new();
+    let mut pair = Pair::new(&private, "latched", Qos::latched());
+    pair.send();
+    pair.receive();
+    let mut newcomer = newcomer(&private, "latched", Qos::new());
+    let got = send_until_met(&mut pair, &mut newcomer);
+    assert_eq!(got, [pair.sent - 2, pair.sent - 1]);
+    pair.expect_all_received();
+    assert_eq!(newcomer.stats().sent, 2);
+}
+
+#[test]
+fn messages_with_lengths_of_their_own_move_with_their_slots() {
+    let private = Private::new();
+    let mut publisher: Publisher<Bytes> = private.publisher("bytes", Qos::new());
+    let mut subscriber: Subscriber<Bytes> = private.subscriber("bytes", Qos::new());
+    let bytes = |number: u64, bytes: u64| {
+        Bytes::new(BytesHeader::new(bytes), &vec![number as u8; bytes as usize]).unwrap()
+    };
+    let mut next = 0;
+    for long in [100_000, 10, 300_000] {
+        publisher.send(bytes(next, long)).unwrap();
+        assert_eq!(
+            subscriber.recv().unwrap().data(),
+            vec![next as u8; long as usize]
+        );
+        next += 1;
+        remove(&private, "bytes");
+        while !file_of(&private, "bytes").exists() {
+            publisher.send(bytes(next, 10)).unwrap();
+            assert_eq!(
+                subscriber.borrow().unwrap().unwrap().data(),
+                [next as u8; 10]
+            );
+            next += 1;
+        }
+        publisher.send(bytes(next, long)).unwrap();
+        assert_eq!(
+            subscriber.recv().unwrap().data(),
+            vec![next as u8; long as usize]
+        );
+        next += 1;
+    }
+    let stats = subscriber.stats();
+    assert_eq!((stats.received, stats.sent, stats.lost), (next, next, 0));
+}
+
+#[test]
+fn a_subscriber_that_sleeps_moves() {
+    let private = Private::new();
+    for qos in [Qos::new(), Qos::command()] {
+        let mut pair = Pair::new(&private, "asleep", qos);
+        std::thread::scope(|scope| {
+            let Pair {
+                subscriber,
+                publisher,
+                ..
+            } = &mut pair;
+            let receiver = scope.spawn(|| {
+                let mut received = Vec::new();
+                while received.last() != Some(&u64::MAX) {
+                    received.push(subscriber.recv_blocking().unwrap().timestamp_ns);
+                }
+                received
+            });
+            remove(&private, "asleep");
+            let mut sent = 0;
+            while !file_of(&private, "asleep").exists() {
+                std::thread::yield_now();
+            }
+            for _ in 0..10 {
+                publisher.send(message(sent)).unwrap();
+                sent += 1;
+            }
+            publisher.send(message(u64::MAX)).unwrap();
+            let received = receiver.join().unwrap();
+            assert!(
+                received.iter().copied().eq((0..sent).chain([u64::MAX])),
+                "{received:?}"
+            );
+        });
+    }
+}
+
+/// A publisher that makes no call stays in the old file. What it sends there at last still comes.
+#[test]
+fn the_messages_of_several_publishers_keep_their_orders() {
+    const LEFT: u64 = 1 << 40;
+    const IDLE: u64 = 2 << 40;
+    let private = Private::new();
+    let mut pair = Pair::new(&private, "several", Qos::new());
+    let mut idle = private.publisher("several", Qos::new());
+    let mut left = private.publisher("several", Qos::new());
+    left.send(message(LEFT)).unwrap();
+    remove(&private, "several");
+    while !file_of(&private, "several").exists() {
+        pair.send();
+    }
+    drop(left);
+    idle.send(message(IDLE)).unwrap();
+    pair.send();
+    idle.send(message(IDLE + 1)).unwrap();
+    let got: Vec<_> = pair
+        .subscriber
+        .try_iter()
+        .map(|got| got.timestamp_ns)
+        .collect();
+    let of = |first: u64| {
+        got.iter()
+            .copied()
+            .filter(move |got| got / LEFT == first / LEFT)
+    };
+    let lost = pair.subscriber.lost();
+    assert!(of(0).eq(lost..pair.sent), "{lost} of {} lost", pair.sent);
+    assert!(of(LEFT).eq([LEFT]));
+    assert!(of(IDLE).eq([IDLE, IDLE + 1]));
+    let stats = pair.subscriber.stats();
+    assert_eq!(stats.sent, pair.sent + 3);
+    assert_eq!(stats.received + stats.lost, stats.sent);
+}
+
+#[test]
+fn a_handle_with_both_ends_still_ignores_its_own_messages() {
+    let private = Private::new();
+    let mut own = private
+        .builder::<CmdVel>("own")
+        .topic()
+        .unwrap()
+        .ignore_own();
+    let mut other = private.builder::<CmdVel>("own").topic().unwrap();
+    remove(&private, "own");
+    let mut sent = 0;
+    while !file_of(&private, "own").exists() {
+        own.send(message(sent)).unwrap();
+        sent += 1;
+        assert_eq!(own.recv(), None);
+        assert!(other.recv().is_some());
+    }
+    own.send(message(sent)).unwrap();
+    assert_eq!(own.recv(), None);
+    other.send(message(7)).unwrap();
+    assert_eq!(own.recv().unwrap().timestamp_ns, 7);
+    assert_eq!(other.recv().unwrap().timestamp_ns, sent);
+    assert_eq!(own.stats().sent, 1);
+    let (mut publisher, mut subscriber) = own.split();
+    publisher.send(message(8)).unwrap();
+    assert_eq!(subscriber.recv().unwrap().timestamp_ns, 8);
+}
+
+#[test]
+fn an_observer_moves_when_there_is_a_file_again() {
+    let private = Private::new();
+    let mut pair = Pair::new(&private, "observed", Qos::new());
+    let mut observer: Subscriber<CmdVel> = private.builder("observed").observer().unwrap();
+    let mut seen = receive(&mut observer, 0);
+    for _ in 0..2 {
+        remove(&private, "observed");
+        while !file_of(&private, "observed").exists() {
+            pair.send();
+            pair.receive();
+            seen = receive(&mut observer, seen);
+        }
+        pair.send();
+        while seen < pair.sent {
+            seen = receive(&mut observer, seen);
+        }
+        pair.expect_all_received();
+    }
+    let stats = observer.stats();
+    assert_eq!((stats.received, stats.lost), (seen, 0));
+}
+
+#[test]
+fn a_wait_set_follows_a_subscriber() {
+    let private = Private::new();
+    let mut pair = Pair::new(&private, "set", Qos::new());
+    let mut set = WaitSet::new();
+    let key = set.add(&pair.subscriber).unwrap();
+    for _ in 0..2 {
+        pair.replace();
+        pair.expect_all_received();
+        pair.send();
+        let ready = set.wait_blocking().unwrap();
+        assert_eq!((ready[0].key, ready[0].reason), (key, Reason::Message));
+        pair.expect_all_received();
+        assert!(set.wait(Duration::ZERO).unwrap().is_empty());
+    }
+    drop(pair);
+    assert_eq!(set.wait_blocking().unwrap()[0].reason, Reason::Closed);
+    assert!(set.is_empty());
+    assert!(private.topic_files().is_empty());
+}
+
+#[test]
+fn a_name_that_cannot_be_followed_is_an_error_until_it_can() {
+    let private = Private::new();
+    let mut pair = Pair::new(&private, "blocked", Qos::new());
+    remove(&private, "blocked");
+    fs::create_dir(file_of(&private, "blocked")).unwrap();
+    let error = loop {
+        match pair.publisher.send(message(pair.sent)) {
+            Ok(()) => pair.sent += 1,
+            Err(error) => break error,
+        }
+        pair.receive();
+    };
+    assert!(matches!(error, SendError::NameLost { .. }), "{error}");
+    let error = loop {
+        pair.receive();
+        if let Err(error) = pair.subscriber.check() {
+            break error;
+        }
+    };
+    assert!(matches!(error, RecvError::NameLost { .. }), "{error}");
+    let error = pair.subscriber.recv_timeout(Duration::MAX).unwrap_err();
+    assert!(
+        matches!(error, RecvTimeoutError::NameLost { .. }),
+        "{error}"
+    );
+    fs::remove_dir(file_of(&private, "blocked")).unwrap();
+    while pair.publisher.send(message(pair.sent)).is_err() {}
+    pair.sent += 1;
+    while pair.subscriber.check().is_err() {
+        pair.receive();
+    }
+    pair.expect_all_received();
+}
+
+#[test]
+fn a_removed_namespace_is_reported_and_not_made_anew() {
+    let private = Private::new();
+    let mut pair = Pair::new(&private, "stays", Qos::new());
+    fs::remove_dir_all(private.namespace().path()).unwrap();
+    while pair.subscriber.check().is_ok() {
+        pair.send();
+        pair.receive();
+    }
+    let error = pair.subscriber.check().unwrap_err();
+    assert!(
+        matches!(error, RecvError::NamespaceRemoved { .. }),
+        "{error}"
+    );
+    let error = pair.subscriber.recv_timeout(Duration::MAX).unwrap_err();
+    assert!(
+        matches!(error, RecvTimeoutError::NamespaceRemoved { .. }),
+        "{error}"
+    );
+    pair.send();
+    pair.expect_all_received();
+    assert!(!private.namespace().path().exists());
 }

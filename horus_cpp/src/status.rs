@@ -94,6 +94,8 @@ statuses! {
     HORUS_E_NO_MEMORY = -22;
     /// A node failed and ended the run.
     HORUS_E_FAILED = -23;
+    /// The namespace of the topic was removed or replaced.
+    HORUS_E_NAMESPACE_REMOVED = -24;
 }
 
 /// Error numbers of `errno`. WHY here: this crate does not use libc.
@@ -221,6 +223,8 @@ failures! {
         RecvTimeoutError::RegionLost { .. } => HORUS_E_REGION_LOST,
         RecvTimeoutError::LaneNotMapped { .. } => HORUS_E_NO_MEMORY,
         RecvTimeoutError::Incompatible { cause, .. } => mismatch_status(cause),
+        RecvTimeoutError::NamespaceRemoved { .. } => HORUS_E_NAMESPACE_REMOVED,
+        RecvTimeoutError::NameLost { errno, .. } => growth_status(errno),
         _ => HORUS_E_FORKED,
     };
     EndpointWaitError: |error| match error {
@@ -234,7 +238,7 @@ failures! {
         LoanError::NotPinnable { .. } => HORUS_E_NOT_PINNABLE,
         LoanError::RegionLost { .. } => HORUS_E_REGION_LOST,
         LoanError::TooLong { .. } | LoanError::SlotTooShort { .. } => HORUS_E_MESSAGE,
-        LoanError::NoSpace { errno, .. } => growth_status(errno),
+        LoanError::NoSpace { errno, .. } | LoanError::NameLost { errno, .. } => growth_status(errno),
         LoanError::Ended { .. } => HORUS_E_LOAN,
         _ => HORUS_E_FORKED,
     };
@@ -242,13 +246,15 @@ failures! {
         SendError::Full { .. } => HORUS_FULL,
         SendError::RegionLost { .. } => HORUS_E_REGION_LOST,
         SendError::TooLong { .. } | SendError::Unencodable { .. } => HORUS_E_MESSAGE,
-        SendError::NoSpace { errno, .. } => growth_status(errno),
+        SendError::NoSpace { errno, .. } | SendError::NameLost { errno, .. } => growth_status(errno),
         _ => HORUS_E_FORKED,
     };
     RecvError: |error| match error {
         RecvError::RegionLost { .. } => HORUS_E_REGION_LOST,
         RecvError::LaneNotMapped { .. } => HORUS_E_NO_MEMORY,
         RecvError::Incompatible { cause, .. } => mismatch_status(cause),
+        RecvError::NamespaceRemoved { .. } => HORUS_E_NAMESPACE_REMOVED,
+        RecvError::NameLost { errno, .. } => growth_status(errno),
         _ => HORUS_E_FORKED,
     };
     BorrowError: |error| match error {

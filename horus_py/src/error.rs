@@ -191,6 +191,8 @@ pub(crate) fn from_recv_error(end: &DynamicSubscriber, error: RecvError) -> PyEr
         RecvError::RegionLost { .. } => RegionLostError::new_err(text),
         RecvError::LaneNotMapped { .. } => LaneNotMappedError::new_err(text),
         RecvError::Incompatible { .. } => IncompatibleError::new_err(text),
+        RecvError::NamespaceRemoved { .. } => NamespaceError::new_err(text),
+        RecvError::NameLost { .. } => OpenTopicError::new_err(text),
         _ => ForkedError::new_err(text),
     }
 }

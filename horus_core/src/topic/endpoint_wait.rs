@@ -1,5 +1,6 @@
 //! Waiting until other endpoints of a topic are there.
 
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -46,13 +47,20 @@ impl Wanted {
     /// Waits until the endpoints are there, and returns how many there are. Counts at least once.
     pub(super) fn wait(
         self,
-        segment: &Segment,
+        segment: &Arc<Segment>,
         timeout: Duration,
     ) -> Result<usize, EndpointWaitError> {
         let deadline = Instant::now().checked_add(timeout);
         let mut pause = PAUSE_MIN;
         loop {
-            let found = self.count(segment)?;
+            let present = present(segment);
+            // WHY: the caller's own endpoint moves to a new file only when it is used.
+            let own = if present.is_same_file(segment) {
+                self.own
+            } else {
+                0
+            };
+            let found = Self { own, ..self }.count(&present)?;
             if found >= self.count {
                 return Ok(found);
             }
@@ -98,6 +106,13 @@ impl Wanted {
             limit,
         })
     }
+}
+
+/// Returns the topic in the file that has its name now, if there is one; otherwise `segment`.
+pub(super) fn present(segment: &Arc<Segment>) -> Arc<Segment> {
+    segment
+        .present(false)
+        .unwrap_or_else(|_| Arc::clone(segment))
 }
 
 /// Returns an error if nothing can be learned from the segment any more.

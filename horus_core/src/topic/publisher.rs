@@ -12,7 +12,7 @@ use horus_shm::{Loan, Participant, RawProducer, UnmatchedPair};
 use super::payload::Outbox;
 use super::{Backend, Payload, Qos, Topic};
 use crate::message::{Framed, FramedLoan, Header, Message};
-use crate::topic::endpoint_wait::Wanted;
+use crate::topic::endpoint_wait::{Wanted, present};
 use crate::topic::error::{EndpointWaitError, LoanError, SendError, TopicError};
 
 /// Publishes messages of type `T`. It is `Send` but not `Sync`: one thread at a time. For another
@@ -146,14 +146,14 @@ impl<T: Payload> Publisher<T> {
     /// Counts the live publishers of the topic. About 0.2 µs for each.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
-        self.raw().segment().publisher_count()
+        present(self.raw().segment()).publisher_count()
     }
 
     /// Counts the live subscribers of the topic, in any process: what is sent from now on reaches
     /// them. About 0.2 µs for each.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
-        self.raw().segment().subscriber_count()
+        present(self.raw().segment()).subscriber_count()
     }
 
     /// Waits until `count` subscribers are there, for up to `timeout`, and returns their number.
@@ -216,7 +216,7 @@ impl<T: Payload> Publisher<T> {
     /// Returns the kind of ring that the topic is with its present participants.
     #[must_use]
     pub fn backend(&self) -> Backend {
-        Backend::of(self.raw().segment())
+        Backend::of(&present(self.raw().segment()))
     }
 
     pub(super) fn raw(&self) -> &RawProducer {

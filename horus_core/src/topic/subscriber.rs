@@ -12,7 +12,7 @@ use super::encoded::{Decoder, MALFORMED_MAX};
 use super::payload::{Inbox, published_ns};
 use super::{Backend, Payload, Publisher, Qos, Stats, Topic, mismatch};
 use crate::message::{Framed, FramedSample, Header, Message, SchemaDifference};
-use crate::topic::endpoint_wait::Wanted;
+use crate::topic::endpoint_wait::{Wanted, present};
 use crate::topic::error::{
     BorrowError, EndpointWaitError, RecvError, RecvTimeoutError, TopicError,
 };
@@ -275,13 +275,13 @@ impl<T: Payload> Subscriber<T> {
     /// Counts the live publishers of the topic. About 0.2 µs for each.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
-        self.raw().segment().publisher_count()
+        present(self.raw().segment()).publisher_count()
     }
 
     /// Counts the live subscribers of the topic, in any process. About 0.2 µs for each.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
-        self.raw().segment().subscriber_count()
+        present(self.raw().segment()).subscriber_count()
     }
 
     /// Waits until `count` publishers are there, for up to `timeout`, and returns their number.
@@ -308,7 +308,7 @@ impl<T: Payload> Subscriber<T> {
     /// Returns the kind of ring that the topic is with its present participants.
     #[must_use]
     pub fn backend(&self) -> Backend {
-        Backend::of(self.raw().segment())
+        Backend::of(&present(self.raw().segment()))
     }
 
     pub(super) fn include(&mut self, publisher: &Publisher<T>) {

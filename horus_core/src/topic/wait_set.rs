@@ -345,6 +345,7 @@ impl WaitSet {
     }
 
     fn wait_until(&mut self, end: Option<Instant>) -> Result<&[Ready], WaitError> {
+        self.watches.iter_mut().for_each(Watch::follow);
         loop {
             if self.watches.iter().any(Watch::is_forked) {
                 return Err(WaitError::Forked);

@@ -43,6 +43,7 @@ enum class Errc : int {
     state = HORUS_E_STATE,
     no_memory = HORUS_E_NO_MEMORY,
     failed = HORUS_E_FAILED,
+    namespace_removed = HORUS_E_NAMESPACE_REMOVED,
 };
 
 namespace detail {

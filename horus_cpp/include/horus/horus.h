@@ -88,7 +88,8 @@ enum {
     HORUS_E_NODE = -20,         /* wrong settings of a node, or no node of that name */
     HORUS_E_STATE = -21,        /* the scheduler runs already, does not run yet, or has ended */
     HORUS_E_NO_MEMORY = -22,    /* no memory to map messages; receiving calls try again */
-    HORUS_E_FAILED = -23        /* a node failed and ended the run: see the text */
+    HORUS_E_FAILED = -23,       /* a node failed and ended the run: see the text */
+    HORUS_E_NAMESPACE_REMOVED = -24 /* the topic's namespace was removed: close all, open again */
 };
 
 /* Returns the name of a status, such as "HORUS_E_NULL", or "unknown". The text is never freed. */

@@ -370,6 +370,12 @@ impl Segment {
         }
     }
 
+    /// Returns true if both are the same topic file.
+    #[must_use]
+    pub fn is_same_file(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.memory, &other.memory)
+    }
+
     /// Opens the topic that has the name of this one now, with the same request, and creates it if
     /// `creates`.
     ///

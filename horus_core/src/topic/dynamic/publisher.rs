@@ -11,7 +11,7 @@ use horus_shm::{
 
 use super::{DynamicBuilder, DynamicType};
 use crate::topic::Backend;
-use crate::topic::endpoint_wait::Wanted;
+use crate::topic::endpoint_wait::{Wanted, present};
 use crate::topic::error::{
     EndpointWaitError, LoanError, PublishLentError, SendError, TopicError, TopicLabel,
 };
@@ -269,13 +269,13 @@ impl DynamicPublisher {
     /// Counts the live publishers of the topic. About 0.2 µs for each.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
-        self.raw.segment().publisher_count()
+        present(self.raw.segment()).publisher_count()
     }
 
     /// Counts the live subscribers of the topic, in any process. About 0.2 µs for each.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
-        self.raw.segment().subscriber_count()
+        present(self.raw.segment()).subscriber_count()
     }
 
     /// Waits until `count` subscribers are there, for up to `timeout`, and returns their number.
@@ -310,6 +310,6 @@ impl DynamicPublisher {
     /// Returns the kind of ring that the topic is with its present participants.
     #[must_use]
     pub fn backend(&self) -> Backend {
-        Backend::of(self.raw.segment())
+        Backend::of(&present(self.raw.segment()))
     }
 }

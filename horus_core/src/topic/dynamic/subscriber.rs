@@ -11,7 +11,7 @@ use horus_shm::{Namespace, RawConsumer, RawSample, Reliability, TopicName, Watch
 use super::{DynamicBuilder, DynamicPublisher, DynamicType};
 use crate::message::SchemaDifference;
 use crate::topic::encoded::Decoder;
-use crate::topic::endpoint_wait::Wanted;
+use crate::topic::endpoint_wait::{Wanted, present};
 use crate::topic::error::{
     BorrowError, EndpointWaitError, RecvError, RecvTimeoutError, TopicError, TopicLabel,
 };
@@ -391,13 +391,13 @@ impl DynamicSubscriber {
     /// Counts the live publishers of the topic. About 0.2 µs for each.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
-        self.inbox.raw.segment().publisher_count()
+        present(self.inbox.raw.segment()).publisher_count()
     }
 
     /// Counts the live subscribers of the topic, in any process. About 0.2 µs for each.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
-        self.inbox.raw.segment().subscriber_count()
+        present(self.inbox.raw.segment()).subscriber_count()
     }
 
     /// Waits until `count` publishers are there, for up to `timeout`, and returns their number.
@@ -432,6 +432,6 @@ impl DynamicSubscriber {
     /// Returns the kind of ring that the topic is with its present participants.
     #[must_use]
     pub fn backend(&self) -> Backend {
-        Backend::of(self.inbox.raw.segment())
+        Backend::of(&present(self.inbox.raw.segment()))
     }
 }

@@ -250,7 +250,7 @@ impl Watch {
     }
 
     /// Goes on in the file to which the consumer moved, if it has left this one.
-    pub(super) fn follow(&mut self) {
+    pub fn follow(&mut self) {
         while self.progress.closed.get() != 0
             && let Some(next) = self.progress.next.get()
         {

@@ -42,6 +42,8 @@ pub(super) struct Past {
     last_lane: Option<u32>,
     /// The time of the last look at the owners of lanes.
     looked: Option<Instant>,
+    /// True if it ignores no session any more that it ignored there.
+    includes_all: bool,
     /// Number of files that it has joined or left.
     changes: u64,
     /// The time and the error of the last attempt to move, if it failed.
@@ -149,11 +151,15 @@ impl RawConsumer {
         let session = self.segment.lane_block(lane, Access::Read)?.session.get();
         // Relaxed: the load of the changes ordered it.
         if let Some(reached) = self.reached(session) {
-            if reached.is_ignored {
+            let includes = self.past.as_ref().is_some_and(|past| past.includes_all);
+            if reached.is_ignored && !includes {
                 self.ignore(lane);
                 return Ok(false);
             }
-            self.move_start(lane, reached.number, reached.number);
+            // WHY not back: it may have begun to receive from the lane again.
+            if self.starts[lane as usize].position < reached.number {
+                self.move_start(lane, reached.number, reached.number);
+            }
             return Ok(true);
         }
         if self.starts[lane as usize].position > 0 || newest.base.position == 0 {
@@ -401,13 +407,10 @@ impl RawConsumer {
         })
     }
 
-    /// Receives from all lanes of former files, too, from now on.
+    /// Ignores no session any more that this reader ignored in former files.
     pub(super) fn include_former(&mut self) {
         if let Some(past) = &mut self.past {
-            past.sessions
-                .iter_mut()
-                .for_each(|session| session.is_ignored = false);
-            past.former.iter_mut().for_each(|former| former.ignored = 0);
+            past.includes_all = true;
         }
     }
 
