@@ -111,6 +111,8 @@ impl ReaderSlot {
         }
         if let Ok(block) = segment.reader_block(index, Access::Write) {
             identity.store(block);
+            // Relaxed: as the identity.
+            block.moved_to.set(0);
             let losses = [&block.passed, &block.lost, &block.skipped];
             let others = [&block.busy, &block.detached];
             // Relaxed: the counters of this reader, not of its predecessor.
@@ -138,6 +140,16 @@ impl ReaderSlot {
         if let Ok(block) = self.segment.reader_block(self.index, Access::Write) {
             // Relaxed: the release of the owner word, which follows, orders this store.
             block.joined.set(0);
+        }
+    }
+
+    /// Announces that this reader has joined the topic file `file`, which has the name now. It still
+    /// reads this one.
+    pub(crate) fn announce_move(&self, file: u64) {
+        if let Ok(block) = self.segment.reader_block(self.index, Access::Write) {
+            // ORDERING(epoch): pairs with the load in `awaits_reader`: a publisher that sees it
+            // sees the cursors of this reader in the other file.
+            Word::store(&block.moved_to, file, edge::EPOCH_PUBLISH);
         }
     }
 

@@ -540,6 +540,12 @@ impl TopicMemory {
         })
     }
 
+    /// Returns the beginning of the random number of the topic file; 0 on the heap.
+    pub(crate) fn file_number(&self) -> u64 {
+        let file = self.file().and_then(|file| file.topic_id.first_chunk());
+        file.copied().map_or(0, u64::from_le_bytes)
+    }
+
     /// Returns the relation of the topic file to its name, as this process last looked, up to 100 ms
     /// ago.
     #[must_use]

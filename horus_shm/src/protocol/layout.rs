@@ -362,8 +362,11 @@ pub struct ReaderBlock<W> {
     pub type_identity: [W; 2],
     /// The hash of the fields of that type; 0 if it matches only itself.
     pub type_fields: W,
+    /// The beginning of the random number of the topic file that the reader has joined since this
+    /// one lost its name; 0 for none.
+    pub moved_to: W,
     /// Zero.
-    pub reserved: [W; 2],
+    pub reserved: W,
     /// Number of positions before its cursors at which it received no message: those before it
     /// joined, lost or skipped ones, and those that held none.
     pub passed: W,

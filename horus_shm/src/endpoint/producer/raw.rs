@@ -8,6 +8,7 @@ mod room;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Instant;
 
 use super::SendError;
 use crate::endpoint::reader_slot::{self, FRUITLESS_MAX};
@@ -68,6 +69,14 @@ pub struct RawProducer {
     session: u64,
     /// The last attempt to move to another file, if it failed.
     not_moved: Option<NotMoved>,
+    /// This publisher in the files from which it moved, while reliable readers have to move, too.
+    awaited: Vec<Self>,
+    /// The time of the last look at those readers.
+    looked: Option<Instant>,
+    /// True while it sends messages of a former file once more.
+    is_repeating: bool,
+    /// True once it has moved to another file.
+    has_moved: bool,
     segment: Arc<Segment>,
 }
 
@@ -149,6 +158,10 @@ impl RawProducer {
             has_displaced: matches!(claim.found, Found::Other(_)),
             session,
             not_moved: None,
+            awaited: Vec::new(),
+            looked: None,
+            is_repeating: false,
+            has_moved: false,
             segment,
         };
         this.remove_former();
@@ -173,7 +186,7 @@ impl RawProducer {
     /// Stores the fault epoch of a check that found this producer usable. While its file has lost
     /// its name, each call checks again.
     fn note_epoch(&mut self, seen_epoch: u64) {
-        self.seen_epoch = if self.segment.has_lost_name() {
+        self.seen_epoch = if self.segment.has_lost_name() || !self.awaited.is_empty() {
             fault::NO_EPOCH
         } else {
             seen_epoch
@@ -369,6 +382,7 @@ impl Drop for RawProducer {
         if self.segment.is_forked() {
             return;
         }
+        self.leave_trace();
         // SAFETY: as in `readers`.
         unsafe { &*self.wait }
             .room_waiters

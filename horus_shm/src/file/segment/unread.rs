@@ -95,7 +95,8 @@ impl TopicMemory {
         // Relaxed: the acquired head orders it. A newer extent begins at the head or behind it.
         let newest = block.generation.get();
         let mut unread = Unread::default();
-        let mut is_owed = true;
+        // WHY not owed without an extent: the head is where a publisher that moves will begin.
+        let mut is_owed = newest != 0;
         for generation in (1..=newest).rev().take(GENERATIONS_MAX as usize) {
             if end.position <= position {
                 return unread;

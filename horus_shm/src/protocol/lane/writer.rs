@@ -15,6 +15,8 @@ pub struct LaneWriter<M> {
     pub(super) pos: u64,
     /// First position for which the cursors of gated readers must be read again.
     pub(super) limit: u64,
+    /// First position that may not be written, wherever the cursors are.
+    pub(super) hold: u64,
     /// Number of slots ahead of the next position that are prefetched; see [`prefetch_distance`].
     pub(super) ahead: u64,
     /// Number of all positions ever skipped.
@@ -44,6 +46,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
             mask,
             pos,
             limit,
+            hold: u64::MAX,
             ahead,
             skips,
             given_up,
@@ -139,7 +142,8 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         // WHY the maximum: positions before the base are in other extents.
         self.limit = least
             .max(self.memory.base())
-            .saturating_add(self.memory.room());
+            .saturating_add(self.memory.room())
+            .min(self.hold);
         self.pos < self.limit
     }
 
@@ -190,6 +194,12 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
             self.pos
         };
         self.memory = memory;
+    }
+
+    /// Writes no position from `hold` on until another call: readers that have not joined the lane
+    /// yet are owed the lap before it.
+    pub const fn hold_at(&mut self, hold: u64) {
+        self.hold = hold;
     }
 
     /// Stops waiting for `reader` until its cursor moves on from `cursor`.

@@ -4,7 +4,7 @@
 //! owner of each of its lanes has left or died. Of a publisher that it read there, it takes from
 //! the new file what follows: the two have the same session, and number their messages on.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use super::join::{Origin, Start};
@@ -38,10 +38,14 @@ pub(super) struct Past {
     ended: ReadStats,
     /// The sessions of the lanes there.
     sessions: Vec<Reached>,
+    /// In a former file: the files before it, with the lanes that were ignored there.
+    earlier: Vec<(Weak<Segment>, u64)>,
     /// Lane of the last message, if that was in a former file.
     last_lane: Option<u32>,
     /// The time of the last look at the owners of lanes.
     looked: Option<Instant>,
+    /// True if it never moves.
+    stays: bool,
     /// True if it ignores no session any more that it ignored there.
     includes_all: bool,
     /// Number of files that it has joined or left.
@@ -59,12 +63,52 @@ struct Reached {
     is_ignored: bool,
 }
 
+impl Past {
+    /// Returns the part that the reader of the present file keeps when that becomes a former one.
+    fn for_former(&self) -> Self {
+        let earlier = |former: &RawConsumer| (Arc::downgrade(&former.segment), former.ignored);
+        Self {
+            sessions: self.sessions.clone(),
+            earlier: self.former.iter().map(earlier).collect(),
+            includes_all: self.includes_all,
+            ..Self::default()
+        }
+    }
+}
+
+/// Returns the sessions of the lanes of a file, and the places that a reader there reaches in them.
+/// It ignores the lanes of `ignored`.
+fn sessions(segment: &Segment, ignored: u64) -> impl Iterator<Item = Reached> {
+    (0..segment.shape().lane_limit()).filter_map(move |lane| {
+        let block = segment.lane_block(lane, Access::Read).ok()?;
+        // Relaxed: it is compared with the session in a new lane, whose publisher stored this one,
+        // and the head, before it claimed that lane.
+        let id = block.session.get();
+        (id != 0).then(|| Reached {
+            id,
+            number: lane::count(block).0,
+            is_ignored: ignored & 1 << lane != 0,
+        })
+    })
+}
+
 impl RawConsumer {
-    /// Joins the file of `segment`, whether that has its name or not, as an observer of one lane.
-    pub(crate) fn observer_of(segment: Arc<Segment>, lane: u32) -> Result<Self, OpenError> {
+    /// Joins the file of `segment`, whether that has its name or not, as an observer of one lane:
+    /// from its beginning on, or to get the history of its publisher.
+    pub(crate) fn observer_of(
+        segment: Arc<Segment>,
+        lane: u32,
+        from_beginning: bool,
+    ) -> Result<Self, OpenError> {
         let health = Arc::default();
-        let mut this = Self::attach(segment, Reading::Observer, Origin::Head, health)?;
+        let origin = if from_beginning {
+            Origin::Beginning
+        } else {
+            Origin::Head
+        };
+        let mut this = Self::attach(segment, Reading::Observer, origin, health)?;
         this.ignored = !(1 << lane);
+        this.past.get_or_insert_default().stays = true;
         this.begin()?;
         Ok(this)
     }
@@ -72,12 +116,17 @@ impl RawConsumer {
     /// Stores the fault epoch of a check that found this reader usable. While it has to move, or
     /// reads former files, each call checks again.
     pub(super) fn note_epoch(&mut self, seen_epoch: u64) {
-        let moves = self.segment.has_lost_name() && !self.progress.has_next();
-        self.seen_epoch = if moves || self.is_draining() {
+        self.seen_epoch = if self.has_to_move() || self.is_draining() {
             fault::NO_EPOCH
         } else {
             seen_epoch
         };
+    }
+
+    /// Returns true if the file has lost its name, and this reader has not moved yet.
+    fn has_to_move(&self) -> bool {
+        let stays = self.past.as_ref().is_some_and(|past| past.stays);
+        self.segment.has_lost_name() && !self.progress.has_next() && !stays
     }
 
     /// Returns true while this reader reads files that have lost their name.
@@ -100,7 +149,7 @@ impl RawConsumer {
     /// Moves, if the file has lost its name. If that fails, it goes on as before, and the next call
     /// tries again after [`RETRY_PERIOD`].
     pub(super) fn follow_name(&mut self) {
-        if !self.segment.has_lost_name() || self.progress.has_next() {
+        if !self.has_to_move() {
             return;
         }
         let past = self.past.get_or_insert_default();
@@ -129,13 +178,20 @@ impl RawConsumer {
         moved.last = self.last;
         let mut former = std::mem::replace(self, moved);
         let mut past = former.past.take().unwrap_or_default();
+        former.past = Some(Box::new(past.for_former()));
         past.last_lane = former.last_lane().or(past.last_lane);
         past.changes += 1;
         former.progress.set_next(self.watch());
         former.note_own_epoch();
         past.former.push(former);
         self.past = Some(past);
-        self.begin()
+        self.begin()?;
+        let places = self
+            .former()
+            .iter()
+            .filter_map(|former| former.place.as_ref());
+        places.for_each(|place| place.announce_move(self.segment.file_number()));
+        Ok(())
     }
 
     /// Makes the calls of a reader of a former file check only for faults.
@@ -185,34 +241,18 @@ impl RawConsumer {
     /// before this one.
     fn reached(&self, session: u64) -> Option<Reached> {
         let past = self.past.as_ref().filter(|_| session != 0)?;
-        let former = past.former.iter().rev();
-        let mut reached = former.filter_map(|former| former.reached_here(session));
+        let former = past
+            .former
+            .iter()
+            .rev()
+            .map(|former| (former.segment.clone(), former.ignored));
+        let earlier = past.earlier.iter().rev();
+        let earlier = earlier.filter_map(|(file, ignored)| Some((file.upgrade()?, *ignored)));
+        let mut reached = former.chain(earlier).filter_map(|(file, ignored)| {
+            sessions(&file, ignored).find(|found| found.id == session)
+        });
         let ended = || past.sessions.iter().rev().find(|ended| ended.id == session);
         reached.next().or_else(|| ended().copied())
-    }
-
-    /// Returns the place that this reader reaches in a session in this file, whose publisher has
-    /// left it.
-    fn reached_here(&self, session: u64) -> Option<Reached> {
-        let mut sessions = self.sessions();
-        sessions.find(|reached| reached.id == session)
-    }
-
-    /// Returns the sessions of the lanes of this file, and the places that this reader reaches in
-    /// them.
-    fn sessions(&self) -> impl Iterator<Item = Reached> {
-        let lanes = 0..self.starts.len() as u32;
-        lanes.filter_map(|lane| {
-            let block = self.segment.lane_block(lane, Access::Read).ok()?;
-            // Relaxed: it is compared with the session in a new lane, whose publisher stored this
-            // one, and the head, before it claimed that lane.
-            let id = block.session.get();
-            (id != 0).then(|| Reached {
-                id,
-                number: lane::count(block).0,
-                is_ignored: self.ignored & 1 << lane != 0,
-            })
-        })
     }
 
     /// Polls former files with `old`, and then each lane of the present one with `own`; the caller
@@ -267,22 +307,24 @@ impl RawConsumer {
             return;
         }
         past.looked = Some(Instant::now());
-        let before = past.former.len();
-        let ended: Vec<_> = past
-            .former
-            .extract_if(.., |former| former.has_ended())
-            .collect();
+        let (ended, left): (Vec<_>, Vec<_>) =
+            past.former.drain(..).partition(RawConsumer::has_ended);
+        past.former = left;
         if ended.is_empty() {
             return;
         }
         let _uncancelled = NoCancelGuard::new();
+        past.changes += ended.len() as u64;
         for former in &ended {
             past.ended = past.ended.and(former.stats().left());
-            past.sessions.extend(former.sessions());
+            past.sessions
+                .extend(sessions(&former.segment, former.ignored));
         }
         let forgotten = past.sessions.len().saturating_sub(SESSIONS_MAX);
         past.sessions.drain(..forgotten);
-        past.changes += (before - past.former.len()) as u64;
+        // WHY before they go: publishers that moved from there have their lanes here already, and
+        // these readers find their sessions there.
+        past.former.iter_mut().for_each(Self::look_for_lanes);
         drop(ended);
         self.note_own_epoch();
     }

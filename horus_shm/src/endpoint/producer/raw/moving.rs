@@ -12,13 +12,19 @@ use crate::endpoint::consumer::RawConsumer;
 use crate::endpoint::producer::SendError;
 use crate::file::error::OpenError;
 use crate::file::segment::{Blocks as _, Segment};
+use crate::file::topic_type::Reliability;
 use crate::os;
 use crate::os::cancel::NoCancelGuard;
+use crate::os::fault;
 use crate::os::region::Access;
-use crate::protocol::sync::Word;
+use crate::protocol::memory::LaneMemory;
+use crate::protocol::sync::{Word, edge};
 
 /// Minimum time between two attempts to move.
 const RETRY_PERIOD: Duration = Duration::from_millis(100);
+
+/// Minimum time between two looks at the readers of former files.
+const LOOK_PERIOD: Duration = Duration::from_millis(10);
 
 /// The part of a publisher that it keeps when it moves.
 #[derive(Debug, Clone, Copy)]
@@ -78,18 +84,21 @@ impl RawProducer {
     #[cold]
     pub(super) fn settle(&mut self) -> Result<(), SendError<()>> {
         self.check_health()?;
-        if !self.segment.has_lost_name() {
+        let _uncancelled = NoCancelGuard::new();
+        self.look_for_awaited();
+        if !self.segment.has_lost_name() || self.is_repeating {
             return Ok(());
         }
-        let _uncancelled = NoCancelGuard::new();
         if let Some(failed) = self.not_moved
             && failed.at.elapsed() < RETRY_PERIOD
         {
             return Err(self.name_lost(failed.errno));
         }
-        match self.moved() {
+        match self.moved(true) {
             Ok(moved) => {
-                *self = moved;
+                let mut former = std::mem::replace(self, moved);
+                former.has_moved = true;
+                self.await_readers_of(former);
                 Ok(())
             }
             Err(error) => {
@@ -109,13 +118,13 @@ impl RawProducer {
         }
     }
 
-    /// Opens this publisher in the file that has the name now.
-    fn moved(&self) -> Result<Self, OpenError> {
-        let segment = self.segment.reopen(true)?;
-        let history = self.history()?;
+    /// Opens this publisher in the file that has the name now; creates that if `creates`.
+    fn moved(&self, creates: bool) -> Result<Self, OpenError> {
+        let segment = self.segment.reopen(creates)?;
+        let messages = self.messages_to_repeat()?;
         let session = Session {
             id: self.session,
-            number: self.position().saturating_sub(history.len() as u64),
+            number: self.position().saturating_sub(messages.len() as u64),
         };
         let mut moved = Self::open(segment, self.on_stalled, Some(session))?;
         let no_space = |error: SendError<()>| OpenError::Io {
@@ -123,25 +132,123 @@ impl RawProducer {
             path: self.segment.path(),
             source: std::io::Error::from_raw_os_error(error.errno_or(libc::EIO)),
         };
+        // WHY: a message that is repeated must not make it move once more.
+        moved.is_repeating = true;
         // WHY: callers rely on the length that they have reserved.
         moved.reserve(self.slot_bytes).map_err(no_space)?;
-        for message in history {
+        for message in messages {
             moved.send_bytes(&message).map_err(no_space)?;
         }
+        moved.is_repeating = false;
         Ok(moved)
     }
 
-    /// Returns the messages that a reader would get that joined the old file now.
-    fn history(&self) -> Result<Vec<Vec<u8>>, OpenError> {
+    /// Returns the messages that this publisher sends once more: its history, and all that it sent
+    /// since it moved here if a reliable reader of a file before this one did not come yet.
+    fn messages_to_repeat(&self) -> Result<Vec<Vec<u8>>, OpenError> {
         let mut messages = Vec::new();
-        if self.extent.offer.history == 0 {
+        let is_awaiting = self.is_awaiting();
+        if self.extent.offer.history == 0 && !is_awaiting {
             return Ok(messages);
         }
-        let mut reader = RawConsumer::observer_of(Arc::clone(&self.segment), self.lane)?;
+        let segment = Arc::clone(&self.segment);
+        let mut reader = RawConsumer::observer_of(segment, self.lane, is_awaiting)?;
         let mut buffer = vec![0; self.slot_bytes as usize];
         while let Some(bytes) = reader.recv_bytes(&mut buffer) {
             messages.push(buffer[..bytes].to_vec());
         }
         Ok(messages)
     }
+
+    /// Makes a reliable publisher, which has just moved here from `former`, keep a lap for the
+    /// reliable readers there until they have moved here, too.
+    ///
+    /// WHY `former` is kept until then: its readers do not leave its file while its lane has an
+    /// owner, so this publisher sees to which file they have moved.
+    fn await_readers_of(&mut self, mut former: Self) {
+        if self.extent.offer.reliability != Reliability::Reliable {
+            return;
+        }
+        self.awaited = std::mem::take(&mut former.awaited);
+        self.awaited.push(former);
+        if self.is_awaiting() {
+            let memory = self.writer.memory();
+            self.writer
+                .hold_at(memory.base().saturating_add(memory.room()));
+            self.seen_epoch = fault::NO_EPOCH;
+        } else {
+            self.awaited.clear();
+        }
+    }
+
+    /// Looks, at times, whether the readers of former files have moved.
+    fn look_for_awaited(&mut self) {
+        if self.awaited.is_empty() || self.looked.is_some_and(|at| at.elapsed() < LOOK_PERIOD) {
+            return;
+        }
+        self.looked = Some(Instant::now());
+        if !self.is_awaiting() {
+            self.end_wait_for_readers();
+        }
+    }
+
+    /// Returns true if a reliable reader of a file that this publisher left did not move yet.
+    fn is_awaiting(&self) -> bool {
+        let identity = self.extent.offer.type_info.identity();
+        let file = self.segment.file_number();
+        let mut awaited = self.awaited.iter();
+        awaited.any(|former| awaits_reader(&former.segment, identity, file))
+    }
+
+    /// Returns true if the writer may not go on before readers of former files have moved.
+    pub(super) fn is_held_back(&mut self) -> bool {
+        if !self.awaited.is_empty() && !self.is_awaiting() {
+            self.end_wait_for_readers();
+        }
+        !self.awaited.is_empty()
+    }
+
+    /// Goes on without the readers of former files.
+    pub(super) fn end_wait_for_readers(&mut self) {
+        self.awaited.clear();
+        self.writer.hold_at(u64::MAX);
+    }
+
+    /// Leaves a last trace in the file that has the name now, if this publisher is dropped in one
+    /// that lost it: its history, and the number of its messages, so that readers that were never
+    /// here count them.
+    pub(super) fn leave_trace(&self) {
+        let is_last = self.segment.has_lost_name() && !self.has_moved;
+        if is_last && self.segment.check_health().is_ok() {
+            let _uncancelled = NoCancelGuard::new();
+            // WHY the error is ignored: nobody could act on it.
+            if let Ok(mut moved) = self.moved(self.extent.offer.latched() > 0) {
+                moved.has_moved = true;
+            }
+        }
+    }
+}
+
+/// Returns true if a reliable reader of messages of a type lives in a file, and has not moved to the
+/// file `present`.
+fn awaits_reader(segment: &Segment, identity: [u64; 2], present: u64) -> bool {
+    let Ok(wait) = segment.wait_block(Access::Read) else {
+        return false;
+    };
+    // Relaxed: a reader that is not seen came after the file had lost its name.
+    let gated = wait.gated.get();
+    (0..segment.shape().reader_limit()).any(|reader| {
+        let Ok(block) = segment.reader_block(reader, Access::Read) else {
+            return false;
+        };
+        // ORDERING(epoch): pairs with the store in `ReaderSlot::announce_move`: a publisher that
+        // sees that the reader moved sees its cursors in the new file.
+        let moved_to = Word::load(&block.moved_to, edge::EPOCH_SEE);
+        let owner = block.owner.get();
+        gated & 1 << reader != 0
+            && owner != 0
+            && moved_to != present
+            && [0, 1].map(|half| block.type_identity[half].get()) == identity
+            && !segment.is_dead(owner)
+    })
 }

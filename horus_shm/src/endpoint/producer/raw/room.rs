@@ -133,6 +133,17 @@ impl RawProducer {
         } else {
             self.refused
         };
+        if self.is_held_back() {
+            match (self.on_stalled, refused) {
+                (OnStalled::Detach { after }, Some(run)) if run.probed - run.since >= after => {
+                    self.end_wait_for_readers();
+                }
+                _ => {
+                    self.confirm()?;
+                    return Err(self.full());
+                }
+            }
+        }
         // It may be necessary for every gated reader, one after the other.
         if let Some(run) = refused
             && tries < self.segment.shape().reader_limit()
