@@ -21,6 +21,10 @@ const ROLE: &str = "HORUS_TEST_ROLE";
 const TOPIC: &str = "moved";
 /// The number of times that a test removes the file.
 const REMOVALS: usize = 8;
+/// The number of publishers that a test kills.
+const KILLS: u64 = 6;
+/// The pause between two looks at the names of topics.
+const LOOK_PERIOD: Duration = Duration::from_millis(100);
 /// The messages of publisher `n` are numbered from `n << PUBLISHER_BITS` on.
 const PUBLISHER_BITS: u32 = 40;
 
@@ -190,6 +194,12 @@ fn meet(private: &Private, publishers: usize) {
     }
 }
 
+/// Returns the numbers that a subscriber says.
+fn account(said: &str) -> [u64; 3] {
+    let numbers: Vec<u64> = said.split(' ').map(|part| part.parse().unwrap()).collect();
+    numbers.try_into().unwrap()
+}
+
 /// Ends the publishers, and checks that each subscriber accounts for all that they have sent.
 fn expect_account(publishers: &mut [Player], subscribers: &mut [Player]) {
     let sent: Vec<u64> = publishers
@@ -198,11 +208,7 @@ fn expect_account(publishers: &mut [Player], subscribers: &mut [Player]) {
         .collect();
     let sent = sent.iter().sum::<u64>();
     for subscriber in subscribers {
-        let said = subscriber.ask(&sent.to_string());
-        let numbers: Vec<u64> = said.split(' ').map(|part| part.parse().unwrap()).collect();
-        let [received, lost, newest] = numbers[..] else {
-            panic!("{said}");
-        };
+        let [received, lost, newest] = account(&subscriber.ask(&sent.to_string()));
         println!("| {received} received, {lost} lost of {sent}");
         assert_eq!(received + lost, sent, "sent");
         assert!(newest <= sent);
@@ -222,4 +228,32 @@ fn a_publisher_and_two_subscribers_lose_no_message_uncounted() {
     }
     meet(&private, publishers.len());
     expect_account(&mut publishers, &mut subscribers);
+}
+
+/// The file is removed a moment before a publisher is killed, so that it dies before, while or after
+/// it moves. Another one takes its place.
+#[test]
+fn a_publisher_that_is_killed_while_it_moves_harms_nobody() {
+    let private = Private::new();
+    let dir = private.namespace().path().parent().unwrap();
+    let mut subscribers =
+        ["plain", "reliable"].map(|qos| Player::start(&format!("subscriber {qos}"), dir));
+    let mut survivor = Player::start("publisher 0", dir);
+    for kill in 1..=KILLS {
+        let victim = Player::start(&format!("publisher {kill}"), dir);
+        fs::remove_file(file_of(&private)).unwrap();
+        // WHY no condition: each delay is a place of the move where it may die.
+        std::thread::sleep(LOOK_PERIOD * kill as u32 / KILLS as u32);
+        drop(victim);
+        while !file_of(&private).exists() {
+            std::thread::yield_now();
+        }
+        meet(&private, 1);
+    }
+    survivor.ask("end");
+    for subscriber in &mut subscribers {
+        let [received, lost, newest] = account(&subscriber.ask("0"));
+        println!("| {received} received, {lost} lost");
+        assert!(received > 0 && newest <= received + lost);
+    }
 }

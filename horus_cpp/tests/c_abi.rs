@@ -117,6 +117,56 @@ fn rust_and_c_exchange_messages_across_processes() {
     );
 }
 
+/// Both are publishers and subscribers, and no question or answer is lost.
+#[test]
+fn rust_and_c_go_on_when_the_files_of_their_topics_are_removed() {
+    const REMOVALS: usize = 3;
+    let program = Program::new("echo");
+    let config = NamespaceConfig::new(program.shm_dir(), NamespaceName::default());
+    let namespace = Namespace::open(&config).unwrap();
+    let qos = Qos::reliable();
+    let builder = |name: &str| Topic::<Pair>::builder(name).qos(qos).namespace(&namespace);
+    let mut questions = builder("questions").publisher().unwrap();
+    let mut answers = builder("answers").subscriber().unwrap();
+    let mut echo = program.command();
+    let echo = echo.arg("questions").stdout(Stdio::piped());
+    let echo = echo.spawn().unwrap();
+    answers.recv_blocking().unwrap();
+    let mut asked = 0;
+    let mut ask = |first| {
+        let question = Pair {
+            first,
+            second: asked,
+        };
+        questions.send(question).unwrap();
+        asked += 1;
+        let answer = Pair {
+            first,
+            second: asked,
+        };
+        assert_eq!(answers.recv_blocking().unwrap(), answer);
+    };
+    let files = ["questions", "answers"].map(|topic| namespace.topics_path().join(topic));
+    for _ in 0..REMOVALS {
+        for file in &files {
+            std::fs::remove_file(file).unwrap();
+        }
+        while !files.iter().all(|file| file.exists()) {
+            ask(1);
+        }
+        ask(1);
+    }
+    ask(0);
+    let output = echo.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(
+        String::from_utf8(output.stdout).unwrap(),
+        format!("{asked}\n")
+    );
+    let stats = answers.stats();
+    assert_eq!((stats.received, stats.lost), (asked + 1, 0));
+}
+
 /// The error names the first field that differs.
 #[test]
 fn another_message_is_an_error_that_names_the_field() {

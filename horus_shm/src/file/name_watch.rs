@@ -4,7 +4,7 @@
 //! A process has at most one thread for it. The thread starts with the first open topic, looks ten
 //! times a second, and ends when no topic is open. A forked child has none until it opens a topic.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
@@ -22,6 +22,8 @@ const PERIOD: Duration = Duration::from_millis(100);
 const STACK_BYTES: usize = 256 << 10;
 
 static WATCHED: ForkLocal<Mutex<Watched>> = ForkLocal::new();
+
+static IS_FORBIDDEN: AtomicBool = AtomicBool::new(false);
 
 /// The function that is called once for each file that lost its name.
 static ON_LOST: OnceLock<fn(&NameLost)> = OnceLock::new();
@@ -51,6 +53,13 @@ pub struct NameLost {
     pub topic: TopicLabel,
     /// [`NameState::Lost`] or [`NameState::NamespaceRemoved`].
     pub state: NameState,
+}
+
+/// Makes this process start no thread that watches names, for tests that trace each instruction of
+/// the process: such a tracer changes its code, also for threads that it does not trace.
+pub fn forbid_thread() {
+    // Relaxed: the caller opens topics later.
+    IS_FORBIDDEN.store(true, Ordering::Relaxed);
 }
 
 /// Sets the function that is called, by the thread of this module, once for each open topic file of
@@ -119,6 +128,10 @@ impl Drop for NameWatch {
 
 /// Starts the thread; false if that fails.
 fn start() -> bool {
+    // Relaxed: as in `forbid_thread`.
+    if IS_FORBIDDEN.load(Ordering::Relaxed) {
+        return false;
+    }
     let thread = thread::Builder::new()
         .name("horus-names".into())
         .stack_size(STACK_BYTES);
