@@ -230,8 +230,8 @@ fn a_publisher_and_two_subscribers_lose_no_message_uncounted() {
     expect_account(&mut publishers, &mut subscribers);
 }
 
-/// The file is removed a moment before a publisher is killed, so that it dies before, while or after
-/// it moves. Another one takes its place.
+/// The file is removed a moment before a publisher is killed, so that it dies before, while or
+/// after it moves. Another one takes its place.
 #[test]
 fn a_publisher_that_is_killed_while_it_moves_harms_nobody() {
     let private = Private::new();

@@ -238,7 +238,8 @@ failures! {
         LoanError::NotPinnable { .. } => HORUS_E_NOT_PINNABLE,
         LoanError::RegionLost { .. } => HORUS_E_REGION_LOST,
         LoanError::TooLong { .. } | LoanError::SlotTooShort { .. } => HORUS_E_MESSAGE,
-        LoanError::NoSpace { errno, .. } | LoanError::NameLost { errno, .. } => growth_status(errno),
+        LoanError::NoSpace { errno, .. } => growth_status(errno),
+        LoanError::NameLost { errno, .. } => growth_status(errno),
         LoanError::Ended { .. } => HORUS_E_LOAN,
         _ => HORUS_E_FORKED,
     };
@@ -246,7 +247,8 @@ failures! {
         SendError::Full { .. } => HORUS_FULL,
         SendError::RegionLost { .. } => HORUS_E_REGION_LOST,
         SendError::TooLong { .. } | SendError::Unencodable { .. } => HORUS_E_MESSAGE,
-        SendError::NoSpace { errno, .. } | SendError::NameLost { errno, .. } => growth_status(errno),
+        SendError::NoSpace { errno, .. } => growth_status(errno),
+        SendError::NameLost { errno, .. } => growth_status(errno),
         _ => HORUS_E_FORKED,
     };
     RecvError: |error| match error {

@@ -316,8 +316,8 @@ fn child_role() {
     }
 }
 
-/// Runs every ring where any system call of this thread except `read`, `write` and `exit_group` kills
-/// the process. The filter does not affect the thread that watches the names of topics.
+/// Runs every ring where any system call of this thread except `read`, `write` and `exit_group`
+/// kills the process. The filter does not affect the thread that watches the names of topics.
 fn confined(disobeys: bool) -> bool {
     die_with_parent();
     let namespace = inherited_namespace();

@@ -61,6 +61,9 @@ models! {
         a_reader_accounts_for_all_messages_across_growth,
         a_lapped_reader_stays_before_the_growth,
         a_gated_reader_gets_every_message_across_growth;
+    crate::loom_models::moving:
+        messages_from_before_a_move_come_first,
+        a_publisher_that_moved_keeps_a_lap_for_its_reader;
     crate::loom_models::takeover:
         a_successor_goes_on_where_its_predecessor_was_killed,
         the_head_of_a_takeover_covers_all_published_messages,
@@ -127,6 +130,8 @@ fn every_step_is_needed() {
     let presence = ["presence/share", "presence/exclude", "presence/release"];
     let looks = ["presence/look", "presence/linked"];
     let sessions = ["session/end", "session/pass over", "session/least"];
+    let moves = ["move/former again"];
     let steps = presence.into_iter().chain(looks).chain(sessions);
+    let steps = steps.chain(moves);
     all_are_killed("left out", &MODELS, steps.map(Mutant::Flaw));
 }

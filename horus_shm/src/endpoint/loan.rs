@@ -70,8 +70,8 @@ pub enum LoanError {
         /// The number of the system's error, as in `errno`.
         errno: i32,
     },
-    /// The file of the topic was removed or replaced, and this publisher cannot move to the one that
-    /// has the name now. Transient: it tries again ten times a second at most.
+    /// The file of the topic was removed or replaced, and this publisher cannot move to the one
+    /// that has the name now. Transient: it tries again ten times a second at most.
     #[error(
         "{topic}: its file was removed or replaced, and the present one cannot be used: {}: remove \
          that, or free what is missing",

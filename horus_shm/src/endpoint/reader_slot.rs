@@ -143,8 +143,8 @@ impl ReaderSlot {
         }
     }
 
-    /// Announces that this reader has joined the topic file `file`, which has the name now. It still
-    /// reads this one.
+    /// Announces that this reader has joined the topic file `file`, which has the name now. It
+    /// still reads this one.
     pub(crate) fn announce_move(&self, file: u64) {
         if let Ok(block) = self.segment.reader_block(self.index, Access::Write) {
             // ORDERING(epoch): pairs with the load in `awaits_reader`: a publisher that sees it

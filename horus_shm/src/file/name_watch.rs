@@ -4,7 +4,7 @@
 //! A process has at most one thread for it. The thread starts with the first open topic, looks ten
 //! times a second, and ends when no topic is open. A forked child has none until it opens a topic.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
@@ -14,6 +14,7 @@ use crate::file::name::TopicName;
 use crate::file::namespace::Namespace;
 use crate::os::{self, Stat, fault, rt};
 use crate::process::fork::ForkLocal;
+use crate::protocol::sync::Word as _;
 
 /// The pause between two looks at all names.
 const PERIOD: Duration = Duration::from_millis(100);
@@ -23,7 +24,8 @@ const STACK_BYTES: usize = 256 << 10;
 
 static WATCHED: ForkLocal<Mutex<Watched>> = ForkLocal::new();
 
-static IS_FORBIDDEN: AtomicBool = AtomicBool::new(false);
+/// Not 0 if this process must not start the thread.
+static FORBIDDEN: AtomicU64 = AtomicU64::new(0);
 
 /// The function that is called once for each file that lost its name.
 static ON_LOST: OnceLock<fn(&NameLost)> = OnceLock::new();
@@ -59,7 +61,7 @@ pub struct NameLost {
 /// the process: such a tracer changes its code, also for threads that it does not trace.
 pub fn forbid_thread() {
     // Relaxed: the caller opens topics later.
-    IS_FORBIDDEN.store(true, Ordering::Relaxed);
+    FORBIDDEN.set(1);
 }
 
 /// Sets the function that is called, by the thread of this module, once for each open topic file of
@@ -115,7 +117,7 @@ impl NameWatch {
     /// Returns the relation of the file to its name, as the last look found it.
     pub(crate) fn state(&self) -> NameState {
         // Relaxed: the fault epoch orders it.
-        STATES[self.entry.state.load(Ordering::Relaxed) as usize]
+        STATES[self.entry.state.get() as usize]
     }
 }
 
@@ -129,7 +131,7 @@ impl Drop for NameWatch {
 /// Starts the thread; false if that fails.
 fn start() -> bool {
     // Relaxed: as in `forbid_thread`.
-    if IS_FORBIDDEN.load(Ordering::Relaxed) {
+    if FORBIDDEN.get() != 0 {
         return false;
     }
     let thread = thread::Builder::new()
@@ -173,7 +175,7 @@ fn look() -> Option<Vec<NameLost>> {
 impl Entry {
     fn look(&self) -> Option<NameLost> {
         // Relaxed: only this thread stores it.
-        if self.state.load(Ordering::Relaxed) != 0 {
+        if self.state.get() != 0 {
             return None;
         }
         let namespace = self.namespace.upgrade()?;
@@ -182,7 +184,7 @@ impl Entry {
             return None;
         }
         // Relaxed: the epoch, which the caller advances next, orders it.
-        self.state.store(state as u64, Ordering::Relaxed);
+        self.state.set(state as u64);
         Some(NameLost {
             topic: TopicLabel::new(&self.name),
             state,

@@ -546,8 +546,8 @@ impl TopicMemory {
         file.copied().map_or(0, u64::from_le_bytes)
     }
 
-    /// Returns the relation of the topic file to its name, as this process last looked, up to 100 ms
-    /// ago.
+    /// Returns the relation of the topic file to its name, as this process found it when it last
+    /// looked, up to 100 ms ago.
     #[must_use]
     pub fn name_state(&self) -> NameState {
         let watch = self.file().and_then(|file| file.name_watch.as_ref());

@@ -4,6 +4,7 @@ pub(crate) mod channel;
 pub(crate) mod gate;
 pub(crate) mod growth;
 pub(crate) mod lane;
+pub(crate) mod moving;
 pub(crate) mod pins;
 pub(crate) mod presence;
 pub(crate) mod takeover;

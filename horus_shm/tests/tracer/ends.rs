@@ -301,6 +301,10 @@ impl<M: Tagged> Sender<M> {
     }
 }
 
+#[allow(
+    clippy::large_enum_variant,
+    reason = "a box would add steps to the sweep"
+)]
 pub enum Receiver<M> {
     Lanes(Consumer<M>),
     Ticket(Ticket<M>),

@@ -467,8 +467,9 @@ impl RawConsumer {
     ///
     /// [`RecvError::Forked`] or [`RecvError::RegionLost`] if it will never receive again.
     /// [`RecvError::NamespaceRemoved`] or [`RecvError::NameLost`] if it does not receive from those
-    /// who open the topic anew. [`RecvError::LaneNotMapped`] if it does not receive from one publisher, and
-    /// [`RecvError::Incompatible`] if it receives from none, as the last call to receive found.
+    /// who open the topic anew. [`RecvError::LaneNotMapped`] if it does not receive from one
+    /// publisher, and [`RecvError::Incompatible`] if it receives from none, as the last call to
+    /// receive found.
     #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
         if fault::epoch() != self.seen_epoch {

@@ -229,8 +229,8 @@ impl RawProducer {
     }
 }
 
-/// Returns true if a reliable reader of messages of a type lives in a file, and has not moved to the
-/// file `present`.
+/// Returns true if a reliable reader of messages of a type lives in a file, and has not moved to
+/// the file `present`.
 fn awaits_reader(segment: &Segment, identity: [u64; 2], present: u64) -> bool {
     let Ok(wait) = segment.wait_block(Access::Read) else {
         return false;
