@@ -107,7 +107,7 @@ fn masked_file(segment: &Segment, topic: &str) -> Vec<u8> {
     bytes
 }
 
-/// Masks the time of the first message and its latency, which the first reader counted.
+/// Masks the session of lane 0, the time of the first message and its latency, which the first reader counted.
 fn mask_times(segment: &Segment, bytes: &mut [u8]) {
     let lane = segment.shape().lane_area().start as usize + segment.shape().lane_block_offset(0);
     let sample = &mut bytes[lane + offset_of!(LaneBlock<AtomicU64>, sample)..][..8];
@@ -116,6 +116,9 @@ fn mask_times(segment: &Segment, bytes: &mut [u8]) {
         "not the time of position 0: {sample:?}"
     );
     sample.fill(0xcc);
+    let session = &mut bytes[lane + offset_of!(LaneBlock<AtomicU64>, session)..][..8];
+    assert!(*session != [0; 8], "no session");
+    session.fill(0xdd);
     let area = segment.shape().reader_area().start as usize;
     let reader = area + segment.shape().reader_block_offset(0);
     let latency = &mut bytes[reader + offset_of!(ReaderBlock<AtomicU64>, latency)..][..64];
@@ -249,6 +252,7 @@ fn a_slot_its_lane_block_and_its_cursor_show_the_sent_and_received_messages() {
     let words: Vec<_> = (0..16).map(|index| word(lane + index * 8)).collect();
     let owner = masked_owner;
     let masked_time = u64::from_le_bytes([0xcc; 8]);
+    let masked_session = u64::from_le_bytes([0xdd; 8]);
     assert_eq!(
         words,
         [
@@ -266,7 +270,7 @@ fn a_slot_its_lane_block_and_its_cursor_show_the_sent_and_received_messages() {
             0,
             0,
             0,
-            0,
+            masked_session,
             0
         ]
     );
