@@ -1,4 +1,4 @@
-//! Lost regions: topic files that are truncated, unlinked or replaced while they are used.
+//! Lost regions: topic files and lane files that are truncated while they are used.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
@@ -10,7 +10,7 @@ mod spawn;
 mod stream;
 mod tracer;
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -56,21 +56,15 @@ enum Blow {
     LaneEmpty,
     /// The lane file is cut within the slots.
     InLane,
-    /// Unlinked, and truncated after its users have continued for a while.
-    Unlink,
-    /// Replaced, and otherwise as [`Self::Unlink`].
-    Replace,
 }
 
 impl Blow {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 5] = [
         Self::Empty,
         Self::Half,
         Self::BeforeReaders,
         Self::LaneEmpty,
         Self::InLane,
-        Self::Unlink,
-        Self::Replace,
     ];
 
     const fn hits_the_lane(self) -> bool {
@@ -90,7 +84,7 @@ impl Blow {
     fn cut(self, segment: &Segment) -> u64 {
         let shape = segment.shape();
         match self {
-            Self::Empty | Self::LaneEmpty | Self::Unlink | Self::Replace => 0,
+            Self::Empty | Self::LaneEmpty => 0,
             Self::Half => shape.file_bytes() / 2,
             Self::BeforeReaders => shape.reader_area().start,
             Self::InLane => segment.request().offer().unwrap().shape.slots().start + 8192,
@@ -334,42 +328,14 @@ impl Scene {
     }
 
     /// Damages the ring's file as `blow` says, while its endpoints run; in the end it is truncated.
-    fn strike(&mut self, ring: &Ring<Message>, name: &str, blow: Blow, flow: &Flow) {
+    fn strike(&mut self, ring: &Ring<Message>, blow: Blow, flow: &Flow) {
         let segment = ring.segment().unwrap();
-        let path = self.path(name);
         if blow.hits_the_lane() {
             // WHY: a reader that has not mapped the lane finds a damaged file.
             eventually("messages flow", || flow.count() > 0);
         }
         let file = blow.file(segment);
         self.hesitate();
-        match blow {
-            Blow::Unlink => {
-                fs::remove_file(&path).unwrap();
-                let gone = Segment::inspect(&self.namespace, &TopicName::new(name).unwrap());
-                assert!(matches!(gone, Err(OpenError::NotFound { .. })), "{gone:?}");
-                self.expect_usable(name);
-            }
-            Blow::Replace => {
-                let planted = self.namespace.path().join("planted");
-                fs::write(&planted, [0x5a; 20_000]).unwrap();
-                let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-                fs::set_permissions(&planted, mode).unwrap();
-                fs::rename(&planted, &path).unwrap();
-                let other = Segment::inspect(&self.namespace, &TopicName::new(name).unwrap());
-                assert!(
-                    matches!(other, Err(OpenError::NotATopic { .. })),
-                    "{other:?}"
-                );
-            }
-            _ => {}
-        }
-        if matches!(blow, Blow::Unlink | Blow::Replace) {
-            let before = flow.count();
-            eventually("the endpoints continue without the name", || {
-                flow.count() > before + 10
-            });
-        }
         file.set_len(blow.cut(segment)).unwrap();
     }
 
@@ -386,7 +352,7 @@ impl Scene {
             matches!(receiver, Err(OpenError::RegionLost { .. })),
             "{receiver:?}"
         );
-        if !matches!(blow, Blow::Unlink | Blow::Replace) && !blow.hits_the_lane() {
+        if !blow.hits_the_lane() {
             let again = Segment::inspect(&self.namespace, &TopicName::new(name).unwrap());
             let is_right = match again {
                 Err(OpenError::Damaged { .. }) => blow != Blow::Empty,
@@ -398,18 +364,9 @@ impl Scene {
     }
 
     /// Expects that all users of the lost ring are gone, and that it can be created anew.
-    fn expect_reborn(&self, name: &str, blow: Blow) {
+    fn expect_reborn(&self, name: &str) {
         let files = topic_files(&self.namespace);
-        if blow == Blow::Replace {
-            assert_eq!(
-                fs::read(self.path(name)).unwrap(),
-                [0x5a; 20_000],
-                "the foreign file was changed"
-            );
-            fs::remove_file(self.path(name)).unwrap();
-        } else {
-            assert!(!files.iter().any(|file| file == name), "{files:?}");
-        }
+        assert!(!files.iter().any(|file| file == name), "{files:?}");
         self.expect_usable(name);
     }
 
@@ -461,7 +418,7 @@ fn a_file_struck_between_processes_is_region_lost_in_both() {
             thread::spawn(move || receive_until_lost(receiver, &theirs, || ()))
         };
         assert_eq!(peer.listen(), "flows", "round {round}: {kind:?}, {blow:?}");
-        scene.strike(&ring, &name, blow, &flow);
+        scene.strike(&ring, blow, &flow);
         let said = peer.listen();
         let theirs = said
             .strip_prefix("lost after ")
@@ -471,7 +428,7 @@ fn a_file_struck_between_processes_is_region_lost_in_both() {
         messages += flow.count().max(theirs.parse().unwrap());
         scene.expect_lost(&ring, &name, blow);
         drop(ring);
-        scene.expect_reborn(&name, blow);
+        scene.expect_reborn(&name);
     }
     peer.finish();
     report(
@@ -501,13 +458,13 @@ fn a_file_struck_between_threads_is_region_lost_in_both() {
         let sending = thread::spawn(move || send_until_lost(sender, &to_send, || ()));
         let receiving = thread::spawn(move || receive_until_lost(receiver, &to_receive, || ()));
         eventually("messages flow", || received.count() > 0);
-        scene.strike(&ring, &name, blow, &received);
+        scene.strike(&ring, blow, &received);
         sending.join().unwrap();
         expect_sound(&receiving.join().unwrap(), kind);
         messages += sent.count();
         scene.expect_lost(&ring, &name, blow);
         drop(ring);
-        scene.expect_reborn(&name, blow);
+        scene.expect_reborn(&name);
     }
     report(
         "damaged between threads",
