@@ -4,6 +4,7 @@
 //! A process has at most one thread for it. The thread starts with the first open topic, looks ten
 //! times a second, and ends when no topic is open. A forked child has none until it opens a topic.
 
+use std::io;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread;
@@ -168,18 +169,21 @@ fn look() -> Option<Vec<NameLost>> {
     }
     // WHY under the lock: then no namespace is dropped by this thread, because each entry belongs
     // to a file that refers to it.
-    let lost = watched.entries.iter().filter_map(|entry| entry.look());
+    let mut in_place = Vec::new();
+    let entries = watched.entries.iter();
+    let lost = entries.filter_map(|entry| entry.look(&mut in_place));
     Some(lost.collect())
 }
 
 impl Entry {
-    fn look(&self) -> Option<NameLost> {
+    /// Looks at the name. `in_place` holds the namespaces that were found in place in this look.
+    fn look(&self, in_place: &mut Vec<*const Namespace>) -> Option<NameLost> {
         // Relaxed: only this thread stores it.
         if self.state.get() != 0 {
             return None;
         }
         let namespace = self.namespace.upgrade()?;
-        let state = self.state_in(&namespace).ok()?;
+        let state = self.state_in(&namespace, in_place).ok()?;
         if state == NameState::Linked {
             return None;
         }
@@ -192,9 +196,17 @@ impl Entry {
     }
 
     /// Returns the state of the name; an error if the system gives no answer.
-    fn state_in(&self, namespace: &Namespace) -> std::io::Result<NameState> {
-        if !namespace.is_in_place()? {
-            return Ok(NameState::NamespaceRemoved);
+    fn state_in(
+        &self,
+        namespace: &Namespace,
+        in_place: &mut Vec<*const Namespace>,
+    ) -> io::Result<NameState> {
+        let place: *const Namespace = namespace;
+        if !in_place.contains(&place) {
+            if !namespace.is_in_place()? {
+                return Ok(NameState::NamespaceRemoved);
+            }
+            in_place.push(place);
         }
         let dir = namespace.topics_dir()?;
         if os::is_name_of(dir, self.name.file_name(), &self.stat)? {

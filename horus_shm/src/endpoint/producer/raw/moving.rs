@@ -4,6 +4,7 @@
 //! there, so that its readers neither miss nor repeat one. It sends its history once more, under
 //! the old numbers, and then ends its session in the old file.
 
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -127,20 +128,33 @@ impl RawProducer {
             number: self.position().saturating_sub(messages.len() as u64),
         };
         let mut moved = Self::open(segment, self.on_stalled, Some(session))?;
-        let no_space = |error: SendError<()>| OpenError::Io {
-            operation: "reserving memory of",
-            path: self.segment.path(),
-            source: std::io::Error::from_raw_os_error(error.errno_or(libc::EIO)),
-        };
-        // WHY: a message that is repeated must not make it move once more.
-        moved.is_repeating = true;
-        // WHY: callers rely on the length that they have reserved.
-        moved.reserve(self.slot_bytes).map_err(no_space)?;
-        for message in messages {
-            moved.send_bytes(&message).map_err(no_space)?;
-        }
-        moved.is_repeating = false;
+        let repeated = moved.repeat(self.slot_bytes, &messages);
+        repeated.map_err(|error| {
+            // WHY: the next attempt is made in another lane, and readers must find only that.
+            if let Ok(block) = moved.segment.lane_block(moved.lane, Access::Write) {
+                block.session.set(0);
+            }
+            moved.has_moved = true;
+            OpenError::Io {
+                operation: "moving to",
+                path: moved.segment.path(),
+                source: io::Error::from_raw_os_error(error.errno_or(libc::EIO)),
+            }
+        })?;
         Ok(moved)
+    }
+
+    /// Sends messages of a former file once more, after it has reserved slots of `slot_bytes`, on
+    /// which callers rely.
+    fn repeat(&mut self, slot_bytes: u64, messages: &[Vec<u8>]) -> Result<(), SendError<()>> {
+        // WHY: a message that is repeated must not make it move once more.
+        self.is_repeating = true;
+        self.reserve(slot_bytes)?;
+        for message in messages {
+            self.send_bytes(message)?;
+        }
+        self.is_repeating = false;
+        Ok(())
     }
 
     /// Returns the messages that this publisher sends once more: its history, and all that it sent
