@@ -66,8 +66,9 @@ impl<T: Payload> Publisher<T> {
     /// [`SendError::Full`] if this publisher is reliable, and a subscriber that requests that is a
     /// whole lane behind;
     /// [`SendError::Forked`] in a forked child; [`SendError::RegionLost`] if a process truncated
-    /// the topic's file (the message may have been delivered before); [`SendError::TooLong`] and
-    /// [`SendError::Unencodable`] for messages with lengths of their own. The error returns
+    /// the topic's file (the message may have been delivered before); [`SendError::NameLost`] if
+    /// the file was removed or replaced and the present one cannot be used; [`SendError::TooLong`]
+    /// and [`SendError::Unencodable`] for messages with lengths of their own. The error returns
     /// `message`.
     #[inline(always)]
     pub fn send<M: Borrow<T>>(&mut self, message: M) -> Result<(), SendError<M>> {

@@ -135,7 +135,8 @@ impl<T: Payload> Subscriber<T> {
     /// [`RecvError::Forked`] or [`RecvError::RegionLost`] if it never can again.
     /// [`RecvError::LaneNotMapped`] if the last receive could not read one publisher's lane.
     /// [`RecvError::Incompatible`] if it found live publishers, but none that sends this message
-    /// with the reliability that this subscriber requests.
+    /// with the reliability that this subscriber requests. [`RecvError::NamespaceRemoved`] or
+    /// [`RecvError::NameLost`] if those who open the topic from now on do not reach it.
     #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
         self.raw().check()

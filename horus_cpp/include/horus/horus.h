@@ -285,7 +285,8 @@ horus_status_t horus_publisher_close(horus_publisher_t publisher);
  * ones, as horus_publisher_reserve does.
  *
  * Outcomes: HORUS_FULL if the publisher is reliable. Errors: HORUS_E_MESSAGE, HORUS_E_LOAN (a slot
- * is on loan), HORUS_E_FORKED, HORUS_E_REGION_LOST; those of horus_publisher_reserve.
+ * is on loan), HORUS_E_FORKED, HORUS_E_REGION_LOST; those of horus_publisher_reserve, also if the
+ * topic's file was removed and another one cannot be opened: the next call tries again.
  */
 horus_status_t horus_publisher_send(horus_publisher_t publisher, const void *data, size_t bytes);
 
@@ -401,8 +402,8 @@ horus_status_t horus_subscriber_close(horus_subscriber_t subscriber);
  * Errors: HORUS_E_ARGUMENT if messages have one length and `room` is less; HORUS_E_FORKED,
  * HORUS_E_REGION_LOST; if there is no other message, HORUS_E_NO_MEMORY if a publisher's messages
  * cannot be mapped (calls try again, at most ten times a second), HORUS_E_TYPE if all live
- * publishers send another message, and HORUS_E_QOS if the subscriber is reliable, and no live
- * publisher is.
+ * publishers send another message, HORUS_E_QOS if the subscriber is reliable, and no live publisher
+ * is, and HORUS_E_NAMESPACE_REMOVED if the topic's namespace was removed or replaced.
  */
 horus_status_t horus_subscriber_recv(horus_subscriber_t subscriber, void *out, size_t room,
                                      size_t *out_bytes);
@@ -450,8 +451,8 @@ horus_status_t horus_subscriber_wait_for_publishers(horus_subscriber_t subscribe
  * Returns HORUS_OK while the subscriber can receive. Use it if no messages arrive. Takes a few
  * nanoseconds.
  *
- * Errors: HORUS_E_FORKED, HORUS_E_REGION_LOST; HORUS_E_NO_MEMORY, HORUS_E_TYPE and HORUS_E_QOS, as
- * horus_subscriber_recv, until it receives again.
+ * Errors: HORUS_E_FORKED, HORUS_E_REGION_LOST, HORUS_E_NAMESPACE_REMOVED; HORUS_E_NO_MEMORY,
+ * HORUS_E_TYPE and HORUS_E_QOS, as horus_subscriber_recv, until it receives again.
  */
 horus_status_t horus_subscriber_check(horus_subscriber_t subscriber);
 

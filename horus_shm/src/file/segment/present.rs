@@ -1,0 +1,70 @@
+//! The file that has the name of a topic now, for endpoints whose own file lost it.
+
+use std::sync::Arc;
+
+use crate::file::error::OpenError;
+use crate::file::name_watch::{NameState, NameWatch};
+use crate::file::open;
+use crate::file::segment::{Segment, TopicMemory};
+
+impl Segment {
+    /// Returns the topic to open endpoints in: this one, or the result of [`Self::reopen`] if its
+    /// file has lost its name.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::reopen`].
+    pub fn present(self: &Arc<Self>, creates: bool) -> Result<Arc<Self>, OpenError> {
+        if self.has_lost_name() && !self.is_forked() {
+            self.reopen(creates)
+        } else {
+            Ok(Arc::clone(self))
+        }
+    }
+
+    /// Returns true if both are the same topic file.
+    #[must_use]
+    pub fn is_same_file(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.memory, &other.memory)
+    }
+
+    /// Opens the topic that has the name of this one now, with the same request, and creates it if
+    /// `creates`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open_or_create`], or as [`Self::open`].
+    pub fn reopen(&self, creates: bool) -> Result<Arc<Self>, OpenError> {
+        let Some(file) = self.file() else {
+            return Err(OpenError::RegionLost { path: self.path() });
+        };
+        let mode = if creates {
+            open::Mode::OpenOrCreate
+        } else {
+            open::Mode::Open
+        };
+        let memory = open::open(&file.namespace, &file.name, &self.request, mode)?;
+        Ok(Self::new(&self.request, memory))
+    }
+}
+
+impl TopicMemory {
+    /// Returns the beginning of the random number of the topic file; 0 on the heap.
+    pub(crate) fn file_number(&self) -> u64 {
+        let file = self.file().and_then(|file| file.topic_id.first_chunk());
+        file.copied().map_or(0, u64::from_le_bytes)
+    }
+
+    /// Returns the relation of the topic file to its name, as this process found it when it last
+    /// looked, up to 100 ms ago.
+    #[must_use]
+    pub fn name_state(&self) -> NameState {
+        let watch = self.file().and_then(|file| file.name_watch.as_ref());
+        watch.map_or(NameState::Linked, NameWatch::state)
+    }
+
+    /// Returns true if the name of the topic leads to another file or to none: its endpoints move.
+    pub(crate) fn has_lost_name(&self) -> bool {
+        self.name_state() == NameState::Lost
+    }
+}
