@@ -21,7 +21,7 @@ use crate::scheduler::no_scheduler;
 const PERIOD: Duration = Duration::from_millis(50);
 
 /// The names of the kinds of events, as `--kind` takes them.
-const KINDS: [(u8, &str); 28] = [
+const KINDS: [(u8, &str); 30] = [
     (NodeEvent::STARTED, "started"),
     (NodeEvent::FINISHED, "finished"),
     (NodeEvent::FAILED, "failed"),
@@ -50,6 +50,8 @@ const KINDS: [(u8, &str); 28] = [
     (NodeEvent::LANE_MAPPED, "lane_mapped"),
     (NodeEvent::INCOMPATIBLE, "incompatible"),
     (NodeEvent::COMPATIBLE, "compatible"),
+    (NodeEvent::TOPIC_MOVED, "topic_moved"),
+    (NodeEvent::NAMESPACE_REMOVED, "namespace_removed"),
 ];
 
 /// Show the events of a scheduler, also after it has died

@@ -199,3 +199,37 @@ fn a_node_has_an_event_each_time_it_begins_to_match_no_publisher() {
     running.finish().unwrap();
     assert_eq!(news(&events), [], "nodes that end have no such events");
 }
+
+/// Returns the kinds of the next events of a running scheduler that `kinds` lists, one at least.
+fn next_kinds(running: &mut Running, events: &Receiver<NodeEvent>, kinds: &[u8]) -> Vec<u8> {
+    let mut found: Vec<u8> = Vec::new();
+    while found.is_empty() {
+        running.run_for(Duration::from_millis(20)).unwrap();
+        let all = events.try_iter().map(|event| event.kind);
+        found.extend(all.filter(|kind| kinds.contains(kind)));
+    }
+    found
+}
+
+#[test]
+fn a_node_has_an_event_if_its_topic_loses_its_file_or_its_namespace() {
+    let (mut scheduler, private) = Private::alone();
+    let (sender, events) = channel();
+    scheduler.on_event(move |event| sender.send(*event).unwrap_or_default());
+    let mut node = scheduler.node("reader");
+    let mut commands = node.subscriber::<CmdVel>("cmd_vel").unwrap();
+    node.build(move |_: &mut Context<'_>| drop(commands.recv()))
+        .unwrap();
+    let mut running = scheduler.start().unwrap();
+    let kinds = [NodeEvent::TOPIC_MOVED, NodeEvent::NAMESPACE_REMOVED];
+    let topics = private.namespace().topics_path();
+    for _ in 0..2 {
+        std::fs::remove_file(topics.join("cmd_vel")).unwrap();
+        let found = next_kinds(&mut running, &events, &kinds);
+        assert_eq!(found, [NodeEvent::TOPIC_MOVED]);
+    }
+    std::fs::remove_dir_all(private.namespace().path()).unwrap();
+    let found = next_kinds(&mut running, &events, &kinds);
+    assert_eq!(found, [NodeEvent::NAMESPACE_REMOVED]);
+    running.finish().unwrap();
+}

@@ -107,7 +107,8 @@ fn masked_file(segment: &Segment, topic: &str) -> Vec<u8> {
     bytes
 }
 
-/// Masks the session of lane 0, the time of the first message and its latency, which the first reader counted.
+/// Masks the session of lane 0, the time of the first message and its latency, which the first
+/// reader counted.
 fn mask_times(segment: &Segment, bytes: &mut [u8]) {
     let lane = segment.shape().lane_area().start as usize + segment.shape().lane_block_offset(0);
     let sample = &mut bytes[lane + offset_of!(LaneBlock<AtomicU64>, sample)..][..8];

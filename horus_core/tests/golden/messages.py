@@ -631,6 +631,8 @@ CONSTANTS = {
         "LANE_MAPPED": 26,
         "INCOMPATIBLE": 27,
         "COMPATIBLE": 28,
+        "TOPIC_MOVED": 29,
+        "NAMESPACE_REMOVED": 30,
     },
     "NodeMetrics": {
         "CLASS_UNKNOWN": 0,

@@ -2168,7 +2168,17 @@ enum {
      */
     HORUS_NODE_EVENT_INCOMPATIBLE = 27,
     /* The subscriber of the topic `text` is no longer incompatible with all live publishers. */
-    HORUS_NODE_EVENT_COMPATIBLE = 28
+    HORUS_NODE_EVENT_COMPATIBLE = 28,
+    /*
+     * The file of the topic `text` was removed or replaced, and the subscriber of the node
+     * continues in the file that has the name now.
+     */
+    HORUS_NODE_EVENT_TOPIC_MOVED = 29,
+    /*
+     * The namespace of the topic `text` was removed or replaced: no one who opens it from now on
+     * meets the subscriber of the node.
+     */
+    HORUS_NODE_EVENT_NAMESPACE_REMOVED = 30
 };
 #define HORUS_NODE_EVENT_SCHEMA \
     "horus schema 1\nmessage NodeEvent\nsize 232\nalign 8\nfield timestamp_ns u64 0 1\n" \

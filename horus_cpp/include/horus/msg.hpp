@@ -2001,6 +2001,12 @@ struct alignas(8) NodeEvent {
     static constexpr std::uint8_t INCOMPATIBLE = 27;
     /// The subscriber of the topic `text` is no longer incompatible with all live publishers.
     static constexpr std::uint8_t COMPATIBLE = 28;
+    /// The file of the topic `text` was removed or replaced, and the subscriber of the node
+    /// continues in the file that has the name now.
+    static constexpr std::uint8_t TOPIC_MOVED = 29;
+    /// The namespace of the topic `text` was removed or replaced: no one who opens it from now on
+    /// meets the subscriber of the node.
+    static constexpr std::uint8_t NAMESPACE_REMOVED = 30;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xab1f7eb7b2c7a9b1u, 0x4acfe5c08fde3c1du};
 };

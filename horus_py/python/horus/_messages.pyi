@@ -2266,6 +2266,8 @@ class NodeEvent(Message):
     LANE_MAPPED: ClassVar[int]
     INCOMPATIBLE: ClassVar[int]
     COMPATIBLE: ClassVar[int]
+    TOPIC_MOVED: ClassVar[int]
+    NAMESPACE_REMOVED: ClassVar[int]
     def __new__(
         cls,
         *,

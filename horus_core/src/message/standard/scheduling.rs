@@ -91,6 +91,12 @@ crate::message! {
     pub const INCOMPATIBLE: u8 = 27;
     /// The subscriber of the topic `text` is no longer incompatible with all live publishers.
     pub const COMPATIBLE: u8 = 28;
+    /// The file of the topic `text` was removed or replaced, and the subscriber of the node
+    /// continues in the file that has the name now.
+    pub const TOPIC_MOVED: u8 = 29;
+    /// The namespace of the topic `text` was removed or replaced: no one who opens it from now on
+    /// meets the subscriber of the node.
+    pub const NAMESPACE_REMOVED: u8 = 30;
 }
 layout! {
     NodeEvent = 232 {
@@ -154,8 +160,9 @@ impl NodeEvent {
             Self::EMERGENCY_STOP
             | Self::SWAP_FAILED
             | Self::LANE_NOT_MAPPED
-            | Self::INCOMPATIBLE => DiagnosticStatus::ERROR,
-            Self::MISSED | Self::CHECKPOINT | Self::REFUSED | Self::COMMAND => {
+            | Self::INCOMPATIBLE
+            | Self::NAMESPACE_REMOVED => DiagnosticStatus::ERROR,
+            Self::MISSED | Self::CHECKPOINT | Self::REFUSED | Self::COMMAND | Self::TOPIC_MOVED => {
                 DiagnosticStatus::WARN
             }
             Self::STALE_INPUT => DiagnosticStatus::STALE,
@@ -195,6 +202,8 @@ impl NodeEvent {
             Self::LANE_MAPPED => ("misses no publisher any more", None),
             Self::INCOMPATIBLE => ("incompatible with all publishers", None),
             Self::COMPATIBLE => ("not incompatible any more", None),
+            Self::TOPIC_MOVED => ("moved to a new file of its topic", None),
+            Self::NAMESPACE_REMOVED => ("in a namespace that was removed", None),
             _ => return None,
         })
     }

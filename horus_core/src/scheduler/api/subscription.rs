@@ -12,6 +12,9 @@ pub(crate) struct Subscription {
     watch: LaneWatch,
     misses_a_publisher: bool,
     matches_none: bool,
+    /// Number of times that it has moved to another file.
+    moves: u64,
+    is_namespace_removed: bool,
 }
 
 impl Subscription {
@@ -21,6 +24,8 @@ impl Subscription {
             watch: subscriber.lane_watch(),
             misses_a_publisher: false,
             matches_none: false,
+            moves: 0,
+            is_namespace_removed: false,
         }
     }
 
@@ -30,10 +35,26 @@ impl Subscription {
 
     /// Returns the kind and the text of an event if, since the last call, the subscriber has failed
     /// to map a publisher's memory, or has mapped all that was missing; or if it has become
-    /// incompatible with all live publishers, or is it no longer. Of two events, the second is that
-    /// of the next call.
+    /// incompatible with all live publishers, or is it no longer; or if it has moved to another
+    /// file of its topic, or its namespace was removed. Of two events, the second is that of the
+    /// next call.
     pub(crate) fn check(&mut self) -> Option<(u8, Text<128>)> {
-        self.check_lanes().or_else(|| self.check_match())
+        self.check_lanes()
+            .or_else(|| self.check_match())
+            .or_else(|| self.check_name())
+    }
+
+    fn check_name(&mut self) -> Option<(u8, Text<128>)> {
+        let moves = self.watch.moves();
+        if moves > self.moves {
+            self.moves = moves;
+            return Some((NodeEvent::TOPIC_MOVED, Text::cut(&self.topic)));
+        }
+        if self.is_namespace_removed || !self.watch.is_namespace_removed() {
+            return None;
+        }
+        self.is_namespace_removed = true;
+        Some((NodeEvent::NAMESPACE_REMOVED, Text::cut(&self.topic)))
     }
 
     fn check_match(&mut self) -> Option<(u8, Text<128>)> {

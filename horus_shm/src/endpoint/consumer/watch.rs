@@ -56,6 +56,10 @@ pub(crate) struct Health {
     /// The index in [`MISMATCHES`] of the reason why the consumer matches no live publisher, plus
     /// 1; 0 if it does, or there is none.
     mismatch: AtomicU64,
+    /// Number of times that the consumer has moved to another file.
+    moves: AtomicU64,
+    /// Not 0 once it found that its namespace was removed.
+    namespace_removed: AtomicU64,
 }
 
 /// The owner of the memory of a reader's block.
@@ -154,6 +158,12 @@ impl Progress {
         &self.health
     }
 
+    /// Notes that the consumer has found its namespace removed.
+    pub(super) fn set_namespace_removed(&self) {
+        // Relaxed: for people.
+        self.health.namespace_removed.set(1);
+    }
+
     /// Returns true once the consumer has moved to another file.
     pub(super) fn has_next(&self) -> bool {
         self.next.get().is_some()
@@ -162,6 +172,8 @@ impl Progress {
     /// Stores the watch in the file to which the consumer moved.
     pub(super) fn set_next(&self, watch: Watch) {
         let _ = self.next.set(watch);
+        // Relaxed: for people, and only the consumer stores it.
+        self.health.moves.set(self.health.moves.get() + 1);
     }
 
     /// Notes that the consumer tries again to move after `pause`.
@@ -402,6 +414,23 @@ impl LaneWatch {
         // Relaxed: for people.
         let number = self.health.upgrade()?.mismatch.get() as usize;
         MISMATCHES.get(number.checked_sub(1)?).copied()
+    }
+
+    /// Returns the number of times that the consumer has moved to another file, because its own
+    /// lost the topic's name.
+    #[must_use]
+    pub fn moves(&self) -> u64 {
+        // Relaxed: for people.
+        let health = self.health.upgrade();
+        health.map_or(0, |health| health.moves.get())
+    }
+
+    /// Returns true once the consumer has found its namespace removed or replaced.
+    #[must_use]
+    pub fn is_namespace_removed(&self) -> bool {
+        // Relaxed: for people.
+        let health = self.health.upgrade();
+        health.is_some_and(|health| health.namespace_removed.get() != 0)
     }
 
     /// Returns true once the consumer is dropped.

@@ -116,6 +116,9 @@ impl RawConsumer {
     /// Stores the fault epoch of a check that found this reader usable. While it has to move, or
     /// reads former files, each call checks again.
     pub(super) fn note_epoch(&mut self, seen_epoch: u64) {
+        if self.segment.name_state() == NameState::NamespaceRemoved {
+            self.progress.set_namespace_removed();
+        }
         self.seen_epoch = if self.has_to_move() || self.is_draining() {
             fault::NO_EPOCH
         } else {
