@@ -218,8 +218,10 @@ fn a_node_has_an_event_if_its_topic_loses_its_file_or_its_namespace() {
     scheduler.on_event(move |event| sender.send(*event).unwrap_or_default());
     let mut node = scheduler.node("reader");
     let mut commands = node.subscriber::<CmdVel>("cmd_vel").unwrap();
-    node.build(move |_: &mut Context<'_>| drop(commands.recv()))
-        .unwrap();
+    node.build(move |_: &mut Context<'_>| {
+        commands.recv();
+    })
+    .unwrap();
     let mut running = scheduler.start().unwrap();
     let kinds = [NodeEvent::TOPIC_MOVED, NodeEvent::NAMESPACE_REMOVED];
     let topics = private.namespace().topics_path();
