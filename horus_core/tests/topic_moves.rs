@@ -294,6 +294,19 @@ fn a_handle_with_both_ends_still_ignores_its_own_messages() {
 }
 
 #[test]
+fn a_reliable_handle_that_ignores_itself_does_not_wait_for_itself() {
+    let private = Private::new();
+    let builder = private.builder::<CmdVel>("own");
+    let qos = Qos::reliable().capacity(4);
+    let mut own = builder.qos(qos).topic().unwrap().ignore_own();
+    remove(&private, "own");
+    while !file_of(&private, "own").exists() {
+        own.send(message(0)).unwrap();
+    }
+    (1..20).for_each(|number| own.send(message(number)).unwrap());
+}
+
+#[test]
 fn an_observer_moves_when_there_is_a_file_again() {
     let private = Private::new();
     let mut pair = Pair::new(&private, "observed", Qos::new());

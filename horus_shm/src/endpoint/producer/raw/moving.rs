@@ -211,7 +211,7 @@ impl RawProducer {
         let identity = self.extent.offer.type_info.identity();
         let file = self.segment.file_number();
         let mut awaited = self.awaited.iter();
-        awaited.any(|former| awaits_reader(&former.segment, identity, file))
+        awaited.any(|former| awaits_reader((&former.segment, former.lane), identity, file))
     }
 
     /// Returns true if the writer may not go on before readers of former files have moved.
@@ -243,9 +243,9 @@ impl RawProducer {
     }
 }
 
-/// Returns true if a reliable reader of messages of a type lives in a file, and has not moved to
-/// the file `present`.
-fn awaits_reader(segment: &Segment, identity: [u64; 2], present: u64) -> bool {
+/// Returns true if a reliable reader of a lane, and of messages of a type, lives in a file, and has
+/// not moved to the file `present`.
+fn awaits_reader((segment, lane): (&Segment, u32), identity: [u64; 2], present: u64) -> bool {
     let Ok(wait) = segment.wait_block(Access::Read) else {
         return false;
     };
@@ -259,7 +259,11 @@ fn awaits_reader(segment: &Segment, identity: [u64; 2], present: u64) -> bool {
         // sees that the reader moved sees its cursors in the new file.
         let moved_to = Word::load(&block.moved_to, edge::EPOCH_SEE);
         let owner = block.owner.get();
-        gated & 1 << reader != 0
+        let cursors = segment.cursors(reader, Access::Read);
+        // WHY: a handle with both ends may leave out its own lane.
+        let reads_lane = cursors.is_ok_and(|cursors| cursors[lane as usize].get() != 0);
+        reads_lane
+            && gated & 1 << reader != 0
             && owner != 0
             && moved_to != present
             && [0, 1].map(|half| block.type_identity[half].get()) == identity
