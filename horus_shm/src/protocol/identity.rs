@@ -52,6 +52,16 @@ impl TypeIdentity {
         }
     }
 
+    /// Returns true if a reader reads messages of this type, as [`Self::matches`] says. The caller
+    /// has acquired a cursor of that reader.
+    #[must_use]
+    pub fn matches_reader<W: Word>(&self, block: &ReaderBlock<W>) -> bool {
+        // Relaxed: as in `of_reader`. WHY first: a reliable publisher checks its readers at each
+        // lap, and most of them read exactly its type.
+        let is_same = |half: usize| block.type_identity[half].get() == self.exact[half];
+        is_same(0) && is_same(1) || self.matches(&Self::of_reader(block))
+    }
+
     /// Stores the type that a reader reads in its block.
     pub fn store<W: Word>(&self, block: &ReaderBlock<W>) {
         let words = block.type_identity.iter().zip(self.exact);

@@ -351,10 +351,9 @@ impl LaneMemory for RawLane {
     }
 
     fn is_read_by(&self, reader: u32) -> bool {
-        // Relaxed: the caller has acquired the cursor, which the reader stored later.
-        let read = TypeIdentity::of_reader(self.readers.block(reader));
         // SAFETY: valid and constant by the contract of `new`.
-        unsafe { &*self.type_identity }.matches(&read)
+        let own = unsafe { &*self.type_identity };
+        own.matches_reader(self.readers.block(reader))
     }
 
     #[cold]

@@ -18,6 +18,7 @@ use crate::os;
 use crate::os::cancel::NoCancelGuard;
 use crate::os::fault;
 use crate::os::region::Access;
+use crate::protocol::identity::TypeIdentity;
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
 
@@ -211,7 +212,7 @@ impl RawProducer {
         let identity = self.extent.offer.type_info.identity();
         let file = self.segment.file_number();
         let mut awaited = self.awaited.iter();
-        awaited.any(|former| awaits_reader((&former.segment, former.lane), identity, file))
+        awaited.any(|former| awaits_reader((&former.segment, former.lane), &identity, file))
     }
 
     /// Returns true if the writer may not go on before readers of former files have moved.
@@ -245,7 +246,7 @@ impl RawProducer {
 
 /// Returns true if a reliable reader of a lane, and of messages of a type, lives in a file, and has
 /// not moved to the file `present`.
-fn awaits_reader((segment, lane): (&Segment, u32), identity: [u64; 2], present: u64) -> bool {
+fn awaits_reader((segment, lane): (&Segment, u32), identity: &TypeIdentity, present: u64) -> bool {
     let Ok(wait) = segment.wait_block(Access::Read) else {
         return false;
     };
@@ -266,7 +267,7 @@ fn awaits_reader((segment, lane): (&Segment, u32), identity: [u64; 2], present: 
             && gated & 1 << reader != 0
             && owner != 0
             && moved_to != present
-            && [0, 1].map(|half| block.type_identity[half].get()) == identity
+            && identity.matches_reader(block)
             && !segment.is_dead(owner)
     })
 }
