@@ -157,8 +157,8 @@ impl Qos {
 
     /// Sets whether opening fails with
     /// [`SchemaMismatch`](crate::TopicError::SchemaMismatch) where the topic was created with
-    /// another message. Default false: a topic may carry several types, and each subscriber gets
-    /// those messages that it reads.
+    /// another message, or another version of it. Default false: a topic may carry several types,
+    /// and each subscriber gets those messages that it reads.
     ///
     /// The error depends on which program came first. Use `check` for an answer that does not.
     pub const fn strict(mut self, strict: bool) -> Self {
