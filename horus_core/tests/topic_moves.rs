@@ -5,7 +5,7 @@ use horus_testing as _;
 mod private;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use horus_core::message::{Bytes, BytesHeader, CmdVel};
@@ -387,9 +387,19 @@ fn a_name_that_cannot_be_followed_is_an_error_until_it_can() {
 
 #[test]
 fn a_removed_namespace_is_reported_and_not_made_anew() {
+    expect_namespace_removed(|path| fs::remove_dir_all(path).unwrap());
+}
+
+#[test]
+fn a_renamed_namespace_is_reported_and_not_made_anew() {
+    expect_namespace_removed(|path| fs::rename(path, path.with_extension("old")).unwrap());
+}
+
+/// Expects an error once `remove` has removed the directory of a namespace.
+fn expect_namespace_removed(remove: impl Fn(&Path)) {
     let private = Private::new();
     let mut pair = Pair::new(&private, "stays", Qos::new());
-    fs::remove_dir_all(private.namespace().path()).unwrap();
+    remove(private.namespace().path());
     while pair.subscriber.check().is_ok() {
         pair.send();
         pair.receive();
