@@ -269,7 +269,7 @@ fn publishers_that_grow_are_killed_at_random_times() {
     println!("| killed at random times, by the number of messages sent: {lives:?} |");
 }
 
-/// The publisher waits for a gated reader, but for no dead one.
+/// The publisher waits for a live gated reader only.
 #[test]
 fn a_subscriber_killed_between_any_two_instructions_of_joining_holds_nobody_back() {
     let scene = || {

@@ -271,8 +271,8 @@ fn a_slot_its_lane_block_and_its_cursor_show_the_sent_and_received_messages() {
             0,
             0,
             0,
-            masked_session,
-            0
+            0,
+            masked_session
         ]
     );
     let reader = shape.reader_area().start + 256;
