@@ -11,12 +11,13 @@ use std::time::{Duration, Instant};
 
 use actors::{Child, hear, namespace_in, role, say};
 use forked::fork;
-use horus_core::message::CmdVel;
+use horus_core::message::{CmdVel, Pose2D};
 use horus_core::topic::{
-    DynamicPublisher, DynamicSubscriber, EndpointKind, Publisher, Qos, Subscriber, Topic,
+    DynamicPublisher, DynamicSubscriber, EndpointChange, EndpointEvents, EndpointKind, Publisher,
+    Qos, Subscriber, Topic,
 };
 use horus_core::{EndpointError, EndpointWaitError, TopicLabel};
-use horus_shm::TopicName;
+use horus_shm::{Mismatch, TopicName};
 use private::Private;
 
 /// The time limit of a wait that must succeed.
@@ -278,4 +279,102 @@ fn a_killed_process_no_longer_counts() {
     child.kill();
     let none = Err(timeout(EndpointKind::Publisher, 0, 1));
     assert_eq!(subscriber.wait_for_publishers(1, SHORT), none);
+}
+
+/// Returns the changes that are found now, each with the reason why the two do not match.
+fn changes(events: &mut EndpointEvents) -> Vec<(EndpointChange, Option<Mismatch>)> {
+    let found = std::iter::from_fn(|| events.poll().unwrap());
+    found.map(|event| (event.change, event.mismatch)).collect()
+}
+
+#[test]
+fn endpoints_that_join_and_leave_make_events_on_both_sides() {
+    use EndpointChange::{Joined, Left};
+    let private = Private::new();
+    let publisher: Publisher<CmdVel> = private.publisher("t", Qos::new());
+    let early: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    let mut subscribers = publisher.subscriber_events();
+    let mut publishers = early.publisher_events();
+    assert_eq!(changes(&mut subscribers), [(Joined, None)]);
+    assert_eq!(changes(&mut publishers), [(Joined, None)]);
+    assert_eq!(changes(&mut subscribers), []);
+
+    let reliable: Subscriber<CmdVel> = private.subscriber("t", Qos::reliable());
+    let other: Subscriber<Pose2D> = private.subscriber("t", Qos::new());
+    let mut joined = changes(&mut subscribers);
+    joined.sort_by_key(|(_, mismatch)| *mismatch == Some(Mismatch::Type));
+    let wanted = [Mismatch::Reliability, Mismatch::Type];
+    assert_eq!(joined, wanted.map(|reason| (Joined, Some(reason))));
+    let mut unmatched = reliable.publisher_events();
+    assert_eq!(
+        changes(&mut unmatched),
+        [(Joined, Some(Mismatch::Reliability))]
+    );
+    let mut unmatched = other.publisher_events();
+    assert_eq!(changes(&mut unmatched), [(Joined, Some(Mismatch::Type))]);
+
+    drop((reliable, other));
+    assert_eq!(changes(&mut subscribers), [(Left, None); 2]);
+    drop(publisher);
+    assert_eq!(changes(&mut publishers), [(Left, None)]);
+    drop(early);
+    let event = subscribers.poll().unwrap().unwrap();
+    assert_eq!((event.kind, event.change), (EndpointKind::Subscriber, Left));
+    let process = event.process.process.unwrap();
+    assert_eq!(process.pid, std::process::id());
+}
+
+#[test]
+fn a_wait_for_an_event_ends_with_the_event_or_the_timeout() {
+    let private = Private::new();
+    let publisher: Publisher<CmdVel> = private.publisher("t", Qos::new());
+    let mut events = publisher.subscriber_events();
+    let begin = Instant::now();
+    assert_eq!(events.wait(SHORT), Ok(None));
+    assert!(begin.elapsed() >= SHORT);
+    thread::scope(|scope| {
+        let waiting = scope.spawn(move || events.wait(GUARD).unwrap().unwrap().change);
+        let _subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+        assert_eq!(waiting.join().unwrap(), EndpointChange::Joined);
+    });
+}
+
+/// Another process may take the place of the dead one before anybody looks.
+#[test]
+fn a_killed_process_died_and_did_not_leave() {
+    use EndpointChange::{Died, Joined};
+    let private = Private::new();
+    let dir = private.namespace().path().parent().unwrap();
+    let mut publisher: Publisher<CmdVel> = private.publisher("t", Qos::new());
+    let mut events = publisher.subscriber_events();
+    for is_replaced in [false, true] {
+        let mut child = Child::spawn("subscriber", dir);
+        assert_eq!(events.wait(GUARD).unwrap().unwrap().change, Joined);
+        publisher.send(numbered(7)).unwrap();
+        child.await_word("received 7");
+        child.kill();
+        let successor: Option<Subscriber<CmdVel>> =
+            is_replaced.then(|| private.subscriber("t", Qos::new()));
+        let mut wanted = vec![(Died, None)];
+        wanted.extend(successor.as_ref().map(|_| (Joined, None)));
+        assert_eq!(changes(&mut events), wanted);
+    }
+    drop((publisher, events));
+
+    let subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    let mut events = subscriber.publisher_events();
+    let mut child = Child::spawn("publisher", dir);
+    assert_eq!(events.wait(GUARD).unwrap().unwrap().change, Joined);
+    child.await_word("found 1");
+    child.kill();
+    assert_eq!(changes(&mut events), [(Died, None)]);
+}
+
+#[test]
+fn events_of_a_fork_are_an_error() {
+    let private = Private::new();
+    let publisher: Publisher<CmdVel> = private.publisher("t", Qos::new());
+    let mut events = publisher.subscriber_events();
+    let forked = Err(EndpointError::Forked { topic: label() });
+    assert!(fork(|| events.poll() == forked));
 }

@@ -64,6 +64,7 @@ pub use file::namespace::error::NamespaceError;
 pub use file::namespace::{Namespace, NamespaceConfig, NamespaceRemoveError};
 pub use file::offer::{Offer, PINNABLE_BYTES, Request};
 pub use file::segment::{Segment, TopicMemory};
+pub use file::session::EndpointId;
 pub use file::sweep::{SweepReport, remove_topic, sweep, topic_names};
 pub use file::topic_type::{Beginning, Growth, Reliability, TypeInfo};
 pub use os::access::AccessRule;

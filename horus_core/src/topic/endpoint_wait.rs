@@ -9,10 +9,10 @@ use horus_shm::Segment;
 use crate::topic::error::{EndpointError, EndpointKind, EndpointWaitError};
 
 /// The pause after the first count. Each one is twice as long as the one before.
-const PAUSE_MIN: Duration = Duration::from_millis(1);
+pub(super) const PAUSE_MIN: Duration = Duration::from_millis(1);
 
 /// The longest pause between two counts.
-const PAUSE_MAX: Duration = Duration::from_millis(10);
+pub(super) const PAUSE_MAX: Duration = Duration::from_millis(10);
 
 /// The endpoints that a call waits for.
 #[derive(Debug, Clone, Copy)]

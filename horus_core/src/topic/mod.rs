@@ -5,6 +5,7 @@ mod backend;
 mod builder;
 mod dynamic;
 mod encoded;
+mod endpoint_events;
 mod endpoint_wait;
 pub(crate) mod error;
 mod mismatch;
@@ -29,6 +30,7 @@ pub use encoded::Encoded;
 pub(crate) use encoded::encoded_payload;
 #[doc(hidden)]
 pub use encoded::{Decoder, Encoder};
+pub use endpoint_events::{EndpointChange, EndpointEvent, EndpointEvents};
 pub use error::EndpointKind;
 pub use horus_shm::{Loan, LoanMemory, OnStalled, RawSample, Reliability, Sample, WakeEdge};
 pub use payload::Payload;

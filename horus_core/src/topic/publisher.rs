@@ -12,8 +12,9 @@ use horus_shm::{Loan, Participant, RawProducer, UnmatchedPair};
 use super::payload::Outbox;
 use super::{Backend, Payload, Qos, Topic};
 use crate::message::{Framed, FramedLoan, Header, Message};
+use crate::topic::endpoint_events::EndpointEvents;
 use crate::topic::endpoint_wait::{Wanted, present};
-use crate::topic::error::{EndpointWaitError, LoanError, SendError, TopicError};
+use crate::topic::error::{EndpointKind, EndpointWaitError, LoanError, SendError, TopicError};
 
 /// Publishes messages of type `T`. It is `Send` but not `Sync`: one thread at a time. For another
 /// thread, [`Publisher::try_clone`] claims another lane.
@@ -195,6 +196,14 @@ impl<T: Payload> Publisher<T> {
         timeout: Duration,
     ) -> Result<usize, EndpointWaitError> {
         Wanted::subscribers(count).wait(self.raw().segment(), timeout)
+    }
+
+    /// Returns the events of the subscribers of the topic, in all processes: those that are there,
+    /// join, leave or die from now on, each with the reason if it does not match this publisher.
+    #[must_use]
+    pub fn subscriber_events(&self) -> EndpointEvents {
+        let raw = self.raw();
+        EndpointEvents::new(raw.segment(), EndpointKind::Subscriber, raw.card())
     }
 
     /// Returns the live subscribers that get nothing from this publisher, each with the reason: it

@@ -12,9 +12,10 @@ use super::encoded::{Decoder, MALFORMED_MAX};
 use super::payload::{Inbox, published_ns};
 use super::{Backend, Payload, Publisher, Qos, Stats, Topic, mismatch};
 use crate::message::{Framed, FramedSample, Header, Message, SchemaDifference};
+use crate::topic::endpoint_events::EndpointEvents;
 use crate::topic::endpoint_wait::{Wanted, present};
 use crate::topic::error::{
-    BorrowError, EndpointWaitError, RecvError, RecvTimeoutError, TopicError,
+    BorrowError, EndpointKind, EndpointWaitError, RecvError, RecvTimeoutError, TopicError,
 };
 
 /// Receives messages of type `T`. It is `Send` but not `Sync`: one thread at a time. For another
@@ -304,6 +305,14 @@ impl<T: Payload> Subscriber<T> {
         timeout: Duration,
     ) -> Result<usize, EndpointWaitError> {
         Wanted::publishers(count).wait(self.raw().segment(), timeout)
+    }
+
+    /// Returns the events of the publishers of the topic, in all processes: those that are there,
+    /// join, leave or die from now on, each with the reason if it does not match this subscriber.
+    #[must_use]
+    pub fn publisher_events(&self) -> EndpointEvents {
+        let raw = self.raw();
+        EndpointEvents::new(raw.segment(), EndpointKind::Publisher, raw.card())
     }
 
     /// Returns the kind of ring that the topic is with its present participants.

@@ -25,6 +25,15 @@ pub(crate) struct Session {
     joined: u64,
 }
 
+/// The place and the process of a live endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EndpointId {
+    /// Index of the lane of a publisher, or of the reader slot of a subscriber.
+    pub place: u32,
+    /// Identifies the process, as in [`Participant::owner_id`].
+    pub owner_id: u64,
+}
+
 impl Session {
     fn of(owner: &AtomicU64, joined: &AtomicU64) -> Self {
         // ORDERING(owner): a thread that sees the successor sees that its predecessor left. Pairs
@@ -77,13 +86,64 @@ impl TopicMemory {
         owners.filter(|&owner| self.is_live(owner)).count()
     }
 
+    /// Returns the live publishers, in all processes. Takes about 0.2 µs for each.
+    #[must_use]
+    pub fn live_publishers(&self) -> Vec<EndpointId> {
+        self.live(self.lane_sessions())
+    }
+
+    /// Returns the live announced readers that have joined, in all processes. Takes about 0.2 µs
+    /// for each.
+    #[must_use]
+    pub fn live_subscribers(&self) -> Vec<EndpointId> {
+        self.live(self.reader_sessions())
+    }
+
+    fn live(&self, sessions: impl Iterator<Item = Session>) -> Vec<EndpointId> {
+        let endpoints = (0..).zip(sessions).filter_map(|(place, session)| {
+            let owner_id = session.endpoint()?;
+            Some(EndpointId { place, owner_id })
+        });
+        endpoints
+            .filter(|end| !self.is_dead(end.owner_id))
+            .collect()
+    }
+
+    /// Returns true if a publisher that was there died, and did not leave.
+    #[must_use]
+    pub fn publisher_died(&self, publisher: EndpointId) -> bool {
+        let sessions = self.lane_sessions();
+        self.died(publisher, sessions)
+    }
+
+    /// Returns true if a reader that was there died, and did not leave.
+    #[must_use]
+    pub fn subscriber_died(&self, subscriber: EndpointId) -> bool {
+        let sessions = self.reader_sessions();
+        self.died(subscriber, sessions)
+    }
+
+    fn died(&self, end: EndpointId, mut sessions: impl Iterator<Item = Session>) -> bool {
+        match sessions
+            .nth(end.place as usize)
+            .map(|session| session.joined)
+        {
+            // It left, and nobody has come since.
+            Some(0) => false,
+            // An endpoint that leaves takes its mark away.
+            Some(joined) if joined == end.owner_id => true,
+            _ => self.is_dead(end.owner_id),
+        }
+    }
+
     pub(super) fn is_live(&self, owner: u64) -> bool {
         owner != 0 && !self.is_dead(owner)
     }
 
     /// Returns the process that an owner word names, alive or dead. Its description is missing if
     /// another process has taken its entry in the registry since.
-    pub(crate) fn process_of(&self, owner: u64) -> Participant {
+    #[must_use]
+    pub fn process_of(&self, owner: u64) -> Participant {
         let registry = self.file().map(|file| file.namespace.registry());
         let process = registry.and_then(|registry| registry.process(Owner::from_bits(owner)));
         Participant {

@@ -11,9 +11,10 @@ use horus_shm::{
 
 use super::{DynamicBuilder, DynamicType};
 use crate::topic::Backend;
+use crate::topic::endpoint_events::EndpointEvents;
 use crate::topic::endpoint_wait::{Wanted, present};
 use crate::topic::error::{
-    EndpointWaitError, LoanError, PublishLentError, SendError, TopicError, TopicLabel,
+    EndpointKind, EndpointWaitError, LoanError, PublishLentError, SendError, TopicError, TopicLabel,
 };
 use crate::value::Value;
 
@@ -305,6 +306,14 @@ impl DynamicPublisher {
     ) -> Result<usize, EndpointWaitError> {
         let wanted = Wanted::subscribers(count).beside_own();
         wanted.wait(self.raw.segment(), timeout)
+    }
+
+    /// Returns the events of the subscribers of the topic, in all processes: those that are there,
+    /// join, leave or die from now on, each with the reason if it does not match this publisher.
+    #[must_use]
+    pub fn subscriber_events(&self) -> EndpointEvents {
+        let raw = &self.raw;
+        EndpointEvents::new(raw.segment(), EndpointKind::Subscriber, raw.card())
     }
 
     /// Returns the kind of ring that the topic is with its present participants.

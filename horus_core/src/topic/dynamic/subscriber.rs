@@ -11,9 +11,11 @@ use horus_shm::{Namespace, RawConsumer, RawSample, Reliability, TopicName, Watch
 use super::{DynamicBuilder, DynamicPublisher, DynamicType};
 use crate::message::SchemaDifference;
 use crate::topic::encoded::Decoder;
+use crate::topic::endpoint_events::EndpointEvents;
 use crate::topic::endpoint_wait::{Wanted, present};
 use crate::topic::error::{
-    BorrowError, EndpointWaitError, RecvError, RecvTimeoutError, TopicError, TopicLabel,
+    BorrowError, EndpointKind, EndpointWaitError, RecvError, RecvTimeoutError, TopicError,
+    TopicLabel,
 };
 use crate::topic::{Backend, Qos, Stats, mismatch};
 use crate::value::Value;
@@ -427,6 +429,14 @@ impl DynamicSubscriber {
     ) -> Result<usize, EndpointWaitError> {
         let wanted = Wanted::publishers(count).beside_own();
         wanted.wait(self.inbox.raw.segment(), timeout)
+    }
+
+    /// Returns the events of the publishers of the topic, in all processes: those that are there,
+    /// join, leave or die from now on, each with the reason if it does not match this subscriber.
+    #[must_use]
+    pub fn publisher_events(&self) -> EndpointEvents {
+        let raw = &self.inbox.raw;
+        EndpointEvents::new(raw.segment(), EndpointKind::Publisher, raw.card())
     }
 
     /// Returns the kind of ring that the topic is with its present participants.

@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use super::SendError;
 use crate::endpoint::reader_slot::{self, FRUITLESS_MAX};
+use crate::file::card::Card;
 use crate::file::counters::Participant;
 use crate::file::error::{OpenError, UnusableReason};
 use crate::file::extent::Extent;
@@ -344,6 +345,13 @@ impl RawProducer {
     #[must_use]
     pub const fn position(&self) -> u64 {
         self.writer.number()
+    }
+
+    /// Returns the card of this producer, from which [`Card::mismatch`] tells which readers it
+    /// matches.
+    #[must_use]
+    pub fn card(&self) -> Card {
+        self.extent.offer.card()
     }
 
     /// Returns the index of the lane.

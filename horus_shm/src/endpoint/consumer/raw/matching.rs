@@ -35,7 +35,8 @@ impl RawConsumer {
     }
 
     /// Returns the card of this reader.
-    pub(super) fn card(&self) -> Card {
+    #[must_use]
+    pub fn card(&self) -> Card {
         Card {
             type_identity: self.segment.request().type_info.identity(),
             reliability: match self.reading {
