@@ -16,7 +16,7 @@ use crate::status::{Failure, HORUS_EMPTY, HORUS_OK, HORUS_TRUNCATED};
 /// Size of the buffer for a message's name, with the 0 at its end.
 const TYPE_BYTES: usize = 128;
 /// Size of the buffer for a process's name, with the 0 at its end.
-const PROCESS_BYTES: usize = 64;
+pub(crate) const PROCESS_BYTES: usize = 64;
 
 /// The C struct `horus_topic_counters_t`: see `horus.h`.
 #[repr(C)]
@@ -80,7 +80,7 @@ unsafe impl SizedStruct for HorusReaderCounters {
 }
 
 /// Returns the process id and name of a participant; zeros if they are not known.
-fn process_of(participant: Option<&Participant>) -> (u32, [c_char; PROCESS_BYTES]) {
+pub(crate) fn process_of(participant: Option<&Participant>) -> (u32, [c_char; PROCESS_BYTES]) {
     let mut name = [0; PROCESS_BYTES];
     let Some(process) = participant.and_then(|participant| participant.process.as_ref()) else {
         return (0, name);

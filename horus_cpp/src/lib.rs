@@ -8,6 +8,7 @@ use horus_testing as _;
 
 mod callback;
 mod context;
+mod endpoint_events;
 mod endpoint_wait;
 mod event;
 mod ffi;
@@ -28,6 +29,7 @@ mod version;
 mod wait_set;
 
 pub use context::*;
+pub use endpoint_events::*;
 pub use event::HorusEvent;
 pub use info::{HorusStats, HorusTopicInfo};
 pub use inspect::*;

@@ -24,8 +24,8 @@ pub struct HorusPublisher {
 
 /// A publisher.
 #[derive(Debug)]
-struct Publisher {
-    end: DynamicPublisher,
+pub(crate) struct Publisher {
+    pub(crate) end: DynamicPublisher,
     is_on_loan: bool,
 }
 
@@ -47,7 +47,7 @@ impl Publisher {
     }
 }
 
-static PUBLISHERS: Slab<Publisher> = Slab::new(2);
+pub(crate) static PUBLISHERS: Slab<Publisher> = Slab::new(2);
 
 /// Converts the result of a send to a status. A full topic is an outcome, not an error.
 #[inline(always)]

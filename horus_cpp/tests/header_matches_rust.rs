@@ -14,7 +14,7 @@ use compiler::header::{declared, header};
 use horus_cpp::*;
 
 /// The C name of each type in a signature, by its name in Rust.
-const TYPES: [(&str, &str); 33] = [
+const TYPES: [(&str, &str); 35] = [
     ("i32", "horus_status_t"),
     ("i64", "int64_t"),
     ("u32", "uint32_t"),
@@ -31,10 +31,12 @@ const TYPES: [(&str, &str); 33] = [
     ("HorusPublisher", "horus_publisher_t"),
     ("HorusSubscriber", "horus_subscriber_t"),
     ("HorusWaitSet", "horus_wait_set_t"),
+    ("HorusEndpointEvents", "horus_endpoint_events_t"),
     ("*mut HorusNamespace", "horus_namespace_t *"),
     ("*mut HorusPublisher", "horus_publisher_t *"),
     ("*mut HorusSubscriber", "horus_subscriber_t *"),
     ("*mut HorusWaitSet", "horus_wait_set_t *"),
+    ("*mut HorusEndpointEvents", "horus_endpoint_events_t *"),
     ("*mut HorusSample", "horus_sample_t *"),
     ("*mut HorusReady", "horus_ready_t *"),
     ("*const HorusTopicOptions", "const horus_topic_options_t *"),
@@ -53,7 +55,8 @@ const TYPES: [(&str, &str); 33] = [
     ("*mut HorusMetrics", "horus_metrics_t *"),
 ];
 /// As [`TYPES`], for structs that grow.
-const OUT_TYPES: [(&str, &str); 5] = [
+const OUT_TYPES: [(&str, &str); 6] = [
+    ("*mut HorusEndpointEvent", "horus_endpoint_event_t *"),
     ("*mut HorusTopicInfo", "horus_topic_info_t *"),
     ("*mut HorusStats", "horus_stats_t *"),
     ("*mut HorusTopicCounters", "horus_topic_counters_t *"),
@@ -229,6 +232,10 @@ fn constants_and_layouts_are_the_same() {
         HorusPublisher = horus_publisher_t { id }
         HorusSubscriber = horus_subscriber_t { id }
         HorusWaitSet = horus_wait_set_t { id }
+        HorusEndpointEvents = horus_endpoint_events_t { id }
+        HorusEndpointEvent = horus_endpoint_event_t {
+            struct_bytes kind change mismatch process_id reserved process_name
+        }
         HorusSample = horus_sample_t { id data bytes sequence }
         HorusReady = horus_ready_t { key reason reserved silent_ns missed }
         HorusTopicInfo = horus_topic_info_t {

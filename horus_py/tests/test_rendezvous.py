@@ -1,5 +1,6 @@
 """Publishers and subscribers wait for each other, in this process and in others."""
 
+import os
 import pathlib
 import signal
 import threading
@@ -233,3 +234,26 @@ def test_a_publisher_with_a_loan_does_not_wait(namespace):
         publisher.wait_for_subscribers(0)
     image.discard()
     assert publisher.wait_for_subscribers(0) == 0
+
+
+def test_endpoints_that_come_and_go_make_events(met, directory):
+    publisher = met(horus.Publisher)
+    events = publisher.subscriber_events()
+    assert events.poll() is None
+    assert events.poll(timeout=0.01) is None
+    with met(horus.Subscriber, reliability="reliable") as subscriber:
+        event = events.poll()
+        assert (event.kind, event.change) == ("subscriber", "joined")
+        assert event.mismatch == "reliability"
+        assert event.process_id == os.getpid()
+        publishers = subscriber.publisher_events()
+        assert publishers.poll().mismatch == "reliability"
+    event = events.poll(timeout=PATIENCE)
+    assert (event.change, event.mismatch) == ("left", None)
+    assert "subscriber of process" in repr(event)
+    program = Program(SUBSCRIBER)
+    assert program.line() == "open"
+    assert events.poll(timeout=PATIENCE).change == "joined"
+    program.kill()
+    event = events.poll(timeout=PATIENCE)
+    assert (event.change, event.process_id) == ("died", program.process.pid)

@@ -17,7 +17,7 @@ use crate::topic::error::{EndpointError, EndpointKind};
 pub struct EndpointEvent {
     /// The kind of the endpoint.
     pub kind: EndpointKind,
-    /// What happened to it.
+    /// The change.
     pub change: EndpointChange,
     /// Its process.
     pub process: Participant,

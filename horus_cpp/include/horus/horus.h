@@ -548,6 +548,67 @@ horus_status_t horus_topic_lane_counters(horus_namespace_t name_space, const cha
 horus_status_t horus_topic_reader_counters(horus_namespace_t name_space, const char *topic,
                                           size_t index, horus_reader_counters_t *out);
 
+/* ---- Events of endpoints -------------------------------------------------------------------- */
+
+/* The publishers or subscribers of a topic that join, leave or die. */
+typedef struct horus_endpoint_events {
+    uint64_t id;
+} horus_endpoint_events_t;
+
+enum {
+    HORUS_PUBLISHER = 1,
+    HORUS_SUBSCRIBER = 2
+};
+
+enum {
+    HORUS_JOINED = 1, /* it was opened, or was there before the first look */
+    HORUS_LEFT = 2,   /* it was closed */
+    HORUS_DIED = 3    /* its process ended without closing it */
+};
+
+enum {
+    HORUS_MATCHES = 0,
+    HORUS_OTHER_TYPE = 1, /* the two have different messages */
+    HORUS_OTHER_QOS = 2   /* the subscriber requests reliable, the publisher offers best effort */
+};
+
+/* A publisher or subscriber that joined, left or died. */
+typedef struct horus_endpoint_event {
+    uint32_t struct_bytes;
+    int32_t kind;          /* HORUS_PUBLISHER or HORUS_SUBSCRIBER */
+    int32_t change;        /* HORUS_JOINED, HORUS_LEFT or HORUS_DIED */
+    int32_t mismatch;      /* of one that joined: why no message passes, or HORUS_MATCHES */
+    uint32_t process_id;   /* 0 if it is not known */
+    uint32_t reserved;     /* 0 */
+    char process_name[64]; /* "" if it is not known */
+} horus_endpoint_event_t;
+
+#define HORUS_ENDPOINT_EVENT_INIT {.struct_bytes = (uint32_t)sizeof(horus_endpoint_event_t)}
+
+/*
+ * Opens the events of the topic's subscribers, in all processes. Each look compares what is there
+ * with what was there before, so it costs the others nothing, and one that comes and goes between
+ * two looks makes no event. The topic stays in use until they are closed.
+ */
+horus_status_t horus_publisher_subscriber_events(horus_publisher_t publisher,
+                                                 horus_endpoint_events_t *out);
+
+/* Opens the events of the topic's publishers, in the same way. */
+horus_status_t horus_subscriber_publisher_events(horus_subscriber_t subscriber,
+                                                 horus_endpoint_events_t *out);
+
+/* Closes them: the topic is no longer in use for their sake. */
+horus_status_t horus_endpoint_events_close(horus_endpoint_events_t events);
+
+/*
+ * Waits up to `timeout_ns` for the next event. Blocks: looks at once, which takes 0.2 us for each
+ * endpoint, and again after pauses of 1 ms that grow to 10 ms.
+ *
+ * Outcomes: HORUS_TIMEOUT. Errors: HORUS_E_FORKED, HORUS_E_REGION_LOST.
+ */
+horus_status_t horus_endpoint_events_wait(horus_endpoint_events_t events, int64_t timeout_ns,
+                                          horus_endpoint_event_t *out);
+
 /* ---- Wait sets ---------------------------------------------------------------------------- */
 
 /* A set of topics, deadlines and timers that one thread waits for. */

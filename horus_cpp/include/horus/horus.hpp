@@ -7,6 +7,7 @@
 #ifndef HORUS_HORUS_HPP
 #define HORUS_HORUS_HPP
 
+#include "endpoint_events.hpp"
 #include "error.hpp"
 #include "inspect.hpp"
 #include "log.hpp"

@@ -214,6 +214,27 @@ void who_requests_more_than_is_offered_is_told() {
     CHECK(plain.recv()->first == 2 && demanding.stats().sent == 1);
 }
 
+void the_ends_see_each_other_come_and_go() {
+    horus::Publisher<robot::Pair> publisher("seen");
+    horus::EndpointEvents subscribers(publisher);
+    CHECK(!subscribers.wait(0ns));
+    {
+        horus::Subscriber<robot::Pair> subscriber("seen", horus::Qos::reliable());
+        const auto joined = subscribers.wait();
+        CHECK(joined && joined->kind == HORUS_SUBSCRIBER && joined->change == HORUS_JOINED);
+        CHECK(joined->mismatch == HORUS_OTHER_QOS);
+        CHECK(joined->process_id == static_cast<std::uint32_t>(getpid()));
+        horus::EndpointEvents publishers(subscriber);
+        std::error_code error;
+        const auto there = publishers.wait(1s, error);
+        CHECK(there && !error && there->kind == HORUS_PUBLISHER);
+        CHECK(there->mismatch == HORUS_OTHER_QOS);
+        CHECK(!publishers.wait(1ms, error) && !error);
+    }
+    const auto left = subscribers.wait();
+    CHECK(left && left->change == HORUS_LEFT && left->mismatch == HORUS_MATCHES);
+}
+
 void each_key_has_its_latched_message() {
     const horus::Options latched(horus::Qos::latched());
     for (const std::uint64_t number : {1U, 2U}) {
@@ -341,6 +362,7 @@ int main() {
     data_follow_a_header();
     slots_grow_to_what_a_loan_needs();
     who_requests_more_than_is_offered_is_told();
+    the_ends_see_each_other_come_and_go();
     each_key_has_its_latched_message();
     one_thread_waits_for_all();
     namespaces_are_apart();

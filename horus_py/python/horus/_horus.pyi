@@ -3,7 +3,7 @@
 import builtins
 from collections.abc import Awaitable, Callable, Sequence
 from os import PathLike
-from typing import Any, Final, Generic, Literal, Self, TypedDict, TypeVar, Unpack, final, overload
+from typing import Any, Final, Generic, Literal, Self, TypeVar, Unpack, final, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ from typing_extensions import Buffer
 
 from ._messages import NodeEvent, NodeMetrics
 from ._node import Node
+from ._qos import Qos, SubscriberQos, TopicQos
 
 __build_profile__: Final[str]
 __version__: Final[str]
@@ -137,40 +138,14 @@ class Namespace:
     def remove(self) -> None:
         """Removes its files. Raises an error while a process uses one of its topics."""
 
-class _Qos(TypedDict, total=False):
-    """The offer of a publisher. Of a subscriber only four count: reliability, `strict`,
-    `strict_schema`, `subscribers_max`."""
-
-    qos: Literal["default", "sensor_data", "reliable", "command", "latched"] | None
-    reliability: Literal["reliable", "best_effort"] | None
-    capacity: int | None
-    history: int | None
-    persist_after_exit: bool | None
-    latch_key: str | None
-    wake_edge: Literal["fence", "membarrier"] | None
-    pinnable: bool | None
-    strict: bool | None
-    strict_schema: bool | None
-    publishers_max: int | None
-    subscribers_max: int | None
-    detach_stalled_after: float | None
-    max_message_bytes: int | None
-    namespace: Namespace | None
-
-class _SubscriberQos(_Qos, total=False):
-    observe: bool | None
-
-class _TopicQos(_Qos, total=False):
-    ignore_own: bool | None
-
 @final
 class Publisher(Generic[_M]):
     """Publishes messages of one type on a topic. Only one thread at a time may use it."""
 
     @overload
-    def __new__(cls, name: str, type: builtins.type[_M], **qos: Unpack[_Qos]) -> Publisher[_M]: ...
+    def __new__(cls, name: str, type: builtins.type[_M], **qos: Unpack[Qos]) -> Publisher[_M]: ...
     @overload
-    def __new__(cls, name: str, type: None = None, **qos: Unpack[_Qos]) -> Publisher[Any]: ...
+    def __new__(cls, name: str, type: None = None, **qos: Unpack[Qos]) -> Publisher[Any]: ...
     def __class_getitem__(cls, item: Any) -> Any: ...
     @property
     def name(self) -> str:
@@ -209,6 +184,8 @@ class Publisher(Generic[_M]):
         """Publishes a message. Never blocks, unless `timeout` is given, in seconds."""
     def wait_for_subscribers(self, count: int, timeout: float | None = None) -> int:
         """Waits until `count` subscribers are there; messages sent then reach them."""
+    def subscriber_events(self) -> EndpointEvents:
+        """Returns the events of the topic's subscribers: they are there, join, leave or die."""
 
 @final
 class Subscriber(Generic[_M]):
@@ -216,11 +193,11 @@ class Subscriber(Generic[_M]):
 
     @overload
     def __new__(
-        cls, name: str, type: builtins.type[_M], **qos: Unpack[_SubscriberQos]
+        cls, name: str, type: builtins.type[_M], **qos: Unpack[SubscriberQos]
     ) -> Subscriber[_M]: ...
     @overload
     def __new__(
-        cls, name: str, type: None = None, **qos: Unpack[_SubscriberQos]
+        cls, name: str, type: None = None, **qos: Unpack[SubscriberQos]
     ) -> Subscriber[Any]: ...
     def __class_getitem__(cls, item: Any) -> Any: ...
     @property
@@ -272,6 +249,8 @@ class Subscriber(Generic[_M]):
         """Returns an asyncio awaitable of the next message."""
     def wait_for_publishers(self, count: int, timeout: float | None = None) -> int:
         """Waits until `count` publishers are there, as `Publisher.wait_for_subscribers` does."""
+    def publisher_events(self) -> EndpointEvents:
+        """Returns the events of the topic's publishers: they are there, join, leave or die."""
     def _poll(self, wakeups: _Wakeups, token: int) -> _M | None: ...
     def _polled(self) -> None: ...
 
@@ -280,9 +259,9 @@ class Topic(Generic[_M]):
     """A publisher and a subscriber of a topic. One thread may send while another receives."""
 
     @overload
-    def __new__(cls, name: str, type: builtins.type[_M], **qos: Unpack[_TopicQos]) -> Topic[_M]: ...
+    def __new__(cls, name: str, type: builtins.type[_M], **qos: Unpack[TopicQos]) -> Topic[_M]: ...
     @overload
-    def __new__(cls, name: str, type: None = None, **qos: Unpack[_TopicQos]) -> Topic[Any]: ...
+    def __new__(cls, name: str, type: None = None, **qos: Unpack[TopicQos]) -> Topic[Any]: ...
     def __class_getitem__(cls, item: Any) -> Any: ...
     @property
     def name(self) -> str:
@@ -347,8 +326,37 @@ class Topic(Generic[_M]):
         """Waits until `count` subscribers are there; its own does not count."""
     def wait_for_publishers(self, count: int, timeout: float | None = None) -> int:
         """Waits until `count` publishers are there; its own does not count."""
+    def subscriber_events(self) -> EndpointEvents:
+        """Returns the events of the topic's subscribers: they are there, join, leave or die."""
+    def publisher_events(self) -> EndpointEvents:
+        """Returns the events of the topic's publishers: they are there, join, leave or die."""
     def _poll(self, wakeups: _Wakeups, token: int) -> _M | None: ...
     def _polled(self) -> None: ...
+
+@final
+class EndpointEvents:
+    """The publishers or subscribers of a topic that join, leave or die. It compares what is there
+    now with what was there at its last look, and costs the others nothing."""
+
+    def poll(self, timeout: float | None = None) -> EndpointEvent | None:
+        """Returns the next event; None if there is none, or none within `timeout` seconds."""
+
+@final
+class EndpointEvent:
+    """A publisher or subscriber of a topic that joined, left or died."""
+
+    @property
+    def kind(self) -> Literal["publisher", "subscriber"]: ...
+    @property
+    def change(self) -> Literal["joined", "left", "died"]:
+        """`died` if its process ended without closing it."""
+    @property
+    def process_id(self) -> int | None: ...
+    @property
+    def process_name(self) -> str | None: ...
+    @property
+    def mismatch(self) -> Literal["type", "reliability"] | None:
+        """Of one that joined: the reason why no message passes, or None if the two match."""
 
 @final
 class Ext:

@@ -11,6 +11,7 @@ use pyo3::types::{PyDict, PyType};
 
 use crate::error;
 use crate::topic::codec::Codec;
+use crate::topic::endpoint_events::PyEndpointEvents;
 use crate::topic::endpoint_wait::Wanted;
 use crate::topic::inbox::Inbox;
 use crate::topic::outbox::Outbox;
@@ -319,6 +320,13 @@ impl PyPublisher {
         })
     }
 
+    /// Returns the events of the topic's subscribers, in all processes: of those that are there,
+    /// and that join, leave or die from now on.
+    fn subscriber_events(&self, py: Python<'_>) -> PyResult<PyEndpointEvents> {
+        let events = self.outbox.ask(py, |end| end.subscriber_events())?;
+        Ok(events.into())
+    }
+
     /// Waits until `count` subscribers are there, in all processes; returns their number. What is
     /// sent afterwards reaches them. Raises `TimeoutError` after `timeout` seconds.
     #[pyo3(signature = (count, timeout = None))]
@@ -365,6 +373,13 @@ impl PySubscriber {
         })
     }
 
+    /// Returns the events of the topic's publishers, in all processes: of those that are there, and
+    /// that join, leave or die from now on.
+    fn publisher_events(&self, py: Python<'_>) -> PyResult<PyEndpointEvents> {
+        let events = self.inbox.ask(py, |end| end.publisher_events())?;
+        Ok(events.into())
+    }
+
     /// Waits until `count` publishers are there, in all processes; returns their number. Raises
     /// `TimeoutError` after `timeout` seconds.
     #[pyo3(signature = (count, timeout = None))]
@@ -408,6 +423,20 @@ impl PyTopic {
             kind: kind_of(py, r#type),
             name,
         })
+    }
+
+    /// Returns the events of the topic's subscribers, in all processes: of those that are there,
+    /// and that join, leave or die from now on.
+    fn subscriber_events(&self, py: Python<'_>) -> PyResult<PyEndpointEvents> {
+        let events = self.outbox.ask(py, |end| end.subscriber_events())?;
+        Ok(events.into())
+    }
+
+    /// Returns the events of the topic's publishers, in all processes: of those that are there, and
+    /// that join, leave or die from now on.
+    fn publisher_events(&self, py: Python<'_>) -> PyResult<PyEndpointEvents> {
+        let events = self.inbox.ask(py, |end| end.publisher_events())?;
+        Ok(events.into())
     }
 
     /// Waits until `count` subscribers are there, without its own; see `Publisher`.

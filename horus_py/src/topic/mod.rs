@@ -6,6 +6,7 @@
 
 pub(crate) mod codec;
 pub(crate) mod endpoint;
+pub(crate) mod endpoint_events;
 pub(crate) mod endpoint_wait;
 pub(crate) mod handles;
 pub(crate) mod inbox;
@@ -24,6 +25,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<handles::PyPublisher>()?;
     module.add_class::<handles::PySubscriber>()?;
     module.add_class::<handles::PyTopic>()?;
+    module.add_class::<endpoint_events::PyEndpointEvents>()?;
+    module.add_class::<endpoint_events::PyEndpointEvent>()?;
     module.add_class::<stats::PyStats>()?;
     module.add_class::<wait_set::PyWaitSet>()?;
     module.add_class::<wait_set::PyReady>()?;

@@ -1,0 +1,167 @@
+//! Events of the other endpoints of a topic, for C.
+
+use std::ffi::c_char;
+
+use horus_core::topic::{EndpointChange, EndpointEvent, EndpointEvents, EndpointKind};
+use horus_core::{EndpointWaitError, Mismatch};
+
+use crate::ffi::{Out, SizedStruct, guard, null_argument, wait_in_slices};
+use crate::handle::Slab;
+use crate::inspect::{PROCESS_BYTES, process_of};
+use crate::publisher::{HorusPublisher, PUBLISHERS};
+use crate::status::{HORUS_OK, HORUS_TIMEOUT};
+use crate::subscriber::{HorusSubscriber, SUBSCRIBERS};
+
+/// The endpoint publishes.
+pub const HORUS_PUBLISHER: i32 = 1;
+/// The endpoint subscribes.
+pub const HORUS_SUBSCRIBER: i32 = 2;
+/// The endpoint was opened, or was there before the first look.
+pub const HORUS_JOINED: i32 = 1;
+/// The endpoint was closed.
+pub const HORUS_LEFT: i32 = 2;
+/// The process of the endpoint ended without closing it.
+pub const HORUS_DIED: i32 = 3;
+/// The two endpoints match.
+pub const HORUS_MATCHES: i32 = 0;
+/// The two endpoints have different messages.
+pub const HORUS_OTHER_TYPE: i32 = 1;
+/// The subscriber requests reliable, and the publisher offers best effort.
+pub const HORUS_OTHER_QOS: i32 = 2;
+
+/// The C struct `horus_endpoint_events_t`: see `horus.h`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct HorusEndpointEvents {
+    /// The handle.
+    pub id: u64,
+}
+
+/// The C struct `horus_endpoint_event_t`: see `horus.h`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+#[allow(missing_docs, reason = "the header documents each member")]
+pub struct HorusEndpointEvent {
+    pub struct_bytes: u32,
+    pub kind: i32,
+    pub change: i32,
+    pub mismatch: i32,
+    pub process_id: u32,
+    pub reserved: u32,
+    pub process_name: [c_char; PROCESS_BYTES],
+}
+
+// SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
+unsafe impl SizedStruct for HorusEndpointEvent {
+    const BYTES_MIN: usize = 88;
+}
+
+static EVENTS: Slab<EndpointEvents> = Slab::new(7);
+
+impl HorusEndpointEvent {
+    fn new(event: &EndpointEvent) -> Self {
+        let (process_id, process_name) = process_of(Some(&event.process));
+        Self {
+            struct_bytes: 0,
+            kind: match event.kind {
+                EndpointKind::Publisher => HORUS_PUBLISHER,
+                EndpointKind::Subscriber => HORUS_SUBSCRIBER,
+            },
+            change: match event.change {
+                EndpointChange::Joined => HORUS_JOINED,
+                EndpointChange::Left => HORUS_LEFT,
+                EndpointChange::Died => HORUS_DIED,
+            },
+            mismatch: match event.mismatch {
+                None => HORUS_MATCHES,
+                Some(Mismatch::Type) => HORUS_OTHER_TYPE,
+                Some(Mismatch::Reliability) => HORUS_OTHER_QOS,
+            },
+            process_id,
+            reserved: 0,
+            process_name,
+        }
+    }
+}
+
+/// The C function `horus_publisher_subscriber_events`: see `horus.h`.
+///
+/// # Safety
+///
+/// The arguments are as `horus.h` requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_publisher_subscriber_events(
+    publisher: HorusPublisher,
+    out: *mut HorusEndpointEvents,
+) -> i32 {
+    guard(|| {
+        let out = Out::new(out, "out")?;
+        // SAFETY: the caller's contract: no other thread is in a call with the handle.
+        let events = unsafe { PUBLISHERS.enter(publisher.id) }?
+            .end
+            .subscriber_events();
+        let id = EVENTS.open(events)?;
+        // SAFETY: the caller's contract: `out` is valid for writes.
+        unsafe { out.write(HorusEndpointEvents { id }) };
+        Ok(HORUS_OK)
+    })
+}
+
+/// The C function `horus_subscriber_publisher_events`: see `horus.h`.
+///
+/// # Safety
+///
+/// The arguments are as `horus.h` requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_subscriber_publisher_events(
+    subscriber: HorusSubscriber,
+    out: *mut HorusEndpointEvents,
+) -> i32 {
+    guard(|| {
+        let out = Out::new(out, "out")?;
+        // SAFETY: the caller's contract: no other thread is in a call with the handle.
+        let events = unsafe { SUBSCRIBERS.enter(subscriber.id) }?.publisher_events();
+        let id = EVENTS.open(events)?;
+        // SAFETY: the caller's contract: `out` is valid for writes.
+        unsafe { out.write(HorusEndpointEvents { id }) };
+        Ok(HORUS_OK)
+    })
+}
+
+/// The C function `horus_endpoint_events_close`: see `horus.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn horus_endpoint_events_close(events: HorusEndpointEvents) -> i32 {
+    guard(|| {
+        drop(EVENTS.close(events.id)?);
+        Ok(HORUS_OK)
+    })
+}
+
+/// The C function `horus_endpoint_events_wait`: see `horus.h`.
+///
+/// # Safety
+///
+/// The arguments are as `horus.h` requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_endpoint_events_wait(
+    events: HorusEndpointEvents,
+    timeout_ns: i64,
+    out: *mut HorusEndpointEvent,
+) -> i32 {
+    guard(|| {
+        if out.is_null() {
+            return Err(null_argument("out"));
+        }
+        // SAFETY: the caller's contract: no other thread is in a call with the handle.
+        let mut events = unsafe { EVENTS.enter(events.id) }?;
+        wait_in_slices(timeout_ns, HORUS_TIMEOUT, &mut events, |events, slice| {
+            let event = events.wait(slice).map_err(EndpointWaitError::from)?;
+            let Some(event) = event else {
+                return Ok(HORUS_TIMEOUT);
+            };
+            // SAFETY: the caller's contract: `out` is writable for its `struct_bytes`.
+            unsafe { SizedStruct::write(&HorusEndpointEvent::new(&event), out, "out") }?;
+            Ok(HORUS_OK)
+        })
+    })
+}
