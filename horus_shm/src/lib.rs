@@ -82,7 +82,7 @@ pub use wait::{WaitPolicy, WakeEdge};
 /// Nothing here is for users or stable: a call out of order corrupts what other processes borrow.
 #[doc(hidden)]
 pub mod internals {
-    pub use crate::file::name_watch::forbid_thread;
+    pub use crate::file::name_watch::{forbid_thread, look_at_names};
     pub use crate::file::segment::Blocks;
     pub use crate::os::child;
     pub use crate::os::descriptor::above_standard;

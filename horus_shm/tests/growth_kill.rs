@@ -38,8 +38,6 @@ const STOPS_MAX: usize = 2000;
 /// long form.
 const KILLS: u64 = 60;
 const KILLS_LONG: u64 = 4000;
-/// The number of instructions of a life that is killed at every one of the points.
-const STEPS_AT_ONCE: u64 = 70_000;
 /// The longest time from a mark to the random end of a life.
 const LIFE_MAX_US: u64 = 1000;
 
@@ -190,15 +188,12 @@ fn files(dir: &Path) -> Vec<String> {
         .collect()
 }
 
-fn kills() -> u64 {
-    let is_long = std::env::var_os("HORUS_TORTURE").is_some_and(|value| value == "1");
-    if is_long { KILLS_LONG } else { KILLS }
+fn is_long() -> bool {
+    std::env::var_os("HORUS_TORTURE").is_some_and(|value| value == "1")
 }
 
-/// Returns the number of points among `length` instructions at which a process is killed, at most
-/// `kills`. WHY fewer in a long life: each instruction before the point costs microseconds.
-fn points(kills: u64, length: u64) -> u64 {
-    kills.min(kills * STEPS_AT_ONCE / length).max(5)
+fn kills() -> u64 {
+    if is_long() { KILLS_LONG } else { KILLS }
 }
 
 #[test]
@@ -231,7 +226,13 @@ fn a_publisher_killed_at_any_system_call_of_growth_has_a_successor() {
 
 #[test]
 fn a_publisher_killed_between_any_two_instructions_of_claiming_or_growth_has_a_successor() {
-    for is_growth in [false, true] {
+    // WHY: the claim is long, and each instruction costs microseconds.
+    let parts = if is_long() {
+        &[false, true][..]
+    } else {
+        &[true]
+    };
+    for &is_growth in parts {
         let life = |scene: &Scene| {
             let mut victim = Victim::spawn("life", scene.dir.path());
             if is_growth {
@@ -240,7 +241,7 @@ fn a_publisher_killed_between_any_two_instructions_of_claiming_or_growth_has_a_s
             victim
         };
         let length = life(&Scene::new(Reading::Gated)).step(u64::MAX);
-        let kills = points(kills(), length);
+        let kills = kills();
         for kill in 0..kills {
             let scene = Scene::new(Reading::Gated);
             let mut victim = life(&scene);
@@ -271,24 +272,20 @@ fn publishers_that_grow_are_killed_at_random_times() {
 
 /// The publisher waits for a live gated reader only.
 #[test]
-fn a_subscriber_killed_between_any_two_instructions_of_joining_holds_nobody_back() {
-    let scene = || {
+fn a_subscriber_killed_at_any_system_call_of_joining_holds_nobody_back() {
+    let stride = if is_long() { 1 } else { 9 };
+    let mut stops = 0;
+    loop {
         let mut scene = Scene::new(Reading::KeepLast);
         let mut producer = RawProducer::new(open(&scene.namespace), OnStalled::Full).unwrap();
         for (number, bytes) in (0..).zip(LENGTHS) {
             producer.send_bytes(&message(3, number, bytes)).unwrap();
             scene.next().unwrap();
         }
-        (scene, producer)
-    };
-    let joining = |scene: &Scene| Victim::spawn("reader's life", scene.dir.path());
-    let (first, _producer) = scene();
-    let length = joining(&first).step(u64::MAX);
-    let kills = points(kills(), length);
-    for kill in 0..kills {
-        let (mut scene, mut producer) = scene();
-        let mut victim = joining(&scene);
-        victim.step(length * kill / kills + fastrand::u64(..=length / kills));
+        let mut victim = Victim::spawn("reader's life", scene.dir.path());
+        if (0..=stops).any(|_| victim.run_to_system_call() == Stop::Mark) {
+            break;
+        }
         victim.kill();
         for number in 0..3 * CAPACITY as u8 {
             producer.send_bytes(&message(3, number, 60_000)).unwrap();
@@ -296,6 +293,11 @@ fn a_subscriber_killed_between_any_two_instructions_of_joining_holds_nobody_back
         }
         drop(producer);
         scene.check();
+        stops += stride;
     }
-    println!("| killed at {kills} of {length} instructions |");
+    println!(
+        "| killed at {} of {stops} stops at system calls |",
+        stops / stride
+    );
+    assert!(stops > 30, "{stops} stops");
 }

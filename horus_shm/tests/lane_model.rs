@@ -281,6 +281,7 @@ fn plant<T: Pod>(segment: &Segment, oracle: &Oracle) {
         let latched = Latched {
             key,
             claim: 1,
+            continues: false,
             messages: messages as u16,
         };
         block.latched.store(latched.to_word(), Ordering::Relaxed);

@@ -72,7 +72,7 @@ fn masked_header(file: &File, varying: &[Range<usize>], topic: &str) -> Vec<u8> 
     let boot_id = 16..32;
     let registry_id = 32..48;
     let topic_id = 152..168;
-    let checksum = 812..816;
+    let checksum = 820..824;
     let common = [boot_id, registry_id, topic_id, checksum];
     for varies in common.iter().chain(varying).cloned() {
         assert_ne!(
@@ -87,8 +87,9 @@ fn masked_header(file: &File, varying: &[Range<usize>], topic: &str) -> Vec<u8> 
 
 /// Returns the content of the file of lane 0, with the bytes that vary masked.
 fn masked_lane_file(segment: &Segment) -> Vec<u8> {
-    let topic_inode = 528..536;
-    masked_header(&segment.lane_file(0).unwrap(), &[topic_inode], "lane 0")
+    let (topic_inode, session) = (528..536, 808..816);
+    let varying = [topic_inode, session];
+    masked_header(&segment.lane_file(0).unwrap(), &varying, "lane 0")
 }
 
 /// Returns the file under `segment`, which names `topic`, with the bytes that vary masked.
@@ -134,7 +135,7 @@ fn check_checksum(file: &[u8]) {
     let schema_bytes = u32::from_le_bytes(file[140..144].try_into().unwrap()) as usize;
     let schema = &file[SCHEMA_OFFSET..SCHEMA_OFFSET + schema_bytes];
     let mut crc = u32::MAX;
-    for byte in file[..812].iter().chain(schema) {
+    for byte in file[..820].iter().chain(schema) {
         crc ^= u32::from(*byte);
         for _ in 0..8 {
             crc = if crc & 1 == 1 {
@@ -144,7 +145,7 @@ fn check_checksum(file: &[u8]) {
             };
         }
     }
-    assert_eq!(file[812..816], (!crc).to_le_bytes(), "checksum");
+    assert_eq!(file[820..824], (!crc).to_le_bytes(), "checksum");
 }
 
 /// Formats offsets and bytes as the golden files have them.

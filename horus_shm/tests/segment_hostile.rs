@@ -471,7 +471,9 @@ fn verdicts_of_flip(field: Field) -> &'static [Verdict] {
         "payload_bytes" | "payload_align" | "sized" => &[Damaged, Mismatch],
         "created_ns" | "history" | "reserved" | "topic_id" => &[Accepted],
         // Of these, only lane files use the values.
-        "generation" | "base_position" | "base_number" | "topic_inode" | "lane" => &[Accepted],
+        "generation" | "base_position" | "base_number" | "topic_inode" | "session" | "lane" => {
+            &[Accepted]
+        }
         "stride" | "capacity" => &[Accepted],
         "reliability" | "persists" | "wake_edge" | "pinnable" => &[Accepted],
         "type_name_bytes" | "type_name" | "schema_bytes" | "topic_name" => &[Damaged, Accepted],

@@ -159,6 +159,7 @@ fn qos(slots: u64) -> Qos {
         .capacity(slots)
         .history(history as u32)
         .persist_after_exit(true)
+        .continue_history()
         .publishers_max(LANES)
 }
 

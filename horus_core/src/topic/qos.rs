@@ -26,6 +26,7 @@ pub struct Qos {
     history: Option<u32>,
     persists: Option<bool>,
     latch_key: Option<LatchKey>,
+    continues_history: bool,
     wake_edge: Option<WakeEdge>,
     pinnable: Option<bool>,
     publishers_max: Option<u32>,
@@ -44,6 +45,7 @@ impl Qos {
             history: None,
             persists: None,
             latch_key: None,
+            continues_history: false,
             wake_edge: None,
             pinnable: None,
             publishers_max: None,
@@ -119,6 +121,13 @@ impl Qos {
     /// the name of the program, or of the script that Python executes.
     pub const fn latch_key(mut self, key: &str) -> Self {
         self.latch_key = Some(LatchKey::new(key));
+        self
+    }
+
+    /// Lets the latched messages of a publisher join those of its predecessor with the same key,
+    /// for logs of several runs: late joiners get the last ones of both.
+    pub(crate) const fn continue_history(mut self) -> Self {
+        self.continues_history = true;
         self
     }
 
@@ -199,6 +208,7 @@ impl Qos {
         request.history = self.history;
         request.persists = self.persists;
         request.latch_key = self.latch_key;
+        request.continues_history = self.continues_history;
         request.wake_edge = self.wake_edge;
         request.pinnable = self.pinnable;
         request.lane_limit = self.publishers_max;

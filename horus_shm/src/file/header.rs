@@ -54,13 +54,15 @@ pub struct ExtentId {
     pub generation: u64,
 }
 
-/// The position and the message number at which an extent begins.
+/// The position and the message number at which an extent begins, and its publisher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ExtentBase {
     /// Its first position in the lane.
     pub position: u64,
     /// The number of messages of the lane before it.
     pub number: u64,
+    /// The random number of the publisher that made it.
+    pub session: u64,
 }
 
 /// The part of a lane file's header that is not its offer.
@@ -115,6 +117,7 @@ pub fn encode_lane(offer: &Offer, lane: &LaneHeader, provenance: Provenance) -> 
         generation: lane.id.generation,
         base_position: lane.base.position,
         base_number: lane.base.number,
+        session: lane.base.session,
         topic_inode: lane.topic_inode,
         lane: lane.id.lane,
         ..header_of(LANE_MAGIC, &offer.type_info, provenance)
@@ -231,6 +234,7 @@ pub fn decode_lane(
     let base = ExtentBase {
         position: header.base_position,
         number: header.base_number,
+        session: header.session,
     };
     if base.position > BELIEVED_MAX || base.number > base.position {
         return Err(damaged(

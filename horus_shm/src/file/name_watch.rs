@@ -148,14 +148,24 @@ fn serve() {
     loop {
         thread::sleep(PERIOD);
         let Some(lost) = look() else { return };
-        if lost.is_empty() {
-            continue;
-        }
-        fault::advance_epoch();
-        // WHY outside of the lock: the function may open a topic.
-        if let Some(on_lost) = ON_LOST.get() {
-            lost.iter().for_each(on_lost);
-        }
+        report(&lost);
+    }
+}
+
+/// Looks at all names now, for tests of a process that must not start the thread.
+pub fn look_at_names() {
+    report(&look().unwrap_or_default());
+}
+
+/// Makes the endpoints check their files, if some have lost their names.
+fn report(lost: &[NameLost]) {
+    if lost.is_empty() {
+        return;
+    }
+    fault::advance_epoch();
+    // WHY outside of the lock: the function may open a topic.
+    if let Some(on_lost) = ON_LOST.get() {
+        lost.iter().for_each(on_lost);
     }
 }
 
@@ -178,7 +188,7 @@ fn look() -> Option<Vec<NameLost>> {
 impl Entry {
     /// Looks at the name. `in_place` holds the namespaces that were found in place in this look.
     fn look(&self, in_place: &mut Vec<*const Namespace>) -> Option<NameLost> {
-        // Relaxed: only this thread stores it.
+        // Relaxed: the caller has the lock under which it is stored.
         if self.state.get() != 0 {
             return None;
         }

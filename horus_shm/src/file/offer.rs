@@ -80,6 +80,9 @@ pub struct Request {
     /// Of a publisher whose history outlives it: the key by which it finds that history again.
     /// Default [`LatchKey::of_program`].
     pub latch_key: Option<LatchKey>,
+    /// Of a publisher whose history outlives it: true if its messages join those of its
+    /// predecessor with the same key, false if the first of them replaces those. Default false.
+    pub continues_history: bool,
     /// Of a publisher: the side that pays for the order between a message's publication and the
     /// check for sleeping readers. Default membarrier.
     pub wake_edge: Option<WakeEdge>,
@@ -111,6 +114,7 @@ impl Request {
             history: None,
             persists: None,
             latch_key: None,
+            continues_history: false,
             wake_edge: None,
             pinnable: None,
             defaults: None,

@@ -153,6 +153,8 @@ pub struct Header {
     /// Hash and end in bytes of the fields of the type, then of the beginnings of its list of
     /// fields, longest first. Zeros follow the last.
     pub growth: [[u64; 2]; BEGINNINGS_MAX + 1],
+    /// Of a lane file: the random number of the publisher that made it. Else 0.
+    pub session: u64,
     /// Of a lane file: the index of its lane. Else 0.
     pub lane: u32,
     /// CRC-32 of the header before this field, then of the schema text.
@@ -217,13 +219,17 @@ pub struct Latched {
     /// A hash of the publisher's key.
     pub key: u32,
     /// A number that is higher than those of all earlier claims by latching publishers, until it
-    /// begins anew at 0.
+    /// begins anew at 0. It has 15 bits.
     pub claim: u16,
+    /// True if the history goes on where that of the predecessor ended.
+    pub continues: bool,
     /// Number of messages, at most: the largest number stands for any that is larger.
     pub messages: u16,
 }
 
 impl Latched {
+    const CLAIM_MAX: u16 = u16::MAX >> 1;
+
     /// Decodes the word.
     #[must_use]
     pub const fn from_word(word: u64) -> Option<Self> {
@@ -233,7 +239,8 @@ impl Latched {
         }
         Some(Self {
             key: (word >> 32) as u32,
-            claim: (word >> 16) as u16,
+            claim: (word >> 16) as u16 & Self::CLAIM_MAX,
+            continues: word >> 31 & 1 == 1,
             messages,
         })
     }
@@ -241,7 +248,8 @@ impl Latched {
     /// Encodes the word.
     #[must_use]
     pub const fn to_word(self) -> u64 {
-        (self.key as u64) << 32 | (self.claim as u64) << 16 | self.messages as u64
+        let claim = (self.claim & Self::CLAIM_MAX) as u64 | (self.continues as u64) << 15;
+        (self.key as u64) << 32 | claim << 16 | self.messages as u64
     }
 }
 
@@ -390,14 +398,14 @@ pub struct ReaderBlock<W> {
 }
 
 const _: () = {
-    assert!(size_of::<Header>() == 816);
+    assert!(size_of::<Header>() == 824);
     assert!(offset_of!(Header, file_bytes) == 64);
     assert!(offset_of!(Header, payload_align) == 104);
     assert!(offset_of!(Header, topic_name) == 168);
     assert!(offset_of!(Header, type_name) == 376);
     assert!(offset_of!(Header, generation) == 504);
     assert!(offset_of!(Header, growth) == 536);
-    assert!(offset_of!(Header, crc) == 812);
+    assert!(offset_of!(Header, crc) == 820);
     assert!(size_of::<Header>() <= RETIRED_OFFSET as usize);
     assert!(size_of::<ControlBlock<AtomicU64>>() == 128);
     assert!(size_of::<LaneBlock<AtomicU64>>() == 128);

@@ -11,6 +11,8 @@ use crate::topic::{Payload, Qos, Topic, TopicBuilder};
 use crate::value::Value;
 
 const TOPIC_PREFIX: &str = "horus/schedulers/";
+/// The key of what a scheduler leaves, whichever program it runs in.
+const KEY: &str = "scheduler";
 pub(crate) const STATUS: &str = "/status";
 pub(crate) const EVENTS: &str = "/events";
 pub(crate) const COMMANDS: &str = "/commands";
@@ -113,7 +115,7 @@ impl SchedulerTopics {
         let bytes = (size_of::<SchedulerStatusHeader>() + nodes) as u64;
         // WHY a history of 2: the last slot may be one that the publisher has skipped because a
         // reader had pinned it.
-        let qos = Qos::latched().history(2).publishers_max(1);
+        let qos = Qos::latched().latch_key(KEY).history(2).publishers_max(1);
         let bytes = bytes.max(SchedulerStatusHeader::MAX_MESSAGE_BYTES);
         self.builder(STATUS, qos).max_message_bytes(bytes)
     }
@@ -125,7 +127,8 @@ impl SchedulerTopics {
             .capacity(LANE_SLOTS)
             .history(LANE_HISTORY);
         let qos = qos.publishers_max(BLACK_BOX_LANES as u32);
-        self.builder(EVENTS, qos.persist_after_exit(true))
+        let qos = qos.persist_after_exit(true).continue_history();
+        self.builder(EVENTS, qos.latch_key(KEY))
     }
 
     /// Returns the builder of the commands topic. Commands are lost if no scheduler receives them.
@@ -139,7 +142,7 @@ impl SchedulerTopics {
     /// Returns the builder of the graph topic, which keeps the graph of the last run. A publisher
     /// may send a message of `bytes` bytes.
     pub(crate) fn graph(&self, bytes: u64) -> TopicBuilder<Value> {
-        let qos = Qos::latched().publishers_max(1);
+        let qos = Qos::latched().latch_key(KEY).publishers_max(1);
         self.builder(GRAPH, qos).max_message_bytes(bytes)
     }
 

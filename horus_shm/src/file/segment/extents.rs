@@ -65,12 +65,16 @@ impl TopicMemory {
     ) -> Result<Arc<Extent>, OpenError> {
         let block = self.lane_block(lane, Access::Write)?;
         let id = self.next_extent_id(lane, block);
-        // Relaxed: the caller alone writes it.
+        // Relaxed, here and below: the caller alone writes them.
         let skips = Skips::from_word(block.skips.get()).count;
         // WHY: the words of the block are input, and openers check the header.
         let position = if position > BELIEVED_MAX { 0 } else { position };
         let number = position.saturating_sub(skips);
-        let base = ExtentBase { position, number };
+        let base = ExtentBase {
+            position,
+            number,
+            session: block.session.get(),
+        };
         let extent = Arc::new(match self.file() {
             Some(file) => Extent::create(file, id, base, offer)?,
             None => Extent::heap(id, base, offer),

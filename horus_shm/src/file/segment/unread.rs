@@ -85,6 +85,7 @@ impl TopicMemory {
         let mut end = ExtentBase {
             position: position_behind,
             number: count,
+            ..ExtentBase::default()
         };
         let position = reader.position;
         let number = reader.number.or_else(|| lane::number_at(block, position));

@@ -135,10 +135,10 @@ impl RawConsumer {
         let offer = newest.as_ref().map(|(extent, _)| &extent.offer);
         // Relaxed: the owner stored it before its first message.
         let latched = Latched::from_word(block.latched.get());
-        let floor = if latched.is_some() {
-            Some(takeover::history_start(block, head))
-        } else {
-            session.map(|start| start.min(head))
+        let floor = match latched {
+            Some(latched) if latched.continues => Some(0),
+            Some(_) => Some(takeover::history_start(block, head)),
+            None => session.map(|start| start.min(head)),
         };
         // WHY: as far back as a lapped reader would go, no further. WHY not nothing if the file
         // cannot be read: the reader misses messages then.
@@ -341,7 +341,9 @@ impl RawConsumer {
             return Ok(());
         }
         if !is_owed_before {
-            let ExtentBase { position, number } = extent.base;
+            let ExtentBase {
+                position, number, ..
+            } = extent.base;
             let numbered = extent.offer.shape.request().pinnable;
             let number = Some(if numbered { number } else { position });
             self.starts[lane as usize] = Start { position, number };
@@ -387,7 +389,9 @@ impl RawConsumer {
                 break;
             }
             // WHY: what was in extents that are gone is lost.
-            let ExtentBase { position, number } = left_out;
+            let ExtentBase {
+                position, number, ..
+            } = left_out;
             self.lanes[at].reader.lose_to(position, number);
             self.leave_out(at, left_out, extent.base);
             self.move_to(at, extent, raw);
@@ -420,7 +424,9 @@ impl RawConsumer {
         } = &mut self.lanes[at];
         (*shared, *other) = fit;
         let start = &mut self.starts[*lane as usize];
-        let ExtentBase { position, number } = extent.base;
+        let ExtentBase {
+            position, number, ..
+        } = extent.base;
         reader.move_to(raw, number);
         let is_numbered = extent.offer.shape.request().pinnable;
         if is_numbered && !reader.is_numbered() {

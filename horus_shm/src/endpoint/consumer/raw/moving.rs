@@ -228,10 +228,34 @@ impl RawConsumer {
         // file.
         let generation = 1;
         let first = ExtentId { lane, generation };
+        if self.is_being_taken_over(lane)? {
+            // WHY: the new owner makes this reader look again.
+            return Ok(false);
+        }
         if let Some(base) = self.segment.with_header(first, |base, _| base) {
-            self.move_start(lane, base.position, base.number);
+            // WHY: the publisher that moved may be dead, and another one have the lane. Messages
+            // from the start of its session on are new, and have numbers that follow.
+            let reached = self
+                .reached(base.session)
+                .map_or(0, |reached| reached.number);
+            let block = self.segment.lane_block(lane, Access::Read)?;
+            // Relaxed: `is_being_taken_over` ordered it.
+            let own = block.epoch_start.get().saturating_sub(base.position);
+            let known = reached.saturating_sub(base.number).min(own);
+            self.move_start(lane, base.position + known, base.number + known);
         }
         Ok(true)
+    }
+
+    /// Returns true while a live publisher that has claimed a lane finds out where its predecessor
+    /// ended.
+    fn is_being_taken_over(&self, lane: u32) -> Result<bool, OpenError> {
+        let block = self.segment.lane_block(lane, Access::Read)?;
+        // ORDERING(owner): as in `takeover::session`.
+        let owner = Word::load(&block.owner, edge::OWNER_SEE);
+        // ORDERING(epoch): pairs with the store in `take_over`.
+        let session = Word::load(&block.epoch_owner, edge::EPOCH_SEE);
+        Ok(owner != 0 && session != owner && !self.segment.is_dead(owner))
     }
 
     fn move_start(&mut self, lane: u32, position: u64, number: u64) {

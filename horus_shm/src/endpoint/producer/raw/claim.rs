@@ -89,6 +89,7 @@ impl Claim {
             latched: key.map(|LatchKey(key)| Latched {
                 key,
                 claim: newest.unwrap_or(0).wrapping_add(1),
+                continues: request.continues_history,
                 messages: offer.latched().try_into().unwrap_or(u16::MAX),
             }),
             // WHY again: another publisher may have held the lane since.
