@@ -1,5 +1,5 @@
-"""Programs in Rust, C++ and Python with an old and a new version of a message run together, and are
-upgraded one after the other."""
+"""Programs in Rust, C++ and Python with several versions of a message run together, are upgraded one
+after the other, and match or not, whichever starts first."""
 
 import itertools
 import os
@@ -17,7 +17,7 @@ VERSIONS = """
 import sys
 import horus
 
-role, version = sys.argv[1:]
+role, version, reliability = sys.argv[1:]
 
 if version == "old":
     @horus.message
@@ -28,6 +28,14 @@ if version == "old":
 
     values = {"volts": 12.5, "_reserved": [7] * 4}
     shown = ("volts",)
+elif version == "other":
+    @horus.message
+    class Status:
+        number: horus.u64
+        celsius: horus.f64
+
+    values = {"celsius": 36.5}
+    shown = ("celsius",)
 else:
     @horus.message
     class Status:
@@ -39,16 +47,20 @@ else:
     values = {"volts": 24, "amperes": 3, "gain": 0.5}
     shown = ("volts", "amperes", "gain")
 
-end = (horus.Publisher if role == "publish" else horus.Subscriber)("status", Status)
+kind = horus.Publisher if role == "publish" else horus.Subscriber
+end = kind("status", Status, qos="reliable" if reliability == "reliable" else "default")
 print("open", flush=True)
 for line in sys.stdin:
     if role == "publish":
         end.send(Status(number=int(line), **values))
         print("sent", flush=True)
         continue
-    while (status := end.recv()) is not None:
-        fields = " ".join(f"{getattr(status, name):.1f}" for name in shown)
-        print(status.number, fields, end.received_bytes)
+    try:
+        while (status := end.recv()) is not None:
+            fields = " ".join(f"{getattr(status, name):.1f}" for name in shown)
+            print(status.number, fields, end.received_bytes)
+    except horus.IncompatibleError:
+        print("incompatible")
     print("end", flush=True)
 """
 
@@ -76,10 +88,10 @@ def commands(tmp_path_factory):
 class End:
     """A program with one endpoint."""
 
-    def __init__(self, command, environment, role, version):
+    def __init__(self, command, environment, role, version, reliability="plain"):
         self.version = version
         self.process = subprocess.Popen(
-            [*command, role, version],
+            [*command, role, version, reliability],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -100,7 +112,14 @@ class End:
 
     def receive(self):
         self.say("")
-        return sorted(iter(self.line, "end"), key=lambda line: int(line.split()[0]))
+        lines = list(iter(self.line, "end"))
+        if lines == ["incompatible"]:
+            return None
+        return sorted(lines, key=lambda line: int(line.split()[0]))
+
+    def kill(self):
+        self.process.kill()
+        self.process.communicate()
 
     def close(self):
         self.process.stdin.close()
@@ -209,3 +228,38 @@ def test_a_subscriber_demands_exactly_its_version(namespace):
     publisher.send(old(number=2))
     publisher.send(old(number=3))
     assert plain.latest() == Status(number=3)
+
+
+# The kinds of a publisher and of a subscriber, and whether they match.
+PAIRS = [
+    (("old", "plain"), ("new", "plain"), True),
+    (("new", "reliable"), ("old", "reliable"), True),
+    (("new", "reliable"), ("new", "plain"), True),
+    (("old", "plain"), ("old", "reliable"), False),
+    (("other", "reliable"), ("new", "reliable"), False),
+]
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_programs_match_or_not_whichever_starts_first(directory, commands, pair):
+    """In all pairs of languages, and also after the first was killed and started again."""
+    publisher, subscriber, matches = pair
+    kinds = {"publish": publisher, "subscribe": subscriber}
+    for language, other in itertools.product(LANGUAGES, LANGUAGES):
+        languages = {"publish": language, "subscribe": other}
+
+        def start(role, languages=languages):
+            return End(*commands[languages[role]], role, *kinds[role])
+
+        for order in (("publish", "subscribe"), ("subscribe", "publish")):
+            ends = {role: start(role) for role in order}
+            for number in (1, 2):
+                ends["publish"].send(number)
+                found = ends["subscribe"].receive()
+                wanted = [received(number, publisher[0], subscriber[0])] if matches else None
+                assert found == wanted, (languages, order, number)
+                if number == 1:
+                    ends[order[0]].kill()
+                    ends[order[0]] = start(order[0])
+            for end in ends.values():
+                end.close()

@@ -27,6 +27,16 @@ struct Status {
 HORUS_MESSAGE(Status, number, volts, amperes, gain);
 }  // namespace latest
 
+namespace other {
+struct Status {
+    std::uint64_t number;
+    double celsius;
+};
+HORUS_MESSAGE(Status, number, celsius);
+}  // namespace other
+
+static horus::Qos qos;
+
 static void say(const std::string &line) {
     std::puts(line.c_str());
     std::fflush(stdout);
@@ -37,6 +47,11 @@ static void print(const old::Status &status, unsigned long long bytes) {
                 static_cast<double>(status.volts), bytes);
 }
 
+static void print(const other::Status &status, unsigned long long bytes) {
+    std::printf("%llu %.1f %llu\n", static_cast<unsigned long long>(status.number), status.celsius,
+                bytes);
+}
+
 static void print(const latest::Status &status, unsigned long long bytes) {
     std::printf("%llu %.1f %.1f %.1f %llu\n", static_cast<unsigned long long>(status.number),
                 static_cast<double>(status.volts), static_cast<double>(status.amperes),
@@ -45,7 +60,7 @@ static void print(const latest::Status &status, unsigned long long bytes) {
 
 template <class T>
 static void publish(T status) {
-    horus::Publisher<T> publisher("status");
+    horus::Publisher<T> publisher("status", qos);
     say("open");
     for (std::string line; std::getline(std::cin, line);) {
         status.number = std::strtoull(line.c_str(), nullptr, 10);
@@ -56,25 +71,34 @@ static void publish(T status) {
 
 template <class T>
 static void subscribe() {
-    horus::Subscriber<T> subscriber("status");
+    horus::Subscriber<T> subscriber("status", qos);
     say("open");
     for (std::string line; std::getline(std::cin, line);) {
-        while (const auto status = subscriber.recv()) {
-            print(*status, subscriber.info().received_bytes);
+        std::error_code error;
+        T status{};
+        while (subscriber.recv(status, error)) {
+            print(status, subscriber.info().received_bytes);
         }
+        if (error == horus::Errc::type || error == horus::Errc::qos) say("incompatible");
         say("end");
     }
 }
 
 int main(int count, char **arguments) {
-    if (count != 3) return 2;
+    if (count != 4) return 2;
     const bool is_new = std::strcmp(arguments[2], "new") == 0;
+    const bool is_other = std::strcmp(arguments[2], "other") == 0;
+    if (std::strcmp(arguments[3], "reliable") == 0) qos = horus::Qos::reliable();
     if (std::strcmp(arguments[1], "publish") == 0) {
-        if (is_new) {
+        if (is_other) {
+            publish(other::Status{0, 36.5});
+        } else if (is_new) {
             publish(latest::Status{0, 24.0F, 3.0F, 0.5});
         } else {
             publish(old::Status{0, 12.5F, {7, 7, 7, 7}});
         }
+    } else if (is_other) {
+        subscribe<other::Status>();
     } else if (is_new) {
         subscribe<latest::Status>();
     } else {
