@@ -196,6 +196,50 @@ fn kills() -> u64 {
     if is_long() { KILLS_LONG } else { KILLS }
 }
 
+/// The others go on while it is stopped, and it goes on when it is resumed.
+#[test]
+fn a_publisher_stopped_at_any_system_call_of_growth_holds_nobody_up() {
+    let stride = if is_long() { 1 } else { 9 };
+    let mut stops = 0;
+    loop {
+        let mut scene = Scene::new(Reading::Gated);
+        let mut victim = Victim::spawn("life", scene.dir.path());
+        let marks = (0..=stops).filter(|_| victim.run_to_system_call() == Stop::Mark);
+        let marks = marks.count();
+        if marks >= MARKS {
+            break;
+        }
+        let mut other = RawProducer::new(open(&scene.namespace), OnStalled::Full).unwrap();
+        let all = |sender| {
+            (0..)
+                .zip(LENGTHS)
+                .map(move |(number, bytes)| (sender, number, bytes))
+        };
+        for (sender, number, bytes) in all(2) {
+            other.send_bytes(&message(sender, number, bytes)).unwrap();
+        }
+        let mut received: Vec<_> = std::iter::from_fn(|| scene.next()).collect();
+        assert!(
+            all(2).all(|message| received.contains(&message)),
+            "stop {stops}"
+        );
+        (marks..MARKS).for_each(|_| victim.run_to_mark());
+        received.extend(std::iter::from_fn(|| scene.next()));
+        received.sort_by_key(|message| message.0);
+        assert!(
+            received.into_iter().eq(all(1).chain(all(2))),
+            "stop {stops}"
+        );
+        victim.kill();
+        stops += stride;
+    }
+    println!(
+        "| stopped at {} of {stops} stops at system calls |",
+        stops / stride
+    );
+    assert!(stops > 60, "{stops} stops");
+}
+
 #[test]
 fn a_publisher_killed_at_any_system_call_of_growth_has_a_successor() {
     for reading in [Reading::Gated, Reading::KeepLast] {

@@ -165,3 +165,31 @@ fn a_publisher_killed_at_any_system_call_of_a_move_has_a_successor() {
         assert!(stops > 60, "{stops} stops");
     }
 }
+
+/// The others go on while it is stopped, and it goes on when it is resumed.
+#[test]
+fn a_publisher_stopped_at_any_system_call_of_a_move_holds_nobody_up() {
+    let is_long = std::env::var_os("HORUS_TORTURE").is_some_and(|value| value == "1");
+    let stride = if is_long { 1 } else { 6 };
+    for reading in [Reading::KeepLast, Reading::Gated] {
+        let mut stops = 0;
+        loop {
+            let mut scene = Scene::new(reading);
+            let mut victim = scene.victim();
+            if (0..=stops).any(|_| victim.run_to_system_call() == Stop::Mark) {
+                break;
+            }
+            let mut other = RawProducer::new(open(&scene.namespace), OnStalled::Full).unwrap();
+            send(&mut other, 3, 0..MESSAGES);
+            scene.receive();
+            let of_other = scene.received.iter().filter(|message| *message >> 32 == 3);
+            assert_eq!(of_other.count() as u64, MESSAGES, "stop {stops}");
+            victim.run_to_mark();
+            drop(other);
+            assert_eq!(scene.check(), 2 * MESSAGES, "stop {stops}");
+            stops += stride;
+        }
+        println!("| {reading:?} | {stops} stops at system calls |");
+        assert!(stops > 60, "{stops} stops");
+    }
+}
