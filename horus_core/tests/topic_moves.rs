@@ -106,6 +106,43 @@ fn endpoints_continue_in_a_new_file_without_a_gap() {
     }
 }
 
+/// A publisher that moves, sends and is closed at once leaves a file that nobody else has opened.
+#[test]
+fn a_reliable_subscriber_gets_the_last_messages_of_a_publisher_that_moved_first() {
+    let private = Private::new();
+    let Pair {
+        mut publisher,
+        mut subscriber,
+        ..
+    } = Pair::new(&private, "moved", Qos::reliable());
+    publisher.send(message(0)).unwrap();
+    remove(&private, "moved");
+    let path = file_of(&private, "moved");
+    let moved = path.clone();
+    let sending = std::thread::spawn(move || {
+        let mut sent = 1;
+        while !moved.exists() {
+            publisher.send(message(sent)).unwrap();
+            sent += 1;
+            // WHY a pause: a lap at most may be unread.
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        sent
+    });
+    while !path.exists() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    // Time enough to close, if nothing holds the publisher up.
+    std::thread::sleep(Duration::from_millis(20));
+    let mut next = 0;
+    while !sending.is_finished() {
+        next = receive(&mut subscriber, next);
+    }
+    assert_eq!(receive(&mut subscriber, next), sending.join().unwrap());
+    let stats = subscriber.stats();
+    assert_eq!((stats.lost, stats.waiting), (0, 0));
+}
+
 /// Opens a subscriber that makes a new file, after the old one was removed.
 fn newcomer(private: &Private, topic: &str, qos: Qos) -> Subscriber<CmdVel> {
     remove(private, topic);

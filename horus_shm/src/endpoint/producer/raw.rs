@@ -390,6 +390,7 @@ impl Drop for RawProducer {
         if self.segment.is_forked() {
             return;
         }
+        self.wait_for_moving_readers();
         self.leave_trace();
         // SAFETY: as in `readers`.
         unsafe { &*self.wait }

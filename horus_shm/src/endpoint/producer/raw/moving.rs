@@ -6,6 +6,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use super::RawProducer;
@@ -22,6 +23,9 @@ use crate::protocol::identity::TypeIdentity;
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
 
+/// The longest time for which closing waits for readers that have to move: each process looks at
+/// the names ten times a second.
+const CLOSE_WAIT_MAX: Duration = Duration::from_millis(500);
 /// Minimum time between two attempts to move.
 const RETRY_PERIOD: Duration = Duration::from_millis(100);
 
@@ -221,6 +225,16 @@ impl RawProducer {
             self.end_wait_for_readers();
         }
         !self.awaited.is_empty()
+    }
+
+    /// Waits for a short time until the reliable readers of former files have joined this one, if
+    /// this publisher is closed right after it moved. WHY: if nobody else has this file open, its
+    /// messages go with it.
+    pub(super) fn wait_for_moving_readers(&self) {
+        let end = Instant::now() + CLOSE_WAIT_MAX;
+        while self.is_awaiting() && Instant::now() < end {
+            thread::sleep(LOOK_PERIOD);
+        }
     }
 
     /// Goes on without the readers of former files.
