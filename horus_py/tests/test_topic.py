@@ -465,11 +465,12 @@ def test_the_environment_names_the_namespace(namespace, python):
     assert os.environ["HORUS_NAMESPACE"] == namespace.name
 
 
-def test_each_key_has_its_latched_message():
+def test_each_key_has_its_latched_message(namespace):
+    latched = {"qos": "latched", "namespace": namespace}
     for number in (1, 2):
         for key in ("map server", "costmap"):
-            with horus.Publisher("kept", qos="latched", latch_key=key) as publisher:
+            with horus.Publisher("kept", latch_key=key, **latched) as publisher:
                 publisher.send([key, number])
-    with horus.Subscriber("kept") as late:
+    with horus.Subscriber("kept", namespace=namespace) as late:
         assert sorted([late.recv(), late.recv()]) == [["costmap", 2], ["map server", 2]]
         assert late.recv() is None

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* In the order of the test. */
-enum { NAMESPACE, PUBLISHER, SUBSCRIBER, SAMPLE, WAIT_SET, SCHEDULER, KINDS };
+enum { NAMESPACE, PUBLISHER, SUBSCRIBER, SAMPLE, WAIT_SET, ENDPOINT_EVENTS, SCHEDULER, KINDS };
 
 /* The arguments of a call. */
 typedef struct call {
@@ -63,6 +63,7 @@ static void open_one(int kind, uint64_t ids[KINDS]) {
     horus_subscriber_t subscriber;
     horus_sample_t sample;
     horus_wait_set_t wait_set;
+    horus_endpoint_events_t events;
     horus_scheduler_t scheduler;
     switch (kind) {
     case NAMESPACE:
@@ -92,6 +93,12 @@ static void open_one(int kind, uint64_t ids[KINDS]) {
         EXPECT(HORUS_OK, horus_wait_set_open(&wait_set));
         ids[kind] = wait_set.id;
         break;
+    case ENDPOINT_EVENTS:
+        EXPECT(HORUS_OK, horus_publisher_open("abused", &given_topic_options, &publisher));
+        EXPECT(HORUS_OK, horus_publisher_subscriber_events(publisher, &events));
+        EXPECT(HORUS_OK, horus_publisher_close(publisher));
+        ids[kind] = events.id;
+        break;
     default:
         EXPECT(HORUS_OK, horus_scheduler_open(NULL, &scheduler));
         EXPECT(HORUS_OK, horus_scheduler_add_node(scheduler, "abused", NULL, &given_node));
@@ -106,6 +113,7 @@ static horus_status_t close_one(int kind, uint64_t id) {
     case SUBSCRIBER: return horus_subscriber_close((horus_subscriber_t){id});
     case SAMPLE: return horus_sample_release(id);
     case WAIT_SET: return horus_wait_set_close((horus_wait_set_t){id});
+    case ENDPOINT_EVENTS: return horus_endpoint_events_close((horus_endpoint_events_t){id});
     default: return horus_scheduler_close((horus_scheduler_t){id});
     }
 }

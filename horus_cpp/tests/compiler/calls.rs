@@ -5,12 +5,13 @@ use std::fmt::Write as _;
 use super::header::{bare, declared, header};
 
 /// Handle types, without `horus_` and `_t`. A sample's handle is a number.
-const KINDS: [&str; 6] = [
+const KINDS: [&str; 7] = [
     "namespace",
     "publisher",
     "subscriber",
     "sample",
     "wait_set",
+    "endpoint_events",
     "scheduler",
 ];
 
@@ -120,6 +121,9 @@ fn undo(name: &str, arguments: usize) -> Option<String> {
     let out = || format!("place_{}", arguments - 1);
     if name.contains("_borrow") {
         return Some(format!("horus_sample_release({}.id)", out()));
+    }
+    if name.ends_with("_events") {
+        return Some(format!("horus_endpoint_events_close({})", out()));
     }
     // A log stays open.
     let (kind, _) = name
