@@ -25,7 +25,7 @@ use libc::{c_int, c_void, siginfo_t};
 use crate::os::region::Access;
 use crate::os::signal;
 
-/// Number of regions in a chunk of the table: those of some 80 topics, in 28 KiB.
+/// Number of regions in a chunk of the table: those of some 75 topics.
 const CHUNK_REGIONS: usize = 512;
 
 /// Maximum number of times that a thread yields while another thread installs the handler.
