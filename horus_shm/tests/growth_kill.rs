@@ -1,6 +1,6 @@
 //! Kill sweep over claiming, growth and joining: a publisher sends messages that do not fit its
-//! slots, or a subscriber joins and reads them, and is killed at each system call, at instructions
-//! all over its life, or at random times. The others go on, and get all that was sent.
+//! slots, or a subscriber joins and reads them, and is killed at each system call, after each change
+//! that others can see, or at random times. The others go on, and get all that was sent.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
@@ -22,6 +22,7 @@ use horus_shm::{
     TopicName, TypeInfo, sweep,
 };
 
+use tracer::changes::Changes;
 use tracer::{Stop, Victim, be_traced, mark};
 
 const TOPIC: &str = "grown";
@@ -34,8 +35,7 @@ const MARKS: usize = 3;
 const CAPACITY: u64 = 16;
 /// The most stops at system calls of one life.
 const STOPS_MAX: usize = 2000;
-/// The number of places in a life where it is killed between two instructions: usually, and in the
-/// long form.
+/// The number of kills at random times: usually, and in the long form.
 const KILLS: u64 = 60;
 const KILLS_LONG: u64 = 4000;
 /// The longest time from a mark to the random end of a life.
@@ -268,9 +268,10 @@ fn a_publisher_killed_at_any_system_call_of_growth_has_a_successor() {
     }
 }
 
+/// The victim is a publisher that claims a lane, up to its first mark, or that grows, up to the next.
 #[test]
-fn a_publisher_killed_between_any_two_instructions_of_claiming_or_growth_has_a_successor() {
-    // WHY: the claim is long, and each instruction costs microseconds.
+fn a_publisher_killed_after_any_change_by_claiming_or_growth_has_a_successor() {
+    // WHY: claiming is 400,000 instructions, each of which costs some 60 microseconds.
     let parts = if is_long() {
         &[false, true][..]
     } else {
@@ -284,17 +285,18 @@ fn a_publisher_killed_between_any_two_instructions_of_claiming_or_growth_has_a_s
             }
             victim
         };
-        let length = life(&Scene::new(Reading::Gated)).step(u64::MAX);
-        let kills = kills();
-        for kill in 0..kills {
+        let scene = Scene::new(Reading::Gated);
+        let changes = Changes::record(&mut life(&scene), &scene.namespace.topics_path(), &[]);
+        for point in 0..changes.len() {
             let scene = Scene::new(Reading::Gated);
             let mut victim = life(&scene);
-            victim.step(length * kill / kills + fastrand::u64(..=length / kills));
+            changes.follow(&mut victim, point);
             victim.kill();
             scene.check();
         }
         let what = if is_growth { "growth" } else { "claiming" };
-        println!("| killed at {kills} of {length} instructions of {what} |");
+        println!("| {what} | {changes} |");
+        assert!(changes.len() > 4, "{changes}");
     }
 }
 
@@ -314,29 +316,60 @@ fn publishers_that_grow_are_killed_at_random_times() {
     println!("| killed at random times, by the number of messages sent: {lives:?} |");
 }
 
+/// Returns a scene in which a publisher has sent the history that a reader joins.
+fn scene_with_history() -> (Scene, RawProducer) {
+    let mut scene = Scene::new(Reading::KeepLast);
+    let mut producer = RawProducer::new(open(&scene.namespace), OnStalled::Full).unwrap();
+    for (number, bytes) in (0..).zip(LENGTHS) {
+        producer.send_bytes(&message(3, number, bytes)).unwrap();
+        scene.next().unwrap();
+    }
+    (scene, producer)
+}
+
+/// Sends more than a ring of messages, and checks that nobody holds the publisher back.
+fn check_nobody_holds_back(mut scene: Scene, mut producer: RawProducer) {
+    for number in 0..3 * CAPACITY as u8 {
+        producer.send_bytes(&message(3, number, 60_000)).unwrap();
+        assert_eq!(scene.next(), Some((3, number, 60_000)));
+    }
+    drop(producer);
+    scene.check();
+}
+
+/// WHY only in the long form: joining is a million instructions.
+#[test]
+fn a_subscriber_killed_after_any_change_by_joining_holds_nobody_back() {
+    if !is_long() {
+        return;
+    }
+    let (scene, _producer) = scene_with_history();
+    let mut victim = Victim::spawn("reader's life", scene.dir.path());
+    let changes = Changes::record(&mut victim, &scene.namespace.topics_path(), &[]);
+    for point in 0..changes.len() {
+        let (scene, producer) = scene_with_history();
+        let mut victim = Victim::spawn("reader's life", scene.dir.path());
+        changes.follow(&mut victim, point);
+        victim.kill();
+        check_nobody_holds_back(scene, producer);
+    }
+    println!("| joining | {changes} |");
+    assert!(changes.len() > 20, "{changes}");
+}
+
 /// The publisher waits for a live gated reader only.
 #[test]
 fn a_subscriber_killed_at_any_system_call_of_joining_holds_nobody_back() {
     let stride = if is_long() { 1 } else { 9 };
     let mut stops = 0;
     loop {
-        let mut scene = Scene::new(Reading::KeepLast);
-        let mut producer = RawProducer::new(open(&scene.namespace), OnStalled::Full).unwrap();
-        for (number, bytes) in (0..).zip(LENGTHS) {
-            producer.send_bytes(&message(3, number, bytes)).unwrap();
-            scene.next().unwrap();
-        }
+        let (scene, producer) = scene_with_history();
         let mut victim = Victim::spawn("reader's life", scene.dir.path());
         if (0..=stops).any(|_| victim.run_to_system_call() == Stop::Mark) {
             break;
         }
         victim.kill();
-        for number in 0..3 * CAPACITY as u8 {
-            producer.send_bytes(&message(3, number, 60_000)).unwrap();
-            assert_eq!(scene.next(), Some((3, number, 60_000)));
-        }
-        drop(producer);
-        scene.check();
+        check_nobody_holds_back(scene, producer);
         stops += stride;
     }
     println!(

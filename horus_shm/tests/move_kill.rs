@@ -1,6 +1,6 @@
 //! Kill sweep over moves: the file of a topic is removed while a publisher and a subscriber have it
-//! open, and the publisher is killed at system calls all over its move to the next file. Its
-//! successor goes on, and the subscriber gets all that was sent.
+//! open, and the publisher is killed at each system call of its move to the next file, or after each
+//! change that others can see. Its successor goes on, and the subscriber gets all that was sent.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
@@ -11,7 +11,7 @@ mod spawn;
 mod stream;
 mod tracer;
 
-use std::fs;
+use std::fs::{self, File};
 use std::sync::Arc;
 
 use horus_shm::internals::{forbid_thread, look_at_names};
@@ -20,6 +20,7 @@ use horus_shm::{
     TopicName, TypeInfo, sweep,
 };
 
+use tracer::changes::{Changes, open_all};
 use tracer::{Stop, Victim, be_traced, mark};
 
 const TOPIC: &str = "moved";
@@ -68,6 +69,8 @@ struct Scene {
     namespace: Arc<Namespace>,
     reader: RawConsumer,
     received: Vec<u64>,
+    /// The files of the topic that were there before the removal.
+    removed: Vec<File>,
 }
 
 impl Scene {
@@ -82,6 +85,7 @@ impl Scene {
             namespace,
             reader,
             received: Vec::new(),
+            removed: Vec::new(),
         }
     }
 
@@ -89,6 +93,7 @@ impl Scene {
     fn victim(&mut self) -> Victim {
         let mut victim = Victim::spawn("life", self.dir.path());
         victim.run_to_mark();
+        self.removed = open_all(&self.namespace.topics_path());
         fs::remove_file(self.namespace.topics_path().join(TOPIC)).unwrap();
         look_at_names();
         self.receive();
@@ -139,10 +144,13 @@ impl Scene {
     }
 }
 
+fn is_long() -> bool {
+    std::env::var_os("HORUS_TORTURE").is_some_and(|value| value == "1")
+}
+
 #[test]
 fn a_publisher_killed_at_any_system_call_of_a_move_has_a_successor() {
-    let is_long = std::env::var_os("HORUS_TORTURE").is_some_and(|value| value == "1");
-    let stride = if is_long { 1 } else { 4 };
+    let stride = if is_long() { 1 } else { 4 };
     // WHY the subscriber first: a publisher that closes the next file before others have opened it
     // takes that file along.
     for reading in [Reading::KeepLast, Reading::Gated] {
@@ -166,11 +174,34 @@ fn a_publisher_killed_at_any_system_call_of_a_move_has_a_successor() {
     }
 }
 
+/// WHY only in the long form: a move is hundreds of thousands of instructions.
+#[test]
+fn a_publisher_killed_after_any_change_by_a_move_has_a_successor() {
+    if !is_long() {
+        return;
+    }
+    for reading in [Reading::KeepLast, Reading::Gated] {
+        let mut scene = Scene::new(reading);
+        let mut victim = scene.victim();
+        let changes = Changes::record(&mut victim, &scene.namespace.topics_path(), &scene.removed);
+        victim.kill();
+        let mut sent = [0; 1 + 2 * MESSAGES as usize];
+        for point in 0..changes.len() {
+            let mut scene = Scene::new(reading);
+            let mut victim = scene.victim();
+            changes.follow(&mut victim, point);
+            victim.kill();
+            sent[scene.check() as usize] += 1;
+        }
+        println!("| {reading:?} | {changes} | by the number of messages sent: {sent:?} |");
+        assert!(changes.len() > 20, "{changes}");
+    }
+}
+
 /// The others go on while it is stopped, and it goes on when it is resumed.
 #[test]
 fn a_publisher_stopped_at_any_system_call_of_a_move_holds_nobody_up() {
-    let is_long = std::env::var_os("HORUS_TORTURE").is_some_and(|value| value == "1");
-    let stride = if is_long { 1 } else { 6 };
+    let stride = if is_long() { 1 } else { 6 };
     for reading in [Reading::KeepLast, Reading::Gated] {
         let mut stops = 0;
         loop {

@@ -3,6 +3,7 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
+pub mod changes;
 pub mod ends;
 pub mod inject;
 pub mod route;
