@@ -423,7 +423,7 @@ impl<H: Header> Encoded for Framed<H> {
         let start = size_of::<H>();
         Some(Self {
             header,
-            data: std::mem::take(buffer).narrow(start..start + data),
+            data: buffer.take(start..start + data),
         })
     }
 

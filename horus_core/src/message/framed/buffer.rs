@@ -30,11 +30,19 @@ impl Buffer {
         self.used = 0..bytes;
     }
 
-    /// Restricts the buffer to this range, which must lie inside it.
-    pub(crate) fn narrow(mut self, range: Range<usize>) -> Self {
+    /// Returns the bytes of `range`, which must lie inside the buffer. Takes the memory along if
+    /// they are at least half of it, and leaves the buffer empty; otherwise copies them.
+    ///
+    /// WHY: subscribers have room for the longest message that may come. A message that is far
+    /// shorter should not keep that much memory, and new memory of that size would have to be
+    /// zeroed for the next message: 4 KiB between processes 1.75 -> 1.26 µs with room for 64 KiB.
+    pub(crate) fn take(&mut self, range: Range<usize>) -> Self {
+        if 2 * range.len() < size_of_val(self.words.as_slice()) {
+            return Self::from(&self.as_ref()[range]);
+        }
         let from = self.used.start;
         self.used = from + range.start..from + range.end;
-        self
+        std::mem::take(self)
     }
 }
 
@@ -52,6 +60,13 @@ impl AsMut<[u8]> for Buffer {
 
 impl From<&[u8]> for Buffer {
     fn from(bytes: &[u8]) -> Self {
+        // WHY: memory that is copied to need not be zeroed before.
+        if let Ok(words) = bytemuck::try_cast_slice(bytes) {
+            return Self {
+                words: words.to_vec(),
+                used: 0..bytes.len(),
+            };
+        }
         let mut buffer = Self::zeroed(bytes.len());
         buffer.as_mut().copy_from_slice(bytes);
         buffer
@@ -62,5 +77,46 @@ impl From<&[u8]> for Buffer {
 impl fmt::Debug for Buffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes", self.used.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counting(bytes: usize) -> Buffer {
+        let mut buffer = Buffer::zeroed(bytes);
+        buffer
+            .as_mut()
+            .iter_mut()
+            .zip(0..)
+            .for_each(|(byte, n)| *byte = n);
+        buffer
+    }
+
+    #[test]
+    fn a_long_part_takes_the_memory_along() {
+        let mut buffer = counting(64);
+        let memory = buffer.as_ref().as_ptr();
+        let part = buffer.take(8..40);
+        assert_eq!(part.as_ref(), (8..40).collect::<Vec<u8>>());
+        assert_eq!(part.as_ref().as_ptr(), memory.wrapping_add(8));
+        assert!(buffer.as_ref().is_empty());
+    }
+
+    #[test]
+    fn a_short_part_leaves_the_memory() {
+        for range in [8..32, 8..11, 3..17, 5..5] {
+            let mut buffer = counting(64);
+            let memory = buffer.as_ref().as_ptr();
+            let part = buffer.take(range.clone());
+            let wanted: Vec<u8> = (range.start as u8..range.end as u8).collect();
+            assert_eq!(part.as_ref(), wanted);
+            assert!(part.words.len() <= range.len().div_ceil(8));
+            assert_eq!(
+                (buffer.as_ref().as_ptr(), buffer.as_ref().len()),
+                (memory, 64)
+            );
+        }
     }
 }
