@@ -35,6 +35,16 @@ pub use horus_shm::internals::{
 };
 pub mod introspect;
 pub mod log;
+/// The CPU of this machine, and the settings of copies and pauses that this process chose for it.
+///
+/// ```
+/// let machine = horus_core::machine();
+/// println!("{machine}");
+/// assert!(machine.pause_ns > 0.0);
+/// ```
+pub mod machine {
+    pub use horus_shm::{Features, Machine, Pauses, Tuning, Vectors};
+}
 pub mod message;
 pub mod namespace;
 pub mod ros;
@@ -43,6 +53,8 @@ pub mod topic;
 pub mod value;
 
 pub use error::{Error, Result};
+#[doc(inline)]
+pub use horus_shm::machine;
 pub use topic::error::{
     BorrowError, EndpointError, EndpointWaitError, LaneNotMapped, LoanError, Mismatch, OpenError,
     PublishLentError, RecvError, RecvTimeoutError, SendError, TopicError, TopicLabel, WaitError,

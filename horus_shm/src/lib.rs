@@ -68,12 +68,14 @@ pub use file::session::EndpointId;
 pub use file::sweep::{SweepReport, remove_topic, sweep, topic_names};
 pub use file::topic_type::{Beginning, Growth, Reliability, TypeInfo};
 pub use os::access::AccessRule;
+pub use os::cpu::{Features, Machine, machine};
 pub use os::region::Access;
 pub use os::{clock, rt};
 pub use process::fork::fork_epoch;
 pub use process::liveness::{Holder, Owner, ProcessInfo, Registry, RegistryError, RegistryFault};
 pub use protocol::identity::TypeIdentity;
 pub use protocol::telemetry::Latencies;
+pub use protocol::tuning::{Pauses, Tuning, Vectors};
 pub use wait::{WaitPolicy, WakeEdge};
 
 /// Re-exports the parts of this crate that its models, its tests and the other crates of this
@@ -85,6 +87,7 @@ pub mod internals {
     pub use crate::file::name_watch::{forbid_thread, look_at_names};
     pub use crate::file::segment::Blocks;
     pub use crate::os::child;
+    pub use crate::os::cpu::retune;
     pub use crate::os::descriptor::above_standard;
     pub use crate::os::thread;
     pub use crate::process::fork::{ForkLocal, set_child_hook};

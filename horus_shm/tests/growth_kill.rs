@@ -1,5 +1,5 @@
 //! Kill sweep over claiming, growth and joining: a publisher sends messages that do not fit its
-//! slots, or a subscriber joins and reads them, and is killed at each system call, after each change
+//! slots, or a subscriber joins and reads them. It is killed at each system call, after each change
 //! that others can see, or at random times. The others go on, and get all that was sent.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -268,7 +268,7 @@ fn a_publisher_killed_at_any_system_call_of_growth_has_a_successor() {
     }
 }
 
-/// The victim is a publisher that claims a lane, up to its first mark, or that grows, up to the next.
+/// The victim is a publisher that claims a lane, up to its first mark, or grows, up to the next.
 #[test]
 fn a_publisher_killed_after_any_change_by_claiming_or_growth_has_a_successor() {
     // WHY: claiming is 400,000 instructions, each of which costs some 60 microseconds.

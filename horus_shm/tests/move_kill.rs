@@ -1,5 +1,5 @@
 //! Kill sweep over moves: the file of a topic is removed while a publisher and a subscriber have it
-//! open, and the publisher is killed at each system call of its move to the next file, or after each
+//! open. The publisher is killed at each system call of its move to the next file, or after each
 //! change that others can see. Its successor goes on, and the subscriber gets all that was sent.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]

@@ -5,6 +5,8 @@ use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
+use horus_core::machine::Tuning;
+
 use crate::measure::pin::{self, CpuPair, PinError};
 use crate::measure::tsc::{TickSource, TscClock, tsc_is_invariant};
 
@@ -43,6 +45,9 @@ pub struct Machine {
     /// The extra code generation flags that this binary was built with.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub rustflags: String,
+    /// The settings of copies and pauses.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub tuning: String,
     /// `release` or `debug`.
     pub profile: String,
     /// The source of ticks.
@@ -87,6 +92,7 @@ impl Machine {
             hypervisor: hypervisor(&cpuinfo),
             rustc: env!("HORUS_BENCH_RUSTC").to_owned(),
             rustflags: env!("HORUS_BENCH_RUSTFLAGS").to_owned(),
+            tuning: tuning(),
             profile: if cfg!(debug_assertions) {
                 "debug"
             } else {
@@ -135,6 +141,12 @@ impl Machine {
             self.warnings.push(text);
         }
     }
+}
+
+/// Returns the settings of this process, which are chosen by the first look at the machine.
+fn tuning() -> String {
+    horus_core::machine();
+    Tuning::current().to_string()
 }
 
 /// CPU times that the kernel has counted since it started, in its ticks.

@@ -1,7 +1,10 @@
 //! The `main` of every benchmark: runs the benchmark, or the far end in a child process.
 
+use std::env;
 use std::error::Error;
 use std::process::ExitCode;
+
+use horus_shm::internals;
 
 use crate::run::args::Args;
 use crate::run::child::ChildContext;
@@ -15,6 +18,16 @@ pub type Outcome = Result<(), Box<dyn Error>>;
 /// A role that child processes of only some benchmarks have, and the function that serves it.
 pub type Role = (&'static str, fn(&ChildContext) -> ExitCode);
 
+/// The variable that replaces settings of copies and pauses, in this process and in its children.
+const TUNING_VARIABLE: &str = "HORUS_BENCH_TUNING";
+
+fn retune() -> Result<(), String> {
+    let Some(text) = env::var_os(TUNING_VARIABLE) else {
+        return Ok(());
+    };
+    internals::retune(&text.to_string_lossy())
+}
+
 /// Parses the command line and runs the benchmark `name`; in a child process, serves the child's
 /// role.
 pub fn main(
@@ -23,6 +36,10 @@ pub fn main(
     roles: &[Role],
     run: impl FnOnce(Args) -> Outcome,
 ) -> ExitCode {
+    if let Err(error) = retune() {
+        eprintln!("{name}: {TUNING_VARIABLE}: {error}");
+        return ExitCode::from(2);
+    }
     let Some(child) = ChildContext::enter() else {
         return session::exit_code(name, run(Args::from_env(name, about)));
     };

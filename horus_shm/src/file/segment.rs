@@ -19,6 +19,7 @@ use crate::file::offer::{Offer, Request};
 use crate::file::open;
 use crate::file::topic_type::TypeInfo;
 use crate::os::cancel::NoCancelGuard;
+use crate::os::cpu;
 use crate::os::descriptor::CheckedFd;
 use crate::os::fault;
 use crate::os::region::{Access, Region};
@@ -392,6 +393,8 @@ impl TopicMemory {
     }
 
     fn new(type_info: TypeInfo, shape: TopicShape, backing: Backing, label: TopicLabel) -> Self {
+        // WHY here: every endpoint that copies has a segment. The result is needed for its effect.
+        cpu::machine();
         let (extents, headers, observers) = Default::default();
         Self {
             type_info,

@@ -14,6 +14,7 @@ pub(crate) mod access;
 pub(crate) mod cancel;
 pub mod child;
 pub mod clock;
+pub(crate) mod cpu;
 pub(crate) mod descriptor;
 pub(crate) mod fault;
 pub(crate) mod futex;

@@ -3,8 +3,8 @@
 //! If a peer may write the other side, a copy is a data race unless it is made of atomic accesses.
 //! Up to [`WORDS_MAX_BYTES`] a copy is a few relaxed 64-bit atomic accesses, which the compiler
 //! keeps in registers. A longer one runs as assembly, which the language sees as an opaque sequence
-//! of relaxed accesses; the variant is chosen once by CPU feature. With `--cfg horus_word_copies`
-//! (miri, sanitizers) and on other CPUs every copy is made of words.
+//! of relaxed accesses; [`Tuning`](super::tuning::Tuning) says by which routine. With
+//! `--cfg horus_word_copies` (miri, sanitizers) and on other CPUs every copy is made of words.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -78,6 +78,8 @@ pub enum Intent {
     ReadOnce,
     /// To write; other caches lose the line.
     Write,
+    /// To be read by another core next: the line moves to a cache that cores share.
+    HandOver,
 }
 
 /// Prefetches `lines` cache lines from `first` on. Only a hint: it never faults.
@@ -87,6 +89,17 @@ pub fn prefetch(first: *const u8, lines: usize, intent: Intent) {
     for line in 1..lines {
         prefetch_line(first.wrapping_add(line * CACHE_LINE_BYTES), intent);
     }
+}
+
+/// Returns the time stamp counter; 0 on CPUs without one. Costs some 10 ns.
+#[inline(always)]
+pub fn ticks() -> u64 {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: every x86-64 has the instruction. It traps only if the process itself has forbidden
+    // it by prctl.
+    return unsafe { core::arch::x86_64::_rdtsc() };
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    0
 }
 
 /// Maximum number of lines prefetched while waiting for a message: as many as a core can have in
@@ -117,6 +130,10 @@ fn prefetch_line(line: *const u8, intent: Intent) {
         // SAFETY: as above.
         Intent::ReadOnce => unsafe {
             asm!("prefetchnta [{}]", in(reg) line, options(nostack, preserves_flags));
+        },
+        // SAFETY: CLDEMOTE changes no register and no memory, and is a no-op on CPUs without it.
+        Intent::HandOver => unsafe {
+            asm!("cldemote [{}]", in(reg) line, options(nostack, preserves_flags));
         },
         // SAFETY: as above; a 64-bit x86 either has PREFETCHW or takes its encoding for a no-op.
         Intent::Write => unsafe {
@@ -236,26 +253,9 @@ mod long {
 #[cfg(all(target_arch = "x86_64", not(miri), not(horus_word_copies)))]
 mod long {
     use core::arch::asm;
-    use core::sync::atomic::{AtomicU8, Ordering};
 
     use super::Side;
-
-    const UNKNOWN: u8 = 0;
-    const SSE2: u8 = 1;
-    const AVX: u8 = 2;
-
-    static VARIANT: AtomicU8 = AtomicU8::new(UNKNOWN);
-
-    #[cold]
-    fn choose() -> u8 {
-        let variant = if std::arch::is_x86_feature_detected!("avx") {
-            AVX
-        } else {
-            SSE2
-        };
-        VARIANT.store(variant, Ordering::Relaxed);
-        variant
-    }
+    use crate::protocol::tuning::{Tuning, Vectors};
 
     /// Copies more than 64 bytes in vectors; the last vectors overlap bytes that are already
     /// copied.
@@ -264,20 +264,92 @@ mod long {
     ///
     /// As [`crate::store`] or [`crate::load`], depending on the side that is shared; `bytes > 64`.
     #[inline(always)]
-    pub(super) unsafe fn copy(dst: *mut u8, src: *const u8, bytes: usize, _shared: Side) {
-        // Relaxed: every thread that finds no variant computes the same value.
-        let mut variant = VARIANT.load(Ordering::Relaxed);
-        if variant == UNKNOWN {
-            variant = choose();
+    pub(super) unsafe fn copy(dst: *mut u8, src: *const u8, bytes: usize, shared: Side) {
+        let tuning = Tuning::current();
+        if shared == Side::Destination && bytes >= tuning.string_copy_bytes_min as usize {
+            // SAFETY: `dst` and `src` are valid for `bytes` by the contract.
+            return unsafe { copy_string(dst, src, bytes) };
         }
-        if variant == AVX {
-            // SAFETY: `dst` and `src` are valid for `bytes` > 64 by the contract, and the CPU has
-            // AVX.
-            unsafe { copy_avx(dst, src, bytes) }
-        } else {
+        match tuning.vectors {
             // SAFETY: `dst` and `src` are valid for `bytes` > 64 by the contract; every x86-64 has
             // SSE2.
-            unsafe { copy_sse2(dst, src, bytes) }
+            Vectors::Sse2 => unsafe { copy_sse2(dst, src, bytes) },
+            // SAFETY: `dst` and `src` are valid for `bytes` > 64 by the contract, and the CPU has
+            // AVX: `os::cpu` chooses it only there.
+            Vectors::Avx => unsafe { copy_avx(dst, src, bytes) },
+            // SAFETY: as above, with AVX-512.
+            Vectors::Avx512 => unsafe { copy_avx512(dst, src, bytes) },
+        }
+    }
+
+    /// Copies by one string instruction, which does not read the lines that it overwrites.
+    ///
+    /// The order of its stores among each other is undefined, but it stays between the stores
+    /// before and after it (Intel SDM volume 3, 8.2.4; AMD APM volume 2, 7.1): the stamps on either
+    /// side of a copy keep their meaning.
+    ///
+    /// # Safety
+    ///
+    /// As [`copy`].
+    #[inline(always)]
+    unsafe fn copy_string(dst: *mut u8, src: *const u8, bytes: usize) {
+        // SAFETY: writes `bytes` bytes from `src` to `dst`, valid by the contract; the direction
+        // flag is clear at the beginning of every assembly.
+        unsafe {
+            asm!(
+                "rep movsb",
+                inout("rdi") dst => _,
+                inout("rsi") src => _,
+                inout("rcx") bytes => _,
+                options(nostack, preserves_flags),
+            );
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As [`copy`], and the CPU has AVX-512.
+    #[inline(always)]
+    unsafe fn copy_avx512(dst: *mut u8, src: *const u8, bytes: usize) {
+        // SAFETY: the loop moves 128 bytes while at least 128 remain. The rest (below 128) is moved
+        // as at most two blocks of 64, the last of which ends at the last byte; both exist because
+        // `bytes` > 64.
+        unsafe {
+            asm!(
+                "cmp {n}, 128",
+                "jb 3f",
+                "2:",
+                "vmovups zmm0, [{s}]",
+                "vmovups zmm1, [{s} + 64]",
+                "vmovups [{d}], zmm0",
+                "vmovups [{d} + 64], zmm1",
+                "sub {s}, -128",
+                "sub {d}, -128",
+                "add {n}, -128",
+                "cmp {n}, 128",
+                "jae 2b",
+                "3:",
+                "test {n}, {n}",
+                "jz 5f",
+                "cmp {n}, 64",
+                "jbe 4f",
+                "vmovups zmm0, [{s}]",
+                "vmovups [{d}], zmm0",
+                "4:",
+                "vmovups zmm1, [{s} + {n} - 64]",
+                "vmovups [{d} + {n} - 64], zmm1",
+                "5:",
+                "vzeroupper",
+                s = inout(reg) src => _,
+                d = inout(reg) dst => _,
+                n = inout(reg) bytes => _,
+                // WHY all: as in `copy_avx`.
+                out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+                out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
+                out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+                out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
+                options(nostack),
+            );
         }
     }
 
@@ -385,23 +457,35 @@ mod long {
     mod tests {
         use super::*;
 
+        type Routine = unsafe fn(*mut u8, *const u8, usize);
+
+        /// Returns the routines that this CPU can run.
+        fn routines() -> Vec<(&'static str, Routine)> {
+            let mut routines: Vec<(_, Routine)> =
+                vec![("sse2", copy_sse2), ("string", copy_string)];
+            if std::arch::is_x86_feature_detected!("avx") {
+                routines.push(("avx", copy_avx));
+            }
+            if std::arch::is_x86_feature_detected!("avx512f") {
+                routines.push(("avx512", copy_avx512));
+            }
+            routines
+        }
+
         #[test]
-        fn both_variants_copy_every_length() {
+        fn all_routines_copy_every_length() {
             let source: Vec<u8> = (0..4200_u32).map(|i| (i * 7 + 3) as u8).collect();
             for bytes in (65..600).chain([1023, 1024, 1480, 4095, 4096, 4200]) {
-                for variant in [copy_sse2 as unsafe fn(*mut u8, *const u8, usize), copy_avx] {
+                for (name, routine) in routines() {
                     let mut target = vec![0_u8; bytes + 64];
-                    // SAFETY: both buffers hold `bytes` bytes, and this test returns early on a CPU
-                    // without AVX.
-                    unsafe { variant(target.as_mut_ptr(), source.as_ptr(), bytes) };
-                    assert_eq!(target[..bytes], source[..bytes], "{bytes} bytes");
+                    // SAFETY: both buffers hold `bytes` bytes, and the CPU can run the routine.
+                    unsafe { routine(target.as_mut_ptr(), source.as_ptr(), bytes) };
+                    assert_eq!(target[..bytes], source[..bytes], "{name}, {bytes} bytes");
+                    let behind = &target[bytes..];
                     assert!(
-                        target[bytes..].iter().all(|&b| b == 0),
-                        "{bytes} bytes: overrun"
+                        behind.iter().all(|&b| b == 0),
+                        "{name}, {bytes} bytes: overrun"
                     );
-                }
-                if !std::arch::is_x86_feature_detected!("avx") {
-                    return;
                 }
             }
         }

@@ -10,9 +10,14 @@ use crate::protocol::identity::TypeIdentity;
 use crate::protocol::lane::InPlace;
 use crate::protocol::layout::{LaneBlock, ReaderBlock, WaitBlock};
 use crate::protocol::sync::{self, Edge, Word};
+use crate::protocol::tuning::Tuning;
 
 /// Maximum number of lines of one slot that are prefetched: more would evict each other.
 const PREFETCH_LINES_MAX: usize = 64;
+
+/// Maximum number of lines of a message that its writer hands over. WHY: beyond it a stream and
+/// single messages cannot be told apart by their distance.
+const HAND_OVER_LINES_MAX: usize = 32;
 
 /// The memory of one lane: its block, its slots, and the cursor of every reader in it.
 pub trait LaneMemory {
@@ -119,6 +124,18 @@ pub trait LaneMemory {
 
     /// Prefetches slot `index`. Only a hint.
     fn prefetch(&self, index: u64, intent: Intent);
+
+    /// Returns the number of cache lines of a message of `bytes` bytes that its writer hands over
+    /// to the core of the reader; 0 if that is not worthwhile.
+    #[inline(always)]
+    fn lines_to_hand_over(&self, _bytes: usize) -> usize {
+        0
+    }
+
+    /// Moves the first `lines` lines of slot `index`, and the line of its stamp, to a cache that
+    /// cores share. Only a hint.
+    #[inline(always)]
+    fn hand_over(&self, _index: u64, _lines: usize) {}
 }
 
 /// The counts of what a reader passes without receiving it.
@@ -402,6 +419,25 @@ impl LaneMemory for RawLane {
     #[inline(always)]
     fn prefetch(&self, index: u64, intent: Intent) {
         copy::prefetch(self.slot(index), self.lines_ahead, intent);
+    }
+
+    #[inline(always)]
+    fn lines_to_hand_over(&self, bytes: usize) -> usize {
+        let lines = bytes.div_ceil(CACHE_LINE_BYTES);
+        let is_worthwhile = (2..=HAND_OVER_LINES_MAX).contains(&lines);
+        if is_worthwhile && Tuning::current().hands_over {
+            lines
+        } else {
+            0
+        }
+    }
+
+    #[inline(always)]
+    fn hand_over(&self, index: u64, lines: usize) {
+        copy::prefetch(self.slot(index), lines, Intent::HandOver);
+        if lines * CACHE_LINE_BYTES < self.stride {
+            copy::prefetch(self.trailer(index, 1).as_ptr().cast(), 1, Intent::HandOver);
+        }
     }
 }
 

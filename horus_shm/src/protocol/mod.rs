@@ -17,3 +17,4 @@ pub mod sync;
 pub mod takeover;
 pub mod telemetry;
 pub mod ticket;
+pub(crate) mod tuning;

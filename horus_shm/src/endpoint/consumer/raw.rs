@@ -26,6 +26,7 @@ use crate::protocol::lane::{LaneReader, Polled};
 use crate::protocol::memory::{LaneMemory, RawLane};
 use crate::protocol::sync::Word;
 use crate::protocol::telemetry;
+use crate::protocol::tuning::{Pauses, Tuning};
 
 pub use bytes::Key;
 pub(crate) use grown::Copies;
@@ -378,14 +379,21 @@ impl RawConsumer {
         self.lanes
             .iter()
             .for_each(|followed| followed.reader.prefetch_slot(lanes));
+        let pauses = Tuning::current().pauses;
+        if pauses == Pauses::None && lanes == 1 {
+            return;
+        }
         std::hint::spin_loop();
+        if pauses != Pauses::OneOrTwo || lanes != 1 {
+            return;
+        }
         // A step of a linear congruential generator (Knuth's MMIX constants): only to break the
         // rhythm.
         self.chance = self
             .chance
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1);
-        if self.lanes.len() == 1 && self.chance >> 63 == 1 {
+        if self.chance >> 63 == 1 {
             std::hint::spin_loop();
         }
     }

@@ -1,11 +1,16 @@
 //! Writers of a lane.
 
 use super::{NoRoom, Spot, prefetch_distance};
-use crate::protocol::copy::Intent;
+use crate::protocol::copy::{self, Intent};
 use crate::protocol::gate::JOINING;
 use crate::protocol::layout::{published, writing};
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
+
+/// Messages that follow each other within this number of ticks, some 0.6 µs, plus the second number
+/// for each cache line, are a stream.
+const STREAM_TICKS: u64 = 1500;
+const STREAM_TICKS_PER_LINE: u64 = 16;
 
 /// The writer of a lane.
 #[derive(Debug)]
@@ -19,6 +24,8 @@ pub struct LaneWriter<M> {
     pub(super) hold: u64,
     /// Number of slots ahead of the next position that are prefetched; see [`prefetch_distance`].
     pub(super) ahead: u64,
+    /// The time at the end of the last message that may have been handed over, in ticks.
+    pub(super) last_ticks: u64,
     /// Number of all positions ever skipped.
     pub(super) skips: u64,
     /// By reader: the cursor at which the writer gave the reader up; 0 for one that counts.
@@ -39,6 +46,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
             0
         };
         let ahead = prefetch_distance(memory.slot_lines(), memory.capacity());
+        let last_ticks = 0;
         let skips = 0;
         let given_up = vec![0; readers].into();
         Self {
@@ -48,6 +56,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
             limit,
             hold: u64::MAX,
             ahead,
+            last_ticks,
             skips,
             given_up,
         }
@@ -85,6 +94,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
             unsafe { memory.store_racing(*index, src, bytes) };
         }
         self.publish(&spot, published(pos));
+        self.hand_over(&spot, bytes);
         if let Some(index) = self.ahead_of(&spot) {
             spot.memory.prefetch(index, Intent::Write);
         }
@@ -122,6 +132,26 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         // ORDERING(head): pairs with the loads in `LaneReader::resync` and `takeover::session`.
         spot.memory.block().head.store(next, edge::HEAD_PUBLISH);
         self.pos = next;
+    }
+
+    /// Moves the lines of the message that was just published, which is `spot`, to a cache that the
+    /// reader's core shares; unless messages come in a stream.
+    ///
+    /// WHY not in a stream: the reader then finds the lines where they are while this core goes on,
+    /// and to move them takes longer than to leave them. WHY ticks, not the cursor of a reader: to
+    /// load it would take its line away from the reader.
+    #[inline(always)]
+    pub(super) fn hand_over(&mut self, spot: &Spot<M>, bytes: usize) {
+        let lines = spot.memory.lines_to_hand_over(bytes);
+        if lines == 0 {
+            return;
+        }
+        let now = copy::ticks();
+        let since_last = now.wrapping_sub(self.last_ticks);
+        self.last_ticks = now;
+        if since_last > STREAM_TICKS + STREAM_TICKS_PER_LINE * lines as u64 {
+            spot.memory.hand_over(spot.index, lines);
+        }
     }
 
     /// Reads the cursors of gated readers again; returns true if the next position may be written.

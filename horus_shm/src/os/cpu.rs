@@ -1,0 +1,346 @@
+//! The CPU of this machine, and the settings of copies and pauses that suit it.
+//!
+//! Each rule of [`suitable`] names the measurement that it comes from. `docs/performance.md` has
+//! them with their circumstances, and says how to repeat them on another machine.
+
+use std::fmt;
+use std::sync::OnceLock;
+use std::time::Instant;
+
+use crate::protocol::copy;
+use crate::protocol::tuning::{Pauses, Tuning, Vectors};
+
+/// Number of repetitions in one measurement of an instruction.
+const REPETITIONS: u32 = 64;
+
+/// Number of measurements, of which the shortest counts: the others were interrupted.
+const MEASUREMENTS: u32 = 8;
+
+/// The longest reading of the time stamp counter, in nanoseconds, that pays off for each message. A
+/// hypervisor may trap the instruction.
+const TICKS_NS_MAX: f64 = 40.0;
+
+/// Minimum length in bytes of string copies with FSRM, and with ERMS alone. The first is measured:
+/// 64 KiB between processes 9.7 -> 8.4 µs, streams of 4 and 64 KiB a tenth faster, 1480 B slower.
+/// The second is that of glibc for vectors of 32 bytes.
+const STRING_COPY_BYTES_MIN: u32 = 2048;
+const STRING_COPY_BYTES_MIN_WITHOUT_FSRM: u32 = 4096;
+
+/// The extensions of the instruction set that the settings depend on. All are false on CPUs other
+/// than x86-64.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Features {
+    /// Vectors of 32 bytes, with the support of the kernel.
+    pub avx: bool,
+    /// Vectors of 64 bytes, with the support of the kernel.
+    pub avx512: bool,
+    /// Enhanced `rep movsb`: long string copies are as fast as the memory allows.
+    pub erms: bool,
+    /// Fast short `rep movsb`: short string copies begin at once.
+    pub fsrm: bool,
+    /// CLDEMOTE: a hint that moves a cache line to a cache that cores share.
+    pub cldemote: bool,
+}
+
+/// The CPU of this machine, and the settings that follow from it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Machine {
+    /// The vendor that the CPU names, such as `GenuineIntel`; empty if it names none.
+    pub vendor: String,
+    /// The extensions that it has.
+    pub features: Features,
+    /// Duration of one PAUSE in nanoseconds, measured by this process.
+    pub pause_ns: f64,
+    /// Duration of one reading of the time stamp counter in nanoseconds, likewise.
+    pub ticks_ns: f64,
+    /// The settings that this process uses.
+    pub tuning: Tuning,
+}
+
+/// Returns what this process knows of its machine. The first call examines the CPU, which takes
+/// some 50 µs, and chooses the settings of the process; opening a topic does the same. Writes
+/// nowhere and makes no system call.
+pub fn machine() -> &'static Machine {
+    static MACHINE: OnceLock<Machine> = OnceLock::new();
+    MACHINE.get_or_init(|| {
+        let machine = Machine::examine();
+        machine.tuning.choose();
+        machine
+    })
+}
+
+impl Machine {
+    fn examine() -> Self {
+        let vendor = cpuid::vendor();
+        let features = cpuid::features();
+        let pause_ns = duration_ns(std::hint::spin_loop);
+        let ticks_ns = duration_ns(|| std::hint::black_box(copy::ticks()));
+        Self {
+            tuning: suitable(&vendor, features, ticks_ns),
+            vendor,
+            features,
+            pause_ns,
+            ticks_ns,
+        }
+    }
+}
+
+/// Replaces settings of this process, as in `vectors=avx,pauses=none,string-copy=no,hand-over=no`.
+/// Only for benchmarks, which compare settings.
+///
+/// # Errors
+///
+/// A text that says which part is wrong: an unknown setting or value, or one that needs an
+/// extension that the CPU does not have. Nothing is replaced then.
+#[doc(hidden)]
+pub fn retune(text: &str) -> Result<(), String> {
+    let machine = machine();
+    let mut tuning = machine.tuning;
+    for part in text.split(',') {
+        apply(part, machine.features, &mut tuning)?;
+    }
+    tuning.choose();
+    Ok(())
+}
+
+fn apply(part: &str, features: Features, tuning: &mut Tuning) -> Result<(), String> {
+    match part.split_once('=').unwrap_or((part, "")) {
+        ("vectors", "sse2") => tuning.vectors = Vectors::Sse2,
+        ("vectors", "avx") if features.avx => tuning.vectors = Vectors::Avx,
+        ("vectors", "avx512") if features.avx512 => tuning.vectors = Vectors::Avx512,
+        ("vectors", "avx" | "avx512") => return Err(format!("{part}: the CPU does not have it")),
+        ("pauses", "none") => tuning.pauses = Pauses::None,
+        ("pauses", "one") => tuning.pauses = Pauses::One,
+        ("pauses", "one-or-two") => tuning.pauses = Pauses::OneOrTwo,
+        ("string-copy", "no") => tuning.string_copy_bytes_min = Tuning::NO_STRING_COPY,
+        ("string-copy", bytes) => {
+            let wanted = |_| format!("{part}: wanted a number of bytes, or no");
+            tuning.string_copy_bytes_min = bytes.parse().map_err(wanted)?;
+        }
+        ("hand-over", "yes") => tuning.hands_over = true,
+        ("hand-over", "no") => tuning.hands_over = false,
+        _ => {
+            let wanted = "vectors=sse2|avx|avx512, pauses=none|one|one-or-two, \
+                          string-copy=BYTES|no, or hand-over=yes|no";
+            return Err(format!("{part}: no such setting; wanted {wanted}"));
+        }
+    }
+    Ok(())
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            vendor, features, ..
+        } = self;
+        let vendor = if vendor.is_empty() { "CPU" } else { vendor };
+        write!(f, "{vendor}")?;
+        let has = [
+            (features.avx, "AVX"),
+            (features.avx512, "AVX-512"),
+            (features.erms, "ERMS"),
+            (features.fsrm, "FSRM"),
+            (features.cldemote, "CLDEMOTE"),
+        ];
+        for (_, name) in has.iter().filter(|(has, _)| *has) {
+            write!(f, " {name}")?;
+        }
+        let (pause, ticks) = (self.pause_ns, self.ticks_ns);
+        write!(
+            f,
+            ", PAUSE {pause:.0} ns, RDTSC {ticks:.0} ns: {}",
+            self.tuning
+        )
+    }
+}
+
+/// Returns the settings for a CPU.
+fn suitable(vendor: &str, features: Features, ticks_ns: f64) -> Tuning {
+    Tuning {
+        vectors: match features {
+            // Streams between processes on an Emerald Rapids, AVX-512 to AVX: 304 B 1.08 times as
+            // fast, 4 to 64 KiB 1.06 to 1.19; single messages up to 16 KiB take the same time. WHY
+            // with FSRM: CPUs without it lower their clock for such vectors.
+            Features {
+                avx512: true,
+                fsrm: true,
+                ..
+            } => Vectors::Avx512,
+            Features { avx: true, .. } => Vectors::Avx,
+            _ => Vectors::Sse2,
+        },
+        // One way between processes, 16 B. On a Zen 5: one or two pauses 75 to 81 ns and 118 in
+        // some pairs, none 65 to 73 in every pair. On Intel servers none was never better.
+        pauses: if vendor == "AuthenticAMD" {
+            Pauses::None
+        } else {
+            Pauses::OneOrTwo
+        },
+        string_copy_bytes_min: match features {
+            Features {
+                erms: true,
+                fsrm: true,
+                ..
+            } => STRING_COPY_BYTES_MIN,
+            Features { erms: true, .. } => STRING_COPY_BYTES_MIN_WITHOUT_FSRM,
+            _ => Tuning::NO_STRING_COPY,
+        },
+        // One way between processes on an Emerald Rapids: 1480 B 584 -> 505 ns, 304 B 230 -> 220.
+        hands_over: features.cldemote && ticks_ns <= TICKS_NS_MAX,
+    }
+}
+
+/// Returns the duration of `instruction` in nanoseconds.
+fn duration_ns<R>(instruction: impl Fn() -> R) -> f64 {
+    let measure = || {
+        let begin = Instant::now();
+        (0..REPETITIONS).for_each(|_| _ = instruction());
+        begin.elapsed().as_secs_f64() * 1e9 / f64::from(REPETITIONS)
+    };
+    (0..MEASUREMENTS)
+        .map(|_| measure())
+        .fold(f64::MAX, f64::min)
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod cpuid {
+    use core::arch::x86_64::{__cpuid, __cpuid_count};
+
+    use super::Features;
+
+    /// The leaf of CPUID with the extensions that came after AVX.
+    const EXTENSIONS: u32 = 7;
+
+    pub(super) fn vendor() -> String {
+        let leaf = __cpuid(0);
+        let bytes = [leaf.ebx, leaf.edx, leaf.ecx].map(u32::to_le_bytes);
+        String::from_utf8_lossy(bytes.as_flattened()).into_owned()
+    }
+
+    pub(super) fn features() -> Features {
+        let leaf = (__cpuid(0).eax >= EXTENSIONS).then(|| __cpuid_count(EXTENSIONS, 0));
+        let (ecx, edx) = leaf.map_or((0, 0), |leaf| (leaf.ecx, leaf.edx));
+        Features {
+            avx: is_x86_feature_detected!("avx"),
+            avx512: is_x86_feature_detected!("avx512f"),
+            erms: is_x86_feature_detected!("ermsb"),
+            fsrm: edx >> 4 & 1 == 1,
+            cldemote: ecx >> 25 & 1 == 1,
+        }
+    }
+}
+
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+mod cpuid {
+    use super::Features;
+
+    pub(super) fn vendor() -> String {
+        String::new()
+    }
+
+    pub(super) fn features() -> Features {
+        Features::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: Features = Features {
+        avx: true,
+        avx512: true,
+        erms: true,
+        fsrm: true,
+        cldemote: true,
+    };
+
+    #[test]
+    fn the_kernel_lists_the_features_that_are_found() {
+        let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let Some(flags) = cpuinfo.lines().find(|line| line.starts_with("flags")) else {
+            return;
+        };
+        let lists = |name| flags.split_whitespace().any(|flag| flag == name);
+        let found = machine().features;
+        let wanted = Features {
+            avx: lists("avx"),
+            avx512: lists("avx512f"),
+            erms: lists("erms"),
+            fsrm: lists("fsrm"),
+            cldemote: lists("cldemote"),
+        };
+        assert_eq!(found, wanted);
+        assert!(cpuinfo.contains(&machine().vendor));
+    }
+
+    #[test]
+    fn the_first_call_chooses_the_settings_of_the_process() {
+        let machine = machine();
+        assert_eq!(Tuning::current(), machine.tuning);
+        assert!(machine.pause_ns > 0.0);
+    }
+
+    #[test]
+    fn no_setting_needs_what_the_cpu_lacks() {
+        assert_eq!(suitable("", Features::default(), 10.0), Tuning::default());
+        let old = Features {
+            avx512: true,
+            avx: true,
+            ..Features::default()
+        };
+        assert_eq!(suitable("GenuineIntel", old, 10.0).vectors, Vectors::Avx);
+        let best = suitable("GenuineIntel", ALL, 10.0);
+        assert_eq!((best.vectors, best.hands_over), (Vectors::Avx512, true));
+        assert!(!suitable("GenuineIntel", ALL, 1500.0).hands_over);
+        assert_eq!(suitable("AuthenticAMD", ALL, 10.0).pauses, Pauses::None);
+    }
+
+    #[test]
+    fn settings_are_replaced_by_their_names() {
+        let mut tuning = Tuning::default();
+        let parts = [
+            "vectors=avx512",
+            "pauses=none",
+            "string-copy=99",
+            "hand-over=yes",
+        ];
+        for part in parts {
+            apply(part, ALL, &mut tuning).unwrap();
+        }
+        let wanted = Tuning {
+            vectors: Vectors::Avx512,
+            pauses: Pauses::None,
+            string_copy_bytes_min: 99,
+            hands_over: true,
+        };
+        assert_eq!(tuning, wanted);
+        for part in ["vectors=mmx", "pauses", "string-copy=x", ""] {
+            let error = apply(part, ALL, &mut tuning).unwrap_err();
+            assert!(
+                error.starts_with(part) && error.contains("wanted"),
+                "{error}"
+            );
+        }
+        let error = apply("vectors=avx512", Features::default(), &mut tuning).unwrap_err();
+        assert!(error.contains("the CPU does not have it"), "{error}");
+        assert_eq!(tuning, wanted);
+    }
+
+    #[test]
+    fn a_machine_is_shown_with_its_settings() {
+        let machine = Machine {
+            vendor: "GenuineIntel".to_owned(),
+            features: ALL,
+            pause_ns: 41.6,
+            ticks_ns: 9.8,
+            tuning: suitable("GenuineIntel", ALL, 9.8),
+        };
+        assert_eq!(
+            machine.to_string(),
+            "GenuineIntel AVX AVX-512 ERMS FSRM CLDEMOTE, PAUSE 42 ns, RDTSC 10 ns: copies by \
+             AVX-512, from 2048 B on into slots by `rep movsb`; one or two pauses between empty \
+             polls; lines handed over"
+        );
+    }
+}
