@@ -211,8 +211,8 @@ impl Drop for Local {
 
 /// Prefetches a free block that is taken soon.
 #[inline(always)]
-fn prefetch(block: NonNull<u8>) {
-    copy::prefetch(block.as_ptr(), 1, Intent::Write);
+fn prefetch(block: *mut u8) {
+    copy::prefetch(block, 1, Intent::Write);
 }
 
 /// A block of a mailbox as memory: the link, and the content.

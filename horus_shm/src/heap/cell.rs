@@ -79,8 +79,9 @@ use super::blocks::{self, Envelope, allocate, deallocate};
 use super::queued::Queued;
 use crate::process::fork::fork_epoch;
 use crate::protocol::holders::Holders;
+use crate::protocol::life::CellMemory;
 use crate::protocol::mailbox::{self, CAPACITY_MAX, Inbox, MailboxMemory, Tag};
-use crate::protocol::sync::{self, Edge, Word, edge};
+use crate::protocol::sync::{self, Edge, Word};
 use crate::wait::LocalEventcount;
 
 /// Number of eventcounts at which the senders of a group wait for room.
@@ -291,13 +292,6 @@ impl<G: Group> Place<G> {
         self.0.addr().get()
     }
 
-    /// Returns the block of the last address.
-    fn last_block(self) -> u64 {
-        // SAFETY: a field of the cell; only its address is computed.
-        let last = unsafe { &raw const (*self.0.as_ptr()).last };
-        last.expose_provenance() as u64
-    }
-
     /// Returns true if the cell belongs to a parent process.
     #[inline(always)]
     fn is_foreign(self) -> bool {
@@ -376,6 +370,25 @@ impl<G: Group> MailboxMemory for Place<G> {
     }
 }
 
+impl<G: Group> CellMemory for Place<G> {
+    #[inline(always)]
+    fn holders(&self) -> &Holders<AtomicU64> {
+        // SAFETY: as in `word`.
+        unsafe { &(*self.0.as_ptr()).holders }
+    }
+
+    #[inline(always)]
+    fn last_block(&self) -> u64 {
+        // SAFETY: a field of the cell; only its address is computed.
+        let last = unsafe { &raw const (*self.0.as_ptr()).last };
+        last.expose_provenance() as u64
+    }
+
+    fn last_tag(&self) -> Tag {
+        Tag::new(kind::LAST, false)
+    }
+}
+
 /// Gives a block of a mailbox back, which is not that of the last address.
 ///
 /// # Safety
@@ -384,7 +397,9 @@ impl<G: Group> MailboxMemory for Place<G> {
 #[inline(always)]
 unsafe fn give_back(block: u64) {
     // SAFETY: the contract.
-    let link = unsafe { blocks::link_at(block).read() };
+    let link = unsafe { blocks::link_at(block) };
+    // SAFETY: the block is the caller's.
+    let link = unsafe { link.read() };
     // SAFETY: the contract.
     let place = unsafe { blocks::block_at(block) };
     // SAFETY: the tag of the link has the class of the block.
@@ -396,13 +411,6 @@ impl<G: Group> Header<G> {
     #[inline(always)]
     const fn is_bounded(&self) -> bool {
         self.capacity != UNBOUNDED && self.capacity != LATEST
-    }
-
-    /// Takes the message out of the slot of a mailbox that keeps the latest; returns 0 if there is
-    /// none.
-    fn take_latest(&self) -> u64 {
-        // ORDERING(latest): pairs with the exchange in `Address::replace`.
-        self.slot.swap_at(0, edge::LATEST_TAKE)
     }
 }
 

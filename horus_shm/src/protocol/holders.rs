@@ -87,12 +87,16 @@ impl<W: Word> Holders<W> {
     /// Marks the block of the last address as sent, if there is no address; returns true if it did.
     fn set_pending(&self) -> bool {
         loop {
-            // Relaxed: the block only wakes the runner, which looks at this word itself.
+            // Relaxed: the exchange decides.
             let seen = self.0.get();
             if seen & (ADDRESSES | PENDING | ENDED) != 0 {
                 return false;
             }
-            if self.0.compare_exchange_relaxed(seen, seen | PENDING) {
+            // ORDERING(pending): pairs with the runners that cleared the bit.
+            let is_set = self
+                .0
+                .compare_exchange_at(seen, seen | PENDING, edge::PENDING_SET);
+            if is_set {
                 return true;
             }
         }
@@ -162,8 +166,8 @@ impl<W: Word> Holders<W> {
     /// States that the block of the last address is free, where the runner will look at
     /// [`Self::has_address`] before it sleeps.
     pub fn clear_pending(&self) {
-        // Relaxed: the block is the runner's, and the mailbox orders its next use.
-        self.0.fetch_and_not_relaxed(PENDING);
+        // ORDERING(pending): pairs with the exchange in `set_pending`.
+        self.0.fetch_and_not_at(PENDING, edge::PENDING_CLEAR);
     }
 
     /// States that the block of the last address is free. Returns true if the caller has to send it
@@ -171,12 +175,16 @@ impl<W: Word> Holders<W> {
     #[must_use]
     pub fn free_pending(&self) -> bool {
         loop {
-            // Relaxed: as in `set_pending` and `clear_pending`.
+            // Relaxed: the exchange decides.
             let seen = self.0.get();
             if seen & (ADDRESSES | ENDED) == 0 {
                 return true;
             }
-            if self.0.compare_exchange_relaxed(seen, seen & !PENDING) {
+            // ORDERING(pending): as in `clear_pending`.
+            let is_cleared = self
+                .0
+                .compare_exchange_at(seen, seen & !PENDING, edge::PENDING_CLEAR);
+            if is_cleared {
                 return false;
             }
         }

@@ -227,6 +227,13 @@ pub mod edge {
     /// [`HOLDER_LEAVE`].
     pub const HOLDER_FREE: Edge = Edge::new("holder/free", Ordering::Acquire);
 
+    /// ORDERING(pending): Release of the bit that says that the block of the last address is on its
+    /// way. Pairs with [`PENDING_SET`]: the runner is done with the block.
+    pub const PENDING_CLEAR: Edge = Edge::new("pending/clear", Ordering::Release);
+    /// ORDERING(pending): Acquire of the exchange that sets that bit. Pairs with
+    /// [`PENDING_CLEAR`].
+    pub const PENDING_SET: Edge = Edge::new("pending/set", Ordering::Acquire);
+
     /// ORDERING(depot): Release of the exchange that puts a magazine on a stack of the depot.
     /// Pairs with [`DEPOT_POP`]: a thread that takes it sees the blocks in it.
     pub const DEPOT_PUSH: Edge = Edge::new("depot/push", Ordering::Release);
@@ -253,7 +260,7 @@ pub mod edge {
     pub const CANCEL_SEE: Edge = Edge::new("cancel/see", Ordering::Acquire);
 
     /// The edges of mailboxes, their blocks and answers.
-    pub const MAILBOXES: [Edge; 17] = [
+    pub const MAILBOXES: [Edge; 19] = [
         MAIL_PUSH,
         MAIL_SEE,
         TURN_GIVE,
@@ -263,6 +270,8 @@ pub mod edge {
         HOLDER_LEAVE,
         HOLDER_END,
         HOLDER_FREE,
+        PENDING_CLEAR,
+        PENDING_SET,
         DEPOT_PUSH,
         DEPOT_POP,
         ANSWER_GIVE,

@@ -51,7 +51,7 @@ impl Magazine {
         let blocks = unsafe { &mut *self.blocks.get() };
         blocks.count = blocks.count.checked_sub(1)?;
         if let Some(ahead) = blocks.count.checked_sub(BLOCKS_AHEAD) {
-            NonNull::new(blocks.addresses[ahead]).map(prefetch);
+            prefetch(blocks.addresses[ahead]);
         }
         NonNull::new(blocks.addresses[blocks.count])
     }

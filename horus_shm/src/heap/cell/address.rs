@@ -3,12 +3,12 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use super::run::{Runnable, send_last};
+use super::run::Runnable;
 use super::{Group, Header, LATEST, Place, kind};
 use crate::heap::blocks::{self, Class, Envelope};
-use crate::protocol::holders::Left;
+use crate::protocol::latest::{self, Put};
+use crate::protocol::life;
 use crate::protocol::mailbox::{self, Chain, MailboxMemory, Pushed, Refused};
-use crate::protocol::sync::{self, Word, edge};
 use crate::wait::WaitPolicy;
 
 /// The reason for which a mailbox did not accept something, which comes back.
@@ -220,39 +220,36 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
             return Err(Refusal::Disconnected(message));
         }
         let own = Envelope::new(message).into_address();
-        // ORDERING(latest): pairs with the exchanges that take a message out.
-        let older = header.slot.swap_at(own, edge::LATEST_PUT);
-        if older != 0 {
-            // ORDERING(latest): pairs with the exchange above, of the older message's sender.
-            sync::fence(edge::LATEST_TAKE);
-            // SAFETY: a block from the slot has a message.
-            drop(unsafe { Envelope::<M>::from_address(older) });
-            return Ok(Sent::Replaced);
-        }
         let notice = blocks::take(SLOT_CLASS);
-        let chain = Chain::one(
-            blocks::address_of(notice),
-            blocks::tag(kind::SLOT, SLOT_CLASS, false),
-        );
-        // SAFETY: the address keeps the cell, and the block is this thread's.
-        if unsafe { push_chain(self.0, chain) }.is_ok() {
+        let tag = blocks::tag(kind::SLOT, SLOT_CLASS, false);
+        let chain = Chain::one(blocks::address_of(notice), tag);
+        // SAFETY: the address keeps the cell; message and block are this thread's.
+        let put = unsafe { latest::put(self.0, &header.slot, own, chain) };
+        if let Put::Sent(pushed) = put {
+            schedule(self.0, pushed);
             return Ok(Sent::Added);
         }
-        // SAFETY: the block was refused, and is this thread's again.
+        // SAFETY: the block was not sent, and is this thread's again.
         unsafe { blocks::give(notice, SLOT_CLASS) };
-        let left = header.take_latest();
-        if left == 0 {
+        let (Put::Replaced(other) | Put::Gone(other)) = put else {
+            return Ok(Sent::Added);
+        };
+        if other == 0 {
             // WHY accepted: the end of the actor has found it, and counted it as undelivered.
             return Ok(Sent::Added);
         }
         // SAFETY: a block from the slot has a message.
-        let left_message = unsafe { Envelope::<M>::from_address(left) };
-        if left == own {
-            return Err(Refusal::Disconnected(left_message.into_inner()));
+        let other_message = unsafe { Envelope::<M>::from_address(other) };
+        if other == own {
+            return Err(Refusal::Disconnected(other_message.into_inner()));
         }
-        // WHY accepted: another sender has replaced it, and counted that. Its own is dropped here.
-        drop(left_message);
-        Ok(Sent::Added)
+        drop(other_message);
+        // WHY accepted where the actor has ended: another sender has replaced the message, and
+        // counted that. Its own was dropped here.
+        match put {
+            Put::Replaced(_) => Ok(Sent::Replaced),
+            _ => Ok(Sent::Added),
+        }
     }
 }
 
@@ -287,13 +284,21 @@ unsafe fn push<T, G: Group>(
 #[inline(always)]
 unsafe fn push_chain<G: Group>(cell: Place<G>, chain: Chain) -> Result<(), Refused> {
     // SAFETY: the caller keeps the cell.
-    let header = unsafe { cell.header() };
+    let capacity = unsafe { cell.header() }.capacity;
     // SAFETY: the contract.
-    if unsafe { mailbox::push(cell, chain, header.capacity) }? == Pushed::Woke {
-        // SAFETY: the push has made this thread the runner.
-        header.group.schedule(unsafe { Runnable::of(cell) });
-    }
+    schedule(cell, unsafe { mailbox::push(cell, chain, capacity) }?);
     Ok(())
+}
+
+/// Schedules the actor if this thread has woken it. The caller keeps the cell.
+#[inline(always)]
+fn schedule<G: Group>(cell: Place<G>, pushed: Pushed) {
+    if pushed == Pushed::Woke {
+        // SAFETY: the caller has woken the actor.
+        let runnable = unsafe { Runnable::of(cell) };
+        // SAFETY: the caller keeps the cell.
+        unsafe { cell.header() }.group.schedule(runnable);
+    }
 }
 
 impl<M, G: Group> Address<M, G> {
@@ -354,14 +359,12 @@ impl<M, G: Group> Drop for Address<M, G> {
         if self.0.is_foreign() {
             return;
         }
-        if let Left::Last { sends } = self.header().holders.remove_address() {
-            if sends {
-                // SAFETY: the pending bit is this thread's, and the hold of the addresses is not
-                // left yet.
-                unsafe { send_last(self.0) };
-            }
-            // SAFETY: the hold of all addresses is left by the last one.
-            unsafe { self.0.leave() };
+        let cell = self.0;
+        // SAFETY: the address is this one, which is not used after this.
+        let is_free = unsafe { life::remove_address(cell, || schedule(cell, Pushed::Woke)) };
+        if is_free {
+            // SAFETY: the last hold was removed.
+            unsafe { cell.free() };
         }
     }
 }

@@ -8,9 +8,11 @@ use core::ptr::NonNull;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::address::{Address, ControlHandle};
-use super::{Behaviour, Cell, End, Group, Header, Place, drop_quietly, kind};
+use super::{Behaviour, Cell, End, Group, Header, Place, drop_quietly, give_back, kind};
 use crate::heap::blocks::{self, Envelope};
-use crate::protocol::mailbox::{self, Chain, Inbox, Look, Pushed, Tag, Taken};
+use crate::protocol::latest;
+use crate::protocol::life::{self, Rest};
+use crate::protocol::mailbox::{self, Look, Taken};
 use crate::protocol::sync;
 
 /// The payload of a panic.
@@ -282,21 +284,15 @@ pub(super) unsafe fn run<B: Behaviour<G>, G: Group>(turn: Turn<'_, (), G>) -> Ra
                 return Ran::Ended;
             }
         }
-        let holders = &turn.header().holders;
-        if holders.has_address() || !holders.try_end() {
-            // SAFETY: the contract; the mailbox was found empty.
-            if unsafe { sleep(&turn) } {
-                return Ran::Slept;
+        // SAFETY: the contract; the mailbox was found empty.
+        match unsafe { rest(&turn, is_ending) } {
+            Rest::Asleep { .. } => return Ran::Slept,
+            Rest::LookAgain { is_ending: again } => is_ending = again,
+            Rest::End => {
+                // SAFETY: the contract.
+                unsafe { end::<B, G>(cell, Some(turn.worker)) };
+                return Ran::Ended;
             }
-            is_ending = false;
-        } else if is_ending {
-            // SAFETY: the contract.
-            unsafe { end::<B, G>(cell, Some(turn.worker)) };
-            return Ran::Ended;
-        } else {
-            // WHY once more: a message may have come between the last look and the end, and is
-            // visible now.
-            is_ending = true;
         }
     }
 }
@@ -365,8 +361,10 @@ unsafe fn batch<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message, G>) -
         }
         // SAFETY: only the runner uses the inbox, and this reference ends with the call.
         let inbox = unsafe { &mut *inbox };
+        // SAFETY: the block is one of this cell, and was just taken.
+        let read = |taken| unsafe { read::<B, G>(cell, taken) };
         // SAFETY: the inbox is that of the cell, and `read` moves the content out.
-        let look = unsafe { inbox.take(cell, |taken| read::<B, G>(cell, taken)) };
+        let look = unsafe { inbox.take(cell, read) };
         let (event, is_counted) = match look {
             Look::Taken(Some(event)) => event,
             Look::Taken(None) => continue,
@@ -410,7 +408,7 @@ unsafe fn read<B: Behaviour<G>, G: Group>(
         kind::CONTROL => Event::Control(unsafe { Envelope::read(block) }),
         kind::SLOT => {
             // SAFETY: the runner keeps the cell.
-            let latest = unsafe { cell.header() }.take_latest();
+            let latest = latest::take(&unsafe { cell.header() }.slot);
             if latest == 0 {
                 return None;
             }
@@ -423,65 +421,33 @@ unsafe fn read<B: Behaviour<G>, G: Group>(
     Some((event, tag.is_counted()))
 }
 
-/// Puts the actor to sleep; returns false if there is new mail. After true, the caller is not the
-/// runner any more.
-unsafe fn sleep<M, G: Group>(turn: &Turn<'_, M, G>) -> bool {
-    let cell = turn.cell;
-    let (header, last) = (turn.header(), cell.last_block());
-    let inbox = header.inbox.get();
-    // SAFETY: only the runner uses the inbox.
-    let is_last = unsafe { &*inbox }.anchor() == last;
-    if is_last {
-        // WHY: the block of the last address is freed after the actor sleeps, and the cell must
-        // still exist then.
-        header.holders.add_hold();
-    }
+/// Puts the actor to sleep, if it has no mail and an address.
+unsafe fn rest<M, G: Group>(turn: &Turn<'_, M, G>, is_ending: bool) -> Rest {
+    let (cell, group) = (turn.cell, turn.group);
+    let inbox = turn.header().inbox.get();
+    // SAFETY: `rest` has just woken the actor again.
+    let wake = || group.schedule(unsafe { Runnable::of(cell) });
     // SAFETY: the inbox is that of the cell, and was found empty.
-    let asleep = unsafe { Inbox::sleep(inbox, cell, turn.handled) };
-    let is_asleep = asleep.is_some();
-    if let Some(asleep) = asleep {
-        if asleep.anchor != 0 && !is_last {
+    let rest = unsafe { life::rest(inbox, cell, turn.handled, is_ending, wake) };
+    if let Rest::Asleep {
+        block,
+        is_room_wanted,
+        is_free,
+    } = rest
+    {
+        if block != 0 {
             // SAFETY: the word does not name the block any more, and its content was taken.
-            unsafe { super::give_back(asleep.anchor) };
+            unsafe { give_back(block) };
         }
-        if asleep.is_room_wanted {
+        if is_room_wanted {
             turn.notify_room();
         }
+        if is_free {
+            // SAFETY: the last hold was removed.
+            unsafe { cell.free() };
+        }
     }
-    if is_last {
-        // SAFETY: the hold from above.
-        unsafe { free_last(cell, is_asleep) };
-    }
-    is_asleep
-}
-
-/// Frees the block of the last address, if the actor sleeps, and the hold of the caller.
-#[cold]
-unsafe fn free_last<G: Group>(cell: Place<G>, is_asleep: bool) {
-    // SAFETY: the caller's hold keeps the cell.
-    let header = unsafe { cell.header() };
-    if is_asleep && header.holders.free_pending() {
-        // SAFETY: the block is free, and the bit that says so is this thread's.
-        unsafe { send_last(cell) };
-    }
-    // SAFETY: the hold is the caller's.
-    unsafe { cell.leave() };
-}
-
-/// Sends the block of the last address.
-///
-/// # Safety
-///
-/// The caller has set the pending bit, and keeps the cell.
-pub(super) unsafe fn send_last<G: Group>(cell: Place<G>) {
-    let chain = Chain::one(cell.last_block(), Tag::new(kind::LAST, false));
-    // SAFETY: the block is the caller's, by the pending bit.
-    if unsafe { mailbox::push(cell, chain, 0) } == Ok(Pushed::Woke) {
-        // SAFETY: the caller keeps the cell, and was made its runner.
-        unsafe { cell.header() }
-            .group
-            .schedule(unsafe { Runnable::of(cell) });
-    }
+    rest
 }
 
 /// Ends the actor of a cell without a worker.
@@ -510,10 +476,12 @@ unsafe fn end<B: Behaviour<G>, G: Group>(cell: Place<G>, worker: Option<&mut G::
     };
     // SAFETY: only the runner uses the inbox.
     let inbox = unsafe { &mut *header.inbox.get() };
-    // SAFETY: the inbox is that of the cell; `read` moves the content out, and no drop panics.
-    let is_room_wanted = unsafe { inbox.end(cell, |taken| discard(read::<B, G>(cell, taken))) };
+    // SAFETY: the block is one of this cell, and was just taken.
+    let discard_block = |taken| discard(unsafe { read::<B, G>(cell, taken) });
+    // SAFETY: the inbox is that of the cell; the content is moved out, and no drop panics.
+    let is_room_wanted = unsafe { inbox.end(cell, discard_block) };
     // WHY: a sender may have filled the slot, and find its block refused.
-    let latest = header.take_latest();
+    let latest = latest::take(&header.slot);
     if latest != 0 {
         // SAFETY: a block from the slot has a message.
         let message = unsafe { Envelope::<B::Message>::from_address(latest) }.into_inner();
