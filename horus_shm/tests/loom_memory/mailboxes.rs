@@ -10,10 +10,10 @@ use horus_shm::internals::mailbox::{
 };
 use horus_shm::internals::sync::Edge;
 
-use super::LoomWord;
-use super::sleepers::fence;
 use crate::checker::cell::UnsafeCell;
 use crate::checker::sync::Mutex;
+use crate::loom_memory::LoomWord;
+use crate::loom_memory::sleepers::fence;
 
 /// The distance of two blocks' addresses: neither 0 nor 2 is one.
 const STEP: u64 = 16;
@@ -128,6 +128,8 @@ impl Place {
 
     /// Handles one message; returns false if there was none.
     pub(crate) fn handle(self) -> bool {
+        // WHY: it stands for the inbox, which is not checked.
+        self.0.handled.with_mut(|_| ());
         // SAFETY: the caller is the runner.
         let inbox = unsafe { &mut *self.0.inbox.get() };
         // SAFETY: as above, and the content is moved out.

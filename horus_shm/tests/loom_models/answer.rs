@@ -2,7 +2,7 @@
 
 use loom::thread;
 
-use crate::loom_memory::answers::{LoomAnswer, LoomDepot};
+use crate::answers::{LoomAnswer, LoomDepot};
 use crate::loom_memory::mutation::explore;
 
 /// Two threads that push and pop: each item has one owner, who sees its content.
