@@ -1,7 +1,7 @@
 //! The memory of a modelled cell: its word, its holders, a slot, and blocks whose contents are plain
 //! cells in which loom itself reports a race.
 
-use std::cell::UnsafeCell as Unchecked;
+use std::cell::UnsafeCell as UncheckedUnsafeCell;
 
 use horus_shm::internals::holders::Holders;
 use horus_shm::internals::life::{self, CellMemory, Rest};
@@ -36,7 +36,7 @@ pub(crate) struct LoomCell {
     /// The numbers of the blocks that no thread uses.
     free: Mutex<Vec<u64>>,
     /// WHY unchecked: the checker would see a borrow that lasts over the exchange of a sleep.
-    inbox: Unchecked<Inbox>,
+    inbox: UncheckedUnsafeCell<Inbox>,
     /// The messages that were handled, in their order.
     handled: UnsafeCell<Vec<u64>>,
     /// The messages that waited when the actor ended.
@@ -63,7 +63,7 @@ impl Place {
             holders: Holders::new(LoomWord::new(Holders::<LoomWord>::FIRST)),
             blocks: (0..=blocks).map(block).collect(),
             free: Mutex::new((1..=blocks).collect()),
-            inbox: Unchecked::new(Inbox::new()),
+            inbox: UncheckedUnsafeCell::new(Inbox::new()),
             handled: UnsafeCell::new(Vec::new()),
             discarded: UnsafeCell::new(Vec::new()),
             freed: UnsafeCell::new(false),

@@ -80,7 +80,8 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
     ///
     /// # Errors
     ///
-    /// [`Refusal`], with the message.
+    /// [`Refusal`], with the message. A mailbox that keeps the latest and ends meanwhile may return
+    /// a newer message, which has replaced this one.
     #[inline]
     pub fn send(&self, message: M) -> Result<Sent, Refusal<M>> {
         if self.0.is_foreign() {
@@ -231,23 +232,20 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
         }
         // SAFETY: the block was not sent, and is this thread's again.
         unsafe { blocks::give(notice, SLOT_CLASS) };
-        let (Put::Replaced(other) | Put::Gone(other)) = put else {
-            return Ok(Sent::Added);
-        };
-        if other == 0 {
-            // WHY accepted: the end of the actor has found it, and counted it as undelivered.
-            return Ok(Sent::Added);
-        }
-        // SAFETY: a block from the slot has a message.
-        let other_message = unsafe { Envelope::<M>::from_address(other) };
-        if other == own {
-            return Err(Refusal::Disconnected(other_message.into_inner()));
-        }
-        drop(other_message);
-        // WHY accepted where the actor has ended: another sender has replaced the message, and
-        // counted that. Its own was dropped here.
         match put {
-            Put::Replaced(_) => Ok(Sent::Replaced),
+            Put::Replaced(older) => {
+                // SAFETY: a block from the slot has a message.
+                drop(unsafe { Envelope::<M>::from_address(older) });
+                Ok(Sent::Replaced)
+            }
+            // WHY the message that was found, which may be that of a sender that replaced this one:
+            // each message then is handled, replaced, undelivered or refused, and counted once.
+            Put::Gone(left) if left != 0 => {
+                // SAFETY: as above.
+                let left = unsafe { Envelope::<M>::from_address(left) };
+                Err(Refusal::Disconnected(left.into_inner()))
+            }
+            // The end of the actor has found it, and counted it as undelivered.
             _ => Ok(Sent::Added),
         }
     }
