@@ -1,4 +1,5 @@
-//! Mailboxes against a queue with markers: order, room, ends and undelivered messages, step by step.
+//! Mailboxes against a queue with markers: order, room, ends and undelivered messages, step by
+//! step.
 
 use horus_testing as _;
 
@@ -13,7 +14,7 @@ use horus_shm::internals::heap::{
 };
 use proptest::prelude::*;
 
-/// What an actor did, in its order.
+/// An entry of the log of an actor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Entry {
     /// A message of this version.
@@ -112,7 +113,11 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::AddAddress),
         1 => Just(Step::DropAddress),
         1 => Just(Step::Upgrade),
-        1 => prop_oneof![30 => Just(Step::Run(1)), 2 => Just(Step::Stop), 1 => Just(Step::DropRunnable)],
+        1 => prop_oneof![
+            30 => Just(Step::Run(1)),
+            2 => Just(Step::Stop),
+            1 => Just(Step::DropRunnable),
+        ],
     ]
 }
 

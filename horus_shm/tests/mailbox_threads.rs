@@ -139,6 +139,7 @@ fn with_workers(group: &Arc<Queue>, senders: impl FnOnce()) {
         for _ in 0..2 {
             scope.spawn(|| {
                 loop {
+                    // ORDERING(senders_over): pairs with the store below.
                     let was_over = are_over.load(Ordering::Acquire);
                     if !group.run_one(64) {
                         if was_over {
@@ -150,6 +151,7 @@ fn with_workers(group: &Arc<Queue>, senders: impl FnOnce()) {
             });
         }
         senders();
+        // ORDERING(senders_over): all mail was sent.
         are_over.store(true, Ordering::Release);
     });
 }

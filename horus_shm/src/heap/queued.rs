@@ -1,4 +1,4 @@
-//! What a queue of the workers needs of the things in it.
+//! The link that queues of the workers need in each thing that they hold.
 
 use core::sync::atomic::AtomicPtr;
 

@@ -1,5 +1,5 @@
-//! The memory of a modelled cell: its word, its holders, a slot, and blocks whose contents are plain
-//! cells in which loom itself reports a race.
+//! The memory of a modelled cell: its word, its holders, a slot, and blocks whose contents are
+//! plain cells in which loom itself reports a race.
 
 use std::cell::UnsafeCell as UncheckedUnsafeCell;
 
@@ -102,8 +102,7 @@ impl Place {
     /// Sends `message`. Runs the actor if it was asleep.
     pub(crate) fn send(self, message: u64) -> Result<(), Refused> {
         let address = self.fill(message);
-        // SAFETY: the block is this thread's, and all functions of the model use the mailbox as they
-        // should.
+        // SAFETY: the block is this thread's, and the models use the mailbox as they should.
         let pushed = unsafe { mailbox::push(self, self.chain(address), self.0.capacity) };
         match pushed {
             Ok(pushed) => {

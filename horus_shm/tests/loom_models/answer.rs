@@ -1,4 +1,4 @@
-//! Answers and the depot: a value or a block has one owner, whoever leaves first.
+//! Answers and the depot: a value or a block has one owner, whichever side leaves first.
 
 use loom::thread;
 
