@@ -17,6 +17,7 @@ use core::ptr::{self, NonNull};
 use std::alloc::{self, Layout};
 
 use self::magazines::{MAGAZINE_BLOCKS, Magazine};
+use crate::process::fork::install_handlers;
 use crate::protocol::copy::{self, CACHE_LINE_BYTES, Intent};
 use crate::protocol::mailbox::{self, Tag};
 
@@ -404,6 +405,9 @@ pub(super) fn allocate(layout: Layout) -> NonNull<u8> {
     if let Some(class) = Class::of(layout.size()) {
         return take(class);
     }
+    // WHY: without the handlers, a forked child would use its copies. They lack memory only where
+    // the allocation below does, too.
+    let _ = install_handlers();
     let layout = in_own_lines(layout);
     // SAFETY: the size is not 0.
     let memory = unsafe { alloc::alloc(layout) };
