@@ -2,8 +2,9 @@
 //!
 //! Prints the median of five runs for each row. Run it alone, and optimised.
 
+use std::cell::RefCell;
 use std::hint::black_box;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Instant;
 
 use horus_shm::internals::heap::{
@@ -13,27 +14,32 @@ use horus_shm::internals::heap::{
 const MESSAGES: u64 = 1_000_000;
 const ACTORS: usize = 100_000;
 
+thread_local! {
+    /// The actors with mail, of this thread: the only worker and sender.
+    static RUNNABLE: RefCell<Vec<Runnable<Queue>>> = const { RefCell::new(Vec::new()) };
+}
+
 /// A group whose only worker is this thread.
 #[derive(Default)]
-struct Queue(Mutex<Vec<Runnable<Queue>>>, Rooms);
+struct Queue(Rooms);
 
 impl Group for Queue {
     type Control = ();
     type Worker = ();
 
     fn schedule(&self, runnable: Runnable<Self>) {
-        self.0.lock().expect("no panic").push(runnable);
+        RUNNABLE.with_borrow_mut(|list| list.push(runnable));
     }
 
     fn rooms(&self) -> &Rooms {
-        &self.1
+        &self.0
     }
 }
 
 impl Queue {
     fn run_all(&self) {
         loop {
-            let next = self.0.lock().expect("no panic").pop();
+            let next = RUNNABLE.with_borrow_mut(Vec::pop);
             let Some(runnable) = next else { break };
             if let Ran::More(runnable) = runnable.run(self, &mut (), 256) {
                 self.schedule(runnable);

@@ -432,9 +432,10 @@ impl Behaviour<Queue> for Filler {
         };
         if fills {
             let address = turn.address();
-            while address.send(false).is_ok() {
-                self.pending += 1;
-            }
+            let room = 2 * usize::from(self.capacity);
+            self.pending += (0..room)
+                .take_while(|_| address.send(false).is_ok())
+                .count();
             let mut seen = self.least_accepted.lock().unwrap();
             seen.push((self.pending, usize::from(self.capacity)));
         }
@@ -461,7 +462,7 @@ fn a_mailbox_holds_its_capacity() {
         let group = Queue::new();
         let (address, log) = Logger::spawn(&group, Mail::Bounded(capacity));
         for max in [u32::MAX, 1, 3, 7, u32::MAX] {
-            while address.waiting() < u32::from(capacity) {
+            for _ in address.waiting()..u32::from(capacity) {
                 assert_eq!(address.send(0), Ok(Sent::Added));
             }
             assert_eq!(address.send(0), Err(Refusal::Full(0)));
@@ -556,6 +557,12 @@ fn messages_put_aside_stay_in_the_depth() {
     address.control().send(Control::Note(0)).unwrap();
     group.run_all();
     assert_eq!(address.waiting(), 0);
+    // The end needs no room.
+    address.send(true).unwrap();
+    group.run_all();
+    drop(address);
+    group.run_all();
+    assert_eq!(group.ended(), 1);
 }
 
 /// A long list of an unbounded mailbox is turned around in steps, and stays in order.
