@@ -90,6 +90,14 @@ impl Checker {
             counts: Arc::clone(counts),
         }
     }
+
+    fn flow(&self) -> Flow {
+        if self.handled == self.stops {
+            Flow::Stop
+        } else {
+            Flow::Continue
+        }
+    }
 }
 
 /// The payload of a panic that a test makes on purpose.
@@ -113,15 +121,12 @@ impl Behaviour<Queue> for Checker {
         if message.number % self.panics == self.panics - 1 {
             std::panic::resume_unwind(Box::new(OnPurpose));
         }
-        if self.handled == self.stops {
-            return Flow::Stop;
-        }
-        Flow::Continue
+        self.flow()
     }
 
     fn failed(&mut self, panic: Panic, _: &mut Turn<'_, Counted, Queue>) -> Flow {
         assert!(panic.is::<OnPurpose>());
-        Flow::Continue
+        self.flow()
     }
 
     fn ended(&mut self, end: &End, _: Option<&mut ()>) {
