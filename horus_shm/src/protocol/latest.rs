@@ -14,8 +14,8 @@ pub enum Put {
     Sent(Pushed),
     /// It has replaced this message, which is the caller's. So is the notice.
     Replaced(u64),
-    /// The actor has ended. This message and the notice are the caller's. It is 0 if the end has
-    /// taken it, and not the caller's own if another sender has replaced that.
+    /// The actor has ended. This message and the notice are the caller's. It is not the caller's
+    /// own if another sender has replaced that.
     Gone(u64),
 }
 

@@ -209,10 +209,6 @@ impl Place {
         };
         // SAFETY: as above; the content is moved out.
         unsafe { inbox.end(self, |taken| discard(self.read(taken.block))) };
-        let message = horus_shm::internals::latest::take(&self.0.slot);
-        if message != 0 {
-            discard(Some(self.empty(message)));
-        }
         self.free_if(self.0.holders.remove_hold());
     }
 

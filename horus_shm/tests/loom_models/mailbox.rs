@@ -344,11 +344,9 @@ fn put_all(cell: Place, messages: &[u64]) -> Vec<u64> {
         cell.empty(notice);
         // SAFETY: the notice was not sent.
         unsafe { cell.give_back(notice) };
-        if other != 0 {
-            back.push(cell.empty(other));
-            // SAFETY: the message came back.
-            unsafe { cell.give_back(other) };
-        }
+        back.push(cell.empty(other));
+        // SAFETY: the message came back.
+        unsafe { cell.give_back(other) };
     }
     back
 }

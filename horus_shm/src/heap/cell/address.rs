@@ -226,28 +226,25 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
         let chain = Chain::one(blocks::address_of(notice), tag);
         // SAFETY: the address keeps the cell; message and block are this thread's.
         let put = unsafe { latest::put(self.0, &header.slot, own, chain) };
-        if let Put::Sent(pushed) = put {
-            schedule(self.0, pushed);
-            return Ok(Sent::Added);
-        }
+        let (other, is_gone) = match put {
+            Put::Sent(pushed) => {
+                schedule(self.0, pushed);
+                return Ok(Sent::Added);
+            }
+            Put::Replaced(older) => (older, false),
+            Put::Gone(left) => (left, true),
+        };
         // SAFETY: the block was not sent, and is this thread's again.
         unsafe { blocks::give(notice, SLOT_CLASS) };
-        match put {
-            Put::Replaced(older) => {
-                // SAFETY: a block from the slot has a message.
-                drop(unsafe { Envelope::<M>::from_address(older) });
-                Ok(Sent::Replaced)
-            }
+        // SAFETY: a block from the slot has a message.
+        let other = unsafe { Envelope::<M>::from_address(other) };
+        if is_gone {
             // WHY the message that was found, which may be that of a sender that replaced this one:
             // each message then is handled, replaced, undelivered or refused, and counted once.
-            Put::Gone(left) if left != 0 => {
-                // SAFETY: as above.
-                let left = unsafe { Envelope::<M>::from_address(left) };
-                Err(Refusal::Disconnected(left.into_inner()))
-            }
-            // The end of the actor has found it, and counted it as undelivered.
-            _ => Ok(Sent::Added),
+            return Err(Refusal::Disconnected(other.into_inner()));
         }
+        drop(other);
+        Ok(Sent::Replaced)
     }
 }
 
