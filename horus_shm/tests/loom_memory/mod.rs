@@ -179,6 +179,31 @@ impl Word for LoomWord {
         }
     }
 
+    fn fetch_sub_relaxed(&self, value: u64) -> u64 {
+        if !may_store() {
+            return self.get();
+        }
+        self.atomic().fetch_sub(value, Ordering::Relaxed)
+    }
+
+    #[track_caller]
+    fn fetch_sub_at(&self, value: u64, edge: Edge) -> u64 {
+        let ordering = mutation::ordering(edge);
+        if !may_store() {
+            return self.get();
+        }
+        self.atomic().fetch_sub(value, ordering)
+    }
+
+    #[track_caller]
+    fn swap_at(&self, value: u64, edge: Edge) -> u64 {
+        let ordering = mutation::ordering(edge);
+        if !may_store() {
+            return self.get();
+        }
+        self.atomic().swap(value, ordering)
+    }
+
     fn compare_exchange_relaxed(&self, old: u64, new: u64) -> bool {
         let relaxed = Ordering::Relaxed;
         may_store()
