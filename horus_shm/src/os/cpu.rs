@@ -204,21 +204,27 @@ fn duration_ns<R>(instruction: impl Fn() -> R) -> f64 {
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod cpuid {
-    use core::arch::x86_64::{__cpuid, __cpuid_count};
+    use core::arch::x86_64::{__cpuid_count, CpuidResult};
 
     use super::Features;
 
     /// The leaf of CPUID with the extensions that came after AVX.
     const EXTENSIONS: u32 = 7;
 
+    #[allow(unused_unsafe, reason = "the call is safe in newer versions of Rust")]
+    fn cpuid(leaf: u32) -> CpuidResult {
+        // SAFETY: every x86-64 has the instruction.
+        unsafe { __cpuid_count(leaf, 0) }
+    }
+
     pub(super) fn vendor() -> String {
-        let leaf = __cpuid(0);
+        let leaf = cpuid(0);
         let bytes = [leaf.ebx, leaf.edx, leaf.ecx].map(u32::to_le_bytes);
         String::from_utf8_lossy(bytes.as_flattened()).into_owned()
     }
 
     pub(super) fn features() -> Features {
-        let leaf = (__cpuid(0).eax >= EXTENSIONS).then(|| __cpuid_count(EXTENSIONS, 0));
+        let leaf = (cpuid(0).eax >= EXTENSIONS).then(|| cpuid(EXTENSIONS));
         let (ecx, edx) = leaf.map_or((0, 0), |leaf| (leaf.ecx, leaf.edx));
         Features {
             avx: is_x86_feature_detected!("avx"),
