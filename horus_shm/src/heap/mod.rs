@@ -6,18 +6,28 @@
 //! memory differs: a slot holds a value of any type, which is moved in, then either moved out
 //! ([`Move`]) or cloned by each reader ([`Share`]), and dropped exactly once.
 //!
-//! This room imports `protocol` only. Its endpoints do not wait, and do not know whether the other
-//! side exists: `horus_core::channel` adds that.
+//! The endpoints of lanes and rings do not wait, and do not know whether the other side exists:
+//! `horus_core::channel` adds that. This room imports `protocol`, and `wait` for the workers.
+//!
+//! The run queues of workers are here too: [`run_queue`] and [`injector`] hold what waits,
+//! [`search`] decides which worker sleeps, and [`RunQueues`] puts them together for a group.
 
+pub mod injector;
 mod lane;
 mod lanes;
 mod reader;
+pub mod run_queue;
+mod run_queues;
+pub mod search;
 mod slot;
 mod tickets;
+mod worker;
 mod writer;
 
 pub use lane::{Handling, Move, Share};
 pub use lanes::{LANES_MAX, Lanes};
 pub use reader::{FanReader, ValueReader};
+pub use run_queues::{Entry, RunQueues, SLOTS};
 pub use tickets::{TicketReader, TicketWriter, tickets};
+pub use worker::Worker;
 pub use writer::ValueWriter;
