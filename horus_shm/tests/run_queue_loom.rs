@@ -47,6 +47,7 @@ models! {
         no_entry_waits_while_its_workers_sleep,
         a_worker_that_found_an_entry_leaves_the_other_to_the_next,
         entries_behind_the_first_need_no_notice,
+        an_appended_entry_is_stolen,
         a_watcher_is_appointed_and_woken;
 }
 

@@ -119,6 +119,7 @@ pub(crate) fn a_chain_is_taken_once() {
         let mut list = queue.take();
         let mut received = Vec::from_iter(list.split(2));
         assert!(received.is_sorted(), "oldest first");
+        assert!(received.len() <= 2, "more than the limit");
         queue.put_back(list);
         received.extend(queue.take());
         received.extend(thief.join().unwrap());

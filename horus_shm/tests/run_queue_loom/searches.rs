@@ -15,7 +15,8 @@ fn work(group: &LoomGroup, index: usize) -> u64 {
     let mut searches = search::begin(group);
     loop {
         let own = &group.queues[index];
-        let found = group.queues.iter().find_map(|from| own.take_one(from));
+        let take = |from| own.take_one(from).or_else(|| own.steal_from(from));
+        let found = group.queues.iter().find_map(take);
         if let Some(found) = found {
             if searches {
                 search::found(group);
@@ -81,6 +82,17 @@ pub(crate) fn entries_behind_the_first_need_no_notice() {
         let mut found = workers.map(|worker| worker.join().unwrap());
         found.sort_unstable();
         assert_eq!(found, [1, 2]);
+    });
+}
+
+/// An entry that a worker appends to its own ring, and does not run, is run by another one.
+pub(crate) fn an_appended_entry_is_stolen() {
+    explore(3, || {
+        let group = Rc::new(LoomGroup::new(2));
+        let worker = working(&group, 1);
+        assert!(group.queues[0].push(7));
+        search::notify(&*group);
+        assert_eq!(worker.join().unwrap(), 7);
     });
 }
 
