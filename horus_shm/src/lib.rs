@@ -93,8 +93,8 @@ pub mod internals {
     pub use crate::file::header;
     pub use crate::os::termination;
     pub use crate::protocol::{
-        copy, endpoint_counts, gate, identity, lane, layout, memory, owner, presence, shape, sync,
-        takeover, telemetry, ticket,
+        answer, copy, depot, endpoint_counts, gate, holders, identity, lane, latest, layout, life,
+        mailbox, memory, owner, presence, shape, sync, takeover, telemetry, ticket,
     };
 
     macro_rules! reexport {

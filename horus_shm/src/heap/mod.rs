@@ -1,4 +1,5 @@
-//! Heap memory for values of any type: lanes, and a ticket ring, between the threads of a process.
+//! Heap memory for values of any type, between the threads of a process: lanes, a ticket ring, and
+//! the cells, mailboxes and answers of actors.
 //!
 //! The lanes use the algorithms of lanes in files,
 //! [`LaneWriter`](crate::protocol::lane::LaneWriter) and
@@ -6,12 +7,16 @@
 //! memory differs: a slot holds a value of any type, which is moved in, then either moved out
 //! ([`Move`]) or cloned by each reader ([`Share`]), and dropped exactly once.
 //!
-//! The endpoints of lanes and rings do not wait, and do not know whether the other side exists:
-//! `horus_core::channel` adds that. This room imports `protocol`, and `wait` for the workers.
+//! The endpoints of lanes and of the ring do not wait, and do not know whether the other side
+//! exists: `horus_core::channel` adds that. Actors are in [`Group`] and [`Behaviour`]; the workers
+//! that run them are in `horus_core`.
 //!
 //! The run queues of workers are here too: [`run_queue`] and [`injector`] hold what waits,
 //! [`search`] decides which worker sleeps, and [`RunQueues`] puts them together for a group.
 
+mod answer;
+mod blocks;
+mod cell;
 pub mod injector;
 mod lane;
 mod lanes;
@@ -24,6 +29,13 @@ mod tickets;
 mod worker;
 mod writer;
 
+pub use answer::{Answer, AnswerError, NoAnswer, Reply, answer};
+pub use blocks::{Envelope, RESERVED_MAX, reserve};
+pub use cell::{
+    Address, Behaviour, ControlHandle, End, Event, Flow, Group, Header, Mail, Panic, Ran, Refusal,
+    Rooms, Runnable, Sent, Turn, WaitRefusal, WeakAddress, spawn,
+};
+pub use injector::Queued;
 pub use lane::{Handling, Move, Share};
 pub use lanes::{LANES_MAX, Lanes};
 pub use reader::{FanReader, ValueReader};

@@ -47,6 +47,16 @@ unsafe impl Send for Region {}
 // SAFETY: as above; the region itself has no operation that changes it.
 unsafe impl Sync for Region {}
 
+/// Advises the kernel to back `bytes` bytes at `begin`, memory of this process, by huge pages. Only
+/// a hint.
+pub(crate) fn advise_huge_pages(begin: *mut u8, bytes: usize) {
+    if cfg!(miri) {
+        return;
+    }
+    // SAFETY: the advice does not change the content of the pages; it fails for other addresses.
+    unsafe { libc::madvise(begin.cast(), bytes, libc::MADV_HUGEPAGE) };
+}
+
 impl Region {
     /// Allocates `bytes` zeroed bytes of heap memory.
     #[must_use]

@@ -3,12 +3,18 @@
 //! Everything here is generic over its memory, so that the loom models run the same code. Nothing
 //! here calls the kernel or imports another room.
 
+pub mod answer;
 pub mod copy;
+pub mod depot;
 pub mod endpoint_counts;
 pub mod gate;
+pub mod holders;
 pub mod identity;
 pub mod lane;
+pub mod latest;
 pub mod layout;
+pub mod life;
+pub mod mailbox;
 pub mod memory;
 pub mod owner;
 pub mod presence;

@@ -5,7 +5,7 @@
 //! weaken that one edge, which must make a model fail. `docs/memory-ordering.md` lists both halves
 //! of every label.
 
-use core::sync::atomic::{self, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{self, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// An ordering, with the label under which it is argued, modelled and weakened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -255,6 +255,90 @@ pub mod edge {
         SEARCH_LEAVE,
         SEARCH_LOOK,
     ];
+
+    /// ORDERING(mail): Release of the exchange that makes a block the newest of a mailbox. Pairs
+    /// with [`MAIL_SEE`]: a runner that sees a block sees its message and the blocks below it.
+    pub const MAIL_PUSH: Edge = Edge::new("mail/push", Ordering::Release);
+    /// ORDERING(mail): Acquire of the word of a mailbox by its runner. Pairs with [`MAIL_PUSH`].
+    pub const MAIL_SEE: Edge = Edge::new("mail/see", Ordering::Acquire);
+
+    /// ORDERING(turn): Release of the exchange that puts an actor to sleep. Pairs with
+    /// [`TURN_TAKE`]: the next runner sees all that this one did to the actor.
+    pub const TURN_GIVE: Edge = Edge::new("turn/give", Ordering::Release);
+    /// ORDERING(turn): Acquire fence of the sender that woke an actor. Pairs with [`TURN_GIVE`].
+    pub const TURN_TAKE: Edge = Edge::new("turn/take", Ordering::Acquire);
+
+    /// ORDERING(latest): Release of the exchange that puts a message into the slot of a mailbox
+    /// that keeps the latest one. Pairs with [`LATEST_TAKE`].
+    pub const LATEST_PUT: Edge = Edge::new("latest/put", Ordering::Release);
+    /// ORDERING(latest): Acquire of a message out of that slot, by the runner or by a sender that
+    /// replaced it. Pairs with [`LATEST_PUT`]: it sees the message.
+    pub const LATEST_TAKE: Edge = Edge::new("latest/take", Ordering::Acquire);
+
+    /// ORDERING(holder): Release of an address or of a hold. Pairs with [`HOLDER_END`] and
+    /// [`HOLDER_FREE`]: all that the holder did comes before what follows there.
+    pub const HOLDER_LEAVE: Edge = Edge::new("holder/leave", Ordering::Release);
+    /// ORDERING(holder): Acquire of the exchange that ends an actor without addresses. Pairs with
+    /// [`HOLDER_LEAVE`]: the runner sees all mail that was sent by an address.
+    pub const HOLDER_END: Edge = Edge::new("holder/end", Ordering::Acquire);
+    /// ORDERING(holder): Acquire load by the last holder, which frees the cell. Pairs with
+    /// [`HOLDER_LEAVE`].
+    pub const HOLDER_FREE: Edge = Edge::new("holder/free", Ordering::Acquire);
+
+    /// ORDERING(pending): Release of the bit that says that the block of the last address is on its
+    /// way. Pairs with [`PENDING_SET`]: the runner is done with the block.
+    pub const PENDING_CLEAR: Edge = Edge::new("pending/clear", Ordering::Release);
+    /// ORDERING(pending): Acquire of the exchange that sets that bit. Pairs with
+    /// [`PENDING_CLEAR`].
+    pub const PENDING_SET: Edge = Edge::new("pending/set", Ordering::Acquire);
+
+    /// ORDERING(depot): Release of the exchange that puts a magazine on a stack of the depot.
+    /// Pairs with [`DEPOT_POP`]: a thread that takes it sees the blocks in it.
+    pub const DEPOT_PUSH: Edge = Edge::new("depot/push", Ordering::Release);
+    /// ORDERING(depot): Acquire load of the top of that stack. Pairs with [`DEPOT_PUSH`].
+    pub const DEPOT_POP: Edge = Edge::new("depot/pop", Ordering::Acquire);
+
+    /// ORDERING(answer): Release of the exchange that publishes an answer, or that there is none.
+    /// Pairs with [`ANSWER_SEE`]: a thread that sees it sees the answer.
+    pub const ANSWER_GIVE: Edge = Edge::new("answer/give", Ordering::Release);
+    /// ORDERING(answer): Acquire of the state by the asker. Pairs with [`ANSWER_GIVE`].
+    pub const ANSWER_SEE: Edge = Edge::new("answer/see", Ordering::Acquire);
+
+    /// ORDERING(waker): Release of the exchange that publishes a waker. Pairs with [`WAKER_TAKE`].
+    pub const WAKER_PUT: Edge = Edge::new("waker/put", Ordering::Release);
+    /// ORDERING(waker): Acquire of the exchange that takes the waker out. Pairs with
+    /// [`WAKER_PUT`].
+    pub const WAKER_TAKE: Edge = Edge::new("waker/take", Ordering::Acquire);
+
+    /// ORDERING(cancel): Release of the exchange by which the asker leaves. Pairs with
+    /// [`CANCEL_SEE`]: the asker's accesses come before the block is freed.
+    pub const CANCEL_LEAVE: Edge = Edge::new("cancel/leave", Ordering::Release);
+    /// ORDERING(cancel): Acquire fence before an answer that nobody awaits is freed. Pairs with
+    /// [`CANCEL_LEAVE`].
+    pub const CANCEL_SEE: Edge = Edge::new("cancel/see", Ordering::Acquire);
+
+    /// The edges of mailboxes, their blocks and answers.
+    pub const MAILBOXES: [Edge; 19] = [
+        MAIL_PUSH,
+        MAIL_SEE,
+        TURN_GIVE,
+        TURN_TAKE,
+        LATEST_PUT,
+        LATEST_TAKE,
+        HOLDER_LEAVE,
+        HOLDER_END,
+        HOLDER_FREE,
+        PENDING_CLEAR,
+        PENDING_SET,
+        DEPOT_PUSH,
+        DEPOT_POP,
+        ANSWER_GIVE,
+        ANSWER_SEE,
+        WAKER_PUT,
+        WAKER_TAKE,
+        CANCEL_LEAVE,
+        CANCEL_SEE,
+    ];
 }
 
 /// Keeps the compiler from moving writes across this call. WHY: only for speed, which depends on
@@ -291,6 +375,12 @@ pub trait Word {
     fn fetch_sub_one(&self);
     /// Subtracts one atomically, with the edge's ordering.
     fn fetch_sub_one_at(&self, edge: Edge);
+    /// Subtracts `value`, relaxed and atomically. Returns the word from before.
+    fn fetch_sub_relaxed(&self, value: u64) -> u64;
+    /// Subtracts `value` atomically, with the edge's ordering. Returns the word from before.
+    fn fetch_sub_at(&self, value: u64, edge: Edge) -> u64;
+    /// Stores `value` with the edge's ordering. Returns the word from before.
+    fn swap_at(&self, value: u64, edge: Edge) -> u64;
     /// Replaces `old` by `new`, relaxed. Returns true if it did.
     fn compare_exchange_relaxed(&self, old: u64, new: u64) -> bool;
     /// Replaces `old` by `new` with the edge's ordering; relaxed on failure. Returns true if it
@@ -352,6 +442,21 @@ impl Word for AtomicU64 {
 
     fn fetch_sub_one_at(&self, edge: Edge) {
         self.fetch_sub(1, edge.ordering);
+    }
+
+    #[inline(always)]
+    fn fetch_sub_relaxed(&self, value: u64) -> u64 {
+        self.fetch_sub(value, Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn fetch_sub_at(&self, value: u64, edge: Edge) -> u64 {
+        self.fetch_sub(value, edge.ordering)
+    }
+
+    #[inline(always)]
+    fn swap_at(&self, value: u64, edge: Edge) -> u64 {
+        self.swap(value, edge.ordering)
     }
 
     #[inline]
@@ -450,4 +555,16 @@ pub(crate) fn compiler_fence(edge: Edge) {
 #[inline(always)]
 pub(crate) fn fence(edge: Edge) {
     atomic::fence(edge.ordering);
+}
+
+/// Loads a byte from which nothing follows but speed.
+#[inline(always)]
+pub(crate) fn load_hint(hint: &AtomicU8) -> u8 {
+    hint.load(Ordering::Relaxed)
+}
+
+/// Stores a byte from which nothing follows but speed.
+#[inline(always)]
+pub(crate) fn store_hint(hint: &AtomicU8, value: u8) {
+    hint.store(value, Ordering::Relaxed);
 }

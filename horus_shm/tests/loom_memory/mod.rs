@@ -5,9 +5,11 @@
 //! detected. A racing payload is two relaxed words, an exclusive one two plain cells in which the
 //! checker reports a race.
 
+pub(crate) mod answers;
 pub(crate) mod attendance;
 pub(crate) mod ends;
 pub(crate) mod in_place;
+pub(crate) mod mailboxes;
 pub(crate) mod mutation;
 pub(crate) mod sleepers;
 pub(crate) mod tickets;
@@ -177,6 +179,31 @@ impl Word for LoomWord {
         if may_store() {
             self.atomic().fetch_sub(1, ordering);
         }
+    }
+
+    fn fetch_sub_relaxed(&self, value: u64) -> u64 {
+        if !may_store() {
+            return self.get();
+        }
+        self.atomic().fetch_sub(value, Ordering::Relaxed)
+    }
+
+    #[track_caller]
+    fn fetch_sub_at(&self, value: u64, edge: Edge) -> u64 {
+        let ordering = mutation::ordering(edge);
+        if !may_store() {
+            return self.get();
+        }
+        self.atomic().fetch_sub(value, ordering)
+    }
+
+    #[track_caller]
+    fn swap_at(&self, value: u64, edge: Edge) -> u64 {
+        let ordering = mutation::ordering(edge);
+        if !may_store() {
+            return self.get();
+        }
+        self.atomic().swap(value, ordering)
     }
 
     fn compare_exchange_relaxed(&self, old: u64, new: u64) -> bool {

@@ -1,0 +1,377 @@
+//! Answers: a place for one value, from the one who replies to the one who asked.
+//!
+//! [`answer`] makes both ends. A [`Reply`] is dropped without a value: the asker learns that there
+//! is no answer. An [`Answer`] is dropped: [`Reply::is_cancelled`] says so. The asker waits as a
+//! thread or as a task of any executor. Both ends are eight bytes in a message; the place between
+//! them is a block, which the last one gives back.
+//!
+//! ```
+//! use horus_shm::internals::heap::{NoAnswer, answer};
+//! use horus_shm::internals::wait::WaitPolicy;
+//!
+//! let (reply, mut question) = answer::<u32>();
+//! std::thread::scope(|scope| {
+//!     scope.spawn(|| reply.send(42));
+//!     assert_eq!(question.wait(WaitPolicy::endless()), Ok(42));
+//! });
+//!
+//! let (reply, mut question) = answer::<u32>();
+//! drop(reply);
+//! assert_eq!(question.try_take(), Some(Err(NoAnswer)));
+//! ```
+
+use core::cell::UnsafeCell;
+use core::fmt;
+use core::future::Future;
+use core::mem::{ManuallyDrop, MaybeUninit};
+use core::pin::Pin;
+use core::ptr::NonNull;
+use core::sync::atomic::AtomicU64;
+use core::task::{Context, Poll, Waker};
+use std::alloc::Layout;
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+
+use super::blocks::{allocate, deallocate};
+use crate::process::fork::{ForkLocal, fork_epoch};
+use crate::protocol::answer::{self as protocol, AnswerMemory, Given, Look, OPEN};
+use crate::protocol::sync::{self, Edge};
+use crate::wait::{LocalEventcount, WaitPolicy};
+
+/// Number of eventcounts at which the threads of a process wait for answers.
+const EVENTS: usize = 16;
+
+/// The eventcounts at which threads wait for answers.
+#[derive(Default)]
+struct Events([LocalEventcount; EVENTS]);
+
+static EVENTS_OF_PROCESS: ForkLocal<Events> = ForkLocal::new();
+
+/// The memory between both ends.
+struct Place<T> {
+    state: AtomicU64,
+    /// The waker of the asker; `None` for a thread, which waits at an eventcount.
+    waker: UnsafeCell<Option<Waker>>,
+    value: UnsafeCell<MaybeUninit<T>>,
+}
+
+/// A handle of the memory, which its owner has to keep.
+struct Handle<T>(NonNull<Place<T>>);
+
+impl<T> Clone for Handle<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Handle<T> {}
+
+impl<T> AnswerMemory for Handle<T> {
+    type Word = AtomicU64;
+
+    #[inline(always)]
+    fn state(&self) -> &AtomicU64 {
+        // SAFETY: the owner of the handle keeps the memory while it uses the state.
+        unsafe { &(*self.0.as_ptr()).state }
+    }
+
+    #[inline(always)]
+    fn fence(&self, edge: Edge) {
+        sync::fence(edge);
+    }
+}
+
+impl<T> Handle<T> {
+    fn new() -> Self {
+        let place: NonNull<Place<T>> = allocate(Layout::new::<Place<T>>()).cast();
+        let value = Place {
+            state: AtomicU64::new(OPEN),
+            waker: UnsafeCell::new(None),
+            value: UnsafeCell::new(MaybeUninit::uninit()),
+        };
+        // SAFETY: just allocated for a place.
+        unsafe { place.write(value) };
+        Self(place)
+    }
+
+    fn waker(self) -> *mut Option<Waker> {
+        // SAFETY: the owner keeps the memory; only an address is computed.
+        unsafe { &raw const (*self.0.as_ptr()).waker }
+            .cast_mut()
+            .cast()
+    }
+
+    fn value(self) -> *mut T {
+        // SAFETY: as above.
+        unsafe { &raw const (*self.0.as_ptr()).value }
+            .cast_mut()
+            .cast()
+    }
+
+    /// Frees the memory, and returns the value, if it has one.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the last owner, and `has_value` says if there is a value.
+    unsafe fn free(self, has_value: bool) -> Option<T> {
+        // SAFETY: by the contract there is a value, which is not read again.
+        let value = has_value.then(|| unsafe { self.value().read() });
+        // SAFETY: the waker is initialised, and is not used again.
+        let waker = unsafe { self.waker().read() };
+        // SAFETY: made by `new` with this layout; nothing uses it any more.
+        unsafe { deallocate(self.0.cast(), Layout::new::<Place<T>>()) };
+        drop(waker);
+        value
+    }
+
+    /// Returns the eventcount at which a thread waits for this answer.
+    fn event(self) -> &'static LocalEventcount {
+        // WHY shifted: places are aligned to 32 bytes at least.
+        &EVENTS_OF_PROCESS.get().0[(self.0.addr().get() >> 5) % EVENTS]
+    }
+}
+
+/// The end that replies, once. Its drop without a value is a reply too: there is no answer.
+pub struct Reply<T>(Handle<T>);
+
+// SAFETY: it hands a value over to another thread, and wakers are made for all threads.
+unsafe impl<T: Send> Send for Reply<T> {}
+// SAFETY: a shared reference only gives access to the state.
+unsafe impl<T: Send> Sync for Reply<T> {}
+
+/// The end that asked.
+pub struct Answer<T> {
+    /// `None` once the reply was taken.
+    place: Option<Handle<T>>,
+    /// True from the registration of a waker on, until it is retracted.
+    is_registered: bool,
+    /// The fork epoch in which it was made.
+    epoch: u64,
+}
+
+// SAFETY: as for `Reply`.
+unsafe impl<T: Send> Send for Answer<T> {}
+// SAFETY: a shared reference gives no access.
+unsafe impl<T: Send> Sync for Answer<T> {}
+
+/// The error that there will be no answer: the reply was dropped, or taken before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("there is no answer")]
+pub struct NoAnswer;
+
+/// The reason for which a wait ended without an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum AnswerError {
+    /// The reply was dropped, or taken before. Permanent.
+    #[error("there is no answer")]
+    NoAnswer,
+    /// There is no reply yet. Transient.
+    #[error("there is no answer yet")]
+    Timeout,
+}
+
+impl From<NoAnswer> for AnswerError {
+    fn from(_: NoAnswer) -> Self {
+        Self::NoAnswer
+    }
+}
+
+/// Makes both ends of an answer.
+#[must_use]
+pub fn answer<T: Send>() -> (Reply<T>, Answer<T>) {
+    let place = Handle::new();
+    let answer = Answer {
+        place: Some(place),
+        is_registered: false,
+        epoch: fork_epoch(),
+    };
+    (Reply(place), answer)
+}
+
+impl<T> Reply<T> {
+    /// Replies with `value`, which is dropped if the asker has left. Does not block.
+    pub fn send(self, value: T) {
+        let place = ManuallyDrop::new(self).0;
+        // SAFETY: until it is published, the value is the replier's.
+        unsafe { place.value().write(value) };
+        // SAFETY: this is the only replier, which is not used after this.
+        unsafe { give(place, true) };
+    }
+
+    /// Returns true if the asker has left, so that a reply is of no use.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        protocol::is_left(&self.0)
+    }
+}
+
+impl<T> Drop for Reply<T> {
+    fn drop(&mut self) {
+        // SAFETY: this is the only replier, which is not used after this.
+        unsafe { give(self.0, false) };
+    }
+}
+
+/// Publishes a reply, and wakes the asker.
+///
+/// # Safety
+///
+/// The caller is the replier and does this once; if `has_value`, it has written the value.
+unsafe fn give<T>(place: Handle<T>, has_value: bool) {
+    let event = place.event();
+    // SAFETY: the closure is called while the waker is the replier's.
+    let take = || unsafe { (*place.waker()).take() };
+    // SAFETY: the contract.
+    match unsafe { protocol::give(&place, has_value, take) } {
+        Given::Published => {}
+        Given::Wake(Some(waker)) => waker.wake(),
+        Given::Wake(None) => event.notify(),
+        Given::Left(waker) => {
+            drop(waker);
+            // SAFETY: the asker has left, so the memory is the replier's.
+            drop(unsafe { place.free(has_value) });
+        }
+    }
+}
+
+impl<T> Answer<T> {
+    /// Returns the answer, or that there is none; `None` if there is no reply yet.
+    pub fn try_take(&mut self) -> Option<Result<T, NoAnswer>> {
+        let Some(place) = self.place() else {
+            return Some(Err(NoAnswer));
+        };
+        match protocol::look(&place) {
+            Look::Full => Some(self.take(place, true)),
+            Look::Empty => Some(self.take(place, false)),
+            Look::Nothing | Look::Busy => None,
+        }
+    }
+
+    /// Waits for the answer, as a thread.
+    ///
+    /// # Errors
+    ///
+    /// [`AnswerError`]; after a timeout it can be called again.
+    pub fn wait(&mut self, wait_policy: WaitPolicy) -> Result<T, AnswerError> {
+        let spin = brief(wait_policy);
+        if let Some(event) = self.place().map(Handle::event) {
+            // WHY first without a registration: a reply that comes soon then costs one exchange.
+            if let Some(found) = event.wait_until(spin, || self.try_take()) {
+                return Ok(found?);
+            }
+            self.register(None);
+            let found = event.wait_until(wait_policy.spinning(Duration::ZERO), || self.try_take());
+            if let Some(found) = found {
+                return Ok(found?);
+            }
+        }
+        self.retract();
+        self.try_take()
+            .map_or(Err(AnswerError::Timeout), |found| Ok(found?))
+    }
+
+    /// Returns the memory, unless the reply was taken, or this is a copy in a forked child.
+    fn place(&self) -> Option<Handle<T>> {
+        self.place.filter(|_| self.epoch == fork_epoch())
+    }
+
+    /// Takes the reply, which was published.
+    fn take(&mut self, place: Handle<T>, has_value: bool) -> Result<T, NoAnswer> {
+        self.place = None;
+        // SAFETY: a published reply and its memory are the asker's.
+        unsafe { place.free(has_value) }.ok_or(NoAnswer)
+    }
+
+    /// Registers a waker instead of an earlier one; `None` stands for this thread. Returns false if
+    /// there is a reply, or will be at once.
+    fn register(&mut self, waker: Option<Waker>) -> bool {
+        let Some(place) = self.place().filter(|_| self.retract()) else {
+            return false;
+        };
+        // SAFETY: while no waker is registered, its place is the asker's.
+        drop(unsafe { place.waker().replace(waker) });
+        self.is_registered = protocol::register(&place);
+        self.is_registered
+    }
+
+    /// Takes a registered waker back. Returns false if the replier has taken it.
+    fn retract(&mut self) -> bool {
+        if self.is_registered
+            && let Some(place) = self.place()
+        {
+            self.is_registered = !protocol::retract(&place);
+        }
+        !self.is_registered
+    }
+}
+
+/// Returns the part of `wait_policy` that spins and does not sleep.
+fn brief(wait_policy: WaitPolicy) -> WaitPolicy {
+    let end = Instant::now().checked_add(wait_policy.spin);
+    WaitPolicy {
+        deadline: match (wait_policy.deadline, end) {
+            (Some(deadline), Some(end)) => Some(deadline.min(end)),
+            (deadline, end) => deadline.or(end),
+        },
+        spin: wait_policy.spin,
+    }
+}
+
+impl<T> Future for Answer<T> {
+    type Output = Result<T, NoAnswer>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        if let Some(found) = this.try_take() {
+            return Poll::Ready(found);
+        }
+        if this.register(Some(context.waker().clone())) {
+            return Poll::Pending;
+        }
+        // WHY: the replier has just taken the waker or published, and may wake an earlier task.
+        this.try_take().map_or_else(
+            || {
+                context.waker().wake_by_ref();
+                Poll::Pending
+            },
+            Poll::Ready,
+        )
+    }
+}
+
+impl<T> Unpin for Answer<T> {}
+
+impl<T> Drop for Answer<T> {
+    fn drop(&mut self) {
+        let Some(place) = self.place() else {
+            return;
+        };
+        if self.retract() {
+            // SAFETY: while no waker is registered, its place is the asker's.
+            drop(unsafe { (*place.waker()).take() });
+        }
+        // SAFETY: this is the asker, which is not used after this.
+        match unsafe { protocol::leave(&place) } {
+            // SAFETY: a published reply and its memory are the asker's.
+            Look::Full => drop(unsafe { place.free(true) }),
+            // SAFETY: as above.
+            Look::Empty => drop(unsafe { place.free(false) }),
+            Look::Nothing | Look::Busy => {}
+        }
+    }
+}
+
+impl<T> fmt::Debug for Reply<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reply")
+            .field("is_cancelled", &self.is_cancelled())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for Answer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Answer").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,435 @@
+//! Blocks: small pieces of memory for messages, answers and cells, which threads pass on to each
+//! other.
+//!
+//! A block has one of five sizes. Each thread has two *magazines* of free blocks of each size, so
+//! that most blocks are taken and given back without a shared access. Full and empty magazines are
+//! traded over the [depot](magazines). Addresses of free blocks lie in magazines, never in the
+//! blocks: a block that goes back keeps its cache line as it is. Memory is never returned to the
+//! system; it is what waited at once, at most.
+
+mod magazines;
+
+use core::cell::{Cell, UnsafeCell};
+use core::marker::PhantomData;
+use core::mem::{ManuallyDrop, MaybeUninit};
+use core::ptr::{self, NonNull};
+
+use std::alloc::{self, Layout};
+
+use self::magazines::{MAGAZINE_BLOCKS, Magazine};
+use crate::protocol::copy::{self, CACHE_LINE_BYTES, Intent};
+use crate::protocol::mailbox::{self, Tag};
+
+/// Number of block sizes.
+const CLASSES: usize = 5;
+
+/// The smallest size of a block.
+const SMALLEST_BYTES: usize = 16;
+
+/// The largest size of a block.
+const LARGEST_BYTES: usize = SMALLEST_BYTES << (CLASSES - 1);
+
+/// The largest address in a mailbox.
+pub(super) const ADDRESS_MAX: u64 = mailbox::ADDRESS_MAX;
+
+/// Distance, in blocks to be taken, at which a free block is prefetched.
+const BLOCKS_AHEAD: usize = 6;
+
+/// Maximum number of blocks that one thread can reserve: its two magazines.
+pub const RESERVED_MAX: usize = 2 * MAGAZINE_BLOCKS;
+
+/// The size of a block: 16 bytes times a power of two. Blocks are aligned to their size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Class(u8);
+
+impl Class {
+    /// Returns the class of blocks that hold `bytes` bytes; `None` if these are too many.
+    pub(super) const fn of(bytes: usize) -> Option<Self> {
+        let mut class = 0;
+        while (SMALLEST_BYTES << class) < bytes {
+            class += 1;
+        }
+        if class < CLASSES {
+            Some(Self(class as u8))
+        } else {
+            None
+        }
+    }
+
+    /// Returns the class with this number, as [`Self::number`] returned it.
+    pub(super) const fn numbered(number: u8) -> Self {
+        Self(number)
+    }
+
+    pub(super) const fn number(self) -> u8 {
+        self.0
+    }
+
+    const fn bytes(self) -> usize {
+        SMALLEST_BYTES << self.0
+    }
+}
+
+/// A thread's magazines of one class: blocks are taken from and given to the first one. WHY two: a
+/// thread that alternates at the border of a magazine does not trade each time.
+struct Pair {
+    loaded: Cell<Option<&'static Magazine>>,
+    spare: Cell<Option<&'static Magazine>>,
+}
+
+/// A thread's magazines. They go to the depot when the thread ends.
+struct Local([Pair; CLASSES]);
+
+thread_local! {
+    static LOCAL: Local = const { Local::new() };
+}
+
+/// Takes a block. Does not block, unless new memory has to be allocated.
+#[inline]
+pub(super) fn take(class: Class) -> NonNull<u8> {
+    // WHY an alternative: destructors of other thread locals run after this one is gone.
+    LOCAL
+        .try_with(|local| local.take(class))
+        .unwrap_or_else(|_| Local::new().take(class))
+}
+
+/// Gives a block back. Does not block, unless memory for magazines has to be allocated.
+///
+/// # Safety
+///
+/// The block was taken with the same class, and nothing uses it any more.
+#[inline]
+pub(super) unsafe fn give(block: NonNull<u8>, class: Class) {
+    LOCAL
+        .try_with(|local| local.give(block, class))
+        .unwrap_or_else(|_| Local::new().give(block, class));
+}
+
+/// Makes sure that the next `count` messages of type `T`, at most [`RESERVED_MAX`], are sent by
+/// this thread without an allocation. A thread with real-time needs calls it before it begins.
+///
+/// Messages of more than 248 bytes are allocated one by one nevertheless.
+pub fn reserve<T>(count: usize) {
+    let class = Envelope::<T>::CLASS;
+    let blocks: Vec<_> = (0..count.min(RESERVED_MAX)).map(|_| take(class)).collect();
+    for block in blocks {
+        // SAFETY: its memory is the caller's. WHY: the first access to a page is a fault.
+        unsafe { block.write(0) };
+        // SAFETY: it was just taken with this class.
+        unsafe { give(block, class) };
+    }
+}
+
+impl Local {
+    const fn new() -> Self {
+        Self(
+            [const {
+                Pair {
+                    loaded: Cell::new(None),
+                    spare: Cell::new(None),
+                }
+            }; CLASSES],
+        )
+    }
+
+    #[inline(always)]
+    fn take(&self, class: Class) -> NonNull<u8> {
+        let pair = &self.0[class.0 as usize];
+        // SAFETY: a loaded magazine is this thread's.
+        let found = pair.loaded.get().and_then(|loaded| unsafe { loaded.pop() });
+        found.unwrap_or_else(|| pair.refill(class))
+    }
+
+    #[inline(always)]
+    fn give(&self, block: NonNull<u8>, class: Class) {
+        let pair = &self.0[class.0 as usize];
+        // SAFETY: a loaded magazine is this thread's.
+        let is_in = pair
+            .loaded
+            .get()
+            .is_some_and(|loaded| unsafe { loaded.push(block) });
+        if !is_in {
+            pair.unload(block, class);
+        }
+    }
+}
+
+impl Pair {
+    /// Takes a block where the loaded magazine has none.
+    #[cold]
+    fn refill(&self, class: Class) -> NonNull<u8> {
+        let spare = self.spare.get();
+        // SAFETY: the spare magazine is this thread's.
+        if spare.is_some_and(|spare| !unsafe { spare.is_empty() }) {
+            self.loaded.swap(&self.spare);
+        } else if let Some(full) = magazines::pop_filled(class) {
+            if let Some(empty) = self.loaded.replace(Some(full)) {
+                magazines::push(empty, class);
+            }
+        } else {
+            let empty = self.loaded.get().unwrap_or_else(magazines::empty);
+            self.loaded.set(Some(empty));
+            magazines::fill(empty, class);
+        }
+        let loaded = self.loaded.get();
+        // SAFETY: the loaded magazine is this thread's.
+        let block = loaded.and_then(|loaded| unsafe { loaded.pop() });
+        block.expect("a magazine that was filled has a block")
+    }
+
+    /// Gives a block back where the loaded magazine is full, or there is none.
+    #[cold]
+    fn unload(&self, block: NonNull<u8>, class: Class) {
+        let spare = self.spare.get();
+        // SAFETY: the spare magazine is this thread's.
+        if spare.is_some_and(|spare| unsafe { spare.is_empty() }) {
+            self.loaded.swap(&self.spare);
+        } else {
+            if let Some(full) = spare {
+                magazines::push(full, class);
+            }
+            self.spare.set(self.loaded.get());
+            self.loaded.set(Some(magazines::empty()));
+        }
+        let loaded = self.loaded.get();
+        // SAFETY: the loaded magazine is this thread's.
+        let is_in = loaded.is_some_and(|loaded| unsafe { loaded.push(block) });
+        debug_assert!(is_in, "an empty magazine has room");
+    }
+}
+
+impl Drop for Local {
+    fn drop(&mut self) {
+        for (class, pair) in (0..).map(Class).zip(&self.0) {
+            let own = [pair.loaded.take(), pair.spare.take()];
+            own.into_iter()
+                .flatten()
+                .for_each(|magazine| magazines::push(magazine, class));
+        }
+    }
+}
+
+/// Prefetches a free block that is taken soon.
+#[inline(always)]
+fn prefetch(block: *mut u8) {
+    copy::prefetch(block, 1, Intent::Write);
+}
+
+/// A block of a mailbox as memory: the link, and the content.
+#[repr(C)]
+struct Linked<T> {
+    link: UnsafeCell<u64>,
+    content: MaybeUninit<T>,
+}
+
+/// A value in a block of its own, ready to be sent. It is dropped with the envelope.
+///
+/// ```
+/// use horus_shm::internals::heap::Envelope;
+///
+/// assert_eq!(Envelope::new("content").into_inner(), "content");
+/// ```
+pub struct Envelope<T> {
+    block: NonNull<u8>,
+    content: PhantomData<T>,
+}
+
+// SAFETY: it owns its value, and blocks belong to no thread.
+unsafe impl<T: Send> Send for Envelope<T> {}
+// SAFETY: a shared envelope gives no access to the value.
+unsafe impl<T: Send> Sync for Envelope<T> {}
+
+impl<T> Envelope<T> {
+    const IS_BOXED: bool = size_of::<Linked<T>>() > LARGEST_BYTES;
+
+    /// The class of blocks for values of this type.
+    const CLASS: Class = {
+        let bytes = if Self::IS_BOXED {
+            size_of::<Linked<Box<T>>>()
+        } else {
+            size_of::<Linked<T>>()
+        };
+        Class::of(bytes).expect("a box is small")
+    };
+
+    /// Moves `value` into a block.
+    #[inline(always)]
+    #[must_use]
+    pub fn new(value: T) -> Self {
+        let block = take(Self::CLASS);
+        if Self::IS_BOXED {
+            let content = Box::into_raw(Box::new(value));
+            // SAFETY: the block is large enough for a box, aligned, and this thread's.
+            unsafe { content_of::<*mut T>(block).write(content) };
+        } else {
+            // SAFETY: the block is large enough for the value, aligned, and this thread's.
+            unsafe { content_of::<T>(block).write(value) };
+        }
+        Self {
+            block,
+            content: PhantomData,
+        }
+    }
+
+    /// Moves the value out, and gives the block back.
+    #[inline(always)]
+    #[must_use]
+    pub fn into_inner(self) -> T {
+        let block = ManuallyDrop::new(self).block;
+        // SAFETY: the block has a value of this type, which `self` owned.
+        let value = unsafe { Self::read(address_of(block)) };
+        // SAFETY: the block is of this class, and its value was moved out.
+        unsafe { give(block, Self::CLASS) };
+        value
+    }
+
+    /// Returns the address of the block, which owns the value from now on.
+    #[inline(always)]
+    pub(super) fn into_address(self) -> u64 {
+        address_of(ManuallyDrop::new(self).block)
+    }
+
+    /// Returns the envelope of a block.
+    ///
+    /// # Safety
+    ///
+    /// [`Self::into_address`] returned it, and its value was not moved out.
+    #[inline(always)]
+    pub(super) unsafe fn from_address(address: u64) -> Self {
+        Self {
+            // SAFETY: the address of a block, by the contract.
+            block: unsafe { block_at(address) },
+            content: PhantomData,
+        }
+    }
+
+    /// Moves the value out of a block, which stays.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::from_address`].
+    #[inline(always)]
+    pub(super) unsafe fn read(address: u64) -> T {
+        // SAFETY: the address of a block, by the contract.
+        let block = unsafe { block_at(address) };
+        if Self::IS_BOXED {
+            // SAFETY: `new` wrote the address of a box there.
+            let content = unsafe { content_of::<*mut T>(block).read() };
+            // SAFETY: as above; the value was not moved out.
+            *unsafe { Box::from_raw(content) }
+        } else {
+            // SAFETY: `new` wrote the value, which was not moved out.
+            unsafe { content_of::<T>(block).read() }
+        }
+    }
+
+    /// Returns the tag with which a mailbox sends an envelope.
+    pub(super) const fn tag(kind: u8, is_counted: bool) -> Tag {
+        tag(kind, Self::CLASS, is_counted)
+    }
+}
+
+impl<T> Drop for Envelope<T> {
+    fn drop(&mut self) {
+        let block = self.block;
+        // SAFETY: the block has a value, which is not used after this.
+        let value = unsafe { Self::read(address_of(block)) };
+        // SAFETY: the block is of this class, and its value was moved out.
+        unsafe { give(block, Self::CLASS) };
+        drop(value);
+    }
+}
+
+impl<T> core::fmt::Debug for Envelope<T> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Envelope").finish_non_exhaustive()
+    }
+}
+
+/// Number of bits of a kind; the class of the block is above them.
+const KIND_BITS: u32 = 3;
+
+/// Returns the tag of blocks of this kind and class.
+pub(super) const fn tag(kind: u8, class: Class, is_counted: bool) -> Tag {
+    Tag::new(kind | class.0 << KIND_BITS, is_counted)
+}
+
+/// Returns the kind in a tag.
+pub(super) const fn kind(tag: Tag) -> u8 {
+    tag.kind() & ((1 << KIND_BITS) - 1)
+}
+
+/// Returns the class of the block with this tag.
+pub(super) const fn class(tag: Tag) -> Class {
+    Class::numbered(tag.kind() >> KIND_BITS)
+}
+
+/// Returns the address of a block as a number, from which [`block_at`] returns to the block.
+#[inline(always)]
+pub(super) fn address_of(block: NonNull<u8>) -> u64 {
+    block.as_ptr().expose_provenance() as u64
+}
+
+/// Returns the block at an address.
+///
+/// # Safety
+///
+/// [`address_of`] returned it.
+#[inline(always)]
+pub(super) unsafe fn block_at(address: u64) -> NonNull<u8> {
+    // SAFETY: no block is at address 0.
+    unsafe { NonNull::new_unchecked(ptr::with_exposed_provenance_mut(address as usize)) }
+}
+
+/// Returns the place of the content of a block.
+#[inline(always)]
+fn content_of<T>(block: NonNull<u8>) -> *mut T {
+    let offset = core::mem::offset_of!(Linked<T>, content);
+    block.as_ptr().wrapping_add(offset).cast()
+}
+
+/// Returns the place of the link of a block: its first word.
+///
+/// # Safety
+///
+/// As [`block_at`].
+#[inline(always)]
+pub(super) unsafe fn link_at(address: u64) -> NonNull<u64> {
+    // SAFETY: the contract.
+    unsafe { block_at(address) }.cast()
+}
+
+/// Allocates memory of this layout, as a block if it is small; else it begins at a cache line.
+pub(super) fn allocate(layout: Layout) -> NonNull<u8> {
+    if let Some(class) = Class::of(layout.size()) {
+        return take(class);
+    }
+    let layout = in_own_lines(layout);
+    // SAFETY: the size is not 0.
+    let memory = unsafe { alloc::alloc(layout) };
+    let Some(memory) = NonNull::new(memory) else {
+        alloc::handle_alloc_error(layout)
+    };
+    memory
+}
+
+/// Frees what [`allocate`] returned.
+///
+/// # Safety
+///
+/// It was allocated with this layout, and nothing uses it any more.
+pub(super) unsafe fn deallocate(memory: NonNull<u8>, layout: Layout) {
+    match Class::of(layout.size()) {
+        // SAFETY: `allocate` took it with this class.
+        Some(class) => unsafe { give(memory, class) },
+        // SAFETY: `allocate` allocated it with this layout.
+        None => unsafe { alloc::dealloc(memory.as_ptr(), in_own_lines(layout)) },
+    }
+}
+
+/// Returns the layout, aligned to cache lines.
+fn in_own_lines(layout: Layout) -> Layout {
+    layout
+        .align_to(2 * CACHE_LINE_BYTES)
+        .expect("a layout this large overflows nothing")
+}

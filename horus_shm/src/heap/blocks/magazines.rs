@@ -1,0 +1,310 @@
+//! Magazines of free blocks, the depot where threads trade them, and the slabs from which blocks
+//! are cut.
+
+use core::cell::UnsafeCell;
+use core::ptr::{self, NonNull};
+use core::sync::atomic::AtomicU64;
+use std::alloc::{self, Layout};
+use std::sync::{Mutex, PoisonError};
+
+use super::{ADDRESS_MAX, BLOCKS_AHEAD, CLASSES, Class, prefetch};
+use crate::os::region::advise_huge_pages;
+use crate::process::fork::ForkLocal;
+use crate::protocol::depot::{self, DepotMemory};
+use crate::protocol::sync::Word;
+
+/// Number of blocks of a magazine.
+pub(super) const MAGAZINE_BLOCKS: usize = 64;
+
+/// Size of the first slab; each further one is twice as large, up to [`SLAB_BYTES_MAX`].
+const SLAB_BYTES_MIN: usize = 64 << 10;
+
+/// Size of the largest slabs: a huge page.
+const SLAB_BYTES_MAX: usize = 2 << 20;
+
+/// Free blocks of one class. It belongs to one thread, or to the depot.
+pub(super) struct Magazine {
+    /// The number of the next magazine of its stack in the depot.
+    next: AtomicU64,
+    number: u32,
+    blocks: UnsafeCell<Blocks>,
+}
+
+struct Blocks {
+    count: usize,
+    addresses: [*mut u8; MAGAZINE_BLOCKS],
+}
+
+// SAFETY: the contracts of its methods let one thread use the blocks at a time; all else is atomic
+// or constant.
+unsafe impl Sync for Magazine {}
+
+impl Magazine {
+    /// Takes a block out.
+    ///
+    /// # Safety
+    ///
+    /// The magazine is the caller's.
+    #[inline(always)]
+    pub(super) unsafe fn pop(&self) -> Option<NonNull<u8>> {
+        // SAFETY: no other thread uses the blocks, by the contract.
+        let blocks = unsafe { &mut *self.blocks.get() };
+        blocks.count = blocks.count.checked_sub(1)?;
+        if let Some(ahead) = blocks.count.checked_sub(BLOCKS_AHEAD) {
+            prefetch(blocks.addresses[ahead]);
+        }
+        NonNull::new(blocks.addresses[blocks.count])
+    }
+
+    /// Puts a block in; returns false if there is no room.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::pop`].
+    #[inline(always)]
+    pub(super) unsafe fn push(&self, block: NonNull<u8>) -> bool {
+        // SAFETY: as in `pop`.
+        let blocks = unsafe { &mut *self.blocks.get() };
+        let Some(address) = blocks.addresses.get_mut(blocks.count) else {
+            return false;
+        };
+        *address = block.as_ptr();
+        blocks.count += 1;
+        true
+    }
+
+    /// Returns true if there is no block in it.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::pop`].
+    pub(super) unsafe fn is_empty(&self) -> bool {
+        // SAFETY: as in `pop`.
+        let blocks = unsafe { &*self.blocks.get() };
+        blocks.count == 0
+    }
+}
+
+/// Number of magazines of the first chunk; each further one is twice as large.
+const CHUNK_MIN: u32 = 16;
+
+/// The largest number of a magazine: the chunks have this many.
+const NUMBER_MAX: u32 = depot::NUMBER_MAX - CHUNK_MIN + 1;
+
+/// Number of chunks.
+const CHUNKS: usize = (NUMBER_MAX / CHUNK_MIN).ilog2() as usize + 1;
+
+/// The magazines of all threads, by their numbers, and the stacks of those that no thread has.
+struct Depot {
+    /// The addresses of the chunks, or 0.
+    chunks: [AtomicU64; CHUNKS],
+    /// The number of magazines made so far.
+    made: AtomicU64,
+    /// Magazines with blocks, by class.
+    filled: [AtomicU64; CLASSES],
+    /// Magazines without blocks.
+    empty: AtomicU64,
+}
+
+static DEPOT: Depot = Depot {
+    chunks: [const { AtomicU64::new(0) }; CHUNKS],
+    made: AtomicU64::new(0),
+    filled: [const { AtomicU64::new(0) }; CLASSES],
+    empty: AtomicU64::new(0),
+};
+
+/// The lock of [`Depot::made`] and of the slabs. WHY local to the process: another thread may hold
+/// it during a fork.
+static SLABS: ForkLocal<Mutex<Slabs>> = ForkLocal::new();
+
+impl DepotMemory for Depot {
+    type Word = AtomicU64;
+
+    fn next(&self, number: u32) -> &AtomicU64 {
+        &self.magazine(number).next
+    }
+}
+
+impl Depot {
+    /// Returns magazine `number`, which was made.
+    fn magazine(&self, number: u32) -> &'static Magazine {
+        let (chunk, index) = position(number);
+        // Relaxed: the stack or the lock that the number came from orders it.
+        let first = self.chunks[chunk].get();
+        let first = ptr::with_exposed_provenance::<Magazine>(first as usize);
+        // SAFETY: the chunk of a magazine that was made exists, with this many magazines.
+        let magazine = unsafe { first.add(index) };
+        // SAFETY: as above; chunks are initialised and never freed.
+        unsafe { &*magazine }
+    }
+
+    /// Makes a magazine without blocks.
+    #[cold]
+    fn make(&self) -> &'static Magazine {
+        let _lock = slabs().lock().unwrap_or_else(PoisonError::into_inner);
+        // Relaxed, all of it: the lock orders it.
+        let number = self.made.get() as u32 + 1;
+        assert!(number <= NUMBER_MAX, "too many magazines");
+        let (chunk, _) = position(number);
+        if self.chunks[chunk].get() == 0 {
+            self.chunks[chunk].set(make_chunk(chunk));
+        }
+        self.made.set(u64::from(number));
+        self.magazine(number)
+    }
+}
+
+/// Returns the chunk of magazine `number`, and its index in it.
+const fn position(number: u32) -> (usize, usize) {
+    let place = number - 1 + CHUNK_MIN;
+    let chunk = place.ilog2() - CHUNK_MIN.ilog2();
+    (chunk as usize, (place - (CHUNK_MIN << chunk)) as usize)
+}
+
+/// Allocates the magazines of a chunk, and returns their address.
+fn make_chunk(chunk: usize) -> u64 {
+    let count = CHUNK_MIN << chunk;
+    let first = (0..chunk).map(|earlier| CHUNK_MIN << earlier).sum::<u32>() + 1;
+    let magazines = (first..first + count).map(|number| Magazine {
+        next: AtomicU64::new(0),
+        number,
+        blocks: UnsafeCell::new(Blocks {
+            count: 0,
+            addresses: [ptr::null_mut(); MAGAZINE_BLOCKS],
+        }),
+    });
+    let magazines: Box<[_]> = magazines.collect();
+    Box::into_raw(magazines)
+        .cast::<Magazine>()
+        .expose_provenance() as u64
+}
+
+/// Takes a magazine with blocks of this class out of the depot; it is the caller's.
+pub(super) fn pop_filled(class: Class) -> Option<&'static Magazine> {
+    let number = depot::pop(&DEPOT, &DEPOT.filled[class.number() as usize])?;
+    Some(DEPOT.magazine(number))
+}
+
+/// Returns a magazine without blocks, which is the caller's.
+pub(super) fn empty() -> &'static Magazine {
+    match depot::pop(&DEPOT, &DEPOT.empty) {
+        Some(number) => DEPOT.magazine(number),
+        None => DEPOT.make(),
+    }
+}
+
+/// Puts the caller's magazine of this class into the depot.
+pub(super) fn push(magazine: &'static Magazine, class: Class) {
+    // SAFETY: the magazine is the caller's.
+    let top = if unsafe { magazine.is_empty() } {
+        &DEPOT.empty
+    } else {
+        &DEPOT.filled[class.number() as usize]
+    };
+    depot::push(&DEPOT, top, magazine.number);
+}
+
+/// The slab from which blocks are cut.
+struct Slabs {
+    /// The first free byte.
+    free: *mut u8,
+    free_bytes: usize,
+    /// The size of the next slab.
+    next_bytes: usize,
+}
+
+// SAFETY: it owns the memory that is free.
+unsafe impl Send for Slabs {}
+
+impl Default for Slabs {
+    fn default() -> Self {
+        Self {
+            free: ptr::null_mut(),
+            free_bytes: 0,
+            next_bytes: SLAB_BYTES_MIN,
+        }
+    }
+}
+
+fn slabs() -> &'static Mutex<Slabs> {
+    SLABS.get()
+}
+
+/// Fills the caller's magazine, which is empty, with at least one new block.
+pub(super) fn fill(magazine: &Magazine, class: Class) {
+    let mut slabs = slabs().lock().unwrap_or_else(PoisonError::into_inner);
+    slabs.align(class.bytes());
+    if slabs.free_bytes < class.bytes() {
+        slabs.grow();
+    }
+    let count = (slabs.free_bytes / class.bytes()).min(MAGAZINE_BLOCKS);
+    // WHY the last block first: blocks are taken in the order of their addresses.
+    for index in (0..count).rev() {
+        let block = slabs.free.wrapping_add(index * class.bytes());
+        let block = NonNull::new(block).expect("a slab has no address 0");
+        // SAFETY: the magazine is the caller's.
+        let is_in = unsafe { magazine.push(block) };
+        debug_assert!(is_in, "an empty magazine has room");
+    }
+    slabs.skip(count * class.bytes());
+}
+
+impl Slabs {
+    /// Skips free bytes up to a multiple of `bytes`, a power of two.
+    fn align(&mut self, bytes: usize) {
+        let skipped = self.free.addr().wrapping_neg() & (bytes - 1);
+        self.skip(skipped.min(self.free_bytes));
+    }
+
+    fn skip(&mut self, bytes: usize) {
+        self.free = self.free.wrapping_add(bytes);
+        self.free_bytes -= bytes;
+    }
+
+    /// Allocates the next slab.
+    #[cold]
+    fn grow(&mut self) {
+        let bytes = self.next_bytes;
+        // WHY aligned to its size: a full-size slab is one huge page.
+        let layout = Layout::from_size_align(bytes, bytes).expect("sizes are powers of two");
+        // SAFETY: the size is not 0.
+        let slab = unsafe { alloc::alloc(layout) };
+        if slab.is_null() {
+            alloc::handle_alloc_error(layout);
+        }
+        assert!(
+            (slab.addr() + bytes - 1) as u64 <= ADDRESS_MAX,
+            "memory above 2^48 cannot hold messages"
+        );
+        if bytes == SLAB_BYTES_MAX {
+            advise_huge_pages(slab, bytes);
+        }
+        self.free = slab;
+        self.free_bytes = bytes;
+        self.next_bytes = (2 * bytes).min(SLAB_BYTES_MAX);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_has_one_position() {
+        assert_eq!(position(1), (0, 0));
+        assert_eq!(position(CHUNK_MIN), (0, CHUNK_MIN as usize - 1));
+        assert_eq!(position(CHUNK_MIN + 1), (1, 0));
+        assert_eq!(position(3 * CHUNK_MIN + 1), (2, 0));
+        let (chunk, index) = position(NUMBER_MAX);
+        assert!(chunk < CHUNKS && index < (CHUNK_MIN as usize) << chunk);
+    }
+
+    #[test]
+    fn a_magazine_is_found_by_its_number() {
+        for _ in 0..3 * CHUNK_MIN {
+            let made = DEPOT.make();
+            assert!(ptr::eq(made, DEPOT.magazine(made.number)));
+            push(made, Class::of(16).expect("a small block"));
+        }
+    }
+}

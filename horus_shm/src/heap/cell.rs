@@ -1,0 +1,495 @@
+//! Cells: actors as the workers and the senders see them.
+//!
+//! A cell is one piece of memory: a line for senders, half a line for the runner, and the state.
+//! The pieces of the interface, from the outside to the inside:
+//!
+//! * [`spawn`] makes a cell of a [`Behaviour`], asleep, and returns its first [`Address`].
+//! * [`Address::send`] sends a message, [`ControlHandle::send`] anything else that concerns the
+//!   actor. All of it keeps its place in one order.
+//! * The sender that finds the actor asleep gets a [`Runnable`], the right to run it, of which there
+//!   is at most one, and passes it to [`Group::schedule`].
+//! * A worker calls [`Runnable::run`], which passes messages to [`Behaviour::handle`] until the
+//!   mailbox is empty, the budget is spent, or the behaviour says so.
+//! * An actor ends if its behaviour says so, if no address is left and its mail is handled, or if
+//!   its [`Runnable`] is dropped. What waits then is dropped, and counted.
+//!
+//! ```
+//! use std::sync::{Arc, Mutex};
+//!
+//! use horus_shm::internals::heap::{
+//!     Behaviour, Event, Flow, Group, Mail, Panic, Ran, Rooms, Runnable, Turn, spawn,
+//! };
+//!
+//! /// A group with one queue, and no threads.
+//! #[derive(Default)]
+//! struct Queue(Mutex<Vec<Runnable<Queue>>>, Rooms);
+//!
+//! impl Group for Queue {
+//!     type Control = ();
+//!     type Worker = ();
+//!     fn schedule(&self, runnable: Runnable<Self>) {
+//!         self.0.lock().unwrap().push(runnable);
+//!     }
+//!     fn rooms(&self) -> &Rooms {
+//!         &self.1
+//!     }
+//! }
+//!
+//! struct Sum(Arc<Mutex<u64>>);
+//!
+//! impl Behaviour<Queue> for Sum {
+//!     type Message = u64;
+//!     fn handle(&mut self, event: Event<u64, ()>, _: &mut Turn<'_, u64, Queue>) -> Flow {
+//!         if let Event::Message(number) = event {
+//!             *self.0.lock().unwrap() += number;
+//!         }
+//!         Flow::Continue
+//!     }
+//!     fn failed(&mut self, _: Panic, _: &mut Turn<'_, u64, Queue>) -> Flow {
+//!         Flow::Stop
+//!     }
+//! }
+//!
+//! let (group, sum) = (Arc::new(Queue::default()), Arc::new(Mutex::new(0)));
+//! let address = spawn(Arc::clone(&group), Sum(Arc::clone(&sum)), Mail::Bounded(8));
+//! address.send(3)?;
+//! address.send(4)?;
+//! let runnable = group.0.lock().unwrap().pop().expect("the first message woke it");
+//! assert!(matches!(runnable.run(&group, &mut (), 256), Ran::Slept));
+//! assert_eq!(*sum.lock().unwrap(), 7);
+//! # Ok::<(), horus_shm::internals::heap::Refusal<u64>>(())
+//! ```
+
+mod address;
+mod run;
+
+use core::any::Any;
+use core::cell::UnsafeCell;
+use core::fmt;
+use core::mem::{ManuallyDrop, offset_of};
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64};
+use std::alloc::Layout;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+pub use self::address::{Address, ControlHandle, Refusal, Sent, WaitRefusal, WeakAddress};
+pub use self::run::{Event, Flow, Panic, Ran, Runnable, Turn};
+use super::blocks::{self, Envelope, allocate, deallocate};
+use super::injector::Queued;
+use super::run_queues::Entry;
+use crate::process::fork::fork_epoch;
+use crate::protocol::holders::Holders;
+use crate::protocol::life::CellMemory;
+use crate::protocol::mailbox::{self, CAPACITY_MAX, Inbox, MailboxMemory, Tag};
+use crate::protocol::sync::{self, Edge, Word};
+use crate::wait::LocalEventcount;
+
+/// Number of eventcounts at which the senders of a group wait for room.
+const ROOMS: usize = 16;
+
+/// The capacity of an unbounded mailbox, in the cell.
+const UNBOUNDED: u16 = 0;
+
+/// The capacity of a mailbox that keeps the latest message, in the cell.
+const LATEST: u16 = CAPACITY_MAX + 1;
+
+/// The workers that run a set of actors, and what these share.
+pub trait Group: Send + Sync + Sized + 'static {
+    /// The type of what is sent to an actor besides messages: swaps, timers, ends of others.
+    type Control: Send + 'static;
+
+    /// The type of a worker, which is passed through to [`Behaviour::handle`].
+    type Worker;
+
+    /// Takes an actor that has mail, and lets a worker run it. Called by a sender, or by a worker.
+    fn schedule(&self, runnable: Runnable<Self>);
+
+    /// Returns the eventcounts at which senders wait for room.
+    fn rooms(&self) -> &Rooms;
+
+    /// Called before an actor without mail is put to sleep. Returns true if its runner shall look
+    /// again, because another message may come soon.
+    fn looks_again(&self, _worker: &mut Self::Worker) -> bool {
+        false
+    }
+}
+
+/// The state of an actor, with the code that handles its messages.
+pub trait Behaviour<G: Group>: Send + 'static {
+    /// The type of the messages.
+    type Message: Send + 'static;
+
+    /// Handles one message, or one thing besides. It may panic; [`Self::failed`] is called then.
+    fn handle(
+        &mut self,
+        event: Event<Self::Message, G::Control>,
+        turn: &mut Turn<'_, Self::Message, G>,
+    ) -> Flow;
+
+    /// Called after [`Self::handle`] has panicked. The message is gone. If this panics too, the
+    /// actor ends.
+    fn failed(&mut self, panic: Panic, turn: &mut Turn<'_, Self::Message, G>) -> Flow;
+
+    /// Called once at the end, after all that waited was dropped, and before the drop of `self`.
+    /// `worker` is `None` if the [`Runnable`] was dropped.
+    fn ended(&mut self, _end: &End, _worker: Option<&mut G::Worker>) {}
+}
+
+/// The end of an actor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct End {
+    /// Number of messages that were sent and dropped without being handled.
+    pub undelivered: u64,
+    /// Number of panics in the drops of these, and of other things that waited.
+    pub panics: u64,
+}
+
+/// The kind of a mailbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mail {
+    /// It holds up to this number of messages: at least 1, at most [`CAPACITY_MAX`].
+    Bounded(u16),
+    /// It holds any number of messages.
+    Unbounded,
+    /// It holds the latest message; a newer one replaces it.
+    Latest,
+}
+
+impl Mail {
+    fn capacity(self) -> u16 {
+        match self {
+            Self::Bounded(capacity) => capacity.clamp(1, CAPACITY_MAX),
+            Self::Unbounded => UNBOUNDED,
+            Self::Latest => LATEST,
+        }
+    }
+}
+
+/// The eventcounts at which the senders of a group wait for room in a full mailbox.
+#[derive(Debug, Default)]
+pub struct Rooms([LocalEventcount; ROOMS]);
+
+impl Rooms {
+    /// Returns the eventcount of the cell with this id.
+    fn of(&self, id: usize) -> &LocalEventcount {
+        // WHY shifted: cells are aligned to 128 bytes.
+        &self.0[(id >> 7) % ROOMS]
+    }
+}
+
+/// The part of a cell that does not depend on the behaviour.
+#[repr(C)]
+pub struct Header<G: Group> {
+    word: AtomicU64,
+    /// The message of a mailbox that keeps the latest, or 0.
+    slot: AtomicU64,
+    holders: Holders<AtomicU64>,
+    table: &'static Table<G>,
+    group: Arc<G>,
+    injector_link: AtomicPtr<Self>,
+    /// The fork epoch in which the cell was made, as far as it fits.
+    epoch: u32,
+    capacity: u16,
+    last_worker: AtomicU8,
+    /// Keeps the runner's half of the header in a line of its own.
+    line: [u64; 1],
+    inbox: UnsafeCell<Inbox>,
+    /// The block of the last address, which is a link and nothing else.
+    last: UnsafeCell<u64>,
+}
+
+/// The functions of a cell that depend on the behaviour.
+struct Table<G: Group> {
+    /// Runs the actor of a cell; the caller is its runner.
+    run: run::RunFn<G>,
+    /// Ends the actor of a cell without a worker; the caller is its runner.
+    end: unsafe fn(NonNull<Header<G>>),
+    /// Drops a message in its block.
+    drop_message: unsafe fn(u64),
+    layout: Layout,
+}
+
+/// A cell as memory.
+#[repr(C)]
+struct Cell<B, G: Group> {
+    header: Header<G>,
+    state: UnsafeCell<ManuallyDrop<B>>,
+}
+
+const _: () = {
+    assert!(offset_of!(Header<Nobody>, inbox) == 64);
+    assert!(size_of::<Header<Nobody>>() == 96);
+    assert!(size_of::<Cell<[u64; 4], Nobody>>() == 128);
+};
+
+/// A group without a type of its own, for the assertions above.
+enum Nobody {}
+
+impl Group for Nobody {
+    type Control = ();
+    type Worker = ();
+
+    fn schedule(&self, _: Runnable<Self>) {
+        match *self {}
+    }
+
+    fn rooms(&self) -> &Rooms {
+        match *self {}
+    }
+}
+
+// SAFETY: the link is a field of its own, which nothing else uses.
+unsafe impl<G: Group> Queued for Header<G> {
+    fn injector_link(&self) -> &AtomicPtr<Self> {
+        &self.injector_link
+    }
+}
+
+// SAFETY: at most one runnable of a cell exists, and it keeps the cell. It may be sent to other
+// threads.
+unsafe impl<G: Group> Entry for Runnable<G> {
+    type Target = Header<G>;
+
+    #[inline(always)]
+    fn into_raw(self) -> NonNull<Header<G>> {
+        Self::into_raw(self)
+    }
+
+    #[inline(always)]
+    unsafe fn from_raw(raw: NonNull<Header<G>>) -> Self {
+        // SAFETY: the contract.
+        unsafe { Self::from_raw(raw) }
+    }
+}
+
+impl<G: Group> fmt::Debug for Header<G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Header").finish_non_exhaustive()
+    }
+}
+
+/// The kinds of blocks in a mailbox.
+mod kind {
+    /// A message.
+    pub(super) const MESSAGE: u8 = 0;
+    /// A control.
+    pub(super) const CONTROL: u8 = 1;
+    /// The slot has a message.
+    pub(super) const SLOT: u8 = 2;
+    /// The last address has left. The block is a part of the cell.
+    pub(super) const LAST: u8 = 3;
+}
+
+/// A handle of a cell as memory: the caller has to keep the cell.
+struct Place<G: Group>(NonNull<Header<G>>);
+
+impl<G: Group> Clone for Place<G> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<G: Group> Copy for Place<G> {}
+
+impl<G: Group> Place<G> {
+    /// Returns the header.
+    ///
+    /// # Safety
+    ///
+    /// The cell exists for as long as the result is used.
+    #[inline(always)]
+    unsafe fn header<'a>(self) -> &'a Header<G> {
+        // SAFETY: the contract; other threads access it by its atomics only.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// Returns a number that no other cell has while this one exists.
+    fn id(self) -> usize {
+        self.0.addr().get()
+    }
+
+    /// Returns true if the cell belongs to a parent process.
+    #[inline(always)]
+    fn is_foreign(self) -> bool {
+        // SAFETY: as in `word`.
+        let epoch = unsafe { (*self.0.as_ptr()).epoch };
+        epoch != fork_epoch() as u32
+    }
+
+    /// Lets go of one hold, and frees the cell if it was the last one.
+    ///
+    /// # Safety
+    ///
+    /// The hold is the caller's, who does not use the cell any more.
+    unsafe fn leave(self) {
+        // SAFETY: the caller's hold keeps the cell.
+        let is_last = unsafe { self.header() }.holders.remove_hold();
+        if is_last {
+            // SAFETY: it was the last hold.
+            unsafe { self.free() };
+        }
+    }
+
+    #[cold]
+    unsafe fn free(self) {
+        // SAFETY: nothing else uses the cell any more.
+        let header = unsafe { self.0.read() };
+        let waiting = header.slot.get();
+        if waiting != 0 {
+            // SAFETY: the slot has a message of this cell, which is not used after this.
+            drop_quietly(|| unsafe { (header.table.drop_message)(waiting) });
+        }
+        // SAFETY: made by `allocate` with this layout; the header was moved out, and the state was
+        // dropped by the last runner.
+        unsafe { deallocate(self.0.cast(), header.table.layout) };
+    }
+}
+
+impl<G: Group> MailboxMemory for Place<G> {
+    type Word = AtomicU64;
+
+    #[inline(always)]
+    fn word(&self) -> &AtomicU64 {
+        // SAFETY: the caller keeps the cell while it uses the word.
+        unsafe { &(*self.0.as_ptr()).word }
+    }
+
+    #[inline(always)]
+    unsafe fn link(&self, block: u64) -> u64 {
+        // SAFETY: the address of a block, or of the block in the cell.
+        let link = unsafe { blocks::link_at(block) };
+        // SAFETY: the link is the caller's by the contract.
+        unsafe { link.read() }
+    }
+
+    #[inline(always)]
+    unsafe fn set_link(&self, block: u64, link: u64) {
+        // SAFETY: as above.
+        let place = unsafe { blocks::link_at(block) };
+        // SAFETY: as above.
+        unsafe { place.write(link) };
+    }
+
+    #[inline(always)]
+    unsafe fn give_back(&self, block: u64) {
+        if block == self.last_block() {
+            // SAFETY: the caller is the runner, who keeps the cell.
+            return unsafe { self.header() }.holders.clear_pending();
+        }
+        // SAFETY: a block that was taken from the mailbox.
+        unsafe { give_back(block) };
+    }
+
+    #[inline(always)]
+    fn fence(&self, edge: Edge) {
+        sync::fence(edge);
+    }
+}
+
+impl<G: Group> CellMemory for Place<G> {
+    #[inline(always)]
+    fn holders(&self) -> &Holders<AtomicU64> {
+        // SAFETY: as in `word`.
+        unsafe { &(*self.0.as_ptr()).holders }
+    }
+
+    #[inline(always)]
+    fn last_block(&self) -> u64 {
+        // SAFETY: a field of the cell; only its address is computed.
+        let last = unsafe { &raw const (*self.0.as_ptr()).last };
+        last.expose_provenance() as u64
+    }
+
+    fn last_tag(&self) -> Tag {
+        Tag::new(kind::LAST, false)
+    }
+}
+
+/// Gives a block of a mailbox back, which is not that of the last address.
+///
+/// # Safety
+///
+/// The block is the caller's, and its content was moved out.
+#[inline(always)]
+unsafe fn give_back(block: u64) {
+    // SAFETY: the contract.
+    let link = unsafe { blocks::link_at(block) };
+    // SAFETY: the block is the caller's.
+    let link = unsafe { link.read() };
+    // SAFETY: the contract.
+    let place = unsafe { blocks::block_at(block) };
+    // SAFETY: the tag of the link has the class of the block.
+    unsafe { blocks::give(place, blocks::class(Tag::in_link(link))) };
+}
+
+impl<G: Group> Header<G> {
+    /// Returns true if messages are counted in the depth.
+    #[inline(always)]
+    const fn is_bounded(&self) -> bool {
+        self.capacity != UNBOUNDED && self.capacity != LATEST
+    }
+}
+
+impl<B: Behaviour<G>, G: Group> Cell<B, G> {
+    const TABLE: Table<G> = Table {
+        run: run::run::<B, G>,
+        end: run::end_alone::<B, G>,
+        drop_message: drop_message::<B::Message>,
+        layout: Layout::new::<Self>(),
+    };
+}
+
+/// Makes an actor of `behaviour`, which sleeps, and returns its address.
+pub fn spawn<B: Behaviour<G>, G: Group>(
+    group: Arc<G>,
+    behaviour: B,
+    mail: Mail,
+) -> Address<B::Message, G> {
+    let cell = Cell {
+        header: Header {
+            word: AtomicU64::new(mailbox::NEW),
+            slot: AtomicU64::new(0),
+            holders: Holders::one(),
+            table: &Cell::<B, G>::TABLE,
+            group,
+            injector_link: AtomicPtr::new(core::ptr::null_mut()),
+            epoch: fork_epoch() as u32,
+            capacity: mail.capacity(),
+            last_worker: AtomicU8::new(0),
+            line: [0],
+            inbox: UnsafeCell::new(Inbox::new()),
+            last: UnsafeCell::new(0),
+        },
+        state: UnsafeCell::new(ManuallyDrop::new(behaviour)),
+    };
+    let memory = allocate(Layout::new::<Cell<B, G>>());
+    // WHY: the block of the last address lies in the cell.
+    assert!(
+        blocks::address_of(memory) <= blocks::ADDRESS_MAX,
+        "memory above 2^48 cannot hold actors"
+    );
+    let place = memory.cast::<Cell<B, G>>();
+    // SAFETY: just allocated with the layout of a cell.
+    unsafe { place.write(cell) };
+    Address::of(Place(place.cast()))
+}
+
+/// Drops a message in its block.
+///
+/// # Safety
+///
+/// The block has a message of this type, which is not used after this.
+unsafe fn drop_message<M>(block: u64) {
+    // SAFETY: the contract.
+    drop(unsafe { Envelope::<M>::from_address(block) });
+}
+
+/// Calls `drop`, and returns true if it panicked. The panic's payload is leaked, as its drop could
+/// panic, too.
+fn drop_quietly(drop: impl FnOnce()) -> bool {
+    catch_unwind(AssertUnwindSafe(drop))
+        .map_err(|payload: Box<dyn Any + Send>| core::mem::forget(payload))
+        .is_err()
+}

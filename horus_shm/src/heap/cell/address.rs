@@ -1,0 +1,515 @@
+//! Addresses: the ways to send to an actor.
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use super::run::Runnable;
+use super::{Group, Header, LATEST, Place, kind};
+use crate::heap::blocks::{self, Class, Envelope};
+use crate::protocol::latest::{self, Put};
+use crate::protocol::life;
+use crate::protocol::mailbox::{self, Chain, MailboxMemory, Pushed, Refused};
+use crate::wait::WaitPolicy;
+
+/// The reason for which a mailbox did not accept something, which comes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal<T> {
+    /// The mailbox is full. Transient: try again after the actor has run.
+    Full(T),
+    /// The actor has ended, or belongs to a parent process. Permanent.
+    Disconnected(T),
+}
+
+impl<T> Refusal<T> {
+    /// Returns what was not accepted.
+    pub fn into_inner(self) -> T {
+        match self {
+            Self::Full(value) | Self::Disconnected(value) => value,
+        }
+    }
+
+    fn of(refused: Refused, value: T) -> Self {
+        match refused {
+            Refused::Full => Self::Full(value),
+            Refused::Gone => Self::Disconnected(value),
+        }
+    }
+}
+
+impl<T> fmt::Display for Refusal<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full(_) => "the mailbox is full",
+            Self::Disconnected(_) => "the actor has ended",
+        })
+    }
+}
+
+impl<T: fmt::Debug> std::error::Error for Refusal<T> {}
+
+/// The reason for which a mailbox did not accept a message within a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WaitRefusal<T> {
+    /// The mailbox was full for all the time. Transient.
+    Timeout(T),
+    /// The actor has ended, or belongs to a parent process. Permanent.
+    Disconnected(T),
+}
+
+/// The effect of a message that was accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sent {
+    /// It waits behind all others.
+    Added,
+    /// It has replaced an older one, in a mailbox that keeps the latest. That one was dropped.
+    Replaced,
+}
+
+/// An address of an actor, which keeps it alive. Eight bytes.
+///
+/// If it is the last one, the actor ends when its mail is handled.
+pub struct Address<M, G: Group>(Place<G>, PhantomData<fn(M)>);
+
+// SAFETY: messages are `Send`, and all that an address accesses is made for several threads.
+unsafe impl<M, G: Group> Send for Address<M, G> {}
+// SAFETY: as above.
+unsafe impl<M, G: Group> Sync for Address<M, G> {}
+
+impl<M: Send + 'static, G: Group> Address<M, G> {
+    /// Sends `message`. Lock-free; does not allocate if the thread has a free block.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`], with the message.
+    #[inline]
+    pub fn send(&self, message: M) -> Result<Sent, Refusal<M>> {
+        if self.0.is_foreign() {
+            return Err(Refusal::Disconnected(message));
+        }
+        let header = self.header();
+        if header.capacity == LATEST {
+            return self.replace(message);
+        }
+        if let Some(refused) = self.refusal() {
+            return Err(Refusal::of(refused, message));
+        }
+        self.push(Envelope::new(message))
+            .map(|()| Sent::Added)
+            .map_err(|refusal| match refusal {
+                Refusal::Full(envelope) => Refusal::Full(envelope.into_inner()),
+                Refusal::Disconnected(envelope) => Refusal::Disconnected(envelope.into_inner()),
+            })
+    }
+
+    /// Returns the reason for which a message would be refused now.
+    #[inline(always)]
+    fn refusal(&self) -> Option<Refused> {
+        let header = self.header();
+        if header.is_bounded() {
+            mailbox::refusal(self.0, header.capacity)
+        } else {
+            mailbox::is_gone(self.0).then_some(Refused::Gone)
+        }
+    }
+
+    #[inline(always)]
+    fn push(&self, envelope: Envelope<M>) -> Result<(), Refusal<Envelope<M>>> {
+        let header = self.header();
+        let tag = Envelope::<M>::tag(kind::MESSAGE, header.is_bounded());
+        // SAFETY: the address keeps the cell, whose messages are of this type.
+        unsafe { push(self.0, envelope, tag) }
+    }
+
+    /// Sends `message`, and waits for room meanwhile, as `wait_policy` says.
+    ///
+    /// # Errors
+    ///
+    /// [`WaitRefusal`], with the message.
+    pub fn send_wait(&self, message: M, wait_policy: WaitPolicy) -> Result<Sent, WaitRefusal<M>> {
+        let mut message = match self.send(message) {
+            Ok(sent) => return Ok(sent),
+            Err(Refusal::Disconnected(message)) => return Err(WaitRefusal::Disconnected(message)),
+            Err(Refusal::Full(message)) => Some(Envelope::new(message)),
+        };
+        let header = self.header();
+        let event = header.group.rooms().of(self.0.id());
+        let sent = event.wait_until(wait_policy, || {
+            loop {
+                match self.push(message.take()?) {
+                    Ok(()) => return Some(true),
+                    Err(Refusal::Full(envelope)) => message = Some(envelope),
+                    Err(Refusal::Disconnected(envelope)) => {
+                        message = Some(envelope);
+                        return Some(false);
+                    }
+                }
+                if mailbox::want_room(self.0, header.capacity) {
+                    return None;
+                }
+            }
+        });
+        match (sent, message.map(Envelope::into_inner)) {
+            (Some(false), Some(message)) => Err(WaitRefusal::Disconnected(message)),
+            (None, Some(message)) => Err(WaitRefusal::Timeout(message)),
+            _ => Ok(Sent::Added),
+        }
+    }
+
+    /// Sends all `messages` at once, in their order, or none of them. Nothing of another sender
+    /// comes between them, except in a mailbox that keeps the latest.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`], with the messages.
+    pub fn send_all(&self, messages: impl IntoIterator<Item = M>) -> Result<(), Refusal<Vec<M>>> {
+        let mut messages = messages.into_iter();
+        let Some(first) = messages.next() else {
+            return Ok(());
+        };
+        let header = self.header();
+        if self.0.is_foreign() {
+            return Err(Refusal::Disconnected(
+                [first].into_iter().chain(messages).collect(),
+            ));
+        }
+        if header.capacity == LATEST {
+            let latest = messages.last().unwrap_or(first);
+            return self
+                .replace(latest)
+                .map(drop)
+                .map_err(|refusal| Refusal::Disconnected(vec![refusal.into_inner()]));
+        }
+        let tag = Envelope::<M>::tag(kind::MESSAGE, header.is_bounded());
+        let oldest = Envelope::new(first).into_address();
+        let mut chain = Chain::one(oldest, tag);
+        for message in messages {
+            let block = Envelope::new(message).into_address();
+            // SAFETY: the block is this thread's.
+            unsafe { self.0.set_link(block, chain.link(tag)) };
+            chain = chain.and(block, tag);
+        }
+        // SAFETY: the address keeps the cell, the blocks are this thread's and linked as a chain.
+        let pushed = unsafe { push_chain(self.0, chain) };
+        // SAFETY: the chain was refused, and is this thread's again.
+        pushed.map_err(|refused| Refusal::of(refused, unsafe { self.unchain(chain) }))
+    }
+
+    /// Moves the messages out of a chain that was refused.
+    #[cold]
+    unsafe fn unchain(&self, chain: Chain) -> Vec<M> {
+        let mut messages = Vec::new();
+        let mut block = chain.newest;
+        loop {
+            // SAFETY: a block of the chain, which is the caller's.
+            let link = unsafe { self.0.link(block) };
+            // SAFETY: as above; its message was not moved out.
+            messages.push(unsafe { Envelope::from_address(block) }.into_inner());
+            if block == chain.oldest {
+                break;
+            }
+            block = mailbox::block_in(link);
+        }
+        messages.reverse();
+        messages
+    }
+
+    /// Puts `message` in the slot. Only for a mailbox that keeps the latest.
+    fn replace(&self, message: M) -> Result<Sent, Refusal<M>> {
+        let header = self.header();
+        if mailbox::is_gone(self.0) {
+            return Err(Refusal::Disconnected(message));
+        }
+        let own = Envelope::new(message).into_address();
+        let notice = blocks::take(SLOT_CLASS);
+        let tag = blocks::tag(kind::SLOT, SLOT_CLASS, false);
+        let chain = Chain::one(blocks::address_of(notice), tag);
+        // SAFETY: the address keeps the cell; message and block are this thread's.
+        let put = unsafe { latest::put(self.0, &header.slot, own, chain) };
+        if let Put::Sent(pushed) = put {
+            schedule(self.0, pushed);
+            return Ok(Sent::Added);
+        }
+        // SAFETY: the block was not sent, and is this thread's again.
+        unsafe { blocks::give(notice, SLOT_CLASS) };
+        let (Put::Replaced(other) | Put::Gone(other)) = put else {
+            return Ok(Sent::Added);
+        };
+        if other == 0 {
+            // WHY accepted: the end of the actor has found it, and counted it as undelivered.
+            return Ok(Sent::Added);
+        }
+        // SAFETY: a block from the slot has a message.
+        let other_message = unsafe { Envelope::<M>::from_address(other) };
+        if other == own {
+            return Err(Refusal::Disconnected(other_message.into_inner()));
+        }
+        drop(other_message);
+        // WHY accepted where the actor has ended: another sender has replaced the message, and
+        // counted that. Its own was dropped here.
+        match put {
+            Put::Replaced(_) => Ok(Sent::Replaced),
+            _ => Ok(Sent::Added),
+        }
+    }
+}
+
+/// The class of the block that says that the slot has a message.
+const SLOT_CLASS: Class = Class::of(size_of::<u64>()).expect("a word is small");
+
+/// Sends an envelope; it comes back if it is refused.
+///
+/// # Safety
+///
+/// The caller keeps the cell, and the tag says what the envelope has, of a type that the cell
+/// expects.
+#[inline(always)]
+unsafe fn push<T, G: Group>(
+    cell: Place<G>,
+    envelope: Envelope<T>,
+    tag: mailbox::Tag,
+) -> Result<(), Refusal<Envelope<T>>> {
+    let block = envelope.into_address();
+    // SAFETY: the contract; the block is this thread's.
+    unsafe { push_chain(cell, Chain::one(block, tag)) }.map_err(|refused| {
+        // SAFETY: the block was refused, and is this thread's again.
+        Refusal::of(refused, unsafe { Envelope::from_address(block) })
+    })
+}
+
+/// Sends a chain of blocks, and schedules the actor if it was asleep.
+///
+/// # Safety
+///
+/// As [`push`], for each block of the chain.
+#[inline(always)]
+unsafe fn push_chain<G: Group>(cell: Place<G>, chain: Chain) -> Result<(), Refused> {
+    // SAFETY: the caller keeps the cell.
+    let capacity = unsafe { cell.header() }.capacity;
+    // SAFETY: the contract.
+    schedule(cell, unsafe { mailbox::push(cell, chain, capacity) }?);
+    Ok(())
+}
+
+/// Schedules the actor if this thread has woken it. The caller keeps the cell.
+#[inline(always)]
+fn schedule<G: Group>(cell: Place<G>, pushed: Pushed) {
+    if pushed == Pushed::Woke {
+        // SAFETY: the caller has woken the actor.
+        let runnable = unsafe { Runnable::of(cell) };
+        // SAFETY: the caller keeps the cell.
+        unsafe { cell.header() }.group.schedule(runnable);
+    }
+}
+
+impl<M, G: Group> Address<M, G> {
+    /// Returns an address that is counted already.
+    pub(super) const fn of(cell: Place<G>) -> Self {
+        Self(cell, PhantomData)
+    }
+
+    /// Returns a number that no other actor has while this one exists.
+    #[must_use]
+    pub fn id(&self) -> usize {
+        self.0.id()
+    }
+
+    /// Returns true if the actor has ended, or belongs to a parent process.
+    #[must_use]
+    pub fn is_disconnected(&self) -> bool {
+        self.0.is_foreign() || mailbox::is_gone(self.0)
+    }
+
+    /// Returns the number of messages that were sent and not handled, of a bounded mailbox; up to
+    /// an eighth of its capacity too high.
+    #[must_use]
+    pub fn waiting(&self) -> u32 {
+        mailbox::waiting(self.0)
+    }
+
+    /// Returns an address that does not keep the actor alive.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakAddress<M, G> {
+        WeakAddress(self.control(), PhantomData)
+    }
+
+    /// Returns a handle for things besides messages, which does not keep the actor alive.
+    #[must_use]
+    pub fn control(&self) -> ControlHandle<G> {
+        self.header().holders.add_hold();
+        ControlHandle(self.0)
+    }
+
+    #[inline(always)]
+    fn header(&self) -> &Header<G> {
+        // SAFETY: the address keeps the cell.
+        unsafe { self.0.header() }
+    }
+}
+
+impl<M, G: Group> Clone for Address<M, G> {
+    fn clone(&self) -> Self {
+        self.header().holders.add_address();
+        Self::of(self.0)
+    }
+}
+
+impl<M, G: Group> Drop for Address<M, G> {
+    fn drop(&mut self) {
+        // WHY: in a forked child, the actor has no runner that could end it.
+        if self.0.is_foreign() {
+            return;
+        }
+        let cell = self.0;
+        // SAFETY: the address is this one, which is not used after this.
+        let is_free = unsafe { life::remove_address(cell, || schedule(cell, Pushed::Woke)) };
+        if is_free {
+            // SAFETY: the last hold was removed.
+            unsafe { cell.free() };
+        }
+    }
+}
+
+impl<M, G: Group> PartialEq for Address<M, G> {
+    fn eq(&self, other: &Self) -> bool {
+        self.id() == other.id()
+    }
+}
+
+impl<M, G: Group> Eq for Address<M, G> {}
+
+impl<M, G: Group> fmt::Debug for Address<M, G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Address").field(&self.id()).finish()
+    }
+}
+
+/// An address that does not keep the actor alive.
+pub struct WeakAddress<M, G: Group>(ControlHandle<G>, PhantomData<fn(M)>);
+
+impl<M, G: Group> WeakAddress<M, G> {
+    /// Returns an address, unless the actor has ended.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<Address<M, G>> {
+        let cell = self.0.0;
+        let is_up = !cell.is_foreign() && self.0.header().holders.upgrade();
+        is_up.then(|| Address::of(cell))
+    }
+
+    /// Returns the handle for things besides messages.
+    #[must_use]
+    pub const fn control(&self) -> &ControlHandle<G> {
+        &self.0
+    }
+}
+
+impl<M, G: Group> Clone for WeakAddress<M, G> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone(), PhantomData)
+    }
+}
+
+impl<M, G: Group> fmt::Debug for WeakAddress<M, G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("WeakAddress").field(&self.0.id()).finish()
+    }
+}
+
+/// A handle of an actor of any message type, to send it things besides messages. Does not keep the
+/// actor alive. Eight bytes.
+pub struct ControlHandle<G: Group>(Place<G>);
+
+// SAFETY: controls are `Send`, and all that a handle accesses is made for several threads.
+unsafe impl<G: Group> Send for ControlHandle<G> {}
+// SAFETY: as above.
+unsafe impl<G: Group> Sync for ControlHandle<G> {}
+
+impl<G: Group> ControlHandle<G> {
+    /// Returns a handle whose hold is counted already.
+    pub(super) const fn of(cell: Place<G>) -> Self {
+        Self(cell)
+    }
+
+    /// Sends `control` behind all messages that were sent before, also to a full mailbox.
+    ///
+    /// # Errors
+    ///
+    /// The control, if the actor has ended.
+    pub fn send(&self, control: G::Control) -> Result<(), G::Control> {
+        self.send_envelope(Envelope::new(control))
+            .map_err(Envelope::into_inner)
+    }
+
+    /// Sends a control that has a block already. Never allocates.
+    ///
+    /// # Errors
+    ///
+    /// The envelope, if the actor has ended.
+    pub fn send_envelope(&self, control: Envelope<G::Control>) -> Result<(), Envelope<G::Control>> {
+        self.send_as(control, false).map_err(Refusal::into_inner)
+    }
+
+    /// Sends `control`, which is counted like a message.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`], with the control.
+    pub fn send_counted(&self, control: G::Control) -> Result<(), Refusal<G::Control>> {
+        self.send_as(Envelope::new(control), self.header().is_bounded())
+            .map_err(|refusal| match refusal {
+                Refusal::Full(envelope) => Refusal::Full(envelope.into_inner()),
+                Refusal::Disconnected(envelope) => Refusal::Disconnected(envelope.into_inner()),
+            })
+    }
+
+    fn send_as(
+        &self,
+        control: Envelope<G::Control>,
+        is_counted: bool,
+    ) -> Result<(), Refusal<Envelope<G::Control>>> {
+        if self.0.is_foreign() {
+            return Err(Refusal::Disconnected(control));
+        }
+        let tag = Envelope::<G::Control>::tag(kind::CONTROL, is_counted);
+        // SAFETY: the hold keeps the cell, whose controls are of this type.
+        unsafe { push(self.0, control, tag) }
+    }
+
+    /// Returns a number that no other actor has while this handle exists.
+    #[must_use]
+    pub fn id(&self) -> usize {
+        self.0.id()
+    }
+
+    /// Returns true if the actor has ended, or belongs to a parent process.
+    #[must_use]
+    pub fn is_disconnected(&self) -> bool {
+        self.0.is_foreign() || mailbox::is_gone(self.0)
+    }
+
+    fn header(&self) -> &Header<G> {
+        // SAFETY: the hold keeps the cell.
+        unsafe { self.0.header() }
+    }
+}
+
+impl<G: Group> Clone for ControlHandle<G> {
+    fn clone(&self) -> Self {
+        self.header().holders.add_hold();
+        Self(self.0)
+    }
+}
+
+impl<G: Group> Drop for ControlHandle<G> {
+    fn drop(&mut self) {
+        if !self.0.is_foreign() {
+            // SAFETY: the hold of this handle, which ends here.
+            unsafe { self.0.leave() };
+        }
+    }
+}
+
+impl<G: Group> fmt::Debug for ControlHandle<G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ControlHandle").field(&self.id()).finish()
+    }
+}

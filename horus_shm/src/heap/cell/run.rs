@@ -1,0 +1,510 @@
+//! The runner of an actor: one activation, from the first message to sleep, and the end.
+
+use core::any::Any;
+use core::fmt;
+use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
+use core::ptr::NonNull;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::address::{Address, ControlHandle};
+use super::{Behaviour, Cell, End, Group, Header, Place, drop_quietly, give_back, kind};
+use crate::heap::blocks::{self, Envelope};
+use crate::protocol::latest;
+use crate::protocol::life::{self, Rest};
+use crate::protocol::mailbox::{self, Look, Taken};
+use crate::protocol::sync;
+
+/// The payload of a panic.
+pub type Panic = Box<dyn Any + Send>;
+
+/// The thing that an actor has to handle.
+#[derive(Debug)]
+pub enum Event<M, C> {
+    /// A message.
+    Message(M),
+    /// Anything else that concerns the actor.
+    Control(C),
+}
+
+/// The way in which an activation goes on after a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    /// The next message is handled.
+    Continue,
+    /// The activation ends, and [`Ran::More`] is returned.
+    Yield,
+    /// The activation ends, and [`Ran::Suspended`] is returned.
+    Suspend,
+    /// The actor ends.
+    Stop,
+}
+
+/// The result of an activation.
+#[derive(Debug)]
+#[must_use]
+pub enum Ran<G: Group> {
+    /// The mailbox is empty, and the actor sleeps. The next sender schedules it.
+    Slept,
+    /// There is more, or may be: the caller has to schedule the actor again.
+    More(Runnable<G>),
+    /// The behaviour wants to pause. Mail waits until the caller schedules the actor.
+    Suspended(Runnable<G>),
+    /// The actor has ended.
+    Ended,
+}
+
+/// The right to run an actor, of which there is at most one. If it is dropped, the actor ends.
+pub struct Runnable<G: Group>(Place<G>);
+
+// SAFETY: the state is `Send`, all else in a cell is made for several threads, and the right moves
+// with this value.
+unsafe impl<G: Group> Send for Runnable<G> {}
+// SAFETY: a shared reference only gives access to atomics and constants.
+unsafe impl<G: Group> Sync for Runnable<G> {}
+
+impl<G: Group> Runnable<G> {
+    /// Returns the right to run the actor of a cell.
+    ///
+    /// # Safety
+    ///
+    /// The caller has woken the actor, and gives up the right.
+    pub(super) const unsafe fn of(cell: Place<G>) -> Self {
+        Self(cell)
+    }
+
+    /// Handles up to `max` messages. Returns earlier if the mailbox is empty, or if the behaviour
+    /// says so. `group` is that of the actor.
+    #[inline]
+    pub fn run(self, group: &G, worker: &mut G::Worker, max: u32) -> Ran<G> {
+        let cell = ManuallyDrop::new(self).0;
+        // SAFETY: an actor with a runner exists, until that ends it.
+        let run = unsafe { cell.header() }.table.run;
+        let turn = Turn {
+            cell,
+            group,
+            worker,
+            left: max,
+            handled: 0,
+            in_hand: false,
+            message: PhantomData,
+        };
+        // SAFETY: the function is that of this cell, and the right to run it was given up above.
+        unsafe { run(turn) }
+    }
+
+    /// Returns the number of the worker that ran the actor last, as [`Self::set_last_worker`] set
+    /// it.
+    #[must_use]
+    pub fn last_worker(&self) -> u8 {
+        sync::load_hint(&self.header().last_worker)
+    }
+
+    /// Notes the worker that runs the actor.
+    pub fn set_last_worker(&self, worker: u8) {
+        sync::store_hint(&self.header().last_worker, worker);
+    }
+
+    /// Returns a number that no other actor has while this one exists.
+    #[must_use]
+    pub fn id(&self) -> usize {
+        self.0.id()
+    }
+
+    /// Gives the right up as an address, for a queue.
+    #[must_use]
+    pub fn into_raw(self) -> NonNull<Header<G>> {
+        ManuallyDrop::new(self).0.0
+    }
+
+    /// Returns the right that [`Self::into_raw`] gave up.
+    ///
+    /// # Safety
+    ///
+    /// `raw` was returned by [`Self::into_raw`], and is used once.
+    #[must_use]
+    pub const unsafe fn from_raw(raw: NonNull<Header<G>>) -> Self {
+        Self(Place(raw))
+    }
+
+    fn header(&self) -> &Header<G> {
+        // SAFETY: an actor with a runner exists.
+        unsafe { self.0.header() }
+    }
+}
+
+impl<G: Group> Drop for Runnable<G> {
+    fn drop(&mut self) {
+        // WHY: in a forked child the behaviour belongs to threads that do not exist.
+        if !self.0.is_foreign() {
+            let end = self.header().table.end;
+            // SAFETY: the function is that of this cell, and the right to run it ends here.
+            unsafe { end(self.0.0) };
+        }
+    }
+}
+
+impl<G: Group> fmt::Debug for Runnable<G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Runnable").field(&self.id()).finish()
+    }
+}
+
+/// One activation of an actor, as its behaviour sees it.
+pub struct Turn<'a, M, G: Group> {
+    cell: Place<G>,
+    group: &'a G,
+    worker: &'a mut G::Worker,
+    /// Number of messages that may still be handled.
+    left: u32,
+    /// Number of counted blocks that were handled and not subtracted.
+    handled: u16,
+    /// True if what is being handled is counted in the depth.
+    in_hand: bool,
+    message: PhantomData<fn(M)>,
+}
+
+impl<M, G: Group> Turn<'_, M, G> {
+    /// Returns the worker.
+    pub fn worker(&mut self) -> &mut G::Worker {
+        self.worker
+    }
+
+    /// Returns the group.
+    #[must_use]
+    pub fn group(&self) -> &G {
+        self.group
+    }
+
+    /// Returns an address of this actor.
+    #[must_use]
+    pub fn address(&self) -> Address<M, G> {
+        self.header().holders.revive();
+        Address::of(self.cell)
+    }
+
+    /// Returns a handle of this actor that does not keep it alive.
+    #[must_use]
+    pub fn control(&self) -> ControlHandle<G> {
+        self.header().holders.add_hold();
+        ControlHandle::of(self.cell)
+    }
+
+    /// Keeps the message that is being handled in the depth, because it is put aside. Returns true
+    /// if it was counted; [`Self::release`] subtracts it then.
+    pub fn keep(&mut self) -> bool {
+        core::mem::take(&mut self.in_hand)
+    }
+
+    /// Subtracts a message from the depth that [`Self::keep`] had kept.
+    pub fn release(&mut self) {
+        self.handled += 1;
+        self.subtract_in_steps();
+    }
+
+    fn header(&self) -> &Header<G> {
+        // SAFETY: the runner keeps the cell while the activation lasts.
+        unsafe { self.cell.header() }
+    }
+
+    /// Counts what was in hand as handled.
+    #[inline(always)]
+    fn settle(&mut self) {
+        self.handled += u16::from(core::mem::take(&mut self.in_hand));
+    }
+
+    /// Subtracts what was handled from the depth, once it is an eighth of the capacity.
+    ///
+    /// WHY not at once: the senders' line would move to this core for each message.
+    #[inline(always)]
+    fn subtract_in_steps(&mut self) {
+        if self.handled > 0 && self.handled >= self.header().capacity / 8 {
+            self.subtract();
+        }
+    }
+
+    #[inline(always)]
+    fn subtract(&mut self) {
+        let handled = core::mem::take(&mut self.handled);
+        if handled > 0 && mailbox::subtract(self.cell, handled) {
+            self.notify_room();
+        }
+    }
+
+    #[cold]
+    fn notify_room(&self) {
+        self.group.rooms().of(self.cell.id()).notify();
+    }
+}
+
+impl<M, G: Group> fmt::Debug for Turn<'_, M, G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Turn")
+            .field("left", &self.left)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The function that runs the actor of a cell. The type of the message is not known to the caller.
+pub(super) type RunFn<G> = unsafe fn(Turn<'_, (), G>) -> Ran<G>;
+
+/// The way in which a batch of messages ended.
+enum Stop {
+    Empty,
+    More,
+    Suspended,
+    Ended,
+}
+
+/// Runs the actor of a cell.
+///
+/// # Safety
+///
+/// The cell has this behaviour, and the caller is its runner, and gives the right up.
+pub(super) unsafe fn run<B: Behaviour<G>, G: Group>(turn: Turn<'_, (), G>) -> Ran<G> {
+    let mut turn: Turn<'_, B::Message, G> = turn.typed();
+    let cell = turn.cell;
+    let mut is_ending = false;
+    loop {
+        // SAFETY: the contract.
+        let stop = unsafe { batch_or_failure::<B, G>(&mut turn) };
+        match stop {
+            Stop::Empty => {}
+            Stop::More => {
+                turn.subtract();
+                return Ran::More(Runnable(cell));
+            }
+            Stop::Suspended => {
+                turn.subtract();
+                return Ran::Suspended(Runnable(cell));
+            }
+            Stop::Ended => {
+                // SAFETY: the contract.
+                unsafe { end::<B, G>(cell, Some(turn.worker)) };
+                return Ran::Ended;
+            }
+        }
+        // SAFETY: the contract; the mailbox was found empty.
+        match unsafe { rest(&turn, is_ending) } {
+            Rest::Asleep { .. } => return Ran::Slept,
+            Rest::LookAgain { is_ending: again } => is_ending = again,
+            Rest::End => {
+                // SAFETY: the contract.
+                unsafe { end::<B, G>(cell, Some(turn.worker)) };
+                return Ran::Ended;
+            }
+        }
+    }
+}
+
+impl<'a, G: Group> Turn<'a, (), G> {
+    fn typed<M>(self) -> Turn<'a, M, G> {
+        Turn {
+            cell: self.cell,
+            group: self.group,
+            worker: self.worker,
+            left: self.left,
+            handled: self.handled,
+            in_hand: self.in_hand,
+            message: PhantomData,
+        }
+    }
+}
+
+/// Handles messages, and lets the behaviour decide about a panic.
+unsafe fn batch_or_failure<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message, G>) -> Stop {
+    let state = state::<B, G>(turn.cell);
+    // SAFETY: the contract of `run`.
+    let mut outcome = catch_unwind(AssertUnwindSafe(|| unsafe { batch::<B, G>(turn) }));
+    loop {
+        let panic = match outcome {
+            Ok(stop) => return stop,
+            Err(panic) => panic,
+        };
+        turn.settle();
+        let flow = catch_unwind(AssertUnwindSafe(|| {
+            // SAFETY: only the runner uses the state, and no other reference to it exists.
+            unsafe { &mut *state }.failed(panic, turn)
+        }));
+        let flow = flow.unwrap_or_else(|panic| {
+            core::mem::forget(panic);
+            Flow::Stop
+        });
+        if let Some(stop) = flow.stop() {
+            return stop;
+        }
+        // SAFETY: the contract of `run`.
+        outcome = catch_unwind(AssertUnwindSafe(|| unsafe { batch::<B, G>(turn) }));
+    }
+}
+
+impl Flow {
+    #[inline(always)]
+    const fn stop(self) -> Option<Stop> {
+        match self {
+            Self::Continue => None,
+            Self::Yield => Some(Stop::More),
+            Self::Suspend => Some(Stop::Suspended),
+            Self::Stop => Some(Stop::Ended),
+        }
+    }
+}
+
+/// Handles messages until something else is to be done.
+#[inline(always)]
+unsafe fn batch<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message, G>) -> Stop {
+    let (cell, state) = (turn.cell, state::<B, G>(turn.cell));
+    let inbox = turn.header().inbox.get();
+    loop {
+        if turn.left == 0 {
+            return Stop::More;
+        }
+        // SAFETY: only the runner uses the inbox, and this reference ends with the call.
+        let inbox = unsafe { &mut *inbox };
+        // SAFETY: the block is one of this cell, and was just taken.
+        let read = |taken| unsafe { read::<B, G>(cell, taken) };
+        // SAFETY: the inbox is that of the cell, and `read` moves the content out.
+        let look = unsafe { inbox.take(cell, read) };
+        let (event, is_counted) = match look {
+            Look::Taken(Some(event)) => event,
+            Look::Taken(None) => continue,
+            Look::Turning => return Stop::More,
+            Look::Empty => {
+                if turn.group.looks_again(turn.worker) {
+                    turn.subtract();
+                    continue;
+                }
+                return Stop::Empty;
+            }
+        };
+        turn.subtract_in_steps();
+        turn.left -= 1;
+        turn.in_hand = is_counted;
+        // SAFETY: only the runner uses the state, and no other reference to it exists.
+        let flow = unsafe { &mut *state }.handle(event, turn);
+        turn.settle();
+        if let Some(stop) = flow.stop() {
+            return stop;
+        }
+    }
+}
+
+/// The event in a block, and true if it is counted in the depth.
+type Counted<B, G> = (
+    Event<<B as Behaviour<G>>::Message, <G as Group>::Control>,
+    bool,
+);
+
+/// Moves the event out of a block; `None` if there is nothing to handle.
+#[inline(always)]
+unsafe fn read<B: Behaviour<G>, G: Group>(
+    cell: Place<G>,
+    Taken { block, tag }: Taken,
+) -> Option<Counted<B, G>> {
+    let event = match blocks::kind(tag) {
+        // SAFETY: a block of this kind has a message, and was taken by the runner.
+        kind::MESSAGE => Event::Message(unsafe { Envelope::read(block) }),
+        // SAFETY: as above, a control.
+        kind::CONTROL => Event::Control(unsafe { Envelope::read(block) }),
+        kind::SLOT => {
+            // SAFETY: the runner keeps the cell.
+            let latest = latest::take(&unsafe { cell.header() }.slot);
+            if latest == 0 {
+                return None;
+            }
+            // SAFETY: a block from the slot has a message.
+            Event::Message(unsafe { Envelope::from_address(latest) }.into_inner())
+        }
+        // WHY nothing: it only makes the runner look at the addresses before it sleeps.
+        _ => return None,
+    };
+    Some((event, tag.is_counted()))
+}
+
+/// Puts the actor to sleep, if it has no mail and an address.
+unsafe fn rest<M, G: Group>(turn: &Turn<'_, M, G>, is_ending: bool) -> Rest {
+    let (cell, group) = (turn.cell, turn.group);
+    let inbox = turn.header().inbox.get();
+    // SAFETY: `rest` has just woken the actor again.
+    let wake = || group.schedule(unsafe { Runnable::of(cell) });
+    // SAFETY: the inbox is that of the cell, and was found empty.
+    let rest = unsafe { life::rest(inbox, cell, turn.handled, is_ending, wake) };
+    if let Rest::Asleep {
+        block,
+        is_room_wanted,
+        is_free,
+    } = rest
+    {
+        if block != 0 {
+            // SAFETY: the word does not name the block any more, and its content was taken.
+            unsafe { give_back(block) };
+        }
+        if is_room_wanted {
+            turn.notify_room();
+        }
+        if is_free {
+            // SAFETY: the last hold was removed.
+            unsafe { cell.free() };
+        }
+    }
+    rest
+}
+
+/// Ends the actor of a cell without a worker.
+///
+/// # Safety
+///
+/// As [`run`].
+pub(super) unsafe fn end_alone<B: Behaviour<G>, G: Group>(cell: NonNull<Header<G>>) {
+    // SAFETY: the contract.
+    unsafe { end::<B, G>(Place(cell), None) };
+}
+
+/// Ends the actor: drops all that waits, then the state, and lets go of the hold of its life.
+unsafe fn end<B: Behaviour<G>, G: Group>(cell: Place<G>, worker: Option<&mut G::Worker>) {
+    let state = state::<B, G>(cell);
+    // SAFETY: the runner keeps the cell until it leaves below.
+    let header = unsafe { cell.header() };
+    header.holders.end();
+    let mut end = End {
+        undelivered: 0,
+        panics: 0,
+    };
+    let mut discard = |event: Option<Counted<B, G>>| {
+        end.undelivered += u64::from(matches!(event, Some((Event::Message(_), _))));
+        end.panics += u64::from(drop_quietly(|| drop(event)));
+    };
+    // SAFETY: only the runner uses the inbox.
+    let inbox = unsafe { &mut *header.inbox.get() };
+    // SAFETY: the block is one of this cell, and was just taken.
+    let discard_block = |taken| discard(unsafe { read::<B, G>(cell, taken) });
+    // SAFETY: the inbox is that of the cell; the content is moved out, and no drop panics.
+    let is_room_wanted = unsafe { inbox.end(cell, discard_block) };
+    // WHY: a sender may have filled the slot, and find its block refused.
+    let latest = latest::take(&header.slot);
+    if latest != 0 {
+        // SAFETY: a block from the slot has a message.
+        let message = unsafe { Envelope::<B::Message>::from_address(latest) }.into_inner();
+        discard(Some((Event::Message(message), false)));
+    }
+    if is_room_wanted {
+        header.group.rooms().of(cell.id()).notify();
+    }
+    // SAFETY: only the runner uses the state.
+    let behaviour = unsafe { &mut *state };
+    drop_quietly(|| behaviour.ended(&end, worker));
+    // SAFETY: as above; it is not used after this, as the mailbox refuses all that would wake it.
+    drop_quietly(|| unsafe { core::ptr::drop_in_place(state) });
+    // SAFETY: the hold of the actor's life ends with it.
+    unsafe { cell.leave() };
+}
+
+/// Returns the place of the state of a cell.
+#[inline(always)]
+fn state<B, G: Group>(cell: Place<G>) -> *mut B {
+    let cell: NonNull<Cell<B, G>> = cell.0.cast();
+    // WHY without a reference: one to the header would not cover the state.
+    // SAFETY: the caller is the runner of a cell with this behaviour; only an address is computed.
+    let state = unsafe { &raw mut (*cell.as_ptr()).state };
+    state.cast()
+}

@@ -1,0 +1,166 @@
+//! The answer: one place for one value, between the one who replies and the one who asked.
+//!
+//! ```text
+//!           asker registers a waker            replier takes the waker
+//!   OPEN  ----------------------->  AWAITED  -------------------------->  BUSY
+//!     |   <-----------------------     (retracts it)                        |
+//!     |                                                                     |
+//!     +-- replier gives or declines -->  FULL | EMPTY  <--------------------+
+//!
+//!   LEFT: the asker left before FULL or EMPTY; the replier drops the value and frees the place.
+//! ```
+//!
+//! The replier writes the value before it publishes `FULL`; the asker reads it after. In `OPEN` the
+//! place of the waker is the asker's, in `BUSY` the replier's. Neither side waits for the other.
+
+use crate::protocol::sync::{Edge, Word, edge};
+
+/// The state of a new answer.
+pub const OPEN: u64 = 0;
+const AWAITED: u64 = 1;
+const BUSY: u64 = 2;
+const FULL: u64 = 3;
+const EMPTY: u64 = 4;
+const LEFT: u64 = 5;
+
+/// The memory of one answer.
+pub trait AnswerMemory {
+    /// The shared word.
+    type Word: Word;
+
+    /// Returns the word of the state.
+    fn state(&self) -> &Self::Word;
+
+    /// Executes a fence with the edge's ordering.
+    fn fence(&self, edge: Edge);
+}
+
+/// The effect of a reply.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Given<W> {
+    /// The asker will find the reply by itself; the memory is the asker's.
+    Published,
+    /// The same, and the asker is to be woken by this waker.
+    Wake(W),
+    /// The asker has left: the caller drops the value and frees the memory. With the waker that the
+    /// caller had taken.
+    Left(Option<W>),
+}
+
+/// Publishes a reply: the value that the caller has written, or, without `has_value`, that there is
+/// none. `take_waker` moves the waker out.
+///
+/// Wait-free, except that the asker may register or retract its waker meanwhile.
+///
+/// # Safety
+///
+/// The state began with [`OPEN`], and only the functions of this module have changed it. The caller
+/// is the only replier and calls this once; afterwards it uses the memory only as [`Given::Left`]
+/// says.
+pub unsafe fn give<M: AnswerMemory, W>(
+    memory: &M,
+    has_value: bool,
+    take_waker: impl FnOnce() -> W,
+) -> Given<W> {
+    let reply = if has_value { FULL } else { EMPTY };
+    let state = memory.state();
+    loop {
+        // Relaxed: the exchanges decide.
+        match state.get() {
+            OPEN => {
+                // ORDERING(answer): pairs with the loads of the asker.
+                if state.compare_exchange_at(OPEN, reply, edge::ANSWER_GIVE) {
+                    return Given::Published;
+                }
+            }
+            AWAITED => {
+                // ORDERING(waker): pairs with the exchange in `register`.
+                if state.compare_exchange_at(AWAITED, BUSY, edge::WAKER_TAKE) {
+                    let waker = take_waker();
+                    // ORDERING(answer): as above; the waker is out before the asker frees.
+                    if state.swap_at(reply, edge::ANSWER_GIVE) == BUSY {
+                        return Given::Wake(waker);
+                    }
+                    // ORDERING(cancel): pairs with the exchange in `leave`.
+                    memory.fence(edge::CANCEL_SEE);
+                    return Given::Left(Some(waker));
+                }
+            }
+            _ => {
+                // ORDERING(cancel): as above.
+                memory.fence(edge::CANCEL_SEE);
+                return Given::Left(None);
+            }
+        }
+    }
+}
+
+/// Returns true if the asker has left, so that a reply is of no use.
+pub fn is_left<M: AnswerMemory>(memory: &M) -> bool {
+    // Relaxed: no memory is read because of it.
+    memory.state().get() == LEFT
+}
+
+/// A look at an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// There is no reply yet.
+    Nothing,
+    /// A reply is about to be published, and the registered waker to be woken.
+    Busy,
+    /// There is a value. It and the memory are the asker's.
+    Full,
+    /// There will be no value. The memory is the asker's.
+    Empty,
+}
+
+/// Looks for a reply. Only the asker calls it.
+#[inline]
+pub fn look<M: AnswerMemory>(memory: &M) -> Look {
+    // ORDERING(answer): pairs with the exchanges in `give`.
+    match memory.state().load(edge::ANSWER_SEE) {
+        FULL => Look::Full,
+        EMPTY => Look::Empty,
+        BUSY => Look::Busy,
+        _ => Look::Nothing,
+    }
+}
+
+/// Publishes the waker that the caller has written; returns false if there is a reply. Only the
+/// asker calls it, while no waker is registered.
+#[must_use]
+pub fn register<M: AnswerMemory>(memory: &M) -> bool {
+    // ORDERING(waker): pairs with the exchange in `give`.
+    memory
+        .state()
+        .compare_exchange_at(OPEN, AWAITED, edge::WAKER_PUT)
+}
+
+/// Takes a registered waker back; returns false if none is registered, or if the replier is taking
+/// it. Only the asker calls it.
+#[must_use]
+pub fn retract<M: AnswerMemory>(memory: &M) -> bool {
+    // Relaxed: the asker wrote the waker itself.
+    memory.state().compare_exchange_relaxed(AWAITED, OPEN)
+}
+
+/// Leaves an answer without a registered waker. Returns [`Look::Full`] or [`Look::Empty`] if there
+/// is a reply, which the caller drops with the memory. Otherwise the memory is the replier's.
+///
+/// # Safety
+///
+/// The caller is the asker, and does not use the memory afterwards, except as said above.
+pub unsafe fn leave<M: AnswerMemory>(memory: &M) -> Look {
+    // ORDERING(cancel): pairs with the fences in `give`.
+    let before = memory.state().swap_at(LEFT, edge::CANCEL_LEAVE);
+    if before != FULL && before != EMPTY {
+        return Look::Nothing;
+    }
+    // ORDERING(answer): pairs with the exchanges in `give`.
+    memory.fence(edge::ANSWER_SEE);
+    if before == FULL {
+        Look::Full
+    } else {
+        Look::Empty
+    }
+}

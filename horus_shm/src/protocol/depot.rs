@@ -1,0 +1,58 @@
+//! The depot: stacks of numbered items, which threads push and pop without a lock.
+//!
+//! The top of a stack is a word with the number of the item and a tag that grows with every pop.
+//! WHY a tag: a thread that stopped between its load and its exchange must not take a stack for an
+//! older one with the same top. 40 bits do not repeat within hours at any rate; 16 bits would within
+//! a second.
+
+use crate::protocol::sync::{Word, edge};
+
+/// The largest number of an item. Numbers begin at 1.
+pub const NUMBER_MAX: u32 = (1 << 24) - 1;
+
+const NUMBER: u64 = NUMBER_MAX as u64;
+const TAG: u64 = 1 << 24;
+
+/// The memory of numbered items.
+pub trait DepotMemory {
+    /// The shared words.
+    type Word: Word;
+
+    /// Returns the word in item `number` that names the next item of its stack. The memory of items
+    /// is never freed.
+    fn next(&self, number: u32) -> &Self::Word;
+}
+
+/// Pushes item `number`, which is the caller's, on the stack with this `top`. Lock-free.
+pub fn push<M: DepotMemory>(memory: &M, top: &M::Word, number: u32) {
+    loop {
+        // Relaxed: the exchange decides.
+        let seen = top.get();
+        // Relaxed: published by the exchange.
+        memory.next(number).set(seen & NUMBER);
+        let next = (seen & !NUMBER) | u64::from(number);
+        // ORDERING(depot): pairs with the load in `pop`.
+        if top.compare_exchange_at(seen, next, edge::DEPOT_PUSH) {
+            return;
+        }
+    }
+}
+
+/// Pops an item off the stack with this `top`; it is the caller's then. Lock-free.
+pub fn pop<M: DepotMemory>(memory: &M, top: &M::Word) -> Option<u32> {
+    loop {
+        // ORDERING(depot): pairs with the exchange in `push`, also of items below the top: pushes
+        // and pops are exchanges, which continue each other's release sequences.
+        let seen = top.load(edge::DEPOT_POP);
+        let number = (seen & NUMBER) as u32;
+        if number == 0 {
+            return None;
+        }
+        // Relaxed: ordered by the load above. It may be a later value, and then the tag differs.
+        let below = memory.next(number).get();
+        let next = (seen & !NUMBER).wrapping_add(TAG) | below;
+        if top.compare_exchange_relaxed(seen, next) {
+            return Some(number);
+        }
+    }
+}

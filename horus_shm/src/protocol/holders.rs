@@ -1,0 +1,231 @@
+//! The holders of a cell: its addresses, the holds of its memory, and the end of an actor that
+//! nothing can address.
+//!
+//! One word has two counts. An *address* can send, and keeps the actor alive. A *hold* keeps the
+//! memory. All addresses together have one hold, the life of the actor has one, and each weak
+//! address has one. The end of an actor without addresses is decided by an exchange of 0 addresses
+//! for `ENDED`, after which no weak address becomes an address again.
+
+use core::sync::atomic::AtomicU64;
+
+use crate::protocol::sync::{Word, edge};
+
+/// The bit that says that the block of the last address is on its way.
+const PENDING: u64 = 1 << 31;
+const ENDED: u64 = 1 << 63;
+const ADDRESSES: u64 = PENDING - 1;
+const HOLD: u64 = 1 << 32;
+const HOLDS: u64 = !(ENDED | PENDING | ADDRESSES);
+
+/// The number of addresses or holds from which on another one is refused: many are forgotten
+/// without a drop.
+const COUNT_MAX: u64 = 1 << 30;
+
+/// The addresses and holds of a cell.
+#[derive(Debug)]
+pub struct Holders<W>(W);
+
+/// The effect of an address that left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Left {
+    /// There are other addresses.
+    Others,
+    /// It was the last one: the caller has the hold of the addresses, and has to leave that, too.
+    Last {
+        /// True if the caller has to send the block of the last address before.
+        sends: bool,
+    },
+}
+
+impl Holders<AtomicU64> {
+    /// Returns the counts of a new cell: one address, and the holds of it and of the actor's life.
+    #[must_use]
+    pub const fn one() -> Self {
+        Self::new(AtomicU64::new(Self::FIRST))
+    }
+}
+
+impl<W> Holders<W> {
+    /// The word of a new cell: one address, and the holds of it and of the actor's life.
+    pub const FIRST: u64 = 2 * HOLD + 1;
+
+    /// Wraps a word that begins with [`Self::FIRST`].
+    pub const fn new(word: W) -> Self {
+        Self(word)
+    }
+}
+
+impl<W: Word> Holders<W> {
+    /// Counts one more address. The caller has one.
+    pub fn add_address(&self) {
+        // Relaxed: the caller's address keeps the actor alive.
+        self.0.fetch_add_one();
+        // WHY a second load: the trait's addition returns nothing; a count this high only grows.
+        self.check();
+    }
+
+    /// Ends the process if a count comes near its limit.
+    #[inline(always)]
+    fn check(&self) {
+        let seen = self.0.get();
+        if seen & ADDRESSES > COUNT_MAX || (seen & HOLDS) / HOLD > COUNT_MAX {
+            too_many();
+        }
+    }
+
+    /// Counts one address less.
+    pub fn remove_address(&self) -> Left {
+        // ORDERING(holder): pairs with the exchange in `try_end`.
+        let before = self.0.fetch_sub_at(1, edge::HOLDER_LEAVE);
+        if before & ADDRESSES != 1 {
+            return Left::Others;
+        }
+        let sends = self.set_pending();
+        Left::Last { sends }
+    }
+
+    /// Marks the block of the last address as sent, if there is no address; returns true if it did.
+    fn set_pending(&self) -> bool {
+        loop {
+            // Relaxed: the exchange decides.
+            let seen = self.0.get();
+            if seen & (ADDRESSES | PENDING | ENDED) != 0 {
+                return false;
+            }
+            // ORDERING(pending): pairs with the runners that cleared the bit.
+            let is_set = self
+                .0
+                .compare_exchange_at(seen, seen | PENDING, edge::PENDING_SET);
+            if is_set {
+                return true;
+            }
+        }
+    }
+
+    /// Makes an address out of a hold, which stays. Returns false if the actor has ended.
+    pub fn upgrade(&self) -> bool {
+        // Relaxed, all of it: the hold orders the accesses to the cell.
+        loop {
+            let seen = self.0.get();
+            if seen & ENDED != 0 {
+                return false;
+            }
+            if self.0.compare_exchange_relaxed(seen, with_address(seen)) {
+                self.check();
+                return true;
+            }
+        }
+    }
+
+    /// Makes an address, also if the runner has ended the actor for lack of addresses. Only the
+    /// runner calls it, before it makes the mailbox refuse mail.
+    pub fn revive(&self) {
+        // Relaxed, all of it: the runner keeps the cell.
+        loop {
+            let seen = self.0.get();
+            let next = with_address(seen & !ENDED);
+            if self.0.compare_exchange_relaxed(seen, next) {
+                return self.check();
+            }
+        }
+    }
+
+    /// Returns true if there is an address.
+    #[inline(always)]
+    pub fn has_address(&self) -> bool {
+        // Relaxed: without one, `try_end` decides.
+        self.0.get() & ADDRESSES != 0
+    }
+
+    /// Ends the actor if there is no address; returns true if it did. All that was sent by an
+    /// address is then visible to the caller, which is the runner.
+    #[must_use]
+    pub fn try_end(&self) -> bool {
+        loop {
+            // Relaxed: the exchange decides.
+            let seen = self.0.get();
+            if seen & ADDRESSES != 0 {
+                return false;
+            }
+            // ORDERING(holder): pairs with the subtraction in `remove_address`.
+            let is_ended = self
+                .0
+                .compare_exchange_at(seen, seen | ENDED, edge::HOLDER_END);
+            if is_ended {
+                return true;
+            }
+        }
+    }
+
+    /// Ends the actor whatever addresses there are. Only the runner calls it.
+    pub fn end(&self) {
+        // Relaxed: nothing is read because of it.
+        self.0.fetch_or_relaxed(ENDED);
+    }
+
+    /// States that the block of the last address is free, where the runner will look at
+    /// [`Self::has_address`] before it sleeps.
+    pub fn clear_pending(&self) {
+        // ORDERING(pending): pairs with the exchange in `set_pending`.
+        self.0.fetch_and_not_at(PENDING, edge::PENDING_CLEAR);
+    }
+
+    /// States that the block of the last address is free. Returns true if the caller has to send it
+    /// again, because the last address left meanwhile.
+    #[must_use]
+    pub fn free_pending(&self) -> bool {
+        loop {
+            // Relaxed: the exchange decides.
+            let seen = self.0.get();
+            if seen & (ADDRESSES | ENDED) == 0 {
+                return true;
+            }
+            // ORDERING(pending): as in `clear_pending`.
+            let is_cleared = self
+                .0
+                .compare_exchange_at(seen, seen & !PENDING, edge::PENDING_CLEAR);
+            if is_cleared {
+                return false;
+            }
+        }
+    }
+
+    /// Counts one more hold. The caller has one, or an address.
+    pub fn add_hold(&self) {
+        loop {
+            // Relaxed: the caller's hold keeps the memory.
+            let seen = self.0.get();
+            if self.0.compare_exchange_relaxed(seen, seen + HOLD) {
+                return self.check();
+            }
+        }
+    }
+
+    /// Counts one hold less. Returns true if it was the last one: the caller has to free the cell.
+    #[must_use]
+    pub fn remove_hold(&self) -> bool {
+        // ORDERING(holder): pairs with the load below, of the last holder.
+        let before = self.0.fetch_sub_at(HOLD, edge::HOLDER_LEAVE);
+        if before & HOLDS != HOLD {
+            return false;
+        }
+        // ORDERING(holder): pairs with the subtractions of all other holders.
+        self.0.load(edge::HOLDER_FREE);
+        true
+    }
+}
+
+/// Returns the counts with one more address. The first one brings the hold of all addresses.
+const fn with_address(seen: u64) -> u64 {
+    if seen & ADDRESSES == 0 {
+        seen + 1 + HOLD
+    } else {
+        seen + 1
+    }
+}
+
+/// Ends the process, as `Arc` does: a count that overflows would free what is in use.
+#[cold]
+fn too_many() -> ! {
+    std::process::abort()
+}

@@ -1,0 +1,47 @@
+//! The mailbox that keeps the latest message: a slot beside the word.
+//!
+//! Senders exchange the message in the slot. The one who fills an empty slot also sends a block that
+//! says so, so that the mailbox has one such block for each time that the slot was filled, and all
+//! other blocks keep their places.
+
+use crate::protocol::mailbox::{self, Chain, MailboxMemory, Pushed};
+use crate::protocol::sync::{Word, edge};
+
+/// The effect of a message that was sent to a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Put {
+    /// It is in the slot, and the notice is in the mailbox.
+    Sent(Pushed),
+    /// It has replaced this message, which is the caller's. So is the notice.
+    Replaced(u64),
+    /// The actor has ended. This message, if it is not 0, and the notice are the caller's. It is
+    /// not the caller's own if another sender has replaced that.
+    Gone(u64),
+}
+
+/// Puts `message` into `slot`, and sends `notice` if the slot was empty. Lock-free.
+///
+/// # Safety
+///
+/// As [`mailbox::push`] for the chain `notice`; `slot` began with 0, and is used only by this and
+/// [`take`]. The message, which is not 0, is the caller's, who gives it up.
+pub unsafe fn put<M: MailboxMemory>(memory: M, slot: &M::Word, message: u64, notice: Chain) -> Put {
+    // ORDERING(latest): pairs with the exchange in `take` and the fence below.
+    let older = slot.swap_at(message, edge::LATEST_PUT);
+    if older != 0 {
+        // ORDERING(latest): pairs with the exchange above, of the older message's sender.
+        memory.fence(edge::LATEST_TAKE);
+        return Put::Replaced(older);
+    }
+    // SAFETY: the contract.
+    match unsafe { mailbox::push(memory, notice, 0) } {
+        Ok(pushed) => Put::Sent(pushed),
+        Err(_) => Put::Gone(take(slot)),
+    }
+}
+
+/// Takes the message out of `slot`; returns 0 if there is none.
+pub fn take<W: Word>(slot: &W) -> u64 {
+    // ORDERING(latest): pairs with the exchange in `put`.
+    slot.swap_at(0, edge::LATEST_TAKE)
+}

@@ -1,0 +1,120 @@
+//! The life of an actor: from its last address to its sleep or its end.
+//!
+//! The address that leaves last sends a block that is a part of the cell, so it needs no memory. The
+//! block only wakes the actor. Its runner looks at the addresses each time before it puts the actor
+//! to sleep, and ends it if there is none. A bit says that the block is on its way; it is cleared
+//! when the word of the mailbox does not name the block any more.
+
+use crate::protocol::holders::{Holders, Left};
+use crate::protocol::mailbox::{self, Chain, Inbox, MailboxMemory, Pushed, Tag};
+
+/// The memory of a cell.
+pub trait CellMemory: MailboxMemory {
+    /// Returns the addresses and holds of the cell.
+    fn holders(&self) -> &Holders<Self::Word>;
+
+    /// Returns the block of the last address.
+    fn last_block(&self) -> u64;
+
+    /// Returns the tag of the block of the last address, which is not counted.
+    fn last_tag(&self) -> Tag;
+}
+
+/// Removes an address. If the actor has to be woken for that, `wake` is called, and the caller is
+/// its runner. Returns true if the caller has to free the cell.
+///
+/// # Safety
+///
+/// The address is the caller's, who does not use the cell any more. As [`mailbox::push`] otherwise.
+#[must_use]
+pub unsafe fn remove_address<M: CellMemory>(memory: M, wake: impl FnOnce()) -> bool {
+    let Left::Last { sends } = memory.holders().remove_address() else {
+        return false;
+    };
+    // SAFETY: the pending bit, which says that the block is free, is the caller's.
+    if sends && unsafe { send_last(memory) } {
+        wake();
+    }
+    memory.holders().remove_hold()
+}
+
+/// Sends the block of the last address; returns true if the caller has woken the actor.
+unsafe fn send_last<M: CellMemory>(memory: M) -> bool {
+    let chain = Chain::one(memory.last_block(), memory.last_tag());
+    // SAFETY: the block is the caller's, who keeps the cell.
+    unsafe { mailbox::push(memory, chain, 0) == Ok(Pushed::Woke) }
+}
+
+/// The result of [`rest`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rest {
+    /// The actor sleeps, and the caller is not its runner any more.
+    Asleep {
+        /// The block that the caller has to give back, or 0.
+        block: u64,
+        /// True if the caller has to wake the senders that wait for room.
+        is_room_wanted: bool,
+        /// True if the caller has to free the cell.
+        is_free: bool,
+    },
+    /// There may be mail: the caller has to look again.
+    LookAgain {
+        /// The value for the next call, if that look finds nothing.
+        is_ending: bool,
+    },
+    /// No address is left, and all mail was taken: the caller has to end the actor.
+    End,
+}
+
+/// Puts an actor without mail to sleep, or says that it ends. `is_ending` is false, or what an
+/// earlier call with no mail in between returned. If the actor has to be woken again at once,
+/// `wake` is called, and the caller is its runner.
+///
+/// # Safety
+///
+/// As [`Inbox::sleep`].
+pub unsafe fn rest<M: CellMemory>(
+    inbox: *mut Inbox,
+    memory: M,
+    handled: u16,
+    is_ending: bool,
+    wake: impl FnOnce(),
+) -> Rest {
+    let holders = memory.holders();
+    if !holders.has_address() && holders.try_end() {
+        if is_ending {
+            return Rest::End;
+        }
+        // WHY: a message may have come between the last look and the end. It is visible now.
+        return Rest::LookAgain { is_ending: true };
+    }
+    // SAFETY: the caller is the runner.
+    let is_last = unsafe { (*inbox).anchor() } == memory.last_block();
+    if is_last {
+        // WHY: the block is freed after the exchange, and the cell must still exist then.
+        holders.add_hold();
+    }
+    // SAFETY: the contract.
+    let asleep = unsafe { Inbox::sleep(inbox, memory, handled) };
+    // SAFETY: the hold from above; after a sleep the word does not name the block.
+    let is_free = is_last && unsafe { free_last(memory, asleep.is_some(), wake) };
+    match asleep {
+        None => Rest::LookAgain { is_ending: false },
+        Some(asleep) => Rest::Asleep {
+            block: if is_last { 0 } else { asleep.anchor },
+            is_room_wanted: asleep.is_room_wanted,
+            is_free,
+        },
+    }
+}
+
+/// Frees the block of the last address, if the actor sleeps, and the caller's hold. Returns true if
+/// the caller has to free the cell.
+#[cold]
+unsafe fn free_last<M: CellMemory>(memory: M, is_asleep: bool, wake: impl FnOnce()) -> bool {
+    // SAFETY: the block is free, and the pending bit is still set.
+    if is_asleep && memory.holders().free_pending() && unsafe { send_last(memory) } {
+        wake();
+    }
+    memory.holders().remove_hold()
+}

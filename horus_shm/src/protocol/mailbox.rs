@@ -1,0 +1,554 @@
+//! The mailbox: one word that enqueues, bounds and schedules, and the list of blocks behind it.
+//!
+//! ```text
+//!  63            62    48 47                                 0
+//! +-------------+--------+-----------------------------------+
+//! | ROOM_WANTED |  depth |  ASLEEP 0  |  GONE 2  |  a block  |
+//! +-------------+--------+-----------------------------------+
+//! ```
+//!
+//! *depth* is the number of counted blocks that were sent and not subtracted. *block* is the newest
+//! block; its link names the next older one. A sender makes its block the newest by one exchange.
+//! If that replaces `ASLEEP`, the sender has woken the actor and is its only *runner*, until the
+//! runner puts the actor to sleep or ends it.
+//!
+//! The runner loads the word and walks down to the newest block that it knows, the *anchor*. It
+//! turns the links around and takes the blocks, oldest first. The newest known block is kept until
+//! a newer one is found: while the word names it, its address must not mean another block.
+
+use crate::protocol::sync::{Edge, Word, edge};
+
+/// The largest capacity of a bounded mailbox.
+pub const CAPACITY_MAX: u16 = 0x7fff;
+
+/// The largest address of a block.
+pub const ADDRESS_MAX: u64 = BLOCK;
+
+/// Maximum number of links that [`Inbox::take`] turns around in one call.
+///
+/// WHY: a walk through the links of an unbounded mailbox could take arbitrarily long, while other
+/// actors wait for the thread.
+pub const LINKS_MAX: u32 = 4096;
+
+/// Number of failed exchanges after which the back-off of a sender grows no more.
+const BACKOFF_STEPS_MAX: u32 = 6;
+
+const ROOM_WANTED: u64 = 1 << 63;
+const DEPTH_SHIFT: u32 = 48;
+const BLOCK: u64 = (1 << DEPTH_SHIFT) - 1;
+const ASLEEP: u64 = 0;
+const GONE: u64 = 2;
+
+/// The first bits of a word of a new mailbox.
+pub const NEW: u64 = ASLEEP;
+
+/// A tag in the upper bits of a link, which says what a block holds. Tags other than
+/// [`Tag::COUNTED`] have no meaning here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tag(u16);
+
+impl Tag {
+    /// The bit of a block that is counted in the depth.
+    pub const COUNTED: Self = Self(1);
+
+    /// Returns the tag of blocks of the kind `kind`, which are counted or not.
+    #[must_use]
+    pub const fn new(kind: u8, is_counted: bool) -> Self {
+        Self((kind as u16) << 1 | is_counted as u16)
+    }
+
+    /// Returns the kind of the block.
+    #[must_use]
+    pub const fn kind(self) -> u8 {
+        (self.0 >> 1) as u8
+    }
+
+    /// Returns true if the block is counted in the depth.
+    #[must_use]
+    pub const fn is_counted(self) -> bool {
+        self.0 & Self::COUNTED.0 != 0
+    }
+
+    const fn bits(self) -> u64 {
+        (self.0 as u64) << DEPTH_SHIFT
+    }
+
+    /// Returns the tag in a link.
+    #[must_use]
+    pub const fn in_link(link: u64) -> Self {
+        Self((link >> DEPTH_SHIFT) as u16)
+    }
+}
+
+/// Returns the block in a link.
+#[must_use]
+pub const fn block_in(link: u64) -> u64 {
+    link & BLOCK
+}
+
+/// The memory that a mailbox runs on: a copy is another handle of the same memory.
+///
+/// A block is an address below 2⁴⁸ that is neither 0 nor 2.
+pub trait MailboxMemory: Copy {
+    /// The shared word.
+    type Word: Word;
+
+    /// Returns the word of the mailbox.
+    fn word(&self) -> &Self::Word;
+
+    /// Returns the link of a block.
+    ///
+    /// # Safety
+    ///
+    /// The block is the caller's: not published yet, or taken over by the runner.
+    unsafe fn link(&self, block: u64) -> u64;
+
+    /// Stores the link of a block.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::link`].
+    unsafe fn set_link(&self, block: u64, link: u64);
+
+    /// Takes a block back whose content was moved out.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::link`], and the caller does not use the block any more.
+    unsafe fn give_back(&self, block: u64);
+
+    /// Executes a fence with the edge's ordering.
+    fn fence(&self, edge: Edge);
+}
+
+/// The blocks that one exchange sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chain {
+    /// The oldest block, whose link is stored when the chain is sent.
+    pub oldest: u64,
+    /// The tag of the oldest block.
+    pub tag: Tag,
+    /// The newest block; the links lead from it to the oldest one.
+    pub newest: u64,
+    /// Number of blocks that are counted in the depth.
+    pub counted: u16,
+}
+
+impl Chain {
+    /// Returns the chain of one block.
+    #[must_use]
+    pub const fn one(block: u64, tag: Tag) -> Self {
+        Self {
+            oldest: block,
+            tag,
+            newest: block,
+            counted: tag.is_counted() as u16,
+        }
+    }
+
+    /// Returns the chain with `block` as its newest one. The caller has stored [`Self::link`] as
+    /// the link of `block`.
+    #[must_use]
+    pub const fn and(self, block: u64, tag: Tag) -> Self {
+        Self {
+            newest: block,
+            counted: self.counted.saturating_add(tag.is_counted() as u16),
+            ..self
+        }
+    }
+
+    /// Returns the link of a block with this tag that follows the chain.
+    #[must_use]
+    pub const fn link(self, tag: Tag) -> u64 {
+        self.newest | tag.bits()
+    }
+}
+
+/// The reasons for which a mailbox refuses a chain, which stays the sender's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    /// The depth would exceed the capacity.
+    Full,
+    /// The actor has ended.
+    Gone,
+}
+
+/// The effect of an accepted chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pushed {
+    /// The actor is awake: its runner will find the chain.
+    Added,
+    /// The actor was asleep: the caller is its runner now.
+    Woke,
+}
+
+/// Sends `chain`. Lock-free: it tries again only if another thread changed the word.
+///
+/// # Errors
+///
+/// [`Refused`]; with uncounted blocks only [`Refused::Gone`].
+///
+/// # Safety
+///
+/// * `memory` began with the word [`NEW`]; since then only the functions of this module have stored
+///   to it.
+/// * The blocks of `chain` are the caller's, who gives them up if they are accepted. Each of them
+///   but the oldest has the link of a chain that [`Chain::and`] extended.
+/// * `capacity` is at most [`CAPACITY_MAX`], and the same in each call.
+#[inline]
+pub unsafe fn push<M: MailboxMemory>(
+    memory: M,
+    chain: Chain,
+    capacity: u16,
+) -> Result<Pushed, Refused> {
+    let mut failures = 0;
+    loop {
+        // Relaxed: only a guess; the exchange decides.
+        let seen = memory.word().get();
+        let newest = seen & BLOCK;
+        if newest == GONE {
+            return Err(Refused::Gone);
+        }
+        if chain.counted > 0 && depth(seen) + u32::from(chain.counted) > u32::from(capacity) {
+            return Err(Refused::Full);
+        }
+        // SAFETY: the block is the caller's by the contract.
+        unsafe { memory.set_link(chain.oldest, newest | chain.tag.bits()) };
+        let counted = u64::from(chain.counted) << DEPTH_SHIFT;
+        let next = ((seen & !BLOCK) + counted) | chain.newest;
+        // ORDERING(mail): pairs with the loads of the runner.
+        let is_sent = memory
+            .word()
+            .compare_exchange_at(seen, next, edge::MAIL_PUSH);
+        if is_sent && newest == ASLEEP {
+            // ORDERING(turn): pairs with the exchange in `Inbox::sleep`.
+            memory.fence(edge::TURN_TAKE);
+            return Ok(Pushed::Woke);
+        }
+        if is_sent {
+            return Ok(Pushed::Added);
+        }
+        back_off(&mut failures);
+    }
+}
+
+/// Backs off, the longer the more often other threads were faster.
+#[cold]
+fn back_off(failures: &mut u32) {
+    for _ in 0..1_u32 << *failures {
+        core::hint::spin_loop();
+    }
+    *failures = (*failures + 1).min(BACKOFF_STEPS_MAX);
+}
+
+const fn depth(word: u64) -> u32 {
+    ((word & !ROOM_WANTED) >> DEPTH_SHIFT) as u32
+}
+
+/// Returns the number of counted blocks that were sent and not subtracted. A counter: no memory may
+/// be read because of it.
+#[must_use]
+pub fn waiting<M: MailboxMemory>(memory: M) -> u32 {
+    depth(memory.word().get())
+}
+
+/// Returns the reason for which the mailbox would refuse one more counted block now.
+#[must_use]
+pub fn refusal<M: MailboxMemory>(memory: M, capacity: u16) -> Option<Refused> {
+    // Relaxed: a sender that is not refused here learns the truth from the exchange.
+    let seen = memory.word().get();
+    if seen & BLOCK == GONE {
+        Some(Refused::Gone)
+    } else {
+        (depth(seen) >= u32::from(capacity)).then_some(Refused::Full)
+    }
+}
+
+/// Returns true if the actor has ended.
+#[must_use]
+pub fn is_gone<M: MailboxMemory>(memory: M) -> bool {
+    // Relaxed: no memory is read because of it.
+    memory.word().get() & BLOCK == GONE
+}
+
+/// Marks that a sender waits for room. Returns false if there is room, or the actor has ended: the
+/// caller has to try again instead of a sleep.
+#[must_use]
+pub fn want_room<M: MailboxMemory>(memory: M, capacity: u16) -> bool {
+    loop {
+        // Relaxed: the exchange decides, and the fences of the eventcount order the bit and the
+        // sleep.
+        let seen = memory.word().get();
+        if seen & BLOCK == GONE || depth(seen) < u32::from(capacity) {
+            return false;
+        }
+        let is_marked = seen & ROOM_WANTED != 0;
+        if is_marked
+            || memory
+                .word()
+                .compare_exchange_relaxed(seen, seen | ROOM_WANTED)
+        {
+            return true;
+        }
+    }
+}
+
+/// Subtracts `handled` from the depth. Returns true if a sender waits for room; the caller has to
+/// wake all that wait. Only the runner calls it.
+#[must_use]
+pub fn subtract<M: MailboxMemory>(memory: M, handled: u16) -> bool {
+    let handled = u64::from(handled) << DEPTH_SHIFT;
+    // Relaxed: a sender that sees the room uses no memory of the runner.
+    let before = memory.word().fetch_sub_relaxed(handled);
+    let is_wanted = before & ROOM_WANTED != 0;
+    if is_wanted {
+        // Relaxed: the fences of the eventcount order this and the wake.
+        memory.word().fetch_and_not_relaxed(ROOM_WANTED);
+    }
+    is_wanted
+}
+
+/// A block that the runner has taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Taken {
+    /// The block.
+    pub block: u64,
+    /// The tag with which it was sent.
+    pub tag: Tag,
+}
+
+/// The result of a look into the mailbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look<R> {
+    /// The next block, as the caller read it.
+    Taken(R),
+    /// Every block was taken.
+    Empty,
+    /// [`LINKS_MAX`] links were turned around, and there are more. The next call continues.
+    Turning,
+}
+
+/// An actor that was put to sleep. It may belong to another runner or be freed by now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub struct Asleep {
+    /// The block that was the anchor, or 0. The word does not name it any more.
+    pub anchor: u64,
+    /// True if a sender waits for room; the caller has to wake all that wait.
+    pub is_room_wanted: bool,
+}
+
+/// The runner's side of a mailbox. It passes from one runner to the next one.
+#[derive(Debug, Default)]
+pub struct Inbox {
+    /// The newest block whose content was taken, or 0. The word names it, or named it.
+    anchor: u64,
+    /// The oldest block that was not taken; its links lead to newer ones, and end at 0.
+    oldest: u64,
+    /// The next link to turn around, or 0 if no walk is under way.
+    cursor: u64,
+}
+
+impl Inbox {
+    /// Returns the inbox of a new mailbox.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            anchor: 0,
+            oldest: 0,
+            cursor: 0,
+        }
+    }
+
+    /// Returns the newest block that was taken, or 0.
+    #[must_use]
+    pub const fn anchor(&self) -> u64 {
+        self.anchor
+    }
+
+    /// Returns true if blocks are known that were not taken: the next look finds one of them.
+    #[must_use]
+    #[inline(always)]
+    pub const fn has_known(&self) -> bool {
+        self.oldest != 0
+    }
+
+    /// Takes the oldest block: `read` moves its content out.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the runner, `self` is the inbox of this mailbox, and `read` moves out all that
+    /// the block owns. As [`push`] otherwise.
+    #[inline]
+    pub unsafe fn take<M: MailboxMemory, R>(
+        &mut self,
+        memory: M,
+        read: impl FnOnce(Taken) -> R,
+    ) -> Look<R> {
+        // SAFETY: the contract.
+        unsafe {
+            self.take_up_to(memory, LINKS_MAX, || {
+                // ORDERING(mail): pairs with the exchange in `push`.
+                memory.word().load(edge::MAIL_SEE) & BLOCK
+            })
+        }
+        .map(|taken| {
+            let result = read(taken);
+            // SAFETY: the block was just taken, and its content was moved out.
+            unsafe { self.pass(memory, taken.block) };
+            result
+        })
+    }
+
+    /// Returns the oldest block, and leaves it in the list. `newest` returns the newest block of
+    /// the word.
+    #[inline(always)]
+    unsafe fn take_up_to<M: MailboxMemory>(
+        &mut self,
+        memory: M,
+        links_max: u32,
+        newest: impl FnOnce() -> u64,
+    ) -> Look<Taken> {
+        if self.cursor == 0 && self.oldest == 0 {
+            let newest = newest();
+            if newest == self.anchor {
+                return Look::Empty;
+            }
+            self.cursor = newest;
+        }
+        // SAFETY: the contract: the blocks above the anchor are the runner's.
+        if self.cursor != 0 && !unsafe { self.turn(memory, links_max) } {
+            return Look::Turning;
+        }
+        let block = self.oldest;
+        // SAFETY: a block of the list, which is the runner's.
+        let link = unsafe { memory.link(block) };
+        Look::Taken(Taken {
+            block,
+            tag: Tag::in_link(link),
+        })
+    }
+
+    /// Turns up to `links_max` links around; returns true if the walk is over.
+    #[inline(always)]
+    unsafe fn turn<M: MailboxMemory>(&mut self, memory: M, links_max: u32) -> bool {
+        for _ in 0..links_max {
+            // SAFETY: the block is above the anchor, so it is the runner's.
+            let link = unsafe { memory.link(self.cursor) };
+            // SAFETY: as above.
+            unsafe { memory.set_link(self.cursor, (link & !BLOCK) | self.oldest) };
+            self.oldest = self.cursor;
+            self.cursor = link & BLOCK;
+            if self.cursor == self.anchor {
+                self.cursor = 0;
+                // SAFETY: the word names a newer block, and this one was taken.
+                unsafe { self.give_anchor_back(memory) };
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Steps past the oldest block, whose content was moved out. The newest one becomes the anchor.
+    #[inline(always)]
+    unsafe fn pass<M: MailboxMemory>(&mut self, memory: M, block: u64) {
+        // SAFETY: the block is the runner's.
+        self.oldest = unsafe { memory.link(block) } & BLOCK;
+        if self.oldest == 0 {
+            self.anchor = block;
+        } else {
+            // SAFETY: the caller moved its content out, and the word names a newer one.
+            unsafe { memory.give_back(block) };
+        }
+    }
+
+    unsafe fn give_anchor_back<M: MailboxMemory>(&mut self, memory: M) {
+        let anchor = core::mem::take(&mut self.anchor);
+        if anchor != 0 {
+            // SAFETY: the caller says that the word does not name it; its content was taken.
+            unsafe { memory.give_back(anchor) };
+        }
+    }
+
+    /// Puts the actor to sleep, if no block was sent since the last look, and subtracts `handled`
+    /// from the depth. After that the caller is not the runner, and uses neither this inbox nor the
+    /// memory of the mailbox.
+    ///
+    /// Returns `None` if there are new blocks.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::take`], which has just returned [`Look::Empty`]. `inbox` is valid, and no
+    /// reference to it exists.
+    ///
+    /// WHY a pointer: the next runner may use the inbox before this function returns.
+    pub unsafe fn sleep<M: MailboxMemory>(
+        inbox: *mut Self,
+        memory: M,
+        handled: u16,
+    ) -> Option<Asleep> {
+        // SAFETY: the caller is the runner.
+        let anchor = unsafe { (*inbox).anchor };
+        // SAFETY: as above. WHY before the exchange: after it the inbox is the next runner's.
+        unsafe { (*inbox).anchor = 0 };
+        loop {
+            // Relaxed: the exchange decides.
+            let seen = memory.word().get();
+            if seen & BLOCK != anchor {
+                // SAFETY: there was no exchange, so the caller still is the runner.
+                unsafe { (*inbox).anchor = anchor };
+                return None;
+            }
+            let handled = u64::from(handled) << DEPTH_SHIFT;
+            let next = ((seen & !ROOM_WANTED & !BLOCK) - handled) | ASLEEP;
+            // ORDERING(turn): pairs with the fence in `push`.
+            let is_asleep = memory
+                .word()
+                .compare_exchange_at(seen, next, edge::TURN_GIVE);
+            if is_asleep {
+                return Some(Asleep {
+                    anchor,
+                    is_room_wanted: seen & ROOM_WANTED != 0,
+                });
+            }
+        }
+    }
+
+    /// Ends the actor: from now on every sender is refused. `discard` is called for each block that
+    /// was not taken, oldest first, and moves its content out. Returns true if a sender waits for
+    /// room; the caller has to wake all that wait.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::take`], and it is called once; `discard` does not panic.
+    pub unsafe fn end<M: MailboxMemory>(
+        &mut self,
+        memory: M,
+        mut discard: impl FnMut(Taken),
+    ) -> bool {
+        // WHY a swap: only the runner stores `GONE`, and the swap returns every block sent before.
+        // ORDERING(mail): pairs with the exchange in `push`.
+        let last = memory.word().swap_at(GONE, edge::MAIL_SEE);
+        // SAFETY: the contract; the newest block is that of the word before it was `GONE`.
+        while let Look::Taken(taken) = unsafe { self.take_up_to(memory, u32::MAX, || last & BLOCK) }
+        {
+            discard(taken);
+            // SAFETY: the block was just taken, and its content was moved out.
+            unsafe { self.pass(memory, taken.block) };
+        }
+        // SAFETY: the word is `GONE`, and the block was taken.
+        unsafe { self.give_anchor_back(memory) };
+        last & ROOM_WANTED != 0
+    }
+}
+
+impl<T> Look<T> {
+    #[inline(always)]
+    fn map<R>(self, change: impl FnOnce(T) -> R) -> Look<R> {
+        match self {
+            Self::Taken(taken) => Look::Taken(change(taken)),
+            Self::Empty => Look::Empty,
+            Self::Turning => Look::Turning,
+        }
+    }
+}

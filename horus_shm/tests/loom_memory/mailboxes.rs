@@ -1,0 +1,314 @@
+//! The memory of a modelled cell: its word, its holders, a slot, and blocks whose contents are plain
+//! cells in which loom itself reports a race.
+
+use std::cell::UnsafeCell as Unchecked;
+
+use horus_shm::internals::holders::Holders;
+use horus_shm::internals::life::{self, CellMemory, Rest};
+use horus_shm::internals::mailbox::{
+    self, Chain, Inbox, Look, MailboxMemory, NEW, Pushed, Refused, Tag,
+};
+use horus_shm::internals::sync::Edge;
+
+use super::LoomWord;
+use super::sleepers::fence;
+use crate::checker::cell::UnsafeCell;
+use crate::checker::sync::Mutex;
+
+/// The distance of two blocks' addresses: neither 0 nor 2 is one.
+const STEP: u64 = 16;
+
+/// The number of the block of the last address.
+const LAST: u64 = 0;
+
+#[derive(Debug)]
+struct Block {
+    link: UnsafeCell<u64>,
+    content: UnsafeCell<u64>,
+}
+
+/// A modelled cell. The state of its actor is the list of the messages that it has handled.
+pub(crate) struct LoomCell {
+    word: LoomWord,
+    pub(crate) slot: LoomWord,
+    pub(crate) holders: Holders<LoomWord>,
+    blocks: Box<[Block]>,
+    /// The numbers of the blocks that no thread uses.
+    free: Mutex<Vec<u64>>,
+    /// WHY unchecked: the checker would see a borrow that lasts over the exchange of a sleep.
+    inbox: Unchecked<Inbox>,
+    /// The messages that were handled, in their order.
+    handled: UnsafeCell<Vec<u64>>,
+    /// The messages that waited when the actor ended.
+    discarded: UnsafeCell<Vec<u64>>,
+    /// True once the cell was freed.
+    freed: UnsafeCell<bool>,
+    pub(crate) capacity: u16,
+}
+
+/// A handle of a cell. WHY leaked: a copy has to be `Copy`, and a model makes one cell.
+#[derive(Clone, Copy)]
+pub(crate) struct Place(&'static LoomCell);
+
+impl Place {
+    /// Makes a cell with one address and `blocks` blocks, of this capacity; 0 is unbounded.
+    pub(crate) fn new(blocks: u64, capacity: u16) -> Self {
+        let block = |_| Block {
+            link: UnsafeCell::new(0),
+            content: UnsafeCell::new(0),
+        };
+        Self(Box::leak(Box::new(LoomCell {
+            word: LoomWord::new(NEW),
+            slot: LoomWord::new(0),
+            holders: Holders::new(LoomWord::new(Holders::<LoomWord>::FIRST)),
+            blocks: (0..=blocks).map(block).collect(),
+            free: Mutex::new((1..=blocks).collect()),
+            inbox: Unchecked::new(Inbox::new()),
+            handled: UnsafeCell::new(Vec::new()),
+            discarded: UnsafeCell::new(Vec::new()),
+            freed: UnsafeCell::new(false),
+            capacity,
+        })))
+    }
+
+    fn block(self, address: u64) -> &'static Block {
+        &self.0.blocks[(address / STEP - 1) as usize]
+    }
+
+    /// Takes a free block, writes `content`, and returns its address.
+    pub(crate) fn fill(self, content: u64) -> u64 {
+        let number = self.0.free.lock().unwrap().pop().expect("a free block");
+        let address = (number + 1) * STEP;
+        // SAFETY: the block was free, and the checker fails the model if a thread is in it.
+        self.block(address)
+            .content
+            .with_mut(|place| unsafe { place.write(content) });
+        address
+    }
+
+    /// Moves the content out of a block.
+    pub(crate) fn empty(self, address: u64) -> u64 {
+        // SAFETY: the block is the caller's, and the checker fails the model if it is not.
+        self.block(address)
+            .content
+            .with_mut(|place| unsafe { place.replace(0) })
+    }
+
+    /// Returns the chain of the block at `address`.
+    pub(crate) fn chain(self, address: u64) -> Chain {
+        Chain::one(address, Tag::new(1, self.0.capacity > 0))
+    }
+
+    /// Sends `message`. Runs the actor if it was asleep.
+    pub(crate) fn send(self, message: u64) -> Result<(), Refused> {
+        let address = self.fill(message);
+        // SAFETY: the block is this thread's, and all functions of the model use the mailbox as they
+        // should.
+        let pushed = unsafe { mailbox::push(self, self.chain(address), self.0.capacity) };
+        match pushed {
+            Ok(pushed) => {
+                self.run_if(pushed);
+                Ok(())
+            }
+            Err(refused) => {
+                assert_eq!(self.empty(address), message);
+                // SAFETY: the block was refused.
+                unsafe { self.give_back(address) };
+                Err(refused)
+            }
+        }
+    }
+
+    /// Runs the actor if this thread has woken it.
+    pub(crate) fn run_if(self, pushed: Pushed) {
+        if pushed == Pushed::Woke {
+            self.run(&|| {});
+        }
+    }
+
+    /// Handles one message; returns false if there was none.
+    pub(crate) fn handle(self) -> bool {
+        // SAFETY: the caller is the runner.
+        let inbox = unsafe { &mut *self.0.inbox.get() };
+        // SAFETY: as above, and the content is moved out.
+        let look = unsafe { inbox.take(self, |taken| self.read(taken.block)) };
+        let Look::Taken(message) = look else {
+            return false;
+        };
+        if let Some(message) = message {
+            self.0.handled.with_mut(|list| {
+                // SAFETY: the caller is the runner, and the checker fails the model if it is not.
+                unsafe { &mut *list }.push(message);
+            });
+        }
+        true
+    }
+
+    /// Moves the message out of a block; the notice of the slot has the content `u64::MAX`.
+    fn read(self, block: u64) -> Option<u64> {
+        if block == self.last_block() {
+            return None;
+        }
+        match self.empty(block) {
+            u64::MAX => {
+                let message = horus_shm::internals::latest::take(&self.0.slot);
+                (message != 0).then(|| {
+                    let content = self.empty(message);
+                    // SAFETY: the message was taken out of the slot.
+                    unsafe { self.give_back(message) };
+                    content
+                })
+            }
+            message => Some(message),
+        }
+    }
+
+    /// Runs the actor until it sleeps or ends; `wake_senders` is called if they wait for room.
+    pub(crate) fn run(self, wake_senders: &dyn Fn()) {
+        let mut is_ending = false;
+        loop {
+            let mut handled = 0;
+            while self.handle() {
+                handled += u16::from(self.0.capacity > 0);
+            }
+            let inbox = self.0.inbox.get();
+            let wake = || self.run(&|| {});
+            // SAFETY: the caller is the runner, and the mailbox was found empty.
+            match unsafe { life::rest(inbox, self, handled, is_ending, wake) } {
+                Rest::Asleep {
+                    block,
+                    is_room_wanted,
+                    is_free,
+                } => {
+                    if block != 0 {
+                        // SAFETY: the word does not name it any more.
+                        unsafe { self.give_back(block) };
+                    }
+                    if is_room_wanted {
+                        wake_senders();
+                    }
+                    return self.free_if(is_free);
+                }
+                Rest::LookAgain { is_ending: again } => is_ending = again,
+                Rest::End => return self.end(),
+            }
+        }
+    }
+
+    /// Ends the actor; the caller is its runner.
+    pub(crate) fn end(self) {
+        self.0.holders.end();
+        // SAFETY: the caller is the runner.
+        let inbox = unsafe { &mut *self.0.inbox.get() };
+        let discard = |message| {
+            // SAFETY: as above, and the checker fails the model if it is not.
+            self.0
+                .discarded
+                .with_mut(|list| unsafe { &mut *list }.extend::<Option<u64>>(message));
+        };
+        // SAFETY: as above; the content is moved out.
+        unsafe { inbox.end(self, |taken| discard(self.read(taken.block))) };
+        let message = horus_shm::internals::latest::take(&self.0.slot);
+        if message != 0 {
+            discard(Some(self.empty(message)));
+        }
+        self.free_if(self.0.holders.remove_hold());
+    }
+
+    /// Removes an address, and runs the actor if that wakes it.
+    pub(crate) fn remove_address(self) {
+        // SAFETY: the address is the caller's.
+        let is_free = unsafe { life::remove_address(self, || self.run(&|| {})) };
+        self.free_if(is_free);
+    }
+
+    /// Frees the cell, if the caller has to: all that was done to it has to be over.
+    pub(crate) fn free_if(self, is_free: bool) {
+        if is_free {
+            self.0.freed.with_mut(|freed| {
+                // SAFETY: the checker fails the model if another thread is in it.
+                let was = unsafe { freed.replace(true) };
+                assert!(!was, "freed twice");
+            });
+        }
+    }
+
+    /// Uses the memory of the cell, as a holder may.
+    pub(crate) fn touch(self) {
+        // SAFETY: only read; the checker fails the model if the cell is being freed.
+        let is_freed = self.0.freed.with(|freed| unsafe { *freed });
+        assert!(!is_freed, "used after it was freed");
+    }
+
+    pub(crate) fn is_freed(self) -> bool {
+        // SAFETY: all threads have ended.
+        self.0.freed.with(|freed| unsafe { *freed })
+    }
+
+    /// Returns the messages that were handled.
+    pub(crate) fn handled(self) -> Vec<u64> {
+        // SAFETY: all threads have ended.
+        self.0.handled.with(|list| unsafe { (*list).clone() })
+    }
+
+    /// Returns the messages that were discarded at the end.
+    pub(crate) fn discarded(self) -> Vec<u64> {
+        // SAFETY: all threads have ended.
+        self.0.discarded.with(|list| unsafe { (*list).clone() })
+    }
+
+    /// Returns the number of blocks that no thread uses.
+    pub(crate) fn free_blocks(self) -> usize {
+        self.0.free.lock().unwrap().len()
+    }
+
+    pub(crate) fn cell(self) -> &'static LoomCell {
+        self.0
+    }
+}
+
+impl MailboxMemory for Place {
+    type Word = LoomWord;
+
+    fn word(&self) -> &LoomWord {
+        &self.0.word
+    }
+
+    unsafe fn link(&self, block: u64) -> u64 {
+        // SAFETY: the checker fails the model if the block is not the caller's.
+        self.block(block).link.with(|link| unsafe { link.read() })
+    }
+
+    unsafe fn set_link(&self, block: u64, link: u64) {
+        // SAFETY: as above.
+        self.block(block)
+            .link
+            .with_mut(|place| unsafe { place.write(link) });
+    }
+
+    unsafe fn give_back(&self, block: u64) {
+        if block == self.last_block() {
+            return self.0.holders.clear_pending();
+        }
+        self.0.free.lock().unwrap().push(block / STEP - 1);
+    }
+
+    #[track_caller]
+    fn fence(&self, edge: Edge) {
+        fence(edge);
+    }
+}
+
+impl CellMemory for Place {
+    fn holders(&self) -> &Holders<LoomWord> {
+        &self.0.holders
+    }
+
+    fn last_block(&self) -> u64 {
+        (LAST + 1) * STEP
+    }
+
+    fn last_tag(&self) -> Tag {
+        Tag::new(0, false)
+    }
+}
