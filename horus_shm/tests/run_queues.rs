@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use horus_shm::internals::heap::injector::Queued;
-use horus_shm::internals::heap::{Entry, RunQueues, SLOTS, Worker};
+use horus_shm::internals::heap::{Entry, Parked, RunQueues, SLOTS, Worker};
 
 /// A job, which counts how often it ran.
 struct Job {
@@ -102,7 +102,12 @@ fn next(worker: &mut Worker<Handle>, begin: Instant) -> Option<Handle> {
     own.or_else(|| {
         worker.begin_search();
         let stolen = (0..10).find_map(|_| worker.steal());
-        stolen.or_else(|| worker.park(SLEEP, || begin.elapsed().as_nanos() as u64))
+        stolen.or_else(
+            || match worker.park(SLEEP, || begin.elapsed().as_nanos() as u64) {
+                Parked::Found(entry) => Some(entry),
+                Parked::Search | Parked::Elapsed => None,
+            },
+        )
     })
 }
 

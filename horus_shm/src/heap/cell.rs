@@ -133,7 +133,7 @@ pub trait Behaviour<G: Group>: Send + 'static {
 
     /// Called once at the end, after all that waited was dropped, and before the drop of `self`.
     /// `worker` is `None` if the [`Runnable`] was dropped.
-    fn ended(&mut self, _end: &End, _worker: Option<&mut G::Worker>) {}
+    fn ended(&mut self, _end: &End, _group: &G, _worker: Option<&mut G::Worker>) {}
 }
 
 /// The end of an actor.

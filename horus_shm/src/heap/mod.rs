@@ -40,6 +40,7 @@ pub use lane::{Handling, Move, Share};
 pub use lanes::{LANES_MAX, Lanes};
 pub use reader::{FanReader, ValueReader};
 pub use run_queues::{Entry, RunQueues, SLOTS};
+pub use search::WORKERS_MAX;
 pub use tickets::{TicketReader, TicketWriter, tickets};
-pub use worker::Worker;
+pub use worker::{Parked, Worker};
 pub use writer::ValueWriter;

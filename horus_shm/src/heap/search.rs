@@ -264,17 +264,22 @@ pub fn announce<M: SearchMemory>(memory: &M, index: usize, is_searcher: bool) ->
     if !memory.has_entries() {
         return true;
     }
-    withdraw(memory, index);
+    withdraw(memory, index, true);
     false
 }
 
-/// Makes worker `index`, which is announced as a sleeper, a searcher again.
-pub fn withdraw<M: SearchMemory>(memory: &M, index: usize) {
-    // WHY the check: a sender that was faster has made it a searcher already.
-    update(memory, |state| {
+/// Ends the sleep of worker `index`, which is announced as a sleeper. Returns true if it is a
+/// searcher now: it wants to be one, or a sender that was faster has made it one.
+pub fn withdraw<M: SearchMemory>(memory: &M, index: usize, searches: bool) -> bool {
+    let awake = update(memory, |state| {
         let state = state.is_asleep(index).then(|| state.wake_up(index))?;
-        Some(state.add_searcher())
+        Some(if searches {
+            state.add_searcher()
+        } else {
+            state
+        })
     });
+    searches || awake.is_none()
 }
 
 /// Sleeps once, for at most `timeout`, as worker `index`, which is announced. `watches` is what

@@ -35,6 +35,17 @@ struct Seen {
     since_ns: u64,
 }
 
+/// The result of a sleep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parked<E> {
+    /// There may be an entry, for which the worker has to search.
+    Search,
+    /// The time is over. The worker does not search.
+    Elapsed,
+    /// The entry of a stalled worker.
+    Found(E),
+}
+
 impl<E: Entry> Worker<E> {
     pub(super) fn new(queues: Arc<RunQueues<E>>, index: usize) -> Self {
         let workers = queues.workers();
@@ -120,6 +131,7 @@ impl<E: Entry> Worker<E> {
     #[inline]
     pub fn pop_next(&mut self) -> Option<E> {
         let entry = run_queue::take_lifo(self.queue())?;
+        self.end_search();
         // SAFETY: taken out of the queue.
         Some(unsafe { handle(entry) })
     }
@@ -129,6 +141,7 @@ impl<E: Entry> Worker<E> {
     pub fn pop(&mut self) -> Option<E> {
         // SAFETY: this is the owner.
         let entry = unsafe { run_queue::pop(self.queue()) }?;
+        self.end_search();
         // SAFETY: taken out of the queue.
         Some(unsafe { handle(entry) })
     }
@@ -136,7 +149,9 @@ impl<E: Entry> Worker<E> {
     /// Takes the entries that other threads sent to this worker: returns one, appends up to 255 to
     /// the ring, and leaves the rest to itself and to thieves.
     pub fn pop_injected(&mut self) -> Option<E> {
-        self.take_injected_of(self.index)
+        let entry = self.take_injected_of(self.index)?;
+        self.end_search();
+        Some(entry)
     }
 
     /// Takes the entries that were sent to worker `from`, as [`Self::pop_injected`] does.
@@ -212,6 +227,15 @@ impl<E: Entry> Worker<E> {
         }
     }
 
+    /// Ends the search of this worker, if it searches, because it has an entry.
+    #[inline]
+    fn end_search(&mut self) {
+        if self.searches {
+            self.leave_search();
+        }
+    }
+
+    #[cold]
     fn leave_search(&mut self) {
         if std::mem::take(&mut self.searches) {
             search::found(self.queues.group());
@@ -271,18 +295,16 @@ impl<E: Entry> Worker<E> {
         self.searches
     }
 
-    /// Sleeps until there may be an entry, or for `longest`. Returns the entry of a stalled worker
-    /// if this one watches and finds it; otherwise this worker searches now.
-    pub fn park(&mut self, longest: Duration, mut now_ns: impl FnMut() -> u64) -> Option<E> {
+    /// Sleeps until there may be an entry, or for `longest`.
+    pub fn park(&mut self, longest: Duration, mut now_ns: impl FnMut() -> u64) -> Parked<E> {
         let was_searcher = std::mem::replace(&mut self.searches, true);
         if !search::announce(self.queues.group(), self.index, was_searcher) {
-            return None;
+            return Parked::Search;
         }
         let longest_ns = u64::try_from(longest.as_nanos()).unwrap_or(u64::MAX);
         let (mut now, mut suspects) = (now_ns(), false);
         let end_ns = now.saturating_add(longest_ns);
-        let mut found = None;
-        while found.is_none() && now < end_ns {
+        while now < end_ns {
             let watches = search::keeps_watch(self.queues.group(), self.index);
             // WHY not twice in a row: busy workers often have a next entry.
             suspects = watches && !suspects && self.may_be_stalled();
@@ -293,18 +315,21 @@ impl<E: Entry> Worker<E> {
             };
             let slice = Duration::from_nanos(slice.min(end_ns - now));
             if search::sleep(self.queues.group(), self.index, watches, slice) == Woken::Search {
-                return None;
+                return Parked::Search;
             }
             now = now_ns();
-            if watches {
-                found = self.find_stalled(now);
+            if watches && let Some(entry) = self.find_stalled(now) {
+                search::withdraw(self.queues.group(), self.index, true);
+                self.leave_search();
+                return Parked::Found(entry);
             }
         }
-        search::withdraw(self.queues.group(), self.index);
-        if found.is_some() {
-            self.leave_search();
+        self.searches = search::withdraw(self.queues.group(), self.index, false);
+        if self.searches {
+            Parked::Search
+        } else {
+            Parked::Elapsed
         }
-        found
     }
 
     /// Returns true if another worker has an entry that it runs next.

@@ -114,7 +114,7 @@ pub(crate) fn a_watcher_is_appointed_and_woken() {
                 );
             }
         });
-        search::withdraw(&*group, 0);
+        assert!(!search::withdraw(&*group, 0, false));
         search::need_watcher(&*group);
         sleeper.join().unwrap();
     });

@@ -207,6 +207,11 @@ impl Runner {
         self.event_log.last_error()
     }
 
+    /// Sets the text of the node's last failure.
+    pub(crate) fn set_last_error(&mut self, error: &str) {
+        self.event_log.set_last_error(error);
+    }
+
     /// Returns the reason why this node stops the run, if it does.
     pub(crate) fn fatal_error(&self) -> Option<&str> {
         self.fatal_error.as_deref()

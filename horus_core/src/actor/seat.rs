@@ -1,0 +1,237 @@
+//! An actor in its cell: calls its methods, and applies its failure policy.
+
+use horus_shm::internals::heap::{Behaviour, End, Event, Flow, Panic, Turn};
+
+use crate::actor::behaviour::Actor;
+use crate::actor::context::Context;
+use crate::actor::group::{ActorGroup, Control, WorkerContext};
+use crate::scheduler::api::node::{NodeError, NodeResult};
+use crate::scheduler::api::policy::{FailureHistory, FailurePolicy, Remedy};
+use crate::scheduler::run::catch_panic::{catch_panic, drop_caught, error_text, panic_text};
+
+/// An actor with what belongs to it. WHY so few fields: with a small actor, it fits in the second
+/// line of a cell.
+pub(super) struct Seat<A> {
+    actor: A,
+    extras: Option<Box<Extras<A>>>,
+    /// The number among the members of the group, or [`NO_MEMBER`].
+    number: u64,
+    state: State,
+}
+
+/// The number of an actor that is no member of its group.
+const NO_MEMBER: u64 = u64::MAX;
+
+/// The parts of an actor that few have.
+pub(super) struct Extras<A> {
+    pub(super) make: Option<Box<dyn FnMut() -> A + Send>>,
+    pub(super) policy: FailurePolicy,
+    pub(super) failures: FailureHistory,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// It has to be initialised.
+    New,
+    /// It handles messages.
+    Active,
+    /// It has to be made anew before the next message.
+    Failed,
+}
+
+impl<A: Actor> Seat<A> {
+    pub(super) const fn new(actor: A, extras: Option<Box<Extras<A>>>) -> Self {
+        Self {
+            actor,
+            extras,
+            number: NO_MEMBER,
+            state: State::New,
+        }
+    }
+
+    fn handle_message(
+        &mut self,
+        message: A::Message,
+        turn: &mut Turn<'_, A::Message, ActorGroup>,
+    ) -> Flow {
+        let mut context = Context::new(turn);
+        let result = self.actor.handle(message, &mut context);
+        let stop = context.stop;
+        let flow = turn.worker().count_message();
+        match result {
+            Ok(()) if stop => Flow::Stop,
+            Ok(()) => flow,
+            Err(error) => self.apply_policy(&error, false, turn),
+        }
+    }
+
+    #[cold]
+    fn handle_control(
+        &mut self,
+        control: Control,
+        turn: &mut Turn<'_, A::Message, ActorGroup>,
+    ) -> Flow {
+        match control {
+            Control::Init => self.begin(turn),
+            Control::Restart => Flow::Continue,
+            Control::End => Flow::Stop,
+        }
+    }
+
+    /// Initialises the actor for the first time, on the thread that spawns it.
+    fn begin(&mut self, turn: &mut Turn<'_, A::Message, ActorGroup>) -> Flow {
+        let Some(number) = turn.group().add_member(turn.control()) else {
+            turn.worker().is_refused = true;
+            return Flow::Stop;
+        };
+        self.number = number;
+        match init(&mut self.actor, turn) {
+            (Ok(()), true) => {
+                self.state = State::Active;
+                Flow::Stop
+            }
+            // WHY: other threads may have sent messages, which the workers have to handle.
+            (Ok(()), false) => {
+                self.state = State::Active;
+                if turn.worker().has_given_address {
+                    Flow::Yield
+                } else {
+                    Flow::Continue
+                }
+            }
+            (Err(error), _) => {
+                turn.worker().init_error = Some(error);
+                Flow::Stop
+            }
+        }
+    }
+
+    /// Makes the actor anew, and initialises it. Returns what follows if that fails.
+    #[cold]
+    fn restart(&mut self, turn: &mut Turn<'_, A::Message, ActorGroup>) -> Result<(), Flow> {
+        let make = self.extras.as_mut().and_then(|extras| extras.make.as_mut());
+        let Some(make) = make else {
+            return Err(Flow::Stop);
+        };
+        let made = catch_panic(make).map_err(NodeError::from);
+        let result = made.and_then(|actor| {
+            let former = std::mem::replace(&mut self.actor, actor);
+            drop_caught(former);
+            match init(&mut self.actor, turn) {
+                (Ok(()), true) => Ok(true),
+                (result, _) => result.map(|()| false),
+            }
+        });
+        match result {
+            Ok(true) => Err(Flow::Stop),
+            Ok(false) => {
+                self.state = State::Active;
+                Ok(())
+            }
+            Err(error) => Err(self.apply_policy(&error, false, turn)),
+        }
+    }
+
+    /// Reports a failure, and decides what follows.
+    #[cold]
+    fn apply_policy(
+        &mut self,
+        error: &NodeError,
+        is_panic: bool,
+        turn: &mut Turn<'_, A::Message, ActorGroup>,
+    ) -> Flow {
+        let text = error_text(&**error);
+        turn.group().record_failure(is_panic, &text);
+        if let Err(panic) = catch_panic(|| self.actor.on_error(error)) {
+            turn.group().record_failure(true, &panic);
+        }
+        let now_ns = turn.worker().clock.now_ns();
+        let Some(extras) = &mut self.extras else {
+            return Flow::Stop;
+        };
+        match extras.failures.record(extras.policy, now_ns) {
+            Remedy::Continue => Flow::Continue,
+            Remedy::Rest { until_ns } => {
+                turn.worker().resume_ns = until_ns;
+                Flow::Suspend
+            }
+            Remedy::Restart { at_ns } => self.restart_at(at_ns, turn),
+            Remedy::Stop => {
+                if extras.policy == FailurePolicy::Fatal {
+                    turn.worker().fatal_error = Some(text);
+                }
+                Flow::Stop
+            }
+        }
+    }
+
+    /// Shuts the actor down, and lets it pause until it is made anew.
+    fn restart_at(&mut self, at_ns: u64, turn: &mut Turn<'_, A::Message, ActorGroup>) -> Flow {
+        if std::mem::replace(&mut self.state, State::Failed) == State::Active {
+            shut_down(&mut self.actor, turn.group());
+        }
+        turn.worker().resume_ns = at_ns;
+        // WHY: without mail, nothing else would make the actor run after the pause.
+        let is_sent = turn.control().send(Control::Restart).is_ok();
+        if is_sent { Flow::Suspend } else { Flow::Stop }
+    }
+}
+
+/// Initialises an actor. Returns the result, and true if it wants to end.
+fn init<A: Actor>(
+    actor: &mut A,
+    turn: &mut Turn<'_, A::Message, ActorGroup>,
+) -> (NodeResult, bool) {
+    let mut context = Context::new(turn);
+    let result = catch_panic(|| actor.init(&mut context));
+    let result = result.unwrap_or_else(|panic| Err(NodeError::from(panic)));
+    (result, context.stop)
+}
+
+fn shut_down<A: Actor>(actor: &mut A, group: &ActorGroup) {
+    match catch_panic(|| actor.shutdown()) {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => group.record_failure(false, &error_text(&*error)),
+        Err(panic) => group.record_failure(true, &panic),
+    }
+}
+
+impl<A: Actor> Behaviour<ActorGroup> for Seat<A> {
+    type Message = A::Message;
+
+    #[inline]
+    fn handle(
+        &mut self,
+        event: Event<A::Message, Control>,
+        turn: &mut Turn<'_, A::Message, ActorGroup>,
+    ) -> Flow {
+        if self.state == State::Failed
+            && let Err(flow) = self.restart(turn)
+        {
+            return flow;
+        }
+        match event {
+            Event::Message(message) => self.handle_message(message, turn),
+            Event::Control(control) => self.handle_control(control, turn),
+        }
+    }
+
+    #[cold]
+    fn failed(&mut self, panic: Panic, turn: &mut Turn<'_, A::Message, ActorGroup>) -> Flow {
+        let flow = turn.worker().count_message();
+        let error = NodeError::from(panic_text(panic));
+        match self.apply_policy(&error, true, turn) {
+            Flow::Continue => flow,
+            other => other,
+        }
+    }
+
+    fn ended(&mut self, end: &End, group: &ActorGroup, _: Option<&mut WorkerContext>) {
+        if self.state == State::Active {
+            shut_down(&mut self.actor, group);
+        }
+        if self.number != NO_MEMBER {
+            group.remove_member(self.number, end);
+        }
+    }
+}
