@@ -48,6 +48,7 @@ models! {
         a_worker_that_found_an_entry_leaves_the_other_to_the_next,
         entries_behind_the_first_need_no_notice,
         an_appended_entry_is_stolen,
+        a_worker_that_is_wanted_does_not_sleep,
         a_watcher_is_appointed_and_woken;
 }
 

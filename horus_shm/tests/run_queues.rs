@@ -96,14 +96,18 @@ unsafe impl Entry for Handle {
 type Queues = Arc<RunQueues<Handle>>;
 
 /// Takes the next entry as a worker does: its own, then those of others, then after a sleep.
-fn next(worker: &mut Worker<Handle>, begin: Instant) -> Option<Handle> {
+fn next(
+    worker: &mut Worker<Handle>,
+    begin: Instant,
+    is_over: impl FnOnce() -> bool,
+) -> Option<Handle> {
     let own = worker.pop_next().or_else(|| worker.pop());
     let own = own.or_else(|| worker.pop_injected());
     own.or_else(|| {
         worker.begin_search();
         let stolen = (0..10).find_map(|_| worker.steal());
         stolen.or_else(
-            || match worker.park(SLEEP, || begin.elapsed().as_nanos() as u64) {
+            || match worker.park(SLEEP, || begin.elapsed().as_nanos() as u64, is_over) {
                 Parked::Found(entry) => Some(entry),
                 Parked::Search | Parked::Elapsed => None,
             },
@@ -127,8 +131,9 @@ fn with_workers(
         let (turn, over) = (&turn, &is_over);
         for mut worker in ends {
             scope.spawn(move || {
-                while !over.load(Ordering::Relaxed) {
-                    if let Some(job) = next(&mut worker, begin) {
+                let is_over = || over.load(Ordering::Relaxed);
+                while !is_over() {
+                    if let Some(job) = next(&mut worker, begin, is_over) {
                         worker.begin_activation();
                         turn(&mut worker, job);
                     }
@@ -137,10 +142,7 @@ fn with_workers(
         }
         outside(&queues);
         is_over.store(true, Ordering::Relaxed);
-        while Arc::strong_count(&queues) > 1 {
-            queues.wake_all();
-            thread::yield_now();
-        }
+        queues.wake_all();
     });
 }
 

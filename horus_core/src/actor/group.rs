@@ -15,6 +15,7 @@ use crate::actor::mailbox::Mailbox;
 use crate::actor::members::Members;
 use crate::actor::timers::Timers;
 use crate::message::NodeEvent;
+use crate::scheduler::api::metrics::LiveMetrics;
 use crate::scheduler::api::node::NodeError;
 use crate::scheduler::remote::recorder::Recorder;
 
@@ -67,6 +68,8 @@ pub(crate) struct ActorGroup {
     /// The messages that each worker has handled.
     handled: Box<[Handled]>,
     recorder: OnceLock<Recorder>,
+    /// The metrics of the node that the group is.
+    metrics: OnceLock<Arc<LiveMetrics>>,
     last_error: Mutex<Option<String>>,
 }
 
@@ -233,6 +236,7 @@ impl ActorGroup {
             panics: word(),
             handled: (0..threads).map(|_| Handled::default()).collect(),
             recorder: OnceLock::new(),
+            metrics: OnceLock::new(),
             last_error: Mutex::default(),
         })
     }
@@ -272,6 +276,20 @@ impl ActorGroup {
     pub(crate) fn set_recorder(&self, recorder: Recorder) {
         // WHY ignored: a group is started once.
         let _ = self.recorder.set(recorder);
+    }
+
+    /// Sets the metrics of the node that the group is.
+    pub(crate) fn set_metrics(&self, metrics: Arc<LiveMetrics>) {
+        // WHY ignored: a group is one node.
+        let _ = self.metrics.set(metrics);
+    }
+
+    /// Publishes the counters as those of the node.
+    pub(crate) fn publish_counts(&self) {
+        if let Some(metrics) = self.metrics.get() {
+            let counts = self.counts();
+            metrics.set_counts(counts.handled, counts.failures, counts.panics);
+        }
     }
 
     /// Notes that threads run the actors, or do not any more.

@@ -175,8 +175,10 @@ fn wake_worker<M: SearchMemory>(memory: &M, worker: usize) {
     }
 }
 
-/// Wakes all sleepers, each as a searcher: the group is to end.
+/// Wakes all sleepers, each as a searcher, because of something that the caller has stored.
 pub fn wake_all<M: SearchMemory>(memory: &M) {
+    // ORDERING(search): pairs with the fence in `announce`.
+    memory.fence(edge::SEARCH_LOOK);
     for worker in 0..memory.workers() {
         let woken = update(memory, |state| {
             let state = state.is_asleep(worker).then(|| state.wake_up(worker))?;
@@ -242,9 +244,15 @@ pub enum Woken {
 }
 
 /// Announces worker `index` as a sleeper, and looks at all queues; `is_searcher` is true if it has
-/// searched. Returns false if there is an entry: the worker is a searcher then.
+/// searched. Returns false if there is an entry, or if `is_wanted` returns true: the worker is a
+/// searcher then.
 #[must_use]
-pub fn announce<M: SearchMemory>(memory: &M, index: usize, is_searcher: bool) -> bool {
+pub fn announce<M: SearchMemory>(
+    memory: &M,
+    index: usize,
+    is_searcher: bool,
+    is_wanted: impl FnOnce() -> bool,
+) -> bool {
     update(memory, |state| {
         let state = if is_searcher {
             state.remove_searcher()
@@ -261,7 +269,7 @@ pub fn announce<M: SearchMemory>(memory: &M, index: usize, is_searcher: bool) ->
     });
     // ORDERING(search): pairs with the fence in `notify`.
     memory.fence(edge::SEARCH_LEAVE);
-    if !memory.has_entries() {
+    if !memory.has_entries() && !is_wanted() {
         return true;
     }
     withdraw(memory, index, true);

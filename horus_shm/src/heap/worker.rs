@@ -295,10 +295,16 @@ impl<E: Entry> Worker<E> {
         self.searches
     }
 
-    /// Sleeps until there may be an entry, or for `longest`.
-    pub fn park(&mut self, longest: Duration, mut now_ns: impl FnMut() -> u64) -> Parked<E> {
+    /// Sleeps until there may be an entry, or for `longest`. Does not sleep if `is_wanted` returns
+    /// true: a thread that makes it so has to call [`RunQueues::wake_all`] then.
+    pub fn park(
+        &mut self,
+        longest: Duration,
+        mut now_ns: impl FnMut() -> u64,
+        is_wanted: impl FnOnce() -> bool,
+    ) -> Parked<E> {
         let was_searcher = std::mem::replace(&mut self.searches, true);
-        if !search::announce(self.queues.group(), self.index, was_searcher) {
+        if !search::announce(self.queues.group(), self.index, was_searcher, is_wanted) {
             return Parked::Search;
         }
         let longest_ns = u64::try_from(longest.as_nanos()).unwrap_or(u64::MAX);

@@ -4,8 +4,10 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use horus_shm::internals::heap::search::{self, Woken};
+use horus_shm::internals::sync::Word;
 use loom::thread;
 
+use crate::loom_memory::LoomWord;
 use crate::loom_memory::mutation::explore;
 use crate::memory::LoomGroup;
 
@@ -26,7 +28,7 @@ fn work(group: &LoomGroup, index: usize) -> u64 {
             }
             return found;
         }
-        if search::announce(group, index, searches) {
+        if search::announce(group, index, searches, || false) {
             sleep(group, index);
         }
         searches = true;
@@ -96,11 +98,33 @@ pub(crate) fn an_appended_entry_is_stolen() {
     });
 }
 
+/// A worker that is to end does not sleep through it.
+pub(crate) fn a_worker_that_is_wanted_does_not_sleep() {
+    explore(3, || {
+        let group = Rc::new(LoomGroup::new(1));
+        let is_over = Rc::new(LoomWord::new(0));
+        let (theirs, over) = (Rc::clone(&group), Rc::clone(&is_over));
+        let worker = thread::spawn(move || {
+            while over.get() == 0 {
+                if search::announce(&*theirs, 0, false, || over.get() != 0) {
+                    sleep(&theirs, 0);
+                }
+                search::found(&*theirs);
+            }
+        });
+        is_over.set(1);
+        search::wake_all(&*group);
+        worker.join().unwrap();
+    });
+}
+
 /// The owner of a `lifo_slot` makes a sleeper the watcher, which returns from its sleep to look.
 pub(crate) fn a_watcher_is_appointed_and_woken() {
     explore(3, || {
         let group = Rc::new(LoomGroup::new(2));
-        assert!([0, 1].map(|worker| search::announce(&*group, worker, false)) == [true; 2]);
+        assert!(
+            [0, 1].map(|worker| search::announce(&*group, worker, false, || false)) == [true; 2]
+        );
         assert!(
             !search::keeps_watch(&*group, 0),
             "nobody watches while all sleep"

@@ -21,14 +21,11 @@ use super::thread::{join, spawn};
 /// The most messages that an actor handles in one activation.
 const MESSAGES_MAX: u32 = 256;
 
-/// The longest sleep of the thread that also applies commands.
-const COMMAND_POLL_PERIOD: Duration = Duration::from_millis(20);
-
 /// The time between two publications of a group's counters.
 const PUBLISH_PERIOD_NS: u64 = 20_000_000;
 
-/// The longest sleep of the other threads.
-const SLEEP_MAX: Duration = Duration::from_millis(50);
+/// The longest sleep. Mail, commands and the end of the run end it early.
+const SLEEP_MAX: Duration = Duration::from_secs(1);
 
 /// The pause while the group may not run.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -125,18 +122,12 @@ impl ActorThreads {
         self.group.set_running(false);
         let is_own = |runner: &&mut Runner| runner.plan().name == self.group.name();
         if let Some(runner) = runners.iter_mut().find(is_own) {
-            publish_counts(&self.group, runner);
+            self.group.publish_counts();
             if let Some(error) = self.group.last_error() {
                 runner.set_last_error(&error);
             }
         }
     }
-}
-
-fn publish_counts(group: &ActorGroup, runner: &Runner) {
-    let counts = group.counts();
-    let metrics = runner.metrics();
-    metrics.set_counts(counts.handled, counts.failures, counts.panics);
 }
 
 /// A thread that runs actors.
@@ -188,7 +179,7 @@ impl<'a> ActorThread<'a> {
             }
             match self.next() {
                 Some(task) => self.activate(task),
-                None => self.wait(runner.is_some()),
+                None => self.wait(runner.as_deref()),
             }
         }
         if let Some(worker) = local::leave() {
@@ -199,7 +190,7 @@ impl<'a> ActorThread<'a> {
     fn apply_commands(&mut self, runner: &mut Runner) {
         if self.now_ns >= self.publish_ns {
             self.publish_ns = self.now_ns.saturating_add(PUBLISH_PERIOD_NS);
-            publish_counts(self.group, runner);
+            self.group.publish_counts();
         }
         let is_blocked = runner.is_blocked(&self.context.clock, self.now_ns);
         // WHY: actors that have to end still run.
@@ -243,22 +234,23 @@ impl<'a> ActorThread<'a> {
 
     /// Searches for a task of another thread, then sleeps.
     #[cold]
-    fn wait(&mut self, applies_commands: bool) {
+    fn wait(&mut self, runner: Option<&Runner>) {
         if !self.has_overslept
             && let Some(task) = self.search()
         {
             return self.activate(task);
         }
-        let longest = if applies_commands {
-            COMMAND_POLL_PERIOD
-        } else {
-            SLEEP_MAX
-        };
+        self.group.publish_counts();
         let slept_ns = self.context.clock.resync();
         let due = self.group.timers.next_ns().saturating_sub(slept_ns);
-        let longest = longest.min(Duration::from_nanos(due));
-        let clock = &self.context.clock;
-        let parked = local::with(|local| local.worker.park(longest, || clock.now_ns()));
+        let longest = SLEEP_MAX.min(Duration::from_nanos(due));
+        let (clock, shared) = (&self.context.clock, self.shared);
+        let is_wanted = || shared.is_stopping() || runner.is_some_and(Runner::has_commands);
+        let park = |local: &mut local::Local| {
+            let now_ns = || clock.now_ns();
+            local.worker.park(longest, now_ns, is_wanted)
+        };
+        let parked = local::with(park);
         self.now_ns = self.context.clock.resync();
         self.has_overslept = matches!(parked, Some(Parked::Elapsed));
         if !self.has_overslept && self.now_ns.saturating_sub(slept_ns) < SEARCH_NS_MAX {
