@@ -56,6 +56,8 @@ pub(crate) struct ActorGroup {
     pub(crate) timers: Timers,
     clock: Clock,
     mailbox: Mailbox,
+    /// 1 once all actors have been ended, or left to a thread.
+    is_over: AtomicU64,
     /// 1 while threads run the actors.
     running: AtomicU64,
     /// 1 while the actors may not run.
@@ -227,6 +229,7 @@ impl ActorGroup {
             timers: Timers::default(),
             clock: clock.clone(),
             mailbox,
+            is_over: word(),
             running: word(),
             paused: word(),
             spawned: word(),
@@ -267,9 +270,20 @@ impl ActorGroup {
         std::mem::take(&mut *lock(&self.workers))
     }
 
-    /// Gives the owner's end of a queue back.
+    /// Gives the owner's end of a queue back. If the group was ended meanwhile, because the thread
+    /// did not return from a handler, ends the actors that are left in its queue.
     pub(crate) fn give_back(&self, worker: Worker<Task>) {
-        lock(&self.workers).push(worker);
+        let mut workers = lock(&self.workers);
+        workers.push(worker);
+        let is_late = self.is_over.get() != 0;
+        let mut late = if is_late {
+            std::mem::take(&mut *workers)
+        } else {
+            Vec::new()
+        };
+        drop(workers);
+        let mut tasks = HashMap::new();
+        collect(&mut late, &mut tasks);
     }
 
     /// Sets the recorder of failures.
@@ -406,7 +420,10 @@ impl ActorGroup {
             drop(tasks.remove(&handle.id()));
         }
         drop(tasks);
-        *lock(&self.workers) = workers;
+        let mut ends = lock(&self.workers);
+        ends.append(&mut workers);
+        // Relaxed: stored and loaded under the lock.
+        self.is_over.set(1);
     }
 }
 

@@ -121,11 +121,13 @@ impl ActorThreads {
         }
         self.group.set_running(false);
         let is_own = |runner: &&mut Runner| runner.plan().name == self.group.name();
-        if let Some(runner) = runners.iter_mut().find(is_own) {
-            self.group.publish_counts();
-            if let Some(error) = self.group.last_error() {
-                runner.set_last_error(&error);
-            }
+        let Some(runner) = runners.iter_mut().find(is_own) else {
+            // WHY here: the thread that hangs has the node, which would do this later.
+            return self.group.end();
+        };
+        self.group.publish_counts();
+        if let Some(error) = self.group.last_error() {
+            runner.set_last_error(&error);
         }
     }
 }
@@ -212,6 +214,10 @@ impl<'a> ActorThread<'a> {
     #[inline]
     fn activate(&mut self, task: Task) {
         self.has_overslept = false;
+        if self.group.is_paused() {
+            local::with(|local| local.worker.push(task));
+            return;
+        }
         let worker = local::with(|local| {
             local.worker.begin_activation();
             local.worker.index()
