@@ -26,8 +26,8 @@ impl<M: Send + 'static> Address<M> {
     ///
     /// # Errors
     ///
-    /// [`TrySendError::Full`] if the mailbox is full, or [`TrySendError::Disconnected`] if the actor
-    /// has ended; the message comes back.
+    /// [`TrySendError::Full`] if the mailbox is full, [`TrySendError::Disconnected`] if the actor has
+    /// ended. The message comes back.
     #[inline]
     pub fn tell(&self, message: M) -> Result<(), TrySendError<M>> {
         self.0.send(message).map(drop).map_err(refused)
@@ -77,7 +77,8 @@ impl<M: Send + 'static> Address<M> {
     ///
     /// # Errors
     ///
-    /// [`AskError::Full`] if the mailbox is full, [`AskError::Disconnected`] if the actor has ended.
+    /// [`AskError::Full`] if the mailbox is full, [`AskError::Disconnected`] if the actor has
+    /// ended.
     pub fn ask<T: Send>(&self, make: impl FnOnce(Reply<T>) -> M) -> Result<Answer<T>, AskError> {
         let (reply, answer) = heap::answer();
         match self.0.send(make(reply)) {

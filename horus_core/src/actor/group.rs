@@ -53,7 +53,7 @@ pub(crate) struct ActorGroup {
     /// The owner's ends of the queues that no thread uses.
     workers: Mutex<Vec<Worker<Task>>>,
     roll: Mutex<Roll>,
-    pub(crate) timers: Timers,
+    pub(crate) timers: Timers<Task>,
     clock: Clock,
     mailbox: Mailbox,
     /// 1 once all actors have been ended, or left to a thread.
@@ -83,7 +83,7 @@ struct Handled(AtomicU64);
 /// The members of a group.
 #[derive(Debug, Default)]
 struct Roll {
-    members: Members,
+    members: Members<ControlHandle<ActorGroup>>,
     /// True once the group takes no more.
     is_closed: bool,
 }

@@ -76,7 +76,7 @@ pub(crate) fn schedule(group: &ActorGroup, task: Task) -> Option<Task> {
         return None;
     }
     let mut task = Some(task);
-    // WHY the result is ignored: without a worker, the task stays here. A thread that ends has none.
+    // WHY ignored: a thread that ends has no worker, and the task stays here.
     let _ = LOCAL.try_with(|local| {
         if let Ok(mut local) = local.try_borrow_mut()
             && let Some(local) = &mut *local

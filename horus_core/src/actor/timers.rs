@@ -7,54 +7,52 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use horus_shm::internals::sync::Word;
 
-use crate::actor::group::Task;
-
 /// The timers of a group.
 #[derive(Debug)]
-pub(crate) struct Timers {
+pub(crate) struct Timers<T> {
     /// The earliest time in the heap; `u64::MAX` if that is empty.
     next_ns: AtomicU64,
-    heap: Mutex<BinaryHeap<Reverse<Timer>>>,
+    heap: Mutex<BinaryHeap<Reverse<Timer<T>>>>,
 }
 
 /// An actor that pauses until a given time.
 #[derive(Debug)]
-struct Timer {
+struct Timer<T> {
     at_ns: u64,
-    task: Task,
+    task: T,
 }
 
-impl PartialEq for Timer {
+impl<T> PartialEq for Timer<T> {
     fn eq(&self, other: &Self) -> bool {
         self.at_ns == other.at_ns
     }
 }
 
-impl Eq for Timer {}
+impl<T> Eq for Timer<T> {}
 
-impl PartialOrd for Timer {
+impl<T> PartialOrd for Timer<T> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Timer {
+impl<T> Ord for Timer<T> {
     fn cmp(&self, other: &Self) -> Ordering {
         self.at_ns.cmp(&other.at_ns)
     }
 }
 
-impl Default for Timers {
+impl<T> Default for Timers<T> {
     fn default() -> Self {
         Self {
             next_ns: AtomicU64::new(u64::MAX),
-            heap: Mutex::default(),
+            heap: Mutex::new(BinaryHeap::new()),
         }
     }
 }
 
-impl Timers {
-    fn lock(&self) -> MutexGuard<'_, BinaryHeap<Reverse<Timer>>> {
+impl<T> Timers<T> {
+    fn lock(&self) -> MutexGuard<'_, BinaryHeap<Reverse<Timer<T>>>> {
         self.heap.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -66,14 +64,14 @@ impl Timers {
     }
 
     /// Keeps `task` until `at_ns`.
-    pub(crate) fn resume_at(&self, at_ns: u64, task: Task) {
+    pub(crate) fn resume_at(&self, at_ns: u64, task: T) {
         let mut heap = self.lock();
         heap.push(Reverse(Timer { at_ns, task }));
         self.note_next(&heap);
     }
 
     /// Takes a task that is due.
-    pub(crate) fn take_due(&self, now_ns: u64) -> Option<Task> {
+    pub(crate) fn take_due(&self, now_ns: u64) -> Option<T> {
         let mut heap = self.lock();
         let is_due = heap
             .peek()
@@ -84,13 +82,13 @@ impl Timers {
     }
 
     /// Takes all tasks.
-    pub(crate) fn take_tasks(&self) -> Vec<Task> {
+    pub(crate) fn take_tasks(&self) -> Vec<T> {
         let heap = std::mem::take(&mut *self.lock());
         self.next_ns.set(u64::MAX);
         heap.into_iter().map(|Reverse(timer)| timer.task).collect()
     }
 
-    fn note_next(&self, heap: &BinaryHeap<Reverse<Timer>>) {
+    fn note_next(&self, heap: &BinaryHeap<Reverse<Timer<T>>>) {
         let next = heap.peek().map_or(u64::MAX, |Reverse(timer)| timer.at_ns);
         // Relaxed: as in `next_ns`; stored under the lock.
         self.next_ns.set(next);
