@@ -2,7 +2,6 @@
 
 use horus_testing as _;
 
-#[allow(dead_code, reason = "shared with the tests of nodes")]
 mod executors;
 mod private;
 

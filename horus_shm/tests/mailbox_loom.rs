@@ -5,10 +5,14 @@
 
 #[path = "loom_models/answer.rs"]
 mod answer;
+#[path = "loom_memory/answers.rs"]
+mod answers;
 #[allow(dead_code, reason = "shared with the models of lanes")]
 mod loom_memory;
 #[path = "loom_models/mailbox.rs"]
 mod mailbox;
+#[path = "loom_memory/mailboxes.rs"]
+mod mailboxes;
 
 use horus_shm::internals::sync::edge;
 use horus_testing::models;
@@ -44,6 +48,7 @@ models! {
         an_actor_without_addresses_ends_after_its_mail,
         the_end_sees_mail_of_an_address_that_left,
         an_upgrade_meets_the_end,
+        the_last_address_leaves_twice,
         a_cell_is_freed_after_its_last_use,
         the_latest_message_is_handled_or_replaced,
         the_latest_message_at_the_end_has_one_fate,

@@ -26,8 +26,8 @@ impl<M: Send + 'static> Address<M> {
     ///
     /// # Errors
     ///
-    /// [`TrySendError::Full`] if the mailbox is full, [`TrySendError::Disconnected`] if the actor has
-    /// ended. The message comes back.
+    /// [`TrySendError::Full`] if the mailbox is full, [`TrySendError::Disconnected`] if the actor
+    /// has ended. The message comes back.
     #[inline]
     pub fn tell(&self, message: M) -> Result<(), TrySendError<M>> {
         self.0.send(message).map(drop).map_err(refused)

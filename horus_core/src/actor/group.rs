@@ -390,9 +390,9 @@ impl ActorGroup {
 
     /// Ends all actors, those that were spawned last first.
     ///
-    /// While threads run the actors, each ends on one of them, after the mail that it has. Otherwise
-    /// they end on the calling thread, and their mail is dropped; an actor whose handler has not
-    /// returned is left to its thread.
+    /// While threads run the actors, each ends on one of them, after the mail that it has.
+    /// Otherwise they end on the calling thread, and their mail is dropped; an actor whose handler
+    /// has not returned is left to its thread.
     pub(crate) fn end(&self) {
         let handles = {
             let mut roll = lock(&self.roll);

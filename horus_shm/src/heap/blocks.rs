@@ -17,6 +17,7 @@ use core::ptr::{self, NonNull};
 use std::alloc::{self, Layout};
 
 use self::magazines::{MAGAZINE_BLOCKS, Magazine};
+use crate::process::fork::install_handlers;
 use crate::protocol::copy::{self, CACHE_LINE_BYTES, Intent};
 use crate::protocol::mailbox::{self, Tag};
 
@@ -404,6 +405,9 @@ pub(super) fn allocate(layout: Layout) -> NonNull<u8> {
     if let Some(class) = Class::of(layout.size()) {
         return take(class);
     }
+    // WHY: without the handlers, a forked child would use its copies. They lack memory only where
+    // the allocation below does, too.
+    let _ = install_handlers();
     let layout = in_own_lines(layout);
     // SAFETY: the size is not 0.
     let memory = unsafe { alloc::alloc(layout) };
@@ -432,4 +436,49 @@ fn in_own_lines(layout: Layout) -> Layout {
     layout
         .align_to(2 * CACHE_LINE_BYTES)
         .expect("a layout this large overflows nothing")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    /// The class that no other test of this binary uses.
+    const OWN: Class = Class((CLASSES - 1) as u8);
+
+    fn take_and_give(count: usize) -> Vec<usize> {
+        let blocks: Vec<_> = (0..count).map(|_| take(OWN)).collect();
+        for &block in &blocks {
+            // SAFETY: it was taken with this class, and nothing uses it.
+            unsafe { give(block, OWN) };
+        }
+        blocks.iter().map(|block| block.addr().get()).collect()
+    }
+
+    /// Blocks that were given back are taken again, by the same thread and by others after its end.
+    #[test]
+    fn blocks_are_used_again() {
+        let rounds = if cfg!(miri) { 3 } else { 40 };
+        let count = 5 * MAGAZINE_BLOCKS + 3;
+        let mut seen = HashSet::new();
+        for _ in 0..rounds {
+            seen.extend(take_and_give(count));
+            let ended = std::thread::spawn(move || take_and_give(count));
+            seen.extend(ended.join().expect("the thread ends"));
+        }
+        let most = 2 * (count + 2 * MAGAZINE_BLOCKS);
+        assert!(seen.len() <= most, "{} blocks of {most}", seen.len());
+        assert!(seen.iter().all(|address| address % OWN.bytes() == 0));
+    }
+
+    #[test]
+    fn a_class_holds_its_bytes() {
+        for bytes in 0..=LARGEST_BYTES {
+            let class = Class::of(bytes).expect("a small block");
+            assert!(class.bytes() >= bytes);
+            assert!(class.0 == 0 || class.bytes() / 2 < bytes);
+        }
+        assert_eq!(Class::of(LARGEST_BYTES + 1), None);
+    }
 }

@@ -6,8 +6,8 @@
 //! * [`spawn`] makes a cell of a [`Behaviour`], asleep, and returns its first [`Address`].
 //! * [`Address::send`] sends a message, [`ControlHandle::send`] anything else that concerns the
 //!   actor. All of it keeps its place in one order.
-//! * The sender that finds the actor asleep gets a [`Runnable`], the right to run it, of which there
-//!   is at most one, and passes it to [`Group::schedule`].
+//! * The sender that finds the actor asleep gets a [`Runnable`], the right to run it, of which
+//!   there is at most one, and passes it to [`Group::schedule`].
 //! * A worker calls [`Runnable::run`], which passes messages to [`Behaviour::handle`] until the
 //!   mailbox is empty, the budget is spent, or the behaviour says so.
 //! * An actor ends if its behaviour says so, if no address is left and its mail is handled, or if
@@ -75,7 +75,7 @@ use std::sync::Arc;
 
 pub use self::address::{Address, ControlHandle, Refusal, Sent, WaitRefusal, WeakAddress};
 pub use self::run::{Event, Flow, Panic, Ran, Runnable, Turn};
-use super::blocks::{self, Envelope, allocate, deallocate};
+use super::blocks::{self, allocate, deallocate};
 use super::injector::Queued;
 use super::run_queues::Entry;
 use crate::process::fork::fork_epoch;
@@ -205,8 +205,6 @@ struct Table<G: Group> {
     run: run::RunFn<G>,
     /// Ends the actor of a cell without a worker; the caller is its runner.
     end: unsafe fn(NonNull<Header<G>>),
-    /// Drops a message in its block.
-    drop_message: unsafe fn(u64),
     layout: Layout,
 }
 
@@ -336,11 +334,8 @@ impl<G: Group> Place<G> {
     unsafe fn free(self) {
         // SAFETY: nothing else uses the cell any more.
         let header = unsafe { self.0.read() };
-        let waiting = header.slot.get();
-        if waiting != 0 {
-            // SAFETY: the slot has a message of this cell, which is not used after this.
-            drop_quietly(|| unsafe { (header.table.drop_message)(waiting) });
-        }
+        // WHY: each sender takes a message that it left there back, once the mailbox refuses mail.
+        debug_assert!(header.slot.get() == 0, "the slot is empty at the end");
         // SAFETY: made by `allocate` with this layout; the header was moved out, and the state was
         // dropped by the last runner.
         unsafe { deallocate(self.0.cast(), header.table.layout) };
@@ -436,7 +431,6 @@ impl<B: Behaviour<G>, G: Group> Cell<B, G> {
     const TABLE: Table<G> = Table {
         run: run::run::<B, G>,
         end: run::end_alone::<B, G>,
-        drop_message: drop_message::<B::Message>,
         layout: Layout::new::<Self>(),
     };
 }
@@ -474,16 +468,6 @@ pub fn spawn<B: Behaviour<G>, G: Group>(
     // SAFETY: just allocated with the layout of a cell.
     unsafe { place.write(cell) };
     Address::of(Place(place.cast()))
-}
-
-/// Drops a message in its block.
-///
-/// # Safety
-///
-/// The block has a message of this type, which is not used after this.
-unsafe fn drop_message<M>(block: u64) {
-    // SAFETY: the contract.
-    drop(unsafe { Envelope::<M>::from_address(block) });
 }
 
 /// Calls `drop`, and returns true if it panicked. The panic's payload is leaked, as its drop could

@@ -2,8 +2,8 @@
 //!
 //! The top of a stack is a word with the number of the item and a tag that grows with every pop.
 //! WHY a tag: a thread that stopped between its load and its exchange must not take a stack for an
-//! older one with the same top. 40 bits do not repeat within hours at any rate; 16 bits would within
-//! a second.
+//! older one with the same top. 40 bits do not repeat within hours at any rate; 16 bits would
+//! within a second.
 
 use crate::protocol::sync::{Word, edge};
 

@@ -216,7 +216,7 @@ impl<W: Word> Holders<W> {
 }
 
 /// Returns the counts with one more address. The first one brings the hold of all addresses.
-const fn with_address(seen: u64) -> u64 {
+fn with_address(seen: u64) -> u64 {
     if seen & ADDRESSES == 0 {
         seen + 1 + HOLD
     } else {

@@ -1,8 +1,8 @@
 //! The mailbox that keeps the latest message: a slot beside the word.
 //!
-//! Senders exchange the message in the slot. The one who fills an empty slot also sends a block that
-//! says so, so that the mailbox has one such block for each time that the slot was filled, and all
-//! other blocks keep their places.
+//! Senders exchange the message in the slot. A sender that fills an empty slot also sends a block,
+//! the notice. So the mailbox has one notice for each time that the slot was filled, and all other
+//! blocks keep their places.
 
 use crate::protocol::mailbox::{self, Chain, MailboxMemory, Pushed};
 use crate::protocol::sync::{Word, edge};
@@ -14,8 +14,8 @@ pub enum Put {
     Sent(Pushed),
     /// It has replaced this message, which is the caller's. So is the notice.
     Replaced(u64),
-    /// The actor has ended. This message, if it is not 0, and the notice are the caller's. It is
-    /// not the caller's own if another sender has replaced that.
+    /// The actor has ended. This message and the notice are the caller's. It is not the caller's
+    /// own if another sender has replaced that.
     Gone(u64),
 }
 

@@ -1,9 +1,9 @@
 //! The life of an actor: from its last address to its sleep or its end.
 //!
-//! The address that leaves last sends a block that is a part of the cell, so it needs no memory. The
-//! block only wakes the actor. Its runner looks at the addresses each time before it puts the actor
-//! to sleep, and ends it if there is none. A bit says that the block is on its way; it is cleared
-//! when the word of the mailbox does not name the block any more.
+//! The address that leaves last sends a block that is a part of the cell, so it needs no memory.
+//! The block only wakes the actor. Its runner looks at the addresses each time before it puts the
+//! actor to sleep, and ends it if there is none. A bit says that the block is on its way; it is
+//! cleared when the word of the mailbox does not name the block any more.
 
 use crate::protocol::holders::{Holders, Left};
 use crate::protocol::mailbox::{self, Chain, Inbox, MailboxMemory, Pushed, Tag};

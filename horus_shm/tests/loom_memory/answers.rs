@@ -4,10 +4,10 @@ use horus_shm::internals::answer::{self, AnswerMemory, Given, Look, OPEN};
 use horus_shm::internals::depot::{self, DepotMemory};
 use horus_shm::internals::sync::Edge;
 
-use super::LoomWord;
-use super::sleepers::fence;
 use crate::checker::Shared;
 use crate::checker::cell::UnsafeCell;
+use crate::loom_memory::LoomWord;
+use crate::loom_memory::sleepers::fence;
 
 /// Numbered items with a content, and one stack of them.
 pub(crate) struct LoomDepot {
@@ -126,12 +126,19 @@ impl LoomAnswer {
         answer::register(self)
     }
 
+    /// Takes the waker back, and drops it.
     pub(crate) fn retract(&self) -> bool {
-        answer::retract(self)
+        let is_retracted = answer::retract(self);
+        if is_retracted {
+            self.take_waker();
+        }
+        is_retracted
     }
 
     /// Leaves, after a registered waker was retracted or taken.
     pub(crate) fn leave(&self) -> Option<Option<u64>> {
+        // WHY: it stands for the state, of which the checker allows a late access.
+        self.0.is_freed.with(|_| ());
         // SAFETY: the asker calls this last.
         match unsafe { answer::leave(self) } {
             Look::Full => {

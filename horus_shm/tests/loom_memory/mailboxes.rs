@@ -1,7 +1,7 @@
-//! The memory of a modelled cell: its word, its holders, a slot, and blocks whose contents are plain
-//! cells in which loom itself reports a race.
+//! The memory of a modelled cell: its word, its holders, a slot, and blocks whose contents are
+//! plain cells in which loom itself reports a race.
 
-use std::cell::UnsafeCell as Unchecked;
+use std::cell::UnsafeCell as UncheckedUnsafeCell;
 
 use horus_shm::internals::holders::Holders;
 use horus_shm::internals::life::{self, CellMemory, Rest};
@@ -10,10 +10,10 @@ use horus_shm::internals::mailbox::{
 };
 use horus_shm::internals::sync::Edge;
 
-use super::LoomWord;
-use super::sleepers::fence;
 use crate::checker::cell::UnsafeCell;
 use crate::checker::sync::Mutex;
+use crate::loom_memory::LoomWord;
+use crate::loom_memory::sleepers::fence;
 
 /// The distance of two blocks' addresses: neither 0 nor 2 is one.
 const STEP: u64 = 16;
@@ -36,7 +36,7 @@ pub(crate) struct LoomCell {
     /// The numbers of the blocks that no thread uses.
     free: Mutex<Vec<u64>>,
     /// WHY unchecked: the checker would see a borrow that lasts over the exchange of a sleep.
-    inbox: Unchecked<Inbox>,
+    inbox: UncheckedUnsafeCell<Inbox>,
     /// The messages that were handled, in their order.
     handled: UnsafeCell<Vec<u64>>,
     /// The messages that waited when the actor ended.
@@ -63,7 +63,7 @@ impl Place {
             holders: Holders::new(LoomWord::new(Holders::<LoomWord>::FIRST)),
             blocks: (0..=blocks).map(block).collect(),
             free: Mutex::new((1..=blocks).collect()),
-            inbox: Unchecked::new(Inbox::new()),
+            inbox: UncheckedUnsafeCell::new(Inbox::new()),
             handled: UnsafeCell::new(Vec::new()),
             discarded: UnsafeCell::new(Vec::new()),
             freed: UnsafeCell::new(false),
@@ -102,8 +102,7 @@ impl Place {
     /// Sends `message`. Runs the actor if it was asleep.
     pub(crate) fn send(self, message: u64) -> Result<(), Refused> {
         let address = self.fill(message);
-        // SAFETY: the block is this thread's, and all functions of the model use the mailbox as they
-        // should.
+        // SAFETY: the block is this thread's, and the models use the mailbox as they should.
         let pushed = unsafe { mailbox::push(self, self.chain(address), self.0.capacity) };
         match pushed {
             Ok(pushed) => {
@@ -128,6 +127,8 @@ impl Place {
 
     /// Handles one message; returns false if there was none.
     pub(crate) fn handle(self) -> bool {
+        // WHY: it stands for the inbox, which is not checked.
+        self.0.handled.with_mut(|_| ());
         // SAFETY: the caller is the runner.
         let inbox = unsafe { &mut *self.0.inbox.get() };
         // SAFETY: as above, and the content is moved out.
@@ -208,10 +209,6 @@ impl Place {
         };
         // SAFETY: as above; the content is moved out.
         unsafe { inbox.end(self, |taken| discard(self.read(taken.block))) };
-        let message = horus_shm::internals::latest::take(&self.0.slot);
-        if message != 0 {
-            discard(Some(self.empty(message)));
-        }
         self.free_if(self.0.holders.remove_hold());
     }
 

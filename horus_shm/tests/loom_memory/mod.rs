@@ -5,11 +5,9 @@
 //! detected. A racing payload is two relaxed words, an exclusive one two plain cells in which the
 //! checker reports a race.
 
-pub(crate) mod answers;
 pub(crate) mod attendance;
 pub(crate) mod ends;
 pub(crate) mod in_place;
-pub(crate) mod mailboxes;
 pub(crate) mod mutation;
 pub(crate) mod sleepers;
 pub(crate) mod tickets;

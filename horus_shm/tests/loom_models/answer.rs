@@ -1,8 +1,8 @@
-//! Answers and the depot: a value or a block has one owner, whoever leaves first.
+//! Answers and the depot: a value or a block has one owner, whichever side leaves first.
 
 use loom::thread;
 
-use crate::loom_memory::answers::{LoomAnswer, LoomDepot};
+use crate::answers::{LoomAnswer, LoomDepot};
 use crate::loom_memory::mutation::explore;
 
 /// Two threads that push and pop: each item has one owner, who sees its content.

@@ -80,7 +80,8 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
     ///
     /// # Errors
     ///
-    /// [`Refusal`], with the message.
+    /// [`Refusal`], with the message. A mailbox that keeps the latest and ends meanwhile may return
+    /// a newer message, which has replaced this one.
     #[inline]
     pub fn send(&self, message: M) -> Result<Sent, Refusal<M>> {
         if self.0.is_foreign() {
@@ -225,31 +226,25 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
         let chain = Chain::one(blocks::address_of(notice), tag);
         // SAFETY: the address keeps the cell; message and block are this thread's.
         let put = unsafe { latest::put(self.0, &header.slot, own, chain) };
-        if let Put::Sent(pushed) = put {
-            schedule(self.0, pushed);
-            return Ok(Sent::Added);
-        }
+        let (other, is_gone) = match put {
+            Put::Sent(pushed) => {
+                schedule(self.0, pushed);
+                return Ok(Sent::Added);
+            }
+            Put::Replaced(older) => (older, false),
+            Put::Gone(left) => (left, true),
+        };
         // SAFETY: the block was not sent, and is this thread's again.
         unsafe { blocks::give(notice, SLOT_CLASS) };
-        let (Put::Replaced(other) | Put::Gone(other)) = put else {
-            return Ok(Sent::Added);
-        };
-        if other == 0 {
-            // WHY accepted: the end of the actor has found it, and counted it as undelivered.
-            return Ok(Sent::Added);
-        }
         // SAFETY: a block from the slot has a message.
-        let other_message = unsafe { Envelope::<M>::from_address(other) };
-        if other == own {
-            return Err(Refusal::Disconnected(other_message.into_inner()));
+        let other = unsafe { Envelope::<M>::from_address(other) };
+        if is_gone {
+            // WHY the message that was found, which may be that of a sender that replaced this one:
+            // each message then is handled, replaced, undelivered or refused, and counted once.
+            return Err(Refusal::Disconnected(other.into_inner()));
         }
-        drop(other_message);
-        // WHY accepted where the actor has ended: another sender has replaced the message, and
-        // counted that. Its own was dropped here.
-        match put {
-            Put::Replaced(_) => Ok(Sent::Replaced),
-            _ => Ok(Sent::Added),
-        }
+        drop(other);
+        Ok(Sent::Replaced)
     }
 }
 

@@ -480,13 +480,6 @@ unsafe fn end<B: Behaviour<G>, G: Group>(cell: Place<G>, worker: Option<&mut G::
     let discard_block = |taken| discard(unsafe { read::<B, G>(cell, taken) });
     // SAFETY: the inbox is that of the cell; the content is moved out, and no drop panics.
     let is_room_wanted = unsafe { inbox.end(cell, discard_block) };
-    // WHY: a sender may have filled the slot, and find its block refused.
-    let latest = latest::take(&header.slot);
-    if latest != 0 {
-        // SAFETY: a block from the slot has a message.
-        let message = unsafe { Envelope::<B::Message>::from_address(latest) }.into_inner();
-        discard(Some((Event::Message(message), false)));
-    }
     if is_room_wanted {
         header.group.rooms().of(cell.id()).notify();
     }
