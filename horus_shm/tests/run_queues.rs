@@ -96,11 +96,7 @@ unsafe impl Entry for Handle {
 type Queues = Arc<RunQueues<Handle>>;
 
 /// Takes the next entry as a worker does: its own, then those of others, then after a sleep.
-fn next(
-    worker: &mut Worker<Handle>,
-    begin: Instant,
-    is_over: impl FnOnce() -> bool,
-) -> Option<Handle> {
+fn next(worker: &mut Worker<Handle>, begin: Instant, is_over: impl Fn() -> bool) -> Option<Handle> {
     let own = worker.pop_next().or_else(|| worker.pop());
     let own = own.or_else(|| worker.pop_injected());
     own.or_else(|| {

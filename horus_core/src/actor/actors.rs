@@ -8,12 +8,13 @@ use horus_shm::internals::heap::{self, Ran};
 
 use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
-use crate::actor::error::SpawnError;
+use crate::actor::error::{FindError, RegisterError, SpawnError};
 use crate::actor::group::{ActorCounts, ActorGroup, WorkerContext};
 use crate::actor::local;
 use crate::actor::mailbox::Mailbox;
+use crate::actor::registry::message_name;
 use crate::actor::seat::{Extras, Seat};
-use crate::scheduler::api::policy::{FailureHistory, FailurePolicy};
+use crate::scheduler::api::policy::FailurePolicy;
 
 /// The restarts in a row, and the first pause, of an actor that can be made anew.
 const RESTART: FailurePolicy = FailurePolicy::Restart {
@@ -61,6 +62,40 @@ impl Actors {
             mailbox: self.0.mailbox(),
             on_failure: None,
         }
+    }
+
+    /// Gives an actor a name, by which [`Self::find`] finds it. The name keeps the actor alive until
+    /// it stops, fails for good, or [`Self::unregister`] takes the name away.
+    ///
+    /// # Errors
+    ///
+    /// [`RegisterError`] if another actor of the group that has not ended has the name.
+    pub fn register<M: Send + 'static>(
+        &self,
+        name: &str,
+        address: &Address<M>,
+    ) -> Result<(), RegisterError> {
+        self.0.registry.add(name, Box::new(address.clone()))
+    }
+
+    /// Takes the name of an actor away; returns false if no actor had it.
+    pub fn unregister(&self, name: &str) -> bool {
+        self.0.registry.remove(name)
+    }
+
+    /// Returns the address of the actor that has this name. Look it up once, and keep it.
+    ///
+    /// # Errors
+    ///
+    /// [`FindError`] if no actor has the name, or if it handles messages of another type.
+    pub fn find<M: Send + 'static>(&self, name: &str) -> Result<Address<M>, FindError> {
+        self.0.registry.find(name, message_name::<M>())
+    }
+
+    /// Returns the names of actors that begin with `prefix`, sorted.
+    #[must_use]
+    pub fn names(&self, prefix: &str) -> Vec<String> {
+        self.0.registry.names(prefix)
     }
 
     /// Returns the counters of the group. They may be of slightly different moments.
@@ -120,9 +155,8 @@ impl SpawnOptions<'_> {
     pub fn spawn<A: Actor>(self, actor: A) -> Result<Address<A::Message>, SpawnError> {
         let extras = self.on_failure.map(|policy| {
             Box::new(Extras {
-                make: None,
-                policy,
-                failures: FailureHistory::default(),
+                policy: Some(policy),
+                ..Extras::default()
             })
         });
         self.start(actor, extras)
@@ -140,8 +174,8 @@ impl SpawnOptions<'_> {
         let actor = make();
         let extras = Extras {
             make: Some(Box::new(make)),
-            policy: self.on_failure.unwrap_or(RESTART),
-            failures: FailureHistory::default(),
+            policy: Some(self.on_failure.unwrap_or(RESTART)),
+            ..Extras::default()
         };
         self.start(actor, Some(Box::new(extras)))
     }

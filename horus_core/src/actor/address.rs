@@ -7,11 +7,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use horus_shm::WaitPolicy;
-use horus_shm::internals::heap::{self, AnswerError, Refusal, Reply, WaitRefusal};
+use horus_shm::internals::heap::{self, AnswerError, ControlHandle, Refusal, Reply, WaitRefusal};
 
 use crate::actor::error::{AskError, SendTimeoutError, TellAllError, TrySendError, refused};
 use crate::actor::group::ActorGroup;
 use crate::actor::local;
+use crate::actor::registry::{Registered, message_name};
+use crate::actor::watch::ActorId;
 
 /// A handle by which messages of type `M` are sent to an actor. Eight bytes; a clone is another
 /// address of the same actor. An actor without an address ends once its mail is handled.
@@ -88,6 +90,16 @@ impl<M: Send + 'static> Address<M> {
         }
     }
 
+    /// Returns the identity of the actor, to compare with that of a [`Down`](crate::actor::Down).
+    #[must_use]
+    pub fn id(&self) -> ActorId {
+        ActorId(self.0.id())
+    }
+
+    pub(super) fn control(&self) -> ControlHandle<ActorGroup> {
+        self.0.control()
+    }
+
     /// Returns true if the actor has ended.
     #[must_use]
     pub fn is_disconnected(&self) -> bool {
@@ -104,6 +116,16 @@ impl<M: Send + 'static> Address<M> {
     #[must_use]
     pub fn downgrade(&self) -> WeakAddress<M> {
         WeakAddress(self.0.downgrade())
+    }
+}
+
+impl<M: Send + 'static> Registered for Address<M> {
+    fn message(&self) -> &'static str {
+        message_name::<M>()
+    }
+
+    fn has_ended(&self) -> bool {
+        self.is_disconnected()
     }
 }
 

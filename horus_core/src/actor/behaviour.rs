@@ -1,6 +1,7 @@
 //! The trait that makes a type an actor.
 
 use crate::actor::context::Context;
+use crate::actor::watch::Down;
 use crate::scheduler::api::node::{NodeError, NodeResult};
 
 /// A type with private state that handles messages, one at a time.
@@ -37,6 +38,15 @@ pub trait Actor: Send + Sized + 'static {
     ///
     /// An error is counted and has no other effect.
     fn shutdown(&mut self) -> NodeResult {
+        Ok(())
+    }
+
+    /// Learns that an actor has ended which it watches ([`Context::watch`]).
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::handle`].
+    fn on_down(&mut self, _down: &Down, _context: &mut Context<'_, Self>) -> NodeResult {
         Ok(())
     }
 

@@ -66,6 +66,36 @@ pub enum AskError {
     InHandler,
 }
 
+/// The error of giving a name to an actor: another one has it.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the name '{name}' belongs to another actor: choose another name, or end that actor first")]
+pub struct RegisterError {
+    /// The name.
+    pub name: String,
+}
+
+/// The error of finding an actor by its name.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum FindError {
+    /// No actor has the name, or the one that had it has ended.
+    #[error("no actor is called '{name}'")]
+    Unknown {
+        /// The name.
+        name: String,
+    },
+    /// The actor handles messages of another type.
+    #[error("actor '{name}' handles messages of type '{registered}', and not '{wanted}'")]
+    Type {
+        /// The name.
+        name: String,
+        /// The type of the messages that it handles.
+        registered: &'static str,
+        /// The type that was wanted.
+        wanted: &'static str,
+    },
+}
+
 /// The error of spawning an actor.
 #[derive(Debug, Error)]
 #[non_exhaustive]

@@ -13,11 +13,15 @@ use horus_shm::internals::sync::Word;
 use crate::actor::local;
 use crate::actor::mailbox::Mailbox;
 use crate::actor::members::Members;
+use crate::actor::registry::Registry;
+use crate::actor::timer::{Alarm, Due};
 use crate::actor::timers::Timers;
+use crate::actor::watch::{Down, Watch};
 use crate::message::NodeEvent;
 use crate::scheduler::api::metrics::LiveMetrics;
 use crate::scheduler::api::node::NodeError;
 use crate::scheduler::remote::recorder::Recorder;
+use crate::scheduler::run::catch_panic::catch_panic;
 
 /// The right to run an actor.
 pub(crate) type Task = Runnable<ActorGroup>;
@@ -43,6 +47,21 @@ pub(crate) enum Control {
     Restart,
     /// The actor has to end.
     End,
+    /// Another actor wants to know when this one ends.
+    Watch(Watch),
+    /// An actor that this one watches has ended.
+    Down(Box<Down>),
+    /// A message of a timer.
+    Timer(Due),
+}
+
+/// A thing that waits for its time.
+#[derive(Debug)]
+pub(crate) enum Timed {
+    /// An actor that pauses.
+    Pause(Task),
+    /// A timer, and the time at which it is due.
+    Alarm(Alarm, u64),
 }
 
 /// A group of actors.
@@ -53,7 +72,8 @@ pub(crate) struct ActorGroup {
     /// The owner's ends of the queues that no thread uses.
     workers: Mutex<Vec<Worker<Task>>>,
     roll: Mutex<Roll>,
-    pub(crate) timers: Timers<Task>,
+    pub(crate) timers: Timers<Timed>,
+    pub(crate) registry: Registry,
     clock: Clock,
     mailbox: Mailbox,
     /// 1 once all actors have been ended, or left to a thread.
@@ -227,6 +247,7 @@ impl ActorGroup {
             workers: Mutex::new(workers),
             roll: Mutex::default(),
             timers: Timers::default(),
+            registry: Registry::default(),
             clock: clock.clone(),
             mailbox,
             is_over: word(),
@@ -263,6 +284,35 @@ impl ActorGroup {
     /// Sends a task to the worker that ran the actor last.
     pub(crate) fn inject(&self, task: Task) {
         self.queues.inject(usize::from(task.last_worker()), task);
+    }
+
+    /// Starts a timer, whose first message is due at `at_ns`.
+    pub(crate) fn start_alarm(&self, at_ns: u64, alarm: Alarm) {
+        self.timers.add(at_ns, Timed::Alarm(alarm, at_ns));
+        // WHY: a worker would notice it before it sleeps; other threads have to wake one.
+        if !local::is_worker() {
+            self.queues.wake_all();
+        }
+    }
+
+    /// Does what is due: returns an actor that has paused, or sends the message of a timer.
+    #[cold]
+    pub(crate) fn take_due(&self, now_ns: u64) -> Option<Task> {
+        while let Some(due) = self.timers.take_due(now_ns) {
+            match due {
+                Timed::Pause(task) => return Some(task),
+                Timed::Alarm(alarm, due_ns) => self.ring(alarm, due_ns, now_ns),
+            }
+        }
+        None
+    }
+
+    fn ring(&self, mut alarm: Alarm, due_ns: u64, now_ns: u64) {
+        match catch_panic(|| alarm.ring(due_ns, now_ns)) {
+            Ok(Some(next_ns)) => self.timers.add(next_ns, Timed::Alarm(alarm, next_ns)),
+            Ok(None) => {}
+            Err(panic) => self.record_failure(true, &panic),
+        }
     }
 
     /// Takes the owner's ends of all queues, to run the actors.
@@ -399,6 +449,7 @@ impl ActorGroup {
             roll.is_closed = true;
             roll.members.take_last_first()
         };
+        self.registry.clear();
         // Relaxed: as in `set_running`.
         if self.running.get() != 0 {
             // WHY ignored: it has ended meanwhile.
@@ -410,8 +461,12 @@ impl ActorGroup {
 
     fn end_here(&self, handles: impl Iterator<Item = ControlHandle<Self>>) {
         let mut workers = self.take_workers();
-        let paused = self.timers.take_tasks().into_iter();
-        let mut tasks: HashMap<_, _> = paused.map(|task| (task.id(), task)).collect();
+        let mut tasks = HashMap::new();
+        for timed in self.timers.take_all() {
+            if let Timed::Pause(task) = timed {
+                tasks.insert(task.id(), task);
+            }
+        }
         collect(&mut workers, &mut tasks);
         for handle in handles {
             // WHY ignored: it has ended meanwhile.

@@ -50,6 +50,10 @@
 //! Messages of one sender arrive in their order. An actor that handles several types of messages
 //! has an enum of them as its message.
 //!
+//! An actor may have a name ([`Actors::register`]), learn that another one has ended
+//! ([`Context::watch`]), and send messages to itself later ([`Context::tell_after`],
+//! [`Context::tell_every`]).
+//!
 //! An actor ends if it calls [`Context::stop`], if it fails for good, or once no [`Address`] is
 //! left and its mail is handled. At the end of the run, all actors end, those that were spawned
 //! last first. What still waits then is dropped and counted ([`Actors::counts`]), and a caller
@@ -64,14 +68,21 @@ pub(crate) mod group;
 pub(crate) mod local;
 mod mailbox;
 mod members;
+mod registry;
 mod seat;
+mod timer;
 pub(crate) mod timers;
+mod watch;
 
 pub use actors::{Actors, SpawnOptions};
 pub use address::{Address, Answer, WeakAddress};
 pub use behaviour::Actor;
 pub use context::Context;
-pub use error::{AskError, SendTimeoutError, SpawnError, TellAllError, TrySendError};
+pub use error::{
+    AskError, FindError, RegisterError, SendTimeoutError, SpawnError, TellAllError, TrySendError,
+};
 pub use group::ActorCounts;
 pub use horus_shm::internals::heap::Reply;
 pub use mailbox::Mailbox;
+pub use timer::Timer;
+pub use watch::{ActorId, Down, DownReason};

@@ -5,6 +5,7 @@ use horus_shm::internals::heap::{Behaviour, End, Event, Flow, Panic, Turn};
 use crate::actor::behaviour::Actor;
 use crate::actor::context::Context;
 use crate::actor::group::{ActorGroup, Control, WorkerContext};
+use crate::actor::watch::{DownReason, Watch};
 use crate::scheduler::api::node::{NodeError, NodeResult};
 use crate::scheduler::api::policy::{FailureHistory, FailurePolicy, Remedy};
 use crate::scheduler::run::catch_panic::{catch_panic, drop_caught, error_text, panic_text};
@@ -16,6 +17,7 @@ pub(super) struct Seat<A> {
     extras: Option<Box<Extras<A>>>,
     /// The number among the members of the group, or [`NO_MEMBER`].
     number: u64,
+    restarts: u32,
     state: State,
 }
 
@@ -25,8 +27,25 @@ const NO_MEMBER: u64 = u64::MAX;
 /// The parts of an actor that few have.
 pub(super) struct Extras<A> {
     pub(super) make: Option<Box<dyn FnMut() -> A + Send>>,
-    pub(super) policy: FailurePolicy,
+    /// The reaction to a failure. Without one, the actor ends.
+    pub(super) policy: Option<FailurePolicy>,
     pub(super) failures: FailureHistory,
+    /// The actors that watch this one.
+    pub(super) watches: Vec<Watch>,
+    /// The error that ends the actor.
+    pub(super) error: Option<String>,
+}
+
+impl<A> Default for Extras<A> {
+    fn default() -> Self {
+        Self {
+            make: None,
+            policy: None,
+            failures: FailureHistory::default(),
+            watches: Vec::new(),
+            error: None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +64,7 @@ impl<A: Actor> Seat<A> {
             actor,
             extras,
             number: NO_MEMBER,
+            restarts: 0,
             state: State::New,
         }
     }
@@ -54,8 +74,18 @@ impl<A: Actor> Seat<A> {
         message: A::Message,
         turn: &mut Turn<'_, A::Message, ActorGroup>,
     ) -> Flow {
-        let mut context = Context::new(turn);
-        let result = self.actor.handle(message, &mut context);
+        self.act(turn, |actor, context| actor.handle(message, context))
+    }
+
+    /// Calls a handler, and applies the failure policy if it fails.
+    #[inline]
+    fn act(
+        &mut self,
+        turn: &mut Turn<'_, A::Message, ActorGroup>,
+        call: impl FnOnce(&mut A, &mut Context<'_, A>) -> NodeResult,
+    ) -> Flow {
+        let mut context = Context::new(turn, self.restarts);
+        let result = call(&mut self.actor, &mut context);
         let stop = context.stop;
         let flow = turn.worker().count_message();
         match result {
@@ -75,6 +105,15 @@ impl<A: Actor> Seat<A> {
             Control::Init => self.begin(turn),
             Control::Restart => Flow::Continue,
             Control::End => Flow::Stop,
+            Control::Watch(watch) => {
+                self.extras.get_or_insert_default().watches.push(watch);
+                Flow::Continue
+            }
+            Control::Down(down) => self.act(turn, |actor, context| actor.on_down(&down, context)),
+            Control::Timer(due) => match due.into_message(self.restarts) {
+                Some(message) => self.handle_message(message, turn),
+                None => Flow::Continue,
+            },
         }
     }
 
@@ -85,7 +124,7 @@ impl<A: Actor> Seat<A> {
             return Flow::Stop;
         };
         self.number = number;
-        match init(&mut self.actor, turn) {
+        match init(&mut self.actor, turn, self.restarts) {
             (Ok(()), true) => {
                 self.state = State::Active;
                 Flow::Stop
@@ -113,11 +152,12 @@ impl<A: Actor> Seat<A> {
         let Some(make) = make else {
             return Err(Flow::Stop);
         };
+        self.restarts = self.restarts.wrapping_add(1);
         let made = catch_panic(make).map_err(NodeError::from);
         let result = made.and_then(|actor| {
             let former = std::mem::replace(&mut self.actor, actor);
             drop_caught(former);
-            match init(&mut self.actor, turn) {
+            match init(&mut self.actor, turn, self.restarts) {
                 (Ok(()), true) => Ok(true),
                 (result, _) => result.map(|()| false),
             }
@@ -149,7 +189,11 @@ impl<A: Actor> Seat<A> {
         let Some(extras) = &mut self.extras else {
             return Flow::Stop;
         };
-        match extras.failures.record(extras.policy, now_ns) {
+        let Some(policy) = extras.policy else {
+            extras.error = Some(text);
+            return Flow::Stop;
+        };
+        match extras.failures.record(policy, now_ns) {
             Remedy::Continue => Flow::Continue,
             Remedy::Rest { until_ns } => {
                 turn.worker().resume_ns = until_ns;
@@ -157,9 +201,10 @@ impl<A: Actor> Seat<A> {
             }
             Remedy::Restart { at_ns } => self.restart_at(at_ns, turn),
             Remedy::Stop => {
-                if extras.policy == FailurePolicy::Fatal {
-                    turn.worker().fatal_error = Some(text);
+                if policy == FailurePolicy::Fatal {
+                    turn.worker().fatal_error = Some(text.clone());
                 }
+                extras.error = Some(text);
                 Flow::Stop
             }
         }
@@ -181,8 +226,9 @@ impl<A: Actor> Seat<A> {
 fn init<A: Actor>(
     actor: &mut A,
     turn: &mut Turn<'_, A::Message, ActorGroup>,
+    restarts: u32,
 ) -> (NodeResult, bool) {
-    let mut context = Context::new(turn);
+    let mut context = Context::new(turn, restarts);
     let result = catch_panic(|| actor.init(&mut context));
     let result = result.unwrap_or_else(|panic| Err(NodeError::from(panic)));
     (result, context.stop)
@@ -232,6 +278,13 @@ impl<A: Actor> Behaviour<ActorGroup> for Seat<A> {
         }
         if self.number != NO_MEMBER {
             group.remove_member(self.number, end);
+        }
+        if let Some(extras) = &mut self.extras {
+            let error = extras.error.take();
+            let reason = error.map_or(DownReason::Ended, DownReason::Failed);
+            for watch in extras.watches.drain(..) {
+                watch.end(reason.clone());
+            }
         }
     }
 }

@@ -114,6 +114,12 @@ impl<E: Entry> Worker<E> {
             self.append(former);
             self.notify();
         }
+        self.need_watcher();
+    }
+
+    /// Makes sure that a sleeping worker watches, while this one runs an entry.
+    #[inline]
+    pub fn need_watcher(&self) {
         if self.has_peers() {
             search::need_watcher(self.queues.group());
         }
@@ -296,15 +302,16 @@ impl<E: Entry> Worker<E> {
     }
 
     /// Sleeps until there may be an entry, or for `longest`. Does not sleep if `is_wanted` returns
-    /// true: a thread that makes it so has to call [`RunQueues::wake_all`] then.
+    /// true: a thread that makes it so has to call [`RunQueues::wake_all`] then, or the watcher
+    /// finds it.
     pub fn park(
         &mut self,
         longest: Duration,
         mut now_ns: impl FnMut() -> u64,
-        is_wanted: impl FnOnce() -> bool,
+        is_wanted: impl Fn() -> bool,
     ) -> Parked<E> {
         let was_searcher = std::mem::replace(&mut self.searches, true);
-        if !search::announce(self.queues.group(), self.index, was_searcher, is_wanted) {
+        if !search::announce(self.queues.group(), self.index, was_searcher, &is_wanted) {
             return Parked::Search;
         }
         let longest_ns = u64::try_from(longest.as_nanos()).unwrap_or(u64::MAX);
@@ -328,6 +335,9 @@ impl<E: Entry> Worker<E> {
                 search::withdraw(self.queues.group(), self.index, true);
                 self.leave_search();
                 return Parked::Found(entry);
+            }
+            if watches && is_wanted() {
+                break;
             }
         }
         self.searches = search::withdraw(self.queues.group(), self.index, false);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use horus_shm::clock::Clock;
 use horus_shm::internals::heap::{Parked, Ran, Worker};
 
-use crate::actor::group::{ActorGroup, Task, WorkerContext};
+use crate::actor::group::{ActorGroup, Task, Timed, WorkerContext};
 use crate::actor::local;
 use crate::scheduler::api::context::Context;
 use crate::scheduler::api::node::{Node, NodeResult};
@@ -203,7 +203,7 @@ impl<'a> ActorThread<'a> {
     #[inline]
     fn next(&self) -> Option<Task> {
         if self.now_ns >= self.group.timers.next_ns()
-            && let Some(task) = self.group.timers.take_due(self.now_ns)
+            && let Some(task) = self.group.take_due(self.now_ns)
         {
             return Some(task);
         }
@@ -218,8 +218,13 @@ impl<'a> ActorThread<'a> {
             local::with(|local| local.worker.push(task));
             return;
         }
+        let has_timers = self.group.timers.next_ns() != u64::MAX;
         let worker = local::with(|local| {
             local.worker.begin_activation();
+            // WHY: if the handler does not return, another thread has to keep the timers.
+            if has_timers {
+                local.worker.need_watcher();
+            }
             local.worker.index()
         });
         task.set_last_worker(worker.unwrap_or_default() as u8);
@@ -229,7 +234,10 @@ impl<'a> ActorThread<'a> {
             Ran::More(task) => {
                 local::with(|local| local.worker.push(task));
             }
-            Ran::Suspended(task) => self.group.timers.resume_at(self.context.resume_ns, task),
+            Ran::Suspended(task) => {
+                let until_ns = self.context.resume_ns;
+                self.group.timers.add(until_ns, Timed::Pause(task));
+            }
         }
         self.now_ns = self.context.end(self.group);
         if let Some(error) = self.context.fatal_error.take() {
@@ -248,15 +256,23 @@ impl<'a> ActorThread<'a> {
         }
         self.group.publish_counts();
         let slept_ns = self.context.clock.resync();
-        let due = self.group.timers.next_ns().saturating_sub(slept_ns);
+        let timers = &self.group.timers;
+        let claimed = timers.claim();
+        let due = claimed.unwrap_or(u64::MAX).saturating_sub(slept_ns);
         let longest = SLEEP_MAX.min(Duration::from_nanos(due));
         let (clock, shared) = (&self.context.clock, self.shared);
-        let is_wanted = || shared.is_stopping() || runner.is_some_and(Runner::has_commands);
+        let is_wanted = || {
+            let has_commands = runner.is_some_and(Runner::has_commands);
+            shared.is_stopping() || has_commands || timers.next_ns() <= clock.now_ns()
+        };
         let park = |local: &mut local::Local| {
             let now_ns = || clock.now_ns();
             local.worker.park(longest, now_ns, is_wanted)
         };
         let parked = local::with(park);
+        if let Some(claimed) = claimed {
+            timers.release(claimed);
+        }
         self.now_ns = self.context.clock.resync();
         self.has_overslept = matches!(parked, Some(Parked::Elapsed));
         if !self.has_overslept && self.now_ns.saturating_sub(slept_ns) < SEARCH_NS_MAX {
