@@ -9,11 +9,16 @@ use std::time::Duration;
 use horus_shm::WaitPolicy;
 use horus_shm::internals::heap::{self, AnswerError, ControlHandle, Refusal, Reply, WaitRefusal};
 
-use crate::actor::error::{AskError, SendTimeoutError, TellAllError, TrySendError, refused};
-use crate::actor::group::ActorGroup;
+use crate::actor::behaviour::Actor;
+use crate::actor::error::{
+    AskError, SendTimeoutError, SwapError, TellAllError, TrySendError, refused,
+};
+use crate::actor::group::{ActorGroup, Control};
 use crate::actor::local;
 use crate::actor::registry::{Registered, message_name};
+use crate::actor::swap::SwapRequest;
 use crate::actor::watch::ActorId;
+use crate::scheduler::run::pending_swap::Swap;
 
 /// A handle by which messages of type `M` are sent to an actor. Eight bytes; a clone is another
 /// address of the same actor. An actor without an address ends once its mail is handled.
@@ -87,6 +92,27 @@ impl<M: Send + 'static> Address<M> {
             Ok(_) => Ok(Answer(answer)),
             Err(Refusal::Full(_)) => Err(AskError::Full),
             Err(Refusal::Disconnected(_)) => Err(AskError::Disconnected),
+        }
+    }
+
+    /// Replaces the actor by `actor`, which has to be of the same type: it handles all messages that
+    /// are sent after this. Counts as a message of the mailbox. Does not wait.
+    ///
+    /// The new actor is initialised first. If that fails, or one of the first ten messages does,
+    /// the old one comes back; after them, it is shut down. [`Swap`] reports the outcome. A restart
+    /// makes the actor by its factory.
+    ///
+    /// # Errors
+    ///
+    /// [`SwapError::Full`] if the mailbox is full, [`SwapError::Disconnected`] if the actor has
+    /// ended.
+    pub fn swap<A: Actor<Message = M>>(&self, actor: A) -> Result<Swap, SwapError> {
+        let request = SwapRequest::new(actor);
+        let swap = request.handle();
+        match self.0.control().send_counted(Control::Swap(request)) {
+            Ok(()) => Ok(swap),
+            Err(Refusal::Full(_)) => Err(SwapError::Full),
+            Err(Refusal::Disconnected(_)) => Err(SwapError::Disconnected),
         }
     }
 

@@ -66,6 +66,18 @@ pub enum AskError {
     InHandler,
 }
 
+/// The error of replacing an actor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum SwapError {
+    /// The mailbox is full. Try again after the actor has handled messages.
+    #[error("the actor was not replaced: its mailbox is full")]
+    Full,
+    /// The actor has ended.
+    #[error("the actor was not replaced: it has ended")]
+    Disconnected,
+}
+
 /// The error of giving a name to an actor: another one has it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the name '{name}' belongs to another actor: choose another name, or end that actor first")]

@@ -14,6 +14,7 @@ use crate::actor::local;
 use crate::actor::mailbox::Mailbox;
 use crate::actor::members::Members;
 use crate::actor::registry::Registry;
+use crate::actor::swap::SwapRequest;
 use crate::actor::timer::{Alarm, Due};
 use crate::actor::timers::Timers;
 use crate::actor::watch::{Down, Watch};
@@ -53,6 +54,8 @@ pub(crate) enum Control {
     Down(Box<Down>),
     /// A message of a timer.
     Timer(Due),
+    /// The actor has to be replaced.
+    Swap(SwapRequest),
 }
 
 /// A thing that waits for its time.

@@ -54,6 +54,8 @@
 //! ([`Context::watch`]), and send messages to itself later ([`Context::tell_after`],
 //! [`Context::tell_every`]).
 //!
+//! [`Address::swap`] replaces an actor while it runs, at one place among its messages.
+//!
 //! An actor ends if it calls [`Context::stop`], if it fails for good, or once no [`Address`] is
 //! left and its mail is handled. At the end of the run, all actors end, those that were spawned
 //! last first. What still waits then is dropped and counted ([`Actors::counts`]), and a caller
@@ -70,6 +72,7 @@ mod mailbox;
 mod members;
 mod registry;
 mod seat;
+mod swap;
 mod timer;
 pub(crate) mod timers;
 mod watch;
@@ -79,7 +82,8 @@ pub use address::{Address, Answer, WeakAddress};
 pub use behaviour::Actor;
 pub use context::Context;
 pub use error::{
-    AskError, FindError, RegisterError, SendTimeoutError, SpawnError, TellAllError, TrySendError,
+    AskError, FindError, RegisterError, SendTimeoutError, SpawnError, SwapError, TellAllError,
+    TrySendError,
 };
 pub use group::ActorCounts;
 pub use horus_shm::internals::heap::Reply;

@@ -5,6 +5,7 @@ use horus_shm::internals::heap::{Behaviour, End, Event, Flow, Panic, Turn};
 use crate::actor::behaviour::Actor;
 use crate::actor::context::Context;
 use crate::actor::group::{ActorGroup, Control, WorkerContext};
+use crate::actor::swap::{SwapRequest, Trial};
 use crate::actor::watch::{DownReason, Watch};
 use crate::scheduler::api::node::{NodeError, NodeResult};
 use crate::scheduler::api::policy::{FailureHistory, FailurePolicy, Remedy};
@@ -34,6 +35,8 @@ pub(super) struct Extras<A> {
     pub(super) watches: Vec<Watch>,
     /// The error that ends the actor.
     pub(super) error: Option<String>,
+    /// The trial of this actor, which has replaced another one.
+    pub(super) trial: Option<Trial<A>>,
 }
 
 impl<A> Default for Extras<A> {
@@ -44,6 +47,7 @@ impl<A> Default for Extras<A> {
             failures: FailureHistory::default(),
             watches: Vec::new(),
             error: None,
+            trial: None,
         }
     }
 }
@@ -90,9 +94,74 @@ impl<A: Actor> Seat<A> {
         let flow = turn.worker().count_message();
         match result {
             Ok(()) if stop => Flow::Stop,
-            Ok(()) => flow,
+            Ok(()) => {
+                if self.extras.is_some() {
+                    self.count_trial_message(turn.group());
+                }
+                flow
+            }
             Err(error) => self.apply_policy(&error, false, turn),
         }
+    }
+
+    /// Counts a message that a new actor has handled, and accepts the swap after the last one of
+    /// its trial.
+    fn count_trial_message(&mut self, group: &ActorGroup) {
+        let trial = self
+            .extras
+            .as_mut()
+            .and_then(|extras| extras.trial.as_mut());
+        if trial.is_some_and(Trial::count_message) {
+            self.accept_swap(group);
+        }
+    }
+
+    fn accept_swap(&mut self, group: &ActorGroup) {
+        if let Some(trial) = self.take_trial() {
+            let mut old = trial.accept();
+            shut_down(&mut old, group);
+            drop_quietly(old, group);
+        }
+    }
+
+    fn take_trial(&mut self) -> Option<Trial<A>> {
+        self.extras.as_mut().and_then(|extras| extras.trial.take())
+    }
+
+    /// Replaces the actor, and initialises the new one.
+    fn swap(
+        &mut self,
+        mut request: SwapRequest,
+        turn: &mut Turn<'_, A::Message, ActorGroup>,
+    ) -> Flow {
+        // WHY: a caller that swaps again is satisfied with the swap before.
+        self.accept_swap(turn.group());
+        let Some(actor) = request.take::<A>() else {
+            return Flow::Continue;
+        };
+        let old = std::mem::replace(&mut self.actor, actor);
+        let (result, stop) = init(&mut self.actor, turn, self.restarts);
+        if let Err(error) = result {
+            let text = error_text(&*error);
+            turn.group().record_failure(false, &text);
+            drop_quietly(std::mem::replace(&mut self.actor, old), turn.group());
+            request.refuse(&text);
+            return Flow::Continue;
+        }
+        let extras = self.extras.get_or_insert_default();
+        extras.trial = Some(request.begin_trial(old));
+        if stop { Flow::Stop } else { Flow::Continue }
+    }
+
+    /// Brings the old actor back, if the new one has failed in its trial. Returns true if it did.
+    fn roll_back(&mut self, error: &str, group: &ActorGroup) -> bool {
+        let Some(trial) = self.take_trial() else {
+            return false;
+        };
+        let mut new = std::mem::replace(&mut self.actor, trial.roll_back(error));
+        shut_down(&mut new, group);
+        drop_quietly(new, group);
+        true
     }
 
     #[cold]
@@ -105,6 +174,7 @@ impl<A: Actor> Seat<A> {
             Control::Init => self.begin(turn),
             Control::Restart => Flow::Continue,
             Control::End => Flow::Stop,
+            Control::Swap(request) => self.swap(request, turn),
             Control::Watch(watch) => {
                 self.extras.get_or_insert_default().watches.push(watch);
                 Flow::Continue
@@ -156,7 +226,7 @@ impl<A: Actor> Seat<A> {
         let made = catch_panic(make).map_err(NodeError::from);
         let result = made.and_then(|actor| {
             let former = std::mem::replace(&mut self.actor, actor);
-            drop_caught(former);
+            drop_quietly(former, turn.group());
             match init(&mut self.actor, turn, self.restarts) {
                 (Ok(()), true) => Ok(true),
                 (result, _) => result.map(|()| false),
@@ -184,6 +254,9 @@ impl<A: Actor> Seat<A> {
         turn.group().record_failure(is_panic, &text);
         if let Err(panic) = catch_panic(|| self.actor.on_error(error)) {
             turn.group().record_failure(true, &panic);
+        }
+        if self.roll_back(&text, turn.group()) {
+            return Flow::Continue;
         }
         let now_ns = turn.worker().clock.now_ns();
         let Some(extras) = &mut self.extras else {
@@ -234,6 +307,13 @@ fn init<A: Actor>(
     (result, context.stop)
 }
 
+/// Drops an actor; records a panic of its drop.
+fn drop_quietly<A>(actor: A, group: &ActorGroup) {
+    if let Some(panic) = drop_caught(actor) {
+        group.record_failure(true, &panic);
+    }
+}
+
 fn shut_down<A: Actor>(actor: &mut A, group: &ActorGroup) {
     match catch_panic(|| actor.shutdown()) {
         Ok(Ok(())) => {}
@@ -275,6 +355,11 @@ impl<A: Actor> Behaviour<ActorGroup> for Seat<A> {
     fn ended(&mut self, end: &End, group: &ActorGroup, _: Option<&mut WorkerContext>) {
         if self.state == State::Active {
             shut_down(&mut self.actor, group);
+        }
+        if let Some(trial) = self.take_trial() {
+            let mut old = trial.abandon();
+            shut_down(&mut old, group);
+            drop_quietly(old, group);
         }
         if self.number != NO_MEMBER {
             group.remove_member(self.number, end);
