@@ -546,3 +546,32 @@ fn a_wait_for_room_ends() {
     drop((refused, address));
     assert_eq!((get(&counts.dropped), get(&counts.undelivered)), (3, 1));
 }
+
+/// Messages that are made for one send are dropped if the next one cannot be made, or if the
+/// mailbox refuses them.
+#[test]
+fn messages_of_a_chain_are_dropped_once() {
+    let (group, counts) = (Queue::new(), Arc::<Counts>::default());
+    let checker = Checker::new(u64::MAX, u64::MAX, &counts);
+    let address = spawn(Arc::clone(&group), checker, Mail::Bounded(2));
+    let make = |number| {
+        if number == 2 {
+            std::panic::resume_unwind(Box::new(OnPurpose));
+        }
+        Counted::new(0, number, &counts)
+    };
+    let failing = std::panic::AssertUnwindSafe(|| address.send_all((0..3).map(make)).is_ok());
+    assert!(std::panic::catch_unwind(failing).is_err());
+    assert_eq!((get(&counts.made), get(&counts.dropped)), (2, 2));
+    let refused = address.send_all((3..6).map(make));
+    let Err(Refusal::Full(refused)) = refused else {
+        panic!("three messages do not fit");
+    };
+    let numbers = refused.iter().map(|message| message.number);
+    assert!(numbers.eq(3..6));
+    drop(refused);
+    assert_eq!((get(&counts.made), get(&counts.dropped)), (5, 5));
+    assert!(address.send_all((6..8).map(make)).is_ok());
+    group.run_all();
+    assert_eq!((get(&counts.handled), get(&counts.dropped)), (2, 7));
+}

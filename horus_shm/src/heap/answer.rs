@@ -219,14 +219,14 @@ impl<T> Drop for Reply<T> {
 ///
 /// The caller is the replier and does this once; if `has_value`, it has written the value.
 unsafe fn give<T>(place: Handle<T>, has_value: bool) {
-    let event = place.event();
     // SAFETY: the closure is called while the waker is the replier's.
     let take = || unsafe { (*place.waker()).take() };
     // SAFETY: the contract.
     match unsafe { protocol::give(&place, has_value, take) } {
         Given::Published => {}
         Given::Wake(Some(waker)) => waker.wake(),
-        Given::Wake(None) => event.notify(),
+        // WHY allowed: it only needs the address of the place.
+        Given::Wake(None) => place.event().notify(),
         Given::Left(waker) => {
             drop(waker);
             // SAFETY: the asker has left, so the memory is the replier's.

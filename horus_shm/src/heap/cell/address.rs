@@ -2,13 +2,14 @@
 
 use core::fmt;
 use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
 
 use super::run::Runnable;
 use super::{Group, Header, LATEST, Place, kind};
 use crate::heap::blocks::{self, Class, Envelope};
 use crate::protocol::latest::{self, Put};
 use crate::protocol::life;
-use crate::protocol::mailbox::{self, Chain, MailboxMemory, Pushed, Refused};
+use crate::protocol::mailbox::{self, Chain, MailboxMemory, Pushed, Refused, Tag};
 use crate::wait::WaitPolicy;
 
 /// The reason for which a mailbox did not accept something, which comes back.
@@ -181,37 +182,9 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
                 .map_err(|refusal| Refusal::Disconnected(vec![refusal.into_inner()]));
         }
         let tag = Envelope::<M>::tag(kind::MESSAGE, header.is_bounded());
-        let oldest = Envelope::new(first).into_address();
-        let mut chain = Chain::one(oldest, tag);
-        for message in messages {
-            let block = Envelope::new(message).into_address();
-            // SAFETY: the block is this thread's.
-            unsafe { self.0.set_link(block, chain.link(tag)) };
-            chain = chain.and(block, tag);
-        }
-        // SAFETY: the address keeps the cell, the blocks are this thread's and linked as a chain.
-        let pushed = unsafe { push_chain(self.0, chain) };
-        // SAFETY: the chain was refused, and is this thread's again.
-        pushed.map_err(|refused| Refusal::of(refused, unsafe { self.unchain(chain) }))
-    }
-
-    /// Moves the messages out of a chain that was refused.
-    #[cold]
-    unsafe fn unchain(&self, chain: Chain) -> Vec<M> {
-        let mut messages = Vec::new();
-        let mut block = chain.newest;
-        loop {
-            // SAFETY: a block of the chain, which is the caller's.
-            let link = unsafe { self.0.link(block) };
-            // SAFETY: as above; its message was not moved out.
-            messages.push(unsafe { Envelope::from_address(block) }.into_inner());
-            if block == chain.oldest {
-                break;
-            }
-            block = mailbox::block_in(link);
-        }
-        messages.reverse();
-        messages
+        let mut unsent = Unsent::one(self, first, tag);
+        messages.for_each(|message| unsent.add(message, tag));
+        unsent.send()
     }
 
     /// Puts `message` in the slot. Only for a mailbox that keeps the latest.
@@ -248,6 +221,71 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
     }
 }
 
+/// A chain of messages that is not sent yet. They are dropped with it. WHY a type of its own: the
+/// iterator that makes the messages may panic.
+struct Unsent<'a, M, G: Group> {
+    address: &'a Address<M, G>,
+    chain: Chain,
+}
+
+impl<'a, M, G: Group> Unsent<'a, M, G> {
+    fn one(address: &'a Address<M, G>, message: M, tag: Tag) -> Self {
+        let chain = Chain::one(Envelope::new(message).into_address(), tag);
+        Self { address, chain }
+    }
+
+    fn add(&mut self, message: M, tag: Tag) {
+        let block = Envelope::new(message).into_address();
+        // SAFETY: the block is this thread's.
+        unsafe { self.address.0.set_link(block, self.chain.link(tag)) };
+        self.chain = self.chain.and(block, tag);
+    }
+
+    fn send(self) -> Result<(), Refusal<Vec<M>>> {
+        let unsent = ManuallyDrop::new(self);
+        // SAFETY: the address keeps the cell, the blocks are this thread's and linked as a chain.
+        let pushed = unsafe { push_chain(unsent.address.0, unsent.chain) };
+        // SAFETY: the chain was refused, so it is this thread's again, and is not dropped.
+        pushed.map_err(|refused| Refusal::of(refused, unsafe { unsent.messages() }))
+    }
+
+    /// Moves the messages out, oldest first.
+    ///
+    /// # Safety
+    ///
+    /// The chain is the caller's, and is not used again.
+    #[cold]
+    unsafe fn messages(&self) -> Vec<M> {
+        let mut messages = Vec::new();
+        let mut block = self.chain.newest;
+        loop {
+            // WHY before the link: that of the oldest one was perhaps never stored.
+            let is_oldest = block == self.chain.oldest;
+            let next = if is_oldest {
+                0
+            } else {
+                // SAFETY: a block of the chain behind the oldest one, which is the caller's.
+                mailbox::block_in(unsafe { self.address.0.link(block) })
+            };
+            // SAFETY: a block of the chain, whose message was not moved out.
+            messages.push(unsafe { Envelope::from_address(block) }.into_inner());
+            if is_oldest {
+                break;
+            }
+            block = next;
+        }
+        messages.reverse();
+        messages
+    }
+}
+
+impl<M, G: Group> Drop for Unsent<'_, M, G> {
+    fn drop(&mut self) {
+        // SAFETY: the chain was not sent, and is not used after this.
+        drop(unsafe { self.messages() });
+    }
+}
+
 /// The class of the block that says that the slot has a message.
 const SLOT_CLASS: Class = Class::of(size_of::<u64>()).expect("a word is small");
 
@@ -261,7 +299,7 @@ const SLOT_CLASS: Class = Class::of(size_of::<u64>()).expect("a word is small");
 unsafe fn push<T, G: Group>(
     cell: Place<G>,
     envelope: Envelope<T>,
-    tag: mailbox::Tag,
+    tag: Tag,
 ) -> Result<(), Refusal<Envelope<T>>> {
     let block = envelope.into_address();
     // SAFETY: the contract; the block is this thread's.
