@@ -9,11 +9,12 @@ use horus_shm::internals::heap::{self, Ran};
 use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
 use crate::actor::error::{FindError, RegisterError, SpawnError};
-use crate::actor::group::{ActorCounts, ActorGroup, WorkerContext};
+use crate::actor::group::{ActorCounts, ActorGroup};
 use crate::actor::local;
 use crate::actor::mailbox::Mailbox;
 use crate::actor::registry::message_name;
 use crate::actor::seat::{Extras, Seat};
+use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::policy::FailurePolicy;
 
 /// The restarts in a row, and the first pause, of an actor that can be made anew.
@@ -64,8 +65,8 @@ impl Actors {
         }
     }
 
-    /// Gives an actor a name, by which [`Self::find`] finds it. The name keeps the actor alive until
-    /// it stops, fails for good, or [`Self::unregister`] takes the name away.
+    /// Gives an actor a name, by which [`Self::find`] finds it. The name keeps the actor alive
+    /// until it stops, fails for good, or [`Self::unregister`] takes the name away.
     ///
     /// # Errors
     ///
@@ -196,7 +197,7 @@ impl SpawnOptions<'_> {
             return Err(closed());
         };
         task.set_last_worker(group.next_worker());
-        let mut context = WorkerContext::new(group.clock(), None);
+        let mut context = WorkerContext::new(group.clock());
         // WHY two: a thing more than `init`, so that the actor is asleep afterwards.
         match task.run(group, &mut context, 2) {
             Ran::More(task) | Ran::Suspended(task) => group.inject(task),

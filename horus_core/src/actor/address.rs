@@ -95,8 +95,8 @@ impl<M: Send + 'static> Address<M> {
         }
     }
 
-    /// Replaces the actor by `actor`, which has to be of the same type: it handles all messages that
-    /// are sent after this. Counts as a message of the mailbox. Does not wait.
+    /// Replaces the actor by `actor`, which has to be of the same type: it handles all messages
+    /// that are sent after this. Counts as a message of the mailbox. Does not wait.
     ///
     /// The new actor is initialised first. If that fails, or one of the first ten messages does,
     /// the old one comes back; after them, it is shut down. [`Swap`] reports the outcome. A restart

@@ -7,9 +7,10 @@ use horus_shm::internals::heap::{ControlHandle, Turn};
 
 use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
-use crate::actor::group::{ActorGroup, Control, WorkerContext};
+use crate::actor::group::{ActorGroup, Control};
 use crate::actor::timer::{Alarm, Due, Timer};
 use crate::actor::watch::Watch;
+use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::policy::nanos;
 
 /// The services of a group to the actor whose handler runs: its address, the time, its end.
@@ -66,8 +67,8 @@ impl<'a, A: Actor> Context<'a, A> {
         self.services.address()
     }
 
-    /// Watches another actor: when that has ended, [`Actor::on_down`] is called, after the mail that
-    /// is there by then. If it has ended already, that is so at once.
+    /// Watches another actor: when that has ended, [`Actor::on_down`] is called, after the mail
+    /// that is there by then. If it has ended already, that is so at once.
     pub fn watch<M: Send + 'static>(&mut self, other: &Address<M>) {
         let watcher = self.services.control();
         let report = move |down| {
@@ -79,8 +80,8 @@ impl<'a, A: Actor> Context<'a, A> {
         let _ = other.control().send(Control::Watch(watch));
     }
 
-    /// Sends `message` to this actor after `delay`, also if the mailbox is full then. The actor does
-    /// not end by itself before. A restart cancels the timer.
+    /// Sends `message` to this actor after `delay`, also if the mailbox is full then. The actor
+    /// does not end by itself before. A restart cancels the timer.
     pub fn tell_after(&mut self, delay: Duration, message: A::Message) -> Timer {
         let mut message = Some(message);
         self.start_timer(nanos(delay), 0, move || message.take())

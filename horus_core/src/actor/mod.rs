@@ -76,6 +76,7 @@ mod swap;
 mod timer;
 pub(crate) mod timers;
 mod watch;
+pub(crate) mod worker_context;
 
 pub use actors::{Actors, SpawnOptions};
 pub use address::{Address, Answer, WeakAddress};

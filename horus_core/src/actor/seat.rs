@@ -4,9 +4,10 @@ use horus_shm::internals::heap::{Behaviour, End, Event, Flow, Panic, Turn};
 
 use crate::actor::behaviour::Actor;
 use crate::actor::context::Context;
-use crate::actor::group::{ActorGroup, Control, WorkerContext};
+use crate::actor::group::{ActorGroup, Control};
 use crate::actor::swap::{SwapRequest, Trial};
 use crate::actor::watch::{DownReason, Watch};
+use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::node::{NodeError, NodeResult};
 use crate::scheduler::api::policy::{FailureHistory, FailurePolicy, Remedy};
 use crate::scheduler::run::catch_panic::{catch_panic, drop_caught, error_text, panic_text};

@@ -133,7 +133,9 @@ mod tests {
             (timers.next_ns(), timers.take_due(u64::MAX)),
             (u64::MAX, None)
         );
-        [30, 10, 20].map(|at_ns| timers.add(at_ns, at_ns));
+        for at_ns in [30, 10, 20] {
+            timers.add(at_ns, at_ns);
+        }
         assert_eq!((timers.next_ns(), timers.take_due(9)), (10, None));
         assert_eq!(
             (timers.take_due(25), timers.take_due(25)),

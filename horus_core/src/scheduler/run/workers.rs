@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use horus_shm::clock::Clock;
 
-use crate::actor::group::{ActorGroup, WorkerContext};
+use crate::actor::group::ActorGroup;
+use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::error::StartError;
 use crate::scheduler::api::plan::Class;
 use crate::scheduler::api::rate::Rate;
@@ -146,7 +147,7 @@ impl Workers {
                 return Err(StartError::Thread { name, cause });
             }
         }
-        let context = WorkerContext::new(&start.clock, Some(first.index()));
+        let context = WorkerContext::new(&start.clock);
         self.start_thread(vec![runner], start, move |runners, shared| {
             ActorThread::new(&group, context, shared).run(first, runners.first_mut());
             AfterTurn::Continue

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use horus_shm::clock::Clock;
 use horus_shm::internals::heap::{Parked, Ran, Worker};
 
-use crate::actor::group::{ActorGroup, Task, Timed, WorkerContext};
+use crate::actor::group::{ActorGroup, Task, Timed};
 use crate::actor::local;
+use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::context::Context;
 use crate::scheduler::api::node::{Node, NodeResult};
 use crate::scheduler::api::report::Reason;
@@ -92,7 +93,7 @@ impl ActorThreads {
         for worker in workers {
             let name = format!("{} {}", group.name(), worker.index());
             let (group, shared) = (Arc::clone(group), Arc::clone(shared));
-            let context = WorkerContext::new(clock, Some(worker.index()));
+            let context = WorkerContext::new(clock);
             let run = move || {
                 shared.wait_for_start();
                 ActorThread::new(&group, context, &shared).run(worker, None);
@@ -227,7 +228,8 @@ impl<'a> ActorThread<'a> {
             }
             local.worker.index()
         });
-        task.set_last_worker(worker.unwrap_or_default() as u8);
+        let worker = worker.unwrap_or_default();
+        task.set_last_worker(worker as u8);
         self.context.begin(self.now_ns);
         match task.run(self.group, &mut self.context, MESSAGES_MAX) {
             Ran::Slept | Ran::Ended => {}
@@ -239,7 +241,9 @@ impl<'a> ActorThread<'a> {
                 self.group.timers.add(until_ns, Timed::Pause(task));
             }
         }
-        self.now_ns = self.context.end(self.group);
+        let (now_ns, handled) = self.context.end();
+        self.now_ns = now_ns;
+        self.group.count_handled(worker, handled);
         if let Some(error) = self.context.fatal_error.take() {
             let name = self.group.name().to_owned();
             self.shared.stop(Reason::Node { name, error });
