@@ -75,7 +75,7 @@ impl WorkerContext {
         self.last_ns = self.clock.now_ns();
         let lasted_ns = self.last_ns.saturating_sub(self.begin_ns);
         // WHY doubled: the first messages say whether the handler is slow.
-        self.stride = if lasted_ns / u64::from(self.handled) > SLOW_HANDLER_NS {
+        self.stride = if lasted_ns > u64::from(self.handled) * SLOW_HANDLER_NS {
             1
         } else {
             (self.stride * 2).min(STRIDE_MAX)
@@ -96,5 +96,51 @@ impl WorkerContext {
             self.last_ns = self.clock.now_ns();
         }
         (self.last_ns, self.handled)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the number of messages until an activation ends whose handlers take this long.
+    fn messages(handler_ns: u64) -> u32 {
+        let mut context = WorkerContext::new(&Clock::simulated(0));
+        context.begin(0);
+        for message in 1.. {
+            context.clock.set(u64::from(message) * handler_ns);
+            if context.count_message() == Flow::Yield {
+                return message;
+            }
+        }
+        unreachable!("an activation ends")
+    }
+
+    #[test]
+    fn an_activation_ends_after_its_time() {
+        // Slow handlers: the first message that ends after 100 µs.
+        for (handler_ns, wanted) in [(1_000_000, 1), (60_000, 2), (10_000, 10), (6_000, 17)] {
+            assert_eq!(messages(handler_ns), wanted, "{handler_ns} ns");
+        }
+        // Fast handlers: up to 16 messages later.
+        for handler_ns in [100, 1_000, 4_000] {
+            let earliest = (ACTIVATION_NS / handler_ns) as u32;
+            let range = earliest..earliest + STRIDE_MAX;
+            assert!(range.contains(&messages(handler_ns)), "{handler_ns} ns");
+        }
+    }
+
+    #[test]
+    fn an_activation_ends_at_the_present_time() {
+        let mut context = WorkerContext::new(&Clock::simulated(0));
+        context.begin(0);
+        context.clock.set(70);
+        assert_eq!(context.end(), (70, 0));
+        context.begin(70);
+        for (now_ns, handled) in [(80, 1), (90, 2), (95, 3)] {
+            context.clock.set(now_ns);
+            assert_eq!(context.count_message(), Flow::Continue);
+            assert_eq!(context.end(), (now_ns, handled));
+        }
     }
 }

@@ -138,6 +138,8 @@ pub(crate) struct ActorThread<'a> {
     group: &'a ActorGroup,
     context: WorkerContext,
     shared: &'a RunState,
+    /// The number of the worker.
+    index: usize,
     now_ns: u64,
     /// The time at which the counters of the group are published again.
     publish_ns: u64,
@@ -159,6 +161,7 @@ impl<'a> ActorThread<'a> {
             group,
             context,
             shared,
+            index: 0,
             now_ns: 0,
             publish_ns: 0,
             search_ns: SEARCH_NS_MAX,
@@ -169,6 +172,7 @@ impl<'a> ActorThread<'a> {
 
     /// Runs actors until the run is to stop. With a `runner`, applies its commands to the group.
     pub(crate) fn run(&mut self, worker: Worker<Task>, mut runner: Option<&mut Runner>) {
+        self.index = worker.index();
         local::enter(self.group, worker);
         self.now_ns = self.context.clock.resync();
         while !self.shared.is_stopping() {
@@ -220,16 +224,14 @@ impl<'a> ActorThread<'a> {
             return;
         }
         let has_timers = self.group.timers.next_ns() != u64::MAX;
-        let worker = local::with(|local| {
+        local::with(|local| {
             local.worker.begin_activation();
             // WHY: if the handler does not return, another thread has to keep the timers.
             if has_timers {
                 local.worker.need_watcher();
             }
-            local.worker.index()
         });
-        let worker = worker.unwrap_or_default();
-        task.set_last_worker(worker as u8);
+        task.set_last_worker(self.index as u8);
         self.context.begin(self.now_ns);
         match task.run(self.group, &mut self.context, MESSAGES_MAX) {
             Ran::Slept | Ran::Ended => {}
@@ -243,7 +245,7 @@ impl<'a> ActorThread<'a> {
         }
         let (now_ns, handled) = self.context.end();
         self.now_ns = now_ns;
-        self.group.count_handled(worker, handled);
+        self.group.count_handled(self.index, handled);
         if let Some(error) = self.context.fatal_error.take() {
             let name = self.group.name().to_owned();
             self.shared.stop(Reason::Node { name, error });
