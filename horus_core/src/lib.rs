@@ -16,6 +16,9 @@
 //!
 //! A *channel* carries messages of any type between the threads of one process: see [`channel`].
 //!
+//! An *actor* has private state and handles one message at a time, out of a mailbox of its own: see
+//! [`actor`].
+//!
 //! Features: `async` for futures and streams of messages, `glam` to compute with poses, and `serde`
 //! for topics of any serde type are on by default; `async-io` for asynchronous nodes is not.
 
@@ -26,6 +29,7 @@
 #[cfg(test)]
 use horus_testing as _;
 
+pub mod actor;
 pub mod channel;
 mod error;
 /// For the language bindings and the tools in this workspace; not for users.

@@ -40,7 +40,7 @@ impl<const BYTES: usize> Behaviour<Queue> for Sum<BYTES> {
         Flow::Stop
     }
 
-    fn ended(&mut self, _: &End, _: Option<&mut ()>) {
+    fn ended(&mut self, _: &End, _: &Queue, _: Option<&mut ()>) {
         self.sum.fetch_add(1_000_000, Ordering::Relaxed);
     }
 }

@@ -82,7 +82,7 @@ impl Behaviour<Queue> for Logger {
         Flow::Continue
     }
 
-    fn ended(&mut self, end: &End, _: Option<&mut ()>) {
+    fn ended(&mut self, end: &End, _: &Queue, _: Option<&mut ()>) {
         assert_eq!(end.panics, 0);
         self.note(Entry::End(end.undelivered));
     }

@@ -129,7 +129,7 @@ impl Behaviour<Queue> for Checker {
         self.flow()
     }
 
-    fn ended(&mut self, end: &End, _: Option<&mut ()>) {
+    fn ended(&mut self, end: &End, _: &Queue, _: Option<&mut ()>) {
         self.counts
             .undelivered
             .fetch_add(end.undelivered, Ordering::Relaxed);

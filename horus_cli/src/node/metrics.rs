@@ -85,6 +85,7 @@ const fn class_name(class: u8) -> &'static str {
         NodeMetrics::CLASS_EVENT => "event",
         NodeMetrics::CLASS_ASYNC_IO => "async_io",
         NodeMetrics::CLASS_BEST_EFFORT => "best_effort",
+        NodeMetrics::CLASS_ACTORS => "actors",
         _ => "unknown",
     }
 }

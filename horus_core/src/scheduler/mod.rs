@@ -20,12 +20,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod api;
+mod actors_builder;
+pub(crate) mod api;
 mod builder;
 mod graph;
 mod node_macro;
-mod remote;
-mod run;
+pub(crate) mod remote;
+pub(crate) mod run;
 mod running;
 mod watch;
 
@@ -35,6 +36,7 @@ use std::time::Duration;
 use horus_shm::Namespace;
 use horus_shm::clock::Clock;
 
+pub use actors_builder::ActorsBuilder;
 pub use api::context::Context;
 pub use api::error::StartError;
 pub use api::input::Input;
@@ -137,6 +139,14 @@ impl Scheduler {
         NodeBuilder::new(self, name)
     }
 
+    /// Returns the builder of a new group of actors called `name`: see [`actor`](crate::actor).
+    ///
+    /// In simulated runs ([`Self::simulate`]) actors do not run yet; their mail is dropped at the
+    /// end.
+    pub fn actors(&mut self, name: &str) -> ActorsBuilder<'_> {
+        ActorsBuilder::new(self, name)
+    }
+
     /// Sets the namespace of the endpoints that are made after this call, by
     /// [`NodeBuilder::publisher`] and similar methods. Default: the namespace that the environment
     /// variables `HORUS_SHM_DIR` and `HORUS_NAMESPACE` name.
@@ -212,6 +222,7 @@ impl Scheduler {
             safe_state,
             wake,
             subscriptions,
+            actors: None,
         });
         Ok(())
     }

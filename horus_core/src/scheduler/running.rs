@@ -92,6 +92,9 @@ impl Running {
         let (lanes, _) = black_box_lanes(&entries);
         for (entry, lane) in entries.iter_mut().zip(lanes) {
             entry.runner.set_recorder(monitor.recorder(lane));
+            if let Some(actors) = &entry.actors {
+                actors.set_recorder(monitor.recorder(lane));
+            }
             let subscriptions = std::mem::take(&mut entry.subscriptions);
             nodes.push(WatchedNode::new(
                 &entry.runner,

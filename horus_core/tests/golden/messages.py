@@ -641,6 +641,7 @@ CONSTANTS = {
         "CLASS_EVENT": 3,
         "CLASS_ASYNC_IO": 4,
         "CLASS_BEST_EFFORT": 5,
+        "CLASS_ACTORS": 6,
         "STATE_UNKNOWN": 0,
         "STATE_ACTIVE": 1,
         "STATE_PAUSED": 2,

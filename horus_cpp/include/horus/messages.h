@@ -2261,6 +2261,8 @@ enum {
     HORUS_NODE_METRICS_CLASS_ASYNC_IO = 4,
     /* The thread that runs the scheduler also runs the node's ticks. */
     HORUS_NODE_METRICS_CLASS_BEST_EFFORT = 5,
+    /* It is a group of actors, which has threads of its own; its ticks are handled messages. */
+    HORUS_NODE_METRICS_CLASS_ACTORS = 6,
     /* The state is unknown. */
     HORUS_NODE_METRICS_STATE_UNKNOWN = 0,
     /* The node ticks. */

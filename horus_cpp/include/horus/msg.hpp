@@ -2075,6 +2075,8 @@ struct alignas(8) NodeMetrics {
     static constexpr std::uint8_t CLASS_ASYNC_IO = 4;
     /// The thread that runs the scheduler also runs the node's ticks.
     static constexpr std::uint8_t CLASS_BEST_EFFORT = 5;
+    /// It is a group of actors, which has threads of its own; its ticks are handled messages.
+    static constexpr std::uint8_t CLASS_ACTORS = 6;
     /// The state is unknown.
     static constexpr std::uint8_t STATE_UNKNOWN = 0;
     /// The node ticks.

@@ -2320,6 +2320,7 @@ class NodeMetrics(Message):
     CLASS_EVENT: ClassVar[int]
     CLASS_ASYNC_IO: ClassVar[int]
     CLASS_BEST_EFFORT: ClassVar[int]
+    CLASS_ACTORS: ClassVar[int]
     STATE_UNKNOWN: ClassVar[int]
     STATE_ACTIVE: ClassVar[int]
     STATE_PAUSED: ClassVar[int]

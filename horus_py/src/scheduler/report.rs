@@ -123,7 +123,7 @@ impl PyNodeReport {
     }
 
     /// The executor that ran it: `'real_time'`, `'compute'`, `'event'`, `'async_io'`,
-    /// `'best_effort'`, or `'other'`.
+    /// `'best_effort'`, `'actors'`, or `'other'`.
     #[getter]
     const fn executor(&self) -> &'static str {
         match self.0.class {
@@ -132,6 +132,7 @@ impl PyNodeReport {
             Class::Event => "event",
             Class::AsyncIo => "async_io",
             Class::BestEffort => "best_effort",
+            Class::Actors => "actors",
             _ => "other",
         }
     }

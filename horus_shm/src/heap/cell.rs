@@ -76,7 +76,8 @@ use std::sync::Arc;
 pub use self::address::{Address, ControlHandle, Refusal, Sent, WaitRefusal, WeakAddress};
 pub use self::run::{Event, Flow, Panic, Ran, Runnable, Turn};
 use super::blocks::{self, allocate, deallocate};
-use super::queued::Queued;
+use super::injector::Queued;
+use super::run_queues::Entry;
 use crate::process::fork::fork_epoch;
 use crate::protocol::holders::Holders;
 use crate::protocol::life::CellMemory;
@@ -132,7 +133,7 @@ pub trait Behaviour<G: Group>: Send + 'static {
 
     /// Called once at the end, after all that waited was dropped, and before the drop of `self`.
     /// `worker` is `None` if the [`Runnable`] was dropped.
-    fn ended(&mut self, _end: &End, _worker: Option<&mut G::Worker>) {}
+    fn ended(&mut self, _end: &End, _group: &G, _worker: Option<&mut G::Worker>) {}
 }
 
 /// The end of an actor.
@@ -240,6 +241,23 @@ impl Group for Nobody {
 unsafe impl<G: Group> Queued for Header<G> {
     fn injector_link(&self) -> &AtomicPtr<Self> {
         &self.injector_link
+    }
+}
+
+// SAFETY: at most one runnable of a cell exists, and it keeps the cell. It may be sent to other
+// threads.
+unsafe impl<G: Group> Entry for Runnable<G> {
+    type Target = Header<G>;
+
+    #[inline(always)]
+    fn into_raw(self) -> NonNull<Header<G>> {
+        Self::into_raw(self)
+    }
+
+    #[inline(always)]
+    unsafe fn from_raw(raw: NonNull<Header<G>>) -> Self {
+        // SAFETY: the contract.
+        unsafe { Self::from_raw(raw) }
     }
 }
 

@@ -10,16 +10,23 @@
 //! The endpoints of lanes and of the ring do not wait, and do not know whether the other side
 //! exists: `horus_core::channel` adds that. Actors are in [`Group`] and [`Behaviour`]; the workers
 //! that run them are in `horus_core`.
+//!
+//! The run queues of workers are here too: [`run_queue`] and [`injector`] hold what waits,
+//! [`search`] decides which worker sleeps, and [`RunQueues`] puts them together for a group.
 
 mod answer;
 mod blocks;
 mod cell;
+pub mod injector;
 mod lane;
 mod lanes;
-mod queued;
 mod reader;
+pub mod run_queue;
+mod run_queues;
+pub mod search;
 mod slot;
 mod tickets;
+mod worker;
 mod writer;
 
 pub use answer::{Answer, AnswerError, NoAnswer, Reply, answer};
@@ -28,9 +35,12 @@ pub use cell::{
     Address, Behaviour, ControlHandle, End, Event, Flow, Group, Header, Mail, Panic, Ran, Refusal,
     Rooms, Runnable, Sent, Turn, WaitRefusal, WeakAddress, spawn,
 };
+pub use injector::Queued;
 pub use lane::{Handling, Move, Share};
 pub use lanes::{LANES_MAX, Lanes};
-pub use queued::Queued;
 pub use reader::{FanReader, ValueReader};
+pub use run_queues::{Entry, RunQueues, SLOTS};
+pub use search::WORKERS_MAX;
 pub use tickets::{TicketReader, TicketWriter, tickets};
+pub use worker::{Parked, Worker};
 pub use writer::ValueWriter;

@@ -5,7 +5,7 @@
 //! weaken that one edge, which must make a model fail. `docs/memory-ordering.md` lists both halves
 //! of every label.
 
-use core::sync::atomic::{self, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{self, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// An ordering, with the label under which it is argued, modelled and weakened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,6 +196,64 @@ pub mod edge {
         ROOM_SEE,
         ENDS_LEAVE,
         ENDS_SEE,
+    ];
+
+    /// ORDERING(queue): Release store of the tail of a run queue. Pairs with [`QUEUE_SEE`]: a thief
+    /// that sees the tail sees the entries below it, and what they point to.
+    pub const QUEUE_PUBLISH: Edge = Edge::new("queue/publish", Ordering::Release);
+    /// ORDERING(queue): Acquire load of the tail by a thief. Pairs with [`QUEUE_PUBLISH`].
+    pub const QUEUE_SEE: Edge = Edge::new("queue/see", Ordering::Acquire);
+
+    /// ORDERING(stolen): Release exchange of the heads by a thief that has read what it claimed.
+    /// Pairs with [`STOLEN_SEE`]: its loads happen before the owner's next stores to those slots.
+    pub const STOLEN_FREE: Edge = Edge::new("stolen/free", Ordering::Release);
+    /// ORDERING(stolen): Acquire load of the heads by the owner. Pairs with [`STOLEN_FREE`].
+    pub const STOLEN_SEE: Edge = Edge::new("stolen/see", Ordering::Acquire);
+
+    /// ORDERING(lifo): Release exchange that fills a `lifo_slot`. Pairs with [`LIFO_STEAL`]: a
+    /// thief that takes the entry sees what it points to.
+    pub const LIFO_PUT: Edge = Edge::new("lifo/put", Ordering::Release);
+    /// ORDERING(lifo): Acquire exchange of a thief that empties a `lifo_slot`. Pairs with
+    /// [`LIFO_PUT`].
+    pub const LIFO_STEAL: Edge = Edge::new("lifo/steal", Ordering::Acquire);
+
+    /// ORDERING(inject): Release exchange that puts an entry on an injector. Pairs with
+    /// [`INJECT_TAKE`]: a worker that takes the stack sees every entry, its link, and what it
+    /// points to.
+    pub const INJECT_PUSH: Edge = Edge::new("inject/push", Ordering::Release);
+    /// ORDERING(inject): Acquire exchange that takes all of an injector's stack. Pairs with
+    /// [`INJECT_PUSH`] of every entry, as each exchange continues the release sequences of those
+    /// before it.
+    pub const INJECT_TAKE: Edge = Edge::new("inject/take", Ordering::Acquire);
+
+    /// ORDERING(chain): Release store of the entries that a worker took from an injector and did
+    /// not keep. Pairs with [`CHAIN_TAKE`]: it sees those entries as the worker saw them.
+    pub const CHAIN_RETURN: Edge = Edge::new("chain/return", Ordering::Release);
+    /// ORDERING(chain): Acquire exchange that takes a chain. Pairs with [`CHAIN_RETURN`].
+    pub const CHAIN_TAKE: Edge = Edge::new("chain/take", Ordering::Acquire);
+
+    /// ORDERING(search): SeqCst fence of a worker between its departure from the searchers and its
+    /// last look at all queues. Pairs with [`SEARCH_LOOK`], as in Dekker's algorithm: either the
+    /// worker sees the new entry, or the sender sees one searcher less.
+    pub const SEARCH_LEAVE: Edge = Edge::new("search/leave", Ordering::SeqCst);
+    /// ORDERING(search): SeqCst fence of a sender between its new entry and its load of the
+    /// searchers. Pairs with [`SEARCH_LEAVE`].
+    pub const SEARCH_LOOK: Edge = Edge::new("search/look", Ordering::SeqCst);
+
+    /// The edges of the workers that run actors.
+    pub const WORKERS: [Edge; 12] = [
+        QUEUE_PUBLISH,
+        QUEUE_SEE,
+        STOLEN_FREE,
+        STOLEN_SEE,
+        LIFO_PUT,
+        LIFO_STEAL,
+        INJECT_PUSH,
+        INJECT_TAKE,
+        CHAIN_RETURN,
+        CHAIN_TAKE,
+        SEARCH_LEAVE,
+        SEARCH_LOOK,
     ];
 
     /// ORDERING(mail): Release of the exchange that makes a block the newest of a mailbox. Pairs
@@ -411,6 +469,56 @@ impl Word for AtomicU64 {
     fn compare_exchange_at(&self, old: u64, new: u64, edge: Edge) -> bool {
         self.compare_exchange(old, new, edge.ordering, Ordering::Relaxed)
             .is_ok()
+    }
+}
+
+/// A shared pointer: a core atomic on real memory, a loom atomic in a model.
+pub trait PointerWord<T> {
+    /// Loads the pointer, relaxed. The caller says why that is enough.
+    fn get(&self) -> *mut T;
+    /// Stores `new`, relaxed. The caller says why that is enough.
+    fn set(&self, new: *mut T);
+    /// Stores `new` with the edge's ordering.
+    fn store(&self, new: *mut T, edge: Edge);
+    /// Replaces the pointer by `new`, relaxed, and returns the old one.
+    fn swap_relaxed(&self, new: *mut T) -> *mut T;
+    /// Replaces the pointer by `new` with the edge's ordering, and returns the old one.
+    fn swap_at(&self, new: *mut T, edge: Edge) -> *mut T;
+    /// Replaces `old` by `new` with the edge's ordering; relaxed on failure, which returns the
+    /// pointer found.
+    fn compare_exchange_at(&self, old: *mut T, new: *mut T, edge: Edge) -> Result<(), *mut T>;
+}
+
+impl<T> PointerWord<T> for AtomicPtr<T> {
+    #[inline(always)]
+    fn get(&self) -> *mut T {
+        AtomicPtr::load(self, Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn set(&self, new: *mut T) {
+        AtomicPtr::store(self, new, Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    fn store(&self, new: *mut T, edge: Edge) {
+        AtomicPtr::store(self, new, edge.ordering);
+    }
+
+    #[inline(always)]
+    fn swap_relaxed(&self, new: *mut T) -> *mut T {
+        self.swap(new, Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn swap_at(&self, new: *mut T, edge: Edge) -> *mut T {
+        self.swap(new, edge.ordering)
+    }
+
+    #[inline(always)]
+    fn compare_exchange_at(&self, old: *mut T, new: *mut T, edge: Edge) -> Result<(), *mut T> {
+        self.compare_exchange(old, new, edge.ordering, Ordering::Relaxed)
+            .map(drop)
     }
 }
 

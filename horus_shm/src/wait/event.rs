@@ -268,6 +268,17 @@ impl LocalEventcount {
         }
     }
 
+    /// Creates an eventcount of which both sides use fences. For sleepers of which there are many,
+    /// as a barrier interrupts every CPU of the process.
+    #[must_use]
+    pub const fn fenced() -> Self {
+        Self {
+            wake: AtomicU32::new(0),
+            waiters: AtomicU64::new(0),
+            order: WakeOrder::Fences,
+        }
+    }
+
     /// Returns the form that sleepers and wakers use.
     #[inline(always)]
     pub(crate) fn event(&self) -> Event<'_> {

@@ -311,6 +311,8 @@ crate::message! {
     pub const CLASS_ASYNC_IO: u8 = 4;
     /// The thread that runs the scheduler also runs the node's ticks.
     pub const CLASS_BEST_EFFORT: u8 = 5;
+    /// It is a group of actors, which has threads of its own; its ticks are handled messages.
+    pub const CLASS_ACTORS: u8 = 6;
 
     /// The state is unknown.
     pub const STATE_UNKNOWN: u8 = 0;

@@ -169,6 +169,14 @@ impl LiveMetrics {
         add_to_counter(&self.panics, u64::from(is_panic));
     }
 
+    /// Sets the counters of a group of actors, whose ticks are handled messages.
+    pub(crate) fn set_counts(&self, ticks: u64, failures: u64, panics: u64) {
+        // Relaxed: counters.
+        self.ticks.set(ticks);
+        self.failures.set(failures);
+        self.panics.set(panics);
+    }
+
     /// Returns the start of the present tick; 0 between two ticks.
     pub(crate) fn began_ns(&self) -> u64 {
         // Relaxed: a counter.

@@ -20,6 +20,8 @@ pub enum Class {
     Event,
     /// A node that waits for files or networks: an async task.
     AsyncIo,
+    /// A group of actors: its own threads run those that have mail.
+    Actors,
     /// A node without any of these settings: the thread that runs the scheduler runs it.
     BestEffort,
 }
@@ -31,6 +33,7 @@ impl std::fmt::Display for Class {
             Self::Compute => "compute",
             Self::Event => "event",
             Self::AsyncIo => "async i/o",
+            Self::Actors => "actors",
             Self::BestEffort => "best effort",
         })
     }
@@ -69,6 +72,8 @@ pub(crate) struct NodeSpec {
     pub(crate) at_most: Option<Rate>,
     pub(crate) is_compute: bool,
     pub(crate) is_async_io: bool,
+    /// True if it is a group of actors.
+    pub(crate) is_actors: bool,
 }
 
 /// The checked settings of a node, with all defaults filled in.
@@ -244,6 +249,9 @@ impl NodeSpec {
                 reason,
             })
         };
+        if self.is_actors {
+            return Ok(Class::Actors);
+        }
         match (self.is_compute, self.is_async_io, self.topics.is_empty()) {
             (true, true, _) => contradiction(
                 "compute()",

@@ -6,12 +6,13 @@ use crate::scheduler::api::rate::Rate;
 use crate::value::Value;
 
 /// The words for the classes, which other languages read.
-const CLASSES: [(Class, &str); 5] = [
+const CLASSES: [(Class, &str); 6] = [
     (Class::RealTime, "real_time"),
     (Class::Compute, "compute"),
     (Class::Event, "event"),
     (Class::AsyncIo, "async_io"),
     (Class::BestEffort, "best_effort"),
+    (Class::Actors, "actors"),
 ];
 
 impl Graph {

@@ -25,7 +25,7 @@ pub(crate) fn error_text(error: &(dyn Error + Send + Sync)) -> String {
 
 /// Returns the text of a panic.
 #[cold]
-fn panic_text(panic: Box<dyn Any + Send>) -> String {
+pub(crate) fn panic_text(panic: Box<dyn Any + Send>) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
     let text = text.unwrap_or("a panic without a text").to_owned();

@@ -2,12 +2,13 @@
 //! a turn whether there are any.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 use std::thread;
 use std::time::Duration;
 
 use horus_shm::internals::sync::Word;
 
+use crate::actor::group::ActorGroup;
 use crate::scheduler::api::plan::Plan;
 use crate::scheduler::api::policy::nanos;
 use crate::scheduler::api::rate::Rate;
@@ -19,6 +20,8 @@ pub(crate) struct Commands {
     /// 1 while the node's thread has to read `wanted`.
     pending: AtomicU64,
     wanted: Mutex<WantedState>,
+    /// The actors, if the node is a group of them: their threads sleep longer than others.
+    actors: OnceLock<Arc<ActorGroup>>,
 }
 
 /// The wanted state of a node.
@@ -85,7 +88,17 @@ impl Commands {
         // Relaxed: as in `are_pending`. Also set by a change back to normal, which the node's
         // thread does not know yet.
         self.pending.set(1);
+        drop(wanted);
+        if let Some(actors) = self.actors.get() {
+            actors.queues().wake_all();
+        }
         answer
+    }
+
+    /// Makes each command wake the threads of a group.
+    pub(crate) fn set_actors(&self, actors: Arc<ActorGroup>) {
+        // WHY ignored: a node is one group.
+        let _ = self.actors.set(actors);
     }
 
     /// Calls `look` with the wanted state, for the node's thread. Returns `None` if another thread

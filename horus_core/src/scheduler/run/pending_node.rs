@@ -1,5 +1,8 @@
 //! A node before it runs.
 
+use std::sync::Arc;
+
+use crate::actor::group::ActorGroup;
 use crate::scheduler::api::safe_state::SafeStateCallback;
 use crate::scheduler::api::subscription::Subscription;
 use crate::scheduler::run::runner::Runner;
@@ -13,4 +16,6 @@ pub(crate) struct PendingNode {
     pub(crate) wake: WaitSet,
     /// The subscribers of the node, as far as they were declared.
     pub(crate) subscriptions: Vec<Subscription>,
+    /// The actors, if it is a group of them.
+    pub(crate) actors: Option<Arc<ActorGroup>>,
 }

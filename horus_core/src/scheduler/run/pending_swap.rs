@@ -79,7 +79,7 @@ impl Swap {
         wait.unwrap_or_else(PoisonError::into_inner).0.clone()
     }
 
-    fn set_state(&self, now: SwapState) {
+    pub(crate) fn set_state(&self, now: SwapState) {
         let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
         if !state.is_final() {
             *state = now;

@@ -13,6 +13,7 @@ use std::time::Duration;
 use event_log::EventLog;
 use horus_shm::clock::Clock;
 
+use crate::actor::group::ActorGroup;
 use crate::log::{NodeScope, intern_node_name};
 use crate::message::NodeEvent;
 use crate::scheduler::api::checkpoints::CheckpointPosition;
@@ -205,6 +206,17 @@ impl Runner {
     /// Returns the text of the node's last failure or fault.
     pub(crate) fn last_error(&self) -> Option<&str> {
         self.event_log.last_error()
+    }
+
+    /// Makes this the runner of a group of actors.
+    pub(crate) fn set_actors(&self, group: &Arc<ActorGroup>) {
+        self.commands.set_actors(Arc::clone(group));
+        group.set_metrics(Arc::clone(&self.metrics));
+    }
+
+    /// Sets the text of the node's last failure.
+    pub(crate) fn set_last_error(&mut self, error: &str) {
+        self.event_log.set_last_error(error);
     }
 
     /// Returns the reason why this node stops the run, if it does.

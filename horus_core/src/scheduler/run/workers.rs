@@ -6,11 +6,14 @@ use std::time::Instant;
 
 use horus_shm::clock::Clock;
 
+use crate::actor::group::ActorGroup;
+use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::error::StartError;
 use crate::scheduler::api::plan::Class;
 use crate::scheduler::api::rate::Rate;
 use crate::scheduler::api::report::NodeReport;
 use crate::scheduler::api::timeline::Timeline;
+use crate::scheduler::run::executor::actors::{ActorThread, ActorThreads};
 #[cfg(feature = "async-io")]
 use crate::scheduler::run::executor::async_io::{AsyncIo, Task};
 use crate::scheduler::run::executor::compute::{self, Job, Pool};
@@ -30,6 +33,7 @@ pub(crate) struct Workers {
     pub(crate) has_watched_node: bool,
     threads: Vec<NodeThread>,
     pool: Option<Pool>,
+    actors: Vec<ActorThreads>,
     #[cfg(feature = "async-io")]
     async_io: Option<AsyncIo>,
 }
@@ -65,8 +69,17 @@ impl Workers {
         let mut jobs = Vec::new();
         #[cfg(feature = "async-io")]
         let mut tasks = Vec::new();
-        for PendingNode { runner, wake, .. } in entries {
+        for entry in entries {
+            let PendingNode {
+                runner,
+                wake,
+                actors,
+                ..
+            } = entry;
             match runner.plan().class {
+                Class::Actors if outcome.is_ok() => {
+                    outcome = self.start_actors(runner, actors, start)
+                }
                 Class::Event if outcome.is_ok() => {
                     outcome = self.start_event_thread(runner, wake, start)
                 }
@@ -109,6 +122,35 @@ impl Workers {
         let mut clock = start.clock.clone();
         self.start_thread(vec![runner], start, move |runners, shared| {
             event::run(&mut runners[0], &mut clock, shared, &mut wake)
+        })
+    }
+
+    fn start_actors(
+        &mut self,
+        runner: Runner,
+        group: Option<Arc<ActorGroup>>,
+        start: &StartContext,
+    ) -> Result<(), StartError> {
+        let Some(group) = group else {
+            self.main.push(runner);
+            return Ok(());
+        };
+        let mut workers = group.take_workers();
+        let first = workers.swap_remove(0);
+        match ActorThreads::start(&group, workers, &start.clock, &start.shared) {
+            Ok(threads) => self.actors.push(threads),
+            Err((cause, threads)) => {
+                self.actors.push(threads);
+                self.main.push(runner);
+                group.give_back(first);
+                let name = group.name().to_owned();
+                return Err(StartError::Thread { name, cause });
+            }
+        }
+        let context = WorkerContext::new(&start.clock);
+        self.start_thread(vec![runner], start, move |runners, shared| {
+            ActorThread::new(&group, context, shared).run(first, runners.first_mut());
+            AfterTurn::Continue
         })
     }
 
@@ -183,6 +225,7 @@ impl Workers {
     pub(crate) fn end(&mut self, deadline: Instant) -> (Vec<Runner>, Vec<NodeReport>) {
         let mut runners = std::mem::take(&mut self.main);
         let mut left_behind = Vec::new();
+        self.actors.iter().for_each(ActorThreads::wake);
         for thread in self.threads.drain(..) {
             match thread.end(deadline) {
                 Ok(mut ended) => runners.append(&mut ended),
@@ -202,6 +245,9 @@ impl Workers {
             .take()
             .into_iter()
             .for_each(|async_io| gather(async_io.finish(deadline)));
+        for threads in self.actors.drain(..) {
+            threads.end(deadline, &mut runners);
+        }
         runners.sort_by_key(Runner::position);
         (runners, left_behind)
     }

@@ -257,6 +257,7 @@ const fn class_number(class: Class) -> u8 {
         Class::Event => NodeMetrics::CLASS_EVENT,
         Class::AsyncIo => NodeMetrics::CLASS_ASYNC_IO,
         Class::BestEffort => NodeMetrics::CLASS_BEST_EFFORT,
+        Class::Actors => NodeMetrics::CLASS_ACTORS,
     }
 }
 

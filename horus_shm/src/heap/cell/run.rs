@@ -485,7 +485,7 @@ unsafe fn end<B: Behaviour<G>, G: Group>(cell: Place<G>, worker: Option<&mut G::
     }
     // SAFETY: only the runner uses the state.
     let behaviour = unsafe { &mut *state };
-    drop_quietly(|| behaviour.ended(&end, worker));
+    drop_quietly(|| behaviour.ended(&end, &header.group, worker));
     // SAFETY: as above; it is not used after this, as the mailbox refuses all that would wake it.
     drop_quietly(|| unsafe { core::ptr::drop_in_place(state) });
     // SAFETY: the hold of the actor's life ends with it.

@@ -1,0 +1,217 @@
+//! The handle of a group of actors: spawns them, and counts what they do.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use horus_shm::internals::heap::{self, Ran};
+
+use crate::actor::address::Address;
+use crate::actor::behaviour::Actor;
+use crate::actor::error::{FindError, RegisterError, SpawnError};
+use crate::actor::group::{ActorCounts, ActorGroup};
+use crate::actor::local;
+use crate::actor::mailbox::Mailbox;
+use crate::actor::registry::message_name;
+use crate::actor::seat::{Extras, Seat};
+use crate::actor::worker_context::WorkerContext;
+use crate::scheduler::api::policy::FailurePolicy;
+
+/// The restarts in a row, and the first pause, of an actor that can be made anew.
+const RESTART: FailurePolicy = FailurePolicy::Restart {
+    max: 5,
+    backoff: Duration::from_millis(100),
+};
+
+/// A group of actors. A clone is another handle of the same group.
+#[derive(Clone)]
+pub struct Actors(Arc<ActorGroup>);
+
+impl Actors {
+    pub(crate) const fn of(group: Arc<ActorGroup>) -> Self {
+        Self(group)
+    }
+
+    /// Spawns an actor: initialises it on this thread, and returns its address. It handles mail
+    /// once the scheduler runs. If a handler fails, the actor ends.
+    ///
+    /// # Errors
+    ///
+    /// [`SpawnError`] if the `init` of the actor fails, or the group has ended.
+    pub fn spawn<A: Actor>(&self, actor: A) -> Result<Address<A::Message>, SpawnError> {
+        self.options().spawn(actor)
+    }
+
+    /// Spawns the actor that `make` returns, as [`Self::spawn`] does. If a handler fails, the actor
+    /// is shut down and made anew after a pause; its mail waits.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::spawn`].
+    pub fn spawn_with<A: Actor>(
+        &self,
+        make: impl FnMut() -> A + Send + 'static,
+    ) -> Result<Address<A::Message>, SpawnError> {
+        self.options().spawn_with(make)
+    }
+
+    /// Returns the settings with which actors are spawned, to be changed.
+    #[must_use]
+    pub fn options(&self) -> SpawnOptions<'_> {
+        SpawnOptions {
+            group: &self.0,
+            mailbox: self.0.mailbox(),
+            on_failure: None,
+        }
+    }
+
+    /// Gives an actor a name, by which [`Self::find`] finds it. The name keeps the actor alive
+    /// until it stops, fails for good, or [`Self::unregister`] takes the name away.
+    ///
+    /// # Errors
+    ///
+    /// [`RegisterError`] if another actor of the group that has not ended has the name.
+    pub fn register<M: Send + 'static>(
+        &self,
+        name: &str,
+        address: &Address<M>,
+    ) -> Result<(), RegisterError> {
+        self.0.registry.add(name, Box::new(address.clone()))
+    }
+
+    /// Takes the name of an actor away; returns false if no actor had it.
+    pub fn unregister(&self, name: &str) -> bool {
+        self.0.registry.remove(name)
+    }
+
+    /// Returns the address of the actor that has this name. Look it up once, and keep it.
+    ///
+    /// # Errors
+    ///
+    /// [`FindError`] if no actor has the name, or if it handles messages of another type.
+    pub fn find<M: Send + 'static>(&self, name: &str) -> Result<Address<M>, FindError> {
+        self.0.registry.find(name, message_name::<M>())
+    }
+
+    /// Returns the names of actors that begin with `prefix`, sorted.
+    #[must_use]
+    pub fn names(&self, prefix: &str) -> Vec<String> {
+        self.0.registry.names(prefix)
+    }
+
+    /// Returns the counters of the group. They may be of slightly different moments.
+    #[must_use]
+    pub fn counts(&self) -> ActorCounts {
+        self.0.counts()
+    }
+
+    /// Returns the name of the group.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.0.name()
+    }
+}
+
+impl fmt::Debug for Actors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Actors")
+            .field("name", &self.0.name())
+            .field("counts", &self.0.counts())
+            .finish()
+    }
+}
+
+/// The settings with which an actor is spawned.
+#[derive(Debug, Clone)]
+pub struct SpawnOptions<'a> {
+    group: &'a Arc<ActorGroup>,
+    mailbox: Mailbox,
+    on_failure: Option<FailurePolicy>,
+}
+
+impl SpawnOptions<'_> {
+    /// Sets the kind of the mailbox. Default: that of the group.
+    #[must_use]
+    pub const fn mailbox(mut self, mailbox: Mailbox) -> Self {
+        self.mailbox = mailbox;
+        self
+    }
+
+    /// Sets what follows if a handler fails. Default: five restarts, the first after 100 ms, if the
+    /// actor can be made anew ([`Self::spawn_with`]); otherwise it ends.
+    ///
+    /// With [`FailurePolicy::Restart`], an actor that cannot be made anew ends, and so does one
+    /// that has failed too often. [`FailurePolicy::Fatal`] stops the scheduler.
+    #[must_use]
+    pub const fn on_failure(mut self, policy: FailurePolicy) -> Self {
+        self.on_failure = Some(policy);
+        self
+    }
+
+    /// Spawns an actor with these settings, as [`Actors::spawn`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Actors::spawn`].
+    pub fn spawn<A: Actor>(self, actor: A) -> Result<Address<A::Message>, SpawnError> {
+        let extras = self.on_failure.map(|policy| {
+            Box::new(Extras {
+                policy: Some(policy),
+                ..Extras::default()
+            })
+        });
+        self.start(actor, extras)
+    }
+
+    /// Spawns the actor that `make` returns with these settings, as [`Actors::spawn_with`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Actors::spawn`].
+    pub fn spawn_with<A: Actor>(
+        self,
+        mut make: impl FnMut() -> A + Send + 'static,
+    ) -> Result<Address<A::Message>, SpawnError> {
+        let actor = make();
+        let extras = Extras {
+            make: Some(Box::new(make)),
+            policy: Some(self.on_failure.unwrap_or(RESTART)),
+            ..Extras::default()
+        };
+        self.start(actor, Some(Box::new(extras)))
+    }
+
+    fn start<A: Actor>(
+        &self,
+        actor: A,
+        extras: Option<Box<Extras<A>>>,
+    ) -> Result<Address<A::Message>, SpawnError> {
+        let group = self.group;
+        let seat = Seat::new(actor, extras);
+        let address = heap::spawn(Arc::clone(group), seat, self.mailbox.mail());
+        let handle = address.control();
+        let closed = || SpawnError::Closed {
+            group: group.name().to_owned(),
+        };
+        let Some(task) = local::begin_init(&handle) else {
+            return Err(closed());
+        };
+        task.set_last_worker(group.next_worker());
+        let mut context = WorkerContext::new(group.clock());
+        // WHY two: a thing more than `init`, so that the actor is asleep afterwards.
+        match task.run(group, &mut context, 2) {
+            Ran::More(task) | Ran::Suspended(task) => group.inject(task),
+            Ran::Slept | Ran::Ended => {}
+        }
+        if let Some(cause) = context.init_error {
+            return Err(SpawnError::Init {
+                group: group.name().to_owned(),
+                cause,
+            });
+        }
+        if context.is_refused {
+            return Err(closed());
+        }
+        Ok(Address::of(address))
+    }
+}

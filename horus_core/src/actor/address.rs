@@ -1,0 +1,245 @@
+//! Addresses: the handles by which messages are sent to an actor, and the answers to questions.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use horus_shm::WaitPolicy;
+use horus_shm::internals::heap::{self, AnswerError, ControlHandle, Refusal, Reply, WaitRefusal};
+
+use crate::actor::behaviour::Actor;
+use crate::actor::error::{
+    AskError, SendTimeoutError, SwapError, TellAllError, TrySendError, refused,
+};
+use crate::actor::group::{ActorGroup, Control};
+use crate::actor::local;
+use crate::actor::registry::{Registered, message_name};
+use crate::actor::swap::SwapRequest;
+use crate::actor::watch::ActorId;
+use crate::scheduler::run::pending_swap::Swap;
+
+/// A handle by which messages of type `M` are sent to an actor. Eight bytes; a clone is another
+/// address of the same actor. An actor without an address ends once its mail is handled.
+pub struct Address<M>(heap::Address<M, ActorGroup>);
+
+impl<M: Send + 'static> Address<M> {
+    pub(super) const fn of(address: heap::Address<M, ActorGroup>) -> Self {
+        Self(address)
+    }
+
+    /// Sends `message`. Does not wait.
+    ///
+    /// # Errors
+    ///
+    /// [`TrySendError::Full`] if the mailbox is full, [`TrySendError::Disconnected`] if the actor
+    /// has ended. The message comes back.
+    #[inline]
+    pub fn tell(&self, message: M) -> Result<(), TrySendError<M>> {
+        self.0.send(message).map(drop).map_err(refused)
+    }
+
+    /// Sends `message`, and waits up to `timeout` for room in the mailbox.
+    ///
+    /// # Errors
+    ///
+    /// [`SendTimeoutError::Timeout`] if the mailbox stayed full, [`SendTimeoutError::Disconnected`]
+    /// if the actor has ended, [`SendTimeoutError::InHandler`] if the caller is an actor and the
+    /// mailbox is full. The message comes back.
+    pub fn tell_timeout(&self, message: M, timeout: Duration) -> Result<(), SendTimeoutError<M>> {
+        // WHY: the thread that waits may be the one that has to make room.
+        if local::is_worker() {
+            return self
+                .0
+                .send(message)
+                .map(drop)
+                .map_err(|refusal| match refusal {
+                    Refusal::Full(message) => SendTimeoutError::InHandler(message),
+                    Refusal::Disconnected(message) => SendTimeoutError::Disconnected(message),
+                });
+        }
+        let sent = self.0.send_wait(message, WaitPolicy::of(timeout));
+        sent.map(drop).map_err(|refusal| match refusal {
+            WaitRefusal::Timeout(message) => SendTimeoutError::Timeout(message),
+            WaitRefusal::Disconnected(message) => SendTimeoutError::Disconnected(message),
+        })
+    }
+
+    /// Sends all `messages`, in their order and with no other message between them, or none of
+    /// them. Does not wait.
+    ///
+    /// # Errors
+    ///
+    /// [`TellAllError`], with all messages.
+    pub fn tell_all(&self, messages: impl IntoIterator<Item = M>) -> Result<(), TellAllError<M>> {
+        self.0.send_all(messages).map_err(|refusal| match refusal {
+            Refusal::Full(messages) => TellAllError::Full(messages),
+            Refusal::Disconnected(messages) => TellAllError::Disconnected(messages),
+        })
+    }
+
+    /// Sends a question: `make` makes the message of the [`Reply`], by which the actor answers.
+    /// Does not wait.
+    ///
+    /// # Errors
+    ///
+    /// [`AskError::Full`] if the mailbox is full, [`AskError::Disconnected`] if the actor has
+    /// ended.
+    pub fn ask<T: Send>(&self, make: impl FnOnce(Reply<T>) -> M) -> Result<Answer<T>, AskError> {
+        let (reply, answer) = heap::answer();
+        match self.0.send(make(reply)) {
+            Ok(_) => Ok(Answer(answer)),
+            Err(Refusal::Full(_)) => Err(AskError::Full),
+            Err(Refusal::Disconnected(_)) => Err(AskError::Disconnected),
+        }
+    }
+
+    /// Replaces the actor by `actor`, which has to be of the same type: it handles all messages
+    /// that are sent after this. Counts as a message of the mailbox. Does not wait.
+    ///
+    /// The new actor is initialised first. If that fails, or one of the first ten messages does,
+    /// the old one comes back; after them, it is shut down. [`Swap`] reports the outcome. A restart
+    /// makes the actor by its factory.
+    ///
+    /// # Errors
+    ///
+    /// [`SwapError::Full`] if the mailbox is full, [`SwapError::Disconnected`] if the actor has
+    /// ended.
+    pub fn swap<A: Actor<Message = M>>(&self, actor: A) -> Result<Swap, SwapError> {
+        let request = SwapRequest::new(actor);
+        let swap = request.handle();
+        match self.0.control().send_counted(Control::Swap(request)) {
+            Ok(()) => Ok(swap),
+            Err(Refusal::Full(_)) => Err(SwapError::Full),
+            Err(Refusal::Disconnected(_)) => Err(SwapError::Disconnected),
+        }
+    }
+
+    /// Returns the identity of the actor, to compare with that of a [`Down`](crate::actor::Down).
+    #[must_use]
+    pub fn id(&self) -> ActorId {
+        ActorId(self.0.id())
+    }
+
+    pub(super) fn control(&self) -> ControlHandle<ActorGroup> {
+        self.0.control()
+    }
+
+    /// Returns true if the actor has ended.
+    #[must_use]
+    pub fn is_disconnected(&self) -> bool {
+        self.0.is_disconnected()
+    }
+
+    /// Returns the number of messages in a bounded mailbox. It may be out of date at once.
+    #[must_use]
+    pub fn waiting(&self) -> u32 {
+        self.0.waiting()
+    }
+
+    /// Returns an address that does not keep the actor alive.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakAddress<M> {
+        WeakAddress(self.0.downgrade())
+    }
+}
+
+impl<M: Send + 'static> Registered for Address<M> {
+    fn message(&self) -> &'static str {
+        message_name::<M>()
+    }
+
+    fn has_ended(&self) -> bool {
+        self.is_disconnected()
+    }
+}
+
+impl<M> Clone for Address<M> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<M> PartialEq for Address<M> {
+    /// Returns true if both are addresses of the same actor.
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl<M> Eq for Address<M> {}
+
+impl<M> fmt::Debug for Address<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+/// An address that does not keep the actor alive.
+pub struct WeakAddress<M>(heap::WeakAddress<M, ActorGroup>);
+
+impl<M: Send + 'static> WeakAddress<M> {
+    /// Returns an address of the actor, unless that has ended.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<Address<M>> {
+        self.0.upgrade().map(Address)
+    }
+}
+
+impl<M> Clone for WeakAddress<M> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<M> fmt::Debug for WeakAddress<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+/// The answer to a question, as a thread or a task waits for it. If it is dropped, the actor sees
+/// that the question is cancelled.
+#[must_use = "a question whose answer is dropped is cancelled"]
+pub struct Answer<T>(heap::Answer<T>);
+
+impl<T: Send> Answer<T> {
+    /// Waits for the answer, up to `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// [`AskError::NoAnswer`] if the question was dropped, [`AskError::Timeout`] if the answer did
+    /// not come in time, [`AskError::InHandler`] at once if the caller is an actor.
+    pub fn wait(mut self, timeout: Duration) -> Result<T, AskError> {
+        if local::is_worker() {
+            return Err(AskError::InHandler);
+        }
+        let answered = self.0.wait(WaitPolicy::of(timeout));
+        answered.map_err(|error| match error {
+            AnswerError::NoAnswer => AskError::NoAnswer,
+            AnswerError::Timeout => AskError::Timeout,
+        })
+    }
+
+    /// Returns the answer if it is there already, or the error that there will be none.
+    pub fn try_take(&mut self) -> Option<Result<T, AskError>> {
+        let taken = self.0.try_take()?;
+        Some(taken.map_err(|_| AskError::NoAnswer))
+    }
+}
+
+impl<T: Send> Future for Answer<T> {
+    type Output = Result<T, AskError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let polled = Pin::new(&mut self.0).poll(context);
+        polled.map(|taken| taken.map_err(|_| AskError::NoAnswer))
+    }
+}
+
+impl<T> fmt::Debug for Answer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Answer").finish_non_exhaustive()
+    }
+}

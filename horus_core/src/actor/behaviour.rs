@@ -1,0 +1,56 @@
+//! The trait that makes a type an actor.
+
+use crate::actor::context::Context;
+use crate::actor::watch::Down;
+use crate::scheduler::api::node::{NodeError, NodeResult};
+
+/// A type with private state that handles messages, one at a time.
+///
+/// No two calls of an actor overlap, although different threads may make them. A panic in a call is
+/// caught and counts as a failure. A handler must not wait for another actor.
+pub trait Actor: Send + Sized + 'static {
+    /// The type of the messages: an enum, if there are several kinds.
+    type Message: Send + 'static;
+
+    /// Initialises the actor. Called by the thread that spawns it, before the first message, and
+    /// after a restart by the thread that runs it.
+    ///
+    /// # Errors
+    ///
+    /// An error means that the actor does not start; the caller of `spawn` gets it. After a
+    /// restart, it counts as a failure.
+    fn init(&mut self, _context: &mut Context<'_, Self>) -> NodeResult {
+        Ok(())
+    }
+
+    /// Handles one message.
+    ///
+    /// # Errors
+    ///
+    /// An error means that the message was not handled. The failure policy of the actor decides
+    /// what follows.
+    fn handle(&mut self, message: Self::Message, context: &mut Context<'_, Self>) -> NodeResult;
+
+    /// Shuts the actor down. Called when it ends, after the mail that still waited was dropped, and
+    /// before a restart.
+    ///
+    /// # Errors
+    ///
+    /// An error is counted and has no other effect.
+    fn shutdown(&mut self) -> NodeResult {
+        Ok(())
+    }
+
+    /// Learns that an actor has ended which it watches ([`Context::watch`]).
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::handle`].
+    fn on_down(&mut self, _down: &Down, _context: &mut Context<'_, Self>) -> NodeResult {
+        Ok(())
+    }
+
+    /// Handles a failure of this actor. Called on every failed `handle`, and on a failed `init`
+    /// after a restart, before the failure policy is applied.
+    fn on_error(&mut self, _error: &NodeError) {}
+}

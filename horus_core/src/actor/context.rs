@@ -1,0 +1,145 @@
+//! The context of a handler.
+
+use std::fmt;
+use std::time::Duration;
+
+use horus_shm::internals::heap::{ControlHandle, Turn};
+
+use crate::actor::address::Address;
+use crate::actor::behaviour::Actor;
+use crate::actor::group::{ActorGroup, Control};
+use crate::actor::timer::{Alarm, Due, Timer};
+use crate::actor::watch::Watch;
+use crate::actor::worker_context::WorkerContext;
+use crate::scheduler::api::policy::nanos;
+
+/// The services of a group to the actor whose handler runs: its address, the time, its end.
+pub struct Context<'a, A: Actor> {
+    services: &'a mut dyn Services<A::Message>,
+    /// The number of restarts of the actor.
+    restarts: u32,
+    pub(super) stop: bool,
+}
+
+/// An activation, as the context uses it. WHY a trait: the activation has a lifetime of its own,
+/// which users need not see.
+pub(super) trait Services<M> {
+    fn address(&mut self) -> Address<M>;
+
+    fn worker(&mut self) -> &mut WorkerContext;
+
+    fn group(&self) -> &ActorGroup;
+
+    fn control(&self) -> ControlHandle<ActorGroup>;
+}
+
+impl<M: Send + 'static> Services<M> for Turn<'_, M, ActorGroup> {
+    fn address(&mut self) -> Address<M> {
+        self.worker().has_given_address = true;
+        Address::of(Turn::address(self))
+    }
+
+    fn worker(&mut self) -> &mut WorkerContext {
+        Turn::worker(self)
+    }
+
+    fn group(&self) -> &ActorGroup {
+        Turn::group(self)
+    }
+
+    fn control(&self) -> ControlHandle<ActorGroup> {
+        Turn::control(self)
+    }
+}
+
+impl<'a, A: Actor> Context<'a, A> {
+    pub(super) fn new(services: &'a mut dyn Services<A::Message>, restarts: u32) -> Self {
+        Self {
+            services,
+            restarts,
+            stop: false,
+        }
+    }
+
+    /// Returns an address of this actor. While it exists, the actor does not end by itself.
+    #[must_use]
+    pub fn address(&mut self) -> Address<A::Message> {
+        self.services.address()
+    }
+
+    /// Watches another actor: when that has ended, [`Actor::on_down`] is called, after the mail
+    /// that is there by then. If it has ended already, that is so at once.
+    pub fn watch<M: Send + 'static>(&mut self, other: &Address<M>) {
+        let watcher = self.services.control();
+        let report = move |down| {
+            // WHY ignored: the one that watches has ended itself.
+            let _ = watcher.send(Control::Down(Box::new(down)));
+        };
+        let watch = Watch::new(other.id(), Box::new(report));
+        // WHY ignored: the watch comes back, and is dropped, which reports the end.
+        let _ = other.control().send(Control::Watch(watch));
+    }
+
+    /// Sends `message` to this actor after `delay`, also if the mailbox is full then. The actor
+    /// does not end by itself before. A restart cancels the timer.
+    pub fn tell_after(&mut self, delay: Duration, message: A::Message) -> Timer {
+        let mut message = Some(message);
+        self.start_timer(nanos(delay), 0, move || message.take())
+    }
+
+    /// Sends a message that `make` makes to this actor every `period`, also if the mailbox is full.
+    /// A message is left out if the last one still waits. The actor does not end by itself. A
+    /// restart cancels the timer.
+    pub fn tell_every(
+        &mut self,
+        period: Duration,
+        mut make: impl FnMut() -> A::Message + Send + 'static,
+    ) -> Timer {
+        let period_ns = nanos(period).max(1);
+        self.start_timer(period_ns, period_ns, move || Some(make()))
+    }
+
+    fn start_timer(
+        &mut self,
+        delay_ns: u64,
+        period_ns: u64,
+        mut make: impl FnMut() -> Option<A::Message> + Send + 'static,
+    ) -> Timer {
+        // WHY an address: it keeps the actor alive.
+        let (address, handle) = (self.address(), self.services.control());
+        let restarts = self.restarts;
+        let send = move |timer| {
+            let _keeps = &address;
+            let message = make();
+            message.is_some_and(|message| {
+                let due = Due::new(timer, restarts, message);
+                handle.send(Control::Timer(due)).is_ok()
+            })
+        };
+        let alarm = Alarm::new(period_ns, Box::new(send));
+        let timer = alarm.timer();
+        let at_ns = self.now_ns().saturating_add(delay_ns);
+        self.services.group().start_alarm(at_ns, alarm);
+        timer
+    }
+
+    /// Ends the actor after this handler: what waits in its mailbox is dropped, and senders are
+    /// refused.
+    pub const fn stop(&mut self) {
+        self.stop = true;
+    }
+
+    /// Returns the present time, in nanoseconds of CLOCK_MONOTONIC.
+    #[must_use]
+    pub fn now_ns(&mut self) -> u64 {
+        self.services.worker().clock.now_ns()
+    }
+}
+
+impl<A: Actor> fmt::Debug for Context<'_, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context")
+            .field("stop", &self.stop)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,195 @@
+//! The errors of actors: one type for each operation.
+
+use std::fmt;
+
+use horus_shm::internals::heap::Refusal;
+use thiserror::Error;
+
+use crate::scheduler::api::node::NodeError;
+
+/// The error of [`Address::tell`](crate::actor::Address::tell), with the message.
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
+pub enum TrySendError<M> {
+    /// The mailbox is full. Try again after the actor has handled messages.
+    #[error("the message was not sent: the mailbox is full")]
+    Full(M),
+    /// The actor has ended.
+    #[error("the message was not sent: the actor has ended")]
+    Disconnected(M),
+}
+
+/// The error of [`Address::tell_timeout`](crate::actor::Address::tell_timeout), with the message.
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum SendTimeoutError<M> {
+    /// The mailbox stayed full until the timeout.
+    #[error("the message was not sent in time: the mailbox stayed full")]
+    Timeout(M),
+    /// The actor has ended.
+    #[error("the message was not sent: the actor has ended")]
+    Disconnected(M),
+    /// The mailbox is full, and the caller is an actor, which must not wait.
+    #[error("the message was not sent: the mailbox is full, and an actor must not wait for room")]
+    InHandler(M),
+}
+
+/// The error of [`Address::tell_all`](crate::actor::Address::tell_all), with all messages.
+#[derive(Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum TellAllError<M> {
+    /// There is not enough room in the mailbox for all of them.
+    #[error("none of the {} messages was sent: they do not fit in the mailbox", .0.len())]
+    Full(Vec<M>),
+    /// The actor has ended.
+    #[error("none of the {} messages was sent: the actor has ended", .0.len())]
+    Disconnected(Vec<M>),
+}
+
+/// The error of a question to an actor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum AskError {
+    /// The mailbox is full. Try again later.
+    #[error("the question was not sent: the mailbox is full")]
+    Full,
+    /// The actor has ended.
+    #[error("the question was not sent: the actor has ended")]
+    Disconnected,
+    /// The actor dropped the question without an answer, or ended before it came to it.
+    #[error("there is no answer: the question was dropped")]
+    NoAnswer,
+    /// The answer did not come in time.
+    #[error("the answer did not come in time")]
+    Timeout,
+    /// The caller is an actor, which must not wait: the one that it asks may need its thread.
+    #[error("an actor must not wait for an answer: send it a message instead")]
+    InHandler,
+}
+
+/// The error of replacing an actor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum SwapError {
+    /// The mailbox is full. Try again after the actor has handled messages.
+    #[error("the actor was not replaced: its mailbox is full")]
+    Full,
+    /// The actor has ended.
+    #[error("the actor was not replaced: it has ended")]
+    Disconnected,
+}
+
+/// The error of giving a name to an actor: another one has it.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the name '{name}' belongs to another actor: choose another name, or end that actor first")]
+pub struct RegisterError {
+    /// The name.
+    pub name: String,
+}
+
+/// The error of finding an actor by its name.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum FindError {
+    /// No actor has the name, or the one that had it has ended.
+    #[error("no actor is called '{name}'")]
+    Unknown {
+        /// The name.
+        name: String,
+    },
+    /// The actor handles messages of another type.
+    #[error("actor '{name}' handles messages of type '{registered}', and not '{wanted}'")]
+    Type {
+        /// The name.
+        name: String,
+        /// The type of the messages that it handles.
+        registered: &'static str,
+        /// The type that was wanted.
+        wanted: &'static str,
+    },
+}
+
+/// The error of spawning an actor.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SpawnError {
+    /// The group has ended.
+    #[error("actor group '{group}' has ended, and takes no more actors")]
+    Closed {
+        /// The name of the group.
+        group: String,
+    },
+    /// The `init` of the actor failed.
+    #[error("the actor of group '{group}' cannot be initialised: {cause}")]
+    Init {
+        /// The name of the group.
+        group: String,
+        /// The error that `init` returned.
+        cause: NodeError,
+    },
+}
+
+impl<M> TrySendError<M> {
+    /// Returns the message.
+    pub fn into_inner(self) -> M {
+        match self {
+            Self::Full(message) | Self::Disconnected(message) => message,
+        }
+    }
+}
+
+impl<M> SendTimeoutError<M> {
+    /// Returns the message.
+    pub fn into_inner(self) -> M {
+        match self {
+            Self::Timeout(message) | Self::Disconnected(message) | Self::InHandler(message) => {
+                message
+            }
+        }
+    }
+}
+
+impl<M> TellAllError<M> {
+    /// Returns the messages.
+    pub fn into_inner(self) -> Vec<M> {
+        match self {
+            Self::Full(messages) | Self::Disconnected(messages) => messages,
+        }
+    }
+}
+
+// WHY not derived: a message need not be `Debug` to call `unwrap` on the result.
+impl<M> fmt::Debug for TrySendError<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full(_) => "Full(..)",
+            Self::Disconnected(_) => "Disconnected(..)",
+        })
+    }
+}
+
+impl<M> fmt::Debug for SendTimeoutError<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Timeout(_) => "Timeout(..)",
+            Self::Disconnected(_) => "Disconnected(..)",
+            Self::InHandler(_) => "InHandler(..)",
+        })
+    }
+}
+
+impl<M> fmt::Debug for TellAllError<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full(_) => "Full(..)",
+            Self::Disconnected(_) => "Disconnected(..)",
+        })
+    }
+}
+
+/// Converts the refusal of a single message.
+pub(super) fn refused<M>(refusal: Refusal<M>) -> TrySendError<M> {
+    match refusal {
+        Refusal::Full(message) => TrySendError::Full(message),
+        Refusal::Disconnected(message) => TrySendError::Disconnected(message),
+    }
+}

@@ -1,0 +1,414 @@
+//! A group of actors: what its workers share, who its members are, and their end.
+
+use std::collections::HashMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use horus_shm::clock::Clock;
+use horus_shm::internals::heap::{
+    self, ControlHandle, Rooms, RunQueues, Runnable, WORKERS_MAX, Worker,
+};
+use horus_shm::internals::sync::Word;
+
+use crate::actor::local;
+use crate::actor::mailbox::Mailbox;
+use crate::actor::members::Members;
+use crate::actor::registry::Registry;
+use crate::actor::swap::SwapRequest;
+use crate::actor::timer::{Alarm, Due};
+use crate::actor::timers::Timers;
+use crate::actor::watch::{Down, Watch};
+use crate::actor::worker_context::WorkerContext;
+use crate::message::NodeEvent;
+use crate::scheduler::api::metrics::LiveMetrics;
+use crate::scheduler::remote::recorder::Recorder;
+use crate::scheduler::run::catch_panic::catch_panic;
+
+/// The right to run an actor.
+pub(crate) type Task = Runnable<ActorGroup>;
+
+/// Maximum number of threads of a group.
+pub(crate) const THREADS_MAX: usize = WORKERS_MAX;
+
+/// A thing that an actor gets in its mailbox besides messages.
+#[derive(Debug)]
+pub(crate) enum Control {
+    /// The actor has to be initialised.
+    Init,
+    /// The actor has to be restarted, if that was not done before a message.
+    Restart,
+    /// The actor has to end.
+    End,
+    /// Another actor wants to know when this one ends.
+    Watch(Watch),
+    /// An actor that this one watches has ended.
+    Down(Box<Down>),
+    /// A message of a timer.
+    Timer(Due),
+    /// The actor has to be replaced.
+    Swap(SwapRequest),
+}
+
+/// A thing that waits for its time.
+#[derive(Debug)]
+pub(crate) enum Timed {
+    /// An actor that pauses.
+    Pause(Task),
+    /// A timer, and the time at which it is due.
+    Alarm(Alarm, u64),
+}
+
+/// A group of actors.
+pub(crate) struct ActorGroup {
+    name: String,
+    queues: Arc<RunQueues<Task>>,
+    rooms: Rooms,
+    /// The owner's ends of the queues that no thread uses.
+    workers: Mutex<Vec<Worker<Task>>>,
+    roll: Mutex<Roll>,
+    pub(crate) timers: Timers<Timed>,
+    pub(crate) registry: Registry,
+    clock: Clock,
+    mailbox: Mailbox,
+    /// 1 once all actors have been ended, or left to a thread.
+    is_over: AtomicU64,
+    /// 1 while threads run the actors.
+    running: AtomicU64,
+    /// 1 while the actors may not run.
+    paused: AtomicU64,
+    spawned: AtomicU64,
+    ended: AtomicU64,
+    undelivered: AtomicU64,
+    failures: AtomicU64,
+    panics: AtomicU64,
+    /// The messages that each worker has handled.
+    handled: Box<[Handled]>,
+    recorder: OnceLock<Recorder>,
+    /// The metrics of the node that the group is.
+    metrics: OnceLock<Arc<LiveMetrics>>,
+    last_error: Mutex<Option<String>>,
+}
+
+/// A counter that one worker writes, in a cache line of its own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Handled(AtomicU64);
+
+/// The members of a group.
+#[derive(Debug, Default)]
+struct Roll {
+    members: Members<ControlHandle<ActorGroup>>,
+    /// True once the group takes no more.
+    is_closed: bool,
+}
+
+/// Counters of a group of actors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct ActorCounts {
+    /// Number of actors that exist.
+    pub alive: u64,
+    /// Number of messages that were handled, also those whose handler failed.
+    pub handled: u64,
+    /// Number of handlers that failed.
+    pub failures: u64,
+    /// Number of handlers that panicked.
+    pub panics: u64,
+    /// Number of messages that were accepted, and dropped at the end of their actor.
+    pub undelivered: u64,
+}
+
+impl heap::Group for ActorGroup {
+    type Control = Control;
+    type Worker = WorkerContext;
+
+    #[inline]
+    fn schedule(&self, task: Task) {
+        if let Some(task) = local::schedule(self, task) {
+            self.inject(task);
+        }
+    }
+
+    fn rooms(&self) -> &Rooms {
+        &self.rooms
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl ActorGroup {
+    pub(crate) fn new(name: &str, threads: usize, mailbox: Mailbox, clock: &Clock) -> Arc<Self> {
+        let (queues, workers) = RunQueues::new(threads);
+        let word = || AtomicU64::new(0);
+        Arc::new(Self {
+            name: name.to_owned(),
+            queues,
+            rooms: Rooms::default(),
+            workers: Mutex::new(workers),
+            roll: Mutex::default(),
+            timers: Timers::default(),
+            registry: Registry::default(),
+            clock: clock.clone(),
+            mailbox,
+            is_over: word(),
+            running: word(),
+            paused: word(),
+            spawned: word(),
+            ended: word(),
+            undelivered: word(),
+            failures: word(),
+            panics: word(),
+            handled: (0..threads).map(|_| Handled::default()).collect(),
+            recorder: OnceLock::new(),
+            metrics: OnceLock::new(),
+            last_error: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) const fn mailbox(&self) -> Mailbox {
+        self.mailbox
+    }
+
+    pub(crate) const fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    pub(crate) const fn queues(&self) -> &Arc<RunQueues<Task>> {
+        &self.queues
+    }
+
+    /// Sends a task to the worker that ran the actor last.
+    pub(crate) fn inject(&self, task: Task) {
+        self.queues.inject(usize::from(task.last_worker()), task);
+    }
+
+    /// Starts a timer, whose first message is due at `at_ns`.
+    pub(crate) fn start_alarm(&self, at_ns: u64, alarm: Alarm) {
+        self.timers.add(at_ns, Timed::Alarm(alarm, at_ns));
+        // WHY: a worker would notice it before it sleeps; other threads have to wake one.
+        if !local::is_worker() {
+            self.queues.wake_all();
+        }
+    }
+
+    /// Does what is due: returns an actor that has paused, or sends the message of a timer.
+    #[cold]
+    pub(crate) fn take_due(&self, now_ns: u64) -> Option<Task> {
+        while let Some(due) = self.timers.take_due(now_ns) {
+            match due {
+                Timed::Pause(task) => return Some(task),
+                Timed::Alarm(alarm, due_ns) => self.ring(alarm, due_ns, now_ns),
+            }
+        }
+        None
+    }
+
+    fn ring(&self, mut alarm: Alarm, due_ns: u64, now_ns: u64) {
+        match catch_panic(|| alarm.ring(due_ns, now_ns)) {
+            Ok(Some(next_ns)) => self.timers.add(next_ns, Timed::Alarm(alarm, next_ns)),
+            Ok(None) => {}
+            Err(panic) => self.record_failure(true, &panic),
+        }
+    }
+
+    /// Takes the owner's ends of all queues, to run the actors.
+    pub(crate) fn take_workers(&self) -> Vec<Worker<Task>> {
+        std::mem::take(&mut *lock(&self.workers))
+    }
+
+    /// Gives the owner's end of a queue back. If the group was ended meanwhile, because the thread
+    /// did not return from a handler, ends the actors that are left in its queue.
+    pub(crate) fn give_back(&self, worker: Worker<Task>) {
+        let mut workers = lock(&self.workers);
+        workers.push(worker);
+        let is_late = self.is_over.get() != 0;
+        let mut late = if is_late {
+            std::mem::take(&mut *workers)
+        } else {
+            Vec::new()
+        };
+        drop(workers);
+        let mut tasks = HashMap::new();
+        collect(&mut late, &mut tasks);
+    }
+
+    /// Counts messages that worker `index` has handled. Only that worker calls this.
+    #[inline]
+    pub(crate) fn count_handled(&self, index: usize, messages: u32) {
+        let counter = &self.handled[index].0;
+        // Relaxed: a counter that one thread writes.
+        counter.set(counter.get().wrapping_add(u64::from(messages)));
+    }
+
+    /// Sets the recorder of failures.
+    pub(crate) fn set_recorder(&self, recorder: Recorder) {
+        // WHY ignored: a group is started once.
+        let _ = self.recorder.set(recorder);
+    }
+
+    /// Sets the metrics of the node that the group is.
+    pub(crate) fn set_metrics(&self, metrics: Arc<LiveMetrics>) {
+        // WHY ignored: a group is one node.
+        let _ = self.metrics.set(metrics);
+    }
+
+    /// Publishes the counters as those of the node.
+    pub(crate) fn publish_counts(&self) {
+        if let Some(metrics) = self.metrics.get() {
+            let counts = self.counts();
+            metrics.set_counts(counts.handled, counts.failures, counts.panics);
+        }
+    }
+
+    /// Notes that threads run the actors, or do not any more.
+    pub(crate) fn set_running(&self, is_running: bool) {
+        // Relaxed: the threads are started and joined by the caller.
+        self.running.set(u64::from(is_running));
+    }
+
+    /// Lets the actors run, or not.
+    pub(crate) fn set_paused(&self, is_paused: bool) {
+        // Relaxed: each worker notices it before one of its next activations.
+        self.paused.set(u64::from(is_paused));
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_paused(&self) -> bool {
+        // Relaxed: as above.
+        self.paused.get() != 0
+    }
+
+    /// Returns the worker that runs the next new actor.
+    pub(crate) fn next_worker(&self) -> u8 {
+        // Relaxed: any worker will do.
+        (self.spawned.get() % self.handled.len() as u64) as u8
+    }
+
+    /// Adds an actor; returns its number, or `None` if the group has ended.
+    pub(crate) fn add_member(&self, handle: ControlHandle<Self>) -> Option<u64> {
+        let mut roll = lock(&self.roll);
+        if roll.is_closed {
+            return None;
+        }
+        // Relaxed: a counter, changed under the lock.
+        self.spawned.set(self.spawned.get() + 1);
+        Some(roll.members.add(handle))
+    }
+
+    /// Removes an actor that ends, and counts what was dropped with it.
+    pub(crate) fn remove_member(&self, number: u64, end: &heap::End) {
+        let mut roll = lock(&self.roll);
+        let handle = roll.members.remove(number);
+        // Relaxed, all: counters, changed under the lock.
+        self.ended.set(self.ended.get() + 1);
+        let undelivered = self.undelivered.get() + end.undelivered;
+        self.undelivered.set(undelivered);
+        drop(roll);
+        drop(handle);
+    }
+
+    /// Counts a failure, and records it in the black box.
+    #[cold]
+    pub(crate) fn record_failure(&self, is_panic: bool, error: &str) {
+        self.failures.fetch_add_one();
+        if is_panic {
+            self.panics.fetch_add_one();
+        }
+        if let Some(recorder) = self.recorder.get() {
+            let kind = if is_panic {
+                NodeEvent::PANICKED
+            } else {
+                NodeEvent::FAILED
+            };
+            let event = NodeEvent::new(kind, &self.name, Clock::kernel().now_ns());
+            recorder.record(event.with_text(error));
+        }
+        *lock(&self.last_error) = Some(error.to_owned());
+    }
+
+    pub(crate) fn last_error(&self) -> Option<String> {
+        lock(&self.last_error).clone()
+    }
+
+    /// Returns the counters. They may be of slightly different moments.
+    pub(crate) fn counts(&self) -> ActorCounts {
+        // Relaxed, all: counters.
+        ActorCounts {
+            alive: self.spawned.get().saturating_sub(self.ended.get()),
+            handled: self.handled.iter().map(|handled| handled.0.get()).sum(),
+            failures: self.failures.get(),
+            panics: self.panics.get(),
+            undelivered: self.undelivered.get(),
+        }
+    }
+
+    /// Ends all actors, those that were spawned last first.
+    ///
+    /// While threads run the actors, each ends on one of them, after the mail that it has.
+    /// Otherwise they end on the calling thread, and their mail is dropped; an actor whose handler
+    /// has not returned is left to its thread.
+    pub(crate) fn end(&self) {
+        let handles = {
+            let mut roll = lock(&self.roll);
+            roll.is_closed = true;
+            roll.members.take_last_first()
+        };
+        self.registry.clear();
+        // Relaxed: as in `set_running`.
+        if self.running.get() != 0 {
+            // WHY ignored: it has ended meanwhile.
+            handles.for_each(|handle| drop(handle.send(Control::End)));
+        } else {
+            self.end_here(handles);
+        }
+    }
+
+    fn end_here(&self, handles: impl Iterator<Item = ControlHandle<Self>>) {
+        let mut workers = self.take_workers();
+        let mut tasks = HashMap::new();
+        for timed in self.timers.take_all() {
+            if let Timed::Pause(task) = timed {
+                tasks.insert(task.id(), task);
+            }
+        }
+        collect(&mut workers, &mut tasks);
+        for handle in handles {
+            // WHY ignored: it has ended meanwhile.
+            let _ = handle.send(Control::End);
+            collect(&mut workers, &mut tasks);
+            drop(tasks.remove(&handle.id()));
+        }
+        drop(tasks);
+        let mut ends = lock(&self.workers);
+        ends.append(&mut workers);
+        // Relaxed: stored and loaded under the lock.
+        self.is_over.set(1);
+    }
+}
+
+/// Takes all tasks out of the queues.
+fn collect(workers: &mut [Worker<Task>], tasks: &mut HashMap<usize, Task>) {
+    for worker in workers {
+        let next = || {
+            let own = worker.pop_next().or_else(|| worker.pop());
+            let own = own.or_else(|| worker.pop_injected());
+            own.or_else(|| worker.steal())
+                .or_else(|| worker.steal_stalled(u64::MAX))
+        };
+        tasks.extend(std::iter::from_fn(next).map(|task| (task.id(), task)));
+    }
+}
+
+impl std::fmt::Debug for ActorGroup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ActorGroup")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}

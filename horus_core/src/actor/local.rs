@@ -1,0 +1,126 @@
+//! The worker of the calling thread, by which an actor's messages stay on that thread.
+
+use std::cell::{Cell, RefCell};
+
+use horus_shm::internals::heap::{ControlHandle, Worker};
+
+use crate::actor::group::{ActorGroup, Control, Task};
+
+/// Number of activations after which a worker looks at what other threads sent.
+const LOOK_ACTIVATIONS: u32 = 64;
+
+/// Time after which a worker looks at what other threads sent.
+const LOOK_NS: u64 = 200_000;
+
+/// Number of times in a row that the actor that was sent to last runs next.
+const STREAK_MAX: u32 = 32;
+
+thread_local! {
+    static LOCAL: RefCell<Option<Local>> = const { RefCell::new(None) };
+    /// The actor that this thread is spawning, or 0, and its task.
+    static SPAWNING: Cell<usize> = const { Cell::new(0) };
+    static SPAWNED: Cell<Option<Task>> = const { Cell::new(None) };
+}
+
+/// The worker of a thread.
+pub(crate) struct Local {
+    /// The group, as a number to compare.
+    group: usize,
+    pub(crate) worker: Worker<Task>,
+    streak: u32,
+    activations: u32,
+    looked_ns: u64,
+}
+
+fn number(group: &ActorGroup) -> usize {
+    std::ptr::from_ref(group).addr()
+}
+
+/// Makes `worker` the calling thread's, until [`leave`].
+pub(crate) fn enter(group: &ActorGroup, worker: Worker<Task>) {
+    let local = Local {
+        group: number(group),
+        worker,
+        streak: 0,
+        activations: 0,
+        looked_ns: 0,
+    };
+    LOCAL.set(Some(local));
+}
+
+/// Returns the worker of the calling thread, which is a worker no more.
+pub(crate) fn leave() -> Option<Worker<Task>> {
+    LOCAL.take().map(|local| local.worker)
+}
+
+/// Returns true if the calling thread runs actors: it must not wait for another one.
+pub(crate) fn is_worker() -> bool {
+    LOCAL
+        .try_with(|local| local.try_borrow().is_ok_and(|local| local.is_some()))
+        .unwrap_or(false)
+}
+
+/// Calls `act` with the worker of the calling thread. The caller has called [`enter`], and `act`
+/// runs no actor.
+#[inline]
+pub(crate) fn with<R>(act: impl FnOnce(&mut Local) -> R) -> Option<R> {
+    LOCAL.with_borrow_mut(|local| local.as_mut().map(act))
+}
+
+/// Gives `task` to the worker of the calling thread, if that is one of `group`; returns it
+/// otherwise.
+#[inline]
+pub(crate) fn schedule(group: &ActorGroup, task: Task) -> Option<Task> {
+    if SPAWNING.get() == task.id() {
+        SPAWNED.set(Some(task));
+        return None;
+    }
+    let mut task = Some(task);
+    // WHY ignored: a thread that ends has no worker, and the task stays here.
+    let _ = LOCAL.try_with(|local| {
+        if let Ok(mut local) = local.try_borrow_mut()
+            && let Some(local) = &mut *local
+            && local.group == number(group)
+            && let Some(task) = task.take()
+        {
+            local.worker.push_next(task);
+        }
+    });
+    task
+}
+
+/// Wakes a new actor to be initialised, and returns its task: the caller runs it.
+pub(crate) fn begin_init(handle: &ControlHandle<ActorGroup>) -> Option<Task> {
+    let before = SPAWNING.replace(handle.id());
+    // WHY ignored: nobody else knows the actor, so it has not ended.
+    let _ = handle.send(Control::Init);
+    SPAWNING.set(before);
+    SPAWNED.take()
+}
+
+impl Local {
+    /// Takes the next task of this worker's own queues.
+    #[inline]
+    pub(crate) fn next(&mut self, now_ns: u64) -> Option<Task> {
+        self.activations += 1;
+        if self.activations >= LOOK_ACTIVATIONS || now_ns.saturating_sub(self.looked_ns) >= LOOK_NS
+        {
+            self.activations = 0;
+            self.looked_ns = now_ns;
+            let sent = self.worker.pop_injected();
+            let found = sent.or_else(|| self.worker.steal_stalled(now_ns));
+            if found.is_some() {
+                return found;
+            }
+        }
+        if self.streak < STREAK_MAX
+            && let Some(task) = self.worker.pop_next()
+        {
+            self.streak += 1;
+            return Some(task);
+        }
+        self.streak = 0;
+        let waiting = self.worker.pop().or_else(|| self.worker.pop_next());
+        waiting.or_else(|| self.worker.pop_injected())
+    }
+}

@@ -1,0 +1,93 @@
+//! Actors: objects with a mailbox, each with private state that handles one message at a time.
+//!
+//! An actor has a mailbox instead of topics, and is asleep at no cost while that is empty. A group
+//! of actors is one entry of the scheduler: a few threads run any number of them.
+//!
+//! ```
+//! # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+//! # // SAFETY: this program has one thread.
+//! # unsafe { std::env::set_var("HORUS_SHM_DIR", dir.path().join("horus")) };
+//! use std::time::Duration;
+//!
+//! use horus_core::actor::{Actor, Context, Mailbox, Reply};
+//! use horus_core::scheduler::{NodeResult, Scheduler};
+//!
+//! #[derive(Default)]
+//! struct Counter {
+//!     total: u64,
+//! }
+//!
+//! enum Count {
+//!     Add(u64),
+//!     Total(Reply<u64>),
+//! }
+//!
+//! impl Actor for Counter {
+//!     type Message = Count;
+//!
+//!     fn handle(&mut self, message: Count, _: &mut Context<'_, Self>) -> NodeResult {
+//!         match message {
+//!             Count::Add(number) => self.total += number,
+//!             Count::Total(reply) => reply.send(self.total),
+//!         }
+//!         Ok(())
+//!     }
+//! }
+//!
+//! let mut scheduler = Scheduler::new();
+//! let actors = scheduler.actors("fleet").threads(2).mailbox(Mailbox::bounded(64)).build()?;
+//! let counter = actors.spawn(Counter::default())?;
+//! let running = scheduler.start()?;
+//! counter.tell(Count::Add(1))?;
+//! counter.tell_timeout(Count::Add(2), Duration::from_secs(1))?;
+//! counter.tell_all((3..=10).map(Count::Add))?;
+//! assert_eq!(counter.ask(Count::Total)?.wait(Duration::from_secs(1))?, 55);
+//! running.finish()?;
+//! assert!(counter.is_disconnected());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Messages of one sender arrive in their order. An actor that handles several types of messages
+//! has an enum of them as its message.
+//!
+//! An actor may have a name ([`Actors::register`]), learn that another one has ended
+//! ([`Context::watch`]), and send messages to itself later ([`Context::tell_after`],
+//! [`Context::tell_every`]).
+//!
+//! [`Address::swap`] replaces an actor while it runs, at one place among its messages.
+//!
+//! An actor ends if it calls [`Context::stop`], if it fails for good, or once no [`Address`] is
+//! left and its mail is handled. At the end of the run, all actors end, those that were spawned
+//! last first. What still waits then is dropped and counted ([`Actors::counts`]), and a caller
+//! that asked learns that there is no answer.
+
+mod actors;
+mod address;
+mod behaviour;
+mod context;
+mod error;
+pub(crate) mod group;
+pub(crate) mod local;
+mod mailbox;
+mod members;
+mod registry;
+mod seat;
+mod swap;
+mod timer;
+pub(crate) mod timers;
+mod watch;
+pub(crate) mod worker_context;
+
+pub use actors::{Actors, SpawnOptions};
+pub use address::{Address, Answer, WeakAddress};
+pub use behaviour::Actor;
+pub use context::Context;
+pub use error::{
+    AskError, FindError, RegisterError, SendTimeoutError, SpawnError, SwapError, TellAllError,
+    TrySendError,
+};
+pub use group::ActorCounts;
+pub use horus_shm::internals::heap::Reply;
+pub use mailbox::Mailbox;
+pub use timer::Timer;
+pub use watch::{ActorId, Down, DownReason};

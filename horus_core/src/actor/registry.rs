@@ -1,0 +1,99 @@
+//! The registry of a group: actors by name.
+
+use std::any::{Any, type_name};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::actor::error::{FindError, RegisterError};
+
+/// An address, without the type of its messages.
+pub(crate) trait Registered: Any + Send + Sync {
+    /// Returns the name of the type of the messages.
+    fn message(&self) -> &'static str;
+
+    /// Returns true if the actor has ended.
+    fn has_ended(&self) -> bool;
+}
+
+/// The actors of a group that have a name.
+#[derive(Default)]
+pub(crate) struct Registry(Mutex<BTreeMap<String, Box<dyn Registered>>>);
+
+impl Registry {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Box<dyn Registered>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives an actor a name, unless another one that has not ended has it.
+    pub(crate) fn add(
+        &self,
+        name: &str,
+        address: Box<dyn Registered>,
+    ) -> Result<(), RegisterError> {
+        let mut names = self.lock();
+        if names.get(name).is_some_and(|other| !other.has_ended()) {
+            return Err(RegisterError {
+                name: name.to_owned(),
+            });
+        }
+        let former = names.insert(name.to_owned(), address);
+        // WHY: the drop of the last address may run user code.
+        drop(names);
+        drop(former);
+        Ok(())
+    }
+
+    /// Returns the address of the actor with this name.
+    pub(crate) fn find<T: Registered + Clone>(
+        &self,
+        name: &str,
+        wanted: &'static str,
+    ) -> Result<T, FindError> {
+        let names = self.lock();
+        let unknown = || FindError::Unknown {
+            name: name.to_owned(),
+        };
+        let found = names.get(name).filter(|address| !address.has_ended());
+        let address = &**found.ok_or_else(unknown)?;
+        let any: &dyn Any = address;
+        any.downcast_ref::<T>()
+            .cloned()
+            .ok_or_else(|| FindError::Type {
+                name: name.to_owned(),
+                registered: address.message(),
+                wanted,
+            })
+    }
+
+    /// Takes a name away; returns false if no actor had it.
+    pub(crate) fn remove(&self, name: &str) -> bool {
+        let former = self.lock().remove(name);
+        former.is_some()
+    }
+
+    /// Returns the names that begin with `prefix`, sorted, of actors that have not ended.
+    pub(crate) fn names(&self, prefix: &str) -> Vec<String> {
+        let names = self.lock();
+        let alive = names.iter().filter(|(_, address)| !address.has_ended());
+        let matching = alive.filter(|(name, _)| name.starts_with(prefix));
+        matching.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Takes all names away.
+    pub(crate) fn clear(&self) {
+        let names = std::mem::take(&mut *self.lock());
+        drop(names);
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.lock().keys()).finish()
+    }
+}
+
+/// Returns the name of the type of messages, for errors.
+pub(crate) fn message_name<M>() -> &'static str {
+    type_name::<M>()
+}

@@ -1,0 +1,105 @@
+//! Swaps: an actor is replaced by another one of its type, at a place among its messages, and comes
+//! back if the new one fails.
+
+use std::any::{Any, type_name};
+use std::fmt;
+
+use crate::scheduler::run::pending_swap::{Swap, SwapState};
+
+/// Number of messages without a failure after which a swap is final.
+const TRIAL_MESSAGES: u32 = 10;
+
+/// A swap that waits in the mailbox. If it is dropped, the swap is abandoned.
+pub(crate) struct SwapRequest {
+    actor: Option<Box<dyn Any + Send>>,
+    swap: Swap,
+}
+
+impl SwapRequest {
+    pub(crate) fn new<A: Send + 'static>(actor: A) -> Self {
+        Self {
+            actor: Some(Box::new(actor)),
+            swap: Swap::default(),
+        }
+    }
+
+    /// Returns the handle that reports the state of the swap.
+    pub(crate) fn handle(&self) -> Swap {
+        self.swap.clone()
+    }
+
+    /// Returns the new actor. `None` if it is of another type, so that the old one stays.
+    pub(crate) fn take<A: 'static>(&mut self) -> Option<A> {
+        let actor = self.actor.take()?.downcast::<A>();
+        if actor.is_err() {
+            self.refuse(&format!("the actor is of type {}", type_name::<A>()));
+        }
+        actor.ok().map(|actor| *actor)
+    }
+
+    /// States that the old actor stays, for this reason.
+    pub(crate) fn refuse(&self, reason: &str) {
+        self.swap
+            .set_state(SwapState::RolledBack(reason.to_owned()));
+    }
+
+    /// Begins the trial of the new actor, in which the old one is kept.
+    pub(super) fn begin_trial<A>(&self, old: A) -> Trial<A> {
+        self.swap.set_state(SwapState::OnTrial);
+        Trial {
+            old,
+            left: TRIAL_MESSAGES,
+            swap: self.swap.clone(),
+        }
+    }
+}
+
+impl Drop for SwapRequest {
+    fn drop(&mut self) {
+        if self.swap.state() == SwapState::Pending {
+            self.swap.set_state(SwapState::Abandoned);
+        }
+    }
+}
+
+impl fmt::Debug for SwapRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SwapRequest")
+            .field("swap", &self.swap)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The trial of a new actor.
+pub(super) struct Trial<A> {
+    old: A,
+    left: u32,
+    swap: Swap,
+}
+
+impl<A> Trial<A> {
+    /// Counts a message that was handled; returns true if the trial is over.
+    pub(super) const fn count_message(&mut self) -> bool {
+        self.left = self.left.saturating_sub(1);
+        self.left == 0
+    }
+
+    /// Makes the swap final; returns the old actor.
+    pub(super) fn accept(self) -> A {
+        self.swap.set_state(SwapState::Done);
+        self.old
+    }
+
+    /// Ends the swap, for this reason; returns the old actor, which comes back.
+    pub(super) fn roll_back(self, reason: &str) -> A {
+        self.swap
+            .set_state(SwapState::RolledBack(reason.to_owned()));
+        self.old
+    }
+
+    /// Ends the swap because the actor ends; returns the old actor.
+    pub(super) fn abandon(self) -> A {
+        self.swap.set_state(SwapState::Abandoned);
+        self.old
+    }
+}

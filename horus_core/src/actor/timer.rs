@@ -1,0 +1,181 @@
+//! Timers: messages that an actor sends to itself later.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use horus_shm::internals::sync::Word;
+
+/// A handle of a timer. The timer goes on if this is dropped, until its actor ends.
+#[derive(Clone)]
+pub struct Timer(Arc<State>);
+
+/// The state that a timer shares with its handles and its messages.
+#[derive(Debug, Default)]
+struct State {
+    /// 1 once it is cancelled.
+    cancelled: AtomicU64,
+    /// 1 while a message of it waits.
+    waiting: AtomicU64,
+}
+
+impl Timer {
+    /// Cancels the timer: it sends no more messages, and one that waits is not handled.
+    pub fn cancel(&self) {
+        // Relaxed: for the actor itself it takes effect at once, for other threads soon.
+        self.0.cancelled.set(1);
+    }
+
+    /// Returns true if the timer was cancelled.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        // Relaxed: as above.
+        self.0.cancelled.get() != 0
+    }
+}
+
+impl fmt::Debug for Timer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Timer")
+            .field("is_cancelled", &self.is_cancelled())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Sends a message of a timer to its actor; returns false if that has ended.
+type Send = Box<dyn FnMut(Timer) -> bool + std::marker::Send>;
+
+/// A timer in the heap of its group.
+pub(crate) struct Alarm {
+    timer: Timer,
+    send: Send,
+    /// The time from one message to the next; 0 if there is only one.
+    period_ns: u64,
+}
+
+/// A message of a timer, which waits in the mailbox of its actor.
+pub(crate) struct Due {
+    timer: Timer,
+    /// The number of restarts of the actor when it started the timer.
+    restarts: u32,
+    message: Box<dyn Any + std::marker::Send>,
+}
+
+impl Alarm {
+    pub(crate) fn new(period_ns: u64, send: Send) -> Self {
+        Self {
+            timer: Timer(Arc::default()),
+            send,
+            period_ns,
+        }
+    }
+
+    /// Returns a handle of the timer.
+    pub(crate) fn timer(&self) -> Timer {
+        self.timer.clone()
+    }
+
+    /// Sends the message that was due at `due_ns`. Returns the time of the next one, if there is
+    /// one. A message that would come while the last one still waits is left out.
+    pub(crate) fn ring(&mut self, due_ns: u64, now_ns: u64) -> Option<u64> {
+        if self.timer.is_cancelled() {
+            return None;
+        }
+        // Relaxed: one thread at a time has the alarm, and the mailbox orders the messages.
+        if self.timer.0.waiting.get() == 0 {
+            self.timer.0.waiting.set(1);
+            if !(self.send)(self.timer.clone()) {
+                return None;
+            }
+        }
+        let late_ns = now_ns.saturating_sub(due_ns);
+        let periods = late_ns.checked_div(self.period_ns)?.saturating_add(1);
+        Some(due_ns.saturating_add(periods.saturating_mul(self.period_ns)))
+    }
+}
+
+impl fmt::Debug for Alarm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Alarm")
+            .field("timer", &self.timer)
+            .field("period_ns", &self.period_ns)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Due {
+    pub(crate) fn new<M: std::marker::Send + 'static>(
+        timer: Timer,
+        restarts: u32,
+        message: M,
+    ) -> Self {
+        Self {
+            timer,
+            restarts,
+            message: Box::new(message),
+        }
+    }
+
+    /// Returns the message, unless the timer was cancelled. An actor that has restarted
+    /// since, now `restarts` times in all, cancels the timer.
+    pub(crate) fn into_message<M: 'static>(self, restarts: u32) -> Option<M> {
+        // Relaxed: as in `ring`.
+        self.timer.0.waiting.set(0);
+        if self.restarts != restarts {
+            self.timer.cancel();
+        }
+        if self.timer.is_cancelled() {
+            return None;
+        }
+        self.message.downcast::<M>().ok().map(|message| *message)
+    }
+}
+
+impl fmt::Debug for Due {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Due")
+            .field("timer", &self.timer)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_timer_goes_on_at_its_next_due_time() {
+        let mut alarm = Alarm::new(10, Box::new(|_| true));
+        assert_eq!(alarm.ring(100, 100), Some(110));
+        assert_eq!(alarm.ring(110, 139), Some(140));
+        assert_eq!(alarm.ring(140, 150), Some(160));
+        alarm.timer().cancel();
+        assert_eq!(alarm.ring(160, 160), None);
+    }
+
+    #[test]
+    fn a_timer_has_one_message_at_a_time() {
+        let (count, sent) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let counter = Arc::clone(&sent);
+        let send = move |_| {
+            counter.fetch_add_one();
+            true
+        };
+        let mut alarm = Alarm::new(10, Box::new(send));
+        assert_eq!((alarm.ring(0, 0), alarm.ring(10, 10)), (Some(10), Some(20)));
+        assert_eq!(sent.get(), 1);
+        let due = Due::new(alarm.timer(), 3, count);
+        assert!(due.into_message::<Arc<AtomicU64>>(3).is_some());
+        assert_eq!((alarm.ring(20, 20), sent.get()), (Some(30), 2));
+        let due = Due::new(alarm.timer(), 3, 7_u64);
+        assert_eq!(
+            due.into_message::<u64>(4),
+            None,
+            "of an actor before its restart"
+        );
+        assert!(alarm.timer().is_cancelled());
+        let mut once = Alarm::new(0, Box::new(|_| true));
+        assert_eq!(once.ring(0, 0), None);
+    }
+}

@@ -1,0 +1,161 @@
+//! The timers of a group: what is to happen at a given time.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use horus_shm::internals::sync::Word;
+
+/// The timers of a group.
+#[derive(Debug)]
+pub(crate) struct Timers<T> {
+    /// The earliest time in the heap; `u64::MAX` if that is empty.
+    next_ns: AtomicU64,
+    /// The time until which a worker sleeps to keep the timers; `u64::MAX` if none does.
+    kept_ns: AtomicU64,
+    heap: Mutex<BinaryHeap<Reverse<Timer<T>>>>,
+}
+
+/// A thing that is due at a given time.
+#[derive(Debug)]
+struct Timer<T> {
+    at_ns: u64,
+    what: T,
+}
+
+impl<T> PartialEq for Timer<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.at_ns == other.at_ns
+    }
+}
+
+impl<T> Eq for Timer<T> {}
+
+impl<T> PartialOrd for Timer<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> Ord for Timer<T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.at_ns.cmp(&other.at_ns)
+    }
+}
+
+impl<T> Default for Timers<T> {
+    fn default() -> Self {
+        Self {
+            next_ns: AtomicU64::new(u64::MAX),
+            kept_ns: AtomicU64::new(u64::MAX),
+            heap: Mutex::new(BinaryHeap::new()),
+        }
+    }
+}
+
+impl<T> Timers<T> {
+    fn lock(&self) -> MutexGuard<'_, BinaryHeap<Reverse<Timer<T>>>> {
+        self.heap.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the earliest time; `u64::MAX` if there is none. Costs a load.
+    #[inline(always)]
+    pub(crate) fn next_ns(&self) -> u64 {
+        // Relaxed: the timers are under a lock, and a worker looks again before it sleeps.
+        self.next_ns.get()
+    }
+
+    /// Returns the earliest time, until which the calling worker has to sleep; `None` if there is
+    /// none, or if another worker does. After the sleep, the caller calls [`Self::release`].
+    ///
+    /// WHY only one: otherwise all workers would wake for one timer.
+    pub(crate) fn claim(&self) -> Option<u64> {
+        let next = self.next_ns();
+        loop {
+            // Relaxed, both: a worker that is wrong about it wakes too often.
+            let kept = self.kept_ns.get();
+            if next >= kept {
+                return None;
+            }
+            if self.kept_ns.compare_exchange_relaxed(kept, next) {
+                return Some(next);
+            }
+        }
+    }
+
+    /// Ends the claim to sleep until `claimed_ns`.
+    pub(crate) fn release(&self, claimed_ns: u64) {
+        // WHY: another worker may have claimed an earlier time.
+        self.kept_ns.compare_exchange_relaxed(claimed_ns, u64::MAX);
+    }
+
+    /// Keeps `what` until `at_ns`.
+    pub(crate) fn add(&self, at_ns: u64, what: T) {
+        let mut heap = self.lock();
+        heap.push(Reverse(Timer { at_ns, what }));
+        self.note_next(&heap);
+    }
+
+    /// Takes a thing that is due.
+    pub(crate) fn take_due(&self, now_ns: u64) -> Option<T> {
+        let mut heap = self.lock();
+        let is_due = heap
+            .peek()
+            .is_some_and(|Reverse(timer)| timer.at_ns <= now_ns);
+        let due = if is_due { heap.pop() } else { None };
+        self.note_next(&heap);
+        due.map(|Reverse(timer)| timer.what)
+    }
+
+    /// Takes all things.
+    pub(crate) fn take_all(&self) -> Vec<T> {
+        let heap = std::mem::take(&mut *self.lock());
+        self.next_ns.set(u64::MAX);
+        heap.into_iter().map(|Reverse(timer)| timer.what).collect()
+    }
+
+    fn note_next(&self, heap: &BinaryHeap<Reverse<Timer<T>>>) {
+        let next = heap.peek().map_or(u64::MAX, |Reverse(timer)| timer.at_ns);
+        // Relaxed: as in `next_ns`; stored under the lock.
+        self.next_ns.set(next);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timers_are_due_in_the_order_of_their_times() {
+        let timers = Timers::default();
+        assert_eq!(
+            (timers.next_ns(), timers.take_due(u64::MAX)),
+            (u64::MAX, None)
+        );
+        for at_ns in [30, 10, 20] {
+            timers.add(at_ns, at_ns);
+        }
+        assert_eq!((timers.next_ns(), timers.take_due(9)), (10, None));
+        assert_eq!(
+            (timers.take_due(25), timers.take_due(25)),
+            (Some(10), Some(20))
+        );
+        assert_eq!((timers.take_due(25), timers.next_ns()), (None, 30));
+        assert_eq!((timers.take_all(), timers.next_ns()), (vec![30], u64::MAX));
+    }
+
+    #[test]
+    fn one_worker_keeps_the_timers() {
+        let timers = Timers::default();
+        assert_eq!(timers.claim(), None);
+        timers.add(30, ());
+        assert_eq!((timers.claim(), timers.claim()), (Some(30), None));
+        timers.add(20, ());
+        assert_eq!(timers.claim(), Some(20), "an earlier timer");
+        timers.release(30);
+        assert_eq!(timers.claim(), None);
+        timers.release(20);
+        assert_eq!(timers.claim(), Some(20));
+    }
+}

@@ -1,0 +1,82 @@
+//! The builder of a group of actors, which collects its settings.
+
+use super::Scheduler;
+use crate::actor::group::{ActorGroup, THREADS_MAX};
+use crate::actor::{Actors, Mailbox};
+use crate::scheduler::api::plan::{NodeSpec, PlanError};
+use crate::scheduler::run::executor::actors::GroupNode;
+use crate::topic::WaitSet;
+
+/// Collects the settings of a group of actors; [`Self::build`] adds the group with them.
+#[must_use = "a group is added by `build()`"]
+#[derive(Debug)]
+pub struct ActorsBuilder<'a> {
+    scheduler: &'a mut Scheduler,
+    spec: NodeSpec,
+    threads: usize,
+    mailbox: Mailbox,
+}
+
+impl<'a> ActorsBuilder<'a> {
+    pub(super) fn new(scheduler: &'a mut Scheduler, name: &str) -> Self {
+        let spec = NodeSpec {
+            name: name.to_owned(),
+            is_actors: true,
+            ..NodeSpec::default()
+        };
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            scheduler,
+            spec,
+            threads: threads.saturating_sub(1).clamp(1, THREADS_MAX),
+            mailbox: Mailbox::default(),
+        }
+    }
+
+    /// Sets the number of threads that run the actors. Default: one less than the number of CPUs,
+    /// and at least one.
+    pub const fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// Sets the kind of the actors' mailboxes. Default: bounded by 1024 messages.
+    pub const fn mailbox(mut self, mailbox: Mailbox) -> Self {
+        self.mailbox = mailbox;
+        self
+    }
+
+    /// Sets the order of the group among the nodes, in which they start; the end is in reverse.
+    /// Default: 0.
+    pub const fn order(mut self, order: i32) -> Self {
+        self.spec.order = order;
+        self
+    }
+
+    /// Adds the group with these settings to the scheduler. Actors can be spawned at once, and
+    /// handle mail once the scheduler runs.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`PlanError`] if a setting is invalid, or a node or another group has the name.
+    pub fn build(self) -> Result<Actors, PlanError> {
+        if !(1..=THREADS_MAX).contains(&self.threads) {
+            return Err(PlanError::Range {
+                node: self.spec.name,
+                setting: "threads",
+                found: self.threads.to_string(),
+                wanted: format!("1 to {THREADS_MAX}"),
+            });
+        }
+        let clock = &self.scheduler.clock;
+        let group = ActorGroup::new(&self.spec.name, self.threads, self.mailbox, clock);
+        let node = Box::new(GroupNode(group.clone()));
+        let none = (WaitSet::new(), Vec::new());
+        self.scheduler.add_node(node, self.spec, None, none)?;
+        if let Some(entry) = self.scheduler.entries.last_mut() {
+            entry.runner.set_actors(&group);
+            entry.actors = Some(group.clone());
+        }
+        Ok(Actors::of(group))
+    }
+}

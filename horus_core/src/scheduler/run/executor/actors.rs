@@ -1,0 +1,337 @@
+//! Runs a group of actors, on threads that each take the actors that have mail.
+
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use horus_shm::clock::Clock;
+use horus_shm::internals::heap::{Parked, Ran, Worker};
+
+use crate::actor::group::{ActorGroup, Task, Timed};
+use crate::actor::local;
+use crate::actor::worker_context::WorkerContext;
+use crate::scheduler::api::context::Context;
+use crate::scheduler::api::node::{Node, NodeResult};
+use crate::scheduler::api::report::Reason;
+use crate::scheduler::run::run_state::RunState;
+use crate::scheduler::run::runner::Runner;
+
+use super::thread::{join, spawn};
+
+/// The most messages that an actor handles in one activation.
+const MESSAGES_MAX: u32 = 256;
+
+/// The time between two publications of a group's counters.
+const PUBLISH_PERIOD_NS: u64 = 20_000_000;
+
+/// The longest sleep. Mail, commands and the end of the run end it early.
+const SLEEP_MAX: Duration = Duration::from_secs(1);
+
+/// The pause while the group may not run.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// The longest time for which a thread searches before it sleeps: about as long as a wake takes.
+const SEARCH_NS_MAX: u64 = 60_000;
+
+/// The shortest search that is worth the time.
+const SEARCH_NS_MIN: u64 = 4_000;
+
+/// Number of searches in vain after which the next ones are shorter.
+const VAIN_MAX: u32 = 3;
+
+/// Number of looks between two times that a searching thread yields.
+const LOOKS_PER_YIELD: u32 = 20;
+
+/// A group of actors as a node of the scheduler, which ends its actors.
+#[derive(Debug)]
+pub(crate) struct GroupNode(pub(crate) Arc<ActorGroup>);
+
+impl Node for GroupNode {
+    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+        Ok(())
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        self.0.end();
+        Ok(())
+    }
+}
+
+impl Drop for GroupNode {
+    fn drop(&mut self) {
+        // WHY again: without a run, nobody has shut the node down.
+        self.0.end();
+    }
+}
+
+/// The threads of a group, except the one that also applies commands.
+#[derive(Debug)]
+pub(crate) struct ActorThreads {
+    group: Arc<ActorGroup>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl ActorThreads {
+    /// Starts a thread for each of `workers`.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the system cannot create a thread; those that were started end when the
+    /// run stops.
+    pub(crate) fn start(
+        group: &Arc<ActorGroup>,
+        workers: Vec<Worker<Task>>,
+        clock: &Clock,
+        shared: &Arc<RunState>,
+    ) -> Result<Self, (io::Error, Self)> {
+        group.set_running(true);
+        let mut started = Self {
+            group: Arc::clone(group),
+            threads: Vec::with_capacity(workers.len()),
+        };
+        for worker in workers {
+            let name = format!("{} {}", group.name(), worker.index());
+            let (group, shared) = (Arc::clone(group), Arc::clone(shared));
+            let context = WorkerContext::new(clock);
+            let run = move || {
+                shared.wait_for_start();
+                ActorThread::new(&group, context, &shared).run(worker, None);
+            };
+            match spawn(&name, run) {
+                Ok(thread) => started.threads.push(thread),
+                Err(error) => return Err((error, started)),
+            }
+        }
+        Ok(started)
+    }
+
+    /// Wakes the threads, because the run stops.
+    pub(crate) fn wake(&self) {
+        self.group.queues().wake_all();
+    }
+
+    /// Waits for the end of the threads, but not beyond `deadline`. Reports what the group did to
+    /// its node, if that is among `runners`.
+    pub(crate) fn end(self, deadline: Instant, runners: &mut [Runner]) {
+        for thread in self.threads {
+            if join(thread, deadline).is_none() {
+                let error = "a handler does not return: its thread was left behind";
+                self.group.record_failure(false, error);
+            }
+        }
+        self.group.set_running(false);
+        let is_own = |runner: &&mut Runner| runner.plan().name == self.group.name();
+        let Some(runner) = runners.iter_mut().find(is_own) else {
+            // WHY here: the thread that hangs has the node, which would do this later.
+            return self.group.end();
+        };
+        self.group.publish_counts();
+        if let Some(error) = self.group.last_error() {
+            runner.set_last_error(&error);
+        }
+    }
+}
+
+/// A thread that runs actors.
+pub(crate) struct ActorThread<'a> {
+    group: &'a ActorGroup,
+    context: WorkerContext,
+    shared: &'a RunState,
+    /// The number of the worker.
+    index: usize,
+    now_ns: u64,
+    /// The time at which the counters of the group are published again.
+    publish_ns: u64,
+    /// The time for which this thread searches before it sleeps.
+    search_ns: u64,
+    /// Number of searches in vain in a row.
+    vain: u32,
+    /// True if the last sleep ended because its time was over.
+    has_overslept: bool,
+}
+
+impl<'a> ActorThread<'a> {
+    pub(crate) const fn new(
+        group: &'a ActorGroup,
+        context: WorkerContext,
+        shared: &'a RunState,
+    ) -> Self {
+        Self {
+            group,
+            context,
+            shared,
+            index: 0,
+            now_ns: 0,
+            publish_ns: 0,
+            search_ns: SEARCH_NS_MAX,
+            vain: 0,
+            has_overslept: false,
+        }
+    }
+
+    /// Runs actors until the run is to stop. With a `runner`, applies its commands to the group.
+    pub(crate) fn run(&mut self, worker: Worker<Task>, mut runner: Option<&mut Runner>) {
+        self.index = worker.index();
+        local::enter(self.group, worker);
+        self.now_ns = self.context.clock.resync();
+        while !self.shared.is_stopping() {
+            if let Some(runner) = runner.as_deref_mut() {
+                self.apply_commands(runner);
+            }
+            if self.group.is_paused() {
+                self.shared.wait_for_stop(PAUSE);
+                self.now_ns = self.context.clock.resync();
+                continue;
+            }
+            match self.next() {
+                Some(task) => self.activate(task),
+                None => self.wait(runner.as_deref()),
+            }
+        }
+        if let Some(worker) = local::leave() {
+            self.group.give_back(worker);
+        }
+    }
+
+    fn apply_commands(&mut self, runner: &mut Runner) {
+        if self.now_ns >= self.publish_ns {
+            self.publish_ns = self.now_ns.saturating_add(PUBLISH_PERIOD_NS);
+            self.group.publish_counts();
+        }
+        let is_blocked = runner.is_blocked(&self.context.clock, self.now_ns);
+        // WHY: actors that have to end still run.
+        self.group.set_paused(is_blocked && !runner.is_over());
+    }
+
+    /// Takes a task that is due, or the next one of this thread.
+    #[inline]
+    fn next(&self) -> Option<Task> {
+        if self.now_ns >= self.group.timers.next_ns()
+            && let Some(task) = self.group.take_due(self.now_ns)
+        {
+            return Some(task);
+        }
+        local::with(|local| local.next(self.now_ns)).flatten()
+    }
+
+    /// Runs an actor once.
+    #[inline]
+    fn activate(&mut self, task: Task) {
+        self.has_overslept = false;
+        if self.group.is_paused() {
+            local::with(|local| local.worker.push(task));
+            return;
+        }
+        let has_timers = self.group.timers.next_ns() != u64::MAX;
+        local::with(|local| {
+            local.worker.begin_activation();
+            // WHY: if the handler does not return, another thread has to keep the timers.
+            if has_timers {
+                local.worker.need_watcher();
+            }
+        });
+        task.set_last_worker(self.index as u8);
+        self.context.begin(self.now_ns);
+        match task.run(self.group, &mut self.context, MESSAGES_MAX) {
+            Ran::Slept | Ran::Ended => {}
+            Ran::More(task) => {
+                local::with(|local| local.worker.push(task));
+            }
+            Ran::Suspended(task) => {
+                let until_ns = self.context.resume_ns;
+                self.group.timers.add(until_ns, Timed::Pause(task));
+            }
+        }
+        let (now_ns, handled) = self.context.end();
+        self.now_ns = now_ns;
+        self.group.count_handled(self.index, handled);
+        if let Some(error) = self.context.fatal_error.take() {
+            let name = self.group.name().to_owned();
+            self.shared.stop(Reason::Node { name, error });
+        }
+    }
+
+    /// Searches for a task of another thread, then sleeps.
+    #[cold]
+    fn wait(&mut self, runner: Option<&Runner>) {
+        if !self.has_overslept
+            && let Some(task) = self.search()
+        {
+            return self.activate(task);
+        }
+        self.group.publish_counts();
+        let slept_ns = self.context.clock.resync();
+        let timers = &self.group.timers;
+        let claimed = timers.claim();
+        let due = claimed.unwrap_or(u64::MAX).saturating_sub(slept_ns);
+        let longest = SLEEP_MAX.min(Duration::from_nanos(due));
+        let (clock, shared) = (&self.context.clock, self.shared);
+        let is_wanted = || {
+            let has_commands = runner.is_some_and(Runner::has_commands);
+            shared.is_stopping() || has_commands || timers.next_ns() <= clock.now_ns()
+        };
+        let park = |local: &mut local::Local| {
+            let now_ns = || clock.now_ns();
+            local.worker.park(longest, now_ns, is_wanted)
+        };
+        let parked = local::with(park);
+        if let Some(claimed) = claimed {
+            timers.release(claimed);
+        }
+        self.now_ns = self.context.clock.resync();
+        self.has_overslept = matches!(parked, Some(Parked::Elapsed));
+        if !self.has_overslept && self.now_ns.saturating_sub(slept_ns) < SEARCH_NS_MAX {
+            self.lengthen_search();
+        }
+        if let Some(Parked::Found(task)) = parked {
+            self.activate(task);
+        }
+    }
+
+    /// Searches the queues of the other threads, unless enough of them do.
+    fn search(&mut self) -> Option<Task> {
+        let searches = local::with(|local| local.worker.begin_search());
+        if searches != Some(true) || self.search_ns == 0 {
+            return local::with(|local| local.worker.steal()).flatten();
+        }
+        let end_ns = self.now_ns.saturating_add(self.search_ns);
+        while self.now_ns < end_ns && !self.shared.is_stopping() {
+            for _ in 0..LOOKS_PER_YIELD {
+                let look = |local: &mut local::Local| {
+                    let sent = local.worker.pop_injected();
+                    sent.or_else(|| local.worker.steal())
+                };
+                if let Some(task) = local::with(look).flatten() {
+                    self.lengthen_search();
+                    return Some(task);
+                }
+                std::hint::spin_loop();
+            }
+            // WHY: the sender may wait for this core.
+            std::thread::yield_now();
+            self.now_ns = self.context.clock.now_ns();
+        }
+        self.shorten_search();
+        None
+    }
+
+    fn lengthen_search(&mut self) {
+        self.vain = 0;
+        self.search_ns = (self.search_ns * 2).clamp(SEARCH_NS_MIN, SEARCH_NS_MAX);
+    }
+
+    /// Halves the search after three in vain. WHY: a message a millisecond would cost 6 % of a core
+    /// otherwise.
+    fn shorten_search(&mut self) {
+        self.vain += 1;
+        if self.vain < VAIN_MAX {
+            return;
+        }
+        self.vain = 0;
+        self.search_ns /= 2;
+        if self.search_ns < SEARCH_NS_MIN {
+            self.search_ns = 0;
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Actors that are replaced while they run: each message goes to the actor that its place says.
+
+use horus_testing as _;
+
+mod executors;
+mod private;
+
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+
+use executors::LONG;
+use horus_core::actor::{Actor, Actors, Address, Context, Mailbox, SwapError, TrySendError};
+use horus_core::scheduler::{FailurePolicy, NodeResult, Running, Swap, SwapState};
+use private::Private;
+
+fn running(threads: usize, mailbox: Mailbox) -> (Actors, Running, Private) {
+    let (mut scheduler, private) = Private::alone();
+    let group = scheduler.actors("fleet").threads(threads).mailbox(mailbox);
+    let actors = group.build().unwrap();
+    (actors, scheduler.start().unwrap(), private)
+}
+
+type Calls = Arc<Mutex<Vec<String>>>;
+
+/// The version whose `init` fails.
+const FAILING: u64 = u64::MAX;
+
+/// Tells `message`, and tries again while the mailbox is full.
+fn tell(address: &Address<Message>, mut message: Message) {
+    while let Err(error) = address.tell(message) {
+        let TrySendError::Full(back) = error else {
+            panic!("the actor has ended");
+        };
+        message = back;
+        thread::yield_now();
+    }
+}
+
+/// An actor with a version, which checks the one that its messages say.
+struct Versioned {
+    version: u64,
+    calls: Calls,
+}
+
+enum Message {
+    /// Has to be handled by the actor of this version.
+    Of(u64),
+    Fail,
+    Report(mpsc::Sender<u64>),
+}
+
+impl Versioned {
+    fn new(version: u64, calls: &Calls) -> Self {
+        Self {
+            version,
+            calls: Arc::clone(calls),
+        }
+    }
+
+    fn note(&self, call: &str) {
+        self.calls
+            .lock()
+            .unwrap()
+            .push(format!("{call} {}", self.version));
+    }
+}
+
+impl Actor for Versioned {
+    type Message = Message;
+
+    fn init(&mut self, _: &mut Context<'_, Self>) -> NodeResult {
+        self.note("init");
+        if self.version == FAILING {
+            return Err("no luck".into());
+        }
+        Ok(())
+    }
+
+    fn handle(&mut self, message: Message, _: &mut Context<'_, Self>) -> NodeResult {
+        match message {
+            Message::Of(version) => assert_eq!(version, self.version),
+            Message::Fail => return Err("told to fail".into()),
+            Message::Report(to) => to.send(self.version)?,
+        }
+        Ok(())
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        self.note("shutdown");
+        Ok(())
+    }
+}
+
+/// A swap keeps its place among the messages of its sender, whatever the mailbox.
+#[test]
+fn a_swap_keeps_its_place_among_the_messages() {
+    for (threads, mailbox) in [(1, Mailbox::bounded(16)), (2, Mailbox::unbounded())] {
+        let (actors, running, _private) = running(threads, mailbox);
+        let calls = Calls::default();
+        let address = actors.spawn(Versioned::new(0, &calls)).unwrap();
+        let (mut last, swaps) = (None::<Swap>, 2_000);
+        for version in 1..=swaps {
+            for _ in 0..5 {
+                tell(&address, Message::Of(version - 1));
+            }
+            last = loop {
+                match address.swap(Versioned::new(version, &calls)) {
+                    Ok(swap) => break Some(swap),
+                    Err(error) => assert_eq!(error, SwapError::Full),
+                }
+                thread::yield_now();
+            };
+        }
+        for _ in 0..10 {
+            tell(&address, Message::Of(swaps));
+        }
+        assert_eq!(last.unwrap().wait(LONG), SwapState::Done);
+        running.finish().unwrap();
+        let counts = actors.counts();
+        assert_eq!((counts.failures, counts.undelivered), (0, 0));
+        assert_eq!(counts.handled, 5 * swaps + 10);
+        let calls = calls.lock().unwrap();
+        let ended = calls.iter().filter(|call| call.starts_with("shutdown"));
+        assert_eq!(ended.count() as u64, swaps + 1);
+        assert_eq!(
+            address
+                .swap(Versioned::new(0, &Calls::default()))
+                .unwrap_err(),
+            SwapError::Disconnected
+        );
+    }
+}
+
+/// A new actor that fails in its trial goes, and the old one comes back with its state; so it does
+/// if the `init` of the new one fails. After the trial, a failure is the new actor's.
+#[test]
+fn an_actor_that_fails_its_trial_is_swapped_back() {
+    let (actors, running, _private) = running(2, Mailbox::default());
+    let calls = Calls::default();
+    let options = actors.options().on_failure(FailurePolicy::Ignore);
+    let address = options.spawn(Versioned::new(1, &calls)).unwrap();
+    let version = || {
+        let (to, from) = mpsc::channel();
+        address.tell(Message::Report(to)).unwrap();
+        from.recv_timeout(LONG).unwrap()
+    };
+    let refused = address.swap(Versioned::new(FAILING, &calls)).unwrap();
+    assert_eq!(
+        refused.wait(LONG),
+        SwapState::RolledBack("no luck".to_owned())
+    );
+    assert_eq!(version(), 1);
+
+    let failing = address.swap(Versioned::new(2, &calls)).unwrap();
+    assert_eq!(version(), 2);
+    assert_eq!(failing.state(), SwapState::OnTrial);
+    address.tell(Message::Fail).unwrap();
+    assert_eq!(
+        failing.wait(LONG),
+        SwapState::RolledBack("told to fail".to_owned())
+    );
+    assert_eq!(version(), 1);
+
+    let lasting = address.swap(Versioned::new(3, &calls)).unwrap();
+    (0..10).for_each(|_| assert_eq!(version(), 3));
+    assert_eq!(lasting.wait(LONG), SwapState::Done);
+    address.tell(Message::Fail).unwrap();
+    assert_eq!(version(), 3);
+
+    let last = address.swap(Versioned::new(4, &calls)).unwrap();
+    assert_eq!(version(), 4);
+    running.finish().unwrap();
+    assert_eq!(last.state(), SwapState::Abandoned);
+    let wanted = [
+        "init 1",
+        "init 18446744073709551615",
+        "init 2",
+        "shutdown 2",
+        "init 3",
+        "shutdown 1",
+        "init 4",
+        "shutdown 3",
+        "shutdown 4",
+    ];
+    let mut calls = calls.lock().unwrap().clone();
+    calls[7..].sort_unstable();
+    assert_eq!(calls, wanted);
+}
+
+/// An actor is replaced by one of its type only; a swap that nobody handles is abandoned.
+#[test]
+fn a_swap_ends_in_any_case() {
+    struct Other;
+    impl Actor for Other {
+        type Message = Message;
+
+        fn handle(&mut self, _: Message, _: &mut Context<'_, Self>) -> NodeResult {
+            Ok(())
+        }
+    }
+    let (actors, running, _private) = running(1, Mailbox::default());
+    let calls = Calls::default();
+    let address = actors.spawn(Versioned::new(1, &calls)).unwrap();
+    let SwapState::RolledBack(reason) = address.swap(Other).unwrap().wait(LONG) else {
+        panic!("another type was accepted");
+    };
+    assert!(reason.ends_with("Versioned"), "{reason}");
+    address.tell(Message::Fail).unwrap();
+    let late = address.swap(Versioned::new(2, &calls));
+    if let Ok(late) = late {
+        assert_eq!(late.wait(LONG), SwapState::Abandoned);
+    }
+    running.finish().unwrap();
+}

@@ -1,0 +1,283 @@
+//! A run queue: the entries that wait for one worker, in a ring with two heads, and a `lifo_slot`.
+//!
+//! The design of the ring is tokio's. The owner appends at the tail and pops at the head. A thief
+//! claims half of the entries by an exchange of the head, copies them, and then frees their slots:
+//!
+//! ```text
+//!      steal          real            tail
+//! ───────┬──────────────┬───────────────┬──────
+//!  free  │ claimed      │ waiting       │ free      steal = real while no thief copies
+//! ───────┴──────────────┴───────────────┴──────
+//! ```
+//!
+//! Both heads are in one word, so owner and thief decide by one exchange who gets an entry, and
+//! nobody waits. The `lifo_slot` holds the entry that the owner runs next. It bypasses the ring, as
+//! its message is still in the cache.
+//!
+//! Positions have 32 bits and wrap around. A thief would have to be stopped between its load and
+//! its exchange for exactly a multiple of 2^32 entries to be deceived.
+
+use std::ptr;
+
+use crate::protocol::sync::{PointerWord, Word, edge};
+
+/// The memory of a run queue.
+pub trait RunQueueMemory {
+    /// The type that entries point to.
+    type Item;
+    /// The shared words.
+    type Word: Word;
+    /// The shared pointers.
+    type Pointer: PointerWord<Self::Item>;
+
+    /// Returns the number of slots: a power of two, at most 2^16.
+    fn slots(&self) -> u32;
+
+    /// Returns the word of the two heads.
+    fn heads(&self) -> &Self::Word;
+
+    /// Returns the position after the last entry; only the owner stores it.
+    fn tail(&self) -> &Self::Word;
+
+    /// Returns the entry that the owner runs next, or null.
+    fn lifo_slot(&self) -> &Self::Pointer;
+
+    /// Stores `item` in slot `index`.
+    ///
+    /// # Safety
+    ///
+    /// `index` is below the number of slots, and no other thread accesses the slot.
+    unsafe fn put(&self, index: u32, item: *mut Self::Item);
+
+    /// Returns the entry of slot `index`.
+    ///
+    /// # Safety
+    ///
+    /// `index` is below the number of slots, the slot was filled, and no other thread stores to it.
+    unsafe fn read(&self, index: u32) -> *mut Self::Item;
+}
+
+/// The two heads of a ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Heads {
+    /// The first position whose slot is not free.
+    steal: u32,
+    /// The first position that is not claimed.
+    real: u32,
+}
+
+impl Heads {
+    const fn from_word(word: u64) -> Self {
+        Self {
+            steal: (word >> 32) as u32,
+            real: word as u32,
+        }
+    }
+
+    const fn to_word(self) -> u64 {
+        (self.steal as u64) << 32 | self.real as u64
+    }
+
+    const fn is_being_stolen_from(self) -> bool {
+        self.steal != self.real
+    }
+
+    /// Returns the heads after `claimed` more entries were claimed by a thief.
+    const fn claim(self, claimed: u32) -> Self {
+        Self {
+            steal: self.steal,
+            real: self.real.wrapping_add(claimed),
+        }
+    }
+
+    /// Returns the heads after the owner took one entry.
+    fn pop(self) -> Self {
+        let real = self.real.wrapping_add(1);
+        // WHY: while a thief copies, its slots must not be overwritten.
+        let steal = if self.is_being_stolen_from() {
+            self.steal
+        } else {
+            real
+        };
+        Self { steal, real }
+    }
+}
+
+/// Appends `item`; returns false if the ring is full. Wait-free.
+///
+/// # Safety
+///
+/// Only the owner of the queue calls this.
+#[inline]
+#[must_use]
+pub unsafe fn push<M: RunQueueMemory>(memory: &M, item: *mut M::Item) -> bool {
+    if room(memory) == 0 {
+        return false;
+    }
+    // Relaxed: only the owner stores it.
+    let tail = memory.tail().get() as u32;
+    // SAFETY: the index is masked. The slot is free, so no thief reads it, and this is the owner.
+    unsafe { memory.put(tail & (memory.slots() - 1), item) };
+    publish(memory, tail.wrapping_add(1));
+    true
+}
+
+fn publish<M: RunQueueMemory>(memory: &M, tail: u32) {
+    // ORDERING(queue): pairs with the load in `steal`.
+    memory.tail().store(u64::from(tail), edge::QUEUE_PUBLISH);
+}
+
+/// Returns the number of entries that the owner can append. Only the owner can rely on it.
+#[inline]
+pub fn room<M: RunQueueMemory>(memory: &M) -> u32 {
+    // ORDERING(stolen): pairs with the exchange in `free`.
+    let heads = Heads::from_word(memory.heads().load(edge::STOLEN_SEE));
+    // Relaxed: only the owner stores it.
+    let tail = memory.tail().get() as u32;
+    memory.slots() - tail.wrapping_sub(heads.steal)
+}
+
+/// Takes the oldest entry. Lock-free: tries again only if a thief was faster.
+///
+/// # Safety
+///
+/// Only the owner of the queue calls this.
+#[inline]
+pub unsafe fn pop<M: RunQueueMemory>(memory: &M) -> Option<*mut M::Item> {
+    // Relaxed: only the owner stores it.
+    let tail = memory.tail().get() as u32;
+    loop {
+        // Relaxed: the owner filled every slot itself; the exchange decides.
+        let word = memory.heads().get();
+        let heads = Heads::from_word(word);
+        if heads.real == tail {
+            return None;
+        }
+        let popped = heads.pop().to_word();
+        // Relaxed: as above.
+        if memory.heads().compare_exchange_relaxed(word, popped) {
+            // SAFETY: the index is masked, the slot is below the tail, and only the owner stores
+            // to it.
+            return Some(unsafe { memory.read(heads.real & (memory.slots() - 1)) });
+        }
+    }
+}
+
+/// Moves half of the entries of `from`, rounded up, to `to`, and returns one of them. Returns
+/// `None` if there is none, or if another thief is copying.
+///
+/// # Safety
+///
+/// Only the owner of `to` calls this.
+pub unsafe fn steal<M: RunQueueMemory>(from: &M, to: &M) -> Option<*mut M::Item> {
+    let room = room(to);
+    let (first, count) = claim(from, room.saturating_add(1))?;
+    // Relaxed: only the owner of `to` stores it, which is the caller.
+    let tail = to.tail().get() as u32;
+    let entry = |offset: u32| {
+        // SAFETY: the index is masked; the entry is claimed, so its slot stays as it is until
+        // `free`.
+        unsafe { from.read(first.wrapping_add(offset) & (from.slots() - 1)) }
+    };
+    let stolen = entry(0);
+    for offset in 1..count {
+        let index = tail.wrapping_add(offset - 1) & (to.slots() - 1);
+        // SAFETY: the index is masked; as many slots as are filled here were free, and this is the
+        // owner.
+        unsafe { to.put(index, entry(offset)) };
+    }
+    free(from);
+    if count > 1 {
+        publish(to, tail.wrapping_add(count - 1));
+    }
+    Some(stolen)
+}
+
+/// Claims half of the entries, at most `most`; returns the position of the first and their number.
+fn claim<M: RunQueueMemory>(from: &M, most: u32) -> Option<(u32, u32)> {
+    loop {
+        // Relaxed: the exchange decides.
+        let word = from.heads().get();
+        let heads = Heads::from_word(word);
+        // ORDERING(queue): pairs with the store in `publish`.
+        let tail = from.tail().load(edge::QUEUE_SEE) as u32;
+        let waiting = distance(heads.real, tail);
+        if waiting == 0 || heads.is_being_stolen_from() {
+            return None;
+        }
+        let count = waiting.div_ceil(2).min(most);
+        // WHY the check: heads that are older than the tail seem to leave more than fits.
+        if waiting <= from.slots() {
+            let claimed = heads.claim(count).to_word();
+            // Relaxed: the tail ordered the loads of the slots, and `free` orders their end.
+            if from.heads().compare_exchange_relaxed(word, claimed) {
+                return Some((heads.real, count));
+            }
+        }
+        std::hint::spin_loop();
+    }
+}
+
+/// Frees the slots that the caller claimed; the owner may have taken entries after them meanwhile.
+fn free<M: RunQueueMemory>(from: &M) {
+    loop {
+        // Relaxed: the exchange decides.
+        let word = from.heads().get();
+        let real = Heads::from_word(word).real;
+        let freed = Heads { steal: real, real }.to_word();
+        // ORDERING(stolen): pairs with the load in `room`.
+        if from
+            .heads()
+            .compare_exchange_at(word, freed, edge::STOLEN_FREE)
+        {
+            return;
+        }
+    }
+}
+
+/// Returns the number of entries from `real` to `tail`; 0 if the tail is the older of the two.
+const fn distance(real: u32, tail: u32) -> u32 {
+    let distance = tail.wrapping_sub(real);
+    if (distance as i32) < 0 { 0 } else { distance }
+}
+
+/// Returns true if the ring had no entry when its words were loaded. An entry that was appended
+/// before is seen if a fence orders the call after that, as no head passes an entry that waits.
+#[inline]
+pub fn is_empty<M: RunQueueMemory>(memory: &M) -> bool {
+    // Relaxed, both: as above.
+    let heads = Heads::from_word(memory.heads().get());
+    let tail = memory.tail().get() as u32;
+    distance(heads.real, tail) == 0
+}
+
+/// Puts `item` in the `lifo_slot`, and returns the entry that was in it. Wait-free. Only the owner
+/// calls this.
+#[inline]
+pub fn put_lifo<M: RunQueueMemory>(memory: &M, item: *mut M::Item) -> Option<*mut M::Item> {
+    // ORDERING(lifo): pairs with the exchange in `steal_lifo`.
+    let former = memory.lifo_slot().swap_at(item, edge::LIFO_PUT);
+    (!former.is_null()).then_some(former)
+}
+
+/// Takes the entry in the `lifo_slot`. Wait-free. Only the owner calls this.
+#[inline]
+pub fn take_lifo<M: RunQueueMemory>(memory: &M) -> Option<*mut M::Item> {
+    // Relaxed, both: the owner put the entry there itself; the exchange decides.
+    if memory.lifo_slot().get().is_null() {
+        return None;
+    }
+    let item = memory.lifo_slot().swap_relaxed(ptr::null_mut());
+    (!item.is_null()).then_some(item)
+}
+
+/// Takes `seen` out of the `lifo_slot` of another worker, if it is still there.
+#[must_use]
+pub fn steal_lifo<M: RunQueueMemory>(memory: &M, seen: *mut M::Item) -> bool {
+    let null = ptr::null_mut();
+    // ORDERING(lifo): pairs with the exchange in `put_lifo`.
+    let taken = memory
+        .lifo_slot()
+        .compare_exchange_at(seen, null, edge::LIFO_STEAL);
+    taken.is_ok()
+}

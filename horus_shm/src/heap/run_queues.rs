@@ -1,0 +1,286 @@
+//! The run queues of a group of workers, on the heap, with what they share: injectors, the search
+//! and the places to sleep.
+
+use core::cell::UnsafeCell;
+use core::fmt;
+use core::ptr::{self, NonNull};
+use core::sync::atomic::{AtomicPtr, AtomicU64};
+use std::sync::Arc;
+
+use super::injector::{self, InjectorMemory, Queued};
+use super::run_queue::{self, RunQueueMemory};
+use super::search::{self, SearchMemory, WORKERS_MAX};
+use super::worker::Worker;
+use crate::protocol::sync::{self, Edge};
+use crate::wait::{Event, LocalEventcount};
+
+/// Number of slots of a ring, and the number of entries that a worker keeps of an injector.
+pub const SLOTS: u32 = 256;
+
+/// A handle that is the only one to the thing that it runs, as one pointer.
+///
+/// # Safety
+///
+/// * The pointer of `into_raw` is valid until `from_raw`, and no other handle gives the same one
+///   meanwhile.
+/// * The handle may be sent to other threads.
+pub unsafe trait Entry {
+    /// The type that the pointer points to.
+    type Target: Queued;
+
+    /// Gives up the handle for its pointer.
+    fn into_raw(self) -> NonNull<Self::Target>;
+
+    /// Returns the handle of `raw`.
+    ///
+    /// # Safety
+    ///
+    /// `raw` was returned by `into_raw`, and is given back only once.
+    unsafe fn from_raw(raw: NonNull<Self::Target>) -> Self;
+}
+
+/// The queue of one worker: its owner's lines, and those of senders.
+#[repr(align(128))]
+pub(super) struct Queue<T> {
+    heads: AtomicU64,
+    tail: AtomicU64,
+    lifo_slot: AtomicPtr<T>,
+    /// The number of activations that the worker has begun. Only the owner stores it.
+    pub(super) activations: AtomicU64,
+    chain: AtomicPtr<T>,
+    injected: Injected<T>,
+    slots: [UnsafeCell<*mut T>; SLOTS as usize],
+}
+
+/// The newest entry that was sent to a worker, in a cache line of the senders.
+#[repr(align(128))]
+struct Injected<T>(AtomicPtr<T>);
+
+impl<T> Queue<T> {
+    fn new() -> Self {
+        let null = ptr::null_mut();
+        let [heads, tail, activations] = [0; 3].map(AtomicU64::new);
+        let [lifo_slot, chain, newest] = [null; 3].map(AtomicPtr::new);
+        Self {
+            heads,
+            tail,
+            lifo_slot,
+            activations,
+            chain,
+            injected: Injected(newest),
+            slots: [const { UnsafeCell::new(ptr::null_mut()) }; SLOTS as usize],
+        }
+    }
+}
+
+impl<T> RunQueueMemory for Queue<T> {
+    type Item = T;
+    type Word = AtomicU64;
+    type Pointer = AtomicPtr<T>;
+
+    #[inline(always)]
+    fn slots(&self) -> u32 {
+        SLOTS
+    }
+
+    #[inline(always)]
+    fn heads(&self) -> &AtomicU64 {
+        &self.heads
+    }
+
+    #[inline(always)]
+    fn tail(&self) -> &AtomicU64 {
+        &self.tail
+    }
+
+    #[inline(always)]
+    fn lifo_slot(&self) -> &AtomicPtr<T> {
+        &self.lifo_slot
+    }
+
+    #[inline(always)]
+    unsafe fn put(&self, index: u32, item: *mut T) {
+        // SAFETY: no other thread accesses the slot, by the contract.
+        unsafe { self.slots[index as usize].get().write(item) };
+    }
+
+    #[inline(always)]
+    unsafe fn read(&self, index: u32) -> *mut T {
+        // SAFETY: no other thread stores to the slot, by the contract.
+        unsafe { self.slots[index as usize].get().read() }
+    }
+}
+
+impl<T: Queued> InjectorMemory for Queue<T> {
+    type Entry = T;
+    type Pointer = AtomicPtr<T>;
+
+    #[inline(always)]
+    fn newest(&self) -> &AtomicPtr<T> {
+        &self.injected.0
+    }
+
+    #[inline(always)]
+    fn chain(&self) -> &AtomicPtr<T> {
+        &self.chain
+    }
+}
+
+/// The run queues of a group of workers.
+pub struct RunQueues<E: Entry>(Group<E::Target>);
+
+/// The memory that the workers of a group share.
+pub(super) struct Group<T> {
+    queues: Box<[Queue<T>]>,
+    /// The state of the search.
+    state: Separate<AtomicU64>,
+    events: Box<[LocalEventcount]>,
+}
+
+/// A word that shares its cache lines with nothing else.
+#[repr(align(128))]
+struct Separate<T>(T);
+
+// SAFETY: an entry may be sent to other threads, the queues hand each to one thread at a time, and
+// a slot is accessed by its owner and by the thief that claimed it only.
+unsafe impl<E: Entry> Send for RunQueues<E> {}
+
+// SAFETY: as above.
+unsafe impl<E: Entry> Sync for RunQueues<E> {}
+
+impl<E: Entry> RunQueues<E> {
+    /// Makes the queues of a group of `workers`, and the owner's end of each.
+    ///
+    /// # Panics
+    ///
+    /// If there is no worker, or if there are more than [`WORKERS_MAX`].
+    #[must_use]
+    pub fn new(workers: usize) -> (Arc<Self>, Vec<Worker<E>>) {
+        assert!(
+            (1..=WORKERS_MAX).contains(&workers),
+            "a group has 1 to {WORKERS_MAX} workers, not {workers}"
+        );
+        let queues = Arc::new(Self(Group {
+            queues: (0..workers).map(|_| Queue::new()).collect(),
+            state: Separate(AtomicU64::new(0)),
+            events: (0..workers).map(|_| LocalEventcount::fenced()).collect(),
+        }));
+        let ends = (0..workers).map(|index| Worker::new(Arc::clone(&queues), index));
+        let ends = ends.collect();
+        (queues, ends)
+    }
+
+    /// Returns the number of workers.
+    #[must_use]
+    pub fn workers(&self) -> usize {
+        self.0.queues.len()
+    }
+
+    /// Sends `entry` to worker `index`, modulo the number of workers, from any thread.
+    #[inline]
+    pub fn inject(&self, index: usize, entry: E) {
+        let queue = &self.0.queues[index % self.0.queues.len()];
+        // SAFETY: the pointer of a handle is valid, and in no queue.
+        let was_empty = unsafe { injector::inject(queue, entry.into_raw().as_ptr()) };
+        // WHY not for later ones: until the stack is taken, each worker that goes to sleep sees
+        // the first one.
+        if was_empty {
+            search::notify(&self.0);
+        }
+    }
+
+    /// Wakes all workers: they have to look at something else than their queues.
+    pub fn wake_all(&self) {
+        search::wake_all(&self.0);
+    }
+
+    #[inline(always)]
+    pub(super) fn queue(&self, index: usize) -> &Queue<E::Target> {
+        &self.0.queues[index]
+    }
+
+    #[inline(always)]
+    pub(super) fn group(&self) -> &Group<E::Target> {
+        &self.0
+    }
+}
+
+impl<T: Queued> SearchMemory for Group<T> {
+    type Word = AtomicU64;
+    type Event<'a>
+        = Event<'a>
+    where
+        Self: 'a;
+
+    #[inline(always)]
+    fn workers(&self) -> usize {
+        self.queues.len()
+    }
+
+    #[inline(always)]
+    fn state(&self) -> &AtomicU64 {
+        &self.state.0
+    }
+
+    fn event(&self, index: usize) -> Event<'_> {
+        self.events[index].event()
+    }
+
+    #[inline(always)]
+    fn fence(&self, edge: Edge) {
+        sync::fence(edge);
+    }
+
+    fn has_entries(&self) -> bool {
+        let is_empty = |queue: &Queue<_>| run_queue::is_empty(queue) && injector::is_empty(queue);
+        !self.queues.iter().all(is_empty)
+    }
+}
+
+impl<E: Entry> Drop for RunQueues<E> {
+    fn drop(&mut self) {
+        for queue in &self.0.queues {
+            while let Some(entry) = remaining(queue) {
+                // SAFETY: the entry was in a queue, and was taken out.
+                drop(unsafe { handle::<E>(entry) });
+            }
+        }
+    }
+}
+
+/// Takes an entry out of a queue that nothing else accesses any more.
+fn remaining<T: Queued>(queue: &Queue<T>) -> Option<*mut T> {
+    let mut list = injector::take(queue);
+    // SAFETY: the list was taken, so its entries are the caller's.
+    let entry = unsafe { injector::pop_front(&mut list) };
+    if !list.is_null() {
+        // SAFETY: this thread acts as the owner. There is no chain, as all of it was taken first.
+        unsafe { injector::put_back(queue, list) };
+    }
+    if entry.is_null() {
+        // SAFETY: this thread acts as the owner.
+        return run_queue::take_lifo(queue).or_else(|| unsafe { run_queue::pop(queue) });
+    }
+    Some(entry)
+}
+
+/// Returns the handle of an entry that was taken out of a queue.
+///
+/// # Safety
+///
+/// The entry was put into the queue by a handle, and is given back only once.
+#[inline(always)]
+pub(super) unsafe fn handle<E: Entry>(entry: *mut E::Target) -> E {
+    // SAFETY: the pointer of a handle is not null.
+    let raw = unsafe { NonNull::new_unchecked(entry) };
+    // SAFETY: by the contract.
+    unsafe { E::from_raw(raw) }
+}
+
+impl<E: Entry> fmt::Debug for RunQueues<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunQueues")
+            .field("workers", &self.workers())
+            .finish_non_exhaustive()
+    }
+}

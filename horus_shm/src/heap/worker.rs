@@ -1,0 +1,371 @@
+//! The owner's end of a run queue: what one worker takes, steals, keeps and waits for.
+
+use core::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::injector::{self, InjectorMemory};
+use super::run_queue::{self, RunQueueMemory};
+use super::run_queues::{Entry, Queue, RunQueues, SLOTS, handle};
+use super::search::{self, Woken};
+use crate::protocol::sync::{PointerWord, Word};
+
+/// Time between two looks of the watcher.
+const WATCH_INTERVAL_NS: u64 = 500_000;
+
+/// Time without a new activation after which a worker counts as stalled.
+const STALLED_NS: u64 = 50_000;
+
+/// The owner's end of a run queue.
+pub struct Worker<E: Entry> {
+    queues: Arc<RunQueues<E>>,
+    index: usize,
+    /// True while the worker counts as a searcher.
+    searches: bool,
+    /// The worker from which this one steals first.
+    victim: usize,
+    /// The last look at each worker.
+    seen: Box<[Seen]>,
+}
+
+/// A look at a worker: the activation that it was in, and the time at which that was seen first.
+#[derive(Debug, Clone, Copy, Default)]
+struct Seen {
+    activation: u64,
+    since_ns: u64,
+}
+
+/// The result of a sleep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parked<E> {
+    /// There may be an entry, for which the worker has to search.
+    Search,
+    /// The time is over. The worker does not search.
+    Elapsed,
+    /// The entry of a stalled worker.
+    Found(E),
+}
+
+impl<E: Entry> Worker<E> {
+    pub(super) fn new(queues: Arc<RunQueues<E>>, index: usize) -> Self {
+        let workers = queues.workers();
+        Self {
+            queues,
+            index,
+            searches: false,
+            victim: index,
+            seen: vec![Seen::default(); workers].into(),
+        }
+    }
+
+    /// Returns the number of this worker.
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Returns the queues of the group.
+    #[must_use]
+    pub fn queues(&self) -> &Arc<RunQueues<E>> {
+        &self.queues
+    }
+
+    #[inline(always)]
+    fn queue(&self) -> &Queue<E::Target> {
+        self.queues.queue(self.index)
+    }
+
+    /// Returns true if another worker could run what this one publishes.
+    #[inline(always)]
+    fn has_peers(&self) -> bool {
+        self.seen.len() > 1
+    }
+
+    /// Appends `entry` to the ring, or sends it to the own injector if the ring is full.
+    #[inline]
+    pub fn push(&mut self, entry: E) {
+        let raw = entry.into_raw().as_ptr();
+        self.append(raw);
+        self.notify();
+    }
+
+    #[inline]
+    fn append(&mut self, raw: *mut E::Target) {
+        // SAFETY: this is the owner.
+        if !unsafe { run_queue::push(self.queue(), raw) } {
+            // SAFETY: the pointer of a handle is valid, and in no queue.
+            unsafe { injector::inject(self.queue(), raw) };
+        }
+    }
+
+    /// Wakes a worker if none searches.
+    #[inline]
+    fn notify(&self) {
+        if self.has_peers() {
+            search::notify(self.queues.group());
+        }
+    }
+
+    /// Makes `entry` the next one to run, and appends the one that was.
+    #[inline]
+    pub fn push_next(&mut self, entry: E) {
+        let former = run_queue::put_lifo(self.queue(), entry.into_raw().as_ptr());
+        if let Some(former) = former {
+            self.append(former);
+            self.notify();
+        }
+        self.need_watcher();
+    }
+
+    /// Makes sure that a sleeping worker watches, while this one runs an entry.
+    #[inline]
+    pub fn need_watcher(&self) {
+        if self.has_peers() {
+            search::need_watcher(self.queues.group());
+        }
+    }
+
+    /// Counts an activation: nothing that the worker does before the next call is stalled.
+    #[inline]
+    pub fn begin_activation(&mut self) {
+        let activations = &self.queue().activations;
+        // Relaxed, both: only the owner stores it, and thieves only compare it.
+        activations.set(activations.get() + 1);
+    }
+
+    /// Takes the entry that is the next one to run.
+    #[inline]
+    pub fn pop_next(&mut self) -> Option<E> {
+        let entry = run_queue::take_lifo(self.queue())?;
+        self.end_search();
+        // SAFETY: taken out of the queue.
+        Some(unsafe { handle(entry) })
+    }
+
+    /// Takes the oldest entry of the ring.
+    #[inline]
+    pub fn pop(&mut self) -> Option<E> {
+        // SAFETY: this is the owner.
+        let entry = unsafe { run_queue::pop(self.queue()) }?;
+        self.end_search();
+        // SAFETY: taken out of the queue.
+        Some(unsafe { handle(entry) })
+    }
+
+    /// Takes the entries that other threads sent to this worker: returns one, appends up to 255 to
+    /// the ring, and leaves the rest to itself and to thieves.
+    pub fn pop_injected(&mut self) -> Option<E> {
+        let entry = self.take_injected_of(self.index)?;
+        self.end_search();
+        Some(entry)
+    }
+
+    /// Takes the entries that were sent to worker `from`, as [`Self::pop_injected`] does.
+    fn take_injected_of(&mut self, from: usize) -> Option<E> {
+        if from != self.index && self.has_chain() {
+            return None;
+        }
+        let mut list = injector::take(self.queues.queue(from));
+        let most = SLOTS.min(run_queue::room(self.queue()) + 1);
+        // SAFETY: the list was taken, so its entries are the caller's.
+        let mut kept = unsafe { injector::take_reversed(&mut list, most) };
+        // SAFETY: as above.
+        let first = unsafe { injector::pop_front(&mut kept) };
+        if first.is_null() {
+            return None;
+        }
+        let is_alone = kept.is_null() && list.is_null();
+        self.append_all(kept);
+        if !list.is_null() {
+            // SAFETY: this is the owner. It has no chain: its own was taken, or there was none.
+            unsafe { injector::put_back(self.queue(), list) };
+        }
+        if !is_alone {
+            self.notify();
+        }
+        // SAFETY: taken out of the queue.
+        Some(unsafe { handle(first) })
+    }
+
+    fn append_all(&mut self, mut list: *mut E::Target) {
+        loop {
+            // SAFETY: the entries of the list are the caller's.
+            let entry = unsafe { injector::pop_front(&mut list) };
+            if entry.is_null() {
+                return;
+            }
+            self.append(entry);
+        }
+    }
+
+    fn has_chain(&self) -> bool {
+        let chain = InjectorMemory::chain(self.queue());
+        // Relaxed: only the owner stores another value than null.
+        !chain.get().is_null()
+    }
+
+    /// Steals from the first other worker that has entries: half of its ring, or what was sent to
+    /// it. A searcher that finds an entry searches no more.
+    pub fn steal(&mut self) -> Option<E> {
+        let workers = self.seen.len();
+        for offset in 0..workers {
+            let from = (self.victim + offset) % workers;
+            if from == self.index {
+                continue;
+            }
+            if let Some(entry) = self.steal_from(from) {
+                // WHY the same one first: it has had more than one entry.
+                self.victim = from;
+                self.leave_search();
+                return Some(entry);
+            }
+        }
+        None
+    }
+
+    fn steal_from(&mut self, from: usize) -> Option<E> {
+        // SAFETY: this is the owner of the queue that is filled.
+        let stolen = unsafe { run_queue::steal(self.queues.queue(from), self.queue()) };
+        match stolen {
+            // SAFETY: taken out of the queue.
+            Some(entry) => Some(unsafe { handle(entry) }),
+            None => self.take_injected_of(from),
+        }
+    }
+
+    /// Ends the search of this worker, if it searches, because it has an entry.
+    #[inline]
+    fn end_search(&mut self) {
+        if self.searches {
+            self.leave_search();
+        }
+    }
+
+    #[cold]
+    fn leave_search(&mut self) {
+        if std::mem::take(&mut self.searches) {
+            search::found(self.queues.group());
+        } else {
+            self.notify();
+        }
+    }
+
+    /// Steals from the workers that are in one activation for 50 µs, and have been since an earlier
+    /// call: also the entry that they would run next.
+    pub fn steal_stalled(&mut self, now_ns: u64) -> Option<E> {
+        let entry = self.find_stalled(now_ns)?;
+        self.leave_search();
+        Some(entry)
+    }
+
+    fn find_stalled(&mut self, now_ns: u64) -> Option<E> {
+        for from in 0..self.seen.len() {
+            if from != self.index && self.is_stalled(from, now_ns) {
+                let entry = self.steal_lifo(from).or_else(|| self.steal_from(from));
+                if entry.is_some() {
+                    return entry;
+                }
+            }
+        }
+        None
+    }
+
+    /// Returns true if worker `index` is in the same activation as 50 µs ago.
+    fn is_stalled(&mut self, index: usize, now_ns: u64) -> bool {
+        // Relaxed: only compared with itself.
+        let activation = self.queues.queue(index).activations.get();
+        let seen = &mut self.seen[index];
+        if seen.activation != activation {
+            *seen = Seen {
+                activation,
+                since_ns: now_ns,
+            };
+        }
+        now_ns.saturating_sub(seen.since_ns) >= STALLED_NS
+    }
+
+    fn steal_lifo(&self, from: usize) -> Option<E> {
+        let queue = self.queues.queue(from);
+        // Relaxed: the exchange decides.
+        let seen = RunQueueMemory::lifo_slot(queue).get();
+        if seen.is_null() || !run_queue::steal_lifo(queue, seen) {
+            return None;
+        }
+        // SAFETY: taken out of the queue.
+        Some(unsafe { handle(seen) })
+    }
+
+    /// Begins to search; returns false if enough other workers do.
+    pub fn begin_search(&mut self) -> bool {
+        self.searches = self.searches || search::begin(self.queues.group());
+        self.searches
+    }
+
+    /// Sleeps until there may be an entry, or for `longest`. Does not sleep if `is_wanted` returns
+    /// true: a thread that makes it so has to call [`RunQueues::wake_all`] then, or the watcher
+    /// finds it.
+    pub fn park(
+        &mut self,
+        longest: Duration,
+        mut now_ns: impl FnMut() -> u64,
+        is_wanted: impl Fn() -> bool,
+    ) -> Parked<E> {
+        let was_searcher = std::mem::replace(&mut self.searches, true);
+        if !search::announce(self.queues.group(), self.index, was_searcher, &is_wanted) {
+            return Parked::Search;
+        }
+        let longest_ns = u64::try_from(longest.as_nanos()).unwrap_or(u64::MAX);
+        let (mut now, mut suspects) = (now_ns(), false);
+        let end_ns = now.saturating_add(longest_ns);
+        while now < end_ns {
+            let watches = search::keeps_watch(self.queues.group(), self.index);
+            // WHY not twice in a row: busy workers often have a next entry.
+            suspects = watches && !suspects && self.may_be_stalled();
+            let slice = match (watches, suspects) {
+                (true, true) => STALLED_NS,
+                (true, false) => WATCH_INTERVAL_NS,
+                (false, _) => u64::MAX,
+            };
+            let slice = Duration::from_nanos(slice.min(end_ns - now));
+            if search::sleep(self.queues.group(), self.index, watches, slice) == Woken::Search {
+                return Parked::Search;
+            }
+            now = now_ns();
+            if watches && let Some(entry) = self.find_stalled(now) {
+                search::withdraw(self.queues.group(), self.index, true);
+                self.leave_search();
+                return Parked::Found(entry);
+            }
+            if watches && is_wanted() {
+                break;
+            }
+        }
+        self.searches = search::withdraw(self.queues.group(), self.index, false);
+        if self.searches {
+            Parked::Search
+        } else {
+            Parked::Elapsed
+        }
+    }
+
+    /// Returns true if another worker has an entry that it runs next.
+    fn may_be_stalled(&self) -> bool {
+        let mut others = (0..self.seen.len()).filter(|&other| other != self.index);
+        // Relaxed: only a hint.
+        let has_next = |other| {
+            !RunQueueMemory::lifo_slot(self.queues.queue(other))
+                .get()
+                .is_null()
+        };
+        others.any(has_next)
+    }
+}
+
+impl<E: Entry> fmt::Debug for Worker<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker")
+            .field("index", &self.index)
+            .field("searches", &self.searches)
+            .finish_non_exhaustive()
+    }
+}

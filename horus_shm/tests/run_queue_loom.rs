@@ -1,0 +1,73 @@
+//! Run queues in every interleaving that matters, and the proof that each ordering matters.
+//!
+//! The models of `run_queue_loom/` explore the real algorithms on memory of the checker. An entry
+//! has a payload in a plain cell, in which loom reports a race.
+
+#[allow(dead_code, reason = "shared with the models of lanes")]
+mod loom_memory;
+#[path = "run_queue_loom/memory.rs"]
+mod memory;
+#[path = "run_queue_loom/queues.rs"]
+mod queues;
+#[path = "run_queue_loom/searches.rs"]
+mod searches;
+
+use horus_shm::internals::sync::edge;
+use horus_testing::models;
+use horus_testing::mutation::{Mutant, all_are_killed, sites};
+
+/// The checker's types, of which the memory of the models is made.
+mod checker {
+    pub(crate) use std::rc::Rc as Shared;
+
+    pub(crate) use loom::{cell, sync, thread};
+
+    /// Does nothing: a dead thread runs on, without a store.
+    pub(crate) fn perish() {}
+
+    /// Explores every execution with at most `preemptions` involuntary switches, or with as many as
+    /// `LOOM_MAX_PREEMPTIONS` says.
+    pub(crate) fn explore(preemptions: usize, execution: impl Fn() + Send + Sync + 'static) {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
+        builder.max_branches = 20_000;
+        builder.check(execution);
+    }
+}
+
+models! {
+    crate::queues:
+        an_entry_goes_to_the_owner_or_to_a_thief,
+        two_thieves_share_what_the_owner_leaves,
+        a_slot_is_used_again_after_its_thief,
+        a_lifo_entry_goes_to_the_owner_or_to_a_thief,
+        an_injected_entry_is_taken_once,
+        a_chain_is_taken_once;
+    crate::searches:
+        no_entry_waits_while_its_workers_sleep,
+        a_worker_that_found_an_entry_leaves_the_other_to_the_next,
+        entries_behind_the_first_need_no_notice,
+        an_appended_entry_is_stolen,
+        a_worker_that_is_wanted_does_not_sleep,
+        a_watcher_is_appointed_and_woken;
+}
+
+/// Some model fails if any one of the orderings is weakened.
+#[test]
+fn every_weakened_edge_turns_a_model_red() {
+    all_are_killed(
+        "weakened to relaxed",
+        &MODELS,
+        edge::WORKERS
+            .into_iter()
+            .map(|edge| Mutant::Edge(edge.label)),
+    );
+}
+
+/// Each single line that uses an ordering needs it.
+#[test]
+fn every_use_of_an_edge_is_needed() {
+    let uses = sites(&MODELS).into_iter();
+    let uses = uses.filter(|site| site.file.contains("heap"));
+    all_are_killed("weakened on one line", &MODELS, uses.map(Mutant::Site));
+}

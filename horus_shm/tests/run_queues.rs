@@ -1,0 +1,309 @@
+//! Run queues of real threads: nothing is lost, nothing is run twice, and no worker sleeps while an
+//! entry waits for one.
+
+use horus_testing as _;
+
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use horus_shm::internals::heap::injector::Queued;
+use horus_shm::internals::heap::{Entry, Parked, RunQueues, SLOTS, Worker};
+
+/// A job, which counts how often it ran.
+struct Job {
+    link: AtomicPtr<Self>,
+    number: usize,
+    log: Arc<Log>,
+}
+
+struct Log {
+    runs: Box<[AtomicU64]>,
+    ran: AtomicUsize,
+    dropped: AtomicUsize,
+}
+
+impl Log {
+    fn new(jobs: usize) -> Arc<Self> {
+        Arc::new(Self {
+            runs: (0..jobs).map(|_| AtomicU64::new(0)).collect(),
+            ran: AtomicUsize::new(0),
+            dropped: AtomicUsize::new(0),
+        })
+    }
+
+    fn job(self: &Arc<Self>, number: usize) -> Handle {
+        Handle(Box::new(Job {
+            link: AtomicPtr::new(ptr::null_mut()),
+            number,
+            log: Arc::clone(self),
+        }))
+    }
+
+    fn ran(&self) -> usize {
+        self.ran.load(Ordering::Relaxed)
+    }
+
+    /// Checks that each job ran `times`.
+    fn check(&self, times: u64) {
+        let wrong = |run: &&AtomicU64| run.load(Ordering::Relaxed) != times;
+        assert_eq!(
+            self.runs.iter().filter(wrong).count(),
+            0,
+            "lost or run twice"
+        );
+    }
+}
+
+// SAFETY: the link is one word, which only the queues store to.
+unsafe impl Queued for Job {
+    fn injector_link(&self) -> &AtomicPtr<Self> {
+        &self.link
+    }
+}
+
+struct Handle(Box<Job>);
+
+impl Handle {
+    fn run(&self) {
+        self.0.log.runs[self.0.number].fetch_add(1, Ordering::Relaxed);
+        self.0.log.ran.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        self.log.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+// SAFETY: a box has one owner, and what it holds may be sent.
+unsafe impl Entry for Handle {
+    type Target = Job;
+
+    fn into_raw(self) -> NonNull<Job> {
+        NonNull::from(Box::leak(self.0))
+    }
+
+    unsafe fn from_raw(raw: NonNull<Job>) -> Self {
+        // SAFETY: leaked by `into_raw`, and given back once.
+        Self(unsafe { Box::from_raw(raw.as_ptr()) })
+    }
+}
+
+type Queues = Arc<RunQueues<Handle>>;
+
+/// Takes the next entry as a worker does: its own, then those of others, then after a sleep.
+fn next(worker: &mut Worker<Handle>, begin: Instant, is_over: impl Fn() -> bool) -> Option<Handle> {
+    let own = worker.pop_next().or_else(|| worker.pop());
+    let own = own.or_else(|| worker.pop_injected());
+    own.or_else(|| {
+        worker.begin_search();
+        let stolen = (0..10).find_map(|_| worker.steal());
+        stolen.or_else(
+            || match worker.park(SLEEP, || begin.elapsed().as_nanos() as u64, is_over) {
+                Parked::Found(entry) => Some(entry),
+                Parked::Search | Parked::Elapsed => None,
+            },
+        )
+    })
+}
+
+/// Longer than any test: an entry that no worker is woken for is a hang.
+const SLEEP: Duration = Duration::from_secs(3600);
+
+/// Runs `workers` threads of `turn` until `is_over`.
+fn with_workers(
+    workers: usize,
+    turn: impl Fn(&mut Worker<Handle>, Handle) + Send + Sync,
+    outside: impl FnOnce(&Queues),
+) {
+    let (queues, ends) = RunQueues::new(workers);
+    let is_over = AtomicBool::new(false);
+    let begin = Instant::now();
+    thread::scope(|scope| {
+        let (turn, over) = (&turn, &is_over);
+        for mut worker in ends {
+            scope.spawn(move || {
+                let is_over = || over.load(Ordering::Relaxed);
+                while !is_over() {
+                    if let Some(job) = next(&mut worker, begin, is_over) {
+                        worker.begin_activation();
+                        turn(&mut worker, job);
+                    }
+                }
+            });
+        }
+        outside(&queues);
+        is_over.store(true, Ordering::Relaxed);
+        queues.wake_all();
+    });
+}
+
+fn wait_for(mut is_done: impl FnMut() -> bool) {
+    while !is_done() {
+        thread::yield_now();
+    }
+}
+
+/// Entries from several threads, which come to one, two and four workers, each run once.
+#[test]
+fn entries_from_outside_run_once() {
+    for workers in [1, 2, 4] {
+        let jobs = 60_000;
+        let log = Log::new(jobs);
+        with_workers(
+            workers,
+            |_, job| job.run(),
+            |queues| {
+                thread::scope(|scope| {
+                    for sender in 0..3 {
+                        let log = &log;
+                        scope.spawn(move || {
+                            for number in (sender..jobs).step_by(3) {
+                                queues.inject(number, log.job(number));
+                            }
+                        });
+                    }
+                });
+                wait_for(|| log.ran() == jobs);
+            },
+        );
+        log.check(1);
+        assert_eq!(log.dropped.load(Ordering::Relaxed), jobs);
+    }
+}
+
+/// Entries that workers append themselves, in greater numbers than a ring holds, each run as often
+/// as they were appended.
+#[test]
+fn entries_of_workers_run_once_each_time() {
+    for workers in [1, 2, 4] {
+        let (jobs, laps) = (3 * SLOTS as usize, 50);
+        let log = Log::new(jobs);
+        with_workers(
+            workers,
+            |worker, job| {
+                job.run();
+                let lap = log.runs[job.0.number].load(Ordering::Relaxed);
+                if lap == laps {
+                    return;
+                }
+                if (job.0.number + lap as usize).is_multiple_of(3) {
+                    worker.push_next(job);
+                } else {
+                    worker.push(job);
+                }
+            },
+            |queues| {
+                for number in 0..jobs {
+                    queues.inject(0, log.job(number));
+                }
+                wait_for(|| log.ran() == jobs * laps as usize);
+            },
+        );
+        log.check(laps);
+    }
+}
+
+/// One entry at a time, each sent only when the previous one ran: a lost wake is a hang, as the
+/// workers sleep for longer than the test may take.
+#[test]
+fn no_worker_sleeps_while_an_entry_waits() {
+    for workers in [1, 2, 3] {
+        let jobs = 20_000;
+        let log = Log::new(jobs);
+        with_workers(
+            workers,
+            |_, job| job.run(),
+            |queues| {
+                for number in 0..jobs {
+                    queues.inject(number, log.job(number));
+                    if number % 16 != 0 {
+                        wait_for(|| log.ran() > number);
+                    } else {
+                        // WHY: the workers give up their search and go to sleep.
+                        thread::sleep(Duration::from_micros(200));
+                    }
+                }
+                wait_for(|| log.ran() == jobs);
+            },
+        );
+        log.check(1);
+    }
+}
+
+/// A worker that does not return from an entry leaves all that it has to the others: its ring, what
+/// was sent to it, and the next entry too.
+#[test]
+fn a_stalled_worker_leaves_everything_to_the_others() {
+    for _ in 0..20 {
+        let jobs = 600;
+        let log = Log::new(jobs);
+        with_workers(
+            2,
+            |worker, job| {
+                if job.0.number == 0 {
+                    for number in 1..500 {
+                        worker.push(log.job(number));
+                    }
+                    worker.push_next(log.job(500));
+                    for number in 501..jobs {
+                        worker.queues().inject(worker.index(), log.job(number));
+                    }
+                    wait_for(|| log.ran() == jobs - 1);
+                }
+                job.run();
+            },
+            |queues| {
+                queues.inject(0, log.job(0));
+                wait_for(|| log.ran() == jobs);
+            },
+        );
+        log.check(1);
+    }
+}
+
+/// A sleeping worker finds the next entry of one that stalls later, when all have slept before.
+#[test]
+fn a_watcher_finds_the_next_entry_of_a_stalled_worker() {
+    let log = Log::new(2 * 50);
+    with_workers(
+        3,
+        |worker, job| {
+            let number = job.0.number;
+            if number.is_multiple_of(2) {
+                worker.push_next(log.job(number + 1));
+                wait_for(|| log.runs[number + 1].load(Ordering::Relaxed) == 1);
+            }
+            job.run();
+        },
+        |queues| {
+            for number in (0..2 * 50).step_by(2) {
+                queues.inject(number, log.job(number));
+                wait_for(|| log.ran() == number + 2);
+                thread::sleep(Duration::from_millis(2));
+            }
+        },
+    );
+    log.check(1);
+}
+
+/// Entries that are left in rings, `lifo_slot`s, injectors and chains are dropped with the queues.
+#[test]
+fn entries_that_never_run_are_dropped() {
+    let jobs = 3000;
+    let log = Log::new(jobs);
+    let (queues, mut ends) = RunQueues::new(2);
+    for number in 0..1000 {
+        ends[0].push(log.job(number));
+        ends[1].push_next(log.job(1000 + number));
+        queues.inject(number, log.job(2000 + number));
+    }
+    let taken = [ends[0].pop_injected(), ends[1].steal()];
+    assert!(taken.iter().all(Option::is_some));
+    drop((queues, ends, taken));
+    assert_eq!(log.dropped.load(Ordering::Relaxed), jobs);
+}
