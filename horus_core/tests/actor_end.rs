@@ -314,6 +314,45 @@ fn an_actor_restarts_without_mail() {
     running.finish().unwrap();
 }
 
+/// An `init` that fails after a restart is a failure, after which the actor is made anew again. It
+/// is not shut down, as it never began.
+#[test]
+fn an_actor_whose_init_fails_after_a_restart_is_made_again() {
+    let (mut scheduler, _private) = Private::alone();
+    let actors = group(&mut scheduler, 1);
+    let (calls, made) = (Calls::default(), Arc::new(AtomicU64::new(0)));
+    let (theirs, count) = (calls.clone(), Arc::clone(&made));
+    let make = move || {
+        let number = count.fetch_add(1, Ordering::Relaxed);
+        let mut worker = Worker::new(&number.to_string(), &theirs);
+        worker.fails_in_init = number == 1;
+        worker
+    };
+    let policy = FailurePolicy::Restart {
+        max: 5,
+        backoff: Duration::from_millis(1),
+    };
+    let options = actors.options().on_failure(policy);
+    let address = options.spawn_with(make).unwrap();
+    let running = scheduler.start().unwrap();
+    address.tell(Order::Fail).unwrap();
+    until("the third one begins", || {
+        calls.0.lock().unwrap().iter().any(|call| call == "init 2")
+    });
+    assert_eq!(ask(&address), Ok(1));
+    running.finish().unwrap();
+    let wanted = [
+        "init 0",
+        "error 0: told to fail",
+        "shutdown 0",
+        "init 1",
+        "error 1: no luck",
+        "init 2",
+        "shutdown 2",
+    ];
+    assert_eq!(calls.take(), wanted);
+}
+
 /// The other policies: a failure is ignored, stops the scheduler, or is tolerated for some time.
 #[test]
 fn policies_decide_about_failures() {

@@ -333,8 +333,10 @@ fn the_next_actor_of_a_handler_that_does_not_return_runs() {
 fn endless_mail_starves_nobody() {
     let (actors, running, _private) = running(1, Mailbox::default());
     let is_over = Arc::new(AtomicBool::new(false));
-    let over = Arc::clone(&is_over);
+    let (over, turns) = (Arc::clone(&is_over), Arc::new(AtomicU64::new(0)));
+    let count = Arc::clone(&turns);
     let endless = act(move |(), context: &mut Context<'_, _>| {
+        count.fetch_add(1, Ordering::Relaxed);
         if !over.load(Ordering::Relaxed) {
             context.address().tell(())?;
         }
@@ -364,6 +366,10 @@ fn endless_mail_starves_nobody() {
     }
     let handled = actors.counts().handled;
     assert!(handled > 1_000, "the others ran, too: {handled}");
+    let seen = turns.load(Ordering::Relaxed);
+    until("the two leave turns to the one", || {
+        turns.load(Ordering::Relaxed) > seen + 1_000
+    });
     is_over.store(true, Ordering::Relaxed);
     running.finish().unwrap();
 }
