@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use executors::{LONG, Recorded, until};
-use horus_core::actor::{Actor, Actors, Address, AskError, Context, Reply, SpawnError};
+use horus_core::actor::{Actor, Actors, Address, Answer, AskError, Context, Reply, SpawnError};
 use horus_core::message::NodeEvent;
 use horus_core::scheduler::{
     FailurePolicy, Handle, NodeError, NodeResult, Reason, RunError, Scheduler,
@@ -420,26 +420,34 @@ fn a_group_is_commanded_as_a_node() {
     let (mut scheduler, _private) = Private::alone();
     let actors = group(&mut scheduler, 2);
     let calls = Calls::default();
-    let address = actors.spawn(Worker::new("a", &calls)).unwrap();
+    // WHY several: each thread has some of them, and looks at those of the other one.
+    let spawn = |name: &str| actors.spawn(Worker::new(name, &calls)).unwrap();
+    let all = ["a", "b", "c", "d"].map(spawn);
     let running = scheduler.start().unwrap();
     let handle: Handle = running.handle();
-    assert_eq!(ask(&address), Ok(1));
+    assert!(all.iter().all(|address| ask(address) == Ok(1)));
     for number in 0..5 {
         std::thread::sleep(Duration::from_millis(number));
         handle.pause("fleet").unwrap();
         std::thread::sleep(Duration::from_millis(20));
-        let mut question = address.ask(Order::Answer).unwrap();
+        let mut questions = all
+            .each_ref()
+            .map(|address| address.ask(Order::Answer).unwrap());
         std::thread::sleep(Duration::from_millis(5));
-        assert!(question.try_take().is_none(), "it is paused");
+        let is_open = |question: &mut Answer<u64>| question.try_take().is_none();
+        assert!(questions.iter_mut().all(is_open), "it is paused");
         handle.resume("fleet").unwrap();
-        assert_eq!(question.wait(LONG), Ok(number + 2));
+        for question in questions {
+            assert_eq!(question.wait(LONG), Ok(number + 2));
+        }
     }
     handle.stop_node("fleet").unwrap();
     until("all end", || actors.counts().alive == 0);
-    assert!(address.is_disconnected());
+    assert!(all.iter().all(Address::is_disconnected));
     running.finish().unwrap();
-    let calls = calls.take();
-    assert_eq!(calls, ["init a", "shutdown a"]);
+    let ended = calls.take();
+    let ended = ended.iter().filter(|call| call.starts_with("shutdown"));
+    assert_eq!(ended.count(), 4);
 }
 
 /// A handler that does not return is left behind, with its actor; all others end.
