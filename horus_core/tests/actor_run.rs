@@ -343,10 +343,12 @@ fn endless_mail_starves_nobody() {
         Ok(())
     });
     let endless = actors.spawn(endless).unwrap();
+    let balls = Arc::new(AtomicU64::new(0));
     let player = || {
-        let over = Arc::clone(&is_over);
+        let (over, balls) = (Arc::clone(&is_over), Arc::clone(&balls));
         act(move |partner: Ball, context: &mut Context<'_, _>| {
             let Ball(partner) = partner;
+            balls.fetch_add(1, Ordering::Relaxed);
             if !over.load(Ordering::Relaxed) {
                 partner.tell(Ball(context.address()))?;
             }
@@ -366,10 +368,12 @@ fn endless_mail_starves_nobody() {
     }
     let handled = actors.counts().handled;
     assert!(handled > 1_000, "the others ran, too: {handled}");
-    let seen = turns.load(Ordering::Relaxed);
-    until("the two leave turns to the one", || {
-        turns.load(Ordering::Relaxed) > seen + 1_000
-    });
+    for (what, count) in [("the two", &balls), ("the one", &turns)] {
+        let seen = count.load(Ordering::Relaxed);
+        until(&format!("{what} has turns"), || {
+            count.load(Ordering::Relaxed) > seen + 1_000
+        });
+    }
     is_over.store(true, Ordering::Relaxed);
     running.finish().unwrap();
 }
