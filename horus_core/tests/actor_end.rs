@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use executors::{LONG, Recorded, until};
-use horus_core::actor::{Actor, Actors, Address, AskError, Context, Reply, SpawnError};
+use horus_core::actor::{Actor, Actors, Address, Answer, AskError, Context, Reply, SpawnError};
 use horus_core::message::NodeEvent;
 use horus_core::scheduler::{
     FailurePolicy, Handle, NodeError, NodeResult, Reason, RunError, Scheduler,
@@ -314,6 +314,45 @@ fn an_actor_restarts_without_mail() {
     running.finish().unwrap();
 }
 
+/// An `init` that fails after a restart is a failure, after which the actor is made anew again. It
+/// is not shut down, as it never began.
+#[test]
+fn an_actor_whose_init_fails_after_a_restart_is_made_again() {
+    let (mut scheduler, _private) = Private::alone();
+    let actors = group(&mut scheduler, 1);
+    let (calls, made) = (Calls::default(), Arc::new(AtomicU64::new(0)));
+    let (theirs, count) = (calls.clone(), Arc::clone(&made));
+    let make = move || {
+        let number = count.fetch_add(1, Ordering::Relaxed);
+        let mut worker = Worker::new(&number.to_string(), &theirs);
+        worker.fails_in_init = number == 1;
+        worker
+    };
+    let policy = FailurePolicy::Restart {
+        max: 5,
+        backoff: Duration::from_millis(1),
+    };
+    let options = actors.options().on_failure(policy);
+    let address = options.spawn_with(make).unwrap();
+    let running = scheduler.start().unwrap();
+    address.tell(Order::Fail).unwrap();
+    until("the third one begins", || {
+        calls.0.lock().unwrap().iter().any(|call| call == "init 2")
+    });
+    assert_eq!(ask(&address), Ok(1));
+    running.finish().unwrap();
+    let wanted = [
+        "init 0",
+        "error 0: told to fail",
+        "shutdown 0",
+        "init 1",
+        "error 1: no luck",
+        "init 2",
+        "shutdown 2",
+    ];
+    assert_eq!(calls.take(), wanted);
+}
+
 /// The other policies: a failure is ignored, stops the scheduler, or is tolerated for some time.
 #[test]
 fn policies_decide_about_failures() {
@@ -381,26 +420,34 @@ fn a_group_is_commanded_as_a_node() {
     let (mut scheduler, _private) = Private::alone();
     let actors = group(&mut scheduler, 2);
     let calls = Calls::default();
-    let address = actors.spawn(Worker::new("a", &calls)).unwrap();
+    // WHY several: each thread has some of them, and looks at those of the other one.
+    let spawn = |name: &str| actors.spawn(Worker::new(name, &calls)).unwrap();
+    let all = ["a", "b", "c", "d"].map(spawn);
     let running = scheduler.start().unwrap();
     let handle: Handle = running.handle();
-    assert_eq!(ask(&address), Ok(1));
+    assert!(all.iter().all(|address| ask(address) == Ok(1)));
     for number in 0..5 {
         std::thread::sleep(Duration::from_millis(number));
         handle.pause("fleet").unwrap();
         std::thread::sleep(Duration::from_millis(20));
-        let mut question = address.ask(Order::Answer).unwrap();
+        let mut questions = all
+            .each_ref()
+            .map(|address| address.ask(Order::Answer).unwrap());
         std::thread::sleep(Duration::from_millis(5));
-        assert!(question.try_take().is_none(), "it is paused");
+        let is_open = |question: &mut Answer<u64>| question.try_take().is_none();
+        assert!(questions.iter_mut().all(is_open), "it is paused");
         handle.resume("fleet").unwrap();
-        assert_eq!(question.wait(LONG), Ok(number + 2));
+        for question in questions {
+            assert_eq!(question.wait(LONG), Ok(number + 2));
+        }
     }
     handle.stop_node("fleet").unwrap();
     until("all end", || actors.counts().alive == 0);
-    assert!(address.is_disconnected());
+    assert!(all.iter().all(Address::is_disconnected));
     running.finish().unwrap();
-    let calls = calls.take();
-    assert_eq!(calls, ["init a", "shutdown a"]);
+    let ended = calls.take();
+    let ended = ended.iter().filter(|call| call.starts_with("shutdown"));
+    assert_eq!(ended.count(), 4);
 }
 
 /// A handler that does not return is left behind, with its actor; all others end.

@@ -333,18 +333,22 @@ fn the_next_actor_of_a_handler_that_does_not_return_runs() {
 fn endless_mail_starves_nobody() {
     let (actors, running, _private) = running(1, Mailbox::default());
     let is_over = Arc::new(AtomicBool::new(false));
-    let over = Arc::clone(&is_over);
+    let (over, turns) = (Arc::clone(&is_over), Arc::new(AtomicU64::new(0)));
+    let count = Arc::clone(&turns);
     let endless = act(move |(), context: &mut Context<'_, _>| {
+        count.fetch_add(1, Ordering::Relaxed);
         if !over.load(Ordering::Relaxed) {
             context.address().tell(())?;
         }
         Ok(())
     });
     let endless = actors.spawn(endless).unwrap();
+    let balls = Arc::new(AtomicU64::new(0));
     let player = || {
-        let over = Arc::clone(&is_over);
+        let (over, balls) = (Arc::clone(&is_over), Arc::clone(&balls));
         act(move |partner: Ball, context: &mut Context<'_, _>| {
             let Ball(partner) = partner;
+            balls.fetch_add(1, Ordering::Relaxed);
             if !over.load(Ordering::Relaxed) {
                 partner.tell(Ball(context.address()))?;
             }
@@ -364,6 +368,12 @@ fn endless_mail_starves_nobody() {
     }
     let handled = actors.counts().handled;
     assert!(handled > 1_000, "the others ran, too: {handled}");
+    for (what, count) in [("the two", &balls), ("the one", &turns)] {
+        let seen = count.load(Ordering::Relaxed);
+        until(&format!("{what} has turns"), || {
+            count.load(Ordering::Relaxed) > seen + 1_000
+        });
+    }
     is_over.store(true, Ordering::Relaxed);
     running.finish().unwrap();
 }

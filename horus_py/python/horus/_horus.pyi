@@ -571,7 +571,9 @@ class Handle:
         If the `init` of the new node or one of its first ten ticks fails, the old node is restored.
         """
 
-_Executor = Literal["real_time", "compute", "event", "async_io", "best_effort", "other"]
+_Executor = Literal[
+    "real_time", "compute", "event", "async_io", "best_effort", "actors", "other"
+]
 _SwapState = Literal["pending", "on_trial", "done", "rolled_back", "abandoned"]
 
 @final

@@ -281,3 +281,30 @@ pub fn steal_lifo<M: RunQueueMemory>(memory: &M, seen: *mut M::Item) -> bool {
         .compare_exchange_at(seen, null, edge::LIFO_STEAL);
     taken.is_ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::run_queues::Queue;
+    use super::*;
+
+    #[test]
+    fn a_thief_leaves_the_ring_to_the_one_before() {
+        let (queue, entry) = (Queue::<u64>::new(), ptr::dangling_mut());
+        for _ in 0..4 {
+            // SAFETY: this thread is the owner.
+            assert!(unsafe { push(&queue, entry) });
+        }
+        assert_eq!(claim(&queue, 9), Some((0, 2)));
+        assert_eq!(claim(&queue, 9), None, "the first one copies");
+        // SAFETY: as above.
+        assert_eq!(unsafe { pop(&queue) }, Some(entry));
+        assert_eq!(
+            room(&queue),
+            queue.slots() - 4,
+            "claimed slots are not free"
+        );
+        free(&queue);
+        assert_eq!(room(&queue), queue.slots() - 1);
+        assert_eq!(claim(&queue, 9), Some((3, 1)));
+    }
+}

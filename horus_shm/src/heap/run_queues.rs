@@ -57,7 +57,7 @@ pub(super) struct Queue<T> {
 struct Injected<T>(AtomicPtr<T>);
 
 impl<T> Queue<T> {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let null = ptr::null_mut();
         let [heads, tail, activations] = [0; 3].map(AtomicU64::new);
         let [lifo_slot, chain, newest] = [null; 3].map(AtomicPtr::new);

@@ -39,7 +39,7 @@ pub(crate) fn an_entry_goes_to_the_owner_or_to_a_thief() {
 
 /// Of two thieves one may find the other at work; between them nothing is lost either.
 pub(crate) fn two_thieves_share_what_the_owner_leaves() {
-    explore(2, || {
+    explore(3, || {
         let [from, first, second] = [(); 3].map(|()| Rc::new(LoomQueue::new()));
         assert!(from.push(1) && from.push(2));
         let thieves = [&first, &second].map(|to| stealing(&from, to));
