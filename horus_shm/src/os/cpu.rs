@@ -185,7 +185,7 @@ fn suitable(vendor: &str, features: Features, ticks_ns: f64) -> Tuning {
             Features { erms: true, .. } => STRING_COPY_BYTES_MIN_WITHOUT_FSRM,
             _ => Tuning::NO_STRING_COPY,
         },
-        // One way between processes on an Emerald Rapids: 1480 B 584 -> 505 ns, 304 B 230 -> 220.
+        // One way between processes on an Emerald Rapids: 1480 B 584 -> 505 ns.
         hands_over: features.cldemote && ticks_ns <= TICKS_NS_MAX,
     }
 }

@@ -3,6 +3,7 @@
 //! The lane algorithms are generic over [`LaneMemory`], so that every line of them runs on real
 //! memory ([`RawLane`], heap or mapped) and in the loom models.
 
+use core::ops::RangeInclusive;
 use core::sync::atomic::AtomicU64;
 
 use crate::protocol::copy::{self, CACHE_LINE_BYTES, Intent};
@@ -15,9 +16,10 @@ use crate::protocol::tuning::Tuning;
 /// Maximum number of lines of one slot that are prefetched: more would evict each other.
 const PREFETCH_LINES_MAX: usize = 64;
 
-/// Maximum number of lines of a message that its writer hands over. WHY: beyond it a stream and
-/// single messages cannot be told apart by their distance.
-const HAND_OVER_LINES_MAX: usize = 32;
+/// Number of lines of a message that its writer hands over. WHY no fewer: a waiting reader has
+/// fetched them all when it sees the stamp, and to read the counter takes as long as is gained. WHY
+/// no more: a stream and single messages could not be told apart by their distance.
+const HAND_OVER_LINES: RangeInclusive<usize> = 8..=32;
 
 /// The memory of one lane: its block, its slots, and the cursor of every reader in it.
 pub trait LaneMemory {
@@ -424,8 +426,7 @@ impl LaneMemory for RawLane {
     #[inline(always)]
     fn lines_to_hand_over(&self, bytes: usize) -> usize {
         let lines = bytes.div_ceil(CACHE_LINE_BYTES);
-        let is_worthwhile = (2..=HAND_OVER_LINES_MAX).contains(&lines);
-        if is_worthwhile && Tuning::current().hands_over {
+        if HAND_OVER_LINES.contains(&lines) && Tuning::current().hands_over {
             lines
         } else {
             0

@@ -7,9 +7,9 @@ use crate::protocol::layout::{published, writing};
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
 
-/// Messages that follow each other within this number of ticks, some 0.6 µs, plus the second number
+/// Messages that follow each other within this number of ticks, some 0.4 µs, plus the second number
 /// for each cache line, are a stream.
-const STREAM_TICKS: u64 = 1500;
+const STREAM_TICKS: u64 = 1000;
 const STREAM_TICKS_PER_LINE: u64 = 16;
 
 /// The writer of a lane.
