@@ -7,6 +7,7 @@
 mod answer;
 #[path = "loom_memory/answers.rs"]
 mod answers;
+mod checker;
 #[allow(dead_code, reason = "shared with the models of lanes")]
 mod loom_memory;
 #[path = "loom_models/mailbox.rs"]
@@ -17,25 +18,6 @@ mod mailboxes;
 use horus_shm::internals::sync::edge;
 use horus_testing::models;
 use horus_testing::mutation::{Mutant, all_are_killed, sites};
-
-/// The checker's types, of which the memory of the models is made.
-mod checker {
-    pub(crate) use std::rc::Rc as Shared;
-
-    pub(crate) use loom::{cell, sync, thread};
-
-    /// Does nothing: a dead thread runs on, without a store.
-    pub(crate) fn perish() {}
-
-    /// Explores every execution with at most `preemptions` involuntary switches, or with as many as
-    /// `LOOM_MAX_PREEMPTIONS` says.
-    pub(crate) fn explore(preemptions: usize, execution: impl Fn() + Send + Sync + 'static) {
-        let mut builder = loom::model::Builder::new();
-        builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
-        builder.max_branches = 20_000;
-        builder.check(execution);
-    }
-}
 
 models! {
     crate::mailbox:

@@ -393,7 +393,7 @@ impl TopicMemory {
     }
 
     fn new(type_info: TypeInfo, shape: TopicShape, backing: Backing, label: TopicLabel) -> Self {
-        // WHY here: every endpoint that copies has a segment. The result is needed for its effect.
+        // WHY here: every endpoint that copies has a segment. The call chooses the settings.
         cpu::machine();
         let (extents, headers, observers) = Default::default();
         Self {

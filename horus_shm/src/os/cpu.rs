@@ -58,7 +58,7 @@ pub struct Machine {
 }
 
 /// Returns what this process knows of its machine. The first call examines the CPU, which takes
-/// some 50 µs, and chooses the settings of the process; opening a topic does the same. Writes
+/// some 0.1 ms, and chooses the settings of the process; opening a topic does the same. Writes
 /// nowhere and makes no system call.
 pub fn machine() -> &'static Machine {
     static MACHINE: OnceLock<Machine> = OnceLock::new();
@@ -262,21 +262,30 @@ mod tests {
     };
 
     #[test]
-    fn the_kernel_lists_the_features_that_are_found() {
+    fn the_features_that_the_kernel_lists_are_found() {
         let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let Some(flags) = cpuinfo.lines().find(|line| line.starts_with("flags")) else {
             return;
         };
         let lists = |name| flags.split_whitespace().any(|flag| flag == name);
         let found = machine().features;
-        let wanted = Features {
+        let listed = Features {
             avx: lists("avx"),
             avx512: lists("avx512f"),
             erms: lists("erms"),
             fsrm: lists("fsrm"),
             cldemote: lists("cldemote"),
         };
-        assert_eq!(found, wanted);
+        // WHY not equal: a kernel lists no extension that it does not know.
+        let is_found = [
+            (listed.avx, found.avx),
+            (listed.avx512, found.avx512),
+            (listed.erms, found.erms),
+            (listed.fsrm, found.fsrm),
+            (listed.cldemote, found.cldemote),
+        ];
+        let all = is_found.iter().all(|&(listed, found)| found || !listed);
+        assert!(all, "{listed:?}, but {found:?}");
         assert!(cpuinfo.contains(&machine().vendor));
     }
 

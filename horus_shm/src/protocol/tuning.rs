@@ -43,7 +43,8 @@ pub struct Tuning {
     /// Minimum length in bytes of a copy into a slot that is one string instruction (`rep movsb`);
     /// [`Self::NO_STRING_COPY`] if none is.
     pub string_copy_bytes_min: u32,
-    /// A writer hands_over the lines of a message that it has published.
+    /// True if a writer moves the lines of a message that is no part of a stream to a cache that
+    /// cores share.
     pub hands_over: bool,
 }
 
