@@ -212,3 +212,33 @@ fn a_start_without_room_for_a_thread_fails_and_shuts_initialised_nodes_down() {
     assert!(found.contains("no thread for 'timed'"), "{found}");
     result("scheduler_start/no_room", found);
 }
+
+/// WHY 40,000: more threads than the mappings of a process suffice for, by the kernel's default.
+#[test]
+fn a_start_with_more_threads_than_the_system_allows_is_an_error() {
+    const NODES: u64 = 40_000;
+    let private = Private::new();
+    let mut scheduler = private.scheduler();
+    let calls = Arc::<Mutex<Vec<String>>>::default();
+    let commands = private.subscriber::<CmdVel>("cmd_vel", Qos::new());
+    for number in 0..NODES {
+        let node = scheduler.node(&format!("node {number}")).on(&commands);
+        node.build(Noting("node", Arc::clone(&calls))).unwrap();
+    }
+    let Err(error) = scheduler.start() else {
+        return result(
+            "scheduler_start/too_many",
+            "not tested: the limits are higher",
+        );
+    };
+    let text = error.to_string();
+    assert!(text.contains("shared(..)"), "{text}");
+    let StartError::TooManyThreads { wanted, room, .. } = error else {
+        panic!("{text}");
+    };
+    // One thread is the supervisor's.
+    assert_eq!(wanted, NODES + 1);
+    assert!(room < wanted, "{text}");
+    assert!(calls.lock().unwrap().is_empty(), "no node was initialised");
+    result("scheduler_start/too_many", &text);
+}

@@ -90,6 +90,7 @@ pub mod internals {
     pub use crate::os::cpu::retune;
     pub use crate::os::descriptor::above_standard;
     pub use crate::os::thread;
+    pub use crate::os::thread_room::{ThreadRoom, thread_room};
     pub use crate::process::fork::{ForkLocal, set_child_hook};
     pub use crate::wait::{barrier_in_process, can_barrier_in_process};
 

@@ -30,6 +30,7 @@ pub(crate) mod run;
 mod running;
 mod watch;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -88,6 +89,8 @@ const DEFAULT_MAIN_RATE_HZ: f64 = 100.0;
 /// Collects the nodes of a program, and runs them.
 pub struct Scheduler {
     entries: Vec<PendingNode>,
+    /// The names of the nodes.
+    names: HashSet<String>,
     shared: Arc<RunState>,
     clock: Clock,
     cores: usize,
@@ -121,6 +124,7 @@ impl Scheduler {
     pub fn new() -> Self {
         Self {
             entries: Vec::new(),
+            names: HashSet::new(),
             shared: Arc::default(),
             clock: Clock::new(),
             cores: cores(),
@@ -199,15 +203,18 @@ impl Scheduler {
         safe_state: Option<SafeStateCallback>,
         (wake, subscriptions): (WaitSet, Vec<Subscription>),
     ) -> Result<(), PlanError> {
-        let admitted = || self.entries.iter().map(|entry| entry.runner.plan());
-        if admitted().any(|plan| plan.name == spec.name) {
+        if self.names.contains(&spec.name) {
             return Err(PlanError::SameName { node: spec.name });
         }
         let plan = spec.clone().into_plan(self.cores)?;
         if safe_state.is_some() {
             plan.check_safe_state()?;
         }
-        admitted().try_for_each(|other| plan.check_chain(other))?;
+        if plan.chain.is_some() {
+            let mut admitted = self.entries.iter().map(|entry| entry.runner.plan());
+            admitted.try_for_each(|other| plan.check_chain(other))?;
+        }
+        self.names.insert(plan.name.clone());
         let commands = Arc::<Commands>::default();
         let metrics = Arc::<LiveMetrics>::default();
         let entry = NodeEntry {

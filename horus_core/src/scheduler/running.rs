@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use horus_shm::clock::Clock;
 use horus_shm::internals::termination::TerminationSignals;
+use horus_shm::internals::{ThreadRoom, thread_room};
 
 use super::Scheduler;
 use crate::message::NodeEvent;
@@ -25,7 +26,7 @@ use crate::scheduler::run::panics::{self, NodesOnThread};
 use crate::scheduler::run::pending_node::PendingNode;
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
-use crate::scheduler::run::workers::{StartContext, Workers};
+use crate::scheduler::run::workers::{StartContext, Workers, threads_wanted};
 use crate::scheduler::watch::supervisor::Supervisor;
 use crate::scheduler::watch::watched_node::WatchedNode;
 
@@ -68,6 +69,7 @@ pub struct Running {
 
 impl Running {
     pub(super) fn start(mut scheduler: Scheduler) -> Result<Self, StartError> {
+        check_threads(&scheduler)?;
         scheduler.sort_nodes();
         panics::install_hook();
         let handle = scheduler.handle();
@@ -135,9 +137,7 @@ impl Running {
             begin_ns,
             main_rate,
             compute_threads: scheduler.compute_threads,
-            // The number of threads that can run at once, unlike `Scheduler::cores`, which is the
-            // number of the highest CPU plus one.
-            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            cores: cores_at_once(),
         };
         let mut running = Self {
             name,
@@ -343,6 +343,30 @@ impl Drop for Running {
     fn drop(&mut self) {
         // WHY ignored: no caller can receive the report. After `finish`, this does nothing.
         let _ = self.shut_down();
+    }
+}
+
+/// Returns the number of threads that can run at once, unlike `Scheduler::cores`, which is the
+/// number of the highest CPU plus one.
+fn cores_at_once() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Checks that the system allows the threads that the nodes need, and that of the supervisor.
+fn check_threads(scheduler: &Scheduler) -> Result<(), StartError> {
+    let compute = scheduler.compute_threads;
+    let of_nodes = threads_wanted(&scheduler.entries, compute, cores_at_once());
+    let wanted = of_nodes as u64 + 1;
+    match thread_room() {
+        Some(ThreadRoom { threads, limit }) if wanted > threads => {
+            let room = threads;
+            Err(StartError::TooManyThreads {
+                wanted,
+                room,
+                limit,
+            })
+        }
+        _ => Ok(()),
     }
 }
 

@@ -25,6 +25,7 @@ pub mod rt;
 pub(crate) mod signal;
 pub mod termination;
 pub mod thread;
+pub(crate) mod thread_room;
 
 // WHY: presence bytes are beyond 2^40, so offsets must have 64 bits.
 const _: () = assert!(size_of::<off_t>() == 8);

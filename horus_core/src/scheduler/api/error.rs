@@ -26,4 +26,17 @@ pub enum StartError {
         /// The error of the system.
         cause: io::Error,
     },
+    /// The nodes need more threads than the system allows. No node was initialised.
+    #[error(
+        "the scheduler needs {wanted} threads, and there is room for {room} ({limit}): let event \
+         nodes share the threads of a group by `shared(..)`, or raise the limit"
+    )]
+    TooManyThreads {
+        /// Number of threads that the scheduler needs.
+        wanted: u64,
+        /// Number of threads that the system still allows.
+        room: u64,
+        /// The name of the limit.
+        limit: &'static str,
+    },
 }

@@ -1,6 +1,7 @@
 //! Distributes the nodes over the threads that run them: the main thread, threads for single nodes
 //! and chains, the compute pool, and the async thread.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -251,6 +252,37 @@ impl Workers {
         runners.sort_by_key(Runner::position);
         (runners, left_behind)
     }
+}
+
+/// Returns the number of threads that [`Workers::start`] starts for these nodes.
+pub(crate) fn threads_wanted(
+    entries: &[PendingNode],
+    compute_threads: Option<usize>,
+    cores: usize,
+) -> usize {
+    let (mut threads, mut jobs, mut chains) = (0, 0, HashSet::new());
+    let mut has_task = false;
+    for entry in entries {
+        let plan = entry.runner.plan();
+        threads += match plan.class {
+            Class::Event => 1,
+            Class::RealTime => match &plan.chain {
+                Some(chain) => usize::from(chains.insert(chain)),
+                None => 1,
+            },
+            Class::Actors => {
+                let group = entry.actors.as_ref();
+                group.map_or(0, |group| group.queues().workers())
+            }
+            Class::Compute => {
+                jobs += 1;
+                0
+            }
+            Class::AsyncIo => usize::from(!std::mem::replace(&mut has_task, true)),
+            Class::BestEffort => 0,
+        };
+    }
+    threads + compute::thread_count(compute_threads, cores, jobs)
 }
 
 /// Adds the node to the members of its chain; a node without a chain becomes a chain of its own.

@@ -1,0 +1,168 @@
+//! The number of threads that this process can still create, by the limits of the system.
+
+use std::fs;
+use std::mem::MaybeUninit;
+use std::path::{Path, PathBuf};
+
+/// Number of mappings of a thread: its stack and its signal stack, each with a guard page.
+const MAPS_PER_THREAD: u64 = 4;
+
+/// The part of the allowed mappings that is reserved for memory that the process maps later.
+const MAPS_RESERVED: u64 = 8;
+
+/// The number of threads for which there is room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ThreadRoom {
+    /// Number of threads.
+    pub threads: u64,
+    /// The limit that allows no more.
+    pub limit: &'static str,
+}
+
+/// Returns the room by the limit that leaves the least; `None` if the system shows no limit.
+///
+/// Reads some files of `/proc` and `/sys`. Other processes may use the room up meanwhile.
+///
+/// WHY the mappings count: a thread that cannot map its signal stack ends the process.
+#[must_use]
+pub fn thread_room() -> Option<ThreadRoom> {
+    let kernel = |name| number(Path::new("/proc/sys").join(name));
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let all = threads_of_system(&load).unwrap_or(0);
+    let maps = fs::read("/proc/self/maps").unwrap_or_default();
+    let maps = maps.iter().filter(|byte| **byte == b'\n').count() as u64;
+    let cgroups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let limits = [
+        ("kernel.threads-max", kernel("kernel/threads-max"), all),
+        ("kernel.pid_max", kernel("kernel/pid_max"), all),
+        ("RLIMIT_NPROC", user_limit(), own_threads()),
+    ];
+    let limits = limits.map(|(limit, most, used)| room(limit, most?, used));
+    let of_maps = kernel("vm/max_map_count").map(|most| ThreadRoom {
+        threads: threads_in_maps(most, maps),
+        limit: "vm.max_map_count",
+    });
+    let of_cgroups = pids_directories(&cgroups).into_iter().map(|directory| {
+        let most = number(directory.join("pids.max"))?;
+        room("pids.max", most, number(directory.join("pids.current"))?)
+    });
+    let all = limits.into_iter().chain([of_maps]).chain(of_cgroups);
+    all.flatten().min()
+}
+
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "the caller's closures return options"
+)]
+const fn room(limit: &'static str, most: u64, used: u64) -> Option<ThreadRoom> {
+    let threads = most.saturating_sub(used);
+    Some(ThreadRoom { threads, limit })
+}
+
+/// Returns the number in a file; `None` if it has none, as `max` in a control group.
+fn number(path: PathBuf) -> Option<u64> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+/// Returns the number of threads of the system, from the text of `/proc/loadavg`.
+fn threads_of_system(load: &str) -> Option<u64> {
+    load.split(' ').nth(3)?.split('/').nth(1)?.parse().ok()
+}
+
+const fn threads_in_maps(most: u64, used: u64) -> u64 {
+    (most - most / MAPS_RESERVED).saturating_sub(used) / MAPS_PER_THREAD
+}
+
+fn own_threads() -> u64 {
+    fs::read_dir("/proc/self/task").map_or(1, |threads| threads.count() as u64)
+}
+
+/// Returns the limit on the threads of this user; `None` if there is none. Root has none.
+fn user_limit() -> Option<u64> {
+    // SAFETY: the call has no arguments and cannot fail.
+    if unsafe { libc::geteuid() } == 0 {
+        return None;
+    }
+    let mut limit = MaybeUninit::<libc::rlimit>::zeroed();
+    // SAFETY: the limit is valid for the write. WHY unchecked: zeros are no limit, as below.
+    let status = unsafe { libc::getrlimit(libc::RLIMIT_NPROC, limit.as_mut_ptr()) };
+    // SAFETY: zeros are a valid limit.
+    let limit = unsafe { limit.assume_init() };
+    (status == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+}
+
+/// Returns the directories of the control groups that may limit the threads of a process with this
+/// `/proc/self/cgroup`: its own and those above.
+fn pids_directories(text: &str) -> Vec<PathBuf> {
+    let mut directories = Vec::new();
+    for line in text.lines() {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else {
+            continue;
+        };
+        let root = match controllers {
+            "" => "/sys/fs/cgroup",
+            _ if controllers.split(',').any(|name| name == "pids") => "/sys/fs/cgroup/pids",
+            _ => continue,
+        };
+        let own = Path::new(root).join(path.trim_start_matches('/'));
+        let above = own.ancestors().take_while(|above| above.starts_with(root));
+        directories.extend(above.map(Path::to_owned));
+    }
+    directories
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_groups_above_count_in_both_hierarchies() {
+        let text = "9:name=systemd:/a\n8:cpu,pids:/robot/one\n1:cpu:/x\n0::/user\nbad\n";
+        let wanted = [
+            "/sys/fs/cgroup/pids/robot/one",
+            "/sys/fs/cgroup/pids/robot",
+            "/sys/fs/cgroup/pids",
+            "/sys/fs/cgroup/user",
+            "/sys/fs/cgroup",
+        ];
+        assert_eq!(pids_directories(text), wanted.map(PathBuf::from));
+    }
+
+    #[test]
+    fn a_thread_needs_four_mappings_and_some_are_reserved() {
+        assert_eq!(threads_in_maps(65_530, 0), 14_334);
+        assert_eq!(threads_in_maps(65_530, 57_339 - 4), 1);
+        assert_eq!(threads_in_maps(65_530, 65_530), 0);
+        assert_eq!(threads_of_system("0.48 1.63 3.12 3/109 22130\n"), Some(109));
+        assert_eq!(threads_of_system(""), None);
+    }
+
+    #[test]
+    fn the_mappings_of_threads_are_those_that_are_counted() {
+        const THREADS: u64 = 64;
+        let maps = || {
+            fs::read_to_string("/proc/self/maps")
+                .unwrap()
+                .lines()
+                .count() as u64
+        };
+        let before = maps();
+        let barrier = std::sync::Barrier::new(THREADS as usize + 1);
+        std::thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| (barrier.wait(), barrier.wait()));
+            }
+            barrier.wait();
+            let each = (maps() - before) as f64 / THREADS as f64;
+            barrier.wait();
+            // WHY a range: other tests of this process map memory at the same time.
+            assert!(
+                (3.0..6.0).contains(&each),
+                "{each} mappings for each thread"
+            );
+        });
+        let room = thread_room().unwrap();
+        assert!(room.threads > 0, "{room:?}");
+    }
+}
