@@ -11,7 +11,9 @@ use std::thread;
 use std::time::Duration;
 
 use horus_core::prelude::*;
-use horus_core::scheduler::{Class, Context, FailurePolicy, Hertz, NodeResult, Reason, Report};
+use horus_core::scheduler::{
+    Class, Context, FailurePolicy, Health, Hertz, NodeResult, Reason, Report,
+};
 use horus_core::topic::DynamicType;
 use private::Private;
 
@@ -235,4 +237,108 @@ fn endpoints_of_any_type_wake_a_node_and_put_it_in_order() {
         (vec!["sends", "woken"], 1)
     );
     assert_eq!(report.node("woken").unwrap().class, Class::Event);
+}
+
+/// Returns how often the threads whose name begins with `name` have gone to sleep.
+fn sleeps(name: &str) -> u64 {
+    let threads = fs::read_dir("/proc/self/task").unwrap();
+    let one = |thread: std::io::Result<fs::DirEntry>| {
+        let path = thread.unwrap().path();
+        let comm = fs::read_to_string(path.join("comm")).ok()?;
+        let status = fs::read_to_string(path.join("status")).ok()?;
+        let count = status
+            .lines()
+            .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+        count
+            .trim()
+            .parse()
+            .ok()
+            .filter(|_: &u64| comm.starts_with(name))
+    };
+    threads.filter_map(one).sum()
+}
+
+/// A node without messages does not wake, and yet applies commands, ticks and ends at once.
+#[test]
+fn an_idle_node_does_not_wake() {
+    const NODES: usize = 20;
+    let (mut scheduler, private) = Private::alone();
+    let (done, ticked) = mpsc::channel();
+    let mut publishers = Vec::new();
+    for number in 0..NODES {
+        let topic = format!("quiet_{number}");
+        publishers.push(private.publisher::<CmdVel>(&topic, Qos::new()));
+        let mut commands = private.subscriber::<CmdVel>(&topic, Qos::new());
+        let done = done.clone();
+        let node = scheduler.node(&format!("quiet {number}")).on(&commands);
+        let tick = move |_: &mut Context<'_>| {
+            if commands.recv().is_some() {
+                done.send(number).unwrap();
+            }
+        };
+        node.build(tick).unwrap();
+    }
+    let running = scheduler.start().unwrap();
+    let handle = running.handle();
+    let mut rounds = 0;
+    let mut tick_all = || {
+        for publisher in &mut publishers {
+            publisher.send(CmdVel::default()).unwrap();
+        }
+        rounds += 1;
+        for _ in 0..NODES {
+            ticked.recv_timeout(PATIENCE).unwrap();
+        }
+    };
+    tick_all();
+    thread::sleep(Duration::from_millis(200));
+    let before = sleeps("quiet");
+    thread::sleep(Duration::from_secs(3));
+    let slept = sleeps("quiet") - before;
+    println!("{slept} wake-ups of {NODES} idle nodes in 3 s");
+    assert!(slept <= NODES as u64 / 2, "{slept} wake-ups");
+    // A node that sleeps applies commands.
+    for paused in [true, false] {
+        for number in 0..NODES {
+            let node = format!("quiet {number}");
+            let command = if paused {
+                handle.pause(&node)
+            } else {
+                handle.resume(&node)
+            };
+            command.unwrap();
+            let wanted = if paused {
+                Health::Paused
+            } else {
+                Health::Active
+            };
+            while handle.metrics(&node).unwrap().health != wanted {
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+    tick_all();
+    let report = running.finish().unwrap();
+    assert!(report.nodes.iter().all(|node| node.metrics.ticks == rounds));
+}
+
+/// A node that sleeps without a limit goes on in the file that takes the place of its topic's.
+#[test]
+fn an_idle_node_follows_its_topic_to_another_file() {
+    let (mut scheduler, private) = Private::alone();
+    let mut commands = private.subscriber::<CmdVel>("moved", Qos::new());
+    let (done, ticked) = mpsc::channel();
+    let node = scheduler.node("follower").on(&commands);
+    let tick = move |_: &mut Context<'_>| {
+        commands.try_iter().for_each(|_| done.send(()).unwrap());
+    };
+    node.build(tick).unwrap();
+    let running = scheduler.start().unwrap();
+    // WHY a pause: the thread of the node sleeps by then.
+    thread::sleep(Duration::from_millis(100));
+    fs::remove_file(private.namespace().topics_path().join("moved")).unwrap();
+    let mut publisher = private.publisher::<CmdVel>("moved", Qos::new());
+    publisher.send(CmdVel::default()).unwrap();
+    ticked.recv_timeout(PATIENCE).unwrap();
+    running.finish().unwrap();
 }

@@ -28,6 +28,7 @@ use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 use crate::scheduler::run::workers::{StartContext, Workers, threads_wanted};
 use crate::scheduler::watch::supervisor::Supervisor;
+use crate::scheduler::watch::topic_look::TopicLook;
 use crate::scheduler::watch::watched_node::WatchedNode;
 
 /// The longest time that the end of a run waits for the last ticks of nodes.
@@ -90,13 +91,14 @@ impl Running {
             ..
         } = scheduler;
         let name = monitor.name().to_owned();
-        let mut nodes = Vec::new();
+        let (mut nodes, mut topics) = (Vec::new(), Vec::new());
         let (lanes, _) = black_box_lanes(&entries);
         for (entry, lane) in entries.iter_mut().zip(lanes) {
             entry.runner.set_recorder(monitor.recorder(lane));
             if let Some(actors) = &entry.actors {
                 actors.set_recorder(monitor.recorder(lane));
             }
+            topics.extend(TopicLook::new(&entry.wake, entry.runner.commands()));
             let subscriptions = std::mem::take(&mut entry.subscriptions);
             nodes.push(WatchedNode::new(
                 &entry.runner,
@@ -107,6 +109,7 @@ impl Running {
         let recorder = monitor.recorder(MAIN_LANE);
         let mut supervisor = Supervisor {
             nodes,
+            topics,
             shared: Arc::clone(&shared),
             handle: handle.clone(),
             recorder: monitor.recorder(SUPERVISOR_LANE),

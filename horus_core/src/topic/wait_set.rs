@@ -3,10 +3,13 @@
 use std::time::{Duration, Instant};
 
 use horus_shm::Watch;
-use horus_shm::internals::wait::{EVENTS_MAX, WaitPolicy};
+use horus_shm::internals::wait::{EVENTS_MAX, LocalEventcount, WaitPolicy};
 
 use super::{DynamicSubscriber, Payload, Subscriber};
 use crate::topic::error::{WaitError, WaitSetFull};
+
+/// The eventcount at which a wait also sleeps, and the function that then says if it shall end.
+pub(crate) type Bell<'a> = (&'a LocalEventcount, &'a dyn Fn() -> bool);
 
 /// The most timers of one set.
 const INTERVALS_MAX: usize = 1024;
@@ -329,7 +332,24 @@ impl WaitSet {
     ///
     /// [`WaitError::Forked`].
     pub fn wait(&mut self, timeout: Duration) -> Result<&[Ready], WaitError> {
-        self.wait_until(Instant::now().checked_add(timeout))
+        self.wait_until(Instant::now().checked_add(timeout), None)
+    }
+
+    /// Does the same as [`Self::wait`], but returns also if `bell` is notified and its function
+    /// returns true. The result is empty then.
+    ///
+    /// Does not wake to poll: another thread looks at [`Self::watches`], and notifies the bell.
+    pub(crate) fn wait_guarded(
+        &mut self,
+        timeout: Duration,
+        bell: Bell<'_>,
+    ) -> Result<&[Ready], WaitError> {
+        self.wait_until(Instant::now().checked_add(timeout), Some(bell))
+    }
+
+    /// Returns the watches of the topics.
+    pub(crate) fn watches(&self) -> &[Watch] {
+        &self.watches
     }
 
     /// [`Self::wait`] without a timeout: the result is never empty.
@@ -341,10 +361,15 @@ impl WaitSet {
         if self.is_empty() {
             return Err(WaitError::Empty);
         }
-        self.wait_until(None)
+        self.wait_until(None, None)
     }
 
-    fn wait_until(&mut self, end: Option<Instant>) -> Result<&[Ready], WaitError> {
+    fn wait_until(
+        &mut self,
+        end: Option<Instant>,
+        bell: Option<Bell<'_>>,
+    ) -> Result<&[Ready], WaitError> {
+        let is_rung = || bell.is_some_and(|(_, is_rung)| is_rung());
         self.watches.iter_mut().for_each(Watch::follow);
         loop {
             if self.watches.iter().any(Watch::is_forked) {
@@ -352,20 +377,19 @@ impl WaitSet {
             }
             let now = Instant::now();
             self.collect(now);
-            if !self.ready.is_empty() || end.is_some_and(|end| end <= now) {
+            if !self.ready.is_empty() || end.is_some_and(|end| end <= now) || is_rung() {
                 return Ok(&self.ready);
             }
             let deadline = self.next_due().into_iter().chain(end).min();
-            let is_due = |watch: &Watch| watch.has_message() || watch.is_closed();
-            let look = || self.watches.iter().any(is_due).then_some(());
-            Watch::wait_any(
-                &self.watches,
-                WaitPolicy {
-                    deadline,
-                    spin: self.spin,
-                },
-                look,
-            );
+            let look = || (self.watches.iter().any(Watch::is_due) || is_rung()).then_some(());
+            let wait_policy = WaitPolicy {
+                deadline,
+                spin: self.spin,
+            };
+            match bell {
+                None => Watch::wait_any(&self.watches, wait_policy, look),
+                Some((own, _)) => Watch::wait_any_guarded(own, &self.watches, wait_policy, look),
+            };
         }
     }
 

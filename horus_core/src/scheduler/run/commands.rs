@@ -1,28 +1,34 @@
 //! Commands to a node. Any thread stores them under a lock; the node's thread checks with one load
 //! a turn whether there are any.
 
+use std::fmt;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
+use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 use std::thread;
 use std::time::Duration;
 
 use horus_shm::internals::sync::Word;
 
-use crate::actor::group::ActorGroup;
 use crate::scheduler::api::plan::Plan;
 use crate::scheduler::api::policy::nanos;
 use crate::scheduler::api::rate::Rate;
 use crate::scheduler::run::pending_swap::PendingSwap;
 
 /// The pending commands of one node.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Commands {
-    /// 1 while the node's thread has to read `wanted`.
+    /// Not 0 while the node's thread has to read `wanted`: [`NEW`] or [`KNOWN`].
     pending: AtomicU64,
     wanted: Mutex<WantedState>,
-    /// The actors, if the node is a group of them: their threads sleep longer than others.
-    actors: OnceLock<Arc<ActorGroup>>,
+    /// Wakes the thread of the node, if that sleeps longer than until its next look at commands.
+    waker: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
+
+/// A command that the node's thread has not applied.
+const NEW: u64 = 2;
+
+/// The thread has applied the commands, and the node may not tick.
+const KNOWN: u64 = 1;
 
 /// The wanted state of a node.
 #[derive(Debug, Default)]
@@ -87,18 +93,29 @@ impl Commands {
         let answer = change(&mut wanted);
         // Relaxed: as in `are_pending`. Also set by a change back to normal, which the node's
         // thread does not know yet.
-        self.pending.set(1);
+        self.pending.set(NEW);
         drop(wanted);
-        if let Some(actors) = self.actors.get() {
-            actors.queues().wake_all();
-        }
+        self.wake();
         answer
     }
 
-    /// Makes each command wake the threads of a group.
-    pub(crate) fn set_actors(&self, actors: Arc<ActorGroup>) {
-        // WHY ignored: a node is one group.
-        let _ = self.actors.set(actors);
+    /// Wakes the thread of the node, if it sleeps at something of its own.
+    pub(crate) fn wake(&self) {
+        if let Some(wake) = self.waker.get() {
+            wake();
+        }
+    }
+
+    /// Makes each command call `wake`.
+    pub(crate) fn set_waker(&self, wake: impl Fn() + Send + Sync + 'static) {
+        // WHY ignored: a node is run in one way.
+        let _ = self.waker.set(Box::new(wake));
+    }
+
+    /// Returns true if there is a command that the node's thread has not applied. Costs a load.
+    pub(crate) fn are_new(&self) -> bool {
+        // Relaxed: as in `are_pending`.
+        self.pending.get() == NEW
     }
 
     /// Calls `look` with the wanted state, for the node's thread. Returns `None` if another thread
@@ -114,8 +131,18 @@ impl Commands {
         let is_taken = wanted.pace.is_none() && wanted.pending_swap.is_none();
         // Relaxed: as in `are_pending`. Set under the lock, so that a later change is not
         // overwritten.
-        self.pending.set(u64::from(!(is_plain && is_taken)));
+        self.pending
+            .set(if is_plain && is_taken { 0 } else { KNOWN });
         Some(answer)
+    }
+}
+
+impl fmt::Debug for Commands {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Commands")
+            .field("pending", &self.pending)
+            .field("wanted", &self.wanted)
+            .finish_non_exhaustive()
     }
 }
 

@@ -210,8 +210,14 @@ impl Runner {
 
     /// Makes this the runner of a group of actors.
     pub(crate) fn set_actors(&self, group: &Arc<ActorGroup>) {
-        self.commands.set_actors(Arc::clone(group));
+        let threads = Arc::clone(group);
+        self.commands.set_waker(move || threads.queues().wake_all());
         group.set_metrics(Arc::clone(&self.metrics));
+    }
+
+    /// Returns the commands to the node.
+    pub(crate) const fn commands(&self) -> &Arc<Commands> {
+        &self.commands
     }
 
     /// Sets the text of the node's last failure.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use horus_shm::clock::Clock;
+use horus_shm::internals::wait::LocalEventcount;
 
 use crate::actor::group::ActorGroup;
 use crate::actor::worker_context::WorkerContext;
@@ -33,6 +34,8 @@ pub(crate) struct Workers {
     /// True if a node of the main thread has a watchdog or a budget.
     pub(crate) has_watched_node: bool,
     threads: Vec<NodeThread>,
+    /// The places where the threads of nodes sleep that wait for topics.
+    bells: Vec<Arc<LocalEventcount>>,
     pool: Option<Pool>,
     actors: Vec<ActorThreads>,
     #[cfg(feature = "async-io")]
@@ -121,8 +124,12 @@ impl Workers {
         start: &StartContext,
     ) -> Result<(), StartError> {
         let mut clock = start.clock.clone();
+        let bell = Arc::new(LocalEventcount::fenced());
+        self.bells.push(Arc::clone(&bell));
+        let rung = Arc::clone(&bell);
+        runner.commands().set_waker(move || rung.notify());
         self.start_thread(vec![runner], start, move |runners, shared| {
-            event::run(&mut runners[0], &mut clock, shared, &mut wake)
+            event::run(&mut runners[0], &mut clock, shared, (&mut wake, &bell))
         })
     }
 
@@ -226,6 +233,7 @@ impl Workers {
     pub(crate) fn end(&mut self, deadline: Instant) -> (Vec<Runner>, Vec<NodeReport>) {
         let mut runners = std::mem::take(&mut self.main);
         let mut left_behind = Vec::new();
+        self.bells.iter().for_each(|bell| bell.notify());
         self.actors.iter().for_each(ActorThreads::wake);
         for thread in self.threads.drain(..) {
             match thread.end(deadline) {

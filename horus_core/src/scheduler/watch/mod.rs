@@ -4,4 +4,5 @@
 //! Imports `api`, `remote` and `run`.
 
 pub(crate) mod supervisor;
+pub(crate) mod topic_look;
 pub(crate) mod watched_node;

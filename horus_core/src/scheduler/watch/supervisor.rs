@@ -17,6 +17,7 @@ use crate::scheduler::remote::recorder::Recorder;
 use crate::scheduler::run::catch_panic::{catch_panic, drop_caught};
 use crate::scheduler::run::handle::{CommandError, Handle};
 use crate::scheduler::run::run_state::RunState;
+use crate::scheduler::watch::topic_look::TopicLook;
 use crate::scheduler::watch::watched_node::{TickFinding, WatchedNode};
 use crate::topic::WaitSet;
 
@@ -30,6 +31,8 @@ const CHECK_PERIOD_NS: u64 = 10_000_000;
 const STOPPING_PERIOD_NS: u64 = 500_000;
 /// The time between two publications of the status.
 const STATUS_PERIOD_NS: u64 = 100_000_000;
+/// The time between two looks at the topics whose messages wake nodes.
+const TOPICS_PERIOD_NS: u64 = 50_000_000;
 /// The longest time that the supervisor waits for the result of a safe-state callback on another
 /// thread, before it watches the other nodes again.
 const SAFE_STATE_WAIT: Duration = Duration::from_millis(20);
@@ -39,6 +42,8 @@ const HANDLED_AT_ONCE_MAX: usize = 1024;
 /// Watches the nodes, publishes their status and applies commands, on a thread of its own.
 pub(crate) struct Supervisor {
     pub(crate) nodes: Vec<WatchedNode>,
+    /// The topics whose messages wake nodes.
+    pub(crate) topics: Vec<TopicLook>,
     pub(crate) shared: Arc<RunState>,
     pub(crate) handle: Handle,
     pub(crate) monitor: Monitor,
@@ -64,7 +69,7 @@ impl Supervisor {
         set_real_time_thread(true);
         let mut printer = Printer::default();
         let clock = Clock::kernel();
-        let mut status_ns = 0;
+        let (mut status_ns, mut topics_ns) = (0, 0);
         let mut wake = self.wake_set();
         while !self.shared.has_ended() {
             let now_ns = clock.now_ns();
@@ -73,6 +78,10 @@ impl Supervisor {
             }
             self.check_nodes(now_ns);
             self.check_subscribers();
+            if now_ns >= topics_ns {
+                topics_ns = now_ns.saturating_add(TOPICS_PERIOD_NS);
+                self.topics.iter_mut().for_each(TopicLook::look);
+            }
             self.make_left_behind_nodes_safe();
             self.poll_safe_state_results(Duration::ZERO);
             self.poll_emergency_stop(now_ns);

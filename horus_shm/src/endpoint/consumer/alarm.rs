@@ -15,7 +15,7 @@ use super::watch::{Progress, Watch};
 use crate::os;
 use crate::process::fork::{ForkLocal, fork_epoch};
 use crate::protocol::sync::Word;
-use crate::wait::{LocalEventcount, WaitPolicy};
+use crate::wait::{LocalEventcount, SLEEP_MAX, WaitPolicy};
 
 /// The time that the thread stays when no task waits.
 const IDLE: Duration = Duration::from_secs(1);
@@ -232,7 +232,8 @@ impl Alarms {
         };
         let wait_policy = wait_policy.spinning(Duration::ZERO);
         let look = || (self.version.get() != version || watches.iter().any(is_due)).then_some(());
-        Watch::wait_any_or(Some(self.changed.event()), watches, wait_policy, look)
+        let own = (Some(self.changed.event()), SLEEP_MAX);
+        Watch::wait_any_or(own, watches, wait_policy, look)
     }
 }
 

@@ -19,8 +19,12 @@ use crate::protocol::memory::Readers;
 use crate::protocol::shape::reader_bytes;
 use crate::protocol::sync::{Word, edge};
 use crate::wait::{
-    EVENTS_MAX, Event, Eventcount, POLL_INTERVAL, SLEEP_MAX, WaitPolicy, wait_in_slices, wake,
+    EVENTS_MAX, Event, Eventcount, LocalEventcount, POLL_INTERVAL, SLEEP_MAX, WaitPolicy,
+    wait_in_slices, wake,
 };
+
+/// Longest sleep between two polls while another thread looks as well.
+const GUARDED_MAX: Duration = Duration::from_secs(3600);
 
 /// The reasons that [`Progress::mismatch`] numbers.
 const MISMATCHES: [Mismatch; 2] = [Mismatch::Type, Mismatch::Reliability];
@@ -322,12 +326,32 @@ impl Watch {
         wait_policy: WaitPolicy,
         look: impl FnMut() -> Option<R>,
     ) -> Option<R> {
-        Self::wait_any_or(None, watches, wait_policy, look)
+        Self::wait_any_or((None, SLEEP_MAX), watches, wait_policy, look)
     }
 
-    /// Does the same as [`Self::wait_any`], but also sleeps at `own`.
+    /// Does the same as [`Self::wait_any`], but also sleeps at `own`, and does not wake to poll.
+    ///
+    /// WHY only with `own`: a wake may be lost, so another thread has to look at the watches every
+    /// 50 ms, and to notify `own` if one of them [is due](Self::is_due).
+    pub fn wait_any_guarded<R>(
+        own: &LocalEventcount,
+        watches: &[Self],
+        wait_policy: WaitPolicy,
+        look: impl FnMut() -> Option<R>,
+    ) -> Option<R> {
+        Self::wait_any_or((Some(own.event()), GUARDED_MAX), watches, wait_policy, look)
+    }
+
+    /// Returns true if the consumer has to be called, or is dropped.
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        self.has_message() || self.is_closed()
+    }
+
+    /// Does the same as [`Self::wait_any`], but also sleeps at `own`, for at most `longest` between
+    /// two polls.
     pub(super) fn wait_any_or<R>(
-        own: Option<Event<'_>>,
+        (own, longest): (Option<Event<'_>>, Duration),
         watches: &[Self],
         wait_policy: WaitPolicy,
         look: impl FnMut() -> Option<R>,
@@ -344,7 +368,7 @@ impl Watch {
         let slice = if events.len() < all {
             POLL_INTERVAL
         } else {
-            SLEEP_MAX
+            longest
         };
         let events: Vec<_> = events.iter().collect();
         wait_in_slices(&events, wait_policy, slice, look)

@@ -1,18 +1,20 @@
 //! Runs a node that waits for messages, on a thread of its own that sleeps until a topic has
 //! messages.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use horus_shm::clock::Clock;
+use horus_shm::internals::wait::LocalEventcount;
 
 use crate::scheduler::api::policy::nanos;
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 use crate::topic::{Reason, WaitSet};
 
-/// The longest sleep: after it, the thread checks whether the run is to stop, and applies pending
-/// commands.
-const COMMAND_POLL_PERIOD: Duration = Duration::from_millis(20);
+/// The longest sleep of a node that has inputs with a timeout, which it checks then, and of one that
+/// may not tick so soon.
+const INPUT_CHECK_PERIOD: Duration = Duration::from_millis(20);
 
 /// The pause while messages wait but the node may not tick, for instance because it is paused. WHY:
 /// otherwise the waiting messages would wake the thread again at once.
@@ -20,23 +22,38 @@ const IDLE_PAUSE: Duration = Duration::from_millis(1);
 
 /// Runs the node whenever it has messages, but not faster than its `at_most` rate, until the run is
 /// to stop or its subscribers are closed.
+///
+/// The thread sleeps until there are messages, or `bell` is notified: after each command, at the end
+/// of the run, and by the supervisor if a wake was lost.
 pub(crate) fn run(
     runner: &mut Runner,
     clock: &mut Clock,
     shared: &RunState,
-    wake: &mut WaitSet,
+    (wake, bell): (&mut WaitSet, &LocalEventcount),
 ) -> AfterTurn {
+    let longest = if runner.plan().inputs.is_empty() {
+        Duration::MAX
+    } else {
+        INPUT_CHECK_PERIOD
+    };
+    let commands = Arc::clone(runner.commands());
+    let is_rung = || commands.are_new() || shared.is_stopping();
     let pause_ns = runner.plan().at_most.map_or(0, |rate| nanos(rate.period()));
     let mut not_before_ns = 0;
     let mut seen_ns = None;
     while !shared.is_stopping() && !runner.is_over() {
-        let Ok(ready) = wake.wait(COMMAND_POLL_PERIOD) else {
+        let Ok(ready) = wake.wait_guarded(longest, (bell, &is_rung)) else {
             return AfterTurn::Continue;
         };
+        if shared.is_stopping() {
+            break;
+        }
         let has_message = ready.iter().any(|ready| ready.reason == Reason::Message);
         let now_ns = clock.resync();
         let after = if runner.is_blocked(clock, now_ns) {
-            shared.wait_for_stop(IDLE_PAUSE);
+            if has_message {
+                shared.wait_for_stop(IDLE_PAUSE);
+            }
             AfterTurn::Continue
         } else if !has_message {
             runner.check_idle_inputs(now_ns)
@@ -45,8 +62,7 @@ pub(crate) fn run(
             // to tick.
             let due_ns = not_before_ns.max(*seen_ns.get_or_insert(now_ns));
             if now_ns < due_ns {
-                shared
-                    .wait_for_stop(Duration::from_nanos(due_ns - now_ns).min(COMMAND_POLL_PERIOD));
+                shared.wait_for_stop(Duration::from_nanos(due_ns - now_ns).min(INPUT_CHECK_PERIOD));
                 continue;
             }
             let (end_ns, after) = runner.run_turn(clock, due_ns, now_ns);
